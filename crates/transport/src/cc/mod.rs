@@ -1,0 +1,110 @@
+//! Congestion controllers: samples in, an [`Allowance`] out.
+//!
+//! A new controller is one file with a type that implements [`CongestionControl`] and [`ControllerDefinition`], and one line in
+//! the `controllers!` list at the end of this module. That line yields the enum variant, the dispatch, the scenario's keys, the
+//! row of `clearway list controllers` and the entry in the conformance tests. A controller of another crate is registered at
+//! run time and dispatched through a box.
+
+use clearway_units::{Bytes, ParameterSet, Rate, Span, Time};
+
+/// What a sender knows of the network before the first packet.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct NetworkFacts {
+    /// Rate of the NIC.
+    pub line_rate: Rate,
+    /// Longest unloaded round trip in the fabric, serialisation of one full packet and its acknowledgement included.
+    pub base_rtt: Span,
+    /// The network-wide constant that the STrack paper calls net_base_rtt: propagation only, both ways.
+    pub propagation_rtt: Span,
+    /// Bandwidth-delay product: `line_rate` × `base_rtt`.
+    pub bdp: Bytes,
+    /// Bytes of payload in a full packet.
+    pub payload: u32,
+    /// Bytes of headers on each packet.
+    pub header: u32,
+}
+
+/// One acknowledgement as the controller sees it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AckSample {
+    /// The present.
+    pub now: Time,
+    /// Round-trip time of the packet that the acknowledgement answers.
+    pub rtt: Span,
+    /// That packet was marked.
+    pub ecn: bool,
+    /// Payload bytes newly known to have arrived; zero for duplicates.
+    pub acked: Bytes,
+    /// Bytes in flight after this acknowledgement.
+    pub in_flight: Bytes,
+    /// It answers a probe, not data.
+    pub probe: bool,
+}
+
+/// How a loss was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LossCause {
+    /// Too many packets arrived out of order.
+    OutOfOrder,
+    /// A probe came back quickly and nothing else did.
+    Probe,
+    /// The retransmission timer ran out.
+    Timeout,
+}
+
+/// Packets declared lost.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LossSample {
+    /// The present.
+    pub now: Time,
+    /// How it was found.
+    pub cause: LossCause,
+    /// Payload bytes declared lost now.
+    pub lost: Bytes,
+}
+
+/// What a controller allows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Allowance {
+    /// Payload bytes that may be in flight. Fractions of a packet count: a packet may start while less is in flight.
+    pub window: f64,
+    /// Pacing rate; `None` leaves it to the window.
+    pub rate: Option<Rate>,
+}
+
+/// A congestion controller of one flow. Pure state: no clock but the times passed in.
+pub trait CongestionControl: Send {
+    /// An acknowledgement has come.
+    fn on_ack(&mut self, sample: &AckSample);
+    /// Packets have been declared lost.
+    fn on_loss(&mut self, loss: &LossSample) {
+        let _ = loss;
+    }
+    /// The flow sends again after having had nothing outstanding.
+    fn on_restart(&mut self, now: Time) {
+        let _ = now;
+    }
+    /// What may be sent now.
+    fn allowance(&self) -> Allowance;
+    /// When [`on_deadline`](Self::on_deadline) wants to be called; [`Time::NEVER`] if it does not.
+    fn deadline(&self) -> Time {
+        Time::NEVER
+    }
+    /// The deadline has come. May be called early and often.
+    fn on_deadline(&mut self, now: Time) {
+        let _ = now;
+    }
+}
+
+/// What makes a controller known by name: its settings and how it starts.
+pub trait ControllerDefinition: CongestionControl + Sized + 'static {
+    /// Its name in a scenario: `transport.controller = "…"`.
+    const NAME: &'static str;
+    /// One line for `clearway list controllers`.
+    const SUMMARY: &'static str;
+    /// Its settings, keys of the `[transport]` section.
+    type Parameters: ParameterSet + std::fmt::Debug + Clone + PartialEq + Send + Sync + 'static;
+
+    /// A controller for a new flow.
+    fn new(parameters: &Self::Parameters, network: &NetworkFacts) -> Self;
+}

@@ -1,0 +1,24 @@
+//! Transport protocols as sans-IO state machines.
+//!
+//! A transport is *reliability × congestion controller × path selector*, composed by a [`Profile`]. One [`Endpoint`] per host
+//! holds many flows. It has no clock, socket, thread, file or source of entropy: whoever drives it (the simulator, a test, a
+//! UDP socket) passes the time and the packets in and takes packets and events out.
+//!
+//! ```text
+//!              Input::{Open, Post, Packet, Deadline}
+//!                            │ handle(now, input)
+//!                            ▼
+//!   ┌─ Endpoint ─────────────────────────────────────────────┐
+//!   │ senders: reliability ── Controller ── Selector         │──► poll_transmit(now) -> Packet
+//!   │ receivers: reassembly bitmap, acknowledgements         │──► poll_event() -> Event
+//!   └────────────────────────────────────────────────────────┘──► deadline() -> Time
+//! ```
+//!
+//! **Architecture invariant:** spurious calls are harmless. `handle(now, Input::Deadline)` before the deadline and `poll_*`
+//! without anything to do change nothing.
+
+pub mod cc;
+mod packet;
+pub mod spray;
+
+pub use packet::{Class, Header, Packet};

@@ -1,0 +1,92 @@
+//! The packet as every part of a run sees it: addressing, congestion marks and one transport header.
+
+use clearway_units::{FlowId, HostId, MessageId, Time};
+
+/// The service class of a packet at NICs and switches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Class {
+    /// Acknowledgements and probes: served first where strict priority is on.
+    Control = 0,
+    /// Everything that carries payload.
+    Data = 1,
+}
+
+/// A packet: 56 bytes, so that it and its arrival time share one cache line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Packet {
+    /// When the sender of the flow put the packet (or the packet that an acknowledgement answers) on the wire.
+    pub stamp: Time,
+    /// The flow, the same number in both directions.
+    pub flow: FlowId,
+    /// The host that sent this packet.
+    pub src: HostId,
+    /// The host that this packet is for.
+    pub dst: HostId,
+    /// Digest of the addressing (source, destination, source port), which switches hash for ECMP. The NIC fills it in.
+    pub header_hash: u32,
+    /// Bytes on the wire, headers included.
+    pub size: u16,
+    /// UDP source port: the entropy by which ECMP spreads the packets of a flow. An acknowledgement carries the port of the
+    /// packet that it answers, so that the sender knows the path.
+    pub source_port: u16,
+    /// Service class.
+    pub class: Class,
+    /// Congestion experienced: set by queues on data, echoed by receivers on acknowledgements.
+    pub ecn: bool,
+    /// What the transport says.
+    pub header: Header,
+}
+
+/// The transport header. Variants stay within 24 bytes; what is larger belongs in a box.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Header {
+    /// Payload.
+    Data {
+        /// Packet sequence number, from zero on each flow.
+        psn: u32,
+        /// The message that the payload belongs to.
+        message: MessageId,
+        /// Where in the message the payload goes: direct placement, no reorder buffer.
+        offset: u64,
+        /// Bytes of payload.
+        payload: u16,
+        /// Asks the receiver to acknowledge at once.
+        ack_request: bool,
+        /// This packet sequence number was on the wire before.
+        retransmission: bool,
+        /// The last packet of its message.
+        end_of_message: bool,
+    },
+    /// Selective acknowledgement (STrack §3.3.1, Fig. 7).
+    Sack {
+        /// Bit `k` says that packet `epsn + base_offset + k` has arrived.
+        bitmap: u64,
+        /// Payload bytes that have arrived, duplicates excluded, modulo 2^32.
+        bytes_received: u32,
+        /// Expected packet sequence number: everything below has arrived.
+        epsn: u32,
+        /// Where the bitmap segment begins, counted from `epsn`.
+        base_offset: u16,
+        /// Packets that have arrived out of order, above `epsn`.
+        out_of_order: u16,
+        /// Answers a probe.
+        probe: bool,
+    },
+    /// Asks for a [`Header::Sack`] without sending payload (STrack §3.3.2).
+    Probe {
+        /// Where the bitmap segment of the answer should begin.
+        base: u32,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hot_structs_keep_their_size() {
+        assert_eq!(size_of::<Header>(), 24);
+        assert_eq!(size_of::<Packet>(), 56);
+    }
+}

@@ -1,0 +1,26 @@
+//! Exact units, identifiers, random streams and described parameters: the vocabulary of all Clearway crates.
+//!
+//! * [`Time`] and [`Span`] count picoseconds, [`Rate`] bit/s, [`Bytes`] bytes, all in `u64`. No floating point time exists anywhere.
+//! * All of them parse from and print to text with units (`"1us"`, `"400Gbps"`, `"2MB"`), and printing loses nothing.
+//! * [`RandomStream`] gives each entity of a run its own generator, so that adding a node shifts nobody else's numbers.
+//! * [`parameters!`](crate::parameters) declares a settings struct once and yields its defaults, keys, parser and documentation.
+
+mod decimal;
+mod digest;
+mod id;
+mod parameter;
+mod random;
+mod rate;
+mod size;
+mod suggest;
+mod time;
+
+pub use decimal::ParseUnitError;
+pub use digest::{Digest, mix64};
+pub use id::{FlowId, HostId, MessageId};
+pub use parameter::{Parameter, ParameterInfo, ParameterSet, SetError, Value};
+pub use random::{Purpose, RandomStream};
+pub use rate::{Rate, WireClock};
+pub use size::{Bytes, Packets, RelativeSize};
+pub use suggest::nearest;
+pub use time::{Span, Time};

@@ -1,0 +1,430 @@
+//! Settings that describe themselves.
+//!
+//! [`parameters!`](crate::parameters) declares a settings struct once: fields, defaults, keys, meaning and source. The scenario reader, `clearway explain`
+//! and the resolved scenario that is written beside the results all use that one declaration, so they cannot drift apart.
+
+use crate::{Bytes, Rate, RelativeSize, Span, Time};
+use std::fmt;
+
+/// A value as a scenario gives it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// Quoted text, which most quantities are.
+    Text(String),
+    /// A whole number.
+    Integer(i64),
+    /// A number with a fraction.
+    Float(f64),
+    /// `true` or `false`.
+    Boolean(bool),
+    /// A list in brackets.
+    List(Vec<Value>),
+}
+
+impl fmt::Display for Value {
+    /// Writes the value as TOML.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => {
+                write!(f, "\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+            }
+            Self::Integer(value) => value.fmt(f),
+            Self::Float(value) => write!(f, "{value:?}"),
+            Self::Boolean(value) => value.fmt(f),
+            Self::List(items) => {
+                f.write_str("[")?;
+                for (i, item) in items.iter().enumerate() {
+                    write!(f, "{}{item}", if i == 0 { "" } else { ", " })?;
+                }
+                f.write_str("]")
+            }
+        }
+    }
+}
+
+/// A type that a parameter can have.
+pub trait Parameter: Sized {
+    /// What a user should have written, with an example; completes "expected …".
+    fn expected() -> String;
+    /// Reads a value; `None` if it is of another kind or out of range.
+    fn from_value(value: &Value) -> Option<Self>;
+    /// The value that [`from_value`](Self::from_value) reads back to `self`.
+    fn to_value(&self) -> Value;
+}
+
+macro_rules! text_parameter {
+    ($($type:ty: $example:literal),+ $(,)?) => {$(
+        impl Parameter for $type {
+            fn expected() -> String {
+                $example.into()
+            }
+            fn from_value(value: &Value) -> Option<Self> {
+                match value {
+                    Value::Text(text) => text.parse().ok(),
+                    _ => None,
+                }
+            }
+            fn to_value(&self) -> Value {
+                Value::Text(self.to_string())
+            }
+        }
+    )+};
+}
+
+text_parameter! {
+    Span: "a duration such as \"1us\" or \"250ns\"",
+    Time: "an instant such as \"0s\" or \"12.5us\"",
+    Rate: "a rate such as \"400Gbps\"",
+    RelativeSize: "a size such as \"100KB\", \"25%bdp\" or \"5bdp\"",
+}
+
+impl Parameter for Bytes {
+    fn expected() -> String {
+        "a size such as \"2MB\", \"64KiB\" or \"4096B\"".into()
+    }
+    fn from_value(value: &Value) -> Option<Self> {
+        match value {
+            Value::Text(text) => text.parse().ok(),
+            Value::Integer(bytes) => u64::try_from(*bytes).ok().map(Self::new),
+            _ => None,
+        }
+    }
+    fn to_value(&self) -> Value {
+        Value::Text(self.to_string())
+    }
+}
+
+impl Parameter for String {
+    fn expected() -> String {
+        "a text in quotes".into()
+    }
+    fn from_value(value: &Value) -> Option<Self> {
+        match value {
+            Value::Text(text) => Some(text.clone()),
+            _ => None,
+        }
+    }
+    fn to_value(&self) -> Value {
+        Value::Text(self.clone())
+    }
+}
+
+impl Parameter for bool {
+    fn expected() -> String {
+        "`true` or `false`".into()
+    }
+    fn from_value(value: &Value) -> Option<Self> {
+        match value {
+            Value::Boolean(value) => Some(*value),
+            _ => None,
+        }
+    }
+    fn to_value(&self) -> Value {
+        Value::Boolean(*self)
+    }
+}
+
+impl Parameter for f64 {
+    fn expected() -> String {
+        "a number of zero or more".into()
+    }
+    fn from_value(value: &Value) -> Option<Self> {
+        let number = match value {
+            Value::Float(number) => *number,
+            Value::Integer(number) => *number as f64,
+            _ => return None,
+        };
+        (number.is_finite() && number >= 0.0).then_some(number)
+    }
+    fn to_value(&self) -> Value {
+        Value::Float(*self)
+    }
+}
+
+macro_rules! integer_parameter {
+    ($($type:ty),+) => {$(
+        impl Parameter for $type {
+            fn expected() -> String {
+                format!("a whole number from 0 to {}", i64::try_from(Self::MAX).unwrap_or(i64::MAX))
+            }
+            fn from_value(value: &Value) -> Option<Self> {
+                match value {
+                    Value::Integer(number) => Self::try_from(*number).ok(),
+                    _ => None,
+                }
+            }
+            fn to_value(&self) -> Value {
+                Value::Integer(i64::try_from(*self).unwrap_or(i64::MAX))
+            }
+        }
+    )+};
+}
+
+integer_parameter!(u8, u16, u32, u64);
+
+/// `None` is written `"auto"`: derived from other settings, as the parameter's meaning says.
+impl<T: Parameter> Parameter for Option<T> {
+    fn expected() -> String {
+        format!("{}, or \"auto\"", T::expected())
+    }
+    fn from_value(value: &Value) -> Option<Self> {
+        match value {
+            Value::Text(text) if text == "auto" => Some(None),
+            _ => T::from_value(value).map(Some),
+        }
+    }
+    fn to_value(&self) -> Value {
+        match self {
+            None => Value::Text("auto".into()),
+            Some(value) => value.to_value(),
+        }
+    }
+}
+
+impl<T: Parameter> Parameter for Vec<T> {
+    fn expected() -> String {
+        format!("a list in brackets; each item {}", T::expected())
+    }
+    fn from_value(value: &Value) -> Option<Self> {
+        match value {
+            Value::List(items) => items.iter().map(T::from_value).collect(),
+            _ => None,
+        }
+    }
+    fn to_value(&self) -> Value {
+        Value::List(self.iter().map(T::to_value).collect())
+    }
+}
+
+/// One parameter as `clearway explain` shows it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ParameterInfo {
+    /// The key in its section of the scenario, for instance `ecn.kmin`.
+    pub key: &'static str,
+    /// The default, as one would write it.
+    pub default: Value,
+    /// What it expects, with an example.
+    pub expected: String,
+    /// What it does.
+    pub meaning: String,
+    /// Where the default comes from.
+    pub source: &'static str,
+}
+
+/// Why a parameter could not be set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SetError {
+    /// No parameter has this key.
+    UnknownKey,
+    /// The value is of another kind or out of range; what was expected instead.
+    BadValue {
+        /// Completes "expected …".
+        expected: String,
+    },
+}
+
+/// A settings struct declared with [`parameters!`](crate::parameters).
+pub trait ParameterSet: Default {
+    /// Every parameter with its default.
+    fn describe() -> Vec<ParameterInfo>;
+    /// Sets the parameter `key`.
+    ///
+    /// # Errors
+    /// If there is no such key or the value does not fit it.
+    fn set(&mut self, key: &str, value: &Value) -> Result<(), SetError>;
+    /// Every parameter with its present value, in the order of declaration.
+    fn entries(&self) -> Vec<(&'static str, Value)>;
+}
+
+/// Declares a settings struct. Each field: documentation (its meaning), name, type, default, key in the scenario, source of the default.
+///
+/// ```
+/// clearway_units::parameters! {
+///     /// What a queue does.
+///     pub struct QueueParameters {
+///         /// Bytes above which arrivals are dropped.
+///         pub limit: clearway_units::RelativeSize = clearway_units::RelativeSize::percent_of_bdp(500), "limit", "STrack §4.1";
+///     }
+/// }
+/// use clearway_units::{ParameterSet, Value};
+/// let mut queue = QueueParameters::default();
+/// queue.set("limit", &Value::Text("1MB".into())).unwrap();
+/// assert_eq!(queue.entries()[0].1.to_string(), "\"1MB\"");
+/// assert_eq!(QueueParameters::describe()[0].meaning, "Bytes above which arrivals are dropped.");
+/// ```
+#[macro_export]
+macro_rules! parameters {
+    (
+        $(#[$struct_meta:meta])*
+        pub struct $name:ident {
+            $(
+                $(#[doc = $doc:literal])+
+                pub $field:ident: $type:ty = $default:expr, $key:literal, $source:literal;
+            )*
+        }
+    ) => {
+        $(#[$struct_meta])*
+        #[derive(Debug, Clone, PartialEq)]
+        pub struct $name {
+            $($(#[doc = $doc])+ #[doc = concat!("\n\nKey `", $key, "`. Source: ", $source, ".")] pub $field: $type,)*
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self { $($field: $default,)* }
+            }
+        }
+
+        impl $crate::ParameterSet for $name {
+            fn describe() -> Vec<$crate::ParameterInfo> {
+                let defaults = Self::default();
+                let _ = &defaults;
+                vec![$($crate::ParameterInfo {
+                    key: $key,
+                    default: $crate::Parameter::to_value(&defaults.$field),
+                    expected: <$type as $crate::Parameter>::expected(),
+                    meaning: [$($doc.trim()),+].join(" "),
+                    source: $source,
+                },)*]
+            }
+
+            fn set(&mut self, key: &str, value: &$crate::Value) -> Result<(), $crate::SetError> {
+                match key {
+                    $($key => {
+                        self.$field = $crate::Parameter::from_value(value).ok_or_else(|| {
+                            $crate::SetError::BadValue {
+                                expected: <$type as $crate::Parameter>::expected(),
+                            }
+                        })?;
+                        Ok(())
+                    })*
+                    _ => {
+                        let _ = value;
+                        Err($crate::SetError::UnknownKey)
+                    }
+                }
+            }
+
+            fn entries(&self) -> Vec<(&'static str, $crate::Value)> {
+                vec![$(($key, $crate::Parameter::to_value(&self.$field)),)*]
+            }
+        }
+    };
+}
+
+/// Declares an enum of names, each written in the scenario as a fixed word.
+///
+/// ```
+/// clearway_units::choices! {
+///     /// When a queue marks.
+///     pub enum MarkAt {
+///         /// When a packet leaves.
+///         Dequeue = "dequeue",
+///         /// When a packet arrives.
+///         Enqueue = "enqueue",
+///     }
+/// }
+/// use clearway_units::{Parameter, Value};
+/// assert_eq!(MarkAt::from_value(&Value::Text("enqueue".into())), Some(MarkAt::Enqueue));
+/// assert_eq!(MarkAt::expected(), "one of \"dequeue\", \"enqueue\"");
+/// ```
+#[macro_export]
+macro_rules! choices {
+    (
+        $(#[$enum_meta:meta])*
+        pub enum $name:ident {
+            $($(#[doc = $doc:literal])+ $variant:ident = $word:literal,)+
+        }
+    ) => {
+        $(#[$enum_meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum $name {
+            $($(#[doc = $doc])+ $variant,)+
+        }
+
+        impl $name {
+            /// Every choice, in the order of declaration.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// The word for this choice.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word,)+
+                }
+            }
+
+            /// What this choice means.
+            pub fn meaning(self) -> String {
+                match self {
+                    $(Self::$variant => [$($doc.trim()),+].join(" "),)+
+                }
+            }
+        }
+
+        impl $crate::Parameter for $name {
+            fn expected() -> String {
+                concat!("one of ", $("\"", $word, "\", "),+).trim_end_matches(", ").into()
+            }
+            fn from_value(value: &$crate::Value) -> Option<Self> {
+                match value {
+                    $crate::Value::Text(text) => match text.as_str() {
+                        $($word => Some(Self::$variant),)+
+                        _ => None,
+                    },
+                    _ => None,
+                }
+            }
+            fn to_value(&self) -> $crate::Value {
+                $crate::Value::Text(self.name().into())
+            }
+        }
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    parameters! {
+        /// A set for the tests.
+        pub struct Sample {
+            /// How long.
+            /// Longer than a line.
+            pub wait: Span = Span::from_us(1), "wait", "nowhere";
+            /// How many, if known.
+            pub count: Option<u32> = None, "limits.count", "nowhere";
+        }
+    }
+
+    #[test]
+    fn one_declaration_gives_keys_defaults_and_text() {
+        let info = Sample::describe();
+        assert_eq!(info[0].meaning, "How long. Longer than a line.");
+        assert_eq!(info[1].key, "limits.count");
+        assert_eq!(info[1].default.to_string(), "\"auto\"");
+        let mut sample = Sample::default();
+        sample.set("limits.count", &Value::Integer(3)).unwrap();
+        assert_eq!(sample.count, Some(3));
+        assert_eq!(
+            sample.set("speed", &Value::Integer(3)),
+            Err(SetError::UnknownKey)
+        );
+        let Err(SetError::BadValue { expected }) = sample.set("wait", &Value::Integer(3)) else {
+            panic!("a number is no duration");
+        };
+        assert!(expected.contains("1us"), "{expected}");
+    }
+
+    #[test]
+    fn values_survive_the_round_trip_through_text() {
+        for value in [
+            Value::Text("a \"b\" \\ c".into()),
+            Value::Float(0.1),
+            Value::List(vec![Value::Integer(1), Value::Boolean(true)]),
+        ] {
+            assert!(!value.to_string().is_empty());
+        }
+        assert_eq!(Value::Text("a\"b".into()).to_string(), r#""a\"b""#);
+        assert_eq!(Value::Float(1.0).to_string(), "1.0");
+    }
+}

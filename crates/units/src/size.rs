@@ -1,0 +1,229 @@
+//! Sizes in bytes and packets, absolute or relative to a bandwidth-delay product.
+
+use crate::decimal::{ParseUnitError, scaled_integer, split_unit, write_scaled};
+use std::fmt;
+use std::iter::Sum;
+use std::ops::{Add, AddAssign, Sub, SubAssign};
+use std::str::FromStr;
+
+/// A number of bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Bytes(u64);
+
+/// A number of packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Packets(pub u64);
+
+impl Bytes {
+    /// No bytes.
+    pub const ZERO: Self = Self(0);
+
+    /// `bytes` bytes.
+    pub const fn new(bytes: u64) -> Self {
+        Self(bytes)
+    }
+    /// The number itself.
+    pub const fn as_u64(self) -> u64 {
+        self.0
+    }
+    /// The number as a float, for ratios.
+    pub const fn as_f64(self) -> f64 {
+        self.0 as f64
+    }
+    /// The difference, or zero.
+    pub const fn saturating_sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+    /// How many packets with at most `payload` bytes each carry this many bytes; an empty message needs one.
+    pub const fn packets_of(self, payload: u32) -> Packets {
+        let packets = self.0.div_ceil(payload as u64);
+        Packets(if packets == 0 { 1 } else { packets })
+    }
+}
+
+impl Add for Bytes {
+    type Output = Self;
+    #[inline]
+    fn add(self, other: Self) -> Self {
+        Self(self.0 + other.0)
+    }
+}
+impl AddAssign for Bytes {
+    #[inline]
+    fn add_assign(&mut self, other: Self) {
+        self.0 += other.0;
+    }
+}
+impl Sub for Bytes {
+    type Output = Self;
+    #[inline]
+    fn sub(self, other: Self) -> Self {
+        Self(self.0 - other.0)
+    }
+}
+impl SubAssign for Bytes {
+    #[inline]
+    fn sub_assign(&mut self, other: Self) {
+        self.0 -= other.0;
+    }
+}
+impl Sum for Bytes {
+    fn sum<I: Iterator<Item = Self>>(iter: I) -> Self {
+        iter.fold(Self::ZERO, Add::add)
+    }
+}
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (name, unit) = match self.0 {
+            0..1_000 => ("B", 1),
+            1_000..1_000_000 => ("KB", 1_000),
+            1_000_000..1_000_000_000 => ("MB", 1_000_000),
+            _ => ("GB", 1_000_000_000),
+        };
+        write_scaled(f, self.0, unit, name)
+    }
+}
+
+const SIZE_UNITS: [(&str, u64); 10] = [
+    ("B", 1),
+    ("KB", 1_000),
+    ("kB", 1_000),
+    ("MB", 1_000_000),
+    ("GB", 1_000_000_000),
+    ("TB", 1_000_000_000_000),
+    ("KiB", 1 << 10),
+    ("MiB", 1 << 20),
+    ("GiB", 1 << 30),
+    ("TiB", 1 << 40),
+];
+
+impl FromStr for Bytes {
+    type Err = ParseUnitError;
+    fn from_str(text: &str) -> Result<Self, ParseUnitError> {
+        let (number, unit) = split_unit(text);
+        let unit = if unit.is_empty() { "B" } else { unit };
+        SIZE_UNITS
+            .iter()
+            .find(|(name, _)| *name == unit)
+            .and_then(|&(_, scale)| scaled_integer(number, scale))
+            .map(Self)
+            .ok_or(ParseUnitError {
+                expected: "a size such as `2MB`, `64KiB` or `4096B`",
+            })
+    }
+}
+
+impl fmt::Display for Packets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+const MILLION: u64 = 1_000_000;
+
+/// A size that is either absolute (`"100KB"`) or a multiple of the fabric's bandwidth-delay product (`"25%bdp"`, `"5bdp"`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RelativeSize {
+    /// So many bytes.
+    Absolute(Bytes),
+    /// So many millionths of the bandwidth-delay product.
+    OfBdp {
+        /// 1 000 000 is one bandwidth-delay product.
+        millionths: u64,
+    },
+}
+
+impl RelativeSize {
+    /// `percent` % of the bandwidth-delay product.
+    pub const fn percent_of_bdp(percent: u64) -> Self {
+        Self::OfBdp {
+            millionths: percent * (MILLION / 100),
+        }
+    }
+    /// The size in bytes where the bandwidth-delay product is `bdp`, rounded to the nearest byte.
+    pub fn resolve(self, bdp: Bytes) -> Bytes {
+        match self {
+            Self::Absolute(bytes) => bytes,
+            Self::OfBdp { millionths } => {
+                let scaled = u128::from(millionths) * u128::from(bdp.as_u64());
+                let rounded = (scaled + u128::from(MILLION / 2)) / u128::from(MILLION);
+                Bytes::new(u64::try_from(rounded).unwrap_or(u64::MAX))
+            }
+        }
+    }
+}
+
+impl fmt::Display for RelativeSize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Absolute(bytes) => bytes.fmt(f),
+            Self::OfBdp { millionths } if millionths < MILLION => {
+                write_scaled(f, millionths, MILLION / 100, "%bdp")
+            }
+            Self::OfBdp { millionths } => write_scaled(f, millionths, MILLION, "bdp"),
+        }
+    }
+}
+
+impl FromStr for RelativeSize {
+    type Err = ParseUnitError;
+    fn from_str(text: &str) -> Result<Self, ParseUnitError> {
+        let (number, unit) = split_unit(text);
+        let scale = match unit {
+            "bdp" => Some(MILLION),
+            "%bdp" | "% bdp" => Some(MILLION / 100),
+            _ => None,
+        };
+        let parsed = match scale {
+            Some(scale) => {
+                scaled_integer(number, scale).map(|millionths| Self::OfBdp { millionths })
+            }
+            None => text.parse().ok().map(Self::Absolute),
+        };
+        parsed.ok_or(ParseUnitError {
+            expected: "a size such as `100KB`, `25%bdp` or `5bdp`",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn relative_sizes_resolve_against_the_bdp() {
+        let bdp = Bytes::new(400_000);
+        let resolve = |text: &str| text.parse::<RelativeSize>().unwrap().resolve(bdp).as_u64();
+        assert_eq!(resolve("25%bdp"), 100_000);
+        assert_eq!(resolve("75 %bdp"), 300_000);
+        assert_eq!(resolve("5bdp"), 2_000_000);
+        assert_eq!(resolve("1.25bdp"), 500_000);
+        assert_eq!(resolve("64KiB"), 65_536);
+    }
+
+    #[test]
+    fn refuses_what_is_not_a_size() {
+        for bad in ["", "MB", "2Mb", "25%", "-1B", "1.5B", "%bdp", "20000000TB"] {
+            assert!(bad.parse::<RelativeSize>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn packet_counts() {
+        assert_eq!(Bytes::new(2_000_000).packets_of(4086), Packets(490));
+        assert_eq!(Bytes::new(4086).packets_of(4086), Packets(1));
+        assert_eq!(Bytes::ZERO.packets_of(4086), Packets(1));
+    }
+
+    proptest! {
+        #[test]
+        fn printing_loses_nothing(n in any::<u64>()) {
+            let bytes = Bytes::new(n);
+            prop_assert_eq!(bytes.to_string().parse::<Bytes>().unwrap(), bytes);
+            let relative = RelativeSize::OfBdp { millionths: n };
+            prop_assert_eq!(relative.to_string().parse::<RelativeSize>().unwrap(), relative);
+        }
+    }
+}
