@@ -1,0 +1,268 @@
+//! Flows, and the triggers by which the end of one flow starts another.
+
+use crate::WorkloadError;
+use clearway_units::{Bytes, FlowId, HostId, Time};
+
+/// The index of a trigger in [`Workload::triggers`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TriggerIndex(pub u32);
+
+impl TriggerIndex {
+    /// The index as an index into a `Vec`.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What starts a flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// The clock.
+    At(Time),
+    /// A trigger.
+    On(TriggerIndex),
+}
+
+/// One message from one host to another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FlowSpec {
+    /// The user's number for the flow, for output; unique in one section of a scenario, not in a merged workload.
+    pub label: u64,
+    /// Who sends.
+    pub src: HostId,
+    /// Who receives.
+    pub dst: HostId,
+    /// Payload to carry, above zero.
+    pub bytes: Bytes,
+    /// When it starts.
+    pub start: Start,
+    /// Activated at the sender when everything is acknowledged.
+    pub on_sent: Option<TriggerIndex>,
+    /// Activated at the receiver when everything has arrived.
+    pub on_received: Option<TriggerIndex>,
+}
+
+impl FlowSpec {
+    /// A flow that starts by the clock and activates nothing.
+    pub const fn timed(label: u64, src: HostId, dst: HostId, bytes: Bytes, at: Time) -> Self {
+        Self {
+            label,
+            src,
+            dst,
+            bytes,
+            start: Start::At(at),
+            on_sent: None,
+            on_received: None,
+        }
+    }
+
+    /// The triggers that this flow activates, each with the host where that happens.
+    pub(crate) fn activations(&self) -> impl Iterator<Item = (TriggerIndex, HostId)> + use<> {
+        let sent = self.on_sent.map(|trigger| (trigger, self.src));
+        let received = self.on_received.map(|trigger| (trigger, self.dst));
+        sent.into_iter().chain(received)
+    }
+}
+
+/// When a trigger starts the flows that wait for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TriggerKind {
+    /// The one activation that it gets starts all.
+    Oneshot,
+    /// Each activation starts the next one, in the order of the flows.
+    Multishot,
+    /// The `count`-th activation starts all.
+    Barrier {
+        /// How many activations it takes, above zero.
+        count: u32,
+    },
+}
+
+/// A trigger.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TriggerSpec {
+    /// The user's number for the trigger, for messages.
+    pub label: u64,
+    /// When it starts flows.
+    pub kind: TriggerKind,
+}
+
+/// All traffic of a run. A flow's [`FlowId`] is its index in `flows`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Workload {
+    /// The flows.
+    pub flows: Vec<FlowSpec>,
+    /// The triggers between them.
+    pub triggers: Vec<TriggerSpec>,
+}
+
+impl Workload {
+    /// The flow with number `id`.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn flow(&self, id: FlowId) -> &FlowSpec {
+        &self.flows[id.index()]
+    }
+
+    /// Every flow with its number.
+    pub fn numbered(&self) -> impl Iterator<Item = (FlowId, &FlowSpec)> {
+        self.flows
+            .iter()
+            .enumerate()
+            .map(|(index, flow)| (FlowId(index as u32), flow))
+    }
+
+    /// One workload of several: flows and triggers are numbered on in the order given, labels stay as they are.
+    ///
+    /// # Errors
+    /// If there are more than 2^32 flows or triggers.
+    pub fn merge(sections: impl IntoIterator<Item = Self>) -> Result<Self, WorkloadError> {
+        let mut merged = Self::default();
+        for section in sections {
+            merged.append(section)?;
+        }
+        Ok(merged)
+    }
+
+    fn append(&mut self, section: Self) -> Result<(), WorkloadError> {
+        let (first, own) = (self.triggers.len() as u32, section.triggers.len());
+        // An index that was wrong stays wrong: it must not come to mean a trigger of another section.
+        let shifted = |trigger: TriggerIndex| {
+            let index = (trigger.index() < own).then(|| trigger.0.checked_add(first));
+            TriggerIndex(index.flatten().unwrap_or(u32::MAX))
+        };
+        self.triggers.extend(section.triggers);
+        self.flows
+            .extend(section.flows.into_iter().map(|flow| FlowSpec {
+                start: match flow.start {
+                    Start::At(_) => flow.start,
+                    Start::On(trigger) => Start::On(shifted(trigger)),
+                },
+                on_sent: flow.on_sent.map(shifted),
+                on_received: flow.on_received.map(shifted),
+                ..flow
+            }));
+        self.check_counts()
+    }
+
+    /// The one host where everything about `trigger` happens, if there is one: flows that activate it by having sent do so at
+    /// their sender, by having been received at their receiver, and flows that it starts start at their sender.
+    ///
+    /// Such a trigger can be fired on the spot; any other needs a word between hosts, which no real network gives for free.
+    pub fn trigger_home(&self, trigger: TriggerIndex) -> Option<HostId> {
+        let mut hosts = self.flows.iter().flat_map(|flow| {
+            let starts = (flow.start == Start::On(trigger)).then_some(flow.src);
+            let activates = flow
+                .activations()
+                .filter(move |&(activated, _)| activated == trigger)
+                .map(|(_, host)| host);
+            starts.into_iter().chain(activates)
+        });
+        let home = hosts.next()?;
+        hosts.all(|host| host == home).then_some(home)
+    }
+
+    /// [`trigger_home`](Self::trigger_home) of every trigger, in one pass over the flows.
+    ///
+    /// # Panics
+    /// If a flow names a trigger that does not exist; [`check`](Self::check) refuses such a workload.
+    pub fn trigger_homes(&self) -> Vec<Option<HostId>> {
+        #[derive(Clone, Copy)]
+        enum Home {
+            Unused,
+            At(HostId),
+            Several,
+        }
+        let mut homes = vec![Home::Unused; self.triggers.len()];
+        let mut visit = |trigger: TriggerIndex, host: HostId| {
+            let home = &mut homes[trigger.index()];
+            *home = match *home {
+                Home::Unused => Home::At(host),
+                Home::At(known) if known == host => Home::At(known),
+                Home::At(_) | Home::Several => Home::Several,
+            };
+        };
+        for flow in &self.flows {
+            if let Start::On(trigger) = flow.start {
+                visit(trigger, flow.src);
+            }
+            for (trigger, host) in flow.activations() {
+                visit(trigger, host);
+            }
+        }
+        homes
+            .into_iter()
+            .map(|home| match home {
+                Home::At(host) => Some(host),
+                Home::Unused | Home::Several => None,
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flow(src: u32, dst: u32) -> FlowSpec {
+        FlowSpec::timed(1, HostId(src), HostId(dst), Bytes::new(1000), Time::ZERO)
+    }
+
+    fn oneshot(label: u64) -> TriggerSpec {
+        TriggerSpec {
+            label,
+            kind: TriggerKind::Oneshot,
+        }
+    }
+
+    /// Host 0 sends to 1, then `second` follows when that is sent, or received.
+    fn pair(on_sent: bool, second: FlowSpec) -> Workload {
+        let trigger = Some(TriggerIndex(0));
+        let first = FlowSpec {
+            on_sent: trigger.filter(|_| on_sent),
+            on_received: trigger.filter(|_| !on_sent),
+            ..flow(0, 1)
+        };
+        let second = FlowSpec {
+            start: Start::On(TriggerIndex(0)),
+            ..second
+        };
+        Workload {
+            flows: vec![first, second],
+            triggers: vec![oneshot(1)],
+        }
+    }
+
+    #[test]
+    fn merging_shifts_triggers_and_keeps_labels() {
+        let section = pair(true, flow(0, 2));
+        let merged = Workload::merge([section.clone(), section.clone()]).unwrap();
+        assert_eq!(merged.flows[..2], section.flows);
+        assert_eq!(merged.flows[2].on_sent, Some(TriggerIndex(1)));
+        assert_eq!(merged.flows[3].start, Start::On(TriggerIndex(1)));
+        assert_eq!(merged.flows[3].label, 1);
+        assert_eq!(merged.triggers.len(), 2);
+        merged.check(3).unwrap();
+        assert_eq!(Workload::merge([]).unwrap(), Workload::default());
+    }
+
+    #[test]
+    fn a_trigger_is_at_home_where_everything_about_it_happens() {
+        for (workload, home) in [
+            (pair(true, flow(0, 2)), Some(HostId(0))),
+            (pair(true, flow(1, 2)), None),
+            (pair(false, flow(1, 0)), Some(HostId(1))),
+            (pair(false, flow(0, 1)), None),
+        ] {
+            assert_eq!(workload.trigger_home(TriggerIndex(0)), home);
+            assert_eq!(workload.trigger_homes(), [home]);
+        }
+        let unused = Workload {
+            flows: vec![flow(0, 1)],
+            triggers: vec![oneshot(1)],
+        };
+        assert_eq!(unused.trigger_home(TriggerIndex(0)), None);
+        assert_eq!(unused.trigger_homes(), [None]);
+    }
+}
