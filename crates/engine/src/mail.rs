@@ -1,0 +1,259 @@
+//! Mailboxes between domains: one writer, one reader, two halves.
+
+use crate::Round;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The shared middle of a mailbox. The halves' locks are never contended: in any round the writer uses one half and the reader
+/// the other. They are there so that the compiler, and not a comment, guarantees it.
+#[derive(Debug)]
+struct Mailbox<M> {
+    halves: [Mutex<Vec<M>>; 2],
+}
+
+/// Where a domain learns which of its inlets have letters.
+#[derive(Debug, Default)]
+pub struct Mailroom {
+    halves: [Half; 2],
+}
+
+#[derive(Debug, Default)]
+struct Half {
+    any: AtomicBool,
+    /// Bit `i % 64` of word `i / 64` is set if inlet `i` has letters.
+    inlets: Vec<AtomicU64>,
+}
+
+impl Mailroom {
+    fn with_inlets(inlets: usize) -> Self {
+        let half = || Half {
+            any: AtomicBool::new(false),
+            inlets: (0..inlets.div_ceil(64))
+                .map(|_| AtomicU64::new(0))
+                .collect(),
+        };
+        Self {
+            halves: [half(), half()],
+        }
+    }
+
+    // Relaxed suffices: the barrier between two rounds orders all of this.
+    fn announce(&self, half: usize, inlet: u32) {
+        let half = &self.halves[half];
+        half.inlets[inlet as usize / 64].fetch_or(1 << (inlet % 64), Ordering::Relaxed);
+        half.any.store(true, Ordering::Relaxed);
+    }
+
+    /// True if any letter waits for `round`.
+    pub(crate) fn has_mail(&self, round: &Round) -> bool {
+        self.halves[round.reading_half()]
+            .any
+            .load(Ordering::Relaxed)
+    }
+
+    /// Lists the inlets that have letters for `round`, in ascending order, and forgets them.
+    pub(crate) fn take(&self, round: &Round, inlets: &mut Vec<u32>) {
+        inlets.clear();
+        let half = &self.halves[round.reading_half()];
+        if !half.any.swap(false, Ordering::Relaxed) {
+            return;
+        }
+        for (word, bits) in half.inlets.iter().enumerate() {
+            let mut bits = bits.swap(0, Ordering::Relaxed);
+            while bits != 0 {
+                inlets.push(word as u32 * 64 + bits.trailing_zeros());
+                bits &= bits - 1;
+            }
+        }
+    }
+}
+
+/// The writing end of a mailbox.
+#[derive(Debug)]
+pub struct Outlet<M> {
+    mailbox: Arc<Mailbox<M>>,
+    reader: Arc<Mailroom>,
+    inlet: u32,
+    letters: Vec<M>,
+}
+
+impl<M> Outlet<M> {
+    /// Adds a letter; it leaves with the next [`send`](Self::send).
+    #[inline]
+    pub fn post(&mut self, letter: M) {
+        self.letters.push(letter);
+    }
+
+    /// The letters posted and not yet sent.
+    #[inline]
+    pub fn posted(&self) -> &[M] {
+        &self.letters
+    }
+
+    /// Hands over all posted letters; the reader finds them in the round after this one.
+    pub fn send(&mut self, round: &Round) {
+        if self.letters.is_empty() {
+            return;
+        }
+        let half = round.writing_half();
+        {
+            let mut waiting = self.mailbox.halves[half]
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            if waiting.is_empty() {
+                std::mem::swap(&mut *waiting, &mut self.letters);
+            } else {
+                waiting.append(&mut self.letters);
+            }
+        }
+        self.reader.announce(half, self.inlet);
+    }
+}
+
+/// The reading end of a mailbox: letters in the order in which they were posted.
+#[derive(Debug)]
+pub struct Inlet<M> {
+    mailbox: Arc<Mailbox<M>>,
+    letters: Vec<M>,
+    read: usize,
+}
+
+impl<M> Inlet<M> {
+    /// Takes over the letters sent in the round before. To be called in each round in which the engine names this inlet.
+    pub fn collect(&mut self, round: &Round) {
+        if self.read == self.letters.len() {
+            self.letters.clear();
+        } else {
+            self.letters.drain(..self.read);
+        }
+        self.read = 0;
+        let mut waiting = self.mailbox.halves[round.reading_half()]
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if self.letters.is_empty() {
+            std::mem::swap(&mut *waiting, &mut self.letters);
+        } else {
+            self.letters.append(&mut waiting);
+        }
+    }
+
+    /// The letters not yet read.
+    #[inline]
+    pub fn unread(&self) -> &[M] {
+        &self.letters[self.read..]
+    }
+
+    /// Marks the first `count` unread letters as read.
+    #[inline]
+    pub fn advance(&mut self, count: usize) {
+        self.read += count;
+        debug_assert!(self.read <= self.letters.len());
+    }
+}
+
+/// Sets up the mailboxes of an [`Engine`](crate::Engine).
+#[derive(Debug)]
+pub struct PostOffice {
+    inlets: Vec<u32>,
+    mailrooms: Vec<Arc<Mailroom>>,
+}
+
+impl PostOffice {
+    /// A post office for domains with the given numbers of inlets.
+    pub fn new(inlets_of_domain: &[usize]) -> Self {
+        Self {
+            inlets: vec![0; inlets_of_domain.len()],
+            mailrooms: inlets_of_domain
+                .iter()
+                .map(|&inlets| Arc::new(Mailroom::with_inlets(inlets)))
+                .collect(),
+        }
+    }
+
+    /// A mailbox whose reader is `domain`; the inlet takes that domain's next inlet number, counted from zero.
+    ///
+    /// # Panics
+    /// If all announced inlets of the domain are taken.
+    pub fn mailbox<M>(&mut self, domain: usize) -> (Outlet<M>, Inlet<M>) {
+        let inlet = self.inlets[domain];
+        self.inlets[domain] += 1;
+        let reader = Arc::clone(&self.mailrooms[domain]);
+        assert!(
+            (inlet as usize) < reader.halves[0].inlets.len() * 64,
+            "domain {domain} has more inlets than announced"
+        );
+        let mailbox = Arc::new(Mailbox {
+            halves: [Mutex::new(Vec::new()), Mutex::new(Vec::new())],
+        });
+        let outlet = Outlet {
+            mailbox: Arc::clone(&mailbox),
+            reader,
+            inlet,
+            letters: Vec::new(),
+        };
+        let inlet = Inlet {
+            mailbox,
+            letters: Vec::new(),
+            read: 0,
+        };
+        (outlet, inlet)
+    }
+
+    /// The mailrooms, one for each domain, for [`Engine::new`](crate::Engine::new).
+    pub fn into_mailrooms(self) -> Vec<Arc<Mailroom>> {
+        self.mailrooms
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clearway_units::Time;
+
+    fn round(ordinal: u64) -> Round {
+        Round {
+            ordinal,
+            start: Time::ZERO,
+            end: Time::ZERO,
+        }
+    }
+
+    #[test]
+    fn letters_arrive_one_round_later_in_order() {
+        let mut post = PostOffice::new(&[70]);
+        let mut ends: Vec<_> = (0..70).map(|_| post.mailbox::<u32>(0)).collect();
+        let room = Arc::clone(&post.into_mailrooms()[0]);
+        for inlet in [69, 3] {
+            ends[inlet].0.post(1);
+            ends[inlet].0.post(2);
+            ends[inlet].0.send(&round(0));
+        }
+        let mut named = vec![9];
+        room.take(&round(0), &mut named);
+        assert!(
+            named.is_empty() && !room.has_mail(&round(0)),
+            "not in the same round"
+        );
+        assert!(room.has_mail(&round(1)));
+        room.take(&round(1), &mut named);
+        assert_eq!(named, [3, 69]);
+        ends[3].1.collect(&round(1));
+        assert_eq!(ends[3].1.unread(), [1, 2]);
+        assert!(!room.has_mail(&round(3)), "taken once");
+    }
+
+    #[test]
+    fn unread_letters_stay_in_front() {
+        let mut post = PostOffice::new(&[1]);
+        let (mut outlet, mut inlet) = post.mailbox::<u32>(0);
+        outlet.post(1);
+        outlet.post(2);
+        outlet.send(&round(0));
+        inlet.collect(&round(1));
+        inlet.advance(1);
+        outlet.post(3);
+        outlet.send(&round(1));
+        inlet.collect(&round(2));
+        assert_eq!(inlet.unread(), [2, 3]);
+    }
+}

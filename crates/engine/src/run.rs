@@ -1,0 +1,280 @@
+//! The loop over rounds.
+
+use crate::barrier::{Barrier, Guard};
+use crate::{Mailroom, Round};
+use clearway_units::{Span, Time};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What a domain knows of the future when its part of a round is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Outlook {
+    /// Its own next event, letters already collected included; [`Time::NEVER`] if it only waits.
+    pub next: Time,
+    /// The earliest arrival among the letters it sent in this round; [`Time::NEVER`] if it sent none.
+    pub sent: Time,
+}
+
+/// A part of the model that runs by itself within a round.
+pub trait Domain: Send {
+    /// What it tells the conductor. Sorted, so that the order does not depend on threads.
+    type Report: Send + Ord;
+    /// What the conductor can tell it.
+    type Order: Send;
+
+    /// Runs all events before `round.end()`. `incoming` names the inlets with new letters, which must all be collected now.
+    /// Every letter sent must arrive at or after `round.end()`.
+    fn run(&mut self, round: &Round, incoming: &[u32], reports: &mut Vec<Self::Report>) -> Outlook;
+
+    /// Takes an order between two rounds; returns its next event. The order must not concern the past.
+    fn accept(&mut self, order: Self::Order) -> Time;
+}
+
+/// What happens after a round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// Go on.
+    Continue,
+    /// Stop here.
+    Stop,
+}
+
+/// Why a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// Nothing was left to happen.
+    Idle,
+    /// The conductor said so.
+    Stopped,
+}
+
+/// Sees what the domains report and may give orders, between rounds and on one thread.
+pub trait Conductor<D: Domain> {
+    /// Called after each round with the sorted reports of that round. Orders `(domain, order)` must take effect at or after
+    /// `round.end()`.
+    fn between_rounds(
+        &mut self,
+        round: &Round,
+        reports: &mut Vec<D::Report>,
+        orders: &mut Vec<(usize, D::Order)>,
+    ) -> Verdict;
+}
+
+/// The domains, their mailrooms and the lookahead.
+#[derive(Debug)]
+pub struct Engine<D> {
+    lookahead: Span,
+    threads: usize,
+    slots: Vec<Slot<D>>,
+}
+
+#[derive(Debug)]
+struct Slot<D> {
+    domain: Mutex<D>,
+    mailroom: Arc<Mailroom>,
+    /// The domain's next event in picoseconds.
+    next: AtomicU64,
+}
+
+/// What all threads share in a round.
+struct Shared<'a, D: Domain> {
+    slots: &'a [Slot<D>],
+    round: Mutex<Round>,
+    /// The next domain that nobody has looked at in this round.
+    cursor: AtomicUsize,
+    /// Domains taken at a time.
+    chunk: usize,
+    /// The earliest arrival among the letters of this round.
+    sent: AtomicU64,
+    reports: Mutex<Vec<D::Report>>,
+    barrier: Barrier,
+}
+
+impl<D: Domain> Engine<D> {
+    /// An engine over `domains`, each with its first event.
+    ///
+    /// # Panics
+    /// If the lookahead is zero, or there is not one mailroom for each domain.
+    pub fn new(
+        lookahead: Span,
+        threads: usize,
+        domains: Vec<(D, Time)>,
+        mailrooms: Vec<Arc<Mailroom>>,
+    ) -> Self {
+        assert!(!lookahead.is_zero(), "rounds need a lookahead above zero");
+        assert_eq!(
+            domains.len(),
+            mailrooms.len(),
+            "one mailroom for each domain"
+        );
+        let slots = domains.into_iter().zip(mailrooms);
+        Self {
+            lookahead,
+            threads: threads.max(1),
+            slots: slots
+                .map(|((domain, next), mailroom)| Slot {
+                    domain: Mutex::new(domain),
+                    mailroom,
+                    next: AtomicU64::new(next.as_ps()),
+                })
+                .collect(),
+        }
+    }
+
+    /// Runs until nothing is left to happen or the conductor stops it.
+    pub fn run(&mut self, conductor: &mut dyn Conductor<D>) -> Ending {
+        let threads = self.threads.min(self.slots.len().max(1));
+        let shared = Shared {
+            slots: &self.slots,
+            round: Mutex::new(Round {
+                ordinal: 0,
+                start: Time::ZERO,
+                end: Time::ZERO,
+            }),
+            cursor: AtomicUsize::new(0),
+            // Small enough to balance, large enough that threads seldom meet.
+            chunk: (self.slots.len() / (threads * 16)).max(1),
+            sent: AtomicU64::new(u64::MAX),
+            reports: Mutex::new(Vec::new()),
+            barrier: Barrier::default(),
+        };
+        std::thread::scope(|scope| {
+            for _ in 1..threads {
+                scope.spawn(|| shared.work_until_closed());
+            }
+            let _guard = Guard(&shared.barrier);
+            let ending = lead(&shared, self.lookahead, threads - 1, conductor);
+            shared.barrier.close();
+            ending
+        })
+    }
+
+    /// The domains, in order, when the run is over.
+    pub fn into_domains(self) -> Vec<D> {
+        let domains = self.slots.into_iter().map(|slot| slot.domain.into_inner());
+        domains
+            .map(|domain| domain.unwrap_or_else(PoisonError::into_inner))
+            .collect()
+    }
+}
+
+fn lead<D: Domain>(
+    shared: &Shared<'_, D>,
+    lookahead: Span,
+    workers: usize,
+    conductor: &mut dyn Conductor<D>,
+) -> Ending {
+    let mut scratch = Scratch::default();
+    let (mut reports, mut orders) = (Vec::new(), Vec::new());
+    for ordinal in 0.. {
+        let next = shared.earliest_event();
+        if next == u64::MAX {
+            return Ending::Idle;
+        }
+        let start = next - next % lookahead.as_ps();
+        let round = Round {
+            ordinal,
+            start: Time::from_ps(start),
+            end: Time::from_ps(start.saturating_add(lookahead.as_ps())),
+        };
+        shared.open(round);
+        shared.barrier.start();
+        shared.work(&round, &mut scratch);
+        if !shared.barrier.wait_for_finish(workers) {
+            return Ending::Stopped; // A worker panicked; the scope passes its panic on.
+        }
+        std::mem::swap(&mut reports, &mut lock(&shared.reports));
+        reports.sort_unstable();
+        let verdict = conductor.between_rounds(&round, &mut reports, &mut orders);
+        reports.clear();
+        for (domain, order) in orders.drain(..) {
+            let slot = &shared.slots[domain];
+            let next = lock(&slot.domain).accept(order);
+            slot.next.fetch_min(next.as_ps(), Ordering::Relaxed);
+        }
+        if verdict == Verdict::Stop {
+            return Ending::Stopped;
+        }
+    }
+    unreachable!("fewer than 2^64 rounds")
+}
+
+/// A thread's own buffers.
+struct Scratch<R> {
+    incoming: Vec<u32>,
+    reports: Vec<R>,
+}
+
+impl<R> Default for Scratch<R> {
+    fn default() -> Self {
+        Self {
+            incoming: Vec::new(),
+            reports: Vec::new(),
+        }
+    }
+}
+
+impl<D: Domain> Shared<'_, D> {
+    fn earliest_event(&self) -> u64 {
+        let nexts = self
+            .slots
+            .iter()
+            .map(|slot| slot.next.load(Ordering::Relaxed));
+        nexts.fold(self.sent.load(Ordering::Relaxed), u64::min)
+    }
+
+    fn open(&self, round: Round) {
+        *lock(&self.round) = round;
+        self.cursor.store(0, Ordering::Relaxed);
+        self.sent.store(u64::MAX, Ordering::Relaxed);
+    }
+
+    fn work_until_closed(&self) {
+        let _guard = Guard(&self.barrier);
+        let mut scratch = Scratch::default();
+        let mut seen = 0;
+        while self.barrier.wait_for_start(&mut seen) {
+            let round = *lock(&self.round);
+            self.work(&round, &mut scratch);
+            self.barrier.finish();
+        }
+    }
+
+    /// Runs domains of this round until all are taken.
+    fn work(&self, round: &Round, scratch: &mut Scratch<D::Report>) {
+        loop {
+            let first = self.cursor.fetch_add(self.chunk, Ordering::Relaxed);
+            if first >= self.slots.len() {
+                break;
+            }
+            let last = (first + self.chunk).min(self.slots.len());
+            for slot in &self.slots[first..last] {
+                self.run_if_due(slot, round, scratch);
+            }
+        }
+        if !scratch.reports.is_empty() {
+            lock(&self.reports).append(&mut scratch.reports);
+        }
+    }
+
+    fn run_if_due(&self, slot: &Slot<D>, round: &Round, scratch: &mut Scratch<D::Report>) {
+        let due = slot.next.load(Ordering::Relaxed) < round.end.as_ps();
+        if !due && !slot.mailroom.has_mail(round) {
+            return;
+        }
+        slot.mailroom.take(round, &mut scratch.incoming);
+        let outlook = lock(&slot.domain).run(round, &scratch.incoming, &mut scratch.reports);
+        debug_assert!(outlook.next >= round.end && outlook.sent >= round.end);
+        slot.next.store(outlook.next.as_ps(), Ordering::Relaxed);
+        if !outlook.sent.is_never() {
+            self.sent.fetch_min(outlook.sent.as_ps(), Ordering::Relaxed);
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests;
