@@ -8,8 +8,15 @@
 //! nothing itself; the same record gives the same bytes.
 
 pub mod quantity;
+mod record;
+mod statistics;
+pub mod summary;
 mod table;
 
 #[cfg(test)]
+mod sample;
 
+pub use record::{FlowRow, PacketCounts, RunRecord, ScenarioIdentity, Status};
+pub use statistics::Distribution;
+pub use summary::{FlowCounts, ReadSummaryError, StatusName, Summary};
 pub use table::{Align, Table};

@@ -1,0 +1,143 @@
+//! The input of every output: one record of a run, filled by the caller.
+
+use clearway_units::{Span, Time};
+use serde::{Deserialize, Serialize};
+
+/// One flow, or one message of a flow that carries several: a row of `flows.parquet`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FlowRow {
+    /// Number of the flow in the run.
+    pub flow: u32,
+    /// The number by which the workload knows the flow or message, such as its line in an imported file.
+    pub label: u64,
+    /// Number of the sending host.
+    pub src: u32,
+    /// Number of the receiving host.
+    pub dst: u32,
+    /// Bytes of the message, without headers.
+    pub bytes: u64,
+    /// When the message was ready to send; `None` if what it waits for never happened.
+    pub start: Option<Time>,
+    /// When the last byte was acknowledged at the sender; `None` if that did not happen before the run ended.
+    pub finish: Option<Time>,
+    /// The completion time of the same message alone on an idle network: wire bytes / bottleneck rate + unloaded round trip.
+    pub ideal_fct: Span,
+    /// Data packets sent, retransmissions included.
+    pub packets: u64,
+    /// Data packets that were sent again.
+    pub retransmits: u64,
+    /// Acknowledgements that echoed a congestion mark to the sender.
+    pub marks: u64,
+    /// Probes sent to ask the receiver for its state.
+    pub probes: u64,
+    /// Retransmission timeouts that expired.
+    pub timeouts: u64,
+}
+
+impl FlowRow {
+    /// The flow completion time: from ready to the last acknowledgement. `None` if the flow did not complete.
+    ///
+    /// # Panics
+    /// If the flow finished before it started.
+    pub fn fct(&self) -> Option<Span> {
+        let (start, finish) = (self.start?, self.finish?);
+        assert!(
+            finish >= start,
+            "flow {} finished at {finish}, before its start at {start}",
+            self.flow
+        );
+        Some(finish.since(start))
+    }
+
+    /// The completion time as a multiple of the ideal one; `None` if the flow did not complete or its ideal is zero.
+    pub fn slowdown(&self) -> Option<f64> {
+        let fct = self.fct()?;
+        let ideal = self.ideal_fct;
+        (!ideal.is_zero()).then(|| fct.as_ps() as f64 / ideal.as_ps() as f64)
+    }
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Status {
+    /// Everything the workload asked for was done.
+    Complete,
+    /// The run reached a limit before all flows completed.
+    Incomplete {
+        /// Which limit, as a fragment such as `stopped at stop.at-most = 50ms`.
+        reason: String,
+    },
+    /// The user interrupted the run; the figures cover what was simulated until then.
+    Interrupted,
+}
+
+/// Which scenario a result belongs to. It stands in every output.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScenarioIdentity {
+    /// The scenario's name.
+    pub name: String,
+    /// Hash of the resolved scenario: equal hashes, equal scenarios.
+    pub hash: String,
+    /// The seed of all random streams.
+    pub seed: u64,
+}
+
+/// Packets of a whole run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct PacketCounts {
+    /// Data packets that hosts put on the wire, retransmissions included.
+    pub data_sent: u64,
+    /// Data packets that arrived at their receiver, duplicates included.
+    pub data_delivered: u64,
+    /// Data packets that were sent again.
+    pub retransmitted: u64,
+    /// Packets dropped at a queue or for want of a route.
+    pub dropped: u64,
+    /// Packets that a switch marked as having met congestion.
+    pub marked: u64,
+    /// Acknowledgements sent.
+    pub acks: u64,
+    /// Probes sent.
+    pub probes: u64,
+    /// Congestion notification packets sent.
+    pub cnps: u64,
+    /// Pause frames of priority flow control sent; resumes are not counted.
+    pub pfc_pauses: u64,
+    /// Packets lost to bit errors on a link; not among the dropped.
+    pub corrupted: u64,
+    /// Delivered data packets that the receiver already had.
+    pub duplicates: u64,
+}
+
+/// Everything that the outputs say about a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunRecord {
+    /// Version of the program.
+    pub version: String,
+    /// Revision of the source that the program was built from.
+    pub revision: String,
+    /// What was run.
+    pub scenario: ScenarioIdentity,
+    /// How it ended.
+    pub status: Status,
+    /// The simulated time that passed.
+    pub simulated: Span,
+    /// All flows, those that never started included, in the order in which they are to be written.
+    pub flows: Vec<FlowRow>,
+    /// Packet counts over all hosts and switches.
+    pub packets: PacketCounts,
+    /// Links that data packets crossed, summed over packets.
+    pub data_packet_hops: u64,
+    /// Links that packets of any kind crossed, summed over packets.
+    pub packet_hops: u64,
+    /// Digest of the outcome: equal for any number of threads.
+    pub digest: String,
+    /// Worker threads.
+    pub threads: u32,
+    /// CPU time of the simulation in seconds, all threads together; finite.
+    pub cpu_seconds: f64,
+    /// Wall time of the simulation in seconds; finite.
+    pub wall_seconds: f64,
+    /// The most memory that the process held, in bytes.
+    pub peak_rss_bytes: u64,
+}

@@ -1,0 +1,104 @@
+//! Small records for the tests.
+
+use crate::record::{FlowRow, PacketCounts, RunRecord, ScenarioIdentity, Status};
+use clearway_units::{Span, Time};
+use std::path::{Path, PathBuf};
+use std::{env, fs, process};
+
+/// An empty folder for one test, deleted with the value.
+pub(crate) struct TestFolder(PathBuf);
+
+impl TestFolder {
+    pub(crate) fn new(test: &str) -> Self {
+        let name = format!("clearway-report-{}-{test}", process::id());
+        let path = env::temp_dir().join(name);
+        fs::create_dir(&path).unwrap();
+        Self(path)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for TestFolder {
+    fn drop(&mut self) {
+        fs::remove_dir_all(&self.0).unwrap();
+    }
+}
+
+/// A flow of 2 MB that took `fct`.
+pub(crate) fn flow(number: u32, fct: Option<Span>) -> FlowRow {
+    let start = Time::from_us(u64::from(number));
+    FlowRow {
+        flow: number,
+        label: 1000 + u64::from(number),
+        src: number,
+        dst: number + 1,
+        bytes: 2_000_000,
+        start: Some(start),
+        finish: fct.map(|fct| start + fct),
+        ideal_fct: Span::from_ps(48_881_300),
+        packets: 490,
+        retransmits: 1,
+        marks: 7,
+        probes: 2,
+        timeouts: 3,
+    }
+}
+
+/// Four flows, all completed.
+pub(crate) fn run() -> RunRecord {
+    let fcts = [48_881_300, 50_000_000, 97_762_600, 61_234_567];
+    let flows = (0..).zip(fcts);
+    RunRecord {
+        version: "0.1.0".into(),
+        revision: "0123abc".into(),
+        scenario: ScenarioIdentity {
+            name: "permutation-4".into(),
+            hash: "89abcdef01234567".into(),
+            seed: 1,
+        },
+        status: Status::Complete,
+        simulated: Span::from_ps(100_762_600),
+        flows: flows
+            .map(|(number, ps)| flow(number, Some(Span::from_ps(ps))))
+            .collect(),
+        packets: PacketCounts {
+            data_sent: 1_961,
+            data_delivered: 1_960,
+            retransmitted: 1,
+            dropped: 1,
+            marked: 28,
+            acks: 981,
+            probes: 8,
+            ..PacketCounts::default()
+        },
+        data_packet_hops: 7_842,
+        packet_hops: 11_774,
+        digest: "fedcba9876543210".into(),
+        threads: 1,
+        cpu_seconds: 0.00125,
+        wall_seconds: 0.0015,
+        peak_rss_bytes: 95_000_000,
+    }
+}
+
+/// The same, with one flow that did not complete and one that did not start, on a bad network.
+pub(crate) fn incomplete_run() -> RunRecord {
+    let mut record = run();
+    let never_started = FlowRow {
+        start: None,
+        packets: 0,
+        ..flow(5, None)
+    };
+    record.flows.extend([flow(4, None), never_started]);
+    record.status = Status::Incomplete {
+        reason: "stopped at stop.at-most = 50ms".into(),
+    };
+    record.packets.corrupted = 12;
+    record.packets.cnps = 34;
+    record.packets.pfc_pauses = 5_678;
+    record.packets.duplicates = 9;
+    record
+}

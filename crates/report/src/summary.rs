@@ -1,0 +1,365 @@
+//! `summary.json`: what a run came to, in one small document.
+//!
+//! Within schema 1 fields are only ever added, at any level; a reader must skip what it does not know. The order of the fields is
+//! fixed, and the same record gives the same bytes. `null` stands where there is nothing to say.
+//!
+//! | field | type, unit | meaning |
+//! |---|---|---|
+//! | `schema` | 1 | version of this table |
+//! | `version`, `revision` | text | program and source revision that made the result |
+//! | `scenario.name`, `.hash` | text | name, and hash of the resolved scenario |
+//! | `scenario.seed` | integer | seed of all random streams |
+//! | `status` | text | `complete`, `incomplete` (a limit was reached first) or `interrupted` (by the user) |
+//! | `status_reason` | text or null | which limit, if `incomplete` |
+//! | `simulated_us` | us | simulated time that passed |
+//! | `flows.total` | flows | all flows of the workload |
+//! | `flows.completed` | flows | those whose last byte was acknowledged |
+//! | `flows.started` | flows | those that became ready to send; the others still waited for a trigger |
+//! | `fct_us` | us, or null | completion time of the completed flows: ready to last byte acknowledged at the sender |
+//! | `ideal_fct_us` | us, or null | their completion time alone on an idle network: wire bytes / bottleneck rate + round trip |
+//! | `slowdown` | ratio, or null | their FCT / ideal FCT |
+//! | `packets.data_sent` | packets | data packets put on the wire by hosts, retransmissions included |
+//! | `packets.data_delivered` | packets | data packets that arrived at their receiver, duplicates included |
+//! | `packets.retransmitted` | packets | data packets sent again |
+//! | `packets.dropped` | packets | dropped at a queue or for want of a route |
+//! | `packets.marked` | packets | marked by a switch as having met congestion |
+//! | `packets.acks`, `.probes`, `.cnps` | packets | acknowledgements, probes, congestion notification packets sent |
+//! | `packets.pfc_pauses` | frames | pauses sent by priority flow control |
+//! | `packets.corrupted` | packets | lost to bit errors on a link; not among the dropped |
+//! | `packets.duplicates` | packets | delivered data packets that the receiver already had |
+//! | `data_packet_hops`, `packet_hops` | links | links crossed by data packets, by all packets |
+//! | `digest` | text | digest of the outcome, equal for any number of threads |
+//! | `threads` | integer | worker threads |
+//! | `cpu_seconds`, `wall_seconds` | s | CPU time of all threads, and wall time |
+//! | `peak_rss_bytes` | bytes | the most memory that the process held |
+//!
+//! `fct_us`, `ideal_fct_us` and `slowdown` are objects with `min`, `mean`, `p50`, `p99`, `p999` and `max`; percentiles are nearest
+//! rank. All three are null if no flow completed. They are given in microseconds as floating point numbers; exact picoseconds stand
+//! in `flows.parquet`.
+
+use crate::record::{FlowRow, PacketCounts, RunRecord, ScenarioIdentity, Status};
+use crate::statistics::Distribution;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+use thiserror::Error;
+
+/// The name of the file in a result folder.
+pub const FILE_NAME: &str = "summary.json";
+
+/// The version of the schema that this crate writes and reads.
+pub const SCHEMA: u32 = 1;
+
+/// The contents of `summary.json`; the fields are described in the [table of the module](self).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// Always [`SCHEMA`].
+    pub schema: u32,
+    /// Version of the program.
+    pub version: String,
+    /// Revision of the source.
+    pub revision: String,
+    /// What was run.
+    pub scenario: ScenarioIdentity,
+    /// How it ended.
+    pub status: StatusName,
+    /// Which limit ended an incomplete run.
+    pub status_reason: Option<String>,
+    /// Simulated time in microseconds.
+    pub simulated_us: f64,
+    /// How many flows there were.
+    pub flows: FlowCounts,
+    /// Completion times in microseconds; `None` if no flow completed.
+    pub fct_us: Option<Distribution>,
+    /// Ideal completion times of the completed flows in microseconds.
+    pub ideal_fct_us: Option<Distribution>,
+    /// Completion times as multiples of the ideal ones.
+    pub slowdown: Option<Distribution>,
+    /// Packet counts.
+    pub packets: PacketCounts,
+    /// Links that data packets crossed.
+    pub data_packet_hops: u64,
+    /// Links that packets of any kind crossed.
+    pub packet_hops: u64,
+    /// Digest of the outcome.
+    pub digest: String,
+    /// Worker threads.
+    pub threads: u32,
+    /// CPU time in seconds.
+    pub cpu_seconds: f64,
+    /// Wall time in seconds.
+    pub wall_seconds: f64,
+    /// The most memory held, in bytes.
+    pub peak_rss_bytes: u64,
+}
+
+/// How a run ended, as one word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StatusName {
+    /// All was done.
+    Complete,
+    /// A limit was reached first.
+    Incomplete,
+    /// The user interrupted it.
+    Interrupted,
+}
+
+/// How many flows a run had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FlowCounts {
+    /// All flows of the workload.
+    pub total: u64,
+    /// Those that completed.
+    pub completed: u64,
+    /// Those that became ready to send.
+    pub started: u64,
+}
+
+impl FlowCounts {
+    fn of(flows: &[FlowRow]) -> Self {
+        let count =
+            |holds: fn(&FlowRow) -> bool| flows.iter().filter(|flow| holds(flow)).count() as u64;
+        Self {
+            total: flows.len() as u64,
+            completed: count(|flow| flow.fct().is_some()),
+            started: count(|flow| flow.start.is_some()),
+        }
+    }
+}
+
+impl Summary {
+    /// Sums up `record`.
+    pub fn of(record: &RunRecord) -> Self {
+        let (status, status_reason) = match &record.status {
+            Status::Complete => (StatusName::Complete, None),
+            Status::Incomplete { reason } => (StatusName::Incomplete, Some(reason.clone())),
+            Status::Interrupted => (StatusName::Interrupted, None),
+        };
+        let completed = || record.flows.iter().filter(|flow| flow.fct().is_some());
+        let fcts = completed().filter_map(|flow| Some(flow.fct()?.as_ps()));
+        let ideals = completed().map(|flow| flow.ideal_fct.as_ps());
+        Self {
+            schema: SCHEMA,
+            version: record.version.clone(),
+            revision: record.revision.clone(),
+            scenario: record.scenario.clone(),
+            status,
+            status_reason,
+            simulated_us: record.simulated.as_us(),
+            flows: FlowCounts::of(&record.flows),
+            fct_us: Distribution::of_picoseconds(fcts.collect()),
+            ideal_fct_us: Distribution::of_picoseconds(ideals.collect()),
+            slowdown: Distribution::of_ratios(completed().filter_map(FlowRow::slowdown).collect()),
+            packets: record.packets,
+            data_packet_hops: record.data_packet_hops,
+            packet_hops: record.packet_hops,
+            digest: record.digest.clone(),
+            threads: record.threads,
+            cpu_seconds: record.cpu_seconds,
+            wall_seconds: record.wall_seconds,
+            peak_rss_bytes: record.peak_rss_bytes,
+        }
+    }
+
+    /// The summary as indented JSON with a final line break: the contents of `summary.json`.
+    pub fn to_json(&self) -> String {
+        let mut json =
+            serde_json::to_string_pretty(self).expect("a summary holds text and numbers only");
+        json.push('\n');
+        json
+    }
+
+    /// Reads the contents of a `summary.json`; fields that this version does not know are skipped.
+    pub fn from_json(json: &str) -> Result<Self, ReadSummaryError> {
+        #[derive(Deserialize)]
+        struct Version {
+            schema: u32,
+        }
+        let Version { schema } = serde_json::from_str(json)?;
+        if schema != SCHEMA {
+            return Err(ReadSummaryError::Schema { found: schema });
+        }
+        Ok(serde_json::from_str(json)?)
+    }
+
+    /// Reads the summary at `path`, a result folder or a `summary.json`.
+    pub fn read(path: impl AsRef<Path>) -> Result<Self, ReadSummaryError> {
+        let mut path = path.as_ref().to_path_buf();
+        if path.is_dir() {
+            path.push(FILE_NAME);
+        }
+        match fs::read_to_string(&path) {
+            Ok(json) => Self::from_json(&json),
+            Err(source) => Err(ReadSummaryError::Unreadable { path, source }),
+        }
+    }
+}
+
+/// A summary that could not be read.
+#[derive(Debug, Error)]
+pub enum ReadSummaryError {
+    /// The file could not be read.
+    #[error("failed to read the summary `{}`", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The text is not JSON, or a field is missing or of the wrong type.
+    #[error("not a Clearway summary")]
+    Malformed(#[from] serde_json::Error),
+    /// The summary follows a schema of another version.
+    #[error("a summary of schema {found}, where this version reads schema {SCHEMA}")]
+    Schema {
+        /// The schema of the summary.
+        found: u32,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::{incomplete_run, run};
+
+    #[test]
+    fn the_document_of_a_complete_run() {
+        insta::assert_snapshot!(Summary::of(&run()).to_json(), @r#"
+        {
+          "schema": 1,
+          "version": "0.1.0",
+          "revision": "0123abc",
+          "scenario": {
+            "name": "permutation-4",
+            "hash": "89abcdef01234567",
+            "seed": 1
+          },
+          "status": "complete",
+          "status_reason": null,
+          "simulated_us": 100.7626,
+          "flows": {
+            "total": 4,
+            "completed": 4,
+            "started": 4
+          },
+          "fct_us": {
+            "min": 48.8813,
+            "mean": 64.469617,
+            "p50": 50.0,
+            "p99": 97.7626,
+            "p999": 97.7626,
+            "max": 97.7626
+          },
+          "ideal_fct_us": {
+            "min": 48.8813,
+            "mean": 48.8813,
+            "p50": 48.8813,
+            "p99": 48.8813,
+            "p999": 48.8813,
+            "max": 48.8813
+          },
+          "slowdown": {
+            "min": 1.0,
+            "mean": 1.3189014357228634,
+            "p50": 1.0228860525395191,
+            "p99": 2.0,
+            "p999": 2.0,
+            "max": 2.0
+          },
+          "packets": {
+            "data_sent": 1961,
+            "data_delivered": 1960,
+            "retransmitted": 1,
+            "dropped": 1,
+            "marked": 28,
+            "acks": 981,
+            "probes": 8,
+            "cnps": 0,
+            "pfc_pauses": 0,
+            "corrupted": 0,
+            "duplicates": 0
+          },
+          "data_packet_hops": 7842,
+          "packet_hops": 11774,
+          "digest": "fedcba9876543210",
+          "threads": 1,
+          "cpu_seconds": 0.00125,
+          "wall_seconds": 0.0015,
+          "peak_rss_bytes": 95000000
+        }
+        "#);
+    }
+
+    #[test]
+    fn the_document_of_a_run_without_a_completed_flow() {
+        let mut record = incomplete_run();
+        record.flows.retain(|flow| flow.finish.is_none());
+        let json = Summary::of(&record).to_json();
+        insta::assert_snapshot!(json.lines().skip(9).take(12).collect::<Vec<_>>().join("\n"), @r#"
+        "status": "incomplete",
+        "status_reason": "stopped at stop.at-most = 50ms",
+        "simulated_us": 100.7626,
+        "flows": {
+          "total": 2,
+          "completed": 0,
+          "started": 1
+        },
+        "fct_us": null,
+        "ideal_fct_us": null,
+        "slowdown": null,
+        "packets": {
+        "#);
+    }
+
+    #[test]
+    fn an_interrupted_run_says_so() {
+        let record = RunRecord {
+            status: Status::Interrupted,
+            ..run()
+        };
+        let json = Summary::of(&record).to_json();
+        assert!(json.contains("\"status\": \"interrupted\",\n  \"status_reason\": null"));
+    }
+
+    #[test]
+    fn reading_gives_back_what_was_written() {
+        for record in [run(), incomplete_run()] {
+            let summary = Summary::of(&record);
+            assert_eq!(Summary::from_json(&summary.to_json()).unwrap(), summary);
+        }
+    }
+
+    #[test]
+    fn fields_of_later_versions_are_skipped_but_not_other_schemas() {
+        let json = Summary::of(&run()).to_json();
+        let later = json.replacen("\"version\"", "\"tomorrow\": [1], \"version\"", 1);
+        assert!(Summary::from_json(&later).is_ok());
+        let other = json.replacen("\"schema\": 1", "\"schema\": 2", 1);
+        let error = Summary::from_json(&other).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "a summary of schema 2, where this version reads schema 1"
+        );
+        for bad in ["", "[]", "{}", "{\"schema\": 1}"] {
+            let error = Summary::from_json(bad).unwrap_err();
+            assert!(matches!(error, ReadSummaryError::Malformed(_)), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_order_of_flows_does_not_matter() {
+        let mut backwards = incomplete_run();
+        backwards.flows.reverse();
+        assert_eq!(Summary::of(&backwards), Summary::of(&incomplete_run()));
+    }
+
+    #[test]
+    #[should_panic(expected = "finished at 1us, before its start at 2us")]
+    fn a_flow_that_ends_before_it_starts_is_our_bug() {
+        let mut record = run();
+        record.flows[0].start = Some(clearway_units::Time::from_us(2));
+        record.flows[0].finish = Some(clearway_units::Time::from_us(1));
+        Summary::of(&record);
+    }
+}
