@@ -3,6 +3,7 @@
 //! The command line fills a [`RunRecord`] from a run; everything here only formats it.
 //!
 //! * [`Summary`] is `summary.json`; [`summary`] documents each of its fields.
+//! * [`summary_table`] and [`Table`] print for people, [`quantity`] prints single quantities.
 //!
 //! **Architecture Invariant:** this crate knows nothing of the simulator, of scenarios or of arguments. It reads no clock and prints
 //! nothing itself; the same record gives the same bytes.
@@ -12,6 +13,7 @@ mod record;
 mod statistics;
 pub mod summary;
 mod table;
+mod terminal;
 
 #[cfg(test)]
 mod sample;
@@ -20,3 +22,4 @@ pub use record::{FlowRow, PacketCounts, RunRecord, ScenarioIdentity, Status};
 pub use statistics::Distribution;
 pub use summary::{FlowCounts, ReadSummaryError, StatusName, Summary};
 pub use table::{Align, Table};
+pub use terminal::summary_table;

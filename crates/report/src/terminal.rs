@@ -1,0 +1,288 @@
+//! The summary of a run for the terminal.
+
+use crate::quantity::{bytes, count, factor, microseconds, percent, prefixed, seconds};
+use crate::statistics::Distribution;
+use crate::summary::{StatusName, Summary};
+use crate::table::{Align, Table};
+
+/// The width of the column of labels, equal in all parts.
+const LABEL: usize = 9;
+
+/// A plain-text table of `summary`, at most 80 characters wide unless a name is longer.
+///
+/// It says what ran, how many flows completed, how long they took against an idle network, what happened to the packets, and what
+/// the simulation cost.
+pub fn summary_table(summary: &Summary) -> String {
+    [
+        outcome(summary),
+        completion_times(summary),
+        packets(summary),
+        cost(summary),
+    ]
+    .map(|part| part.trim_end().to_owned() + "\n")
+    .join("\n")
+}
+
+fn outcome(summary: &Summary) -> String {
+    let mut table = labelled();
+    let scenario = &summary.scenario;
+    let name = format!(
+        "{} (seed {}, hash {})",
+        scenario.name, scenario.seed, scenario.hash
+    );
+    table.row([label("Scenario"), name]);
+    let reason = summary.status_reason.as_deref();
+    match summary.status {
+        StatusName::Complete => {}
+        StatusName::Incomplete => {
+            let text = format!("INCOMPLETE: {}", reason.unwrap_or("a limit was reached"));
+            table.row([label("Status"), text]);
+        }
+        StatusName::Interrupted => {
+            let text = "INTERRUPTED: the figures cover what was simulated until then";
+            table.row([label("Status"), text.to_owned()]);
+        }
+    }
+    let flows = summary.flows;
+    let mut text = format!(
+        "{} of {} completed in {} of simulated time",
+        count(flows.completed),
+        count(flows.total),
+        microseconds(summary.simulated_us)
+    );
+    if flows.started < flows.total {
+        text += &format!("; {} never started", count(flows.total - flows.started));
+    }
+    table.row([label("Flows"), text]);
+    table.to_string()
+}
+
+fn completion_times(summary: &Summary) -> String {
+    let Some(fct) = summary.fct_us else {
+        return format!("{}  no flow completed\n", label("FCT"));
+    };
+    let mut table = Table::new().column("", Align::Left);
+    for header in ["min", "mean", "p50", "p99", "p99.9", "max"] {
+        table = table.column(header, Align::Right);
+    }
+    let mut row = |name, distribution: Option<Distribution>, print: fn(f64) -> String| {
+        let Some(Distribution {
+            min,
+            mean,
+            p50,
+            p99,
+            p999,
+            max,
+        }) = distribution
+        else {
+            return;
+        };
+        let cells = [min, mean, p50, p99, p999, max].map(print);
+        table.row([label(name)].into_iter().chain(cells));
+    };
+    row("FCT", Some(fct), microseconds);
+    row("Ideal FCT", summary.ideal_fct_us, microseconds);
+    row("Slowdown", summary.slowdown, factor);
+    format!(
+        "{table}\nFCT: flow completion time, from ready to send to last byte acknowledged.\n\
+         Ideal: the same flow alone on an idle network. Slowdown: FCT / ideal FCT.\n"
+    )
+}
+
+fn packets(summary: &Summary) -> String {
+    let packets = summary.packets;
+    let of_sent = |part| percent(part, packets.data_sent);
+    let always = [
+        (packets.data_sent, "data packets sent".to_owned()),
+        (
+            packets.retransmitted,
+            format!("retransmitted ({} of sent)", of_sent(packets.retransmitted)),
+        ),
+        (packets.dropped, "dropped in the network".to_owned()),
+        (
+            packets.marked,
+            format!(
+                "marked for congestion ({} of sent)",
+                of_sent(packets.marked)
+            ),
+        ),
+    ];
+    let if_any = [
+        (packets.corrupted, "lost to bit errors"),
+        (packets.duplicates, "received twice"),
+        (packets.probes, "probes sent"),
+        (packets.cnps, "congestion notifications sent"),
+        (packets.pfc_pauses, "pauses sent by flow control"),
+    ];
+    let if_any = if_any.into_iter().filter(|&(number, _)| number > 0);
+    let lines = always
+        .into_iter()
+        .chain(if_any.map(|(number, text)| (number, text.to_owned())));
+
+    let mut table = Table::new()
+        .column("", Align::Left)
+        .column("", Align::Right)
+        .column("", Align::Left);
+    for (place, (number, text)) in lines.enumerate() {
+        let name = if place == 0 { "Packets" } else { "" };
+        table.row([label(name), count(number), text]);
+    }
+    table.to_string()
+}
+
+fn cost(summary: &Summary) -> String {
+    let mut table = labelled();
+    let speed = match summary.cpu_seconds {
+        cpu if cpu > 0.0 => {
+            prefixed(summary.packet_hops as f64 / cpu) + " packet-hops per CPU second"
+        }
+        _ => "too short a run to measure".to_owned(),
+    };
+    table.row([label("Speed"), speed]);
+    let threads = match summary.threads {
+        1 => "1 thread".to_owned(),
+        threads => format!("{} threads", count(threads.into())),
+    };
+    let time = format!(
+        "{} wall, {} CPU on {threads}",
+        seconds(summary.wall_seconds),
+        seconds(summary.cpu_seconds)
+    );
+    table.row([label("Time"), time]);
+    table.row([
+        label("Memory"),
+        bytes(summary.peak_rss_bytes) + " at the peak",
+    ]);
+    table.row([label("Digest"), summary.digest.clone()]);
+    let version = format!("{} (revision {})", summary.version, summary.revision);
+    table.row([label("Version"), version]);
+    table.to_string()
+}
+
+fn labelled() -> Table {
+    Table::new().column("", Align::Left).column("", Align::Left)
+}
+
+fn label(text: &str) -> String {
+    format!("{text:<LABEL$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::RunRecord;
+    use crate::record::Status;
+    use crate::sample::{incomplete_run, run};
+    use clearway_units::Span;
+
+    fn print(record: &RunRecord) -> String {
+        summary_table(&Summary::of(record))
+    }
+
+    #[test]
+    fn a_complete_run() {
+        insta::assert_snapshot!(print(&run()), @"
+        Scenario   permutation-4 (seed 1, hash 89abcdef01234567)
+        Flows      4 of 4 completed in 100.8 us of simulated time
+
+                        min      mean       p50       p99     p99.9       max
+        ---------  --------  --------  --------  --------  --------  --------
+        FCT        48.88 us  64.47 us  50.00 us  97.76 us  97.76 us  97.76 us
+        Ideal FCT  48.88 us  48.88 us  48.88 us  48.88 us  48.88 us  48.88 us
+        Slowdown     1.000x    1.319x    1.023x    2.000x    2.000x    2.000x
+
+        FCT: flow completion time, from ready to send to last byte acknowledged.
+        Ideal: the same flow alone on an idle network. Slowdown: FCT / ideal FCT.
+
+        Packets    1,961  data packets sent
+                       1  retransmitted (0.05 % of sent)
+                       1  dropped in the network
+                      28  marked for congestion (1.43 % of sent)
+                       8  probes sent
+
+        Speed      9.42 M packet-hops per CPU second
+        Time       1.500 ms wall, 1.250 ms CPU on 1 thread
+        Memory     95 MB at the peak
+        Digest     fedcba9876543210
+        Version    0.1.0 (revision 0123abc)
+        ");
+    }
+
+    #[test]
+    fn an_incomplete_run_says_why_and_shows_what_is_not_zero() {
+        insta::assert_snapshot!(print(&incomplete_run()), @"
+        Scenario   permutation-4 (seed 1, hash 89abcdef01234567)
+        Status     INCOMPLETE: stopped at stop.at-most = 50ms
+        Flows      4 of 6 completed in 100.8 us of simulated time; 1 never started
+
+                        min      mean       p50       p99     p99.9       max
+        ---------  --------  --------  --------  --------  --------  --------
+        FCT        48.88 us  64.47 us  50.00 us  97.76 us  97.76 us  97.76 us
+        Ideal FCT  48.88 us  48.88 us  48.88 us  48.88 us  48.88 us  48.88 us
+        Slowdown     1.000x    1.319x    1.023x    2.000x    2.000x    2.000x
+
+        FCT: flow completion time, from ready to send to last byte acknowledged.
+        Ideal: the same flow alone on an idle network. Slowdown: FCT / ideal FCT.
+
+        Packets    1,961  data packets sent
+                       1  retransmitted (0.05 % of sent)
+                       1  dropped in the network
+                      28  marked for congestion (1.43 % of sent)
+                      12  lost to bit errors
+                       9  received twice
+                       8  probes sent
+                      34  congestion notifications sent
+                   5,678  pauses sent by flow control
+
+        Speed      9.42 M packet-hops per CPU second
+        Time       1.500 ms wall, 1.250 ms CPU on 1 thread
+        Memory     95 MB at the peak
+        Digest     fedcba9876543210
+        Version    0.1.0 (revision 0123abc)
+        ");
+    }
+
+    #[test]
+    fn an_interrupted_run_without_a_completed_flow() {
+        let mut record = run();
+        record.status = Status::Interrupted;
+        record.flows.truncate(1);
+        record.flows[0].finish = None;
+        record.cpu_seconds = 0.0;
+        record.threads = 2;
+        insta::assert_snapshot!(print(&record), @"
+        Scenario   permutation-4 (seed 1, hash 89abcdef01234567)
+        Status     INTERRUPTED: the figures cover what was simulated until then
+        Flows      0 of 1 completed in 100.8 us of simulated time
+
+        FCT        no flow completed
+
+        Packets    1,961  data packets sent
+                       1  retransmitted (0.05 % of sent)
+                       1  dropped in the network
+                      28  marked for congestion (1.43 % of sent)
+                       8  probes sent
+
+        Speed      too short a run to measure
+        Time       1.500 ms wall, 0 s CPU on 2 threads
+        Memory     95 MB at the peak
+        Digest     fedcba9876543210
+        Version    0.1.0 (revision 0123abc)
+        ");
+    }
+
+    #[test]
+    fn the_widest_figures_fit_into_80_columns() {
+        let mut record = incomplete_run();
+        record.scenario.name = "a scenario with a long name of many words ".repeat(3);
+        record.packets.data_sent = u64::MAX;
+        for flow in &mut record.flows {
+            flow.ideal_fct = Span::from_ps(1_000_000);
+            flow.finish = flow.start.map(|start| start + Span::from_ms(999_900));
+        }
+        let text = print(&record);
+        assert!(text.contains("999.9 Mx"));
+        let widest = text.lines().map(|line| line.chars().count()).max();
+        assert!(widest <= Some(80), "{text}");
+    }
+}
