@@ -3,11 +3,13 @@
 //! The command line fills a [`RunRecord`] from a run; everything here only formats it.
 //!
 //! * [`Summary`] is `summary.json`; [`summary`] documents each of its fields.
+//! * [`write_flows`] writes `flows.parquet`; [`flows`] documents each of its columns.
 //! * [`summary_table`] and [`Table`] print for people, [`quantity`] prints single quantities.
 //!
 //! **Architecture Invariant:** this crate knows nothing of the simulator, of scenarios or of arguments. It reads no clock and prints
 //! nothing itself; the same record gives the same bytes.
 
+pub mod flows;
 pub mod quantity;
 mod record;
 mod statistics;
@@ -18,6 +20,7 @@ mod terminal;
 #[cfg(test)]
 mod sample;
 
+pub use flows::{WriteFlowsError, write_flows};
 pub use record::{FlowRow, PacketCounts, RunRecord, ScenarioIdentity, Status};
 pub use statistics::Distribution;
 pub use summary::{FlowCounts, ReadSummaryError, StatusName, Summary};

@@ -1,0 +1,422 @@
+//! `flows.parquet`: one row for each flow, or message of a flow.
+//!
+//! | column | type | null | meaning |
+//! |---|---|---|---|
+//! | `flow` | uint32 | | number of the flow in the run |
+//! | `label` | uint64 | | the workload's number for the flow or message |
+//! | `src`, `dst` | uint32 | | sending and receiving host |
+//! | `bytes` | uint64 | | bytes of the message, without headers |
+//! | `start_ps` | int64 | never started | when it was ready to send, in picoseconds since the start of the run |
+//! | `finish_ps` | int64 | not completed | when its last byte was acknowledged at the sender |
+//! | `fct_ps` | int64 | not completed | `finish_ps` - `start_ps` |
+//! | `ideal_fct_ps` | int64 | | the same alone on an idle network |
+//! | `slowdown` | double | not completed | `fct_ps` / `ideal_fct_ps` |
+//! | `packets` | uint64 | | data packets sent, retransmissions included |
+//! | `retransmits` | uint64 | | data packets sent again |
+//! | `marks` | uint64 | | acknowledgements that echoed a congestion mark |
+//! | `probes` | uint64 | | probes sent |
+//! | `timeouts` | uint64 | | retransmission timeouts that expired |
+//!
+//! Times are signed because one subtracts them: in most data frames a difference of unsigned columns wraps around silently. That
+//! leaves room for 106 days. The key-value metadata holds `clearway.version`, `clearway.revision`, `clearway.scenario.name`,
+//! `clearway.scenario.hash` and `clearway.scenario.seed`. Columns are compressed with Snappy, in row groups of up to 65 536 rows.
+
+use crate::record::{FlowRow, RunRecord};
+use parquet::basic::{Compression, LogicalType, Repetition, Type as PhysicalType};
+use parquet::data_type::{DataType, DoubleType, Int32Type, Int64Type};
+use parquet::errors::{ParquetError, Result};
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
+use parquet::schema::types::{Type, TypePtr};
+use std::io::Write;
+use std::sync::Arc;
+use thiserror::Error;
+
+/// The name of the file in a result folder.
+pub const FILE_NAME: &str = "flows.parquet";
+
+/// The most rows of a row group: what a reader must at least decode at a time.
+pub const ROWS_PER_GROUP: usize = 65_536;
+
+/// How a column is stored, and where its values come from. Times are in picoseconds.
+#[derive(Clone, Copy)]
+enum Column {
+    U32(fn(&FlowRow) -> u32),
+    U64(fn(&FlowRow) -> u64),
+    Ps(fn(&FlowRow) -> u64),
+    OptionalPs(fn(&FlowRow) -> Option<u64>),
+    OptionalDouble(fn(&FlowRow) -> Option<f64>),
+}
+
+const COLUMNS: [(&str, Column); 15] = [
+    ("flow", Column::U32(|row| row.flow)),
+    ("label", Column::U64(|row| row.label)),
+    ("src", Column::U32(|row| row.src)),
+    ("dst", Column::U32(|row| row.dst)),
+    ("bytes", Column::U64(|row| row.bytes)),
+    (
+        "start_ps",
+        Column::OptionalPs(|row| row.start.map(|time| time.as_ps())),
+    ),
+    (
+        "finish_ps",
+        Column::OptionalPs(|row| row.finish.map(|time| time.as_ps())),
+    ),
+    (
+        "fct_ps",
+        Column::OptionalPs(|row| row.fct().map(|span| span.as_ps())),
+    ),
+    ("ideal_fct_ps", Column::Ps(|row| row.ideal_fct.as_ps())),
+    ("slowdown", Column::OptionalDouble(FlowRow::slowdown)),
+    ("packets", Column::U64(|row| row.packets)),
+    ("retransmits", Column::U64(|row| row.retransmits)),
+    ("marks", Column::U64(|row| row.marks)),
+    ("probes", Column::U64(|row| row.probes)),
+    ("timeouts", Column::U64(|row| row.timeouts)),
+];
+
+/// Writes the flows of `record` to `sink` as Parquet; the columns are described in the [table of the module](self).
+///
+/// The memory needed beside the record does not grow with the number of flows.
+///
+/// # Errors
+/// If `sink` does, or a time is beyond 2^63 ps.
+pub fn write_flows(
+    sink: impl Write + Send,
+    record: &RunRecord,
+) -> std::result::Result<(), WriteFlowsError> {
+    let mut file = SerializedFileWriter::new(sink, schema()?, Arc::new(properties(record)))?;
+    for rows in record.flows.chunks(ROWS_PER_GROUP) {
+        let mut group = file.next_row_group()?;
+        for (name, column) in COLUMNS {
+            let mut writer = group.next_column()?.expect("the schema has every column");
+            column.write(rows, &mut writer).map_err(|error| {
+                ParquetError::General(format!("failed to write column `{name}`: {error}"))
+            })?;
+            writer.close()?;
+        }
+        group.close()?;
+    }
+    file.close()?;
+    Ok(())
+}
+
+/// The flows could not be written: the sink failed, or a time is too large for the file.
+#[derive(Debug, Error)]
+#[error("failed to write Parquet")]
+pub struct WriteFlowsError(#[from] ParquetError);
+
+fn schema() -> Result<TypePtr> {
+    let fields = COLUMNS
+        .iter()
+        .map(|(name, column)| column.field(name).map(Arc::new))
+        .collect::<Result<_>>()?;
+    let schema = Type::group_type_builder("flows")
+        .with_fields(fields)
+        .build()?;
+    Ok(Arc::new(schema))
+}
+
+fn properties(record: &RunRecord) -> WriterProperties {
+    let scenario = &record.scenario;
+    let metadata = [
+        ("clearway.version", record.version.clone()),
+        ("clearway.revision", record.revision.clone()),
+        ("clearway.scenario.name", scenario.name.clone()),
+        ("clearway.scenario.hash", scenario.hash.clone()),
+        ("clearway.scenario.seed", scenario.seed.to_string()),
+    ];
+    let metadata = metadata.map(|(key, value)| KeyValue::new(key.to_owned(), value));
+    WriterProperties::builder()
+        .set_compression(Compression::SNAPPY)
+        .set_created_by(format!(
+            "clearway version {} (build {})",
+            record.version, record.revision
+        ))
+        .set_key_value_metadata(Some(metadata.into()))
+        .build()
+}
+
+impl Column {
+    fn field(self, name: &str) -> Result<Type> {
+        let int64 = |signed| (PhysicalType::INT64, Some(LogicalType::integer(64, signed)));
+        let (physical, logical) = match self {
+            Self::U32(_) => (PhysicalType::INT32, Some(LogicalType::integer(32, false))),
+            Self::U64(_) => int64(false),
+            Self::Ps(_) | Self::OptionalPs(_) => int64(true),
+            Self::OptionalDouble(_) => (PhysicalType::DOUBLE, None),
+        };
+        let repetition = match self {
+            Self::U32(_) | Self::U64(_) | Self::Ps(_) => Repetition::REQUIRED,
+            Self::OptionalPs(_) | Self::OptionalDouble(_) => Repetition::OPTIONAL,
+        };
+        Type::primitive_type_builder(name, physical)
+            .with_logical_type(logical)
+            .with_repetition(repetition)
+            .build()
+    }
+
+    fn write(self, rows: &[FlowRow], writer: &mut SerializedColumnWriter<'_>) -> Result<()> {
+        // Parquet stores unsigned integers as the signed ones with the same bits.
+        match self {
+            Self::U32(value) => {
+                required::<Int32Type>(writer, rows, |row| Ok(value(row).cast_signed()))
+            }
+            Self::U64(value) => {
+                required::<Int64Type>(writer, rows, |row| Ok(value(row).cast_signed()))
+            }
+            Self::Ps(value) => required::<Int64Type>(writer, rows, |row| picoseconds(value(row))),
+            Self::OptionalPs(value) => {
+                optional::<Int64Type>(writer, rows, |row| value(row).map(picoseconds).transpose())
+            }
+            Self::OptionalDouble(value) => {
+                optional::<DoubleType>(writer, rows, |row| Ok(value(row)))
+            }
+        }
+    }
+}
+
+fn picoseconds(ps: u64) -> Result<i64> {
+    i64::try_from(ps)
+        .map_err(|_| ParquetError::General(format!("{ps} ps is more than a signed number holds")))
+}
+
+fn required<T: DataType>(
+    writer: &mut SerializedColumnWriter<'_>,
+    rows: &[FlowRow],
+    value: impl Fn(&FlowRow) -> Result<T::T>,
+) -> Result<()> {
+    let values = rows.iter().map(value).collect::<Result<Vec<_>>>()?;
+    writer.typed::<T>().write_batch(&values, None, None)?;
+    Ok(())
+}
+
+fn optional<T: DataType>(
+    writer: &mut SerializedColumnWriter<'_>,
+    rows: &[FlowRow],
+    value: impl Fn(&FlowRow) -> Result<Option<T::T>>,
+) -> Result<()> {
+    let values = rows.iter().map(value).collect::<Result<Vec<_>>>()?;
+    let present: Vec<i16> = values.iter().map(|value| value.is_some().into()).collect();
+    let values: Vec<T::T> = values.into_iter().flatten().collect();
+    writer
+        .typed::<T>()
+        .write_batch(&values, Some(&present), None)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::{TestFolder, flow, incomplete_run, run};
+    use clearway_units::{Span, Time};
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use parquet::record::Field;
+    use proptest::prelude::*;
+    use std::error::Error as _;
+    use std::fs::File;
+
+    /// Writes `record` and opens the file with the reader of the Parquet library.
+    fn written(test: &str, record: &RunRecord) -> SerializedFileReader<File> {
+        let folder = TestFolder::new(test);
+        let path = folder.path().join(FILE_NAME);
+        write_flows(File::create(&path).unwrap(), record).unwrap();
+        SerializedFileReader::new(File::open(&path).unwrap()).unwrap()
+    }
+
+    /// What the file must hold for `row`, spelt out independently of the table of columns.
+    fn expected(row: &FlowRow) -> Vec<(&'static str, Field)> {
+        let ps = |ps: u64| Field::Long(ps.try_into().unwrap());
+        let or_null = |value: Option<Field>| value.unwrap_or(Field::Null);
+        let fct = row
+            .start
+            .zip(row.finish)
+            .map(|(start, finish)| finish - start);
+        let slowdown = fct.map(|fct| fct.as_ps() as f64 / row.ideal_fct.as_ps() as f64);
+        vec![
+            ("flow", Field::UInt(row.flow)),
+            ("label", Field::ULong(row.label)),
+            ("src", Field::UInt(row.src)),
+            ("dst", Field::UInt(row.dst)),
+            ("bytes", Field::ULong(row.bytes)),
+            ("start_ps", or_null(row.start.map(|time| ps(time.as_ps())))),
+            (
+                "finish_ps",
+                or_null(row.finish.map(|time| ps(time.as_ps()))),
+            ),
+            ("fct_ps", or_null(fct.map(|fct| ps(fct.as_ps())))),
+            ("ideal_fct_ps", ps(row.ideal_fct.as_ps())),
+            ("slowdown", or_null(slowdown.map(Field::Double))),
+            ("packets", Field::ULong(row.packets)),
+            ("retransmits", Field::ULong(row.retransmits)),
+            ("marks", Field::ULong(row.marks)),
+            ("probes", Field::ULong(row.probes)),
+            ("timeouts", Field::ULong(row.timeouts)),
+        ]
+    }
+
+    fn assert_holds(reader: SerializedFileReader<File>, flows: &[FlowRow]) {
+        let rows: Vec<_> = reader.into_iter().map(|row| row.unwrap()).collect();
+        assert_eq!(rows.len(), flows.len());
+        for (row, flow) in rows.into_iter().zip(flows) {
+            let columns: Vec<(String, Field)> = row.into_columns();
+            let columns: Vec<(&str, Field)> = columns
+                .iter()
+                .map(|(name, field)| (name.as_str(), field.clone()))
+                .collect();
+            assert_eq!(columns, expected(flow));
+        }
+    }
+
+    #[test]
+    fn every_value_is_read_back() {
+        let mut record = incomplete_run();
+        record.flows.push(FlowRow {
+            flow: u32::MAX,
+            label: u64::MAX,
+            src: u32::MAX - 1,
+            dst: 1 << 31,
+            bytes: u64::MAX - 1,
+            start: Some(Time::ZERO),
+            finish: Some(Time::from_ps(i64::MAX as u64)),
+            ideal_fct: Span::from_ps(3),
+            packets: 1 << 63,
+            retransmits: u64::MAX - 2,
+            marks: u64::MAX - 3,
+            probes: u64::MAX - 4,
+            timeouts: u64::MAX - 5,
+        });
+        assert_holds(written("every-value", &record), &record.flows);
+    }
+
+    #[test]
+    fn the_schema_has_exact_types() {
+        let reader = written("schema", &run());
+        let mut text = Vec::new();
+        let schema = reader.metadata().file_metadata().schema();
+        parquet::schema::printer::print_schema(&mut text, schema);
+        insta::assert_snapshot!(String::from_utf8(text).unwrap(), @"
+        message flows {
+          REQUIRED INT32 flow (INTEGER(32,false));
+          REQUIRED INT64 label (INTEGER(64,false));
+          REQUIRED INT32 src (INTEGER(32,false));
+          REQUIRED INT32 dst (INTEGER(32,false));
+          REQUIRED INT64 bytes (INTEGER(64,false));
+          OPTIONAL INT64 start_ps (INTEGER(64,true));
+          OPTIONAL INT64 finish_ps (INTEGER(64,true));
+          OPTIONAL INT64 fct_ps (INTEGER(64,true));
+          REQUIRED INT64 ideal_fct_ps (INTEGER(64,true));
+          OPTIONAL DOUBLE slowdown;
+          REQUIRED INT64 packets (INTEGER(64,false));
+          REQUIRED INT64 retransmits (INTEGER(64,false));
+          REQUIRED INT64 marks (INTEGER(64,false));
+          REQUIRED INT64 probes (INTEGER(64,false));
+          REQUIRED INT64 timeouts (INTEGER(64,false));
+        }
+        ");
+    }
+
+    #[test]
+    fn the_file_says_where_it_comes_from() {
+        let reader = written("metadata", &run());
+        let metadata = reader.metadata().file_metadata();
+        assert_eq!(
+            metadata.created_by(),
+            Some("clearway version 0.1.0 (build 0123abc)")
+        );
+        let pairs: Vec<_> = metadata
+            .key_value_metadata()
+            .unwrap()
+            .iter()
+            .map(|pair| (pair.key.as_str(), pair.value.as_deref().unwrap()))
+            .collect();
+        assert_eq!(
+            pairs,
+            [
+                ("clearway.version", "0.1.0"),
+                ("clearway.revision", "0123abc"),
+                ("clearway.scenario.name", "permutation-4"),
+                ("clearway.scenario.hash", "89abcdef01234567"),
+                ("clearway.scenario.seed", "1"),
+            ]
+        );
+    }
+
+    #[test]
+    fn row_groups_are_bounded_and_compressed() {
+        let mut record = run();
+        let fct = |number: u32| {
+            (!number.is_multiple_of(3)).then(|| Span::from_us(u64::from(number) + 50))
+        };
+        record.flows = (0..ROWS_PER_GROUP as u32 + 1)
+            .map(|number| flow(number, fct(number)))
+            .collect();
+        let reader = written("row-groups", &record);
+        let metadata = reader.metadata().clone();
+        let groups = metadata.row_groups();
+        let rows: Vec<i64> = groups.iter().map(|group| group.num_rows()).collect();
+        assert_eq!(rows, [65_536, 1]);
+        for column in groups[0].columns() {
+            assert_eq!(column.compression(), Compression::SNAPPY);
+        }
+        assert_holds(reader, &record.flows);
+    }
+
+    #[test]
+    fn a_run_without_flows_gives_an_empty_table() {
+        let mut record = run();
+        record.flows.clear();
+        assert_holds(written("no-flows", &record), &[]);
+    }
+
+    #[test]
+    fn a_time_beyond_the_signed_range_is_refused() {
+        let mut record = run();
+        record.flows[0].ideal_fct = Span::MAX;
+        let error = write_flows(Vec::new(), &record).unwrap_err();
+        let source = error.source().unwrap().to_string();
+        assert!(source.contains("`ideal_fct_ps`"), "{source}");
+    }
+
+    fn any_flow() -> impl Strategy<Value = FlowRow> {
+        let times = (
+            prop::option::of(0u64..1 << 50),
+            prop::option::of(0u64..1 << 50),
+            1u64..1 << 50,
+        );
+        (times, any::<[u32; 3]>(), any::<[u64; 7]>()).prop_map(
+            |((start, fct, ideal), ids, counts)| {
+                let [flow, src, dst] = ids;
+                let [label, bytes, packets, retransmits, marks, probes, timeouts] = counts;
+                let start = start.map(Time::from_ps);
+                FlowRow {
+                    flow,
+                    label,
+                    src,
+                    dst,
+                    bytes,
+                    start,
+                    finish: start
+                        .zip(fct)
+                        .map(|(start, fct)| start + Span::from_ps(fct)),
+                    ideal_fct: Span::from_ps(ideal),
+                    packets,
+                    retransmits,
+                    marks,
+                    probes,
+                    timeouts,
+                }
+            },
+        )
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+        #[test]
+        fn any_flows_are_read_back(flows in prop::collection::vec(any_flow(), 0..50)) {
+            let record = RunRecord { flows, ..run() };
+            assert_holds(written("any-flows", &record), &record.flows);
+        }
+    }
+}
