@@ -4,12 +4,14 @@
 //!
 //! * [`Summary`] is `summary.json`; [`summary`] documents each of its fields.
 //! * [`write_flows`] writes `flows.parquet`; [`flows`] documents each of its columns.
+//! * [`ResultFolder`] puts both, and whatever else the caller adds, in place in one step.
 //! * [`summary_table`] and [`Table`] print for people, [`quantity`] prints single quantities.
 //!
 //! **Architecture Invariant:** this crate knows nothing of the simulator, of scenarios or of arguments. It reads no clock and prints
 //! nothing itself; the same record gives the same bytes.
 
 pub mod flows;
+mod folder;
 pub mod quantity;
 mod record;
 mod statistics;
@@ -21,6 +23,7 @@ mod terminal;
 mod sample;
 
 pub use flows::{WriteFlowsError, write_flows};
+pub use folder::{FolderError, ResultFolder};
 pub use record::{FlowRow, PacketCounts, RunRecord, ScenarioIdentity, Status};
 pub use statistics::Distribution;
 pub use summary::{FlowCounts, ReadSummaryError, StatusName, Summary};
