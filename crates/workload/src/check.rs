@@ -286,42 +286,84 @@ mod tests {
             dst: HostId(8),
             ..flow(2)
         };
-        assert_snapshot!(error(&[flow(1), far], &[]), @"");
-        assert_snapshot!(workload(&[flow(1)], &[]).check(0).unwrap_err(), @"");
-        assert_snapshot!(workload(&[flow(0)], &[]).check(1).unwrap_err(), @"");
+        assert_snapshot!(error(&[flow(1), far], &[]), @"
+        flow 2 (2->8) names host 8, but there are 8 hosts, 0 to 7
+          fix: name a host from 0 to 7, or give the topology more
+        ");
+        assert_snapshot!(workload(&[flow(1)], &[]).check(0).unwrap_err(), @"
+        flow 1 (1->2) names host 1, but there are no hosts
+          fix: give the topology hosts
+        ");
+        assert_snapshot!(workload(&[flow(0)], &[]).check(1).unwrap_err(), @"
+        flow 0 (0->1) names host 1, but there is only host 0
+          fix: name a host from 0 to 0, or give the topology more
+        ");
         let own = FlowSpec {
             dst: HostId(3),
             ..flow(3)
         };
-        assert_snapshot!(error(&[own], &[]), @"");
+        assert_snapshot!(error(&[own], &[]), @"
+        flow 3 (3->3) goes from a host to itself
+          fix: choose another destination
+        ");
         let empty = FlowSpec {
             bytes: Bytes::ZERO,
             ..flow(3)
         };
-        assert_snapshot!(error(&[empty], &[]), @"");
+        assert_snapshot!(error(&[empty], &[]), @"
+        flow 3 (3->4) carries no bytes
+          fix: give it a size of at least one byte
+        ");
         let never = FlowSpec {
             start: Start::At(Time::NEVER),
             ..flow(3)
         };
-        assert_snapshot!(error(&[never], &[]), @"");
+        assert_snapshot!(error(&[never], &[]), @"
+        flow 3 (3->4) starts at the end of time
+          fix: give it a start within the run
+        ");
         let huge = FlowSpec {
             bytes: Bytes::new(u64::MAX),
             ..flow(3)
         };
-        assert_snapshot!(error(&[huge, flow(2)], &[]), @"");
-        assert_snapshot!(error(&[activates(flow(3), 1)], &[Oneshot]), @"");
+        assert_snapshot!(error(&[huge, flow(2)], &[]), @"
+        the sizes up to flow 2 (2->3) add up to more than 2^64 bytes
+          fix: give it a smaller size
+        ");
+        assert_snapshot!(error(&[activates(flow(3), 1)], &[Oneshot]), @"
+        flow 3 (3->4) names trigger number 1, but there are 1 triggers
+          fix: declare the trigger, or name one that exists
+        ");
     }
 
     #[test]
     fn faults_of_triggers() {
-        assert_snapshot!(error(&[flow(1), waits(2, 0)], &[Oneshot]), @"");
+        assert_snapshot!(error(&[flow(1), waits(2, 0)], &[Oneshot]), @"
+        flow 2 (2->3) waits for trigger 10, which no flow activates
+          fix: let a flow activate trigger 10 when it is sent or received, or start the flow by the clock
+        ");
         let three = [1, 2, 3].map(|label| activates(flow(label), 0));
-        assert_snapshot!(error(&three, &[Oneshot]), @"");
-        assert_snapshot!(error(&three, &[Barrier { count: 2 }]), @"");
-        assert_snapshot!(error(&[flow(1)], &[Barrier { count: 2 }]), @"");
-        assert_snapshot!(error(&three, &[Multishot]), @"");
+        assert_snapshot!(error(&three, &[Oneshot]), @"
+        trigger 10 is a oneshot but is activated 3 times, by flow 1 (1->2) and flow 2 (2->3) first
+          fix: make it a barrier of count 3 to wait for all of them, or a multishot to start one flow for each
+        ");
+        assert_snapshot!(error(&three, &[Barrier { count: 2 }]), @"
+        trigger 10 is a barrier of count 2, but flows activate it 3 times
+          fix: set the count to 3, or change the flows that activate it
+        ");
+        assert_snapshot!(error(&[flow(1)], &[Barrier { count: 2 }]), @"
+        trigger 10 is a barrier of count 2, but flows activate it 0 times
+          fix: let flows activate it, or remove the trigger
+        ");
+        assert_snapshot!(error(&three, &[Multishot]), @"
+        trigger 10 is a multishot with 3 activations for 0 waiting flows
+          fix: let more flows wait for it, or fewer activate it
+        ");
         let few = [activates(flow(1), 0), waits(2, 0), waits(3, 0)];
-        assert_snapshot!(error(&few, &[Multishot]), @"");
+        assert_snapshot!(error(&few, &[Multishot]), @"
+        trigger 10 is a multishot with 1 activations for 2 waiting flows
+          fix: let more flows activate it: each activation starts one flow, the rest never start
+        ");
     }
 
     #[test]
@@ -331,13 +373,22 @@ mod tests {
             activates(waits(1, 1), 0),
             activates(waits(2, 0), 1),
         ];
-        assert_snapshot!(error(&circle, &[Oneshot, Oneshot]), @"");
-        assert_snapshot!(error(&[flow(1), activates(waits(2, 0), 0)], &[Oneshot]), @"");
+        assert_snapshot!(error(&circle, &[Oneshot, Oneshot]), @"
+        flows that start one another in a circle never start: flow 1 (1->2), flow 2 (2->3), each waiting for the next and the last for the first
+          fix: start one of them by the clock
+        ");
+        assert_snapshot!(error(&[flow(1), activates(waits(2, 0), 0)], &[Oneshot]), @"
+        flow 2 (2->3) waits for its own end
+          fix: start one of them by the clock
+        ");
         let long: Vec<FlowSpec> = (0..7)
             .map(|i| activates(waits(i, i), (i + 1) % 7))
             .collect();
         let error = error(&long, &[Oneshot; 7]);
-        assert_snapshot!(error, @"");
+        assert_snapshot!(error, @"
+        flows that start one another in a circle never start: flow 0 (0->1), flow 6 (6->7), flow 5 (5->6), flow 4 (4->5), 3 more, each waiting for the next and the last for the first
+          fix: start one of them by the clock
+        ");
         assert_eq!(error.subject(), Some(crate::Subject::Flow(FlowId(0))));
     }
 

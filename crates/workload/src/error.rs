@@ -179,7 +179,10 @@ impl WorkloadError {
                 flow,
                 index,
                 triggers,
-            } => format!("{flow} names trigger number {index}, but there are {triggers} triggers"),
+            } => {
+                let triggers = counted(*triggers, "trigger");
+                format!("{flow} names trigger number {index}, but the workload has {triggers}")
+            }
             Self::NeverActivated { trigger, flow } => {
                 format!("{flow} waits for trigger {trigger}, which no flow activates")
             }
@@ -197,7 +200,8 @@ impl WorkloadError {
                 activations,
                 ..
             } => format!(
-                "trigger {trigger} is a barrier of count {count}, but flows activate it {activations} times"
+                "trigger {trigger} is a barrier of count {count}, but has {}",
+                counted(*activations, "activation")
             ),
             Self::MultishotActivations {
                 trigger,
@@ -205,7 +209,9 @@ impl WorkloadError {
                 waiting,
                 ..
             } => format!(
-                "trigger {trigger} is a multishot with {activations} activations for {waiting} waiting flows"
+                "trigger {trigger} is a multishot with {} for {}",
+                counted(*activations, "activation"),
+                counted(*waiting, "waiting flow")
             ),
             Self::Cycle { flows } => cycle_message(flows),
             Self::TooMany { what } => format!("the workload has more than {} {what}", u32::MAX),
@@ -223,7 +229,7 @@ impl WorkloadError {
     /// What to do about it.
     pub fn fix(&self) -> String {
         match self {
-            Self::UnknownHost { hosts: 0, .. } => "give the topology hosts".into(),
+            Self::UnknownHost { hosts: 0 | 1, .. } => "give the topology more hosts".into(),
             Self::UnknownHost { hosts, .. } => {
                 format!(
                     "name a host from 0 to {}, or give the topology more",
@@ -263,6 +269,12 @@ impl WorkloadError {
             Self::File(error) => error.fix.clone(),
         }
     }
+}
+
+/// `1 flow`, `2 flows`.
+pub(crate) fn counted(count: usize, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{plural}")
 }
 
 /// `there are 4 hosts, 0 to 3`.

@@ -1,14 +1,29 @@
-//! Who sends what to whom, and when: flows with their triggers.
+//! Who sends what to whom, and when: flows with their triggers, generators of traffic, and readers of the files that htsim's users have.
 //!
-//! * A [`Workload`] is a list of [`FlowSpec`]s and of triggers between them, and [`Workload::check`] proves before a run that each
-//!   of its flows will start.
+//! * A [`Workload`] is a list of [`FlowSpec`]s and of triggers between them. Every source of traffic ends in one, and
+//!   [`Workload::check`] proves before a run that each of its flows will start.
 //! * [`Triggers`] is the state machine that a simulator drives: an activation in, flows to start out.
+//! * [`WorkloadSettings`] is the registry of generators: one settings struct in one file and one line in the list of
+//!   [`generate`] make a new one.
+//! * [`parse_cm`] reads htsim's connection matrices (`.cm`), [`parse_topo`] its fabrics (`.topo`). Both are strict: what would be
+//!   ignored or rounded elsewhere is an error with file, line and fix, or at least a warning.
+//!
+//! **Architecture Invariant:** nothing here knows of links, queues or transports. `topo` describes a fabric's file and builds none.
 
 mod check;
+pub mod cm;
 mod error;
 mod flow;
+pub mod generate;
+mod text;
+pub mod topo;
 mod trigger;
+mod words;
 
+pub use cm::{CmFile, LinkFailure, StartUnit, SwitchLayer, parse_cm, write_cm};
 pub use error::{FileError, FileWarning, FlowName, Subject, WorkloadError};
 pub use flow::{FlowSpec, Start, TriggerIndex, TriggerKind, TriggerSpec, Workload};
+pub use generate::{BuildContext, LoadedWorkload, WorkloadDefinition, WorkloadSettings};
+pub use text::read_text;
+pub use topo::{TierSpec, TopoFile, parse_topo};
 pub use trigger::{Trigger, Triggers};

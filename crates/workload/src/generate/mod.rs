@@ -1,0 +1,224 @@
+//! Generators of traffic, and their registry.
+//!
+//! A new generator is one file with a settings struct that implements [`WorkloadDefinition`], and one line in the `workloads!` list
+//! at the end of this module. That line yields the variant of [`WorkloadSettings`], the scenario's keys, the row of
+//! [`WorkloadSettings::KINDS`] and the entry in the tests that hold for all generators.
+//!
+//! What a generator draws at random it draws from the stream of (seed, [`Purpose::Workload`], section): a further section changes
+//! nothing in those before it.
+
+mod file;
+mod incast;
+mod list;
+mod one_to_one;
+mod permutation;
+
+pub use file::FileSettings;
+pub use incast::{IncastSettings, Placement};
+pub use list::ListSettings;
+pub use one_to_one::OneToOneSettings;
+pub use permutation::{PermutationSettings, derangement};
+
+use crate::{FileWarning, LinkFailure, Workload, WorkloadError};
+use clearway_units::{ParameterInfo, ParameterSet, Purpose, RandomStream, SetError, Value};
+use std::path::Path;
+
+/// What a generator knows of the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BuildContext<'a> {
+    /// Hosts of the topology.
+    pub hosts: u32,
+    /// The run's seed.
+    pub seed: u64,
+    /// Which `[[workload]]` section this is, from 0.
+    pub section: u32,
+    /// The folder of the scenario file, if there is one: files are looked for there, then in the current folder.
+    pub base_dir: Option<&'a Path>,
+}
+
+impl BuildContext<'_> {
+    /// The random numbers of this section.
+    pub fn random(&self) -> RandomStream {
+        RandomStream::new(self.seed, Purpose::Workload, self.section.into())
+    }
+}
+
+/// A workload with what came with it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LoadedWorkload {
+    /// The traffic, checked for the hosts of the context.
+    pub workload: Workload,
+    /// Links that the workload's file fails, for the topology to apply.
+    pub failures: Vec<LinkFailure>,
+    /// What the user should know.
+    pub warnings: Vec<FileWarning>,
+}
+
+impl From<Workload> for LoadedWorkload {
+    fn from(workload: Workload) -> Self {
+        Self {
+            workload,
+            failures: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+}
+
+/// What makes a generator known by name; the implementing type holds its settings.
+pub trait WorkloadDefinition: ParameterSet {
+    /// Its name in a scenario: `workload.kind = "…"`.
+    const NAME: &'static str;
+    /// One line for `clearway list workloads`.
+    const SUMMARY: &'static str;
+
+    /// Makes the traffic. [`WorkloadSettings::load`] checks it afterwards.
+    ///
+    /// # Errors
+    /// If settings do not fit each other or the hosts.
+    fn load(&self, context: &BuildContext<'_>) -> Result<LoadedWorkload, WorkloadError>;
+
+    /// An error about the setting `key`.
+    fn fault(
+        key: &'static str,
+        message: impl Into<String>,
+        fix: impl Into<String>,
+    ) -> WorkloadError {
+        WorkloadError::Setting {
+            kind: Self::NAME,
+            key,
+            message: message.into(),
+            fix: fix.into(),
+        }
+    }
+}
+
+macro_rules! workloads {
+    ($($variant:ident($settings:ty),)+) => {
+        /// The settings of one generator.
+        #[derive(Debug, Clone, PartialEq)]
+        pub enum WorkloadSettings {
+            $(#[doc = concat!("[`", stringify!($settings), "`].")] $variant($settings),)+
+        }
+
+        impl WorkloadSettings {
+            /// Name and summary of every generator.
+            pub const KINDS: &'static [(&'static str, &'static str)] = &[
+                $((<$settings as WorkloadDefinition>::NAME, <$settings as WorkloadDefinition>::SUMMARY),)+
+            ];
+
+            /// The generator `kind` with its defaults, if there is one of that name.
+            pub fn named(kind: &str) -> Option<Self> {
+                match kind {
+                    $(<$settings as WorkloadDefinition>::NAME => Some(Self::$variant(<$settings>::default())),)+
+                    _ => None,
+                }
+            }
+            /// Its name.
+            pub const fn kind(&self) -> &'static str {
+                match self {
+                    $(Self::$variant(_) => <$settings as WorkloadDefinition>::NAME,)+
+                }
+            }
+            /// Every setting with its default.
+            pub fn describe(&self) -> Vec<ParameterInfo> {
+                match self {
+                    $(Self::$variant(_) => <$settings>::describe(),)+
+                }
+            }
+            /// Sets `key`.
+            ///
+            /// # Errors
+            /// If there is no such key or the value does not fit it.
+            pub fn set(&mut self, key: &str, value: &Value) -> Result<(), SetError> {
+                match self {
+                    $(Self::$variant(settings) => settings.set(key, value),)+
+                }
+            }
+            /// Every setting with its present value.
+            pub fn entries(&self) -> Vec<(&'static str, Value)> {
+                match self {
+                    $(Self::$variant(settings) => settings.entries(),)+
+                }
+            }
+            fn load_unchecked(&self, context: &BuildContext<'_>) -> Result<LoadedWorkload, WorkloadError> {
+                match self {
+                    $(Self::$variant(settings) => settings.load(context),)+
+                }
+            }
+        }
+    };
+}
+
+workloads! {
+    Permutation(PermutationSettings),
+    Incast(IncastSettings),
+    OneToOne(OneToOneSettings),
+    List(ListSettings),
+    File(FileSettings),
+}
+
+impl WorkloadSettings {
+    /// Makes the traffic with its failed links and warnings, and checks it.
+    ///
+    /// # Errors
+    /// If settings do not fit each other or the hosts, a file is at fault, or the traffic could not run.
+    pub fn load(&self, context: &BuildContext<'_>) -> Result<LoadedWorkload, WorkloadError> {
+        let loaded = self.load_unchecked(context)?;
+        loaded.workload.check(context.hosts)?;
+        Ok(loaded)
+    }
+
+    /// As [`load`](Self::load), for callers that cannot fail links.
+    ///
+    /// # Errors
+    /// As `load`; also if a file fails links, which must not be lost in silence.
+    pub fn build(&self, context: &BuildContext<'_>) -> Result<Workload, WorkloadError> {
+        let loaded = self.load(context)?;
+        match loaded.failures.len() {
+            0 => Ok(loaded.workload),
+            failures => Err(WorkloadError::Setting {
+                kind: self.kind(),
+                key: "file",
+                message: format!("the file fails {failures} links, which cannot be applied here"),
+                fix: "remove its `failure` lines and the `Failures` line".into(),
+            }),
+        }
+    }
+}
+
+/// The first `hosts` hosts, or all.
+fn chosen_hosts<D: WorkloadDefinition>(
+    key: &'static str,
+    chosen: Option<u32>,
+    context: &BuildContext<'_>,
+) -> Result<u32, WorkloadError> {
+    let hosts = chosen.unwrap_or(context.hosts);
+    if hosts > context.hosts {
+        let message = format!("{hosts} hosts, but the topology has {}", context.hosts);
+        let fix = format!("write a number up to {}, or \"auto\"", context.hosts);
+        return Err(D::fault(key, message, fix));
+    }
+    Ok(hosts)
+}
+
+/// The host `chosen`, or `otherwise`.
+fn chosen_host<D: WorkloadDefinition>(
+    key: &'static str,
+    chosen: Option<u32>,
+    otherwise: u32,
+    context: &BuildContext<'_>,
+) -> Result<u32, WorkloadError> {
+    let host = chosen.unwrap_or(otherwise);
+    if host >= context.hosts {
+        let message = format!("host {host}, but the topology has {} hosts", context.hosts);
+        let fix = match context.hosts {
+            0 => "give the topology hosts".to_owned(),
+            hosts => format!("write a host from 0 to {}", hosts - 1),
+        };
+        return Err(D::fault(key, message, fix));
+    }
+    Ok(host)
+}
+
+#[cfg(test)]
+mod tests;
