@@ -18,7 +18,16 @@
 //! without anything to do change nothing.
 
 pub mod cc;
+pub mod endpoint;
 mod packet;
+mod plugin;
+mod profile;
+mod registry;
+pub mod selective_repeat;
 pub mod spray;
+pub mod testing;
 
+pub use endpoint::{Endpoint, EndpointCounters, Event, FlowProgress, FlowStatistics, Input};
 pub use packet::{Class, Header, Packet};
+pub use profile::Profile;
+pub use registry::Registry;

@@ -57,6 +57,9 @@ pub enum Header {
         retransmission: bool,
         /// The last packet of its message.
         end_of_message: bool,
+        /// The last packet of its flow: once all has arrived, the receiver may forget the flow. Without `end_of_message` it
+        /// belongs to no message: the flow was closed after everything had been sent.
+        end_of_flow: bool,
     },
     /// Selective acknowledgement (STrack §3.3.1, Fig. 7).
     Sack {

@@ -5,7 +5,16 @@
 //! row of `clearway list controllers` and the entry in the conformance tests. A controller of another crate is registered at
 //! run time and dispatched through a box.
 
-use clearway_units::{Bytes, ParameterSet, Rate, Span, Time};
+mod constant;
+mod strack;
+#[cfg(test)]
+mod tests;
+
+use crate::plugin::plugin_settings;
+use clearway_units::{Bytes, ParameterInfo, ParameterSet, Rate, SetError, Span, Time, Value};
+
+pub use constant::{Constant, ConstantParameters};
+pub use strack::{Strack, StrackParameters};
 
 /// What a sender knows of the network before the first packet.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -86,6 +95,11 @@ pub trait CongestionControl: Send {
     }
     /// What may be sent now.
     fn allowance(&self) -> Allowance;
+    /// The largest window in bytes that it will ever allow, from which bitmaps are sized. The default says that the present
+    /// window never grows.
+    fn largest_window(&self) -> f64 {
+        self.allowance().window
+    }
     /// When [`on_deadline`](Self::on_deadline) wants to be called; [`Time::NEVER`] if it does not.
     fn deadline(&self) -> Time {
         Time::NEVER
@@ -107,4 +121,81 @@ pub trait ControllerDefinition: CongestionControl + Sized + 'static {
 
     /// A controller for a new flow.
     fn new(parameters: &Self::Parameters, network: &NetworkFacts) -> Self;
+}
+
+/// Generates [`Controller`], which dispatches by `match` in the packet loop, and [`ControllerSettings`].
+macro_rules! controllers {
+    ($($variant:ident($type:ty)),+ $(,)?) => {
+        /// A congestion controller of this crate, or a boxed one of another crate.
+        pub enum Controller {
+            $(#[doc = concat!("See [`", stringify!($type), "`].")] $variant($type),)+
+            /// One of another crate.
+            Custom(Box<dyn CongestionControl>),
+        }
+
+        impl CongestionControl for Controller {
+            #[inline]
+            fn on_ack(&mut self, sample: &AckSample) {
+                match self {
+                    $(Self::$variant(controller) => controller.on_ack(sample),)+
+                    Self::Custom(controller) => controller.on_ack(sample),
+                }
+            }
+            fn on_loss(&mut self, loss: &LossSample) {
+                match self {
+                    $(Self::$variant(controller) => controller.on_loss(loss),)+
+                    Self::Custom(controller) => controller.on_loss(loss),
+                }
+            }
+            fn on_restart(&mut self, now: Time) {
+                match self {
+                    $(Self::$variant(controller) => controller.on_restart(now),)+
+                    Self::Custom(controller) => controller.on_restart(now),
+                }
+            }
+            #[inline]
+            fn allowance(&self) -> Allowance {
+                match self {
+                    $(Self::$variant(controller) => controller.allowance(),)+
+                    Self::Custom(controller) => controller.allowance(),
+                }
+            }
+            fn largest_window(&self) -> f64 {
+                match self {
+                    $(Self::$variant(controller) => controller.largest_window(),)+
+                    Self::Custom(controller) => controller.largest_window(),
+                }
+            }
+            #[inline]
+            fn deadline(&self) -> Time {
+                match self {
+                    $(Self::$variant(controller) => controller.deadline(),)+
+                    Self::Custom(controller) => controller.deadline(),
+                }
+            }
+            fn on_deadline(&mut self, now: Time) {
+                match self {
+                    $(Self::$variant(controller) => controller.on_deadline(now),)+
+                    Self::Custom(controller) => controller.on_deadline(now),
+                }
+            }
+        }
+
+        plugin_settings! {
+            /// Which controller, and its settings.
+            settings: ControllerSettings,
+            /// Settings of a controller of another crate; see [`ControllerSettings::custom`].
+            custom: CustomController,
+            definition: ControllerDefinition,
+            behaviour: CongestionControl,
+            built: Controller,
+            build: (network: &NetworkFacts),
+            types: [$($variant($type)),+],
+        }
+    };
+}
+
+controllers! {
+    Strack(Strack),
+    Constant(Constant),
 }

@@ -1,0 +1,76 @@
+//! Controllers and selectors by name, those of other crates included.
+
+use crate::cc::{ControllerDefinition, ControllerSettings};
+use crate::spray::{SelectorDefinition, SelectorSettings};
+
+/// The controllers and path selectors that a scenario may name.
+///
+/// ```
+/// use clearway_transport::Registry;
+/// let registry = Registry::builtin();
+/// assert_eq!(registry.controller("strack").unwrap().name(), "strack");
+/// assert!(registry.selectors().any(|(name, _)| name == "adaptive"));
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Registry {
+    controllers: Vec<ControllerSettings>,
+    selectors: Vec<SelectorSettings>,
+}
+
+impl Registry {
+    /// What this crate offers.
+    pub fn builtin() -> Self {
+        Self {
+            controllers: ControllerSettings::BUILTIN
+                .iter()
+                .filter_map(|&(name, _)| ControllerSettings::named(name))
+                .collect(),
+            selectors: SelectorSettings::BUILTIN
+                .iter()
+                .filter_map(|&(name, _)| SelectorSettings::named(name))
+                .collect(),
+        }
+    }
+    /// Adds a controller of another crate.
+    ///
+    /// # Panics
+    /// If its name is taken.
+    pub fn with_controller<T: ControllerDefinition>(mut self) -> Self {
+        assert!(
+            self.controller(T::NAME).is_none(),
+            "two controllers are called `{}`",
+            T::NAME
+        );
+        self.controllers.push(ControllerSettings::custom::<T>());
+        self
+    }
+    /// Adds a path selector of another crate.
+    ///
+    /// # Panics
+    /// If its name is taken.
+    pub fn with_selector<T: SelectorDefinition>(mut self) -> Self {
+        assert!(
+            self.selector(T::NAME).is_none(),
+            "two path selectors are called `{}`",
+            T::NAME
+        );
+        self.selectors.push(SelectorSettings::custom::<T>());
+        self
+    }
+    /// The defaults of the controller called `name`.
+    pub fn controller(&self, name: &str) -> Option<ControllerSettings> {
+        self.controllers.iter().find(|c| c.name() == name).cloned()
+    }
+    /// The defaults of the path selector called `name`.
+    pub fn selector(&self, name: &str) -> Option<SelectorSettings> {
+        self.selectors.iter().find(|s| s.name() == name).cloned()
+    }
+    /// Name and summary of each controller, in the order of registration.
+    pub fn controllers(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        self.controllers.iter().map(|c| (c.name(), c.summary()))
+    }
+    /// Name and summary of each path selector, in the order of registration.
+    pub fn selectors(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        self.selectors.iter().map(|s| (s.name(), s.summary()))
+    }
+}

@@ -1,0 +1,121 @@
+//! Settings of selective repeat, and the form in which the packet loop uses them.
+
+use crate::cc::NetworkFacts;
+use crate::packet::Class;
+use clearway_units::{Bytes, Span};
+
+/// Bits of one acknowledgement's bitmap segment (STrack §3.3.1), fixed by the header.
+pub(crate) const SEGMENT_BITS: u64 = 64;
+/// The smallest receiver bitmap (STrack §3.3.1: 256 bits in four segments).
+const MIN_WINDOW: u32 = 256;
+/// The largest: the counter of out-of-order packets has 16 bits.
+const MAX_WINDOW: u32 = 1 << 15;
+
+clearway_units::choices! {
+    /// The service class in which probes travel.
+    pub enum ProbeClass {
+        /// With the acknowledgements: they overtake queued data where control has priority.
+        Control = "control",
+        /// With the data: they wait in the queues that the data waits in.
+        Data = "data",
+    }
+}
+
+clearway_units::parameters! {
+    /// Settings of selective repeat.
+    pub struct SelectiveRepeatParameters {
+        /// Payload bytes after which an acknowledgement is due; `"auto"` is one full packet. Expected packets, duplicates and
+        /// requests are acknowledged at once whatever this says.
+        pub ack_bytes: Option<Bytes> = None, "ack-bytes", "STrack §3.3.1, condition 1 (Q14)";
+        /// Acknowledge marked packets at once.
+        pub ack_on_ecn: bool = false, "ack-on-ecn", "not in STrack; the UEC reference simulator does it (Q14)";
+        /// Packets that may be on their way beyond the first missing one, rounded up to a power of two from 256 to 32768;
+        /// `"auto"` is twice the controller's largest window.
+        pub bitmap: Option<u32> = None, "bitmap", "STrack §3.3.1: 256 bits in four segments";
+        /// Out-of-order packets that are never taken for a loss.
+        pub out_of_order_min: u16 = 5, "ooo-min", "STrack §3.3.2: say 5";
+        /// Out-of-order packets that are taken for a loss, as a multiple of the window.
+        pub out_of_order_factor: f64 = 1.0, "ooo-factor", "STrack §3.3.2: the window's worth of packets (Q20)";
+        /// Propagation round trips without any acknowledgement after which a probe is sent.
+        pub probe_after: f64 = 3.0, "probe-after", "STrack §3.3.2 and Algorithm 1 line 9";
+        /// A probe answered within so many propagation round trips, and before any data, says that the data is lost.
+        pub probe_rtt_limit: f64 = 2.0, "probe-rtt-limit", "STrack Algorithm 1 line 10 (Q6)";
+        /// The service class of probes.
+        pub probe_class: ProbeClass = ProbeClass::Control, "probe-class", "not in STrack";
+        /// Time without progress of the expected sequence number after which everything outstanding is sent again.
+        pub timeout: Span = Span::from_us(250), "rto", "STrack §3.3.2: hundreds of microseconds";
+        /// Send only what fits the window as a whole.
+        pub strict_window: bool = false, "strict-window", "STrack §3.3.2 and §4.2 (Q11)";
+        /// Send acknowledgements and probes before data; otherwise they take turns with it.
+        pub control_first: bool = true, "control-first", "not in STrack; the UEC reference simulator does it";
+        /// How long a receiver remembers a flow after its last packet, so that late copies are answered; `"auto"` is four
+        /// retransmission timeouts.
+        pub linger: Option<Span> = None, "linger", "several lost acknowledgements in a row";
+    }
+}
+
+/// [`SelectiveRepeatParameters`] resolved for one network.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rules {
+    /// Payload bytes of a full packet.
+    pub(crate) payload: u64,
+    pub(crate) packets_per_byte: f64,
+    pub(crate) header: u16,
+    /// Packets that may be on their way beyond the first missing one: a power of two.
+    pub(crate) window: u32,
+    pub(crate) ack_bytes: u64,
+    pub(crate) ack_on_ecn: bool,
+    pub(crate) out_of_order_min: u16,
+    /// Multiply by an out-of-order count to compare with a window in bytes.
+    pub(crate) out_of_order_bytes: f64,
+    pub(crate) probe_after: Span,
+    pub(crate) probe_rtt_limit: Span,
+    pub(crate) probe_class: Class,
+    pub(crate) timeout: Span,
+    pub(crate) strict_window: bool,
+    pub(crate) linger: Span,
+}
+
+impl Rules {
+    /// # Panics
+    /// If a full packet has no payload or more than 65535 bytes.
+    pub(crate) fn new(
+        parameters: &SelectiveRepeatParameters,
+        network: &NetworkFacts,
+        largest_window: f64,
+    ) -> Self {
+        assert!(
+            network.payload > 0 && network.payload + network.header <= u32::from(u16::MAX),
+            "a packet has from 1 to 65535 bytes, headers included"
+        );
+        let payload = f64::from(network.payload);
+        // A timer of no length would fire for ever.
+        let span =
+            |rtts: f64| Span::from_ps((rtts * network.propagation_rtt.as_ps() as f64) as u64);
+        let at_least_a_moment = |span: Span| span.max(Span::from_ps(1));
+        let window = parameters
+            .bitmap
+            .unwrap_or((2.0 * largest_window / payload) as u32 + 1);
+        Self {
+            payload: u64::from(network.payload),
+            packets_per_byte: 1.0 / payload,
+            header: network.header as u16,
+            window: window.clamp(MIN_WINDOW, MAX_WINDOW).next_power_of_two(),
+            ack_bytes: parameters
+                .ack_bytes
+                .map_or(u64::from(network.payload), Bytes::as_u64),
+            ack_on_ecn: parameters.ack_on_ecn,
+            out_of_order_min: parameters.out_of_order_min,
+            out_of_order_bytes: payload / parameters.out_of_order_factor.max(1e-9),
+            probe_after: at_least_a_moment(span(parameters.probe_after)),
+            probe_rtt_limit: span(parameters.probe_rtt_limit),
+            probe_class: match parameters.probe_class {
+                ProbeClass::Control => Class::Control,
+                ProbeClass::Data => Class::Data,
+            },
+            timeout: at_least_a_moment(parameters.timeout),
+            strict_window: parameters.strict_window,
+            linger: parameters.linger.unwrap_or(parameters.timeout * 4),
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! The receiving half of a flow: what has arrived, and when to say so.
+
+use super::Rules;
+use super::bitmap::Bitmap;
+use super::parameters::SEGMENT_BITS;
+use crate::endpoint::{EndpointCounters, Event};
+use crate::packet::{Class, Header, Packet};
+use clearway_units::{Bytes, FlowId, MessageId, Time};
+use std::collections::VecDeque;
+
+const NONE: u64 = u64::MAX;
+
+/// A message of which some packets have arrived.
+#[derive(Debug, Clone, Copy)]
+struct Incoming {
+    message: MessageId,
+    received: u64,
+    /// Known once the last packet has arrived.
+    total: Option<u64>,
+}
+
+/// The receiver of one flow (STrack §3.3.1).
+#[derive(Debug)]
+pub(crate) struct Receiver {
+    /// Everything below has arrived (`EPSN`).
+    expected: u64,
+    /// Distinct payload bytes that have arrived (`bytes_recvd`).
+    bytes_received: u64,
+    /// Of these, not yet acknowledged.
+    unacknowledged: u64,
+    /// Lowest packet that has arrived since the last acknowledgement, or [`NONE`].
+    lowest_since_sack: u64,
+    /// Packets that have arrived beyond the expected one (`OOO`).
+    out_of_order: u32,
+    bitmap: Bitmap,
+    /// Messages that have begun and not ended; nearly always one.
+    incoming: Vec<Incoming>,
+    /// The last packet of the flow, or [`NONE`].
+    last: u64,
+    last_arrival: Time,
+    flow: FlowId,
+}
+
+impl Receiver {
+    pub(crate) fn new(flow: FlowId, rules: &Rules) -> Self {
+        Self {
+            expected: 0,
+            bytes_received: 0,
+            unacknowledged: 0,
+            lowest_since_sack: NONE,
+            out_of_order: 0,
+            bitmap: Bitmap::new(rules.window),
+            incoming: Vec::new(),
+            last: NONE,
+            last_arrival: Time::ZERO,
+            flow,
+        }
+    }
+
+    pub(crate) fn flow(&self) -> FlowId {
+        self.flow
+    }
+
+    /// Everything up to the last packet of the flow has arrived.
+    #[inline]
+    pub(crate) fn is_finished(&self) -> bool {
+        // `NONE` is never below.
+        self.last < self.expected
+    }
+
+    pub(crate) fn last_arrival(&self) -> Time {
+        self.last_arrival
+    }
+
+    /// A data packet has arrived. Returns the acknowledgement if one is due.
+    #[inline]
+    pub(crate) fn on_data(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        rules: &Rules,
+        events: &mut VecDeque<Event>,
+        counters: &mut EndpointCounters,
+    ) -> Option<Packet> {
+        let Header::Data {
+            psn: wire_psn,
+            payload,
+            ack_request,
+            ..
+        } = packet.header
+        else {
+            return None;
+        };
+        self.last_arrival = now;
+        counters.data_received += 1;
+        counters.marked += u64::from(packet.ecn);
+        let ahead = wire_psn.wrapping_sub(self.expected as u32) as i32;
+        if ahead >= rules.window as i32 {
+            counters.overflow += 1;
+            return None;
+        }
+        let was_expected = ahead == 0;
+        if ahead < 0 || !self.accept(ahead as u64) {
+            counters.duplicates += 1;
+            return Some(self.sack(packet, self.segment_base(), false, rules));
+        }
+        let length = u64::from(payload);
+        self.bytes_received += length;
+        self.unacknowledged += length;
+        self.account_message(packet, events);
+        let due = was_expected
+            || ack_request
+            || self.unacknowledged >= rules.ack_bytes
+            || (packet.ecn && rules.ack_on_ecn);
+        due.then(|| self.sack(packet, self.segment_base(), false, rules))
+    }
+
+    /// Answers a probe at once (§3.3.1, condition 3), with the segment that it asks for.
+    pub(crate) fn on_probe(&mut self, now: Time, packet: &Packet, rules: &Rules) -> Option<Packet> {
+        let Header::Probe { base } = packet.header else {
+            return None;
+        };
+        self.last_arrival = now;
+        let ahead = base.wrapping_sub(self.expected as u32) as i32;
+        let furthest = u64::from(rules.window) - SEGMENT_BITS;
+        let base = self.expected + u64::from(ahead.max(0) as u32).min(furthest);
+        Some(self.sack(packet, base, true, rules))
+    }
+
+    /// Notes packet `expected + ahead`; false if it has been here before.
+    #[inline]
+    fn accept(&mut self, ahead: u64) -> bool {
+        let psn = self.expected + ahead;
+        if ahead > 0 {
+            if !self.bitmap.insert(psn) {
+                return false;
+            }
+            self.out_of_order += 1;
+        } else {
+            self.expected += 1;
+            if self.out_of_order > 0 {
+                let run = self.bitmap.take_run(self.expected);
+                self.expected += run;
+                self.out_of_order -= run as u32;
+            }
+        }
+        self.lowest_since_sack = self.lowest_since_sack.min(psn);
+        true
+    }
+
+    /// Where the segment begins that holds the lowest packet since the last acknowledgement (§3.3.1): retransmission starts
+    /// from the lowest, so the sender needs the latest on that.
+    #[inline]
+    fn segment_base(&self) -> u64 {
+        if self.lowest_since_sack == NONE || self.lowest_since_sack < self.expected {
+            return self.expected;
+        }
+        let ahead = self.lowest_since_sack - self.expected;
+        self.expected + (ahead & !(SEGMENT_BITS - 1))
+    }
+
+    #[inline]
+    fn sack(&mut self, trigger: &Packet, base: u64, probe: bool, rules: &Rules) -> Packet {
+        self.unacknowledged = 0;
+        self.lowest_since_sack = NONE;
+        let bitmap = if self.out_of_order == 0 {
+            0
+        } else {
+            self.bitmap.segment(base)
+        };
+        Packet {
+            stamp: trigger.stamp,
+            flow: trigger.flow,
+            src: trigger.dst,
+            dst: trigger.src,
+            header_hash: 0,
+            size: rules.header,
+            source_port: trigger.source_port,
+            class: Class::Control,
+            ecn: trigger.ecn,
+            header: Header::Sack {
+                bitmap,
+                bytes_received: self.bytes_received as u32,
+                epsn: self.expected as u32,
+                base_offset: (base - self.expected) as u16,
+                out_of_order: self.out_of_order as u16,
+                probe,
+            },
+        }
+    }
+
+    /// Counts the packet towards its message and reports the message when nothing is missing.
+    #[inline]
+    fn account_message(&mut self, packet: &Packet, events: &mut VecDeque<Event>) {
+        let Header::Data {
+            psn,
+            message,
+            offset,
+            payload,
+            end_of_message,
+            end_of_flow,
+            ..
+        } = packet.header
+        else {
+            return;
+        };
+        if end_of_flow {
+            // The packet was accepted, so it lies at most a window away from what is expected now.
+            let ahead = psn.wrapping_sub(self.expected as u32) as i32;
+            self.last = self.expected.wrapping_add(i64::from(ahead) as u64);
+            if !end_of_message {
+                return;
+            }
+        }
+        let length = u64::from(payload);
+        let index = match self.incoming.iter().rposition(|m| m.message == message) {
+            Some(index) => index,
+            None => {
+                self.incoming.push(Incoming {
+                    message,
+                    received: 0,
+                    total: None,
+                });
+                self.incoming.len() - 1
+            }
+        };
+        let incoming = &mut self.incoming[index];
+        incoming.received += length;
+        if end_of_message {
+            incoming.total = Some(offset.saturating_add(length));
+        }
+        if incoming.total == Some(incoming.received) {
+            let bytes = Bytes::new(incoming.received);
+            self.incoming.swap_remove(index);
+            events.push_back(Event::Received {
+                flow: self.flow,
+                message,
+                bytes,
+            });
+        }
+    }
+}

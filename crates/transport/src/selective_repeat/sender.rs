@@ -1,0 +1,592 @@
+//! The sending half of a flow: what to send next, what is in flight, what is lost.
+//!
+//! In flight (§3.3.2, Equations 1 and 2) is `sent - received - claimed`: every transmission counts as sent, the receiver's
+//! count of distinct bytes as received, and a packet declared lost as claimed. One signed number holds the sum. It may fall
+//! below zero for a while, when packets are claimed that the receiver has but whose segment the sender has not seen; once all
+//! is acknowledged it is exactly zero.
+
+use super::Rules;
+use super::messages::Messages;
+use super::scoreboard::{Scoreboard, numbers, parts};
+use crate::cc::{AckSample, CongestionControl, Controller, LossCause, LossSample, NetworkFacts};
+use crate::endpoint::{EndpointCounters, Event, FlowProgress, FlowStatistics};
+use crate::packet::{Class, Header, Packet};
+use crate::profile::Profile;
+use crate::spray::{PathSelector, Selector};
+use clearway_units::{Bytes, FlowId, HostId, MessageId, Purpose, RandomStream, Rate, Time};
+use std::collections::VecDeque;
+
+/// What a sender reports to and takes its bearings from.
+pub(crate) struct Context<'a> {
+    pub(crate) now: Time,
+    pub(crate) rules: &'a Rules,
+    pub(crate) events: &'a mut VecDeque<Event>,
+    pub(crate) counters: &'a mut EndpointCounters,
+    pub(crate) tracing: bool,
+}
+
+/// What a timer of the sender asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Due {
+    /// Nothing beyond what the sender did itself.
+    Nothing,
+    /// A probe.
+    Probe,
+}
+
+/// A claim's reason: who may be claimed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Claim {
+    /// Everything that is not acknowledged.
+    All,
+    /// Of these, what was last sent before the last probe.
+    SentBeforeProbe,
+}
+
+/// The sender of one flow.
+pub(crate) struct Sender {
+    flow: FlowId,
+    source: HostId,
+    peer: HostId,
+    /// XORed with the path to give the source port.
+    salt: u16,
+    recovering: bool,
+
+    /// Everything below is acknowledged.
+    acknowledged: u64,
+    /// The next new packet.
+    next: u64,
+    /// Bytes in flight.
+    in_flight: i64,
+    /// The controller's window in bytes, and in packets.
+    window: f64,
+    window_packets: f64,
+    /// Bytes that the receiver has reported.
+    received: u64,
+    messages: Messages,
+
+    /// Packets that wait to be sent again, and a number below which there are none.
+    lost: u32,
+    lost_from: u64,
+    scoreboard: Scoreboard,
+    /// Recovery ends when everything below is acknowledged.
+    recovery_end: u64,
+    /// One more than the highest packet that is known to have arrived.
+    seen_end: u64,
+
+    probe_at: Time,
+    timeout_at: Time,
+    /// When the last probe left, and the next new packet at that time.
+    probe_sent: Time,
+    probe_end: u64,
+    sacks_since_probe: u32,
+
+    rate: Option<Rate>,
+    /// Pacing: no packet before.
+    departure: Time,
+
+    controller: Controller,
+    selector: Selector,
+    statistics: FlowStatistics,
+}
+
+impl Sender {
+    pub(crate) fn new(
+        flow: FlowId,
+        source: HostId,
+        peer: HostId,
+        profile: &Profile,
+        rules: &Rules,
+        seed: u64,
+    ) -> Self {
+        let mut random = RandomStream::new(seed, Purpose::Paths, u64::from(flow.0));
+        let salt = random.next_u32() as u16;
+        let network: &NetworkFacts = &profile.network;
+        let mut sender = Self {
+            flow,
+            source,
+            peer,
+            salt,
+            recovering: false,
+            acknowledged: 0,
+            next: 0,
+            in_flight: 0,
+            window: 0.0,
+            window_packets: 0.0,
+            received: 0,
+            messages: Messages::default(),
+            lost: 0,
+            lost_from: 0,
+            scoreboard: Scoreboard::new(rules.window),
+            recovery_end: 0,
+            seen_end: 0,
+            probe_at: Time::NEVER,
+            timeout_at: Time::NEVER,
+            probe_sent: Time::NEVER,
+            probe_end: 0,
+            sacks_since_probe: 0,
+            rate: None,
+            departure: Time::ZERO,
+            controller: profile.controller.build(network),
+            selector: profile.selector.build(random),
+            statistics: FlowStatistics::default(),
+        };
+        sender.take_allowance(rules);
+        sender
+    }
+
+    pub(crate) fn flow(&self) -> FlowId {
+        self.flow
+    }
+
+    pub(crate) fn progress(&self) -> FlowProgress {
+        FlowProgress {
+            window: Bytes::new(self.window as u64),
+            rate: self.rate,
+            in_flight: self.in_flight_bytes(),
+            acknowledged: Bytes::new(self.received),
+            unacknowledged_packets: self.next - self.acknowledged,
+            lost_packets: self.lost,
+            recovering: self.recovering,
+            statistics: self.statistics,
+        }
+    }
+
+    pub(crate) fn post(&mut self, message: MessageId, bytes: Bytes, rules: &Rules) {
+        self.messages.post(message, bytes, self.next, rules.payload);
+    }
+
+    pub(crate) fn close(&mut self, rules: &Rules) {
+        self.messages.close(self.next, rules.payload);
+    }
+
+    /// Closed, and everything acknowledged.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.messages.is_closed() && !self.messages.has_unsent() && self.acknowledged == self.next
+    }
+
+    /// Something waits to be sent and the window has room; pacing aside.
+    #[inline]
+    pub(crate) fn may_send(&self, rules: &Rules) -> bool {
+        let waiting = self.lost > 0
+            || (self.messages.has_unsent()
+                && self.next - self.acknowledged < u64::from(rules.window));
+        waiting && self.fits(rules)
+    }
+
+    /// Pacing: when the next packet may leave.
+    #[inline]
+    pub(crate) fn departure(&self) -> Time {
+        self.departure
+    }
+
+    #[inline]
+    fn fits(&self, rules: &Rules) -> bool {
+        if rules.strict_window {
+            // With nothing in flight a window below one packet must not stall the flow.
+            let after = self.in_flight + rules.payload as i64;
+            return after as f64 <= self.window || self.in_flight <= 0;
+        }
+        (self.in_flight as f64) < self.window
+    }
+
+    /// The next packet. Call only if [`may_send`](Self::may_send).
+    #[inline]
+    pub(crate) fn transmit(&mut self, cx: &mut Context<'_>) -> Packet {
+        if self.acknowledged == self.next {
+            self.restart(cx.now, cx.rules);
+        }
+        let header = if self.lost > 0 {
+            cx.counters.retransmitted += 1;
+            self.statistics.retransmitted += 1;
+            self.retransmission(cx.rules)
+        } else {
+            self.next += 1;
+            self.messages.next_packet(cx.rules.payload)
+        };
+        cx.counters.data_sent += 1;
+        self.statistics.packets += 1;
+        let mut packet = self.data_packet(cx, header);
+        if let Header::Data {
+            payload,
+            ack_request,
+            retransmission,
+            end_of_message,
+            ..
+        } = &mut packet.header
+        {
+            self.in_flight += i64::from(*payload);
+            let fills = self.in_flight as f64 >= self.window;
+            *ack_request = fills || *retransmission || *end_of_message || *payload == 0;
+            packet.size = *payload + cx.rules.header;
+        }
+        if let Some(rate) = self.rate {
+            let span = rate.span_of(Bytes::new(u64::from(packet.size)));
+            self.departure = self.departure.max(cx.now).saturating_add(span);
+        }
+        packet
+    }
+
+    #[inline]
+    fn data_packet(&mut self, cx: &Context<'_>, header: Header) -> Packet {
+        let path = self.selector.choose(self.window_packets);
+        Packet {
+            stamp: cx.now,
+            flow: self.flow,
+            src: self.source,
+            dst: self.peer,
+            header_hash: 0,
+            size: 0,
+            source_port: path ^ self.salt,
+            class: Class::Data,
+            ecn: false,
+            header,
+        }
+    }
+
+    /// The first packet after a time with nothing outstanding.
+    fn restart(&mut self, now: Time, rules: &Rules) {
+        if self.statistics.packets == 0 {
+            self.statistics.first_send = now;
+        }
+        self.timeout_at = now.saturating_add(rules.timeout);
+        self.probe_at = now.saturating_add(rules.probe_after);
+        self.controller.on_restart(now);
+        self.take_allowance(rules);
+    }
+
+    /// The lowest packet that waits to be sent again.
+    fn retransmission(&mut self, rules: &Rules) -> Header {
+        let from = self.lost_from.max(self.acknowledged);
+        let psn = self
+            .scoreboard
+            .first_lost(from, self.next)
+            .expect("packets are counted as lost, so one is marked");
+        let bit = 1 << (psn & 63);
+        let block = self.scoreboard.block(psn);
+        block.lost &= !bit;
+        block.resent |= bit;
+        self.lost -= 1;
+        self.lost_from = psn + 1;
+        self.messages.packet(psn, rules.payload)
+    }
+
+    /// A probe (§3.3.2). Its stamp is set when it leaves.
+    pub(crate) fn probe(&mut self, rules: &Rules) -> Packet {
+        let path = self.selector.choose_for_probe(self.window_packets);
+        Packet {
+            stamp: Time::ZERO,
+            flow: self.flow,
+            src: self.source,
+            dst: self.peer,
+            header_hash: 0,
+            size: rules.header,
+            source_port: path ^ self.salt,
+            class: rules.probe_class,
+            ecn: false,
+            header: Header::Probe {
+                base: self.acknowledged as u32,
+            },
+        }
+    }
+
+    /// The probe is on the wire.
+    pub(crate) fn on_probe_sent(&mut self, now: Time) {
+        self.statistics.probes += 1;
+        self.probe_sent = now;
+        self.probe_end = self.next;
+        self.sacks_since_probe = 0;
+        self.scoreboard.clear_resent();
+    }
+
+    /// An acknowledgement has come (Algorithm 1).
+    #[inline]
+    pub(crate) fn on_sack(&mut self, packet: &Packet, cx: &mut Context<'_>) {
+        let Header::Sack {
+            bitmap,
+            bytes_received,
+            epsn,
+            base_offset,
+            out_of_order,
+            probe,
+        } = packet.header
+        else {
+            return;
+        };
+        let advance = i64::from(epsn.wrapping_sub(self.acknowledged as u32) as i32);
+        let outstanding = (self.next - self.acknowledged) as i64;
+        if advance > outstanding || (advance < 0 && -advance > self.acknowledged as i64) {
+            cx.counters.invalid += 1;
+            return;
+        }
+        let epsn = self.acknowledged.wrapping_add(advance as u64);
+        let rtt = cx.now.since(packet.stamp);
+        let path = packet.source_port ^ self.salt;
+        self.selector.on_ack(path, packet.ecn);
+        self.statistics.marked += u32::from(packet.ecn);
+
+        let newly = i64::from(bytes_received.wrapping_sub(self.received as u32) as i32).max(0);
+        self.received += newly as u64;
+        self.in_flight -= newly;
+        if advance > 0 {
+            self.advance(epsn, cx);
+            self.timeout_at = cx.now.saturating_add(cx.rules.timeout);
+        }
+        if bitmap != 0 {
+            self.acknowledge_segment(epsn + u64::from(base_offset), bitmap, cx);
+        }
+        self.probe_at = cx.now.saturating_add(cx.rules.probe_after);
+        if probe {
+            self.judge_probe(packet.stamp, cx);
+        } else {
+            self.sacks_since_probe = self.sacks_since_probe.saturating_add(1);
+        }
+        self.controller.on_ack(&AckSample {
+            now: cx.now,
+            rtt,
+            ecn: packet.ecn,
+            acked: Bytes::new(newly as u64),
+            in_flight: self.in_flight_bytes(),
+            probe,
+        });
+        self.take_allowance(cx.rules);
+        // An acknowledgement that was overtaken counts packets from an older expected one.
+        if advance >= 0 && !self.recovering && out_of_order > cx.rules.out_of_order_min {
+            self.judge_out_of_order(out_of_order, cx);
+        }
+        if cx.tracing {
+            self.trace_ack(rtt, packet.ecn, path, cx);
+        }
+    }
+
+    #[cold]
+    fn trace_ack(&self, rtt: clearway_units::Span, ecn: bool, path: u16, cx: &mut Context<'_>) {
+        cx.events.push_back(Event::Ack {
+            flow: self.flow,
+            now: cx.now,
+            rtt,
+            ecn,
+            window: Bytes::new(self.window as u64),
+            in_flight: self.in_flight_bytes(),
+            path,
+        });
+    }
+
+    /// Everything below `epsn` has arrived.
+    #[inline]
+    fn advance(&mut self, epsn: u64, cx: &mut Context<'_>) {
+        for part in parts(self.acknowledged, epsn) {
+            self.acknowledge_bits(part.base, part.mask, cx);
+            let block = self.scoreboard.block(part.base);
+            block.acknowledged &= !part.mask;
+            block.resent &= !part.mask;
+        }
+        self.acknowledged = epsn;
+        self.seen_end = self.seen_end.max(epsn);
+        if self.recovering && epsn >= self.recovery_end {
+            self.recovering = false;
+        }
+        if epsn == self.next {
+            debug_assert_eq!(
+                self.lost, 0,
+                "an acknowledged packet waits to be sent again"
+            );
+        }
+    }
+
+    /// Bit `k` of `bitmap` says that `base + k` has arrived.
+    #[inline]
+    fn acknowledge_segment(&mut self, base: u64, bitmap: u64, cx: &mut Context<'_>) {
+        let (mut base, mut bitmap) = (base, bitmap);
+        if base < self.acknowledged {
+            let behind = self.acknowledged - base;
+            if behind >= 64 {
+                return;
+            }
+            bitmap >>= behind;
+            base = self.acknowledged;
+        }
+        if base >= self.next {
+            return;
+        }
+        let known = self.next - base;
+        if known < 64 {
+            bitmap &= (1 << known) - 1;
+        }
+        if bitmap == 0 {
+            return;
+        }
+        self.seen_end = self
+            .seen_end
+            .max(base + 64 - u64::from(bitmap.leading_zeros()));
+        let (word, shift) = (base & !63, base & 63);
+        self.acknowledge_bits(word, bitmap << shift, cx);
+        if shift != 0 {
+            self.acknowledge_bits(word + 64, bitmap >> (64 - shift), cx);
+        }
+    }
+
+    /// The packets `mask` of the block at `base` have arrived.
+    #[inline]
+    fn acknowledge_bits(&mut self, base: u64, mask: u64, cx: &mut Context<'_>) {
+        let block = self.scoreboard.block(base);
+        let fresh = mask & !block.acknowledged;
+        if fresh == 0 {
+            return;
+        }
+        block.acknowledged |= fresh;
+        let unclaimed = block.lost & fresh;
+        block.lost &= !fresh;
+        if unclaimed != 0 {
+            self.unclaim(base, unclaimed, cx.rules);
+        }
+        let (flow, statistics) = (self.flow, &self.statistics);
+        self.messages.acknowledge(base, fresh, |message, bytes| {
+            cx.events.push_back(Event::Sent {
+                flow,
+                message,
+                bytes,
+                statistics: *statistics,
+            });
+        });
+    }
+
+    /// Packets declared lost turned out to have arrived before they were sent again.
+    #[cold]
+    fn unclaim(&mut self, base: u64, bits: u64, rules: &Rules) {
+        for psn in numbers(base, bits) {
+            self.lost -= 1;
+            self.in_flight += self.messages.length(psn, rules.payload) as i64;
+        }
+    }
+
+    /// Loss by the out-of-order counter (§3.3.2).
+    fn judge_out_of_order(&mut self, out_of_order: u16, cx: &mut Context<'_>) {
+        if f64::from(out_of_order) * cx.rules.out_of_order_bytes > self.window {
+            self.recover(LossCause::OutOfOrder, Claim::All, self.seen_end, cx);
+        }
+    }
+
+    /// Loss by a probe (Algorithm 1 lines 10 to 12): it came back quickly and nothing else did.
+    #[cold]
+    fn judge_probe(&mut self, stamp: Time, cx: &mut Context<'_>) {
+        let quick = cx.now.since(stamp) < cx.rules.probe_rtt_limit;
+        if quick && stamp == self.probe_sent && self.sacks_since_probe == 0 {
+            let end = self.probe_end;
+            self.recover(LossCause::Probe, Claim::SentBeforeProbe, end, cx);
+        }
+    }
+
+    /// Declares packets below `end` lost and enters recovery.
+    #[cold]
+    fn recover(&mut self, cause: LossCause, claim: Claim, end: u64, cx: &mut Context<'_>) {
+        let (packets, bytes) = self.claim(claim, end, cx.rules);
+        if packets == 0 {
+            return;
+        }
+        self.recovery_end = if self.recovering {
+            self.recovery_end.max(end)
+        } else {
+            end
+        };
+        self.recovering = true;
+        match cause {
+            LossCause::OutOfOrder => cx.counters.lost_out_of_order += u64::from(packets),
+            LossCause::Probe => cx.counters.lost_probe += u64::from(packets),
+            LossCause::Timeout => cx.counters.lost_timeout += u64::from(packets),
+        }
+        self.controller.on_loss(&LossSample {
+            now: cx.now,
+            cause,
+            lost: Bytes::new(bytes),
+        });
+        self.take_allowance(cx.rules);
+        if cx.tracing {
+            cx.events.push_back(Event::Loss {
+                flow: self.flow,
+                now: cx.now,
+                cause,
+                packets,
+            });
+        }
+    }
+
+    /// Moves packets below `end` to those that wait to be sent again. Returns how many, and their payload.
+    fn claim(&mut self, claim: Claim, end: u64, rules: &Rules) -> (u32, u64) {
+        let (mut packets, mut bytes) = (0, 0);
+        for part in parts(self.acknowledged, end.min(self.next)) {
+            let block = self.scoreboard.block(part.base);
+            let mut claimed = part.mask & !block.acknowledged & !block.lost;
+            if claim == Claim::SentBeforeProbe {
+                claimed &= !block.resent;
+            }
+            block.lost |= claimed;
+            packets += claimed.count_ones();
+            for psn in numbers(part.base, claimed) {
+                bytes += self.messages.length(psn, rules.payload);
+            }
+        }
+        self.lost += packets;
+        self.lost_from = self.acknowledged;
+        self.in_flight -= bytes as i64;
+        (packets, bytes)
+    }
+
+    /// The earliest of the flow's timers.
+    #[inline]
+    pub(crate) fn deadline(&self) -> Time {
+        let controller = self.controller.deadline();
+        if self.acknowledged == self.next {
+            return controller;
+        }
+        self.probe_at.min(self.timeout_at).min(controller)
+    }
+
+    /// When the controller wants to be called.
+    #[inline]
+    pub(crate) fn controller_deadline(&self) -> Time {
+        self.controller.deadline()
+    }
+
+    /// A timer may have run out.
+    pub(crate) fn on_deadline(&mut self, cx: &mut Context<'_>) -> Due {
+        if self.controller.deadline() <= cx.now {
+            self.controller.on_deadline(cx.now);
+            self.take_allowance(cx.rules);
+        }
+        if self.acknowledged == self.next {
+            return Due::Nothing;
+        }
+        if self.timeout_at <= cx.now {
+            self.on_timeout(cx);
+            return Due::Nothing;
+        }
+        if self.probe_at <= cx.now {
+            self.probe_at = cx.now.saturating_add(cx.rules.probe_after);
+            return Due::Probe;
+        }
+        Due::Nothing
+    }
+
+    /// No progress for the retransmission timeout: everything outstanding is lost (§3.3.2).
+    fn on_timeout(&mut self, cx: &mut Context<'_>) {
+        cx.counters.timeouts += 1;
+        self.statistics.timeouts += 1;
+        self.timeout_at = cx.now.saturating_add(cx.rules.timeout);
+        self.probe_at = cx.now.saturating_add(cx.rules.probe_after);
+        self.recover(LossCause::Timeout, Claim::All, self.next, cx);
+    }
+
+    #[inline]
+    fn take_allowance(&mut self, rules: &Rules) {
+        let allowance = self.controller.allowance();
+        self.window = allowance.window;
+        self.window_packets = allowance.window * rules.packets_per_byte;
+        self.rate = allowance.rate;
+    }
+
+    #[inline]
+    fn in_flight_bytes(&self) -> Bytes {
+        Bytes::new(self.in_flight.max(0) as u64)
+    }
+}

@@ -1,0 +1,68 @@
+//! Oblivious spraying: the baseline that STrack §4.2 compares with. Every path in turn, in an order that changes with each
+//! round, whatever the acknowledgements say.
+//!
+//! The paper does not define its oblivious spraying further than that; the order here (a fresh random XOR of the counter on
+//! each wrap) is that of the UEC reference simulator. Without it, flows that started together would march over the fabric in
+//! step for ever.
+
+use super::{PathId, PathSelector, SelectorDefinition};
+use clearway_units::RandomStream;
+
+clearway_units::parameters! {
+    /// Settings of [`Oblivious`].
+    pub struct ObliviousParameters {
+        /// How many paths are used in turn, at least 1.
+        pub max_paths: u16 = 256, "max-paths", "STrack §4.1";
+    }
+}
+
+/// Round robin over all paths with a fresh permutation on each wrap; marks are ignored.
+#[derive(Debug, Clone)]
+pub struct Oblivious {
+    /// Position in the present round.
+    position: u32,
+    /// The next power of two at or above `max_paths`, less one.
+    position_mask: u32,
+    /// Path = position XOR this.
+    permutation: u32,
+    max_paths: u32,
+    random: RandomStream,
+}
+
+impl SelectorDefinition for Oblivious {
+    const NAME: &'static str = "oblivious";
+    const SUMMARY: &'static str = "every path in turn, congestion ignored";
+    type Parameters = ObliviousParameters;
+
+    fn new(parameters: &ObliviousParameters, mut random: RandomStream) -> Self {
+        let max_paths = u32::from(parameters.max_paths.max(1));
+        let position_mask = max_paths.next_power_of_two() - 1;
+        let draw = random.next_u32();
+        Self {
+            position: draw & position_mask,
+            position_mask,
+            permutation: (draw >> 16) & position_mask,
+            max_paths,
+            random,
+        }
+    }
+}
+
+impl PathSelector for Oblivious {
+    #[inline]
+    fn on_ack(&mut self, _: PathId, _: bool) {}
+
+    #[inline]
+    fn choose(&mut self, _: f64) -> PathId {
+        loop {
+            self.position = (self.position + 1) & self.position_mask;
+            if self.position == 0 {
+                self.permutation = self.random.next_u32() & self.position_mask;
+            }
+            let path = self.position ^ self.permutation;
+            if path < self.max_paths {
+                return path as PathId;
+            }
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! One path for the whole flow: ECMP without spraying, as RoCEv2 has it.
+
+use super::{PathId, PathSelector, SelectorDefinition};
+use clearway_units::RandomStream;
+
+clearway_units::parameters! {
+    /// Settings of [`Single`]: none.
+    pub struct SingleParameters {}
+}
+
+/// Sends every packet of a flow with the same entropy, drawn once.
+#[derive(Debug, Clone)]
+pub struct Single {
+    path: PathId,
+}
+
+impl SelectorDefinition for Single {
+    const NAME: &'static str = "single";
+    const SUMMARY: &'static str = "one random path for each flow (per-flow ECMP)";
+    type Parameters = SingleParameters;
+
+    fn new(_: &SingleParameters, mut random: RandomStream) -> Self {
+        Self {
+            path: random.next_u32() as PathId,
+        }
+    }
+}
+
+impl PathSelector for Single {
+    #[inline]
+    fn on_ack(&mut self, _: PathId, _: bool) {}
+
+    #[inline]
+    fn choose(&mut self, _: f64) -> PathId {
+        self.path
+    }
+}
