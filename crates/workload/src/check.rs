@@ -292,11 +292,11 @@ mod tests {
         ");
         assert_snapshot!(workload(&[flow(1)], &[]).check(0).unwrap_err(), @"
         flow 1 (1->2) names host 1, but there are no hosts
-          fix: give the topology hosts
+          fix: give the topology more hosts
         ");
         assert_snapshot!(workload(&[flow(0)], &[]).check(1).unwrap_err(), @"
         flow 0 (0->1) names host 1, but there is only host 0
-          fix: name a host from 0 to 0, or give the topology more
+          fix: give the topology more hosts
         ");
         let own = FlowSpec {
             dst: HostId(3),
@@ -331,7 +331,7 @@ mod tests {
           fix: give it a smaller size
         ");
         assert_snapshot!(error(&[activates(flow(3), 1)], &[Oneshot]), @"
-        flow 3 (3->4) names trigger number 1, but there are 1 triggers
+        flow 3 (3->4) names trigger number 1, but the workload has 1 trigger
           fix: declare the trigger, or name one that exists
         ");
     }
@@ -344,15 +344,15 @@ mod tests {
         ");
         let three = [1, 2, 3].map(|label| activates(flow(label), 0));
         assert_snapshot!(error(&three, &[Oneshot]), @"
-        trigger 10 is a oneshot but is activated 3 times, by flow 1 (1->2) and flow 2 (2->3) first
+        trigger 10 is a oneshot but has 3 activations, the first two by flow 1 (1->2) and flow 2 (2->3)
           fix: make it a barrier of count 3 to wait for all of them, or a multishot to start one flow for each
         ");
         assert_snapshot!(error(&three, &[Barrier { count: 2 }]), @"
-        trigger 10 is a barrier of count 2, but flows activate it 3 times
+        trigger 10 is a barrier of count 2, but has 3 activations
           fix: set the count to 3, or change the flows that activate it
         ");
         assert_snapshot!(error(&[flow(1)], &[Barrier { count: 2 }]), @"
-        trigger 10 is a barrier of count 2, but flows activate it 0 times
+        trigger 10 is a barrier of count 2, but has 0 activations
           fix: let flows activate it, or remove the trigger
         ");
         assert_snapshot!(error(&three, &[Multishot]), @"
@@ -361,7 +361,7 @@ mod tests {
         ");
         let few = [activates(flow(1), 0), waits(2, 0), waits(3, 0)];
         assert_snapshot!(error(&few, &[Multishot]), @"
-        trigger 10 is a multishot with 1 activations for 2 waiting flows
+        trigger 10 is a multishot with 1 activation for 2 waiting flows
           fix: let more flows activate it: each activation starts one flow, the rest never start
         ");
     }

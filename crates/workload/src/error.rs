@@ -191,9 +191,16 @@ impl WorkloadError {
                 flows: [first, second],
                 activations,
                 ..
-            } => format!(
-                "trigger {trigger} is a oneshot but is activated {activations} times, by {first} and {second} first"
-            ),
+            } => {
+                let by = if first.id == second.id {
+                    format!("both ends of {first}")
+                } else {
+                    format!("{first} and {second}")
+                };
+                format!(
+                    "trigger {trigger} is a oneshot but has {activations} activations, the first two by {by}"
+                )
+            }
             Self::BarrierCount {
                 trigger,
                 count,

@@ -133,10 +133,12 @@ impl RecordReader<'_> {
     }
 
     fn host(&self, token: Token<'_>) -> Result<HostId, FileError> {
-        let digits = !token.text.is_empty() && token.text.bytes().all(|b| b.is_ascii_digit());
-        if !digits {
+        let fix = "write the hosts as two numbers with an arrow and no blanks, as in `0->13`";
+        if token.text.is_empty() {
+            return Err(self.fault(Some(token), "a host is missing beside the arrow", fix));
+        }
+        if !token.text.bytes().all(|byte| byte.is_ascii_digit()) {
             let message = format!("`{}` is no host number", shown(token.text));
-            let fix = "write the hosts as two numbers with an arrow and no blanks, as in `0->13`";
             return Err(self.fault(Some(token), message, fix));
         }
         let known = |&number: &u64| number < u64::from(self.nodes);

@@ -1,6 +1,6 @@
 //! Many hosts send to one.
 
-use super::{BuildContext, LoadedWorkload, WorkloadDefinition, chosen_host};
+use super::{BuildContext, LoadedWorkload, WorkloadDefinition, chosen_host, some_bytes};
 use crate::{FlowSpec, Workload, WorkloadError};
 use clearway_units::{Bytes, HostId, RandomStream, Span, Time, choices, parameters};
 
@@ -57,12 +57,13 @@ impl WorkloadDefinition for IncastSettings {
             );
             return Err(Self::fault("spread", message, "choose a shorter spread"));
         }
+        let bytes = some_bytes::<Self>(self.message)?;
         let mut random = context.random();
         let senders = self.senders(receiver, others, &mut random);
         let flow = |(label, sender)| {
             let start = self.start + within(self.spread, &mut random);
             let ends = (HostId(sender), HostId(receiver));
-            FlowSpec::timed(label, ends.0, ends.1, self.message, start)
+            FlowSpec::timed(label, ends.0, ends.1, bytes, start)
         };
         let workload = Workload {
             flows: (1..).zip(senders).map(flow).collect(),

@@ -1,7 +1,7 @@
 //! Flows written out one by one.
 
 use super::{BuildContext, LoadedWorkload, WorkloadDefinition};
-use crate::text::shown;
+use crate::text::{shown, whole_number};
 use crate::{FlowSpec, Workload, WorkloadError};
 use clearway_units::{Bytes, HostId, Time, parameters};
 
@@ -61,8 +61,10 @@ fn flow(label: u64, text: &str) -> Result<FlowSpec, ItemFault> {
         None => (rest, "0s"),
     };
     let host = |text: &str| {
-        let number = text.trim().parse::<u32>().ok().map(HostId);
-        number.ok_or_else(|| fault(format!("`{}` is no host number", shown(text.trim()))))
+        let number = whole_number(text.trim()).and_then(|number| u32::try_from(number).ok());
+        number
+            .map(HostId)
+            .ok_or_else(|| fault(format!("`{}` is no host number", shown(text.trim()))))
     };
     if size.trim().is_empty() {
         return Err(fault("there is no size".into()));

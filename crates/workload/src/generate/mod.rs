@@ -20,7 +20,7 @@ pub use one_to_one::OneToOneSettings;
 pub use permutation::{PermutationSettings, derangement};
 
 use crate::{FileWarning, LinkFailure, Workload, WorkloadError};
-use clearway_units::{ParameterInfo, ParameterSet, Purpose, RandomStream, SetError, Value};
+use clearway_units::{Bytes, ParameterInfo, ParameterSet, Purpose, RandomStream, SetError, Value};
 use std::path::Path;
 
 /// What a generator knows of the run.
@@ -184,6 +184,15 @@ impl WorkloadSettings {
             }),
         }
     }
+}
+
+/// A message that carries something.
+fn some_bytes<D: WorkloadDefinition>(message: Bytes) -> Result<Bytes, WorkloadError> {
+    if message == Bytes::ZERO {
+        let fix = "write a size of at least one byte, as in \"2MB\"";
+        return Err(D::fault("message", "a message carries no bytes", fix));
+    }
+    Ok(message)
 }
 
 /// The first `hosts` hosts, or all.

@@ -1,6 +1,6 @@
 //! One host sends to one other, one message after the other.
 
-use super::{BuildContext, LoadedWorkload, WorkloadDefinition, chosen_host};
+use super::{BuildContext, LoadedWorkload, WorkloadDefinition, chosen_host, some_bytes};
 use crate::{FlowSpec, Start, TriggerIndex, TriggerKind, TriggerSpec, Workload, WorkloadError};
 use clearway_units::{Bytes, HostId, Time, parameters};
 
@@ -40,7 +40,8 @@ impl WorkloadDefinition for OneToOneSettings {
             let fix = format!("write a number from 1 to {MOST_MESSAGES}");
             return Err(Self::fault("count", message, fix));
         }
-        let first = FlowSpec::timed(1, HostId(from), HostId(to), self.message, self.start);
+        let bytes = some_bytes::<Self>(self.message)?;
+        let first = FlowSpec::timed(1, HostId(from), HostId(to), bytes, self.start);
         Ok(chain(&first, self.count).into())
     }
 }

@@ -1,6 +1,6 @@
 //! Every host sends to one other host and receives from one other host.
 
-use super::{BuildContext, LoadedWorkload, WorkloadDefinition, chosen_hosts};
+use super::{BuildContext, LoadedWorkload, WorkloadDefinition, chosen_hosts, some_bytes};
 use crate::{FlowSpec, Workload, WorkloadError};
 use clearway_units::{Bytes, HostId, RandomStream, Time, parameters};
 
@@ -8,7 +8,7 @@ parameters! {
     /// A random permutation of the hosts without fixed points: each host sends one message and receives one.
     pub struct PermutationSettings {
         /// Payload of each message.
-        pub message: Bytes = Bytes::new(2_000_000), "message", "the 2 MB messages usual with htsim and in STrack §4";
+        pub message: Bytes = Bytes::new(2_000_000), "message", "the 2 MB messages usual with htsim";
         /// When all of them start.
         pub start: Time = Time::ZERO, "start", "all at once is the hardest case";
         /// How many hosts take part, from host 0 on; all if "auto".
@@ -27,10 +27,11 @@ impl WorkloadDefinition for PermutationSettings {
             let message = "a permutation without fixed points needs at least 2 hosts";
             return Err(Self::fault("hosts", message, "take 2 hosts or more"));
         }
+        let message = some_bytes::<Self>(self.message)?;
         let flows = (0u32..).zip(derangement(hosts, &mut context.random()));
         let flow = |(src, dst): (u32, u32)| {
             let label = u64::from(src) + 1;
-            FlowSpec::timed(label, HostId(src), HostId(dst), self.message, self.start)
+            FlowSpec::timed(label, HostId(src), HostId(dst), message, self.start)
         };
         let workload = Workload {
             flows: flows.map(flow).collect(),

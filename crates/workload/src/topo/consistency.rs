@@ -150,11 +150,19 @@ impl Fabric<'_> {
                 return Err(self.fault(said, message, fix));
             }
             Some(said) => {
-                let exact = said.value * up == down && said.value * beyond == below;
-                if !exact {
-                    let stated = said.value;
-                    self.warn(said.line, format!("`Oversubscribed {stated}` in tier {index} is not exact ({ratio}): the ports and speeds decide, htsim would refuse"));
-                }
+                let for_ports = said.value * up == down;
+                let for_bandwidth = said.value * beyond == below;
+                let holds = match (for_ports, for_bandwidth) {
+                    (true, true) => return Ok(()),
+                    (true, false) => "holds for the ports but not for the bandwidth",
+                    (false, true) => "holds for the bandwidth but not for the ports",
+                    (false, false) => "is rounded down",
+                };
+                let stated = said.value;
+                let message = format!(
+                    "`Oversubscribed {stated}` in tier {index} {holds} ({ratio}); htsim refuses such a file, here the ports and speeds decide"
+                );
+                self.warn(said.line, message);
             }
         }
         Ok(())

@@ -1,0 +1,132 @@
+//! Workloads from files, and the file errors that a user meets.
+
+use clearway_units::Value;
+use clearway_workload::{BuildContext, WorkloadError, WorkloadSettings, parse_topo, read_text};
+use std::path::{Path, PathBuf};
+
+/// An empty folder of this test's own.
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+fn context(base_dir: &Path, hosts: u32) -> BuildContext<'_> {
+    BuildContext {
+        hosts,
+        seed: 1,
+        section: 0,
+        base_dir: Some(base_dir),
+    }
+}
+
+fn file_settings(file: &str) -> WorkloadSettings {
+    let mut settings = WorkloadSettings::named("file").unwrap();
+    settings.set("file", &Value::Text(file.into())).unwrap();
+    settings
+}
+
+#[test]
+fn a_file_is_found_beside_the_scenario() {
+    let folder = folder("beside");
+    std::fs::write(
+        folder.join("a.cm"),
+        "Nodes 2\nConnections 1\n0->1 start 3 size 5\n",
+    )
+    .unwrap();
+    let built = |hosts| file_settings("a.cm").build(&context(&folder, hosts));
+    assert_eq!(built(2).unwrap().flows.len(), 1);
+    assert_eq!(built(8).unwrap(), built(2).unwrap());
+    let error = built(1).unwrap_err().to_string();
+    assert!(
+        error.contains("2 hosts") && error.contains("has 1"),
+        "{error}"
+    );
+    let absolute = folder.join("a.cm");
+    let elsewhere = context(Path::new("nowhere"), 2);
+    let settings = file_settings(absolute.to_str().unwrap());
+    assert_eq!(settings.build(&elsewhere), built(2));
+}
+
+#[test]
+fn failed_links_are_handed_on_and_never_lost() {
+    let folder = folder("failures");
+    let text = "Nodes 2\nConnections 1\nFailures 1\n0->1 start 0 size 5\n\
+        failure switch_type AGG switch_id 0 link_id 0\n";
+    std::fs::write(folder.join("a.cm"), text).unwrap();
+    let settings = file_settings("a.cm");
+    assert_eq!(
+        settings.load(&context(&folder, 2)).unwrap().failures.len(),
+        1
+    );
+    assert!(matches!(
+        settings.build(&context(&folder, 2)),
+        Err(WorkloadError::Setting { key: "file", .. })
+    ));
+}
+
+#[test]
+fn faults_of_files_name_the_file() {
+    let folder = folder("faults");
+    let missing = file_settings("missing.cm").build(&context(&folder, 2));
+    let error = missing.unwrap_err().to_string();
+    assert!(
+        error.starts_with("cannot read ") && error.contains("missing.cm"),
+        "{error}"
+    );
+    std::fs::write(folder.join("bad.cm"), "Nodes 2\nColour red\n").unwrap();
+    let bad = file_settings("bad.cm").build(&context(&folder, 2));
+    assert!(
+        bad.unwrap_err()
+            .to_string()
+            .contains("bad.cm:2:1: unknown word `Colour`")
+    );
+    std::fs::write(folder.join("binary.cm"), b"Nodes 2\n\xff\xfe").unwrap();
+    let WorkloadError::File(error) = read_text(&folder.join("binary.cm")).unwrap_err() else {
+        panic!("bytes that are no text are a fault in the file");
+    };
+    assert_eq!(error.line, 2);
+}
+
+/// Files that users of htsim have, where they lie beside the repository.
+#[test]
+fn files_of_htsim_are_read() {
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
+    let inputs = beside.join("shared").join("inputs");
+    let Ok(entries) = std::fs::read_dir(&inputs) else {
+        eprintln!(
+            "SKIPPED: {} is not there, no file of htsim was read",
+            inputs.display()
+        );
+        return;
+    };
+    let mut read = 0;
+    for entry in entries {
+        let path = entry.unwrap().path();
+        let name = path.to_str().unwrap();
+        let warnings = match path.extension().and_then(|extension| extension.to_str()) {
+            Some("cm") => {
+                let mut context = context(&beside, 8192);
+                context.base_dir = None;
+                let loaded = file_settings(name).load(&context).unwrap();
+                assert!(loaded.workload.flows.len() > 1, "{name}");
+                loaded.warnings
+            }
+            Some("topo") => {
+                let text = read_text(&path).unwrap();
+                parse_topo(name, &text).unwrap().warnings
+            }
+            _ => continue,
+        };
+        assert_eq!(warnings, [], "{name}");
+        read += 1;
+    }
+    assert!(
+        read > 0,
+        "{} holds no .cm and no .topo file",
+        inputs.display()
+    );
+}

@@ -1,0 +1,179 @@
+//! Mutations of sound and nearly sound files: no reader panics, and every error has a line and a way out.
+//!
+//! `CLEARWAY_FUZZ_ITERATIONS` sets how many files are tried (20 000 unless given). The mutations are drawn from fixed seeds, so a
+//! failure repeats; its number and text are printed.
+
+use clearway_units::{Purpose, RandomStream};
+use clearway_workload::{FileError, StartUnit, parse_cm, parse_topo, write_cm};
+use std::panic::catch_unwind;
+
+const CONNECTIONS: [&str; 4] = [
+    "Nodes 16\nConnections 4\nTriggers 1\n0->13 id 1 start 0 size 2000000 send_done_trigger 1\n\
+     1->12 id 2 start 5 size 4086 send_done_trigger 1\n13->0 id 3 trigger 1 size 2000000\n\
+     12->1 id 4 trigger 1 size 2000000\ntrigger id 1 barrier count 2\n",
+    "# ring\nNodes 3\nConnections 3\nTriggers 2\n0->1 id 1 start 0.5 size 10 recv_done_trigger 1\n\
+     1->2 id 2 trigger 1 size 10 recv_done_trigger 2\n2->0 id 3 trigger 2 size 10 prio 3\n\
+     trigger id 1 oneshot\ntrigger id 2 multishot\n",
+    "Nodes 4\nConnections 2\nFailures 1\n0->1 start 1e-3 size 18446744073709551615\n3->2 start 16777217 size 1\n\
+     failure switch_type AGG switch_id 0 link_id 1\n",
+    "Nodes 4\nConnections 2\nTriggers 1\n0->1 id 1 trigger 1 size 1 send_done_trigger 1\n\
+     2->1 id 1 start 0 size 1 msg addon\ntrigger id 1 oneshot\n",
+];
+
+const FABRICS: [&str; 3] = [
+    "Nodes 1024\nTiers 2\nPodsize 1024\n\nTier 0\nDownlink_speed_Gbps 100\nRadix_Down 32\nRadix_Up 32\n\
+     Downlink_Latency_ns 1000\nSwitch_Latency_ns 0\n\nTier 1\nDownlink_speed_Gbps 100\nRadix_Down 32\n\
+     Downlink_Latency_ns 1000\n",
+    "# three tiers\nNodes 128\nTiers 3\nPodsize 16\nTier 0\nOversubscribed 1\nDownlink_speed_Gbps 100\nRadix_Down 4\n\
+     Radix_Up 4\nDownlink_Latency_ns 1000\nTier 1\nOversubscribed 1\nDownlink_speed_Gbps 100\nRadix_Down 8\nRadix_Up 8\n\
+     Bundle 2\nDownlink_Latency_ns 1000\nTier 2\nDownlink_speed_Gbps 100\nRadix_Down 16\nBundle 2\nDownlink_Latency_ns 1000\n",
+    "Nodes 64\nTiers 2\nTier 0\nDownlink_speed_Gbps 200\nRadix_Down 16\nRadix_Up 8\nDownlink_Latency_ns 1\nQueue_Up 1\n\
+     Tier 1\nRadix_Up 3\nDownlink_speed_Gbps 400\nRadix_Down 4\nDownlink_Latency_ns 1\nOversubscribed 9\n",
+];
+
+/// Words that fit somewhere, and words that fit nowhere.
+const WORDS: [&str; 32] = [
+    "0",
+    "1",
+    "65536",
+    "65535",
+    "4294967295",
+    "4294967296",
+    "18446744073709551615",
+    "18446744073709551616",
+    "99999999999999999999999999",
+    "-1",
+    "0.5",
+    "1e9",
+    "1e-9999",
+    "",
+    "#",
+    "->",
+    "0->1",
+    "start",
+    "size",
+    "trigger",
+    "id",
+    "send_done_trigger",
+    "recv_done_trigger",
+    "barrier",
+    "count",
+    "multishot",
+    "Nodes",
+    "Tier",
+    "Radix_Up",
+    "Bundle",
+    "\u{feff}é\0",
+    "Oversubscribed",
+];
+
+fn pick<'a, T>(random: &mut RandomStream, items: &'a [T]) -> &'a T {
+    &items[random.below(items.len() as u32) as usize]
+}
+
+/// `text` with one change: to a line, to a word, to a digit or to a byte.
+fn mutated(text: &str, random: &mut RandomStream) -> String {
+    let mut lines: Vec<Vec<String>> = text
+        .split('\n')
+        .map(|line| line.split(' ').map(str::to_owned).collect())
+        .collect();
+    let line = random.below(lines.len() as u32) as usize;
+    let other = random.below(lines.len() as u32) as usize;
+    let word = random.below(lines[line].len() as u32) as usize;
+    match random.below(10) {
+        0 => drop(lines.remove(line)),
+        1 => lines.insert(other, lines[line].clone()),
+        2 => lines.swap(line, other),
+        3 => drop(lines[line].remove(word)),
+        4 => {
+            let copy = lines[line][word].clone();
+            lines[other].push(copy);
+        }
+        5 => {
+            let end = lines[line].len() - 1;
+            lines[line].swap(word, end);
+        }
+        6 => lines[line][word] = (*pick(random, &WORDS)).to_owned(),
+        7 => lines[line].insert(word, (*pick(random, &WORDS)).to_owned()),
+        8 => lines.truncate(line),
+        _ => lines[line][word] = other_digit(&lines[line][word], random),
+    }
+    let joined: Vec<String> = lines.iter().map(|line| line.join(" ")).collect();
+    joined.join("\n")
+}
+
+/// `word` with one of its characters made a digit.
+fn other_digit(word: &str, random: &mut RandomStream) -> String {
+    let count = word.chars().count().max(1) as u32;
+    let (place, digit) = (random.below(count), random.below(10));
+    let digit = char::from_digit(digit, 10).unwrap_or('0');
+    let replaced = |(index, character)| if index == place { digit } else { character };
+    (0..).zip(word.chars()).map(replaced).collect()
+}
+
+fn iterations() -> u64 {
+    match std::env::var("CLEARWAY_FUZZ_ITERATIONS") {
+        Ok(text) => text
+            .parse()
+            .expect("CLEARWAY_FUZZ_ITERATIONS is a whole number"),
+        Err(_) => 20_000,
+    }
+}
+
+/// Tries `check` on mutations of `corpus` and returns how many of them were sound.
+fn fuzz(
+    corpus: &[&str],
+    entity: u64,
+    check: impl Fn(&str) -> Result<(), FileError> + std::panic::RefUnwindSafe,
+) -> u64 {
+    let mut sound = 0;
+    for iteration in 0..iterations() {
+        let mut random = RandomStream::new(iteration, Purpose::Test, entity);
+        let mut text = (*pick(&mut random, corpus)).to_owned();
+        for _ in 0..random.below(4) {
+            text = mutated(&text, &mut random);
+        }
+        match catch_unwind(|| check(&text)) {
+            Ok(Ok(())) => sound += 1,
+            Ok(Err(error)) => assert!(
+                error.line >= 1
+                    && error.line <= text.lines().count().max(1)
+                    && error.column != Some(0)
+                    && !error.message.is_empty()
+                    && !error.fix.is_empty(),
+                "iteration {iteration}: {error:?}\n{text}"
+            ),
+            Err(_) => panic!("iteration {iteration} panicked on:\n{text}"),
+        }
+    }
+    sound
+}
+
+#[test]
+fn connection_matrices() {
+    let sound = fuzz(&CONNECTIONS, 1, |text| {
+        let file = parse_cm("fuzz.cm", text, StartUnit::Microseconds)?;
+        // What is accepted can run, and survives being written.
+        file.workload.check(file.nodes).unwrap();
+        let again = parse_cm(
+            "again.cm",
+            &write_cm(&file.workload, file.nodes),
+            StartUnit::Microseconds,
+        );
+        assert_eq!(again.unwrap().workload, file.workload);
+        Ok(())
+    });
+    assert!(sound > 0 && sound < iterations(), "{sound} were sound");
+}
+
+#[test]
+fn fabrics() {
+    let sound = fuzz(&FABRICS, 2, |text| {
+        let file = parse_topo("fuzz.topo", text)?;
+        assert_eq!(file.leaves() * file.tiers[0].radix_down, file.nodes);
+        assert_eq!(file.leaves_per_pod() * file.pods(), file.leaves());
+        assert!(file.aggregations() > 0 && (file.cores() > 0) == (file.tiers.len() == 3));
+        Ok(())
+    });
+    assert!(sound > 0 && sound < iterations(), "{sound} were sound");
+}
