@@ -149,6 +149,13 @@ impl<M> Inlet<M> {
         self.read += count;
         debug_assert!(self.read <= self.letters.len());
     }
+
+    /// How many letters have been sent and not read, those of rounds to come included. For use between rounds.
+    pub fn in_transit(&self) -> usize {
+        let halves = self.mailbox.halves.iter();
+        let waiting = halves.map(|half| half.lock().unwrap_or_else(PoisonError::into_inner).len());
+        self.unread().len() + waiting.sum::<usize>()
+    }
 }
 
 /// Sets up the mailboxes of an [`Engine`](crate::Engine).

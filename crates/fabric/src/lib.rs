@@ -1,1 +1,33 @@
-//! Clearway.
+//! Links, ports, queues, switches, NIC hosts, topologies and routing: everything between two transport endpoints.
+//!
+//! The path of a packet: [`Endpoint`](clearway_transport::Endpoint) → NIC of the host → link → switch (admission, queue of the
+//! egress port, marking) → link → … → host → endpoint. A *link* is one direction of a cable; it is also a mailbox of the engine,
+//! so a packet needs one letter per hop and no other event: queues work off their packets lazily, when the next one arrives or
+//! the round ends.
+//!
+//! # Order at equal times
+//! At one instant a node handles, in this order: the end of a transmission, arrivals, the start of a transmission, timers.
+//! Arrivals of one instant at one switch are ordered by a mix of seed, instant and link that is a bijection on links: unique,
+//! independent of threads and domains, and without a port that always comes first (see the `order` module).
+//!
+//! **Architecture invariant:** no files, no text formats, no TOML. No transport logic: a switch reads addressing, class and
+//! size of a packet and writes its congestion mark, nothing else.
+
+mod domain;
+mod host;
+mod link;
+mod observer;
+mod order;
+mod port;
+mod simulation;
+mod switch;
+pub mod topology;
+
+pub use clearway_engine::Verdict;
+pub use link::LinkCounters;
+pub use observer::{DropCause, Observer};
+pub use port::{MarkAt, SwitchParameters};
+pub use simulation::{
+    Flow, FlowEvent, FlowOutcome, Moment, Outcome, Progress, Reactions, RunControl, Setup,
+    Simulation, Stopped,
+};

@@ -46,7 +46,7 @@ pub(crate) fn scaled_integer(text: &str, scale: u64) -> Option<u64> {
     let mut unit = u128::from(scale);
     for digit in fraction.bytes().filter(|&b| b != b'_') {
         let digit = digit.is_ascii_digit().then(|| u128::from(digit - b'0'))?;
-        if digit != 0 && unit % 10 != 0 {
+        if digit != 0 && !unit.is_multiple_of(10) {
             return None;
         }
         unit /= 10;

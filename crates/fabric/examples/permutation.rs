@@ -1,0 +1,61 @@
+//! Times a permutation on a leaf-spine fabric: hosts per leaf, leaves, bytes, threads.
+use clearway_fabric::topology::{PacketSizes, Routes, leaf_spine};
+use clearway_fabric::{Flow, RunControl, Setup, Simulation, SwitchParameters, Verdict};
+use clearway_transport::Profile;
+use clearway_units::{Bytes, HostId, Purpose, RandomStream, Rate, Span, Time};
+use std::sync::Arc;
+
+fn main() {
+    let arguments: Vec<u64> = std::env::args()
+        .skip(1)
+        .map(|text| text.parse().expect("a number"))
+        .collect();
+    let [per_leaf, leaves, bytes, threads] = arguments[..] else {
+        panic!("four numbers")
+    };
+    let link = (Rate::from_gbps(400), Span::from_us(1));
+    let hosts = (per_leaf * leaves) as u32;
+    let topology =
+        leaf_spine(hosts, per_leaf as u32, per_leaf as u32, 1, link, link).expect("fits");
+    let routes = Routes::compute(&topology).expect("connected");
+    let facts = routes.paths.network_facts(PacketSizes {
+        payload: 4086,
+        header: 64,
+        ack: 64,
+    });
+    let mut order: Vec<u32> = (0..hosts).collect();
+    RandomStream::new(1, Purpose::Test, 0).shuffle(&mut order);
+    let flows = (0..order.len()).map(|i| Flow {
+        src: HostId(order[i]),
+        dst: HostId(order[(i + 1) % order.len()]),
+        bytes: Bytes::new(bytes),
+        start: Some(Time::ZERO),
+    });
+    let setup = Setup {
+        topology: &topology,
+        routes,
+        flows: flows.collect(),
+        profile: Arc::new(Profile::strack(facts)),
+        switch: SwitchParameters::default(),
+        seed: 1,
+    };
+    let outcome = Simulation::new(&setup, |_| None, || ()).run(RunControl {
+        threads: threads as usize,
+        at_most: Time::from_us(1_000_000),
+        coordinator: None,
+        coordination_delay: None,
+        on_progress: &mut |_| Verdict::Continue,
+    });
+    eprintln!(
+        "finished {} hops {} data {} dropped {} marked {} retransmitted {} digest {} rounds {} {:?}",
+        outcome.finished,
+        outcome.links.hops,
+        outcome.links.data_hops,
+        outcome.links.dropped,
+        outcome.links.marked,
+        outcome.endpoints.retransmitted,
+        outcome.digest,
+        outcome.rounds,
+        outcome.check_conservation()
+    );
+}

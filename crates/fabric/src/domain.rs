@@ -1,0 +1,98 @@
+//! A switch with its hosts: what one thread runs in a round.
+
+use crate::host::{Context, Host};
+use crate::link::LinkCounters;
+use crate::observer::Observer;
+use crate::simulation::{Flow, Report, StartOrder};
+use crate::switch::Switch;
+use clearway_engine::{Domain, Outlook, Round};
+use clearway_units::{HostId, Time};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+pub(crate) struct FabricDomain<O> {
+    pub(crate) flows: Arc<[Flow]>,
+    /// The hosts on this switch, inlets `0..hosts.len()` of the domain.
+    pub(crate) hosts: Vec<Host>,
+    /// The next event of each host: looked at in every round, so it stands apart from the large hosts.
+    pub(crate) host_next: Vec<Time>,
+    pub(crate) switch: Switch,
+    pub(crate) counters: LinkCounters,
+    pub(crate) observer: O,
+    /// Packet-hops of the whole run, for progress displays.
+    pub(crate) hops: Arc<AtomicU64>,
+}
+
+impl<O: Observer> FabricDomain<O> {
+    fn collect(&mut self, round: &Round, incoming: &[u32]) {
+        let hosts = self.hosts.len();
+        for &inlet in incoming {
+            let inlet = inlet as usize;
+            if inlet < hosts {
+                let arrival = self.hosts[inlet].collect(round);
+                self.host_next[inlet] = self.host_next[inlet].min(arrival);
+            } else {
+                self.switch.collect(inlet - hosts, round);
+            }
+        }
+    }
+
+    /// Packets in queues and on wires towards nodes of this domain.
+    pub(crate) fn in_network(&self) -> u64 {
+        let wires: u64 = self.hosts.iter().map(Host::on_the_wire).sum();
+        wires + self.switch.queued() + self.switch.on_the_wire()
+    }
+
+    fn host_index(&self, host: HostId) -> usize {
+        let position = self
+            .hosts
+            .iter()
+            .position(|at| at.endpoint().host() == host);
+        position.expect("orders go to the domain of the host")
+    }
+}
+
+impl<O: Observer> Domain for FabricDomain<O> {
+    type Report = Report;
+    type Order = StartOrder;
+
+    fn run(&mut self, round: &Round, incoming: &[u32], reports: &mut Vec<Report>) -> Outlook {
+        self.collect(round, incoming);
+        let hops = self.counters.hops;
+        let mut outlook = Outlook {
+            next: Time::NEVER,
+            sent: Time::NEVER,
+        };
+        let mut context = Context {
+            flows: &self.flows,
+            counters: &mut self.counters,
+            observer: &mut self.observer,
+            reports,
+        };
+        for (next, host) in self.host_next.iter_mut().zip(&mut self.hosts) {
+            if *next < round.end() {
+                let ahead = host.run(round, &mut context);
+                *next = ahead.next;
+                outlook.sent = outlook.sent.min(ahead.sent);
+            }
+            outlook.next = outlook.next.min(*next);
+        }
+        if self.switch.next() < round.end() {
+            let ahead = self
+                .switch
+                .run(round, &mut self.counters, &mut self.observer);
+            outlook.sent = outlook.sent.min(ahead.sent);
+        }
+        outlook.next = outlook.next.min(self.switch.next());
+        self.hops
+            .fetch_add(self.counters.hops - hops, Ordering::Relaxed);
+        outlook
+    }
+
+    fn accept(&mut self, order: StartOrder) -> Time {
+        let index = self.host_index(self.flows[order.flow.index()].src);
+        self.hosts[index].schedule(order.at, order.flow);
+        self.host_next[index] = self.host_next[index].min(order.at);
+        order.at
+    }
+}

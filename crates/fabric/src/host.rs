@@ -1,0 +1,253 @@
+//! A host: one NIC, one transport endpoint, and the flows that start there.
+//!
+//! The NIC pulls: whenever its wire is free it asks the endpoint for the next packet, so windows, paths and timestamps are
+//! decided at the moment of transmission. Control packets go first and flows take turns; both are the endpoint's doing.
+
+use crate::link::{Arrival, Link, LinkCounters};
+use crate::observer::Observer;
+use crate::simulation::{Flow, FlowEvent, Moment, Reactions, Report};
+use crate::switch::header_hash;
+use crate::topology::{NodeId, Topology};
+use clearway_engine::{Inlet, Outlook, Round};
+use clearway_transport::{Endpoint, Event, FlowStatistics, Input};
+use clearway_units::{FlowId, MessageId, Time};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+pub(crate) struct Host {
+    endpoint: Endpoint,
+    link: Link,
+    /// When the wire is free.
+    free_at: Time,
+    /// The time of the last event here.
+    now: Time,
+    inlet: Inlet<Arrival>,
+    /// Flows to start, earliest first.
+    starts: BinaryHeap<Reverse<(Time, FlowId)>>,
+    reactions: Option<Box<dyn Reactions>>,
+}
+
+/// What a host shares with its domain while it runs.
+pub(crate) struct Context<'a, O> {
+    pub(crate) flows: &'a [Flow],
+    pub(crate) counters: &'a mut LinkCounters,
+    pub(crate) observer: &'a mut O,
+    pub(crate) reports: &'a mut Vec<Report>,
+}
+
+/// What happens next at a host, in the order of equal times.
+enum Next {
+    Arrival,
+    Transmission,
+    Timer,
+}
+
+impl Host {
+    pub(crate) fn new(
+        endpoint: Endpoint,
+        link: Link,
+        inlet: Inlet<Arrival>,
+        reactions: Option<Box<dyn Reactions>>,
+    ) -> Self {
+        Self {
+            endpoint,
+            link,
+            free_at: Time::ZERO,
+            now: Time::ZERO,
+            inlet,
+            starts: BinaryHeap::new(),
+            reactions,
+        }
+    }
+
+    /// A flow from here is to start at `time`.
+    pub(crate) fn schedule(&mut self, time: Time, flow: FlowId) {
+        self.starts.push(Reverse((time, flow)));
+    }
+
+    /// New packets have come in; returns when the first of all waiting ones arrives.
+    pub(crate) fn collect(&mut self, round: &Round) -> Time {
+        self.inlet.collect(round);
+        self.arrival()
+    }
+
+    pub(crate) fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    pub(crate) fn endpoint_mut(&mut self) -> &mut Endpoint {
+        &mut self.endpoint
+    }
+
+    /// Packets on the wire towards this host.
+    pub(crate) fn on_the_wire(&self) -> u64 {
+        self.inlet.in_transit() as u64
+    }
+
+    /// When this host next has something to do.
+    pub(crate) fn next(&self) -> Time {
+        self.next_event().0
+    }
+
+    /// Runs all events of the round.
+    pub(crate) fn run<O: Observer>(
+        &mut self,
+        round: &Round,
+        context: &mut Context<'_, O>,
+    ) -> Outlook {
+        let next = loop {
+            let (time, what) = self.next_event();
+            if time >= round.end() {
+                break time;
+            }
+            self.now = time;
+            match what {
+                Next::Arrival => self.receive(context),
+                Next::Transmission => self.transmit(context),
+                Next::Timer => self.on_timer(context),
+            }
+        };
+        Outlook {
+            next,
+            sent: self.link.flush(round),
+        }
+    }
+
+    #[inline]
+    fn next_event(&self) -> (Time, Next) {
+        let mut next = (self.arrival(), Next::Arrival);
+        if self.endpoint.ready() {
+            let start = self.free_at.max(self.now);
+            if start < next.0 {
+                next = (start, Next::Transmission);
+            }
+        }
+        let start = self
+            .starts
+            .peek()
+            .map_or(Time::NEVER, |Reverse((time, _))| *time);
+        let timer = self.endpoint.deadline().min(start);
+        if timer < next.0 {
+            next = (timer.max(self.now), Next::Timer);
+        }
+        next
+    }
+
+    #[inline]
+    fn arrival(&self) -> Time {
+        self.inlet
+            .unread()
+            .first()
+            .map_or(Time::NEVER, |arrival| arrival.time)
+    }
+
+    #[inline]
+    fn receive<O: Observer>(&mut self, context: &mut Context<'_, O>) {
+        let packet = &self.inlet.unread()[0].packet;
+        let node: NodeId = Topology::host_node(self.endpoint.host());
+        context.observer.on_arrival(self.now, node, packet);
+        context.counters.delivered += 1;
+        self.endpoint.on_packet(self.now, packet);
+        self.inlet.advance(1);
+        self.handle_events(context);
+    }
+
+    #[inline]
+    fn transmit<O: Observer>(&mut self, context: &mut Context<'_, O>) {
+        let Some(mut packet) = self.endpoint.poll_transmit(self.now) else {
+            return;
+        };
+        packet.header_hash = header_hash(&packet);
+        self.free_at = self.now + self.link.clock.span_of(packet.size.into());
+        context.counters.injected += 1;
+        self.link
+            .carry(self.free_at, packet, context.counters, context.observer);
+    }
+
+    fn on_timer<O: Observer>(&mut self, context: &mut Context<'_, O>) {
+        if self.endpoint.deadline() <= self.now {
+            self.endpoint.handle(self.now, Input::Deadline);
+            self.handle_events(context);
+        }
+        while let Some(&Reverse((time, flow))) = self.starts.peek()
+            && time <= self.now
+        {
+            self.starts.pop();
+            self.start(flow, context);
+        }
+    }
+
+    fn start<O>(&mut self, flow: FlowId, context: &mut Context<'_, O>) {
+        let Flow { dst, bytes, .. } = context.flows[flow.index()];
+        self.endpoint
+            .handle(self.now, Input::Open { flow, peer: dst });
+        self.endpoint.handle(
+            self.now,
+            Input::Post {
+                flow,
+                message: MessageId(0),
+                bytes,
+            },
+        );
+        self.endpoint.handle(self.now, Input::Close { flow });
+        self.report(flow, Moment::Started, FlowStatistics::default(), context);
+    }
+
+    #[inline]
+    fn handle_events<O: Observer>(&mut self, context: &mut Context<'_, O>) {
+        while let Some(event) = self.endpoint.poll_event() {
+            context
+                .observer
+                .on_transport(self.now, self.endpoint.host(), &event);
+            match event {
+                Event::Sent {
+                    flow, statistics, ..
+                } => self.finish(flow, Moment::Sent, statistics, context),
+                Event::Received { flow, .. } => {
+                    self.finish(flow, Moment::Received, FlowStatistics::default(), context);
+                }
+                Event::Ack { .. } | Event::Loss { .. } => {}
+            }
+        }
+    }
+
+    /// Reports that a flow has got somewhere and starts what waits for it here.
+    fn finish<O>(
+        &mut self,
+        flow: FlowId,
+        moment: Moment,
+        statistics: FlowStatistics,
+        context: &mut Context<'_, O>,
+    ) {
+        self.report(flow, moment, statistics, context);
+        if let Some(reactions) = &mut self.reactions {
+            let mut start = Vec::new();
+            reactions.on_event(
+                FlowEvent {
+                    time: self.now,
+                    flow,
+                    moment,
+                },
+                &mut start,
+            );
+            for flow in start {
+                self.schedule(self.now, flow);
+            }
+        }
+    }
+
+    fn report<O>(
+        &self,
+        flow: FlowId,
+        moment: Moment,
+        statistics: FlowStatistics,
+        context: &mut Context<'_, O>,
+    ) {
+        let event = FlowEvent {
+            time: self.now,
+            flow,
+            moment,
+        };
+        context.reports.push(Report { event, statistics });
+    }
+}

@@ -1,0 +1,178 @@
+//! One direction of a cable, at its sending end.
+
+use crate::observer::{DropCause, Observer};
+use crate::topology::LinkId;
+use clearway_engine::{Outlet, Round};
+use clearway_transport::{Class, Header, Packet};
+use clearway_units::{Digest, Purpose, RandomStream, Span, Time, WireClock};
+
+/// A packet and the time at which it stands at the next node. One cache line.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Arrival {
+    pub(crate) time: Time,
+    pub(crate) packet: Packet,
+}
+
+/// What links and queues of a domain have counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LinkCounters {
+    /// Packets that crossed a link, counted once for each link.
+    pub hops: u64,
+    /// Of these, packets with payload.
+    pub data_hops: u64,
+    /// Packets dropped by full queues.
+    pub dropped: u64,
+    /// Packets that vanished through bit errors.
+    pub corrupted: u64,
+    /// Packets marked by a queue, each counted once.
+    pub marked: u64,
+    /// Packets that hosts sent.
+    pub injected: u64,
+    /// Packets that reached their host.
+    pub delivered: u64,
+    /// All drops and bit errors: time, link, flow and sequence number.
+    pub losses: Digest,
+}
+
+impl LinkCounters {
+    /// Adds the counts of another domain.
+    pub fn merge(&mut self, other: &Self) {
+        self.hops += other.hops;
+        self.data_hops += other.data_hops;
+        self.dropped += other.dropped;
+        self.corrupted += other.corrupted;
+        self.marked += other.marked;
+        self.injected += other.injected;
+        self.delivered += other.delivered;
+        self.losses.merge(other.losses);
+    }
+
+    pub(crate) fn note_loss(&mut self, now: Time, link: LinkId, packet: &Packet, cause: DropCause) {
+        match cause {
+            DropCause::QueueFull => self.dropped += 1,
+            DropCause::BitError => self.corrupted += 1,
+        }
+        let number = match packet.header {
+            Header::Data { psn, .. } => u64::from(psn),
+            Header::Sack { epsn, .. } => u64::from(epsn) | 1 << 32,
+            Header::Probe { base } => u64::from(base) | 2 << 32,
+        };
+        self.losses
+            .add(&[now.as_ps(), link.0.into(), packet.flow.0.into(), number]);
+    }
+}
+
+/// The wire behind a port or NIC.
+#[derive(Debug)]
+pub(crate) struct Link {
+    pub(crate) id: LinkId,
+    pub(crate) clock: WireClock,
+    pub(crate) delay: Span,
+    errors: Option<Box<BitErrors>>,
+    outlet: Outlet<Arrival>,
+}
+
+#[derive(Debug)]
+struct BitErrors {
+    /// Probability that one bit arrives right.
+    bit_survives: f64,
+    random: RandomStream,
+}
+
+impl BitErrors {
+    fn hit(&mut self, size: u16) -> bool {
+        let survives = power(self.bit_survives, u32::from(size) * 8);
+        self.random.unit() >= survives
+    }
+}
+
+/// `base^exponent` by multiplications only, so that it is the same on every machine.
+fn power(base: f64, mut exponent: u32) -> f64 {
+    let (mut result, mut square) = (1.0, base);
+    while exponent > 0 {
+        if exponent & 1 == 1 {
+            result *= square;
+        }
+        square *= square;
+        exponent >>= 1;
+    }
+    result
+}
+
+impl Link {
+    pub(crate) fn new(
+        id: LinkId,
+        clock: WireClock,
+        delay: Span,
+        bit_error_rate: f64,
+        seed: u64,
+        outlet: Outlet<Arrival>,
+    ) -> Self {
+        let errors = (bit_error_rate > 0.0).then(|| {
+            Box::new(BitErrors {
+                bit_survives: 1.0 - bit_error_rate,
+                random: RandomStream::new(seed, Purpose::BitErrors, id.0.into()),
+            })
+        });
+        Self {
+            id,
+            clock,
+            delay,
+            errors,
+            outlet,
+        }
+    }
+
+    /// Sends a packet whose last bit leaves at `end`.
+    #[inline]
+    pub(crate) fn carry<O: Observer>(
+        &mut self,
+        end: Time,
+        packet: Packet,
+        counters: &mut LinkCounters,
+        observer: &mut O,
+    ) {
+        counters.hops += 1;
+        counters.data_hops += u64::from(packet.class == Class::Data);
+        if let Some(errors) = &mut self.errors
+            && errors.hit(packet.size)
+        {
+            counters.note_loss(end, self.id, &packet, DropCause::BitError);
+            observer.on_drop(end, self.id, &packet, DropCause::BitError);
+            return;
+        }
+        self.outlet.post(Arrival {
+            time: end + self.delay,
+            packet,
+        });
+    }
+
+    /// Hands this round's packets over; returns the earliest arrival.
+    #[inline]
+    pub(crate) fn flush(&mut self, round: &Round) -> Time {
+        let first = self
+            .outlet
+            .posted()
+            .first()
+            .map_or(Time::NEVER, |arrival| arrival.time);
+        self.outlet.send(round);
+        first
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hot_structs_keep_their_size() {
+        assert_eq!(size_of::<Arrival>(), 64);
+    }
+
+    #[test]
+    fn powers_are_powers() {
+        assert_eq!(power(2.0, 10), 1024.0);
+        assert_eq!(power(0.5, 0), 1.0);
+        assert!((power(1.0 - 1e-6, 33_200) - 0.967_345).abs() < 1e-6);
+    }
+}

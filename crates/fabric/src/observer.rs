@@ -1,0 +1,50 @@
+//! Typed events for recorders. A simulation is compiled once for each observer; the empty one costs nothing.
+
+use crate::topology::{LinkId, NodeId};
+use clearway_transport::{Event, Packet};
+use clearway_units::{HostId, Time};
+
+/// Why a packet vanished.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DropCause {
+    /// The queue was full.
+    QueueFull,
+    /// A bit arrived wrong.
+    BitError,
+}
+
+/// Watches one domain. Each domain has its own, so no locks are needed; merge them when the run is over.
+///
+/// Within a domain, events of one node come in the order of time; events of different nodes interleave by rounds.
+pub trait Observer: Send {
+    /// True if the endpoints should report acknowledgements and losses through [`on_transport`](Self::on_transport).
+    const TRACES_TRANSPORT: bool = false;
+
+    /// A packet has arrived at a node, before the node does anything with it.
+    #[inline]
+    fn on_arrival(&mut self, now: Time, node: NodeId, packet: &Packet) {
+        let _ = (now, node, packet);
+    }
+    /// The data queue in front of `link` has changed to `bytes`, the packet in transmission included.
+    #[inline]
+    fn on_queue(&mut self, now: Time, link: LinkId, bytes: u64) {
+        let _ = (now, link, bytes);
+    }
+    /// A packet for `link` has vanished.
+    #[inline]
+    fn on_drop(&mut self, now: Time, link: LinkId, packet: &Packet, cause: DropCause) {
+        let _ = (now, link, packet, cause);
+    }
+    /// A packet has left `link`'s queue marked by it.
+    #[inline]
+    fn on_mark(&mut self, now: Time, link: LinkId, packet: &Packet) {
+        let _ = (now, link, packet);
+    }
+    /// An endpoint reports something.
+    #[inline]
+    fn on_transport(&mut self, now: Time, host: HostId, event: &Event) {
+        let _ = (now, host, event);
+    }
+}
+
+impl Observer for () {}

@@ -1,0 +1,304 @@
+//! The egress port of a lossy switch: a drop-tail queue with ECN marking, worked off lazily.
+//!
+//! Nothing happens at a port between two arrivals but transmissions, and these follow from the queue. So a port has no events
+//! of its own: [`Port::advance`] carries out, when something looks at the port, what has happened since.
+
+use crate::link::{Link, LinkCounters};
+use crate::observer::{DropCause, Observer};
+use clearway_engine::Round;
+use clearway_transport::{Class, Packet};
+use clearway_units::{Bytes, Purpose, RandomStream, RelativeSize, Time};
+use std::collections::VecDeque;
+
+clearway_units::choices! {
+    /// When a queue decides about a mark.
+    pub enum MarkAt {
+        /// When a packet leaves, by the bytes that stay behind it.
+        Dequeue = "dequeue",
+        /// When a packet arrives, by the bytes with it.
+        Enqueue = "enqueue",
+    }
+}
+
+clearway_units::parameters! {
+    /// What the egress ports of a lossy switch do. Sizes relative to the bandwidth-delay product take the port's own rate times the fabric's propagation round trip.
+    pub struct SwitchParameters {
+        /// Data bytes in an egress queue, the packet in transmission included, above which an arriving data packet is dropped.
+        pub queue: RelativeSize = RelativeSize::percent_of_bdp(500), "queue", "STrack §4.1: drops if queuing exceeds 5 BDP";
+        /// Whether queues mark data packets.
+        pub ecn: bool = true, "ecn.enabled", "STrack §4.1";
+        /// Queue up to which nothing is marked.
+        pub kmin: RelativeSize = RelativeSize::percent_of_bdp(25), "ecn.kmin", "STrack §4.1: 25% BDP";
+        /// Queue above which everything is marked.
+        pub kmax: RelativeSize = RelativeSize::percent_of_bdp(75), "ecn.kmax", "STrack §4.1: 75% BDP";
+        /// Probability of a mark just below `ecn.kmax`; it grows linearly from zero at `ecn.kmin`.
+        pub pmax: f64 = 1.0, "ecn.pmax", "decision Q12: STrack does not say; the UEC reference simulator marks linearly up to 1";
+        /// Whether the decision is taken when a packet leaves or when it arrives.
+        pub mark: MarkAt = MarkAt::Dequeue, "ecn.mark", "STrack §2.2.2: marking at egress, when a packet exits a queue";
+        /// Whether acknowledgements and probes overtake data.
+        pub control_priority: bool = true, "control-priority", "decision: acknowledgements and probes in a strict-priority queue";
+    }
+}
+
+/// [`SwitchParameters`] resolved for one port.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct QueueRules {
+    limit: u64,
+    kmin: u64,
+    kmax: u64,
+    /// `pmax` in units of 2^-32.
+    pmax: u64,
+    ecn: bool,
+    mark: MarkAt,
+    control_priority: bool,
+}
+
+impl QueueRules {
+    pub(crate) fn new(parameters: &SwitchParameters, bdp: Bytes) -> Self {
+        let size = |size: RelativeSize| size.resolve(bdp).as_u64().min(u32::MAX.into());
+        Self {
+            limit: parameters.queue.resolve(bdp).as_u64(),
+            kmin: size(parameters.kmin),
+            kmax: size(parameters.kmax),
+            pmax: (parameters.pmax.clamp(0.0, 1.0) * (1u64 << 32) as f64) as u64,
+            ecn: parameters.ecn,
+            mark: parameters.mark,
+            control_priority: parameters.control_priority,
+        }
+    }
+
+    /// Whether a packet with `bytes` around it is marked; draws a number only where the answer is open.
+    #[inline]
+    fn marks(&self, bytes: u64, random: &mut RandomStream) -> bool {
+        if bytes <= self.kmin || !self.ecn {
+            return false;
+        }
+        if bytes > self.kmax {
+            return true;
+        }
+        // draw / 2^32 < pmax · (bytes - kmin) / (kmax - kmin), without a division.
+        u64::from(random.next_u32()) * (self.kmax - self.kmin) < (bytes - self.kmin) * self.pmax
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Service {
+    /// Nothing waits.
+    Idle,
+    /// A transmission can start at `Port::at`.
+    Waiting,
+    /// The first packet of the queue of this class is on the wire until `Port::at`.
+    Busy(Class),
+}
+
+/// A queue with its size.
+#[derive(Debug, Default)]
+struct Queue {
+    packets: VecDeque<Packet>,
+    bytes: u64,
+}
+
+/// An egress port.
+#[derive(Debug)]
+pub(crate) struct Port {
+    service: Service,
+    /// When the transmission in service ends, or the next may start.
+    at: Time,
+    /// By class; without control priority all packets are in the data queue.
+    queues: [Queue; 2],
+    rules: QueueRules,
+    random: RandomStream,
+    link: Link,
+}
+
+impl Port {
+    pub(crate) fn new(rules: QueueRules, seed: u64, link: Link) -> Self {
+        Self {
+            service: Service::Idle,
+            at: Time::ZERO,
+            queues: Default::default(),
+            rules,
+            random: RandomStream::new(seed, Purpose::Marking, link.id.0.into()),
+            link,
+        }
+    }
+
+    /// A packet arrives at `now` for this port.
+    #[inline]
+    pub(crate) fn enqueue<O: Observer>(
+        &mut self,
+        now: Time,
+        mut packet: Packet,
+        counters: &mut LinkCounters,
+        observer: &mut O,
+    ) {
+        self.advance(now, counters, observer);
+        let class = if self.rules.control_priority {
+            packet.class
+        } else {
+            Class::Data
+        };
+        let size = u64::from(packet.size);
+        let queue = &mut self.queues[class as usize];
+        if queue.bytes + size > self.rules.limit {
+            counters.note_loss(now, self.link.id, &packet, DropCause::QueueFull);
+            observer.on_drop(now, self.link.id, &packet, DropCause::QueueFull);
+            return;
+        }
+        queue.bytes += size;
+        let bytes = queue.bytes;
+        if class == Class::Data {
+            if self.rules.mark == MarkAt::Enqueue {
+                self.mark(now, &mut packet, bytes, counters, observer);
+            }
+            observer.on_queue(now, self.link.id, bytes);
+        }
+        self.queues[class as usize].packets.push_back(packet);
+        if self.service == Service::Idle {
+            self.service = Service::Waiting;
+            self.at = now;
+        }
+    }
+
+    /// Carries out all ends of transmissions up to and with `until`, and all starts before it: at one instant an end comes
+    /// before arrivals and a start after them.
+    #[inline]
+    pub(crate) fn advance<O: Observer>(
+        &mut self,
+        until: Time,
+        counters: &mut LinkCounters,
+        observer: &mut O,
+    ) {
+        loop {
+            match self.service {
+                Service::Idle => return,
+                Service::Waiting if self.at >= until => return,
+                Service::Waiting => self.start(),
+                Service::Busy(_) if self.at > until => return,
+                Service::Busy(class) => self.complete(class, counters, observer),
+            }
+        }
+    }
+
+    #[inline]
+    fn start(&mut self) {
+        let class = if self.queues[0].packets.is_empty() {
+            Class::Data
+        } else {
+            Class::Control
+        };
+        let packet = self.queues[class as usize].packets.front();
+        let size = packet.expect("a port waits only with packets").size;
+        self.at += self.link.clock.span_of(size.into());
+        self.service = Service::Busy(class);
+    }
+
+    #[inline]
+    fn complete<O: Observer>(
+        &mut self,
+        class: Class,
+        counters: &mut LinkCounters,
+        observer: &mut O,
+    ) {
+        let queue = &mut self.queues[class as usize];
+        let mut packet = queue.packets.pop_front().expect("it is on the wire");
+        queue.bytes -= u64::from(packet.size);
+        let bytes = queue.bytes;
+        if class == Class::Data {
+            observer.on_queue(self.at, self.link.id, bytes);
+            if self.rules.mark == MarkAt::Dequeue {
+                self.mark(self.at, &mut packet, bytes, counters, observer);
+            }
+        }
+        self.link.carry(self.at, packet, counters, observer);
+        let empty = self.queues.iter().all(|queue| queue.packets.is_empty());
+        self.service = if empty {
+            Service::Idle
+        } else {
+            Service::Waiting
+        };
+    }
+
+    /// Marks a data packet with a probability by `bytes`.
+    #[inline]
+    fn mark<O: Observer>(
+        &mut self,
+        now: Time,
+        packet: &mut Packet,
+        bytes: u64,
+        counters: &mut LinkCounters,
+        observer: &mut O,
+    ) {
+        if packet.class == Class::Data && self.rules.marks(bytes, &mut self.random) && !packet.ecn {
+            packet.ecn = true;
+            counters.marked += 1;
+            observer.on_mark(now, self.link.id, packet);
+        }
+    }
+
+    /// Ends a round: hands over what has left. Returns the earliest arrival handed over.
+    pub(crate) fn flush<O: Observer>(
+        &mut self,
+        round: &Round,
+        counters: &mut LinkCounters,
+        observer: &mut O,
+    ) -> Time {
+        // A transmission that ends with the last instant of the round still belongs to it; one that ends with the first of
+        // the next must wait, or its packet could not arrive within the lookahead of that round.
+        let last = Time::from_ps(round.end().as_ps() - 1);
+        self.advance(last, counters, observer);
+        self.link.flush(round)
+    }
+
+    /// When this port next has something to do, if nothing arrives.
+    pub(crate) fn next(&self) -> Time {
+        match self.service {
+            Service::Idle => Time::NEVER,
+            _ => self.at,
+        }
+    }
+
+    /// Packets that wait or are on the wire.
+    pub(crate) fn queued(&self) -> u64 {
+        self.queues
+            .iter()
+            .map(|queue| queue.packets.len() as u64)
+            .sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clearway_units::{ParameterSet, Value};
+
+    #[test]
+    fn defaults_are_those_of_the_strack_paper() {
+        let rules = QueueRules::new(&SwitchParameters::default(), Bytes::new(400_000));
+        assert_eq!(
+            (rules.limit, rules.kmin, rules.kmax),
+            (2_000_000, 100_000, 300_000)
+        );
+        assert_eq!(rules.pmax, 1 << 32);
+    }
+
+    #[test]
+    fn marking_is_linear_between_the_thresholds() {
+        let mut parameters = SwitchParameters::default();
+        parameters.set("ecn.pmax", &Value::Float(0.5)).unwrap();
+        let rules = QueueRules::new(&parameters, Bytes::new(400_000));
+        let mut random = RandomStream::new(1, Purpose::Test, 0);
+        let mut share = |bytes| {
+            (0..20_000)
+                .filter(|_| rules.marks(bytes, &mut random))
+                .count()
+        };
+        assert_eq!(share(100_000), 0);
+        assert!(
+            share(200_000).abs_diff(5_000) < 310,
+            "a quarter, within 5 sigma"
+        );
+        assert!(share(300_000).abs_diff(10_000) < 360, "pmax at kmax");
+        assert_eq!(share(300_001), 20_000);
+    }
+}

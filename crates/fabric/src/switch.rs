@@ -1,0 +1,271 @@
+//! An output-queued, store-and-forward switch.
+
+use crate::link::{Arrival, LinkCounters};
+use crate::observer::Observer;
+use crate::order::{Sorter, Ticket};
+use crate::port::Port;
+use crate::topology::{Attachment, LinkId, NextHops, NodeId, SwitchRoutes};
+use clearway_engine::{Inlet, Outlook, Round};
+use clearway_transport::Packet;
+use clearway_units::{Time, mix64};
+use std::sync::Arc;
+
+/// A set of small numbers that is cheap to walk through in order.
+#[derive(Debug)]
+struct BitSet(Vec<u64>);
+
+impl BitSet {
+    fn new(size: usize) -> Self {
+        Self(vec![0; size.div_ceil(64)])
+    }
+    #[inline]
+    fn insert(&mut self, index: usize) {
+        self.0[index / 64] |= 1 << (index % 64);
+    }
+    /// Calls `keep` for each member in ascending order; those for which it says no are removed.
+    #[inline]
+    fn retain(&mut self, mut keep: impl FnMut(usize) -> bool) {
+        for (word, bits) in self.0.iter_mut().enumerate() {
+            let mut left = *bits;
+            while left != 0 {
+                let bit = left.trailing_zeros();
+                left &= left - 1;
+                if !keep(word * 64 + bit as usize) {
+                    *bits &= !(1 << bit);
+                }
+            }
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Switch {
+    node: NodeId,
+    /// Salt of this switch's ECMP hash.
+    salt: u64,
+    /// Seed of the order of simultaneous arrivals.
+    tie_seed: u64,
+    routes: SwitchRoutes,
+    attachments: Arc<[Attachment]>,
+    ports: Vec<Port>,
+    /// By port: where packets come in, and over which link.
+    inlets: Vec<(LinkId, Inlet<Arrival>)>,
+    /// Inlets with unread letters.
+    pending: BitSet,
+    /// Ports with packets.
+    active: BitSet,
+    next: Time,
+    tickets: Vec<Ticket>,
+    sorter: Sorter,
+}
+
+/// What a switch is made of.
+pub(crate) struct SwitchParts {
+    pub(crate) node: NodeId,
+    pub(crate) salt: u64,
+    pub(crate) tie_seed: u64,
+    pub(crate) routes: SwitchRoutes,
+    pub(crate) attachments: Arc<[Attachment]>,
+    pub(crate) ports: Vec<Port>,
+    pub(crate) inlets: Vec<(LinkId, Inlet<Arrival>)>,
+}
+
+impl Switch {
+    pub(crate) fn new(parts: SwitchParts) -> Self {
+        let (ports, inlets) = (parts.ports.len(), parts.inlets.len());
+        Self {
+            node: parts.node,
+            salt: parts.salt,
+            tie_seed: parts.tie_seed,
+            routes: parts.routes,
+            attachments: parts.attachments,
+            ports: parts.ports,
+            inlets: parts.inlets,
+            pending: BitSet::new(inlets),
+            active: BitSet::new(ports),
+            next: Time::NEVER,
+            tickets: Vec::new(),
+            sorter: Sorter::default(),
+        }
+    }
+
+    /// New packets have come in at `port`.
+    pub(crate) fn collect(&mut self, port: usize, round: &Round) {
+        let inlet = &mut self.inlets[port].1;
+        inlet.collect(round);
+        self.pending.insert(port);
+        self.next = inlet
+            .unread()
+            .first()
+            .map_or(self.next, |arrival| self.next.min(arrival.time));
+    }
+
+    pub(crate) fn next(&self) -> Time {
+        self.next
+    }
+
+    /// Runs all events of the round.
+    pub(crate) fn run<O: Observer>(
+        &mut self,
+        round: &Round,
+        counters: &mut LinkCounters,
+        observer: &mut O,
+    ) -> Outlook {
+        self.line_up(round);
+        let tickets = std::mem::take(&mut self.tickets);
+        for ticket in &tickets {
+            let arrival = self.inlets[ticket.port as usize].1.unread()[ticket.index as usize];
+            observer.on_arrival(arrival.time, self.node, &arrival.packet);
+            let port = self.route(&arrival.packet);
+            self.ports[port].enqueue(arrival.time, arrival.packet, counters, observer);
+            self.active.insert(port);
+        }
+        self.tickets = tickets;
+        let waiting = self.discard_read(round);
+        let (working, sent) = self.flush(round, counters, observer);
+        self.next = waiting.min(working);
+        Outlook {
+            next: self.next,
+            sent,
+        }
+    }
+
+    /// Puts the arrivals of the round in order.
+    fn line_up(&mut self, round: &Round) {
+        self.tickets.clear();
+        let (tickets, inlets) = (&mut self.tickets, &self.inlets);
+        self.pending.retain(|port| {
+            let (link, inlet) = &inlets[port];
+            let arrivals = inlet
+                .unread()
+                .iter()
+                .take_while(|arrival| arrival.time < round.end());
+            tickets.extend(arrivals.enumerate().map(|(index, arrival)| {
+                Ticket::new(
+                    self.tie_seed,
+                    round.start(),
+                    arrival.time,
+                    *link,
+                    port as u32,
+                    index as u32,
+                )
+            }));
+            true
+        });
+        self.sorter
+            .sort(&mut self.tickets, (round.end() - round.start()).as_ps());
+    }
+
+    /// Moves the inlets past what was handled; returns the earliest arrival that is left.
+    fn discard_read(&mut self, round: &Round) -> Time {
+        let mut next = Time::NEVER;
+        let inlets = &mut self.inlets;
+        self.pending.retain(|port| {
+            let inlet = &mut inlets[port].1;
+            let handled = inlet
+                .unread()
+                .partition_point(|arrival| arrival.time < round.end());
+            inlet.advance(handled);
+            match inlet.unread().first() {
+                None => false,
+                Some(arrival) => {
+                    next = next.min(arrival.time);
+                    true
+                }
+            }
+        });
+        next
+    }
+
+    /// Ends the round at all busy ports; returns their next event and the earliest arrival that they sent.
+    fn flush<O: Observer>(
+        &mut self,
+        round: &Round,
+        counters: &mut LinkCounters,
+        observer: &mut O,
+    ) -> (Time, Time) {
+        let (mut next, mut sent) = (Time::NEVER, Time::NEVER);
+        let ports = &mut self.ports;
+        self.active.retain(|index| {
+            let port = &mut ports[index];
+            sent = sent.min(port.flush(round, counters, observer));
+            let at = port.next();
+            next = next.min(at.max(round.end()));
+            !at.is_never()
+        });
+        (next, sent)
+    }
+
+    /// The egress port of a packet: ECMP over the header, salted by the switch.
+    #[inline]
+    fn route(&self, packet: &Packet) -> usize {
+        match self.routes.next_hops(self.attachments[packet.dst.index()]) {
+            NextHops::Host(port) => port.into(),
+            NextHops::Ports(ports) => {
+                ports[ecmp(packet.header_hash, self.salt, ports.len())].into()
+            }
+        }
+    }
+
+    /// Packets in queues.
+    pub(crate) fn queued(&self) -> u64 {
+        self.ports.iter().map(Port::queued).sum()
+    }
+
+    /// Packets on the wires towards this switch.
+    pub(crate) fn on_the_wire(&self) -> u64 {
+        self.inlets
+            .iter()
+            .map(|(_, inlet)| inlet.in_transit() as u64)
+            .sum()
+    }
+}
+
+/// Which of `choices` equal ways a packet takes.
+#[inline]
+pub(crate) fn ecmp(header_hash: u32, salt: u64, choices: usize) -> usize {
+    let hash = mix64(salt ^ u64::from(header_hash)) >> 32;
+    ((hash * choices as u64) >> 32) as usize
+}
+
+/// The digest of addressing that switches hash.
+#[inline]
+pub(crate) fn header_hash(packet: &Packet) -> u32 {
+    let addresses = u64::from(packet.src.0) << 32 | u64::from(packet.dst.0);
+    mix64(mix64(addresses) ^ u64::from(packet.source_port)) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ecmp_is_even_and_switches_choose_independently() {
+        let mut counts = [[0u32; 8]; 8];
+        for hash in 0..64_000u32 {
+            let hash = mix64(hash.into()) as u32;
+            counts[ecmp(hash, mix64(1), 8)][ecmp(hash, mix64(2), 8)] += 1;
+        }
+        // Each pair of choices 1000 times; 5 sigma are 158.
+        assert!(
+            counts.iter().flatten().all(|&n| n.abs_diff(1000) < 158),
+            "{counts:?}"
+        );
+    }
+
+    #[test]
+    fn bit_sets_walk_in_order_and_forget() {
+        let mut set = BitSet::new(130);
+        [129, 0, 64].into_iter().for_each(|index| set.insert(index));
+        let mut seen = Vec::new();
+        set.retain(|index| {
+            seen.push(index);
+            index != 64
+        });
+        set.retain(|index| {
+            seen.push(index);
+            true
+        });
+        assert_eq!(seen, [0, 64, 129, 0, 129]);
+    }
+}

@@ -1,0 +1,272 @@
+//! What is connected to what: hosts, switches and cables.
+
+mod build;
+mod paths;
+mod routing;
+
+pub use build::{FatTree, Tier, dumbbell, fat_tree, leaf_spine, single_switch};
+pub use paths::{PacketSizes, PathClass, Paths};
+pub use routing::{Attachment, NextHops, Routes, SwitchRoutes};
+
+use clearway_units::{HostId, Rate, Span};
+use std::fmt;
+
+/// A host or a switch. Hosts come first: host `h` is node `h`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(pub u32);
+
+/// One direction of a cable: cable `c` is links `2c` (from its first end) and `2c + 1` (from its second).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LinkId(pub u32);
+
+impl LinkId {
+    /// The link from end `end` (0 or 1) of cable `cable`.
+    pub const fn from_end(cable: usize, end: usize) -> Self {
+        Self(cable as u32 * 2 + end as u32)
+    }
+    /// The number of the cable.
+    pub const fn cable(self) -> usize {
+        self.0 as usize / 2
+    }
+    /// The end of the cable at which this link begins.
+    pub const fn end(self) -> usize {
+        self.0 as usize % 2
+    }
+}
+
+/// A switch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SwitchSpec {
+    /// A name for people, unique in the fabric: `leaf3`, `spine0`.
+    pub name: String,
+    /// 0 for switches next to hosts, growing upwards.
+    pub tier: u8,
+    /// Time from the arrival of a packet until it stands in the queue of its egress port.
+    pub latency: Span,
+}
+
+/// A cable between two nodes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cable {
+    /// Its two ends.
+    pub ends: [NodeId; 2],
+    /// Rate of each direction.
+    pub rate: Rate,
+    /// Propagation delay of each direction.
+    pub delay: Span,
+    /// Probability that a bit arrives wrong; a packet with a wrong bit is discarded at the far end.
+    pub bit_error_rate: f64,
+    /// False: disconnected, known to all routing.
+    pub up: bool,
+}
+
+/// A fabric as a graph.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Topology {
+    /// What it is, for people.
+    pub summary: String,
+    /// Number of hosts.
+    pub hosts: u32,
+    /// Switches: node `hosts + i` is switch `i`.
+    pub switches: Vec<SwitchSpec>,
+    /// Cables.
+    pub cables: Vec<Cable>,
+}
+
+/// Why a fabric cannot be built or used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TopologyError {
+    /// Sizes that do not fit together.
+    #[error("{what}; {fix}")]
+    Impossible {
+        /// What does not fit.
+        what: String,
+        /// What would.
+        fix: String,
+    },
+    /// A host with no cable, or more than one.
+    #[error(
+        "host {host} has {cables} cables, but each host needs exactly one that is up; connect it to one switch"
+    )]
+    HostCables {
+        /// The host.
+        host: u32,
+        /// Its cables that are up.
+        cables: usize,
+    },
+    /// Two switches with hosts have no path between them.
+    #[error(
+        "no path leads from {from} to {to}; too many links have failed, or the graph has parts that are not connected"
+    )]
+    NotConnected {
+        /// Name of a switch.
+        from: String,
+        /// Name of another.
+        to: String,
+    },
+    /// A cable without delay: rounds of the engine are as long as the shortest.
+    #[error(
+        "the cable between {from} and {to} has a delay of {delay}; the engine needs at least 1ns"
+    )]
+    NoDelay {
+        /// Name of a node.
+        from: String,
+        /// Name of another.
+        to: String,
+        /// Its delay.
+        delay: Span,
+    },
+    /// A link to fail that is not there.
+    #[error("no link `{name}`; {fix}")]
+    NoSuchLink {
+        /// As the user named it.
+        name: String,
+        /// What exists instead.
+        fix: String,
+    },
+}
+
+impl Topology {
+    /// The node of a host.
+    pub const fn host_node(host: HostId) -> NodeId {
+        NodeId(host.0)
+    }
+    /// The node of switch `index`.
+    pub const fn switch_node(&self, index: usize) -> NodeId {
+        NodeId(self.hosts + index as u32)
+    }
+    /// The switch index of a node, or `None` for a host.
+    pub fn switch_index(&self, node: NodeId) -> Option<usize> {
+        node.0.checked_sub(self.hosts).map(|index| index as usize)
+    }
+    /// The node's name: `host7`, or the switch's own.
+    pub fn node_name(&self, node: NodeId) -> String {
+        match self.switch_index(node) {
+            None => format!("host{}", node.0),
+            Some(index) => self.switches[index].name.clone(),
+        }
+    }
+    /// The name of a link: `leaf0-spine2`. Parallel links share it.
+    pub fn link_name(&self, link: LinkId) -> String {
+        let (from, to) = self.link_ends(link);
+        format!("{}-{}", self.node_name(from), self.node_name(to))
+    }
+    /// Where a link begins and ends.
+    pub fn link_ends(&self, link: LinkId) -> (NodeId, NodeId) {
+        let ends = self.cables[link.cable()].ends;
+        (ends[link.end()], ends[1 - link.end()])
+    }
+    /// Time from the end of transmission until the packet stands at the next node: propagation and the latency of a switch.
+    pub fn link_delay(&self, link: LinkId) -> Span {
+        let (_, to) = self.link_ends(link);
+        let latency = self
+            .switch_index(to)
+            .map(|index| self.switches[index].latency);
+        self.cables[link.cable()].delay + latency.unwrap_or(Span::ZERO)
+    }
+    /// All links of cables that are up.
+    pub fn links_up(&self) -> impl Iterator<Item = LinkId> + '_ {
+        let cables = self.cables.iter().enumerate().filter(|(_, cable)| cable.up);
+        cables.flat_map(|(index, _)| [LinkId::from_end(index, 0), LinkId::from_end(index, 1)])
+    }
+    /// The shortest delay of any link that is up: the engine's lookahead.
+    pub fn lookahead(&self) -> Span {
+        let delays = self.links_up().map(|link| self.link_delay(link));
+        delays.min().unwrap_or(Span::from_us(1))
+    }
+    /// For each node, its links that are up, in the order of cables: port `p` of a node is item `p`.
+    pub fn ports(&self) -> Vec<Vec<LinkId>> {
+        let mut ports = vec![Vec::new(); self.hosts as usize + self.switches.len()];
+        for link in self.links_up() {
+            ports[self.link_ends(link).0.0 as usize].push(link);
+        }
+        ports
+    }
+    /// The link that reaches `host`.
+    pub fn link_to_host(&self, host: HostId) -> Option<LinkId> {
+        self.links_up()
+            .find(|&link| self.link_ends(link).1 == Self::host_node(host))
+    }
+    /// Takes down `count` of the cables named `a-b` (either direction), or all of them if `count` is `None`.
+    ///
+    /// # Errors
+    /// If there are fewer such cables that are up.
+    pub fn fail(&mut self, name: &str, count: Option<usize>) -> Result<(), TopologyError> {
+        let matching: Vec<usize> = (0..self.cables.len())
+            .filter(|&cable| self.cables[cable].up)
+            .filter(|&cable| (0..2).any(|end| self.link_name(LinkId::from_end(cable, end)) == name))
+            .collect();
+        let wanted = count.unwrap_or(matching.len().max(1));
+        if matching.len() < wanted {
+            return Err(TopologyError::NoSuchLink {
+                name: name.into(),
+                fix: format!(
+                    "links are named after their two ends, such as `{}`, and {} of that name are up",
+                    self.cables.last().map_or(String::new(), |_| {
+                        self.link_name(LinkId::from_end(self.cables.len() - 1, 0))
+                    }),
+                    matching.len()
+                ),
+            });
+        }
+        for &cable in &matching[..wanted] {
+            self.cables[cable].up = false;
+        }
+        Ok(())
+    }
+    /// Takes down the last `per_switch` cables from each of the first `switches` switches of tier 0 to switches above
+    /// (STrack §4.2: 16 switches lose 4 or 16 uplinks each). Switch `i` loses uplinks `i`, `i + 1`, … counted round, so that
+    /// no upper switch loses more than it must.
+    ///
+    /// # Errors
+    /// If there are not so many switches or uplinks.
+    pub fn fail_uplinks(
+        &mut self,
+        switches: usize,
+        per_switch: usize,
+    ) -> Result<(), TopologyError> {
+        let leaves: Vec<NodeId> = (0..self.switches.len())
+            .filter(|&index| self.switches[index].tier == 0)
+            .map(|index| self.switch_node(index))
+            .collect();
+        if switches > leaves.len() {
+            return Err(TopologyError::Impossible {
+                what: format!(
+                    "{switches} switches are to lose links, but tier 0 has {}",
+                    leaves.len()
+                ),
+                fix: format!("name at most {}", leaves.len()),
+            });
+        }
+        for (i, &leaf) in leaves[..switches].iter().enumerate() {
+            let uplinks: Vec<usize> = (0..self.cables.len())
+                .filter(|&cable| self.cables[cable].up && self.cables[cable].ends.contains(&leaf))
+                .filter(|&cable| {
+                    self.cables[cable]
+                        .ends
+                        .iter()
+                        .all(|&end| self.switch_index(end).is_some())
+                })
+                .collect();
+            if per_switch >= uplinks.len() {
+                return Err(TopologyError::Impossible {
+                    what: format!(
+                        "each switch is to lose {per_switch} uplinks, but has {}",
+                        uplinks.len()
+                    ),
+                    fix: format!("fail at most {}", uplinks.len().saturating_sub(1)),
+                });
+            }
+            for k in 0..per_switch {
+                self.cables[uplinks[(i * per_switch + k) % uplinks.len()]].up = false;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for NodeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}

@@ -1,0 +1,253 @@
+//! Unloaded path lengths: base round-trip times, bandwidth-delay products, ideal completion times.
+
+use super::{LinkId, Topology};
+use clearway_transport::cc::NetworkFacts;
+use clearway_units::{Bytes, HostId, Rate, Span};
+use std::collections::BTreeMap;
+
+/// The packet sizes for which times are computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PacketSizes {
+    /// Payload of a full packet in bytes.
+    pub payload: u32,
+    /// Headers of each packet in bytes.
+    pub header: u32,
+    /// An acknowledgement in bytes.
+    pub ack: u32,
+}
+
+/// The length of a path in one direction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct PathClass {
+    /// Links.
+    pub hops: u32,
+    /// Sum of delays, latencies of switches included.
+    pub propagation: Span,
+    /// Picoseconds that each byte of a lone packet spends in serialisation, summed over the links (store and forward).
+    pub ps_per_byte: u64,
+    /// The slowest link, if there is any.
+    pub bottleneck: Option<Rate>,
+}
+
+impl PathClass {
+    /// The path of one link.
+    fn of_link(topology: &Topology, link: LinkId) -> Self {
+        let rate = topology.cables[link.cable()].rate;
+        Self {
+            hops: 1,
+            propagation: topology.link_delay(link),
+            ps_per_byte: rate.span_of(Bytes::new(1)).as_ps(),
+            bottleneck: Some(rate),
+        }
+    }
+
+    /// This path and then `other`.
+    pub fn then(self, other: Self) -> Self {
+        Self {
+            hops: self.hops + other.hops,
+            propagation: self.propagation + other.propagation,
+            ps_per_byte: self.ps_per_byte + other.ps_per_byte,
+            bottleneck: match (self.bottleneck, other.bottleneck) {
+                (Some(a), Some(b)) => Some(a.min(b)),
+                (a, b) => a.or(b),
+            },
+        }
+    }
+
+    /// The longer of two paths for a packet of 1000 bytes.
+    fn longer(self, other: Self) -> Self {
+        if other.span_of(1000) > self.span_of(1000) {
+            other
+        } else {
+            self
+        }
+    }
+
+    /// The time of a lone packet of `bytes` over the path.
+    pub fn span_of(self, bytes: u32) -> Span {
+        self.propagation + Span::from_ps(self.ps_per_byte * u64::from(bytes))
+    }
+}
+
+/// Path lengths between all hosts.
+#[derive(Debug, Clone)]
+pub struct Paths {
+    groups: usize,
+    /// Distinct path lengths between attachment switches.
+    classes: Vec<PathClass>,
+    /// `between[to * groups + from]` is an index into `classes`.
+    between: Vec<u16>,
+    /// For each host its group, its link up and its link down.
+    hosts: Vec<(u16, PathClass, PathClass)>,
+}
+
+/// Collects [`Paths`] while routes are computed.
+pub(super) struct PathsBuilder {
+    paths: Paths,
+    known: BTreeMap<PathClass, u16>,
+}
+
+impl PathsBuilder {
+    pub(super) fn new(groups: usize, hosts: Vec<(u16, PathClass, PathClass)>) -> Self {
+        Self {
+            paths: Paths {
+                groups,
+                classes: Vec::new(),
+                between: Vec::with_capacity(groups * groups),
+                hosts,
+            },
+            known: BTreeMap::new(),
+        }
+    }
+
+    /// Appends the path from the next group to the group at hand.
+    pub(super) fn push(&mut self, class: PathClass) {
+        let classes = &mut self.paths.classes;
+        let index = *self.known.entry(class).or_insert_with(|| {
+            classes.push(class);
+            classes.len() as u16 - 1
+        });
+        self.paths.between.push(index);
+    }
+
+    pub(super) fn finish(self) -> Paths {
+        self.paths
+    }
+}
+
+/// The path over one link, then `rest`.
+pub(super) fn through(topology: &Topology, link: LinkId, rest: PathClass) -> PathClass {
+    PathClass::of_link(topology, link).then(rest)
+}
+
+/// The worse of two equally short ways.
+pub(super) fn worse(a: PathClass, b: PathClass) -> PathClass {
+    a.longer(b)
+}
+
+impl Paths {
+    /// The unloaded path from one host to another, of several the longest.
+    pub fn between(&self, from: HostId, to: HostId) -> PathClass {
+        let (from_group, up, _) = self.hosts[from.index()];
+        let (to_group, _, down) = self.hosts[to.index()];
+        up.then(self.between_groups(from_group.into(), to_group.into()))
+            .then(down)
+    }
+
+    fn between_groups(&self, from: usize, to: usize) -> PathClass {
+        self.classes[usize::from(self.between[to * self.groups + from])]
+    }
+
+    /// The round trip of a lone full packet and its acknowledgement.
+    pub fn round_trip(&self, from: HostId, to: HostId, sizes: PacketSizes) -> Span {
+        self.between(from, to).span_of(sizes.payload + sizes.header)
+            + self.between(to, from).span_of(sizes.ack)
+    }
+
+    /// The pair of hosts with the longest round trip; one host from each group stands for all.
+    pub fn longest_pair(&self, sizes: PacketSizes) -> Option<(HostId, HostId)> {
+        let mut of_group: Vec<Vec<HostId>> = vec![Vec::new(); self.groups];
+        for (host, &(group, up, down)) in self.hosts.iter().enumerate() {
+            let hosts = &mut of_group[usize::from(group)];
+            let slowest = hosts.first().map(|&host| self.hosts[host.index()]);
+            match slowest {
+                Some((_, u, d)) if u.then(d).longer(up.then(down)) == u.then(d) => {
+                    if hosts.len() < 2 {
+                        hosts.push(HostId(host as u32));
+                    }
+                }
+                _ => hosts.insert(0, HostId(host as u32)),
+            }
+        }
+        let mut best = None;
+        for from in 0..self.groups {
+            for to in 0..self.groups {
+                let receiver = if from == to {
+                    of_group[to].get(1)
+                } else {
+                    of_group[to].first()
+                };
+                let (Some(&sender), Some(&receiver)) = (of_group[from].first(), receiver) else {
+                    continue;
+                };
+                let round_trip = self.round_trip(sender, receiver, sizes);
+                if best.is_none_or(|(longest, _)| round_trip > longest) {
+                    best = Some((round_trip, (sender, receiver)));
+                }
+            }
+        }
+        best.map(|(_, pair)| pair)
+    }
+
+    /// What transports may know of the network: the rate of the first host's NIC and the longest unloaded round trip.
+    ///
+    /// # Panics
+    /// If there is no pair of hosts.
+    pub fn network_facts(&self, sizes: PacketSizes) -> NetworkFacts {
+        let (from, to) = self.longest_pair(sizes).expect("a fabric has two hosts");
+        let line_rate = self.hosts[0].1.bottleneck.expect("a host has a link");
+        let base_rtt = self.round_trip(from, to, sizes);
+        NetworkFacts {
+            line_rate,
+            base_rtt,
+            propagation_rtt: self.between(from, to).propagation
+                + self.between(to, from).propagation,
+            bdp: line_rate.bytes_in(base_rtt),
+            payload: sizes.payload,
+            header: sizes.header,
+        }
+    }
+
+    /// The completion time of a message that has the network to itself and is never held back by its window: the first packet
+    /// store-and-forward over all links, the rest at the rate of the slowest, the acknowledgement back. Exact where all links
+    /// have one rate.
+    pub fn ideal_completion(
+        &self,
+        from: HostId,
+        to: HostId,
+        message: Bytes,
+        sizes: PacketSizes,
+    ) -> Span {
+        let (there, back) = (self.between(from, to), self.between(to, from));
+        let packets = message.packets_of(sizes.payload).0;
+        let wire = message.as_u64() + packets * u64::from(sizes.header);
+        let first = message.as_u64().min(sizes.payload.into()) + u64::from(sizes.header);
+        let rest = there
+            .bottleneck
+            .map_or(Span::ZERO, |rate| rate.span_of(Bytes::new(wire - first)));
+        there.span_of(first as u32) + rest + back.span_of(sizes.ack)
+    }
+
+    /// For each number of links, how many ordered pairs of different hosts are so far apart.
+    pub fn histogram(&self) -> BTreeMap<u32, u64> {
+        let mut population = vec![0u64; self.groups];
+        for &(group, ..) in &self.hosts {
+            population[usize::from(group)] += 1;
+        }
+        let mut pairs = BTreeMap::new();
+        for to in 0..self.groups {
+            for from in 0..self.groups {
+                let count = if from == to {
+                    population[to] * population[to].saturating_sub(1)
+                } else {
+                    population[from] * population[to]
+                };
+                if count > 0 {
+                    *pairs
+                        .entry(self.between_groups(from, to).hops + 2)
+                        .or_default() += count;
+                }
+            }
+        }
+        pairs
+    }
+
+    /// The links of a host, up and down.
+    pub(super) fn of_host(topology: &Topology, up: LinkId) -> (PathClass, PathClass) {
+        let down = LinkId(up.0 ^ 1);
+        (
+            PathClass::of_link(topology, up),
+            PathClass::of_link(topology, down),
+        )
+    }
+}

@@ -1,0 +1,256 @@
+//! Shortest-path routing with equal-cost multipath, computed once for the links that are up.
+//!
+//! Destinations are grouped by the switch that they hang on (their *attachment*). A failed link is simply absent, so a remote
+//! leaf does not hash onto a spine that has lost its link to the destination's leaf: that spine is no longer on a shortest
+//! path (STrack §4.2, decision Q25: no black holes).
+
+use super::paths::{PathClass, Paths, PathsBuilder, through, worse};
+use super::{LinkId, Topology, TopologyError};
+use clearway_units::Span;
+use rustc_hash::FxHashMap;
+
+/// Where a host hangs: the group of its switch and the switch's port to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Attachment {
+    /// The group: switches with hosts, numbered from zero.
+    pub group: u16,
+    /// The port of that switch which leads to the host.
+    pub port: u16,
+}
+
+/// Next hops at one switch.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SwitchRoutes {
+    /// The group of the hosts on this switch, if it has any.
+    own_group: Option<u16>,
+    /// For each group, a range of `ports`.
+    ranges: Vec<(u32, u16)>,
+    ports: Vec<u16>,
+}
+
+impl SwitchRoutes {
+    /// The ports that lead to `to` on a shortest path; ECMP picks one.
+    #[inline]
+    pub fn next_hops(&self, to: Attachment) -> NextHops<'_> {
+        if Some(to.group) == self.own_group {
+            return NextHops::Host(to.port);
+        }
+        let (first, count) = self.ranges[usize::from(to.group)];
+        NextHops::Ports(&self.ports[first as usize..first as usize + usize::from(count)])
+    }
+}
+
+/// The answer of [`SwitchRoutes::next_hops`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NextHops<'a> {
+    /// The host hangs on this switch, behind this port.
+    Host(u16),
+    /// Any of these ports.
+    Ports(&'a [u16]),
+}
+
+/// Routes of a whole fabric.
+#[derive(Debug, Clone)]
+pub struct Routes {
+    /// For each host.
+    pub attachments: Vec<Attachment>,
+    /// For each switch.
+    pub switches: Vec<SwitchRoutes>,
+    /// Lengths of paths between groups.
+    pub paths: Paths,
+}
+
+/// A neighbour of a switch: its port there, the neighbour, and the link that leads to it.
+struct Hop {
+    port: u16,
+    neighbour: usize,
+    link: LinkId,
+}
+
+impl Routes {
+    /// Finds all shortest paths.
+    ///
+    /// # Errors
+    /// If a host has no cable or two, if a cable has no delay, or if hosts cannot reach each other.
+    pub fn compute(topology: &Topology) -> Result<Self, TopologyError> {
+        check_delays(topology)?;
+        let ports = topology.ports();
+        let attached = attach(topology, &ports)?;
+        let mut search = Search {
+            topology,
+            hops: switch_neighbours(topology, &ports),
+            distance: Vec::new(),
+            classes: Vec::new(),
+            known: vec![FxHashMap::default(); topology.switches.len()],
+        };
+        let mut switches = vec![SwitchRoutes::default(); topology.switches.len()];
+        let mut paths = PathsBuilder::new(attached.groups.len(), attached.links);
+        for (group, &root) in attached.groups.iter().enumerate() {
+            switches[root].own_group = Some(group as u16);
+            search.grow_tree(root, &mut switches);
+            for &from in &attached.groups {
+                paths.push(
+                    search.classes[from].ok_or_else(|| TopologyError::NotConnected {
+                        from: topology.switches[from].name.clone(),
+                        to: topology.switches[root].name.clone(),
+                    })?,
+                );
+            }
+        }
+        Ok(Self {
+            attachments: attached.hosts,
+            switches,
+            paths: paths.finish(),
+        })
+    }
+}
+
+/// Breadth-first searches from one attachment switch after the other.
+struct Search<'a> {
+    topology: &'a Topology,
+    /// Neighbours of each switch.
+    hops: Vec<Vec<Hop>>,
+    distance: Vec<u32>,
+    /// The longest of the shortest paths from each switch to the root.
+    classes: Vec<Option<PathClass>>,
+    /// For each switch, the sets of ports that its table already has.
+    known: Vec<FxHashMap<Vec<u16>, (u32, u16)>>,
+}
+
+impl Search<'_> {
+    /// Every switch learns its next hops towards the switch `root`.
+    fn grow_tree(&mut self, root: usize, switches: &mut [SwitchRoutes]) {
+        let count = self.hops.len();
+        self.distance.clear();
+        self.distance.resize(count, u32::MAX);
+        self.classes.clear();
+        self.classes.resize(count, None);
+        self.distance[root] = 0;
+        self.classes[root] = Some(PathClass::default());
+        let mut queue = vec![root];
+        let mut head = 0;
+        while let Some(&at) = queue.get(head) {
+            head += 1;
+            for hop in &self.hops[at] {
+                if self.distance[hop.neighbour] == u32::MAX {
+                    self.distance[hop.neighbour] = self.distance[at] + 1;
+                    queue.push(hop.neighbour);
+                }
+            }
+            let towards = self.next_hops(at);
+            switches[at].learn(&towards, &mut self.known[at]);
+        }
+        for (routes, _) in switches
+            .iter_mut()
+            .zip(&self.distance)
+            .filter(|(_, distance)| **distance == u32::MAX)
+        {
+            routes.ranges.push((0, 0));
+        }
+    }
+
+    /// The ports of `at` that lead one step nearer to the root; notes the path class of `at` on the way.
+    fn next_hops(&mut self, at: usize) -> Vec<u16> {
+        let mut ports = Vec::new();
+        for hop in &self.hops[at] {
+            if self.distance[hop.neighbour] < self.distance[at] {
+                ports.push(hop.port);
+                let rest = self.classes[hop.neighbour].expect("nearer switches come first");
+                let class = through(self.topology, hop.link, rest);
+                self.classes[at] =
+                    Some(self.classes[at].map_or(class, |known| worse(known, class)));
+            }
+        }
+        ports
+    }
+}
+
+impl SwitchRoutes {
+    /// Appends the next hops to the next group, sharing equal sets.
+    fn learn(&mut self, ports: &[u16], known: &mut FxHashMap<Vec<u16>, (u32, u16)>) {
+        let range = known.get(ports).copied().unwrap_or_else(|| {
+            let range = (self.ports.len() as u32, ports.len() as u16);
+            self.ports.extend_from_slice(ports);
+            known.insert(ports.to_vec(), range);
+            range
+        });
+        self.ranges.push(range);
+    }
+}
+
+/// Hosts by attachment, and the switch of each group.
+struct Attached {
+    hosts: Vec<Attachment>,
+    links: Vec<(u16, PathClass, PathClass)>,
+    groups: Vec<usize>,
+}
+
+fn attach(topology: &Topology, ports: &[Vec<LinkId>]) -> Result<Attached, TopologyError> {
+    let mut group_of_switch = vec![None; topology.switches.len()];
+    let mut attached = Attached {
+        hosts: Vec::new(),
+        links: Vec::new(),
+        groups: Vec::new(),
+    };
+    // Where each cable stands among the ports of its switch; filled once instead of searched for each host.
+    let mut port_of_link = vec![0u16; topology.cables.len() * 2];
+    for links in ports {
+        for (port, link) in links.iter().enumerate() {
+            port_of_link[link.0 as usize] = port as u16;
+        }
+    }
+    for host in 0..topology.hosts {
+        let links = &ports[host as usize];
+        let cables = links.len();
+        let switch = (cables == 1).then(|| topology.link_ends(links[0]).1);
+        let Some(switch) = switch.and_then(|node| topology.switch_index(node)) else {
+            return Err(TopologyError::HostCables { host, cables });
+        };
+        let group = *group_of_switch[switch].get_or_insert_with(|| {
+            attached.groups.push(switch);
+            attached.groups.len() as u16 - 1
+        });
+        let back = LinkId(links[0].0 ^ 1);
+        let (up, down) = Paths::of_host(topology, links[0]);
+        attached.links.push((group, up, down));
+        attached.hosts.push(Attachment {
+            group,
+            port: port_of_link[back.0 as usize],
+        });
+    }
+    Ok(attached)
+}
+
+fn switch_neighbours(topology: &Topology, ports: &[Vec<LinkId>]) -> Vec<Vec<Hop>> {
+    let of_switch = |index: usize| {
+        let links = ports[topology.switch_node(index).0 as usize]
+            .iter()
+            .enumerate();
+        links
+            .filter_map(|(port, &link)| {
+                let neighbour = topology.switch_index(topology.link_ends(link).1)?;
+                Some(Hop {
+                    port: port as u16,
+                    neighbour,
+                    link,
+                })
+            })
+            .collect()
+    };
+    (0..topology.switches.len()).map(of_switch).collect()
+}
+
+fn check_delays(topology: &Topology) -> Result<(), TopologyError> {
+    match topology
+        .cables
+        .iter()
+        .find(|cable| cable.up && cable.delay < Span::from_ns(1))
+    {
+        None => Ok(()),
+        Some(cable) => Err(TopologyError::NoDelay {
+            from: topology.node_name(cable.ends[0]),
+            to: topology.node_name(cable.ends[1]),
+            delay: cable.delay,
+        }),
+    }
+}

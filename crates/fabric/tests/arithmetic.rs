@@ -1,0 +1,107 @@
+//! Completion times that can be worked out by hand, to the picosecond.
+
+use clearway_fabric::topology::{PacketSizes, Routes, Topology, leaf_spine, single_switch};
+use clearway_fabric::{Flow, Outcome, RunControl, Setup, Simulation, SwitchParameters, Verdict};
+use clearway_transport::Profile;
+use clearway_units::{Bytes, HostId, Rate, Span, Time};
+use std::sync::Arc;
+
+const SIZES: PacketSizes = PacketSizes {
+    payload: 4086,
+    header: 64,
+    ack: 64,
+};
+
+fn run(topology: &Topology, flows: &[(u32, u32, u64)]) -> Outcome<()> {
+    let routes = Routes::compute(topology).unwrap();
+    let profile = Profile::strack(routes.paths.network_facts(SIZES));
+    let flow = |&(src, dst, bytes)| Flow {
+        src: HostId(src),
+        dst: HostId(dst),
+        bytes: Bytes::new(bytes),
+        start: Some(Time::ZERO),
+    };
+    let setup = Setup {
+        topology,
+        routes,
+        flows: flows.iter().map(flow).collect(),
+        profile: Arc::new(profile),
+        switch: SwitchParameters::default(),
+        seed: 1,
+    };
+    let outcome = Simulation::new(&setup, |_| None, || ()).run(RunControl {
+        threads: 1,
+        at_most: Time::from_us(100_000),
+        coordinator: None,
+        coordination_delay: None,
+        on_progress: &mut |_| Verdict::Continue,
+    });
+    outcome.check_conservation().unwrap();
+    outcome
+}
+
+fn four_links_at_400g() -> Topology {
+    let link = (Rate::from_gbps(400), Span::from_us(1));
+    leaf_spine(16, 4, 4, 1, link, link).unwrap()
+}
+
+/// 400 Gb/s, four links of 1 us each way, 4086 B payload and 64 B header, 64 B acknowledgements, alone in the network: one
+/// packet spends 4 x 83 ns on the wires there, 4 x 1.28 ns back and 8 us in flight; each further one adds 83 ns.
+#[test]
+fn a_lone_flow_takes_what_the_wires_take() {
+    let topology = four_links_at_400g();
+    for (bytes, ps) in [
+        (4086, 8_337_120),
+        (10 * 4086, 9_084_120),
+        (2_000_000, 48_881_320),
+    ] {
+        let outcome = run(&topology, &[(0, 15, bytes)]);
+        let finish = outcome.flows[0].sent.expect("finished");
+        assert_eq!(finish.as_ps(), ps, "{bytes} bytes");
+        let routes = Routes::compute(&topology).unwrap();
+        let ideal = routes
+            .paths
+            .ideal_completion(HostId(0), HostId(15), Bytes::new(bytes), SIZES);
+        assert_eq!(ideal.as_ps(), ps, "ideal of {bytes} bytes");
+    }
+}
+
+#[test]
+fn the_fabric_knows_its_round_trip_and_bandwidth_delay_product() {
+    let facts = Routes::compute(&four_links_at_400g())
+        .unwrap()
+        .paths
+        .network_facts(SIZES);
+    assert_eq!(facts.base_rtt, Span::from_ps(8_337_120));
+    assert_eq!(facts.propagation_rtt, Span::from_us(8));
+    assert_eq!(facts.bdp, Bytes::new(416_856));
+}
+
+/// Two links of 1 us at 100 Gb/s: 2 x 332 ns there, 2 x 5.12 ns back, 4 us in flight.
+#[test]
+fn hosts_on_one_switch() {
+    let topology = single_switch(3, Rate::from_gbps(100), Span::from_us(1)).unwrap();
+    let outcome = run(&topology, &[(0, 2, 4086)]);
+    assert_eq!(outcome.flows[0].sent, Some(Time::from_ps(4_674_240)));
+    assert_eq!(outcome.links.hops, 4);
+    assert_eq!(outcome.links.data_hops, 2);
+}
+
+/// Two equal flows into one host: the last packet of one leaves after 2 x 10 packets have passed the last link.
+#[test]
+fn two_flows_share_a_link() {
+    let topology = single_switch(3, Rate::from_gbps(100), Span::from_us(1)).unwrap();
+    let outcome = run(&topology, &[(0, 2, 40_860), (1, 2, 40_860)]);
+    let last = outcome
+        .flows
+        .iter()
+        .map(|flow| flow.sent.unwrap())
+        .max()
+        .unwrap();
+    // The first packet reaches the switch after 1.332 us, then 20 packets of 332 ns, 1 us to the host; the acknowledgement
+    // takes 2 x 5.12 ns and 2 us.
+    assert_eq!(
+        last.as_ps(),
+        1_332_000 + 20 * 332_000 + 1_000_000 + 2 * 5_120 + 2_000_000
+    );
+}
