@@ -149,6 +149,15 @@ fn fuzz(
     sound
 }
 
+/// The mutations are neither all sound nor all broken, once there are enough of them to tell.
+fn assert_mixed(sound: u64) {
+    let tried = iterations();
+    assert!(
+        tried < 1000 || (sound > 0 && sound < tried),
+        "{sound} of {tried} were sound"
+    );
+}
+
 #[test]
 fn connection_matrices() {
     let sound = fuzz(&CONNECTIONS, 1, |text| {
@@ -163,7 +172,7 @@ fn connection_matrices() {
         assert_eq!(again.unwrap().workload, file.workload);
         Ok(())
     });
-    assert!(sound > 0 && sound < iterations(), "{sound} were sound");
+    assert_mixed(sound);
 }
 
 #[test]
@@ -175,5 +184,5 @@ fn fabrics() {
         assert!(file.aggregations() > 0 && (file.cores() > 0) == (file.tiers.len() == 3));
         Ok(())
     });
-    assert!(sound > 0 && sound < iterations(), "{sound} were sound");
+    assert_mixed(sound);
 }
