@@ -298,3 +298,6 @@ impl CongestionControl for Strack {
         self.max_window
     }
 }
+
+#[cfg(test)]
+mod tests;

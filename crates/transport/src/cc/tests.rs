@@ -1,1 +1,239 @@
+use super::*;
+use crate::testing::{Pair, PipeSettings, network};
+use crate::{Profile, Registry};
+use clearway_units::{Purpose, RandomStream};
+use std::collections::BTreeSet;
 
+/// A controller of another crate: wakes up every microsecond to add a packet.
+struct Clock {
+    window: f64,
+    next: Time,
+}
+
+clearway_units::parameters! {
+    /// Settings of the controller of the tests.
+    pub struct ClockParameters {
+        /// Time between two wake-ups.
+        pub period: Span = Span::from_us(1), "period", "nowhere";
+    }
+}
+
+impl CongestionControl for Clock {
+    fn on_ack(&mut self, sample: &AckSample) {
+        if self.next.is_never() {
+            self.next = sample.now + Span::from_us(1);
+        }
+    }
+    fn allowance(&self) -> Allowance {
+        Allowance {
+            window: self.window,
+            rate: Some(Rate::from_gbps(100)),
+        }
+    }
+    fn largest_window(&self) -> f64 {
+        1e6
+    }
+    fn deadline(&self) -> Time {
+        self.next
+    }
+    fn on_deadline(&mut self, now: Time) {
+        if now >= self.next {
+            self.window = (self.window + 4096.0).min(1e6);
+            self.next = if self.window < 1e6 {
+                now + Span::from_us(1)
+            } else {
+                Time::NEVER
+            };
+        }
+    }
+}
+
+impl ControllerDefinition for Clock {
+    const NAME: &'static str = "clock";
+    const SUMMARY: &'static str = "adds a packet each microsecond";
+    type Parameters = ClockParameters;
+    fn new(_: &ClockParameters, _: &NetworkFacts) -> Self {
+        Self {
+            window: 4096.0,
+            next: Time::NEVER,
+        }
+    }
+}
+
+fn registry() -> Registry {
+    Registry::builtin().with_controller::<Clock>()
+}
+
+fn facts() -> NetworkFacts {
+    network(Rate::from_gbps(400), Span::from_us(8))
+}
+
+#[track_caller]
+fn check(name: &str, controller: &Controller) {
+    let window = controller.allowance().window;
+    assert!(window.is_finite() && window >= 1.0, "{name}: {window}");
+    assert!(window <= controller.largest_window(), "{name}: {window}");
+}
+
+#[test]
+fn every_registered_controller_survives_random_acknowledgements() {
+    for (name, _) in registry().controllers() {
+        let mut controller = registry().controller(name).unwrap().build(&facts());
+        check(name, &controller);
+        let mut random = RandomStream::new(1, Purpose::Test, 1);
+        let mut now = Time::ZERO;
+        for _ in 0..50_000 {
+            now += Span::from_ns(u64::from(random.below(2000)));
+            match random.below(100) {
+                0 => controller.on_restart(now),
+                1 => controller.on_loss(&LossSample {
+                    now,
+                    cause: LossCause::Timeout,
+                    lost: Bytes::new(u64::from(random.next_u32())),
+                }),
+                2 => controller.on_loss(&LossSample {
+                    now,
+                    cause: LossCause::OutOfOrder,
+                    lost: Bytes::new(4096),
+                }),
+                3 => controller.on_deadline(now),
+                _ => controller.on_ack(&AckSample {
+                    now,
+                    rtt: Span::from_ns(u64::from(random.below(60_000))),
+                    ecn: random.chance(0.5),
+                    acked: Bytes::new(u64::from(random.below(3)) * 4096),
+                    in_flight: Bytes::new(u64::from(random.below(1_000_000))),
+                    probe: random.chance(0.02),
+                }),
+            }
+            check(name, &controller);
+        }
+    }
+}
+
+#[test]
+fn early_deadlines_change_nothing() {
+    for (name, _) in registry().controllers() {
+        let mut controller = registry().controller(name).unwrap().build(&facts());
+        controller.on_restart(Time::from_us(1));
+        controller.on_ack(&AckSample {
+            now: Time::from_us(10),
+            rtt: Span::from_us(9),
+            ecn: false,
+            acked: Bytes::new(4096),
+            in_flight: Bytes::ZERO,
+            probe: false,
+        });
+        let (allowance, deadline) = (controller.allowance(), controller.deadline());
+        for _ in 0..3 {
+            controller.on_deadline(Time::from_us(10));
+            assert_eq!(controller.allowance(), allowance, "{name}");
+            assert_eq!(controller.deadline(), deadline, "{name}");
+        }
+    }
+}
+
+#[test]
+fn every_controller_and_selector_delivers_through_a_lossy_bottleneck() {
+    for (controller, _) in registry().controllers() {
+        for (selector, _) in registry().selectors() {
+            let network = facts();
+            let mut profile = Profile::strack(network);
+            profile.controller = registry().controller(controller).unwrap();
+            profile.selector = registry().selector(selector).unwrap();
+            let pipe = PipeSettings {
+                bottleneck: Some(crate::testing::Bottleneck {
+                    rate: Rate::from_gbps(200),
+                    limit: Bytes::new(300_000),
+                    mark_from: Bytes::new(50_000),
+                    mark_all: Bytes::new(150_000),
+                }),
+                data_loss: 0.002,
+                ..PipeSettings::ideal(&network)
+            };
+            let mut pair = Pair::new(profile, pipe, 3);
+            let flow = pair.send(Bytes::new(4_000_000));
+            pair.run_until(Time::from_us(20_000));
+            assert!(pair.finished(flow).is_some(), "{controller} × {selector}");
+            assert_eq!(pair.deliveries(flow, 0), 1, "{controller} × {selector}");
+        }
+    }
+}
+
+#[test]
+fn a_controller_paces_and_wakes_up() {
+    let mut profile = Profile::strack(facts());
+    profile.controller = ControllerSettings::custom::<Clock>();
+    let mut pair = Pair::new(profile, PipeSettings::ideal(&facts()), 3);
+    let flow = pair.send(Bytes::new(4_096_000));
+    pair.run();
+    // 1000 packets of 4160 bytes at 100 Gb/s take 332.8 us; the window opens within the first few round trips.
+    let finished = pair.finished(flow).unwrap().as_us();
+    assert!((340.0..380.0).contains(&finished), "{finished}");
+}
+
+#[test]
+fn pacing_alone_is_exact() {
+    let mut profile = Profile::strack(facts());
+    let mut settings = ControllerSettings::named("constant").unwrap();
+    settings
+        .set("rate", &Value::Text("100Gbps".into()))
+        .unwrap();
+    profile.controller = settings;
+    let mut pair = Pair::new(profile, PipeSettings::ideal(&facts()), 3);
+    let flow = pair.send(Bytes::new(100 * 4096));
+    pair.run();
+    // The last of 100 packets leaves after 99 intervals of 332.8 ns and then takes 8.08448 us.
+    assert_eq!(
+        pair.finished(flow),
+        Some(Time::from_ps(99 * 332_800 + 8_084_480))
+    );
+}
+
+#[test]
+fn settings_know_their_names_and_keys() {
+    let registry = registry();
+    assert_eq!(
+        registry
+            .controllers()
+            .map(|(name, _)| name)
+            .collect::<Vec<_>>(),
+        ["strack", "constant", "clock"]
+    );
+    assert_eq!(registry.controller("reno"), None);
+    let mut strack = registry.controller("strack").unwrap();
+    strack.set("gamma", &Value::Float(0.5)).unwrap();
+    assert!(strack.entries().contains(&("gamma", Value::Float(0.5))));
+    assert_ne!(strack, ControllerSettings::named("strack").unwrap());
+    assert_eq!(
+        strack.set("gama", &Value::Float(0.5)),
+        Err(SetError::UnknownKey)
+    );
+    assert!(strack.describe().iter().all(|info| !info.source.is_empty()));
+    let custom = ControllerSettings::custom::<Clock>();
+    assert_eq!(custom.clone(), custom);
+    assert_eq!((custom.name(), custom.describe().len()), ("clock", 1));
+}
+
+#[test]
+#[should_panic(expected = "two controllers are called `clock`")]
+fn names_are_unique() {
+    let _ = registry().with_controller::<Clock>();
+}
+
+#[test]
+fn keys_of_one_transport_do_not_collide() {
+    let reliability = crate::selective_repeat::SelectiveRepeatParameters::describe();
+    for (controller, _) in Registry::builtin().controllers() {
+        for (selector, _) in Registry::builtin().selectors() {
+            let controller = ControllerSettings::named(controller).unwrap().describe();
+            let selector = crate::spray::SelectorSettings::named(selector)
+                .unwrap()
+                .describe();
+            let mut keys = BTreeSet::new();
+            for info in reliability.iter().chain(&controller).chain(&selector) {
+                assert!(keys.insert(info.key), "`{}` stands twice", info.key);
+            }
+        }
+    }
+}

@@ -236,6 +236,13 @@ impl Endpoint {
         self.timers.next().min(self.departures.next())
     }
 
+    /// Payload bytes in flight on all flows, with its sign.
+    #[cfg(test)]
+    fn in_flight_exact(&self) -> i64 {
+        let slots = self.senders.iter().flatten();
+        slots.map(|slot| slot.sender.in_flight_exact()).sum()
+    }
+
     fn open(&mut self, flow: FlowId, peer: HostId) {
         let sender = Sender::new(flow, self.host, peer, &self.profile, &self.rules, self.seed);
         let slot = Some(Slot {

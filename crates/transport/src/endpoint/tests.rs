@@ -1,15 +1,638 @@
-use crate::testing::{Pair, PipeSettings, network};
-use crate::{Event, Profile};
-use clearway_units::{Bytes, Rate, Span, Time};
+use super::*;
+use crate::cc::{ControllerSettings, LossCause, NetworkFacts};
+use crate::packet::Class;
+use crate::spray::SelectorSettings;
+use crate::testing::{Bottleneck, Pair, PipeSettings, network};
+use clearway_units::{Rate, Value};
+use proptest::prelude::*;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+fn facts() -> NetworkFacts {
+    network(Rate::from_gbps(400), Span::from_us(8))
+}
+
+fn ideal_pair() -> Pair {
+    Pair::new(Profile::strack(facts()), PipeSettings::ideal(&facts()), 1)
+}
+
+/// Completion time of a message alone on an ideal wire of 400 Gb/s, 20 ps a byte, and 8 us round trip.
+fn ideal_time(bytes: u64) -> Time {
+    let packets = bytes.div_ceil(4096).max(1);
+    let wire_bytes = bytes + 64 * packets;
+    Time::from_ps(20 * (wire_bytes + 64) + 8_000_000)
+}
+
+fn first_transmission(packet: &Packet, wanted: u32) -> bool {
+    matches!(packet.header, Header::Data { psn, retransmission: false, .. } if psn == wanted)
+}
+
+fn is_probe(packet: &Packet) -> bool {
+    matches!(packet.header, Header::Probe { .. })
+}
+
+/// When losses of `cause` were found at the sender.
+fn losses(pair: &Pair, wanted: LossCause) -> Vec<Time> {
+    let found = |&(time, _, event): &(Time, usize, Event)| match event {
+        Event::Loss { cause, .. } if cause == wanted => Some(time),
+        _ => None,
+    };
+    pair.events().iter().filter_map(found).collect()
+}
 
 #[test]
-fn one_packet_takes_the_unloaded_round_trip() {
-    let network = network(Rate::from_gbps(400), Span::from_us(8));
-    let mut pair = Pair::new(Profile::strack(network), PipeSettings::ideal(&network), 1);
-    let flow = pair.send(Bytes::new(4096));
+fn completion_times_on_an_ideal_wire_are_exact() {
+    for (bytes, expected_ps) in [
+        (0, 8_002_560),
+        (1, 8_002_580),
+        (4096, 8_084_480),
+        (40_960, 8_833_280),
+        (2_000_000, 48_627_200),
+        (10_000_000, 211_127_040),
+    ] {
+        let mut pair = ideal_pair();
+        let flow = pair.send(Bytes::new(bytes));
+        pair.run();
+        assert_eq!(pair.finished(flow), Some(ideal_time(bytes)), "{bytes} B");
+        assert_eq!(ideal_time(bytes), Time::from_ps(expected_ps));
+        let counters = pair.counters();
+        assert_eq!(counters.retransmitted + counters.probes_sent, 0);
+        assert_eq!(counters.sacks_sent, counters.data_sent);
+        assert_eq!(pair.ends[0].open_senders(), 0);
+    }
+}
+
+#[test]
+fn a_single_drop_costs_one_retransmission_and_is_found_by_overtaking() {
+    let mut pair = ideal_pair();
+    pair.ends[0].set_tracing(true);
+    pair.pipes[0].drop_if(|_, packet| first_transmission(packet, 98));
+    let flow = pair.send(Bytes::new(4_000_000));
     pair.run();
-    // 4160 B and 64 B at 20 ps a byte, and 4 us each way.
-    assert_eq!(pair.finished(flow), Some(Time::from_ps(8_084_480)));
+    assert!(pair.finished(flow).is_some());
+    let counters = pair.counters();
+    assert_eq!((counters.retransmitted, counters.lost_out_of_order), (1, 1));
+    assert_eq!((counters.duplicates, counters.timeouts), (0, 0));
+    // Sent at 98 × 83.2 ns; its acknowledgement was due a round trip later.
+    let due = Time::from_ps(98 * 83_200) + facts().base_rtt;
+    let late = losses(&pair, LossCause::OutOfOrder)[0] - due;
+    assert!(
+        facts().base_rtt < late && late < facts().base_rtt * 2,
+        "{late}"
+    );
+}
+
+#[test]
+fn a_lost_tail_is_found_by_a_probe() {
+    let mut pair = ideal_pair();
+    pair.pipes[0].drop_if(|_, packet| first_transmission(packet, 24));
+    let flow = pair.send(Bytes::new(25 * 4096));
+    pair.run();
+    let late = pair.finished(flow).unwrap() - ideal_time(25 * 4096);
+    // Three round trips to the probe, one for it, one for the packet.
+    assert!(
+        late > facts().propagation_rtt * 4 && late < facts().propagation_rtt * 6,
+        "{late}"
+    );
+    let counters = pair.counters();
+    assert_eq!(
+        (
+            counters.lost_probe,
+            counters.retransmitted,
+            counters.timeouts
+        ),
+        (1, 1, 0)
+    );
+}
+
+#[test]
+fn a_lost_window_and_a_lost_probe_are_survived_by_the_second_probe() {
+    let mut pair = ideal_pair();
+    let probes = Rc::new(RefCell::new(0));
+    let seen = Rc::clone(&probes);
+    pair.pipes[0].drop_if(move |number, packet| {
+        *seen.borrow_mut() += u32::from(is_probe(packet));
+        number < 100 || (is_probe(packet) && *seen.borrow() == 1)
+    });
+    let flow = pair.send(Bytes::new(100 * 4096));
+    pair.run();
+    let counters = pair.counters();
+    assert_eq!((*probes.borrow(), counters.timeouts), (2, 0));
+    assert_eq!((counters.lost_probe, counters.retransmitted), (100, 100));
+    // Probes at 24 and 48 us, the answer at 56 us, then the message.
+    let late = pair.finished(flow).unwrap() - ideal_time(100 * 4096);
+    assert!(
+        late > Span::from_us(55) && late < Span::from_us(58),
+        "{late}"
+    );
+}
+
+#[test]
+fn a_slow_probe_says_nothing_and_the_timeout_recovers() {
+    let mut pair = ideal_pair();
+    pair.pipes[0].drop_if(|_, packet| first_transmission(packet, 24));
+    let flow = pair.send(Bytes::new(25 * 4096));
+    pair.run_until(Time::from_us(20));
+    for pipe in &mut pair.pipes {
+        let slow = PipeSettings {
+            delay: Span::from_us(8),
+            ..PipeSettings::ideal(&facts())
+        };
+        pipe.set(slow);
+    }
+    pair.run();
+    let counters = pair.counters();
+    assert!(counters.probes_sent > 1);
+    assert_eq!(
+        (
+            counters.lost_probe,
+            counters.lost_timeout,
+            counters.timeouts
+        ),
+        (0, 1, 1)
+    );
+    assert!(pair.finished(flow).is_some());
+}
+
+#[test]
+fn lost_and_reordered_acknowledgements_do_no_harm() {
+    let mut pair = ideal_pair();
+    let settings = PipeSettings {
+        control_loss: 0.3,
+        jitter: Span::from_us(20),
+        ..PipeSettings::ideal(&facts())
+    };
+    pair.pipes[1].set(settings);
+    let flow = pair.open();
+    pair.post(flow, 0, Bytes::new(3_000_000));
+    let mut acknowledged = Bytes::ZERO;
+    while pair.step() {
+        let progress = pair.ends[0].progress(flow).unwrap();
+        assert!(progress.acknowledged >= acknowledged);
+        acknowledged = progress.acknowledged;
+    }
+    assert_eq!(acknowledged, Bytes::new(3_000_000));
+    assert!(pair.finished(flow).is_some());
+    assert_eq!(pair.ends[0].in_flight_exact(), 0);
+    assert_eq!(pair.deliveries(flow, 0), 1);
+}
+
+#[test]
+fn flows_take_turns_packet_by_packet() {
+    let mut endpoint = Endpoint::new(HostId(0), Arc::new(Profile::strack(facts())), 1);
+    for flow in 0..3 {
+        open_and_post(&mut endpoint, flow, 10 * 4096);
+    }
+    let order: Vec<_> = std::iter::from_fn(|| endpoint.poll_transmit(Time::ZERO))
+        .map(|packet| packet.flow.0)
+        .collect();
+    assert_eq!(order.len(), 30);
+    assert!(order.chunks(3).all(|chunk| chunk == [0, 1, 2]), "{order:?}");
+    assert!(!endpoint.ready());
+}
+
+fn open_and_post(endpoint: &mut Endpoint, flow: u32, bytes: u64) {
+    let flow = FlowId(flow);
+    let open = Input::Open {
+        flow,
+        peer: HostId(1),
+    };
+    endpoint.handle(Time::ZERO, open);
+    let post = Input::Post {
+        flow,
+        message: MessageId(0),
+        bytes: Bytes::new(bytes),
+    };
+    endpoint.handle(Time::ZERO, post);
+}
+
+#[test]
+fn control_goes_first_or_takes_turns() {
+    for (control_first, expected) in [(true, "ccccdddd"), (false, "cdcdcdcd")] {
+        let mut profile = Profile::strack(facts());
+        profile.reliability.control_first = control_first;
+        let profile = Arc::new(profile);
+        let mut peer = Endpoint::new(HostId(1), Arc::clone(&profile), 1);
+        open_and_post(&mut peer, 9, 4 * 4096);
+        let mut endpoint = Endpoint::new(HostId(0), profile, 1);
+        open_and_post(&mut endpoint, 1, 4 * 4096);
+        while let Some(packet) = peer.poll_transmit(Time::ZERO) {
+            endpoint.on_packet(Time::ZERO, &packet);
+        }
+        let order: String = std::iter::from_fn(|| endpoint.poll_transmit(Time::ZERO))
+            .map(|packet| match packet.class {
+                Class::Control => 'c',
+                Class::Data => 'd',
+            })
+            .collect();
+        assert_eq!(order, expected);
+    }
+}
+
+#[test]
+fn spurious_calls_change_nothing() {
+    let mut pair = ideal_pair();
+    let flow = pair.send(Bytes::new(2_000_000));
+    while pair.step() {
+        let now = pair.now();
+        for end in &mut pair.ends {
+            if end.deadline() > now {
+                end.handle(now, Input::Deadline);
+            }
+            assert_eq!(end.poll_event(), None);
+        }
+    }
+    assert_eq!(pair.finished(flow), Some(ideal_time(2_000_000)));
+    assert_eq!(pair.counters().probes_sent, 0);
+}
+
+#[test]
+fn acknowledgements_echo_stamp_port_and_mark() {
+    let profile = Arc::new(Profile::strack(facts()));
+    let mut sender = Endpoint::new(HostId(0), Arc::clone(&profile), 1);
+    let mut receiver = Endpoint::new(HostId(1), profile, 1);
+    open_and_post(&mut sender, 5, 4096);
+    let mut data = sender.poll_transmit(Time::from_us(3)).unwrap();
+    assert_eq!(
+        (data.stamp, data.src, data.dst),
+        (Time::from_us(3), HostId(0), HostId(1))
+    );
+    assert_eq!((data.size, data.header_hash), (4160, 0));
+    data.ecn = true;
+    receiver.on_packet(Time::from_us(7), &data);
+    let sack = receiver.poll_transmit(Time::from_us(9)).unwrap();
+    assert_eq!(
+        (sack.stamp, sack.src, sack.dst),
+        (Time::from_us(3), HostId(1), HostId(0))
+    );
+    assert_eq!((sack.source_port, sack.ecn), (data.source_port, true));
+    assert_eq!((sack.class, sack.size), (Class::Control, 64));
+    assert_eq!(receiver.poll_transmit(Time::from_us(9)), None);
+}
+
+#[test]
+fn flows_and_packets_spread_over_ports() {
+    let mut endpoint = Endpoint::new(HostId(0), Arc::new(Profile::strack(facts())), 1);
+    let mut ports = |flow| {
+        open_and_post(&mut endpoint, flow, 100 * 4096);
+        let mut ports: Vec<_> = std::iter::from_fn(|| endpoint.poll_transmit(Time::ZERO))
+            .map(|packet| packet.source_port)
+            .collect();
+        ports.sort_unstable();
+        ports.dedup();
+        ports
+    };
+    let (first, second) = (ports(1), ports(2));
+    assert_eq!((first.len(), second.len()), (100, 100));
+    assert_ne!(first, second);
+}
+
+#[test]
+fn memory_is_that_of_the_living_flows() {
+    let mut pair = ideal_pair();
+    for round in 0..200u64 {
+        for _ in 0..5 {
+            pair.send(Bytes::new(round * 1000));
+        }
+        pair.run();
+        assert_eq!(pair.ends[0].open_senders(), 0);
+        let next = pair.now() + Span::from_us(100);
+        pair.run_until(next);
+    }
+    assert_eq!(pair.ends[0].senders.len(), 5);
+    // Receivers linger for a millisecond: ten rounds or so.
+    assert!(
+        pair.ends[1].open_receivers() <= 60,
+        "{}",
+        pair.ends[1].open_receivers()
+    );
+    pair.run_until(Time::from_us(1_000_000));
+    pair.input(1, Input::Deadline);
+    assert_eq!(pair.ends[1].open_receivers(), 0);
+    let delivered = |event: &&(Time, usize, Event)| matches!(event.2, Event::Received { .. });
+    assert_eq!(pair.events().iter().filter(delivered).count(), 1000);
+}
+
+#[test]
+fn a_flow_closed_late_tells_its_receiver() {
+    let mut pair = ideal_pair();
+    let flow = pair.open();
+    pair.post(flow, 0, Bytes::new(10_000));
+    pair.run();
+    assert_eq!(
+        (pair.ends[0].open_senders(), pair.deliveries(flow, 0)),
+        (1, 1)
+    );
+    pair.close(flow);
+    // Once more does no harm.
+    pair.close(flow);
+    pair.run();
     assert_eq!(pair.ends[0].open_senders(), 0);
-    assert!(matches!(pair.events()[0].2, Event::Received { .. }));
+    pair.run_until(Time::from_us(5000));
+    pair.input(1, Input::Deadline);
+    assert_eq!(pair.ends[1].open_receivers(), 0);
+    // The closing packet is no message.
+    assert_eq!(pair.events().len(), 2);
+}
+
+#[test]
+fn an_idle_flow_starts_again() {
+    let mut pair = ideal_pair();
+    let flow = pair.open();
+    for message in 0..5u32 {
+        let start = Time::from_us(u64::from(message) * 1000);
+        pair.run_until(start);
+        pair.post(flow, message, Bytes::new(400_000));
+        pair.run();
+        let sent = pair.events().last().unwrap();
+        let took = sent.0 - start;
+        assert_eq!(Time::ZERO + took, ideal_time(400_000), "message {message}");
+    }
+    assert_eq!(pair.counters().probes_sent + pair.counters().timeouts, 0);
+}
+
+#[test]
+fn tracing_shows_every_acknowledgement_and_is_off_by_default() {
+    let count = |tracing| {
+        let mut pair = ideal_pair();
+        pair.ends[0].set_tracing(tracing);
+        pair.send(Bytes::new(100 * 4096));
+        pair.run();
+        let acks = |event: &&(Time, usize, Event)| matches!(event.2, Event::Ack { .. });
+        pair.events().iter().filter(acks).count()
+    };
+    assert_eq!((count(false), count(true)), (0, 100));
+}
+
+#[test]
+fn statistics_of_a_flow() {
+    let mut pair = ideal_pair();
+    pair.pipes[0].drop_if(|_, packet| first_transmission(packet, 24));
+    pair.pipes[0].mark_if(|number, _| number < 7);
+    pair.run_until(Time::from_us(3));
+    let _flow = pair.send(Bytes::new(25 * 4096));
+    pair.run();
+    let Some((_, 0, Event::Sent { statistics, .. })) = pair.events().last() else {
+        panic!("not sent");
+    };
+    let expected = FlowStatistics {
+        packets: 26,
+        retransmitted: 1,
+        marked: 7,
+        probes: 1,
+        timeouts: 0,
+        first_send: Time::from_us(3),
+    };
+    assert_eq!(*statistics, expected);
+}
+
+#[test]
+fn strays_are_counted_and_probes_of_unknown_flows_begin_nothing() {
+    let mut endpoint = Endpoint::new(HostId(1), Arc::new(Profile::strack(facts())), 1);
+    let mut peer = Endpoint::new(HostId(0), Arc::new(Profile::strack(facts())), 1);
+    open_and_post(&mut peer, 4, 4096);
+    let data = peer.poll_transmit(Time::ZERO).unwrap();
+    let probe = Packet {
+        header: Header::Probe { base: 0 },
+        class: Class::Control,
+        ..data
+    };
+    endpoint.on_packet(Time::ZERO, &probe);
+    let sack = endpoint.poll_transmit(Time::ZERO).unwrap();
+    assert!(matches!(
+        sack.header,
+        Header::Sack {
+            probe: true,
+            epsn: 0,
+            ..
+        }
+    ));
+    assert_eq!(endpoint.open_receivers(), 0);
+    endpoint.on_packet(Time::ZERO, &sack);
+    assert_eq!(endpoint.counters().stray, 1);
+    let mut beyond = data;
+    if let Header::Data { psn, .. } = &mut beyond.header {
+        *psn = 100_000;
+    }
+    endpoint.on_packet(Time::ZERO, &beyond);
+    assert_eq!(
+        (endpoint.counters().overflow, endpoint.open_receivers()),
+        (1, 0)
+    );
+}
+
+#[test]
+#[should_panic(expected = "flow 3 is not open")]
+fn posting_on_a_flow_that_is_not_open_is_a_defect() {
+    let mut pair = ideal_pair();
+    pair.post(FlowId(3), 0, Bytes::new(1));
+}
+
+#[test]
+fn hot_structs_keep_their_size() {
+    assert!(size_of::<Event>() <= 72, "{}", size_of::<Event>());
+    assert!(
+        size_of::<Option<Slot>>() <= 832,
+        "{}",
+        size_of::<Option<Slot>>()
+    );
+    assert!(size_of::<Receiver>() <= 128, "{}", size_of::<Receiver>());
+}
+
+/// A congested path: the window settles, nothing is lost, the queue stays near the target.
+#[test]
+fn strack_tames_a_bottleneck() {
+    let bottleneck = Bottleneck {
+        rate: Rate::from_gbps(100),
+        limit: Bytes::new(500_000),
+        mark_from: Bytes::new(25_000),
+        mark_all: Bytes::new(75_000),
+    };
+    let pipe = PipeSettings {
+        bottleneck: Some(bottleneck),
+        ..PipeSettings::ideal(&facts())
+    };
+    let mut pair = Pair::new(Profile::strack(facts()), pipe, 1);
+    let flow = pair.send(Bytes::new(10_000_000));
+    pair.run();
+    // 10 MB in 2442 packets at 100 Gb/s are 812.5 us.
+    let finished = pair.finished(flow).unwrap().as_us();
+    assert!((812.0..860.0).contains(&finished), "{finished}");
+    assert_eq!(pair.pipes[0].counters().dropped, 0);
+}
+
+/// What a property test throws at a pair.
+#[derive(Debug, Clone)]
+struct Weather {
+    data_loss: f64,
+    control_loss: f64,
+    duplication: f64,
+    jitter_us: u64,
+    bottleneck: bool,
+    coalesce: bool,
+    strict: bool,
+    control_first: bool,
+    controller: usize,
+    selector: usize,
+    seed: u64,
+}
+
+fn weather() -> impl Strategy<Value = Weather> {
+    let faults = (0.0..0.2f64, 0.0..0.4f64, 0.0..0.1f64, 0u64..40);
+    let switches = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
+    let choices = (0usize..2, 0usize..3, any::<u64>());
+    (faults, switches, choices).prop_map(|(faults, switches, choices)| Weather {
+        data_loss: faults.0,
+        control_loss: faults.1,
+        duplication: faults.2,
+        jitter_us: faults.3,
+        bottleneck: switches.0,
+        coalesce: switches.1,
+        strict: switches.2,
+        control_first: switches.3,
+        controller: choices.0,
+        selector: choices.1,
+        seed: choices.2,
+    })
+}
+
+impl Weather {
+    fn pair(&self) -> Pair {
+        let network = facts();
+        let mut profile = Profile::strack(network);
+        let (controller, _) = ControllerSettings::BUILTIN[self.controller];
+        profile.controller = ControllerSettings::named(controller).unwrap();
+        let (selector, _) = SelectorSettings::BUILTIN[self.selector];
+        profile.selector = SelectorSettings::named(selector).unwrap();
+        profile.reliability.strict_window = self.strict;
+        profile.reliability.control_first = self.control_first;
+        if self.coalesce {
+            profile.reliability.ack_bytes = Some(Bytes::new(16 * 1024));
+        }
+        let bottleneck = self.bottleneck.then_some(Bottleneck {
+            rate: Rate::from_gbps(50),
+            limit: Bytes::new(100_000),
+            mark_from: Bytes::new(20_000),
+            mark_all: Bytes::new(60_000),
+        });
+        let pipe = PipeSettings {
+            bottleneck,
+            data_loss: self.data_loss,
+            control_loss: self.control_loss,
+            duplication: self.duplication,
+            jitter: Span::from_us(self.jitter_us),
+            ..PipeSettings::ideal(&network)
+        };
+        Pair::new(profile, pipe, self.seed)
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn every_message_is_delivered_exactly_once(
+        weather in weather(),
+        flows in prop::collection::vec(prop::collection::vec(0u64..600_000, 1..5), 1..5),
+        pause_us in 0u64..200,
+    ) {
+        let mut pair = weather.pair();
+        let ids: Vec<_> = flows.iter().map(|_| pair.open()).collect();
+        for round in 0..5 {
+            for (flow, messages) in ids.iter().zip(&flows) {
+                if let Some(&bytes) = messages.get(round) {
+                    pair.post(*flow, round as u32, Bytes::new(bytes));
+                }
+            }
+            let until = pair.now() + Span::from_us(pause_us);
+            pair.run_until(until);
+        }
+        let limit = u64::from(pair.ends[0].window_limit());
+        let mut steps = 0u64;
+        while pair.step() {
+            for flow in &ids {
+                let progress = pair.ends[0].progress(*flow).unwrap();
+                prop_assert!(progress.unacknowledged_packets <= limit);
+            }
+            steps += 1;
+            prop_assert!(steps < 2_000_000, "no end in sight at {}", pair.now());
+        }
+        prop_assert_eq!(pair.ends[0].in_flight_exact(), 0);
+        for (flow, messages) in ids.iter().zip(&flows) {
+            for message in 0..messages.len() as u32 {
+                prop_assert_eq!(pair.deliveries(*flow, message), 1);
+            }
+            pair.close(*flow);
+        }
+        pair.run();
+        let sent = |event: &&(Time, usize, Event)| matches!(event.2, Event::Sent { .. });
+        let messages: usize = flows.iter().map(Vec::len).sum();
+        prop_assert_eq!(pair.events().iter().filter(sent).count(), messages);
+        prop_assert_eq!(pair.ends[0].open_senders(), 0);
+        let later = pair.now() + Span::from_ms(10);
+        pair.run_until(later);
+        pair.input(1, Input::Deadline);
+        prop_assert_eq!(pair.ends[1].open_receivers(), 0);
+        let counters = pair.counters();
+        prop_assert_eq!((counters.overflow, counters.invalid), (0, 0));
+        let pipes = [pair.pipes[0].counters(), pair.pipes[1].counters()];
+        for pipe in pipes {
+            prop_assert_eq!(pipe.sent + pipe.duplicated, pipe.delivered + pipe.dropped);
+        }
+    }
+
+    #[test]
+    fn arbitrary_packets_never_panic(
+        packets in prop::collection::vec((0u8..3, any::<[u32; 6]>(), any::<u64>(), any::<[bool; 4]>()), 1..300),
+    ) {
+        let mut endpoint = Endpoint::new(HostId(0), Arc::new(Profile::strack(facts())), 1);
+        open_and_post(&mut endpoint, 0, 100 * 4096);
+        let template = endpoint.poll_transmit(Time::ZERO).unwrap();
+        for (step, (kind, words, wide, flags)) in packets.into_iter().enumerate() {
+            let now = Time::from_us(step as u64);
+            while endpoint.poll_transmit(now).is_some() {}
+            let near = |word: u32| if word & 1 == 0 { word } else { (word >> 1) % 300 };
+            let header = match kind {
+                0 => Header::Data {
+                    psn: near(words[0]),
+                    message: MessageId(words[1]),
+                    offset: wide,
+                    payload: words[2] as u16,
+                    ack_request: flags[0],
+                    retransmission: flags[1],
+                    end_of_message: flags[2],
+                    end_of_flow: flags[3],
+                },
+                1 => Header::Sack {
+                    bitmap: wide,
+                    bytes_received: near(words[0]),
+                    epsn: near(words[1]),
+                    base_offset: words[2] as u16,
+                    out_of_order: words[3] as u16,
+                    probe: flags[0],
+                },
+                _ => Header::Probe { base: near(words[0]) },
+            };
+            let source_port = words[4] as u16;
+            let packet = Packet { flow: FlowId(words[5] % 4), source_port, header, ..template };
+            endpoint.handle(now, Input::Packet(packet));
+            endpoint.handle(now, Input::Deadline);
+            while endpoint.poll_event().is_some() {}
+        }
+    }
+}
+
+#[test]
+fn a_profile_with_data_class_probes_sends_them_so() {
+    let mut profile = Profile::strack(facts());
+    let class = Value::Text("data".into());
+    use clearway_units::ParameterSet;
+    profile.reliability.set("probe-class", &class).unwrap();
+    let mut endpoint = Endpoint::new(HostId(0), Arc::new(profile), 1);
+    open_and_post(&mut endpoint, 0, 4096);
+    endpoint.poll_transmit(Time::ZERO);
+    endpoint.handle(Time::from_us(24), Input::Deadline);
+    let probe = endpoint.poll_transmit(Time::from_us(24)).unwrap();
+    assert!(is_probe(&probe));
+    assert_eq!((probe.class, probe.stamp), (Class::Data, Time::from_us(24)));
 }

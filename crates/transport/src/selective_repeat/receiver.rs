@@ -57,6 +57,12 @@ impl Receiver {
         }
     }
 
+    /// As if everything below `psn` had arrived.
+    #[cfg(test)]
+    pub(crate) fn start_at(&mut self, psn: u64) {
+        self.expected = psn;
+    }
+
     pub(crate) fn flow(&self) -> FlowId {
         self.flow
     }

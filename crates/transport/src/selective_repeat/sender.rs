@@ -152,6 +152,18 @@ impl Sender {
         }
     }
 
+    /// In flight, with its sign.
+    #[cfg(test)]
+    pub(crate) fn in_flight_exact(&self) -> i64 {
+        self.in_flight
+    }
+
+    /// As if everything below `psn` had been sent and acknowledged.
+    #[cfg(test)]
+    pub(crate) fn start_at(&mut self, psn: u64) {
+        (self.acknowledged, self.next) = (psn, psn);
+    }
+
     pub(crate) fn post(&mut self, message: MessageId, bytes: Bytes, rules: &Rules) {
         self.messages.post(message, bytes, self.next, rules.payload);
     }

@@ -66,3 +66,35 @@ impl PathSelector for Oblivious {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clearway_units::Purpose;
+
+    #[test]
+    fn oblivious_uses_every_path_once_in_each_round() {
+        for max_paths in [1u16, 8, 200, 256] {
+            let mut selector = Oblivious::new(
+                &ObliviousParameters { max_paths },
+                RandomStream::new(1, Purpose::Paths, 5),
+            );
+            while selector.position != selector.position_mask {
+                selector.choose(1.0);
+            }
+            let round = |selector: &mut Oblivious| -> Vec<PathId> {
+                (0..max_paths).map(|_| selector.choose(1.0)).collect()
+            };
+            let (first, second) = (round(&mut selector), round(&mut selector));
+            for paths in [&first, &second] {
+                let mut sorted = paths.clone();
+                sorted.sort_unstable();
+                assert_eq!(sorted, (0..max_paths).collect::<Vec<_>>());
+            }
+            assert!(
+                max_paths < 200 || first != second,
+                "a fresh order each round"
+            );
+        }
+    }
+}
