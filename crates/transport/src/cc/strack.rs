@@ -226,7 +226,7 @@ impl Strack {
     fn increase(&mut self, per_window: f64, acked: Bytes) {
         // At the limit nothing would come of it but a division.
         if self.window < self.max_window {
-            self.set_window(self.window + per_window * acked.as_f64() / self.window);
+            self.set_window(self.window + per_window * acked.as_u64() as i64 as f64 / self.window);
         }
     }
 
@@ -261,7 +261,8 @@ impl CongestionControl for Strack {
         self.last_ack = sample.now;
         self.update_achieved(sample);
         if !sample.probe {
-            let delay = (sample.rtt.as_ps() - self.base_rtt.as_ps()) as f64;
+            // Signed, because that conversion is one instruction and the unsigned one eight.
+            let delay = (sample.rtt.as_ps() - self.base_rtt.as_ps()) as i64 as f64;
             self.adjust_window(sample, delay);
         }
     }

@@ -237,3 +237,53 @@ fn keys_of_one_transport_do_not_collide() {
         }
     }
 }
+
+/// A controller whose own deadline is always far away.
+struct Patient {
+    next: Time,
+}
+
+impl CongestionControl for Patient {
+    fn on_ack(&mut self, sample: &AckSample) {
+        self.next = sample.now + Span::from_ms(50);
+    }
+    fn allowance(&self) -> Allowance {
+        Allowance {
+            window: 100_000.0,
+            rate: None,
+        }
+    }
+    fn deadline(&self) -> Time {
+        self.next
+    }
+    fn on_deadline(&mut self, now: Time) {
+        if now >= self.next {
+            self.next = Time::NEVER;
+        }
+    }
+}
+
+impl ControllerDefinition for Patient {
+    const NAME: &'static str = "patient";
+    const SUMMARY: &'static str = "wants to be called in 50 ms";
+    type Parameters = ClockParameters;
+    fn new(_: &ClockParameters, _: &NetworkFacts) -> Self {
+        Self { next: Time::NEVER }
+    }
+}
+
+#[test]
+fn a_far_deadline_of_the_controller_does_not_delay_the_probe() {
+    let mut profile = Profile::strack(facts());
+    profile.controller = ControllerSettings::custom::<Patient>();
+    let mut pair = Pair::new(profile, PipeSettings::ideal(&facts()), 3);
+    let flow = pair.open();
+    pair.post(flow, 0, Bytes::new(4096));
+    // By now the timers of the first message have run out and only the controller's is left.
+    pair.run_until(Time::from_us(1000));
+    pair.pipes[0].drop_if(|number, _| number == 1);
+    pair.post(flow, 1, Bytes::new(4096));
+    pair.run_until(Time::from_us(1060));
+    assert_eq!(pair.deliveries(flow, 1), 1);
+    assert_eq!(pair.counters().lost_probe, 1);
+}

@@ -18,7 +18,7 @@ mod tests;
 use crate::cc::CongestionControl;
 use crate::packet::{Header, Packet};
 use crate::profile::Profile;
-use crate::selective_repeat::{Context, Due, Receiver, Rules, Sender};
+use crate::selective_repeat::{Context, Due, Receiver, Reports, Rules, Sender};
 use clearway_units::{Bytes, FlowId, HostId, MessageId, Span, Time};
 use flows::{Directory, Receivers, TimerHeap};
 use std::collections::VecDeque;
@@ -60,13 +60,16 @@ pub enum Input {
 /// One flow from this host. Another reliability scheme becomes an enum over senders here and one over receivers in
 /// [`Receivers`]; the endpoint asks of them no more than the methods that it calls.
 struct Slot {
-    sender: Sender,
+    /// None when the slot is free.
+    sender: Option<Sender>,
     /// The time of the flow's valid entry among the timers.
     armed: Time,
     /// The flow has an entry among the departures.
     paced: bool,
     /// The sender may send and is not held back by pacing.
     sendable: bool,
+    /// The slot is among those that take turns. It may stay there when the flow has ended.
+    queued: bool,
 }
 
 /// The transport of one host.
@@ -80,15 +83,14 @@ pub struct Endpoint {
     data_turn: bool,
     tracing: bool,
 
-    senders: Vec<Option<Slot>>,
+    slots: Vec<Slot>,
     free: Vec<u32>,
     directory: Directory,
     receivers: Receivers,
 
     control: VecDeque<Packet>,
-    /// Slots that were sendable when they were put here, each at most once (see `queued`).
+    /// Slots that were sendable when they were put here, each at most once.
     turns: VecDeque<u32>,
-    queued: Vec<bool>,
     /// Slots that are sendable now.
     sendable: usize,
 
@@ -126,13 +128,12 @@ impl Endpoint {
             data_turn: false,
             tracing: false,
             profile,
-            senders: Vec::new(),
+            slots: Vec::new(),
             free: Vec::new(),
             directory: Directory::default(),
             receivers: Receivers::default(),
             control: VecDeque::new(),
             turns: VecDeque::new(),
-            queued: Vec::new(),
             sendable: 0,
             timers: TimerHeap::default(),
             departures: TimerHeap::default(),
@@ -163,7 +164,7 @@ impl Endpoint {
 
     /// Flows from here that are alive.
     pub fn open_senders(&self) -> usize {
-        self.senders.len() - self.free.len()
+        self.slots.len() - self.free.len()
     }
 
     /// Flows to here that are remembered, finished ones that linger included.
@@ -174,8 +175,10 @@ impl Endpoint {
     /// How a flow from here is doing; `None` if it is not open.
     pub fn progress(&self, flow: FlowId) -> Option<FlowProgress> {
         let slot = self.directory.peek(flow)?;
-        let slot = self.senders[slot as usize].as_ref()?;
-        Some(slot.sender.progress())
+        self.slots[slot as usize]
+            .sender
+            .as_ref()
+            .map(Sender::progress)
     }
 
     /// Something has happened at `now`.
@@ -239,58 +242,50 @@ impl Endpoint {
     /// Payload bytes in flight on all flows, with its sign.
     #[cfg(test)]
     fn in_flight_exact(&self) -> i64 {
-        let slots = self.senders.iter().flatten();
-        slots.map(|slot| slot.sender.in_flight_exact()).sum()
+        let senders = self.slots.iter().filter_map(|slot| slot.sender.as_ref());
+        senders.map(Sender::in_flight_exact).sum()
     }
 
     fn open(&mut self, flow: FlowId, peer: HostId) {
         let sender = Sender::new(flow, self.host, peer, &self.profile, &self.rules, self.seed);
-        let slot = Some(Slot {
-            sender,
-            armed: Time::NEVER,
-            paced: false,
-            sendable: false,
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot {
+                sender: None,
+                armed: Time::NEVER,
+                paced: false,
+                sendable: false,
+                queued: false,
+            });
+            self.slots.len() as u32 - 1
         });
-        let index = match self.free.pop() {
-            Some(index) => {
-                self.senders[index as usize] = slot;
-                index
-            }
-            None => {
-                self.senders.push(slot);
-                self.queued.push(false);
-                self.senders.len() as u32 - 1
-            }
-        };
+        self.slots[index as usize].sender = Some(sender);
         let fresh = self.directory.insert(flow, index);
         assert!(fresh, "flow {flow} is opened twice");
     }
 
     fn post(&mut self, now: Time, flow: FlowId, message: MessageId, bytes: Bytes) {
-        let (index, slot) = self.expect_open(flow);
-        let rules = slot.1;
-        slot.0.sender.post(message, bytes, rules);
+        let index = self.expect_open(flow);
+        if let Some(sender) = &mut self.slots[index as usize].sender {
+            sender.post(message, bytes, &self.rules);
+        }
         self.refresh(now, index);
     }
 
     fn close(&mut self, now: Time, flow: FlowId) {
-        let (index, slot) = self.expect_open(flow);
-        let rules = slot.1;
-        slot.0.sender.close(rules);
+        let index = self.expect_open(flow);
+        if let Some(sender) = &mut self.slots[index as usize].sender {
+            sender.close(&self.rules);
+        }
         self.refresh(now, index);
         self.reap(index);
     }
 
-    /// The slot of a flow that the caller says is open, and the rules beside it.
-    fn expect_open(&mut self, flow: FlowId) -> (u32, (&mut Slot, &Rules)) {
-        let index = self
-            .directory
-            .find(flow)
-            .unwrap_or_else(|| panic!("flow {flow} is not open"));
-        let slot = self.senders[index as usize]
-            .as_mut()
-            .expect("the directory lists open flows only");
-        (index, (slot, &self.rules))
+    /// The slot of a flow that the caller says is open.
+    fn expect_open(&mut self, flow: FlowId) -> u32 {
+        match self.directory.find(flow) {
+            Some(index) => index,
+            None => panic!("flow {flow} is not open"),
+        }
     }
 
     #[inline]
@@ -302,19 +297,12 @@ impl Endpoint {
             self.counters.overflow += 1;
             return;
         };
-        let was_finished = receiver.is_finished();
-        let sack = receiver.on_data(
-            now,
-            packet,
-            &self.rules,
-            &mut self.events,
-            &mut self.counters,
-        );
-        let finished = receiver.is_finished() && !was_finished;
-        if let Some(sack) = sack {
-            self.control.push_back(sack);
-        }
-        if finished {
+        let mut reports = Reports {
+            control: &mut self.control,
+            events: &mut self.events,
+            counters: &mut self.counters,
+        };
+        if receiver.on_data(now, packet, &self.rules, &mut reports) {
             self.receivers.linger(now, packet.flow, &self.rules);
         }
     }
@@ -336,16 +324,17 @@ impl Endpoint {
             self.counters.stray += 1;
             return;
         };
-        let Some(slot) = &mut self.senders[index as usize] else {
+        let slot = &mut self.slots[index as usize];
+        let Some(sender) = &mut slot.sender else {
             return;
         };
-        slot.sender.on_sack(packet, &mut context!(self, now));
-        let deadline = slot.sender.controller_deadline();
-        let finished = slot.sender.is_finished();
+        sender.on_sack(packet, &mut context!(self, now));
+        let deadline = sender.controller_deadline();
         if deadline < slot.armed {
             slot.armed = deadline;
             self.timers.push(deadline, index);
         }
+        let finished = sender.is_finished();
         self.refresh(now, index);
         if finished {
             self.reap(index);
@@ -353,28 +342,36 @@ impl Endpoint {
     }
 
     /// Brings what is known of a flow's readiness up to date.
-    #[inline]
+    #[inline(always)]
     fn refresh(&mut self, now: Time, index: u32) {
-        let Some(slot) = &mut self.senders[index as usize] else {
+        let slot = &self.slots[index as usize];
+        let Some(sender) = &slot.sender else {
             return;
         };
-        let may_send = slot.sender.may_send(&self.rules);
-        let departure = slot.sender.departure();
-        let sendable = may_send && departure <= now;
-        if may_send && !sendable && !slot.paced {
+        let may_send = sender.may_send(&self.rules);
+        let sendable = may_send && sender.departure() <= now;
+        if sendable != slot.sendable || sendable != may_send {
+            self.change_readiness(index, may_send, sendable);
+        }
+    }
+
+    #[inline(never)]
+    fn change_readiness(&mut self, index: u32, may_send: bool, sendable: bool) {
+        let slot = &mut self.slots[index as usize];
+        if let Some(sender) = &slot.sender
+            && may_send
+            && !sendable
+            && !slot.paced
+        {
             slot.paced = true;
-            self.departures.push(departure, index);
+            self.departures.push(sender.departure(), index);
         }
         if sendable != slot.sendable {
             slot.sendable = sendable;
-            if sendable {
-                self.sendable += 1;
-            } else {
-                self.sendable -= 1;
-            }
+            self.sendable = self.sendable + usize::from(sendable) - usize::from(!sendable);
         }
-        if sendable && !self.queued[index as usize] {
-            self.queued[index as usize] = true;
+        if sendable && !slot.queued {
+            slot.queued = true;
             self.turns.push_back(index);
         }
     }
@@ -382,24 +379,38 @@ impl Endpoint {
     #[inline]
     fn transmit_data(&mut self, now: Time) -> Option<Packet> {
         while self.sendable > 0 {
-            let index = self.turns.pop_front()?;
-            self.queued[index as usize] = false;
-            let Some(slot) = &mut self.senders[index as usize] else {
-                continue;
-            };
+            let index = *self.turns.front()?;
+            let slot = &mut self.slots[index as usize];
             // The entry may be from before the window shrank, or from before the slot's last flow ended.
-            if !slot.sendable {
-                continue;
+            if let Some(sender) = &mut slot.sender
+                && slot.sendable
+            {
+                let packet = sender.transmit(&mut context!(self, now));
+                // Only a flow that starts or restarts can have a deadline that is earlier than it was.
+                if sender.has_restarted() && sender.deadline() < slot.armed {
+                    slot.armed = sender.deadline();
+                    self.timers.push(slot.armed, index);
+                }
+                self.end_turn(now, index);
+                return Some(packet);
             }
-            let packet = slot.sender.transmit(&mut context!(self, now));
-            if slot.armed.is_never() {
-                slot.armed = slot.sender.deadline();
-                self.timers.push(slot.armed, index);
-            }
-            self.refresh(now, index);
-            return Some(packet);
+            slot.queued = false;
+            self.turns.pop_front();
         }
         None
+    }
+
+    /// The flow whose turn it was has sent a packet.
+    #[inline]
+    fn end_turn(&mut self, now: Time, index: u32) {
+        self.refresh(now, index);
+        let slot = &mut self.slots[index as usize];
+        if !slot.sendable {
+            slot.queued = false;
+            self.turns.pop_front();
+        } else if self.turns.len() > 1 {
+            self.turns.rotate_left(1);
+        }
     }
 
     #[inline]
@@ -409,9 +420,9 @@ impl Endpoint {
             packet.stamp = now;
             self.counters.probes_sent += 1;
             if let Some(index) = self.directory.find(packet.flow)
-                && let Some(slot) = &mut self.senders[index as usize]
+                && let Some(sender) = &mut self.slots[index as usize].sender
             {
-                slot.sender.on_probe_sent(now);
+                sender.on_probe_sent(now);
             }
         } else {
             self.counters.sacks_sent += 1;
@@ -421,43 +432,44 @@ impl Endpoint {
 
     fn on_deadline(&mut self, now: Time) {
         while let Some((_, index)) = self.departures.pop_due(now) {
-            if let Some(slot) = &mut self.senders[index as usize] {
-                slot.paced = false;
-                self.refresh(now, index);
-            }
+            self.slots[index as usize].paced = false;
+            self.refresh(now, index);
         }
         while let Some((time, index)) = self.timers.pop_due(now) {
-            let Some(slot) = &mut self.senders[index as usize] else {
-                continue;
-            };
-            if slot.armed != time {
-                continue;
+            if self.slots[index as usize].armed == time {
+                self.on_timer(now, index);
             }
-            let due = slot.sender.on_deadline(&mut context!(self, now));
-            if due == Due::Probe {
-                let probe = slot.sender.probe(&self.rules);
-                self.control.push_back(probe);
-            }
-            // A deadline that does not move must not keep the loop here.
-            let deadline = slot.sender.deadline().max(now + Span::from_ps(1));
-            slot.armed = deadline;
-            if !deadline.is_never() {
-                self.timers.push(deadline, index);
-            }
-            self.refresh(now, index);
         }
         self.receivers.forget(now, &self.rules);
     }
 
+    fn on_timer(&mut self, now: Time, index: u32) {
+        let slot = &mut self.slots[index as usize];
+        slot.armed = Time::NEVER;
+        let Some(sender) = &mut slot.sender else {
+            return;
+        };
+        if sender.on_deadline(&mut context!(self, now)) == Due::Probe {
+            self.control.push_back(sender.probe(&self.rules));
+        }
+        // A deadline that does not move must not keep the caller in a loop.
+        let deadline = sender.deadline().max(now + Span::from_ps(1));
+        if !deadline.is_never() {
+            slot.armed = deadline;
+            self.timers.push(deadline, index);
+        }
+        self.refresh(now, index);
+    }
+
     /// Frees the slot of a flow that is closed and done.
     fn reap(&mut self, index: u32) {
-        let entry = &mut self.senders[index as usize];
-        if let Some(slot) = entry
-            && slot.sender.is_finished()
+        let slot = &mut self.slots[index as usize];
+        if let Some(sender) = &slot.sender
+            && sender.is_finished()
         {
             debug_assert!(!slot.sendable, "a finished flow has something to send");
-            self.directory.remove(slot.sender.flow());
-            *entry = None;
+            self.directory.remove(sender.flow());
+            slot.sender = None;
             self.free.push(index);
         }
     }

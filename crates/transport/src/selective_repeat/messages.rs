@@ -171,31 +171,26 @@ impl Messages {
         self.open.partition_point(|open| open.end <= psn)
     }
 
-    /// Counts the packets `bits` of the block at `base` as acknowledged and calls `finished` for each message that has none left.
+    /// Counts the `packets` packets below `end` as acknowledged if they all belong to the oldest message and do not complete
+    /// it, which is nearly always so; false if not.
     #[inline]
+    pub(crate) fn acknowledge_oldest(&mut self, packets: u64, end: u64) -> bool {
+        match self.open.front_mut() {
+            Some(front) if end <= front.end && packets < front.unacknowledged => {
+                front.unacknowledged -= packets;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Counts the packets `bits` of the block at `base` as acknowledged and calls `finished` for each message that has none
+    /// left.
     pub(crate) fn acknowledge(
         &mut self,
         base: u64,
         bits: u64,
         mut finished: impl FnMut(MessageId, Bytes),
-    ) {
-        let end = base + 64 - u64::from(bits.leading_zeros());
-        match self.open.front_mut() {
-            // Nearly always everything belongs to the oldest message and does not complete it.
-            Some(front)
-                if end <= front.end && front.unacknowledged > u64::from(bits.count_ones()) =>
-            {
-                front.unacknowledged -= u64::from(bits.count_ones());
-            }
-            _ => self.acknowledge_each(base, bits, &mut finished),
-        }
-    }
-
-    fn acknowledge_each(
-        &mut self,
-        base: u64,
-        bits: u64,
-        finished: &mut impl FnMut(MessageId, Bytes),
     ) {
         for psn in numbers(base, bits) {
             let index = self.index(psn);

@@ -34,5 +34,5 @@ mod tests;
 
 pub(crate) use parameters::Rules;
 pub use parameters::{ProbeClass, SelectiveRepeatParameters};
-pub(crate) use receiver::Receiver;
+pub(crate) use receiver::{Receiver, Reports};
 pub(crate) use sender::{Context, Due, Sender};

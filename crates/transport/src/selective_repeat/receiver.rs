@@ -19,6 +19,13 @@ struct Incoming {
     total: Option<u64>,
 }
 
+/// Where a receiver puts what it has to say.
+pub(crate) struct Reports<'a> {
+    pub(crate) control: &'a mut VecDeque<Packet>,
+    pub(crate) events: &'a mut VecDeque<Event>,
+    pub(crate) counters: &'a mut EndpointCounters,
+}
+
 /// The receiver of one flow (STrack §3.3.1).
 #[derive(Debug)]
 pub(crate) struct Receiver {
@@ -78,16 +85,15 @@ impl Receiver {
         self.last_arrival
     }
 
-    /// A data packet has arrived. Returns the acknowledgement if one is due.
+    /// A data packet has arrived. Queues the acknowledgement if one is due; true if with it the flow is finished.
     #[inline]
     pub(crate) fn on_data(
         &mut self,
         now: Time,
         packet: &Packet,
         rules: &Rules,
-        events: &mut VecDeque<Event>,
-        counters: &mut EndpointCounters,
-    ) -> Option<Packet> {
+        reports: &mut Reports<'_>,
+    ) -> bool {
         let Header::Data {
             psn: wire_psn,
             payload,
@@ -95,30 +101,39 @@ impl Receiver {
             ..
         } = packet.header
         else {
-            return None;
+            return false;
         };
         self.last_arrival = now;
-        counters.data_received += 1;
-        counters.marked += u64::from(packet.ecn);
+        reports.counters.data_received += 1;
+        reports.counters.marked += u64::from(packet.ecn);
         let ahead = wire_psn.wrapping_sub(self.expected as u32) as i32;
         if ahead >= rules.window as i32 {
-            counters.overflow += 1;
-            return None;
+            reports.counters.overflow += 1;
+            return false;
         }
-        let was_expected = ahead == 0;
         if ahead < 0 || !self.accept(ahead as u64) {
-            counters.duplicates += 1;
-            return Some(self.sack(packet, self.segment_base(), false, rules));
+            reports.counters.duplicates += 1;
+            let base = self.segment_base();
+            reports
+                .control
+                .push_back(self.sack(packet, base, false, rules));
+            return false;
         }
         let length = u64::from(payload);
         self.bytes_received += length;
         self.unacknowledged += length;
-        self.account_message(packet, events);
-        let due = was_expected
+        self.account_message(packet, reports.events);
+        let due = ahead == 0
             || ack_request
             || self.unacknowledged >= rules.ack_bytes
             || (packet.ecn && rules.ack_on_ecn);
-        due.then(|| self.sack(packet, self.segment_base(), false, rules))
+        if due {
+            let base = self.segment_base();
+            reports
+                .control
+                .push_back(self.sack(packet, base, false, rules));
+        }
+        self.is_finished()
     }
 
     /// Answers a probe at once (§3.3.1, condition 3), with the segment that it asks for.
@@ -158,7 +173,10 @@ impl Receiver {
     /// from the lowest, so the sender needs the latest on that.
     #[inline]
     fn segment_base(&self) -> u64 {
-        if self.lowest_since_sack == NONE || self.lowest_since_sack < self.expected {
+        if self.out_of_order == 0
+            || self.lowest_since_sack == NONE
+            || self.lowest_since_sack < self.expected
+        {
             return self.expected;
         }
         let ahead = self.lowest_since_sack - self.expected;

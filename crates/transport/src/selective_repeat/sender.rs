@@ -69,6 +69,8 @@ pub(crate) struct Sender {
     lost: u32,
     lost_from: u64,
     scoreboard: Scoreboard,
+    /// At or above this number the scoreboard has no bit set.
+    marked_end: u64,
     /// Recovery ends when everything below is acknowledged.
     recovery_end: u64,
     /// One more than the highest packet that is known to have arrived.
@@ -118,6 +120,7 @@ impl Sender {
             lost: 0,
             lost_from: 0,
             scoreboard: Scoreboard::new(rules.window),
+            marked_end: 0,
             recovery_end: 0,
             seen_end: 0,
             probe_at: Time::NEVER,
@@ -267,6 +270,12 @@ impl Sender {
         self.take_allowance(rules);
     }
 
+    /// The last packet was sent with nothing else outstanding.
+    #[inline]
+    pub(crate) fn has_restarted(&self) -> bool {
+        self.next - self.acknowledged == 1
+    }
+
     /// The lowest packet that waits to be sent again.
     fn retransmission(&mut self, rules: &Rules) -> Header {
         let from = self.lost_from.max(self.acknowledged);
@@ -342,12 +351,12 @@ impl Sender {
         self.in_flight -= newly;
         if advance > 0 {
             self.advance(epsn, cx);
-            self.timeout_at = cx.now.saturating_add(cx.rules.timeout);
+            self.timeout_at = cx.now + cx.rules.timeout;
         }
         if bitmap != 0 {
             self.acknowledge_segment(epsn + u64::from(base_offset), bitmap, cx);
         }
-        self.probe_at = cx.now.saturating_add(cx.rules.probe_after);
+        self.probe_at = cx.now + cx.rules.probe_after;
         if probe {
             self.judge_probe(packet.stamp, cx);
         } else {
@@ -387,11 +396,10 @@ impl Sender {
     /// Everything below `epsn` has arrived.
     #[inline]
     fn advance(&mut self, epsn: u64, cx: &mut Context<'_>) {
-        for part in parts(self.acknowledged, epsn) {
-            self.acknowledge_bits(part.base, part.mask, cx);
-            let block = self.scoreboard.block(part.base);
-            block.acknowledged &= !part.mask;
-            block.resent &= !part.mask;
+        let packets = epsn - self.acknowledged;
+        let in_order = self.acknowledged >= self.marked_end;
+        if !in_order || !self.messages.acknowledge_oldest(packets, epsn) {
+            self.advance_scoreboard(epsn, cx);
         }
         self.acknowledged = epsn;
         self.seen_end = self.seen_end.max(epsn);
@@ -403,6 +411,15 @@ impl Sender {
                 self.lost, 0,
                 "an acknowledged packet waits to be sent again"
             );
+        }
+    }
+
+    fn advance_scoreboard(&mut self, epsn: u64, cx: &mut Context<'_>) {
+        for part in parts(self.acknowledged, epsn) {
+            self.acknowledge_bits(part.base, part.mask, cx);
+            let block = self.scoreboard.block(part.base);
+            block.acknowledged &= !part.mask;
+            block.resent &= !part.mask;
         }
     }
 
@@ -428,9 +445,9 @@ impl Sender {
         if bitmap == 0 {
             return;
         }
-        self.seen_end = self
-            .seen_end
-            .max(base + 64 - u64::from(bitmap.leading_zeros()));
+        let end = base + 64 - u64::from(bitmap.leading_zeros());
+        self.seen_end = self.seen_end.max(end);
+        self.marked_end = self.marked_end.max(end);
         let (word, shift) = (base & !63, base & 63);
         self.acknowledge_bits(word, bitmap << shift, cx);
         if shift != 0 {
@@ -452,13 +469,22 @@ impl Sender {
         if unclaimed != 0 {
             self.unclaim(base, unclaimed, cx.rules);
         }
-        let (flow, statistics) = (self.flow, &self.statistics);
-        self.messages.acknowledge(base, fresh, |message, bytes| {
+        let end = base + 64 - u64::from(fresh.leading_zeros());
+        let packets = u64::from(fresh.count_ones());
+        if !self.messages.acknowledge_oldest(packets, end) {
+            self.finish_messages(base, fresh, cx);
+        }
+    }
+
+    #[cold]
+    fn finish_messages(&mut self, base: u64, bits: u64, cx: &mut Context<'_>) {
+        let (flow, statistics) = (self.flow, self.statistics);
+        self.messages.acknowledge(base, bits, |message, bytes| {
             cx.events.push_back(Event::Sent {
                 flow,
                 message,
                 bytes,
-                statistics: *statistics,
+                statistics,
             });
         });
     }
@@ -526,7 +552,9 @@ impl Sender {
     /// Moves packets below `end` to those that wait to be sent again. Returns how many, and their payload.
     fn claim(&mut self, claim: Claim, end: u64, rules: &Rules) -> (u32, u64) {
         let (mut packets, mut bytes) = (0, 0);
-        for part in parts(self.acknowledged, end.min(self.next)) {
+        let end = end.min(self.next);
+        self.marked_end = self.marked_end.max(end);
+        for part in parts(self.acknowledged, end) {
             let block = self.scoreboard.block(part.base);
             let mut claimed = part.mask & !block.acknowledged & !block.lost;
             if claim == Claim::SentBeforeProbe {

@@ -70,9 +70,15 @@ impl Bench {
     }
 
     fn deliver(&mut self, packet: &Packet) -> Option<Packet> {
-        let (events, counters) = (&mut self.events, &mut self.counters);
+        let mut control = VecDeque::new();
+        let mut reports = Reports {
+            control: &mut control,
+            events: &mut self.events,
+            counters: &mut self.counters,
+        };
         self.receiver
-            .on_data(self.now, packet, &self.rules, events, counters)
+            .on_data(self.now, packet, &self.rules, &mut reports);
+        control.pop_front()
     }
 
     fn sack(&mut self, packet: &Packet) {
@@ -634,7 +640,7 @@ fn numbers_wrap_on_the_wire() {
             break;
         }
         // Every seventh packet of the first rounds is lost.
-        let lucky = |p: &&Packet| round > 3 || psn(p) % 7 != 0;
+        let lucky = |p: &&Packet| round > 3 || !psn(p).is_multiple_of(7);
         let arriving: Vec<_> = packets.iter().filter(lucky).copied().collect();
         bench.exchange(&arriving);
         bench.wait(250);
