@@ -314,6 +314,33 @@ fn memory_is_that_of_the_living_flows() {
 }
 
 #[test]
+fn a_copy_that_comes_after_its_flow_was_forgotten_reaches_no_other_flow() {
+    let profile = Arc::new(Profile::strack(facts()));
+    let mut sender = Endpoint::new(HostId(0), Arc::clone(&profile), 1);
+    let mut receiver = Endpoint::new(HostId(1), profile, 1);
+    for flow in [1, 2] {
+        open_and_post(&mut sender, flow, 4096);
+        let flow = FlowId(flow);
+        sender.handle(Time::ZERO, Input::Close { flow });
+    }
+    let packets: Vec<_> = std::iter::from_fn(|| sender.poll_transmit(Time::ZERO)).collect();
+    receiver.on_packet(Time::from_us(1), &packets[0]);
+    receiver.on_packet(Time::from_us(2000), &packets[1]);
+    assert_eq!(receiver.open_receivers(), 1);
+    receiver.on_packet(Time::from_us(2000), &packets[0]);
+    assert_eq!(receiver.open_receivers(), 2);
+    assert_eq!(receiver.counters().duplicates, 0);
+    let flows: Vec<_> = std::iter::from_fn(|| receiver.poll_event())
+        .map(|event| match event {
+            Event::Received { flow, .. } => flow.0,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    // Four timeouts after its last packet, a flow is new: that is the price of forgetting.
+    assert_eq!(flows, [1, 2, 1]);
+}
+
+#[test]
 fn a_flow_closed_late_tells_its_receiver() {
     let mut pair = ideal_pair();
     let flow = pair.open();

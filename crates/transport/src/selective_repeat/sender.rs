@@ -5,15 +5,17 @@
 //! below zero for a while, when packets are claimed that the receiver has but whose segment the sender has not seen; once all
 //! is acknowledged it is exactly zero.
 
+mod loss;
+
 use super::Rules;
 use super::messages::Messages;
-use super::scoreboard::{Scoreboard, numbers, parts};
-use crate::cc::{AckSample, CongestionControl, Controller, LossCause, LossSample, NetworkFacts};
+use super::scoreboard::{Scoreboard, parts};
+use crate::cc::{AckSample, CongestionControl, Controller, NetworkFacts};
 use crate::endpoint::{EndpointCounters, Event, FlowProgress, FlowStatistics};
 use crate::packet::{Class, Header, Packet};
 use crate::profile::Profile;
 use crate::spray::{PathSelector, Selector};
-use clearway_units::{Bytes, FlowId, HostId, MessageId, Purpose, RandomStream, Rate, Time};
+use clearway_units::{Bytes, FlowId, HostId, MessageId, Purpose, RandomStream, Rate, Span, Time};
 use std::collections::VecDeque;
 
 /// What a sender reports to and takes its bearings from.
@@ -32,15 +34,6 @@ pub(crate) enum Due {
     Nothing,
     /// A probe.
     Probe,
-}
-
-/// A claim's reason: who may be claimed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Claim {
-    /// Everything that is not acknowledged.
-    All,
-    /// Of these, what was last sent before the last probe.
-    SentBeforeProbe,
 }
 
 /// The sender of one flow.
@@ -381,7 +374,7 @@ impl Sender {
     }
 
     #[cold]
-    fn trace_ack(&self, rtt: clearway_units::Span, ecn: bool, path: u16, cx: &mut Context<'_>) {
+    fn trace_ack(&self, rtt: Span, ecn: bool, path: u16, cx: &mut Context<'_>) {
         cx.events.push_back(Event::Ack {
             flow: self.flow,
             now: cx.now,
@@ -489,89 +482,6 @@ impl Sender {
         });
     }
 
-    /// Packets declared lost turned out to have arrived before they were sent again.
-    #[cold]
-    fn unclaim(&mut self, base: u64, bits: u64, rules: &Rules) {
-        for psn in numbers(base, bits) {
-            self.lost -= 1;
-            self.in_flight += self.messages.length(psn, rules.payload) as i64;
-        }
-    }
-
-    /// Loss by the out-of-order counter (§3.3.2).
-    fn judge_out_of_order(&mut self, out_of_order: u16, cx: &mut Context<'_>) {
-        if f64::from(out_of_order) * cx.rules.out_of_order_bytes > self.window {
-            self.recover(LossCause::OutOfOrder, Claim::All, self.seen_end, cx);
-        }
-    }
-
-    /// Loss by a probe (Algorithm 1 lines 10 to 12): it came back quickly and nothing else did.
-    #[cold]
-    fn judge_probe(&mut self, stamp: Time, cx: &mut Context<'_>) {
-        let quick = cx.now.since(stamp) < cx.rules.probe_rtt_limit;
-        if quick && stamp == self.probe_sent && self.sacks_since_probe == 0 {
-            let end = self.probe_end;
-            self.recover(LossCause::Probe, Claim::SentBeforeProbe, end, cx);
-        }
-    }
-
-    /// Declares packets below `end` lost and enters recovery.
-    #[cold]
-    fn recover(&mut self, cause: LossCause, claim: Claim, end: u64, cx: &mut Context<'_>) {
-        let (packets, bytes) = self.claim(claim, end, cx.rules);
-        if packets == 0 {
-            return;
-        }
-        self.recovery_end = if self.recovering {
-            self.recovery_end.max(end)
-        } else {
-            end
-        };
-        self.recovering = true;
-        match cause {
-            LossCause::OutOfOrder => cx.counters.lost_out_of_order += u64::from(packets),
-            LossCause::Probe => cx.counters.lost_probe += u64::from(packets),
-            LossCause::Timeout => cx.counters.lost_timeout += u64::from(packets),
-        }
-        self.controller.on_loss(&LossSample {
-            now: cx.now,
-            cause,
-            lost: Bytes::new(bytes),
-        });
-        self.take_allowance(cx.rules);
-        if cx.tracing {
-            cx.events.push_back(Event::Loss {
-                flow: self.flow,
-                now: cx.now,
-                cause,
-                packets,
-            });
-        }
-    }
-
-    /// Moves packets below `end` to those that wait to be sent again. Returns how many, and their payload.
-    fn claim(&mut self, claim: Claim, end: u64, rules: &Rules) -> (u32, u64) {
-        let (mut packets, mut bytes) = (0, 0);
-        let end = end.min(self.next);
-        self.marked_end = self.marked_end.max(end);
-        for part in parts(self.acknowledged, end) {
-            let block = self.scoreboard.block(part.base);
-            let mut claimed = part.mask & !block.acknowledged & !block.lost;
-            if claim == Claim::SentBeforeProbe {
-                claimed &= !block.resent;
-            }
-            block.lost |= claimed;
-            packets += claimed.count_ones();
-            for psn in numbers(part.base, claimed) {
-                bytes += self.messages.length(psn, rules.payload);
-            }
-        }
-        self.lost += packets;
-        self.lost_from = self.acknowledged;
-        self.in_flight -= bytes as i64;
-        (packets, bytes)
-    }
-
     /// The earliest of the flow's timers.
     #[inline]
     pub(crate) fn deadline(&self) -> Time {
@@ -606,15 +516,6 @@ impl Sender {
             return Due::Probe;
         }
         Due::Nothing
-    }
-
-    /// No progress for the retransmission timeout: everything outstanding is lost (§3.3.2).
-    fn on_timeout(&mut self, cx: &mut Context<'_>) {
-        cx.counters.timeouts += 1;
-        self.statistics.timeouts += 1;
-        self.timeout_at = cx.now.saturating_add(cx.rules.timeout);
-        self.probe_at = cx.now.saturating_add(cx.rules.probe_after);
-        self.recover(LossCause::Timeout, Claim::All, self.next, cx);
     }
 
     #[inline]
