@@ -1,2 +1,41 @@
-//! The command line.
-fn main() {}
+//! The command line: arguments, progress, files, exit codes.
+//!
+//! Exit codes: 0 done; 1 a claim failed; 2 the user's input is wrong; 3 our own invariant broke; 130 interrupted.
+
+mod arguments;
+mod explain;
+mod failure;
+mod measure;
+mod progress;
+mod run;
+mod topology;
+
+use arguments::{Arguments, Command};
+use clap::Parser;
+use failure::Failure;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    // A defect of ours must not look like the user's mistake.
+    let result = std::panic::catch_unwind(|| dispatch(arguments.command));
+    match result {
+        Ok(Ok(code)) => code,
+        Ok(Err(failure)) => failure.report(),
+        Err(_) => {
+            eprintln!(
+                "clearway: this is a defect of clearway; please report the message above with the scenario"
+            );
+            ExitCode::from(3)
+        }
+    }
+}
+
+fn dispatch(command: Command) -> Result<ExitCode, Failure> {
+    match command {
+        Command::Run(arguments) => run::run(&arguments),
+        Command::List { group } => explain::list(group.as_deref()),
+        Command::Explain { name } => explain::explain(&name),
+        Command::Topology(arguments) => topology::topology(&arguments),
+    }
+}

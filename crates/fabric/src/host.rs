@@ -75,18 +75,9 @@ impl Host {
         &self.endpoint
     }
 
-    pub(crate) fn endpoint_mut(&mut self) -> &mut Endpoint {
-        &mut self.endpoint
-    }
-
     /// Packets on the wire towards this host.
     pub(crate) fn on_the_wire(&self) -> u64 {
         self.inlet.in_transit() as u64
-    }
-
-    /// When this host next has something to do.
-    pub(crate) fn next(&self) -> Time {
-        self.next_event().0
     }
 
     /// Runs all events of the round.

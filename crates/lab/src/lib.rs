@@ -1,1 +1,35 @@
-//! Clearway.
+//! The laboratory: scenarios are read, assembled, run and reproduced here.
+//!
+//! ```text
+//! TOML + --set ──► entries with their places ──► Scenario (typed, all defaults filled in)
+//!                                                   │ assemble
+//!                                                   ▼
+//!                        Topology, Routes, flows, Profile  ──► Simulation ──► Finished
+//! ```
+//!
+//! Everything a user can write is declared once with `parameters!` where it belongs (switches in `fabric`, controllers in
+//! `transport`, generators in `workload`, topologies here); this crate only routes keys to their owners. So a new parameter
+//! appears in the scenario, in `explain` and in the resolved scenario by itself.
+//!
+//! **Architecture invariant:** no terminal, no process exit, no formats of results. Nothing depends on this crate but the
+//! command line, and language bindings later.
+
+mod assemble;
+mod catalogue;
+mod error;
+mod laboratory;
+pub mod record;
+mod run;
+pub mod scenario;
+
+pub use assemble::{Assembly, TopologyReport};
+pub use catalogue::{Catalogue, Explanation, builtin_scenario, builtin_scenarios};
+pub use error::{Place, ScenarioError};
+pub use laboratory::Laboratory;
+pub use run::{Finished, FlowResult, RunOptions};
+pub use scenario::Scenario;
+
+// What users of the library need to add their own and to drive a run.
+pub use clearway_fabric::topology::LinkId;
+pub use clearway_fabric::{Observer, Progress, Stopped, Verdict};
+pub use clearway_transport::{Registry, cc, spray};

@@ -59,7 +59,11 @@ impl WireClock {
     /// Prepares `rate`.
     pub const fn new(rate: Rate) -> Self {
         let bits = 8 * PS_PER_SECOND;
-        let ps_per_byte = if bits.is_multiple_of(rate.0) { bits / rate.0 } else { 0 };
+        let ps_per_byte = if bits.is_multiple_of(rate.0) {
+            bits / rate.0
+        } else {
+            0
+        };
         Self { rate, ps_per_byte }
     }
     /// The rate that this clock was made for.

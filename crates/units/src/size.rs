@@ -75,12 +75,10 @@ impl Sum for Bytes {
 
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (name, unit) = match self.0 {
-            0..1_000 => ("B", 1),
-            1_000..1_000_000 => ("KB", 1_000),
-            1_000_000..1_000_000_000 => ("MB", 1_000_000),
-            _ => ("GB", 1_000_000_000),
-        };
+        // The largest unit that leaves at most one decimal: 1.5KB, but 4096B.
+        let units = [("GB", 1_000_000_000), ("MB", 1_000_000), ("KB", 1_000)];
+        let fits = |&(_, unit): &(&str, u64)| self.0 >= unit && self.0.is_multiple_of(unit / 10);
+        let (name, unit) = units.into_iter().find(fits).unwrap_or(("B", 1));
         write_scaled(f, self.0, unit, name)
     }
 }

@@ -1,0 +1,83 @@
+//! What can be typed.
+
+use clap::{Args, Parser, Subcommand};
+use std::path::PathBuf;
+
+/// Packet-level simulation of AI/ML cluster networks.
+#[derive(Debug, Parser)]
+#[command(
+    name = "clearway",
+    version,
+    about,
+    after_help = "Start with `clearway run quickstart`."
+)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a scenario and write its results
+    Run(RunArguments),
+    /// List what exists: transports, controllers, spray, topologies, workloads, scenarios
+    List {
+        /// One group; all of them if left out
+        group: Option<String>,
+    },
+    /// Explain everything that has a name: each parameter with default, unit, meaning and source
+    Explain {
+        /// A name from `clearway list`, or: scenario, links, switch, selective-repeat
+        name: String,
+    },
+    /// Print what a topology is made of: nodes, links, path lengths, base RTT, BDP
+    Topology(TopologyArguments),
+}
+
+/// Which scenario, and what is different about it.
+#[derive(Debug, Args)]
+pub(crate) struct ScenarioArguments {
+    /// A built-in scenario (`clearway list scenarios`) or a TOML file; all defaults if left out
+    pub(crate) scenario: Option<String>,
+    /// Set any key of the scenario, for instance `transport.spray=oblivious`, `workload.message=16MB`, `topology.file=x.topo`
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) overrides: Vec<String>,
+    /// Seed of all random streams; the same as `--set seed=S`
+    #[arg(long, value_name = "S")]
+    pub(crate) seed: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArguments {
+    #[command(flatten)]
+    pub(crate) scenario: ScenarioArguments,
+    /// Where results go; `out/NAME-HASH` if left out
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Worker threads; results do not depend on them
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: u16,
+    /// Print summary.json instead of the table
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print nothing but errors
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TopologyArguments {
+    #[command(flatten)]
+    pub(crate) scenario: ScenarioArguments,
+    /// List every link with its rate and delay
+    #[arg(long)]
+    pub(crate) links: bool,
+}
+
+impl ScenarioArguments {
+    /// All overrides, the seed included.
+    pub(crate) fn all_overrides(&self) -> Vec<String> {
+        let seed = self.seed.map(|seed| format!("seed={seed}"));
+        self.overrides.iter().cloned().chain(seed).collect()
+    }
+}

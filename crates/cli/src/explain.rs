@@ -1,0 +1,78 @@
+//! `clearway list` and `clearway explain`.
+
+use crate::failure::Failure;
+use clearway_lab::{Catalogue, Explanation, Laboratory};
+use clearway_report::{Align, Table};
+use std::io::Write as _;
+use std::process::ExitCode;
+
+const WIDTH: usize = 100;
+
+pub(crate) fn list(group: Option<&str>) -> Result<ExitCode, Failure> {
+    let laboratory = Laboratory::new();
+    let catalogue = Catalogue::new(laboratory.registry());
+    let groups: Vec<&str> = match group {
+        None => Catalogue::GROUPS.to_vec(),
+        Some(group) => vec![group],
+    };
+    let mut text = String::new();
+    for name in groups {
+        let rows = catalogue.group(name).ok_or_else(|| {
+            Failure::new(format!(
+                "there is no group `{name}`\n  fix: use one of: {}",
+                Catalogue::GROUPS.join(", ")
+            ))
+        })?;
+        let mut table = Table::new()
+            .column(name, Align::Left)
+            .column("", Align::Left);
+        rows.into_iter()
+            .for_each(|(name, summary)| table.row([name, summary]));
+        text += &format!("{}\n", table.render(WIDTH));
+    }
+    print(&text)
+}
+
+pub(crate) fn explain(name: &str) -> Result<ExitCode, Failure> {
+    let laboratory = Laboratory::new();
+    let catalogue = Catalogue::new(laboratory.registry());
+    let found = catalogue.explain(name);
+    if found.is_empty() {
+        let fix = match catalogue.nearest(name) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("known are: {}", catalogue.names().join(", ")),
+        };
+        return Err(Failure::new(format!(
+            "nothing is called `{name}`\n  fix: {fix}"
+        )));
+    }
+    let texts: Vec<String> = found.iter().map(explanation).collect();
+    print(&texts.join("\n"))
+}
+
+fn explanation(item: &Explanation) -> String {
+    let mut text = format!("{} ({})\n{}\n", item.name, item.role, item.summary);
+    if item.parameters.is_empty() {
+        return text + "\nIt has no parameters of its own.\n";
+    }
+    for parameter in &item.parameters {
+        let prefix = if item.section.is_empty() {
+            String::new()
+        } else {
+            format!("{}.", item.section)
+        };
+        text += &format!("\n  {prefix}{} = {}\n", parameter.key, parameter.default);
+        let mut table = Table::new().column("", Align::Left).column("", Align::Left);
+        table.row(["   ", parameter.meaning.as_str()]);
+        table.row(["   ", &format!("Takes {}.", parameter.expected)]);
+        table.row(["   ", &format!("Source: {}.", parameter.source)]);
+        text += &table.render(WIDTH);
+    }
+    text
+}
+
+fn print(text: &str) -> Result<ExitCode, Failure> {
+    // A closed pipe (`| head`) is no failure.
+    let _ = std::io::stdout().lock().write_all(text.as_bytes());
+    Ok(ExitCode::SUCCESS)
+}

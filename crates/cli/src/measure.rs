@@ -1,0 +1,54 @@
+//! Wall clock, processor time and memory of this process.
+
+use std::time::Instant;
+
+/// Started before a run, read after it.
+pub(crate) struct Stopwatch {
+    wall: Instant,
+    cpu: f64,
+}
+
+impl Stopwatch {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the command line may look at the clock; simulations may not"
+    )]
+    pub(crate) fn start() -> Self {
+        Self {
+            wall: Instant::now(),
+            cpu: cpu_seconds(),
+        }
+    }
+
+    pub(crate) fn wall_seconds(&self) -> f64 {
+        self.wall.elapsed().as_secs_f64()
+    }
+
+    pub(crate) fn cpu_seconds(&self) -> f64 {
+        cpu_seconds() - self.cpu
+    }
+}
+
+/// User and system time of this process; zero where the system does not tell.
+fn cpu_seconds() -> f64 {
+    // Fields 14 and 15 of /proc/self/stat, in ticks of 1/100 s; the name in field 2 may contain blanks.
+    let ticks = || {
+        let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+        let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+        let field = |index: usize| fields.get(index)?.parse::<f64>().ok();
+        Some(field(11)? + field(12)?)
+    };
+    ticks().unwrap_or(0.0) / 100.0
+}
+
+/// The most memory that this process held so far; zero where the system does not tell.
+pub(crate) fn peak_rss_bytes() -> u64 {
+    let peak = || {
+        let status = std::fs::read_to_string("/proc/self/status").ok()?;
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmHWM:"))?;
+        line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()
+    };
+    peak().unwrap_or(0) * 1024
+}

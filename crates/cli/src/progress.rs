@@ -1,0 +1,103 @@
+//! Live progress on a terminal, and Ctrl-C.
+
+use crate::measure::Stopwatch;
+use clearway_lab::{Progress, Verdict};
+use clearway_report::quantity;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Set by the first Ctrl-C; the second ends the process at once.
+#[derive(Clone)]
+pub(crate) struct Interrupt(Arc<AtomicBool>);
+
+impl Interrupt {
+    /// Catches Ctrl-C from now on.
+    pub(crate) fn install() -> Self {
+        let raised = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&raised);
+        let installed = ctrlc::set_handler(move || {
+            if seen.swap(true, Ordering::Relaxed) {
+                std::process::exit(130);
+            }
+        });
+        if let Err(error) = installed {
+            eprintln!("warning: Ctrl-C will not keep partial results: {error}");
+        }
+        Self(raised)
+    }
+
+    pub(crate) fn is_raised(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// A line that is redrawn in place; silent if the output is not a terminal.
+pub(crate) struct Display {
+    bar: ProgressBar,
+    stopwatch: Stopwatch,
+    /// Rounds until the clock is looked at again.
+    countdown: u32,
+    last_draw: f64,
+}
+
+impl Display {
+    pub(crate) fn new(flows: usize, quiet: bool) -> Self {
+        let target = if quiet {
+            ProgressDrawTarget::hidden()
+        } else {
+            ProgressDrawTarget::stderr()
+        };
+        let style = ProgressStyle::with_template("{bar:24} {pos}/{len} flows  {msg}");
+        let bar = ProgressBar::with_draw_target(Some(flows as u64), target);
+        if let Ok(style) = style {
+            bar.set_style(style);
+        }
+        Self {
+            bar,
+            stopwatch: Stopwatch::start(),
+            countdown: 0,
+            last_draw: 0.0,
+        }
+    }
+
+    /// Called after each round.
+    pub(crate) fn update(&mut self, progress: &Progress, interrupt: &Interrupt) -> Verdict {
+        if interrupt.is_raised() {
+            return Verdict::Stop;
+        }
+        if self.countdown == 0 {
+            self.countdown = 16;
+            let elapsed = self.stopwatch.wall_seconds();
+            if elapsed - self.last_draw > 0.1 {
+                self.last_draw = elapsed;
+                self.draw(progress, elapsed);
+            }
+        }
+        self.countdown -= 1;
+        Verdict::Continue
+    }
+
+    fn draw(&self, progress: &Progress, elapsed: f64) {
+        let speed = progress.hops as f64 / elapsed;
+        let done = progress.flows_sent as f64 / progress.flows.max(1) as f64;
+        let eta = if done > 0.02 {
+            format!(
+                "  {} to go",
+                quantity::seconds(elapsed * (1.0 - done) / done)
+            )
+        } else {
+            String::new()
+        };
+        self.bar.set_position(progress.flows_sent as u64);
+        self.bar.set_message(format!(
+            "at {}  {}packet-hops/s{eta}",
+            quantity::microseconds(progress.now.as_us()),
+            quantity::prefixed(speed),
+        ));
+    }
+
+    pub(crate) fn finish(self) {
+        self.bar.finish_and_clear();
+    }
+}

@@ -1,0 +1,207 @@
+//! `clearway run`.
+
+use crate::arguments::{RunArguments, ScenarioArguments};
+use crate::failure::{Failure, with_causes};
+use crate::measure::{Stopwatch, peak_rss_bytes};
+use crate::progress::{Display, Interrupt};
+use clearway_lab::{Assembly, Finished, Laboratory, RunOptions, Scenario, Stopped};
+use clearway_report::{
+    FlowRow, PacketCounts, ResultFolder, RunRecord, ScenarioIdentity, Status, Summary,
+    summary_table,
+};
+use clearway_units::FlowId;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// The revision that the program was built from.
+pub(crate) const REVISION: &str = match option_env!("CLEARWAY_REVISION") {
+    Some(revision) => revision,
+    None => "unknown",
+};
+
+/// Loads the scenario that the arguments name.
+pub(crate) fn load(
+    laboratory: &Laboratory,
+    arguments: &ScenarioArguments,
+) -> Result<Scenario, Failure> {
+    let overrides = arguments.all_overrides();
+    Ok(match &arguments.scenario {
+        Some(name) => laboratory.load(name, &overrides)?,
+        None => laboratory.read(
+            "the default scenario",
+            "name = \"custom\"\n",
+            None,
+            &overrides,
+        )?,
+    })
+}
+
+pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
+    let scenario = load(&Laboratory::new(), &arguments.scenario)?;
+    let target = arguments
+        .out
+        .clone()
+        .unwrap_or_else(|| default_folder(&scenario));
+    let folder =
+        ResultFolder::create(&target).map_err(|error| Failure::new(with_causes(&error)))?;
+    let stopwatch = Stopwatch::start();
+    let assembly = Assembly::new(&scenario)?;
+    if !arguments.quiet {
+        assembly
+            .warnings
+            .iter()
+            .for_each(|warning| eprintln!("warning: {warning}"));
+    }
+    let finished = simulate(&scenario, &assembly, arguments);
+    let record = record(
+        &scenario,
+        &assembly,
+        &finished,
+        arguments.threads,
+        &stopwatch,
+    );
+    folder
+        .write("scenario.toml", scenario.resolved())
+        .and_then(|()| folder.publish(&record))
+        .map_err(|error| Failure::new(with_causes(&error)))
+        .map(|summary| announce(arguments, &target, &summary, finished.stopped))
+}
+
+fn simulate(scenario: &Scenario, assembly: &Assembly, arguments: &RunArguments) -> Finished {
+    let interrupt = Interrupt::install();
+    let mut display = Display::new(
+        assembly.workload.flows.len(),
+        arguments.quiet || arguments.json,
+    );
+    let mut on_progress = |progress| display.update(&progress, &interrupt);
+    let options = RunOptions {
+        threads: arguments.threads.into(),
+        on_progress: &mut on_progress,
+    };
+    let finished = assembly.run(scenario, options, || ());
+    display.finish();
+    finished
+}
+
+fn default_folder(scenario: &Scenario) -> PathBuf {
+    let name: String = scenario
+        .general
+        .name
+        .chars()
+        .map(|c| {
+            if c.is_alphanumeric() || c == '-' || c == '_' {
+                c
+            } else {
+                '-'
+            }
+        })
+        .collect();
+    PathBuf::from("out").join(format!("{name}-{}", scenario.hash()))
+}
+
+/// Everything that the outputs say about a run.
+pub(crate) fn record(
+    scenario: &Scenario,
+    assembly: &Assembly,
+    finished: &Finished,
+    threads: u16,
+    stopwatch: &Stopwatch,
+) -> RunRecord {
+    let flows = finished.flows.iter().enumerate().map(|(id, result)| {
+        let flow = assembly.workload.flow(FlowId(id as u32));
+        FlowRow {
+            flow: id as u32,
+            label: flow.label,
+            src: flow.src.0,
+            dst: flow.dst.0,
+            bytes: flow.bytes.as_u64(),
+            start: result.started,
+            finish: result.finished,
+            ideal_fct: result.ideal,
+            packets: result.statistics.packets,
+            retransmits: result.statistics.retransmitted,
+            marks: result.statistics.marked.into(),
+            probes: result.statistics.probes.into(),
+            timeouts: result.statistics.timeouts.into(),
+        }
+    });
+    let (links, endpoints) = (&finished.links, &finished.endpoints);
+    RunRecord {
+        version: env!("CARGO_PKG_VERSION").into(),
+        revision: REVISION.into(),
+        scenario: ScenarioIdentity {
+            name: scenario.general.name.clone(),
+            hash: scenario.hash(),
+            seed: scenario.general.seed,
+        },
+        status: status(scenario, finished.stopped),
+        simulated: finished.simulated.since(clearway_units::Time::ZERO),
+        flows: flows.collect(),
+        packets: PacketCounts {
+            data_sent: endpoints.data_sent,
+            data_delivered: endpoints.data_received,
+            retransmitted: endpoints.retransmitted,
+            dropped: links.dropped,
+            marked: links.marked,
+            acks: endpoints.sacks_sent,
+            probes: endpoints.probes_sent,
+            cnps: 0,
+            pfc_pauses: 0,
+            corrupted: links.corrupted,
+            duplicates: endpoints.duplicates,
+        },
+        data_packet_hops: links.data_hops,
+        packet_hops: links.hops,
+        digest: finished.digest.to_string(),
+        threads: threads.into(),
+        cpu_seconds: stopwatch.cpu_seconds(),
+        wall_seconds: stopwatch.wall_seconds(),
+        peak_rss_bytes: peak_rss_bytes(),
+    }
+}
+
+fn status(scenario: &Scenario, stopped: Option<Stopped>) -> Status {
+    match stopped {
+        None => Status::Complete,
+        Some(Stopped::Interrupted) => Status::Interrupted,
+        Some(Stopped::AtMost) => Status::Incomplete {
+            reason: format!("stopped at stop.at-most = {}", scenario.general.at_most),
+        },
+        Some(Stopped::Stuck) => Status::Incomplete {
+            reason: "nothing was left to happen although flows wait".into(),
+        },
+    }
+}
+
+fn announce(
+    arguments: &RunArguments,
+    target: &std::path::Path,
+    summary: &Summary,
+    stopped: Option<Stopped>,
+) -> ExitCode {
+    use std::io::Write as _;
+    let mut out = std::io::stdout().lock();
+    // A closed pipe (`| head`) is no failure of the run.
+    let _ = if arguments.json {
+        writeln!(out, "{}", summary.to_json().trim_end())
+    } else if arguments.quiet {
+        Ok(())
+    } else {
+        writeln!(
+            out,
+            "{}\nresults  {}",
+            summary_table(summary).trim_end(),
+            target.display()
+        )
+    };
+    match stopped {
+        Some(Stopped::Interrupted) => {
+            eprintln!(
+                "interrupted: partial results are kept in {}",
+                target.display()
+            );
+            ExitCode::from(130)
+        }
+        _ => ExitCode::SUCCESS,
+    }
+}

@@ -1,0 +1,293 @@
+//! From a scenario to something that runs.
+
+use crate::error::{Place, ScenarioError};
+use crate::scenario::Scenario;
+use clearway_fabric::topology::{PacketSizes, Routes, Topology, TopologyError};
+use clearway_fabric::{Flow, FlowEvent, Moment, Reactions, Setup, SwitchParameters};
+use clearway_transport::Profile;
+use clearway_transport::cc::NetworkFacts;
+use clearway_units::{Bytes, FlowId, HostId, Span};
+use clearway_workload::{
+    BuildContext, FlowSpec, LoadedWorkload, Start, Trigger, TriggerIndex, Triggers, Workload,
+};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A scenario put together: every number that a run needs.
+#[derive(Debug, Clone)]
+pub struct Assembly {
+    /// The fabric.
+    pub topology: Topology,
+    /// Its routes and path lengths.
+    pub routes: Routes,
+    /// Sizes of packets.
+    pub sizes: PacketSizes,
+    /// What transports know of the network.
+    pub network: NetworkFacts,
+    /// All traffic.
+    pub workload: Workload,
+    /// What the user should know.
+    pub warnings: Vec<String>,
+    profile: Arc<Profile>,
+    flows: Arc<[Flow]>,
+    switch: SwitchParameters,
+    seed: u64,
+}
+
+/// What `clearway topology` shows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TopologyReport {
+    /// In a few words.
+    pub summary: String,
+    /// Number of hosts.
+    pub hosts: u32,
+    /// Number of switches of each tier, from below.
+    pub switches: Vec<usize>,
+    /// Cables that are up, and all.
+    pub cables: (usize, usize),
+    /// Links between hosts, and how many ordered pairs of hosts are so far apart.
+    pub path_lengths: BTreeMap<u32, u64>,
+    /// What transports know.
+    pub network: NetworkFacts,
+    /// The bandwidth-delay product by which queues are sized: line rate times propagation round trip.
+    pub queue_bdp: Bytes,
+    /// The engine's lookahead.
+    pub lookahead: Span,
+}
+
+impl Assembly {
+    /// Puts a scenario together.
+    ///
+    /// # Errors
+    /// If its parts do not fit together.
+    pub fn new(scenario: &Scenario) -> Result<Self, ScenarioError> {
+        let places = scenario.places();
+        let whole = places.whole.clone().unwrap_or(Place::Whole {
+            file: scenario.general.name.clone(),
+        });
+        let topology_place = places.topology.clone().unwrap_or_else(|| whole.clone());
+        let base_dir = scenario.base_dir.as_deref();
+        // Traffic needs the number of hosts, and a traffic file may fail links.
+        let (hosts, mut warnings) = {
+            let built = scenario.topology.build(base_dir, &[]);
+            let (topology, warnings) = built.map_err(|error| error.or_at(&topology_place))?;
+            (topology.hosts, warnings)
+        };
+        if hosts < 2 {
+            return Err(ScenarioError::at(
+                &topology_place,
+                "impossible topology: fewer than two hosts",
+                "use at least two hosts",
+            ));
+        }
+        let loaded = load_workloads(scenario, hosts, &whole)?;
+        warnings.extend(loaded.warnings.iter().map(ToString::to_string));
+        let built = scenario.topology.build(base_dir, &loaded.failures);
+        let (topology, _) = built.map_err(|error| error.or_at(&topology_place))?;
+        let routes =
+            Routes::compute(&topology).map_err(|error| routing_error(&error, &topology_place))?;
+
+        let sizes = packet_sizes(scenario, places.transport.as_ref().unwrap_or(&whole))?;
+        let network = routes.paths.network_facts(sizes);
+        check_ecn(scenario, network.bdp, &whole)?;
+        let flows = loaded.workload.flows.iter().map(|flow| Flow {
+            src: flow.src,
+            dst: flow.dst,
+            bytes: flow.bytes,
+            start: match flow.start {
+                Start::At(time) => Some(time),
+                Start::On(_) => None,
+            },
+        });
+        Ok(Self {
+            flows: flows.collect(),
+            profile: Arc::new(scenario.transport.profile(network)),
+            switch: scenario.switch.clone(),
+            seed: scenario.general.seed,
+            topology,
+            routes,
+            sizes,
+            network,
+            workload: loaded.workload,
+            warnings,
+        })
+    }
+
+    /// The set-up of a simulation.
+    pub(crate) fn setup(&self) -> Setup<'_> {
+        Setup {
+            topology: &self.topology,
+            routes: self.routes.clone(),
+            flows: Arc::clone(&self.flows),
+            profile: Arc::clone(&self.profile),
+            switch: self.switch.clone(),
+            seed: self.seed,
+        }
+    }
+
+    /// The triggers, split by where they act: those of single hosts, and all others.
+    pub(crate) fn reactions(
+        &self,
+    ) -> (BTreeMap<HostId, TriggerReactions>, Option<TriggerReactions>) {
+        let homes = self.workload.trigger_homes();
+        let mut local: BTreeMap<HostId, TriggerReactions> = BTreeMap::new();
+        let mut global = TriggerReactions::default();
+        for (index, trigger) in Triggers::new(&self.workload)
+            .into_vec()
+            .into_iter()
+            .enumerate()
+        {
+            let owner = match homes[index] {
+                Some(host) => local.entry(host).or_default(),
+                None => &mut global,
+            };
+            owner.triggers.insert(TriggerIndex(index as u32), trigger);
+        }
+        for (id, flow) in self.workload.numbered() {
+            let activations = [
+                (Moment::Sent, flow.on_sent, flow.src),
+                (Moment::Received, flow.on_received, flow.dst),
+            ];
+            for (moment, trigger, host) in activations {
+                let Some(trigger) = trigger else { continue };
+                let owner = match homes[trigger.index()] {
+                    Some(_) => local.entry(host).or_default(),
+                    None => &mut global,
+                };
+                owner.activations.insert((id, moment), trigger);
+            }
+        }
+        let global = (!global.activations.is_empty()).then_some(global);
+        (local, global)
+    }
+
+    /// The completion time of a flow that has the network to itself.
+    pub fn ideal_completion(&self, flow: &FlowSpec) -> Span {
+        self.routes
+            .paths
+            .ideal_completion(flow.src, flow.dst, flow.bytes, self.sizes)
+    }
+
+    /// What was built, in numbers.
+    pub fn topology_report(&self) -> TopologyReport {
+        let topology = &self.topology;
+        let mut switches = Vec::new();
+        for switch in &topology.switches {
+            let tier = usize::from(switch.tier);
+            if switches.len() <= tier {
+                switches.resize(tier + 1, 0);
+            }
+            switches[tier] += 1;
+        }
+        let up = topology.cables.iter().filter(|cable| cable.up).count();
+        TopologyReport {
+            summary: topology.summary.clone(),
+            hosts: topology.hosts,
+            switches,
+            cables: (up, topology.cables.len()),
+            path_lengths: self.routes.paths.histogram(),
+            network: self.network,
+            queue_bdp: self
+                .network
+                .line_rate
+                .bytes_in(self.network.propagation_rtt),
+            lookahead: topology.lookahead(),
+        }
+    }
+}
+
+/// Triggers at run time: which events activate which trigger, and what that starts.
+#[derive(Debug, Default)]
+pub(crate) struct TriggerReactions {
+    triggers: BTreeMap<TriggerIndex, Trigger>,
+    activations: BTreeMap<(FlowId, Moment), TriggerIndex>,
+}
+
+impl Reactions for TriggerReactions {
+    fn on_event(&mut self, event: FlowEvent, start: &mut Vec<FlowId>) {
+        let Some(index) = self.activations.get(&(event.flow, event.moment)) else {
+            return;
+        };
+        if let Some(trigger) = self.triggers.get_mut(index) {
+            start.extend_from_slice(trigger.activate());
+        }
+    }
+}
+
+fn load_workloads(
+    scenario: &Scenario,
+    hosts: u32,
+    whole: &Place,
+) -> Result<LoadedWorkload, ScenarioError> {
+    let mut all = LoadedWorkload::default();
+    let mut parts = Vec::new();
+    for (section, settings) in scenario.workloads.iter().enumerate() {
+        let context = BuildContext {
+            hosts,
+            seed: scenario.general.seed,
+            section: section as u32,
+            base_dir: scenario.base_dir.as_deref(),
+        };
+        let place = scenario.places().workloads.get(section).cloned().flatten();
+        let loaded = settings
+            .load(&context)
+            .map_err(|error| ScenarioError::from(error).or_at(place.as_ref().unwrap_or(whole)))?;
+        all.failures.extend(loaded.failures);
+        all.warnings.extend(loaded.warnings);
+        parts.push(loaded.workload);
+    }
+    all.workload =
+        Workload::merge(parts).map_err(|error| ScenarioError::from(error).or_at(whole))?;
+    Ok(all)
+}
+
+fn routing_error(error: &TopologyError, place: &Place) -> ScenarioError {
+    let text = error.to_string();
+    let (message, fix) = text
+        .rsplit_once("; ")
+        .unwrap_or((&text, "see `clearway topology`"));
+    ScenarioError::at(place, format!("impossible topology: {message}"), fix)
+}
+
+fn packet_sizes(scenario: &Scenario, place: &Place) -> Result<PacketSizes, ScenarioError> {
+    let packets = &scenario.transport.packets;
+    let (payload, header) = (packets.payload.as_u64(), packets.header.as_u64());
+    if payload == 0 || header == 0 || payload.saturating_add(header) > u64::from(u16::MAX) {
+        return Err(ScenarioError::at(
+            place,
+            format!(
+                "`transport.payload` = {} and `transport.header` = {} make no packet",
+                packets.payload, packets.header
+            ),
+            "both must be above zero and together at most 65535 bytes",
+        ));
+    }
+    Ok(PacketSizes {
+        payload: payload as u32,
+        header: header as u32,
+        ack: header as u32,
+    })
+}
+
+fn check_ecn(scenario: &Scenario, bdp: Bytes, place: &Place) -> Result<(), ScenarioError> {
+    let switch = &scenario.switch;
+    let (kmin, kmax) = (switch.kmin.resolve(bdp), switch.kmax.resolve(bdp));
+    if switch.ecn && kmin > kmax {
+        return Err(ScenarioError::at(
+            place,
+            format!(
+                "`switch.ecn.kmin` = {} is above `switch.ecn.kmax` = {}",
+                switch.kmin, switch.kmax
+            ),
+            "set kmin to at most kmax",
+        ));
+    }
+    if switch.pmax > 1.0 {
+        return Err(ScenarioError::at(
+            place,
+            format!("`switch.ecn.pmax` = {} is not a probability", switch.pmax),
+            "use 0 to 1",
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,98 @@
+//! Errors in what the user wrote.
+
+use clearway_workload::{FileError, WorkloadError};
+use std::fmt;
+
+/// Where something was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// A line of a scenario file, counted from 1.
+    Line {
+        /// The file, as the user named it.
+        file: String,
+        /// The line.
+        line: usize,
+    },
+    /// An option `--set KEY=VALUE`, as written.
+    Override(String),
+    /// The scenario as a whole.
+    Whole {
+        /// The file or built-in name.
+        file: String,
+    },
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Line { file, line } => write!(f, "{file}:{line}"),
+            Self::Override(text) => write!(f, "--set {text}"),
+            Self::Whole { file } => f.write_str(file),
+        }
+    }
+}
+
+/// A scenario that cannot be run as it stands: the user's to mend.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScenarioError {
+    /// Where, if it is at one place.
+    pub place: Option<Place>,
+    /// What is wrong, the key included.
+    pub message: String,
+    /// What to do.
+    pub fix: String,
+}
+
+impl ScenarioError {
+    /// An error at a place.
+    pub(crate) fn at(place: &Place, message: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self {
+            place: Some(place.clone()),
+            message: message.into(),
+            fix: fix.into(),
+        }
+    }
+
+    /// The same error, at `place` if it has none of its own.
+    pub(crate) fn or_at(mut self, place: &Place) -> Self {
+        self.place.get_or_insert_with(|| place.clone());
+        self
+    }
+}
+
+impl fmt::Display for ScenarioError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(place) = &self.place {
+            write!(f, "{place}: ")?;
+        }
+        write!(f, "{}\n  fix: {}", self.message, self.fix)
+    }
+}
+
+impl std::error::Error for ScenarioError {}
+
+impl From<FileError> for ScenarioError {
+    fn from(error: FileError) -> Self {
+        Self {
+            place: Some(Place::Line {
+                file: error.file,
+                line: error.line,
+            }),
+            message: error.message,
+            fix: error.fix,
+        }
+    }
+}
+
+impl From<WorkloadError> for ScenarioError {
+    fn from(error: WorkloadError) -> Self {
+        match error {
+            WorkloadError::File(error) => error.into(),
+            other => Self {
+                place: None,
+                message: other.message(),
+                fix: other.fix(),
+            },
+        }
+    }
+}

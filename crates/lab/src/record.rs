@@ -1,0 +1,1 @@
+//! Recorders: observers that keep what a figure needs.

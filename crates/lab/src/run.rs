@@ -1,0 +1,114 @@
+//! Running an assembly.
+
+use crate::assemble::Assembly;
+use crate::scenario::Scenario;
+use clearway_fabric::{
+    LinkCounters, Observer, Progress, Reactions, RunControl, Simulation, Stopped, Verdict,
+};
+use clearway_transport::{EndpointCounters, FlowStatistics};
+use clearway_units::{Digest, FlowId, Span, Time};
+
+/// How to run.
+pub struct RunOptions<'a> {
+    /// Worker threads.
+    pub threads: usize,
+    /// Called after each round of the engine; may stop the run.
+    pub on_progress: &'a mut dyn FnMut(Progress) -> Verdict,
+}
+
+/// What became of a flow.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FlowResult {
+    /// When its message was ready; `None` if what it waits for never happened.
+    pub started: Option<Time>,
+    /// When its last byte was acknowledged.
+    pub finished: Option<Time>,
+    /// Its completion time if it had the network to itself.
+    pub ideal: Span,
+    /// What its sender counted.
+    pub statistics: FlowStatistics,
+}
+
+impl FlowResult {
+    /// The flow completion time.
+    pub fn completion(&self) -> Option<Span> {
+        Some(self.finished? - self.started?)
+    }
+}
+
+/// A finished run.
+#[derive(Debug)]
+pub struct Finished<O = ()> {
+    /// By [`FlowId`].
+    pub flows: Vec<FlowResult>,
+    /// When the last flow was done, or the run was stopped.
+    pub simulated: Time,
+    /// Why it ended early, if it did.
+    pub stopped: Option<Stopped>,
+    /// Links and queues.
+    pub links: LinkCounters,
+    /// Endpoints.
+    pub endpoints: EndpointCounters,
+    /// Digest of the outcome.
+    pub digest: Digest,
+    /// One for each domain.
+    pub observers: Vec<O>,
+}
+
+impl<O> Finished<O> {
+    /// The longest completion time; `None` if a flow is not done.
+    pub fn longest_completion(&self) -> Option<Span> {
+        let completions: Option<Vec<Span>> =
+            self.flows.iter().map(FlowResult::completion).collect();
+        completions?.into_iter().max()
+    }
+}
+
+impl Assembly {
+    /// Runs the scenario that this was assembled from, watched by one observer per domain.
+    ///
+    /// # Panics
+    /// If packets are not conserved: our defect, never the user's.
+    pub fn run<O: Observer>(
+        &self,
+        scenario: &Scenario,
+        options: RunOptions<'_>,
+        observer: impl FnMut() -> O,
+    ) -> Finished<O> {
+        let (mut local, global) = self.reactions();
+        let reactions = |host| {
+            let own = local.remove(&host)?;
+            Some(Box::new(own) as Box<dyn Reactions>)
+        };
+        let simulation = Simulation::new(&self.setup(), reactions, observer);
+        let outcome = simulation.run(RunControl {
+            threads: options.threads,
+            at_most: Time::ZERO + scenario.general.at_most,
+            coordinator: global.map(|global| Box::new(global) as Box<dyn Reactions>),
+            coordination_delay: scenario.general.trigger_delay,
+            on_progress: options.on_progress,
+        });
+        if let Err(defect) = outcome.check_conservation() {
+            panic!("packets are not conserved: {defect}");
+        }
+        let flows = outcome
+            .flows
+            .iter()
+            .enumerate()
+            .map(|(id, flow)| FlowResult {
+                started: flow.started,
+                finished: flow.sent,
+                ideal: self.ideal_completion(self.workload.flow(FlowId(id as u32))),
+                statistics: flow.statistics,
+            });
+        Finished {
+            flows: flows.collect(),
+            simulated: outcome.finished,
+            stopped: outcome.stopped,
+            links: outcome.links,
+            endpoints: outcome.endpoints,
+            digest: outcome.digest,
+            observers: outcome.observers,
+        }
+    }
+}

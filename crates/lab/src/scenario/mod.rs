@@ -1,0 +1,432 @@
+//! Scenarios: what is simulated, with every default filled in.
+//!
+//! ```toml
+//! name = "my-permutation"
+//! seed = 1
+//! stop.at-most = "50ms"
+//!
+//! [topology]                 # clearway explain leaf-spine
+//! kind = "leaf-spine"
+//! hosts = 1024
+//!
+//! [transport]                # clearway explain strack, adaptive, selective-repeat
+//! spray = "adaptive"
+//!
+//! [[workload]]               # clearway explain permutation
+//! kind = "permutation"
+//! message = "2MB"
+//! ```
+//!
+//! Keys left out have the defaults of their kinds. A section that gives `file` needs no `kind = "file"`. `--set` replaces or adds
+//! single keys; if it changes the `kind` of a section (or gives a `file`), keys of the scenario that the new kind does not know
+//! are dropped, so that one can exchange a topology or workload in one word.
+
+pub(crate) mod source;
+pub mod topology;
+mod transport;
+
+pub use transport::TransportSettings;
+
+use crate::error::{Place, ScenarioError};
+use clearway_fabric::SwitchParameters;
+use clearway_transport::Registry;
+use clearway_units::{ParameterInfo, ParameterSet, SetError, Span, Value, mix64, nearest};
+use clearway_workload::WorkloadSettings;
+use source::Entry;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use topology::TopologySettings;
+
+clearway_units::parameters! {
+    /// The top of a scenario.
+    pub struct General {
+        /// What the scenario is called; the result folder is named after it.
+        pub name: String = "unnamed".into(), "name", "the user";
+        /// Seed of all random streams.
+        pub seed: u64 = 1, "seed", "decision";
+        /// Simulated time after which a run stops although flows are not done.
+        pub at_most: Span = Span::from_ms(1000), "stop.at-most", "decision";
+        /// Time from an event until a trigger starts a flow on another host; at least, and with "auto", the shortest delay of a link. On one host triggers act at once.
+        pub trigger_delay: Option<Span> = None, "trigger-delay", "decision: news does not travel faster than a link";
+    }
+}
+
+clearway_units::choices! {
+    /// What kind of switch the fabric is made of.
+    pub enum SwitchKind {
+        /// Drop-tail queues per port.
+        Lossy = "lossy",
+    }
+}
+
+/// A scenario with every default filled in.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scenario {
+    /// Name, seed, limits.
+    pub general: General,
+    /// `[topology]`.
+    pub topology: TopologySettings,
+    /// `[switch]`.
+    pub switch: SwitchParameters,
+    /// `[transport]`.
+    pub transport: TransportSettings,
+    /// `[[workload]]`, one or more.
+    pub workloads: Vec<WorkloadSettings>,
+    /// The folder of the scenario file: files are looked for there first.
+    pub base_dir: Option<PathBuf>,
+    /// Where the workload sections were written, for errors that show only when they are put to use.
+    places: Places,
+}
+
+/// Where sections stand.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Places {
+    pub(crate) whole: Option<Place>,
+    pub(crate) topology: Option<Place>,
+    pub(crate) transport: Option<Place>,
+    pub(crate) workloads: Vec<Option<Place>>,
+}
+
+/// Two scenarios are equal wherever they were written.
+impl PartialEq for Places {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+/// The part of a section that can be set by key.
+trait Section {
+    fn set(&mut self, key: &str, value: &Value) -> Result<(), SetError>;
+    /// For suggestions.
+    fn keys(&self) -> Vec<ParameterInfo>;
+}
+
+impl Section for General {
+    fn set(&mut self, key: &str, value: &Value) -> Result<(), SetError> {
+        ParameterSet::set(self, key, value)
+    }
+    fn keys(&self) -> Vec<ParameterInfo> {
+        Self::describe()
+    }
+}
+
+impl Section for SwitchParameters {
+    fn set(&mut self, key: &str, value: &Value) -> Result<(), SetError> {
+        ParameterSet::set(self, key, value)
+    }
+    fn keys(&self) -> Vec<ParameterInfo> {
+        Self::describe()
+    }
+}
+
+impl Section for TopologySettings {
+    fn set(&mut self, key: &str, value: &Value) -> Result<(), SetError> {
+        Self::set(self, key, value)
+    }
+    fn keys(&self) -> Vec<ParameterInfo> {
+        self.describe()
+    }
+}
+
+impl Section for TransportSettings {
+    fn set(&mut self, key: &str, value: &Value) -> Result<(), SetError> {
+        Self::set(self, key, value)
+    }
+    fn keys(&self) -> Vec<ParameterInfo> {
+        self.describe()
+    }
+}
+
+impl Section for WorkloadSettings {
+    fn set(&mut self, key: &str, value: &Value) -> Result<(), SetError> {
+        Self::set(self, key, value)
+    }
+    fn keys(&self) -> Vec<ParameterInfo> {
+        self.describe()
+    }
+}
+
+impl Scenario {
+    /// Reads the scenario `text`; `file` is what errors call it, `overrides` are `KEY=VALUE`.
+    ///
+    /// # Errors
+    /// At the first thing that cannot be meant.
+    pub fn read(
+        registry: &Registry,
+        file: &str,
+        text: &str,
+        base_dir: Option<&Path>,
+        overrides: &[String],
+    ) -> Result<Self, ScenarioError> {
+        let mut entries = source::read(file, text)?;
+        for text in overrides {
+            apply_override(&mut entries, source::read_override(text)?);
+        }
+        let mut scenario = Self::from_entries(registry, entries)?;
+        scenario.places.whole = Some(Place::Whole { file: file.into() });
+        scenario.base_dir = base_dir.map(Path::to_path_buf);
+        Ok(scenario)
+    }
+
+    fn from_entries(registry: &Registry, entries: Vec<Entry>) -> Result<Self, ScenarioError> {
+        let mut places = Places::default();
+        let of = |section: &str, index: usize| -> Vec<&Entry> {
+            entries
+                .iter()
+                .filter(|entry| entry.section == section && entry.index == index)
+                .collect()
+        };
+        let first_place = |entries: &[&Entry]| entries.first().map(|entry| entry.place.clone());
+
+        let mut general = General::default();
+        fill("the scenario", &mut general, &of("", 0))?;
+
+        let own = of("topology", 0);
+        places.topology = first_place(&own);
+        let kinds: Vec<&str> = topology::Kind::KINDS
+            .iter()
+            .map(|(name, _)| *name)
+            .collect();
+        let mut topology = TopologySettings::default();
+        if let Some(kind) = kind_of(&own, &kinds, topology::Kind::named, "topology")? {
+            topology.kind = kind;
+        }
+        fill("topology", &mut topology, &without_kind(&own))?;
+
+        let own = of("switch", 0);
+        let lossy = |name: &str| (name == SwitchKind::Lossy.name()).then_some(SwitchKind::Lossy);
+        kind_of(&own, &[SwitchKind::Lossy.name()], lossy, "switch")?;
+        let mut switch = SwitchParameters::default();
+        fill("switch", &mut switch, &without_kind(&own))?;
+
+        let own = of("transport", 0);
+        places.transport = first_place(&own);
+        let (mut transport, rest) = TransportSettings::choose(registry, &own)?;
+        fill("transport", &mut transport, &rest)?;
+
+        let mut workloads = Vec::new();
+        let sections = entries
+            .iter()
+            .filter(|entry| entry.section == "workload")
+            .map(|entry| entry.index + 1)
+            .max();
+        let kinds: Vec<&str> = WorkloadSettings::KINDS
+            .iter()
+            .map(|(name, _)| *name)
+            .collect();
+        for index in 0..sections.unwrap_or(1) {
+            let own = of("workload", index);
+            let kind = kind_of(&own, &kinds, WorkloadSettings::named, "workload")?;
+            let mut workload =
+                kind.unwrap_or_else(|| WorkloadSettings::named("permutation").expect("it exists"));
+            fill("workload", &mut workload, &without_kind(&own))?;
+            places.workloads.push(first_place(&own));
+            workloads.push(workload);
+        }
+        Ok(Self {
+            general,
+            topology,
+            switch,
+            transport,
+            workloads,
+            base_dir: None,
+            places,
+        })
+    }
+
+    pub(crate) fn places(&self) -> &Places {
+        &self.places
+    }
+
+    /// The scenario with every default written out, as TOML. Reading it gives the same scenario.
+    pub fn resolved(&self) -> String {
+        let mut text =
+            String::from("# Every parameter of the run. `clearway explain` says what they mean.\n");
+        write_entries(&mut text, self.general.entries());
+        text += "\n[topology]\n";
+        let _ = writeln!(text, "kind = \"{}\"", self.topology.kind.name());
+        write_entries(&mut text, self.with_full_paths(self.topology.entries()));
+        let _ = write!(
+            text,
+            "\n[switch]\nkind = \"{}\"\n",
+            SwitchKind::Lossy.name()
+        );
+        write_entries(&mut text, self.switch.entries());
+        text += "\n[transport]\n";
+        write_entries(&mut text, self.transport.entries());
+        for workload in &self.workloads {
+            let _ = write!(text, "\n[[workload]]\nkind = \"{}\"\n", workload.kind());
+            write_entries(&mut text, self.with_full_paths(workload.entries()));
+        }
+        text
+    }
+
+    /// Paths of files made independent of where the resolved scenario is put.
+    fn with_full_paths(
+        &self,
+        mut entries: Vec<(&'static str, Value)>,
+    ) -> Vec<(&'static str, Value)> {
+        for (key, value) in &mut entries {
+            if let (&mut "file", Value::Text(name)) = (key, value) {
+                let path = topology::find_file(name, self.base_dir.as_deref());
+                if let Ok(full) = std::path::absolute(path) {
+                    *name = full.to_string_lossy().into_owned();
+                }
+            }
+        }
+        entries
+    }
+
+    /// Hash of the resolved scenario: equal scenarios, equal hashes.
+    pub fn hash(&self) -> String {
+        let hash = self
+            .resolved()
+            .bytes()
+            .fold(0, |hash, byte| mix64(hash ^ u64::from(byte)));
+        format!("{:08x}", hash >> 32)
+    }
+}
+
+fn write_entries(text: &mut String, entries: Vec<(&'static str, Value)>) {
+    for (key, value) in entries {
+        let _ = writeln!(text, "{key} = {value}");
+    }
+}
+
+/// Adds an override, or replaces what it overrides. One that chooses another kind makes room for that kind's defaults.
+fn apply_override(entries: &mut Vec<Entry>, new: Entry) {
+    let same_section = |entry: &Entry| entry.section == new.section && entry.index == new.index;
+    let chooses_kind = new.key == "kind" || (new.key == "file" && !new.section.is_empty());
+    if chooses_kind {
+        // What was said of the old kind stays only if it was said by an earlier override.
+        entries.retain(|entry| {
+            !same_section(entry)
+                || matches!(entry.place, Place::Override(_))
+                || is_common(&entry.section, &entry.key)
+        });
+        entries.retain(|entry| !(same_section(entry) && new.key == "file" && entry.key == "kind"));
+    }
+    entries.retain(|entry| !(same_section(entry) && entry.key == new.key));
+    entries.push(new);
+}
+
+/// Keys that all kinds of a section share.
+fn is_common(section: &str, key: &str) -> bool {
+    match section {
+        "topology" => topology::LinkSettings::describe()
+            .iter()
+            .any(|parameter| parameter.key == key),
+        "transport" => true,
+        _ => false,
+    }
+}
+
+/// The kind that a section names, or implies by giving a file.
+fn kind_of<K>(
+    entries: &[&Entry],
+    names: &[&str],
+    named: impl Fn(&str) -> Option<K>,
+    section: &str,
+) -> Result<Option<K>, ScenarioError> {
+    let Some(entry) = entries.iter().find(|entry| entry.key == "kind") else {
+        let has_file = entries.iter().any(|entry| entry.key == "file");
+        return Ok(if has_file { named("file") } else { None });
+    };
+    let name = match &entry.value {
+        Value::Text(name) => name.as_str(),
+        _ => "",
+    };
+    named(name)
+        .map(Some)
+        .ok_or_else(|| unknown_name(entry, section, "kind", name, names))
+}
+
+/// "no such kind", with the nearest that exists.
+fn unknown_name(
+    entry: &Entry,
+    section: &str,
+    key: &str,
+    name: &str,
+    names: &[&str],
+) -> ScenarioError {
+    let fix = match nearest(name, names.iter().copied()) {
+        Some(near) => format!("did you mean \"{near}\"? There are: {}", names.join(", ")),
+        None => format!("use one of: {}", names.join(", ")),
+    };
+    ScenarioError::at(
+        &entry.place,
+        format!("`{section}.{key}`: there is no {}", entry.value),
+        fix,
+    )
+}
+
+fn without_kind<'a>(entries: &[&'a Entry]) -> Vec<&'a Entry> {
+    entries
+        .iter()
+        .copied()
+        .filter(|entry| entry.key != "kind")
+        .collect()
+}
+
+/// Sets all `entries` of a section.
+fn fill(name: &str, section: &mut dyn Section, entries: &[&Entry]) -> Result<(), ScenarioError> {
+    for entry in entries {
+        if entry.section.is_empty() {
+            refuse_misplaced_section(entry)?;
+        }
+        match section.set(&entry.key, &entry.value) {
+            Ok(()) => {}
+            Err(SetError::BadValue { expected }) => {
+                let key = if entry.section.is_empty() {
+                    entry.key.clone()
+                } else {
+                    format!("{}.{}", entry.section, entry.key)
+                };
+                return Err(ScenarioError::at(
+                    &entry.place,
+                    format!("`{key}` cannot be {}", entry.value),
+                    format!("expected {expected}"),
+                ));
+            }
+            Err(SetError::UnknownKey) => return Err(unknown_key(name, section, entry)),
+        }
+    }
+    Ok(())
+}
+
+/// A misspelt section name shows as unknown keys at the top.
+fn refuse_misplaced_section(entry: &Entry) -> Result<(), ScenarioError> {
+    let Some((section, _)) = entry.key.split_once('.') else {
+        return Ok(());
+    };
+    match nearest(section, source::SECTIONS) {
+        Some(near) if section != "stop" && section != near => Err(ScenarioError::at(
+            &entry.place,
+            format!("there is no section `{section}`"),
+            format!("did you mean `{near}`?"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn unknown_key(name: &str, section: &dyn Section, entry: &Entry) -> ScenarioError {
+    let parameters = section.keys();
+    let keys = || parameters.iter().map(|parameter| parameter.key);
+    let known = || {
+        let mut keys: Vec<&str> = keys().collect();
+        keys.sort_unstable();
+        keys.join(", ")
+    };
+    let fix = match nearest(&entry.key, keys()) {
+        Some(near) => format!("did you mean `{near}`? `clearway explain` lists all keys"),
+        None => format!("the keys are: {}", known()),
+    };
+    ScenarioError::at(
+        &entry.place,
+        format!("{name} has no key `{}`", entry.key),
+        fix,
+    )
+}
+
+#[cfg(test)]
+mod tests;

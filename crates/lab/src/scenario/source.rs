@@ -1,0 +1,258 @@
+//! From text to entries: dotted keys with values and the places where they stand.
+
+use crate::error::{Place, ScenarioError};
+use clearway_units::Value;
+use toml::Spanned;
+use toml::de::{DeInteger, DeTable, DeValue};
+
+/// One setting as the user wrote it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Entry {
+    /// The section: `""` for the top, `topology`, `switch`, `transport`, `workload`, ….
+    pub(crate) section: String,
+    /// Which of several sections of one name, from zero.
+    pub(crate) index: usize,
+    /// The key within the section, dotted if nested.
+    pub(crate) key: String,
+    pub(crate) value: Value,
+    pub(crate) place: Place,
+}
+
+/// Sections of a scenario.
+pub(crate) const SECTIONS: [&str; 4] = ["topology", "switch", "transport", "workload"];
+
+/// Reads a scenario text.
+pub(crate) fn read(file: &str, text: &str) -> Result<Vec<Entry>, ScenarioError> {
+    let lines = Lines { file, text };
+    let table = DeTable::parse(text).map_err(|error| ScenarioError {
+        place: Some(lines.place(error.span().map_or(0, |span| span.start))),
+        message: format!("not valid TOML: {}", error.message()),
+        fix: "see https://toml.io for the syntax; texts such as sizes and rates go in quotes"
+            .into(),
+    })?;
+    let mut entries = Vec::new();
+    for (key, value) in table.get_ref() {
+        let name = key.get_ref().as_ref();
+        let place = lines.place(key.span().start);
+        match value.get_ref() {
+            DeValue::Table(table) if SECTIONS.contains(&name) => {
+                flatten(&lines, name, 0, "", table, &mut entries)?;
+            }
+            DeValue::Array(items) if name == "workload" => {
+                for (index, item) in items.iter().enumerate() {
+                    let DeValue::Table(table) = item.get_ref() else {
+                        return Err(ScenarioError::at(
+                            &place,
+                            "`workload` must hold tables",
+                            "write `[[workload]]` before each",
+                        ));
+                    };
+                    flatten(&lines, name, index, "", table, &mut entries)?;
+                }
+            }
+            _ if SECTIONS.contains(&name) => {
+                return Err(ScenarioError::at(
+                    &place,
+                    format!("`{name}` must be a section"),
+                    format!("write `[{name}]` and its keys below"),
+                ));
+            }
+            DeValue::Table(table) => flatten(&lines, "", 0, name, table, &mut entries)?,
+            _ => entries.push(lines.entry("", 0, name.into(), key, value)?),
+        }
+    }
+    Ok(entries)
+}
+
+/// Reads one `--set KEY=VALUE`. The value is TOML if it parses as such, otherwise plain text: `400Gbps` needs no quotes.
+pub(crate) fn read_override(text: &str) -> Result<Entry, ScenarioError> {
+    let place = Place::Override(text.into());
+    let Some((path, value)) = text.split_once('=') else {
+        return Err(ScenarioError::at(
+            &place,
+            "no `=` in it",
+            "write KEY=VALUE, for instance `--set seed=2`",
+        ));
+    };
+    let path = path.trim();
+    let (section, rest) = path.split_once('.').unwrap_or(("", path));
+    let (name, index) = match section.split_once('[') {
+        None => (section, 0),
+        Some((name, number)) => {
+            let index = number
+                .strip_suffix(']')
+                .and_then(|number| number.parse().ok());
+            let index = index.ok_or_else(|| {
+                ScenarioError::at(
+                    &place,
+                    format!("`{section}` is not a section"),
+                    "count sections from 0: `workload[1].message=2MB`",
+                )
+            })?;
+            (name, index)
+        }
+    };
+    let (section, key) = if SECTIONS.contains(&name) {
+        (name, rest)
+    } else {
+        ("", path)
+    };
+    if key.is_empty() {
+        return Err(ScenarioError::at(
+            &place,
+            "no key before the `=`",
+            "write KEY=VALUE, for instance `--set seed=2`",
+        ));
+    }
+    Ok(Entry {
+        section: section.into(),
+        index,
+        key: key.into(),
+        value: read_value(value.trim()),
+        place,
+    })
+}
+
+fn read_value(text: &str) -> Value {
+    let document = format!("x = {text}");
+    let parsed = DeTable::parse(&document).ok().and_then(|table| {
+        let (_, value) = table.get_ref().iter().next()?;
+        to_value(value.get_ref())
+    });
+    // A number with an underscore or sign is fine as TOML; everything that is not a value is text.
+    parsed.unwrap_or_else(|| Value::Text(text.into()))
+}
+
+struct Lines<'a> {
+    file: &'a str,
+    text: &'a str,
+}
+
+impl Lines<'_> {
+    fn place(&self, offset: usize) -> Place {
+        let before = &self.text.as_bytes()[..offset.min(self.text.len())];
+        let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
+        Place::Line {
+            file: self.file.into(),
+            line,
+        }
+    }
+
+    fn entry(
+        &self,
+        section: &str,
+        index: usize,
+        key: String,
+        name: &Spanned<std::borrow::Cow<'_, str>>,
+        value: &Spanned<DeValue<'_>>,
+    ) -> Result<Entry, ScenarioError> {
+        let place = self.place(name.span().start);
+        let value = to_value(value.get_ref()).ok_or_else(|| {
+            ScenarioError::at(
+                &place,
+                format!("the value of `{key}` is of no kind that a scenario uses"),
+                "use text in quotes, numbers, true, false or lists of these",
+            )
+        })?;
+        Ok(Entry {
+            section: section.into(),
+            index,
+            key,
+            value,
+            place,
+        })
+    }
+}
+
+fn flatten(
+    lines: &Lines<'_>,
+    section: &str,
+    index: usize,
+    prefix: &str,
+    table: &DeTable<'_>,
+    entries: &mut Vec<Entry>,
+) -> Result<(), ScenarioError> {
+    for (name, value) in table {
+        let key = if prefix.is_empty() {
+            name.get_ref().to_string()
+        } else {
+            format!("{prefix}.{}", name.get_ref())
+        };
+        match value.get_ref() {
+            DeValue::Table(table) => flatten(lines, section, index, &key, table, entries)?,
+            _ => entries.push(lines.entry(section, index, key, name, value)?),
+        }
+    }
+    Ok(())
+}
+
+fn to_value(value: &DeValue<'_>) -> Option<Value> {
+    Some(match value {
+        DeValue::String(text) => Value::Text(text.to_string()),
+        DeValue::Integer(number) => Value::Integer(integer(number)?),
+        DeValue::Float(number) => Value::Float(number.as_str().replace('_', "").parse().ok()?),
+        DeValue::Boolean(value) => Value::Boolean(*value),
+        DeValue::Array(items) => Value::List(
+            items
+                .iter()
+                .map(|item| to_value(item.get_ref()))
+                .collect::<Option<_>>()?,
+        ),
+        DeValue::Datetime(_) | DeValue::Table(_) => return None,
+    })
+}
+
+fn integer(number: &DeInteger<'_>) -> Option<i64> {
+    i64::from_str_radix(number.as_str(), number.radix()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nested_tables_become_dotted_keys_with_lines() {
+        let text = "seed = 2\n[switch]\nqueue = \"5bdp\"\necn = { kmin = \"1KB\" }\n[[workload]]\nkind = \"incast\"\n[[workload]]\n\nsenders = 3\n";
+        let entries = read("x.toml", text).unwrap();
+        let mut shown: Vec<String> = entries
+            .iter()
+            .map(|e| {
+                format!(
+                    "{}[{}].{} = {} at {}",
+                    e.section, e.index, e.key, e.value, e.place
+                )
+            })
+            .collect();
+        shown.sort();
+        assert_eq!(
+            shown,
+            [
+                "[0].seed = 2 at x.toml:1",
+                "switch[0].ecn.kmin = \"1KB\" at x.toml:4",
+                "switch[0].queue = \"5bdp\" at x.toml:3",
+                "workload[0].kind = \"incast\" at x.toml:6",
+                "workload[1].senders = 3 at x.toml:9",
+            ]
+        );
+    }
+
+    #[test]
+    fn overrides_need_no_quotes() {
+        let entry = |text| read_override(text).unwrap();
+        assert_eq!(
+            entry("topology.link-rate=400Gbps").value,
+            Value::Text("400Gbps".into())
+        );
+        assert_eq!(entry("seed = 7").value, Value::Integer(7));
+        assert_eq!(entry("switch.ecn.kmin=25%bdp").key, "ecn.kmin");
+        assert_eq!(entry("workload[1].message=2MB").index, 1);
+        assert_eq!(entry("stop.at-most=5ms").key, "stop.at-most");
+        assert_eq!(
+            entry("topology.links=[\"a-b down\"]").value,
+            Value::List(vec![Value::Text("a-b down".into())])
+        );
+        for bad in ["seed", "=3", "workload[x].message=3"] {
+            assert!(read_override(bad).is_err(), "{bad}");
+        }
+    }
+}

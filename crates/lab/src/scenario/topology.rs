@@ -1,0 +1,484 @@
+//! The `[topology]` section.
+
+use crate::error::ScenarioError;
+use clearway_fabric::topology::{
+    Cable, FatTree, LinkId, Tier, Topology, TopologyError, dumbbell, fat_tree, leaf_spine,
+    single_switch,
+};
+use clearway_units::{ParameterInfo, ParameterSet, Rate, SetError, Span, Value};
+use clearway_workload::{LinkFailure, SwitchLayer, TopoFile, parse_topo, read_text};
+use std::path::{Path, PathBuf};
+
+clearway_units::parameters! {
+    /// Hosts on one switch.
+    pub struct SingleSwitch {
+        /// Number of hosts.
+        pub hosts: u32 = 33, "hosts", "decision: 32 senders and a receiver";
+        /// Rate of each link.
+        pub rate: Rate = Rate::from_gbps(400), "link-rate", "STrack §4.2";
+        /// Delay of each link.
+        pub delay: Span = Span::from_us(2), "link-delay", "decision: 8 us round trip as in STrack §4.2";
+    }
+}
+
+clearway_units::parameters! {
+    /// Two switches with one link between them.
+    pub struct Dumbbell {
+        /// Hosts on the left switch; they have the low numbers.
+        pub left: u32 = 4, "left", "decision";
+        /// Hosts on the right switch.
+        pub right: u32 = 4, "right", "decision";
+        /// Rate of the links of hosts.
+        pub rate: Rate = Rate::from_gbps(400), "link-rate", "STrack §4.2";
+        /// Delay of the links of hosts.
+        pub delay: Span = Span::from_us(1), "link-delay", "STrack §4.2";
+        /// Rate of the link between the switches; "auto" is that of the hosts' links.
+        pub middle_rate: Option<Rate> = None, "bottleneck-rate", "decision";
+        /// Delay of the link between the switches; "auto" is that of the hosts' links.
+        pub middle_delay: Option<Span> = None, "bottleneck-delay", "decision";
+    }
+}
+
+clearway_units::parameters! {
+    /// Leaves with hosts, each connected to every spine.
+    pub struct LeafSpine {
+        /// Number of hosts.
+        pub hosts: u32 = 128, "hosts", "decision";
+        /// Hosts on each leaf.
+        pub hosts_per_leaf: u32 = 16, "hosts-per-leaf", "decision";
+        /// Spines; "auto": as many as make the oversubscription.
+        pub spines: Option<u32> = None, "spines", "STrack §4.2";
+        /// Parallel links from each leaf to each spine.
+        pub links: u32 = 1, "parallel-links", "STrack §4.2";
+        /// Links down of a leaf for each link up.
+        pub oversubscription: u32 = 1, "oversubscription", "STrack §4.2: 1, 4 or 8";
+        /// Rate of the links of hosts.
+        pub rate: Rate = Rate::from_gbps(400), "link-rate", "STrack §4.2";
+        /// Delay of the links of hosts.
+        pub delay: Span = Span::from_us(1), "link-delay", "STrack §4.2: 8 us round trip over four links";
+        /// Rate of the links between switches; "auto" is that of the hosts' links.
+        pub fabric_rate: Option<Rate> = None, "fabric-link-rate", "STrack §4.2: all links alike";
+        /// Delay of the links between switches; "auto" is that of the hosts' links.
+        pub fabric_delay: Option<Span> = None, "fabric-link-delay", "STrack §4.2: all links alike";
+    }
+}
+
+clearway_units::parameters! {
+    /// A k-ary fat tree of switches with `radix` ports.
+    pub struct FatTreeSettings {
+        /// Ports of each switch.
+        pub radix: u32 = 8, "radix", "decision";
+        /// Tiers of switches: 2 (radix²/2 hosts) or 3 (radix³/4 hosts).
+        pub tiers: u32 = 3, "tiers", "decision";
+        /// Links down of a leaf for each link up.
+        pub oversubscription: u32 = 1, "oversubscription", "decision";
+        /// Rate of each link.
+        pub rate: Rate = Rate::from_gbps(400), "link-rate", "STrack §4.2";
+        /// Delay of each link.
+        pub delay: Span = Span::from_us(1), "link-delay", "STrack §4.2";
+    }
+}
+
+clearway_units::parameters! {
+    /// A fabric from a file.
+    pub struct TopologyFile {
+        /// Path of a `.topo` file in htsim's format; looked for beside the scenario, then in the current folder.
+        pub file: String = String::new(), "file", "the user";
+    }
+}
+
+clearway_units::parameters! {
+    /// Faults and exceptions, for every kind of topology.
+    pub struct LinkSettings {
+        /// Exceptions for single links, such as "leaf0-spine2 down", "host3-leaf0 rate=100Gbps delay=2us" or "leaf1-spine0 bit-error-rate=1e-9". Names are those that `clearway topology --links` prints; parallel links share a name.
+        pub exceptions: Vec<String> = Vec::new(), "links", "the user";
+        /// Probability that a bit arrives wrong, on every link.
+        pub bit_error_rate: f64 = 0.0, "bit-error-rate", "decision";
+        /// Leaves that lose uplinks.
+        pub failing_leaves: u32 = 0, "failed-uplinks.leaves", "STrack §4.2: 16";
+        /// Uplinks that each of these leaves loses.
+        pub failed_uplinks: u32 = 0, "failed-uplinks.per-leaf", "STrack §4.2: 4 or 16";
+    }
+}
+
+macro_rules! kinds {
+    ($($variant:ident($settings:ty) = $name:literal, $summary:literal;)+) => {
+        /// The settings of one kind of topology.
+        #[derive(Debug, Clone, PartialEq)]
+        pub enum Kind {
+            $(#[doc = $summary] $variant($settings),)+
+        }
+
+        impl Kind {
+            /// Name and summary of each kind.
+            pub const KINDS: &'static [(&'static str, &'static str)] = &[$(($name, $summary)),+];
+
+            /// The defaults of a kind.
+            pub fn named(name: &str) -> Option<Self> {
+                match name {
+                    $($name => Some(Self::$variant(Default::default())),)+
+                    _ => None,
+                }
+            }
+            /// Its name.
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$variant(_) => $name,)+
+                }
+            }
+            /// Its settings.
+            pub fn describe(&self) -> Vec<ParameterInfo> {
+                match self {
+                    $(Self::$variant(_) => <$settings>::describe(),)+
+                }
+            }
+            fn set(&mut self, key: &str, value: &Value) -> Result<(), SetError> {
+                match self {
+                    $(Self::$variant(settings) => settings.set(key, value),)+
+                }
+            }
+            fn entries(&self) -> Vec<(&'static str, Value)> {
+                match self {
+                    $(Self::$variant(settings) => settings.entries(),)+
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    LeafSpine(LeafSpine) = "leaf-spine", "leaves with hosts, each connected to every spine";
+    FatTree(FatTreeSettings) = "fat-tree", "a k-ary fat tree of two or three tiers";
+    SingleSwitch(SingleSwitch) = "single-switch", "hosts on one switch";
+    Dumbbell(Dumbbell) = "dumbbell", "two switches with one link between them";
+    File(TopologyFile) = "file", "a .topo file in htsim's format";
+}
+
+/// The whole section.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TopologySettings {
+    /// The shape.
+    pub kind: Kind,
+    /// Faults and exceptions.
+    pub links: LinkSettings,
+}
+
+impl Default for TopologySettings {
+    fn default() -> Self {
+        Self {
+            kind: Kind::LeafSpine(LeafSpine::default()),
+            links: LinkSettings::default(),
+        }
+    }
+}
+
+impl TopologySettings {
+    pub(crate) fn set(&mut self, key: &str, value: &Value) -> Result<(), SetError> {
+        match self.kind.set(key, value) {
+            Err(SetError::UnknownKey) => self.links.set(key, value),
+            result => result,
+        }
+    }
+
+    pub(crate) fn entries(&self) -> Vec<(&'static str, Value)> {
+        let mut entries = self.kind.entries();
+        entries.extend(self.links.entries());
+        entries
+    }
+
+    pub(crate) fn describe(&self) -> Vec<ParameterInfo> {
+        let mut parameters = self.kind.describe();
+        parameters.extend(LinkSettings::describe());
+        parameters
+    }
+
+    /// Builds the fabric. Returns it with warnings about its file.
+    pub(crate) fn build(
+        &self,
+        base_dir: Option<&Path>,
+        failures: &[LinkFailure],
+    ) -> Result<(Topology, Vec<String>), ScenarioError> {
+        let mut warnings = Vec::new();
+        let mut topology = match &self.kind {
+            Kind::SingleSwitch(s) => {
+                single_switch(s.hosts, s.rate, s.delay).map_err(topology_error)?
+            }
+            Kind::Dumbbell(d) => {
+                let middle = (
+                    d.middle_rate.unwrap_or(d.rate),
+                    d.middle_delay.unwrap_or(d.delay),
+                );
+                dumbbell(d.left, d.right, (d.rate, d.delay), middle).map_err(topology_error)?
+            }
+            Kind::LeafSpine(settings) => build_leaf_spine(settings)?,
+            Kind::FatTree(settings) => build_fat_tree(settings)?,
+            Kind::File(settings) => {
+                let file = read_topology_file(&settings.file, base_dir)?;
+                warnings.extend(file.warnings.iter().map(ToString::to_string));
+                from_file(&file)?
+            }
+        };
+        for failure in failures {
+            fail_from_file(&mut topology, failure)?;
+        }
+        self.links.apply(&mut topology)?;
+        Ok((topology, warnings))
+    }
+}
+
+fn topology_error(error: TopologyError) -> ScenarioError {
+    let text = error.to_string();
+    let (message, fix) = text
+        .rsplit_once("; ")
+        .unwrap_or((&text, "see `clearway topology`"));
+    ScenarioError {
+        place: None,
+        message: format!("impossible topology: {message}"),
+        fix: fix.into(),
+    }
+}
+
+fn impossible(message: String, fix: &str) -> ScenarioError {
+    ScenarioError {
+        place: None,
+        message: format!("impossible topology: {message}"),
+        fix: fix.into(),
+    }
+}
+
+fn build_leaf_spine(s: &LeafSpine) -> Result<Topology, ScenarioError> {
+    let spines = match s.spines {
+        Some(spines) => spines,
+        None => {
+            let per_spine = s.oversubscription.checked_mul(s.links).filter(|&n| n > 0);
+            per_spine.filter(|&n| s.hosts_per_leaf >= n && s.hosts_per_leaf.is_multiple_of(n)).map(|n| s.hosts_per_leaf / n).ok_or_else(|| {
+                impossible(
+                    format!("{} hosts per leaf cannot be oversubscribed {}:1 over {} parallel links", s.hosts_per_leaf, s.oversubscription, s.links),
+                    "make `hosts-per-leaf` a multiple of `oversubscription` times `parallel-links`, or give `spines`",
+                )
+            })?
+        }
+    };
+    if s.spines.is_some() && s.oversubscription != 1 {
+        return Err(impossible(
+            "both `spines` and `oversubscription` are given".into(),
+            "give one of them; the other follows",
+        ));
+    }
+    let fabric = (
+        s.fabric_rate.unwrap_or(s.rate),
+        s.fabric_delay.unwrap_or(s.delay),
+    );
+    leaf_spine(
+        s.hosts,
+        s.hosts_per_leaf,
+        spines,
+        s.links,
+        (s.rate, s.delay),
+        fabric,
+    )
+    .map_err(topology_error)
+}
+
+fn build_fat_tree(s: &FatTreeSettings) -> Result<Topology, ScenarioError> {
+    let share = s.oversubscription.checked_add(1).filter(|&n| n > 1);
+    let share = share.filter(|&n| {
+        s.radix >= n && s.radix <= 1024 && s.radix.is_multiple_of(n) && s.radix.is_multiple_of(2)
+    });
+    let Some(share) = share else {
+        return Err(impossible(
+            format!(
+                "switches of radix {} with {}:1 oversubscription",
+                s.radix, s.oversubscription
+            ),
+            "use an even radix up to 1024 that is a multiple of `oversubscription` + 1",
+        ));
+    };
+    let (up, half) = (s.radix / share, s.radix / 2);
+    let down = s.radix - up;
+    let tier = |down_ports, up_ports| Tier {
+        down_ports,
+        up_ports,
+        link_rate: s.rate,
+        link_delay: s.delay,
+        switch_latency: Span::ZERO,
+        bundle: 1,
+    };
+    let spec = match s.tiers {
+        2 => FatTree {
+            hosts: down * s.radix,
+            hosts_per_pod: down * s.radix,
+            tiers: vec![tier(down, up), tier(s.radix, 0)],
+        },
+        3 => FatTree {
+            hosts: down * half * s.radix,
+            hosts_per_pod: down * half,
+            tiers: vec![tier(down, up), tier(half, half), tier(s.radix, 0)],
+        },
+        tiers => {
+            return Err(impossible(
+                format!("a fat tree of {tiers} tiers"),
+                "set `tiers` to 2 or 3",
+            ));
+        }
+    };
+    fat_tree(&spec).map_err(topology_error)
+}
+
+/// Where a file that the user names is: beside the scenario, else in the current folder.
+pub(crate) fn find_file(name: &str, base_dir: Option<&Path>) -> PathBuf {
+    let beside = base_dir.map(|folder| folder.join(name));
+    beside
+        .filter(|path| path.exists())
+        .unwrap_or_else(|| PathBuf::from(name))
+}
+
+fn read_topology_file(name: &str, base_dir: Option<&Path>) -> Result<TopoFile, ScenarioError> {
+    let text = read_text(&find_file(name, base_dir))?;
+    Ok(parse_topo(name, &text)?)
+}
+
+fn from_file(file: &TopoFile) -> Result<Topology, ScenarioError> {
+    let tiers = file.tiers.iter().map(|tier| Tier {
+        down_ports: tier.radix_down,
+        up_ports: tier.radix_up.unwrap_or(0),
+        link_rate: tier.downlink_speed,
+        link_delay: tier.downlink_latency,
+        switch_latency: tier.switch_latency,
+        bundle: tier.bundle,
+    });
+    let spec = FatTree {
+        hosts: file.nodes,
+        hosts_per_pod: file.podsize,
+        tiers: tiers.collect(),
+    };
+    fat_tree(&spec).map_err(topology_error)
+}
+
+/// Applies a `failure` line of a `.cm` file: the n-th uplink of the n-th switch of a tier.
+fn fail_from_file(topology: &mut Topology, failure: &LinkFailure) -> Result<(), ScenarioError> {
+    let tier = match failure.layer {
+        SwitchLayer::Leaf => 0,
+        SwitchLayer::Aggregation => 1,
+        SwitchLayer::Core => 2,
+    };
+    let nodes: Vec<_> = (0..topology.switches.len())
+        .filter(|&index| topology.switches[index].tier == tier)
+        .map(|index| topology.switch_node(index))
+        .collect();
+    let node = nodes.get(failure.switch as usize).ok_or_else(|| {
+        impossible(
+            format!(
+                "a `failure` line names switch {} of tier {tier}, which has {}",
+                failure.switch,
+                nodes.len()
+            ),
+            "count switches of a tier from 0",
+        )
+    })?;
+    let uplinks: Vec<usize> = (0..topology.cables.len())
+        .filter(|&cable| topology.cables[cable].ends[0] == *node)
+        .collect();
+    let cable = uplinks.get(failure.uplink as usize).ok_or_else(|| {
+        impossible(
+            format!(
+                "a `failure` line names uplink {} of a switch with {}",
+                failure.uplink,
+                uplinks.len()
+            ),
+            "count uplinks from 0; the top tier has none",
+        )
+    })?;
+    topology.cables[*cable].up = false;
+    Ok(())
+}
+
+impl LinkSettings {
+    fn apply(&self, topology: &mut Topology) -> Result<(), ScenarioError> {
+        if self.bit_error_rate >= 1.0 {
+            return Err(impossible(
+                format!("a bit error rate of {}", self.bit_error_rate),
+                "use a probability below 1, such as 1e-9",
+            ));
+        }
+        for cable in &mut topology.cables {
+            cable.bit_error_rate = self.bit_error_rate;
+        }
+        let (leaves, uplinks) = (self.failing_leaves as usize, self.failed_uplinks as usize);
+        if leaves > 0 {
+            topology
+                .fail_uplinks(leaves, uplinks)
+                .map_err(topology_error)?;
+        }
+        self.exceptions
+            .iter()
+            .try_for_each(|text| apply_exception(topology, text))
+    }
+}
+
+const EXCEPTION_WORDS: &str = "use `down`, `rate=100Gbps`, `delay=2us` or `bit-error-rate=1e-9`";
+
+/// Applies one word of an exception; `None` if it cannot be read.
+fn change_cable(cable: &mut Cable, word: &str) -> Option<()> {
+    let (key, value) = word.split_once('=').unwrap_or((word, ""));
+    match key {
+        "down" if value.is_empty() => cable.up = false,
+        "rate" => cable.rate = value.parse().ok()?,
+        "delay" => cable.delay = value.parse().ok()?,
+        "bit-error-rate" => {
+            cable.bit_error_rate = value
+                .parse()
+                .ok()
+                .filter(|rate| (0.0..1.0).contains(rate))?;
+        }
+        _ => return None,
+    }
+    Some(())
+}
+
+/// Applies one exception: a link's name and what is different about it.
+fn apply_exception(topology: &mut Topology, text: &str) -> Result<(), ScenarioError> {
+    let fault = |message: String, fix: &str| ScenarioError {
+        place: None,
+        message: format!("`links`: \"{text}\": {message}"),
+        fix: fix.into(),
+    };
+    let mut words = text.split_whitespace();
+    let name = words.next().ok_or_else(|| {
+        fault(
+            "empty".into(),
+            "name a link, for instance \"leaf0-spine2 down\"",
+        )
+    })?;
+    let cables: Vec<usize> = (0..topology.cables.len())
+        .filter(|&cable| (0..2).any(|end| topology.link_name(LinkId::from_end(cable, end)) == name))
+        .collect();
+    if cables.is_empty() {
+        let all =
+            (0..topology.cables.len()).map(|cable| topology.link_name(LinkId::from_end(cable, 0)));
+        let all: Vec<String> = all.collect();
+        let near = clearway_units::nearest(name, all.iter().map(String::as_str))
+            .or(all.last().map(String::as_str));
+        let fix = format!(
+            "links are named after their ends, for instance `{}`",
+            near.unwrap_or("host0-leaf0")
+        );
+        return Err(fault(format!("no link `{name}`"), &fix));
+    }
+    let mut changed = false;
+    for word in words {
+        changed = true;
+        for &cable in &cables {
+            change_cable(&mut topology.cables[cable], word)
+                .ok_or_else(|| fault(format!("cannot read `{word}`"), EXCEPTION_WORDS))?;
+        }
+    }
+    if changed {
+        Ok(())
+    } else {
+        Err(fault(
+            "nothing about the link is said".into(),
+            EXCEPTION_WORDS,
+        ))
+    }
+}
