@@ -1,0 +1,30 @@
+//! Random choices for scenarios.
+
+use clearway_units::{Purpose, RandomStream};
+
+/// A stream of choices.
+pub(crate) struct Draw(RandomStream);
+
+impl Draw {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(RandomStream::new(seed, Purpose::Test, 0))
+    }
+    pub(crate) fn below(&mut self, bound: u32) -> u32 {
+        self.0.below(bound)
+    }
+    /// From `low` to `high`, both included.
+    pub(crate) fn between(&mut self, low: u64, high: u64) -> u64 {
+        let choices = u32::try_from(high - low + 1).expect("a small range");
+        low + u64::from(self.0.below(choices))
+    }
+    /// True in `percent` of all cases.
+    pub(crate) fn chance(&mut self, percent: u32) -> bool {
+        self.0.below(100) < percent
+    }
+    pub(crate) fn of<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.0.below(choices.len() as u32) as usize]
+    }
+    pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
+        self.0.shuffle(items);
+    }
+}

@@ -1,0 +1,179 @@
+//! Random fabrics, workloads and settings for tests, drawn from one seed.
+
+mod draw;
+mod fabrics;
+mod triggers;
+
+use clearway_fabric::topology::{PacketSizes, Routes, Topology};
+use clearway_fabric::{
+    Flow, MarkAt, Observer, Outcome, Reactions, RunControl, Setup, Simulation, SwitchParameters,
+    Verdict,
+};
+use clearway_transport::Profile;
+use clearway_transport::cc::ControllerSettings;
+use clearway_transport::selective_repeat::ProbeClass;
+use clearway_transport::spray::SelectorSettings;
+use clearway_units::{Bytes, FlowId, HostId, Rate, RelativeSize, Span, Time};
+use draw::Draw;
+use std::sync::Arc;
+pub(crate) use triggers::Triggers;
+
+/// Header and acknowledgement size of all scenarios.
+pub(crate) const HEADER: u32 = 64;
+
+/// Everything that a run is made of, drawn from a seed.
+#[derive(Debug, Clone)]
+pub(crate) struct Scenario {
+    pub(crate) seed: u64,
+    pub(crate) topology: Topology,
+    pub(crate) flows: Arc<[Flow]>,
+    /// What starts the flows without a start time, at one host.
+    pub(crate) local: Triggers,
+    /// The same, from anywhere.
+    pub(crate) coordinated: Triggers,
+    pub(crate) coordination_delay: Option<Span>,
+    pub(crate) profile: Arc<Profile>,
+    pub(crate) switch: SwitchParameters,
+    pub(crate) at_most: Time,
+}
+
+impl Scenario {
+    pub(crate) fn random(seed: u64) -> Self {
+        let mut draw = Draw::new(seed);
+        let topology = fabrics::random_fabric(&mut draw);
+        let payload = draw.of(&[256, 1000, 1000, 4086, 4096]);
+        let routes = Routes::compute(&topology).expect("random fabrics are connected");
+        let sizes = PacketSizes {
+            payload,
+            header: HEADER,
+            ack: HEADER,
+        };
+        let mut profile = Profile::strack(routes.paths.network_facts(sizes));
+        random_transport(&mut draw, &mut profile);
+        let switch = random_switch(&mut draw, payload);
+        let (flows, local, coordinated) =
+            triggers::random_flows(&mut draw, topology.hosts, payload);
+        let coordination_delay = draw
+            .chance(50)
+            .then(|| Span::from_ps(draw.between(0, 5_000_000)));
+        // Most runs end by themselves; a receiver with a hopeless queue must not keep the others waiting.
+        let at_most = if draw.chance(10) {
+            Time::from_ps(draw.between(1, 60_000_000))
+        } else {
+            Time::from_us(3_000)
+        };
+        Self {
+            seed,
+            topology,
+            flows,
+            local,
+            coordinated,
+            coordination_delay,
+            profile: Arc::new(profile),
+            switch,
+            at_most,
+        }
+    }
+
+    pub(crate) fn run<O: Observer>(
+        &self,
+        threads: usize,
+        observer: impl FnMut() -> O,
+    ) -> Outcome<O> {
+        let setup = Setup {
+            topology: &self.topology,
+            routes: Routes::compute(&self.topology).expect("random fabrics are connected"),
+            flows: Arc::clone(&self.flows),
+            profile: Arc::clone(&self.profile),
+            switch: self.switch.clone(),
+            seed: self.seed,
+        };
+        Simulation::new(&setup, |host| self.reactions_of(host), observer).run(RunControl {
+            threads,
+            at_most: self.at_most,
+            coordinator: self.coordinator(),
+            coordination_delay: self.coordination_delay,
+            on_progress: &mut |_| Verdict::Continue,
+        })
+    }
+
+    pub(crate) fn reactions_of(&self, host: HostId) -> Option<Box<dyn Reactions>> {
+        let starts_here = |flow: FlowId| self.flows[flow.index()].src == host;
+        self.local.of(starts_here).boxed()
+    }
+
+    pub(crate) fn coordinator(&self) -> Option<Box<dyn Reactions>> {
+        self.coordinated.clone().boxed()
+    }
+}
+
+fn random_transport(draw: &mut Draw, profile: &mut Profile) {
+    let facts = profile.network;
+    if draw.chance(40) {
+        let ControllerSettings::Constant(mut settings) =
+            ControllerSettings::named("constant").expect("built in")
+        else {
+            unreachable!("the name belongs to it");
+        };
+        settings.window = RelativeSize::percent_of_bdp(draw.of(&[10, 50, 100, 300]));
+        let bps = facts.line_rate.as_bps();
+        settings.rate = draw
+            .chance(50)
+            .then(|| Rate::from_bps(bps / draw.between(1, 9)));
+        profile.controller = ControllerSettings::Constant(settings);
+    } else if draw.chance(30)
+        && let ControllerSettings::Strack(settings) = &mut profile.controller
+    {
+        settings.decrease_requires_ecn = false;
+        settings.initial_window = Some(RelativeSize::percent_of_bdp(draw.of(&[5, 50])));
+    }
+    let selector = draw.of(&["adaptive", "oblivious", "single"]);
+    profile.selector = SelectorSettings::named(selector).expect("built in");
+    match &mut profile.selector {
+        SelectorSettings::Adaptive(settings) if draw.chance(30) => settings.max_paths = 3,
+        SelectorSettings::Oblivious(settings) if draw.chance(30) => settings.max_paths = 5,
+        _ => {}
+    }
+    let reliability = &mut profile.reliability;
+    reliability.timeout = Span::from_us(draw.of(&[40, 100, 250]));
+    reliability.ack_on_ecn = draw.chance(30);
+    reliability.strict_window = draw.chance(20);
+    reliability.control_first = draw.chance(70);
+    if draw.chance(30) {
+        reliability.ack_bytes = Some(Bytes::new(draw.of(&[1, 4_000, 16_384])));
+    }
+    if draw.chance(30) {
+        reliability.probe_class = ProbeClass::Data;
+    }
+    if draw.chance(30) {
+        reliability.probe_after = 1.0;
+    }
+}
+
+fn random_switch(draw: &mut Draw, payload: u32) -> SwitchParameters {
+    let packets = |n: u64| RelativeSize::Absolute(Bytes::new(n * u64::from(payload + HEADER)));
+    let queue = match draw.below(4) {
+        0 => packets(draw.between(2, 12)),
+        1 => RelativeSize::percent_of_bdp(40),
+        2 => RelativeSize::percent_of_bdp(100),
+        _ => RelativeSize::percent_of_bdp(500),
+    };
+    let (kmin, kmax) = match draw.below(4) {
+        0 => (packets(0), packets(3)),
+        1 => (packets(2), packets(2)),
+        2 => (packets(draw.between(1, 4)), packets(draw.between(4, 12))),
+        _ => (
+            RelativeSize::percent_of_bdp(25),
+            RelativeSize::percent_of_bdp(75),
+        ),
+    };
+    SwitchParameters {
+        queue,
+        ecn: draw.chance(80),
+        kmin,
+        kmax,
+        pmax: draw.of(&[0.1, 0.5, 1.0]),
+        mark: draw.of(&[MarkAt::Dequeue, MarkAt::Enqueue]),
+        control_priority: draw.chance(60),
+    }
+}

@@ -1,0 +1,171 @@
+//! The simulator against a slow and simple one that shares only the transport endpoints: on random small scenarios both must
+//! tell the same story, event by event at each node and each link, for any number of threads.
+//!
+//! A failing scenario is named by its seed: `CLEARWAY_ORACLE_SEED=17 cargo test -p clearway-fabric --test oracle`.
+//! `CLEARWAY_ORACLE_SCENARIOS` sets how many there are.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod log;
+mod network;
+mod queue;
+mod simulator;
+
+use clearway_fabric::{DropCause, Outcome, Stopped};
+use clearway_units::Time;
+use common::Scenario;
+use log::{Entry, Log};
+use network::Network;
+use simulator::Oracle;
+
+/// Scenarios of a default run.
+const SCENARIOS: u64 = 400;
+
+/// What the scenarios had to offer, so that the test does not become trivial unnoticed.
+#[derive(Debug, Default)]
+struct Coverage {
+    entries: usize,
+    full_queues: usize,
+    bit_errors: usize,
+    marks: usize,
+    retransmitted: u64,
+    probes: u64,
+    timeouts: u64,
+    ended: usize,
+    cut_short: usize,
+    stuck: usize,
+}
+
+impl Coverage {
+    fn add(&mut self, log: &Log, outcome: &Outcome<()>) {
+        let dropped =
+            |cause| move |entry: &Entry| matches!(entry, Entry::Drop(_, c) if *c == cause);
+        self.entries += log.len();
+        self.full_queues += log.count(dropped(DropCause::QueueFull));
+        self.bit_errors += log.count(dropped(DropCause::BitError));
+        self.marks += log.count(|entry| matches!(entry, Entry::Mark(_)));
+        self.retransmitted += outcome.endpoints.retransmitted;
+        self.probes += outcome.endpoints.probes_sent;
+        self.timeouts += outcome.endpoints.timeouts;
+        match outcome.stopped {
+            None => self.ended += 1,
+            Some(Stopped::Stuck) => self.stuck += 1,
+            Some(_) => self.cut_short += 1,
+        }
+    }
+
+    fn check(&self) {
+        let events = [self.full_queues, self.bit_errors, self.marks];
+        assert!(events.iter().all(|&n| n > 1000), "{self:?}");
+        let repairs = [self.retransmitted, self.probes, self.timeouts];
+        assert!(repairs.iter().all(|&n| n > 100), "{self:?}");
+        let endings = [self.ended / 10, self.cut_short, self.stuck];
+        assert!(endings.iter().all(|&n| n > 2), "{self:?}");
+    }
+}
+
+/// Runs the simulator; its one log, and the rest.
+fn fast(scenario: &Scenario, threads: usize) -> (Log, Outcome<()>) {
+    let empty = || Log::new(&scenario.topology);
+    let outcome = scenario.run(threads, empty);
+    let network = Network::new(&scenario.topology, scenario.seed);
+    let log = empty().join(outcome.observers).by_queue(&network);
+    let rest = Outcome {
+        flows: outcome.flows,
+        finished: outcome.finished,
+        stopped: outcome.stopped,
+        rounds: outcome.rounds,
+        links: outcome.links,
+        endpoints: outcome.endpoints,
+        in_network: outcome.in_network,
+        digest: outcome.digest,
+        observers: vec![()],
+    };
+    (log, rest)
+}
+
+fn same_log(seed: u64, names: [&str; 2], logs: [&Log; 2], scenario: &Scenario) {
+    if let Some(text) = logs[0].first_difference(logs[1], names, &scenario.topology) {
+        panic!(
+            "seed {seed} ({}, {} flows): {text}",
+            scenario.topology.summary,
+            scenario.flows.len()
+        );
+    }
+}
+
+fn check(seed: u64, coverage: &mut Coverage) {
+    let scenario = Scenario::random(seed);
+    let (log, outcome) = fast(&scenario, 1);
+    if let Err(text) = outcome.check_conservation() {
+        panic!("seed {seed}: {text}");
+    }
+    let cut_short = outcome.stopped == Some(Stopped::AtMost);
+    let end = if cut_short {
+        outcome.finished
+    } else {
+        Time::NEVER
+    };
+    let oracle = Oracle::new(&scenario).run(end);
+    same_log(seed, ["fast", "oracle"], [&log, &oracle.log], &scenario);
+    assert_eq!(outcome.flows, oracle.flows, "seed {seed}");
+    assert_eq!(outcome.links, oracle.links, "seed {seed}");
+    assert_eq!(outcome.endpoints, oracle.endpoints, "seed {seed}");
+    assert_eq!(outcome.in_network, oracle.in_network, "seed {seed}");
+    assert_eq!(outcome.digest, oracle.digest, "seed {seed}");
+    check_ending(&scenario, &outcome, oracle.first_beyond);
+    for threads in 2..=4 {
+        let (other_log, other) = fast(&scenario, threads);
+        let name = format!("{threads} threads");
+        same_log(seed, ["1 thread", &name], [&log, &other_log], &scenario);
+        assert_eq!(
+            format!("{other:?}"),
+            format!("{outcome:?}"),
+            "seed {seed}, {name}"
+        );
+    }
+    coverage.add(&log, &outcome);
+}
+
+/// The run ended when it had to: with the last acknowledgement, or with the first round that reached the limit.
+fn check_ending(scenario: &Scenario, outcome: &Outcome<()>, first_beyond: Time) {
+    let seed = scenario.seed;
+    let length = scenario.topology.lookahead().as_ps();
+    let round = |time: Time| time.as_ps() / length;
+    let all_sent = outcome.flows.iter().all(|flow| flow.sent.is_some());
+    match outcome.stopped {
+        None => {
+            assert!(all_sent, "seed {seed}");
+            let last = outcome.flows.iter().filter_map(|flow| flow.sent).max();
+            assert_eq!(Some(outcome.finished), last, "seed {seed}");
+            assert!(
+                round(outcome.finished) <= round(first_beyond),
+                "seed {seed}"
+            );
+        }
+        Some(Stopped::AtMost) => {
+            assert!(!all_sent, "seed {seed}");
+            assert!(outcome.finished >= scenario.at_most, "seed {seed}");
+            let last_round = round(outcome.finished) - 1;
+            assert!(last_round <= round(first_beyond), "seed {seed}");
+        }
+        Some(Stopped::Stuck) => {
+            assert!(!all_sent && first_beyond.is_never(), "seed {seed}");
+        }
+        Some(Stopped::Interrupted) => panic!("seed {seed}: nobody interrupts"),
+    }
+}
+
+#[test]
+fn both_simulators_tell_the_same_story() {
+    let variable = |name: &str| std::env::var(name).ok()?.parse::<u64>().ok();
+    let mut coverage = Coverage::default();
+    if let Some(seed) = variable("CLEARWAY_ORACLE_SEED") {
+        return check(seed, &mut coverage);
+    }
+    let scenarios = variable("CLEARWAY_ORACLE_SCENARIOS").unwrap_or(SCENARIOS);
+    (0..scenarios).for_each(|seed| check(seed, &mut coverage));
+    if scenarios >= SCENARIOS {
+        coverage.check();
+    }
+}

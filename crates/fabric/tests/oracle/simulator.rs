@@ -1,0 +1,463 @@
+//! A slow and simple simulator of the same model: one heap of events for the whole fabric, with an event for the end of every
+//! transmission. Nothing is done late, early or in bulk.
+//!
+//! At one instant: ends of transmissions, arrivals (by the order of their links), starts of transmissions, timers, and at last
+//! the coordinator. All timers of a host that are due at one instant are one event.
+
+use crate::common::Scenario;
+use crate::log::Log;
+use crate::network::Network;
+use crate::queue::{Admission, Port};
+use clearway_fabric::topology::{LinkId, NodeId};
+use clearway_fabric::{
+    DropCause, FlowEvent, FlowOutcome, LinkCounters, Moment, Observer, Reactions,
+};
+use clearway_transport::{
+    Class, Endpoint, EndpointCounters, Event, FlowStatistics, Header, Input, Packet,
+};
+use clearway_units::{Digest, FlowId, HostId, MessageId, Purpose, RandomStream, Span, Time};
+use std::cmp::{Ordering, Reverse};
+use std::collections::{BTreeSet, BinaryHeap};
+use std::sync::Arc;
+
+#[derive(Debug, Clone, Copy)]
+enum What {
+    End(LinkId),
+    Arrival(LinkId, Packet),
+    Start(LinkId),
+    Timer(HostId),
+    Coordination,
+}
+
+/// When, the rank of its kind, the order among its kind, and a number that makes it unique.
+type Key = (Time, u8, u64, u64);
+
+struct Entry(Key, What);
+
+impl PartialEq for Entry {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+impl Eq for Entry {}
+impl PartialOrd for Entry {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Entry {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.cmp(&other.0)
+    }
+}
+
+struct Host {
+    endpoint: Endpoint,
+    uplink: LinkId,
+    sending: Option<Packet>,
+    starts: BTreeSet<(Time, FlowId)>,
+    /// The timer event that stands for the endpoint's deadline.
+    armed: Time,
+    reactions: Option<Box<dyn Reactions>>,
+}
+
+/// What came out.
+pub(crate) struct Result {
+    pub(crate) log: Log,
+    pub(crate) flows: Vec<FlowOutcome>,
+    pub(crate) links: LinkCounters,
+    pub(crate) endpoints: EndpointCounters,
+    pub(crate) in_network: u64,
+    pub(crate) digest: Digest,
+    /// The first event in or after the lookahead round that reaches the time limit.
+    pub(crate) first_beyond: Time,
+}
+
+/// The simulator.
+pub(crate) struct Oracle<'a> {
+    scenario: &'a Scenario,
+    network: Network<'a>,
+    lookahead: Span,
+    heap: BinaryHeap<Reverse<Entry>>,
+    serial: u64,
+    now: Time,
+    hosts: Vec<Host>,
+    /// By link; those of hosts stay empty.
+    ports: Vec<Port>,
+    /// By link.
+    errors: Vec<RandomStream>,
+    coordinator: Option<Box<dyn Reactions>>,
+    /// Events of this instant that the coordinator has not seen.
+    reported: Vec<FlowEvent>,
+    flows: Vec<FlowOutcome>,
+    links: LinkCounters,
+    log: Log,
+    first_beyond: Time,
+}
+
+impl<'a> Oracle<'a> {
+    pub(crate) fn new(scenario: &'a Scenario) -> Self {
+        let topology = &scenario.topology;
+        let links = topology.cables.len() as u32 * 2;
+        let network = Network::new(topology, scenario.seed);
+        let host = |host| {
+            let host = HostId(host);
+            let mut endpoint = Endpoint::new(host, Arc::clone(&scenario.profile), scenario.seed);
+            endpoint.set_tracing(true);
+            Host {
+                endpoint,
+                uplink: network.uplink(host),
+                sending: None,
+                starts: BTreeSet::new(),
+                armed: Time::NEVER,
+                reactions: scenario.reactions_of(host),
+            }
+        };
+        let port = |link| {
+            let rate = topology.cables[link as usize / 2].rate;
+            let bdp = rate.bytes_in(scenario.profile.network.propagation_rtt);
+            Port::new(&scenario.switch, bdp, scenario.seed, LinkId(link))
+        };
+        let errors = |link| RandomStream::new(scenario.seed, Purpose::BitErrors, link);
+        let delays = (0..links)
+            .filter(|link| topology.cables[*link as usize / 2].up)
+            .map(|link| network.delay(LinkId(link)));
+        Self {
+            scenario,
+            lookahead: delays.min().expect("a fabric has links"),
+            heap: BinaryHeap::new(),
+            serial: 0,
+            now: Time::ZERO,
+            hosts: (0..topology.hosts).map(host).collect(),
+            ports: (0..links).map(port).collect(),
+            errors: (0..u64::from(links)).map(errors).collect(),
+            coordinator: scenario.coordinator(),
+            reported: Vec::new(),
+            flows: vec![FlowOutcome::default(); scenario.flows.len()],
+            links: LinkCounters::default(),
+            log: Log::new(topology),
+            first_beyond: Time::NEVER,
+            network,
+        }
+    }
+
+    /// Runs all events before `end`.
+    pub(crate) fn run(mut self, end: Time) -> Result {
+        for (index, flow) in self.scenario.flows.iter().enumerate() {
+            if let Some(start) = flow.start {
+                self.schedule_flow(start, FlowId(index as u32));
+            }
+        }
+        while let Some(Reverse(Entry(key, _))) = self.heap.peek()
+            && key.0 < end
+        {
+            let Some(Reverse(Entry((time, ..), what))) = self.heap.pop() else {
+                break;
+            };
+            self.now = time;
+            match what {
+                What::End(link) => self.end(link),
+                What::Arrival(link, packet) => self.arrive(link, packet),
+                What::Start(link) => self.start(link),
+                What::Timer(host) => self.on_timer(host),
+                What::Coordination => self.coordinate(),
+            }
+        }
+        self.finish()
+    }
+
+    fn push(&mut self, time: Time, what: What) {
+        let (rank, order) = match what {
+            What::End(link) => (0, u64::from(link.0)),
+            What::Arrival(link, _) => (1, self.network.tie_break(time, link)),
+            What::Start(link) => (2, u64::from(link.0)),
+            What::Timer(host) => (3, u64::from(host.0)),
+            What::Coordination => (4, 0),
+        };
+        self.serial += 1;
+        let entry = Entry((time, rank, order, self.serial), what);
+        self.heap.push(Reverse(entry));
+    }
+
+    /// The fast simulator would have run a round at this instant.
+    fn witness(&mut self) {
+        let length = self.lookahead.as_ps();
+        let round_end = (self.now.as_ps() / length + 1) * length;
+        if round_end >= self.scenario.at_most.as_ps() {
+            self.first_beyond = self.first_beyond.min(self.now);
+        }
+    }
+
+    fn start(&mut self, link: LinkId) {
+        let from = self.network.start_of(link);
+        let size = if self.network.is_host(from) {
+            self.pull(HostId(from.0))
+        } else {
+            self.ports[link.0 as usize].begin()
+        };
+        if let Some(size) = size {
+            self.witness();
+            let end = self.now + self.network.transmission(link, size);
+            self.push(end, What::End(link));
+        }
+    }
+
+    /// Asks the endpoint of a host for a packet.
+    fn pull(&mut self, host: HostId) -> Option<u16> {
+        let now = self.now;
+        let at = &mut self.hosts[host.index()];
+        if at.sending.is_some() || !at.endpoint.ready() {
+            return None;
+        }
+        let mut packet = at.endpoint.poll_transmit(now)?;
+        packet.header_hash = Network::header_hash(&packet);
+        at.sending = Some(packet);
+        self.links.injected += 1;
+        self.look_after(host);
+        Some(packet.size)
+    }
+
+    fn end(&mut self, link: LinkId) {
+        let from = self.network.start_of(link);
+        let packet = if self.network.is_host(from) {
+            let at = &mut self.hosts[from.0 as usize];
+            at.sending.take().expect("a transmission has ended")
+        } else {
+            self.witness();
+            let (packet, left, marked) = self.ports[link.0 as usize].end();
+            if let Some(left) = left {
+                self.log.on_queue(self.now, link, left);
+            }
+            self.note_mark(link, &packet, marked);
+            packet
+        };
+        self.carry(self.now, link, packet);
+        self.push(self.now, What::Start(link));
+    }
+
+    fn note_mark(&mut self, link: LinkId, packet: &Packet, marked: bool) {
+        if marked {
+            self.links.marked += 1;
+            self.log.on_mark(self.now, link, packet);
+        }
+    }
+
+    /// The last bit of a packet has left at `end`.
+    fn carry(&mut self, end: Time, link: LinkId, packet: Packet) {
+        self.links.hops += 1;
+        self.links.data_hops += u64::from(packet.class == Class::Data);
+        let survival = self.network.survival(link, packet.size);
+        if survival < 1.0 && self.errors[link.0 as usize].unit() >= survival {
+            self.links.corrupted += 1;
+            self.lose(end, link, &packet, DropCause::BitError);
+            return;
+        }
+        let arrival = end + self.network.delay(link);
+        self.push(arrival, What::Arrival(link, packet));
+    }
+
+    fn lose(&mut self, time: Time, link: LinkId, packet: &Packet, cause: DropCause) {
+        self.log.on_drop(time, link, packet, cause);
+        let kind = 1u64 << 32;
+        let number = match packet.header {
+            Header::Data { psn, .. } => u64::from(psn),
+            Header::Sack { epsn, .. } => u64::from(epsn) + kind,
+            Header::Probe { base } => u64::from(base) + 2 * kind,
+        };
+        let flow = u64::from(packet.flow.0);
+        self.links
+            .losses
+            .add(&[time.as_ps(), u64::from(link.0), flow, number]);
+    }
+
+    fn arrive(&mut self, link: LinkId, packet: Packet) {
+        self.witness();
+        let node = self.network.end_of(link);
+        self.log.on_arrival(self.now, node, &packet);
+        if self.network.is_host(node) {
+            self.links.delivered += 1;
+            let at = &mut self.hosts[node.0 as usize];
+            at.endpoint.handle(self.now, Input::Packet(packet));
+            self.handle_events(HostId(node.0));
+            self.look_after(HostId(node.0));
+        } else {
+            self.forward(node, packet);
+        }
+    }
+
+    fn forward(&mut self, switch: NodeId, packet: Packet) {
+        let link = self.network.next_link(switch, &packet);
+        let (packet, admission) = self.ports[link.0 as usize].admit(packet);
+        match admission {
+            Admission::Dropped => {
+                self.links.dropped += 1;
+                self.lose(self.now, link, &packet, DropCause::QueueFull);
+            }
+            Admission::Queued { bytes, marked } => {
+                self.note_mark(link, &packet, marked);
+                if let Some(bytes) = bytes {
+                    self.log.on_queue(self.now, link, bytes);
+                }
+                self.push(self.now, What::Start(link));
+            }
+        }
+    }
+
+    /// Sets a host's events after something has happened to its endpoint.
+    fn look_after(&mut self, host: HostId) {
+        let at = &mut self.hosts[host.index()];
+        let deadline = at.endpoint.deadline();
+        let timer = (!deadline.is_never()).then(|| deadline.max(self.now));
+        let timer = timer.filter(|&timer| timer != at.armed);
+        if let Some(timer) = timer {
+            at.armed = timer;
+        }
+        let start = (at.sending.is_none() && at.endpoint.ready()).then_some(at.uplink);
+        if let Some(timer) = timer {
+            self.push(timer, What::Timer(host));
+        }
+        if let Some(link) = start {
+            self.push(self.now, What::Start(link));
+        }
+    }
+
+    fn on_timer(&mut self, host: HostId) {
+        let now = self.now;
+        let at = &mut self.hosts[host.index()];
+        if at.armed == now {
+            at.armed = Time::NEVER;
+        }
+        if at.endpoint.deadline() <= now {
+            at.endpoint.handle(now, Input::Deadline);
+            self.witness();
+            self.handle_events(host);
+        }
+        while let Some(&(time, flow)) = self.hosts[host.index()].starts.first()
+            && time <= now
+        {
+            self.hosts[host.index()].starts.pop_first();
+            self.witness();
+            self.start_flow(flow);
+        }
+        self.look_after(host);
+    }
+
+    fn schedule_flow(&mut self, time: Time, flow: FlowId) {
+        let host = self.scenario.flows[flow.index()].src;
+        self.hosts[host.index()].starts.insert((time, flow));
+        self.push(time, What::Timer(host));
+    }
+
+    fn start_flow(&mut self, flow: FlowId) {
+        let clearway_fabric::Flow {
+            src, dst, bytes, ..
+        } = self.scenario.flows[flow.index()];
+        let post = Input::Post {
+            flow,
+            message: MessageId(0),
+            bytes,
+        };
+        for input in [Input::Open { flow, peer: dst }, post, Input::Close { flow }] {
+            self.hosts[src.index()].endpoint.handle(self.now, input);
+        }
+        self.flows[flow.index()].started = Some(self.now);
+        self.report(flow, Moment::Started);
+    }
+
+    fn handle_events(&mut self, host: HostId) {
+        while let Some(event) = self.hosts[host.index()].endpoint.poll_event() {
+            self.log.on_transport(self.now, host, &event);
+            match event {
+                Event::Sent {
+                    flow, statistics, ..
+                } => self.on_sent(host, flow, statistics),
+                Event::Received { flow, .. } => {
+                    self.flows[flow.index()].received = Some(self.now);
+                    self.report(flow, Moment::Received);
+                    self.react(host, flow, Moment::Received);
+                }
+                Event::Ack { .. } | Event::Loss { .. } => {}
+            }
+        }
+    }
+
+    fn on_sent(&mut self, host: HostId, flow: FlowId, statistics: FlowStatistics) {
+        self.flows[flow.index()].sent = Some(self.now);
+        self.flows[flow.index()].statistics = statistics;
+        self.report(flow, Moment::Sent);
+        self.react(host, flow, Moment::Sent);
+    }
+
+    /// The host's own answer.
+    fn react(&mut self, host: HostId, flow: FlowId, moment: Moment) {
+        let time = self.now;
+        let mut start = Vec::new();
+        if let Some(reactions) = &mut self.hosts[host.index()].reactions {
+            reactions.on_event(FlowEvent { time, flow, moment }, &mut start);
+        }
+        for flow in start {
+            self.schedule_flow(time, flow);
+        }
+    }
+
+    fn report(&mut self, flow: FlowId, moment: Moment) {
+        let time = self.now;
+        self.reported.push(FlowEvent { time, flow, moment });
+        self.push(time, What::Coordination);
+    }
+
+    /// The coordinator sees the events of an instant by flow, then by moment.
+    fn coordinate(&mut self) {
+        let shortest = self.lookahead;
+        let delay = self.scenario.coordination_delay.unwrap_or(shortest);
+        let mut reported = std::mem::take(&mut self.reported);
+        reported.sort_by_key(|event| (event.flow, event.moment));
+        let mut start = Vec::new();
+        if let Some(coordinator) = &mut self.coordinator {
+            for event in reported {
+                coordinator.on_event(event, &mut start);
+            }
+        }
+        for flow in start {
+            self.schedule_flow(self.now + delay.max(shortest), flow);
+        }
+    }
+
+    fn finish(mut self) -> Result {
+        // A packet that a host has begun to send counts as being on the wire.
+        for index in 0..self.hosts.len() {
+            if let Some(packet) = self.hosts[index].sending.take() {
+                let link = self.hosts[index].uplink;
+                let ends = self.heap.iter().find_map(|Reverse(Entry(key, what))| {
+                    matches!(what, What::End(at) if *at == link).then_some(key.0)
+                });
+                self.carry(ends.expect("it ends at some time"), link, packet);
+            }
+        }
+        let flying = self
+            .heap
+            .iter()
+            .filter(|entry| matches!(entry.0.1, What::Arrival(..)));
+        let queued: u64 = self.ports.iter().map(Port::packets).sum();
+        let in_network = flying.count() as u64 + queued;
+        let mut endpoints = EndpointCounters::default();
+        for host in &self.hosts {
+            endpoints.merge(host.endpoint.counters());
+        }
+        let mut digest = self.links.losses;
+        for (id, (outcome, flow)) in self.flows.iter().zip(&*self.scenario.flows).enumerate() {
+            let finish = outcome.sent.map_or(u64::MAX, Time::as_ps);
+            let again = outcome.statistics.retransmitted;
+            digest.add(&[id as u64, finish, flow.bytes.as_u64(), again]);
+        }
+        Result {
+            log: self.log.by_queue(&self.network),
+            flows: self.flows,
+            links: self.links,
+            endpoints,
+            in_network,
+            digest,
+            first_beyond: self.first_beyond,
+        }
+    }
+}
