@@ -23,7 +23,7 @@ mod barrier;
 mod mail;
 mod run;
 
-pub use mail::{Inlet, Mailroom, Outlet, PostOffice};
+pub use mail::{Bags, Inlet, Mailroom, Outlet, PostOffice};
 pub use run::{Conductor, Domain, Ending, Engine, Outlook, Verdict};
 
 use clearway_units::Time;
@@ -37,6 +37,14 @@ pub struct Round {
 }
 
 impl Round {
+    /// The round `[start, end)`, as the engine would make it; for tests of domains.
+    pub fn new(ordinal: u64, start: Time, end: Time) -> Self {
+        Self {
+            ordinal,
+            start,
+            end,
+        }
+    }
     /// How many rounds were run before this one; skipped stretches do not count.
     pub fn ordinal(&self) -> u64 {
         self.ordinal

@@ -68,6 +68,38 @@ impl Mailroom {
     }
 }
 
+/// Empty buffers for letters, lent from mailbox to mailbox.
+///
+/// A mailbox holds memory only while it holds letters. The few buffers that a thread passes from the inlets that it has read to
+/// the outlets that it fills stay in its cache, however many mailboxes there are.
+#[derive(Debug)]
+pub struct Bags<M>(Vec<Vec<M>>);
+
+impl<M> Default for Bags<M> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<M> Bags<M> {
+    /// Letters for which a new buffer has room.
+    const CAPACITY: usize = 16;
+
+    #[cold]
+    fn lend(&mut self) -> Vec<M> {
+        self.0
+            .pop()
+            .unwrap_or_else(|| Vec::with_capacity(Self::CAPACITY))
+    }
+
+    fn take_back(&mut self, mut bag: Vec<M>) {
+        if bag.capacity() > 0 {
+            bag.clear();
+            self.0.push(bag);
+        }
+    }
+}
+
 /// The writing end of a mailbox.
 #[derive(Debug)]
 pub struct Outlet<M> {
@@ -80,7 +112,10 @@ pub struct Outlet<M> {
 impl<M> Outlet<M> {
     /// Adds a letter; it leaves with the next [`send`](Self::send).
     #[inline]
-    pub fn post(&mut self, letter: M) {
+    pub fn post(&mut self, letter: M, bags: &mut Bags<M>) {
+        if self.letters.capacity() == 0 {
+            self.letters = bags.lend();
+        }
         self.letters.push(letter);
     }
 
@@ -120,20 +155,29 @@ pub struct Inlet<M> {
 
 impl<M> Inlet<M> {
     /// Takes over the letters sent in the round before. To be called in each round in which the engine names this inlet.
-    pub fn collect(&mut self, round: &Round) {
-        if self.read == self.letters.len() {
-            self.letters.clear();
-        } else {
-            self.letters.drain(..self.read);
-        }
-        self.read = 0;
+    pub fn collect(&mut self, round: &Round, bags: &mut Bags<M>) {
         let mut waiting = self.mailbox.halves[round.reading_half()]
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        if self.letters.is_empty() {
-            std::mem::swap(&mut *waiting, &mut self.letters);
+        if self.read == self.letters.len() {
+            bags.take_back(std::mem::replace(
+                &mut self.letters,
+                std::mem::take(&mut *waiting),
+            ));
         } else {
+            self.letters.drain(..self.read);
             self.letters.append(&mut waiting);
+            bags.take_back(std::mem::take(&mut *waiting));
+        }
+        self.read = 0;
+    }
+
+    /// Gives the buffer back if all letters are read.
+    #[inline]
+    pub fn tidy(&mut self, bags: &mut Bags<M>) {
+        if self.read == self.letters.len() {
+            self.read = 0;
+            bags.take_back(std::mem::take(&mut self.letters));
         }
     }
 
@@ -227,12 +271,13 @@ mod tests {
 
     #[test]
     fn letters_arrive_one_round_later_in_order() {
+        let mut bags = Bags::default();
         let mut post = PostOffice::new(&[70]);
         let mut ends: Vec<_> = (0..70).map(|_| post.mailbox::<u32>(0)).collect();
         let room = Arc::clone(&post.into_mailrooms()[0]);
         for inlet in [69, 3] {
-            ends[inlet].0.post(1);
-            ends[inlet].0.post(2);
+            ends[inlet].0.post(1, &mut bags);
+            ends[inlet].0.post(2, &mut bags);
             ends[inlet].0.send(&round(0));
         }
         let mut named = vec![9];
@@ -244,23 +289,30 @@ mod tests {
         assert!(room.has_mail(&round(1)));
         room.take(&round(1), &mut named);
         assert_eq!(named, [3, 69]);
-        ends[3].1.collect(&round(1));
+        ends[3].1.collect(&round(1), &mut bags);
         assert_eq!(ends[3].1.unread(), [1, 2]);
         assert!(!room.has_mail(&round(3)), "taken once");
     }
 
     #[test]
     fn unread_letters_stay_in_front() {
+        let mut bags = Bags::default();
         let mut post = PostOffice::new(&[1]);
         let (mut outlet, mut inlet) = post.mailbox::<u32>(0);
-        outlet.post(1);
-        outlet.post(2);
+        outlet.post(1, &mut bags);
+        outlet.post(2, &mut bags);
         outlet.send(&round(0));
-        inlet.collect(&round(1));
+        inlet.collect(&round(1), &mut bags);
         inlet.advance(1);
-        outlet.post(3);
+        outlet.post(3, &mut bags);
         outlet.send(&round(1));
-        inlet.collect(&round(2));
+        inlet.collect(&round(2), &mut bags);
         assert_eq!(inlet.unread(), [2, 3]);
+        inlet.tidy(&mut bags);
+        assert_eq!(inlet.unread(), [2, 3], "not while letters are unread");
+        inlet.advance(2);
+        inlet.tidy(&mut bags);
+        assert_eq!(inlet.letters.capacity(), 0);
+        assert!(!bags.0.is_empty());
     }
 }

@@ -21,10 +21,18 @@ pub trait Domain: Send {
     type Report: Send + Ord;
     /// What the conductor can tell it.
     type Order: Send;
+    /// Buffers that a thread lends to each domain it runs. What is in them must not affect results.
+    type Workbench: Default;
 
     /// Runs all events before `round.end()`. `incoming` names the inlets with new letters, which must all be collected now.
     /// Every letter sent must arrive at or after `round.end()`.
-    fn run(&mut self, round: &Round, incoming: &[u32], reports: &mut Vec<Self::Report>) -> Outlook;
+    fn run(
+        &mut self,
+        round: &Round,
+        incoming: &[u32],
+        reports: &mut Vec<Self::Report>,
+        bench: &mut Self::Workbench,
+    ) -> Outlook;
 
     /// Takes an order between two rounds; returns its next event. The order must not concern the past.
     fn accept(&mut self, order: Self::Order) -> Time;
@@ -164,7 +172,7 @@ fn lead<D: Domain>(
     workers: usize,
     conductor: &mut dyn Conductor<D>,
 ) -> Ending {
-    let mut scratch = Scratch::default();
+    let mut scratch = Scratch::<D>::default();
     let (mut reports, mut orders) = (Vec::new(), Vec::new());
     for ordinal in 0.. {
         let next = shared.earliest_event();
@@ -200,16 +208,18 @@ fn lead<D: Domain>(
 }
 
 /// A thread's own buffers.
-struct Scratch<R> {
+struct Scratch<D: Domain> {
     incoming: Vec<u32>,
-    reports: Vec<R>,
+    reports: Vec<D::Report>,
+    bench: D::Workbench,
 }
 
-impl<R> Default for Scratch<R> {
+impl<D: Domain> Default for Scratch<D> {
     fn default() -> Self {
         Self {
             incoming: Vec::new(),
             reports: Vec::new(),
+            bench: D::Workbench::default(),
         }
     }
 }
@@ -231,7 +241,7 @@ impl<D: Domain> Shared<'_, D> {
 
     fn work_until_closed(&self) {
         let _guard = Guard(&self.barrier);
-        let mut scratch = Scratch::default();
+        let mut scratch = Scratch::<D>::default();
         let mut seen = 0;
         while self.barrier.wait_for_start(&mut seen) {
             let round = *lock(&self.round);
@@ -241,7 +251,7 @@ impl<D: Domain> Shared<'_, D> {
     }
 
     /// Runs domains of this round until all are taken.
-    fn work(&self, round: &Round, scratch: &mut Scratch<D::Report>) {
+    fn work(&self, round: &Round, scratch: &mut Scratch<D>) {
         loop {
             let first = self.cursor.fetch_add(self.chunk, Ordering::Relaxed);
             if first >= self.slots.len() {
@@ -257,13 +267,18 @@ impl<D: Domain> Shared<'_, D> {
         }
     }
 
-    fn run_if_due(&self, slot: &Slot<D>, round: &Round, scratch: &mut Scratch<D::Report>) {
+    fn run_if_due(&self, slot: &Slot<D>, round: &Round, scratch: &mut Scratch<D>) {
         let due = slot.next.load(Ordering::Relaxed) < round.end.as_ps();
         if !due && !slot.mailroom.has_mail(round) {
             return;
         }
         slot.mailroom.take(round, &mut scratch.incoming);
-        let outlook = lock(&slot.domain).run(round, &scratch.incoming, &mut scratch.reports);
+        let Scratch {
+            incoming,
+            reports,
+            bench,
+        } = scratch;
+        let outlook = lock(&slot.domain).run(round, incoming, reports, bench);
         debug_assert!(outlook.next >= round.end && outlook.sent >= round.end);
         slot.next.store(outlook.next.as_ps(), Ordering::Relaxed);
         if !outlook.sent.is_never() {

@@ -1,11 +1,11 @@
 //! A switch with its hosts: what one thread runs in a round.
 
 use crate::host::{Context, Host};
-use crate::link::LinkCounters;
+use crate::link::{Arrival, Ledger, LinkCounters};
 use crate::observer::Observer;
 use crate::simulation::{Flow, Report, StartOrder};
-use crate::switch::Switch;
-use clearway_engine::{Domain, Outlook, Round};
+use crate::switch::{Desk, Switch};
+use clearway_engine::{Bags, Domain, Outlook, Round};
 use clearway_units::{HostId, Time};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,16 +23,23 @@ pub(crate) struct FabricDomain<O> {
     pub(crate) hops: Arc<AtomicU64>,
 }
 
+/// Buffers that a thread lends to each domain that it runs.
+#[derive(Debug, Default)]
+pub(crate) struct Workbench {
+    bags: Bags<Arrival>,
+    desk: Desk,
+}
+
 impl<O: Observer> FabricDomain<O> {
-    fn collect(&mut self, round: &Round, incoming: &[u32]) {
+    fn collect(&mut self, round: &Round, incoming: &[u32], bags: &mut Bags<Arrival>) {
         let hosts = self.hosts.len();
         for &inlet in incoming {
             let inlet = inlet as usize;
             if inlet < hosts {
-                let arrival = self.hosts[inlet].collect(round);
+                let arrival = self.hosts[inlet].collect(round, bags);
                 self.host_next[inlet] = self.host_next[inlet].min(arrival);
             } else {
-                self.switch.collect(inlet - hosts, round);
+                self.switch.collect(inlet - hosts, round, bags);
             }
         }
     }
@@ -55,18 +62,29 @@ impl<O: Observer> FabricDomain<O> {
 impl<O: Observer> Domain for FabricDomain<O> {
     type Report = Report;
     type Order = StartOrder;
+    type Workbench = Workbench;
 
-    fn run(&mut self, round: &Round, incoming: &[u32], reports: &mut Vec<Report>) -> Outlook {
-        self.collect(round, incoming);
+    fn run(
+        &mut self,
+        round: &Round,
+        incoming: &[u32],
+        reports: &mut Vec<Report>,
+        bench: &mut Workbench,
+    ) -> Outlook {
+        self.collect(round, incoming, &mut bench.bags);
         let hops = self.counters.hops;
         let mut outlook = Outlook {
             next: Time::NEVER,
             sent: Time::NEVER,
         };
+        let ledger = Ledger {
+            counters: &mut self.counters,
+            bags: &mut bench.bags,
+            observer: &mut self.observer,
+        };
         let mut context = Context {
             flows: &self.flows,
-            counters: &mut self.counters,
-            observer: &mut self.observer,
+            ledger,
             reports,
         };
         for (next, host) in self.host_next.iter_mut().zip(&mut self.hosts) {
@@ -78,9 +96,7 @@ impl<O: Observer> Domain for FabricDomain<O> {
             outlook.next = outlook.next.min(*next);
         }
         if self.switch.next() < round.end() {
-            let ahead = self
-                .switch
-                .run(round, &mut self.counters, &mut self.observer);
+            let ahead = self.switch.run(round, &mut bench.desk, &mut context.ledger);
             outlook.sent = outlook.sent.min(ahead.sent);
         }
         outlook.next = outlook.next.min(self.switch.next());

@@ -3,12 +3,12 @@
 //! The NIC pulls: whenever its wire is free it asks the endpoint for the next packet, so windows, paths and timestamps are
 //! decided at the moment of transmission. Control packets go first and flows take turns; both are the endpoint's doing.
 
-use crate::link::{Arrival, Link, LinkCounters};
+use crate::link::{Arrival, Ledger, Link};
 use crate::observer::Observer;
 use crate::simulation::{Flow, FlowEvent, Moment, Reactions, Report};
 use crate::switch::header_hash;
 use crate::topology::{NodeId, Topology};
-use clearway_engine::{Inlet, Outlook, Round};
+use clearway_engine::{Bags, Inlet, Outlook, Round};
 use clearway_transport::{Endpoint, Event, FlowStatistics, Input};
 use clearway_units::{FlowId, MessageId, Time};
 use std::cmp::Reverse;
@@ -30,8 +30,7 @@ pub(crate) struct Host {
 /// What a host shares with its domain while it runs.
 pub(crate) struct Context<'a, O> {
     pub(crate) flows: &'a [Flow],
-    pub(crate) counters: &'a mut LinkCounters,
-    pub(crate) observer: &'a mut O,
+    pub(crate) ledger: Ledger<'a, O>,
     pub(crate) reports: &'a mut Vec<Report>,
 }
 
@@ -66,8 +65,8 @@ impl Host {
     }
 
     /// New packets have come in; returns when the first of all waiting ones arrives.
-    pub(crate) fn collect(&mut self, round: &Round) -> Time {
-        self.inlet.collect(round);
+    pub(crate) fn collect(&mut self, round: &Round, bags: &mut Bags<Arrival>) -> Time {
+        self.inlet.collect(round, bags);
         self.arrival()
     }
 
@@ -98,6 +97,7 @@ impl Host {
                 Next::Timer => self.on_timer(context),
             }
         };
+        self.inlet.tidy(context.ledger.bags);
         Outlook {
             next,
             sent: self.link.flush(round),
@@ -136,8 +136,8 @@ impl Host {
     fn receive<O: Observer>(&mut self, context: &mut Context<'_, O>) {
         let packet = &self.inlet.unread()[0].packet;
         let node: NodeId = Topology::host_node(self.endpoint.host());
-        context.observer.on_arrival(self.now, node, packet);
-        context.counters.delivered += 1;
+        context.ledger.observer.on_arrival(self.now, node, packet);
+        context.ledger.counters.delivered += 1;
         self.endpoint.on_packet(self.now, packet);
         self.inlet.advance(1);
         self.handle_events(context);
@@ -150,9 +150,8 @@ impl Host {
         };
         packet.header_hash = header_hash(&packet);
         self.free_at = self.now + self.link.clock.span_of(packet.size.into());
-        context.counters.injected += 1;
-        self.link
-            .carry(self.free_at, packet, context.counters, context.observer);
+        context.ledger.counters.injected += 1;
+        self.link.carry(self.free_at, &packet, &mut context.ledger);
     }
 
     fn on_timer<O: Observer>(&mut self, context: &mut Context<'_, O>) {
@@ -188,6 +187,7 @@ impl Host {
     fn handle_events<O: Observer>(&mut self, context: &mut Context<'_, O>) {
         while let Some(event) = self.endpoint.poll_event() {
             context
+                .ledger
                 .observer
                 .on_transport(self.now, self.endpoint.host(), &event);
             match event {

@@ -2,7 +2,7 @@
 
 use crate::observer::{DropCause, Observer};
 use crate::topology::LinkId;
-use clearway_engine::{Outlet, Round};
+use clearway_engine::{Bags, Outlet, Round};
 use clearway_transport::{Class, Header, Packet};
 use clearway_units::{Digest, Purpose, RandomStream, Span, Time, WireClock};
 
@@ -47,6 +47,7 @@ impl LinkCounters {
         self.losses.merge(other.losses);
     }
 
+    #[cold]
     pub(crate) fn note_loss(&mut self, now: Time, link: LinkId, packet: &Packet, cause: DropCause) {
         match cause {
             DropCause::QueueFull => self.dropped += 1,
@@ -60,6 +61,13 @@ impl LinkCounters {
         self.losses
             .add(&[now.as_ps(), link.0.into(), packet.flow.0.into(), number]);
     }
+}
+
+/// What links of a domain write to while they run.
+pub(crate) struct Ledger<'a, O> {
+    pub(crate) counters: &'a mut LinkCounters,
+    pub(crate) bags: &'a mut Bags<Arrival>,
+    pub(crate) observer: &'a mut O,
 }
 
 /// The wire behind a port or NIC.
@@ -128,23 +136,41 @@ impl Link {
     pub(crate) fn carry<O: Observer>(
         &mut self,
         end: Time,
-        packet: Packet,
-        counters: &mut LinkCounters,
-        observer: &mut O,
+        packet: &Packet,
+        ledger: &mut Ledger<'_, O>,
     ) {
-        counters.hops += 1;
-        counters.data_hops += u64::from(packet.class == Class::Data);
-        if let Some(errors) = &mut self.errors
-            && errors.hit(packet.size)
-        {
-            counters.note_loss(end, self.id, &packet, DropCause::BitError);
-            observer.on_drop(end, self.id, &packet, DropCause::BitError);
+        ledger.counters.hops += 1;
+        ledger.counters.data_hops += u64::from(packet.class == Class::Data);
+        if self.errors.is_some() && self.corrupts(end, packet, ledger) {
             return;
         }
-        self.outlet.post(Arrival {
+        let arrival = Arrival {
             time: end + self.delay,
-            packet,
-        });
+            packet: *packet,
+        };
+        self.outlet.post(arrival, ledger.bags);
+    }
+
+    #[cold]
+    fn corrupts<O: Observer>(
+        &mut self,
+        end: Time,
+        packet: &Packet,
+        ledger: &mut Ledger<'_, O>,
+    ) -> bool {
+        let hit = self
+            .errors
+            .as_mut()
+            .is_some_and(|errors| errors.hit(packet.size));
+        if hit {
+            ledger
+                .counters
+                .note_loss(end, self.id, packet, DropCause::BitError);
+            ledger
+                .observer
+                .on_drop(end, self.id, packet, DropCause::BitError);
+        }
+        hit
     }
 
     /// Hands this round's packets over; returns the earliest arrival.

@@ -15,7 +15,8 @@ pub enum DropCause {
 
 /// Watches one domain. Each domain has its own, so no locks are needed; merge them when the run is over.
 ///
-/// Within a domain, events of one node come in the order of time; events of different nodes interleave by rounds.
+/// Events at one queue, and events at one host, come in the order of time. A switch handles a round port by port, so events of
+/// its different queues interleave by rounds; recorders that mix them sort by time.
 pub trait Observer: Send {
     /// True if the endpoints should report acknowledgements and losses through [`on_transport`](Self::on_transport).
     const TRACES_TRANSPORT: bool = false;

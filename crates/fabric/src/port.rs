@@ -3,7 +3,7 @@
 //! Nothing happens at a port between two arrivals but transmissions, and these follow from the queue. So a port has no events
 //! of its own: [`Port::advance`] carries out, when something looks at the port, what has happened since.
 
-use crate::link::{Link, LinkCounters};
+use crate::link::{Ledger, Link};
 use crate::observer::{DropCause, Observer};
 use clearway_engine::Round;
 use clearway_transport::{Class, Packet};
@@ -81,16 +81,6 @@ impl QueueRules {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Service {
-    /// Nothing waits.
-    Idle,
-    /// A transmission can start at `Port::at`.
-    Waiting,
-    /// The first packet of the queue of this class is on the wire until `Port::at`.
-    Busy(Class),
-}
-
 /// A queue with its size.
 #[derive(Debug, Default)]
 struct Queue {
@@ -101,8 +91,9 @@ struct Queue {
 /// An egress port.
 #[derive(Debug)]
 pub(crate) struct Port {
-    service: Service,
-    /// When the transmission in service ends, or the next may start.
+    /// The class whose first packet is on the wire.
+    busy: Option<Class>,
+    /// When that packet's last bit leaves; otherwise when the next transmission may start.
     at: Time,
     /// By class; without control priority all packets are in the data queue.
     queues: [Queue; 2],
@@ -114,7 +105,7 @@ pub(crate) struct Port {
 impl Port {
     pub(crate) fn new(rules: QueueRules, seed: u64, link: Link) -> Self {
         Self {
-            service: Service::Idle,
+            busy: None,
             at: Time::ZERO,
             queues: Default::default(),
             rules,
@@ -128,133 +119,145 @@ impl Port {
     pub(crate) fn enqueue<O: Observer>(
         &mut self,
         now: Time,
-        mut packet: Packet,
-        counters: &mut LinkCounters,
-        observer: &mut O,
+        packet: &Packet,
+        ledger: &mut Ledger<'_, O>,
     ) {
-        self.advance(now, counters, observer);
+        self.advance(now, ledger);
+        if self.waiting_class().is_none() {
+            self.at = self.at.max(now);
+        }
         let class = if self.rules.control_priority {
             packet.class
         } else {
             Class::Data
         };
-        let size = u64::from(packet.size);
         let queue = &mut self.queues[class as usize];
-        if queue.bytes + size > self.rules.limit {
-            counters.note_loss(now, self.link.id, &packet, DropCause::QueueFull);
-            observer.on_drop(now, self.link.id, &packet, DropCause::QueueFull);
+        let bytes = queue.bytes + u64::from(packet.size);
+        if bytes > self.rules.limit {
+            ledger
+                .counters
+                .note_loss(now, self.link.id, packet, DropCause::QueueFull);
+            ledger
+                .observer
+                .on_drop(now, self.link.id, packet, DropCause::QueueFull);
             return;
         }
-        queue.bytes += size;
-        let bytes = queue.bytes;
+        queue.bytes = bytes;
+        queue.packets.push_back(*packet);
         if class == Class::Data {
+            ledger.observer.on_queue(now, self.link.id, bytes);
             if self.rules.mark == MarkAt::Enqueue {
-                self.mark(now, &mut packet, bytes, counters, observer);
+                self.decide(now, bytes, false, ledger);
             }
-            observer.on_queue(now, self.link.id, bytes);
-        }
-        self.queues[class as usize].packets.push_back(packet);
-        if self.service == Service::Idle {
-            self.service = Service::Waiting;
-            self.at = now;
         }
     }
 
     /// Carries out all ends of transmissions up to and with `until`, and all starts before it: at one instant an end comes
     /// before arrivals and a start after them.
     #[inline]
-    pub(crate) fn advance<O: Observer>(
-        &mut self,
-        until: Time,
-        counters: &mut LinkCounters,
-        observer: &mut O,
-    ) {
+    pub(crate) fn advance<O: Observer>(&mut self, until: Time, ledger: &mut Ledger<'_, O>) {
         loop {
-            match self.service {
-                Service::Idle => return,
-                Service::Waiting if self.at >= until => return,
-                Service::Waiting => self.start(),
-                Service::Busy(_) if self.at > until => return,
-                Service::Busy(class) => self.complete(class, counters, observer),
-            }
+            let class = match self.busy {
+                Some(class) => {
+                    if self.at > until {
+                        return;
+                    }
+                    class
+                }
+                None => {
+                    let Some(class) = self.waiting_class() else {
+                        return;
+                    };
+                    if self.at >= until {
+                        return;
+                    }
+                    let size = self.queues[class as usize]
+                        .packets
+                        .front()
+                        .map_or(0, |packet| packet.size);
+                    self.at += self.link.clock.span_of(size.into());
+                    if self.at > until {
+                        self.busy = Some(class);
+                        return;
+                    }
+                    class
+                }
+            };
+            self.busy = None;
+            self.complete(class, ledger);
         }
     }
 
+    /// The last bit of the first packet of `class` leaves.
     #[inline]
-    fn start(&mut self) {
-        let class = if self.queues[0].packets.is_empty() {
-            Class::Data
-        } else {
-            Class::Control
-        };
-        let packet = self.queues[class as usize].packets.front();
-        let size = packet.expect("a port waits only with packets").size;
-        self.at += self.link.clock.span_of(size.into());
-        self.service = Service::Busy(class);
-    }
-
-    #[inline]
-    fn complete<O: Observer>(
-        &mut self,
-        class: Class,
-        counters: &mut LinkCounters,
-        observer: &mut O,
-    ) {
+    fn complete<O: Observer>(&mut self, class: Class, ledger: &mut Ledger<'_, O>) {
         let queue = &mut self.queues[class as usize];
-        let mut packet = queue.packets.pop_front().expect("it is on the wire");
-        queue.bytes -= u64::from(packet.size);
-        let bytes = queue.bytes;
+        let size = queue.packets.front().map_or(0, |packet| packet.size);
+        queue.bytes -= u64::from(size);
         if class == Class::Data {
-            observer.on_queue(self.at, self.link.id, bytes);
-            if self.rules.mark == MarkAt::Dequeue {
-                self.mark(self.at, &mut packet, bytes, counters, observer);
+            let bytes = queue.bytes;
+            ledger.observer.on_queue(self.at, self.link.id, bytes);
+            if bytes > self.rules.kmin && self.rules.mark == MarkAt::Dequeue {
+                self.decide(self.at, bytes, true, ledger);
             }
         }
-        self.link.carry(self.at, packet, counters, observer);
-        let empty = self.queues.iter().all(|queue| queue.packets.is_empty());
-        self.service = if empty {
-            Service::Idle
-        } else {
-            Service::Waiting
-        };
+        let packets = &mut self.queues[class as usize].packets;
+        if let Some(packet) = packets.front() {
+            self.link.carry(self.at, packet, ledger);
+            packets.pop_front();
+        }
     }
 
-    /// Marks a data packet with a probability by `bytes`.
+    /// The class that is served next, or is being served.
     #[inline]
-    fn mark<O: Observer>(
+    fn waiting_class(&self) -> Option<Class> {
+        if !self.queues[0].packets.is_empty() {
+            Some(Class::Control)
+        } else if !self.queues[1].packets.is_empty() {
+            Some(Class::Data)
+        } else {
+            None
+        }
+    }
+
+    /// Decides about a mark on the first packet of the data queue, or on the last, with `bytes` in question.
+    fn decide<O: Observer>(
         &mut self,
         now: Time,
-        packet: &mut Packet,
         bytes: u64,
-        counters: &mut LinkCounters,
-        observer: &mut O,
+        first: bool,
+        ledger: &mut Ledger<'_, O>,
     ) {
-        if packet.class == Class::Data && self.rules.marks(bytes, &mut self.random) && !packet.ecn {
+        let packets = &mut self.queues[Class::Data as usize].packets;
+        let packet = if first {
+            packets.front_mut()
+        } else {
+            packets.back_mut()
+        };
+        let Some(packet) = packet.filter(|packet| packet.class == Class::Data) else {
+            return;
+        };
+        if self.rules.marks(bytes, &mut self.random) && !packet.ecn {
             packet.ecn = true;
-            counters.marked += 1;
-            observer.on_mark(now, self.link.id, packet);
+            ledger.counters.marked += 1;
+            ledger.observer.on_mark(now, self.link.id, packet);
         }
     }
 
     /// Ends a round: hands over what has left. Returns the earliest arrival handed over.
-    pub(crate) fn flush<O: Observer>(
-        &mut self,
-        round: &Round,
-        counters: &mut LinkCounters,
-        observer: &mut O,
-    ) -> Time {
+    pub(crate) fn flush<O: Observer>(&mut self, round: &Round, ledger: &mut Ledger<'_, O>) -> Time {
         // A transmission that ends with the last instant of the round still belongs to it; one that ends with the first of
         // the next must wait, or its packet could not arrive within the lookahead of that round.
         let last = Time::from_ps(round.end().as_ps() - 1);
-        self.advance(last, counters, observer);
+        self.advance(last, ledger);
         self.link.flush(round)
     }
 
     /// When this port next has something to do, if nothing arrives.
     pub(crate) fn next(&self) -> Time {
-        match self.service {
-            Service::Idle => Time::NEVER,
-            _ => self.at,
+        match self.waiting_class() {
+            None => Time::NEVER,
+            Some(_) => self.at,
         }
     }
 

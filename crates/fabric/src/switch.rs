@@ -1,17 +1,17 @@
 //! An output-queued, store-and-forward switch.
 
-use crate::link::{Arrival, LinkCounters};
+use crate::link::{Arrival, Ledger};
 use crate::observer::Observer;
 use crate::order::{Sorter, Ticket};
 use crate::port::Port;
 use crate::topology::{Attachment, LinkId, NextHops, NodeId, SwitchRoutes};
-use clearway_engine::{Inlet, Outlook, Round};
+use clearway_engine::{Bags, Inlet, Outlook, Round};
 use clearway_transport::Packet;
 use clearway_units::{Time, mix64};
 use std::sync::Arc;
 
 /// A set of small numbers that is cheap to walk through in order.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct BitSet(Vec<u64>);
 
 impl BitSet {
@@ -43,8 +43,6 @@ pub(crate) struct Switch {
     node: NodeId,
     /// Salt of this switch's ECMP hash.
     salt: u64,
-    /// Seed of the order of simultaneous arrivals.
-    tie_seed: u64,
     routes: SwitchRoutes,
     attachments: Arc<[Attachment]>,
     ports: Vec<Port>,
@@ -55,7 +53,15 @@ pub(crate) struct Switch {
     /// Ports with packets.
     active: BitSet,
     next: Time,
-    tickets: Vec<Ticket>,
+    /// Seed of the order of simultaneous arrivals.
+    tie_seed: u64,
+}
+
+/// Buffers that a thread lends to each switch that it runs.
+#[derive(Debug, Default)]
+pub(crate) struct Desk {
+    /// By egress port: the arrivals of the round.
+    arrivals: Vec<Vec<Ticket>>,
     sorter: Sorter,
 }
 
@@ -76,7 +82,6 @@ impl Switch {
         Self {
             node: parts.node,
             salt: parts.salt,
-            tie_seed: parts.tie_seed,
             routes: parts.routes,
             attachments: parts.attachments,
             ports: parts.ports,
@@ -84,15 +89,14 @@ impl Switch {
             pending: BitSet::new(inlets),
             active: BitSet::new(ports),
             next: Time::NEVER,
-            tickets: Vec::new(),
-            sorter: Sorter::default(),
+            tie_seed: parts.tie_seed,
         }
     }
 
     /// New packets have come in at `port`.
-    pub(crate) fn collect(&mut self, port: usize, round: &Round) {
+    pub(crate) fn collect(&mut self, port: usize, round: &Round, bags: &mut Bags<Arrival>) {
         let inlet = &mut self.inlets[port].1;
-        inlet.collect(round);
+        inlet.collect(round, bags);
         self.pending.insert(port);
         self.next = inlet
             .unread()
@@ -104,60 +108,84 @@ impl Switch {
         self.next
     }
 
-    /// Runs all events of the round.
+    /// Runs all events of the round. Ports do not affect each other, so each one handles its whole round by itself while its
+    /// queue is in the cache.
     pub(crate) fn run<O: Observer>(
         &mut self,
         round: &Round,
-        counters: &mut LinkCounters,
-        observer: &mut O,
+        desk: &mut Desk,
+        ledger: &mut Ledger<'_, O>,
     ) -> Outlook {
-        self.line_up(round);
-        let tickets = std::mem::take(&mut self.tickets);
-        for ticket in &tickets {
-            let arrival = self.inlets[ticket.port as usize].1.unread()[ticket.index as usize];
-            observer.on_arrival(arrival.time, self.node, &arrival.packet);
-            let port = self.route(&arrival.packet);
-            self.ports[port].enqueue(arrival.time, arrival.packet, counters, observer);
-            self.active.insert(port);
-        }
-        self.tickets = tickets;
-        let waiting = self.discard_read(round);
-        let (working, sent) = self.flush(round, counters, observer);
-        self.next = waiting.min(working);
+        self.line_up(round, desk);
+        let (mut next, mut sent) = (Time::NEVER, Time::NEVER);
+        let mut active = std::mem::take(&mut self.active);
+        active.retain(|port| {
+            self.run_port(port, round, desk, ledger);
+            let port = &mut self.ports[port];
+            sent = sent.min(port.flush(round, ledger));
+            let at = port.next();
+            next = next.min(at.max(round.end()));
+            !at.is_never()
+        });
+        self.active = active;
+        self.next = next.min(self.discard_read(round, ledger.bags));
         Outlook {
             next: self.next,
             sent,
         }
     }
 
-    /// Puts the arrivals of the round in order.
-    fn line_up(&mut self, round: &Round) {
-        self.tickets.clear();
-        let (tickets, inlets) = (&mut self.tickets, &self.inlets);
-        self.pending.retain(|port| {
-            let (link, inlet) = &inlets[port];
-            let arrivals = inlet
-                .unread()
-                .iter()
-                .take_while(|arrival| arrival.time < round.end());
-            tickets.extend(arrivals.enumerate().map(|(index, arrival)| {
-                Ticket::new(
-                    self.tie_seed,
+    /// Gives the arrivals of the round to their egress ports.
+    fn line_up(&mut self, round: &Round, desk: &mut Desk) {
+        if desk.arrivals.len() < self.ports.len() {
+            desk.arrivals.resize_with(self.ports.len(), Vec::new);
+        }
+        let mut pending = std::mem::take(&mut self.pending);
+        pending.retain(|from| {
+            let (link, inlet) = &self.inlets[from];
+            for (index, arrival) in inlet.unread().iter().enumerate() {
+                if arrival.time >= round.end() {
+                    break;
+                }
+                let port = self.route(&arrival.packet);
+                desk.arrivals[port].push(Ticket::new(
                     round.start(),
                     arrival.time,
                     *link,
-                    port as u32,
+                    from as u32,
                     index as u32,
-                )
-            }));
+                ));
+                self.active.insert(port);
+            }
             true
         });
-        self.sorter
-            .sort(&mut self.tickets, (round.end() - round.start()).as_ps());
+        self.pending = pending;
+    }
+
+    /// Handles the arrivals of the round for one egress port.
+    #[inline]
+    fn run_port<O: Observer>(
+        &mut self,
+        port: usize,
+        round: &Round,
+        desk: &mut Desk,
+        ledger: &mut Ledger<'_, O>,
+    ) {
+        let tickets = &mut desk.arrivals[port];
+        desk.sorter.sort(tickets, self.tie_seed, round);
+        let port = &mut self.ports[port];
+        for ticket in tickets.iter() {
+            let arrival = &self.inlets[ticket.port as usize].1.unread()[ticket.index as usize];
+            ledger
+                .observer
+                .on_arrival(arrival.time, self.node, &arrival.packet);
+            port.enqueue(arrival.time, &arrival.packet, ledger);
+        }
+        tickets.clear();
     }
 
     /// Moves the inlets past what was handled; returns the earliest arrival that is left.
-    fn discard_read(&mut self, round: &Round) -> Time {
+    fn discard_read(&mut self, round: &Round, bags: &mut Bags<Arrival>) -> Time {
         let mut next = Time::NEVER;
         let inlets = &mut self.inlets;
         self.pending.retain(|port| {
@@ -166,6 +194,7 @@ impl Switch {
                 .unread()
                 .partition_point(|arrival| arrival.time < round.end());
             inlet.advance(handled);
+            inlet.tidy(bags);
             match inlet.unread().first() {
                 None => false,
                 Some(arrival) => {
@@ -175,25 +204,6 @@ impl Switch {
             }
         });
         next
-    }
-
-    /// Ends the round at all busy ports; returns their next event and the earliest arrival that they sent.
-    fn flush<O: Observer>(
-        &mut self,
-        round: &Round,
-        counters: &mut LinkCounters,
-        observer: &mut O,
-    ) -> (Time, Time) {
-        let (mut next, mut sent) = (Time::NEVER, Time::NEVER);
-        let ports = &mut self.ports;
-        self.active.retain(|index| {
-            let port = &mut ports[index];
-            sent = sent.min(port.flush(round, counters, observer));
-            let at = port.next();
-            next = next.min(at.max(round.end()));
-            !at.is_never()
-        });
-        (next, sent)
     }
 
     /// The egress port of a packet: ECMP over the header, salted by the switch.

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Inlet, Outlet, PostOffice};
+use crate::{Bags, Inlet, Outlet, PostOffice};
 use clearway_units::{Purpose, RandomStream, mix64};
 use proptest::prelude::*;
 use std::cmp::Reverse;
@@ -53,11 +53,18 @@ fn throw(
 impl Domain for Player {
     type Report = (Time, usize);
     type Order = Ball;
+    type Workbench = Bags<Ball>;
 
-    fn run(&mut self, round: &Round, incoming: &[u32], reports: &mut Vec<Self::Report>) -> Outlook {
+    fn run(
+        &mut self,
+        round: &Round,
+        incoming: &[u32],
+        reports: &mut Vec<Self::Report>,
+        bags: &mut Bags<Ball>,
+    ) -> Outlook {
         for &inlet in incoming {
             let inlet = &mut self.inlets[inlet as usize];
-            inlet.collect(round);
+            inlet.collect(round, bags);
             self.waiting
                 .extend(inlet.unread().iter().map(|&ball| Reverse(ball)));
             inlet.advance(inlet.unread().len());
@@ -79,7 +86,7 @@ impl Domain for Player {
             ) {
                 Some((target, ball)) => {
                     sent = sent.min(ball.arrival);
-                    self.outlets[target].post(ball);
+                    self.outlets[target].post(ball, bags);
                 }
                 None => reports.push((ball.arrival, self.me)),
             }
@@ -244,7 +251,8 @@ fn a_panic_in_a_domain_ends_the_run() {
     impl Domain for Faulty {
         type Report = ();
         type Order = ();
-        fn run(&mut self, round: &Round, _: &[u32], _: &mut Vec<()>) -> Outlook {
+        type Workbench = ();
+        fn run(&mut self, round: &Round, _: &[u32], _: &mut Vec<()>, (): &mut ()) -> Outlook {
             assert!(!self.0, "fault in the model");
             Outlook {
                 next: round.end(),
