@@ -4,6 +4,7 @@ use crate::domain::FabricDomain;
 use crate::host::Host;
 use crate::link::{Arrival, Link, LinkCounters};
 use crate::observer::Observer;
+use crate::order::Ticket;
 use crate::port::{Port, QueueRules, SwitchParameters};
 use crate::switch::{Switch, SwitchParts};
 use crate::topology::{Attachment, LinkId, Routes, Topology};
@@ -183,7 +184,7 @@ impl<O: Observer> Simulation<O> {
                 })
                 .collect(),
             mailrooms,
-            lookahead: topology.lookahead(),
+            lookahead: lookahead(setup),
             flows: Arc::clone(&setup.flows),
             domain_of_host,
             hops,
@@ -222,6 +223,23 @@ impl<O: Observer> Simulation<O> {
         };
         take_stock(conductor, engine.into_domains(), stopped)
     }
+}
+
+/// The length of a round: the shortest delay, but no longer than an inlet can count the packets of.
+fn lookahead(setup: &Setup<'_>) -> Span {
+    let topology = setup.topology;
+    let smallest = Bytes::new(setup.profile.network.header.into());
+    let fastest = topology
+        .links_up()
+        .map(|link| topology.cables[link.cable()].rate)
+        .max();
+    let countable = fastest.map_or(Span::MAX, |rate| {
+        rate.span_of(smallest).max(Span::from_ps(1)) * (Ticket::MOST_LETTERS / 2)
+    });
+    topology
+        .lookahead()
+        .min(countable)
+        .min(Span::from_ps(Ticket::LONGEST_ROUND_PS - 1))
 }
 
 /// The domain of each host, and the hosts of each switch: a domain is a switch with its hosts.

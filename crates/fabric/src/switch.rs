@@ -2,7 +2,7 @@
 
 use crate::link::{Arrival, Ledger};
 use crate::observer::Observer;
-use crate::order::{Sorter, Ticket};
+use crate::order::{self, Ticket};
 use crate::port::Port;
 use crate::topology::{Attachment, LinkId, NextHops, NodeId, SwitchRoutes};
 use clearway_engine::{Bags, Inlet, Outlook, Round};
@@ -62,7 +62,6 @@ pub(crate) struct Switch {
 pub(crate) struct Desk {
     /// By egress port: the arrivals of the round.
     arrivals: Vec<Vec<Ticket>>,
-    sorter: Sorter,
 }
 
 /// What a switch is made of.
@@ -142,20 +141,17 @@ impl Switch {
         }
         let mut pending = std::mem::take(&mut self.pending);
         pending.retain(|from| {
-            let (link, inlet) = &self.inlets[from];
+            let (_, inlet) = &self.inlets[from];
             for (index, arrival) in inlet.unread().iter().enumerate() {
                 if arrival.time >= round.end() {
                     break;
                 }
                 let port = self.route(&arrival.packet);
-                desk.arrivals[port].push(Ticket::new(
-                    round.start(),
-                    arrival.time,
-                    *link,
-                    from as u32,
-                    index as u32,
-                ));
-                self.active.insert(port);
+                let tickets = &mut desk.arrivals[port];
+                if tickets.is_empty() {
+                    self.active.insert(port);
+                }
+                tickets.push(Ticket::new(round.start(), arrival.time, from, index));
             }
             true
         });
@@ -171,11 +167,11 @@ impl Switch {
         desk: &mut Desk,
         ledger: &mut Ledger<'_, O>,
     ) {
-        let tickets = &mut desk.arrivals[port];
-        desk.sorter.sort(tickets, self.tie_seed, round);
+        let (tickets, inlets) = (&mut desk.arrivals[port], &self.inlets);
+        order::sort(tickets, self.tie_seed, round.start(), |port| inlets[port].0);
         let port = &mut self.ports[port];
         for ticket in tickets.iter() {
-            let arrival = &self.inlets[ticket.port as usize].1.unread()[ticket.index as usize];
+            let arrival = &inlets[ticket.port()].1.unread()[ticket.index()];
             ledger
                 .observer
                 .on_arrival(arrival.time, self.node, &arrival.packet);
