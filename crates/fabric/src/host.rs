@@ -100,7 +100,7 @@ impl Host {
         self.inlet.tidy(context.ledger.bags);
         Outlook {
             next,
-            sent: self.link.flush(round),
+            sent: self.link.flush(round, context.ledger.counters),
         }
     }
 

@@ -132,14 +132,13 @@ impl Link {
     }
 
     /// Sends a packet whose last bit leaves at `end`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn carry<O: Observer>(
         &mut self,
         end: Time,
         packet: &Packet,
         ledger: &mut Ledger<'_, O>,
     ) {
-        ledger.counters.hops += 1;
         ledger.counters.data_hops += u64::from(packet.class == Class::Data);
         if self.errors.is_some() && self.corrupts(end, packet, ledger) {
             return;
@@ -163,6 +162,7 @@ impl Link {
             .as_mut()
             .is_some_and(|errors| errors.hit(packet.size));
         if hit {
+            ledger.counters.hops += 1;
             ledger
                 .counters
                 .note_loss(end, self.id, packet, DropCause::BitError);
@@ -175,7 +175,8 @@ impl Link {
 
     /// Hands this round's packets over; returns the earliest arrival.
     #[inline]
-    pub(crate) fn flush(&mut self, round: &Round) -> Time {
+    pub(crate) fn flush(&mut self, round: &Round, counters: &mut LinkCounters) -> Time {
+        counters.hops += self.outlet.posted().len() as u64;
         let first = self
             .outlet
             .posted()
