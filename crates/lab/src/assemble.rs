@@ -1,7 +1,7 @@
 //! From a scenario to something that runs.
 
-use crate::error::{Place, ScenarioError};
-use crate::scenario::Scenario;
+use crate::error::ScenarioError;
+use crate::scenario::{LONGEST, Scenario, check_flows};
 use clearway_fabric::topology::{PacketSizes, Routes, Topology, TopologyError};
 use clearway_fabric::{Flow, FlowEvent, Moment, Reactions, Setup, SwitchParameters};
 use clearway_transport::Profile;
@@ -62,34 +62,25 @@ impl Assembly {
     /// If its parts do not fit together.
     pub fn new(scenario: &Scenario) -> Result<Self, ScenarioError> {
         let places = scenario.places();
-        let whole = places.whole.clone().unwrap_or(Place::Whole {
-            file: scenario.general.name.clone(),
-        });
-        let topology_place = places.topology.clone().unwrap_or_else(|| whole.clone());
+        let topology_error = |error: ScenarioError| error.or_in(places, "topology", 0);
         let base_dir = scenario.base_dir.as_deref();
+        let sizes = packet_sizes(scenario)?;
         // Traffic needs the number of hosts, and a traffic file may fail links.
-        let (hosts, mut warnings) = {
-            let built = scenario.topology.build(base_dir, &[]);
-            let (topology, warnings) = built.map_err(|error| error.or_at(&topology_place))?;
-            (topology.hosts, warnings)
-        };
-        if hosts < 2 {
-            return Err(ScenarioError::at(
-                &topology_place,
-                "impossible topology: fewer than two hosts",
-                "use at least two hosts",
-            ));
-        }
-        let loaded = load_workloads(scenario, hosts, &whole)?;
+        let (fabric, mut warnings) = scenario
+            .topology
+            .build(base_dir, &[])
+            .map_err(topology_error)?;
+        let loaded = load_workloads(scenario, &fabric, sizes)?;
         warnings.extend(loaded.warnings.iter().map(ToString::to_string));
-        let built = scenario.topology.build(base_dir, &loaded.failures);
-        let (topology, _) = built.map_err(|error| error.or_at(&topology_place))?;
-        let routes =
-            Routes::compute(&topology).map_err(|error| routing_error(&error, &topology_place))?;
-
-        let sizes = packet_sizes(scenario, places.transport.as_ref().unwrap_or(&whole))?;
+        let (topology, _) = scenario
+            .topology
+            .build(base_dir, &loaded.failures)
+            .map_err(topology_error)?;
+        let routes = Routes::compute(&topology)
+            .map_err(|error| topology_error(routing_error(&topology, &error)))?;
         let network = routes.paths.network_facts(sizes);
-        check_ecn(scenario, network.bdp, &whole)?;
+        check_timers(scenario, &network).map_err(|error| error.or_in(places, "transport", 0))?;
+        check_ecn(scenario, network.bdp).map_err(|error| error.or_in(places, "switch", 0))?;
         let flows = loaded.workload.flows.iter().map(|flow| Flow {
             src: flow.src,
             dst: flow.dst,
@@ -216,51 +207,72 @@ impl Reactions for TriggerReactions {
 
 fn load_workloads(
     scenario: &Scenario,
-    hosts: u32,
-    whole: &Place,
+    fabric: &Topology,
+    sizes: PacketSizes,
 ) -> Result<LoadedWorkload, ScenarioError> {
     let mut all = LoadedWorkload::default();
     let mut parts = Vec::new();
     for (section, settings) in scenario.workloads.iter().enumerate() {
         let context = BuildContext {
-            hosts,
+            hosts: fabric.hosts,
             seed: scenario.general.seed,
             section: section as u32,
             base_dir: scenario.base_dir.as_deref(),
         };
-        let place = scenario.places().workloads.get(section).cloned().flatten();
+        let placed = |error: ScenarioError| error.or_in(scenario.places(), "workload", section);
         let loaded = settings
             .load(&context)
-            .map_err(|error| ScenarioError::from(error).or_at(place.as_ref().unwrap_or(whole)))?;
+            .map_err(|error| placed(ScenarioError::from(error)))?;
+        check_flows(&loaded.workload, fabric, sizes).map_err(placed)?;
         all.failures.extend(loaded.failures);
         all.warnings.extend(loaded.warnings);
         parts.push(loaded.workload);
     }
-    all.workload =
-        Workload::merge(parts).map_err(|error| ScenarioError::from(error).or_at(whole))?;
+    let merged = Workload::merge(parts).map_err(ScenarioError::from);
+    all.workload = merged.map_err(|error| error.or_in(scenario.places(), "workload", 0))?;
     Ok(all)
 }
 
-fn routing_error(error: &TopologyError, place: &Place) -> ScenarioError {
-    let text = error.to_string();
-    let (message, fix) = text
-        .rsplit_once("; ")
-        .unwrap_or((&text, "see `clearway topology`"));
-    ScenarioError::at(place, format!("impossible topology: {message}"), fix)
+/// What failed links have broken.
+fn routing_error(topology: &Topology, error: &TopologyError) -> ScenarioError {
+    const KEYS: [&str; 3] = ["links", "failed-uplinks.per-leaf", "failed-uplinks.leaves"];
+    let (message, fix) = match error {
+        TopologyError::HostCables { host, cables: 0 } => (
+            format!("host {host} has no link that is up"),
+            "leave each host its link".to_string(),
+        ),
+        error => {
+            let text = error.to_string();
+            match text.rsplit_once("; ") {
+                Some((message, fix)) => (message.into(), fix.into()),
+                None => (
+                    text,
+                    "see the links with `clearway topology --links`".into(),
+                ),
+            }
+        }
+    };
+    let down = topology.cables.iter().filter(|cable| !cable.up).count();
+    ScenarioError::about(
+        &KEYS,
+        format!("impossible topology, with {down} links down: {message}"),
+        fix,
+    )
 }
 
-fn packet_sizes(scenario: &Scenario, place: &Place) -> Result<PacketSizes, ScenarioError> {
+fn packet_sizes(scenario: &Scenario) -> Result<PacketSizes, ScenarioError> {
     let packets = &scenario.transport.packets;
     let (payload, header) = (packets.payload.as_u64(), packets.header.as_u64());
     if payload == 0 || header == 0 || payload.saturating_add(header) > u64::from(u16::MAX) {
-        return Err(ScenarioError::at(
-            place,
+        let error = ScenarioError::about(
+            &["payload", "header"],
             format!(
                 "`transport.payload` = {} and `transport.header` = {} make no packet",
                 packets.payload, packets.header
             ),
             "both must be above zero and together at most 65535 bytes",
-        ));
+        );
+        return Err(error.or_in(scenario.places(), "transport", 0));
     }
     Ok(PacketSizes {
         payload: payload as u32,
@@ -269,12 +281,33 @@ fn packet_sizes(scenario: &Scenario, place: &Place) -> Result<PacketSizes, Scena
     })
 }
 
-fn check_ecn(scenario: &Scenario, bdp: Bytes, place: &Place) -> Result<(), ScenarioError> {
+/// Timers that are given in round trips.
+fn check_timers(scenario: &Scenario, network: &NetworkFacts) -> Result<(), ScenarioError> {
+    let reliability = &scenario.transport.reliability;
+    for (key, round_trips) in [
+        ("probe-after", reliability.probe_after),
+        ("probe-rtt-limit", reliability.probe_rtt_limit),
+    ] {
+        if round_trips * network.propagation_rtt.as_ps() as f64 > LONGEST.as_ps() as f64 {
+            return Err(ScenarioError::about(
+                &[key],
+                format!(
+                    "`transport.{key}` = {round_trips} round trips of {} are longer than {LONGEST}",
+                    network.propagation_rtt
+                ),
+                "use a smaller multiple; 1e9 means never for any usual network",
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn check_ecn(scenario: &Scenario, bdp: Bytes) -> Result<(), ScenarioError> {
     let switch = &scenario.switch;
     let (kmin, kmax) = (switch.kmin.resolve(bdp), switch.kmax.resolve(bdp));
     if switch.ecn && kmin > kmax {
-        return Err(ScenarioError::at(
-            place,
+        return Err(ScenarioError::about(
+            &["ecn.kmin", "ecn.kmax"],
             format!(
                 "`switch.ecn.kmin` = {} is above `switch.ecn.kmax` = {}",
                 switch.kmin, switch.kmax
@@ -283,8 +316,8 @@ fn check_ecn(scenario: &Scenario, bdp: Bytes, place: &Place) -> Result<(), Scena
         ));
     }
     if switch.pmax > 1.0 {
-        return Err(ScenarioError::at(
-            place,
+        return Err(ScenarioError::about(
+            &["ecn.pmax"],
             format!("`switch.ecn.pmax` = {} is not a probability", switch.pmax),
             "use 0 to 1",
         ));

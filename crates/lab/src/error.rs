@@ -1,5 +1,6 @@
 //! Errors in what the user wrote.
 
+use crate::scenario::Places;
 use clearway_workload::{FileError, WorkloadError};
 use std::fmt;
 
@@ -41,21 +42,41 @@ pub struct ScenarioError {
     pub message: String,
     /// What to do.
     pub fix: String,
+    /// The keys that are at fault, by which the scenario finds the place if there is none yet.
+    pub(crate) keys: Vec<&'static str>,
 }
 
 impl ScenarioError {
+    /// An error about the keys of a section, whose place is still to be found.
+    pub(crate) fn about(
+        keys: &[&'static str],
+        message: impl Into<String>,
+        fix: impl Into<String>,
+    ) -> Self {
+        Self {
+            place: None,
+            message: message.into(),
+            fix: fix.into(),
+            keys: keys.to_vec(),
+        }
+    }
+
     /// An error at a place.
     pub(crate) fn at(place: &Place, message: impl Into<String>, fix: impl Into<String>) -> Self {
         Self {
             place: Some(place.clone()),
             message: message.into(),
             fix: fix.into(),
+            keys: Vec::new(),
         }
     }
 
-    /// The same error, at `place` if it has none of its own.
-    pub(crate) fn or_at(mut self, place: &Place) -> Self {
-        self.place.get_or_insert_with(|| place.clone());
+    /// The same error; without a place, at its keys in the `index`-th `section`.
+    pub(crate) fn or_in(mut self, places: &Places, section: &str, index: usize) -> Self {
+        let find = || places.of_keys(section, index, &self.keys);
+        if self.place.is_none() {
+            self.place = Some(find());
+        }
         self
     }
 }
@@ -80,6 +101,7 @@ impl From<FileError> for ScenarioError {
             }),
             message: error.message,
             fix: error.fix,
+            keys: Vec::new(),
         }
     }
 }
@@ -88,11 +110,13 @@ impl From<WorkloadError> for ScenarioError {
     fn from(error: WorkloadError) -> Self {
         match error {
             WorkloadError::File(error) => error.into(),
-            other => Self {
-                place: None,
-                message: other.message(),
-                fix: other.fix(),
-            },
+            other => {
+                let keys: &[&'static str] = match &other {
+                    WorkloadError::Setting { key, .. } => &[key],
+                    _ => &[],
+                };
+                Self::about(keys, other.message(), other.fix())
+            }
         }
     }
 }

@@ -137,9 +137,9 @@ fn no_scenario(name: &str, error: &std::io::Error) -> ScenarioError {
             builtin.join(", ")
         ),
     };
-    ScenarioError::at(
-        &Place::Whole { file: name.into() },
-        format!("cannot be read: {error}"),
-        fix,
-    )
+    let message = match error.kind() {
+        std::io::ErrorKind::NotFound => "there is no such file or built-in scenario".into(),
+        _ => format!("cannot be read: {error}"),
+    };
+    ScenarioError::at(&Place::Whole { file: name.into() }, message, fix)
 }

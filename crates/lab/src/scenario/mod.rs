@@ -21,10 +21,14 @@
 //! single keys; if it changes the `kind` of a section (or gives a `file`), keys of the scenario that the new kind does not know
 //! are dropped, so that one can exchange a topology or workload in one word.
 
+mod limits;
+mod places;
 pub(crate) mod source;
 pub mod topology;
 mod transport;
 
+pub(crate) use limits::{LONGEST, check_flows, check_general, check_transport};
+pub(crate) use places::Places;
 pub use transport::TransportSettings;
 
 use crate::error::{Place, ScenarioError};
@@ -74,24 +78,7 @@ pub struct Scenario {
     pub workloads: Vec<WorkloadSettings>,
     /// The folder of the scenario file: files are looked for there first.
     pub base_dir: Option<PathBuf>,
-    /// Where the workload sections were written, for errors that show only when they are put to use.
     places: Places,
-}
-
-/// Where sections stand.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Places {
-    pub(crate) whole: Option<Place>,
-    pub(crate) topology: Option<Place>,
-    pub(crate) transport: Option<Place>,
-    pub(crate) workloads: Vec<Option<Place>>,
-}
-
-/// Two scenarios are equal wherever they were written.
-impl PartialEq for Places {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
 }
 
 /// The part of a section that can be set by key.
@@ -162,27 +149,28 @@ impl Scenario {
         for text in overrides {
             apply_override(&mut entries, source::read_override(text)?);
         }
-        let mut scenario = Self::from_entries(registry, entries)?;
-        scenario.places.whole = Some(Place::Whole { file: file.into() });
+        let places = Places::new(file, &entries);
+        let mut scenario = Self::from_entries(registry, &entries, places)?;
         scenario.base_dir = base_dir.map(Path::to_path_buf);
         Ok(scenario)
     }
 
-    fn from_entries(registry: &Registry, entries: Vec<Entry>) -> Result<Self, ScenarioError> {
-        let mut places = Places::default();
+    fn from_entries(
+        registry: &Registry,
+        entries: &[Entry],
+        places: Places,
+    ) -> Result<Self, ScenarioError> {
         let of = |section: &str, index: usize| -> Vec<&Entry> {
             entries
                 .iter()
                 .filter(|entry| entry.section == section && entry.index == index)
                 .collect()
         };
-        let first_place = |entries: &[&Entry]| entries.first().map(|entry| entry.place.clone());
-
         let mut general = General::default();
         fill("the scenario", &mut general, &of("", 0))?;
+        check_general(&general).map_err(|error| error.or_in(&places, "", 0))?;
 
         let own = of("topology", 0);
-        places.topology = first_place(&own);
         let kinds: Vec<&str> = topology::Kind::KINDS
             .iter()
             .map(|(name, _)| *name)
@@ -191,18 +179,24 @@ impl Scenario {
         if let Some(kind) = kind_of(&own, &kinds, topology::Kind::named, "topology")? {
             topology.kind = kind;
         }
-        fill("topology", &mut topology, &without_kind(&own))?;
+        let name = format!("a topology of kind \"{}\"", topology.kind.name());
+        fill(&name, &mut topology, &without_kind(&own))?;
 
         let own = of("switch", 0);
         let lossy = |name: &str| (name == SwitchKind::Lossy.name()).then_some(SwitchKind::Lossy);
         kind_of(&own, &[SwitchKind::Lossy.name()], lossy, "switch")?;
         let mut switch = SwitchParameters::default();
-        fill("switch", &mut switch, &without_kind(&own))?;
+        fill("a lossy switch", &mut switch, &without_kind(&own))?;
 
         let own = of("transport", 0);
-        places.transport = first_place(&own);
         let (mut transport, rest) = TransportSettings::choose(registry, &own)?;
-        fill("transport", &mut transport, &rest)?;
+        let name = format!(
+            "a transport of controller \"{}\" and spray \"{}\"",
+            transport.controller.name(),
+            transport.selector.name()
+        );
+        fill(&name, &mut transport, &rest)?;
+        check_transport(&transport).map_err(|error| error.or_in(&places, "transport", 0))?;
 
         let mut workloads = Vec::new();
         let sections = entries
@@ -219,8 +213,8 @@ impl Scenario {
             let kind = kind_of(&own, &kinds, WorkloadSettings::named, "workload")?;
             let mut workload =
                 kind.unwrap_or_else(|| WorkloadSettings::named("permutation").expect("it exists"));
-            fill("workload", &mut workload, &without_kind(&own))?;
-            places.workloads.push(first_place(&own));
+            let name = format!("a workload of kind \"{}\"", workload.kind());
+            fill(&name, &mut workload, &without_kind(&own))?;
             workloads.push(workload);
         }
         Ok(Self {
@@ -396,17 +390,20 @@ fn fill(name: &str, section: &mut dyn Section, entries: &[&Entry]) -> Result<(),
 
 /// A misspelt section name shows as unknown keys at the top.
 fn refuse_misplaced_section(entry: &Entry) -> Result<(), ScenarioError> {
-    let Some((section, _)) = entry.key.split_once('.') else {
-        return Ok(());
-    };
-    match nearest(section, source::SECTIONS) {
-        Some(near) if section != "stop" && section != near => Err(ScenarioError::at(
-            &entry.place,
-            format!("there is no section `{section}`"),
-            format!("did you mean `{near}`?"),
-        )),
+    match entry.key.split_once('.') {
+        Some((section, _)) if section != "stop" => Err(unknown_section(&entry.place, section)),
         _ => Ok(()),
     }
+}
+
+/// "no such section", with the nearest that exists.
+fn unknown_section(place: &Place, section: &str) -> ScenarioError {
+    let known = source::SECTIONS.join(", ");
+    let fix = match nearest(section, source::SECTIONS) {
+        Some(near) => format!("did you mean `{near}`? The sections are: {known}"),
+        None => format!("the sections are: {known}"),
+    };
+    ScenarioError::at(place, format!("there is no section `{section}`"), fix)
 }
 
 fn unknown_key(name: &str, section: &dyn Section, entry: &Entry) -> ScenarioError {
@@ -417,8 +414,15 @@ fn unknown_key(name: &str, section: &dyn Section, entry: &Entry) -> ScenarioErro
         keys.sort_unstable();
         keys.join(", ")
     };
+    let below: Vec<&str> = keys()
+        .filter(|key| {
+            key.strip_prefix(entry.key.as_str())
+                .is_some_and(|rest| rest.starts_with('.'))
+        })
+        .collect();
     let fix = match nearest(&entry.key, keys()) {
-        Some(near) => format!("did you mean `{near}`? `clearway explain` lists all keys"),
+        _ if !below.is_empty() => format!("give its parts: {}", below.join(", ")),
+        Some(near) => format!("did you mean `{near}`? The keys are: {}", known()),
         None => format!("the keys are: {}", known()),
     };
     ScenarioError::at(

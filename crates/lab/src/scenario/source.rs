@@ -1,5 +1,6 @@
 //! From text to entries: dotted keys with values and the places where they stand.
 
+use super::unknown_section;
 use crate::error::{Place, ScenarioError};
 use clearway_units::Value;
 use toml::Spanned;
@@ -24,11 +25,12 @@ pub(crate) const SECTIONS: [&str; 4] = ["topology", "switch", "transport", "work
 /// Reads a scenario text.
 pub(crate) fn read(file: &str, text: &str) -> Result<Vec<Entry>, ScenarioError> {
     let lines = Lines { file, text };
-    let table = DeTable::parse(text).map_err(|error| ScenarioError {
-        place: Some(lines.place(error.span().map_or(0, |span| span.start))),
-        message: format!("not valid TOML: {}", error.message()),
-        fix: "see https://toml.io for the syntax; texts such as sizes and rates go in quotes"
-            .into(),
+    let table = DeTable::parse(text).map_err(|error| {
+        ScenarioError::at(
+            &lines.place(error.span().map_or(0, |span| span.start)),
+            format!("not valid TOML: {}", error.message()),
+            "see https://toml.io for the syntax; texts such as sizes and rates go in quotes",
+        )
     })?;
     let mut entries = Vec::new();
     for (key, value) in table.get_ref() {
@@ -57,7 +59,10 @@ pub(crate) fn read(file: &str, text: &str) -> Result<Vec<Entry>, ScenarioError> 
                     format!("write `[{name}]` and its keys below"),
                 ));
             }
-            DeValue::Table(table) => flatten(&lines, "", 0, name, table, &mut entries)?,
+            DeValue::Table(table) if name == "stop" => {
+                flatten(&lines, "", 0, name, table, &mut entries)?;
+            }
+            DeValue::Table(_) => return Err(unknown_section(&place, name)),
             _ => entries.push(lines.entry("", 0, name.into(), key, value)?),
         }
     }
@@ -147,13 +152,7 @@ impl Lines<'_> {
         value: &Spanned<DeValue<'_>>,
     ) -> Result<Entry, ScenarioError> {
         let place = self.place(name.span().start);
-        let value = to_value(value.get_ref()).ok_or_else(|| {
-            ScenarioError::at(
-                &place,
-                format!("the value of `{key}` is of no kind that a scenario uses"),
-                "use text in quotes, numbers, true, false or lists of these",
-            )
-        })?;
+        let value = to_value(value.get_ref()).ok_or_else(|| unusable(&place, &key, value))?;
         Ok(Entry {
             section: section.into(),
             index,
@@ -161,6 +160,22 @@ impl Lines<'_> {
             value,
             place,
         })
+    }
+}
+
+/// TOML knows more kinds of values than scenarios use.
+fn unusable(place: &Place, key: &str, value: &Spanned<DeValue<'_>>) -> ScenarioError {
+    match value.get_ref() {
+        DeValue::Integer(number) => ScenarioError::at(
+            place,
+            format!("`{key}`: the number {} is too large", number.as_str()),
+            "use whole numbers up to 9223372036854775807",
+        ),
+        _ => ScenarioError::at(
+            place,
+            format!("the value of `{key}` is of no kind that a scenario uses"),
+            "use text in quotes, numbers, true, false or lists of these",
+        ),
     }
 }
 
@@ -179,6 +194,13 @@ fn flatten(
             format!("{prefix}.{}", name.get_ref())
         };
         match value.get_ref() {
+            DeValue::Table(table) if table.is_empty() => {
+                return Err(ScenarioError::at(
+                    &lines.place(name.span().start),
+                    format!("`{section}.{key}` is empty"),
+                    "write keys into it, or remove it",
+                ));
+            }
             DeValue::Table(table) => flatten(lines, section, index, &key, table, entries)?,
             _ => entries.push(lines.entry(section, index, key, name, value)?),
         }

@@ -1,5 +1,6 @@
 //! The `[topology]` section.
 
+use super::limits::{check_hosts, check_links, check_size};
 use crate::error::ScenarioError;
 use clearway_fabric::topology::{
     Cable, FatTree, LinkId, Tier, Topology, TopologyError, dumbbell, fat_tree, leaf_spine,
@@ -200,15 +201,15 @@ impl TopologySettings {
     ) -> Result<(Topology, Vec<String>), ScenarioError> {
         let mut warnings = Vec::new();
         let mut topology = match &self.kind {
-            Kind::SingleSwitch(s) => {
-                single_switch(s.hosts, s.rate, s.delay).map_err(topology_error)?
-            }
+            Kind::SingleSwitch(s) => single_switch(s.hosts, s.rate, s.delay)
+                .map_err(|e| topology_error(&["hosts"], &e))?,
             Kind::Dumbbell(d) => {
                 let middle = (
                     d.middle_rate.unwrap_or(d.rate),
                     d.middle_delay.unwrap_or(d.delay),
                 );
-                dumbbell(d.left, d.right, (d.rate, d.delay), middle).map_err(topology_error)?
+                dumbbell(d.left, d.right, (d.rate, d.delay), middle)
+                    .map_err(|e| topology_error(&["left", "right"], &e))?
             }
             Kind::LeafSpine(settings) => build_leaf_spine(settings)?,
             Kind::FatTree(settings) => build_fat_tree(settings)?,
@@ -222,49 +223,53 @@ impl TopologySettings {
             fail_from_file(&mut topology, failure)?;
         }
         self.links.apply(&mut topology)?;
+        check_size(&topology)?;
+        check_links(&topology, &self.entries())?;
         Ok((topology, warnings))
     }
 }
 
-fn topology_error(error: TopologyError) -> ScenarioError {
+fn topology_error(keys: &[&'static str], error: &TopologyError) -> ScenarioError {
     let text = error.to_string();
     let (message, fix) = text
         .rsplit_once("; ")
         .unwrap_or((&text, "see `clearway topology`"));
-    ScenarioError {
-        place: None,
-        message: format!("impossible topology: {message}"),
-        fix: fix.into(),
-    }
+    impossible(keys, message.into(), fix)
 }
 
-fn impossible(message: String, fix: &str) -> ScenarioError {
-    ScenarioError {
-        place: None,
-        message: format!("impossible topology: {message}"),
-        fix: fix.into(),
-    }
+fn impossible(keys: &[&'static str], message: String, fix: &str) -> ScenarioError {
+    ScenarioError::about(keys, format!("impossible topology: {message}"), fix)
 }
 
 fn build_leaf_spine(s: &LeafSpine) -> Result<Topology, ScenarioError> {
-    let spines = match s.spines {
-        Some(spines) => spines,
-        None => {
-            let per_spine = s.oversubscription.checked_mul(s.links).filter(|&n| n > 0);
-            per_spine.filter(|&n| s.hosts_per_leaf >= n && s.hosts_per_leaf.is_multiple_of(n)).map(|n| s.hosts_per_leaf / n).ok_or_else(|| {
-                impossible(
-                    format!("{} hosts per leaf cannot be oversubscribed {}:1 over {} parallel links", s.hosts_per_leaf, s.oversubscription, s.links),
-                    "make `hosts-per-leaf` a multiple of `oversubscription` times `parallel-links`, or give `spines`",
-                )
-            })?
-        }
-    };
+    check_hosts(&["hosts"], s.hosts.into())?;
+    if s.hosts_per_leaf == 0 || s.hosts == 0 || !s.hosts.is_multiple_of(s.hosts_per_leaf) {
+        let fix = match s.hosts.checked_next_multiple_of(s.hosts_per_leaf) {
+            None | Some(0) => "use at least 2 hosts and at least 1 per leaf".into(),
+            Some(next) => format!(
+                "use whole leaves, for instance `hosts` = {next}, or another `hosts-per-leaf`"
+            ),
+        };
+        return Err(impossible(
+            &["hosts", "hosts-per-leaf"],
+            format!(
+                "`hosts` = {} is not a multiple of `hosts-per-leaf` = {}",
+                s.hosts, s.hosts_per_leaf
+            ),
+            &fix,
+        ));
+    }
     if s.spines.is_some() && s.oversubscription != 1 {
         return Err(impossible(
+            &["spines", "oversubscription"],
             "both `spines` and `oversubscription` are given".into(),
             "give one of them; the other follows",
         ));
     }
+    let spines = match s.spines {
+        Some(spines) => spines,
+        None => spines_for(s)?,
+    };
     let fabric = (
         s.fabric_rate.unwrap_or(s.rate),
         s.fabric_delay.unwrap_or(s.delay),
@@ -277,7 +282,25 @@ fn build_leaf_spine(s: &LeafSpine) -> Result<Topology, ScenarioError> {
         (s.rate, s.delay),
         fabric,
     )
-    .map_err(topology_error)
+    .map_err(|error| topology_error(&["spines", "parallel-links"], &error))
+}
+
+/// As many spines as make the oversubscription.
+fn spines_for(s: &LeafSpine) -> Result<u32, ScenarioError> {
+    let per_spine = s.oversubscription.checked_mul(s.links);
+    per_spine
+        .filter(|&n| n > 0 && s.hosts_per_leaf >= n && s.hosts_per_leaf.is_multiple_of(n))
+        .map(|n| s.hosts_per_leaf / n)
+        .ok_or_else(|| {
+            impossible(
+                &["oversubscription", "parallel-links", "hosts-per-leaf"],
+                format!(
+                    "{} hosts per leaf cannot be oversubscribed {}:1 over {} parallel links",
+                    s.hosts_per_leaf, s.oversubscription, s.links
+                ),
+                "make `hosts-per-leaf` a multiple of `oversubscription` times `parallel-links`, or give `spines`",
+            )
+        })
 }
 
 fn build_fat_tree(s: &FatTreeSettings) -> Result<Topology, ScenarioError> {
@@ -287,6 +310,7 @@ fn build_fat_tree(s: &FatTreeSettings) -> Result<Topology, ScenarioError> {
     });
     let Some(share) = share else {
         return Err(impossible(
+            &["radix", "oversubscription"],
             format!(
                 "switches of radix {} with {}:1 oversubscription",
                 s.radix, s.oversubscription
@@ -296,6 +320,8 @@ fn build_fat_tree(s: &FatTreeSettings) -> Result<Topology, ScenarioError> {
     };
     let (up, half) = (s.radix / share, s.radix / 2);
     let down = s.radix - up;
+    let of_pod = u64::from(down) * if s.tiers == 3 { u64::from(half) } else { 1 };
+    check_hosts(&["radix", "tiers"], of_pod * u64::from(s.radix))?;
     let tier = |down_ports, up_ports| Tier {
         down_ports,
         up_ports,
@@ -317,12 +343,13 @@ fn build_fat_tree(s: &FatTreeSettings) -> Result<Topology, ScenarioError> {
         },
         tiers => {
             return Err(impossible(
+                &["tiers"],
                 format!("a fat tree of {tiers} tiers"),
                 "set `tiers` to 2 or 3",
             ));
         }
     };
-    fat_tree(&spec).map_err(topology_error)
+    fat_tree(&spec).map_err(|error| topology_error(&["radix"], &error))
 }
 
 /// Where a file that the user names is: beside the scenario, else in the current folder.
@@ -339,6 +366,7 @@ fn read_topology_file(name: &str, base_dir: Option<&Path>) -> Result<TopoFile, S
 }
 
 fn from_file(file: &TopoFile) -> Result<Topology, ScenarioError> {
+    check_hosts(&["file"], file.nodes.into())?;
     let tiers = file.tiers.iter().map(|tier| Tier {
         down_ports: tier.radix_down,
         up_ports: tier.radix_up.unwrap_or(0),
@@ -352,7 +380,7 @@ fn from_file(file: &TopoFile) -> Result<Topology, ScenarioError> {
         hosts_per_pod: file.podsize,
         tiers: tiers.collect(),
     };
-    fat_tree(&spec).map_err(topology_error)
+    fat_tree(&spec).map_err(|error| topology_error(&["file"], &error))
 }
 
 /// Applies a `failure` line of a `.cm` file: the n-th uplink of the n-th switch of a tier.
@@ -368,6 +396,7 @@ fn fail_from_file(topology: &mut Topology, failure: &LinkFailure) -> Result<(), 
         .collect();
     let node = nodes.get(failure.switch as usize).ok_or_else(|| {
         impossible(
+            &[],
             format!(
                 "a `failure` line names switch {} of tier {tier}, which has {}",
                 failure.switch,
@@ -381,6 +410,7 @@ fn fail_from_file(topology: &mut Topology, failure: &LinkFailure) -> Result<(), 
         .collect();
     let cable = uplinks.get(failure.uplink as usize).ok_or_else(|| {
         impossible(
+            &[],
             format!(
                 "a `failure` line names uplink {} of a switch with {}",
                 failure.uplink,
@@ -397,6 +427,7 @@ impl LinkSettings {
     fn apply(&self, topology: &mut Topology) -> Result<(), ScenarioError> {
         if self.bit_error_rate >= 1.0 {
             return Err(impossible(
+                &["bit-error-rate"],
                 format!("a bit error rate of {}", self.bit_error_rate),
                 "use a probability below 1, such as 1e-9",
             ));
@@ -405,10 +436,18 @@ impl LinkSettings {
             cable.bit_error_rate = self.bit_error_rate;
         }
         let (leaves, uplinks) = (self.failing_leaves as usize, self.failed_uplinks as usize);
+        let keys = ["failed-uplinks.leaves", "failed-uplinks.per-leaf"];
+        if (leaves == 0) != (uplinks == 0) {
+            return Err(impossible(
+                &keys,
+                format!("{leaves} leaves lose {uplinks} uplinks each"),
+                "give both `failed-uplinks.leaves` and `failed-uplinks.per-leaf`, or none",
+            ));
+        }
         if leaves > 0 {
             topology
                 .fail_uplinks(leaves, uplinks)
-                .map_err(topology_error)?;
+                .map_err(|error| topology_error(&keys, &error))?;
         }
         self.exceptions
             .iter()
@@ -438,10 +477,8 @@ fn change_cable(cable: &mut Cable, word: &str) -> Option<()> {
 
 /// Applies one exception: a link's name and what is different about it.
 fn apply_exception(topology: &mut Topology, text: &str) -> Result<(), ScenarioError> {
-    let fault = |message: String, fix: &str| ScenarioError {
-        place: None,
-        message: format!("`links`: \"{text}\": {message}"),
-        fix: fix.into(),
+    let fault = |message: String, fix: &str| {
+        ScenarioError::about(&["links"], format!("`links`: \"{text}\": {message}"), fix)
     };
     let mut words = text.split_whitespace();
     let name = words.next().ok_or_else(|| {

@@ -1,0 +1,168 @@
+//! How large and how long a scenario may be: beyond these limits numbers would overflow, or no machine could run it.
+//!
+//! | what | limit |
+//! |---|---|
+//! | hosts | 2 to 1048576 |
+//! | switches times switches with hosts (routing tables) | 2^27 |
+//! | links times switches with hosts (search for routes) | 2^34 |
+//! | rate of a link | 1 Mb/s to 100 Tb/s |
+//! | delay of a link | 1 ns to 1 s |
+//! | `stop.at-most`, starts of flows, timers, and the time that a message takes alone on the slowest link | 30 days |
+
+use super::{General, TransportSettings};
+use crate::error::ScenarioError;
+use clearway_fabric::topology::{PacketSizes, Topology};
+use clearway_units::{Rate, Span, Time, Value};
+use clearway_workload::{FlowSpec, Start, Workload};
+
+const MOST_HOSTS: u64 = 1 << 20;
+const MOST_ROUTES: u64 = 1 << 27;
+const MOST_ROUTE_STEPS: u64 = 1 << 34;
+const RATES: (Rate, Rate) = (Rate::from_bps(1_000_000), Rate::from_gbps(100_000));
+const DELAYS: (Span, Span) = (Span::from_ns(1), Span::from_ms(1000));
+
+/// Seven of these fit in the 64 bits of a time, so that sums of a few need no checks.
+pub(crate) const LONGEST: Span = Span::from_ms(30 * 24 * 3600 * 1000);
+
+/// Checks the top of a scenario.
+pub(crate) fn check_general(general: &General) -> Result<(), ScenarioError> {
+    if general.name.trim().is_empty() {
+        return Err(ScenarioError::about(
+            &["name"],
+            "`name` is empty",
+            "give the scenario a name, such as \"incast-64\"",
+        ));
+    }
+    not_too_long("stop.at-most", Some(general.at_most))?;
+    not_too_long("trigger-delay", general.trigger_delay)
+}
+
+/// Checks the timers of a transport that do not depend on the network.
+pub(crate) fn check_transport(transport: &TransportSettings) -> Result<(), ScenarioError> {
+    not_too_long("rto", Some(transport.reliability.timeout))?;
+    not_too_long("linger", transport.reliability.linger)
+}
+
+fn not_too_long(key: &'static str, span: Option<Span>) -> Result<(), ScenarioError> {
+    match span {
+        Some(span) if span > LONGEST => Err(ScenarioError::about(
+            &[key],
+            format!("`{key}` = {span} is too long"),
+            format!("use at most {LONGEST} (30 days)"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Checks a number of hosts before anything is built for them.
+pub(super) fn check_hosts(keys: &[&'static str], hosts: u64) -> Result<(), ScenarioError> {
+    if hosts > MOST_HOSTS {
+        return Err(ScenarioError::about(
+            keys,
+            format!("impossible topology: {hosts} hosts"),
+            format!("use at most {MOST_HOSTS}"),
+        ));
+    }
+    Ok(())
+}
+
+/// Checks that routes can be computed for a fabric.
+pub(super) fn check_size(topology: &Topology) -> Result<(), ScenarioError> {
+    if topology.hosts < 2 {
+        return Err(ScenarioError::about(
+            &["hosts", "hosts-per-leaf", "radix", "file"],
+            "impossible topology: fewer than two hosts",
+            "use at least two hosts",
+        ));
+    }
+    let switches = topology.switches.len() as u64;
+    let leaves = topology.switches.iter().filter(|s| s.tier == 0).count() as u64;
+    let links = 2 * topology.cables.len() as u64;
+    if switches * leaves > MOST_ROUTES || links * leaves > MOST_ROUTE_STEPS {
+        return Err(ScenarioError::about(
+            &["hosts-per-leaf", "hosts", "radix", "file"],
+            format!(
+                "impossible topology: {switches} switches, {leaves} of them with hosts, and {links} links need too large routing tables"
+            ),
+            "put more hosts on each switch, or use fewer hosts",
+        ));
+    }
+    Ok(())
+}
+
+/// Checks rates and delays of links. `entries` are the keys of the section with their values.
+pub(super) fn check_links(
+    topology: &Topology,
+    entries: &[(&'static str, Value)],
+) -> Result<(), ScenarioError> {
+    let keys_of = |text: &str| -> Vec<&'static str> {
+        let same = |(_, value): &&(&'static str, Value)| *value == Value::Text(text.into());
+        let given = entries.iter().filter(same).map(|(key, _)| *key);
+        given.chain(["links", "file"]).collect()
+    };
+    for cable in &topology.cables {
+        let name = || {
+            let [a, b] = cable.ends;
+            format!("{}-{}", topology.node_name(a), topology.node_name(b))
+        };
+        if cable.rate < RATES.0 || cable.rate > RATES.1 {
+            return Err(ScenarioError::about(
+                &keys_of(&cable.rate.to_string()),
+                format!(
+                    "impossible topology: link `{}` has a rate of {}",
+                    name(),
+                    cable.rate
+                ),
+                format!("use {} to {}", RATES.0, RATES.1),
+            ));
+        }
+        if cable.delay < DELAYS.0 || cable.delay > DELAYS.1 {
+            return Err(ScenarioError::about(
+                &keys_of(&cable.delay.to_string()),
+                format!(
+                    "impossible topology: link `{}` has a delay of {}",
+                    name(),
+                    cable.delay
+                ),
+                format!("use {} to {}", DELAYS.0, DELAYS.1),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Checks that flows start, and can end, in the time that a simulation can count.
+pub(crate) fn check_flows(
+    workload: &Workload,
+    topology: &Topology,
+    sizes: PacketSizes,
+) -> Result<(), ScenarioError> {
+    let slowest = topology.cables.iter().map(|cable| cable.rate).min();
+    let slowest = slowest.unwrap_or(RATES.0);
+    let name = |flow: &FlowSpec| format!("flow {} ({}->{})", flow.label, flow.src, flow.dst);
+    for flow in &workload.flows {
+        if matches!(flow.start, Start::At(time) if time > Time::ZERO + LONGEST) {
+            return Err(ScenarioError::about(
+                &["start", "file", "flows"],
+                format!("{} starts too late", name(flow)),
+                format!("start flows within {LONGEST} (30 days)"),
+            ));
+        }
+        let bytes = flow.bytes.as_u64();
+        let packets = u128::from(bytes.div_ceil(sizes.payload.into()));
+        let bits = 8 * (u128::from(bytes) + packets * u128::from(sizes.header));
+        let seconds = bits / u128::from(slowest.as_bps());
+        if seconds >= u128::from(LONGEST.as_ps() / Span::from_ms(1000).as_ps()) {
+            return Err(ScenarioError::about(
+                &["message", "file", "flows"],
+                format!(
+                    "{} carries {}, which takes longer than 30 days at the {slowest} of the slowest link",
+                    name(flow),
+                    flow.bytes
+                ),
+                "send a smaller message, or use faster links",
+            ));
+        }
+    }
+    Ok(())
+}

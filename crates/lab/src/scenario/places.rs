@@ -1,0 +1,70 @@
+//! Where the parts of a scenario were written, for errors that show only when they are put to use.
+
+use super::source::Entry;
+use crate::error::Place;
+
+/// The places of all keys that the user gave.
+#[derive(Debug, Clone)]
+pub(crate) struct Places {
+    whole: Place,
+    keys: Vec<KeyPlace>,
+}
+
+#[derive(Debug, Clone)]
+struct KeyPlace {
+    section: String,
+    index: usize,
+    key: String,
+    place: Place,
+}
+
+/// Two scenarios are equal wherever they were written.
+impl PartialEq for Places {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Places {
+    pub(crate) fn new(file: &str, entries: &[Entry]) -> Self {
+        let key = |entry: &Entry| KeyPlace {
+            section: entry.section.clone(),
+            index: entry.index,
+            key: entry.key.clone(),
+            place: entry.place.clone(),
+        };
+        Self {
+            whole: Place::Whole { file: file.into() },
+            keys: entries.iter().map(key).collect(),
+        }
+    }
+
+    /// The best place for a fault in `keys` of a section: what was changed last is likeliest to be wrong, so overrides come
+    /// before lines; then the first of the keys that was written at all; then the section; then the scenario.
+    pub(crate) fn of_keys(&self, section: &str, index: usize, keys: &[&str]) -> Place {
+        let of_section = || {
+            self.keys
+                .iter()
+                .filter(|known| known.section == section && known.index == index)
+        };
+        let is_override = |known: &&KeyPlace| matches!(known.place, Place::Override(_));
+        let named = |known: &&KeyPlace| keys.contains(&known.key.as_str());
+        let first_named = || {
+            keys.iter()
+                .find_map(|key| of_section().find(|known| known.key == *key))
+        };
+        let first_line = || {
+            of_section().min_by_key(|known| match known.place {
+                Place::Line { line, .. } => line,
+                _ => usize::MAX,
+            })
+        };
+        of_section()
+            .filter(is_override)
+            .rfind(named)
+            .or_else(first_named)
+            .or_else(|| of_section().rfind(is_override))
+            .or_else(first_line)
+            .map_or_else(|| self.whole.clone(), |known| known.place.clone())
+    }
+}
