@@ -113,6 +113,8 @@ pub struct Simulation<O> {
     domains: Vec<(FabricDomain<O>, Time)>,
     mailrooms: Vec<Arc<Mailroom>>,
     lookahead: Span,
+    /// The shortest delay of a link; rounds may be shorter still.
+    shortest_delay: Span,
     flows: Arc<[Flow]>,
     /// The domain of each host.
     domain_of_host: Vec<u32>,
@@ -185,6 +187,7 @@ impl<O: Observer> Simulation<O> {
                 .collect(),
             mailrooms,
             lookahead: lookahead(setup),
+            shortest_delay: topology.lookahead(),
             flows: Arc::clone(&setup.flows),
             domain_of_host,
             hops,
@@ -202,7 +205,7 @@ impl<O: Observer> Simulation<O> {
         let delay = control
             .coordination_delay
             .unwrap_or(Span::ZERO)
-            .max(self.lookahead);
+            .max(self.shortest_delay);
         let mut conductor = Bookkeeper {
             flows: vec![FlowOutcome::default(); self.flows.len()],
             sent: 0,

@@ -66,7 +66,13 @@ fn random_link(draw: &mut Draw) -> (Rate, Span) {
     } else {
         draw.of(&ODD_RATES)
     };
-    let delay = draw.of(&[Span::from_ns(100), Span::from_ns(500), Span::from_us(1)]);
+    let delay = match draw.below(32) {
+        // Many rounds, so that something happens in the first and the last instant of one.
+        0 => Span::from_ps(draw.between(1_000, 1_003)),
+        // Longer than it takes to send all there is.
+        1 => Span::from_us(60),
+        _ => draw.of(&[Span::from_ns(100), Span::from_ns(500), Span::from_us(1)]),
+    };
     (Rate::from_bps(bps), delay)
 }
 

@@ -5,6 +5,7 @@ use clearway_fabric::topology::{LinkId, NodeId, Topology};
 use clearway_fabric::{DropCause, Observer};
 use clearway_transport::{Event, Header, Packet};
 use clearway_units::{HostId, Time};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// One thing that happened.
@@ -17,60 +18,58 @@ pub(crate) enum Entry {
     Drop(Packet, DropCause),
 }
 
-type Lane = Vec<(Time, Entry)>;
-
-/// Everything that happened, in the order of each place. A simulator may handle the queues of one switch one after the other,
-/// so the arrivals at a switch are kept in order for each of its egress links only.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Log {
-    /// Arrivals at nodes, and what the endpoints of hosts say. Those of switches move to `entering`.
-    nodes: Vec<Lane>,
-    /// Arrivals at switches, by the link that they will take.
-    entering: Vec<Lane>,
-    /// What happens in the queues.
-    links: Vec<Lane>,
+/// Where something happened. Of one place, all accounts must give the same order.
+///
+/// A simulator may handle the queues of one switch one after the other, so arrivals at a switch are told apart by the link that
+/// they will take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Place {
+    /// Arrivals at a node, and what its endpoint says.
+    Node(NodeId),
+    /// Arrivals at a switch for an egress link.
+    Towards(LinkId),
+    /// The length of the queue of a link.
+    Queue(LinkId),
+    /// Marks and losses on a link.
+    Fate(LinkId),
 }
 
+type Lane = Vec<(Time, Entry)>;
+
+/// Everything that happened.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Log(BTreeMap<Place, Lane>);
+
 impl Log {
-    pub(crate) fn new(topology: &Topology) -> Self {
-        let links = vec![Vec::new(); topology.cables.len() * 2];
-        Self {
-            nodes: vec![Vec::new(); topology.hosts as usize + topology.switches.len()],
-            entering: links.clone(),
-            links,
-        }
+    fn push(&mut self, place: Place, time: Time, entry: Entry) {
+        self.0.entry(place).or_default().push((time, entry));
     }
 
     /// Distributes the arrivals at switches over their egress links.
-    pub(crate) fn by_queue(mut self, network: &Network<'_>) -> Self {
-        for (index, lane) in self.nodes.iter_mut().enumerate() {
-            let node = NodeId(index as u32);
-            if network.is_host(node) {
-                continue;
-            }
-            for (time, entry) in std::mem::take(lane) {
-                if let Entry::Arrival(packet) = entry {
-                    let link = network.next_link(node, &packet);
-                    self.entering[link.0 as usize].push((time, entry));
+    pub(crate) fn by_queue(self, network: &Network<'_>) -> Self {
+        let mut sorted = Self::default();
+        for (place, lane) in self.0 {
+            for (time, entry) in lane {
+                match (place, entry) {
+                    (Place::Node(node), Entry::Arrival(packet)) if !network.is_host(node) => {
+                        let link = network.next_link(node, &packet);
+                        sorted.push(Place::Towards(link), time, entry);
+                    }
+                    _ => sorted.push(place, time, entry),
                 }
             }
         }
-        self
+        sorted
     }
 
-    /// Joins the logs of domains, which share no node and no link.
-    pub(crate) fn join(mut self, others: impl IntoIterator<Item = Self>) -> Self {
-        for other in others {
-            let pairs = self.nodes.iter_mut().zip(other.nodes);
-            for (mine, theirs) in pairs.chain(self.links.iter_mut().zip(other.links)) {
-                assert!(
-                    mine.is_empty() || theirs.is_empty(),
-                    "two domains saw one place"
-                );
-                mine.extend(theirs);
-            }
+    /// Joins the logs of domains, which share no place.
+    pub(crate) fn join(logs: impl IntoIterator<Item = Self>) -> Self {
+        let mut joined = Self::default();
+        for (place, lane) in logs.into_iter().flat_map(|log| log.0) {
+            let before = joined.0.insert(place, lane);
+            assert!(before.is_none(), "two domains saw {place:?}");
         }
-        self
+        joined
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -79,12 +78,7 @@ impl Log {
 
     /// How many entries `select` says yes to.
     pub(crate) fn count(&self, select: impl Fn(&Entry) -> bool) -> usize {
-        let entries = self
-            .nodes
-            .iter()
-            .chain(&self.entering)
-            .chain(&self.links)
-            .flatten();
+        let entries = self.0.values().flatten();
         entries.filter(|(_, entry)| select(entry)).count()
     }
 
@@ -95,28 +89,21 @@ impl Log {
         names: [&str; 2],
         topology: &Topology,
     ) -> Option<String> {
-        let node = |index: usize| topology.node_name(NodeId(index as u32));
-        let link = |index: usize| topology.link_name(LinkId(index as u32));
-        let at = |index: usize| format!("at {}", node(index));
-        let before = |index: usize| format!("arriving for link {index}, {}", link(index));
-        let on = |index: usize| format!("in the queue of link {index}, {}", link(index));
-        let nodes = lanes(&self.nodes, &other.nodes, at);
-        let entering = lanes(&self.entering, &other.entering, before);
-        let links = lanes(&self.links, &other.links, on);
-        let all = nodes.chain(entering).chain(links);
-        let ((_, index), place, a, b) = all.min_by_key(|part| part.0)?;
-        Some(describe(place, index, [a, b], names))
+        let places = self.0.keys().chain(other.0.keys());
+        let partings = places.filter_map(|place| {
+            let sides = [self, other].map(|log| log.0.get(place).map_or(&[][..], Vec::as_slice));
+            Some((parting(sides[0], sides[1])?, *place, sides))
+        });
+        let ((_, index), place, [a, b]) =
+            partings.min_by_key(|(when, place, _)| (*when, *place))?;
+        let place = match place {
+            Place::Node(node) => format!("at {}", topology.node_name(node)),
+            Place::Towards(link) => format!("arriving for {}", topology.link_name(link)),
+            Place::Queue(link) => format!("in the queue of {}", topology.link_name(link)),
+            Place::Fate(link) => format!("in marks and losses of {}", topology.link_name(link)),
+        };
+        Some(describe(&place, index, [a, b], names))
     }
-}
-
-/// The lanes that differ, and from where.
-fn lanes<'a>(
-    a: &'a [Lane],
-    b: &'a [Lane],
-    name: impl Fn(usize) -> String,
-) -> impl Iterator<Item = ((Time, usize), String, &'a Lane, &'a Lane)> {
-    let pairs = a.iter().zip(b).enumerate();
-    pairs.filter_map(move |(i, (a, b))| Some((parting(a, b)?, name(i), a, b)))
 }
 
 /// When and at which index two sequences part.
@@ -126,7 +113,7 @@ fn parting(a: &[(Time, Entry)], b: &[(Time, Entry)]) -> Option<(Time, usize)> {
     Some((time(a).min(time(b)), index))
 }
 
-fn describe(place: String, index: usize, sides: [&[(Time, Entry)]; 2], names: [&str; 2]) -> String {
+fn describe(place: &str, index: usize, sides: [&[(Time, Entry)]; 2], names: [&str; 2]) -> String {
     let mut text = format!("first difference {place}, entry {index}\n");
     for &(time, entry) in &sides[0][index.saturating_sub(3)..index] {
         let _ = writeln!(text, "  both    {} {}", time.as_ps(), brief(entry));
@@ -179,18 +166,18 @@ impl Observer for Log {
     const TRACES_TRANSPORT: bool = true;
 
     fn on_arrival(&mut self, now: Time, node: NodeId, packet: &Packet) {
-        self.nodes[node.0 as usize].push((now, Entry::Arrival(*packet)));
+        self.push(Place::Node(node), now, Entry::Arrival(*packet));
     }
     fn on_queue(&mut self, now: Time, link: LinkId, bytes: u64) {
-        self.links[link.0 as usize].push((now, Entry::Queue(bytes)));
+        self.push(Place::Queue(link), now, Entry::Queue(bytes));
     }
     fn on_drop(&mut self, now: Time, link: LinkId, packet: &Packet, cause: DropCause) {
-        self.links[link.0 as usize].push((now, Entry::Drop(*packet, cause)));
+        self.push(Place::Fate(link), now, Entry::Drop(*packet, cause));
     }
     fn on_mark(&mut self, now: Time, link: LinkId, packet: &Packet) {
-        self.links[link.0 as usize].push((now, Entry::Mark(*packet)));
+        self.push(Place::Fate(link), now, Entry::Mark(*packet));
     }
     fn on_transport(&mut self, now: Time, host: HostId, event: &Event) {
-        self.nodes[host.index()].push((now, Entry::Transport(*event)));
+        self.push(Place::Node(NodeId(host.0)), now, Entry::Transport(*event));
     }
 }

@@ -19,12 +19,17 @@ use network::Network;
 use simulator::Oracle;
 
 /// Scenarios of a default run.
-const SCENARIOS: u64 = 400;
+const SCENARIOS: u64 = 1200;
+/// Every so many scenarios are run with several threads as well, unless that takes so many rounds: threads that wait for each
+/// other are slow where there are fewer cores.
+const THREADED: u64 = 4;
+const THREADED_ROUNDS: u64 = 3000;
 
 /// What the scenarios had to offer, so that the test does not become trivial unnoticed.
 #[derive(Debug, Default)]
 struct Coverage {
     entries: usize,
+    threaded: usize,
     full_queues: usize,
     bit_errors: usize,
     marks: usize,
@@ -61,15 +66,15 @@ impl Coverage {
         assert!(repairs.iter().all(|&n| n > 100), "{self:?}");
         let endings = [self.ended / 10, self.cut_short, self.stuck];
         assert!(endings.iter().all(|&n| n > 2), "{self:?}");
+        assert!(self.threaded > 150, "{self:?}");
     }
 }
 
 /// Runs the simulator; its one log, and the rest.
 fn fast(scenario: &Scenario, threads: usize) -> (Log, Outcome<()>) {
-    let empty = || Log::new(&scenario.topology);
-    let outcome = scenario.run(threads, empty);
+    let outcome = scenario.run(threads, Log::default);
     let network = Network::new(&scenario.topology, scenario.seed);
-    let log = empty().join(outcome.observers).by_queue(&network);
+    let log = Log::join(outcome.observers).by_queue(&network);
     let rest = Outcome {
         flows: outcome.flows,
         finished: outcome.finished,
@@ -114,17 +119,22 @@ fn check(seed: u64, coverage: &mut Coverage) {
     assert_eq!(outcome.in_network, oracle.in_network, "seed {seed}");
     assert_eq!(outcome.digest, oracle.digest, "seed {seed}");
     check_ending(&scenario, &outcome, oracle.first_beyond);
-    for threads in 2..=4 {
-        let (other_log, other) = fast(&scenario, threads);
-        let name = format!("{threads} threads");
-        same_log(seed, ["1 thread", &name], [&log, &other_log], &scenario);
-        assert_eq!(
-            format!("{other:?}"),
-            format!("{outcome:?}"),
-            "seed {seed}, {name}"
-        );
+    if seed.is_multiple_of(THREADED) && outcome.rounds < THREADED_ROUNDS {
+        check_threads(&scenario, &log, &outcome);
+        coverage.threaded += 1;
     }
     coverage.add(&log, &outcome);
+}
+
+fn check_threads(scenario: &Scenario, log: &Log, outcome: &Outcome<()>) {
+    let seed = scenario.seed;
+    for threads in 2..=4 {
+        let (other_log, other) = fast(scenario, threads);
+        let name = format!("{threads} threads");
+        same_log(seed, ["1 thread", &name], [log, &other_log], scenario);
+        let (text, expected) = (format!("{other:?}"), format!("{outcome:?}"));
+        assert_eq!(text, expected, "seed {seed}, {name}");
+    }
 }
 
 /// The run ended when it had to: with the last acknowledgement, or with the first round that reached the limit.

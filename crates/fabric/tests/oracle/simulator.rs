@@ -135,7 +135,7 @@ impl<'a> Oracle<'a> {
             reported: Vec::new(),
             flows: vec![FlowOutcome::default(); scenario.flows.len()],
             links: LinkCounters::default(),
-            log: Log::new(topology),
+            log: Log::default(),
             first_beyond: Time::NEVER,
             network,
         }
