@@ -44,6 +44,12 @@ impl<O: Observer> FabricDomain<O> {
         }
     }
 
+    /// The domain and its first event, as the engine wants them.
+    pub(crate) fn with_first_event(self) -> (Self, Time) {
+        let first = self.host_next.iter().copied().min();
+        (self, first.unwrap_or(Time::NEVER))
+    }
+
     /// Packets in queues and on wires towards nodes of this domain.
     pub(crate) fn in_network(&self) -> u64 {
         let wires: u64 = self.hosts.iter().map(Host::on_the_wire).sum();

@@ -1,0 +1,261 @@
+//! The books of a run: what domains report, what became of flows, and whether it adds up.
+
+use super::{Flow, FlowEvent, Moment, Progress, RunControl, Stopped};
+use crate::domain::FabricDomain;
+use crate::link::LinkCounters;
+use crate::observer::Observer;
+use clearway_engine::{Conductor, Ending, Round, Verdict};
+use clearway_transport::{EndpointCounters, FlowStatistics};
+use clearway_units::{Digest, FlowId, Span, Time};
+use std::cmp::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{self, AtomicU64};
+
+/// What domains tell between rounds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Report {
+    pub(crate) event: FlowEvent,
+    pub(crate) statistics: FlowStatistics,
+}
+
+impl Ord for Report {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.event.cmp(&other.event)
+    }
+}
+
+impl PartialOrd for Report {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// A flow to start.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StartOrder {
+    pub(crate) flow: FlowId,
+    pub(crate) at: Time,
+}
+
+/// What became of a flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct FlowOutcome {
+    /// When its message was ready.
+    pub started: Option<Time>,
+    /// When the receiver had everything.
+    pub received: Option<Time>,
+    /// When the last byte was acknowledged at the sender: start to here is the flow completion time.
+    pub sent: Option<Time>,
+    /// What its sender counted.
+    pub statistics: FlowStatistics,
+}
+
+/// The result of a run.
+#[derive(Debug)]
+pub struct Outcome<O> {
+    /// For each flow.
+    pub flows: Vec<FlowOutcome>,
+    /// When the last flow was done; the end of the last round if some are not.
+    pub finished: Time,
+    /// Why the run ended early, if it did.
+    pub stopped: Option<Stopped>,
+    /// Rounds of the engine.
+    pub rounds: u64,
+    /// Links and queues.
+    pub links: LinkCounters,
+    /// Endpoints.
+    pub endpoints: EndpointCounters,
+    /// Packets still in queues and on wires.
+    pub in_network: u64,
+    /// Digest over all flows (id, finish, bytes, retransmissions) and all losses.
+    pub digest: Digest,
+    /// One for each domain.
+    pub observers: Vec<O>,
+}
+
+impl<O> Outcome<O> {
+    /// Every packet sent was delivered, dropped, or is still under way; and none is if the run ended by itself.
+    ///
+    /// # Errors
+    /// Says what does not add up: that is our defect, not the user's.
+    pub fn check_conservation(&self) -> Result<(), String> {
+        let LinkCounters {
+            injected,
+            delivered,
+            dropped,
+            corrupted,
+            ..
+        } = self.links;
+        if injected != delivered + dropped + corrupted + self.in_network {
+            return Err(format!(
+                "{injected} packets sent, but {delivered} delivered, {dropped} dropped, {corrupted} corrupted and {} under way",
+                self.in_network
+            ));
+        }
+        let ended_by_itself = matches!(self.stopped, None | Some(Stopped::Stuck));
+        if ended_by_itself && self.in_network > 0 {
+            return Err(format!(
+                "the run is over, but {} packets are under way",
+                self.in_network
+            ));
+        }
+        let EndpointCounters {
+            data_sent,
+            sacks_sent,
+            probes_sent,
+            ..
+        } = self.endpoints;
+        if injected != data_sent + sacks_sent + probes_sent {
+            return Err(format!(
+                "NICs sent {injected} packets, but transports {data_sent} data, {sacks_sent} acknowledgements and {probes_sent} probes"
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Keeps the books of flows and relays to the coordinator.
+pub(super) struct Bookkeeper<'a> {
+    flows: Vec<FlowOutcome>,
+    sent: usize,
+    last_sent: Time,
+    now: Time,
+    rounds: u64,
+    stopped: Option<Stopped>,
+    delay: Span,
+    flow_sources: Arc<[Flow]>,
+    domain_of_host: Vec<u32>,
+    hops: Arc<AtomicU64>,
+    control: RunControl<'a>,
+}
+
+impl<'a> Bookkeeper<'a> {
+    pub(super) fn new(
+        flows: Arc<[Flow]>,
+        domain_of_host: Vec<u32>,
+        hops: Arc<AtomicU64>,
+        delay: Span,
+        control: RunControl<'a>,
+    ) -> Self {
+        Self {
+            flows: vec![FlowOutcome::default(); flows.len()],
+            sent: 0,
+            last_sent: Time::ZERO,
+            now: Time::ZERO,
+            rounds: 0,
+            stopped: None,
+            delay,
+            flow_sources: flows,
+            domain_of_host,
+            hops,
+            control,
+        }
+    }
+
+    /// Closes the books.
+    pub(super) fn close<O: Observer>(
+        self,
+        ending: Ending,
+        domains: Vec<FabricDomain<O>>,
+    ) -> Outcome<O> {
+        let stopped = match ending {
+            Ending::Idle => (self.sent < self.flows.len()).then_some(Stopped::Stuck),
+            Ending::Stopped => self.stopped,
+        };
+        let mut links = LinkCounters::default();
+        let mut endpoints = EndpointCounters::default();
+        for domain in &domains {
+            links.merge(&domain.counters);
+            for host in &domain.hosts {
+                endpoints.merge(host.endpoint().counters());
+            }
+        }
+        Outcome {
+            finished: if stopped.is_some() {
+                self.now
+            } else {
+                self.last_sent
+            },
+            stopped,
+            rounds: self.rounds,
+            digest: digest(&self.flows, &self.flow_sources, links.losses),
+            in_network: domains.iter().map(FabricDomain::in_network).sum(),
+            flows: self.flows,
+            links,
+            endpoints,
+            observers: domains.into_iter().map(|domain| domain.observer).collect(),
+        }
+    }
+
+    fn note(&mut self, report: &Report) {
+        let FlowEvent { time, flow, moment } = report.event;
+        let outcome = &mut self.flows[flow.index()];
+        match moment {
+            Moment::Started => outcome.started = Some(time),
+            Moment::Received => outcome.received = Some(time),
+            Moment::Sent => {
+                outcome.sent = Some(time);
+                outcome.statistics = report.statistics;
+                self.sent += 1;
+                self.last_sent = self.last_sent.max(time);
+            }
+        }
+    }
+}
+
+impl<O: Observer> Conductor<FabricDomain<O>> for Bookkeeper<'_> {
+    fn between_rounds(
+        &mut self,
+        round: &Round,
+        reports: &mut Vec<Report>,
+        orders: &mut Vec<(usize, StartOrder)>,
+    ) -> Verdict {
+        self.now = round.end();
+        self.rounds += 1;
+        let mut start = Vec::new();
+        for report in reports.iter() {
+            self.note(report);
+            if let Some(coordinator) = &mut self.control.coordinator {
+                coordinator.on_event(report.event, &mut start);
+                let at = report.event.time + self.delay;
+                orders.extend(start.drain(..).map(|flow| {
+                    let source = self.flow_sources[flow.index()].src;
+                    (
+                        self.domain_of_host[source.index()] as usize,
+                        StartOrder { flow, at },
+                    )
+                }));
+            }
+        }
+        let progress = Progress {
+            now: round.end(),
+            flows_sent: self.sent,
+            flows: self.flows.len(),
+            hops: self.hops.load(atomic::Ordering::Relaxed),
+        };
+        if (self.control.on_progress)(progress) == Verdict::Stop {
+            self.stopped = Some(Stopped::Interrupted);
+            return Verdict::Stop;
+        }
+        if round.end() >= self.control.at_most && self.sent < self.flows.len() {
+            self.stopped = Some(Stopped::AtMost);
+            return Verdict::Stop;
+        }
+        Verdict::Continue
+    }
+}
+
+/// The digest of a run: every flow's number, finish time, bytes and retransmissions, and every loss.
+fn digest(outcomes: &[FlowOutcome], flows: &[Flow], losses: Digest) -> Digest {
+    let mut digest = losses;
+    for (id, (outcome, flow)) in outcomes.iter().zip(flows).enumerate() {
+        let finish = outcome.sent.unwrap_or(Time::NEVER);
+        digest.add(&[
+            id as u64,
+            finish.as_ps(),
+            flow.bytes.as_u64(),
+            outcome.statistics.retransmitted,
+        ]);
+    }
+    digest
+}

@@ -1,0 +1,184 @@
+//! From a topology to domains: hosts, switches and a mailbox for every link.
+
+use super::Setup;
+use crate::domain::FabricDomain;
+use crate::host::Host;
+use crate::link::{Arrival, Link};
+use crate::order::Ticket;
+use crate::port::{Port, QueueRules};
+use crate::simulation::Reactions;
+use crate::switch::{Switch, SwitchParts};
+use crate::topology::{Attachment, LinkId, Topology};
+use clearway_engine::{Inlet, Mailroom, Outlet, PostOffice};
+use clearway_transport::Endpoint;
+use clearway_units::{Bytes, FlowId, HostId, Purpose, RandomStream, Span, WireClock, mix64};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The ends of all links while a fabric is put together.
+pub(super) struct Ends {
+    outlets: Vec<Option<Outlet<Arrival>>>,
+    inlets: Vec<Option<Inlet<Arrival>>>,
+}
+
+/// The length of a round: the shortest delay, but no longer than an inlet can count the packets of.
+pub(super) fn lookahead(setup: &Setup<'_>) -> Span {
+    let topology = setup.topology;
+    let smallest = Bytes::new(setup.profile.network.header.into());
+    let fastest = topology
+        .links_up()
+        .map(|link| topology.cables[link.cable()].rate)
+        .max();
+    let countable = fastest.map_or(Span::MAX, |rate| {
+        rate.span_of(smallest).max(Span::from_ps(1)) * (Ticket::MOST_LETTERS / 2)
+    });
+    topology
+        .lookahead()
+        .min(countable)
+        .min(Span::from_ps(Ticket::LONGEST_ROUND_PS - 1))
+}
+
+/// The domain of each host, and the hosts of each switch: a domain is a switch with its hosts.
+pub(super) fn partition(
+    topology: &Topology,
+    node_ports: &[Vec<LinkId>],
+) -> (Vec<u32>, Vec<Vec<HostId>>) {
+    let mut hosts_of_switch = vec![Vec::new(); topology.switches.len()];
+    let domain_of_host = (0..topology.hosts).map(|host| {
+        let (_, to) = topology.link_ends(node_ports[host as usize][0]);
+        let switch = topology
+            .switch_index(to)
+            .expect("routing has checked that hosts hang on switches");
+        hosts_of_switch[switch].push(HostId(host));
+        switch as u32
+    });
+    (domain_of_host.collect(), hosts_of_switch)
+}
+
+/// A mailbox for every link. The inlets of a domain are those of its hosts, then those of its switch by port.
+pub(super) fn connect(
+    topology: &Topology,
+    node_ports: &[Vec<LinkId>],
+    hosts_of_switch: &[Vec<HostId>],
+) -> (Ends, Vec<Arc<Mailroom>>) {
+    let switch_ports = |index: usize| &node_ports[topology.switch_node(index).0 as usize];
+    let counts: Vec<usize> = (0..topology.switches.len())
+        .map(|index| hosts_of_switch[index].len() + switch_ports(index).len())
+        .collect();
+    let mut post = PostOffice::new(&counts);
+    let links = topology.cables.len() * 2;
+    let mut ends = Ends {
+        outlets: (0..links).map(|_| None).collect(),
+        inlets: (0..links).map(|_| None).collect(),
+    };
+    for (index, hosts) in hosts_of_switch.iter().enumerate() {
+        let towards_hosts = hosts
+            .iter()
+            .map(|host| LinkId(node_ports[host.index()][0].0 ^ 1));
+        let towards_switch = switch_ports(index).iter().map(|link| LinkId(link.0 ^ 1));
+        for link in towards_hosts.chain(towards_switch) {
+            let (outlet, inlet) = post.mailbox(index);
+            ends.outlets[link.0 as usize] = Some(outlet);
+            ends.inlets[link.0 as usize] = Some(inlet);
+        }
+    }
+    (ends, post.into_mailrooms())
+}
+
+impl Ends {
+    pub(super) fn link(&mut self, setup: &Setup<'_>, id: LinkId) -> Link {
+        let cable = &setup.topology.cables[id.cable()];
+        let delay = setup.topology.link_delay(id);
+        let outlet = self.outlets[id.0 as usize]
+            .take()
+            .expect("each link has one sender");
+        Link::new(
+            id,
+            WireClock::new(cable.rate),
+            delay,
+            cable.bit_error_rate,
+            setup.seed,
+            outlet,
+        )
+    }
+
+    fn inlet(&mut self, id: LinkId) -> Inlet<Arrival> {
+        self.inlets[id.0 as usize]
+            .take()
+            .expect("each link has one receiver")
+    }
+}
+
+pub(super) fn build_host(
+    setup: &Setup<'_>,
+    ends: &mut Ends,
+    host: HostId,
+    up: LinkId,
+    reactions: Option<Box<dyn Reactions>>,
+    tracing: bool,
+) -> Host {
+    let link = ends.link(setup, up);
+    let inlet = ends.inlet(LinkId(up.0 ^ 1));
+    let mut endpoint = Endpoint::new(host, Arc::clone(&setup.profile), setup.seed);
+    endpoint.set_tracing(tracing);
+    Host::new(endpoint, link, inlet, reactions)
+}
+
+pub(super) fn build_switch(
+    setup: &Setup<'_>,
+    ends: &mut Ends,
+    index: usize,
+    links: &[LinkId],
+    attachments: Arc<[Attachment]>,
+) -> Switch {
+    let propagation = setup.profile.network.propagation_rtt;
+    let port = |&id: &LinkId| {
+        let rate = setup.topology.cables[id.cable()].rate;
+        let rules = QueueRules::new(&setup.switch, rate.bytes_in(propagation));
+        Port::new(rules, setup.seed, ends.link(setup, id))
+    };
+    let ports = links.iter().map(port).collect();
+    let inlets = links
+        .iter()
+        .map(|id| LinkId(id.0 ^ 1))
+        .map(|id| (id, ends.inlet(id)))
+        .collect();
+    Switch::new(SwitchParts {
+        node: setup.topology.switch_node(index),
+        salt: RandomStream::new(setup.seed, Purpose::Hashing, index as u64).next_u64(),
+        tie_seed: tie_seed(setup.seed),
+        routes: setup.routes.switches[index].clone(),
+        attachments,
+        ports,
+        inlets,
+    })
+}
+
+/// The seed of the order of simultaneous arrivals.
+fn tie_seed(seed: u64) -> u64 {
+    mix64(seed ^ Purpose::Ties as u64)
+}
+
+pub(super) fn schedule_starts<O>(
+    domains: &mut [FabricDomain<O>],
+    setup: &Setup<'_>,
+    domain_of_host: &[u32],
+) {
+    let mut position = BTreeMap::new();
+    for domain in domains.iter() {
+        position.extend(
+            domain
+                .hosts
+                .iter()
+                .enumerate()
+                .map(|(index, host)| (host.endpoint().host(), index)),
+        );
+    }
+    for (index, flow) in setup.flows.iter().enumerate() {
+        let Some(start) = flow.start else { continue };
+        let domain = &mut domains[domain_of_host[flow.src.index()] as usize];
+        let host = position[&flow.src];
+        domain.hosts[host].schedule(start, FlowId(index as u32));
+        domain.host_next[host] = domain.host_next[host].min(start);
+    }
+}

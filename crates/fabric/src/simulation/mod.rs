@@ -1,0 +1,207 @@
+//! Putting a fabric together, running it and taking stock.
+
+mod books;
+mod build;
+
+use crate::domain::FabricDomain;
+use crate::host::Host;
+use crate::link::LinkCounters;
+use crate::observer::Observer;
+use crate::port::SwitchParameters;
+use crate::topology::{Routes, Topology};
+use books::Bookkeeper;
+pub use books::{FlowOutcome, Outcome};
+pub(crate) use books::{Report, StartOrder};
+use clearway_engine::{Engine, Mailroom, Verdict};
+use clearway_transport::Profile;
+use clearway_units::{Bytes, FlowId, HostId, Span, Time};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+/// A flow of one message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Flow {
+    /// Who sends.
+    pub src: HostId,
+    /// Who receives.
+    pub dst: HostId,
+    /// How much.
+    pub bytes: Bytes,
+    /// When; `None`: when something [reacts](Reactions) with it.
+    pub start: Option<Time>,
+}
+
+/// A moment in the life of a flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Moment {
+    /// The message is ready at the sender.
+    Started,
+    /// The receiver has every packet.
+    Received,
+    /// The sender has every acknowledgement.
+    Sent,
+}
+
+/// A flow has got somewhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FlowEvent {
+    /// When.
+    pub time: Time,
+    /// Which.
+    pub flow: FlowId,
+    /// Where.
+    pub moment: Moment,
+}
+
+/// Starts flows in answer to events of other flows.
+///
+/// One that belongs to a host sees the events of that host (what its flows sent, what it received) and starts flows of that
+/// host at the same instant. One that belongs to the whole run sees all events and starts flows anywhere, but later by
+/// [`RunControl::coordination_delay`]: nothing in a network happens elsewhere at once.
+pub trait Reactions: Send {
+    /// `event` has happened; flows to start are pushed to `start`.
+    fn on_event(&mut self, event: FlowEvent, start: &mut Vec<FlowId>);
+}
+
+/// Everything that a run is made of.
+#[derive(Debug, Clone)]
+pub struct Setup<'a> {
+    /// The fabric.
+    pub topology: &'a Topology,
+    /// Its routes.
+    pub routes: Routes,
+    /// All flows; flow `i` has [`FlowId`] `i`.
+    pub flows: Arc<[Flow]>,
+    /// The transport of all hosts.
+    pub profile: Arc<Profile>,
+    /// What switches do.
+    pub switch: SwitchParameters,
+    /// Seed of all random streams.
+    pub seed: u64,
+}
+
+/// A fabric ready to run, watched by one `O` per domain.
+pub struct Simulation<O> {
+    domains: Vec<(FabricDomain<O>, Time)>,
+    mailrooms: Vec<Arc<Mailroom>>,
+    lookahead: Span,
+    /// The shortest delay of a link; rounds may be shorter still.
+    shortest_delay: Span,
+    flows: Arc<[Flow]>,
+    /// The domain of each host.
+    domain_of_host: Vec<u32>,
+    hops: Arc<AtomicU64>,
+}
+
+impl<O: Observer> Simulation<O> {
+    /// Puts a fabric together. `reactions` may give each host something that starts further flows; `observer` makes the
+    /// observer of each domain.
+    pub fn new(
+        setup: &Setup<'_>,
+        mut reactions: impl FnMut(HostId) -> Option<Box<dyn Reactions>>,
+        mut observer: impl FnMut() -> O,
+    ) -> Self {
+        let topology = setup.topology;
+        let node_ports = topology.ports();
+        let (domain_of_host, hosts_of_switch) = build::partition(topology, &node_ports);
+        let (mut ends, mailrooms) = build::connect(topology, &node_ports, &hosts_of_switch);
+        let attachments: Arc<[_]> = setup.routes.attachments.clone().into();
+        let hops = Arc::new(AtomicU64::new(0));
+        let mut domains = Vec::new();
+        for (index, members) in hosts_of_switch.iter().enumerate() {
+            let host = |&host: &HostId| {
+                let up = node_ports[host.index()][0];
+                build::build_host(
+                    setup,
+                    &mut ends,
+                    host,
+                    up,
+                    reactions(host),
+                    O::TRACES_TRANSPORT,
+                )
+            };
+            let hosts: Vec<Host> = members.iter().map(host).collect();
+            let node = topology.switch_node(index);
+            let links = &node_ports[node.0 as usize];
+            let switch =
+                build::build_switch(setup, &mut ends, index, links, Arc::clone(&attachments));
+            domains.push(FabricDomain {
+                flows: Arc::clone(&setup.flows),
+                host_next: vec![Time::NEVER; hosts.len()],
+                hosts,
+                switch,
+                counters: LinkCounters::default(),
+                observer: observer(),
+                hops: Arc::clone(&hops),
+            });
+        }
+        build::schedule_starts(&mut domains, setup, &domain_of_host);
+        Self {
+            domains: domains
+                .into_iter()
+                .map(FabricDomain::with_first_event)
+                .collect(),
+            mailrooms,
+            lookahead: build::lookahead(setup),
+            shortest_delay: topology.lookahead(),
+            flows: Arc::clone(&setup.flows),
+            domain_of_host,
+            hops,
+        }
+    }
+
+    /// Runs until nothing is left to happen, or until `control` stops it.
+    pub fn run(self, control: RunControl<'_>) -> Outcome<O> {
+        let mut engine = Engine::new(
+            self.lookahead,
+            control.threads,
+            self.domains,
+            self.mailrooms,
+        );
+        let delay = control
+            .coordination_delay
+            .unwrap_or(Span::ZERO)
+            .max(self.shortest_delay);
+        let mut books = Bookkeeper::new(self.flows, self.domain_of_host, self.hops, delay, control);
+        let ending = engine.run(&mut books);
+        books.close(ending, engine.into_domains())
+    }
+}
+
+/// Why a run ended before all flows were done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stopped {
+    /// The time limit was reached.
+    AtMost,
+    /// The progress callback said so.
+    Interrupted,
+    /// Nothing was left to happen although flows wait: their triggers never came.
+    Stuck,
+}
+
+/// How far a run is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// Simulated time.
+    pub now: Time,
+    /// Flows done.
+    pub flows_sent: usize,
+    /// All flows.
+    pub flows: usize,
+    /// Packet-hops so far.
+    pub hops: u64,
+}
+
+/// How to run.
+pub struct RunControl<'a> {
+    /// Worker threads; results do not depend on them.
+    pub threads: usize,
+    /// Stop at the end of the round that reaches this time.
+    pub at_most: Time,
+    /// Sees all flow events and starts flows anywhere.
+    pub coordinator: Option<Box<dyn Reactions>>,
+    /// The time that the coordinator's decisions take; at least, and by default, the shortest delay of a link.
+    pub coordination_delay: Option<Span>,
+    /// Called after each round; [`Verdict::Stop`] interrupts the run.
+    pub on_progress: &'a mut dyn FnMut(Progress) -> Verdict,
+}
