@@ -56,8 +56,9 @@ impl Scenario {
         let coordination_delay = draw
             .chance(50)
             .then(|| Span::from_ps(draw.between(0, 5_000_000)));
-        // Most runs end by themselves; a receiver with a hopeless queue must not keep the others waiting.
-        let at_most = if draw.chance(10) {
+        // Most runs end by themselves; a receiver with a hopeless queue must not keep the others waiting, and rounds of a
+        // nanosecond are many.
+        let at_most = if draw.chance(10) || topology.lookahead() < Span::from_ns(50) {
             Time::from_ps(draw.between(1, 60_000_000))
         } else {
             Time::from_us(3_000)

@@ -12,7 +12,7 @@ mod queue;
 mod simulator;
 
 use clearway_fabric::{DropCause, Outcome, Stopped};
-use clearway_units::Time;
+use clearway_units::{Span, Time};
 use common::Scenario;
 use log::{Entry, Log};
 use network::Network;
@@ -22,8 +22,8 @@ use simulator::Oracle;
 const SCENARIOS: u64 = 1200;
 /// Every so many scenarios are run with several threads as well, unless that takes so many rounds: threads that wait for each
 /// other are slow where there are fewer cores.
-const THREADED: u64 = 4;
-const THREADED_ROUNDS: u64 = 3000;
+const THREADED: u64 = 3;
+const THREADED_ROUNDS: u64 = 600;
 
 /// What the scenarios had to offer, so that the test does not become trivial unnoticed.
 #[derive(Debug, Default)]
@@ -66,7 +66,7 @@ impl Coverage {
         assert!(repairs.iter().all(|&n| n > 100), "{self:?}");
         let endings = [self.ended / 10, self.cut_short, self.stuck];
         assert!(endings.iter().all(|&n| n > 2), "{self:?}");
-        assert!(self.threaded > 150, "{self:?}");
+        assert!(self.threaded > 300, "{self:?}");
     }
 }
 
@@ -140,7 +140,12 @@ fn check_threads(scenario: &Scenario, log: &Log, outcome: &Outcome<()>) {
 /// The run ended when it had to: with the last acknowledgement, or with the first round that reached the limit.
 fn check_ending(scenario: &Scenario, outcome: &Outcome<()>, first_beyond: Time) {
     let seed = scenario.seed;
-    let length = scenario.topology.lookahead().as_ps();
+    let length = scenario.topology.lookahead();
+    if length > Span::from_us(10) {
+        // The simulator may prefer shorter rounds to so long ones, and stop earlier.
+        return;
+    }
+    let length = length.as_ps();
     let round = |time: Time| time.as_ps() / length;
     let all_sent = outcome.flows.iter().all(|flow| flow.sent.is_some());
     match outcome.stopped {
