@@ -1,0 +1,241 @@
+//! Nothing appears from nowhere and nothing vanishes: books that balance, flows that end, a queue that queueing theory knows.
+
+mod common;
+
+use clearway_fabric::topology::{LinkId, NodeId, PacketSizes, Routes, single_switch};
+use clearway_fabric::{
+    DropCause, Flow, Observer, Outcome, RunControl, Setup, Simulation, Stopped, SwitchParameters,
+    Verdict,
+};
+use clearway_transport::cc::ControllerSettings;
+use clearway_transport::{Class, Header, Packet, Profile};
+use clearway_units::{Bytes, HostId, Purpose, RandomStream, Rate, RelativeSize, Span, Time};
+use common::{HEADER, Scenario};
+use proptest::prelude::*;
+use std::sync::Arc;
+
+/// Counts on its own what links and queues say.
+#[derive(Default)]
+struct Counts {
+    full: u64,
+    corrupted: u64,
+    marked: u64,
+    /// Bytes in each data queue, by link.
+    queues: Vec<u64>,
+}
+
+impl Observer for Counts {
+    fn on_drop(&mut self, _: Time, _: LinkId, _: &Packet, cause: DropCause) {
+        match cause {
+            DropCause::QueueFull => self.full += 1,
+            DropCause::BitError => self.corrupted += 1,
+        }
+    }
+    fn on_mark(&mut self, _: Time, _: LinkId, packet: &Packet) {
+        assert!(packet.ecn && packet.class == Class::Data);
+        self.marked += 1;
+    }
+    fn on_queue(&mut self, _: Time, link: LinkId, bytes: u64) {
+        let link = link.0 as usize;
+        self.queues.resize(self.queues.len().max(link + 1), 0);
+        self.queues[link] = bytes;
+    }
+}
+
+/// What must hold after any run.
+fn balanced(scenario: &Scenario, outcome: &Outcome<Counts>) -> Result<(), TestCaseError> {
+    if let Err(text) = outcome.check_conservation() {
+        return Err(TestCaseError::fail(text));
+    }
+    let sum = |what: fn(&Counts) -> u64| outcome.observers.iter().map(what).sum::<u64>();
+    prop_assert_eq!(outcome.links.dropped, sum(|counts| counts.full));
+    prop_assert_eq!(outcome.links.corrupted, sum(|counts| counts.corrupted));
+    prop_assert_eq!(outcome.links.marked, sum(|counts| counts.marked));
+    if outcome.stopped != Some(Stopped::AtMost) {
+        let queued = sum(|counts| counts.queues.iter().sum());
+        prop_assert_eq!(queued, 0, "bytes left in queues");
+    }
+    let endpoints = &outcome.endpoints;
+    let received = endpoints.data_received + endpoints.sacks_received + endpoints.probes_received;
+    prop_assert_eq!(received, outcome.links.delivered);
+    for (flow, setup) in outcome.flows.iter().zip(&*scenario.flows) {
+        if setup.start.is_some() && setup.start < Some(outcome.finished) {
+            prop_assert_eq!(flow.started, setup.start);
+        }
+        prop_assert!(flow.sent.is_none() || flow.received.is_some());
+        prop_assert!(flow.received.is_none() || flow.started < flow.received);
+        if let Some(sent) = flow.sent {
+            prop_assert!(flow.received < Some(sent));
+            let needed = setup.bytes.packets_of(scenario.profile.network.payload).0;
+            let statistics = &flow.statistics;
+            prop_assert!(statistics.packets - statistics.retransmitted == needed);
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn the_books_balance(seed in any::<u64>(), packets in 0u64..40, errors in 0u32..3, limit in 1u64..200_000_000) {
+        let mut scenario = Scenario::random(seed);
+        let packet = u64::from(scenario.profile.network.payload + HEADER);
+        scenario.switch.queue = RelativeSize::Absolute(Bytes::new(packets * packet));
+        for cable in &mut scenario.topology.cables {
+            cable.bit_error_rate = [0.0, 1e-6, 1e-4][errors as usize];
+        }
+        scenario.at_most = Time::from_ps(limit);
+        let outcome = scenario.run(1, Counts::default);
+        balanced(&scenario, &outcome)?;
+        if packets == 0 {
+            prop_assert_eq!(outcome.links.delivered, 0, "a queue of no bytes holds nothing");
+        }
+    }
+
+    /// With queues of a dozen packets and a timeout above the round trip every flow that starts also ends.
+    #[test]
+    fn every_flow_ends(seed in any::<u64>(), packets in 12u64..60, errors in 0u32..3) {
+        let mut scenario = Scenario::random(seed);
+        let facts = scenario.profile.network;
+        let packet = u64::from(facts.payload + HEADER);
+        scenario.switch.queue = RelativeSize::Absolute(Bytes::new(packets * packet));
+        for cable in &mut scenario.topology.cables {
+            cable.bit_error_rate = [0.0, 1e-8, 1e-6][errors as usize];
+        }
+        let mut profile = (*scenario.profile).clone();
+        profile.reliability.timeout = facts.base_rtt * 4 + Span::from_us(100);
+        scenario.profile = Arc::new(profile);
+        scenario.at_most = Time::from_us(1_000_000);
+        let outcome = scenario.run(1, Counts::default);
+        balanced(&scenario, &outcome)?;
+        prop_assert!(matches!(outcome.stopped, None | Some(Stopped::Stuck)), "{:?}", outcome.stopped);
+        for flow in &outcome.flows {
+            prop_assert_eq!(flow.started.is_some(), flow.sent.is_some());
+        }
+        prop_assert_eq!(outcome.endpoints.overflow, 0);
+    }
+}
+
+/// The scenarios above would show nothing if no run were cut short with packets under way.
+#[test]
+fn runs_that_are_cut_short_leave_packets_in_the_network() {
+    let mut under_way = 0;
+    for seed in 0..50 {
+        let mut scenario = Scenario::random(seed);
+        scenario.at_most = Time::from_us(5);
+        let outcome = scenario.run(1, || ());
+        outcome.check_conservation().unwrap();
+        under_way += u32::from(outcome.stopped == Some(Stopped::AtMost) && outcome.in_network > 0);
+    }
+    assert!(under_way > 25, "{under_way}");
+}
+
+/// Measures how long data packets wait for the link to the last host.
+struct Waits {
+    switch: NodeId,
+    /// When each flow's packet came to the switch.
+    arrived: Vec<Time>,
+    waits: Vec<f64>,
+}
+
+const SERVICE: Span = Span::from_us(1);
+const DELAY: Span = Span::from_ns(500);
+
+impl Observer for Waits {
+    fn on_arrival(&mut self, now: Time, node: NodeId, packet: &Packet) {
+        let Header::Data { .. } = packet.header else {
+            return;
+        };
+        let flow = packet.flow.index();
+        if node == self.switch {
+            self.arrived[flow] = now;
+        } else {
+            let sojourn = now - self.arrived[flow] - DELAY;
+            let wait = sojourn.as_ps() as f64 - SERVICE.as_ps() as f64;
+            self.waits.push(wait / SERVICE.as_ps() as f64);
+        }
+    }
+}
+
+/// The waiting times, in units of the service time, at a link of 10 Gb/s that Poisson arrivals from 40 fast hosts load by
+/// `percent`.
+fn waiting_times(percent: u64, packets: u32) -> Vec<f64> {
+    const SENDERS: u32 = 40;
+    let sizes = PacketSizes {
+        payload: 1186,
+        header: HEADER,
+        ack: HEADER,
+    };
+    let mut topology = single_switch(SENDERS + 1, Rate::from_gbps(400), DELAY).unwrap();
+    topology.cables[SENDERS as usize].rate = Rate::from_gbps(10);
+    let routes = Routes::compute(&topology).unwrap();
+    let mut profile = Profile::strack(routes.paths.network_facts(sizes));
+    profile.controller = ControllerSettings::named("constant").unwrap();
+    // A packet that waits must not be asked for.
+    profile.reliability.probe_after = 1e4;
+    profile.reliability.timeout = Span::from_us(100_000);
+    profile.reliability.linger = Some(Span::from_us(1_000));
+    // Given their number, the arrivals of a Poisson process are independent and uniform.
+    let mut random = RandomStream::new(percent, Purpose::Test, 0);
+    let end = SERVICE.as_ps() as f64 * f64::from(packets) * 100.0 / percent as f64;
+    let mut flow = |_| Flow {
+        src: HostId(random.below(SENDERS)),
+        dst: HostId(SENDERS),
+        bytes: Bytes::new(1186),
+        start: Some(Time::from_ps((random.unit() * end) as u64)),
+    };
+    let setup = Setup {
+        flows: (0..packets).map(&mut flow).collect(),
+        topology: &topology,
+        routes,
+        profile: Arc::new(profile),
+        switch: SwitchParameters {
+            queue: RelativeSize::Absolute(Bytes::new(1 << 30)),
+            ecn: false,
+            ..SwitchParameters::default()
+        },
+        seed: 1,
+    };
+    let observer = || Waits {
+        switch: topology.switch_node(0),
+        arrived: vec![Time::ZERO; packets as usize],
+        waits: Vec::new(),
+    };
+    let mut outcome = Simulation::new(&setup, |_| None, observer).run(RunControl {
+        threads: 1,
+        at_most: Time::from_us(10_000_000),
+        coordinator: None,
+        coordination_delay: None,
+        on_progress: &mut |_| Verdict::Continue,
+    });
+    outcome.check_conservation().unwrap();
+    assert_eq!(outcome.endpoints.data_sent, u64::from(packets));
+    assert_eq!(outcome.endpoints.retransmitted, 0);
+    outcome.observers.remove(0).waits
+}
+
+/// M/D/1: the mean wait is rho / (2 (1 - rho)) service times (Pollaczek and Khinchine), and the share of packets that do not wait
+/// is 1 - rho. Errors from the means of 50 batches.
+#[test]
+fn a_queue_with_poisson_arrivals_waits_as_theory_says() {
+    for (percent, packets) in [(50, 60_000), (80, 120_000)] {
+        let rho = percent as f64 / 100.0;
+        let waits = waiting_times(percent, packets);
+        let expected = rho / (2.0 * (1.0 - rho));
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+        let batches: Vec<f64> = waits.chunks(waits.len() / 50).map(mean).collect();
+        let average = mean(&batches);
+        let spread: Vec<f64> = batches
+            .iter()
+            .map(|b| (b - average) * (b - average))
+            .collect();
+        let error = (mean(&spread) / batches.len() as f64).sqrt();
+        assert!(error < 0.05 * expected, "{percent} %: too few packets");
+        assert!(
+            (average - expected).abs() < 3.0 * error,
+            "{percent} %: {average} +- {error}, expected {expected}"
+        );
+        let immediate = waits.iter().filter(|&&wait| wait == 0.0).count() as f64;
+        let share = immediate / waits.len() as f64;
+        assert!((share - (1.0 - rho)).abs() < 0.01, "{percent} %: {share}");
+    }
+}
