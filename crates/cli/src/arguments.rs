@@ -1,6 +1,7 @@
 //! What can be typed.
 
 use clap::{Args, Parser, Subcommand};
+use clearway_lab::reproduce::Scale;
 use std::path::PathBuf;
 
 /// Packet-level simulation of AI/ML cluster networks.
@@ -32,6 +33,51 @@ pub(crate) enum Command {
     },
     /// Print what a topology is made of: nodes, links, path lengths, base RTT, BDP
     Topology(TopologyArguments),
+    /// Reproduce figures of papers: their claims, our numbers, pass or miss
+    Reproduce(ReproduceArguments),
+}
+
+/// How large a reproduction is.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub(crate) enum ScaleArgument {
+    /// Shows the effects within minutes
+    Small,
+    /// The size of the paper
+    Full,
+}
+
+impl From<ScaleArgument> for Scale {
+    fn from(scale: ScaleArgument) -> Self {
+        match scale {
+            ScaleArgument::Small => Self::Small,
+            ScaleArgument::Full => Self::Full,
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReproduceArguments {
+    /// Figures such as `strack/fig9`, or a paper for all of its figures; lists what there is if left out
+    #[arg(value_name = "FIGURE")]
+    pub(crate) figures: Vec<String>,
+    /// All figures of all papers
+    #[arg(long, conflicts_with = "figures")]
+    pub(crate) all: bool,
+    /// How large
+    #[arg(long, value_enum, default_value = "small")]
+    pub(crate) scale: ScaleArgument,
+    /// Run with seeds 1 to N instead of as many as the figure asks for
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub(crate) seeds: Option<u64>,
+    /// Runs at a time; results do not depend on it
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: u16,
+    /// Where results go
+    #[arg(long, value_name = "DIR", default_value_os_t = crate::reproduce::default_folder())]
+    pub(crate) out: PathBuf,
+    /// Print what is written to the result files instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Which scenario, and what is different about it.

@@ -7,6 +7,7 @@ mod explain;
 mod failure;
 mod measure;
 mod progress;
+mod reproduce;
 mod run;
 mod topology;
 
@@ -37,5 +38,6 @@ fn dispatch(command: Command) -> Result<ExitCode, Failure> {
         Command::List { group } => explain::list(group.as_deref()),
         Command::Explain { name } => explain::explain(&name),
         Command::Topology(arguments) => topology::topology(&arguments),
+        Command::Reproduce(arguments) => reproduce::reproduce(&arguments),
     }
 }

@@ -19,6 +19,7 @@ mod catalogue;
 mod error;
 mod laboratory;
 pub mod record;
+pub mod reproduce;
 mod run;
 pub mod scenario;
 

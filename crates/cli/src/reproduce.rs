@@ -1,0 +1,498 @@
+//! `clearway reproduce`.
+
+use crate::arguments::ReproduceArguments;
+use crate::failure::{Failure, with_causes};
+use crate::measure::Stopwatch;
+use crate::progress::Interrupt;
+use crate::run::REVISION;
+use clearway_lab::reproduce::{
+    ClaimOutcome, ClaimVerdict, FigureOutcome, Judgement, Reproducer, RunOutcome, Scale, Tally,
+    Watcher, figure, figure_ids, named_figures, recorded,
+};
+use clearway_lab::{Laboratory, Progress, Verdict};
+use clearway_report::{Align, Table, quantity};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Width of the column with what the paper says.
+const CLAIM_WIDTH: usize = 58;
+
+/// A line of a result file.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+enum Line {
+    Reproduction(Header),
+    Claim(ClaimOutcome),
+    Run(RunOutcome),
+}
+
+/// The first line of a result file.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct Header {
+    schema: u32,
+    command: String,
+    version: String,
+    revision: String,
+    figure: String,
+    title: String,
+    source: String,
+    setup: String,
+    scale: Scale,
+    seeds: Vec<u64>,
+    complete: bool,
+    passed: usize,
+    missed: usize,
+    not_yet: usize,
+    cpu_seconds: f64,
+    wall_seconds: f64,
+}
+
+pub(crate) fn reproduce(arguments: &ReproduceArguments) -> Result<ExitCode, Failure> {
+    let ids = chosen(arguments)?;
+    if ids.is_empty() {
+        return Ok(list());
+    }
+    let scale = arguments.scale.into();
+    let screen = Screen::new();
+    let mut reproducer = Reproducer::new(Laboratory::new(), arguments.threads.into());
+    let mut total = Tally::default();
+    for id in ids {
+        let figure = figure(id).expect("its id comes from the list");
+        let stopwatch = Stopwatch::start();
+        let outcome = reproducer.reproduce(&figure, scale, arguments.seeds, &screen)?;
+        screen.clear();
+        let command = command(id, arguments);
+        let text = as_lines(&outcome, command, &stopwatch);
+        let path = arguments.out.join(file_name(&outcome));
+        write_atomically(&path, &text)?;
+        print(&if arguments.json {
+            text
+        } else {
+            describe(&outcome) + &format!("results  {}\n\n", path.display())
+        });
+        total.add(outcome.tally());
+        if !outcome.complete {
+            eprintln!(
+                "interrupted: what was done of {id} is kept in {}",
+                path.display()
+            );
+            return Ok(ExitCode::from(130));
+        }
+    }
+    if !arguments.json {
+        print(&format!("{}\n", counts(&total, scale)));
+    }
+    Ok(match total.missed {
+        0 => ExitCode::SUCCESS,
+        _ => ExitCode::from(1),
+    })
+}
+
+/// The figures that the arguments name, each once.
+fn chosen(arguments: &ReproduceArguments) -> Result<Vec<&'static str>, Failure> {
+    if arguments.all {
+        return Ok(figure_ids().collect());
+    }
+    let mut ids = Vec::new();
+    for name in &arguments.figures {
+        let found = named_figures(name).map_err(|near| {
+            let fix = match near {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("there are: {}", figure_ids().collect::<Vec<_>>().join(", ")),
+            };
+            Failure::new(format!("there is no figure `{name}`\n  fix: {fix}"))
+        })?;
+        found.into_iter().for_each(|id| {
+            if !ids.contains(&id) {
+                ids.push(id);
+            }
+        });
+    }
+    Ok(ids)
+}
+
+/// The command that reproduces one figure of this call.
+fn command(id: &str, arguments: &ReproduceArguments) -> String {
+    let scale: Scale = arguments.scale.into();
+    let seeds = arguments.seeds.map(|seeds| format!(" --seeds {seeds}"));
+    format!(
+        "clearway reproduce {id} --scale {}{}",
+        scale.name(),
+        seeds.unwrap_or_default()
+    )
+}
+
+fn file_name(outcome: &FigureOutcome) -> String {
+    let name = outcome.figure.replace('/', "-");
+    format!("{name}.{}.jsonl", outcome.scale.name())
+}
+
+/// All figures with what is known of them.
+fn list() -> ExitCode {
+    let mut table = Table::new()
+        .column("figure", Align::Left)
+        .column("full scale", Align::Left)
+        .column("shows", Align::Left);
+    for id in figure_ids() {
+        let figure = figure(id).expect("its id comes from the list");
+        table.row([id.to_owned(), last_verdict(id), figure.title]);
+    }
+    print(&format!(
+        "{}\nclearway reproduce FIGURE... | PAPER | --all [--scale small|full]\n",
+        table.render(100)
+    ));
+    ExitCode::SUCCESS
+}
+
+/// What the recorded outcome of a figure says.
+fn last_verdict(id: &str) -> String {
+    let Some(text) = recorded(id) else {
+        return "not recorded".into();
+    };
+    let first = text.lines().next().unwrap_or_default();
+    match serde_json::from_str(first) {
+        Ok(Line::Reproduction(header)) => {
+            let judged = header.passed + header.missed;
+            format!("{} of {judged} passed ({})", header.passed, header.version)
+        }
+        _ => "unreadable".into(),
+    }
+}
+
+/// An outcome as JSON lines.
+fn as_lines(outcome: &FigureOutcome, command: String, stopwatch: &Stopwatch) -> String {
+    let tally = outcome.tally();
+    let header = Line::Reproduction(Header {
+        schema: 1,
+        command,
+        version: env!("CARGO_PKG_VERSION").into(),
+        revision: REVISION.into(),
+        figure: outcome.figure.clone(),
+        title: outcome.title.clone(),
+        source: outcome.source.clone(),
+        setup: outcome.setup.clone(),
+        scale: outcome.scale,
+        seeds: outcome.seeds.clone(),
+        complete: outcome.complete,
+        passed: tally.passed,
+        missed: tally.missed,
+        not_yet: tally.not_yet,
+        cpu_seconds: stopwatch.cpu_seconds(),
+        wall_seconds: stopwatch.wall_seconds(),
+    });
+    let claims = outcome.claims.iter().cloned().map(Line::Claim);
+    let runs = outcome.runs.iter().cloned().map(Line::Run);
+    let lines = [header].into_iter().chain(claims).chain(runs);
+    let lines = lines.map(|line| serde_json::to_string(&line).expect("numbers and texts") + "\n");
+    lines.collect()
+}
+
+/// Writes a file that is either there in full or as it was before.
+fn write_atomically(path: &Path, text: &str) -> Result<(), Failure> {
+    let fault = |what: &str, error: std::io::Error| {
+        Failure::new(format!(
+            "cannot {what} {}: {}\n  fix: choose another folder with --out",
+            path.display(),
+            with_causes(&error)
+        ))
+    };
+    let folder = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(folder).map_err(|error| fault("create the folder of", error))?;
+    let temporary = folder.join(format!(
+        ".{}.{}",
+        path.file_name().unwrap_or_default().to_string_lossy(),
+        std::process::id()
+    ));
+    let write = || {
+        let mut file = fs::File::create(&temporary)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&temporary, path)
+    };
+    write().map_err(|error| {
+        let _ = fs::remove_file(&temporary);
+        fault("write", error)
+    })
+}
+
+/// An outcome for people.
+fn describe(outcome: &FigureOutcome) -> String {
+    let mut heading = Table::new().column("", Align::Left).column("", Align::Left);
+    heading.row([
+        outcome.figure.as_str(),
+        &format!("{} ({})", outcome.title, outcome.source),
+    ]);
+    let seeds = outcome.seeds.len();
+    heading.row([
+        "set-up",
+        &format!(
+            "{}; {} scale, {seeds} seed{}",
+            outcome.setup,
+            outcome.scale.name(),
+            if seeds == 1 { "" } else { "s" }
+        ),
+    ]);
+    let mut table = Table::new()
+        .column("the paper says", Align::Left)
+        .column("ours", Align::Left)
+        .column("rule", Align::Left)
+        .column("verdict", Align::Left);
+    for claim in &outcome.claims {
+        claim_rows(claim, outcome.scale, &mut table);
+    }
+    format!("{}\n{}", heading.render(130), table.render(usize::MAX))
+}
+
+/// A claim over as many lines as its longest cell takes.
+fn claim_rows(claim: &ClaimOutcome, scale: Scale, table: &mut Table) {
+    let mut paper = wrap(&format!("{} [{}]", claim.paper, claim.id), CLAIM_WIDTH);
+    let (mut ours, mut rules) = (Vec::new(), Vec::new());
+    let mut former = None;
+    for judgement in &claim.judgements {
+        ours.push(measured(judgement));
+        rules.push(rule(judgement));
+        if former != Some(&judgement.quantity) {
+            let quantity = wrap(&judgement.quantity, CLAIM_WIDTH - 4);
+            paper.extend(quantity.into_iter().map(|line| format!("    {line}")));
+            former = Some(&judgement.quantity);
+        }
+    }
+    let verdict = match &claim.verdict {
+        ClaimVerdict::Pass => "PASS".into(),
+        ClaimVerdict::Miss => "MISS".into(),
+        ClaimVerdict::NotYet(what) => format!("NOT YET: needs {what}"),
+        ClaimVerdict::NotRun => "interrupted".into(),
+        ClaimVerdict::OtherScale => match scale {
+            Scale::Small => "at full scale only".into(),
+            Scale::Full => "at small scale only".into(),
+        },
+    };
+    let cell = |cells: &[String], line: usize| cells.get(line).cloned().unwrap_or_default();
+    for line in 0..paper.len().max(ours.len()) {
+        table.row([
+            cell(&paper, line),
+            cell(&ours, line),
+            cell(&rules, line),
+            if line == 0 {
+                verdict.clone()
+            } else {
+                String::new()
+            },
+        ]);
+    }
+}
+
+/// What was measured, with the spread over seeds.
+fn measured(judgement: &Judgement) -> String {
+    let at = judgement.at.as_ref().map(|at| format!("{at}: "));
+    let value = match judgement.measured {
+        None => judgement.reason.clone().unwrap_or_else(|| "-".into()),
+        Some(value) => {
+            let known = || judgement.per_seed.iter().flatten().copied();
+            let (low, high) = (
+                known().fold(f64::INFINITY, f64::min),
+                known().fold(f64::NEG_INFINITY, f64::max),
+            );
+            match low < high {
+                true => format!("{} ({} to {})", short(value), short(low), short(high)),
+                false => short(value),
+            }
+        }
+    };
+    at.unwrap_or_default() + &value
+}
+
+/// The rule, with its bounds as numbers where they are measures themselves.
+fn rule(judgement: &Judgement) -> String {
+    if !judgement.rule.contains('(') {
+        return judgement.rule.clone();
+    }
+    let sign: String = judgement.rule.split_whitespace().take(1).collect();
+    let bounds: Vec<String> = judgement
+        .bounds
+        .iter()
+        .map(|bound| bound.map_or("-".into(), short))
+        .collect();
+    format!("{sign} {}", bounds.join(", "))
+}
+
+/// A number to four significant digits.
+fn short(value: f64) -> String {
+    let digits = match value.abs() {
+        size if size >= 1000.0 || value.fract() == 0.0 => 0,
+        size if size >= 100.0 => 1,
+        size if size >= 10.0 => 2,
+        _ => 3,
+    };
+    format!("{value:.digits$}")
+}
+
+fn counts(total: &Tally, scale: Scale) -> String {
+    let claims = total.passed + total.missed + total.not_yet + total.other_scale + total.not_run;
+    let mut parts = vec![
+        format!("{} passed", total.passed),
+        format!("{} missed", total.missed),
+    ];
+    let other = match scale {
+        Scale::Small => "at full scale only",
+        Scale::Full => "at small scale only",
+    };
+    for (count, what) in [(total.not_yet, "not yet"), (total.other_scale, other)] {
+        if count > 0 {
+            parts.push(format!("{count} {what}"));
+        }
+    }
+    format!("{claims} claims: {}", parts.join(", "))
+}
+
+/// `text` in lines of at most `width` characters, broken at blanks.
+fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let line = lines.last_mut().expect("there is a line");
+        let length = line.chars().count() + 1 + word.chars().count();
+        if line.is_empty() {
+            line.push_str(word);
+        } else if length <= width {
+            *line += &format!(" {word}");
+        } else {
+            lines.push(word.to_owned());
+        }
+    }
+    lines
+}
+
+fn print(text: &str) {
+    // A closed pipe (`| head`) is no failure.
+    let _ = std::io::stdout().lock().write_all(text.as_bytes());
+}
+
+/// Progress on a terminal, and Ctrl-C.
+struct Screen {
+    bar: ProgressBar,
+    interrupt: Interrupt,
+    rounds: AtomicU32,
+}
+
+impl Screen {
+    fn new() -> Self {
+        let bar = ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr());
+        if let Ok(style) = ProgressStyle::with_template("{prefix} {bar:24} {pos}/{len} runs  {msg}")
+        {
+            bar.set_style(style);
+        }
+        Self {
+            bar,
+            interrupt: Interrupt::install(),
+            rounds: AtomicU32::new(0),
+        }
+    }
+
+    fn clear(&self) {
+        self.bar.finish_and_clear();
+        self.bar.reset();
+    }
+}
+
+impl Watcher for Screen {
+    fn on_round(&self, worker: usize, progress: &Progress) -> Verdict {
+        if self.interrupt.is_raised() {
+            return Verdict::Stop;
+        }
+        // The first worker speaks for all.
+        if worker == 0 && self.rounds.fetch_add(1, Ordering::Relaxed) % 256 == 0 {
+            self.bar.set_message(format!(
+                "one at {}, {} of {} flows done",
+                quantity::microseconds(progress.now.as_us()),
+                progress.flows_sent,
+                progress.flows
+            ));
+        }
+        Verdict::Continue
+    }
+
+    fn on_run(&self, figure: &str, done: usize, total: usize) {
+        self.bar.set_prefix(figure.to_owned());
+        self.bar.set_length(total as u64);
+        self.bar.set_position(done as u64);
+    }
+}
+
+/// Where results go by default.
+pub(crate) fn default_folder() -> PathBuf {
+    PathBuf::from("out").join("reproduce")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short() {
+        let shown = [0.0, 3.0, 0.98765, 12.3456, 123.456, 10424.01, -0.5].map(short);
+        assert_eq!(
+            shown,
+            ["0", "3", "0.988", "12.35", "123.5", "10424", "-0.500"]
+        );
+    }
+
+    #[test]
+    fn recorded_outcomes_can_be_read() {
+        for id in figure_ids() {
+            assert_ne!(last_verdict(id), "unreadable", "{id}");
+            for line in recorded(id).unwrap_or_default().lines() {
+                let read: Result<Line, _> = serde_json::from_str(line);
+                assert!(read.is_ok(), "{id}: {read:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn unknown_figures_get_a_suggestion() {
+        let chosen = |name: &str| {
+            chosen(&ReproduceArguments {
+                figures: vec![name.into()],
+                all: false,
+                scale: crate::arguments::ScaleArgument::Small,
+                seeds: None,
+                threads: 1,
+                out: default_folder(),
+                json: false,
+            })
+        };
+        assert_eq!(chosen("strack/fig9").unwrap(), ["strack/fig9"]);
+        assert_eq!(
+            chosen("strack").unwrap().len(),
+            figure_ids().filter(|id| id.starts_with("strack/")).count()
+        );
+        for (wrong, near) in [
+            ("fig9", "strack/fig9"),
+            ("strack/fgi16", "strack/fig16"),
+            ("strakc", "strack"),
+        ] {
+            let failure = format!("{:?}", chosen(wrong).unwrap_err());
+            assert!(
+                failure.contains(&format!("did you mean `{near}`")),
+                "{failure}"
+            );
+        }
+    }
+
+    #[test]
+    fn files_are_replaced_in_one_step() {
+        let folder =
+            std::env::temp_dir().join(format!("clearway-reproduce-{}", std::process::id()));
+        let path = folder.join("x.jsonl");
+        write_atomically(&path, "old").unwrap();
+        write_atomically(&path, "new").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}

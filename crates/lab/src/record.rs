@@ -1,1 +1,0 @@
-//! Recorders: observers that keep what a figure needs.

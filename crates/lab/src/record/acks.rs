@@ -1,0 +1,108 @@
+//! Acknowledgements as their senders saw them.
+
+use super::Merge;
+use clearway_fabric::Observer;
+use clearway_transport::Event;
+use clearway_units::{FlowId, HostId, Span, Time};
+use std::collections::BTreeMap;
+
+/// One acknowledgement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AckRecord {
+    /// When it came.
+    pub time: Time,
+    /// Round-trip time of the packet that it answers.
+    pub rtt: Span,
+    /// That packet was marked.
+    pub ecn: bool,
+    /// The window after it, in bytes.
+    pub window: u64,
+}
+
+/// The acknowledgements of one flow.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct AckTrace {
+    /// The first ones.
+    pub first: Vec<AckRecord>,
+    /// How many came in all.
+    pub count: u64,
+    /// Of these, marked ones.
+    pub marked: u64,
+    rtt_sum: u128,
+    window_sum: u128,
+}
+
+impl AckTrace {
+    fn add(&mut self, record: AckRecord, limit: usize) {
+        if self.first.len() < limit {
+            self.first.push(record);
+        }
+        self.count += 1;
+        self.marked += u64::from(record.ecn);
+        self.rtt_sum += u128::from(record.rtt.as_ps());
+        self.window_sum += u128::from(record.window);
+    }
+
+    /// Mean round-trip time over all acknowledgements, in microseconds; NaN without any.
+    pub fn mean_rtt_us(&self) -> f64 {
+        self.rtt_sum as f64 / 1e6 / self.count as f64
+    }
+
+    /// Mean window over all acknowledgements, in bytes; NaN without any.
+    pub fn mean_window(&self) -> f64 {
+        self.window_sum as f64 / self.count as f64
+    }
+}
+
+/// Records the first `limit` acknowledgements of each flow, and means over all of them.
+#[derive(Debug, Clone)]
+pub struct AckRecorder {
+    limit: usize,
+    flows: BTreeMap<FlowId, AckTrace>,
+}
+
+impl AckRecorder {
+    /// Keeps the first `limit` acknowledgements of each flow.
+    pub fn new(limit: usize) -> Self {
+        Self {
+            limit,
+            flows: BTreeMap::new(),
+        }
+    }
+
+    /// Each flow that was acknowledged.
+    pub fn flows(&self) -> &BTreeMap<FlowId, AckTrace> {
+        &self.flows
+    }
+}
+
+impl Observer for AckRecorder {
+    const TRACES_TRANSPORT: bool = true;
+
+    fn on_transport(&mut self, _: Time, _: HostId, event: &Event) {
+        if let Event::Ack {
+            flow,
+            now,
+            rtt,
+            ecn,
+            window,
+            ..
+        } = *event
+        {
+            let record = AckRecord {
+                time: now,
+                rtt,
+                ecn,
+                window: window.as_u64(),
+            };
+            self.flows.entry(flow).or_default().add(record, self.limit);
+        }
+    }
+}
+
+impl Merge for AckRecorder {
+    /// A flow is sent from one domain only.
+    fn merge(&mut self, other: Self) {
+        self.flows.extend(other.flows);
+    }
+}

@@ -1,0 +1,90 @@
+//! Recorders: observers that keep what a figure needs.
+//!
+//! Each domain of a run has recorders of its own; [`Merge`] joins them when the run is over. All of them are bounded: a time
+//! series that grows beyond its limit halves its resolution ([`Series`]), and traces keep the first entries and count the rest.
+//!
+//! * [`QueueRecorder`]: the depth of chosen queues over time.
+//! * [`GoodputRecorder`]: payload that arrives for the first time, per flow and bin.
+//! * [`LossRecorder`]: when packets were dropped and marked.
+//! * [`AckRecorder`]: acknowledgements as their senders saw them.
+//! * [`Both`] joins two recorders into one, and so any number of them.
+
+mod acks;
+mod goodput;
+mod losses;
+mod queues;
+mod series;
+#[cfg(test)]
+mod tests;
+
+pub use acks::{AckRecord, AckRecorder, AckTrace};
+pub use goodput::{FlowArrivals, GoodputRecorder};
+pub use losses::{EventCounts, LossRecorder};
+pub(crate) use queues::delay_us;
+pub use queues::{QueueBucket, QueueRecorder, QueueSeries};
+pub use series::{Bucket, Series};
+
+use clearway_fabric::topology::{LinkId, NodeId};
+use clearway_fabric::{DropCause, Observer};
+use clearway_transport::{Event, Packet};
+use clearway_units::{HostId, Time};
+
+/// A recorder whose parts, one of each domain, can be joined.
+pub trait Merge {
+    /// Adds what another domain has recorded.
+    fn merge(&mut self, other: Self);
+}
+
+/// Joins the recorders of all domains; `None` of none.
+pub fn merge_all<R: Merge>(parts: impl IntoIterator<Item = R>) -> Option<R> {
+    parts.into_iter().reduce(|mut whole, part| {
+        whole.merge(part);
+        whole
+    })
+}
+
+/// Two recorders at once.
+#[derive(Debug, Clone, Default)]
+pub struct Both<A, B> {
+    /// One.
+    pub first: A,
+    /// The other.
+    pub second: B,
+}
+
+impl<A: Observer, B: Observer> Observer for Both<A, B> {
+    const TRACES_TRANSPORT: bool = A::TRACES_TRANSPORT || B::TRACES_TRANSPORT;
+
+    #[inline]
+    fn on_arrival(&mut self, now: Time, node: NodeId, packet: &Packet) {
+        self.first.on_arrival(now, node, packet);
+        self.second.on_arrival(now, node, packet);
+    }
+    #[inline]
+    fn on_queue(&mut self, now: Time, link: LinkId, bytes: u64) {
+        self.first.on_queue(now, link, bytes);
+        self.second.on_queue(now, link, bytes);
+    }
+    #[inline]
+    fn on_drop(&mut self, now: Time, link: LinkId, packet: &Packet, cause: DropCause) {
+        self.first.on_drop(now, link, packet, cause);
+        self.second.on_drop(now, link, packet, cause);
+    }
+    #[inline]
+    fn on_mark(&mut self, now: Time, link: LinkId, packet: &Packet) {
+        self.first.on_mark(now, link, packet);
+        self.second.on_mark(now, link, packet);
+    }
+    #[inline]
+    fn on_transport(&mut self, now: Time, host: HostId, event: &Event) {
+        self.first.on_transport(now, host, event);
+        self.second.on_transport(now, host, event);
+    }
+}
+
+impl<A: Merge, B: Merge> Merge for Both<A, B> {
+    fn merge(&mut self, other: Self) {
+        self.first.merge(other.first);
+        self.second.merge(other.second);
+    }
+}

@@ -1,0 +1,200 @@
+use super::*;
+use crate::{Assembly, Laboratory, RunOptions};
+use clearway_fabric::Verdict;
+use clearway_units::{FlowId, Span};
+
+fn us(us: u64) -> Time {
+    Time::from_us(us)
+}
+
+#[test]
+fn series_halve_their_resolution_when_they_are_full() {
+    let mut series = Series::<u64>::new(Span::from_us(1), 4);
+    for time in [0, 1, 1, 3] {
+        *series.at(us(time)) += 1;
+    }
+    assert_eq!(series.buckets(), [1, 2, 0, 1]);
+    *series.at(us(4)) += 10;
+    assert_eq!(
+        (series.width(), series.buckets()),
+        (Span::from_us(2), &[3, 1, 10][..])
+    );
+    *series.at(us(31)) += 100;
+    assert_eq!(
+        (series.width(), series.buckets()),
+        (Span::from_us(8), &[14, 0, 0, 100][..])
+    );
+    assert_eq!(series.start_of(3), us(24));
+    assert_eq!(series.with_at_most(2).buckets(), [14, 100]);
+}
+
+#[test]
+fn series_of_different_resolution_are_added_exactly() {
+    let mut fine = Series::<u64>::new(Span::from_us(1), 4);
+    let mut coarse = fine.clone();
+    *fine.at(us(1)) += 1;
+    *fine.at(us(2)) += 2;
+    *coarse.at(us(7)) += 4;
+    let mut other = coarse.clone();
+    other.merge(fine.clone());
+    fine.merge(coarse);
+    assert_eq!(fine, other);
+    assert_eq!(fine.buckets(), [1, 2, 0, 4]);
+}
+
+#[test]
+fn queues_keep_exact_maxima_and_means() {
+    let link = LinkId(7);
+    let mut recorder = QueueRecorder::new(&[link], Span::from_us(1), 1 << 10);
+    // 1000 B from 0.5 us to 2.25 us, then 3000 B until 2.5 us, then nothing; the other link does not count.
+    let events = [(500, 1000), (2250, 3000), (2500, 0)];
+    for (ns, bytes) in events {
+        recorder.on_queue(Time::ZERO + Span::from_ns(ns), link, bytes);
+        recorder.on_queue(Time::ZERO + Span::from_ns(ns), LinkId(6), 1_000_000);
+    }
+    recorder.close(us(4));
+    let (_, queue) = recorder.queues().next().unwrap();
+    let buckets = queue.series().buckets();
+    let means: Vec<f64> = buckets.iter().map(|b| b.integral as f64 / 1e6).collect();
+    assert_eq!(means, [500.0, 1000.0, 1000.0, 0.0, 0.0]);
+    let maxima: Vec<u64> = buckets.iter().map(|bucket| bucket.max).collect();
+    assert_eq!(maxima, [1000, 1000, 3000, 0, 0]);
+
+    assert_eq!(queue.mean(us(0), us(4)), Some(625.0));
+    assert_eq!(queue.mean(us(1), us(3)), Some(1000.0));
+    let shrunk = queue.mean(
+        Time::ZERO + Span::from_ns(900),
+        Time::ZERO + Span::from_ns(2900),
+    );
+    assert_eq!(shrunk, Some(1000.0), "only the second microsecond is whole");
+    assert_eq!(queue.mean(us(3), us(3)), None);
+    assert_eq!(queue.peak(us(0), us(2)), Some(1000));
+
+    let settled = |low, high, until| queue.settled(low, high, us(until));
+    assert_eq!(settled(900.0, 1100.0, 3), Some(us(1)));
+    assert_eq!(settled(0.0, 1100.0, 4), Some(us(0)));
+    assert_eq!(settled(900.0, 1100.0, 4), None, "empty at the end");
+}
+
+#[test]
+fn a_queue_that_outlasts_its_record_keeps_its_total() {
+    let mut recorder = QueueRecorder::new(&[LinkId(1)], Span::from_us(1), 4);
+    recorder.on_queue(us(1), LinkId(1), 10);
+    recorder.on_queue(us(100), LinkId(1), 0);
+    recorder.close(us(128));
+    let (_, queue) = recorder.queues().next().unwrap();
+    assert_eq!(queue.series().width(), Span::from_us(64));
+    let total: u128 = queue.series().buckets().iter().map(|b| b.integral).sum();
+    assert_eq!(total, 10 * 99_000_000);
+}
+
+type All = Both<Both<QueueRecorder, LossRecorder>, Both<GoodputRecorder, AckRecorder>>;
+
+/// Runs a scenario on one switch; returns its recorders and the scenario's end.
+fn record(overrides: &[&str]) -> (All, Time) {
+    let overrides: Vec<String> = overrides.iter().map(ToString::to_string).collect();
+    let scenario = Laboratory::new()
+        .read("test", "", None, &overrides)
+        .unwrap();
+    let assembly = Assembly::new(&scenario).unwrap();
+    let last_hop = assembly.topology.link_to_host(HostId(0)).unwrap();
+    let observer = || Both {
+        first: Both {
+            first: QueueRecorder::new(&[last_hop], Span::from_us(1), 1 << 10),
+            second: LossRecorder::new(Span::from_us(1), 1 << 10),
+        },
+        second: Both {
+            first: GoodputRecorder::new(u32::MAX, Span::from_us(1), 1 << 10),
+            second: AckRecorder::new(2),
+        },
+    };
+    let options = RunOptions {
+        threads: 1,
+        on_progress: &mut |_| Verdict::Continue,
+    };
+    let finished = assembly.run(&scenario, options, observer);
+    let mut whole = merge_all(finished.observers).unwrap();
+    whole.first.first.close(finished.simulated);
+    (whole, finished.simulated)
+}
+
+/// Two hosts send one packet each to a third at the same time: one passes, the other waits for one packet time.
+#[test]
+fn two_packets_meet_in_one_queue() {
+    let (all, end) = record(&[
+        "topology.kind=single-switch",
+        "topology.hosts=3",
+        "topology.link-rate=400Gbps",
+        "topology.link-delay=2us",
+        "workload.kind=incast",
+        "workload.senders=2",
+        "workload.message=4096",
+    ]);
+    // 4160 B take 83.2 ns, so both arrive at 2.0832 us and the second leaves 166.4 ns later.
+    let (_, queue) = all.first.first.queues().next().unwrap();
+    let buckets = queue.series().buckets();
+    assert_eq!(buckets.iter().map(|b| b.max).max(), Some(8320));
+    let total: u128 = buckets.iter().map(|bucket| bucket.integral).sum();
+    assert_eq!(total, (8320 + 4160) * 83_200);
+
+    let goodput = all.second.first.flows();
+    assert_eq!(goodput.len(), 2);
+    for (_, arrivals) in goodput {
+        assert_eq!(arrivals.total(), 4096);
+        assert_eq!(arrivals.series().buckets(), [0, 0, 0, 0, 4096]);
+    }
+    // Acknowledgements of 64 B take 1.28 ns on each of two links; the second sender's packet waited for the first's.
+    let mut rtts: Vec<u64> = all
+        .second
+        .second
+        .flows()
+        .values()
+        .map(|trace| {
+            assert_eq!((trace.count, trace.marked), (1, 0));
+            trace.first[0].rtt.as_ps()
+        })
+        .collect();
+    rtts.sort_unstable();
+    let alone = 8_000_000 + 2 * 83_200 + 2 * 1_280;
+    assert_eq!(rtts, [alone, alone + 83_200]);
+    assert_eq!(end, Time::from_ps(alone + 83_200));
+    assert_eq!(all.first.second.drops.count(), 0);
+}
+
+/// 4 senders with a queue that holds 10 packets: losses are counted once, goodput without duplicates.
+#[test]
+fn recorders_agree_with_the_counters_of_a_lossy_run() {
+    let settings = [
+        "topology.kind=single-switch",
+        "topology.hosts=5",
+        "switch.queue=41600B",
+        "workload.kind=incast",
+        "workload.senders=4",
+        "workload.message=400KB",
+    ];
+    let (all, end) = record(&settings);
+    let overrides: Vec<String> = settings.iter().map(ToString::to_string).collect();
+    let laboratory = Laboratory::new();
+    let scenario = laboratory.read("test", "", None, &overrides).unwrap();
+    let plain = laboratory.run(&scenario).unwrap();
+    assert_eq!(plain.simulated, end, "recorders change nothing");
+
+    let losses = &all.first.second;
+    assert!(losses.drops.count() > 0);
+    assert_eq!(losses.drops.count(), plain.links.dropped);
+    assert_eq!(losses.marks.count(), plain.links.marked);
+    assert!(losses.drops.first <= losses.drops.last && losses.drops.last < Some(end));
+    for (_, arrivals) in all.second.first.flows() {
+        assert_eq!(arrivals.total(), 400_000);
+    }
+    let acks = all.second.second.flows();
+    let count: u64 = acks.values().map(|trace| trace.count).sum();
+    assert_eq!(count, plain.endpoints.sacks_received);
+    assert!(acks.values().all(|trace| trace.first.len() == 2));
+    assert_eq!(
+        acks.keys().copied().collect::<Vec<_>>(),
+        [0, 1, 2, 3].map(FlowId)
+    );
+    let (_, queue) = all.first.first.queues().next().unwrap();
+    assert_eq!(queue.peak(Time::ZERO, end), Some(41_600));
+}

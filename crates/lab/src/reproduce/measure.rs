@@ -1,0 +1,478 @@
+//! What can be measured of a run, by name.
+
+use super::figure::RecordSpec;
+use crate::FlowResult;
+use crate::record::{AckTrace, FlowArrivals, LossRecorder, QueueSeries, Series, delay_us};
+use clearway_fabric::{LinkCounters, Stopped};
+use clearway_transport::EndpointCounters;
+use clearway_transport::cc::NetworkFacts;
+use clearway_units::{Bytes, Digest, FlowId, Rate, Span, Time, nearest};
+use std::collections::BTreeMap;
+
+/// What is kept of a run.
+#[derive(Debug)]
+pub(crate) struct RunData {
+    pub(crate) flows: Vec<FlowResult>,
+    /// The unloaded round trip of each flow.
+    pub(crate) base_rtts: Vec<Span>,
+    pub(crate) largest_message: Bytes,
+    pub(crate) network: NetworkFacts,
+    pub(crate) simulated: Time,
+    pub(crate) stopped: Option<Stopped>,
+    pub(crate) links: LinkCounters,
+    pub(crate) endpoints: EndpointCounters,
+    pub(crate) digest: Digest,
+    pub(crate) queue: Option<(Rate, QueueSeries)>,
+    pub(crate) losses: Option<LossRecorder>,
+    pub(crate) goodput: BTreeMap<FlowId, FlowArrivals>,
+    pub(crate) acks: BTreeMap<FlowId, AckTrace>,
+}
+
+/// A moment of a run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Moment {
+    /// A share of the longest completion time.
+    Share(f64),
+    /// A time.
+    At(Time),
+    /// When the first flow is done.
+    FirstFinish,
+}
+
+/// The options of a measure.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Options {
+    from: Moment,
+    to: Moment,
+    within: Span,
+    low: Span,
+    high: Span,
+    factor: f64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            from: Moment::At(Time::ZERO),
+            to: Moment::Share(1.0),
+            within: Span::ZERO,
+            low: Span::ZERO,
+            high: Span::MAX,
+            factor: 1.0,
+        }
+    }
+}
+
+impl Options {
+    /// Reads the options of a measure.
+    pub(crate) fn read(
+        measure: &Measure,
+        written: &BTreeMap<String, String>,
+    ) -> Result<Self, String> {
+        let mut options = Self::default();
+        for (key, text) in written {
+            if !measure.options.contains(&key.as_str()) {
+                return Err(format!(
+                    "`{}` has no option `{key}`; it has: {}",
+                    measure.name,
+                    measure.options.join(", ")
+                ));
+            }
+            options.set(key, text).ok_or_else(|| {
+                format!("option `{key}` of `{}` cannot be `{text}`", measure.name)
+            })?;
+        }
+        Ok(options)
+    }
+
+    fn set(&mut self, key: &str, text: &str) -> Option<()> {
+        match key {
+            "from" => self.from = Moment::read(text)?,
+            "to" => self.to = Moment::read(text)?,
+            "within" => self.within = text.parse().ok()?,
+            "low" => self.low = text.parse().ok()?,
+            "high" => self.high = text.parse().ok()?,
+            "factor" => self.factor = text.parse().ok()?,
+            _ => return None,
+        }
+        Some(())
+    }
+}
+
+impl Moment {
+    fn read(text: &str) -> Option<Self> {
+        if text == "first-finish" {
+            return Some(Self::FirstFinish);
+        }
+        if let Some(percent) = text.strip_suffix('%') {
+            let percent: f64 = percent.parse().ok()?;
+            return (0.0..=100.0)
+                .contains(&percent)
+                .then_some(Self::Share(percent / 100.0));
+        }
+        let span: Span = text.parse().ok()?;
+        Some(Self::At(Time::ZERO + span))
+    }
+}
+
+/// What must have been recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Needs {
+    Nothing,
+    Queue,
+    Losses,
+    Goodput,
+    Acks,
+}
+
+/// A measure of a run.
+#[derive(Debug)]
+pub(crate) struct Measure {
+    name: &'static str,
+    options: &'static [&'static str],
+    needs: Needs,
+    compute: fn(&RunData, &Options) -> Result<f64, String>,
+}
+
+macro_rules! measures {
+    ($($name:ident ( $($option:literal),* ) needs $needs:ident;)+) => {
+        const MEASURES: &[Measure] = &[$(Measure {
+            name: stringify!($name),
+            options: &[$($option),*],
+            needs: Needs::$needs,
+            compute: $name,
+        }),+];
+    };
+}
+
+measures! {
+    max_fct() needs Nothing;
+    min_fct() needs Nothing;
+    mean_fct() needs Nothing;
+    ideal() needs Nothing;
+    slowdown_max() needs Nothing;
+    payload_us() needs Nothing;
+    base_rtt_us() needs Nothing;
+    bdp_bytes() needs Nothing;
+    drops() needs Nothing;
+    marks() needs Nothing;
+    retransmitted() needs Nothing;
+    timeouts() needs Nothing;
+    first_drop_us() needs Losses;
+    last_drop_us() needs Losses;
+    queue_mean_us("from", "to") needs Queue;
+    queue_peak_us("from", "to") needs Queue;
+    queue_settled_us("low", "high", "to") needs Queue;
+    queue_above_us("low") needs Queue;
+    jain_min("from", "to") needs Goodput;
+    jain("from", "to") needs Goodput;
+    goodput_gbps("from", "to") needs Goodput;
+    first_ack_marked_share("within") needs Acks;
+    first_high_rtt_us("factor") needs Acks;
+    first_mark_rise_us() needs Acks;
+    window_bytes() needs Acks;
+    rtt_us() needs Acks;
+}
+
+impl Measure {
+    /// The measure called `name`.
+    pub(crate) fn named(name: &str) -> Result<&'static Self, String> {
+        let found = MEASURES.iter().find(|measure| measure.name == name);
+        found.ok_or_else(
+            || match nearest(name, MEASURES.iter().map(|measure| measure.name)) {
+                Some(near) => format!("there is no measure `{name}`; did you mean `{near}`?"),
+                None => format!("there is no measure `{name}`"),
+            },
+        )
+    }
+
+    /// An error if the figure does not record what this needs.
+    pub(crate) fn check_record(&self, record: &RecordSpec) -> Result<(), String> {
+        let (there, key) = match self.needs {
+            Needs::Nothing => return Ok(()),
+            Needs::Queue => (record.queue.is_some(), "queue"),
+            Needs::Losses => (record.losses.is_some(), "losses"),
+            Needs::Goodput => (record.goodput.is_some(), "goodput"),
+            Needs::Acks => (record.acks.is_some(), "acks"),
+        };
+        match there {
+            true => Ok(()),
+            false => Err(format!("`{}` needs `{key}` in [record]", self.name)),
+        }
+    }
+
+    /// Its value for a run.
+    pub(crate) fn of(&self, run: &RunData, options: &Options) -> Result<f64, String> {
+        (self.compute)(run, options)
+    }
+}
+
+impl RunData {
+    pub(crate) fn completions(&self) -> Result<Vec<Span>, String> {
+        let completions: Option<Vec<Span>> =
+            self.flows.iter().map(FlowResult::completion).collect();
+        completions.ok_or_else(|| "not all flows are done".into())
+    }
+
+    fn longest(&self) -> Result<Span, String> {
+        let completions = self.completions()?;
+        completions
+            .into_iter()
+            .max()
+            .ok_or_else(|| "no flows".into())
+    }
+
+    fn moment(&self, moment: Moment) -> Result<Time, String> {
+        Ok(match moment {
+            Moment::At(time) => time,
+            Moment::Share(share) => {
+                let picoseconds = self.longest()?.as_ps() as f64 * share;
+                Time::from_ps(picoseconds as u64)
+            }
+            Moment::FirstFinish => {
+                let finishes = self.flows.iter().filter_map(|flow| flow.finished);
+                finishes.min().ok_or("no flow is done")?
+            }
+        })
+    }
+
+    fn window(&self, options: &Options) -> Result<(Time, Time), String> {
+        Ok((self.moment(options.from)?, self.moment(options.to)?))
+    }
+
+    fn queue(&self) -> Result<&(Rate, QueueSeries), String> {
+        self.queue
+            .as_ref()
+            .ok_or_else(|| "no queue was recorded".into())
+    }
+
+    /// The largest of the flows' ideal completion times.
+    pub(crate) fn longest_ideal(&self) -> Span {
+        let ideals = self.flows.iter().map(|flow| flow.ideal);
+        ideals.max().unwrap_or(Span::ZERO)
+    }
+}
+
+/// Longest completion time, us.
+fn max_fct(run: &RunData, _: &Options) -> Result<f64, String> {
+    Ok(run.longest()?.as_us())
+}
+
+/// Shortest completion time, us.
+fn min_fct(run: &RunData, _: &Options) -> Result<f64, String> {
+    let completions = run.completions()?;
+    let shortest = completions.into_iter().min().ok_or("no flows")?;
+    Ok(shortest.as_us())
+}
+
+/// Mean completion time, us.
+fn mean_fct(run: &RunData, _: &Options) -> Result<f64, String> {
+    let completions = run.completions()?;
+    let sum: f64 = completions.iter().map(|span| span.as_us()).sum();
+    Ok(sum / completions.len() as f64)
+}
+
+/// Completion time of the longest flow if it had the network to itself: wire bytes over line rate plus base round trip, us.
+fn ideal(run: &RunData, _: &Options) -> Result<f64, String> {
+    Ok(run.longest_ideal().as_us())
+}
+
+/// Largest completion time over ideal of any flow.
+fn slowdown_max(run: &RunData, _: &Options) -> Result<f64, String> {
+    let completions = run.completions()?;
+    let slowdowns = completions
+        .iter()
+        .zip(&run.flows)
+        .map(|(span, flow)| span.as_us() / flow.ideal.as_us());
+    Ok(slowdowns.fold(0.0, f64::max))
+}
+
+/// The largest message at line rate, headers and round trip left out, us.
+fn payload_us(run: &RunData, _: &Options) -> Result<f64, String> {
+    Ok(delay_us(
+        run.largest_message.as_f64(),
+        run.network.line_rate,
+    ))
+}
+
+/// The longest unloaded round trip, serialisation included, us.
+fn base_rtt_us(run: &RunData, _: &Options) -> Result<f64, String> {
+    Ok(run.network.base_rtt.as_us())
+}
+
+/// Line rate times the longest unloaded round trip, bytes.
+fn bdp_bytes(run: &RunData, _: &Options) -> Result<f64, String> {
+    Ok(run.network.bdp.as_f64())
+}
+
+/// Packets dropped by full queues.
+fn drops(run: &RunData, _: &Options) -> Result<f64, String> {
+    Ok(run.links.dropped as f64)
+}
+
+/// Packets marked.
+fn marks(run: &RunData, _: &Options) -> Result<f64, String> {
+    Ok(run.links.marked as f64)
+}
+
+/// Packets sent again.
+fn retransmitted(run: &RunData, _: &Options) -> Result<f64, String> {
+    Ok(run.endpoints.retransmitted as f64)
+}
+
+/// Retransmission timeouts.
+fn timeouts(run: &RunData, _: &Options) -> Result<f64, String> {
+    Ok(run.endpoints.timeouts as f64)
+}
+
+/// When the first packet was dropped, us; zero if none was.
+fn first_drop_us(run: &RunData, _: &Options) -> Result<f64, String> {
+    let losses = run.losses.as_ref().ok_or("no drops were recorded")?;
+    Ok(losses.drops.first.unwrap_or(Time::ZERO).as_us())
+}
+
+/// When the last packet was dropped, us; zero if none was.
+fn last_drop_us(run: &RunData, _: &Options) -> Result<f64, String> {
+    let losses = run.losses.as_ref().ok_or("no drops were recorded")?;
+    Ok(losses.drops.last.unwrap_or(Time::ZERO).as_us())
+}
+
+/// Mean over time of the recorded queue, as the delay of a packet behind it, us.
+fn queue_mean_us(run: &RunData, options: &Options) -> Result<f64, String> {
+    let ((rate, queue), (from, to)) = (run.queue()?, run.window(options)?);
+    let mean = queue.mean(from, to).ok_or("the window is empty")?;
+    Ok(delay_us(mean, *rate))
+}
+
+/// Largest depth of the recorded queue, us.
+fn queue_peak_us(run: &RunData, options: &Options) -> Result<f64, String> {
+    let ((rate, queue), (from, to)) = (run.queue()?, run.window(options)?);
+    let peak = queue.peak(from, to).ok_or("the window is empty")?;
+    Ok(delay_us(peak as f64, *rate))
+}
+
+/// The time from which on, up to `to`, the mean of every bucket of the recorded queue is within `low` and `high`, us.
+fn queue_settled_us(run: &RunData, options: &Options) -> Result<f64, String> {
+    let (rate, queue) = run.queue()?;
+    let bytes = |span: Span| span.as_us() * rate.as_bps() as f64 / 8e6;
+    let until = run.moment(options.to)?;
+    let settled = queue.settled(bytes(options.low), bytes(options.high), until);
+    settled
+        .map(Time::as_us)
+        .ok_or_else(|| "the queue does not settle".into())
+}
+
+/// For how long in all the recorded queue was above `low`, by the mean of each bucket, us.
+fn queue_above_us(run: &RunData, options: &Options) -> Result<f64, String> {
+    let (rate, queue) = run.queue()?;
+    let series = queue.series();
+    let width = series.width().as_ps() as f64;
+    let means = series.buckets().iter();
+    let means = means.map(|bucket| delay_us(bucket.integral as f64 / width, *rate));
+    let above = means.filter(|&mean| mean > options.low.as_us()).count();
+    Ok(above as f64 * series.width().as_us())
+}
+
+/// The bytes of each recorded flow in each whole bin of the window, with the width of the bins.
+fn bins(run: &RunData, options: &Options) -> Result<(Span, Vec<Vec<f64>>), String> {
+    let (from, to) = run.window(options)?;
+    let widths = run.goodput.values().map(|flow| flow.series().width());
+    let width = widths.max().ok_or("no goodput was recorded")?;
+    let flows: Vec<_> = run
+        .goodput
+        .values()
+        .map(|flow| {
+            let mut series = flow.series().clone();
+            while series.width() < width {
+                series.coarsen();
+            }
+            series
+        })
+        .collect();
+    let first = from.as_ps().div_ceil(width.as_ps()) as usize;
+    let end = (to.as_ps() / width.as_ps()) as usize;
+    if first >= end {
+        return Err("the window is empty".into());
+    }
+    let bytes = |flow: &Series<u64>, bin| flow.buckets().get(bin).map_or(0.0, |&n: &u64| n as f64);
+    let rows = (first..end).map(|bin| flows.iter().map(|flow| bytes(flow, bin)).collect());
+    Ok((width, rows.collect()))
+}
+
+/// Jain's index of fairness: 1 if all are equal, 1/n if one has everything.
+fn jain_index(values: &[f64]) -> f64 {
+    let sum: f64 = values.iter().sum();
+    let squares: f64 = values.iter().map(|value| value * value).sum();
+    if squares == 0.0 {
+        return 1.0;
+    }
+    sum * sum / (values.len() as f64 * squares)
+}
+
+/// Jain's index over the recorded flows in the most unfair bin.
+fn jain_min(run: &RunData, options: &Options) -> Result<f64, String> {
+    let (_, rows) = bins(run, options)?;
+    Ok(rows.iter().map(|row| jain_index(row)).fold(1.0, f64::min))
+}
+
+/// Jain's index over the recorded flows, of their bytes in the whole window.
+fn jain(run: &RunData, options: &Options) -> Result<f64, String> {
+    let (_, rows) = bins(run, options)?;
+    let total = |flow: usize| rows.iter().map(|row| row[flow]).sum::<f64>();
+    let totals: Vec<f64> = (0..rows[0].len()).map(total).collect();
+    Ok(jain_index(&totals))
+}
+
+/// Mean goodput of a recorded flow, Gb/s.
+fn goodput_gbps(run: &RunData, options: &Options) -> Result<f64, String> {
+    let (width, rows) = bins(run, options)?;
+    let bytes: f64 = rows.iter().flatten().sum();
+    let picoseconds = width.as_ps() as f64 * rows.len() as f64;
+    Ok(bytes * 8e3 / picoseconds / rows[0].len() as f64)
+}
+
+/// The share of flows whose first acknowledgement is marked although its packet waited less than `within`.
+fn first_ack_marked_share(run: &RunData, options: &Options) -> Result<f64, String> {
+    let marked = run.acks.iter().filter(|(id, trace)| {
+        let first = trace.first.first();
+        first.is_some_and(|ack| ack.ecn && ack.rtt < run.base_rtts[id.index()] + options.within)
+    });
+    Ok(marked.count() as f64 / run.flows.len() as f64)
+}
+
+/// When the first acknowledgement with a round trip above `factor` times the network's base round trip came, us.
+fn first_high_rtt_us(run: &RunData, options: &Options) -> Result<f64, String> {
+    let limit = run.network.base_rtt.as_us() * options.factor;
+    let all = run.acks.values().flat_map(|trace| &trace.first);
+    let high = all
+        .filter(|ack| ack.rtt.as_us() > limit)
+        .map(|ack| ack.time);
+    let first = high.min().ok_or("no acknowledgement in the trace")?;
+    Ok(first.as_us())
+}
+
+/// How much longer than unloaded the round trip of a flow's first marked acknowledgement is, us; median over flows.
+fn first_mark_rise_us(run: &RunData, _: &Options) -> Result<f64, String> {
+    let rises = run.acks.iter().filter_map(|(id, trace)| {
+        let first = trace.first.iter().find(|ack| ack.ecn)?;
+        Some(first.rtt.saturating_sub(run.base_rtts[id.index()]).as_us())
+    });
+    median(rises.collect())
+}
+
+/// Mean window over a flow's acknowledgements, bytes; median over flows.
+fn window_bytes(run: &RunData, _: &Options) -> Result<f64, String> {
+    median(run.acks.values().map(AckTrace::mean_window).collect())
+}
+
+/// Mean round trip over a flow's acknowledgements, us; median over flows.
+fn rtt_us(run: &RunData, _: &Options) -> Result<f64, String> {
+    median(run.acks.values().map(AckTrace::mean_rtt_us).collect())
+}
+
+fn median(values: Vec<f64>) -> Result<f64, String> {
+    match values.is_empty() {
+        true => Err("no flow has any".into()),
+        false => Ok(super::figure::OverSeeds::Median.of(&values)),
+    }
+}

@@ -1,0 +1,100 @@
+//! Papers' figures, reproduced: runs, measures, claims, verdicts.
+//!
+//! ```text
+//! claims/PAPER/FIGURE.toml ──► Figure ── runs × seeds ──► Reproducer ──► RunData
+//!                                │ claims                                  │ measures
+//!                                └───────────► conditions ◄────────────────┘
+//!                                                  │
+//!                                             FigureOutcome
+//! ```
+//! A claim is what a paper says, with our rule for when we call it reproduced. Rules are conditions over measures of runs, one
+//! number over all seeds (their median, unless the claim says otherwise). A figure is a file in `claims/` and a line in the
+//! list below; it is checked by a test and needs no code.
+
+mod expression;
+mod figure;
+mod judge;
+mod measure;
+mod outcome;
+mod runner;
+mod schema;
+#[cfg(test)]
+mod tests;
+
+pub use figure::{Figure, Scale};
+pub use outcome::{
+    ClaimOutcome, Curve, FigureOutcome, Judgement, RunOutcome, Tally, Verdict as ClaimVerdict,
+};
+pub use runner::{Reproducer, Watcher};
+
+use clearway_units::nearest;
+
+macro_rules! claim_files {
+    ($($id:literal),+ $(,)?) => {
+        &[$(($id, include_str!(concat!("../../claims/", $id, ".toml")))),+]
+    };
+}
+
+/// All claim files: id and text.
+const CLAIM_FILES: &[(&str, &str)] = claim_files!(
+    "strack/fig4",
+    "strack/fig9",
+    "strack/fig10",
+    "strack/fig11",
+    "strack/fig12",
+    "strack/fig13",
+    "strack/fig14",
+    "strack/fig15",
+    "strack/fig16",
+    "strack/fig17",
+    "strack/fig19",
+    "strack/fig20",
+);
+
+/// Recorded outcomes at full scale: id and text as the command line writes it.
+const RECORDED: &[(&str, &str)] = &[];
+
+/// The ids of all figures.
+pub fn figure_ids() -> impl Iterator<Item = &'static str> {
+    CLAIM_FILES.iter().map(|(id, _)| *id)
+}
+
+/// The figure called `id`.
+///
+/// # Panics
+/// If its claim file is faulty: our defect, which a test finds.
+pub fn figure(id: &str) -> Option<Figure> {
+    let (id, text) = CLAIM_FILES.iter().find(|(known, _)| *known == id)?;
+    Some(Figure::read(id, text).unwrap_or_else(|error| panic!("{error}")))
+}
+
+/// The ids that `name` stands for: one figure, or all figures of a paper.
+///
+/// # Errors
+/// What was meant instead, if something is near.
+pub fn named_figures(name: &str) -> Result<Vec<&'static str>, Option<&'static str>> {
+    let of_paper = |id: &&str| id.split_once('/').is_some_and(|(paper, _)| paper == name);
+    let found: Vec<&str> = figure_ids()
+        .filter(|id| *id == name || of_paper(id))
+        .collect();
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    // `fig9` and `strack/9` are near to nothing else.
+    let short = |id: &str| {
+        let (paper, figure) = id.split_once('/')?;
+        let number = figure.strip_prefix("fig").unwrap_or(figure);
+        (name == figure || name == number || name == format!("{paper}/{number}")).then_some(())
+    };
+    let papers = figure_ids().filter_map(|id| id.split_once('/').map(|(paper, _)| paper));
+    let meant = figure_ids().find(|id| short(id).is_some());
+    Err(meant.or_else(|| nearest(name, figure_ids().chain(papers))))
+}
+
+/// The recorded outcome of a figure at full scale, as the command line wrote it.
+pub fn recorded(id: &str) -> Option<&'static str> {
+    RECORDED
+        .iter()
+        .find(|(known, _)| *known == id)
+        .map(|(_, text)| *text)
+}

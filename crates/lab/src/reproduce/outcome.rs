@@ -1,0 +1,168 @@
+//! What came out of a reproduction: verdicts, and the numbers behind them.
+//!
+//! Everything here can be written and read back with serde. Numbers that do not exist (a queue that never settles) are `None`.
+
+use super::figure::Scale;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What is said about a claim.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// The rule holds.
+    Pass,
+    /// It does not.
+    Miss,
+    /// It needs something that is not there yet: a transport, for instance.
+    NotYet(String),
+    /// It is about a size that only the other scale has.
+    OtherScale,
+    /// Interrupted before its runs were done.
+    NotRun,
+}
+
+/// One comparison of a claim, at one label if the claim is about several.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Judgement {
+    /// The label, for instance the message size.
+    pub at: Option<String>,
+    /// What is compared, as in the claim file.
+    pub quantity: String,
+    /// With what, as in the claim file.
+    pub rule: String,
+    /// The quantity for each seed.
+    pub per_seed: Vec<Option<f64>>,
+    /// One number of these: the median, unless the claim says otherwise.
+    pub measured: Option<f64>,
+    /// The bounds, evaluated in the same way.
+    pub bounds: Vec<Option<f64>>,
+    /// The rule holds.
+    pub holds: bool,
+    /// Why there is no number.
+    pub reason: Option<String>,
+}
+
+/// A claim with its verdict.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct ClaimOutcome {
+    /// Its name in the claim file.
+    pub id: String,
+    /// What the paper says.
+    pub paper: String,
+    /// Where.
+    pub source: String,
+    /// The acceptance rule.
+    pub expect: String,
+    /// Remarks, deviations included.
+    pub note: Option<String>,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// What it rests on.
+    pub judgements: Vec<Judgement>,
+}
+
+/// A curve over time: values of buckets of one width from zero on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Curve {
+    /// What it shows, with its unit.
+    pub name: String,
+    /// The width of a bucket.
+    pub bucket_us: f64,
+    /// The values.
+    pub values: Vec<f64>,
+}
+
+/// A run with its measures.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct RunOutcome {
+    /// Its label on each axis.
+    pub labels: BTreeMap<String, String>,
+    /// Its seed.
+    pub seed: u64,
+    /// Its settings, as `clearway run --set` takes them.
+    pub settings: Vec<String>,
+    /// Digest of its outcome.
+    pub digest: String,
+    /// Scalar measures by name: times in us, counts in packets.
+    pub measures: BTreeMap<String, f64>,
+    /// What was recorded over time, of the first seed only.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub curves: Vec<Curve>,
+}
+
+/// A reproduced figure.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct FigureOutcome {
+    /// `PAPER/FIGURE`.
+    pub figure: String,
+    /// What it shows.
+    pub title: String,
+    /// Where it stands.
+    pub source: String,
+    /// What was run, in words.
+    pub setup: String,
+    /// How large.
+    pub scale: Scale,
+    /// With which seeds.
+    pub seeds: Vec<u64>,
+    /// False if interrupted.
+    pub complete: bool,
+    /// The runs.
+    pub runs: Vec<RunOutcome>,
+    /// The claims.
+    pub claims: Vec<ClaimOutcome>,
+}
+
+/// How many claims have which verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tally {
+    /// Passed.
+    pub passed: usize,
+    /// Missed.
+    pub missed: usize,
+    /// Not yet possible.
+    pub not_yet: usize,
+    /// About sizes of the other scale.
+    pub other_scale: usize,
+    /// Interrupted.
+    pub not_run: usize,
+}
+
+impl Tally {
+    /// Counts the verdicts of claims.
+    pub fn of<'a>(verdicts: impl IntoIterator<Item = &'a Verdict>) -> Self {
+        let mut tally = Self::default();
+        for verdict in verdicts {
+            *match verdict {
+                Verdict::Pass => &mut tally.passed,
+                Verdict::Miss => &mut tally.missed,
+                Verdict::NotYet(_) => &mut tally.not_yet,
+                Verdict::OtherScale => &mut tally.other_scale,
+                Verdict::NotRun => &mut tally.not_run,
+            } += 1;
+        }
+        tally
+    }
+
+    /// Adds the counts of another figure.
+    pub fn add(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.missed += other.missed;
+        self.not_yet += other.not_yet;
+        self.other_scale += other.other_scale;
+        self.not_run += other.not_run;
+    }
+}
+
+impl FigureOutcome {
+    /// The verdicts, counted.
+    pub fn tally(&self) -> Tally {
+        Tally::of(self.claims.iter().map(|claim| &claim.verdict))
+    }
+}

@@ -1,0 +1,370 @@
+//! Running all runs of a figure, several at once.
+
+use super::figure::{Figure, RecordSpec, Run, Scale};
+use super::judge::Runs;
+use super::measure::RunData;
+use super::outcome::{Curve, FigureOutcome, RunOutcome};
+use crate::record::{
+    AckRecorder, Both, GoodputRecorder, LossRecorder, QueueRecorder, delay_us, merge_all,
+};
+use crate::{Assembly, Finished, Laboratory, RunOptions, Scenario, ScenarioError};
+use clearway_fabric::topology::LinkId;
+use clearway_fabric::{Observer, Progress, Stopped, Verdict};
+use clearway_units::{HostId, Span};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Buckets of a series at most.
+const SERIES_LIMIT: usize = 1 << 17;
+/// Points of a curve in an outcome at most.
+const CURVE_POINTS: usize = 400;
+
+/// Sees how far the runs are; called from all worker threads.
+pub trait Watcher: Sync {
+    /// After each round of the engine; may stop everything.
+    fn on_round(&self, worker: usize, progress: &Progress) -> Verdict;
+    /// A run of a figure has ended; `done` of `total` have.
+    fn on_run(&self, figure: &str, done: usize, total: usize);
+}
+
+/// Reproduces figures; runs that several figures share are run once.
+pub struct Reproducer {
+    laboratory: Laboratory,
+    threads: usize,
+    known: BTreeMap<String, Arc<RunData>>,
+}
+
+/// A run with one seed.
+struct Job {
+    labels: Vec<String>,
+    seed: u64,
+    settings: Vec<String>,
+    scenario: Scenario,
+    key: String,
+}
+
+impl Reproducer {
+    /// Reproduces with so many runs at once.
+    pub fn new(laboratory: Laboratory, threads: usize) -> Self {
+        Self {
+            laboratory,
+            threads: threads.max(1),
+            known: BTreeMap::new(),
+        }
+    }
+
+    /// Runs a figure with seeds `1..=seeds` (by default as many as the figure says) and judges its claims.
+    ///
+    /// # Errors
+    /// If a scenario of the figure cannot be run.
+    pub fn reproduce(
+        &mut self,
+        figure: &Figure,
+        scale: Scale,
+        seeds: Option<u64>,
+        watcher: &dyn Watcher,
+    ) -> Result<FigureOutcome, ScenarioError> {
+        let count = seeds.unwrap_or(figure.scales[scale as usize].seeds);
+        let seeds: Vec<u64> = (1..=count).collect();
+        let jobs = self.jobs(figure, scale, &seeds)?;
+        self.run_all(figure, &jobs, watcher)?;
+        let mut runs = Runs::new();
+        let mut outcomes = Vec::new();
+        for job in &jobs {
+            let Some(data) = self.known.get(&job.key) else {
+                continue;
+            };
+            outcomes.push(job.outcome(figure, data, job.seed == seeds[0]));
+            runs.insert((job.labels.clone(), job.seed), Arc::clone(data));
+        }
+        let claims = figure.claims.iter();
+        Ok(FigureOutcome {
+            figure: figure.id.clone(),
+            title: figure.title.clone(),
+            source: figure.source.clone(),
+            setup: figure.setup(scale),
+            scale,
+            complete: outcomes.len() == jobs.len(),
+            runs: outcomes,
+            claims: claims
+                .map(|claim| figure.judge(claim, scale, &seeds, &runs))
+                .collect(),
+            seeds,
+        })
+    }
+
+    fn jobs(
+        &self,
+        figure: &Figure,
+        scale: Scale,
+        seeds: &[u64],
+    ) -> Result<Vec<Job>, ScenarioError> {
+        let mut jobs = Vec::new();
+        let runs = figure.runs(scale);
+        for run in runs.iter().filter(|run| run.needs.is_none()) {
+            for &seed in seeds {
+                jobs.push(self.job(figure, scale, run, seed)?);
+            }
+        }
+        Ok(jobs)
+    }
+
+    fn job(
+        &self,
+        figure: &Figure,
+        scale: Scale,
+        run: &Run,
+        seed: u64,
+    ) -> Result<Job, ScenarioError> {
+        let settings = figure.settings_of(scale, run, seed);
+        let scenario = self.laboratory.read(&figure.id, "", None, &settings)?;
+        // The name of a scenario has no influence; leaving it alone lets figures share runs.
+        let key = format!("{}{:?}", scenario.resolved(), figure.record);
+        Ok(Job {
+            labels: run.labels.clone(),
+            seed,
+            settings,
+            scenario,
+            key,
+        })
+    }
+
+    /// Runs what is not known yet.
+    fn run_all(
+        &mut self,
+        figure: &Figure,
+        jobs: &[Job],
+        watcher: &dyn Watcher,
+    ) -> Result<(), ScenarioError> {
+        let open = || jobs.iter().filter(|job| !self.known.contains_key(&job.key));
+        // Axes list sizes from small to large, and the longest runs should not be left for the end.
+        let open: Vec<&Job> = open().rev().collect();
+        let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let results = Mutex::new(Vec::new());
+        let work = |worker: usize| {
+            while let Some(job) = open.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let result = job.run(&figure.record, &|progress| {
+                    watcher.on_round(worker, progress)
+                });
+                let interrupted =
+                    matches!(&result, Ok(data) if data.stopped == Some(Stopped::Interrupted));
+                if interrupted {
+                    break;
+                }
+                let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
+                results.push((&job.key, result));
+                drop(results);
+                let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+                watcher.on_run(&figure.id, done, open.len());
+            }
+        };
+        std::thread::scope(|scope| {
+            let work = &work;
+            for worker in 1..self.threads.min(open.len()) {
+                scope.spawn(move || work(worker));
+            }
+            work(0);
+        });
+        let results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+        for (key, result) in results {
+            self.known.insert(key.clone(), Arc::new(result?));
+        }
+        Ok(())
+    }
+}
+
+impl Figure {
+    /// All settings of a run.
+    pub(crate) fn settings_of(&self, scale: Scale, run: &Run, seed: u64) -> Vec<String> {
+        let own = &self.scales[scale as usize].settings;
+        let mut settings = [self.settings.as_slice(), own, &run.settings].concat();
+        settings.push(format!("seed={seed}"));
+        settings
+    }
+}
+
+impl Job {
+    fn run(
+        &self,
+        record: &RecordSpec,
+        on_progress: &dyn Fn(&Progress) -> Verdict,
+    ) -> Result<RunData, ScenarioError> {
+        let assembly = Assembly::new(&self.scenario)?;
+        let mut on_progress = |progress: Progress| on_progress(&progress);
+        let options = RunOptions {
+            threads: 1,
+            on_progress: &mut on_progress,
+        };
+        let width = |width: Option<Span>| width.unwrap_or(Span::from_us(1));
+        let link = record.queue.and_then(|_| busiest_last_hop(&assembly));
+        let (flows, bin) = record.goodput.unwrap_or((0, Span::from_us(1)));
+        let network = || Both {
+            first: QueueRecorder::new(link.as_slice(), width(record.queue), SERIES_LIMIT),
+            second: Both {
+                first: LossRecorder::new(width(record.losses), SERIES_LIMIT),
+                second: GoodputRecorder::new(flows, bin, SERIES_LIMIT),
+            },
+        };
+        if record.acks.is_none() && *record == RecordSpec::default() {
+            let finished = assembly.run(&self.scenario, options, || ());
+            return Ok(summarise(&assembly, &finished));
+        }
+        let (mut data, network, acks) = match record.acks {
+            None => {
+                let finished = assembly.run(&self.scenario, options, network);
+                let data = summarise(&assembly, &finished);
+                (data, merge_all(finished.observers), None)
+            }
+            Some(limit) => {
+                let observer = || Both {
+                    first: network(),
+                    second: AckRecorder::new(limit),
+                };
+                let finished = assembly.run(&self.scenario, options, observer);
+                let data = summarise(&assembly, &finished);
+                let whole = merge_all(finished.observers);
+                let (network, acks) = whole.map(|both| (both.first, both.second)).unzip();
+                (data, network, acks)
+            }
+        };
+        if let Some(mut network) = network {
+            network.first.close(data.simulated);
+            let queue = network.first.queues().next();
+            data.queue = queue.map(|(link, series)| {
+                let rate = assembly.topology.cables[link.cable()].rate;
+                (rate, series.clone())
+            });
+            data.losses = record.losses.map(|_| network.second.first);
+            data.goodput = network.second.second.flows().clone();
+        }
+        data.acks = acks.map(|acks| acks.flows().clone()).unwrap_or_default();
+        Ok(data)
+    }
+
+    fn outcome(&self, figure: &Figure, data: &RunData, with_curves: bool) -> RunOutcome {
+        let names = figure.axes.iter().map(|axis| axis.name.clone());
+        RunOutcome {
+            labels: names.zip(self.labels.iter().cloned()).collect(),
+            seed: self.seed,
+            settings: self.settings.clone(),
+            digest: data.digest.to_string(),
+            measures: measures(data),
+            curves: if with_curves {
+                curves(data)
+            } else {
+                Vec::new()
+            },
+        }
+    }
+}
+
+/// The link to the host that most flows go to, the first of several.
+fn busiest_last_hop(assembly: &Assembly) -> Option<LinkId> {
+    let mut flows: BTreeMap<HostId, usize> = BTreeMap::new();
+    for flow in &assembly.workload.flows {
+        *flows.entry(flow.dst).or_default() += 1;
+    }
+    let most = flows.values().copied().max()?;
+    let host = flows.into_iter().find(|&(_, count)| count == most)?.0;
+    assembly.topology.link_to_host(host)
+}
+
+/// What every run yields, recorded or not.
+fn summarise<O: Observer>(assembly: &Assembly, finished: &Finished<O>) -> RunData {
+    let flows = &assembly.workload.flows;
+    let round_trip = |flow: &clearway_workload::FlowSpec| {
+        let paths = &assembly.routes.paths;
+        paths.round_trip(flow.src, flow.dst, assembly.sizes)
+    };
+    RunData {
+        flows: finished.flows.clone(),
+        base_rtts: flows.iter().map(round_trip).collect(),
+        largest_message: flows
+            .iter()
+            .map(|flow| flow.bytes)
+            .max()
+            .unwrap_or_default(),
+        network: assembly.network,
+        simulated: finished.simulated,
+        stopped: finished.stopped,
+        links: finished.links,
+        endpoints: finished.endpoints,
+        digest: finished.digest,
+        queue: None,
+        losses: None,
+        goodput: BTreeMap::new(),
+        acks: BTreeMap::new(),
+    }
+}
+
+fn measures(data: &RunData) -> BTreeMap<String, f64> {
+    let mut measures = BTreeMap::new();
+    let mut add = |name: &str, value: f64| {
+        measures.insert(name.to_owned(), value);
+    };
+    if let Ok(mut completions) = data.completions() {
+        completions.sort_unstable();
+        let count = completions.len();
+        let rank = |percent: usize| {
+            let rank = (count * percent).div_ceil(100).clamp(1, count);
+            completions[rank - 1].as_us()
+        };
+        for (name, percent) in [("min", 0), ("p50", 50), ("p99", 99), ("max", 100)] {
+            add(&format!("fct-{name}"), rank(percent));
+        }
+        let sum: f64 = completions.iter().map(|span| span.as_us()).sum();
+        add("fct-mean", sum / count as f64);
+    }
+    add("ideal-max", data.longest_ideal().as_us());
+    add("simulated", data.simulated.as_us());
+    add("data-sent", data.endpoints.data_sent as f64);
+    add("retransmitted", data.endpoints.retransmitted as f64);
+    add("timeouts", data.endpoints.timeouts as f64);
+    add("probes", data.endpoints.probes_sent as f64);
+    add("dropped", data.links.dropped as f64);
+    add("marked", data.links.marked as f64);
+    add("packet-hops", data.links.hops as f64);
+    measures
+}
+
+fn curves(data: &RunData) -> Vec<Curve> {
+    let mut curves = Vec::new();
+    let curve = |name: String, bucket: Span, values: Vec<f64>| Curve {
+        name,
+        bucket_us: bucket.as_us(),
+        values: values.into_iter().map(rounded).collect(),
+    };
+    if let Some((rate, queue)) = &data.queue {
+        let series = queue.series().clone().with_at_most(CURVE_POINTS);
+        let width = series.width();
+        let ps = width.as_ps() as f64;
+        let means = series.buckets().iter();
+        let means = means.map(|bucket| delay_us(bucket.integral as f64 / ps, *rate));
+        curves.push(curve("queue mean, us".into(), width, means.collect()));
+        let peaks = series.buckets().iter();
+        let peaks = peaks.map(|bucket| delay_us(bucket.max as f64, *rate));
+        curves.push(curve("queue max, us".into(), width, peaks.collect()));
+    }
+    if let Some(losses) = &data.losses {
+        for (name, counts) in [("drops", &losses.drops), ("marks", &losses.marks)] {
+            let series = counts.series.clone().with_at_most(CURVE_POINTS);
+            let values = series.buckets().iter().map(|&count| count as f64);
+            curves.push(curve(name.into(), series.width(), values.collect()));
+        }
+    }
+    for (flow, arrivals) in &data.goodput {
+        let series = arrivals.series().clone().with_at_most(CURVE_POINTS);
+        let seconds = series.width().as_secs();
+        let rates = series.buckets().iter();
+        let rates = rates.map(|&bytes| bytes as f64 * 8e-9 / seconds);
+        let name = format!("goodput of flow {}, Gb/s", flow.0);
+        curves.push(curve(name, series.width(), rates.collect()));
+    }
+    curves
+}
+
+/// To six significant digits: curves are for the eye.
+fn rounded(value: f64) -> f64 {
+    format!("{value:.5e}").parse().unwrap_or(value)
+}

@@ -1,0 +1,318 @@
+use super::figure::OverSeeds;
+use super::*;
+use crate::Laboratory;
+use clearway_fabric::{Progress, Verdict};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Lets everything run, or stops after some rounds.
+struct Quiet {
+    rounds: AtomicU32,
+    limit: u32,
+}
+
+impl Quiet {
+    fn with_limit(limit: u32) -> Self {
+        Self {
+            rounds: AtomicU32::new(0),
+            limit,
+        }
+    }
+}
+
+impl Watcher for Quiet {
+    fn on_round(&self, _: usize, _: &Progress) -> Verdict {
+        match self.rounds.fetch_add(1, Ordering::Relaxed) < self.limit {
+            true => Verdict::Continue,
+            false => Verdict::Stop,
+        }
+    }
+    fn on_run(&self, _: &str, _: usize, _: usize) {}
+}
+
+#[test]
+fn all_claim_files_are_sound_and_their_scenarios_can_be_read() {
+    let laboratory = Laboratory::new();
+    for id in figure_ids() {
+        let figure = figure(id).expect("it is listed");
+        assert!(!figure.claims.is_empty(), "{id}");
+        for scale in Scale::ALL {
+            let runs = figure.runs(scale);
+            assert!(runs.iter().any(|run| run.needs.is_none()), "{id}");
+            for run in runs.iter().filter(|run| run.needs.is_none()) {
+                let settings = figure.settings_of(scale, run, 1);
+                let scenario = laboratory.read(id, "", None, &settings);
+                assert!(scenario.is_ok(), "{id}: {scenario:?}");
+            }
+            let seeds = figure.scales[scale as usize].seeds;
+            assert!(seeds >= 3, "{id}: a median needs three seeds");
+        }
+    }
+}
+
+#[test]
+fn full_scale_has_the_sizes_of_the_strack_paper() {
+    let sizes = ["4KB", "128KB", "512KB", "2MB", "16MB", "64MB", "100MB"];
+    for id in [
+        "strack/fig9",
+        "strack/fig12",
+        "strack/fig14",
+        "strack/fig19",
+    ] {
+        let figure = figure(id).unwrap();
+        let axis = figure.axis("message").unwrap();
+        let labels: Vec<&str> = axis.values[Scale::Full as usize]
+            .iter()
+            .map(|value| value.label.as_str())
+            .collect();
+        assert_eq!(labels, sizes, "{id}");
+    }
+}
+
+const TINY: &str = r#"
+title = "Two sizes of incast"
+source = "nowhere"
+setup = "hosts on one switch send to one"
+
+[base]
+topology.kind = "single-switch"
+workload.kind = "incast"
+workload.senders = 4
+workload.message = "400KB"
+
+[record]
+queue = "1us"
+losses = "1us"
+goodput = { flows = 2, bin = "5us" }
+acks = 4
+
+[small]
+base.topology.hosts = 5
+[full]
+base.topology.hosts = 9
+
+[[axes]]
+name = "spray"
+key = "transport.spray"
+values = ["adaptive", "oblivious"]
+
+[[axes]]
+name = "message"
+small = [{ label = "short", set = { workload.message = "4KB" } }, { label = "long", set = { workload.message = "400KB" } }]
+full = [{ label = "long", set = { workload.message = "400KB" } }, { label = "huge", set = { workload.message = "4MB" } }]
+
+[[axes]]
+name = "transport"
+values = [{ label = "strack" }, { label = "roce", needs = "RoCEv2" }]
+
+[[claims]]
+id = "bottleneck"
+paper = "4 senders take at least 4 times as long as their payload"
+source = "arithmetic"
+expect = "max_fct(adaptive, strack, message) / (4 * payload_us(adaptive, strack, message)) >= 1"
+
+[[claims]]
+id = "wrong"
+paper = "nothing is ever queued"
+source = "arithmetic"
+expect = "queue_peak_us(adaptive, strack, long) <= 0 and drops(adaptive, strack, long) <= 1e9"
+
+[[claims]]
+id = "one-path"
+paper = "on one path all spraying is alike"
+source = "arithmetic"
+expect = "smallest(spray, max_fct(spray, strack, short)) >= largest(spray, max_fct(spray, strack, short))"
+scale = "small"
+
+[[claims]]
+id = "later"
+paper = "other transports exist"
+source = "arithmetic"
+expect = "max_fct(adaptive, roce, long) / max_fct(adaptive, strack, long) > 0"
+
+[[claims]]
+id = "much-later"
+paper = "other transports have measures of their own"
+source = "arithmetic"
+expect = "pauses(adaptive, roce, long) > 0"
+needs = "RoCEv2"
+
+[[claims]]
+id = "large"
+paper = "huge messages take long"
+source = "arithmetic"
+expect = "max_fct(adaptive, strack, huge) > 1"
+
+[[claims]]
+id = "no-value"
+paper = "the queue stays empty to the end"
+source = "arithmetic"
+expect = "queue_settled_us(adaptive, strack, long, low=30us, high=31us) >= 0"
+"#;
+
+fn tiny() -> Figure {
+    Figure::read("test/tiny", &TINY.replace("1e9", "1000000000")).unwrap()
+}
+
+#[test]
+fn a_figure_is_run_and_judged() {
+    let figure = tiny();
+    let mut reproducer = Reproducer::new(Laboratory::new(), 1);
+    let outcome = reproducer
+        .reproduce(&figure, Scale::Small, None, &Quiet::with_limit(u32::MAX))
+        .unwrap();
+    assert!(outcome.complete);
+    assert_eq!(outcome.seeds, [1, 2, 3]);
+    assert_eq!(outcome.runs.len(), 2 * 2 * 3);
+    let verdicts: Vec<(&str, &ClaimVerdict)> = outcome
+        .claims
+        .iter()
+        .map(|claim| (claim.id.as_str(), &claim.verdict))
+        .collect();
+    let needs = ClaimVerdict::NotYet("RoCEv2".into());
+    assert_eq!(
+        verdicts,
+        [
+            ("bottleneck", &ClaimVerdict::Pass),
+            ("wrong", &ClaimVerdict::Miss),
+            ("one-path", &ClaimVerdict::Pass),
+            ("later", &needs),
+            ("much-later", &needs),
+            ("large", &ClaimVerdict::OtherScale),
+            ("no-value", &ClaimVerdict::Miss),
+        ]
+    );
+    let tally = outcome.tally();
+    assert_eq!(
+        (tally.passed, tally.missed, tally.not_yet, tally.other_scale),
+        (2, 2, 2, 1)
+    );
+    let bottleneck = &outcome.claims[0].judgements;
+    let at: Vec<_> = bottleneck
+        .iter()
+        .map(|j| j.at.as_deref().unwrap())
+        .collect();
+    assert_eq!(at, ["short", "long"]);
+    let silent = &outcome.claims[6].judgements[0];
+    assert_eq!(
+        (silent.measured, silent.reason.as_deref()),
+        (None, Some("queue_settled_us: the queue does not settle"))
+    );
+    let first = &outcome.runs[0];
+    assert_eq!(first.labels["message"], "short");
+    // One packet of 4000 B and 64 B of headers behind three others, over links of 2 us.
+    let expected = 8.0 + (5.0 * 4064.0 + 2.0 * 64.0) * 8.0 / 400e3;
+    assert!((first.measures["fct-max"] - expected).abs() < 1e-9);
+    assert!(
+        first
+            .curves
+            .iter()
+            .any(|curve| curve.name == "queue mean, us")
+    );
+    assert!(outcome.runs[1].curves.is_empty(), "of the first seed only");
+}
+
+#[test]
+fn threads_change_nothing_and_interrupts_are_said() {
+    let figure = tiny();
+    let run = |threads, limit| {
+        Reproducer::new(Laboratory::new(), threads)
+            .reproduce(&figure, Scale::Small, Some(2), &Quiet::with_limit(limit))
+            .unwrap()
+    };
+    let whole = run(1, u32::MAX);
+    assert_eq!(run(3, u32::MAX), whole);
+    let part = run(1, 60);
+    assert!(!part.complete && part.runs.len() < whole.runs.len());
+    let not_run = |claim: &ClaimOutcome| claim.verdict == ClaimVerdict::NotRun;
+    assert!(part.claims.iter().any(not_run));
+}
+
+#[test]
+fn runs_that_figures_share_are_run_once() {
+    let figure = tiny();
+    let mut reproducer = Reproducer::new(Laboratory::new(), 1);
+    let counted = |reproducer: &mut Reproducer, seeds| {
+        let watcher = Quiet::with_limit(u32::MAX);
+        let outcome = reproducer.reproduce(&figure, Scale::Small, Some(seeds), &watcher);
+        (outcome.unwrap(), watcher.rounds.into_inner())
+    };
+    let (first, rounds) = counted(&mut reproducer, 1);
+    assert!(rounds > 0);
+    assert_eq!(counted(&mut reproducer, 1), (first, 0));
+}
+
+#[test]
+fn seeds_are_made_one_number() {
+    let of = |values: &[f64]| {
+        [OverSeeds::Median, OverSeeds::Max, OverSeeds::Min].map(|over| over.of(values))
+    };
+    assert_eq!(of(&[3.0, 1.0, 2.0]), [2.0, 3.0, 1.0]);
+    assert_eq!(of(&[4.0, 1.0]), [2.5, 4.0, 1.0]);
+    assert!(of(&[1.0, f64::NAN]).iter().all(|value| value.is_nan()));
+    assert!(of(&[])[0].is_nan());
+}
+
+#[test]
+fn faults_name_the_file_and_the_claim() {
+    let expect = "expect = \"pauses(adaptive, roce, long) > 0\"\nneeds = \"RoCEv2\"";
+    let with = |rule: &str| TINY.replace(expect, &format!("expect = \"{rule}\""));
+    for (rule, message) in [
+        ("1 <", "expected a number, a measure or `(` at character 4"),
+        (
+            "max_fcd(adaptive, strack, long) > 0",
+            "there is no measure `max_fcd`; did you mean `max_fct`?",
+        ),
+        (
+            "max_fct(adaptive, strack) > 0",
+            "no label of the axis `message`",
+        ),
+        (
+            "max_fct(adaptive, strack, tiny) > 0",
+            "no axis has a label `tiny`",
+        ),
+        (
+            "max_fct(adaptive, oblivious, strack, long) > 0",
+            "two labels of the axis `spray`",
+        ),
+        (
+            "jain(adaptive, strack, long, form=1ms) > 0",
+            "`jain` has no option `form`; it has: from, to",
+        ),
+        (
+            "jain(adaptive, strack, long, from=soon) > 0",
+            "option `from` of `jain` cannot be `soon`",
+        ),
+        ("largest(size, 1) > 0", "there is no axis `size`"),
+    ] {
+        let text = with(rule).replace("1e9", "1000000000");
+        let error = Figure::read("test/tiny", &text).expect_err(rule);
+        assert_eq!(
+            error,
+            format!("test/tiny.toml: claim `much-later`: {message}")
+        );
+    }
+    let no_record = TINY
+        .replace("1e9", "1000000000")
+        .replace("queue = \"1us\"", "");
+    assert_eq!(
+        Figure::read("test/tiny", &no_record).unwrap_err(),
+        "test/tiny.toml: claim `wrong`: `queue_peak_us` needs `queue` in [record]"
+    );
+    let unknown = TINY.replace("paper =", "papre =");
+    let error = Figure::read("test/tiny", &unknown).unwrap_err();
+    assert!(
+        error.contains("papre") && error.starts_with("test/tiny.toml: "),
+        "{error}"
+    );
+}
+
+#[test]
+fn names_stand_for_figures_and_papers() {
+    assert_eq!(named_figures("strack/fig16").unwrap(), ["strack/fig16"]);
+    let all = named_figures("strack").unwrap();
+    assert!(all.len() >= 12 && all.contains(&"strack/fig9"));
+    assert_eq!(named_figures("fig16"), Err(Some("strack/fig16")));
+    assert_eq!(named_figures("strack/16"), Err(Some("strack/fig16")));
+    assert_eq!(named_figures("strakc/fig20"), Err(Some("strack/fig20")));
+    assert_eq!(named_figures("something else"), Err(None));
+}
