@@ -69,6 +69,9 @@ pub(crate) struct ReproduceArguments {
     /// Run with seeds 1 to N instead of as many as the figure asks for
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub(crate) seeds: Option<u64>,
+    /// Change a key of every run and see which claims still hold; replaces what the figure says
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) changes: Vec<String>,
     /// Runs at a time; results do not depend on it
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: u16,

@@ -6,8 +6,8 @@ use crate::measure::Stopwatch;
 use crate::progress::Interrupt;
 use crate::run::REVISION;
 use clearway_lab::reproduce::{
-    ClaimOutcome, ClaimVerdict, FigureOutcome, Judgement, Reproducer, RunOutcome, Scale, Tally,
-    Watcher, figure, figure_ids, named_figures, recorded,
+    ClaimOutcome, ClaimVerdict, FigureOutcome, Judgement, Reproducer, Request, RunOutcome, Scale,
+    Tally, Watcher, figure, figure_ids, named_figures, recorded,
 };
 use clearway_lab::{Laboratory, Progress, Verdict};
 use clearway_report::{Align, Table, quantity};
@@ -44,6 +44,7 @@ struct Header {
     source: String,
     setup: String,
     scale: Scale,
+    changes: Vec<String>,
     seeds: Vec<u64>,
     complete: bool,
     passed: usize,
@@ -58,14 +59,18 @@ pub(crate) fn reproduce(arguments: &ReproduceArguments) -> Result<ExitCode, Fail
     if ids.is_empty() {
         return Ok(list());
     }
-    let scale = arguments.scale.into();
+    let request = Request {
+        scale: arguments.scale.into(),
+        seeds: arguments.seeds,
+        changes: arguments.changes.clone(),
+    };
     let screen = Screen::new();
     let mut reproducer = Reproducer::new(Laboratory::new(), arguments.threads.into());
     let mut total = Tally::default();
     for id in ids {
         let figure = figure(id).expect("its id comes from the list");
         let stopwatch = Stopwatch::start();
-        let outcome = reproducer.reproduce(&figure, scale, arguments.seeds, &screen)?;
+        let outcome = reproducer.reproduce(&figure, &request, &screen)?;
         screen.clear();
         let command = command(id, arguments);
         let text = as_lines(&outcome, command, &stopwatch);
@@ -86,7 +91,7 @@ pub(crate) fn reproduce(arguments: &ReproduceArguments) -> Result<ExitCode, Fail
         }
     }
     if !arguments.json {
-        print(&format!("{}\n", counts(&total, scale)));
+        print(&format!("{}\n", counts(&total, request.scale)));
     }
     Ok(match total.missed {
         0 => ExitCode::SUCCESS,
@@ -120,17 +125,25 @@ fn chosen(arguments: &ReproduceArguments) -> Result<Vec<&'static str>, Failure> 
 /// The command that reproduces one figure of this call.
 fn command(id: &str, arguments: &ReproduceArguments) -> String {
     let scale: Scale = arguments.scale.into();
-    let seeds = arguments.seeds.map(|seeds| format!(" --seeds {seeds}"));
-    format!(
-        "clearway reproduce {id} --scale {}{}",
-        scale.name(),
-        seeds.unwrap_or_default()
-    )
+    let mut command = format!("clearway reproduce {id} --scale {}", scale.name());
+    if let Some(seeds) = arguments.seeds {
+        command += &format!(" --seeds {seeds}");
+    }
+    for change in &arguments.changes {
+        command += &format!(" --set '{change}'");
+    }
+    command
 }
 
 fn file_name(outcome: &FigureOutcome) -> String {
     let name = outcome.figure.replace('/', "-");
-    format!("{name}.{}.jsonl", outcome.scale.name())
+    // What was changed must not be taken for the figure.
+    let changed = if outcome.changes.is_empty() {
+        ""
+    } else {
+        ".changed"
+    };
+    format!("{name}.{}{changed}.jsonl", outcome.scale.name())
 }
 
 /// All figures with what is known of them.
@@ -178,6 +191,7 @@ fn as_lines(outcome: &FigureOutcome, command: String, stopwatch: &Stopwatch) -> 
         source: outcome.source.clone(),
         setup: outcome.setup.clone(),
         scale: outcome.scale,
+        changes: outcome.changes.clone(),
         seeds: outcome.seeds.clone(),
         complete: outcome.complete,
         passed: tally.passed,
@@ -238,6 +252,9 @@ fn describe(outcome: &FigureOutcome) -> String {
             if seeds == 1 { "" } else { "s" }
         ),
     ]);
+    if !outcome.changes.is_empty() {
+        heading.row(["changed", &outcome.changes.join(", ")]);
+    }
     let mut table = Table::new()
         .column("the paper says", Align::Left)
         .column("ours", Align::Left)
@@ -461,6 +478,7 @@ mod tests {
                 all: false,
                 scale: crate::arguments::ScaleArgument::Small,
                 seeds: None,
+                changes: Vec::new(),
                 threads: 1,
                 out: default_folder(),
                 json: false,

@@ -25,7 +25,7 @@ pub use figure::{Figure, Scale};
 pub use outcome::{
     ClaimOutcome, Curve, FigureOutcome, Judgement, RunOutcome, Tally, Verdict as ClaimVerdict,
 };
-pub use runner::{Reproducer, Watcher};
+pub use runner::{Reproducer, Request, Watcher};
 
 use clearway_units::nearest;
 

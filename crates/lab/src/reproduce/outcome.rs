@@ -109,6 +109,8 @@ pub struct FigureOutcome {
     pub setup: String,
     /// How large.
     pub scale: Scale,
+    /// Settings that replaced those of the figure.
+    pub changes: Vec<String>,
     /// With which seeds.
     pub seeds: Vec<u64>,
     /// False if interrupted.

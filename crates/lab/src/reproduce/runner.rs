@@ -28,6 +28,18 @@ pub trait Watcher: Sync {
     fn on_run(&self, figure: &str, done: usize, total: usize);
 }
 
+/// How to reproduce a figure.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Request {
+    /// How large.
+    pub scale: Scale,
+    /// Seeds 1 to this; `None` for as many as the figure asks for.
+    pub seeds: Option<u64>,
+    /// Settings for every run, as `KEY=VALUE`, that replace those of the figure: for asking "what if", never for a verdict on
+    /// the paper.
+    pub changes: Vec<String>,
+}
+
 /// Reproduces figures; runs that several figures share are run once.
 pub struct Reproducer {
     laboratory: Laboratory,
@@ -54,20 +66,20 @@ impl Reproducer {
         }
     }
 
-    /// Runs a figure with seeds `1..=seeds` (by default as many as the figure says) and judges its claims.
+    /// Runs a figure and judges its claims.
     ///
     /// # Errors
     /// If a scenario of the figure cannot be run.
     pub fn reproduce(
         &mut self,
         figure: &Figure,
-        scale: Scale,
-        seeds: Option<u64>,
+        request: &Request,
         watcher: &dyn Watcher,
     ) -> Result<FigureOutcome, ScenarioError> {
-        let count = seeds.unwrap_or(figure.scales[scale as usize].seeds);
+        let scale = request.scale;
+        let count = request.seeds.unwrap_or(figure.scales[scale as usize].seeds);
         let seeds: Vec<u64> = (1..=count).collect();
-        let jobs = self.jobs(figure, scale, &seeds)?;
+        let jobs = self.jobs(figure, request, &seeds)?;
         self.run_all(figure, &jobs, watcher)?;
         let mut runs = Runs::new();
         let mut outcomes = Vec::new();
@@ -85,6 +97,7 @@ impl Reproducer {
             source: figure.source.clone(),
             setup: figure.setup(scale),
             scale,
+            changes: request.changes.clone(),
             complete: outcomes.len() == jobs.len(),
             runs: outcomes,
             claims: claims
@@ -97,14 +110,16 @@ impl Reproducer {
     fn jobs(
         &self,
         figure: &Figure,
-        scale: Scale,
+        request: &Request,
         seeds: &[u64],
     ) -> Result<Vec<Job>, ScenarioError> {
         let mut jobs = Vec::new();
-        let runs = figure.runs(scale);
+        let runs = figure.runs(request.scale);
         for run in runs.iter().filter(|run| run.needs.is_none()) {
             for &seed in seeds {
-                jobs.push(self.job(figure, scale, run, seed)?);
+                let mut settings = figure.settings_of(request.scale, run, seed);
+                settings.extend(request.changes.iter().cloned());
+                jobs.push(self.job(figure, run, seed, settings)?);
             }
         }
         Ok(jobs)
@@ -113,11 +128,10 @@ impl Reproducer {
     fn job(
         &self,
         figure: &Figure,
-        scale: Scale,
         run: &Run,
         seed: u64,
+        settings: Vec<String>,
     ) -> Result<Job, ScenarioError> {
-        let settings = figure.settings_of(scale, run, seed);
         let scenario = self.laboratory.read(&figure.id, "", None, &settings)?;
         // The name of a scenario has no influence; leaving it alone lets figures share runs.
         let key = format!("{}{:?}", scenario.resolved(), figure.record);

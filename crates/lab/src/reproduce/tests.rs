@@ -149,6 +149,14 @@ source = "arithmetic"
 expect = "queue_settled_us(adaptive, strack, long, low=30us, high=31us) >= 0"
 "#;
 
+fn small(seeds: Option<u64>) -> Request {
+    Request {
+        scale: Scale::Small,
+        seeds,
+        changes: Vec::new(),
+    }
+}
+
 fn tiny() -> Figure {
     Figure::read("test/tiny", &TINY.replace("1e9", "1000000000")).unwrap()
 }
@@ -158,7 +166,7 @@ fn a_figure_is_run_and_judged() {
     let figure = tiny();
     let mut reproducer = Reproducer::new(Laboratory::new(), 1);
     let outcome = reproducer
-        .reproduce(&figure, Scale::Small, None, &Quiet::with_limit(u32::MAX))
+        .reproduce(&figure, &small(None), &Quiet::with_limit(u32::MAX))
         .unwrap();
     assert!(outcome.complete);
     assert_eq!(outcome.seeds, [1, 2, 3]);
@@ -216,7 +224,7 @@ fn threads_change_nothing_and_interrupts_are_said() {
     let figure = tiny();
     let run = |threads, limit| {
         Reproducer::new(Laboratory::new(), threads)
-            .reproduce(&figure, Scale::Small, Some(2), &Quiet::with_limit(limit))
+            .reproduce(&figure, &small(Some(2)), &Quiet::with_limit(limit))
             .unwrap()
     };
     let whole = run(1, u32::MAX);
@@ -233,7 +241,7 @@ fn runs_that_figures_share_are_run_once() {
     let mut reproducer = Reproducer::new(Laboratory::new(), 1);
     let counted = |reproducer: &mut Reproducer, seeds| {
         let watcher = Quiet::with_limit(u32::MAX);
-        let outcome = reproducer.reproduce(&figure, Scale::Small, Some(seeds), &watcher);
+        let outcome = reproducer.reproduce(&figure, &small(Some(seeds)), &watcher);
         (outcome.unwrap(), watcher.rounds.into_inner())
     };
     let (first, rounds) = counted(&mut reproducer, 1);
@@ -315,4 +323,22 @@ fn names_stand_for_figures_and_papers() {
     assert_eq!(named_figures("strack/16"), Err(Some("strack/fig16")));
     assert_eq!(named_figures("strakc/fig20"), Err(Some("strack/fig20")));
     assert_eq!(named_figures("something else"), Err(None));
+}
+
+#[test]
+fn changes_reach_every_run() {
+    let request = Request {
+        changes: vec!["topology.link-delay=3us".into()],
+        ..small(Some(1))
+    };
+    let quiet = Quiet::with_limit(u32::MAX);
+    let mut reproducer = Reproducer::new(Laboratory::new(), 1);
+    let outcome = reproducer.reproduce(&tiny(), &request, &quiet).unwrap();
+    assert_eq!(outcome.changes, request.changes);
+    assert!(
+        outcome
+            .runs
+            .iter()
+            .all(|run| run.measures["fct-max"] > 12.0)
+    );
 }
