@@ -92,7 +92,7 @@ pub(crate) struct ScenarioArguments {
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) overrides: Vec<String>,
     /// Seed of all random streams; the same as `--set seed=S`
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     pub(crate) seed: Option<u64>,
 }
 

@@ -42,10 +42,10 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
         .out
         .clone()
         .unwrap_or_else(|| default_folder(&scenario));
-    let folder =
-        ResultFolder::create(&target).map_err(|error| Failure::new(with_causes(&error)))?;
     let stopwatch = Stopwatch::start();
     let assembly = Assembly::new(&scenario)?;
+    // Before the run, which may be long, but after everything that can be wrong with the scenario: that leaves nothing behind.
+    let folder = ResultFolder::create(&target).map_err(|error| no_results(arguments, &error))?;
     if !arguments.quiet {
         assembly
             .warnings
@@ -63,7 +63,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     folder
         .write("scenario.toml", scenario.resolved())
         .and_then(|()| folder.publish(&record))
-        .map_err(|error| Failure::new(with_causes(&error)))
+        .map_err(|error| no_results(arguments, &error))
         .map(|summary| announce(arguments, &target, &summary, finished.stopped))
 }
 
@@ -81,6 +81,18 @@ fn simulate(scenario: &Scenario, assembly: &Assembly, arguments: &RunArguments) 
     let finished = assembly.run(scenario, options, || ());
     display.finish();
     finished
+}
+
+/// Results that cannot be written.
+fn no_results(arguments: &RunArguments, error: &dyn std::error::Error) -> Failure {
+    let place = match &arguments.out {
+        Some(folder) => format!("--out {}: ", folder.display()),
+        None => String::new(),
+    };
+    Failure::new(format!(
+        "{place}{}\n  fix: name a folder with `--out` that does not exist yet, or that holds earlier results",
+        with_causes(error)
+    ))
 }
 
 fn default_folder(scenario: &Scenario) -> PathBuf {

@@ -1,6 +1,7 @@
 //! From a scenario to something that runs.
 
 use crate::error::ScenarioError;
+use crate::scenario::topology::apply_failure;
 use crate::scenario::{LONGEST, Scenario, check_flows};
 use clearway_fabric::topology::{PacketSizes, Routes, Topology, TopologyError};
 use clearway_fabric::{Flow, FlowEvent, Moment, Reactions, Setup, SwitchParameters};
@@ -65,21 +66,16 @@ impl Assembly {
         let topology_error = |error: ScenarioError| error.or_in(places, "topology", 0);
         let base_dir = scenario.base_dir.as_deref();
         let sizes = packet_sizes(scenario)?;
-        // Traffic needs the number of hosts, and a traffic file may fail links.
-        let (fabric, mut warnings) = scenario
-            .topology
-            .build(base_dir, &[])
-            .map_err(topology_error)?;
-        let loaded = load_workloads(scenario, &fabric, sizes)?;
+        let built = scenario.topology.build(base_dir);
+        let (mut topology, mut warnings) = built.map_err(topology_error)?;
+        let loaded = load_workloads(scenario, &mut topology, sizes)?;
         warnings.extend(loaded.warnings.iter().map(ToString::to_string));
-        let (topology, _) = scenario
-            .topology
-            .build(base_dir, &loaded.failures)
-            .map_err(topology_error)?;
         let routes = Routes::compute(&topology)
             .map_err(|error| topology_error(routing_error(&topology, &error)))?;
         let network = routes.paths.network_facts(sizes);
         check_timers(scenario, &network).map_err(|error| error.or_in(places, "transport", 0))?;
+        check_queue(scenario, &topology, &network)
+            .map_err(|error| error.or_in(places, "switch", 0))?;
         check_ecn(scenario, network.bdp).map_err(|error| error.or_in(places, "switch", 0))?;
         let flows = loaded.workload.flows.iter().map(|flow| Flow {
             src: flow.src,
@@ -182,7 +178,7 @@ impl Assembly {
                 .network
                 .line_rate
                 .bytes_in(self.network.propagation_rtt),
-            lookahead: topology.lookahead(),
+            lookahead: topology.shortest_delay(),
         }
     }
 }
@@ -205,9 +201,10 @@ impl Reactions for TriggerReactions {
     }
 }
 
+/// Makes all traffic. A traffic file may fail links of the fabric.
 fn load_workloads(
     scenario: &Scenario,
-    fabric: &Topology,
+    fabric: &mut Topology,
     sizes: PacketSizes,
 ) -> Result<LoadedWorkload, ScenarioError> {
     let mut all = LoadedWorkload::default();
@@ -224,7 +221,9 @@ fn load_workloads(
             .load(&context)
             .map_err(|error| placed(ScenarioError::from(error)))?;
         check_flows(&loaded.workload, fabric, sizes).map_err(placed)?;
-        all.failures.extend(loaded.failures);
+        for failure in &loaded.failures {
+            apply_failure(fabric, failure).map_err(placed)?;
+        }
         all.warnings.extend(loaded.warnings);
         parts.push(loaded.workload);
     }
@@ -253,9 +252,10 @@ fn routing_error(topology: &Topology, error: &TopologyError) -> ScenarioError {
         }
     };
     let down = topology.cables.iter().filter(|cable| !cable.up).count();
+    let links = if down == 1 { "link" } else { "links" };
     ScenarioError::about(
         &KEYS,
-        format!("impossible topology, with {down} links down: {message}"),
+        format!("impossible topology, with {down} {links} down: {message}"),
         fix,
     )
 }
@@ -281,9 +281,19 @@ fn packet_sizes(scenario: &Scenario) -> Result<PacketSizes, ScenarioError> {
     })
 }
 
-/// Timers that are given in round trips.
+/// Timers against the network's round trip.
 fn check_timers(scenario: &Scenario, network: &NetworkFacts) -> Result<(), ScenarioError> {
     let reliability = &scenario.transport.reliability;
+    if reliability.timeout < network.base_rtt {
+        return Err(ScenarioError::about(
+            &["rto", "payload"],
+            format!(
+                "`transport.rto` = {} is less than the unloaded round trip of {}: everything would be sent again before it can be acknowledged",
+                reliability.timeout, network.base_rtt
+            ),
+            "set `transport.rto` to several round trips",
+        ));
+    }
     for (key, round_trips) in [
         ("probe-after", reliability.probe_after),
         ("probe-rtt-limit", reliability.probe_rtt_limit),
@@ -292,12 +302,38 @@ fn check_timers(scenario: &Scenario, network: &NetworkFacts) -> Result<(), Scena
             return Err(ScenarioError::about(
                 &[key],
                 format!(
-                    "`transport.{key}` = {round_trips} round trips of {} are longer than {LONGEST}",
+                    "`transport.{key}` = {round_trips:?} round trips of {} are longer than {LONGEST}",
                     network.propagation_rtt
                 ),
                 "use a smaller multiple; 1e9 means never for any usual network",
             ));
         }
+    }
+    Ok(())
+}
+
+/// A queue below one packet passes nothing, for ever.
+fn check_queue(
+    scenario: &Scenario,
+    topology: &Topology,
+    network: &NetworkFacts,
+) -> Result<(), ScenarioError> {
+    let rates = topology.cables.iter().filter(|c| c.up).map(|c| c.rate);
+    let slowest = rates.min().unwrap_or(network.line_rate);
+    let bdp = slowest.bytes_in(network.propagation_rtt);
+    let (limit, packet) = (
+        scenario.switch.queue.resolve(bdp),
+        Bytes::new(u64::from(network.payload + network.header)),
+    );
+    if limit < packet {
+        return Err(ScenarioError::about(
+            &["queue"],
+            format!(
+                "`switch.queue` = {} is {limit} at a link of {slowest}, too little for a packet of {packet}",
+                scenario.switch.queue
+            ),
+            format!("give a size of at least {packet}, better several packets"),
+        ));
     }
     Ok(())
 }

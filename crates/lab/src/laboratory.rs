@@ -137,9 +137,15 @@ fn no_scenario(name: &str, error: &std::io::Error) -> ScenarioError {
             builtin.join(", ")
         ),
     };
-    let message = match error.kind() {
-        std::io::ErrorKind::NotFound => "there is no such file or built-in scenario".into(),
-        _ => format!("cannot be read: {error}"),
-    };
-    ScenarioError::at(&Place::Whole { file: name.into() }, message, fix)
+    let place = Place::Whole { file: name.into() };
+    match error.kind() {
+        std::io::ErrorKind::NotFound => {
+            ScenarioError::at(&place, "there is no such file or built-in scenario", fix)
+        }
+        _ => ScenarioError::at(
+            &place,
+            format!("cannot be read: {error}"),
+            "name a text file in UTF-8 that you may read",
+        ),
+    }
 }

@@ -33,21 +33,21 @@ pub(crate) fn check_general(general: &General) -> Result<(), ScenarioError> {
             "give the scenario a name, such as \"incast-64\"",
         ));
     }
-    not_too_long("stop.at-most", Some(general.at_most))?;
-    not_too_long("trigger-delay", general.trigger_delay)
+    not_too_long("", "stop.at-most", Some(general.at_most))?;
+    not_too_long("", "trigger-delay", general.trigger_delay)
 }
 
 /// Checks the timers of a transport that do not depend on the network.
 pub(crate) fn check_transport(transport: &TransportSettings) -> Result<(), ScenarioError> {
-    not_too_long("rto", Some(transport.reliability.timeout))?;
-    not_too_long("linger", transport.reliability.linger)
+    not_too_long("transport.", "rto", Some(transport.reliability.timeout))?;
+    not_too_long("transport.", "linger", transport.reliability.linger)
 }
 
-fn not_too_long(key: &'static str, span: Option<Span>) -> Result<(), ScenarioError> {
+fn not_too_long(section: &str, key: &'static str, span: Option<Span>) -> Result<(), ScenarioError> {
     match span {
         Some(span) if span > LONGEST => Err(ScenarioError::about(
             &[key],
-            format!("`{key}` = {span} is too long"),
+            format!("`{section}{key}` = {span} is too long"),
             format!("use at most {LONGEST} (30 days)"),
         )),
         _ => Ok(()),

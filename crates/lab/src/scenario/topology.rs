@@ -197,7 +197,6 @@ impl TopologySettings {
     pub(crate) fn build(
         &self,
         base_dir: Option<&Path>,
-        failures: &[LinkFailure],
     ) -> Result<(Topology, Vec<String>), ScenarioError> {
         let mut warnings = Vec::new();
         let mut topology = match &self.kind {
@@ -219,9 +218,6 @@ impl TopologySettings {
                 from_file(&file)?
             }
         };
-        for failure in failures {
-            fail_from_file(&mut topology, failure)?;
-        }
         self.links.apply(&mut topology)?;
         check_size(&topology)?;
         check_links(&topology, &self.entries())?;
@@ -384,7 +380,10 @@ fn from_file(file: &TopoFile) -> Result<Topology, ScenarioError> {
 }
 
 /// Applies a `failure` line of a `.cm` file: the n-th uplink of the n-th switch of a tier.
-fn fail_from_file(topology: &mut Topology, failure: &LinkFailure) -> Result<(), ScenarioError> {
+pub(crate) fn apply_failure(
+    topology: &mut Topology,
+    failure: &LinkFailure,
+) -> Result<(), ScenarioError> {
     let tier = match failure.layer {
         SwitchLayer::Leaf => 0,
         SwitchLayer::Aggregation => 1,
@@ -396,7 +395,7 @@ fn fail_from_file(topology: &mut Topology, failure: &LinkFailure) -> Result<(), 
         .collect();
     let node = nodes.get(failure.switch as usize).ok_or_else(|| {
         impossible(
-            &[],
+            &["file"],
             format!(
                 "a `failure` line names switch {} of tier {tier}, which has {}",
                 failure.switch,
@@ -410,7 +409,7 @@ fn fail_from_file(topology: &mut Topology, failure: &LinkFailure) -> Result<(), 
         .collect();
     let cable = uplinks.get(failure.uplink as usize).ok_or_else(|| {
         impossible(
-            &[],
+            &["file"],
             format!(
                 "a `failure` line names uplink {} of a switch with {}",
                 failure.uplink,

@@ -95,7 +95,7 @@ impl Rules {
         let at_least_a_moment = |span: Span| span.max(Span::from_ps(1));
         let window = parameters
             .bitmap
-            .unwrap_or((2.0 * largest_window / payload) as u32 + 1);
+            .unwrap_or(((2.0 * largest_window / payload) as u32).saturating_add(1));
         Self {
             payload: u64::from(network.payload),
             packets_per_byte: 1.0 / payload,

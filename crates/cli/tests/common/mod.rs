@@ -1,0 +1,136 @@
+//! Runs the built program in folders of its own.
+
+#![allow(
+    dead_code,
+    reason = "each test program uses its own part of this module"
+)]
+
+use clearway_report::Summary;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A folder in which the program runs, empty at first.
+pub(crate) struct Bench {
+    folder: PathBuf,
+}
+
+impl Bench {
+    /// An empty folder for the test `name`.
+    pub(crate) fn new(name: &str) -> Self {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        // The folder of an earlier test run is in the way.
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).expect("the target folder can be written");
+        Self { folder }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).expect("the test's folder can be written");
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_clearway"));
+        command.args(arguments).current_dir(&self.folder);
+        command
+    }
+
+    pub(crate) fn output(&self, arguments: &[&str]) -> Output {
+        self.command(arguments)
+            .output()
+            .expect("the program can be started")
+    }
+
+    /// Runs to a good end and returns what was printed.
+    pub(crate) fn succeed(&self, arguments: &[&str]) -> String {
+        let output = self.output(arguments);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{arguments:?}: {errors}");
+        String::from_utf8(output.stdout).expect("text")
+    }
+
+    /// Runs to a good end, quietly, and returns the summary of the results.
+    pub(crate) fn summary(&self, arguments: &[&str]) -> Summary {
+        let out = self.path("results");
+        let _ = fs::remove_dir_all(&out);
+        let all: Vec<&str> = ["run"]
+            .into_iter()
+            .chain(arguments.iter().copied())
+            .chain(["--quiet", "--out", "results"])
+            .collect();
+        assert_eq!(self.succeed(&all), "", "quiet prints nothing");
+        Summary::read(&out).expect("a run leaves a summary")
+    }
+
+    /// Runs `command` (words in quotes are not split further), which must fail as the user's fault: exit code 2, nothing on
+    /// standard output, a place and a way out on standard error. Returns the message.
+    pub(crate) fn refuse(&self, arguments: &[&str]) -> String {
+        let output = self.output(arguments);
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {errors}");
+        assert!(output.stdout.is_empty(), "{arguments:?}");
+        assert!(errors.starts_with("error: "), "{arguments:?}: {errors}");
+        assert!(
+            !self.path("out").exists(),
+            "{arguments:?}: a refused run leaves no results"
+        );
+        errors.trim_start_matches("error: ").trim_end().to_string()
+    }
+
+    /// As [`refuse`](Self::refuse) for `run quickstart`, each item one run with its overrides; for a snapshot.
+    pub(crate) fn refuse_overrides(&self, cases: &[&[&str]]) -> String {
+        let mut text = String::new();
+        for overrides in cases {
+            let mut arguments = vec!["run", "quickstart"];
+            overrides
+                .iter()
+                .for_each(|pair| arguments.extend(["--set", pair]));
+            let error = self.refuse(&arguments);
+            assert!(error.starts_with("--set "), "no place: {error}");
+            assert!(error.contains("\n  fix: "), "no way out: {error}");
+            let _ = writeln!(text, "{error}");
+        }
+        text
+    }
+
+    /// As [`refuse`](Self::refuse) for scenario files, each item the text of one.
+    pub(crate) fn refuse_scenarios(&self, cases: &[&str]) -> String {
+        let mut text = String::new();
+        for scenario in cases {
+            self.write("s.toml", scenario);
+            let error = self.refuse(&["run", "s.toml"]);
+            assert!(error.contains("\n  fix: "), "no way out: {error}");
+            let _ = writeln!(text, "{error}");
+        }
+        text
+    }
+
+    /// As [`refuse`](Self::refuse) for a `.cm` file on 16 hosts, each item the text of one.
+    pub(crate) fn refuse_matrices(&self, cases: &[&str]) -> String {
+        let mut text = String::new();
+        for matrix in cases {
+            self.write("x.cm", matrix);
+            self.write("s.toml", &matrix_scenario("x.cm"));
+            let error = self.refuse(&["run", "s.toml"]);
+            assert!(error.contains("\n  fix: "), "no way out: {error}");
+            let _ = writeln!(text, "{error}");
+        }
+        text
+    }
+}
+
+/// A scenario of 16 hosts with traffic from a file.
+pub(crate) fn matrix_scenario(file: &str) -> String {
+    format!(
+        "[topology]\nkind = \"leaf-spine\"\nhosts = 16\nhosts-per-leaf = 4\n\n[[workload]]\nfile = \"{file}\"\n"
+    )
+}

@@ -1,0 +1,287 @@
+//! What a run leaves behind, and that it can be had again.
+
+mod common;
+
+use clearway_report::{StatusName, Summary};
+use common::Bench;
+use std::io::Read as _;
+use std::process::Stdio;
+
+const SMALL: [&str; 7] = [
+    "quickstart",
+    "--set",
+    "topology.hosts=32",
+    "--set",
+    "topology.hosts-per-leaf=8",
+    "--set",
+    "workload.message=200KB",
+];
+
+fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    SMALL.iter().copied().chain(more.iter().copied()).collect()
+}
+
+#[test]
+fn the_results_of_a_run() {
+    let bench = Bench::new("results");
+    let summary = bench.summary(&with(&[]));
+    assert_eq!(summary.status, StatusName::Complete);
+    assert_eq!((summary.flows.total, summary.flows.completed), (32, 32));
+    assert_eq!(summary.scenario.name, "quickstart");
+    assert_eq!(summary.threads, 1);
+    // 200 000 bytes in packets of 4096 are 49.
+    assert_eq!(summary.packets.data_sent, 32 * 49);
+    assert_eq!(summary.packets.data_delivered, 32 * 49);
+    assert!(summary.packet_hops > summary.data_packet_hops);
+    let slowdown = summary.slowdown.expect("flows are done");
+    assert!(slowdown.min >= 1.0 && slowdown.max < 3.0, "{slowdown:?}");
+
+    // The documented fields, by name: readers in other languages rely on them.
+    let json = bench.read("results/summary.json");
+    for field in [
+        "schema",
+        "version",
+        "revision",
+        "scenario",
+        "name",
+        "hash",
+        "seed",
+        "status",
+        "simulated_us",
+        "flows",
+        "total",
+        "completed",
+        "fct_us",
+        "min",
+        "mean",
+        "p50",
+        "p99",
+        "p999",
+        "max",
+        "slowdown",
+        "packets",
+        "data_sent",
+        "data_delivered",
+        "retransmitted",
+        "dropped",
+        "marked",
+        "acks",
+        "probes",
+        "cnps",
+        "pfc_pauses",
+        "data_packet_hops",
+        "packet_hops",
+        "digest",
+        "threads",
+        "cpu_seconds",
+        "wall_seconds",
+        "peak_rss_bytes",
+    ] {
+        assert!(
+            json.contains(&format!("\"{field}\": ")),
+            "no {field} in {json}"
+        );
+    }
+    for name in ["flows.parquet", "scenario.toml"] {
+        assert!(bench.path("results").join(name).exists(), "{name}");
+    }
+    let parquet = std::fs::read(bench.path("results/flows.parquet")).unwrap();
+    assert!(parquet.starts_with(b"PAR1") && parquet.ends_with(b"PAR1"));
+}
+
+#[test]
+fn json_on_the_terminal_is_the_summary_in_the_folder() {
+    let bench = Bench::new("json");
+    let run = with(&["--json", "--out", "results"]);
+    let printed = bench.succeed(&[&["run"], run.as_slice()].concat());
+    assert_eq!(printed, bench.read("results/summary.json"));
+    assert!(Summary::from_json(&printed).is_ok());
+}
+
+#[test]
+fn results_go_to_a_folder_named_after_the_scenario() {
+    let bench = Bench::new("default-folder");
+    let printed = bench.succeed(&[&["run"], with(&["--set", "name=../a b"]).as_slice()].concat());
+    let folders: Vec<_> = std::fs::read_dir(bench.path("out")).unwrap().collect();
+    assert_eq!(folders.len(), 1);
+    let name = folders[0].as_ref().unwrap().file_name();
+    let name = name.to_string_lossy();
+    assert!(name.starts_with("---a-b-"), "{name}");
+    assert!(printed.contains(&*name), "{printed}");
+    // Running again replaces the results.
+    bench.succeed(&[&["run"], with(&["--set", "name=../a b"]).as_slice()].concat());
+    assert_eq!(std::fs::read_dir(bench.path("out")).unwrap().count(), 1);
+}
+
+#[test]
+fn the_resolved_scenario_reproduces_the_run() {
+    let bench = Bench::new("again");
+    let changes = [
+        "--set",
+        "transport.spray=oblivious",
+        "--set",
+        "switch.ecn.mark=enqueue",
+        "--seed",
+        "9",
+        "--set",
+        "topology.links=[\"leaf0-spine1 rate=200Gbps\", \"leaf1-spine0 down\"]",
+    ];
+    let first = bench.summary(&with(&changes));
+    std::fs::copy(
+        bench.path("results/scenario.toml"),
+        bench.path("again.toml"),
+    )
+    .unwrap();
+    let second = bench.summary(&["again.toml"]);
+    assert_eq!(second.digest, first.digest);
+    assert_eq!(second.scenario, first.scenario);
+    assert_eq!(
+        bench.read("results/scenario.toml"),
+        bench.read("again.toml")
+    );
+    assert_ne!(bench.summary(&with(&[])).digest, first.digest);
+}
+
+#[test]
+fn files_of_a_scenario_are_found_wherever_its_resolved_form_lies() {
+    let bench = Bench::new("elsewhere");
+    std::fs::create_dir(bench.path("sub")).unwrap();
+    bench.write(
+        "sub/x.cm",
+        "Nodes 16\nConnections 1\n0->9 id 1 start 0 size 20000\n",
+    );
+    bench.write("sub/s.toml", &common::matrix_scenario("x.cm"));
+    let first = bench.summary(&["sub/s.toml"]);
+    std::fs::copy(
+        bench.path("results/scenario.toml"),
+        bench.path("again.toml"),
+    )
+    .unwrap();
+    assert_eq!(bench.summary(&["again.toml"]).digest, first.digest);
+}
+
+#[test]
+fn digests_do_not_depend_on_threads_or_processes() {
+    let bench = Bench::new("threads");
+    let lossy = [
+        "--set",
+        "workload.kind=incast",
+        "--set",
+        "workload.senders=24",
+        "--set",
+        "switch.queue=60KB",
+        "--set",
+        "topology.bit-error-rate=1e-6",
+    ];
+    let base = bench.summary(&with(&lossy));
+    assert!(base.packets.dropped > 0 && base.packets.corrupted > 0);
+    for threads in ["1", "2", "4"] {
+        let other = bench.summary(&with(&[&lossy[..], &["--threads", threads]].concat()));
+        assert_eq!(other.digest, base.digest, "{threads} threads");
+        assert_eq!(other.packets, base.packets);
+    }
+    let other_seed = bench.summary(&with(&[&lossy[..], &["--seed", "2"]].concat()));
+    assert_ne!(other_seed.digest, base.digest);
+}
+
+#[test]
+fn sizes_beyond_32_bits_work() {
+    let bench = Bench::new("large");
+    bench.write("x.cm", "Nodes 16\nConnections 2\n0->9 id 1 start 0 size 4294967297\n1->10 id 2 start 0 size 3000000000000\n");
+    bench.write("s.toml", &common::matrix_scenario("x.cm"));
+    let summary = bench.summary(&["s.toml", "--set", "stop.at-most=20us"]);
+    assert_eq!(summary.status, StatusName::Incomplete);
+    assert_eq!((summary.flows.started, summary.flows.completed), (2, 0));
+    assert!(summary.packets.data_delivered > 100);
+}
+
+#[test]
+fn the_outermost_values_that_are_allowed_run() {
+    let bench = Bench::new("outermost");
+    for overrides in [
+        vec![
+            "topology.link-delay=1s",
+            "transport.rto=100s",
+            "stop.at-most=20s",
+        ],
+        vec!["topology.link-delay=1ns", "switch.queue=1MB"],
+        vec![
+            "topology.link-rate=1Mbps",
+            "transport.rto=10s",
+            "switch.queue=1MB",
+            "workload.message=1KB",
+            "stop.at-most=20s",
+        ],
+        vec!["topology.link-rate=100Tbps"],
+        vec!["topology.bit-error-rate=0.5", "stop.at-most=1ms"],
+        vec!["switch.queue=18446744073709551615B"],
+        vec!["transport.payload=1B", "workload.message=2KB"],
+        vec!["transport.payload=65471B"],
+        vec!["transport.max-cwnd=18446744073709551615B"],
+        vec!["transport.max-cwnd=0B"],
+        vec!["transport.max-paths=0", "transport.min-paths=0"],
+        vec!["transport.max-paths=65535", "transport.min-paths=65535"],
+        vec!["transport.bitmap=4294967295"],
+        vec![
+            "transport.ewma=1e300",
+            "transport.alpha=1e300",
+            "transport.gamma=1e300",
+            "transport.ooo-factor=1e300",
+        ],
+        vec![
+            "transport.reference-rtt=0s",
+            "transport.quick-adapt-fraction=0",
+        ],
+        vec!["transport.target-qdelay=18446744s"],
+        vec![
+            "transport.controller=constant",
+            "transport.rate=1bps",
+            "stop.at-most=1ms",
+        ],
+        vec!["seed=9223372036854775807"],
+        vec!["stop.at-most=0s"],
+        vec!["workload.message=1B"],
+    ] {
+        let pairs = overrides.iter().flat_map(|pair| ["--set", *pair]);
+        let pairs: Vec<&str> = pairs.collect();
+        let output = bench.output(
+            &[
+                &["run"],
+                with(&["--quiet", "--out", "o"]).as_slice(),
+                &pairs,
+            ]
+            .concat(),
+        );
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{overrides:?}: {errors}");
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_failure() {
+    let bench = Bench::new("head");
+    for arguments in [
+        vec!["explain", "strack"],
+        vec!["list"],
+        vec!["topology", "quickstart", "--links"],
+        [&["run"], with(&["--out", "o"]).as_slice()].concat(),
+    ] {
+        let mut child = bench
+            .command(&arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // Closed before anything is read.
+        drop(child.stdout.take());
+        let mut errors = String::new();
+        child
+            .stderr
+            .take()
+            .unwrap()
+            .read_to_string(&mut errors)
+            .unwrap();
+        assert!(child.wait().unwrap().success(), "{arguments:?}: {errors}");
+        assert_eq!(errors, "", "{arguments:?}");
+    }
+}

@@ -1,0 +1,65 @@
+//! Runs that end early: by a limit, by Ctrl-C.
+
+mod common;
+
+use clearway_report::{StatusName, Summary};
+use common::Bench;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+#[test]
+fn a_limit_of_simulated_time() {
+    let bench = Bench::new("at-most");
+    let summary = bench.summary(&["quickstart", "--set", "stop.at-most=30us"]);
+    assert_eq!(summary.status, StatusName::Incomplete);
+    let reason = summary.status_reason.expect("a limit was reached");
+    assert_eq!(reason, "stopped at stop.at-most = 30us");
+    assert!(summary.flows.completed < summary.flows.total);
+    assert!((30.0..33.0).contains(&summary.simulated_us));
+}
+
+#[test]
+#[cfg(unix)]
+fn an_interrupted_run_keeps_what_it_has() {
+    let bench = Bench::new("interrupt");
+    // Minutes, if nobody interrupts it.
+    let run = [
+        "run",
+        "permutation-1k",
+        "--set",
+        "workload.message=100MB",
+        "--out",
+        "partial",
+    ];
+    let mut child = bench
+        .command(&run)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The program has to have started the run; its working folder tells.
+    let started = || {
+        let names = std::fs::read_dir(bench.path("")).unwrap();
+        names.count() > 0
+    };
+    while !started() {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    std::thread::sleep(Duration::from_millis(700));
+    let id = child.id().to_string();
+    assert!(
+        Command::new("kill")
+            .args(["-INT", &id])
+            .status()
+            .unwrap()
+            .success()
+    );
+    let status = child.wait().unwrap();
+    let mut errors = String::new();
+    std::io::Read::read_to_string(&mut child.stderr.take().unwrap(), &mut errors).unwrap();
+    assert_eq!(status.code(), Some(130), "{errors}");
+    assert_eq!(errors, "interrupted: partial results are kept in partial\n");
+    let summary = Summary::read(bench.path("partial")).unwrap();
+    assert_eq!(summary.status, StatusName::Interrupted);
+    assert_eq!((summary.flows.total, summary.flows.completed), (1024, 0));
+}

@@ -1,0 +1,676 @@
+//! What a user can get wrong: each ends with exit code 2 and says where, what and what instead.
+
+mod common;
+
+use common::Bench;
+use insta::assert_snapshot;
+
+#[test]
+fn misspelt_keys_and_sections() {
+    let bench = Bench::new("misspelt");
+    assert_snapshot!(bench.refuse_overrides(&[
+        &["seeed=1"],
+        &["topology.hsots=4"],
+        &["switch.ecn.kmn=1KB"],
+        &["transport.controler=strack"],
+        &["workload.mesage=1"],
+        &["swtich.queue=1KB"],
+        &["observe.series=1"],
+        &["stop.at-mots=1ms"],
+        &["workload[1].mesage=1"],
+        &["workload[x].message=1"],
+    ]), @r#"
+    --set seeed=1: the scenario has no key `seeed`
+      fix: did you mean `seed`? The keys are: name, seed, stop.at-most, trigger-delay
+    --set topology.hsots=4: a topology of kind "leaf-spine" has no key `hsots`
+      fix: did you mean `hosts`? The keys are: bit-error-rate, fabric-link-delay, fabric-link-rate, failed-uplinks.leaves, failed-uplinks.per-leaf, hosts, hosts-per-leaf, link-delay, link-rate, links, oversubscription, parallel-links, spines
+    --set switch.ecn.kmn=1KB: a lossy switch has no key `ecn.kmn`
+      fix: did you mean `ecn.kmin`? The keys are: control-priority, ecn.enabled, ecn.kmax, ecn.kmin, ecn.mark, ecn.pmax, queue
+    --set transport.controler=strack: a transport of controller "strack" and spray "adaptive" has no key `controler`
+      fix: did you mean `controller`? The keys are: ack-bytes, ack-on-ecn, alpha, beta, bitmap, control-first, controller, eta, ewma, gamma, header, init-cwnd, kind, linger, max-cwnd, max-decrease, max-paths, md-requires-ecn, min-cwnd, min-paths, ooo-factor, ooo-min, payload, probe-after, probe-class, probe-rtt-limit, quick-adapt-fraction, reference-rate, reference-rtt, rto, spray, strict-window, target-qdelay, target-qhigh-factor
+    --set workload.mesage=1: a workload of kind "permutation" has no key `mesage`
+      fix: did you mean `message`? The keys are: hosts, message, start
+    --set swtich.queue=1KB: there is no section `swtich`
+      fix: did you mean `switch`? The sections are: topology, switch, transport, workload
+    --set observe.series=1: there is no section `observe`
+      fix: the sections are: topology, switch, transport, workload
+    --set stop.at-mots=1ms: the scenario has no key `stop.at-mots`
+      fix: did you mean `stop.at-most`? The keys are: name, seed, stop.at-most, trigger-delay
+    --set workload[1].mesage=1: a workload of kind "permutation" has no key `mesage`
+      fix: did you mean `message`? The keys are: hosts, message, start
+    --set workload[x].message=1: `workload[x]` is not a section
+      fix: count sections from 0: `workload[1].message=2MB`
+    "#);
+    assert_snapshot!(bench.refuse_scenarios(&[
+        "name = \"x\"\nseeed = 1\n",
+        "[topology]\nkind = \"fat-tree\"\nhosts = 4\n",
+        "[switch]\nqueue = \"1KB\"\necn = { kmin = \"1KB\", kmx = \"1KB\" }\n",
+        "[transport]\nspary = \"single\"\n",
+        "[[workload]]\nkind = \"incast\"\nsender = 3\n",
+        "[toplogy]\nkind = \"leaf-spine\"\n",
+        "[observe]\n",
+        "[switch.ecn]\n",
+        "[stop]\nat-mots = \"1ms\"\n",
+    ]), @r#"
+    s.toml:2: the scenario has no key `seeed`
+      fix: did you mean `seed`? The keys are: name, seed, stop.at-most, trigger-delay
+    s.toml:3: a topology of kind "fat-tree" has no key `hosts`
+      fix: the keys are: bit-error-rate, failed-uplinks.leaves, failed-uplinks.per-leaf, link-delay, link-rate, links, oversubscription, radix, tiers
+    s.toml:3: a lossy switch has no key `ecn.kmx`
+      fix: did you mean `ecn.kmax`? The keys are: control-priority, ecn.enabled, ecn.kmax, ecn.kmin, ecn.mark, ecn.pmax, queue
+    s.toml:2: a transport of controller "strack" and spray "adaptive" has no key `spary`
+      fix: did you mean `spray`? The keys are: ack-bytes, ack-on-ecn, alpha, beta, bitmap, control-first, controller, eta, ewma, gamma, header, init-cwnd, kind, linger, max-cwnd, max-decrease, max-paths, md-requires-ecn, min-cwnd, min-paths, ooo-factor, ooo-min, payload, probe-after, probe-class, probe-rtt-limit, quick-adapt-fraction, reference-rate, reference-rtt, rto, spray, strict-window, target-qdelay, target-qhigh-factor
+    s.toml:3: a workload of kind "incast" has no key `sender`
+      fix: did you mean `senders`? The keys are: message, placement, receiver, senders, spread, start
+    s.toml:1: there is no section `toplogy`
+      fix: did you mean `topology`? The sections are: topology, switch, transport, workload
+    s.toml:1: there is no section `observe`
+      fix: the sections are: topology, switch, transport, workload
+    s.toml:1: `switch.ecn` is empty
+      fix: write keys into it, or remove it
+    s.toml:2: the scenario has no key `stop.at-mots`
+      fix: did you mean `stop.at-most`? The keys are: name, seed, stop.at-most, trigger-delay
+    "#);
+}
+
+#[test]
+fn unknown_names() {
+    let bench = Bench::new("names");
+    assert_snapshot!(bench.refuse_overrides(&[
+        &["topology.kind=leafspine"],
+        &["switch.kind=lossless"],
+        &["transport.kind=rocev2"],
+        &["transport.controller=strak"],
+        &["transport.spray=adaptiv"],
+        &["workload.kind=permutations"],
+        &["topology.kind=3"],
+    ]), @r#"
+    --set topology.kind=leafspine: `topology.kind`: there is no "leafspine"
+      fix: did you mean "leaf-spine"? There are: leaf-spine, fat-tree, single-switch, dumbbell, file
+    --set switch.kind=lossless: `switch.kind`: there is no "lossless"
+      fix: use one of: lossy
+    --set transport.kind=rocev2: `transport.kind`: there is no "rocev2"
+      fix: use one of: strack
+    --set transport.controller=strak: `transport.controller`: there is no "strak"
+      fix: did you mean "strack"? There are: strack, constant
+    --set transport.spray=adaptiv: `transport.spray`: there is no "adaptiv"
+      fix: did you mean "adaptive"? There are: adaptive, oblivious, single
+    --set workload.kind=permutations: `workload.kind`: there is no "permutations"
+      fix: did you mean "permutation"? There are: permutation, incast, one-to-one, flows, file
+    --set topology.kind=3: `topology.kind`: there is no 3
+      fix: use one of: leaf-spine, fat-tree, single-switch, dumbbell, file
+    "#);
+    let errors = [
+        bench.refuse(&["run", "quikstart"]),
+        bench.refuse(&["run", "no/such/file.toml"]),
+        bench.refuse(&["run", "."]),
+        bench.refuse(&["list", "controler"]),
+        bench.refuse(&["explain", "adaptative"]),
+        bench.refuse(&["explain", "xyzzy"]),
+        bench.refuse(&["topology", "quikstart"]),
+    ];
+    assert_snapshot!(errors.join("\n"), @"
+    quikstart: there is no such file or built-in scenario
+      fix: did you mean `quickstart`? Built in are: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32
+    no/such/file.toml: there is no such file or built-in scenario
+      fix: give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32
+    .: cannot be read: Is a directory (os error 21)
+      fix: name a text file in UTF-8 that you may read
+    there is no group `controler`
+      fix: use one of: transports, controllers, spray, topologies, workloads, scenarios
+    nothing is called `adaptative`
+      fix: did you mean `adaptive`?
+    nothing is called `xyzzy`
+      fix: known are: adaptive, constant, dumbbell, fat-tree, file, flows, incast, leaf-spine, links, oblivious, one-to-one, permutation, scenario, selective-repeat, single, single-switch, strack, switch
+    quikstart: there is no such file or built-in scenario
+      fix: did you mean `quickstart`? Built in are: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32
+    ");
+}
+
+#[test]
+fn arguments() {
+    let bench = Bench::new("arguments");
+    let errors = [
+        bench.refuse(&["run", "quickstart", "--threads", "0"]),
+        bench.refuse(&["run", "quickstart", "--threads", "many"]),
+        bench.refuse(&["run", "quickstart", "--seed", "-1"]),
+        bench.refuse(&["run", "quickstart", "--seed", "9223372036854775808"]),
+        bench.refuse(&["run", "quickstart", "--set"]),
+        bench.refuse(&["run", "quickstart", "--set", "seed"]),
+        bench.refuse(&["run", "quickstart", "--set", "=3"]),
+        bench.refuse(&["rum", "quickstart"]),
+    ];
+    assert_snapshot!(errors.join("\n"), @"
+    invalid value '0' for '--threads <N>': 0 is not in 1..=1024
+
+    For more information, try '--help'.
+    invalid value 'many' for '--threads <N>': invalid digit found in string
+
+    For more information, try '--help'.
+    unexpected argument '-1' found
+
+      tip: to pass '-1' as a value, use '-- -1'
+
+    Usage: clearway run [OPTIONS] [SCENARIO]
+
+    For more information, try '--help'.
+    invalid value '9223372036854775808' for '--seed <S>': 9223372036854775808 is not in 0..=9223372036854775807
+
+    For more information, try '--help'.
+    a value is required for '--set <KEY=VALUE>' but none was supplied
+
+    For more information, try '--help'.
+    --set seed: no `=` in it
+      fix: write KEY=VALUE, for instance `--set seed=2`
+    --set =3: no key before the `=`
+      fix: write KEY=VALUE, for instance `--set seed=2`
+    unrecognized subcommand 'rum'
+
+      tip: a similar subcommand exists: 'run'
+
+    Usage: clearway <COMMAND>
+
+    For more information, try '--help'.
+    ");
+}
+
+#[test]
+fn wrong_units_and_types() {
+    let bench = Bench::new("units");
+    assert_snapshot!(bench.refuse_overrides(&[
+        &["topology.link-rate=400GB"],
+        &["topology.link-delay=1"],
+        &["topology.link-delay=213d"],
+        &["topology.hosts=1.5"],
+        &["topology.hosts=-1"],
+        &["topology.hosts=4294967296"],
+        &["topology.links=leaf0"],
+        &["topology.bit-error-rate=-1"],
+        &["topology.bit-error-rate=nan"],
+        &["switch.queue=5rtt"],
+        &["switch.ecn.mark=ingress"],
+        &["switch.ecn.enabled=1"],
+        &["switch.ecn=3"],
+        &["transport.max-paths=65536"],
+        &["workload.message=2Mbps"],
+        &["workload.message=1.5B"],
+        &["seed=abc"],
+        &["stop.at-most=50"],
+    ]), @r#"
+    --set topology.link-rate=400GB: `topology.link-rate` cannot be "400GB"
+      fix: expected a rate such as "400Gbps"
+    --set topology.link-delay=1: `topology.link-delay` cannot be 1
+      fix: expected a duration such as "1us" or "250ns"
+    --set topology.link-delay=213d: `topology.link-delay` cannot be "213d"
+      fix: expected a duration such as "1us" or "250ns"
+    --set topology.hosts=1.5: `topology.hosts` cannot be 1.5
+      fix: expected a whole number from 0 to 4294967295
+    --set topology.hosts=-1: `topology.hosts` cannot be -1
+      fix: expected a whole number from 0 to 4294967295
+    --set topology.hosts=4294967296: `topology.hosts` cannot be 4294967296
+      fix: expected a whole number from 0 to 4294967295
+    --set topology.links=leaf0: `topology.links` cannot be "leaf0"
+      fix: expected a list in brackets; each item a text in quotes
+    --set topology.bit-error-rate=-1: `topology.bit-error-rate` cannot be -1
+      fix: expected a number of zero or more
+    --set topology.bit-error-rate=nan: `topology.bit-error-rate` cannot be NaN
+      fix: expected a number of zero or more
+    --set switch.queue=5rtt: `switch.queue` cannot be "5rtt"
+      fix: expected a size such as "100KB", "25%bdp" or "5bdp"
+    --set switch.ecn.mark=ingress: `switch.ecn.mark` cannot be "ingress"
+      fix: expected one of "dequeue", "enqueue"
+    --set switch.ecn.enabled=1: `switch.ecn.enabled` cannot be 1
+      fix: expected `true` or `false`
+    --set switch.ecn=3: a lossy switch has no key `ecn`
+      fix: give its parts: ecn.enabled, ecn.kmin, ecn.kmax, ecn.pmax, ecn.mark
+    --set transport.max-paths=65536: `transport.max-paths` cannot be 65536
+      fix: expected a whole number from 0 to 65535
+    --set workload.message=2Mbps: `workload.message` cannot be "2Mbps"
+      fix: expected a size such as "2MB", "64KiB" or "4096B"
+    --set workload.message=1.5B: `workload.message` cannot be "1.5B"
+      fix: expected a size such as "2MB", "64KiB" or "4096B"
+    --set seed=abc: `seed` cannot be "abc"
+      fix: expected a whole number from 0 to 9223372036854775807
+    --set stop.at-most=50: `stop.at-most` cannot be 50
+      fix: expected a duration such as "1us" or "250ns"
+    "#);
+    assert_snapshot!(bench.refuse_scenarios(&[
+        "name = 3\n",
+        "seed = 99999999999999999999\n",
+        "[[workload]]\nkind = \"permutation\"\nmessage = 2026-01-01\n",
+        "[topology]\nhosts = \"sixteen\"\n",
+        "topology = 3\n",
+        "[[topology]]\nhosts = 3\n",
+        "workload = [1]\n",
+    ]), @r#"
+    s.toml:1: `name` cannot be 3
+      fix: expected a text in quotes
+    s.toml:1: `seed`: the number 99999999999999999999 is too large
+      fix: use whole numbers up to 9223372036854775807
+    s.toml:3: the value of `message` is of no kind that a scenario uses
+      fix: use text in quotes, numbers, true, false or lists of these
+    s.toml:2: `topology.hosts` cannot be "sixteen"
+      fix: expected a whole number from 0 to 4294967295
+    s.toml:1: `topology` must be a section
+      fix: write `[topology]` and its keys below
+    s.toml:1: `topology` must be a section
+      fix: write `[topology]` and its keys below
+    s.toml:1: `workload` must hold tables
+      fix: write `[[workload]]` before each
+    "#);
+}
+
+#[test]
+fn texts_that_are_not_toml() {
+    let bench = Bench::new("toml");
+    assert_snapshot!(bench.refuse_scenarios(&[
+        "name = \"x\"\nseed = \n",
+        "[topology]\nhosts = 4\nhosts = 5\n",
+        "[topology\n",
+        "name = \"x\"\n\nlink-rate = 400Gbps\n",
+    ]), @"
+    s.toml:2: not valid TOML: string values must be quoted, expected literal string
+      fix: see https://toml.io for the syntax; texts such as sizes and rates go in quotes
+    s.toml:3: not valid TOML: duplicate key
+      fix: see https://toml.io for the syntax; texts such as sizes and rates go in quotes
+    s.toml:1: not valid TOML: unclosed table, expected `]`
+      fix: see https://toml.io for the syntax; texts such as sizes and rates go in quotes
+    s.toml:3: not valid TOML: string values must be quoted, expected literal string
+      fix: see https://toml.io for the syntax; texts such as sizes and rates go in quotes
+    ");
+    std::fs::write(bench.path("s.toml"), b"name = \"\xff\"\n").unwrap();
+    assert_snapshot!(bench.refuse(&["run", "s.toml"]), @"
+    s.toml: cannot be read: stream did not contain valid UTF-8
+      fix: name a text file in UTF-8 that you may read
+    ");
+}
+
+#[test]
+fn impossible_topologies() {
+    let bench = Bench::new("topologies");
+    assert_snapshot!(bench.refuse_overrides(&[
+        &["topology.hosts=0"],
+        &["topology.hosts=130"],
+        &["topology.hosts=1", "topology.hosts-per-leaf=1"],
+        &["topology.hosts-per-leaf=0"],
+        &["topology.spines=0"],
+        &["topology.oversubscription=3"],
+        &["topology.oversubscription=0"],
+        &["topology.spines=8", "topology.oversubscription=2"],
+        &["topology.parallel-links=4294967295"],
+        &["topology.kind=fat-tree", "topology.radix=3"],
+        &["topology.kind=fat-tree", "topology.radix=0"],
+        &["topology.kind=fat-tree", "topology.tiers=4"],
+        &["topology.kind=fat-tree", "topology.oversubscription=4294967295"],
+        &["topology.kind=single-switch", "topology.hosts=1"],
+        &["topology.kind=single-switch", "topology.hosts=65537"],
+        &["topology.kind=dumbbell", "topology.left=0"],
+        &["topology.kind=dumbbell", "topology.right=4294967295"],
+    ]), @"
+    --set topology.hosts=0: impossible topology: `hosts` = 0 is not a multiple of `hosts-per-leaf` = 16
+      fix: use at least 2 hosts and at least 1 per leaf
+    --set topology.hosts=130: impossible topology: `hosts` = 130 is not a multiple of `hosts-per-leaf` = 16
+      fix: use whole leaves, for instance `hosts` = 144, or another `hosts-per-leaf`
+    --set topology.hosts-per-leaf=1: impossible topology: fewer than two hosts
+      fix: use at least two hosts
+    --set topology.hosts-per-leaf=0: impossible topology: `hosts` = 128 is not a multiple of `hosts-per-leaf` = 0
+      fix: use at least 2 hosts and at least 1 per leaf
+    --set topology.spines=0: impossible topology: 0 spines with 1 links each
+      fix: use 1 to 65536 uplinks per leaf
+    --set topology.oversubscription=3: impossible topology: 16 hosts per leaf cannot be oversubscribed 3:1 over 1 parallel links
+      fix: make `hosts-per-leaf` a multiple of `oversubscription` times `parallel-links`, or give `spines`
+    --set topology.oversubscription=0: impossible topology: 16 hosts per leaf cannot be oversubscribed 0:1 over 1 parallel links
+      fix: make `hosts-per-leaf` a multiple of `oversubscription` times `parallel-links`, or give `spines`
+    --set topology.oversubscription=2: impossible topology: both `spines` and `oversubscription` are given
+      fix: give one of them; the other follows
+    --set topology.parallel-links=4294967295: impossible topology: 16 hosts per leaf cannot be oversubscribed 1:1 over 4294967295 parallel links
+      fix: make `hosts-per-leaf` a multiple of `oversubscription` times `parallel-links`, or give `spines`
+    --set topology.radix=3: impossible topology: switches of radix 3 with 1:1 oversubscription
+      fix: use an even radix up to 1024 that is a multiple of `oversubscription` + 1
+    --set topology.radix=0: impossible topology: switches of radix 0 with 1:1 oversubscription
+      fix: use an even radix up to 1024 that is a multiple of `oversubscription` + 1
+    --set topology.tiers=4: impossible topology: a fat tree of 4 tiers
+      fix: set `tiers` to 2 or 3
+    --set topology.oversubscription=4294967295: impossible topology: switches of radix 8 with 4294967295:1 oversubscription
+      fix: use an even radix up to 1024 that is a multiple of `oversubscription` + 1
+    --set topology.hosts=1: impossible topology: 1 hosts on one switch
+      fix: use 2 to 65536
+    --set topology.hosts=65537: impossible topology: 65537 hosts on one switch
+      fix: use 2 to 65536
+    --set topology.left=0: impossible topology: a dumbbell of 0 and 4 hosts
+      fix: give each side at least one host, and both together at most 65536
+    --set topology.right=4294967295: impossible topology: a dumbbell of 4 and 4294967295 hosts
+      fix: give each side at least one host, and both together at most 65536
+    ");
+}
+
+#[test]
+fn impossible_faults_of_links() {
+    let bench = Bench::new("faults");
+    assert_snapshot!(bench.refuse_overrides(&[
+        &["topology.bit-error-rate=1"],
+        &["topology.failed-uplinks.leaves=8", "topology.failed-uplinks.per-leaf=16"],
+        &["topology.failed-uplinks.leaves=9", "topology.failed-uplinks.per-leaf=1"],
+        &["topology.failed-uplinks.leaves=8"],
+        &["topology.links=[\"leaf0-spnie0 down\"]"],
+        &["topology.links=[\"leaf0-spine0 donw\"]"],
+        &["topology.links=[\"leaf0-spine0 rate=0Gbps\"]"],
+        &["topology.links=[\"leaf0-spine0 bit-error-rate=1\"]"],
+        &["topology.links=[\"leaf0-spine0\"]"],
+        &["topology.links=[\"\"]"],
+        &["topology.links=[\"host0-leaf0 down\"]"],
+        &["topology.kind=dumbbell", "topology.links=[\"left-right down\"]"],
+    ]), @r#"
+    --set topology.bit-error-rate=1: impossible topology: a bit error rate of 1
+      fix: use a probability below 1, such as 1e-9
+    --set topology.failed-uplinks.per-leaf=16: impossible topology: each switch is to lose 16 uplinks, but has 16
+      fix: fail at most 15
+    --set topology.failed-uplinks.per-leaf=1: impossible topology: 9 switches are to lose links, but tier 0 has 8
+      fix: name at most 8
+    --set topology.failed-uplinks.leaves=8: impossible topology: 8 leaves lose 0 uplinks each
+      fix: give both `failed-uplinks.leaves` and `failed-uplinks.per-leaf`, or none
+    --set topology.links=["leaf0-spnie0 down"]: `links`: "leaf0-spnie0 down": no link `leaf0-spnie0`
+      fix: links are named after their ends, for instance `leaf0-spine0`
+    --set topology.links=["leaf0-spine0 donw"]: `links`: "leaf0-spine0 donw": cannot read `donw`
+      fix: use `down`, `rate=100Gbps`, `delay=2us` or `bit-error-rate=1e-9`
+    --set topology.links=["leaf0-spine0 rate=0Gbps"]: `links`: "leaf0-spine0 rate=0Gbps": cannot read `rate=0Gbps`
+      fix: use `down`, `rate=100Gbps`, `delay=2us` or `bit-error-rate=1e-9`
+    --set topology.links=["leaf0-spine0 bit-error-rate=1"]: `links`: "leaf0-spine0 bit-error-rate=1": cannot read `bit-error-rate=1`
+      fix: use `down`, `rate=100Gbps`, `delay=2us` or `bit-error-rate=1e-9`
+    --set topology.links=["leaf0-spine0"]: `links`: "leaf0-spine0": nothing about the link is said
+      fix: use `down`, `rate=100Gbps`, `delay=2us` or `bit-error-rate=1e-9`
+    --set topology.links=[""]: `links`: "": empty
+      fix: name a link, for instance "leaf0-spine2 down"
+    --set topology.links=["host0-leaf0 down"]: impossible topology, with 1 link down: host 0 has no link that is up
+      fix: leave each host its link
+    --set topology.links=["left-right down"]: impossible topology, with 1 link down: no path leads from right to left
+      fix: too many links have failed, or the graph has parts that are not connected
+    "#);
+    let spines = (0..16).map(|spine| format!("\"leaf0-spine{spine} down\""));
+    let all: Vec<String> = spines.collect();
+    let all = format!("[topology]\nhosts = 128\nlinks = [{}]\n", all.join(", "));
+    assert_snapshot!(bench.refuse_scenarios(&[&all]), @"
+    s.toml:3: impossible topology, with 16 links down: no path leads from leaf1 to leaf0
+      fix: too many links have failed, or the graph has parts that are not connected
+    ");
+}
+
+#[test]
+fn settings_that_contradict_each_other() {
+    let bench = Bench::new("contradictions");
+    assert_snapshot!(bench.refuse_overrides(&[
+        &["switch.ecn.kmin=1MB", "switch.ecn.kmax=1KB"],
+        &["switch.ecn.kmin=80%bdp"],
+        &["switch.ecn.pmax=1.5"],
+        &["transport.payload=0B"],
+        &["transport.payload=70000B"],
+        &["transport.header=0B"],
+        &["transport.probe-after=1e300"],
+        &["transport.rto=1ps"],
+        &["switch.queue=0B"],
+        &["topology.link-delay=1ns"],
+        &["workload.message=0B"],
+        &["workload.hosts=129"],
+        &["workload.hosts=1"],
+        &["workload.kind=incast", "workload.senders=500"],
+        &["workload.kind=incast", "workload.receiver=128"],
+        &["workload.kind=flows"],
+        &["workload.kind=flows", "workload.flows=[\"0->500 2MB\"]"],
+        &["workload.kind=flows", "workload.flows=[\"0->0 2MB\"]"],
+        &["workload.kind=flows", "workload.flows=[\"0->1 2MB at noon\"]"],
+        &["name="],
+    ]), @r#"
+    --set switch.ecn.kmax=1KB: `switch.ecn.kmin` = 1MB is above `switch.ecn.kmax` = 1KB
+      fix: set kmin to at most kmax
+    --set switch.ecn.kmin=80%bdp: `switch.ecn.kmin` = 80%bdp is above `switch.ecn.kmax` = 75%bdp
+      fix: set kmin to at most kmax
+    --set switch.ecn.pmax=1.5: `switch.ecn.pmax` = 1.5 is not a probability
+      fix: use 0 to 1
+    --set transport.payload=0B: `transport.payload` = 0B and `transport.header` = 64B make no packet
+      fix: both must be above zero and together at most 65535 bytes
+    --set transport.payload=70000B: `transport.payload` = 70KB and `transport.header` = 64B make no packet
+      fix: both must be above zero and together at most 65535 bytes
+    --set transport.header=0B: `transport.payload` = 4096B and `transport.header` = 0B make no packet
+      fix: both must be above zero and together at most 65535 bytes
+    --set transport.probe-after=1e300: `transport.probe-after` = 1000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000 round trips of 8us are longer than 2592000s
+      fix: use a smaller multiple; 1e9 means never for any usual network
+    --set workload.message=0B: `message` of the permutation workload: a message carries no bytes
+      fix: write a size of at least one byte, as in "2MB"
+    --set workload.hosts=129: `hosts` of the permutation workload: 129 hosts, but the topology has 128
+      fix: write a number up to 128, or "auto"
+    --set workload.hosts=1: `hosts` of the permutation workload: a permutation without fixed points needs at least 2 hosts
+      fix: take 2 hosts or more
+    --set workload.senders=500: `senders` of the incast workload: 500 senders, but 127 hosts are there to send
+      fix: write a number from 1 to 127
+    --set workload.receiver=128: `receiver` of the incast workload: host 128, but the topology has 128 hosts
+      fix: write a host from 0 to 127
+    --set workload.kind=flows: `flows` of the flows workload: the list is empty
+      fix: write them as in `flows = ["0->13 2MB at 5us"]`
+    --set workload.flows=["0->500 2MB"]: flow 1 (0->500) names host 500, but there are 128 hosts, 0 to 127
+      fix: name a host from 0 to 127, or give the topology more
+    --set workload.flows=["0->0 2MB"]: flow 1 (0->0) goes from a host to itself
+      fix: choose another destination
+    --set workload.flows=["0->1 2MB at noon"]: `flows` of the flows workload: item 1, "0->1 2MB at noon": `noon` is no start: expected a duration such as `1us`, `250ns` or `2.5ms`
+      fix: write it as `0->13 2MB at 5us`, where `at 5us` may be left out
+    --set name=: `name` is empty
+      fix: give the scenario a name, such as "incast-64"
+    "#);
+}
+
+#[test]
+fn a_slow_network_needs_a_longer_timeout() {
+    let bench = Bench::new("slow");
+    let error = bench.refuse(&["run", "quickstart", "--set", "topology.link-rate=100Mbps"]);
+    assert_snapshot!(error, @"
+    quickstart: `transport.rto` = 250us is less than the unloaded round trip of 1.35968ms: everything would be sent again before it can be acknowledged
+      fix: set `transport.rto` to several round trips
+    ");
+}
+
+#[test]
+fn numbers_beyond_all_measure() {
+    let bench = Bench::new("extremes");
+    assert_snapshot!(bench.refuse_overrides(&[
+        &["topology.hosts=4294967295"],
+        &["topology.hosts=1048576", "topology.hosts-per-leaf=1", "topology.spines=1"],
+        &["topology.kind=fat-tree", "topology.radix=1000"],
+        &["topology.kind=fat-tree", "topology.radix=4294967295"],
+        &["topology.link-rate=1bps"],
+        &["topology.link-rate=18446744Tbps"],
+        &["topology.fabric-link-rate=101Tbps"],
+        &["topology.link-delay=0s"],
+        &["topology.link-delay=1000s"],
+        &["topology.links=[\"leaf0-spine0 delay=18446744s\"]"],
+        &["workload.message=18446744073709551615B"],
+        &["workload.message=18446744073709551616B"],
+        &["workload.hosts=2", "workload.message=9000000TB"],
+        &["workload.start=18446744s"],
+        &["stop.at-most=18446744s"],
+        &["trigger-delay=18446744s"],
+        &["transport.rto=18446744s"],
+        &["transport.linger=18446744s"],
+        &["seed=18446744073709551615"],
+        &["workload.kind=flows", "workload.flows=[\"0->1 99999999999999999999B\"]"],
+    ]), @r#"
+    --set topology.hosts=4294967295: impossible topology: 4294967295 hosts
+      fix: use at most 1048576
+    --set topology.hosts-per-leaf=1: impossible topology: 1048577 switches, 1048576 of them with hosts, and 4194304 links need too large routing tables
+      fix: put more hosts on each switch, or use fewer hosts
+    --set topology.radix=1000: impossible topology: 250000000 hosts
+      fix: use at most 1048576
+    --set topology.radix=4294967295: impossible topology: switches of radix 4294967295 with 1:1 oversubscription
+      fix: use an even radix up to 1024 that is a multiple of `oversubscription` + 1
+    --set topology.link-rate=1bps: impossible topology: link `host0-leaf0` has a rate of 1bps
+      fix: use 1Mbps to 100Tbps
+    --set topology.link-rate=18446744Tbps: impossible topology: link `host0-leaf0` has a rate of 18446744Tbps
+      fix: use 1Mbps to 100Tbps
+    --set topology.fabric-link-rate=101Tbps: impossible topology: link `leaf0-spine0` has a rate of 101Tbps
+      fix: use 1Mbps to 100Tbps
+    --set topology.link-delay=0s: impossible topology: link `host0-leaf0` has a delay of 0s
+      fix: use 1ns to 1s
+    --set topology.link-delay=1000s: impossible topology: link `host0-leaf0` has a delay of 1000s
+      fix: use 1ns to 1s
+    --set topology.links=["leaf0-spine0 delay=18446744s"]: impossible topology: link `leaf0-spine0` has a delay of 18446744s
+      fix: use 1ns to 1s
+    --set workload.message=18446744073709551615B: the sizes up to flow 2 (1->54) add up to more than 2^64 bytes
+      fix: give it a smaller size
+    --set workload.message=18446744073709551616B: `workload.message` cannot be "18446744073709551616B"
+      fix: expected a size such as "2MB", "64KiB" or "4096B"
+    --set workload.message=9000000TB: flow 1 (0->1) carries 9000000000GB, which takes longer than 30 days at the 400Gbps of the slowest link
+      fix: send a smaller message, or use faster links
+    --set workload.start=18446744s: flow 1 (0->42) starts too late
+      fix: start flows within 2592000s (30 days)
+    --set stop.at-most=18446744s: `stop.at-most` = 18446744s is too long
+      fix: use at most 2592000s (30 days)
+    --set trigger-delay=18446744s: `trigger-delay` = 18446744s is too long
+      fix: use at most 2592000s (30 days)
+    --set transport.rto=18446744s: `transport.rto` = 18446744s is too long
+      fix: use at most 2592000s (30 days)
+    --set transport.linger=18446744s: `transport.linger` = 18446744s is too long
+      fix: use at most 2592000s (30 days)
+    --set seed=18446744073709551615: `seed` cannot be "18446744073709551615"
+      fix: expected a whole number from 0 to 9223372036854775807
+    --set workload.flows=["0->1 99999999999999999999B"]: `flows` of the flows workload: item 1, "0->1 99999999999999999999B": `99999999999999999999B` is no size: expected a size such as `2MB`, `64KiB` or `4096B`
+      fix: write it as `0->13 2MB at 5us`, where `at 5us` may be left out
+    "#);
+}
+
+#[test]
+fn connection_matrices() {
+    let bench = Bench::new("matrices");
+    let header = "Nodes 16\nConnections 1\n";
+    assert_snapshot!(bench.refuse_matrices(&[
+        "",
+        "Nodes 16\nConnections 2\n0->9 id 1 start 0 size 2000\n",
+        "Nodes 16\nConnections 1\n0->9 id 1 start 0 siz",
+        "Nodes 16\nConnections 1\n0->9 id 1 start 0 size",
+        "Nodes 16\nConnections 1\n0->9 id 1 start 0",
+        "Nodes 17\nConnections 1\n0->9 id 1 start 0 size 2000\n",
+        &format!("{header}0->16 id 1 start 0 size 2000\n"),
+        &format!("{header}0->0 id 1 start 0 size 2000\n"),
+        &format!("{header}0->9 id 1 start 0 size 18446744073709551616\n"),
+        &format!("{header}0->9 id 1 start 0 size 18446744073709551615\n"),
+        &format!("{header}0->9 id 1 start 99999999999999 size 2000\n"),
+        &format!("{header}0->9 id 1 trigger 3 size 2000\n"),
+        &format!("Failures 1\n{header}failure switch_type TOR switch_id 0 link_id 4\n0->9 id 1 start 0 size 2000\n"),
+        &format!("Failures 1\n{header}failure switch_type CORE switch_id 0 link_id 0\n0->9 id 1 start 0 size 2000\n"),
+        "Nodes 16\nConnections 2\nTriggers 2\n0->9 id 1 trigger 1 size 1 send_done_trigger 2\n1->9 id 2 trigger 2 size 1 send_done_trigger 1\ntrigger id 1 oneshot\ntrigger id 2 oneshot\n",
+    ]), @"
+    x.cm:1: the header has no `Nodes` line
+      fix: begin the file with the number of hosts, as in `Nodes 128`
+    x.cm:2: the header says `Connections 2`, but the file has 1 flow
+      fix: write `Connections 1`, or restore the missing lines if the file was cut short
+    x.cm:3: unknown word `siz`
+      fix: did you mean `size`?
+    x.cm:3: `size` lacks its value
+      fix: write the value after `size`
+    x.cm:3: 0->9 has no `size`
+      fix: add the size in bytes, as in `size 2000000`
+    s.toml:7: `file` of the file workload: the file is made for 17 hosts, but the topology has 16
+      fix: choose the topology that belongs to the file
+    x.cm:3: host 16 does not exist (the file says `Nodes 16`, so hosts are 0 to 15)
+      fix: correct the host number, or `Nodes`
+    x.cm:3: host 0 sends to itself
+      fix: choose another destination
+    x.cm:3: `size 18446744073709551616` does not fit in 64 bits
+      fix: write at most 18446744073709551615
+    s.toml:7: flow 1 (0->9) carries 18446744073709551615B, which takes longer than 30 days at the 400Gbps of the slowest link
+      fix: send a smaller message, or use faster links
+    x.cm:3: `start 99999999999999`, read in us, is beyond the longest run of 213 days
+      fix: write an earlier start, or read the file with a smaller start unit
+    x.cm:3: trigger 3 is not declared
+      fix: add a line such as `trigger id 3 oneshot`, and count it in `Triggers`
+    s.toml:7: impossible topology: a `failure` line names uplink 4 of a switch with 4
+      fix: count uplinks from 0; the top tier has none
+    s.toml:7: impossible topology: a `failure` line names switch 0 of tier 2, which has 0
+      fix: count switches of a tier from 0
+    x.cm:4: flows that start one another in a circle never start: flow 1 (0->9), flow 2 (1->9), each waiting for the next and the last for the first
+      fix: start one of them by the clock
+    ");
+}
+
+const TOPO: &str = "Nodes 16\nTiers 2\nPodsize 16\nTier 0\nDownlink_speed_Gbps 400\nRadix_Up 4\nRadix_Down 4\nDownlink_Latency_ns 1000\nTier 1\nDownlink_speed_Gbps 400\nRadix_Down 4\nDownlink_Latency_ns 1000\n";
+
+#[test]
+fn topology_files() {
+    let bench = Bench::new("topology-files");
+    bench.write("good.topo", TOPO);
+    bench.write("good.toml", "topology.file = \"good.topo\"\n");
+    let built = bench.succeed(&["topology", "good.toml"]);
+    assert!(built.contains("16 hosts, 4 leaves, 4 spines"), "{built}");
+    let cases = [
+        TOPO.replace(
+            "Radix_Down 4\nDownlink_Latency_ns 1000\nTier 1",
+            "Radix_Down 5\nDownlink_Latency_ns 1000\nTier 1",
+        ),
+        TOPO.replace("Nodes 16", "Nodes 4294967295"),
+        TOPO.replace("Nodes 16", "Nodse 16"),
+        TOPO.replace("Podsize 16", "Podsize 3"),
+        TOPO.replace("Tiers 2", "Tiers 4"),
+        TOPO.replace(
+            "Downlink_speed_Gbps 400\nRadix_Up",
+            "Downlink_speed_Gbps 0\nRadix_Up",
+        ),
+        TOPO.replace("Latency_ns 1000", "Latency_ns 0"),
+        TOPO[..TOPO.len() / 2].to_string(),
+        String::new(),
+    ];
+    let mut errors = Vec::new();
+    for text in cases {
+        bench.write("x.topo", &text);
+        bench.write("s.toml", "[topology]\nfile = \"x.topo\"\n");
+        errors.push(bench.refuse(&["run", "s.toml"]));
+    }
+    assert_snapshot!(errors.join("\n"), @"
+    x.topo:7: `Radix_Down 5` of tier 0 does not divide `Podsize 16`
+      fix: choose a `Radix_Down` that divides 16
+    x.topo:1: `4294967295` is no value for `Nodes`
+      fix: write a whole number from 1 to 16777216
+    x.topo:1: unknown word `Nodse`
+      fix: did you mean `Nodes`?
+    x.topo:3: `Podsize 3`, but with two tiers all 16 hosts are one pod
+      fix: write `Podsize 16`
+    x.topo:2: `4` is no value for `Tiers`
+      fix: write a whole number from 2 to 3
+    x.topo:5: `0` is no value for `Downlink_speed_Gbps`
+      fix: write a whole number from 1 to 100000
+    x.topo:8: `0` is no value for `Downlink_Latency_ns`
+      fix: write a whole number from 1 to 1000000000
+    x.topo:8: unknown word `Downl`
+      fix: use `Tier`, `Downlink_speed_Gbps`, `Radix_Down`, `Radix_Up`, `Downlink_Latency_ns`, `Switch_Latency_ns`, `Oversubscribed`, `Bundle`, `Queue_Up` or `Queue_Down`
+    x.topo:1: there is no `Nodes` line
+      fix: add the number of hosts, as in `Nodes 128`
+    ");
+}
+
+#[test]
+fn files_that_cannot_be_read_or_written() {
+    let bench = Bench::new("files");
+    bench.write("a-file", "not a folder\n");
+    std::fs::create_dir(bench.path("foreign")).unwrap();
+    bench.write("foreign/thesis.tex", "do not delete\n");
+    let errors = [
+        bench.refuse(&["run", "quickstart", "--set", "workload.file=no.cm"]),
+        bench.refuse(&["run", "quickstart", "--set", "topology.file=no.topo"]),
+        bench.refuse(&["run", "quickstart", "--set", "topology.file=foreign"]),
+        bench.refuse(&["run", "quickstart", "--out", "a-file"]),
+        bench.refuse(&["run", "quickstart", "--out", "a-file/below"]),
+        bench.refuse(&["run", "quickstart", "--out", "foreign"]),
+    ];
+    let folder = bench.path("").display().to_string();
+    assert_snapshot!(errors.join("\n").replace(&folder, "FOLDER/"), @"
+    --set workload.file=no.cm: cannot read no.cm: No such file or directory (os error 2)
+      fix: name a file that exists and that you may read
+    --set topology.file=no.topo: cannot read no.topo: No such file or directory (os error 2)
+      fix: name a file that exists and that you may read
+    --set topology.file=foreign: cannot read foreign: Is a directory (os error 21)
+      fix: name a file that exists and that you may read
+    --out a-file: `FOLDER/a-file` is not a folder: choose another name for the results, or move it away
+      fix: name a folder with `--out` that does not exist yet, or that holds earlier results
+    --out a-file/below: failed to find the folder `a-file/below`: Not a directory (os error 20)
+      fix: name a folder with `--out` that does not exist yet, or that holds earlier results
+    --out foreign: the folder `FOLDER/foreign` holds something other than Clearway results (no valid `summary.json`) and is left alone: choose another folder for the results, or delete this one
+      fix: name a folder with `--out` that does not exist yet, or that holds earlier results
+    ");
+    assert_eq!(bench.read("foreign/thesis.tex"), "do not delete\n");
+}
