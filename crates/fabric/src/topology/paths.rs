@@ -76,7 +76,7 @@ pub struct Paths {
     /// Distinct path lengths between attachment switches.
     classes: Vec<PathClass>,
     /// `between[to * groups + from]` is an index into `classes`.
-    between: Vec<u16>,
+    between: Vec<u32>,
     /// For each host its group, its link up and its link down.
     hosts: Vec<(u16, PathClass, PathClass)>,
 }
@@ -84,7 +84,7 @@ pub struct Paths {
 /// Collects [`Paths`] while routes are computed.
 pub(super) struct PathsBuilder {
     paths: Paths,
-    known: BTreeMap<PathClass, u16>,
+    known: BTreeMap<PathClass, u32>,
 }
 
 impl PathsBuilder {
@@ -105,7 +105,7 @@ impl PathsBuilder {
         let classes = &mut self.paths.classes;
         let index = *self.known.entry(class).or_insert_with(|| {
             classes.push(class);
-            classes.len() as u16 - 1
+            classes.len() as u32 - 1
         });
         self.paths.between.push(index);
     }
@@ -135,7 +135,7 @@ impl Paths {
     }
 
     fn between_groups(&self, from: usize, to: usize) -> PathClass {
-        self.classes[usize::from(self.between[to * self.groups + from])]
+        self.classes[self.between[to * self.groups + from] as usize]
     }
 
     /// The round trip of a lone full packet and its acknowledgement.
