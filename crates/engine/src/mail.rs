@@ -84,6 +84,9 @@ impl<M> Default for Bags<M> {
 impl<M> Bags<M> {
     /// Letters for which a new buffer has room.
     const CAPACITY: usize = 16;
+    /// More spare buffers than this, or larger ones, are given back to the system.
+    const MOST_SPARE: usize = 4096;
+    const LARGEST_SPARE: usize = 4096;
 
     #[cold]
     fn lend(&mut self) -> Vec<M> {
@@ -93,7 +96,7 @@ impl<M> Bags<M> {
     }
 
     fn take_back(&mut self, mut bag: Vec<M>) {
-        if bag.capacity() > 0 {
+        if (1..=Self::LARGEST_SPARE).contains(&bag.capacity()) && self.0.len() < Self::MOST_SPARE {
             bag.clear();
             self.0.push(bag);
         }

@@ -58,6 +58,12 @@ pub enum Ending {
 
 /// Sees what the domains report and may give orders, between rounds and on one thread.
 pub trait Conductor<D: Domain> {
+    /// Called before each round; `start` is its first event, after stretches in which nothing happens.
+    fn before_round(&mut self, start: Time) -> Verdict {
+        let _ = start;
+        Verdict::Continue
+    }
+
     /// Called after each round with the sorted reports of that round. Orders `(domain, order)` must take effect at or after
     /// `round.end()`.
     fn between_rounds(
@@ -129,8 +135,8 @@ impl<D: Domain> Engine<D> {
         }
     }
 
-    /// Runs until nothing is left to happen or the conductor stops it.
-    pub fn run(&mut self, conductor: &mut dyn Conductor<D>) -> Ending {
+    /// Runs until nothing is left to happen or the conductor stops it; gives the domains back, in order.
+    pub fn run(self, conductor: &mut dyn Conductor<D>) -> (Ending, Vec<D>) {
         let threads = self.threads.min(self.slots.len().max(1));
         let shared = Shared {
             slots: &self.slots,
@@ -146,7 +152,7 @@ impl<D: Domain> Engine<D> {
             reports: Mutex::new(Vec::new()),
             barrier: Barrier::default(),
         };
-        std::thread::scope(|scope| {
+        let ending = std::thread::scope(|scope| {
             for _ in 1..threads {
                 scope.spawn(|| shared.work_until_closed());
             }
@@ -154,11 +160,11 @@ impl<D: Domain> Engine<D> {
             let ending = lead(&shared, self.lookahead, threads - 1, conductor);
             shared.barrier.close();
             ending
-        })
+        });
+        (ending, self.into_domains())
     }
 
-    /// The domains, in order, when the run is over.
-    pub fn into_domains(self) -> Vec<D> {
+    fn into_domains(self) -> Vec<D> {
         let domains = self.slots.into_iter().map(|slot| slot.domain.into_inner());
         domains
             .map(|domain| domain.unwrap_or_else(PoisonError::into_inner))
@@ -179,6 +185,9 @@ fn lead<D: Domain>(
         if next == u64::MAX {
             return Ending::Idle;
         }
+        if conductor.before_round(Time::from_ps(next)) == Verdict::Stop {
+            return Ending::Stopped;
+        }
         let start = next - next % lookahead.as_ps();
         let round = Round {
             ordinal,
@@ -198,6 +207,7 @@ fn lead<D: Domain>(
         for (domain, order) in orders.drain(..) {
             let slot = &shared.slots[domain];
             let next = lock(&slot.domain).accept(order);
+            assert!(next >= round.end, "orders do not concern the past");
             slot.next.fetch_min(next.as_ps(), Ordering::Relaxed);
         }
         if verdict == Verdict::Stop {
@@ -279,7 +289,10 @@ impl<D: Domain> Shared<'_, D> {
             bench,
         } = scratch;
         let outlook = lock(&slot.domain).run(round, incoming, reports, bench);
-        debug_assert!(outlook.next >= round.end && outlook.sent >= round.end);
+        assert!(
+            outlook.next >= round.end && outlook.sent >= round.end,
+            "a domain left something undone or sent a letter too fast"
+        );
         slot.next.store(outlook.next.as_ps(), Ordering::Relaxed);
         if !outlook.sent.is_never() {
             self.sent.fetch_min(outlook.sent.as_ps(), Ordering::Relaxed);

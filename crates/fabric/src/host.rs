@@ -168,7 +168,10 @@ impl Host {
     }
 
     fn start<O>(&mut self, flow: FlowId, context: &mut Context<'_, O>) {
-        let Flow { dst, bytes, .. } = context.flows[flow.index()];
+        let Flow {
+            src, dst, bytes, ..
+        } = context.flows[flow.index()];
+        assert_eq!(src, self.endpoint.host(), "a host starts its own flows");
         self.endpoint
             .handle(self.now, Input::Open { flow, peer: dst });
         self.endpoint.handle(

@@ -144,7 +144,7 @@ fn the_leaf_spine_of_strack() {
     let histogram = Routes::compute(&topology).unwrap().paths.histogram();
     let expected = [(2, 8192 * 63), (4, 8192 * 8128)];
     assert_eq!(histogram, BTreeMap::from(expected));
-    assert_eq!(topology.lookahead(), Span::from_us(1));
+    assert_eq!(topology.shortest_delay(), Span::from_us(1));
 }
 
 #[test]
@@ -471,6 +471,28 @@ fn the_longest_of_the_shortest_paths_counts() {
         .paths
         .network_facts(SIZES);
     assert_eq!(facts.propagation_rtt, Span::from_us(2 * (1 + 1 + 5 + 3)));
+}
+
+/// Delays of which no two pairs have the same sum (Erdős and Turán 1941), on the cables of 370 switches to one in the middle:
+/// 68 635 different path lengths.
+#[test]
+fn every_pair_may_have_a_path_length_of_its_own() {
+    const PRIME: u64 = 373;
+    let (rate, delay) = at_400g();
+    let leaves = 370;
+    let mut star = leaf_spine(leaves, 1, 1, 1, (rate, delay), (rate, delay)).unwrap();
+    let odd = |leaf: u64| Span::from_ps(1_000_000 + 2 * PRIME * leaf + leaf * leaf % PRIME);
+    for leaf in 0..leaves {
+        star.cables[(leaves + leaf) as usize].delay = odd(leaf.into());
+    }
+    let paths = Routes::compute(&star).unwrap().paths;
+    for (from, to) in (0..leaves).flat_map(|from| (0..leaves).map(move |to| (from, to))) {
+        if from != to {
+            let expected = delay * 2 + odd(from.into()) + odd(to.into());
+            let path = paths.between(HostId(from), HostId(to));
+            assert_eq!(path.propagation, expected, "{from} to {to}");
+        }
+    }
 }
 
 fn refused<T>(result: Result<T, TopologyError>) -> TopologyError {

@@ -191,17 +191,14 @@ fn play(
                 next,
             )
         });
-    let mut engine = Engine::new(delay, threads, domains.collect(), post.into_mailrooms());
+    let engine = Engine::new(delay, threads, domains.collect(), post.into_mailrooms());
     let mut referee = Referee {
         limit,
         ..Referee::default()
     };
-    assert_eq!(engine.run(&mut referee), Ending::Idle);
-    let histories = engine
-        .into_domains()
-        .iter()
-        .map(|player| player.history)
-        .collect();
+    let (ending, players) = engine.run(&mut referee);
+    assert_eq!(ending, Ending::Idle);
+    let histories = players.iter().map(|player| player.history).collect();
     (histories, referee.stopped, referee.rounds)
 }
 
@@ -280,7 +277,7 @@ fn a_panic_in_a_domain_ends_the_run() {
             (Faulty(true), Time::from_us(5)),
         ];
         let mailrooms = PostOffice::new(&[0, 0]).into_mailrooms();
-        let mut engine = Engine::new(Span::from_us(1), threads, domains, mailrooms);
+        let engine = Engine::new(Span::from_us(1), threads, domains, mailrooms);
         let run = std::panic::AssertUnwindSafe(|| engine.run(&mut Endless));
         assert!(std::panic::catch_unwind(run).is_err(), "{threads} threads");
     }

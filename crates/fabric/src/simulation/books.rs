@@ -194,6 +194,7 @@ impl<'a> Bookkeeper<'a> {
             Moment::Started => outcome.started = Some(time),
             Moment::Received => outcome.received = Some(time),
             Moment::Sent => {
+                assert!(outcome.sent.is_none(), "flow {flow} is done twice");
                 outcome.sent = Some(time);
                 outcome.statistics = report.statistics;
                 self.sent += 1;
@@ -204,6 +205,15 @@ impl<'a> Bookkeeper<'a> {
 }
 
 impl<O: Observer> Conductor<FabricDomain<O>> for Bookkeeper<'_> {
+    fn before_round(&mut self, start: Time) -> Verdict {
+        if start >= self.control.at_most && self.sent < self.flows.len() {
+            self.now = self.now.max(self.control.at_most);
+            self.stopped = Some(Stopped::AtMost);
+            return Verdict::Stop;
+        }
+        Verdict::Continue
+    }
+
     fn between_rounds(
         &mut self,
         round: &Round,
@@ -235,10 +245,6 @@ impl<O: Observer> Conductor<FabricDomain<O>> for Bookkeeper<'_> {
         };
         if (self.control.on_progress)(progress) == Verdict::Stop {
             self.stopped = Some(Stopped::Interrupted);
-            return Verdict::Stop;
-        }
-        if round.end() >= self.control.at_most && self.sent < self.flows.len() {
-            self.stopped = Some(Stopped::AtMost);
             return Verdict::Stop;
         }
         Verdict::Continue

@@ -33,7 +33,7 @@ pub(super) fn lookahead(setup: &Setup<'_>) -> Span {
         rate.span_of(smallest).max(Span::from_ps(1)) * (Ticket::MOST_LETTERS / 2)
     });
     topology
-        .lookahead()
+        .shortest_delay()
         .min(countable)
         .min(Span::from_ps(Ticket::LONGEST_ROUND_PS - 1))
 }

@@ -143,7 +143,7 @@ impl<O: Observer> Simulation<O> {
                 .collect(),
             mailrooms,
             lookahead: build::lookahead(setup),
-            shortest_delay: topology.lookahead(),
+            shortest_delay: topology.shortest_delay(),
             flows: Arc::clone(&setup.flows),
             domain_of_host,
             hops,
@@ -152,7 +152,7 @@ impl<O: Observer> Simulation<O> {
 
     /// Runs until nothing is left to happen, or until `control` stops it.
     pub fn run(self, control: RunControl<'_>) -> Outcome<O> {
-        let mut engine = Engine::new(
+        let engine = Engine::new(
             self.lookahead,
             control.threads,
             self.domains,
@@ -163,8 +163,8 @@ impl<O: Observer> Simulation<O> {
             .unwrap_or(Span::ZERO)
             .max(self.shortest_delay);
         let mut books = Bookkeeper::new(self.flows, self.domain_of_host, self.hops, delay, control);
-        let ending = engine.run(&mut books);
-        books.close(ending, engine.into_domains())
+        let (ending, domains) = engine.run(&mut books);
+        books.close(ending, domains)
     }
 }
 
@@ -196,7 +196,7 @@ pub struct Progress {
 pub struct RunControl<'a> {
     /// Worker threads; results do not depend on them.
     pub threads: usize,
-    /// Stop at the end of the round that reaches this time.
+    /// Stop when the next event is at or after this time; a round that has begun is finished.
     pub at_most: Time,
     /// Sees all flow events and starts flows anywhere.
     pub coordinator: Option<Box<dyn Reactions>>,

@@ -116,6 +116,14 @@ pub enum TopologyError {
         /// Its delay.
         delay: Span,
     },
+    /// A switch with more ports than a port number can count.
+    #[error("{switch} has {ports} ports that are up; a switch can have at most 65535")]
+    TooManyPorts {
+        /// Its name.
+        switch: String,
+        /// Its ports.
+        ports: usize,
+    },
     /// A link to fail that is not there.
     #[error("no link `{name}`; {fix}")]
     NoSuchLink {
@@ -169,8 +177,8 @@ impl Topology {
         let cables = self.cables.iter().enumerate().filter(|(_, cable)| cable.up);
         cables.flat_map(|(index, _)| [LinkId::from_end(index, 0), LinkId::from_end(index, 1)])
     }
-    /// The shortest delay of any link that is up: the engine's lookahead.
-    pub fn lookahead(&self) -> Span {
+    /// The shortest delay of any link that is up; no round of the engine is longer.
+    pub fn shortest_delay(&self) -> Span {
         let delays = self.links_up().map(|link| self.link_delay(link));
         delays.min().unwrap_or(Span::from_us(1))
     }

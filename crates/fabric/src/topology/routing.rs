@@ -75,6 +75,7 @@ impl Routes {
     pub fn compute(topology: &Topology) -> Result<Self, TopologyError> {
         check_delays(topology)?;
         let ports = topology.ports();
+        check_port_counts(topology, &ports)?;
         let attached = attach(topology, &ports)?;
         let mut search = Search {
             topology,
@@ -238,6 +239,23 @@ fn switch_neighbours(topology: &Topology, ports: &[Vec<LinkId>]) -> Vec<Vec<Hop>
             .collect()
     };
     (0..topology.switches.len()).map(of_switch).collect()
+}
+
+/// Port numbers have 16 bits.
+fn check_port_counts(topology: &Topology, ports: &[Vec<LinkId>]) -> Result<(), TopologyError> {
+    let of_switches = ports[topology.hosts as usize..]
+        .iter()
+        .zip(&topology.switches);
+    match of_switches
+        .into_iter()
+        .find(|(ports, _)| ports.len() >= usize::from(u16::MAX))
+    {
+        None => Ok(()),
+        Some((ports, switch)) => Err(TopologyError::TooManyPorts {
+            switch: switch.name.clone(),
+            ports: ports.len(),
+        }),
+    }
 }
 
 fn check_delays(topology: &Topology) -> Result<(), TopologyError> {

@@ -58,7 +58,7 @@ impl Scenario {
             .then(|| Span::from_ps(draw.between(0, 5_000_000)));
         // Most runs end by themselves; a receiver with a hopeless queue must not keep the others waiting, and rounds of a
         // nanosecond are many.
-        let at_most = if draw.chance(10) || topology.lookahead() < Span::from_ns(50) {
+        let at_most = if draw.chance(10) || topology.shortest_delay() < Span::from_ns(50) {
             Time::from_ps(draw.between(1, 60_000_000))
         } else {
             Time::from_us(3_000)

@@ -140,7 +140,7 @@ fn check_threads(scenario: &Scenario, log: &Log, outcome: &Outcome<()>) {
 /// The run ended when it had to: with the last acknowledgement, or with the first round that reached the limit.
 fn check_ending(scenario: &Scenario, outcome: &Outcome<()>, first_beyond: Time) {
     let seed = scenario.seed;
-    let length = scenario.topology.lookahead();
+    let length = scenario.topology.shortest_delay();
     if length > Span::from_us(10) {
         // The simulator may prefer shorter rounds to so long ones, and stop earlier.
         return;
