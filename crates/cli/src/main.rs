@@ -1,6 +1,6 @@
 //! The command line: arguments, progress, files, exit codes.
 //!
-//! Exit codes: 0 done; 1 a claim failed; 2 the user's input is wrong; 3 our own invariant broke; 130 interrupted.
+//! Exit codes: 0 done; 1 a claim failed or flows are not done; 2 the user's input is wrong; 3 our own invariant broke; 130 interrupted.
 
 mod arguments;
 mod explain;

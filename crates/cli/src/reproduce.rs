@@ -423,7 +423,7 @@ impl Watcher for Screen {
             return Verdict::Stop;
         }
         // The first worker speaks for all.
-        if worker == 0 && self.rounds.fetch_add(1, Ordering::Relaxed) % 256 == 0 {
+        if worker == 0 && self.rounds.fetch_add(1, Ordering::Relaxed).is_multiple_of(256) {
             self.bar.set_message(format!(
                 "one at {}, {} of {} flows done",
                 quantity::microseconds(progress.now.as_us()),

@@ -10,7 +10,8 @@ use clearway_report::{
     summary_table,
 };
 use clearway_units::FlowId;
-use std::path::PathBuf;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// The revision that the program was built from.
@@ -52,7 +53,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
             .iter()
             .for_each(|warning| eprintln!("warning: {warning}"));
     }
-    let finished = simulate(&scenario, &assembly, arguments);
+    let finished = simulate(&assembly, arguments);
     let record = record(
         &scenario,
         &assembly,
@@ -60,14 +61,16 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
         arguments.threads,
         &stopwatch,
     );
+    // Shown before it is written: a full disk must not cost the user the figures of a long run.
+    show(arguments, &Summary::of(&record));
     folder
         .write("scenario.toml", scenario.resolved())
         .and_then(|()| folder.publish(&record))
-        .map_err(|error| no_results(arguments, &error))
-        .map(|summary| announce(arguments, &target, &summary, finished.stopped))
+        .map_err(|error| no_results(arguments, &error))?;
+    Ok(conclude(arguments, &target, &record.status))
 }
 
-fn simulate(scenario: &Scenario, assembly: &Assembly, arguments: &RunArguments) -> Finished {
+fn simulate(assembly: &Assembly, arguments: &RunArguments) -> Finished {
     let interrupt = Interrupt::install();
     let mut display = Display::new(
         assembly.workload.flows.len(),
@@ -78,7 +81,7 @@ fn simulate(scenario: &Scenario, assembly: &Assembly, arguments: &RunArguments) 
         threads: arguments.threads.into(),
         on_progress: &mut on_progress,
     };
-    let finished = assembly.run(scenario, options, || ());
+    let finished = assembly.run(options, || ());
     display.finish();
     finished
 }
@@ -185,13 +188,8 @@ fn status(scenario: &Scenario, stopped: Option<Stopped>) -> Status {
     }
 }
 
-fn announce(
-    arguments: &RunArguments,
-    target: &std::path::Path,
-    summary: &Summary,
-    stopped: Option<Stopped>,
-) -> ExitCode {
-    use std::io::Write as _;
+/// Prints the figures of a run.
+fn show(arguments: &RunArguments, summary: &Summary) {
     let mut out = std::io::stdout().lock();
     // A closed pipe (`| head`) is no failure of the run.
     let _ = if arguments.json {
@@ -199,21 +197,25 @@ fn announce(
     } else if arguments.quiet {
         Ok(())
     } else {
-        writeln!(
-            out,
-            "{}\nresults  {}",
-            summary_table(summary).trim_end(),
-            target.display()
-        )
+        writeln!(out, "{}", summary_table(summary).trim_end())
     };
-    match stopped {
-        Some(Stopped::Interrupted) => {
-            eprintln!(
-                "interrupted: partial results are kept in {}",
-                target.display()
-            );
+}
+
+/// Says where the results are, and what they are not.
+fn conclude(arguments: &RunArguments, target: &Path, status: &Status) -> ExitCode {
+    let folder = target.display();
+    if !arguments.json && !arguments.quiet {
+        let _ = writeln!(std::io::stdout().lock(), "Results    {folder}");
+    }
+    match status {
+        Status::Complete => ExitCode::SUCCESS,
+        Status::Incomplete { reason } => {
+            eprintln!("incomplete: {reason}; what was simulated is kept in {folder}");
+            ExitCode::from(1)
+        }
+        Status::Interrupted => {
+            eprintln!("interrupted: partial results are kept in {folder}");
             ExitCode::from(130)
         }
-        _ => ExitCode::SUCCESS,
     }
 }

@@ -69,8 +69,11 @@ fn describe(assembly: &Assembly) -> String {
         ),
     ]);
     table.row([
-        "lookahead",
-        &format!("{} in a round of the engine", report.lookahead),
+        "shortest delay",
+        &format!(
+            "{} of a link: no round of the engine is longer",
+            report.shortest_delay
+        ),
     ]);
     table.to_string()
 }

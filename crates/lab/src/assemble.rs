@@ -31,6 +31,8 @@ pub struct Assembly {
     pub warnings: Vec<String>,
     profile: Arc<Profile>,
     flows: Arc<[Flow]>,
+    pub(crate) at_most: Span,
+    pub(crate) trigger_delay: Option<Span>,
     switch: SwitchParameters,
     seed: u64,
 }
@@ -52,8 +54,8 @@ pub struct TopologyReport {
     pub network: NetworkFacts,
     /// The bandwidth-delay product by which queues are sized: line rate times propagation round trip.
     pub queue_bdp: Bytes,
-    /// The engine's lookahead.
-    pub lookahead: Span,
+    /// The shortest delay of a link; no round of the engine is longer.
+    pub shortest_delay: Span,
 }
 
 impl Assembly {
@@ -76,7 +78,8 @@ impl Assembly {
         check_timers(scenario, &network).map_err(|error| error.or_in(places, "transport", 0))?;
         check_queue(scenario, &topology, &network)
             .map_err(|error| error.or_in(places, "switch", 0))?;
-        check_ecn(scenario, network.bdp).map_err(|error| error.or_in(places, "switch", 0))?;
+        check_ecn(scenario, &topology, network.propagation_rtt)
+            .map_err(|error| error.or_in(places, "switch", 0))?;
         let flows = loaded.workload.flows.iter().map(|flow| Flow {
             src: flow.src,
             dst: flow.dst,
@@ -91,6 +94,8 @@ impl Assembly {
             profile: Arc::new(scenario.transport.profile(network)),
             switch: scenario.switch.clone(),
             seed: scenario.general.seed,
+            at_most: scenario.general.at_most,
+            trigger_delay: scenario.general.trigger_delay,
             topology,
             routes,
             sizes,
@@ -178,7 +183,7 @@ impl Assembly {
                 .network
                 .line_rate
                 .bytes_in(self.network.propagation_rtt),
-            lookahead: topology.shortest_delay(),
+            shortest_delay: topology.shortest_delay(),
         }
     }
 }
@@ -338,10 +343,15 @@ fn check_queue(
     Ok(())
 }
 
-fn check_ecn(scenario: &Scenario, bdp: Bytes) -> Result<(), ScenarioError> {
+/// Thresholds relative to the bandwidth-delay product depend on the rate of the port.
+fn check_ecn(scenario: &Scenario, topology: &Topology, rtt: Span) -> Result<(), ScenarioError> {
     let switch = &scenario.switch;
-    let (kmin, kmax) = (switch.kmin.resolve(bdp), switch.kmax.resolve(bdp));
-    if switch.ecn && kmin > kmax {
+    let crossed = topology
+        .cables
+        .iter()
+        .map(|cable| cable.rate.bytes_in(rtt))
+        .any(|bdp| switch.kmin.resolve(bdp) > switch.kmax.resolve(bdp));
+    if switch.ecn && crossed {
         return Err(ScenarioError::about(
             &["ecn.kmin", "ecn.kmax"],
             format!(

@@ -118,7 +118,7 @@ impl Laboratory {
             threads: 1,
             on_progress: &mut |_| Verdict::Continue,
         };
-        Ok(Assembly::new(scenario)?.run(scenario, options, observer))
+        Ok(Assembly::new(scenario)?.run(options, observer))
     }
 }
 

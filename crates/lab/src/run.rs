@@ -1,7 +1,6 @@
 //! Running an assembly.
 
 use crate::assemble::Assembly;
-use crate::scenario::Scenario;
 use clearway_fabric::{
     LinkCounters, Observer, Progress, Reactions, RunControl, Simulation, Stopped, Verdict,
 };
@@ -65,13 +64,12 @@ impl<O> Finished<O> {
 }
 
 impl Assembly {
-    /// Runs the scenario that this was assembled from, watched by one observer per domain.
+    /// Runs it, watched by one observer per domain.
     ///
     /// # Panics
     /// If packets are not conserved: our defect, never the user's.
     pub fn run<O: Observer>(
         &self,
-        scenario: &Scenario,
         options: RunOptions<'_>,
         observer: impl FnMut() -> O,
     ) -> Finished<O> {
@@ -83,9 +81,9 @@ impl Assembly {
         let simulation = Simulation::new(&self.setup(), reactions, observer);
         let outcome = simulation.run(RunControl {
             threads: options.threads,
-            at_most: Time::ZERO + scenario.general.at_most,
+            at_most: Time::ZERO + self.at_most,
             coordinator: global.map(|global| Box::new(global) as Box<dyn Reactions>),
-            coordination_delay: scenario.general.trigger_delay,
+            coordination_delay: self.trigger_delay,
             on_progress: options.on_progress,
         });
         if let Err(defect) = outcome.check_conservation() {

@@ -112,7 +112,7 @@ fn record(overrides: &[&str]) -> (All, Time) {
         threads: 1,
         on_progress: &mut |_| Verdict::Continue,
     };
-    let finished = assembly.run(&scenario, options, observer);
+    let finished = assembly.run(options, observer);
     let mut whole = merge_all(finished.observers).unwrap();
     whole.first.first.close(finished.simulated);
     (whole, finished.simulated)

@@ -221,12 +221,12 @@ impl Job {
             },
         };
         if record.acks.is_none() && *record == RecordSpec::default() {
-            let finished = assembly.run(&self.scenario, options, || ());
+            let finished = assembly.run(options, || ());
             return Ok(summarise(&assembly, &finished));
         }
         let (mut data, network, acks) = match record.acks {
             None => {
-                let finished = assembly.run(&self.scenario, options, network);
+                let finished = assembly.run(options, network);
                 let data = summarise(&assembly, &finished);
                 (data, merge_all(finished.observers), None)
             }
@@ -235,7 +235,7 @@ impl Job {
                     first: network(),
                     second: AckRecorder::new(limit),
                 };
-                let finished = assembly.run(&self.scenario, options, observer);
+                let finished = assembly.run(options, observer);
                 let data = summarise(&assembly, &finished);
                 let whole = merge_all(finished.observers);
                 let (network, acks) = whole.map(|both| (both.first, both.second)).unzip();

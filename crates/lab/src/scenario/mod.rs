@@ -234,12 +234,42 @@ impl Scenario {
 
     /// The scenario with every default written out, as TOML. Reading it gives the same scenario.
     pub fn resolved(&self) -> String {
+        self.written(|name| {
+            let path = topology::find_file(name, self.base_dir.as_deref());
+            // Independent of the folder that the resolved scenario is put into.
+            std::path::absolute(path)
+                .map_or_else(|_| name.into(), |full| full.to_string_lossy().into_owned())
+        })
+    }
+
+    /// Hash of the resolved scenario and of the contents of its files: equal scenarios, equal hashes, wherever the files are.
+    pub fn hash(&self) -> String {
+        let text = self.written(|name| {
+            let contents = std::fs::read(topology::find_file(name, self.base_dir.as_deref()));
+            format!("{:016x}", hash_bytes(&contents.unwrap_or_default()))
+        });
+        format!("{:08x}", hash_bytes(text.as_bytes()) >> 32)
+    }
+
+    /// The scenario as TOML, with the names of files as `file` gives them.
+    fn written(&self, file: impl Fn(&str) -> String) -> String {
+        let named = |mut entries: Vec<(&'static str, Value)>| {
+            for (key, value) in &mut entries {
+                if let (&mut "file", Value::Text(name)) = (key, value) {
+                    *name = file(name);
+                }
+            }
+            entries
+        };
         let mut text =
             String::from("# Every parameter of the run. `clearway explain` says what they mean.\n");
         write_entries(&mut text, self.general.entries());
-        text += "\n[topology]\n";
-        let _ = writeln!(text, "kind = \"{}\"", self.topology.kind.name());
-        write_entries(&mut text, self.with_full_paths(self.topology.entries()));
+        let _ = write!(
+            text,
+            "\n[topology]\nkind = \"{}\"\n",
+            self.topology.kind.name()
+        );
+        write_entries(&mut text, named(self.topology.entries()));
         let _ = write!(
             text,
             "\n[switch]\nkind = \"{}\"\n",
@@ -250,35 +280,16 @@ impl Scenario {
         write_entries(&mut text, self.transport.entries());
         for workload in &self.workloads {
             let _ = write!(text, "\n[[workload]]\nkind = \"{}\"\n", workload.kind());
-            write_entries(&mut text, self.with_full_paths(workload.entries()));
+            write_entries(&mut text, named(workload.entries()));
         }
         text
     }
+}
 
-    /// Paths of files made independent of where the resolved scenario is put.
-    fn with_full_paths(
-        &self,
-        mut entries: Vec<(&'static str, Value)>,
-    ) -> Vec<(&'static str, Value)> {
-        for (key, value) in &mut entries {
-            if let (&mut "file", Value::Text(name)) = (key, value) {
-                let path = topology::find_file(name, self.base_dir.as_deref());
-                if let Ok(full) = std::path::absolute(path) {
-                    *name = full.to_string_lossy().into_owned();
-                }
-            }
-        }
-        entries
-    }
-
-    /// Hash of the resolved scenario: equal scenarios, equal hashes.
-    pub fn hash(&self) -> String {
-        let hash = self
-            .resolved()
-            .bytes()
-            .fold(0, |hash, byte| mix64(hash ^ u64::from(byte)));
-        format!("{:08x}", hash >> 32)
-    }
+fn hash_bytes(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .fold(0, |hash, &byte| mix64(hash ^ u64::from(byte)))
 }
 
 fn write_entries(text: &mut String, entries: Vec<(&'static str, Value)>) {
