@@ -69,8 +69,10 @@ pub(crate) struct Result {
     pub(crate) endpoints: EndpointCounters,
     pub(crate) in_network: u64,
     pub(crate) digest: Digest,
-    /// The first event in or after the lookahead round that reaches the time limit.
-    pub(crate) first_beyond: Time,
+    /// The last event before the time limit.
+    pub(crate) last_within: Time,
+    /// The last event of all.
+    pub(crate) last: Time,
 }
 
 /// The simulator.
@@ -92,7 +94,8 @@ pub(crate) struct Oracle<'a> {
     flows: Vec<FlowOutcome>,
     links: LinkCounters,
     log: Log,
-    first_beyond: Time,
+    last_within: Time,
+    last: Time,
 }
 
 impl<'a> Oracle<'a> {
@@ -136,7 +139,8 @@ impl<'a> Oracle<'a> {
             flows: vec![FlowOutcome::default(); scenario.flows.len()],
             links: LinkCounters::default(),
             log: Log::default(),
-            first_beyond: Time::NEVER,
+            last_within: Time::ZERO,
+            last: Time::ZERO,
             network,
         }
     }
@@ -179,12 +183,11 @@ impl<'a> Oracle<'a> {
         self.heap.push(Reverse(entry));
     }
 
-    /// The fast simulator would have run a round at this instant.
+    /// Something happens now that the fast simulator, too, has as an event.
     fn witness(&mut self) {
-        let length = self.lookahead.as_ps();
-        let round_end = (self.now.as_ps() / length + 1) * length;
-        if round_end >= self.scenario.at_most.as_ps() {
-            self.first_beyond = self.first_beyond.min(self.now);
+        self.last = self.now;
+        if self.now < self.scenario.at_most {
+            self.last_within = self.now;
         }
     }
 
@@ -457,7 +460,8 @@ impl<'a> Oracle<'a> {
             endpoints,
             in_network,
             digest,
-            first_beyond: self.first_beyond,
+            last_within: self.last_within,
+            last: self.last,
         }
     }
 }
