@@ -517,7 +517,7 @@ fn builders_refuse_what_does_not_fit() {
     insta::assert_snapshot!(refused(leaf_spine(16, 3, 4, 1, link, link)), @"hosts per leaf: 16 is not a multiple of 3; use a multiple of 3, such as 15");
     insta::assert_snapshot!(refused(leaf_spine(16, 4, 0, 1, link, link)), @"0 spines with 1 links each; use 1 to 65536 uplinks per leaf");
     insta::assert_snapshot!(refused(leaf_spine(16, 4, 4, 1 << 31, link, link)), @"4 spines with 2147483648 links each; use 1 to 65536 uplinks per leaf");
-    insta::assert_snapshot!(refused(single_switch(1, rate, delay)), @"1 hosts on one switch; use 2 to 65536");
+    insta::assert_snapshot!(refused(single_switch(1, rate, delay)), @"1 hosts on one switch; use 2 to 65535");
     insta::assert_snapshot!(refused(dumbbell(3, 0, link, link)), @"a dumbbell of 3 and 0 hosts; give each side at least one host, and both together at most 65536");
 }
 
@@ -549,6 +549,12 @@ fn routing_refuses_what_is_not_connected() {
     // Nobody minds the delay of a cable that is not connected.
     instant.cables[5].up = false;
     assert!(Routes::compute(&instant).is_ok());
+
+    // Port numbers have 16 bits.
+    let crowded = leaf_spine(65_535, 65_535, 1, 1, at_400g(), at_400g()).unwrap();
+    insta::assert_snapshot!(routes(&crowded), @"leaf0 has 65536 ports that are up; a switch can have at most 65535");
+    let (rate, delay) = at_400g();
+    assert!(Routes::compute(&single_switch(65_535, rate, delay).unwrap()).is_ok());
 
     let mut direct = sound.clone();
     direct.cables[0].ends[1] = NodeId(1);

@@ -248,10 +248,10 @@ pub fn leaf_spine(
 /// # Errors
 /// If there are fewer than two hosts.
 pub fn single_switch(hosts: u32, rate: Rate, delay: Span) -> Result<Topology, TopologyError> {
-    if !(2..=1 << 16).contains(&hosts) {
+    if !(2..=65_535).contains(&hosts) {
         return Err(impossible(
             format!("{hosts} hosts on one switch"),
-            "use 2 to 65536",
+            "use 2 to 65535",
         ));
     }
     let mut topology = Topology {

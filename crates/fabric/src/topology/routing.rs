@@ -248,7 +248,7 @@ fn check_port_counts(topology: &Topology, ports: &[Vec<LinkId>]) -> Result<(), T
         .zip(&topology.switches);
     match of_switches
         .into_iter()
-        .find(|(ports, _)| ports.len() >= usize::from(u16::MAX))
+        .find(|(ports, _)| ports.len() > usize::from(u16::MAX))
     {
         None => Ok(()),
         Some((ports, switch)) => Err(TopologyError::TooManyPorts {
