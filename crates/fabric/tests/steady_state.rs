@@ -259,7 +259,7 @@ fn drops_end_after_two_round_trips_and_a_queue() {
 fn probes_in_the_class_of_data_do_not_mistake_waiting_for_loss() {
     for senders in [80, 100] {
         let settled = incast(senders, |reliability| {
-            reliability.probe_class = ProbeClass::Data
+            reliability.probe_class = ProbeClass::Data;
         });
         assert_near(
             settled.queue,
