@@ -34,3 +34,4 @@ pub use scenario::Scenario;
 pub use clearway_fabric::topology::LinkId;
 pub use clearway_fabric::{Observer, Progress, Stopped, Verdict};
 pub use clearway_transport::{Registry, cc, spray};
+pub use clearway_units as units;

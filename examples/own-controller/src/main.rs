@@ -1,0 +1,123 @@
+//! A congestion controller of your own, and its first run: `cargo run --release -p own-controller`.
+//!
+//! The controller is the classic of classics: additive increase, multiplicative decrease, on congestion marks. Copy this
+//! folder, rename what is called `aimd`, and change the rules.
+
+#![allow(clippy::print_stdout, reason = "a program that prints its findings")]
+
+use clearway_lab::cc::{
+    AckSample, Allowance, CongestionControl, ControllerDefinition, LossSample, NetworkFacts,
+};
+use clearway_lab::units::{Time, parameters};
+use clearway_lab::{Finished, Laboratory, ScenarioError};
+
+parameters! {
+    /// Settings of [`Aimd`]. Each becomes a key of the scenario's `[transport]` section, with this text as its explanation:
+    /// meaning, name, type, default, key, and where the default comes from.
+    pub struct AimdParameters {
+        /// Packets that a round trip without marks adds to the window.
+        pub increase: f64 = 8.0, "increase", "example";
+        /// Share of the window that a round trip with marks takes away, 0 to 1.
+        pub decrease: f64 = 0.5, "decrease", "example";
+    }
+}
+
+/// Additive increase, multiplicative decrease. One of these exists for each flow.
+struct Aimd {
+    parameters: AimdParameters,
+    /// Payload bytes of one packet.
+    packet: f64,
+    /// The window in payload bytes, and its bounds.
+    window: f64,
+    most: f64,
+    /// A second mark within one round trip is the same congestion.
+    next_decrease: Time,
+}
+
+impl ControllerDefinition for Aimd {
+    const NAME: &'static str = "aimd";
+    const SUMMARY: &'static str = "additive increase, multiplicative decrease on marks";
+    type Parameters = AimdParameters;
+
+    fn new(parameters: &AimdParameters, network: &NetworkFacts) -> Self {
+        let bdp = network.bdp.as_f64();
+        Self {
+            parameters: parameters.clone(),
+            packet: f64::from(network.payload),
+            window: bdp,
+            most: 2.0 * bdp,
+            next_decrease: Time::ZERO,
+        }
+    }
+}
+
+impl Aimd {
+    fn shrink_once_per_round_trip(&mut self, sample: &AckSample) {
+        if sample.now >= self.next_decrease {
+            self.window *= 1.0 - self.parameters.decrease;
+            self.next_decrease = sample.now + sample.rtt;
+        }
+    }
+}
+
+impl CongestionControl for Aimd {
+    fn on_ack(&mut self, sample: &AckSample) {
+        if sample.ecn {
+            self.shrink_once_per_round_trip(sample);
+        } else {
+            // Over a round trip the acknowledged bytes add up to one window, and so the shares to `increase` packets.
+            let share = sample.acked.as_f64() / self.window;
+            self.window += self.parameters.increase * self.packet * share;
+        }
+        self.window = self.window.clamp(self.packet, self.most);
+    }
+
+    fn on_loss(&mut self, _: &LossSample) {
+        self.window = (self.window / 2.0).max(self.packet);
+    }
+
+    fn allowance(&self) -> Allowance {
+        Allowance {
+            window: self.window,
+            rate: None,
+        }
+    }
+
+    fn largest_window(&self) -> f64 {
+        self.most
+    }
+}
+
+/// Runs the built-in scenario `quickstart` with a controller.
+fn run(controller: &str) -> Result<Finished, ScenarioError> {
+    let laboratory = Laboratory::new().with_controller::<Aimd>();
+    let choice = format!("transport.controller={controller}");
+    let scenario = laboratory.load("quickstart", &[choice])?;
+    laboratory.run(&scenario)
+}
+
+fn main() -> Result<(), ScenarioError> {
+    println!("controller  slowest flow   marks  drops");
+    for controller in ["strack", "aimd", "constant"] {
+        let finished = run(controller)?;
+        let slowest = finished
+            .longest_completion()
+            .map_or(f64::NAN, |span| span.as_us());
+        let (marks, drops) = (finished.links.marked, finished.links.dropped);
+        println!("{controller:10}  {slowest:9.2} us  {marks:6}  {drops:5}");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_flow_completes() {
+        let finished = run("aimd").unwrap();
+        assert_eq!(finished.flows.len(), 128);
+        let slowest = finished.longest_completion().expect("all flows are done");
+        assert!(slowest.as_us() < 200.0, "{slowest}");
+    }
+}

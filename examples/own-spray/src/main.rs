@@ -1,0 +1,120 @@
+//! A path selector of your own, and its first run: `cargo run --release -p own-spray`.
+//!
+//! Each packet carries a path number, which the switches hash onto a route. This selector draws two paths at random and takes
+//! the one that was marked less lately; a path that has just proved free is used again. Copy this folder and change the rules.
+
+#![allow(clippy::print_stdout, reason = "a program that prints its findings")]
+
+use clearway_lab::spray::{PathId, PathSelector, SelectorDefinition};
+use clearway_lab::units::{RandomStream, parameters};
+use clearway_lab::{Finished, Laboratory, ScenarioError};
+
+parameters! {
+    /// Settings of [`TwoChoices`]. Each becomes a key of the scenario's `[transport]` section, with this text as its explanation:
+    /// meaning, name, type, default, key, and where the default comes from.
+    pub struct TwoChoicesParameters {
+        /// Number of paths, at least 1.
+        pub paths: u16 = 64, "paths", "example";
+        /// Use the path of the last unmarked acknowledgement for the next packet.
+        pub remember: bool = true, "remember", "example";
+    }
+}
+
+/// The better of two random paths. One of these exists for each flow.
+struct TwoChoices {
+    /// Marks seen lately on each path: grows with each mark, halves with each acknowledgement without one.
+    marks: Vec<u8>,
+    remember: bool,
+    /// The path of the last unmarked acknowledgement, until a packet takes it.
+    free: Option<PathId>,
+    /// The flow's own random numbers: the same in every run with the same seed, whatever other flows do.
+    random: RandomStream,
+}
+
+impl SelectorDefinition for TwoChoices {
+    const NAME: &'static str = "two-choices";
+    const SUMMARY: &'static str = "the better of two random paths";
+    type Parameters = TwoChoicesParameters;
+
+    fn new(parameters: &TwoChoicesParameters, random: RandomStream) -> Self {
+        Self {
+            marks: vec![0; usize::from(parameters.paths.max(1))],
+            remember: parameters.remember,
+            free: None,
+            random,
+        }
+    }
+}
+
+impl TwoChoices {
+    fn better_of_two(&mut self) -> PathId {
+        let paths = self.marks.len() as u32;
+        let (a, b) = (self.random.below(paths), self.random.below(paths));
+        let better = if self.marks[a as usize] <= self.marks[b as usize] {
+            a
+        } else {
+            b
+        };
+        better as PathId
+    }
+}
+
+impl PathSelector for TwoChoices {
+    fn on_ack(&mut self, path: PathId, ecn: bool) {
+        // The number comes from the network: it may be one that was never sent.
+        let Some(marks) = self.marks.get_mut(usize::from(path)) else {
+            return;
+        };
+        if ecn {
+            *marks = marks.saturating_add(1);
+        } else {
+            *marks /= 2;
+            self.free = self.remember.then_some(path);
+        }
+    }
+
+    fn choose(&mut self, _window: f64) -> PathId {
+        match self.free.take() {
+            Some(path) => path,
+            None => self.better_of_two(),
+        }
+    }
+
+    fn choose_for_probe(&mut self, _window: f64) -> PathId {
+        self.better_of_two()
+    }
+}
+
+/// Runs the built-in scenario `quickstart` with a path selector.
+fn run(spray: &str) -> Result<Finished, ScenarioError> {
+    let laboratory = Laboratory::new().with_selector::<TwoChoices>();
+    let choice = format!("transport.spray={spray}");
+    let scenario = laboratory.load("quickstart", &[choice])?;
+    laboratory.run(&scenario)
+}
+
+fn main() -> Result<(), ScenarioError> {
+    println!("spray        slowest flow   marks  drops");
+    for spray in ["adaptive", "two-choices", "oblivious", "single"] {
+        let finished = run(spray)?;
+        let slowest = finished
+            .longest_completion()
+            .map_or(f64::NAN, |span| span.as_us());
+        let (marks, drops) = (finished.links.marked, finished.links.dropped);
+        println!("{spray:11}  {slowest:9.2} us  {marks:6}  {drops:5}");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_flow_completes() {
+        let finished = run("two-choices").unwrap();
+        assert_eq!(finished.flows.len(), 128);
+        let slowest = finished.longest_completion().expect("all flows are done");
+        assert!(slowest.as_us() < 200.0, "{slowest}");
+    }
+}
