@@ -189,7 +189,7 @@ fn sizes_beyond_32_bits_work() {
     let bench = Bench::new("large");
     bench.write("x.cm", "Nodes 16\nConnections 2\n0->9 id 1 start 0 size 4294967297\n1->10 id 2 start 0 size 3000000000000\n");
     bench.write("s.toml", &common::matrix_scenario("x.cm"));
-    let summary = bench.summary(&["s.toml", "--set", "stop.at-most=20us"]);
+    let (_, summary) = bench.unfinished(&["s.toml", "--set", "stop.at-most=20us"]);
     assert_eq!(summary.status, StatusName::Incomplete);
     assert_eq!((summary.flows.started, summary.flows.completed), (2, 0));
     assert!(summary.packets.data_delivered > 100);
@@ -253,7 +253,9 @@ fn the_outermost_values_that_are_allowed_run() {
             .concat(),
         );
         let errors = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{overrides:?}: {errors}");
+        // With some of them no flow can finish, but nothing is wrong.
+        let code = output.status.code();
+        assert!(matches!(code, Some(0 | 1)), "{overrides:?}: {errors}");
     }
 }
 

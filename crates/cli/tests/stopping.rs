@@ -10,7 +10,11 @@ use std::time::Duration;
 #[test]
 fn a_limit_of_simulated_time() {
     let bench = Bench::new("at-most");
-    let summary = bench.summary(&["quickstart", "--set", "stop.at-most=30us"]);
+    let (errors, summary) = bench.unfinished(&["quickstart", "--set", "stop.at-most=30us"]);
+    assert_eq!(
+        errors,
+        "incomplete: stopped at stop.at-most = 30us; what was simulated is kept in results\n"
+    );
     assert_eq!(summary.status, StatusName::Incomplete);
     let reason = summary.status_reason.expect("a limit was reached");
     assert_eq!(reason, "stopped at stop.at-most = 30us");

@@ -408,7 +408,6 @@ fn settings_that_contradict_each_other() {
         &["transport.probe-after=1e300"],
         &["transport.rto=1ps"],
         &["switch.queue=0B"],
-        &["topology.link-delay=1ns"],
         &["workload.message=0B"],
         &["workload.hosts=129"],
         &["workload.hosts=1"],
@@ -432,8 +431,12 @@ fn settings_that_contradict_each_other() {
       fix: both must be above zero and together at most 65535 bytes
     --set transport.header=0B: `transport.payload` = 4096B and `transport.header` = 0B make no packet
       fix: both must be above zero and together at most 65535 bytes
-    --set transport.probe-after=1e300: `transport.probe-after` = 1000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000 round trips of 8us are longer than 2592000s
+    --set transport.probe-after=1e300: `transport.probe-after` = 1e300 round trips of 8us are longer than 2592000s
       fix: use a smaller multiple; 1e9 means never for any usual network
+    --set transport.rto=1ps: `transport.rto` = 1ps is less than the unloaded round trip of 8.33792us: everything would be sent again before it can be acknowledged
+      fix: set `transport.rto` to several round trips
+    --set switch.queue=0B: `switch.queue` = 0B is 0B at a link of 400Gbps, too little for a packet of 4160B
+      fix: give a size of at least 4160B, better several packets
     --set workload.message=0B: `message` of the permutation workload: a message carries no bytes
       fix: write a size of at least one byte, as in "2MB"
     --set workload.hosts=129: `hosts` of the permutation workload: 129 hosts, but the topology has 128

@@ -60,6 +60,15 @@ impl Bench {
 
     /// Runs to a good end, quietly, and returns the summary of the results.
     pub(crate) fn summary(&self, arguments: &[&str]) -> Summary {
+        self.quiet(arguments, 0).1
+    }
+
+    /// As [`summary`](Self::summary) for a run that a limit ends: exit code 1, and a word about it. Returns that too.
+    pub(crate) fn unfinished(&self, arguments: &[&str]) -> (String, Summary) {
+        self.quiet(arguments, 1)
+    }
+
+    fn quiet(&self, arguments: &[&str], code: i32) -> (String, Summary) {
         let out = self.path("results");
         let _ = fs::remove_dir_all(&out);
         let all: Vec<&str> = ["run"]
@@ -67,12 +76,14 @@ impl Bench {
             .chain(arguments.iter().copied())
             .chain(["--quiet", "--out", "results"])
             .collect();
-        assert_eq!(self.succeed(&all), "", "quiet prints nothing");
-        Summary::read(&out).expect("a run leaves a summary")
+        let output = self.output(&all);
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {errors}");
+        assert!(output.stdout.is_empty(), "quiet prints nothing");
+        (errors, Summary::read(&out).expect("a run leaves a summary"))
     }
 
-    /// Runs `command` (words in quotes are not split further), which must fail as the user's fault: exit code 2, nothing on
-    /// standard output, a place and a way out on standard error. Returns the message.
+    /// Runs what must fail as the user's fault: exit code 2, nothing on standard output, no results. Returns the message.
     pub(crate) fn refuse(&self, arguments: &[&str]) -> String {
         let output = self.output(arguments);
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();

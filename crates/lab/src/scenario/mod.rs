@@ -50,7 +50,8 @@ clearway_units::parameters! {
         pub seed: u64 = 1, "seed", "decision";
         /// Simulated time after which a run stops although flows are not done.
         pub at_most: Span = Span::from_ms(1000), "stop.at-most", "decision";
-        /// Time from an event until a trigger starts a flow on another host; at least, and with "auto", the shortest delay of a link. On one host triggers act at once.
+        /// Time from an event until a trigger starts a flow on another host; at least, and with "auto", the shortest delay of a
+        /// link. On one host triggers act at once.
         pub trigger_delay: Option<Span> = None, "trigger-delay", "decision: news does not travel faster than a link";
     }
 }
@@ -160,17 +161,11 @@ impl Scenario {
         entries: &[Entry],
         places: Places,
     ) -> Result<Self, ScenarioError> {
-        let of = |section: &str, index: usize| -> Vec<&Entry> {
-            entries
-                .iter()
-                .filter(|entry| entry.section == section && entry.index == index)
-                .collect()
-        };
         let mut general = General::default();
-        fill("the scenario", &mut general, &of("", 0))?;
+        fill("the scenario", &mut general, &of(entries, "", 0))?;
         check_general(&general).map_err(|error| error.or_in(&places, "", 0))?;
 
-        let own = of("topology", 0);
+        let own = of(entries, "topology", 0);
         let kinds: Vec<&str> = topology::Kind::KINDS
             .iter()
             .map(|(name, _)| *name)
@@ -182,13 +177,13 @@ impl Scenario {
         let name = format!("a topology of kind \"{}\"", topology.kind.name());
         fill(&name, &mut topology, &without_kind(&own))?;
 
-        let own = of("switch", 0);
+        let own = of(entries, "switch", 0);
         let lossy = |name: &str| (name == SwitchKind::Lossy.name()).then_some(SwitchKind::Lossy);
         kind_of(&own, &[SwitchKind::Lossy.name()], lossy, "switch")?;
         let mut switch = SwitchParameters::default();
         fill("a lossy switch", &mut switch, &without_kind(&own))?;
 
-        let own = of("transport", 0);
+        let own = of(entries, "transport", 0);
         let (mut transport, rest) = TransportSettings::choose(registry, &own)?;
         let name = format!(
             "a transport of controller \"{}\" and spray \"{}\"",
@@ -198,25 +193,7 @@ impl Scenario {
         fill(&name, &mut transport, &rest)?;
         check_transport(&transport).map_err(|error| error.or_in(&places, "transport", 0))?;
 
-        let mut workloads = Vec::new();
-        let sections = entries
-            .iter()
-            .filter(|entry| entry.section == "workload")
-            .map(|entry| entry.index + 1)
-            .max();
-        let kinds: Vec<&str> = WorkloadSettings::KINDS
-            .iter()
-            .map(|(name, _)| *name)
-            .collect();
-        for index in 0..sections.unwrap_or(1) {
-            let own = of("workload", index);
-            let kind = kind_of(&own, &kinds, WorkloadSettings::named, "workload")?;
-            let mut workload =
-                kind.unwrap_or_else(|| WorkloadSettings::named("permutation").expect("it exists"));
-            let name = format!("a workload of kind \"{}\"", workload.kind());
-            fill(&name, &mut workload, &without_kind(&own))?;
-            workloads.push(workload);
-        }
+        let workloads = workloads(entries)?;
         Ok(Self {
             general,
             topology,
@@ -290,6 +267,36 @@ fn hash_bytes(bytes: &[u8]) -> u64 {
     bytes
         .iter()
         .fold(0, |hash, &byte| mix64(hash ^ u64::from(byte)))
+}
+
+/// The `[[workload]]` sections; one permutation if there is none.
+fn workloads(entries: &[Entry]) -> Result<Vec<WorkloadSettings>, ScenarioError> {
+    let sections = entries
+        .iter()
+        .filter(|entry| entry.section == "workload")
+        .map(|entry| entry.index + 1)
+        .max();
+    let kinds: Vec<&str> = WorkloadSettings::KINDS
+        .iter()
+        .map(|(name, _)| *name)
+        .collect();
+    let mut workloads = Vec::new();
+    for index in 0..sections.unwrap_or(1) {
+        let own = of(entries, "workload", index);
+        let kind = kind_of(&own, &kinds, WorkloadSettings::named, "workload")?;
+        let mut workload =
+            kind.unwrap_or_else(|| WorkloadSettings::named("permutation").expect("it exists"));
+        let name = format!("a workload of kind \"{}\"", workload.kind());
+        fill(&name, &mut workload, &without_kind(&own))?;
+        workloads.push(workload);
+    }
+    Ok(workloads)
+}
+
+/// The entries of one section.
+fn of<'a>(entries: &'a [Entry], section: &str, index: usize) -> Vec<&'a Entry> {
+    let own = |entry: &&Entry| entry.section == section && entry.index == index;
+    entries.iter().filter(own).collect()
 }
 
 fn write_entries(text: &mut String, entries: Vec<(&'static str, Value)>) {

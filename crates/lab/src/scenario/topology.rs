@@ -91,7 +91,9 @@ clearway_units::parameters! {
 clearway_units::parameters! {
     /// Faults and exceptions, for every kind of topology.
     pub struct LinkSettings {
-        /// Exceptions for single links, such as "leaf0-spine2 down", "host3-leaf0 rate=100Gbps delay=2us" or "leaf1-spine0 bit-error-rate=1e-9". Names are those that `clearway topology --links` prints; parallel links share a name.
+        /// Exceptions for single links, such as "leaf0-spine2 down", "host3-leaf0 rate=100Gbps delay=2us" or
+        /// "leaf1-spine0 bit-error-rate=1e-9". Names are those that `clearway topology --links` prints; parallel links share a
+        /// name.
         pub exceptions: Vec<String> = Vec::new(), "links", "the user";
         /// Probability that a bit arrives wrong, on every link.
         pub bit_error_rate: f64 = 0.0, "bit-error-rate", "decision";
