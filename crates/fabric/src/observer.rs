@@ -36,7 +36,7 @@ pub trait Observer: Send {
     fn on_drop(&mut self, now: Time, link: LinkId, packet: &Packet, cause: DropCause) {
         let _ = (now, link, packet, cause);
     }
-    /// A packet has left `link`'s queue marked by it.
+    /// The queue in front of `link` has marked a packet, which leaves now (or has just joined, where marks are set on arrival).
     #[inline]
     fn on_mark(&mut self, now: Time, link: LinkId, packet: &Packet) {
         let _ = (now, link, packet);

@@ -222,9 +222,9 @@ impl Topology {
         }
         Ok(())
     }
-    /// Takes down the last `per_switch` cables from each of the first `switches` switches of tier 0 to switches above
-    /// (STrack §4.2: 16 switches lose 4 or 16 uplinks each). Switch `i` loses uplinks `i`, `i + 1`, … counted round, so that
-    /// no upper switch loses more than it must.
+    /// Takes down `per_switch` cables to switches above from each of the first `switches` switches of tier 0 (STrack §4.2: 16
+    /// switches lose 4 or 16 uplinks each). Switch `i` loses uplinks `i * per_switch`, `i * per_switch + 1`, … counted round, so
+    /// that the losses spread over the upper switches.
     ///
     /// # Errors
     /// If there are not so many switches or uplinks.
