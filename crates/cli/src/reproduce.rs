@@ -263,7 +263,14 @@ fn describe(outcome: &FigureOutcome) -> String {
     for claim in &outcome.claims {
         claim_rows(claim, outcome.scale, &mut table);
     }
-    format!("{}\n{}", heading.render(130), table.render(usize::MAX))
+    let mut text = format!("{}\n{}", heading.render(130), table.render(usize::MAX));
+    for claim in &outcome.claims {
+        if let (ClaimVerdict::Miss, Some(note)) = (&claim.verdict, &claim.note) {
+            let lines = wrap(&format!("missed [{}]: {note}", claim.id), 126);
+            text += &format!("\n{}\n", lines.join("\n  "));
+        }
+    }
+    text
 }
 
 /// A claim over as many lines as its longest cell takes.
@@ -423,7 +430,12 @@ impl Watcher for Screen {
             return Verdict::Stop;
         }
         // The first worker speaks for all.
-        if worker == 0 && self.rounds.fetch_add(1, Ordering::Relaxed).is_multiple_of(256) {
+        if worker == 0
+            && self
+                .rounds
+                .fetch_add(1, Ordering::Relaxed)
+                .is_multiple_of(256)
+        {
             self.bar.set_message(format!(
                 "one at {}, {} of {} flows done",
                 quantity::microseconds(progress.now.as_us()),

@@ -1,13 +1,13 @@
 //! Running all runs of a figure, several at once.
 
-use super::figure::{Figure, RecordSpec, Run, Scale};
+use super::figure::{Axis, Figure, RecordSpec, Run, Scale};
 use super::judge::Runs;
 use super::measure::RunData;
 use super::outcome::{Curve, FigureOutcome, RunOutcome};
 use crate::record::{
     AckRecorder, Both, GoodputRecorder, LossRecorder, QueueRecorder, delay_us, merge_all,
 };
-use crate::{Assembly, Finished, Laboratory, RunOptions, Scenario, ScenarioError};
+use crate::{Assembly, Finished, Laboratory, Place, RunOptions, Scenario, ScenarioError};
 use clearway_fabric::topology::LinkId;
 use clearway_fabric::{Observer, Progress, Stopped, Verdict};
 use clearway_units::{HostId, Span};
@@ -24,7 +24,7 @@ const CURVE_POINTS: usize = 400;
 pub trait Watcher: Sync {
     /// After each round of the engine; may stop everything.
     fn on_round(&self, worker: usize, progress: &Progress) -> Verdict;
-    /// A run of a figure has ended; `done` of `total` have.
+    /// `done` of `total` runs of a figure have ended; called with none before the first begins.
     fn on_run(&self, figure: &str, done: usize, total: usize);
 }
 
@@ -115,6 +115,10 @@ impl Reproducer {
     ) -> Result<Vec<Job>, ScenarioError> {
         let mut jobs = Vec::new();
         let runs = figure.runs(request.scale);
+        request
+            .changes
+            .iter()
+            .try_for_each(|change| figure.refuse_change(change))?;
         for run in runs.iter().filter(|run| run.needs.is_none()) {
             for &seed in seeds {
                 let mut settings = figure.settings_of(request.scale, run, seed);
@@ -154,6 +158,7 @@ impl Reproducer {
         let open = || jobs.iter().filter(|job| !self.known.contains_key(&job.key));
         // Axes list sizes from small to large, and the longest runs should not be left for the end.
         let open: Vec<&Job> = open().rev().collect();
+        watcher.on_run(&figure.id, 0, open.len());
         let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let results = Mutex::new(Vec::new());
         let work = |worker: usize| {
@@ -189,6 +194,27 @@ impl Reproducer {
 }
 
 impl Figure {
+    /// A change of what the figure varies would make its labels false: a claim on 100 MB would be judged by something else.
+    fn refuse_change(&self, change: &str) -> Result<(), ScenarioError> {
+        let key = |setting: &str| setting.split('=').next().map(|key| key.trim().to_owned());
+        let varies = |axis: &Axis| {
+            let values = axis.values.iter().flatten();
+            let mut settings = values.flat_map(|value| &value.settings);
+            settings.any(|setting| key(setting) == key(change))
+        };
+        let axis = self.axes.iter().find(|axis| varies(axis));
+        let varied = match axis {
+            Some(axis) => axis.name.as_str(),
+            None if key(change).as_deref() == Some("seed") => "seed",
+            None => return Ok(()),
+        };
+        Err(ScenarioError::at(
+            &Place::Override(change.into()),
+            format!("{} varies its {varied} itself", self.id),
+            "change a key that is the same in all runs of the figure",
+        ))
+    }
+
     /// All settings of a run.
     pub(crate) fn settings_of(&self, scale: Scale, run: &Run, seed: u64) -> Vec<String> {
         let own = &self.scales[scale as usize].settings;

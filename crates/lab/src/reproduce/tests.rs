@@ -342,3 +342,17 @@ fn changes_reach_every_run() {
             .all(|run| run.measures["fct-max"] > 12.0)
     );
 }
+
+#[test]
+fn what_a_figure_varies_cannot_be_changed() {
+    let mut reproducer = Reproducer::new(Laboratory::new(), 1);
+    for change in ["workload.message=1MB", "transport.spray = single", "seed=7"] {
+        let request = Request {
+            changes: vec![change.into()],
+            ..small(Some(1))
+        };
+        let quiet = Quiet::with_limit(u32::MAX);
+        let error = reproducer.reproduce(&tiny(), &request, &quiet).unwrap_err();
+        assert!(error.message.contains("itself"), "{change}: {error}");
+    }
+}
