@@ -18,7 +18,7 @@ pub(crate) struct Arrival {
 pub struct LinkCounters {
     /// Packets that crossed a link, counted once for each link.
     pub hops: u64,
-    /// Of these, packets with payload.
+    /// Of these, packets of the data class.
     pub data_hops: u64,
     /// Packets dropped by full queues.
     pub dropped: u64,
