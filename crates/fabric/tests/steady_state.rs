@@ -248,7 +248,7 @@ fn the_last_queue_settles_where_the_formulas_say() {
 #[test]
 fn with_128_senders_each_holds_two_packets() {
     let settled = incast(128, |reliability| {
-        reliability.probe_class = ProbeClass::Data
+        reliability.probe_class = ProbeClass::Data;
     });
     assert_near(settled.in_flight, 2.0, 1.0, "packets in flight");
     let two_each = 2.0 * 128.0 * PACKET / BYTES_PER_US - 8.0;

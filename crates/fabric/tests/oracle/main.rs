@@ -138,7 +138,7 @@ fn check_threads(scenario: &Scenario, log: &Log, outcome: &Outcome<()>) {
 }
 
 /// The run ended when it had to: by itself, or when the next event was at or after the limit, a round that had begun included.
-fn check_ending(scenario: &Scenario, outcome: &Outcome<()>, last_within: Time, last: Time) {
+fn check_ending(scenario: &Scenario, outcome: &Outcome<()>, last_within: Option<Time>, last: Time) {
     let (seed, limit) = (scenario.seed, scenario.at_most);
     let length = scenario.topology.shortest_delay();
     if length > Span::from_us(10) {
@@ -146,7 +146,8 @@ fn check_ending(scenario: &Scenario, outcome: &Outcome<()>, last_within: Time, l
         return;
     }
     let round = |time: Time| time.as_ps() / length.as_ps();
-    let in_time = |time: Time| time < limit || round(time) == round(last_within);
+    let last_round = last_within.map(round);
+    let in_time = |time: Time| time < limit || Some(round(time)) == last_round;
     let all_sent = outcome.flows.iter().all(|flow| flow.sent.is_some());
     assert_eq!(all_sent, outcome.stopped.is_none(), "seed {seed}");
     match outcome.stopped {
@@ -156,7 +157,8 @@ fn check_ending(scenario: &Scenario, outcome: &Outcome<()>, last_within: Time, l
             assert!(in_time(outcome.finished), "seed {seed}");
         }
         Some(Stopped::AtMost) => {
-            let round_end = Time::from_ps((round(last_within) + 1) * length.as_ps());
+            let rounds = last_round.map_or(0, |round| round + 1);
+            let round_end = Time::from_ps(rounds * length.as_ps());
             assert_eq!(outcome.finished, limit.max(round_end), "seed {seed}");
         }
         Some(Stopped::Stuck) => assert!(in_time(last), "seed {seed}"),

@@ -69,8 +69,8 @@ pub(crate) struct Result {
     pub(crate) endpoints: EndpointCounters,
     pub(crate) in_network: u64,
     pub(crate) digest: Digest,
-    /// The last event before the time limit.
-    pub(crate) last_within: Time,
+    /// The last event before the time limit, if there is any.
+    pub(crate) last_within: Option<Time>,
     /// The last event of all.
     pub(crate) last: Time,
 }
@@ -94,7 +94,7 @@ pub(crate) struct Oracle<'a> {
     flows: Vec<FlowOutcome>,
     links: LinkCounters,
     log: Log,
-    last_within: Time,
+    last_within: Option<Time>,
     last: Time,
 }
 
@@ -139,7 +139,7 @@ impl<'a> Oracle<'a> {
             flows: vec![FlowOutcome::default(); scenario.flows.len()],
             links: LinkCounters::default(),
             log: Log::default(),
-            last_within: Time::ZERO,
+            last_within: None,
             last: Time::ZERO,
             network,
         }
@@ -187,7 +187,7 @@ impl<'a> Oracle<'a> {
     fn witness(&mut self) {
         self.last = self.now;
         if self.now < self.scenario.at_most {
-            self.last_within = self.now;
+            self.last_within = Some(self.now);
         }
     }
 
