@@ -19,6 +19,8 @@ fn misspelt_keys_and_sections() {
         &["stop.at-mots=1ms"],
         &["workload[1].mesage=1"],
         &["workload[x].message=1"],
+        &["workload[2].message=1KB"],
+        &["workload[18446744073709551615].message=1KB"],
     ]), @r#"
     --set seeed=1: the scenario has no key `seeed`
       fix: did you mean `seed`? The keys are: name, seed, stop.at-most, trigger-delay
@@ -40,6 +42,10 @@ fn misspelt_keys_and_sections() {
       fix: did you mean `message`? The keys are: hosts, message, start
     --set workload[x].message=1: `workload[x]` is not a section
       fix: count sections from 0: `workload[1].message=2MB`
+    --set workload[2].message=1KB: there is no section `workload[2]`, for there are 1
+      fix: count sections from 0; `workload[1]` adds one
+    --set workload[18446744073709551615].message=1KB: there is no section `workload[18446744073709551615]`, for there are 1
+      fix: count sections from 0; `workload[1]` adds one
     "#);
     assert_snapshot!(bench.refuse_scenarios(&[
         "name = \"x\"\nseeed = 1\n",
@@ -49,6 +55,7 @@ fn misspelt_keys_and_sections() {
         "[[workload]]\nkind = \"incast\"\nsender = 3\n",
         "[toplogy]\nkind = \"leaf-spine\"\n",
         "[observe]\n",
+        "[[workload]]\nkind = \"incast\"\n[[workload]]\n",
         "[switch.ecn]\n",
         "[stop]\nat-mots = \"1ms\"\n",
     ]), @r#"
@@ -66,6 +73,8 @@ fn misspelt_keys_and_sections() {
       fix: did you mean `topology`? The sections are: topology, switch, transport, workload
     s.toml:1: there is no section `observe`
       fix: the sections are: topology, switch, transport, workload
+    s.toml:3: an empty `[[workload]]`
+      fix: give it a `kind`, or remove it
     s.toml:1: `switch.ecn` is empty
       fix: write keys into it, or remove it
     s.toml:2: the scenario has no key `stop.at-mots`
@@ -334,9 +343,9 @@ fn impossible_topologies() {
     --set topology.oversubscription=4294967295: impossible topology: switches of radix 8 with 4294967295:1 oversubscription
       fix: use an even radix up to 1024 that is a multiple of `oversubscription` + 1
     --set topology.hosts=1: impossible topology: 1 hosts on one switch
-      fix: use 2 to 65536
+      fix: use 2 to 65535
     --set topology.hosts=65537: impossible topology: 65537 hosts on one switch
-      fix: use 2 to 65536
+      fix: use 2 to 65535
     --set topology.left=0: impossible topology: a dumbbell of 0 and 4 hosts
       fix: give each side at least one host, and both together at most 65536
     --set topology.right=4294967295: impossible topology: a dumbbell of 4 and 4294967295 hosts

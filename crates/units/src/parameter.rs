@@ -1,10 +1,11 @@
 //! Settings that describe themselves.
 //!
-//! [`parameters!`](crate::parameters) declares a settings struct once: fields, defaults, keys, meaning and source. The scenario reader, `clearway explain`
-//! and the resolved scenario that is written beside the results all use that one declaration, so they cannot drift apart.
+//! [`parameters!`](crate::parameters) declares a settings struct once: fields, defaults, keys, meaning and source. The scenario
+//! reader, `clearway explain` and the resolved scenario that is written beside the results all use that one declaration, so they
+//! cannot drift apart.
 
 use crate::{Bytes, Rate, RelativeSize, Span, Time};
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 /// A value as a scenario gives it.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,9 +26,7 @@ impl fmt::Display for Value {
     /// Writes the value as TOML.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Text(text) => {
-                write!(f, "\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
-            }
+            Self::Text(text) => write_text(f, text),
             Self::Integer(value) => value.fmt(f),
             Self::Float(value) => write!(f, "{value:?}"),
             Self::Boolean(value) => value.fmt(f),
@@ -40,6 +39,19 @@ impl fmt::Display for Value {
             }
         }
     }
+}
+
+/// Writes a TOML text in one line, whatever it holds.
+fn write_text(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
+    f.write_char('"')?;
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => write!(f, "\\{c}")?,
+            c if c.is_control() => write!(f, "\\u{:04X}", u32::from(c))?,
+            c => f.write_char(c)?,
+        }
+    }
+    f.write_char('"')
 }
 
 /// A type that a parameter can have.
@@ -425,6 +437,10 @@ mod tests {
             assert!(!value.to_string().is_empty());
         }
         assert_eq!(Value::Text("a\"b".into()).to_string(), r#""a\"b""#);
+        assert_eq!(
+            Value::Text("a\tb\u{7f}".into()).to_string(),
+            r#""a\u0009b\u007F""#
+        );
         assert_eq!(Value::Float(1.0).to_string(), "1.0");
     }
 }

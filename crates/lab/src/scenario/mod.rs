@@ -271,17 +271,13 @@ fn hash_bytes(bytes: &[u8]) -> u64 {
 
 /// The `[[workload]]` sections; one permutation if there is none.
 fn workloads(entries: &[Entry]) -> Result<Vec<WorkloadSettings>, ScenarioError> {
-    let sections = entries
-        .iter()
-        .filter(|entry| entry.section == "workload")
-        .map(|entry| entry.index + 1)
-        .max();
+    let sections = count_workloads(entries)?;
     let kinds: Vec<&str> = WorkloadSettings::KINDS
         .iter()
         .map(|(name, _)| *name)
         .collect();
     let mut workloads = Vec::new();
-    for index in 0..sections.unwrap_or(1) {
+    for index in 0..sections.max(1) {
         let own = of(entries, "workload", index);
         let kind = kind_of(&own, &kinds, WorkloadSettings::named, "workload")?;
         let mut workload =
@@ -291,6 +287,30 @@ fn workloads(entries: &[Entry]) -> Result<Vec<WorkloadSettings>, ScenarioError> 
         workloads.push(workload);
     }
     Ok(workloads)
+}
+
+/// How many `[[workload]]` sections there are. An override may add one, but leave none out.
+fn count_workloads(entries: &[Entry]) -> Result<usize, ScenarioError> {
+    let mut own: Vec<&Entry> = entries
+        .iter()
+        .filter(|entry| entry.section == "workload")
+        .collect();
+    own.sort_by_key(|entry| entry.index);
+    let mut count = 0;
+    for entry in own {
+        if entry.index > count {
+            return Err(ScenarioError::at(
+                &entry.place,
+                format!(
+                    "there is no section `workload[{}]`, for there are {count}",
+                    entry.index
+                ),
+                format!("count sections from 0; `workload[{count}]` adds one"),
+            ));
+        }
+        count = count.max(entry.index + 1);
+    }
+    Ok(count)
 }
 
 /// The entries of one section.

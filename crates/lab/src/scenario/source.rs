@@ -49,6 +49,13 @@ pub(crate) fn read(file: &str, text: &str) -> Result<Vec<Entry>, ScenarioError> 
                             "write `[[workload]]` before each",
                         ));
                     };
+                    if table.is_empty() {
+                        return Err(ScenarioError::at(
+                            &lines.place(item.span().start),
+                            "an empty `[[workload]]`",
+                            "give it a `kind`, or remove it",
+                        ));
+                    }
                     flatten(&lines, name, index, "", table, &mut entries)?;
                 }
             }

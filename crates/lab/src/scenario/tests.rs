@@ -1,1 +1,293 @@
+use super::*;
+use crate::builtin_scenarios;
+use clearway_transport::cc::ControllerSettings;
+use insta::assert_snapshot;
 
+fn read_with(text: &str, overrides: &[&str]) -> Result<Scenario, ScenarioError> {
+    let overrides: Vec<String> = overrides.iter().map(ToString::to_string).collect();
+    Scenario::read(&Registry::builtin(), "s.toml", text, None, &overrides)
+}
+
+fn read(text: &str) -> Scenario {
+    read_with(text, &[]).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn every_builtin_scenario_survives_being_written_and_read() {
+    for (name, text) in builtin_scenarios() {
+        let scenario = read(text);
+        assert_eq!(scenario.general.name, *name);
+        let again = read(&scenario.resolved());
+        assert_eq!(again, scenario, "{name}");
+        assert_eq!(again.resolved(), scenario.resolved());
+        assert_eq!(again.hash(), scenario.hash());
+    }
+}
+
+#[test]
+fn every_kind_survives_being_written_and_read() {
+    for (topology, _) in topology::Kind::KINDS {
+        for (workload, _) in WorkloadSettings::KINDS {
+            let text = format!(
+                "[topology]\nkind = \"{topology}\"\nbit-error-rate = 1e-9\n[[workload]]\nkind = \"{workload}\"\n[[workload]]\nkind = \"incast\"\n"
+            );
+            let scenario = read(&text);
+            assert_eq!(scenario.workloads.len(), 2);
+            let again = read(&scenario.resolved());
+            if *topology != "file" && *workload != "file" {
+                assert_eq!(again, scenario, "{text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn names_that_need_escapes_survive() {
+    for name in ["a \"b\" \\ c", "tab\tand\nbreak", "\u{7f}", "ü 漢"] {
+        let mut scenario = read("");
+        scenario.general.name = name.into();
+        assert_eq!(read(&scenario.resolved()).general.name, name);
+    }
+}
+
+#[test]
+fn hashes_tell_scenarios_apart() {
+    let base = read("").hash();
+    assert_eq!(read("seed = 1\n").hash(), base, "a default written out");
+    for overrides in [
+        "seed=2",
+        "topology.hosts=64",
+        "switch.ecn.pmax=0.5",
+        "transport.alpha=4.5",
+        "workload.message=1MB",
+    ] {
+        let other = read_with("", &[overrides]).unwrap();
+        assert_ne!(other.hash(), base, "{overrides}");
+    }
+}
+
+#[test]
+fn a_changed_kind_drops_keys_that_it_does_not_know() {
+    let text = "[topology]\nkind = \"leaf-spine\"\nhosts = 64\nhosts-per-leaf = 8\nbit-error-rate = 1e-9\n[[workload]]\nkind = \"permutation\"\nmessage = \"7MB\"\n";
+    let scenario = read_with(text, &["topology.kind=fat-tree", "workload.kind=incast"]).unwrap();
+    assert_eq!(scenario.topology.kind.name(), "fat-tree");
+    // What all kinds of topology know stays.
+    assert_eq!(scenario.topology.links.bit_error_rate, 1e-9);
+    assert_eq!(scenario.workloads[0].kind(), "incast");
+    assert_ne!(
+        scenario.workloads[0],
+        read(text).workloads[0],
+        "another kind has its own defaults"
+    );
+    // The order of overrides does not matter to what they say.
+    for overrides in [
+        ["topology.kind=fat-tree", "topology.radix=4"],
+        ["topology.radix=4", "topology.kind=fat-tree"],
+    ] {
+        let scenario = read_with(text, &overrides).unwrap();
+        let radix = scenario.topology.entries().into_iter();
+        let radix = radix.filter(|(key, _)| *key == "radix").map(|(_, v)| v);
+        assert_eq!(radix.collect::<Vec<_>>(), [Value::Integer(4)]);
+    }
+    // A key of the old kind that an override gives is a mistake.
+    assert!(read_with(text, &["topology.kind=fat-tree", "topology.hosts=64"]).is_err());
+}
+
+#[test]
+fn a_file_implies_its_kind() {
+    assert_eq!(
+        read("topology.file = \"x.topo\"\n").topology.kind.name(),
+        "file"
+    );
+    let text = "[topology]\nkind = \"fat-tree\"\nradix = 4\n[[workload]]\nkind = \"permutation\"\nmessage = \"1MB\"\n";
+    let overrides = ["topology.file=x.topo", "workload.file=x.cm"];
+    let scenario = read_with(text, &overrides).unwrap();
+    assert_eq!(scenario.topology.kind.name(), "file");
+    assert_eq!(scenario.workloads[0].kind(), "file");
+}
+
+#[test]
+fn the_last_override_of_a_key_counts() {
+    let scenario = read_with("seed = 3\n", &["seed=4", "seed=5"]).unwrap();
+    assert_eq!(scenario.general.seed, 5);
+}
+
+#[test]
+fn overrides_reach_and_add_workload_sections() {
+    let text = "[[workload]]\nkind = \"incast\"\n[[workload]]\nkind = \"permutation\"\n";
+    let scenario = read_with(
+        text,
+        &["workload[1].message=3MB", "workload[2].kind=one-to-one"],
+    )
+    .unwrap();
+    let kinds: Vec<_> = scenario.workloads.iter().map(|w| w.kind()).collect();
+    assert_eq!(kinds, ["incast", "permutation", "one-to-one"]);
+    let message = Value::Text("3MB".into());
+    assert!(
+        scenario.workloads[1]
+            .entries()
+            .contains(&("message", message))
+    );
+}
+
+/// Sets every described parameter to its own default: descriptions, setters and values must agree.
+fn set_to_defaults(
+    name: &str,
+    parameters: Vec<ParameterInfo>,
+    set: &mut dyn FnMut(&str, &Value) -> Result<(), SetError>,
+) {
+    let mut keys = std::collections::BTreeSet::new();
+    for parameter in parameters {
+        let key = parameter.key;
+        assert!(keys.insert(key), "{name} has two keys `{key}`");
+        assert!(!parameter.meaning.is_empty(), "{name}.{key} has no meaning");
+        assert!(!parameter.source.is_empty(), "{name}.{key} has no source");
+        if !matches!(key, "kind" | "controller" | "spray") {
+            assert_eq!(
+                set(key, &parameter.default),
+                Ok(()),
+                "{name}.{key} = {}",
+                parameter.default
+            );
+        }
+        let nonsense = Value::List(vec![Value::Boolean(true)]);
+        if !matches!(key, "kind" | "controller" | "spray") {
+            let refused = set(key, &nonsense);
+            assert!(
+                matches!(refused, Err(SetError::BadValue { .. })),
+                "{name}.{key} takes {nonsense}"
+            );
+        }
+    }
+    assert_eq!(
+        set("no-such-key", &Value::Integer(1)),
+        Err(SetError::UnknownKey)
+    );
+}
+
+#[test]
+fn every_parameter_can_be_set_to_its_own_default() {
+    let mut scenario = read("");
+    set_to_defaults("scenario", General::describe(), &mut |key, value| {
+        ParameterSet::set(&mut scenario.general, key, value)
+    });
+    let switch = &mut scenario.switch;
+    set_to_defaults("switch", SwitchParameters::describe(), &mut |key, value| {
+        ParameterSet::set(switch, key, value)
+    });
+    for (kind, _) in topology::Kind::KINDS {
+        let mut settings = TopologySettings {
+            kind: topology::Kind::named(kind).expect("it is listed"),
+            ..TopologySettings::default()
+        };
+        let before = settings.clone();
+        set_to_defaults(kind, settings.describe(), &mut |key, value| {
+            settings.set(key, value)
+        });
+        assert_eq!(settings, before);
+    }
+    for (kind, _) in WorkloadSettings::KINDS {
+        let mut settings = WorkloadSettings::named(kind).expect("it is listed");
+        let before = settings.clone();
+        set_to_defaults(kind, settings.describe(), &mut |key, value| {
+            settings.set(key, value)
+        });
+        assert_eq!(settings, before);
+    }
+}
+
+#[test]
+fn every_controller_goes_with_every_selector() {
+    let registry = Registry::builtin();
+    for (controller, _) in registry.controllers() {
+        for (spray, _) in registry.selectors() {
+            let text = format!("[transport]\ncontroller = \"{controller}\"\nspray = \"{spray}\"\n");
+            let mut transport = read(&text).transport;
+            let before = transport.clone();
+            let name = format!("{controller} with {spray}");
+            set_to_defaults(&name, transport.describe(), &mut |key, value| {
+                transport.set(key, value)
+            });
+            assert_eq!(transport, before);
+            assert_eq!(read(&read(&text).resolved()).transport, before);
+        }
+    }
+}
+
+#[test]
+fn the_defaults_of_strack() {
+    let strack = ControllerSettings::named("strack").expect("it is built in");
+    let mut table = String::new();
+    let described = [
+        strack.describe(),
+        clearway_transport::selective_repeat::SelectiveRepeatParameters::describe(),
+        clearway_transport::spray::SelectorSettings::named("adaptive")
+            .expect("it is built in")
+            .describe(),
+        SwitchParameters::describe(),
+    ];
+    for parameter in described.into_iter().flatten() {
+        let _ = writeln!(
+            table,
+            "{} = {} ({})",
+            parameter.key, parameter.default, parameter.source
+        );
+    }
+    assert_snapshot!(table, @r#"
+    target-qdelay = "auto" (STrack Table 1 and §4.2 (Q1))
+    target-qhigh-factor = 3.0 (STrack Table 1 (Q5))
+    ewma = 0.125 (STrack Table 1 (Q22))
+    beta = 5.0 (STrack Table 1, Algorithm 4 line 7)
+    eta = 0.15 (STrack Table 1, Algorithm 4 line 20)
+    alpha = 4.0 (STrack Table 1, Algorithm 4 line 9)
+    gamma = 0.8 (STrack Table 1, Algorithm 4 line 15)
+    max-decrease = 0.5 (STrack Algorithm 4 line 15)
+    md-requires-ecn = true (STrack §3, scenarios 3 and 4 (Q4))
+    max-cwnd = "1.25bdp" (STrack §3: roughly the BDP (Q8))
+    init-cwnd = "auto" (implied by the drops of the first round trip in STrack §4.2 (Q9))
+    min-cwnd = "auto" (implied by one or two packets in flight in STrack §4.2 (Q10))
+    quick-adapt-fraction = 8.0 (STrack Algorithm 4 line 11 (Q18))
+    reference-rate = "100Gbps" (STrack Table 1, bdp_sf)
+    reference-rtt = "12us" (STrack Table 1, bdp_sf and delay_sf (Q1))
+    ack-bytes = "auto" (STrack §3.3.1, condition 1 (Q14))
+    ack-on-ecn = false (not in STrack; the UEC reference simulator does it (Q14))
+    bitmap = "auto" (STrack §3.3.1: 256 bits in four segments)
+    ooo-min = 5 (STrack §3.3.2: say 5)
+    ooo-factor = 1.0 (STrack §3.3.2: the window's worth of packets (Q20))
+    probe-after = 3.0 (STrack §3.3.2 and Algorithm 1 line 9)
+    probe-rtt-limit = 2.0 (STrack Algorithm 1 line 10 (Q6))
+    probe-class = "control" (not in STrack)
+    rto = "250us" (STrack §3.3.2: hundreds of microseconds)
+    strict-window = false (STrack §3.3.2 and §4.2 (Q11))
+    control-first = true (not in STrack; the UEC reference simulator does it)
+    linger = "auto" (several lost acknowledgements in a row)
+    max-paths = 256 (STrack §4.1 and Algorithm 3 line 1)
+    min-paths = 8 (STrack Algorithm 3 line 18)
+    queue = "5bdp" (STrack §4.1: drops if queuing exceeds 5 BDP)
+    ecn.enabled = true (STrack §4.1)
+    ecn.kmin = "25%bdp" (STrack §4.1: 25% BDP)
+    ecn.kmax = "75%bdp" (STrack §4.1: 75% BDP)
+    ecn.pmax = 1.0 (decision Q12: STrack does not say; the UEC reference simulator marks linearly up to 1)
+    ecn.mark = "dequeue" (STrack §2.2.2: marking at egress, when a packet exits a queue)
+    control-priority = true (decision: acknowledgements and probes in a strict-priority queue)
+    "#);
+}
+
+#[test]
+fn faults_point_at_the_key_that_was_changed_last() {
+    let text = "[topology]\nhosts-per-leaf = 16\nhosts = 130\n";
+    let place = |overrides: &[&str]| {
+        let scenario = read_with(text, overrides).unwrap();
+        let error = crate::Assembly::new(&scenario).expect_err("it does not come out even");
+        error.place.expect("a place").to_string()
+    };
+    assert_eq!(place(&[]), "s.toml:3");
+    assert_eq!(
+        place(&["topology.hosts-per-leaf=9", "seed=2"]),
+        "--set topology.hosts-per-leaf=9"
+    );
+    assert_eq!(
+        place(&["topology.hosts-per-leaf=9", "topology.hosts=131"]),
+        "--set topology.hosts=131"
+    );
+}
