@@ -21,9 +21,11 @@ clearway_units::choices! {
 }
 
 clearway_units::parameters! {
-    /// What the egress ports of a lossy switch do. Sizes relative to the bandwidth-delay product take the port's own rate times the fabric's propagation round trip.
+    /// What the egress ports of a lossy switch do. Sizes relative to the bandwidth-delay product take the port's own rate times
+    /// the fabric's propagation round trip.
     pub struct SwitchParameters {
-        /// Bytes in an egress queue, the packet in transmission included, above which an arriving packet is dropped. Where control has priority it has a queue of its own with the same limit.
+        /// Bytes in an egress queue, the packet in transmission included, above which an arriving packet is dropped. Where control
+        /// has priority it has a queue of its own with the same limit.
         pub queue: RelativeSize = RelativeSize::percent_of_bdp(500), "queue", "STrack §4.1: drops if queuing exceeds 5 BDP";
         /// Whether queues mark data packets.
         pub ecn: bool = true, "ecn.enabled", "STrack §4.1";
