@@ -1,2 +1,65 @@
-//! Chores.
-fn main() {}
+//! Chores of the workspace.
+//!
+//! * `cargo xtask ci`: everything that continuous integration runs, as `.ci/run` does.
+//! * `cargo xtask tidy [--update]`: format, sizes of files and functions, arrows between crates, blanks. `--update` lowers the
+//!   numbers in `xtask/ratchet.txt` to what they are now; it never raises one.
+//! * `cargo xtask bench [--check]`: instructions per packet-hop, into `benchmarks/instructions.md`. `--check` writes nothing and
+//!   fails above the bar, or more than 5 % above the recorded figures.
+
+#![allow(clippy::print_stdout, reason = "a program for developers")]
+
+mod bench;
+mod tidy;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+/// What went wrong, one item a line.
+type Faults = Vec<String>;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let root = root();
+    let faults = match words[..] {
+        ["ci"] => ci(&root),
+        ["tidy"] => tidy::check(&root, tidy::Ratchet::Check),
+        ["tidy", "--update"] => tidy::check(&root, tidy::Ratchet::Update),
+        ["bench"] => bench::run(&root, bench::Mode::Record),
+        ["bench", "--check"] => bench::run(&root, bench::Mode::Check),
+        _ => vec!["usage: cargo xtask ci | tidy [--update] | bench [--check]".into()],
+    };
+    faults.iter().for_each(|fault| eprintln!("{fault}"));
+    if faults.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+/// The folder of the workspace.
+fn root() -> PathBuf {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    own.parent().unwrap_or(own).to_path_buf()
+}
+
+fn ci(root: &Path) -> Faults {
+    match Command::new(root.join(".ci/run")).status() {
+        Ok(status) if status.success() => Faults::new(),
+        Ok(status) => vec![format!(".ci/run: {status}")],
+        Err(error) => vec![format!(".ci/run cannot be started: {error}")],
+    }
+}
+
+/// Standard output of a command that must succeed.
+fn output(command: &mut Command) -> Result<String, String> {
+    let shown = format!("{command:?}");
+    let output = command
+        .output()
+        .map_err(|error| format!("{shown}: {error}"))?;
+    if !output.status.success() {
+        let errors = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("{shown}: {}\n{errors}", output.status));
+    }
+    String::from_utf8(output.stdout).map_err(|error| format!("{shown}: {error}"))
+}

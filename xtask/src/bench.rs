@@ -1,0 +1,250 @@
+//! Instructions per packet-hop, by callgrind: the same on a busy machine as on an idle one.
+
+use crate::{Faults, output};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Built-in scenarios, all with STrack and adaptive spraying.
+const SCENARIOS: [&str; 2] = ["quickstart", "permutation-1k"];
+/// The bar that every change has to stay below.
+const BAR: u64 = 900;
+/// How far above the recorded figure a change may be, in percent.
+const TOLERANCE: u64 = 5;
+const TABLE: &str = "benchmarks/instructions.md";
+const HEADER: &str = "\
+# Instructions per packet-hop
+
+Counted by callgrind over the whole process on one thread, minus those of the same run with messages of one byte, divided by the
+hops of data and control packets that the larger run has more. `cargo xtask bench` measures again and rewrites this table;
+`cargo xtask bench --check` fails above the bar of 900, or more than 5 % above these figures.
+
+| scenario | instructions per packet-hop | packet-hops | instructions | of them set-up | revision |
+|---|---|---|---|---|---|
+";
+
+/// What to do with the figures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// Write them down.
+    Record,
+    /// Compare them with what is written down.
+    Check,
+}
+
+struct Count {
+    instructions: u64,
+    hops: u64,
+}
+
+struct Row {
+    scenario: &'static str,
+    full: Count,
+    setup: Count,
+}
+
+impl Row {
+    fn per_hop(&self) -> u64 {
+        let instructions = self
+            .full
+            .instructions
+            .saturating_sub(self.setup.instructions);
+        let hops = self.full.hops.saturating_sub(self.setup.hops);
+        instructions / hops.max(1)
+    }
+}
+
+/// Measures, and records or checks.
+pub(crate) fn run(root: &Path, mode: Mode) -> Faults {
+    if Command::new("valgrind").arg("--version").output().is_err() {
+        println!(
+            "SKIPPED: instructions per packet-hop are NOT checked, for valgrind is not installed"
+        );
+        return Faults::new();
+    }
+    measure(root)
+        .and_then(|rows| match mode {
+            Mode::Record => record(root, &rows).map(|()| over_bar(&rows)),
+            Mode::Check => compare(root, &rows),
+        })
+        .unwrap_or_else(|fault| vec![fault])
+}
+
+fn measure(root: &Path) -> Result<Vec<Row>, String> {
+    let program = build(root)?;
+    let mut rows = Vec::new();
+    for scenario in SCENARIOS {
+        let row = Row {
+            scenario,
+            full: count(&program, scenario, &[])?,
+            setup: count(&program, scenario, &["--set", "workload.message=1B"])?,
+        };
+        println!("{scenario}: {} instructions per packet-hop", row.per_hop());
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
+/// Builds the program and says where it lies.
+fn build(root: &Path) -> Result<PathBuf, String> {
+    let mut command = Command::new(env!("CARGO"));
+    command
+        .args([
+            "build",
+            "--release",
+            "--package",
+            "clearway",
+            "--message-format=json",
+        ])
+        .current_dir(root);
+    let messages = output(&mut command)?;
+    let path = messages
+        .lines()
+        .rev()
+        .find_map(|line| text_field(line, "executable"));
+    path.map(PathBuf::from)
+        .ok_or_else(|| "cargo does not say where it put the program".into())
+}
+
+/// One run under callgrind.
+fn count(program: &Path, scenario: &str, more: &[&str]) -> Result<Count, String> {
+    let folder = std::env::temp_dir().join(format!("clearway-bench-{}", std::process::id()));
+    let results = folder.join("results");
+    std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let mut command = Command::new("valgrind");
+    command
+        .args(["--tool=callgrind", "--callgrind-out-file=callgrind.out"])
+        .arg(program)
+        .args(["run", scenario, "--quiet", "--out"])
+        .arg(&results)
+        .args(more)
+        .current_dir(&folder);
+    let ran = command
+        .output()
+        .map_err(|error| format!("valgrind: {error}"))?;
+    let report = String::from_utf8_lossy(&ran.stderr);
+    let instructions = report.lines().find_map(|line| {
+        let (_, count) = line.split_once("Collected :")?;
+        count.trim().parse().ok()
+    });
+    let summary = std::fs::read_to_string(results.join("summary.json"));
+    let hops = summary.ok().and_then(|json| {
+        json.lines()
+            .find_map(|line| number_field(line, "packet_hops"))
+    });
+    // Nobody misses the folder of a measurement that is done.
+    let _ = std::fs::remove_dir_all(&folder);
+    match (instructions, hops) {
+        (Some(instructions), Some(hops)) => Ok(Count { instructions, hops }),
+        _ => Err(format!("valgrind on {scenario} failed:\n{report}")),
+    }
+}
+
+/// The last `"name":"text"` in a line of JSON.
+fn text_field<'a>(line: &'a str, name: &str) -> Option<&'a str> {
+    let (_, rest) = line.rsplit_once(&format!("\"{name}\":\""))?;
+    rest.split('"').next()
+}
+
+/// `"name": number` alone on a line of JSON.
+fn number_field(line: &str, name: &str) -> Option<u64> {
+    let rest = line.trim().strip_prefix(&format!("\"{name}\": "))?;
+    rest.trim_end_matches(',').parse().ok()
+}
+
+fn over_bar(rows: &[Row]) -> Faults {
+    let over = rows.iter().filter(|row| row.per_hop() > BAR);
+    over.map(|row| {
+        format!(
+            "{}: {} instructions per packet-hop are above the bar of {BAR}",
+            row.scenario,
+            row.per_hop()
+        )
+    })
+    .collect()
+}
+
+fn record(root: &Path, rows: &[Row]) -> Result<(), String> {
+    let mut git = Command::new("git");
+    git.args(["describe", "--always", "--dirty", "--exclude=*"])
+        .current_dir(root);
+    let revision = output(&mut git).unwrap_or_else(|_| "unknown".into());
+    let mut table = String::from(HEADER);
+    for row in rows {
+        let _ = writeln!(
+            table,
+            "| {} | {} | {} | {} | {} | {} |",
+            row.scenario,
+            row.per_hop(),
+            row.full.hops,
+            row.full.instructions,
+            row.setup.instructions,
+            revision.trim()
+        );
+    }
+    let path = root.join(TABLE);
+    std::fs::create_dir_all(root.join("benchmarks"))
+        .and_then(|()| std::fs::write(&path, table))
+        .map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn compare(root: &Path, rows: &[Row]) -> Result<Faults, String> {
+    let table = std::fs::read_to_string(root.join(TABLE))
+        .map_err(|error| format!("{TABLE}: {error}; run `cargo xtask bench` first"))?;
+    let mut faults = over_bar(rows);
+    for row in rows {
+        let Some(recorded) = recorded(&table, row.scenario) else {
+            faults.push(format!("{TABLE} has no figure for {}", row.scenario));
+            continue;
+        };
+        let now = row.per_hop();
+        println!("{}: {now}, recorded {recorded}, bar {BAR}", row.scenario);
+        if now * 100 > recorded * (100 + TOLERANCE) {
+            faults.push(format!(
+                "{}: {now} instructions per packet-hop are more than {TOLERANCE} % above the recorded {recorded}",
+                row.scenario
+            ));
+        }
+    }
+    Ok(faults)
+}
+
+/// The figure of a scenario in the table.
+fn recorded(table: &str, scenario: &str) -> Option<u64> {
+    let row = table
+        .lines()
+        .find_map(|line| line.strip_prefix(&format!("| {scenario} | ")))?;
+    row.split(" | ").next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_and_figures_are_found() {
+        let line = r#"{"reason":"compiler-artifact","executable":"/a/clearway","fresh":true}"#;
+        assert_eq!(text_field(line, "executable"), Some("/a/clearway"));
+        assert_eq!(
+            number_field("  \"packet_hops\": 12,", "packet_hops"),
+            Some(12)
+        );
+        assert_eq!(
+            number_field("  \"data_packet_hops\": 12,", "packet_hops"),
+            None
+        );
+        assert_eq!(recorded("| a | 5 | 6 |\n| b | 7 | 8 |\n", "b"), Some(7));
+    }
+
+    #[test]
+    fn set_up_is_taken_off_both_counts() {
+        let count = |instructions, hops| Count { instructions, hops };
+        let row = Row {
+            scenario: "x",
+            full: count(10_000, 110),
+            setup: count(1_000, 10),
+        };
+        assert_eq!(row.per_hop(), 90);
+        assert!(over_bar(&[row]).is_empty());
+    }
+}

@@ -1,0 +1,93 @@
+//! What rustc, clippy and rustfmt do not check by themselves.
+
+mod arrows;
+mod length;
+mod lexer;
+mod text;
+
+use crate::{Faults, output};
+use std::path::Path;
+use std::process::Command;
+
+/// What to do with the table of what is too long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ratchet {
+    /// It must say what is.
+    Check,
+    /// Lower its numbers to what is.
+    Update,
+}
+
+/// A file of the repository.
+struct Source {
+    /// From the root, with `/`.
+    path: String,
+    text: String,
+}
+
+/// All checks.
+pub(crate) fn check(root: &Path, ratchet: Ratchet) -> Faults {
+    let sources = match sources(root) {
+        Ok(sources) => sources,
+        Err(fault) => return vec![fault],
+    };
+    let mut faults = format(root, &sources);
+    faults.extend(sources.iter().flat_map(text::check));
+    faults.extend(length::check(root, &sources, ratchet));
+    faults.extend(arrows::check(&sources));
+    if faults.is_empty() {
+        println!("tidy: {} files", sources.len());
+    }
+    faults
+}
+
+/// Every text file that git tracks or would track.
+fn sources(root: &Path) -> Result<Vec<Source>, String> {
+    let mut command = Command::new("git");
+    command
+        .args(["ls-files", "--cached", "--others", "--exclude-standard"])
+        .current_dir(root);
+    let paths = output(&mut command)?;
+    let mut sources = Vec::new();
+    for path in paths.lines() {
+        // A tracked file may be deleted in the working tree, and an image is no text.
+        if let Ok(text) = std::fs::read_to_string(root.join(path)) {
+            sources.push(Source {
+                path: path.into(),
+                text,
+            });
+        }
+    }
+    sources.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(sources)
+}
+
+impl Source {
+    fn is_rust(&self) -> bool {
+        self.path.ends_with(".rs")
+    }
+
+    /// Nothing but tests: lengths do not matter there.
+    fn is_test(&self) -> bool {
+        self.path.ends_with("/tests.rs") || self.path.contains("/tests/")
+    }
+}
+
+/// rustfmt over every file: `cargo fmt` does not see modules that a macro declares.
+fn format(root: &Path, sources: &[Source]) -> Faults {
+    let files = sources.iter().filter(|source| source.is_rust());
+    let mut command = Command::new("rustfmt");
+    command
+        .args(["--check", "--edition", "2024"])
+        .args(files.map(|source| &source.path))
+        .current_dir(root);
+    match command.output() {
+        Ok(output) if output.status.success() => Faults::new(),
+        Ok(output) => {
+            let text = String::from_utf8_lossy(&output.stdout);
+            let shown: Vec<&str> = text.lines().take(40).collect();
+            vec![format!("rustfmt:\n{}", shown.join("\n"))]
+        }
+        Err(error) => vec![format!("rustfmt cannot be started: {error}")],
+    }
+}
