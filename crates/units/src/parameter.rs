@@ -394,6 +394,10 @@ macro_rules! choices {
 }
 
 #[cfg(test)]
+#[expect(
+    unreachable_pub,
+    reason = "the macro declares pub structs for other crates"
+)]
 mod tests {
     use super::*;
 
