@@ -25,6 +25,9 @@ pub(super) fn check(source: &Source) -> Faults {
         if line.contains('\t') {
             fault(number, "a tab");
         }
+        if line.starts_with("<<<<<<< ") || line.starts_with(">>>>>>> ") {
+            fault(number, "the mark of a merge conflict");
+        }
         if line.ends_with(char::is_whitespace) {
             fault(number, "a blank at the end");
         }
@@ -49,7 +52,9 @@ mod tests {
     #[test]
     fn finds_what_should_not_stand_there() {
         let long = "x".repeat(150);
-        let text = format!("let a = 1; \n\tb();\n// {long}\nf(\"{long}\");\n//! | {long} |\n");
+        let text = format!(
+            "let a = 1; \n\tb();\n// {long}\nf(\"{long}\");\n//! | {long} |\n>>>>>>> theirs\n"
+        );
         let source = Source {
             path: "crates/x/src/lib.rs".into(),
             text,
@@ -59,6 +64,7 @@ mod tests {
             [
                 "crates/x/src/lib.rs:1: a blank at the end",
                 "crates/x/src/lib.rs:2: a tab",
+                "crates/x/src/lib.rs:6: the mark of a merge conflict",
                 "crates/x/src/lib.rs:3: more than 140 columns",
             ]
         );
