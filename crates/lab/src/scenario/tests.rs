@@ -256,7 +256,7 @@ fn the_defaults_of_strack() {
     ooo-factor = 1.0 (STrack §3.3.2: the window's worth of packets (Q20))
     probe-after = 3.0 (STrack §3.3.2 and Algorithm 1 line 9)
     probe-rtt-limit = 2.0 (STrack Algorithm 1 line 10 (Q6))
-    probe-class = "control" (not in STrack)
+    probe-class = "data" (decision: not in STrack, measured with its Figure 20)
     rto = "250us" (STrack §3.3.2: hundreds of microseconds)
     strict-window = false (STrack §3.3.2 and §4.2 (Q11))
     control-first = true (not in STrack; the UEC reference simulator does it)
