@@ -475,9 +475,15 @@ mod tests {
     fn recorded_outcomes_can_be_read() {
         for id in figure_ids() {
             assert_ne!(last_verdict(id), "unreadable", "{id}");
-            for line in recorded(id).unwrap_or_default().lines() {
-                let read: Result<Line, _> = serde_json::from_str(line);
-                assert!(read.is_ok(), "{id}: {read:?}");
+            for (number, line) in recorded(id).unwrap_or_default().lines().enumerate() {
+                match serde_json::from_str(line) {
+                    Ok(Line::Reproduction(header)) => {
+                        assert_eq!((number, header.figure.as_str()), (0, id));
+                        let of_paper = (header.scale, header.changes.len(), header.complete);
+                        assert_eq!(of_paper, (Scale::Full, 0, true), "{id}");
+                    }
+                    read => assert!(number > 0 && read.is_ok(), "{id}: {read:?}"),
+                }
             }
         }
     }

@@ -51,8 +51,20 @@ const CLAIM_FILES: &[(&str, &str)] = claim_files!(
     "strack/fig20",
 );
 
+macro_rules! recorded_outcomes {
+    ($($id:literal: $file:literal),* $(,)?) => {
+        &[$(($id, include_str!(concat!("../../results/", $file, ".full.jsonl")))),*]
+    };
+}
+
 /// Recorded outcomes at full scale: id and text as the command line writes it.
-const RECORDED: &[(&str, &str)] = &[];
+const RECORDED: &[(&str, &str)] = recorded_outcomes!(
+    "strack/fig4": "strack-fig4",
+    "strack/fig16": "strack-fig16",
+    "strack/fig17": "strack-fig17",
+    "strack/fig19": "strack-fig19",
+    "strack/fig20": "strack-fig20",
+);
 
 /// The ids of all figures.
 pub fn figure_ids() -> impl Iterator<Item = &'static str> {
