@@ -3,7 +3,7 @@
 use crate::observer::{DropCause, Observer};
 use crate::topology::LinkId;
 use clearway_engine::{Bags, Outlet, Round};
-use clearway_transport::{Class, Header, Packet};
+use clearway_transport::{Header, Packet};
 use clearway_units::{Digest, Purpose, RandomStream, Span, Time, WireClock};
 
 /// A packet and the time at which it stands at the next node. One cache line.
@@ -139,7 +139,7 @@ impl Link {
         packet: &Packet,
         ledger: &mut Ledger<'_, O>,
     ) {
-        ledger.counters.data_hops += u64::from(packet.class == Class::Data);
+        ledger.counters.data_hops += u64::from(packet.class.is_data());
         if self.errors.is_some() && self.corrupts(end, packet, ledger) {
             return;
         }

@@ -129,11 +129,11 @@ impl Port {
             self.at = self.at.max(now);
         }
         let class = if self.rules.control_priority {
-            packet.class
+            packet.class.min(Class::DATA)
         } else {
-            Class::Data
+            Class::DATA
         };
-        let queue = &mut self.queues[class as usize];
+        let queue = &mut self.queues[class.index()];
         let bytes = queue.bytes + u64::from(packet.size);
         if bytes > self.rules.limit {
             ledger
@@ -146,7 +146,7 @@ impl Port {
         }
         queue.bytes = bytes;
         queue.packets.push_back(*packet);
-        if class == Class::Data {
+        if class == Class::DATA {
             ledger.observer.on_queue(now, self.link.id, bytes);
             if self.rules.mark == MarkAt::Enqueue {
                 self.decide(now, bytes, false, ledger);
@@ -173,7 +173,7 @@ impl Port {
                     if self.at >= until {
                         return;
                     }
-                    let size = self.queues[class as usize]
+                    let size = self.queues[class.index()]
                         .packets
                         .front()
                         .map_or(0, |packet| packet.size);
@@ -193,17 +193,17 @@ impl Port {
     /// The last bit of the first packet of `class` leaves.
     #[inline(always)]
     fn complete<O: Observer>(&mut self, class: Class, ledger: &mut Ledger<'_, O>) {
-        let queue = &mut self.queues[class as usize];
+        let queue = &mut self.queues[class.index()];
         let size = queue.packets.front().map_or(0, |packet| packet.size);
         queue.bytes -= u64::from(size);
-        if class == Class::Data {
+        if class == Class::DATA {
             let bytes = queue.bytes;
             ledger.observer.on_queue(self.at, self.link.id, bytes);
             if bytes > self.rules.kmin && self.rules.mark == MarkAt::Dequeue {
                 self.decide(self.at, bytes, true, ledger);
             }
         }
-        let packets = &mut self.queues[class as usize].packets;
+        let packets = &mut self.queues[class.index()].packets;
         if let Some(packet) = packets.front() {
             self.link.carry(self.at, packet, ledger);
             packets.pop_front();
@@ -214,9 +214,9 @@ impl Port {
     #[inline]
     fn waiting_class(&self) -> Option<Class> {
         if !self.queues[0].packets.is_empty() {
-            Some(Class::Control)
+            Some(Class::CONTROL)
         } else if !self.queues[1].packets.is_empty() {
-            Some(Class::Data)
+            Some(Class::DATA)
         } else {
             None
         }
@@ -231,13 +231,13 @@ impl Port {
         first: bool,
         ledger: &mut Ledger<'_, O>,
     ) {
-        let packets = &mut self.queues[Class::Data as usize].packets;
+        let packets = &mut self.queues[Class::DATA.index()].packets;
         let packet = if first {
             packets.front_mut()
         } else {
             packets.back_mut()
         };
-        let Some(packet) = packet.filter(|packet| packet.class == Class::Data) else {
+        let Some(packet) = packet.filter(|packet| packet.class.is_data()) else {
             return;
         };
         if self.rules.marks(bytes, &mut self.random) && !packet.ecn {

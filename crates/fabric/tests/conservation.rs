@@ -32,7 +32,7 @@ impl Observer for Counts {
         }
     }
     fn on_mark(&mut self, _: Time, _: LinkId, packet: &Packet) {
-        assert!(packet.ecn && packet.class == Class::Data);
+        assert!(packet.ecn && packet.class == Class::DATA);
         self.marked += 1;
     }
     fn on_queue(&mut self, _: Time, link: LinkId, bytes: u64) {

@@ -28,6 +28,6 @@ pub mod spray;
 pub mod testing;
 
 pub use endpoint::{Endpoint, EndpointCounters, Event, FlowProgress, FlowStatistics, Input};
-pub use packet::{Class, Header, Packet};
+pub use packet::{Class, ClassSet, Header, Packet};
 pub use profile::Profile;
 pub use registry::Registry;

@@ -2,14 +2,63 @@
 
 use clearway_units::{FlowId, HostId, MessageId, Time};
 
-/// The service class of a packet at NICs and switches.
+/// The service class of a packet at NICs and switches, 0 to 7, as the priorities of IEEE 802.1Q.
+///
+/// Class 0 is control: served first where strict priority is on, and never paused. The others carry data and take turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum Class {
-    /// Acknowledgements and probes: served first where strict priority is on.
-    Control = 0,
-    /// Everything that carries payload.
-    Data = 1,
+pub struct Class(u8);
+
+impl Class {
+    /// How many there are.
+    pub const COUNT: usize = 8;
+    /// Acknowledgements and probes.
+    pub const CONTROL: Self = Self(0);
+    /// What carries payload, unless a flow asks for another.
+    pub const DATA: Self = Self(1);
+
+    /// The class with a number below [`COUNT`](Self::COUNT).
+    pub const fn new(number: u8) -> Option<Self> {
+        if (number as usize) < Self::COUNT {
+            Some(Self(number))
+        } else {
+            None
+        }
+    }
+    /// 0 to 7.
+    #[inline]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+    /// Not [`CONTROL`](Self::CONTROL).
+    #[inline]
+    pub const fn is_data(self) -> bool {
+        self.0 != 0
+    }
+}
+
+/// A set of classes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct ClassSet(u8);
+
+impl ClassSet {
+    /// No class.
+    pub const EMPTY: Self = Self(0);
+
+    /// Adds a class.
+    #[inline]
+    pub const fn insert(&mut self, class: Class) {
+        self.0 |= 1 << class.0;
+    }
+    /// Takes a class out.
+    #[inline]
+    pub const fn remove(&mut self, class: Class) {
+        self.0 &= !(1 << class.0);
+    }
+    /// Whether it has a class.
+    #[inline]
+    pub const fn contains(self, class: Class) -> bool {
+        self.0 & 1 << class.0 != 0
+    }
 }
 
 /// A packet: 56 bytes, so that it and its arrival time share one cache line.
@@ -86,6 +135,19 @@ pub enum Header {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sets_of_classes_add_and_take_out() {
+        assert_eq!(Class::new(8), None);
+        let seven = Class::new(7).unwrap();
+        let mut set = ClassSet::EMPTY;
+        set.insert(seven);
+        set.insert(Class::DATA);
+        set.remove(Class::DATA);
+        assert!(set.contains(seven) && !set.contains(Class::DATA) && !set.contains(Class::CONTROL));
+        set.remove(seven);
+        assert_eq!(set, ClassSet::EMPTY);
+    }
 
     #[test]
     fn hot_structs_keep_their_size() {

@@ -157,8 +157,8 @@ impl Pipe {
             packet.ecn |= mark_if(number, packet);
         }
         let loss = match packet.class {
-            Class::Control => self.settings.control_loss,
-            Class::Data => self.settings.data_loss,
+            Class::CONTROL => self.settings.control_loss,
+            _ => self.settings.data_loss,
         };
         let filtered = self
             .drop_if
@@ -196,7 +196,7 @@ impl Pipe {
         }
         let excess = backlog.saturating_sub(queue.mark_from).as_f64();
         let range = queue.mark_all.saturating_sub(queue.mark_from).as_f64();
-        packet.ecn |= packet.class == Class::Data && self.random.chance(excess / range.max(1.0));
+        packet.ecn |= packet.class == Class::DATA && self.random.chance(excess / range.max(1.0));
         self.queue_free_at = self.queue_free_at.max(now) + queue.rate.span_of(size);
         Some(self.queue_free_at)
     }

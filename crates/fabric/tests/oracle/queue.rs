@@ -68,7 +68,7 @@ impl Port {
     }
 
     pub(crate) fn admit(&mut self, mut packet: Packet) -> (Packet, Admission) {
-        let control = packet.class == Class::Control && self.parameters.control_priority;
+        let control = packet.class == Class::CONTROL && self.parameters.control_priority;
         let queue = usize::from(!control);
         let bytes = self.bytes(queue) + u64::from(packet.size);
         if bytes > self.rules.limit {
@@ -106,7 +106,7 @@ impl Port {
         let Rules {
             kmin, kmax, pmax, ..
         } = self.rules;
-        if !self.parameters.ecn || packet.class == Class::Control || bytes <= kmin {
+        if !self.parameters.ecn || packet.class == Class::CONTROL || bytes <= kmin {
             return false;
         }
         let marks = bytes > kmax || {

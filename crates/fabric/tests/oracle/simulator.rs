@@ -248,7 +248,7 @@ impl<'a> Oracle<'a> {
     /// The last bit of a packet has left at `end`.
     fn carry(&mut self, end: Time, link: LinkId, packet: Packet) {
         self.links.hops += 1;
-        self.links.data_hops += u64::from(packet.class == Class::Data);
+        self.links.data_hops += u64::from(packet.class == Class::DATA);
         let survival = self.network.survival(link, packet.size);
         if survival < 1.0 && self.errors[link.0 as usize].unit() >= survival {
             self.links.corrupted += 1;

@@ -16,7 +16,7 @@ mod report;
 mod tests;
 
 use crate::cc::CongestionControl;
-use crate::packet::{Header, Packet};
+use crate::packet::{Class, ClassSet, Header, Packet};
 use crate::profile::Profile;
 use crate::selective_repeat::{Context, Due, Receiver, Reports, Rules, Sender};
 use clearway_units::{Bytes, FlowId, HostId, MessageId, Span, Time};
@@ -82,6 +82,8 @@ pub struct Endpoint {
     /// The last packet polled was control, so that it is data's turn.
     data_turn: bool,
     tracing: bool,
+    /// Classes that flow control holds back.
+    paused: ClassSet,
 
     slots: Vec<Slot>,
     free: Vec<u32>,
@@ -127,6 +129,7 @@ impl Endpoint {
             control_first: profile.reliability.control_first,
             data_turn: false,
             tracing: false,
+            paused: ClassSet::EMPTY,
             profile,
             slots: Vec::new(),
             free: Vec::new(),
@@ -150,6 +153,11 @@ impl Endpoint {
     /// Switches [`Event::Ack`] and [`Event::Loss`] on or off, for all flows.
     pub fn set_tracing(&mut self, tracing: bool) {
         self.tracing = tracing;
+    }
+
+    /// Classes that the link's flow control holds back from now on: [`poll_transmit`](Self::poll_transmit) yields none of them.
+    pub fn set_paused(&mut self, paused: ClassSet) {
+        self.paused = paused;
     }
 
     /// What has been counted since the start.
@@ -213,13 +221,19 @@ impl Endpoint {
     /// Something can be sent right now, with pacing as of the last [`Input::Deadline`].
     #[inline]
     pub fn ready(&self) -> bool {
-        self.sendable > 0 || !self.control.is_empty()
+        self.data_ready() || !self.control.is_empty()
+    }
+
+    /// A flow may send and its class is not paused.
+    #[inline]
+    fn data_ready(&self) -> bool {
+        self.sendable > 0 && !self.paused.contains(Class::DATA)
     }
 
     /// The next packet for the wire, stamped with `now`. Its header hash is left zero.
     #[inline]
     pub fn poll_transmit(&mut self, now: Time) -> Option<Packet> {
-        if self.control.is_empty() || (self.data_turn && self.sendable > 0) {
+        if self.control.is_empty() || (self.data_turn && self.data_ready()) {
             self.data_turn = false;
             return self.transmit_data(now);
         }
@@ -378,7 +392,7 @@ impl Endpoint {
 
     #[inline]
     fn transmit_data(&mut self, now: Time) -> Option<Packet> {
-        while self.sendable > 0 {
+        while self.data_ready() {
             let index = *self.turns.front()?;
             let slot = &mut self.slots[index as usize];
             // The entry may be from before the window shrank, or from before the slot's last flow ended.

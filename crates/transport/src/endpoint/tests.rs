@@ -1,6 +1,5 @@
 use super::*;
 use crate::cc::{ControllerSettings, LossCause, NetworkFacts};
-use crate::packet::Class;
 use crate::spray::SelectorSettings;
 use crate::testing::{Bottleneck, Pair, PipeSettings, network};
 use clearway_units::{Rate, Value};
@@ -207,6 +206,29 @@ fn open_and_post(endpoint: &mut Endpoint, flow: u32, bytes: u64) {
 }
 
 #[test]
+fn paused_classes_wait_and_control_goes_on() {
+    let profile = Arc::new(Profile::strack(facts()));
+    let mut peer = Endpoint::new(HostId(1), Arc::clone(&profile), 1);
+    open_and_post(&mut peer, 9, 4096);
+    let mut endpoint = Endpoint::new(HostId(0), profile, 1);
+    open_and_post(&mut endpoint, 1, 2 * 4096);
+    endpoint.on_packet(Time::ZERO, &peer.poll_transmit(Time::ZERO).unwrap());
+    let mut paused = ClassSet::EMPTY;
+    paused.insert(Class::DATA);
+    endpoint.set_paused(paused);
+    let classes = |endpoint: &mut Endpoint| -> Vec<Class> {
+        std::iter::from_fn(|| endpoint.poll_transmit(Time::ZERO))
+            .map(|packet| packet.class)
+            .collect()
+    };
+    assert_eq!(classes(&mut endpoint), [Class::CONTROL]);
+    assert!(!endpoint.ready());
+    endpoint.set_paused(ClassSet::EMPTY);
+    assert!(endpoint.ready());
+    assert_eq!(classes(&mut endpoint), [Class::DATA; 2]);
+}
+
+#[test]
 fn control_goes_first_or_takes_turns() {
     for (control_first, expected) in [(true, "ccccdddd"), (false, "cdcdcdcd")] {
         let mut profile = Profile::strack(facts());
@@ -221,8 +243,8 @@ fn control_goes_first_or_takes_turns() {
         }
         let order: String = std::iter::from_fn(|| endpoint.poll_transmit(Time::ZERO))
             .map(|packet| match packet.class {
-                Class::Control => 'c',
-                Class::Data => 'd',
+                Class::CONTROL => 'c',
+                _ => 'd',
             })
             .collect();
         assert_eq!(order, expected);
@@ -266,7 +288,7 @@ fn acknowledgements_echo_stamp_port_and_mark() {
         (Time::from_us(3), HostId(1), HostId(0))
     );
     assert_eq!((sack.source_port, sack.ecn), (data.source_port, true));
-    assert_eq!((sack.class, sack.size), (Class::Control, 64));
+    assert_eq!((sack.class, sack.size), (Class::CONTROL, 64));
     assert_eq!(receiver.poll_transmit(Time::from_us(9)), None);
 }
 
@@ -421,7 +443,7 @@ fn strays_are_counted_and_probes_of_unknown_flows_begin_nothing() {
     let data = peer.poll_transmit(Time::ZERO).unwrap();
     let probe = Packet {
         header: Header::Probe { base: 0 },
-        class: Class::Control,
+        class: Class::CONTROL,
         ..data
     };
     endpoint.on_packet(Time::ZERO, &probe);
@@ -657,5 +679,5 @@ fn a_profile_with_data_class_probes_sends_them_so() {
     endpoint.handle(Time::from_us(24), Input::Deadline);
     let probe = endpoint.poll_transmit(Time::from_us(24)).unwrap();
     assert!(is_probe(&probe));
-    assert_eq!((probe.class, probe.stamp), (Class::Data, Time::from_us(24)));
+    assert_eq!((probe.class, probe.stamp), (Class::DATA, Time::from_us(24)));
 }

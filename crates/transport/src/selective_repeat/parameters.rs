@@ -113,8 +113,8 @@ impl Rules {
             probe_after: at_least_a_moment(span(parameters.probe_after)),
             probe_rtt_limit: span(parameters.probe_rtt_limit),
             probe_class: match parameters.probe_class {
-                ProbeClass::Control => Class::Control,
-                ProbeClass::Data => Class::Data,
+                ProbeClass::Control => Class::CONTROL,
+                ProbeClass::Data => Class::DATA,
             },
             timeout: at_least_a_moment(parameters.timeout),
             strict_window: parameters.strict_window,

@@ -200,7 +200,7 @@ impl Receiver {
             header_hash: 0,
             size: rules.header,
             source_port: trigger.source_port,
-            class: Class::Control,
+            class: Class::CONTROL,
             ecn: trigger.ecn,
             header: Header::Sack {
                 bitmap,

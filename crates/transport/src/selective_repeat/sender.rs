@@ -246,7 +246,7 @@ impl Sender {
             header_hash: 0,
             size: 0,
             source_port: path ^ self.salt,
-            class: Class::Data,
+            class: Class::DATA,
             ecn: false,
             header,
         }
