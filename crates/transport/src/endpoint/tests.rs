@@ -681,3 +681,22 @@ fn a_profile_with_data_class_probes_sends_them_so() {
     assert!(is_probe(&probe));
     assert_eq!((probe.class, probe.stamp), (Class::DATA, Time::from_us(24)));
 }
+
+#[test]
+fn probes_do_not_pile_up_before_a_slow_wire() {
+    let profile = Arc::new(Profile::strack(facts()));
+    let mut endpoint = Endpoint::new(HostId(0), profile, 1);
+    open_and_post(&mut endpoint, 0, 4096);
+    endpoint.poll_transmit(Time::ZERO);
+    let mut probes = |from: u64, to: u64| {
+        for us in from..to {
+            endpoint.handle(Time::from_us(us), Input::Deadline);
+        }
+        let now = Time::from_us(to);
+        let packets: Vec<_> = std::iter::from_fn(|| endpoint.poll_transmit(now)).collect();
+        packets.iter().filter(|packet| is_probe(packet)).count()
+    };
+    // Eight periods of 24 us in which the wire takes nothing, and then one more.
+    assert_eq!(probes(0, 200), 1);
+    assert_eq!(probes(200, 230), 1);
+}

@@ -36,7 +36,8 @@ clearway_units::parameters! {
         pub out_of_order_min: u16 = 5, "ooo-min", "STrack §3.3.2: say 5";
         /// Out-of-order packets that are taken for a loss, as a multiple of the window.
         pub out_of_order_factor: f64 = 1.0, "ooo-factor", "STrack §3.3.2: the window's worth of packets (Q20)";
-        /// Propagation round trips without any acknowledgement after which a probe is sent.
+        /// Propagation round trips without any acknowledgement after which a probe is sent; at least the unloaded round trip
+        /// with its serialisation.
         pub probe_after: f64 = 3.0, "probe-after", "STrack §3.3.2 and Algorithm 1 line 9";
         /// A probe answered within so many propagation round trips, and before any data, says that the data is lost.
         pub probe_rtt_limit: f64 = 2.0, "probe-rtt-limit", "STrack Algorithm 1 line 10 (Q6)";
@@ -110,7 +111,8 @@ impl Rules {
             ack_on_ecn: parameters.ack_on_ecn,
             out_of_order_min: parameters.out_of_order_min,
             out_of_order_bytes: payload / parameters.out_of_order_factor.max(1e-9),
-            probe_after: at_least_a_moment(span(parameters.probe_after)),
+            // Where packets take longer to send than to travel, no answer can be there before the unloaded round trip.
+            probe_after: at_least_a_moment(span(parameters.probe_after).max(network.base_rtt)),
             probe_rtt_limit: span(parameters.probe_rtt_limit),
             probe_class: match parameters.probe_class {
                 ProbeClass::Control => Class::CONTROL,

@@ -75,6 +75,8 @@ pub(crate) struct Sender {
     probe_sent: Time,
     probe_end: u64,
     sacks_since_probe: u32,
+    /// A probe has been made and has not left yet.
+    probe_waits: bool,
 
     rate: Option<Rate>,
     /// Pacing: no packet before.
@@ -121,6 +123,7 @@ impl Sender {
             probe_sent: Time::NEVER,
             probe_end: 0,
             sacks_since_probe: 0,
+            probe_waits: false,
             rate: None,
             departure: Time::ZERO,
             controller: profile.controller.build(network),
@@ -307,6 +310,7 @@ impl Sender {
     /// The probe is on the wire.
     pub(crate) fn on_probe_sent(&mut self, now: Time) {
         self.statistics.probes += 1;
+        self.probe_waits = false;
         self.probe_sent = now;
         self.probe_end = self.next;
         self.sacks_since_probe = 0;
@@ -513,7 +517,10 @@ impl Sender {
         }
         if self.probe_at <= cx.now {
             self.probe_at = cx.now.saturating_add(cx.rules.probe_after);
-            return Due::Probe;
+            // One that still waits for the wire will do; more would only lengthen the queue.
+            if !std::mem::replace(&mut self.probe_waits, true) {
+                return Due::Probe;
+            }
         }
         Due::Nothing
     }
