@@ -161,7 +161,7 @@ pub(crate) fn record(
             acks: endpoints.sacks_sent,
             probes: endpoints.probes_sent,
             cnps: 0,
-            pfc_pauses: 0,
+            pfc_pauses: finished.pauses.iter().map(|link| link.pauses).sum(),
             corrupted: links.corrupted,
             duplicates: endpoints.duplicates,
         },
@@ -181,6 +181,9 @@ fn status(scenario: &Scenario, stopped: Option<Stopped>) -> Status {
         Some(Stopped::Interrupted) => Status::Interrupted,
         Some(Stopped::AtMost) => Status::Incomplete {
             reason: format!("stopped at stop.at-most = {}", scenario.general.at_most),
+        },
+        Some(Stopped::Deadlocked) => Status::Incomplete {
+            reason: "deadlock: paused links wait for each other".into(),
         },
         Some(Stopped::Stuck) => Status::Incomplete {
             reason: "nothing was left to happen although flows wait".into(),

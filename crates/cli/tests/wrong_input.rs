@@ -97,7 +97,7 @@ fn unknown_names() {
     --set topology.kind=leafspine: `topology.kind`: there is no "leafspine"
       fix: did you mean "leaf-spine"? There are: leaf-spine, fat-tree, single-switch, dumbbell, file
     --set switch.kind=lossless: `switch.kind`: there is no "lossless"
-      fix: use one of: lossy
+      fix: use one of: lossy, shared-buffer
     --set transport.kind=rocev2: `transport.kind`: there is no "rocev2"
       fix: use one of: strack
     --set transport.controller=strak: `transport.controller`: there is no "strak"

@@ -40,6 +40,7 @@ fn permutation(topology: &Topology, bytes: u64) -> Setup<'_> {
         flows: flows.collect(),
         profile: Arc::new(profile),
         switch: SwitchParameters::default(),
+        buffer: None,
         seed: 1,
     }
 }

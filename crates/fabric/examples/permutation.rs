@@ -37,6 +37,7 @@ fn main() {
         flows: flows.collect(),
         profile: Arc::new(Profile::strack(facts)),
         switch: SwitchParameters::default(),
+        buffer: None,
         seed: 1,
     };
     let outcome = Simulation::new(&setup, |_| None, || ()).run(RunControl {

@@ -50,7 +50,7 @@ impl<O: Observer> FabricDomain<O> {
         (self, first.unwrap_or(Time::NEVER))
     }
 
-    /// Packets in queues and on wires towards nodes of this domain.
+    /// Packets in queues, and packets and pause frames on wires towards nodes of this domain.
     pub(crate) fn in_network(&self) -> u64 {
         let wires: u64 = self.hosts.iter().map(Host::on_the_wire).sum();
         wires + self.switch.queued() + self.switch.on_the_wire()

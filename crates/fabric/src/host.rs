@@ -3,16 +3,17 @@
 //! The NIC pulls: whenever its wire is free it asks the endpoint for the next packet, so windows, paths and timestamps are
 //! decided at the moment of transmission. Control packets go first and flows take turns; both are the endpoint's doing.
 
-use crate::link::{Arrival, Ledger, Link};
+use crate::link::{Arrival, Cargo, Ledger, Link};
 use crate::observer::Observer;
+use crate::pause::{LinkPauses, PauseState};
 use crate::simulation::{Flow, FlowEvent, Moment, Reactions, Report};
 use crate::switch::header_hash;
 use crate::topology::{NodeId, Topology};
 use clearway_engine::{Bags, Inlet, Outlook, Round};
-use clearway_transport::{Endpoint, Event, FlowStatistics, Input};
-use clearway_units::{FlowId, MessageId, Time};
+use clearway_transport::{ClassSet, Endpoint, Event, FlowStatistics, Input};
+use clearway_units::{FlowId, MessageId, Span, Time};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
 pub(crate) struct Host {
     endpoint: Endpoint,
@@ -25,6 +26,11 @@ pub(crate) struct Host {
     /// Flows to start, earliest first.
     starts: BinaryHeap<Reverse<(Time, FlowId)>>,
     reactions: Option<Box<dyn Reactions>>,
+    pause: PauseState,
+    /// Time from the arrival of a pause frame to its effect.
+    reaction: Span,
+    /// Pause frames that have arrived and wait for that.
+    effects: VecDeque<(Time, ClassSet)>,
 }
 
 /// What a host shares with its domain while it runs.
@@ -36,6 +42,7 @@ pub(crate) struct Context<'a, O> {
 
 /// What happens next at a host, in the order of equal times.
 enum Next {
+    Pause,
     Arrival,
     Transmission,
     Timer,
@@ -47,6 +54,7 @@ impl Host {
         link: Link,
         inlet: Inlet<Arrival>,
         reactions: Option<Box<dyn Reactions>>,
+        reaction: Span,
     ) -> Self {
         Self {
             endpoint,
@@ -56,6 +64,9 @@ impl Host {
             inlet,
             starts: BinaryHeap::new(),
             reactions,
+            pause: PauseState::default(),
+            reaction,
+            effects: VecDeque::new(),
         }
     }
 
@@ -92,6 +103,7 @@ impl Host {
             }
             self.now = time;
             match what {
+                Next::Pause => self.react(context),
                 Next::Arrival => self.receive(context),
                 Next::Transmission => self.transmit(context),
                 Next::Timer => self.on_timer(context),
@@ -117,6 +129,11 @@ impl Host {
             .starts
             .peek()
             .map_or(Time::NEVER, |Reverse((time, _))| *time);
+        if let Some(&(time, _)) = self.effects.front()
+            && time <= next.0
+        {
+            next = (time, Next::Pause);
+        }
         let timer = self.endpoint.deadline().min(start);
         if timer < next.0 {
             next = (timer.max(self.now), Next::Timer);
@@ -134,13 +151,36 @@ impl Host {
 
     #[inline]
     fn receive<O: Observer>(&mut self, context: &mut Context<'_, O>) {
-        let packet = &self.inlet.unread()[0].packet;
-        let node: NodeId = Topology::host_node(self.endpoint.host());
-        context.ledger.observer.on_arrival(self.now, node, packet);
-        context.ledger.counters.delivered += 1;
-        self.endpoint.on_packet(self.now, packet);
-        self.inlet.advance(1);
-        self.handle_events(context);
+        match &self.inlet.unread()[0].cargo {
+            Cargo::Packet(packet) => {
+                let node: NodeId = Topology::host_node(self.endpoint.host());
+                context.ledger.observer.on_arrival(self.now, node, packet);
+                context.ledger.counters.delivered += 1;
+                self.endpoint.on_packet(self.now, packet);
+                self.inlet.advance(1);
+                self.handle_events(context);
+            }
+            &Cargo::Pause(classes) => {
+                context.ledger.counters.pause_frames_received += 1;
+                self.inlet.advance(1);
+                self.effects.push_back((self.now + self.reaction, classes));
+            }
+        }
+    }
+
+    /// A pause frame takes effect.
+    fn react<O: Observer>(&mut self, context: &mut Context<'_, O>) {
+        if let Some((_, classes)) = self.effects.pop_front() {
+            self.pause.obey(self.now, classes);
+            self.endpoint.set_paused(classes);
+            let observer = &mut context.ledger.observer;
+            observer.on_pause(self.now, self.link.id, classes);
+        }
+    }
+
+    /// Whether and how long the NIC was paused.
+    pub(crate) fn pauses(&self, end: Time) -> Option<LinkPauses> {
+        self.pause.account(self.link.id, end)
     }
 
     #[inline]

@@ -18,7 +18,7 @@ mod host;
 mod link;
 mod observer;
 mod order;
-mod port;
+mod pause;
 mod simulation;
 mod switch;
 pub mod topology;
@@ -26,8 +26,9 @@ pub mod topology;
 pub use clearway_engine::Verdict;
 pub use link::LinkCounters;
 pub use observer::{DropCause, Observer};
-pub use port::{MarkAt, SwitchParameters};
+pub use pause::LinkPauses;
 pub use simulation::{
     Flow, FlowEvent, FlowOutcome, Moment, Outcome, Progress, Reactions, RunControl, Setup,
     Simulation, Stopped,
 };
+pub use switch::{LosslessClasses, MarkAt, SharedBufferParameters, SwitchParameters};

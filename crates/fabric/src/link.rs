@@ -3,14 +3,22 @@
 use crate::observer::{DropCause, Observer};
 use crate::topology::LinkId;
 use clearway_engine::{Bags, Outlet, Round};
-use clearway_transport::{Header, Packet};
+use clearway_transport::{ClassSet, Header, Packet};
 use clearway_units::{Digest, Purpose, RandomStream, Span, Time, WireClock};
 
-/// A packet and the time at which it stands at the next node. One cache line.
+/// What crosses a link.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Cargo {
+    Packet(Packet),
+    /// A pause frame (IEEE 802.1Qbb): the classes that whoever sent it cannot take at present.
+    Pause(ClassSet),
+}
+
+/// Something that crosses a link, and the time at which it stands at the next node. One cache line.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Arrival {
     pub(crate) time: Time,
-    pub(crate) packet: Packet,
+    pub(crate) cargo: Cargo,
 }
 
 /// What links and queues of a domain have counted.
@@ -20,8 +28,10 @@ pub struct LinkCounters {
     pub hops: u64,
     /// Of these, packets of the data class.
     pub data_hops: u64,
-    /// Packets dropped by full queues.
+    /// Packets dropped by full queues and buffers.
     pub dropped: u64,
+    /// Of these, packets of lossless classes, for which not even the headroom had room.
+    pub headroom_drops: u64,
     /// Packets that vanished through bit errors.
     pub corrupted: u64,
     /// Packets marked by a queue, each counted once.
@@ -30,6 +40,10 @@ pub struct LinkCounters {
     pub injected: u64,
     /// Packets that reached their host.
     pub delivered: u64,
+    /// Pause frames that switches sent; they count neither as packets nor as hops.
+    pub pause_frames: u64,
+    /// Pause frames that have arrived.
+    pub pause_frames_received: u64,
     /// All drops and bit errors: time, link, flow and sequence number.
     pub losses: Digest,
 }
@@ -40,17 +54,24 @@ impl LinkCounters {
         self.hops += other.hops;
         self.data_hops += other.data_hops;
         self.dropped += other.dropped;
+        self.headroom_drops += other.headroom_drops;
         self.corrupted += other.corrupted;
         self.marked += other.marked;
         self.injected += other.injected;
         self.delivered += other.delivered;
+        self.pause_frames += other.pause_frames;
+        self.pause_frames_received += other.pause_frames_received;
         self.losses.merge(other.losses);
     }
 
     #[cold]
-    pub(crate) fn note_loss(&mut self, now: Time, link: LinkId, packet: &Packet, cause: DropCause) {
+    fn note_loss(&mut self, now: Time, link: LinkId, packet: &Packet, cause: DropCause) {
         match cause {
             DropCause::QueueFull => self.dropped += 1,
+            DropCause::HeadroomFull => {
+                self.dropped += 1;
+                self.headroom_drops += 1;
+            }
             DropCause::BitError => self.corrupted += 1,
         }
         let number = match packet.header {
@@ -70,6 +91,15 @@ pub(crate) struct Ledger<'a, O> {
     pub(crate) observer: &'a mut O,
 }
 
+impl<O: Observer> Ledger<'_, O> {
+    /// A packet for `link` has vanished.
+    #[cold]
+    pub(crate) fn lose(&mut self, now: Time, link: LinkId, packet: &Packet, cause: DropCause) {
+        self.counters.note_loss(now, link, packet, cause);
+        self.observer.on_drop(now, link, packet, cause);
+    }
+}
+
 /// The wire behind a port or NIC.
 #[derive(Debug)]
 pub(crate) struct Link {
@@ -78,6 +108,8 @@ pub(crate) struct Link {
     pub(crate) delay: Span,
     errors: Option<Box<BitErrors>>,
     outlet: Outlet<Arrival>,
+    /// Of the letters posted, those that are no packets.
+    pause_frames: u64,
 }
 
 #[derive(Debug)]
@@ -128,6 +160,7 @@ impl Link {
             delay,
             errors,
             outlet,
+            pause_frames: 0,
         }
     }
 
@@ -145,7 +178,23 @@ impl Link {
         }
         let arrival = Arrival {
             time: end + self.delay,
-            packet: *packet,
+            cargo: Cargo::Packet(*packet),
+        };
+        self.outlet.post(arrival, ledger.bags);
+    }
+
+    /// Sends a pause frame whose last bit leaves at `end`.
+    pub(crate) fn carry_pause<O: Observer>(
+        &mut self,
+        end: Time,
+        classes: ClassSet,
+        ledger: &mut Ledger<'_, O>,
+    ) {
+        ledger.counters.pause_frames += 1;
+        self.pause_frames += 1;
+        let arrival = Arrival {
+            time: end + self.delay,
+            cargo: Cargo::Pause(classes),
         };
         self.outlet.post(arrival, ledger.bags);
     }
@@ -163,12 +212,7 @@ impl Link {
             .is_some_and(|errors| errors.hit(packet.size));
         if hit {
             ledger.counters.hops += 1;
-            ledger
-                .counters
-                .note_loss(end, self.id, packet, DropCause::BitError);
-            ledger
-                .observer
-                .on_drop(end, self.id, packet, DropCause::BitError);
+            ledger.lose(end, self.id, packet, DropCause::BitError);
         }
         hit
     }
@@ -176,7 +220,7 @@ impl Link {
     /// Hands this round's packets over; returns the earliest arrival.
     #[inline]
     pub(crate) fn flush(&mut self, round: &Round, counters: &mut LinkCounters) -> Time {
-        counters.hops += self.outlet.posted().len() as u64;
+        counters.hops += self.outlet.posted().len() as u64 - std::mem::take(&mut self.pause_frames);
         let first = self
             .outlet
             .posted()

@@ -1,14 +1,16 @@
 //! Typed events for recorders. A simulation is compiled once for each observer; the empty one costs nothing.
 
 use crate::topology::{LinkId, NodeId};
-use clearway_transport::{Event, Packet};
+use clearway_transport::{ClassSet, Event, Packet};
 use clearway_units::{HostId, Time};
 
 /// Why a packet vanished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DropCause {
-    /// The queue was full.
+    /// The queue was full, or the shared buffer had no room for its class.
     QueueFull,
+    /// Not even the headroom of a lossless class had room.
+    HeadroomFull,
     /// A bit arrived wrong.
     BitError,
 }
@@ -26,7 +28,7 @@ pub trait Observer: Send {
     fn on_arrival(&mut self, now: Time, node: NodeId, packet: &Packet) {
         let _ = (now, node, packet);
     }
-    /// The data queue in front of `link` has changed to `bytes`, the packet in transmission included.
+    /// A data queue in front of `link` has changed to `bytes`, the packet in transmission included.
     #[inline]
     fn on_queue(&mut self, now: Time, link: LinkId, bytes: u64) {
         let _ = (now, link, bytes);
@@ -40,6 +42,11 @@ pub trait Observer: Send {
     #[inline]
     fn on_mark(&mut self, now: Time, link: LinkId, packet: &Packet) {
         let _ = (now, link, packet);
+    }
+    /// The transmitter of `link` holds back `classes` from now on, and no others.
+    #[inline]
+    fn on_pause(&mut self, now: Time, link: LinkId, classes: ClassSet) {
+        let _ = (now, link, classes);
     }
     /// An endpoint reports something.
     #[inline]

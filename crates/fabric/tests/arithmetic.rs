@@ -27,6 +27,7 @@ fn run(topology: &Topology, flows: &[(u32, u32, u64)]) -> Outcome<()> {
         flows: flows.iter().map(flow).collect(),
         profile: Arc::new(profile),
         switch: SwitchParameters::default(),
+        buffer: None,
         seed: 1,
     };
     let outcome = Simulation::new(&setup, |_| None, || ()).run(RunControl {

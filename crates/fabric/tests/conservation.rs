@@ -27,7 +27,7 @@ struct Counts {
 impl Observer for Counts {
     fn on_drop(&mut self, _: Time, _: LinkId, _: &Packet, cause: DropCause) {
         match cause {
-            DropCause::QueueFull => self.full += 1,
+            DropCause::QueueFull | DropCause::HeadroomFull => self.full += 1,
             DropCause::BitError => self.corrupted += 1,
         }
     }
@@ -193,6 +193,7 @@ fn waiting_times(percent: u64, packets: u32) -> Vec<f64> {
             ecn: false,
             ..SwitchParameters::default()
         },
+        buffer: None,
         seed: 1,
     };
     let observer = || Waits {

@@ -156,6 +156,7 @@ fn incast_with_seed(
         flows: (0..senders).map(flow).collect(),
         profile: Arc::new(profile),
         switch: SwitchParameters::default(),
+        buffer: None,
         seed,
     };
     let link = topology.link_to_host(HostId(0)).unwrap();

@@ -397,6 +397,7 @@ fn measured_round_trip(topology: &Topology, from: u32, to: u32) -> Span {
         flows: Arc::new([flow]),
         profile: Arc::new(profile),
         switch: SwitchParameters::default(),
+        buffer: None,
         seed: 1,
     };
     let outcome = Simulation::new(&setup, |_| None, || ()).run(RunControl {

@@ -2,9 +2,9 @@
 
 use crate::error::ScenarioError;
 use crate::scenario::topology::apply_failure;
-use crate::scenario::{LONGEST, Scenario, check_flows};
+use crate::scenario::{LONGEST, Scenario, SwitchSettings, check_flows};
 use clearway_fabric::topology::{PacketSizes, Routes, Topology, TopologyError};
-use clearway_fabric::{Flow, FlowEvent, Moment, Reactions, Setup, SwitchParameters};
+use clearway_fabric::{Flow, FlowEvent, Moment, Reactions, Setup};
 use clearway_transport::Profile;
 use clearway_transport::cc::NetworkFacts;
 use clearway_units::{Bytes, FlowId, HostId, Span};
@@ -33,7 +33,7 @@ pub struct Assembly {
     flows: Arc<[Flow]>,
     pub(crate) at_most: Span,
     pub(crate) trigger_delay: Option<Span>,
-    switch: SwitchParameters,
+    switch: SwitchSettings,
     seed: u64,
 }
 
@@ -89,7 +89,7 @@ impl Assembly {
                 Start::On(_) => None,
             },
         });
-        Ok(Self {
+        let assembly = Self {
             flows: flows.collect(),
             profile: Arc::new(scenario.transport.profile(network)),
             switch: scenario.switch.clone(),
@@ -102,7 +102,9 @@ impl Assembly {
             network,
             workload: loaded.workload,
             warnings,
-        })
+        };
+        check_buffers(&assembly.setup()).map_err(|error| error.or_in(places, "switch", 0))?;
+        Ok(assembly)
     }
 
     /// The set-up of a simulation.
@@ -112,7 +114,8 @@ impl Assembly {
             routes: self.routes.clone(),
             flows: Arc::clone(&self.flows),
             profile: Arc::clone(&self.profile),
-            switch: self.switch.clone(),
+            switch: self.switch.ports.clone(),
+            buffer: self.switch.buffer.clone(),
             seed: self.seed,
         }
     }
@@ -327,7 +330,7 @@ fn check_queue(
     let slowest = rates.min().unwrap_or(network.line_rate);
     let bdp = slowest.bytes_in(network.propagation_rtt);
     let (limit, packet) = (
-        scenario.switch.queue.resolve(bdp),
+        scenario.switch.ports.queue.resolve(bdp),
         Bytes::new(u64::from(network.payload + network.header)),
     );
     if limit < packet {
@@ -335,7 +338,7 @@ fn check_queue(
             &["queue"],
             format!(
                 "`switch.queue` = {} is {limit} at a link of {slowest}, too little for a packet of {packet}",
-                scenario.switch.queue
+                scenario.switch.ports.queue
             ),
             format!("give a size of at least {packet}, better several packets"),
         ));
@@ -343,9 +346,23 @@ fn check_queue(
     Ok(())
 }
 
+/// Reserves and headrooms against the buffers.
+fn check_buffers(setup: &Setup<'_>) -> Result<(), ScenarioError> {
+    setup.check_buffers().map_err(|error| {
+        ScenarioError::about(
+            &["buffer", "pfc.headroom", "pfc.reserve"],
+            format!(
+                "the buffer of {} has {}, but reserves, headrooms and a packet need {}",
+                error.switch, error.buffer, error.needed
+            ),
+            "enlarge `switch.buffer`, or set a smaller `switch.pfc.headroom`",
+        )
+    })
+}
+
 /// Thresholds relative to the bandwidth-delay product depend on the rate of the port.
 fn check_ecn(scenario: &Scenario, topology: &Topology, rtt: Span) -> Result<(), ScenarioError> {
-    let switch = &scenario.switch;
+    let switch = &scenario.switch.ports;
     let crossed = topology
         .cables
         .iter()

@@ -2,7 +2,7 @@
 
 use crate::scenario::topology::{Kind, LinkSettings, TopologySettings};
 use crate::scenario::{General, TransportSettings};
-use clearway_fabric::SwitchParameters;
+use crate::scenario::{SwitchKind, SwitchSettings};
 use clearway_transport::Registry;
 use clearway_transport::selective_repeat::SelectiveRepeatParameters;
 use clearway_units::{ParameterInfo, ParameterSet, nearest};
@@ -61,11 +61,12 @@ impl<'a> Catalogue<'a> {
     }
 
     /// The groups of `clearway list`.
-    pub const GROUPS: [&'static str; 6] = [
+    pub const GROUPS: [&'static str; 7] = [
         "transports",
         "controllers",
         "spray",
         "topologies",
+        "switches",
         "workloads",
         "scenarios",
     ];
@@ -83,6 +84,7 @@ impl<'a> Catalogue<'a> {
             "controllers" => pairs(&self.registry.controllers().collect::<Vec<_>>()),
             "spray" => pairs(&self.registry.selectors().collect::<Vec<_>>()),
             "topologies" => pairs(Kind::KINDS),
+            "switches" => pairs(&SwitchKind::KINDS),
             "workloads" => pairs(WorkloadSettings::KINDS),
             "scenarios" => builtin_scenarios()
                 .iter()
@@ -117,12 +119,6 @@ impl<'a> Catalogue<'a> {
                 "topology",
                 LinkSettings::describe(),
             ),
-            "switch" | "lossy" => add(
-                "switch.kind = \"lossy\"",
-                "drop-tail queues with ECN marking",
-                "switch",
-                SwitchParameters::describe(),
-            ),
             "selective-repeat" => add(
                 "the reliability of `strack`",
                 "SACK segments, out-of-order counter, probes, timeout",
@@ -130,6 +126,17 @@ impl<'a> Catalogue<'a> {
                 SelectiveRepeatParameters::describe(),
             ),
             _ => {}
+        }
+        for (kind, summary) in SwitchKind::KINDS {
+            if kind == name || name == "switch" {
+                let settings = SwitchKind::named(kind).map(SwitchSettings::of_kind);
+                add(
+                    &format!("switch.kind = \"{kind}\""),
+                    summary,
+                    "switch",
+                    settings.map_or_else(Vec::new, |settings| settings.describe()),
+                );
+            }
         }
         if let Some((_, summary)) = TransportSettings::presets()
             .iter()

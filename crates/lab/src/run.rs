@@ -2,7 +2,8 @@
 
 use crate::assemble::Assembly;
 use clearway_fabric::{
-    LinkCounters, Observer, Progress, Reactions, RunControl, Simulation, Stopped, Verdict,
+    LinkCounters, LinkPauses, Observer, Progress, Reactions, RunControl, Simulation, Stopped,
+    Verdict,
 };
 use clearway_transport::{EndpointCounters, FlowStatistics};
 use clearway_units::{Digest, FlowId, Span, Time};
@@ -46,6 +47,8 @@ pub struct Finished<O = ()> {
     pub stopped: Option<Stopped>,
     /// Links and queues.
     pub links: LinkCounters,
+    /// The links that flow control has paused, in the order of links.
+    pub pauses: Vec<LinkPauses>,
     /// Endpoints.
     pub endpoints: EndpointCounters,
     /// Digest of the outcome.
@@ -104,6 +107,7 @@ impl Assembly {
             simulated: outcome.finished,
             stopped: outcome.stopped,
             links: outcome.links,
+            pauses: outcome.pauses,
             endpoints: outcome.endpoints,
             digest: outcome.digest,
             observers: outcome.observers,

@@ -54,6 +54,32 @@ impl ClassSet {
     pub const fn remove(&mut self, class: Class) {
         self.0 &= !(1 << class.0);
     }
+    /// Whether there is none in it.
+    #[inline]
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+    /// The classes that are not in `other`.
+    #[inline]
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+    /// How many there are.
+    pub const fn len(self) -> usize {
+        self.0.count_ones() as usize
+    }
+    /// The data class whose turn it is after `last`: the next higher one, or else the lowest.
+    #[inline]
+    pub const fn next_after(self, last: Class) -> Option<Class> {
+        let data = self.0 & !1;
+        let higher = data & 0xfe_u8.wrapping_shl(last.0 as u32);
+        let from = if higher != 0 { higher } else { data };
+        if from == 0 {
+            None
+        } else {
+            Some(Class(from.trailing_zeros() as u8))
+        }
+    }
     /// Whether it has a class.
     #[inline]
     pub const fn contains(self, class: Class) -> bool {
@@ -145,8 +171,14 @@ mod tests {
         set.insert(Class::DATA);
         set.remove(Class::DATA);
         assert!(set.contains(seven) && !set.contains(Class::DATA) && !set.contains(Class::CONTROL));
+        set.insert(Class::DATA);
+        assert_eq!(set.next_after(Class::DATA), Some(seven));
+        assert_eq!(set.next_after(seven), Some(Class::DATA));
         set.remove(seven);
-        assert_eq!(set, ClassSet::EMPTY);
+        assert_eq!(set.next_after(Class::DATA), Some(Class::DATA));
+        set.remove(Class::DATA);
+        set.insert(Class::CONTROL);
+        assert_eq!((set.len(), set.next_after(seven)), (1, None));
     }
 
     #[test]

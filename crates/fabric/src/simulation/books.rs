@@ -4,6 +4,7 @@ use super::{Flow, FlowEvent, Moment, Progress, RunControl, Stopped};
 use crate::domain::FabricDomain;
 use crate::link::LinkCounters;
 use crate::observer::Observer;
+use crate::pause::LinkPauses;
 use clearway_engine::{Conductor, Ending, Round, Verdict};
 use clearway_transport::{EndpointCounters, FlowStatistics};
 use clearway_units::{Digest, FlowId, Span, Time};
@@ -67,6 +68,8 @@ pub struct Outcome<O> {
     pub endpoints: EndpointCounters,
     /// Packets still in queues and on wires.
     pub in_network: u64,
+    /// The links that were paused, in the order of links.
+    pub pauses: Vec<LinkPauses>,
     /// Digest over all flows (id, finish, bytes, retransmissions) and all losses.
     pub digest: Digest,
     /// One for each domain.
@@ -92,8 +95,12 @@ impl<O> Outcome<O> {
                 self.in_network
             ));
         }
-        let ended_by_itself = matches!(self.stopped, None | Some(Stopped::Stuck));
-        if ended_by_itself && self.in_network > 0 {
+        let ended_by_itself = matches!(
+            self.stopped,
+            None | Some(Stopped::Stuck | Stopped::Deadlocked)
+        );
+        let paused = self.pauses.iter().any(|pauses| pauses.at_the_end);
+        if ended_by_itself && self.in_network > 0 && !paused {
             return Err(format!(
                 "the run is over, but {} packets are under way",
                 self.in_network
@@ -158,10 +165,6 @@ impl<'a> Bookkeeper<'a> {
         ending: Ending,
         domains: Vec<FabricDomain<O>>,
     ) -> Outcome<O> {
-        let stopped = match ending {
-            Ending::Idle => (self.sent < self.flows.len()).then_some(Stopped::Stuck),
-            Ending::Stopped => self.stopped,
-        };
         let mut links = LinkCounters::default();
         let mut endpoints = EndpointCounters::default();
         for domain in &domains {
@@ -170,16 +173,25 @@ impl<'a> Bookkeeper<'a> {
                 endpoints.merge(host.endpoint().counters());
             }
         }
+        let letters: u64 = domains.iter().map(FabricDomain::in_network).sum();
+        let in_network = letters - (links.pause_frames - links.pause_frames_received);
+        let stopped = match ending {
+            Ending::Idle if in_network > 0 => Some(Stopped::Deadlocked),
+            Ending::Idle => (self.sent < self.flows.len()).then_some(Stopped::Stuck),
+            Ending::Stopped => self.stopped,
+        };
+        let finished = if stopped.is_some() {
+            self.now
+        } else {
+            self.last_sent
+        };
         Outcome {
-            finished: if stopped.is_some() {
-                self.now
-            } else {
-                self.last_sent
-            },
+            finished,
+            pauses: pauses(&domains, finished),
             stopped,
             rounds: self.rounds,
             digest: digest(&self.flows, &self.flow_sources, links.losses),
-            in_network: domains.iter().map(FabricDomain::in_network).sum(),
+            in_network,
             flows: self.flows,
             links,
             endpoints,
@@ -249,6 +261,19 @@ impl<O: Observer> Conductor<FabricDomain<O>> for Bookkeeper<'_> {
         }
         Verdict::Continue
     }
+}
+
+/// All links that were paused, in the order of links.
+fn pauses<O: Observer>(domains: &[FabricDomain<O>], end: Time) -> Vec<LinkPauses> {
+    let mut pauses: Vec<LinkPauses> = domains
+        .iter()
+        .flat_map(|domain| {
+            let hosts = domain.hosts.iter().filter_map(|host| host.pauses(end));
+            hosts.chain(domain.switch.pauses(end))
+        })
+        .collect();
+    pauses.sort_unstable_by_key(|pauses| pauses.link);
+    pauses
 }
 
 /// The digest of a run: every flow's number, finish time, bytes and retransmissions, and every loss.

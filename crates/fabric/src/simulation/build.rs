@@ -5,12 +5,14 @@ use crate::domain::FabricDomain;
 use crate::host::Host;
 use crate::link::{Arrival, Link};
 use crate::order::Ticket;
-use crate::port::{Port, QueueRules};
 use crate::simulation::Reactions;
-use crate::switch::{Switch, SwitchParts};
+use crate::switch::{
+    BufferRules, Ingress, LossyPort, LossySwitch, PortFacts, QueueRules, SharedBufferParameters,
+    SharedPort, SharedSwitch, Switch,
+};
 use crate::topology::{Attachment, LinkId, Topology};
 use clearway_engine::{Inlet, Mailroom, Outlet, PostOffice};
-use clearway_transport::Endpoint;
+use clearway_transport::{Class, ClassSet, Endpoint};
 use clearway_units::{Bytes, FlowId, HostId, Purpose, RandomStream, Span, WireClock, mix64};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -121,7 +123,8 @@ pub(super) fn build_host(
     let inlet = ends.inlet(LinkId(up.0 ^ 1));
     let mut endpoint = Endpoint::new(host, Arc::clone(&setup.profile), setup.seed);
     endpoint.set_tracing(tracing);
-    Host::new(endpoint, link, inlet, reactions)
+    let reaction = setup.buffer.as_ref().map_or(Span::ZERO, |b| b.reaction);
+    Host::new(endpoint, link, inlet, reactions, reaction)
 }
 
 pub(super) fn build_switch(
@@ -131,27 +134,65 @@ pub(super) fn build_switch(
     links: &[LinkId],
     attachments: Arc<[Attachment]>,
 ) -> Switch {
-    let propagation = setup.profile.network.propagation_rtt;
-    let port = |&id: &LinkId| {
-        let rate = setup.topology.cables[id.cable()].rate;
-        let rules = QueueRules::new(&setup.switch, rate.bytes_in(propagation));
-        Port::new(rules, setup.seed, ends.link(setup, id))
-    };
-    let ports = links.iter().map(port).collect();
     let inlets = links
         .iter()
         .map(|id| LinkId(id.0 ^ 1))
         .map(|id| (id, ends.inlet(id)))
         .collect();
-    Switch::new(SwitchParts {
-        node: setup.topology.switch_node(index),
-        salt: RandomStream::new(setup.seed, Purpose::Hashing, index as u64).next_u64(),
-        tie_seed: tie_seed(setup.seed),
-        routes: setup.routes.switches[index].clone(),
+    let salt = RandomStream::new(setup.seed, Purpose::Hashing, index as u64).next_u64();
+    let ingress = Ingress::new(
+        setup.topology.switch_node(index),
+        (salt, tie_seed(setup.seed)),
+        setup.routes.switches[index].clone(),
         attachments,
-        ports,
         inlets,
-    })
+    );
+    let propagation = setup.profile.network.propagation_rtt;
+    let mut egress = |&id: &LinkId| {
+        let rate = setup.topology.cables[id.cable()].rate;
+        let rules = QueueRules::new(&setup.switch, rate.bytes_in(propagation));
+        (rules, ends.link(setup, id))
+    };
+    let Some(parameters) = &setup.buffer else {
+        let port = |(rules, link)| LossyPort::new(rules, setup.seed, link);
+        let ports = links.iter().map(&mut egress).map(port).collect();
+        return Switch::Lossy(LossySwitch::new(ingress, ports));
+    };
+    let port = |(rules, link)| SharedPort::new(rules, setup.seed, link);
+    let ports = links.iter().map(&mut egress).map(port).collect();
+    let rules = buffer_rules(setup, parameters, links)
+        .expect("the set-up has been checked with `Setup::check_buffers`");
+    let frame = parameters.frame.as_u64().min(u32::MAX.into()) as u32;
+    Switch::Shared(Box::new(SharedSwitch::new(
+        ingress,
+        ports,
+        &rules,
+        (parameters.reaction, frame),
+    )))
+}
+
+/// The buffer of the switch with these links.
+///
+/// # Errors
+/// Its size and the size that it would need, if that is more.
+pub(super) fn buffer_rules(
+    setup: &Setup<'_>,
+    parameters: &SharedBufferParameters,
+    links: &[LinkId],
+) -> Result<BufferRules, (Bytes, Bytes)> {
+    let topology = setup.topology;
+    let port = |&link: &LinkId| PortFacts {
+        rate: topology.cables[link.cable()].rate,
+        delay: topology
+            .link_delay(link)
+            .max(topology.link_delay(LinkId(link.0 ^ 1))),
+    };
+    let ports: Vec<PortFacts> = links.iter().map(port).collect();
+    let network = &setup.profile.network;
+    let mut used = ClassSet::EMPTY;
+    used.insert(Class::DATA);
+    let packet = u64::from(network.payload + network.header);
+    BufferRules::new(parameters, &ports, network.line_rate, used, packet)
 }
 
 /// The seed of the order of simultaneous arrivals.

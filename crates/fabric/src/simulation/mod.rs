@@ -7,7 +7,7 @@ use crate::domain::FabricDomain;
 use crate::host::Host;
 use crate::link::LinkCounters;
 use crate::observer::Observer;
-use crate::port::SwitchParameters;
+use crate::switch::{SharedBufferParameters, SwitchParameters};
 use crate::topology::{Routes, Topology};
 use books::Bookkeeper;
 pub use books::{FlowOutcome, Outcome};
@@ -76,8 +76,46 @@ pub struct Setup<'a> {
     pub profile: Arc<Profile>,
     /// What switches do.
     pub switch: SwitchParameters,
+    /// The shared buffers of switches with priority flow control; without, each queue is by itself and drops.
+    pub buffer: Option<SharedBufferParameters>,
     /// Seed of all random streams.
     pub seed: u64,
+}
+
+impl Setup<'_> {
+    /// Whether reserves and headrooms leave room for a packet in the buffer of every switch.
+    ///
+    /// # Errors
+    /// The first switch for which they do not.
+    pub fn check_buffers(&self) -> Result<(), BufferTooSmall> {
+        let Some(parameters) = &self.buffer else {
+            return Ok(());
+        };
+        let node_ports = self.topology.ports();
+        for index in 0..self.topology.switches.len() {
+            let links = &node_ports[self.topology.switch_node(index).0 as usize];
+            build::buffer_rules(self, parameters, links).map_err(|(buffer, needed)| {
+                let switch = self.topology.switches[index].name.clone();
+                BufferTooSmall {
+                    switch,
+                    buffer,
+                    needed,
+                }
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// A buffer that its reserves and headrooms use up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BufferTooSmall {
+    /// The switch.
+    pub switch: String,
+    /// Its buffer.
+    pub buffer: Bytes,
+    /// What reserves, headrooms and one packet need.
+    pub needed: Bytes,
 }
 
 /// A fabric ready to run, watched by one `O` per domain.
@@ -96,6 +134,9 @@ pub struct Simulation<O> {
 impl<O: Observer> Simulation<O> {
     /// Puts a fabric together. `reactions` may give each host something that starts further flows; `observer` makes the
     /// observer of each domain.
+    ///
+    /// # Panics
+    /// If a buffer is too small for its reserves and headrooms; see [`Setup::check_buffers`].
     pub fn new(
         setup: &Setup<'_>,
         mut reactions: impl FnMut(HostId) -> Option<Box<dyn Reactions>>,
@@ -177,6 +218,8 @@ pub enum Stopped {
     Interrupted,
     /// Nothing was left to happen although flows wait: their triggers never came.
     Stuck,
+    /// Nothing was left to happen because paused links wait for each other.
+    Deadlocked,
 }
 
 /// How far a run is.

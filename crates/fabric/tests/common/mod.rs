@@ -87,6 +87,7 @@ impl Scenario {
             flows: Arc::clone(&self.flows),
             profile: Arc::clone(&self.profile),
             switch: self.switch.clone(),
+            buffer: None,
             seed: self.seed,
         };
         Simulation::new(&setup, |host| self.reactions_of(host), observer).run(RunControl {

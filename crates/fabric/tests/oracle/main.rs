@@ -83,6 +83,7 @@ fn fast(scenario: &Scenario, threads: usize) -> (Log, Outcome<()>) {
         links: outcome.links,
         endpoints: outcome.endpoints,
         in_network: outcome.in_network,
+        pauses: outcome.pauses,
         digest: outcome.digest,
         observers: vec![()],
     };
@@ -162,6 +163,7 @@ fn check_ending(scenario: &Scenario, outcome: &Outcome<()>, last_within: Option<
             assert_eq!(outcome.finished, limit.max(round_end), "seed {seed}");
         }
         Some(Stopped::Stuck) => assert!(in_time(last), "seed {seed}"),
+        Some(Stopped::Deadlocked) => panic!("seed {seed}: nothing is paused"),
         Some(Stopped::Interrupted) => panic!("seed {seed}: nobody interrupts"),
     }
 }

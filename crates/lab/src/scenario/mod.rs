@@ -24,15 +24,16 @@
 mod limits;
 mod places;
 pub(crate) mod source;
+mod switch;
 pub mod topology;
 mod transport;
 
 pub(crate) use limits::{LONGEST, check_flows, check_general, check_transport};
 pub(crate) use places::Places;
+pub use switch::{SwitchKind, SwitchSettings};
 pub use transport::TransportSettings;
 
 use crate::error::{Place, ScenarioError};
-use clearway_fabric::SwitchParameters;
 use clearway_transport::Registry;
 use clearway_units::{ParameterInfo, ParameterSet, SetError, Span, Value, mix64, nearest};
 use clearway_workload::WorkloadSettings;
@@ -56,14 +57,6 @@ clearway_units::parameters! {
     }
 }
 
-clearway_units::choices! {
-    /// What kind of switch the fabric is made of.
-    pub enum SwitchKind {
-        /// Drop-tail queues per port.
-        Lossy = "lossy",
-    }
-}
-
 /// A scenario with every default filled in.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scenario {
@@ -72,7 +65,7 @@ pub struct Scenario {
     /// `[topology]`.
     pub topology: TopologySettings,
     /// `[switch]`.
-    pub switch: SwitchParameters,
+    pub switch: SwitchSettings,
     /// `[transport]`.
     pub transport: TransportSettings,
     /// `[[workload]]`, one or more.
@@ -98,12 +91,12 @@ impl Section for General {
     }
 }
 
-impl Section for SwitchParameters {
+impl Section for SwitchSettings {
     fn set(&mut self, key: &str, value: &Value) -> Result<(), SetError> {
-        ParameterSet::set(self, key, value)
+        Self::set(self, key, value)
     }
     fn keys(&self) -> Vec<ParameterInfo> {
-        Self::describe()
+        self.describe()
     }
 }
 
@@ -178,10 +171,11 @@ impl Scenario {
         fill(&name, &mut topology, &without_kind(&own))?;
 
         let own = of(entries, "switch", 0);
-        let lossy = |name: &str| (name == SwitchKind::Lossy.name()).then_some(SwitchKind::Lossy);
-        kind_of(&own, &[SwitchKind::Lossy.name()], lossy, "switch")?;
-        let mut switch = SwitchParameters::default();
-        fill("a lossy switch", &mut switch, &without_kind(&own))?;
+        let kinds = SwitchKind::KINDS.map(|(name, _)| name);
+        let kind = kind_of(&own, &kinds, SwitchKind::named, "switch")?;
+        let mut switch = SwitchSettings::of_kind(kind.unwrap_or(SwitchKind::Lossy));
+        let name = format!("a {} switch", switch.kind().name());
+        fill(&name, &mut switch, &without_kind(&own))?;
 
         let own = of(entries, "transport", 0);
         let (mut transport, rest) = TransportSettings::choose(registry, &own)?;
@@ -250,7 +244,7 @@ impl Scenario {
         let _ = write!(
             text,
             "\n[switch]\nkind = \"{}\"\n",
-            SwitchKind::Lossy.name()
+            self.switch.kind().name()
         );
         write_entries(&mut text, self.switch.entries());
         text += "\n[transport]\n";

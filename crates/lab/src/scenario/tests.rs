@@ -171,10 +171,18 @@ fn every_parameter_can_be_set_to_its_own_default() {
     set_to_defaults("scenario", General::describe(), &mut |key, value| {
         ParameterSet::set(&mut scenario.general, key, value)
     });
-    let switch = &mut scenario.switch;
-    set_to_defaults("switch", SwitchParameters::describe(), &mut |key, value| {
-        ParameterSet::set(switch, key, value)
-    });
+    for (kind, _) in SwitchKind::KINDS {
+        let mut settings = SwitchKind::named(kind)
+            .map(SwitchSettings::of_kind)
+            .expect("listed");
+        let before = settings.clone();
+        set_to_defaults(kind, settings.describe(), &mut |key, value| {
+            settings.set(key, value)
+        });
+        assert_eq!(settings, before);
+        let text = format!("[switch]\nkind = \"{kind}\"\n");
+        assert_eq!(read(&read(&text).resolved()).switch, before);
+    }
     for (kind, _) in topology::Kind::KINDS {
         let mut settings = TopologySettings {
             kind: topology::Kind::named(kind).expect("it is listed"),
@@ -224,7 +232,7 @@ fn the_defaults_of_strack() {
         clearway_transport::spray::SelectorSettings::named("adaptive")
             .expect("it is built in")
             .describe(),
-        SwitchParameters::describe(),
+        clearway_fabric::SwitchParameters::describe(),
     ];
     for parameter in described.into_iter().flatten() {
         let _ = writeln!(

@@ -1,87 +1,15 @@
 //! The egress port of a lossy switch: a drop-tail queue with ECN marking, worked off lazily.
 //!
 //! Nothing happens at a port between two arrivals but transmissions, and these follow from the queue. So a port has no events
-//! of its own: [`Port::advance`] carries out, when something looks at the port, what has happened since.
+//! of its own: [`LossyPort::advance`] carries out, when something looks at the port, what has happened since.
 
+use super::parameters::{MarkAt, QueueRules};
 use crate::link::{Ledger, Link};
 use crate::observer::{DropCause, Observer};
 use clearway_engine::Round;
 use clearway_transport::{Class, Packet};
-use clearway_units::{Bytes, Purpose, RandomStream, RelativeSize, Time};
+use clearway_units::{Purpose, RandomStream, Time};
 use std::collections::VecDeque;
-
-clearway_units::choices! {
-    /// When a queue decides about a mark.
-    pub enum MarkAt {
-        /// When a packet leaves, by the bytes that stay behind it.
-        Dequeue = "dequeue",
-        /// When a packet arrives, by the bytes with it.
-        Enqueue = "enqueue",
-    }
-}
-
-clearway_units::parameters! {
-    /// What the egress ports of a lossy switch do. Sizes relative to the bandwidth-delay product take the port's own rate times
-    /// the fabric's propagation round trip.
-    pub struct SwitchParameters {
-        /// Bytes in an egress queue, the packet in transmission included, above which an arriving packet is dropped. Where control
-        /// has priority it has a queue of its own with the same limit.
-        pub queue: RelativeSize = RelativeSize::percent_of_bdp(500), "queue", "STrack §4.1: drops if queuing exceeds 5 BDP";
-        /// Whether queues mark data packets.
-        pub ecn: bool = true, "ecn.enabled", "STrack §4.1";
-        /// Queue up to which nothing is marked.
-        pub kmin: RelativeSize = RelativeSize::percent_of_bdp(25), "ecn.kmin", "STrack §4.1: 25% BDP";
-        /// Queue above which everything is marked.
-        pub kmax: RelativeSize = RelativeSize::percent_of_bdp(75), "ecn.kmax", "STrack §4.1: 75% BDP";
-        /// Probability of a mark just below `ecn.kmax`; it grows linearly from zero at `ecn.kmin`.
-        pub pmax: f64 = 1.0, "ecn.pmax", "decision Q12: STrack does not say; the UEC reference simulator marks linearly up to 1";
-        /// Whether the decision is taken when a packet leaves or when it arrives.
-        pub mark: MarkAt = MarkAt::Dequeue, "ecn.mark", "STrack §2.2.2: marking at egress, when a packet exits a queue";
-        /// Whether acknowledgements and probes overtake data.
-        pub control_priority: bool = true, "control-priority", "decision: acknowledgements and probes in a strict-priority queue";
-    }
-}
-
-/// [`SwitchParameters`] resolved for one port.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct QueueRules {
-    limit: u64,
-    kmin: u64,
-    kmax: u64,
-    /// `pmax` in units of 2^-32.
-    pmax: u64,
-    ecn: bool,
-    mark: MarkAt,
-    control_priority: bool,
-}
-
-impl QueueRules {
-    pub(crate) fn new(parameters: &SwitchParameters, bdp: Bytes) -> Self {
-        let size = |size: RelativeSize| size.resolve(bdp).as_u64().min(u32::MAX.into());
-        Self {
-            limit: parameters.queue.resolve(bdp).as_u64(),
-            kmin: size(parameters.kmin),
-            kmax: size(parameters.kmax),
-            pmax: (parameters.pmax.clamp(0.0, 1.0) * (1u64 << 32) as f64) as u64,
-            ecn: parameters.ecn,
-            mark: parameters.mark,
-            control_priority: parameters.control_priority,
-        }
-    }
-
-    /// Whether a packet with `bytes` around it is marked; draws a number only where the answer is open.
-    #[inline]
-    fn marks(&self, bytes: u64, random: &mut RandomStream) -> bool {
-        if bytes <= self.kmin || !self.ecn {
-            return false;
-        }
-        if bytes > self.kmax {
-            return true;
-        }
-        // draw / 2^32 < pmax · (bytes - kmin) / (kmax - kmin), without a division.
-        u64::from(random.next_u32()) * (self.kmax - self.kmin) < (bytes - self.kmin) * self.pmax
-    }
-}
 
 /// A queue with its size.
 #[derive(Debug, Default)]
@@ -92,7 +20,7 @@ struct Queue {
 
 /// An egress port.
 #[derive(Debug)]
-pub(crate) struct Port {
+pub(crate) struct LossyPort {
     /// The class whose first packet is on the wire.
     busy: Option<Class>,
     /// When that packet's last bit leaves; otherwise when the next transmission may start.
@@ -104,7 +32,7 @@ pub(crate) struct Port {
     link: Link,
 }
 
-impl Port {
+impl LossyPort {
     pub(crate) fn new(rules: QueueRules, seed: u64, link: Link) -> Self {
         Self {
             busy: None,
@@ -136,12 +64,7 @@ impl Port {
         let queue = &mut self.queues[class.index()];
         let bytes = queue.bytes + u64::from(packet.size);
         if bytes > self.rules.limit {
-            ledger
-                .counters
-                .note_loss(now, self.link.id, packet, DropCause::QueueFull);
-            ledger
-                .observer
-                .on_drop(now, self.link.id, packet, DropCause::QueueFull);
+            ledger.lose(now, self.link.id, packet, DropCause::QueueFull);
             return;
         }
         queue.bytes = bytes;
@@ -270,41 +193,5 @@ impl Port {
             .iter()
             .map(|queue| queue.packets.len() as u64)
             .sum()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use clearway_units::{ParameterSet, Value};
-
-    #[test]
-    fn defaults_are_those_of_the_strack_paper() {
-        let rules = QueueRules::new(&SwitchParameters::default(), Bytes::new(400_000));
-        assert_eq!(
-            (rules.limit, rules.kmin, rules.kmax),
-            (2_000_000, 100_000, 300_000)
-        );
-        assert_eq!(rules.pmax, 1 << 32);
-    }
-
-    #[test]
-    fn marking_is_linear_between_the_thresholds() {
-        let mut parameters = SwitchParameters::default();
-        parameters.set("ecn.pmax", &Value::Float(0.5)).unwrap();
-        let rules = QueueRules::new(&parameters, Bytes::new(400_000));
-        let mut random = RandomStream::new(1, Purpose::Test, 0);
-        let mut share = |bytes| {
-            (0..20_000)
-                .filter(|_| rules.marks(bytes, &mut random))
-                .count()
-        };
-        assert_eq!(share(100_000), 0);
-        assert!(
-            share(200_000).abs_diff(5_000) < 310,
-            "a quarter, within 5 sigma"
-        );
-        assert!(share(300_000).abs_diff(10_000) < 360, "pmax at kmax");
-        assert_eq!(share(300_001), 20_000);
     }
 }

@@ -1,0 +1,175 @@
+//! The ingress side of a switch: where packets come in and which egress port each one takes.
+
+use super::ecmp;
+use crate::link::Arrival;
+use crate::topology::{Attachment, LinkId, NextHops, NodeId, SwitchRoutes};
+use clearway_engine::{Bags, Inlet, Round};
+use clearway_transport::Packet;
+use clearway_units::Time;
+use std::sync::Arc;
+
+/// A set of small numbers that is cheap to walk through in order.
+#[derive(Debug, Default)]
+pub(super) struct BitSet(Vec<u64>);
+
+impl BitSet {
+    pub(super) fn new(size: usize) -> Self {
+        Self(vec![0; size.div_ceil(64)])
+    }
+    #[inline]
+    pub(super) fn insert(&mut self, index: usize) {
+        self.0[index / 64] |= 1 << (index % 64);
+    }
+    /// Calls `keep` for each member in ascending order; those for which it says no are removed.
+    #[inline]
+    pub(super) fn retain(&mut self, mut keep: impl FnMut(usize) -> bool) {
+        for (word, bits) in self.0.iter_mut().enumerate() {
+            let mut left = *bits;
+            while left != 0 {
+                let bit = left.trailing_zeros();
+                left &= left - 1;
+                if !keep(word * 64 + bit as usize) {
+                    *bits &= !(1 << bit);
+                }
+            }
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Ingress {
+    pub(super) node: NodeId,
+    /// Salt of this switch's ECMP hash.
+    salt: u64,
+    /// Seed of the order of simultaneous arrivals.
+    pub(super) tie_seed: u64,
+    routes: SwitchRoutes,
+    attachments: Arc<[Attachment]>,
+    /// By port: where packets come in, and over which link.
+    inlets: Vec<(LinkId, Inlet<Arrival>)>,
+    /// Inlets with unread letters.
+    pending: BitSet,
+}
+
+impl Ingress {
+    pub(crate) fn new(
+        node: NodeId,
+        (salt, tie_seed): (u64, u64),
+        routes: SwitchRoutes,
+        attachments: Arc<[Attachment]>,
+        inlets: Vec<(LinkId, Inlet<Arrival>)>,
+    ) -> Self {
+        Self {
+            node,
+            salt,
+            tie_seed,
+            routes,
+            attachments,
+            pending: BitSet::new(inlets.len()),
+            inlets,
+        }
+    }
+
+    /// New letters have come in at `port`; returns when the first of the unread ones arrives.
+    pub(super) fn collect(&mut self, port: usize, round: &Round, bags: &mut Bags<Arrival>) -> Time {
+        let inlet = &mut self.inlets[port].1;
+        inlet.collect(round, bags);
+        self.pending.insert(port);
+        let first = inlet.unread().first();
+        first.map_or(Time::NEVER, |arrival| arrival.time)
+    }
+
+    /// Calls `visit` with port, index and letter for everything that arrives within the round, port by port.
+    #[inline]
+    pub(super) fn for_each_arrival(
+        &mut self,
+        round: &Round,
+        mut visit: impl FnMut(&Self, usize, usize, &Arrival),
+    ) {
+        let mut pending = std::mem::take(&mut self.pending);
+        pending.retain(|port| {
+            for (index, arrival) in self.inlets[port].1.unread().iter().enumerate() {
+                if arrival.time >= round.end() {
+                    break;
+                }
+                visit(self, port, index, arrival);
+            }
+            true
+        });
+        self.pending = pending;
+    }
+
+    /// Moves the inlets past what has arrived within the round; returns the earliest arrival that is left.
+    pub(super) fn discard_read(&mut self, round: &Round, bags: &mut Bags<Arrival>) -> Time {
+        let mut next = Time::NEVER;
+        let inlets = &mut self.inlets;
+        self.pending.retain(|port| {
+            let inlet = &mut inlets[port].1;
+            let handled = inlet
+                .unread()
+                .partition_point(|arrival| arrival.time < round.end());
+            inlet.advance(handled);
+            inlet.tidy(bags);
+            match inlet.unread().first() {
+                None => false,
+                Some(arrival) => {
+                    next = next.min(arrival.time);
+                    true
+                }
+            }
+        });
+        next
+    }
+
+    /// An unread letter.
+    #[inline]
+    pub(super) fn arrival(&self, port: usize, index: usize) -> &Arrival {
+        &self.inlets[port].1.unread()[index]
+    }
+
+    /// The link behind a port, towards this switch.
+    #[inline]
+    pub(super) fn link(&self, port: usize) -> LinkId {
+        self.inlets[port].0
+    }
+
+    /// The egress port of a packet: ECMP over the header, salted by the switch.
+    #[inline]
+    pub(super) fn route(&self, packet: &Packet) -> usize {
+        match self.routes.next_hops(self.attachments[packet.dst.index()]) {
+            NextHops::Host(port) => port.into(),
+            NextHops::Ports(ports) => {
+                ports[ecmp(packet.header_hash, self.salt, ports.len())].into()
+            }
+        }
+    }
+
+    /// Letters on the wires towards this switch.
+    pub(super) fn on_the_wire(&self) -> u64 {
+        self.inlets
+            .iter()
+            .map(|(_, inlet)| inlet.in_transit() as u64)
+            .sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bit_sets_walk_in_order_and_forget() {
+        let mut set = BitSet::new(130);
+        [129, 0, 64].into_iter().for_each(|index| set.insert(index));
+        let mut seen = Vec::new();
+        set.retain(|index| {
+            seen.push(index);
+            index != 64
+        });
+        set.retain(|index| {
+            seen.push(index);
+            true
+        });
+        assert_eq!(seen, [0, 64, 129, 0, 129]);
+    }
+}

@@ -1,0 +1,120 @@
+//! A switch whose ports have queues of their own, which drop what does not fit.
+
+use super::Desk;
+use super::ingress::{BitSet, Ingress};
+use super::lossy_port::LossyPort;
+use crate::link::{Arrival, Cargo, Ledger};
+use crate::observer::Observer;
+use crate::order::{self, Ticket};
+use clearway_engine::{Bags, Outlook, Round};
+use clearway_units::Time;
+
+#[derive(Debug)]
+pub(crate) struct LossySwitch {
+    ingress: Ingress,
+    ports: Vec<LossyPort>,
+    /// Ports with packets.
+    active: BitSet,
+    next: Time,
+}
+
+impl LossySwitch {
+    pub(crate) fn new(ingress: Ingress, ports: Vec<LossyPort>) -> Self {
+        Self {
+            ingress,
+            active: BitSet::new(ports.len()),
+            ports,
+            next: Time::NEVER,
+        }
+    }
+
+    pub(super) fn collect(&mut self, port: usize, round: &Round, bags: &mut Bags<Arrival>) {
+        self.next = self.next.min(self.ingress.collect(port, round, bags));
+    }
+
+    pub(super) fn next(&self) -> Time {
+        self.next
+    }
+
+    /// Runs all events of the round. Ports do not affect each other, so each one handles its whole round by itself while its
+    /// queue is in the cache.
+    pub(super) fn run<O: Observer>(
+        &mut self,
+        round: &Round,
+        desk: &mut Desk,
+        ledger: &mut Ledger<'_, O>,
+    ) -> Outlook {
+        self.line_up(round, desk);
+        let (mut next, mut sent) = (Time::NEVER, Time::NEVER);
+        let mut active = std::mem::take(&mut self.active);
+        active.retain(|port| {
+            self.run_port(port, round, desk, ledger);
+            let port = &mut self.ports[port];
+            sent = sent.min(port.flush(round, ledger));
+            let at = port.next();
+            next = next.min(at.max(round.end()));
+            !at.is_never()
+        });
+        self.active = active;
+        self.next = next.min(self.ingress.discard_read(round, ledger.bags));
+        Outlook {
+            next: self.next,
+            sent,
+        }
+    }
+
+    /// Gives the arrivals of the round to their egress ports.
+    fn line_up(&mut self, round: &Round, desk: &mut Desk) {
+        let lines = desk.lines(self.ports.len());
+        let active = &mut self.active;
+        self.ingress
+            .for_each_arrival(round, |ingress, from, index, arrival| {
+                // Nothing that this switch is connected to sends pause frames.
+                let Cargo::Packet(packet) = &arrival.cargo else {
+                    return;
+                };
+                let port = ingress.route(packet);
+                let tickets = &mut lines[port];
+                if tickets.is_empty() {
+                    active.insert(port);
+                }
+                tickets.push(Ticket::new(round.start(), arrival.time, from, index));
+            });
+    }
+
+    /// Handles the arrivals of the round for one egress port.
+    #[inline]
+    fn run_port<O: Observer>(
+        &mut self,
+        port: usize,
+        round: &Round,
+        desk: &mut Desk,
+        ledger: &mut Ledger<'_, O>,
+    ) {
+        let (tickets, ingress) = (&mut desk.lines(0)[port], &self.ingress);
+        order::sort(tickets, ingress.tie_seed, round.start(), |port| {
+            ingress.link(port)
+        });
+        let port = &mut self.ports[port];
+        for ticket in tickets.iter() {
+            let arrival = ingress.arrival(ticket.port(), ticket.index());
+            if let Cargo::Packet(packet) = &arrival.cargo {
+                ledger
+                    .observer
+                    .on_arrival(arrival.time, ingress.node, packet);
+                port.enqueue(arrival.time, packet, ledger);
+            }
+        }
+        tickets.clear();
+    }
+
+    /// Packets in queues.
+    pub(super) fn queued(&self) -> u64 {
+        self.ports.iter().map(LossyPort::queued).sum()
+    }
+
+    /// Letters on the wires towards this switch.
+    pub(super) fn on_the_wire(&self) -> u64 {
+        self.ingress.on_the_wire()
+    }
+}

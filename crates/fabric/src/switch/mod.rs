@@ -1,0 +1,140 @@
+//! Output-queued, store-and-forward switches.
+//!
+//! * [`lossy`]: each egress port has queues of its own; nothing that one port does affects another, so a round is handled port by
+//!   port.
+//! * [`shared`]: all ports share one buffer, and links towards the switch are paused before it overflows (priority flow
+//!   control); a round is handled in the order of time.
+
+mod ingress;
+mod lossy;
+mod lossy_port;
+mod parameters;
+mod shared;
+
+use crate::link::{Arrival, Ledger};
+use crate::observer::Observer;
+use crate::order::Ticket;
+use crate::pause::LinkPauses;
+use clearway_engine::{Bags, Outlook, Round};
+use clearway_transport::Packet;
+use clearway_units::{Time, mix64};
+
+pub(crate) use ingress::Ingress;
+pub(crate) use lossy::LossySwitch;
+pub(crate) use lossy_port::LossyPort;
+pub(crate) use parameters::{BufferRules, PortFacts, QueueRules};
+pub use parameters::{LosslessClasses, MarkAt, SharedBufferParameters, SwitchParameters};
+pub(crate) use shared::{SharedPort, SharedSwitch};
+
+/// A switch of any kind.
+#[derive(Debug)]
+pub(crate) enum Switch {
+    Lossy(LossySwitch),
+    Shared(Box<SharedSwitch>),
+}
+
+/// Buffers that a thread lends to each switch that it runs.
+#[derive(Debug, Default)]
+pub(crate) struct Desk {
+    /// Arrivals of the round: by egress port, or all in the first line.
+    lines: Vec<Vec<Ticket>>,
+}
+
+impl Desk {
+    /// At least `count` lines.
+    #[inline]
+    fn lines(&mut self, count: usize) -> &mut [Vec<Ticket>] {
+        if self.lines.len() < count {
+            self.lines.resize_with(count, Vec::new);
+        }
+        &mut self.lines
+    }
+}
+
+impl Switch {
+    /// New letters have come in at `port`.
+    pub(crate) fn collect(&mut self, port: usize, round: &Round, bags: &mut Bags<Arrival>) {
+        match self {
+            Self::Lossy(switch) => switch.collect(port, round, bags),
+            Self::Shared(switch) => switch.collect(port, round, bags),
+        }
+    }
+
+    /// The next event.
+    pub(crate) fn next(&self) -> Time {
+        match self {
+            Self::Lossy(switch) => switch.next(),
+            Self::Shared(switch) => switch.next(),
+        }
+    }
+
+    /// Runs all events of the round.
+    pub(crate) fn run<O: Observer>(
+        &mut self,
+        round: &Round,
+        desk: &mut Desk,
+        ledger: &mut Ledger<'_, O>,
+    ) -> Outlook {
+        match self {
+            Self::Lossy(switch) => switch.run(round, desk, ledger),
+            Self::Shared(switch) => switch.run(round, desk, ledger),
+        }
+    }
+
+    /// Packets in queues.
+    pub(crate) fn queued(&self) -> u64 {
+        match self {
+            Self::Lossy(switch) => switch.queued(),
+            Self::Shared(switch) => switch.queued(),
+        }
+    }
+
+    /// How its transmitters were paused until `end`.
+    pub(crate) fn pauses(&self, end: Time) -> Vec<LinkPauses> {
+        match self {
+            Self::Lossy(_) => Vec::new(),
+            Self::Shared(switch) => switch.pauses(end).collect(),
+        }
+    }
+
+    /// Letters on the wires towards this switch.
+    pub(crate) fn on_the_wire(&self) -> u64 {
+        match self {
+            Self::Lossy(switch) => switch.on_the_wire(),
+            Self::Shared(switch) => switch.on_the_wire(),
+        }
+    }
+}
+
+/// Which of `choices` equal ways a packet takes.
+#[inline]
+pub(crate) fn ecmp(header_hash: u32, salt: u64, choices: usize) -> usize {
+    let hash = mix64(salt ^ u64::from(header_hash)) >> 32;
+    ((hash * choices as u64) >> 32) as usize
+}
+
+/// The digest of addressing that switches hash.
+#[inline]
+pub(crate) fn header_hash(packet: &Packet) -> u32 {
+    let addresses = u64::from(packet.src.0) << 32 | u64::from(packet.dst.0);
+    mix64(mix64(addresses) ^ u64::from(packet.source_port)) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ecmp_is_even_and_switches_choose_independently() {
+        let mut counts = [[0u32; 8]; 8];
+        for hash in 0..64_000u32 {
+            let hash = mix64(hash.into()) as u32;
+            counts[ecmp(hash, mix64(1), 8)][ecmp(hash, mix64(2), 8)] += 1;
+        }
+        // Each pair of choices 1000 times; 5 sigma are 158.
+        assert!(
+            counts.iter().flatten().all(|&n| n.abs_diff(1000) < 158),
+            "{counts:?}"
+        );
+    }
+}

@@ -1,0 +1,346 @@
+//! Settings of switches, and the form in which queues use them.
+
+use clearway_transport::{Class, ClassSet};
+use clearway_units::{Bytes, Parameter, RandomStream, Rate, RelativeSize, Span, Value};
+
+clearway_units::choices! {
+    /// When a queue decides about a mark.
+    pub enum MarkAt {
+        /// When a packet leaves, by the bytes that stay behind it.
+        Dequeue = "dequeue",
+        /// When a packet arrives, by the bytes with it.
+        Enqueue = "enqueue",
+    }
+}
+
+clearway_units::parameters! {
+    /// What the egress ports of a lossy switch do. Sizes relative to the bandwidth-delay product take the port's own rate times
+    /// the fabric's propagation round trip.
+    pub struct SwitchParameters {
+        /// Bytes in an egress queue, the packet in transmission included, above which an arriving packet is dropped. Where control
+        /// has priority it has a queue of its own with the same limit.
+        pub queue: RelativeSize = RelativeSize::percent_of_bdp(500), "queue", "STrack §4.1: drops if queuing exceeds 5 BDP";
+        /// Whether queues mark data packets.
+        pub ecn: bool = true, "ecn.enabled", "STrack §4.1";
+        /// Queue up to which nothing is marked.
+        pub kmin: RelativeSize = RelativeSize::percent_of_bdp(25), "ecn.kmin", "STrack §4.1: 25% BDP";
+        /// Queue above which everything is marked.
+        pub kmax: RelativeSize = RelativeSize::percent_of_bdp(75), "ecn.kmax", "STrack §4.1: 75% BDP";
+        /// Probability of a mark just below `ecn.kmax`; it grows linearly from zero at `ecn.kmin`.
+        pub pmax: f64 = 1.0, "ecn.pmax", "decision Q12: STrack does not say; the UEC reference simulator marks linearly up to 1";
+        /// Whether the decision is taken when a packet leaves or when it arrives.
+        pub mark: MarkAt = MarkAt::Dequeue, "ecn.mark", "STrack §2.2.2: marking at egress, when a packet exits a queue";
+        /// Whether acknowledgements and probes overtake data.
+        pub control_priority: bool = true, "control-priority", "decision: acknowledgements and probes in a strict-priority queue";
+    }
+}
+
+/// Classes that are never dropped for want of room: links are paused instead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LosslessClasses(ClassSet);
+
+impl LosslessClasses {
+    /// Every class but control.
+    pub const ALL: Self = {
+        let mut set = ClassSet::EMPTY;
+        let mut number = 1;
+        while let Some(class) = Class::new(number) {
+            set.insert(class);
+            number += 1;
+        }
+        Self(set)
+    };
+
+    /// The classes.
+    pub fn classes(self) -> ClassSet {
+        self.0
+    }
+}
+
+impl Parameter for LosslessClasses {
+    fn expected() -> String {
+        "a list of priorities from 1 to 7 such as `[1, 3]`".into()
+    }
+    fn from_value(value: &Value) -> Option<Self> {
+        let Value::List(list) = value else {
+            return None;
+        };
+        let mut set = ClassSet::EMPTY;
+        for value in list {
+            let class = Class::new(u8::from_value(value)?)?;
+            if !class.is_data() || set.contains(class) {
+                return None;
+            }
+            set.insert(class);
+        }
+        Some(Self(set))
+    }
+    fn to_value(&self) -> Value {
+        let numbers = (1..Class::COUNT as u8).filter_map(Class::new);
+        let members = numbers.filter(|class| self.0.contains(*class));
+        Value::List(
+            members
+                .map(|class| Value::Integer(class.index() as i64))
+                .collect(),
+        )
+    }
+}
+
+clearway_units::parameters! {
+    /// The shared buffer of a switch with priority flow control.
+    pub struct SharedBufferParameters {
+        /// Bytes of the whole buffer; `"auto"` is 256 MB for 51.2 Tb/s, in proportion to the sum of the switch's port rates.
+        pub buffer: Option<Bytes> = None, "buffer", "STrack §4.1: 256 MB at 51.2 Tb/s, scaled with capacity";
+        /// Share of the free part of the pool that one class of an ingress port may take, on ports as fast as the hosts' links.
+        pub alpha: f64 = 0.125, "alpha", "HPCC ns-3 simulator: 1/8; STrack's pauses at 37.5 MB need about 1/128";
+        /// Doubles alpha with each doubling of a port's rate above that of the hosts' links.
+        pub alpha_scales: bool = true, "alpha-scales", "HPCC ns-3 simulator";
+        /// Classes with priority flow control; the others are dropped when the pool or their `queue` is full. Control has room of
+        /// its own.
+        pub lossless: LosslessClasses = LosslessClasses::ALL, "pfc.classes", "IEEE 802.1Qbb";
+        /// Bytes that each lossless class of each port has to itself.
+        pub reserve: Bytes = Bytes::new(4096), "pfc.reserve", "HPCC ns-3 simulator: 4 KiB";
+        /// Bytes for what still comes after a pause frame, for each lossless class of each port; `"auto"` is what can come, rate
+        /// times (two delays and the reaction time), three packets and a frame, or three times rate times delay if that is more.
+        pub headroom: Option<Bytes> = None, "pfc.headroom", "HPCC ns-3 simulator: 3 x rate x delay; enlarged where that is too little";
+        /// Bytes below the threshold at which a paused class may go on.
+        pub resume_offset: Bytes = Bytes::new(3072), "pfc.resume-offset", "HPCC ns-3 simulator: 3 KiB";
+        /// From the arrival of a pause frame to its effect.
+        pub reaction: Span = Span::ZERO, "pfc.reaction", "HPCC ns-3 simulator: at once; IEEE 802.1Qbb allows some time";
+        /// Bytes of a pause frame on the wire.
+        pub frame: Bytes = Bytes::new(64), "pfc.frame", "IEEE 802.3: the shortest frame";
+    }
+}
+
+/// Bytes of buffer for each bit per second of capacity, as a fraction: 256 MB at 51.2 Tb/s.
+const BUFFER_PER_BPS: (u128, u128) = (256_000_000, 51_200_000_000_000);
+
+/// A port as far as its buffer is concerned.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PortFacts {
+    pub(crate) rate: Rate,
+    /// Of the link in its slower direction, latencies included.
+    pub(crate) delay: Span,
+}
+
+/// [`SharedBufferParameters`] resolved for one switch.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct BufferRules {
+    pub(crate) lossless: ClassSet,
+    pub(crate) reserve: u64,
+    pub(crate) resume_offset: u64,
+    /// What is neither reserve nor headroom.
+    pub(crate) pool: u64,
+    /// For each port: alpha, and the headroom of each lossless class.
+    pub(crate) ports: Vec<(f64, u64)>,
+}
+
+impl BufferRules {
+    /// `used` are the classes that flows use, `packet` the bytes of a full one.
+    ///
+    /// # Errors
+    /// The size of the buffer and what reserves and headrooms need of it, if they do not leave room for a packet.
+    pub(crate) fn new(
+        parameters: &SharedBufferParameters,
+        ports: &[PortFacts],
+        host_rate: Rate,
+        used: ClassSet,
+        packet: u64,
+    ) -> Result<Self, (Bytes, Bytes)> {
+        let lossless = parameters.lossless.classes();
+        let classes = used.without(used.without(lossless)).len() as u64;
+        let rules = |port: &PortFacts| {
+            let alpha = if parameters.alpha_scales {
+                scaled(parameters.alpha, port.rate, host_rate)
+            } else {
+                parameters.alpha
+            };
+            let headroom = parameters
+                .headroom
+                .map_or_else(|| headroom(parameters, port, packet), Bytes::as_u64);
+            (alpha, headroom)
+        };
+        let capacity: u128 = ports
+            .iter()
+            .map(|port| u128::from(port.rate.as_bps()))
+            .sum();
+        let auto = capacity * BUFFER_PER_BPS.0 / BUFFER_PER_BPS.1;
+        let buffer = parameters.buffer.map_or(auto as u64, Bytes::as_u64);
+        let ports: Vec<(f64, u64)> = ports.iter().map(rules).collect();
+        let reserve = parameters.reserve.as_u64();
+        let set_aside = ports
+            .iter()
+            .map(|(_, headroom)| headroom.saturating_add(reserve))
+            .fold(0u64, u64::saturating_add)
+            .saturating_mul(classes);
+        match buffer.checked_sub(set_aside) {
+            Some(pool) if pool >= packet => Ok(Self {
+                lossless,
+                reserve,
+                resume_offset: parameters.resume_offset.as_u64(),
+                pool,
+                ports,
+            }),
+            _ => Err((
+                Bytes::new(buffer),
+                Bytes::new(set_aside.saturating_add(packet)),
+            )),
+        }
+    }
+}
+
+/// `alpha`, doubled for each doubling of `rate` above the hosts' rate.
+fn scaled(alpha: f64, rate: Rate, host_rate: Rate) -> f64 {
+    let (mut alpha, mut rate) = (alpha, rate.as_bps());
+    while rate > host_rate.as_bps() {
+        rate /= 2;
+        alpha *= 2.0;
+    }
+    alpha
+}
+
+/// What can still come in through a port once its buffer has asked for a pause: the packet that made it ask, one that is on the
+/// wire before the frame, the frame, both ways over the cable, the reaction, and one packet that has begun before that.
+fn headroom(parameters: &SharedBufferParameters, port: &PortFacts, packet: u64) -> u64 {
+    let frame = parameters.frame.as_u64();
+    let waiting = port
+        .rate
+        .bytes_in(port.delay * 2 + parameters.reaction)
+        .as_u64();
+    let artifact = port.rate.bytes_in(port.delay * 3).as_u64();
+    artifact.max(waiting + 3 * packet + 2 * frame)
+}
+
+/// [`SwitchParameters`] resolved for one port.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct QueueRules {
+    pub(super) limit: u64,
+    pub(super) kmin: u64,
+    kmax: u64,
+    /// `pmax` in units of 2^-32.
+    pmax: u64,
+    ecn: bool,
+    pub(super) mark: MarkAt,
+    pub(super) control_priority: bool,
+}
+
+impl QueueRules {
+    pub(crate) fn new(parameters: &SwitchParameters, bdp: Bytes) -> Self {
+        let size = |size: RelativeSize| size.resolve(bdp).as_u64().min(u32::MAX.into());
+        Self {
+            limit: parameters.queue.resolve(bdp).as_u64(),
+            kmin: size(parameters.kmin),
+            kmax: size(parameters.kmax),
+            pmax: (parameters.pmax.clamp(0.0, 1.0) * (1u64 << 32) as f64) as u64,
+            ecn: parameters.ecn,
+            mark: parameters.mark,
+            control_priority: parameters.control_priority,
+        }
+    }
+
+    /// Whether a packet with `bytes` around it is marked; draws a number only where the answer is open.
+    #[inline]
+    pub(super) fn marks(&self, bytes: u64, random: &mut RandomStream) -> bool {
+        if bytes <= self.kmin || !self.ecn {
+            return false;
+        }
+        if bytes > self.kmax {
+            return true;
+        }
+        // draw / 2^32 < pmax · (bytes - kmin) / (kmax - kmin), without a division.
+        u64::from(random.next_u32()) * (self.kmax - self.kmin) < (bytes - self.kmin) * self.pmax
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clearway_units::{ParameterSet, Purpose};
+
+    #[test]
+    fn defaults_are_those_of_the_strack_paper() {
+        let rules = QueueRules::new(&SwitchParameters::default(), Bytes::new(400_000));
+        assert_eq!(
+            (rules.limit, rules.kmin, rules.kmax),
+            (2_000_000, 100_000, 300_000)
+        );
+        assert_eq!(rules.pmax, 1 << 32);
+    }
+
+    const PORT: PortFacts = PortFacts {
+        rate: Rate::from_gbps(400),
+        delay: Span::from_us(1),
+    };
+
+    fn rules(
+        parameters: &SharedBufferParameters,
+        ports: &[PortFacts],
+    ) -> Result<BufferRules, (Bytes, Bytes)> {
+        let mut used = ClassSet::EMPTY;
+        used.insert(Class::DATA);
+        BufferRules::new(parameters, ports, Rate::from_gbps(400), used, 4160)
+    }
+
+    #[test]
+    fn the_buffer_scales_with_the_capacity_of_the_switch() {
+        let rules = rules(&SharedBufferParameters::default(), &[PORT; 64]).unwrap();
+        // 25.6 Tb/s have 128 MB; each port sets 4 KiB and 3 x 50 KB aside.
+        assert_eq!(rules.pool, 128_000_000 - 64 * (4096 + 150_000));
+        assert_eq!(rules.ports[0], (0.125, 150_000));
+    }
+
+    #[test]
+    fn faster_ports_have_a_larger_alpha_and_short_links_enough_headroom() {
+        let fast = PortFacts {
+            rate: Rate::from_gbps(1600),
+            delay: Span::from_ns(10),
+        };
+        let rules = rules(&SharedBufferParameters::default(), &[PORT, fast]).unwrap();
+        // 1.6 Tb/s x 20 ns = 4000 bytes.
+        assert_eq!(rules.ports[1], (0.5, 4000 + 3 * 4160 + 128));
+    }
+
+    #[test]
+    fn a_buffer_without_a_pool_is_refused() {
+        let parameters = SharedBufferParameters {
+            buffer: Some(Bytes::new(200_000)),
+            ..Default::default()
+        };
+        assert!(rules(&parameters, &[PORT]).is_ok());
+        assert_eq!(
+            rules(&parameters, &[PORT; 2]),
+            Err((Bytes::new(200_000), Bytes::new(2 * 154_096 + 4160)))
+        );
+    }
+
+    #[test]
+    fn lossless_classes_are_lists_of_priorities() {
+        let list =
+            |numbers: &[i64]| Value::List(numbers.iter().map(|n| Value::Integer(*n)).collect());
+        let read = |numbers: &[i64]| LosslessClasses::from_value(&list(numbers));
+        assert_eq!(read(&[1, 2, 3, 4, 5, 6, 7]), Some(LosslessClasses::ALL));
+        assert_eq!(read(&[3, 1]).unwrap().to_value(), list(&[1, 3]));
+        assert_eq!(read(&[]).unwrap().classes(), ClassSet::EMPTY);
+        assert_eq!((read(&[0]), read(&[8]), read(&[2, 2])), (None, None, None));
+    }
+
+    #[test]
+    fn marking_is_linear_between_the_thresholds() {
+        let mut parameters = SwitchParameters::default();
+        parameters.set("ecn.pmax", &Value::Float(0.5)).unwrap();
+        let rules = QueueRules::new(&parameters, Bytes::new(400_000));
+        let mut random = RandomStream::new(1, Purpose::Test, 0);
+        let mut share = |bytes| {
+            (0..20_000)
+                .filter(|_| rules.marks(bytes, &mut random))
+                .count()
+        };
+        assert_eq!(share(100_000), 0);
+        assert!(
+            share(200_000).abs_diff(5_000) < 310,
+            "a quarter, within 5 sigma"
+        );
+        assert!(share(300_000).abs_diff(10_000) < 360, "pmax at kmax");
+        assert_eq!(share(300_001), 20_000);
+    }
+}

@@ -1,0 +1,258 @@
+//! The accounts of a shared buffer: dynamic thresholds, reserves, headroom.
+//!
+//! Each port and lossless class has a *reserve* of its own, then takes from the shared *pool* up to a threshold that falls as the
+//! pool fills, `alpha × (pool - used)`; what arrives beyond it, while the sender at the other end is being paused, goes to the
+//! *headroom* of the port. All accounts are of the ingress port: there the flow came in that has to be stopped. Lossy classes
+//! only take from the pool.
+
+use super::super::parameters::BufferRules;
+use clearway_transport::{Class, ClassSet};
+
+/// Bytes of one class that came in through one port.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Account {
+    /// In the reserve and in the pool.
+    bytes: u64,
+    headroom: u64,
+}
+
+#[derive(Debug)]
+struct IngressPort {
+    alpha: f64,
+    /// Headroom of each lossless class.
+    headroom: u64,
+    /// Classes whose sender has to be stopped.
+    paused: ClassSet,
+    accounts: [Account; Class::COUNT],
+}
+
+/// The dynamic threshold: how much of the pool one class of a port may take.
+#[inline]
+fn share(free: u64, alpha: f64) -> u64 {
+    (free as i64 as f64 * alpha) as u64
+}
+
+/// A shared buffer.
+#[derive(Debug)]
+pub(super) struct Buffer {
+    lossless: ClassSet,
+    reserve: u64,
+    resume_offset: u64,
+    /// What is neither reserve nor headroom, and how much of it is taken.
+    pool: u64,
+    used: u64,
+    ports: Vec<IngressPort>,
+}
+
+impl Buffer {
+    pub(super) fn new(rules: &BufferRules) -> Self {
+        let port = |&(alpha, headroom): &(f64, u64)| IngressPort {
+            alpha,
+            headroom,
+            paused: ClassSet::EMPTY,
+            accounts: Default::default(),
+        };
+        Self {
+            lossless: rules.lossless,
+            reserve: rules.reserve,
+            resume_offset: rules.resume_offset,
+            pool: rules.pool,
+            used: 0,
+            ports: rules.ports.iter().map(port).collect(),
+        }
+    }
+
+    #[inline]
+    pub(super) fn is_lossless(&self, class: Class) -> bool {
+        self.lossless.contains(class)
+    }
+
+    /// Classes of `port` whose sender should be paused.
+    #[inline]
+    pub(super) fn paused(&self, port: usize) -> ClassSet {
+        self.ports[port].paused
+    }
+
+    /// Takes in a packet of a lossy class if the pool has room.
+    #[inline]
+    pub(super) fn admit_lossy(&mut self, size: u64) -> bool {
+        let fits = self.used + size <= self.pool;
+        self.used += if fits { size } else { 0 };
+        fits
+    }
+
+    /// A packet of a lossy class has left.
+    #[inline]
+    pub(super) fn release_lossy(&mut self, size: u64) {
+        self.used -= size;
+    }
+
+    /// Takes in a packet of a lossless class that came in through `port`; false if not even the headroom has room. The port's
+    /// pause state may have changed.
+    #[inline]
+    pub(super) fn admit(&mut self, port: usize, class: Class, size: u64) -> bool {
+        let free = self.pool - self.used;
+        let port = &mut self.ports[port];
+        let account = &mut port.accounts[class.index()];
+        let shared = (account.bytes + size).saturating_sub(self.reserve);
+        let from_pool = size.min(shared);
+        if shared == 0 || (shared <= share(free, port.alpha) && from_pool <= free) {
+            account.bytes += size;
+            self.used += from_pool;
+        } else if account.headroom + size <= port.headroom {
+            account.headroom += size;
+        } else {
+            return false;
+        }
+        let shared = account.bytes.saturating_sub(self.reserve);
+        if account.headroom > 0 || shared >= share(self.pool - self.used, port.alpha) {
+            port.paused.insert(class);
+        }
+        true
+    }
+
+    /// A packet of a lossless class that came in through `port` has left. The port's pause state may have changed.
+    #[inline]
+    pub(super) fn release(&mut self, port: usize, class: Class, size: u64) {
+        let index = port;
+        let port = &mut self.ports[index];
+        let account = &mut port.accounts[class.index()];
+        let from_headroom = size.min(account.headroom);
+        let rest = size - from_headroom;
+        let shared = account.bytes.saturating_sub(self.reserve);
+        account.headroom -= from_headroom;
+        account.bytes -= rest;
+        self.used -= rest.min(shared);
+        if port.paused.contains(class) {
+            self.resume_if_possible(index, class);
+        }
+    }
+
+    fn resume_if_possible(&mut self, port: usize, class: Class) {
+        let free = self.pool - self.used;
+        let port = &mut self.ports[port];
+        let threshold = share(free, port.alpha);
+        let account = &port.accounts[class.index()];
+        let shared = account.bytes.saturating_sub(self.reserve);
+        if account.headroom == 0 && (shared == 0 || shared + self.resume_offset <= threshold) {
+            port.paused.remove(class);
+        }
+    }
+
+    /// Bytes held, reserves and headroom included; for checks.
+    #[cfg(test)]
+    fn held(&self) -> (u64, u64) {
+        let accounts = self.ports.iter().flat_map(|port| &port.accounts);
+        let bytes = accounts.map(|account| account.bytes + account.headroom);
+        (self.used, bytes.sum())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Three ports, reserve 10, pool 1000, headroom 50, alpha 1/4, 1/2 and 8, resume offset 5.
+    fn buffer() -> Buffer {
+        let mut lossless = ClassSet::EMPTY;
+        lossless.insert(Class::DATA);
+        Buffer::new(&BufferRules {
+            lossless,
+            reserve: 10,
+            resume_offset: 5,
+            pool: 1000,
+            ports: vec![(0.25, 50), (0.5, 50), (8.0, 50)],
+        })
+    }
+
+    #[test]
+    fn reserve_then_pool_then_headroom_then_drop() {
+        let mut buffer = buffer();
+        let held = |buffer: &Buffer| {
+            let account = buffer.ports[0].accounts[1];
+            (account.bytes, account.headroom, buffer.used)
+        };
+        assert!(buffer.admit(0, Class::DATA, 10));
+        assert_eq!(held(&buffer), (10, 0, 0), "within the reserve");
+        // With u in use the threshold is (1000 - u)/4: it is met at 200.
+        for _ in 0..19 {
+            assert!(buffer.admit(0, Class::DATA, 10));
+            assert!(!buffer.paused(0).contains(Class::DATA));
+        }
+        assert_eq!(held(&buffer), (200, 0, 190));
+        assert!(buffer.admit(0, Class::DATA, 10));
+        assert_eq!(held(&buffer), (210, 0, 200));
+        assert!(buffer.paused(0).contains(Class::DATA), "it has its share");
+        assert!(buffer.admit(0, Class::DATA, 10));
+        assert_eq!(held(&buffer), (210, 10, 200), "beyond the threshold");
+        assert!(buffer.admit(0, Class::DATA, 40));
+        assert!(!buffer.admit(0, Class::DATA, 1), "the headroom is full");
+        assert!(!buffer.paused(1).contains(Class::DATA), "port by port");
+    }
+
+    #[test]
+    fn headroom_empties_first_and_the_sender_resumes_below_the_threshold() {
+        let mut buffer = buffer();
+        for _ in 0..21 {
+            assert!(buffer.admit(0, Class::DATA, 10));
+        }
+        assert!(buffer.admit(0, Class::DATA, 20));
+        assert!(buffer.paused(0).contains(Class::DATA));
+        buffer.release(0, Class::DATA, 10);
+        assert_eq!(buffer.ports[0].accounts[1].headroom, 10);
+        buffer.release(0, Class::DATA, 10);
+        // 200 + 5 is above the threshold of 200.
+        assert!(buffer.paused(0).contains(Class::DATA));
+        buffer.release(0, Class::DATA, 10);
+        // 190 + 5 is below (1000 - 190)/4.
+        assert!(!buffer.paused(0).contains(Class::DATA));
+        for _ in 0..20 {
+            buffer.release(0, Class::DATA, 10);
+        }
+        assert_eq!(buffer.held(), (0, 0));
+    }
+
+    #[test]
+    fn lossy_classes_share_the_pool() {
+        let mut buffer = buffer();
+        assert!(buffer.admit_lossy(990));
+        assert!(!buffer.admit_lossy(11));
+        assert!(buffer.admit(0, Class::DATA, 10), "the reserve is left");
+        assert!(buffer.admit(0, Class::DATA, 10), "and the headroom");
+        assert!(buffer.paused(0).contains(Class::DATA));
+        buffer.release_lossy(990);
+        buffer.release(0, Class::DATA, 10);
+        buffer.release(0, Class::DATA, 10);
+        assert_eq!(buffer.held(), (0, 0));
+        assert!(!buffer.paused(0).contains(Class::DATA));
+    }
+
+    proptest! {
+        /// Whatever comes and goes, every byte is given back, and nobody who has nothing here stays paused.
+        #[test]
+        fn every_byte_comes_back(steps in prop::collection::vec((0usize..3, 1u64..60, any::<bool>()), 0..300)) {
+            let mut buffer = buffer();
+            let mut inside = [const { Vec::new() }; 3];
+            for (port, size, arrives) in steps {
+                if arrives {
+                    if buffer.admit(port, Class::DATA, size) {
+                        inside[port].push(size);
+                    }
+                } else if let Some(size) = inside[port].pop() {
+                    buffer.release(port, Class::DATA, size);
+                }
+                let held: u64 = inside.iter().flatten().sum();
+                prop_assert_eq!(buffer.held().1, held);
+                prop_assert!(buffer.used <= buffer.pool);
+            }
+            for (port, sizes) in inside.iter().enumerate() {
+                for &size in sizes {
+                    buffer.release(port, Class::DATA, size);
+                }
+                prop_assert!(!buffer.paused(port).contains(Class::DATA));
+            }
+            prop_assert_eq!(buffer.held(), (0, 0));
+        }
+    }
+}

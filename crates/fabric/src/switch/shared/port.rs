@@ -1,0 +1,199 @@
+//! An egress port of a switch with a shared buffer: a queue for each class, pause frames before all of them.
+
+use super::super::parameters::{MarkAt, QueueRules};
+use crate::link::{Ledger, Link};
+use crate::observer::Observer;
+use crate::pause::PauseState;
+use clearway_transport::{Class, ClassSet, Packet};
+use clearway_units::{Purpose, RandomStream, Time};
+use std::collections::VecDeque;
+
+/// A packet and the port through which it came in.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Queued {
+    pub(super) packet: Packet,
+    pub(super) from: u16,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    packets: VecDeque<Queued>,
+    bytes: u64,
+}
+
+/// What is on the wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Transmission {
+    /// A pause frame with this content.
+    Pause(ClassSet),
+    /// The first packet of a class.
+    Packet(Class),
+}
+
+/// An egress port.
+#[derive(Debug)]
+pub(crate) struct SharedPort {
+    wire: Option<Transmission>,
+    /// By class, as far as there has been any packet.
+    queues: Vec<Queue>,
+    /// Classes with packets.
+    waiting: ClassSet,
+    /// The data class that was served last.
+    turn: Class,
+    /// What the other end has told this transmitter.
+    pub(super) pause: PauseState,
+    /// What the other end of the cable has last been told to hold back.
+    told: ClassSet,
+    rules: QueueRules,
+    random: RandomStream,
+    pub(super) link: Link,
+}
+
+impl SharedPort {
+    pub(crate) fn new(rules: QueueRules, seed: u64, link: Link) -> Self {
+        Self {
+            wire: None,
+            queues: Vec::new(),
+            waiting: ClassSet::EMPTY,
+            turn: Class::DATA,
+            pause: PauseState::default(),
+            told: ClassSet::EMPTY,
+            rules,
+            random: RandomStream::new(seed, Purpose::Marking, link.id.0.into()),
+            link,
+        }
+    }
+
+    /// The class in which a packet is treated here.
+    #[inline]
+    pub(super) fn class_of(&self, packet: &Packet) -> Class {
+        if self.rules.control_priority {
+            packet.class
+        } else {
+            packet.class.max(Class::DATA)
+        }
+    }
+
+    /// Whether the queue of a lossy class takes `size` bytes more.
+    #[inline]
+    pub(super) fn takes_lossy(&self, class: Class, size: u64) -> bool {
+        let bytes = self
+            .queues
+            .get(class.index())
+            .map_or(0, |queue| queue.bytes);
+        bytes + size <= self.rules.limit
+    }
+
+    #[inline]
+    pub(super) fn enqueue<O: Observer>(
+        &mut self,
+        now: Time,
+        class: Class,
+        mut queued: Queued,
+        ledger: &mut Ledger<'_, O>,
+    ) {
+        if self.queues.len() <= class.index() {
+            self.queues.resize_with(class.index() + 1, Queue::default);
+        }
+        let bytes = self.queues[class.index()].bytes + u64::from(queued.packet.size);
+        if class.is_data() && self.rules.mark == MarkAt::Enqueue {
+            self.decide(now, bytes, &mut queued.packet, ledger);
+        }
+        let queue = &mut self.queues[class.index()];
+        queue.bytes = bytes;
+        queue.packets.push_back(queued);
+        self.waiting.insert(class);
+        if class.is_data() {
+            ledger.observer.on_queue(now, self.link.id, bytes);
+        }
+    }
+
+    /// Begins what comes next, if the wire is free and something may be sent; returns when its last bit leaves. `tell` is what
+    /// the other end of the cable should hold back.
+    #[inline]
+    pub(super) fn start(&mut self, now: Time, tell: ClassSet, frame: u32) -> Option<Time> {
+        if self.wire.is_some() {
+            return None;
+        }
+        let size = if tell != self.told {
+            self.told = tell;
+            self.wire = Some(Transmission::Pause(tell));
+            frame
+        } else {
+            let class = self.next_class()?;
+            self.wire = Some(Transmission::Packet(class));
+            let first = self.queues[class.index()].packets.front();
+            first.map_or(0, |queued| queued.packet.size.into())
+        };
+        Some(now + self.link.clock.span_of(size))
+    }
+
+    /// Control first, then the data classes in turn; none that is paused.
+    #[inline]
+    fn next_class(&mut self) -> Option<Class> {
+        let eligible = self.waiting.without(self.pause.classes());
+        if eligible.contains(Class::CONTROL) {
+            return Some(Class::CONTROL);
+        }
+        let class = eligible.next_after(self.turn)?;
+        self.turn = class;
+        Some(class)
+    }
+
+    /// The last bit of what is on the wire leaves at `now`. Returns the packet if it was one.
+    #[inline]
+    pub(super) fn complete<O: Observer>(
+        &mut self,
+        now: Time,
+        ledger: &mut Ledger<'_, O>,
+    ) -> Option<(Class, Queued)> {
+        let class = match self.wire.take()? {
+            Transmission::Pause(classes) => {
+                self.link.carry_pause(now, classes, ledger);
+                return None;
+            }
+            Transmission::Packet(class) => class,
+        };
+        let queue = &mut self.queues[class.index()];
+        let mut queued = queue.packets.pop_front()?;
+        queue.bytes -= u64::from(queued.packet.size);
+        let bytes = queue.bytes;
+        if queue.packets.is_empty() {
+            self.waiting.remove(class);
+        }
+        if class.is_data() {
+            ledger.observer.on_queue(now, self.link.id, bytes);
+            if self.rules.mark == MarkAt::Dequeue {
+                self.decide(now, bytes, &mut queued.packet, ledger);
+            }
+        }
+        self.link.carry(now, &queued.packet, ledger);
+        Some((class, queued))
+    }
+
+    /// Decides about a mark with `bytes` in question.
+    #[inline]
+    fn decide<O: Observer>(
+        &mut self,
+        now: Time,
+        bytes: u64,
+        packet: &mut Packet,
+        ledger: &mut Ledger<'_, O>,
+    ) {
+        if bytes > self.rules.kmin
+            && packet.class.is_data()
+            && self.rules.marks(bytes, &mut self.random)
+            && !packet.ecn
+        {
+            packet.ecn = true;
+            ledger.counters.marked += 1;
+            ledger.observer.on_mark(now, self.link.id, packet);
+        }
+    }
+
+    /// Packets that wait or are on the wire.
+    pub(super) fn queued(&self) -> u64 {
+        let lengths = self.queues.iter().map(|queue| queue.packets.len());
+        lengths.sum::<usize>() as u64
+    }
+}

@@ -1,0 +1,79 @@
+//! The `[switch]` section: what all switches of the fabric are.
+
+use clearway_fabric::{SharedBufferParameters, SwitchParameters};
+use clearway_units::{ParameterInfo, ParameterSet, SetError, Value};
+
+clearway_units::choices! {
+    /// What kind of switch the fabric is made of.
+    pub enum SwitchKind {
+        /// Drop-tail queues, each by itself.
+        Lossy = "lossy",
+        /// One buffer for all ports, with priority flow control.
+        SharedBuffer = "shared-buffer",
+    }
+}
+
+impl SwitchKind {
+    /// Name and summary of each kind.
+    pub const KINDS: [(&'static str, &'static str); 2] = [
+        ("lossy", "drop-tail queues, each by itself"),
+        (
+            "shared-buffer",
+            "one buffer for all ports, with dynamic thresholds and priority flow control (PFC)",
+        ),
+    ];
+
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        [Self::Lossy, Self::SharedBuffer]
+            .into_iter()
+            .find(|kind| kind.name() == name)
+    }
+}
+
+/// The section, resolved.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct SwitchSettings {
+    /// Queues and marks of the ports.
+    pub ports: SwitchParameters,
+    /// The shared buffer, if there is one.
+    pub buffer: Option<SharedBufferParameters>,
+}
+
+impl SwitchSettings {
+    /// The defaults of a kind of switch.
+    pub(crate) fn of_kind(kind: SwitchKind) -> Self {
+        Self {
+            ports: SwitchParameters::default(),
+            buffer: (kind == SwitchKind::SharedBuffer).then(SharedBufferParameters::default),
+        }
+    }
+
+    /// What kind of switch it is.
+    pub fn kind(&self) -> SwitchKind {
+        match self.buffer {
+            None => SwitchKind::Lossy,
+            Some(_) => SwitchKind::SharedBuffer,
+        }
+    }
+
+    pub(crate) fn set(&mut self, key: &str, value: &Value) -> Result<(), SetError> {
+        match (self.ports.set(key, value), &mut self.buffer) {
+            (Err(SetError::UnknownKey), Some(buffer)) => buffer.set(key, value),
+            (result, _) => result,
+        }
+    }
+
+    pub(crate) fn entries(&self) -> Vec<(&'static str, Value)> {
+        let buffer = self.buffer.iter().flat_map(ParameterSet::entries);
+        self.ports.entries().into_iter().chain(buffer).collect()
+    }
+
+    /// Every parameter of this kind of switch.
+    pub fn describe(&self) -> Vec<ParameterInfo> {
+        let mut parameters = SwitchParameters::describe();
+        if self.buffer.is_some() {
+            parameters.extend(SharedBufferParameters::describe());
+        }
+        parameters
+    }
+}
