@@ -126,11 +126,11 @@ fn unknown_names() {
     .: cannot be read: Is a directory (os error 21)
       fix: name a text file in UTF-8 that you may read
     there is no group `controler`
-      fix: use one of: transports, controllers, spray, topologies, workloads, scenarios
+      fix: use one of: transports, controllers, spray, topologies, switches, workloads, scenarios
     nothing is called `adaptative`
       fix: did you mean `adaptive`?
     nothing is called `xyzzy`
-      fix: known are: adaptive, constant, dumbbell, fat-tree, file, flows, incast, leaf-spine, links, oblivious, one-to-one, permutation, scenario, selective-repeat, single, single-switch, strack, switch
+      fix: known are: adaptive, constant, dumbbell, fat-tree, file, flows, incast, leaf-spine, links, lossy, oblivious, one-to-one, permutation, scenario, selective-repeat, shared-buffer, single, single-switch, strack, switch
     quikstart: there is no such file or built-in scenario
       fix: did you mean `quickstart`? Built in are: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32
     ");
