@@ -1,0 +1,313 @@
+//! What a lossless fabric promises: with congestion control off and any incast, nothing is lost, the bottleneck never idles, and
+//! every byte of buffer is given back.
+
+use clearway_fabric::topology::{
+    LinkId, NodeId, PacketSizes, Routes, Topology, dumbbell, leaf_spine, single_switch,
+};
+use clearway_fabric::{
+    DropCause, Flow, LosslessClasses, Observer, Outcome, RunControl, Setup, SharedBufferParameters,
+    Simulation, Stopped, SwitchParameters, Verdict,
+};
+use clearway_transport::cc::ControllerSettings;
+use clearway_transport::{ClassSet, Header, Packet, Profile};
+use clearway_units::{Bytes, HostId, ParameterSet, Rate, Span, Time, Value};
+use proptest::prelude::*;
+use std::sync::Arc;
+
+const SIZES: PacketSizes = PacketSizes {
+    payload: 4032,
+    header: 64,
+    ack: 64,
+};
+const RATE: Rate = Rate::from_gbps(400);
+
+/// What comes in at the receiver, and what is dropped where.
+#[derive(Default)]
+struct Watch {
+    first: Option<Time>,
+    last: Option<Time>,
+    /// Bytes after the first packet.
+    bytes: u64,
+    drops: Vec<DropCause>,
+    pauses: u64,
+    resumes: u64,
+}
+
+impl Observer for Watch {
+    fn on_arrival(&mut self, now: Time, node: NodeId, packet: &Packet) {
+        let Header::Data { .. } = packet.header else {
+            return;
+        };
+        if node == NodeId(0) {
+            if self.first.is_some() {
+                self.bytes += u64::from(packet.size);
+            }
+            self.first.get_or_insert(now);
+            self.last = Some(now);
+        }
+    }
+    fn on_drop(&mut self, _: Time, _: LinkId, _: &Packet, cause: DropCause) {
+        self.drops.push(cause);
+    }
+    fn on_pause(&mut self, _: Time, _: LinkId, classes: ClassSet) {
+        if classes.is_empty() {
+            self.resumes += 1;
+        } else {
+            self.pauses += 1;
+        }
+    }
+}
+
+/// Hosts send `bytes` each to host 0 at once.
+struct Incast {
+    senders: std::ops::Range<u32>,
+    topology: Topology,
+    buffer: SharedBufferParameters,
+    window: Bytes,
+    bytes: Bytes,
+    seed: u64,
+}
+
+impl Incast {
+    fn run(&self, threads: usize) -> Outcome<Watch> {
+        let routes = Routes::compute(&self.topology).unwrap();
+        let mut profile = Profile::strack(routes.paths.network_facts(SIZES));
+        profile.controller = ControllerSettings::named("constant").unwrap();
+        let window = Value::Text(self.window.to_string());
+        profile.controller.set("window", &window).unwrap();
+        // What waits must not be asked for or sent again.
+        profile.reliability.probe_after = 1e6;
+        profile.reliability.timeout = Span::from_us(1_000_000);
+        profile.reliability.linger = Some(Span::ZERO);
+        profile
+            .reliability
+            .set("ooo-min", &Value::Integer(60_000))
+            .unwrap();
+        let flow = |src| Flow {
+            src: HostId(src),
+            dst: HostId(0),
+            bytes: self.bytes,
+            start: Some(Time::ZERO),
+        };
+        let setup = Setup {
+            topology: &self.topology,
+            routes,
+            flows: self.senders.clone().map(flow).collect(),
+            profile: Arc::new(profile),
+            switch: SwitchParameters {
+                ecn: false,
+                ..SwitchParameters::default()
+            },
+            buffer: Some(self.buffer.clone()),
+            seed: self.seed,
+        };
+        setup.check_buffers().unwrap();
+        let observer = Watch::default;
+        Simulation::new(&setup, |_| None, observer).run(RunControl {
+            threads,
+            at_most: Time::from_us(900_000),
+            coordinator: None,
+            coordination_delay: None,
+            on_progress: &mut |_| Verdict::Continue,
+        })
+    }
+
+    /// The time that the link to the receiver needs for `bytes`.
+    fn drain(&self, bytes: u64) -> Span {
+        let link = self.topology.link_to_host(HostId(0)).unwrap();
+        let packet = u64::from(SIZES.payload + SIZES.header);
+        let rate = self.topology.cables[link.cable()].rate;
+        let whole = rate.span_of(Bytes::new(packet)) * (bytes / packet);
+        match bytes % packet {
+            0 => whole,
+            rest => whole + rate.span_of(Bytes::new(rest)),
+        }
+    }
+}
+
+/// A pool from which each of `senders` ingress ports with this alpha takes at least `needed` bytes before it is paused.
+fn pool_for(needed: u64, senders: u64, alpha: f64) -> u64 {
+    // Each takes x = alpha (P - n x), that is alpha P / (1 + alpha n).
+    (needed as f64 * (1.0 + alpha * senders as f64) / alpha) as u64 + 1
+}
+
+fn fabric(kind: u32, hosts: u32, delay: Span) -> Topology {
+    let link = (RATE, delay);
+    match kind {
+        0 => single_switch(hosts, RATE, delay).unwrap(),
+        1 => dumbbell(1, hosts - 1, link, link).unwrap(),
+        _ => {
+            let per_leaf = 2;
+            let leaves = hosts.div_ceil(per_leaf).max(2);
+            leaf_spine(leaves * per_leaf, per_leaf, 2, 1, link, link).unwrap()
+        }
+    }
+}
+
+/// A buffer whose pool is as small as it may be for full throughput, times `slack`.
+fn tight_buffer(
+    topology: &Topology,
+    delay: Span,
+    alpha: f64,
+    slack: f64,
+    reaction: Span,
+) -> SharedBufferParameters {
+    let packet = u64::from(SIZES.payload + SIZES.header);
+    let mut parameters = SharedBufferParameters {
+        alpha,
+        alpha_scales: false,
+        reaction,
+        ..SharedBufferParameters::default()
+    };
+    // A port is only told to go on when a packet of its own leaves, and then what it has here, perhaps all there is, has to last
+    // until the first new packet comes.
+    let loop_bytes = RATE.bytes_in(delay * 2 + reaction).as_u64() + 3 * packet + 256;
+    let needed = loop_bytes + parameters.resume_offset.as_u64() + packet;
+    let headroom = RATE.bytes_in(delay * 3).as_u64().max(loop_bytes);
+    let ports = topology.ports();
+    let most_ports = (0..topology.switches.len())
+        .map(|switch| ports[topology.switch_node(switch).0 as usize].len() as u64)
+        .max()
+        .unwrap_or(0);
+    let pool = pool_for(needed, u64::from(topology.hosts - 1), alpha);
+    let aside = most_ports * (headroom + parameters.reserve.as_u64());
+    parameters.buffer = Some(Bytes::new(aside + (pool as f64 * slack) as u64));
+    parameters
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn any_incast_loses_nothing_and_keeps_the_bottleneck_busy(
+        kind in 0u32..3,
+        hosts in 3u32..14,
+        delay_ns in prop::sample::select(vec![20u64, 300, 1000, 3000]),
+        reaction_ns in prop::sample::select(vec![0u64, 0, 500]),
+        alpha in prop::sample::select(vec![0.0078125, 0.125, 1.0, 4.0]),
+        slack in prop::sample::select(vec![1.0, 1.3, 3.0]),
+        kilobytes in 100u64..1_500,
+        seed in any::<u64>(),
+    ) {
+        let delay = Span::from_ns(delay_ns);
+        let topology = fabric(kind, hosts, delay);
+        let buffer = tight_buffer(&topology, delay, alpha, slack, Span::from_ns(reaction_ns));
+        // Those on the receiver's own leaf would be done before the first packet of the others is there.
+        let first = if kind == 2 { 2 } else { 1 };
+        let incast = Incast {
+            senders: first..topology.hosts,
+            topology,
+            buffer,
+            window: Bytes::new(10_000_000),
+            bytes: Bytes::new(kilobytes * 1000),
+            seed,
+        };
+        let outcome = incast.run(1);
+        prop_assert_eq!(outcome.check_conservation(), Ok(()));
+        prop_assert_eq!(outcome.stopped, None);
+        prop_assert_eq!((outcome.links.dropped, outcome.in_network), (0, 0));
+        prop_assert_eq!(outcome.endpoints.retransmitted, 0);
+        prop_assert_eq!(outcome.links.pause_frames, outcome.links.pause_frames_received);
+        prop_assert!(outcome.pauses.iter().all(|pauses| !pauses.at_the_end));
+        // Host 0 is in the first domain.
+        let watch = &outcome.observers[0];
+        let (Some(first), Some(last)) = (watch.first, watch.last) else {
+            return Err(TestCaseError::fail("nothing has arrived"));
+        };
+        let busy = incast.drain(watch.bytes);
+        prop_assert!(last - first <= busy + Span::from_ns(1), "{} instead of {busy}", last - first);
+    }
+}
+
+/// Sixteen senders into one through a buffer that is far smaller than what they send.
+fn crowded(headroom: Option<u64>) -> Incast {
+    let delay = Span::from_us(1);
+    let topology = fabric(0, 17, delay);
+    let mut buffer = tight_buffer(&topology, delay, 0.125, 1.0, Span::ZERO);
+    buffer.headroom = headroom.map(Bytes::new);
+    Incast {
+        senders: 1..17,
+        topology,
+        buffer,
+        window: Bytes::new(4_000_000),
+        bytes: Bytes::new(1_000_000),
+        seed: 1,
+    }
+}
+
+#[test]
+fn pauses_are_counted_on_the_links_that_were_paused() {
+    let outcome = crowded(None).run(1);
+    let seen: (u64, u64) = outcome.observers.iter().fold((0, 0), |sum, watch| {
+        (sum.0 + watch.pauses, sum.1 + watch.resumes)
+    });
+    let counted: u64 = outcome.pauses.iter().map(|link| link.pauses).sum();
+    assert!(counted > 16, "{counted}");
+    assert_eq!(seen, (counted, counted));
+    assert_eq!(outcome.links.pause_frames, 2 * counted);
+    for pauses in &outcome.pauses {
+        // Cable h belongs to host h; link 2h leaves it.
+        assert!(pauses.link.0 % 2 == 0 && pauses.link.0 > 0, "{pauses:?}");
+        // 16 MB at 400 Gb/s take 320 us; each sender needs its link for 20 us.
+        assert!(
+            pauses.time > Span::from_us(100) && pauses.time < Span::from_us(330),
+            "{pauses:?}"
+        );
+    }
+    assert_eq!(outcome.pauses.len(), 16);
+}
+
+#[test]
+fn too_little_headroom_drops_and_says_so() {
+    let outcome = crowded(Some(20_000)).run(1);
+    outcome.check_conservation().unwrap();
+    assert!(outcome.links.headroom_drops > 0);
+    assert_eq!(outcome.links.headroom_drops, outcome.links.dropped);
+    let drops = outcome.observers.iter().flat_map(|watch| &watch.drops);
+    assert!(drops.clone().count() > 0);
+    assert!(drops.copied().all(|cause| cause == DropCause::HeadroomFull));
+}
+
+#[test]
+fn the_headroom_that_is_derived_is_needed() {
+    // Two delays at 400 Gb/s are 100 KB; 3 packets and 2 frames come on top. Half of that is too little.
+    let derived = 100_000 + 3 * 4096 + 128;
+    assert_eq!(crowded(Some(derived)).run(1).links.dropped, 0);
+    assert!(crowded(Some(derived / 2)).run(1).links.dropped > 0);
+}
+
+#[test]
+fn results_do_not_depend_on_threads() {
+    let delay = Span::from_ns(300);
+    let topology = fabric(2, 12, delay);
+    let buffer = tight_buffer(&topology, delay, 0.125, 1.0, Span::from_ns(100));
+    let incast = Incast {
+        senders: 1..12,
+        topology,
+        buffer,
+        window: Bytes::new(2_000_000),
+        bytes: Bytes::new(700_000),
+        seed: 7,
+    };
+    let one = incast.run(1);
+    assert!(one.pauses.iter().any(|pauses| pauses.pauses > 1));
+    for threads in [2, 4] {
+        let other = incast.run(threads);
+        assert_eq!((one.digest, &one.pauses), (other.digest, &other.pauses));
+        assert_eq!(one.flows, other.flows);
+    }
+}
+
+#[test]
+fn a_class_without_flow_control_drops_on_the_same_switch() {
+    let mut incast = crowded(None);
+    incast
+        .buffer
+        .set("pfc.classes", &Value::List(vec![Value::Integer(3)]))
+        .unwrap();
+    assert_ne!(incast.buffer.lossless, LosslessClasses::ALL);
+    let outcome = incast.run(1);
+    assert!(outcome.pauses.is_empty() && outcome.links.dropped > 0);
+    assert_eq!(outcome.links.headroom_drops, 0);
+    outcome.check_conservation().unwrap();
+    assert!(matches!(outcome.stopped, None | Some(Stopped::AtMost)));
+}
