@@ -5,8 +5,24 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Built-in scenarios, all with STrack and adaptive spraying.
-const SCENARIOS: [&str; 2] = ["quickstart", "permutation-1k"];
+/// What is measured.
+const CASES: [Case; 3] = [
+    Case {
+        name: "quickstart",
+        scenario: "quickstart",
+        overrides: &[],
+    },
+    Case {
+        name: "permutation-1k",
+        scenario: "permutation-1k",
+        overrides: &[],
+    },
+    Case {
+        name: "quickstart, shared buffer",
+        scenario: "quickstart",
+        overrides: &["switch.kind=shared-buffer"],
+    },
+];
 /// The bar that every change has to stay below.
 const BAR: u64 = 900;
 /// How far above the recorded figure a change may be, in percent.
@@ -32,13 +48,21 @@ pub(crate) enum Mode {
     Check,
 }
 
+/// A built-in scenario, with changes.
+struct Case {
+    /// In the table.
+    name: &'static str,
+    scenario: &'static str,
+    overrides: &'static [&'static str],
+}
+
 struct Count {
     instructions: u64,
     hops: u64,
 }
 
 struct Row {
-    scenario: &'static str,
+    name: &'static str,
     full: Count,
     setup: Count,
 }
@@ -73,13 +97,17 @@ pub(crate) fn run(root: &Path, mode: Mode) -> Faults {
 fn measure(root: &Path) -> Result<Vec<Row>, String> {
     let program = build(root)?;
     let mut rows = Vec::new();
-    for scenario in SCENARIOS {
+    for case in &CASES {
         let row = Row {
-            scenario,
-            full: count(&program, scenario, &[])?,
-            setup: count(&program, scenario, &["--set", "workload.message=1B"])?,
+            name: case.name,
+            full: count(&program, case, &[])?,
+            setup: count(&program, case, &["workload.message=1B"])?,
         };
-        println!("{scenario}: {} instructions per packet-hop", row.per_hop());
+        println!(
+            "{}: {} instructions per packet-hop",
+            row.name,
+            row.per_hop()
+        );
         rows.push(row);
     }
     Ok(rows)
@@ -107,7 +135,7 @@ fn build(root: &Path) -> Result<PathBuf, String> {
 }
 
 /// One run under callgrind.
-fn count(program: &Path, scenario: &str, more: &[&str]) -> Result<Count, String> {
+fn count(program: &Path, case: &Case, more: &[&str]) -> Result<Count, String> {
     let folder = std::env::temp_dir().join(format!("clearway-bench-{}", std::process::id()));
     let results = folder.join("results");
     std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
@@ -115,9 +143,14 @@ fn count(program: &Path, scenario: &str, more: &[&str]) -> Result<Count, String>
     command
         .args(["--tool=callgrind", "--callgrind-out-file=callgrind.out"])
         .arg(program)
-        .args(["run", scenario, "--quiet", "--out"])
+        .args(["run", case.scenario, "--quiet", "--out"])
         .arg(&results)
-        .args(more)
+        .args(
+            case.overrides
+                .iter()
+                .chain(more)
+                .flat_map(|set| ["--set", set]),
+        )
         .current_dir(&folder);
     let ran = command
         .output()
@@ -136,7 +169,7 @@ fn count(program: &Path, scenario: &str, more: &[&str]) -> Result<Count, String>
     let _ = std::fs::remove_dir_all(&folder);
     match (instructions, hops) {
         (Some(instructions), Some(hops)) => Ok(Count { instructions, hops }),
-        _ => Err(format!("valgrind on {scenario} failed:\n{report}")),
+        _ => Err(format!("valgrind on {} failed:\n{report}", case.name)),
     }
 }
 
@@ -157,7 +190,7 @@ fn over_bar(rows: &[Row]) -> Faults {
     over.map(|row| {
         format!(
             "{}: {} instructions per packet-hop are above the bar of {BAR}",
-            row.scenario,
+            row.name,
             row.per_hop()
         )
     })
@@ -174,7 +207,7 @@ fn record(root: &Path, rows: &[Row]) -> Result<(), String> {
         let _ = writeln!(
             table,
             "| {} | {} | {} | {} | {} | {} |",
-            row.scenario,
+            row.name,
             row.per_hop(),
             row.full.hops,
             row.full.instructions,
@@ -193,16 +226,16 @@ fn compare(root: &Path, rows: &[Row]) -> Result<Faults, String> {
         .map_err(|error| format!("{TABLE}: {error}; run `cargo xtask bench` first"))?;
     let mut faults = over_bar(rows);
     for row in rows {
-        let Some(recorded) = recorded(&table, row.scenario) else {
-            faults.push(format!("{TABLE} has no figure for {}", row.scenario));
+        let Some(recorded) = recorded(&table, row.name) else {
+            faults.push(format!("{TABLE} has no figure for {}", row.name));
             continue;
         };
         let now = row.per_hop();
-        println!("{}: {now}, recorded {recorded}, bar {BAR}", row.scenario);
+        println!("{}: {now}, recorded {recorded}, bar {BAR}", row.name);
         if now * 100 > recorded * (100 + TOLERANCE) {
             faults.push(format!(
                 "{}: {now} instructions per packet-hop are more than {TOLERANCE} % above the recorded {recorded}",
-                row.scenario
+                row.name
             ));
         }
     }
@@ -240,7 +273,7 @@ mod tests {
     fn set_up_is_taken_off_both_counts() {
         let count = |instructions, hops| Count { instructions, hops };
         let row = Row {
-            scenario: "x",
+            name: "x",
             full: count(10_000, 110),
             setup: count(1_000, 10),
         };
