@@ -40,6 +40,10 @@ pub struct FlowSpec {
     pub on_sent: Option<TriggerIndex>,
     /// Activated at the receiver when everything has arrived.
     pub on_received: Option<TriggerIndex>,
+    /// The priority of its packets, 1 to 7, where its source says so.
+    pub priority: Option<u8>,
+    /// The port that it is addressed to, where its source says so. Means nothing in a run; output repeats it.
+    pub dport: Option<u16>,
 }
 
 impl FlowSpec {
@@ -53,6 +57,8 @@ impl FlowSpec {
             start: Start::At(at),
             on_sent: None,
             on_received: None,
+            priority: None,
+            dport: None,
         }
     }
 

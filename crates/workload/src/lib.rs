@@ -5,16 +5,20 @@
 //! * [`Triggers`] is the state machine that a simulator drives: an activation in, flows to start out.
 //! * [`WorkloadSettings`] is the registry of generators: one settings struct in one file and one line in the list of
 //!   [`generate`] make a new one.
-//! * [`parse_cm`] reads htsim's connection matrices (`.cm`), [`parse_topo`] its fabrics (`.topo`). Both are strict: what would be
+//! * [`parse_cm`] reads htsim's connection matrices (`.cm`), [`parse_topo`] its fabrics (`.topo`); [`parse_hpcc_flows`] and
+//!   [`parse_hpcc_topology`] those of the HPCC simulator for ns-3; [`FileFormat`] tells which is which. All are strict: what would be
 //!   ignored or rounded elsewhere is an error with file, line and fix, or at least a warning.
 //!
-//! **Architecture Invariant:** nothing here knows of links, queues or transports. `topo` describes a fabric's file and builds none.
+//! **Architecture Invariant:** nothing here knows of links, queues or transports. `topo` and `hpcc` describe a fabric's file and build
+//! none.
 
 mod check;
 pub mod cm;
 mod error;
 mod flow;
+mod format;
 pub mod generate;
+pub mod hpcc;
 mod text;
 pub mod topo;
 mod trigger;
@@ -23,7 +27,9 @@ mod words;
 pub use cm::{CmFile, LinkFailure, StartUnit, SwitchLayer, parse_cm, write_cm};
 pub use error::{FileError, FileWarning, FlowName, Subject, WorkloadError};
 pub use flow::{FlowSpec, Start, TriggerIndex, TriggerKind, TriggerSpec, Workload};
+pub use format::FileFormat;
 pub use generate::{BuildContext, LoadedWorkload, WorkloadDefinition, WorkloadSettings};
+pub use hpcc::{HpccLink, HpccTopology, parse_hpcc_flows, parse_hpcc_topology};
 pub use text::read_text;
 pub use topo::{TierSpec, TopoFile, parse_topo};
 pub use trigger::{Trigger, Triggers};

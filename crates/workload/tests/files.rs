@@ -1,7 +1,10 @@
 //! Workloads from files, and the file errors that a user meets.
 
-use clearway_units::Value;
-use clearway_workload::{BuildContext, WorkloadError, WorkloadSettings, parse_topo, read_text};
+use clearway_units::{FlowId, Rate, Span, Time, Value};
+use clearway_workload::{
+    BuildContext, FileFormat, Start, WorkloadError, WorkloadSettings, parse_hpcc_topology,
+    parse_topo, read_text,
+};
 use std::path::{Path, PathBuf};
 
 /// An empty folder of this test's own.
@@ -91,25 +94,30 @@ fn faults_of_files_name_the_file() {
     assert_eq!(error.line, 2);
 }
 
-/// Files that users of htsim have, where they lie beside the repository.
-#[test]
-fn files_of_htsim_are_read() {
+/// The folder of files that users of other simulators have, where it lies beside the repository.
+fn inputs() -> Option<PathBuf> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
     let inputs = beside.join("shared").join("inputs");
-    let Ok(entries) = std::fs::read_dir(&inputs) else {
+    if !inputs.is_dir() {
         eprintln!(
-            "SKIPPED: {} is not there, no file of htsim was read",
+            "SKIPPED: {} is not there, no file was read",
             inputs.display()
         );
-        return;
-    };
+        return None;
+    }
+    Some(inputs)
+}
+
+#[test]
+fn files_of_htsim_are_read() {
+    let Some(inputs) = inputs() else { return };
     let mut read = 0;
-    for entry in entries {
+    for entry in std::fs::read_dir(&inputs).unwrap() {
         let path = entry.unwrap().path();
         let name = path.to_str().unwrap();
         let warnings = match path.extension().and_then(|extension| extension.to_str()) {
             Some("cm") => {
-                let mut context = context(&beside, 8192);
+                let mut context = context(&inputs, 8192);
                 context.base_dir = None;
                 let loaded = file_settings(name).load(&context).unwrap();
                 assert!(loaded.workload.flows.len() > 1, "{name}");
@@ -129,4 +137,51 @@ fn files_of_htsim_are_read() {
         "{} holds no .cm and no .topo file",
         inputs.display()
     );
+}
+
+#[test]
+fn files_of_hpcc_are_read() {
+    let Some(inputs) = inputs() else { return };
+    let text = read_text(&inputs.join("hpcc_fat_topology.txt")).unwrap();
+    assert!(FileFormat::Auto.is_hpcc(&text));
+    let fabric = parse_hpcc_topology("fat", &text).unwrap();
+    assert_eq!((fabric.hosts, fabric.switches), (320, 56));
+    assert_eq!(fabric.links.len(), 480);
+    let of_rate = |gbps| {
+        let rate = Rate::from_gbps(gbps);
+        fabric.links.iter().filter(|link| link.rate == rate).count()
+    };
+    assert_eq!((of_rate(100), of_rate(400)), (320, 160));
+    let delay = Span::from_us(1);
+    assert!(fabric.links.iter().all(|link| link.delay == delay));
+    assert_eq!(fabric.warnings, []);
+
+    let settings = file_settings("hadoop_320hosts_50pct_2ms_flow.txt");
+    let loaded = settings.load(&context(&inputs, 320)).unwrap();
+    assert_eq!(loaded.workload.flows.len(), 33_173);
+    let bytes = loaded.workload.flows.iter().map(|flow| flow.bytes.as_u64());
+    assert_eq!(bytes.sum::<u64>(), 3_889_345_646);
+    let first = loaded.workload.flow(FlowId(0));
+    assert_eq!(first.start, Start::At(Time::from_ps(2_000_000_025_000)));
+    assert!(settings.load(&context(&inputs, 319)).is_err());
+}
+
+#[test]
+fn the_unit_of_starts_belongs_to_connection_matrices() {
+    let folder = folder("units");
+    std::fs::write(folder.join("flows.txt"), "1\n0 1 3 100 5 2\n").unwrap();
+    let load = |unit: &str| {
+        let mut settings = file_settings("flows.txt");
+        let unit = Value::Text(unit.into());
+        settings.set("start-unit", &unit).unwrap();
+        settings.load(&context(&folder, 2))
+    };
+    assert_eq!(load("auto").unwrap(), load("s").unwrap());
+    assert!(matches!(
+        load("us"),
+        Err(WorkloadError::Setting {
+            key: "start-unit",
+            ..
+        })
+    ));
 }

@@ -4,7 +4,10 @@
 //! failure repeats; its number and text are printed.
 
 use clearway_units::{Purpose, RandomStream};
-use clearway_workload::{FileError, StartUnit, parse_cm, parse_topo, write_cm};
+use clearway_workload::{
+    FileError, FileFormat, StartUnit, parse_cm, parse_hpcc_flows, parse_hpcc_topology, parse_topo,
+    write_cm,
+};
 use std::panic::catch_unwind;
 
 const CONNECTIONS: [&str; 4] = [
@@ -31,8 +34,22 @@ const FABRICS: [&str; 3] = [
      Tier 1\nRadix_Up 3\nDownlink_speed_Gbps 400\nRadix_Down 4\nDownlink_Latency_ns 1\nOversubscribed 9\n",
 ];
 
+const HPCC_FABRICS: [&str; 3] = [
+    "6 2 5\n4 5\n0 4 100Gbps 1000ns 0.000000\n1 4 100Gbps 1us 0\n2 5 25000000000bps 0.001ms 0\n\
+     3 5 100Gbps 1000ns 0\n4 5 400Gbps 2000ns 0\n",
+    "# SimAI\n7 2 0 3 7 H100\n4 5\n6\n0 4 1GB/s 1us 0\n1 4 100Gb/s 1e-6 0\n2 5 10kbps 0.001ms 0\n\
+     3 5 100Gbps 1000ns 0\n4 6 400Gbps 2000ns 0\n5 6 1bps 1ns 0\n6 4 1bps 1ns 0e9\n",
+    "7 2 1 2 8 A100\n4\n5 6\n0 4 1Tbps 1us 0\n1 4 1Tbps 1us 0.5\n2 4 1Tbps 1us 1\n0 5 1Gbps 1us 0\n\
+     1 5 1Gbps 1us 0\n2 5 1Gbps 1us 0\n3 6 1Gbps 1us 0\n5 6 1Gbps 1us 0\n",
+];
+
+const HPCC_FLOWS: [&str; 2] = [
+    "3\n0 3 3 100 2000000 2\n1 3 1 200 5000000000 2.000000025\n3 0 7 0 1 1.9\n",
+    "2 # flows\n\n0 1 0 100 18446744073709551615 2\n2 1 3 65535 1 1e-12\n3 2 3 1 1 0\n",
+];
+
 /// Words that fit somewhere, and words that fit nowhere.
-const WORDS: [&str; 32] = [
+const WORDS: [&str; 36] = [
     "0",
     "1",
     "65536",
@@ -65,6 +82,10 @@ const WORDS: [&str; 32] = [
     "Bundle",
     "\u{feff}é\0",
     "Oversubscribed",
+    "0.5Gbps",
+    "1e99s",
+    "9999999999GB/s",
+    "0.0000000000001",
 ];
 
 fn pick<'a, T>(random: &mut RandomStream, items: &'a [T]) -> &'a T {
@@ -182,6 +203,41 @@ fn fabrics() {
         assert_eq!(file.leaves() * file.tiers[0].radix_down, file.nodes);
         assert_eq!(file.leaves_per_pod() * file.pods(), file.leaves());
         assert!(file.aggregations() > 0 && (file.cores() > 0) == (file.tiers.len() == 3));
+        Ok(())
+    });
+    assert_mixed(sound);
+}
+
+#[test]
+fn hpcc_fabrics() {
+    let sound = fuzz(&HPCC_FABRICS, 3, |text| {
+        let file = parse_hpcc_topology("fuzz.txt", text)?;
+        let nodes = file.hosts + file.switches;
+        let mut links_of_host = vec![0; file.hosts as usize];
+        for link in &file.links {
+            assert!(link.ends.iter().all(|&end| end < nodes));
+            for &end in link.ends.iter().filter(|&&end| end < file.hosts) {
+                links_of_host[end as usize] += 1;
+            }
+        }
+        assert!(links_of_host.iter().all(|&links| links == 1));
+        assert!(FileFormat::Auto.is_hpcc(text) && parse_topo("x", text).is_err());
+        Ok(())
+    });
+    assert_mixed(sound);
+}
+
+#[test]
+fn hpcc_flows() {
+    const HOSTS: u32 = 4;
+    let sound = fuzz(&HPCC_FLOWS, 4, |text| {
+        let workload = parse_hpcc_flows("fuzz.txt", text, HOSTS)?;
+        // What is accepted can run.
+        workload.check(HOSTS).unwrap();
+        let priorities = workload.flows.iter().map(|flow| flow.priority);
+        assert!(priorities.into_iter().all(|pg| matches!(pg, Some(1..=7))));
+        assert!(FileFormat::Auto.is_hpcc(text));
+        assert!(parse_cm("x", text, StartUnit::Seconds).is_err());
         Ok(())
     });
     assert_mixed(sound);

@@ -171,6 +171,8 @@ impl<'a> Whole<'a> {
                 },
                 on_sent: optional(record.on_sent)?,
                 on_received: optional(record.on_received)?,
+                priority: None,
+                dport: None,
             });
         }
         Ok(Workload {

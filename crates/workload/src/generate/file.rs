@@ -1,23 +1,28 @@
 //! Traffic from a file.
 
 use super::{BuildContext, LoadedWorkload, WorkloadDefinition};
-use crate::{StartUnit, WorkloadError, parse_cm, read_text};
+use crate::{FileFormat, StartUnit, WorkloadError, parse_cm, parse_hpcc_flows, read_text};
 use clearway_units::parameters;
 use std::path::{Path, PathBuf};
 
 parameters! {
-    /// Traffic from a connection matrix in htsim's format (see [`crate::cm`]).
+    /// Traffic from a connection matrix in htsim's format (see [`crate::cm`]) or from flows in HPCC's (see [`crate::hpcc`]).
     pub struct FileSettings {
         /// The file: looked for in the folder of the scenario file, then in the current folder.
         pub file: String = String::new(), "file", "none: the file must be named";
-        /// The unit of the numbers after `start` in the file, which does not tell it.
-        pub start_unit: StartUnit = StartUnit::Microseconds, "start-unit", "htsim_uec takes the number as microseconds, whatever its comments say";
+        /// Its format: "htsim" is a connection matrix (`.cm`), "hpcc" a file of flows of the HPCC simulator for ns-3; "auto" decides by
+        /// the first word, which is a number in the latter alone.
+        pub format: FileFormat = FileFormat::Auto, "format", "decision: no file is sound in both formats";
+        /// The unit of the numbers after `start` in a connection matrix, which does not tell it; "auto" is "us". HPCC's files are in
+        /// seconds.
+        pub start_unit: Option<StartUnit> = None, "start-unit", "htsim_uec takes the number as microseconds, whatever its comments say";
     }
 }
 
 impl WorkloadDefinition for FileSettings {
     const NAME: &'static str = "file";
-    const SUMMARY: &'static str = "traffic from a connection matrix of htsim (.cm)";
+    const SUMMARY: &'static str =
+        "traffic from a file: a connection matrix of htsim (.cm), or flows of HPCC ns-3";
 
     fn load(&self, context: &BuildContext<'_>) -> Result<LoadedWorkload, WorkloadError> {
         if self.file.is_empty() {
@@ -26,7 +31,12 @@ impl WorkloadDefinition for FileSettings {
         }
         let path = located(Path::new(&self.file), context.base_dir);
         let text = read_text(&path)?;
-        let file = parse_cm(&path.display().to_string(), &text, self.start_unit)?;
+        let name = path.display().to_string();
+        if self.format.is_hpcc(&text) {
+            return self.load_hpcc(&name, &text, context);
+        }
+        let unit = self.start_unit.unwrap_or(StartUnit::Microseconds);
+        let file = parse_cm(&name, &text, unit)?;
         if file.nodes > context.hosts {
             let (nodes, hosts) = (file.nodes, context.hosts);
             let message =
@@ -39,6 +49,25 @@ impl WorkloadDefinition for FileSettings {
             failures: file.failures,
             warnings: file.warnings,
         })
+    }
+}
+
+impl FileSettings {
+    fn load_hpcc(
+        &self,
+        name: &str,
+        text: &str,
+        context: &BuildContext<'_>,
+    ) -> Result<LoadedWorkload, WorkloadError> {
+        if let Some(unit) = self.start_unit.filter(|&unit| unit != StartUnit::Seconds) {
+            let message = format!(
+                "the unit \"{}\" for a file in HPCC's format, whose starts are in seconds",
+                unit.name()
+            );
+            let fix = "leave it out, or change the numbers in the file";
+            return Err(Self::fault("start-unit", message, fix));
+        }
+        Ok(parse_hpcc_flows(name, text, context.hosts)?.into())
     }
 }
 
