@@ -5,11 +5,13 @@
 mod arguments;
 mod explain;
 mod failure;
+mod fct_file;
 mod measure;
 mod progress;
 mod reproduce;
 mod run;
 mod topology;
+mod whole_file;
 
 use arguments::{Arguments, Command};
 use clap::Parser;

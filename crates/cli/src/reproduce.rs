@@ -1,10 +1,11 @@
 //! `clearway reproduce`.
 
 use crate::arguments::ReproduceArguments;
-use crate::failure::{Failure, with_causes};
+use crate::failure::Failure;
 use crate::measure::Stopwatch;
 use crate::progress::Interrupt;
 use crate::run::REVISION;
+use crate::whole_file::WholeFile;
 use clearway_lab::reproduce::{
     ClaimOutcome, ClaimVerdict, FigureOutcome, Judgement, Reproducer, Request, RunOutcome, Scale,
     Tally, Watcher, figure, figure_ids, named_figures, recorded,
@@ -13,9 +14,8 @@ use clearway_lab::{Laboratory, Progress, Verdict};
 use clearway_report::{Align, Table, quantity};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::{Deserialize, Serialize};
-use std::fs;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -75,7 +75,7 @@ pub(crate) fn reproduce(arguments: &ReproduceArguments) -> Result<ExitCode, Fail
         let command = command(id, arguments);
         let text = as_lines(&outcome, command, &stopwatch);
         let path = arguments.out.join(file_name(&outcome));
-        write_atomically(&path, &text)?;
+        WholeFile::create(&path, "choose another folder with --out")?.publish(&text)?;
         print(&if arguments.json {
             text
         } else {
@@ -205,34 +205,6 @@ fn as_lines(outcome: &FigureOutcome, command: String, stopwatch: &Stopwatch) -> 
     let lines = [header].into_iter().chain(claims).chain(runs);
     let lines = lines.map(|line| serde_json::to_string(&line).expect("numbers and texts") + "\n");
     lines.collect()
-}
-
-/// Writes a file that is either there in full or as it was before.
-fn write_atomically(path: &Path, text: &str) -> Result<(), Failure> {
-    let fault = |what: &str, error: std::io::Error| {
-        Failure::new(format!(
-            "cannot {what} {}: {}\n  fix: choose another folder with --out",
-            path.display(),
-            with_causes(&error)
-        ))
-    };
-    let folder = path.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(folder).map_err(|error| fault("create the folder of", error))?;
-    let temporary = folder.join(format!(
-        ".{}.{}",
-        path.file_name().unwrap_or_default().to_string_lossy(),
-        std::process::id()
-    ));
-    let write = || {
-        let mut file = fs::File::create(&temporary)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&temporary, path)
-    };
-    write().map_err(|error| {
-        let _ = fs::remove_file(&temporary);
-        fault("write", error)
-    })
 }
 
 /// An outcome for people.
@@ -518,17 +490,5 @@ mod tests {
                 "{failure}"
             );
         }
-    }
-
-    #[test]
-    fn files_are_replaced_in_one_step() {
-        let folder =
-            std::env::temp_dir().join(format!("clearway-reproduce-{}", std::process::id()));
-        let path = folder.join("x.jsonl");
-        write_atomically(&path, "old").unwrap();
-        write_atomically(&path, "new").unwrap();
-        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
-        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
-        fs::remove_dir_all(&folder).unwrap();
     }
 }

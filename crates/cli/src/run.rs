@@ -2,11 +2,12 @@
 
 use crate::arguments::{RunArguments, ScenarioArguments};
 use crate::failure::{Failure, with_causes};
+use crate::fct_file::FctFile;
 use crate::measure::{Stopwatch, peak_rss_bytes};
 use crate::progress::{Display, Interrupt};
 use clearway_lab::{Assembly, Finished, Laboratory, RunOptions, Scenario, Stopped};
 use clearway_report::{
-    FlowRow, PacketCounts, ResultFolder, RunRecord, ScenarioIdentity, Status, Summary,
+    FlowRow, FolderError, PacketCounts, ResultFolder, RunRecord, ScenarioIdentity, Status, Summary,
     summary_table,
 };
 use clearway_units::FlowId;
@@ -46,6 +47,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     let stopwatch = Stopwatch::start();
     let assembly = Assembly::new(&scenario)?;
     // Before the run, which may be long, but after everything that can be wrong with the scenario: that leaves nothing behind.
+    let fct = FctFile::prepare(arguments.fct_txt.as_deref(), &target, &assembly)?;
     let folder = ResultFolder::create(&target).map_err(|error| no_results(arguments, &error))?;
     if !arguments.quiet {
         assembly
@@ -63,10 +65,14 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     );
     // Shown before it is written: a full disk must not cost the user the figures of a long run.
     show(arguments, &Summary::of(&record));
+    let unwritten = |error: FolderError| no_results(arguments, &error);
     folder
         .write("scenario.toml", scenario.resolved())
-        .and_then(|()| folder.publish(&record))
-        .map_err(|error| no_results(arguments, &error))?;
+        .map_err(unwritten)?;
+    fct.write(&folder, &assembly, &finished)
+        .map_err(unwritten)?;
+    folder.publish(&record).map_err(unwritten)?;
+    fct.publish(&assembly, &finished)?;
     Ok(conclude(arguments, &target, &record.status))
 }
 

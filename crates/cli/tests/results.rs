@@ -287,3 +287,116 @@ fn a_reader_that_goes_away_is_no_failure() {
         assert_eq!(errors, "", "{arguments:?}");
     }
 }
+
+/// Two hosts on each of two switches, joined at four times the rate.
+const GRAPH: &str = "6 2 5\n4 5\n0 4 100Gbps 1000ns 0\n1 4 100Gbps 1000ns 0\n2 5 100Gbps 1000ns 0\n3 5 100Gbps 1000ns 0\n4 5 400Gbps 1000ns 0\n";
+
+/// The lines are computed by hand: payload 1000 B, header 48 B, as HPCC's simulator has them.
+#[test]
+fn completed_flows_as_hpcc_records_them() {
+    let bench = Bench::new("fct-txt");
+    bench.write("graph.txt", GRAPH);
+    // The second pair twice, in no order of start: ports are counted by the start.
+    bench.write(
+        "flows.txt",
+        "3\n1 3 3 200 1500 2.5\n0 1 3 100 1000000 2\n1 3 3 100 1 2.4\n",
+    );
+    let run = [
+        "run",
+        "--set",
+        "topology.file=graph.txt",
+        "--set",
+        "workload.file=flows.txt",
+        "--set",
+        "transport.payload=1000B",
+        "--set",
+        "transport.header=48B",
+        "--fct-txt",
+        "new/fct.txt",
+        "--out",
+        "results",
+        "--quiet",
+    ];
+    bench.succeed(&run);
+    let text = bench.read("new/fct.txt");
+    let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split(' ').collect()).collect();
+    assert_eq!(rows.len(), 3, "{text}");
+    // The example of the format: two links, 2 x 2 x 1000 + 80 + 80 + (1000000 + 1000 x 48) x 8 / 100.
+    let fct = rows[0][6];
+    assert_eq!(
+        rows[0],
+        [
+            "0b000001",
+            "0b000101",
+            "10000",
+            "100",
+            "1000000",
+            "2000000000",
+            fct,
+            "88000"
+        ]
+    );
+    assert!(fct.parse::<u64>().unwrap() > 87_000, "{fct}");
+    // One byte over three links, 49 B there and 48 B back: 6000 + 3.92 + 0.98 + 3.92 + 3.84 + 0.96 + 3.84.
+    // Alone: 2 x 3 x 1000 + 80 + 20 + 80 + 49 x 8 / 100, with whole ns.
+    assert_eq!(
+        rows[1],
+        [
+            "0b000101",
+            "0b000301",
+            "10000",
+            "100",
+            "1",
+            "2400000000",
+            "6017",
+            "6183"
+        ]
+    );
+    // Two packets of 1048 and 548 B: the second waits for the first at the last switch, 6000 + 83.84 + 20.96 + 83.84 + 43.84 + 8.64.
+    // Alone: 6180 + (1500 + 2 x 48) x 8 / 100.
+    assert_eq!(
+        rows[2],
+        [
+            "0b000101",
+            "0b000301",
+            "10001",
+            "200",
+            "1500",
+            "2500000000",
+            "6241",
+            "6307"
+        ]
+    );
+    assert_eq!(std::fs::read_dir(bench.path("new")).unwrap().count(), 1);
+    // Among the results, which tolerate no other file; twice, because former results are replaced.
+    let place = run.iter().position(|word| *word == "new/fct.txt").unwrap();
+    let mut inside = run;
+    inside[place] = "./results/fct.txt";
+    bench.succeed(&inside);
+    bench.succeed(&inside);
+    assert_eq!(bench.read("results/fct.txt"), text);
+}
+
+#[test]
+fn a_flow_beyond_32_bits_keeps_its_size() {
+    let bench = Bench::new("beyond-32-bits");
+    bench.write("graph.txt", GRAPH);
+    bench.write("flows.txt", "1\n0 1 3 100 5000000000 2\n");
+    let (_, summary) = bench.unfinished(&[
+        "--set",
+        "topology.file=graph.txt",
+        "--set",
+        "workload.file=flows.txt",
+        "--set",
+        "stop.at-most=100us",
+    ]);
+    // The limit counts from the start of the flow.
+    assert!(summary.packets.data_sent > 100, "{summary:?}");
+    assert!(summary.simulated_us >= 2_000_100.0, "{summary:?}");
+    let flows = std::fs::read(bench.path("results/flows.parquet")).unwrap();
+    let size = 5_000_000_000_u64.to_le_bytes();
+    assert!(
+        flows.windows(8).any(|window| window == size),
+        "the column of sizes"
+    );
+}

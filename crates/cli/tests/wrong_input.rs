@@ -655,6 +655,158 @@ fn topology_files() {
     ");
 }
 
+/// Two hosts on each of two switches.
+const GRAPH: &str = "6 2 5\n4 5\n0 4 100Gbps 1000ns 0\n1 4 100Gbps 1000ns 0\n2 5 100Gbps 1000ns 0\n3 5 100Gbps 1000ns 0\n4 5 400Gbps 1000ns 0\n";
+
+#[test]
+fn fabrics_of_hpcc() {
+    let bench = Bench::new("hpcc-fabrics");
+    bench.write("s.toml", "[topology]\nfile = \"x.txt\"\n");
+    bench.write("x.txt", GRAPH);
+    let built = bench.succeed(&["topology", "s.toml"]);
+    assert!(built.contains("4 hosts, 2 switches, 5 links"), "{built}");
+    let mut errors = Vec::new();
+    for text in [
+        GRAPH.replace("6 2 5", "6 2"),
+        GRAPH.replace("6 2 5", "6 2 4"),
+        GRAPH.replace("6 2 5", "6 2 6"),
+        GRAPH.replace("6 2 5", "6 2 five"),
+        GRAPH.replace("4 5\n0", "4 4\n0"),
+        GRAPH.replace("4 5\n0", "4\n0"),
+        GRAPH.replace("4 5 400Gbps", "4 6 400Gbps"),
+        GRAPH.replace("4 5 400Gbps", "4 5 400GBPS"),
+        GRAPH.replace("400Gbps 1000ns", "400Gbps 1000"),
+        GRAPH.replace("400Gbps 1000ns 0", "400Gbps 1000ns 0.01"),
+        GRAPH.replace("400Gbps 1000ns 0", "400Gbps 1000ns"),
+        GRAPH.replace("3 5 100", "2 5 100"),
+        GRAPH.replace("4 5 400", "0 5 400"),
+        GRAPH
+            .replace("6 2 5", "6 8 1 1 5 H100")
+            .replace("4 5 400", "0 5 400"),
+        GRAPH.replace("4 5 400", "0 3 400"),
+        GRAPH[..GRAPH.len() / 2].to_string(),
+    ] {
+        bench.write("x.txt", &text);
+        errors.push(bench.refuse(&["run", "s.toml"]));
+    }
+    bench.write("x.txt", GRAPH);
+    errors.push(bench.refuse(&["run", "s.toml", "--set", "topology.format=htsim"]));
+    errors.push(bench.refuse(&["run", "s.toml", "--set", "topology.format=ns3"]));
+    bench.write("x.txt", TOPO);
+    errors.push(bench.refuse(&["run", "s.toml", "--set", "topology.format=hpcc"]));
+    assert_snapshot!(errors.join("\n"), @r#"
+    x.txt:1: the first line has 3 words, or 6 with GPUs, but 2 stand here
+      fix: write `node_num switch_num link_num`, or `node_num gpus_per_server nvswitch_num switch_num link_num gpu_type`
+    x.txt:7: line 1 announces 4 links, and this line comes after them; the HPCC simulator ignores the rest of the file
+      fix: correct `link_num` on line 1, or remove what comes after (or put a `#` before it)
+    x.txt:7: line 1 announces 6 links, but the file has 5
+      fix: write 5 as `link_num`, or restore the missing lines if the file was cut short
+    x.txt:1: `five` is no value for `link_num`
+      fix: write a whole number from 0 to 16777216
+    x.txt:2: switch 4 is listed twice
+      fix: name each switch once
+    x.txt:2: line 1 announces 2 switches, but the file names 1
+      fix: write the numbers of all switches on the second line
+    x.txt:7: node 6 does not exist
+      fix: name a node from 0 to 5, or correct `node_num`
+    x.txt:7: `400GBPS` is no value for `rate`
+      fix: write a whole number of bit/s above zero, as in `100Gbps` or `25000000000bps`
+    x.txt:7: a delay of 1000s
+      fix: write 1ns to 1s; a number without unit is in seconds
+    x.txt:7: an error rate of 0.01 is the probability that a packet is lost whatever its size, but links here lose bits
+      fix: write 0, and give a bit error rate in the scenario: `topology.bit-error-rate`, or `topology.links` for single links
+    x.txt:7: a link has 5 words, but 4 stand here
+      fix: write `src dst rate delay error_rate`, each on a line of its own
+    x.txt:1: host 3 has no link
+      fix: join each host to a switch, or list the node as a switch
+    x.txt:7: host 0 has several links, but only hosts with one link can be routed
+      fix: keep one link of each host
+    x.txt:7: host 0 has several links, to NVSwitches and to the network, but only hosts with one link can be routed
+      fix: use the file of a fabric without NVSwitches (`nvswitch_num` 0): traffic within servers is not simulated
+    x.txt:7: a link joins the hosts 0 and 3
+      fix: join each host to a switch; hosts do not forward
+    x.txt:5: a link has 5 words, but 3 stand here
+      fix: write `src dst rate delay error_rate`, each on a line of its own
+    x.txt:1: unknown word `6`
+      fix: use `Nodes`, `Tiers`, `Podsize` or `Tier`
+    --set topology.format=ns3: `topology.format` cannot be "ns3"
+      fix: expected one of "auto", "htsim", "hpcc"
+    x.txt:1: the first line has 3 words, or 6 with GPUs, but 2 stand here
+      fix: write `node_num switch_num link_num`, or `node_num gpus_per_server nvswitch_num switch_num link_num gpu_type`
+    "#);
+}
+
+#[test]
+fn flows_of_hpcc() {
+    let bench = Bench::new("hpcc-flows");
+    bench.write("graph.txt", GRAPH);
+    let scenario = "[topology]\nfile = \"graph.txt\"\n[[workload]]\nfile = \"x.txt\"\n";
+    bench.write("s.toml", scenario);
+    let mut errors = Vec::new();
+    for text in [
+        "1\n0 1 3 100 5\n",
+        "2\n0 1 3 100 5 2\n",
+        "1\n0 1 3 100 5 2\n1 0 3 100 5 2\n",
+        "1 0 1 3 100 5 2\n",
+        "1\n0 4 3 100 5 2\n",
+        "1\n0 0 3 100 5 2\n",
+        "1\n0 1 0 100 5 2\n",
+        "1\n0 1 3 99999 5 2\n",
+        "1\n0 1 3 100 0 2\n",
+        "1\n0 1 3 100 5 2s\n",
+        "1\n0 1 3 100 5 2.00000000000005\n",
+        "1\n0 1 3 100 5 9999999\n",
+        "1\n0 1 3 100 18446744073709551615 2\n",
+    ] {
+        bench.write("x.txt", text);
+        errors.push(bench.refuse(&["run", "s.toml"]));
+    }
+    bench.write("x.txt", "1\n0 1 3 100 5 2\n");
+    errors.push(bench.refuse(&["run", "s.toml", "--set", "workload.format=htsim"]));
+    errors.push(bench.refuse(&["run", "s.toml", "--set", "workload.start-unit=us"]));
+    errors.push(bench.refuse(&["run", "s.toml", "--fct-txt", "."]));
+    errors.push(bench.refuse(&["run", "s.toml", "--fct-txt", "graph.txt/fct.txt"]));
+    errors.push(bench.refuse(&["run", "s.toml", "--out", "r", "--fct-txt", "r/summary.json"]));
+    assert_snapshot!(errors.join("\n"), @r#"
+    x.txt:2: a flow has 6 words, but 5 stand here
+      fix: write `src dst pg dport size start`, each on a line of its own
+    x.txt:2: line 1 announces 2 flows, but the file has 1
+      fix: write 1 as `flow_num`, or restore the missing lines if the file was cut short
+    x.txt:3: line 1 announces 1 flow, and this line comes after them; the HPCC simulator ignores the rest of the file
+      fix: correct `flow_num` on line 1, or remove what comes after (or put a `#` before it)
+    x.txt:1: the first line is the number of flows and nothing else
+      fix: write the number on a line of its own above the flows
+    x.txt:2: node 4 is no host of the topology, which has 4
+      fix: name a host from 0 to 3, or choose the topology that belongs to the file
+    x.txt:2: host 0 sends to itself
+      fix: choose another destination
+    x.txt:2: `pg` 0 is the class of acknowledgements and other control packets, which is neither marked nor paused
+      fix: write a priority from 1 to 7; 3 is usual
+    x.txt:2: `99999` is no value for `dport`
+      fix: write a whole number from 0 to 65535
+    x.txt:2: `0` is no value for `size`
+      fix: write a whole number from 1 to 18446744073709551615
+    x.txt:2: `2s` is no value for `start`
+      fix: write a number of seconds, as in 2.000000025
+    x.txt:2: a start at 2.00000000000005 s is finer than a picosecond
+      fix: round it to 12 decimals
+    s.toml:4: flow 1 (0->1) starts too late
+      fix: start flows within 2592000s (30 days)
+    s.toml:4: flow 1 (0->1) carries 18446744073709551615B, which takes longer than 30 days at the 100Gbps of the slowest link
+      fix: send a smaller message, or use faster links
+    x.txt:1: unknown word `1`
+      fix: use `Nodes`, `Connections`, `Triggers`, `Failures`, `trigger` or `failure`
+    --set workload.start-unit=us: `start-unit` of the file workload: the unit "us" for a file in HPCC's format, whose starts are in seconds
+      fix: leave it out, or change the numbers in the file
+    cannot write .: is a directory
+      fix: name a file that you may write with `--fct-txt`
+    cannot create the folder of graph.txt/fct.txt: File exists (os error 17)
+      fix: name a file that you may write with `--fct-txt`
+    --fct-txt r/summary.json: this is another file of the results
+      fix: choose another name
+    "#);
+}
+
 #[test]
 fn files_that_cannot_be_read_or_written() {
     let bench = Bench::new("files");

@@ -7,7 +7,7 @@ use clearway_fabric::topology::{PacketSizes, Routes, Topology, TopologyError};
 use clearway_fabric::{Flow, FlowEvent, Moment, Reactions, Setup};
 use clearway_transport::Profile;
 use clearway_transport::cc::NetworkFacts;
-use clearway_units::{Bytes, FlowId, HostId, Span};
+use clearway_units::{Bytes, FlowId, HostId, Span, Time};
 use clearway_workload::{
     BuildContext, FlowSpec, LoadedWorkload, Start, Trigger, TriggerIndex, Triggers, Workload,
 };
@@ -31,7 +31,8 @@ pub struct Assembly {
     pub warnings: Vec<String>,
     profile: Arc<Profile>,
     flows: Arc<[Flow]>,
-    pub(crate) at_most: Span,
+    /// When the run stops although flows are not done.
+    pub(crate) at_most: Time,
     pub(crate) trigger_delay: Option<Span>,
     switch: SwitchSettings,
     seed: u64,
@@ -94,7 +95,7 @@ impl Assembly {
             profile: Arc::new(scenario.transport.profile(network)),
             switch: scenario.switch.clone(),
             seed: scenario.general.seed,
-            at_most: scenario.general.at_most,
+            at_most: first_start(&loaded.workload) + scenario.general.at_most,
             trigger_delay: scenario.general.trigger_delay,
             topology,
             routes,
@@ -207,6 +208,15 @@ impl Reactions for TriggerReactions {
             start.extend_from_slice(trigger.activate());
         }
     }
+}
+
+/// When the clock starts the first flow; files of some simulators begin seconds after the start of time.
+fn first_start(workload: &Workload) -> Time {
+    let starts = workload.flows.iter().filter_map(|flow| match flow.start {
+        Start::At(time) => Some(time),
+        Start::On(_) => None,
+    });
+    starts.min().unwrap_or(Time::ZERO)
 }
 
 /// Makes all traffic. A traffic file may fail links of the fabric.

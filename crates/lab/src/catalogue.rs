@@ -167,7 +167,7 @@ impl<'a> Catalogue<'a> {
                 selector.describe(),
             );
         }
-        if let Some(kind) = Kind::named(name).filter(|_| name != "file") {
+        if let Some(kind) = Kind::named(name) {
             let summary = Kind::KINDS
                 .iter()
                 .find(|(known, _)| *known == name)

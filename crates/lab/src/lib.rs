@@ -17,6 +17,7 @@
 mod assemble;
 mod catalogue;
 mod error;
+mod fct;
 mod laboratory;
 pub mod record;
 pub mod reproduce;
@@ -26,6 +27,7 @@ pub mod scenario;
 pub use assemble::{Assembly, TopologyReport};
 pub use catalogue::{Catalogue, Explanation, builtin_scenario, builtin_scenarios};
 pub use error::{Place, ScenarioError};
+pub use fct::FctRecord;
 pub use laboratory::Laboratory;
 pub use run::{Finished, FlowResult, RunOptions};
 pub use scenario::Scenario;

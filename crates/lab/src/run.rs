@@ -84,7 +84,7 @@ impl Assembly {
         let simulation = Simulation::new(&self.setup(), reactions, observer);
         let outcome = simulation.run(RunControl {
             threads: options.threads,
-            at_most: Time::ZERO + self.at_most,
+            at_most: self.at_most,
             coordinator: global.map(|global| Box::new(global) as Box<dyn Reactions>),
             coordination_delay: self.trigger_delay,
             on_progress: options.on_progress,

@@ -4,12 +4,14 @@
 //!
 //! * [`Summary`] is `summary.json`; [`summary`] documents each of its fields.
 //! * [`write_flows`] writes `flows.parquet`; [`flows`] documents each of its columns.
+//! * [`fct_txt`] gives completed flows as HPCC's simulator for ns-3 writes them; [`fct`] documents the columns.
 //! * [`ResultFolder`] puts both, and whatever else the caller adds, in place in one step.
 //! * [`summary_table`] and [`Table`] print for people, [`quantity`] prints single quantities.
 //!
 //! **Architecture Invariant:** this crate knows nothing of the simulator, of scenarios or of arguments. It reads no clock and prints
 //! nothing itself; the same record gives the same bytes.
 
+pub mod fct;
 pub mod flows;
 mod folder;
 pub mod quantity;
@@ -22,6 +24,7 @@ mod terminal;
 #[cfg(test)]
 mod sample;
 
+pub use fct::{FctRow, fct_txt};
 pub use flows::{WriteFlowsError, write_flows};
 pub use folder::{FolderError, ResultFolder};
 pub use record::{FlowRow, PacketCounts, RunRecord, ScenarioIdentity, Status};

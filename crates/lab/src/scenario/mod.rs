@@ -21,6 +21,7 @@
 //! single keys; if it changes the `kind` of a section (or gives a `file`), keys of the scenario that the new kind does not know
 //! are dropped, so that one can exchange a topology or workload in one word.
 
+mod graph;
 mod limits;
 mod places;
 pub(crate) mod source;
@@ -49,7 +50,7 @@ clearway_units::parameters! {
         pub name: String = "unnamed".into(), "name", "the user";
         /// Seed of all random streams.
         pub seed: u64 = 1, "seed", "decision";
-        /// Simulated time after which a run stops although flows are not done.
+        /// Simulated time after which a run stops although flows are not done, counted from the first start of a flow by the clock.
         pub at_most: Span = Span::from_ms(1000), "stop.at-most", "decision";
         /// Time from an event until a trigger starts a flow on another host; at least, and with "auto", the shortest delay of a
         /// link. On one host triggers act at once.

@@ -1,5 +1,6 @@
 //! The `[topology]` section.
 
+use super::graph;
 use super::limits::{check_hosts, check_links, check_size};
 use crate::error::ScenarioError;
 use clearway_fabric::topology::{
@@ -7,7 +8,9 @@ use clearway_fabric::topology::{
     single_switch,
 };
 use clearway_units::{ParameterInfo, ParameterSet, Rate, SetError, Span, Value};
-use clearway_workload::{LinkFailure, SwitchLayer, TopoFile, parse_topo, read_text};
+use clearway_workload::{
+    FileFormat, LinkFailure, SwitchLayer, TopoFile, parse_hpcc_topology, parse_topo, read_text,
+};
 use std::path::{Path, PathBuf};
 
 clearway_units::parameters! {
@@ -83,8 +86,11 @@ clearway_units::parameters! {
 clearway_units::parameters! {
     /// A fabric from a file.
     pub struct TopologyFile {
-        /// Path of a `.topo` file in htsim's format; looked for beside the scenario, then in the current folder.
+        /// Path of the file; looked for beside the scenario, then in the current folder.
         pub file: String = String::new(), "file", "the user";
+        /// Its format: "htsim" is a `.topo` file, "hpcc" a fabric of the HPCC simulator for ns-3 or of SimAI; "auto" decides by the
+        /// first word, which is a number in the latter alone.
+        pub format: FileFormat = FileFormat::Auto, "format", "decision: no file is sound in both formats";
     }
 }
 
@@ -154,7 +160,7 @@ kinds! {
     FatTree(FatTreeSettings) = "fat-tree", "a k-ary fat tree of two or three tiers";
     SingleSwitch(SingleSwitch) = "single-switch", "hosts on one switch";
     Dumbbell(Dumbbell) = "dumbbell", "two switches with one link between them";
-    File(TopologyFile) = "file", "a .topo file in htsim's format";
+    File(TopologyFile) = "file", "a fabric from a file of htsim (.topo), HPCC ns-3 or SimAI";
 }
 
 /// The whole section.
@@ -214,11 +220,7 @@ impl TopologySettings {
             }
             Kind::LeafSpine(settings) => build_leaf_spine(settings)?,
             Kind::FatTree(settings) => build_fat_tree(settings)?,
-            Kind::File(settings) => {
-                let file = read_topology_file(&settings.file, base_dir)?;
-                warnings.extend(file.warnings.iter().map(ToString::to_string));
-                from_file(&file)?
-            }
+            Kind::File(settings) => build_from_file(settings, base_dir, &mut warnings)?,
         };
         self.links.apply(&mut topology)?;
         check_size(&topology)?;
@@ -358,9 +360,23 @@ pub(crate) fn find_file(name: &str, base_dir: Option<&Path>) -> PathBuf {
         .unwrap_or_else(|| PathBuf::from(name))
 }
 
-fn read_topology_file(name: &str, base_dir: Option<&Path>) -> Result<TopoFile, ScenarioError> {
+fn build_from_file(
+    settings: &TopologyFile,
+    base_dir: Option<&Path>,
+    warnings: &mut Vec<String>,
+) -> Result<Topology, ScenarioError> {
+    let name = &settings.file;
     let text = read_text(&find_file(name, base_dir))?;
-    Ok(parse_topo(name, &text)?)
+    let (topology, found) = if settings.format.is_hpcc(&text) {
+        let file = parse_hpcc_topology(name, &text)?;
+        check_hosts(&["file"], file.hosts.into())?;
+        (graph::from_hpcc(&file), file.warnings)
+    } else {
+        let file = parse_topo(name, &text)?;
+        (from_file(&file)?, file.warnings)
+    };
+    warnings.extend(found.iter().map(ToString::to_string));
+    Ok(topology)
 }
 
 fn from_file(file: &TopoFile) -> Result<Topology, ScenarioError> {

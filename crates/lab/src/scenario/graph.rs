@@ -1,0 +1,117 @@
+//! Fabrics whose file lists every link.
+
+use clearway_fabric::topology::{Cable, NodeId, SwitchSpec, Topology};
+use clearway_units::Span;
+use clearway_workload::HpccTopology;
+
+/// The fabric of a file in HPCC's format. Nodes and cables keep their numbers and their order.
+pub(super) fn from_hpcc(file: &HpccTopology) -> Topology {
+    let tiers = tiers(file);
+    let switches = tiers.iter().enumerate().map(|(index, &tier)| SwitchSpec {
+        name: format!("switch{}", file.hosts as usize + index),
+        tier,
+        latency: Span::ZERO,
+    });
+    let tier_of = |node: u32| {
+        let switch = node.checked_sub(file.hosts);
+        switch.map(|index| tiers[index as usize])
+    };
+    let cables = file.links.iter().map(|link| {
+        // From below to above, as in all fabrics: a cable is an uplink of its first end.
+        let [a, b] = link.ends;
+        let ends = if tier_of(a) <= tier_of(b) {
+            [a, b]
+        } else {
+            [b, a]
+        };
+        Cable {
+            ends: ends.map(NodeId),
+            rate: link.rate,
+            delay: link.delay,
+            bit_error_rate: 0.0,
+            up: true,
+        }
+    });
+    let count = |count: usize, what: &str| {
+        let plural = if count == 1 { "" } else { "s" };
+        format!("{count} {what}{plural}")
+    };
+    Topology {
+        summary: format!(
+            "graph: {}, {}, {}",
+            count(file.hosts as usize, "host"),
+            count(tiers.len(), "switch").replace("switchs", "switches"),
+            count(file.links.len(), "link")
+        ),
+        hosts: file.hosts,
+        switches: switches.collect(),
+        cables: cables.collect(),
+    }
+}
+
+/// How far each switch is from the nearest one with hosts.
+fn tiers(file: &HpccTopology) -> Vec<u8> {
+    let mut neighbours = vec![Vec::new(); file.switches as usize];
+    let mut tiers = vec![u8::MAX; file.switches as usize];
+    let mut queue = Vec::new();
+    for link in &file.links {
+        let [a, b] = link.ends.map(|node| node.checked_sub(file.hosts));
+        match (a, b) {
+            (Some(a), Some(b)) => {
+                neighbours[a as usize].push(b as usize);
+                neighbours[b as usize].push(a as usize);
+            }
+            (Some(leaf), None) | (None, Some(leaf)) => {
+                if tiers[leaf as usize] != 0 {
+                    tiers[leaf as usize] = 0;
+                    queue.push(leaf as usize);
+                }
+            }
+            (None, None) => unreachable!("the reader refuses links between hosts"),
+        }
+    }
+    let mut head = 0;
+    while let Some(&at) = queue.get(head) {
+        head += 1;
+        for &next in &neighbours[at] {
+            if tiers[next] == u8::MAX {
+                tiers[next] = tiers[at].saturating_add(1);
+                queue.push(next);
+            }
+        }
+    }
+    tiers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clearway_fabric::topology::Routes;
+    use clearway_units::HostId;
+    use clearway_workload::parse_hpcc_topology;
+
+    /// Two hosts on each of two leaves, two spines above them, and links written in either direction.
+    const TEXT: &str = "8 4 8\n4 5 6 7\n0 6 100Gbps 1us 0\n6 1 100Gbps 1us 0\n2 7 100Gbps 1us 0\n3 7 100Gbps 1us 0\n\
+        4 6 400Gbps 1us 0\n6 5 400Gbps 1us 0\n7 4 400Gbps 1us 0\n7 5 400Gbps 1us 0\n";
+
+    #[test]
+    fn switches_next_to_hosts_are_below_the_others() {
+        let file = parse_hpcc_topology("t.txt", TEXT).unwrap();
+        let topology = from_hpcc(&file);
+        assert_eq!(topology.summary, "graph: 4 hosts, 4 switches, 8 links");
+        let tiers: Vec<u8> = topology.switches.iter().map(|s| s.tier).collect();
+        assert_eq!(tiers, [1, 1, 0, 0]);
+        let ends: Vec<[u32; 2]> = topology
+            .cables
+            .iter()
+            .map(|cable| cable.ends.map(|node| node.0))
+            .collect();
+        assert_eq!(ends[1], [1, 6]);
+        assert_eq!(ends[4], [6, 4]);
+        assert_eq!(ends[5], [6, 5]);
+        assert_eq!(topology.node_name(NodeId(6)), "switch6");
+        let routes = Routes::compute(&topology).unwrap();
+        assert_eq!(routes.paths.between(HostId(0), HostId(1)).hops, 2);
+        assert_eq!(routes.paths.between(HostId(0), HostId(3)).hops, 4);
+    }
+}
