@@ -42,6 +42,11 @@ impl Ticket {
     pub(crate) fn index(self) -> usize {
         self.0 as u16 as usize
     }
+    /// When it arrives, in a round that begins at `start`.
+    #[inline]
+    pub(crate) fn time(self, start: Time) -> Time {
+        Time::from_ps(start.as_ps() + u64::from(self.time_bits()))
+    }
     #[inline]
     fn time_bits(self) -> u32 {
         (self.0 >> 32) as u32
@@ -65,7 +70,7 @@ pub(crate) fn sort(tickets: &mut [Ticket], seed: u64, start: Time, link: impl Fn
             continue;
         }
         if i - first > 1 {
-            let time = Time::from_ps(start.as_ps() + u64::from(tickets[first].time_bits()));
+            let time = tickets[first].time(start);
             tickets[first..i]
                 .sort_unstable_by_key(|ticket| tie_break(seed, time, link(ticket.port())));
         }

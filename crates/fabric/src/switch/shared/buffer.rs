@@ -32,6 +32,16 @@ fn share(free: u64, alpha: f64) -> u64 {
     (free as i64 as f64 * alpha) as u64
 }
 
+/// What becomes of a packet of a lossless class.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Admission {
+    /// Not even the headroom has room.
+    Refused,
+    Admitted,
+    /// Admitted, and from now on its sender has to be stopped.
+    Pauses,
+}
+
 /// A shared buffer.
 #[derive(Debug)]
 pub(super) struct Buffer {
@@ -87,10 +97,9 @@ impl Buffer {
         self.used -= size;
     }
 
-    /// Takes in a packet of a lossless class that came in through `port`; false if not even the headroom has room. The port's
-    /// pause state may have changed.
+    /// Takes in a packet of a lossless class that came in through `port`.
     #[inline]
-    pub(super) fn admit(&mut self, port: usize, class: Class, size: u64) -> bool {
+    pub(super) fn admit(&mut self, port: usize, class: Class, size: u64) -> Admission {
         let free = self.pool - self.used;
         let port = &mut self.ports[port];
         let account = &mut port.accounts[class.index()];
@@ -102,18 +111,20 @@ impl Buffer {
         } else if account.headroom + size <= port.headroom {
             account.headroom += size;
         } else {
-            return false;
+            return Admission::Refused;
         }
         let shared = account.bytes.saturating_sub(self.reserve);
-        if account.headroom > 0 || shared >= share(self.pool - self.used, port.alpha) {
+        let beyond = account.headroom > 0 || shared >= share(self.pool - self.used, port.alpha);
+        if beyond && !port.paused.contains(class) {
             port.paused.insert(class);
+            return Admission::Pauses;
         }
-        true
+        Admission::Admitted
     }
 
-    /// A packet of a lossless class that came in through `port` has left. The port's pause state may have changed.
+    /// A packet of a lossless class that came in through `port` has left; true if its sender may go on from now on.
     #[inline]
-    pub(super) fn release(&mut self, port: usize, class: Class, size: u64) {
+    pub(super) fn release(&mut self, port: usize, class: Class, size: u64) -> bool {
         let index = port;
         let port = &mut self.ports[index];
         let account = &mut port.accounts[class.index()];
@@ -123,20 +134,21 @@ impl Buffer {
         account.headroom -= from_headroom;
         account.bytes -= rest;
         self.used -= rest.min(shared);
-        if port.paused.contains(class) {
-            self.resume_if_possible(index, class);
-        }
+        port.paused.contains(class) && self.resumes(index, class)
     }
 
-    fn resume_if_possible(&mut self, port: usize, class: Class) {
+    fn resumes(&mut self, port: usize, class: Class) -> bool {
         let free = self.pool - self.used;
         let port = &mut self.ports[port];
         let threshold = share(free, port.alpha);
         let account = &port.accounts[class.index()];
         let shared = account.bytes.saturating_sub(self.reserve);
-        if account.headroom == 0 && (shared == 0 || shared + self.resume_offset <= threshold) {
+        let below =
+            account.headroom == 0 && (shared == 0 || shared + self.resume_offset <= threshold);
+        if below {
             port.paused.remove(class);
         }
+        below
     }
 
     /// Bytes held, reserves and headroom included; for checks.
@@ -173,21 +185,21 @@ mod tests {
             let account = buffer.ports[0].accounts[1];
             (account.bytes, account.headroom, buffer.used)
         };
-        assert!(buffer.admit(0, Class::DATA, 10));
+        assert_ne!(buffer.admit(0, Class::DATA, 10), Admission::Refused);
         assert_eq!(held(&buffer), (10, 0, 0), "within the reserve");
         // With u in use the threshold is (1000 - u)/4: it is met at 200.
         for _ in 0..19 {
-            assert!(buffer.admit(0, Class::DATA, 10));
+            assert_ne!(buffer.admit(0, Class::DATA, 10), Admission::Refused);
             assert!(!buffer.paused(0).contains(Class::DATA));
         }
         assert_eq!(held(&buffer), (200, 0, 190));
-        assert!(buffer.admit(0, Class::DATA, 10));
+        assert_ne!(buffer.admit(0, Class::DATA, 10), Admission::Refused);
         assert_eq!(held(&buffer), (210, 0, 200));
         assert!(buffer.paused(0).contains(Class::DATA), "it has its share");
-        assert!(buffer.admit(0, Class::DATA, 10));
+        assert_ne!(buffer.admit(0, Class::DATA, 10), Admission::Refused);
         assert_eq!(held(&buffer), (210, 10, 200), "beyond the threshold");
-        assert!(buffer.admit(0, Class::DATA, 40));
-        assert!(!buffer.admit(0, Class::DATA, 1), "the headroom is full");
+        assert_ne!(buffer.admit(0, Class::DATA, 40), Admission::Refused);
+        assert_eq!(buffer.admit(0, Class::DATA, 1), Admission::Refused);
         assert!(!buffer.paused(1).contains(Class::DATA), "port by port");
     }
 
@@ -195,9 +207,9 @@ mod tests {
     fn headroom_empties_first_and_the_sender_resumes_below_the_threshold() {
         let mut buffer = buffer();
         for _ in 0..21 {
-            assert!(buffer.admit(0, Class::DATA, 10));
+            assert_ne!(buffer.admit(0, Class::DATA, 10), Admission::Refused);
         }
-        assert!(buffer.admit(0, Class::DATA, 20));
+        assert_ne!(buffer.admit(0, Class::DATA, 20), Admission::Refused);
         assert!(buffer.paused(0).contains(Class::DATA));
         buffer.release(0, Class::DATA, 10);
         assert_eq!(buffer.ports[0].accounts[1].headroom, 10);
@@ -218,8 +230,16 @@ mod tests {
         let mut buffer = buffer();
         assert!(buffer.admit_lossy(990));
         assert!(!buffer.admit_lossy(11));
-        assert!(buffer.admit(0, Class::DATA, 10), "the reserve is left");
-        assert!(buffer.admit(0, Class::DATA, 10), "and the headroom");
+        assert_ne!(
+            buffer.admit(0, Class::DATA, 10),
+            Admission::Refused,
+            "the reserve is left"
+        );
+        assert_ne!(
+            buffer.admit(0, Class::DATA, 10),
+            Admission::Refused,
+            "and the headroom"
+        );
         assert!(buffer.paused(0).contains(Class::DATA));
         buffer.release_lossy(990);
         buffer.release(0, Class::DATA, 10);
@@ -236,7 +256,7 @@ mod tests {
             let mut inside = [const { Vec::new() }; 3];
             for (port, size, arrives) in steps {
                 if arrives {
-                    if buffer.admit(port, Class::DATA, size) {
+                    if buffer.admit(port, Class::DATA, size) != Admission::Refused {
                         inside[port].push(size);
                     }
                 } else if let Some(size) = inside[port].pop() {

@@ -21,12 +21,12 @@ use crate::link::{Arrival, Cargo, Ledger};
 use crate::observer::{DropCause, Observer};
 use crate::order::{self, Ticket};
 use crate::pause::LinkPauses;
-use buffer::Buffer;
+use buffer::{Admission, Buffer};
 use clearway_engine::{Bags, Outlook, Round};
-use clearway_transport::{ClassSet, Packet};
+use clearway_transport::ClassSet;
 use clearway_units::{Span, Time};
-use port::Queued;
 pub(crate) use port::SharedPort;
+use port::{Left, Queued};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -84,21 +84,21 @@ impl SharedSwitch {
     ) -> Outlook {
         let tickets = &mut desk.lines(1)[0];
         self.line_up(round, tickets);
-        let mut waiting = tickets.iter().peekable();
+        let time_of = |ticket: &Ticket| ticket.time(round.start());
+        let mut waiting = &tickets[..];
         loop {
-            let time_of = |ticket: &&Ticket| self.arrival(**ticket).time;
-            let arrival = waiting.peek().map_or(Time::NEVER, time_of);
+            let arrival = waiting.first().map_or(Time::NEVER, time_of);
             let now = arrival.min(self.next_internal());
             if now >= round.end() {
                 break;
             }
             self.complete_transmissions(now, ledger);
             self.react(now, ledger);
-            while let Some(&&ticket) = waiting.peek()
-                && self.arrival(ticket).time == now
+            while let Some((first, rest)) = waiting.split_first()
+                && time_of(first) == now
             {
-                waiting.next();
-                self.receive(now, ticket, ledger);
+                waiting = rest;
+                self.receive(now, *first, ledger);
             }
             self.start_transmissions(now);
         }
@@ -123,11 +123,6 @@ impl SharedSwitch {
         });
     }
 
-    #[inline]
-    fn arrival(&self, ticket: Ticket) -> &Arrival {
-        self.ingress.arrival(ticket.port(), ticket.index())
-    }
-
     /// The next end of a transmission or effect of a pause frame.
     #[inline]
     fn next_internal(&self) -> Time {
@@ -146,20 +141,21 @@ impl SharedSwitch {
         {
             self.ends.pop();
             self.starts.push(port);
-            let Some((class, queued)) = self.ports[usize::from(port)].complete(now, ledger) else {
-                continue;
-            };
-            let size = u64::from(queued.packet.size);
-            if self.buffer.is_lossless(class) {
-                let from = usize::from(queued.from);
-                let before = self.buffer.paused(from);
-                self.buffer.release(from, class, size);
-                if self.buffer.paused(from) != before {
-                    self.starts.push(queued.from);
-                }
-            } else if class.is_data() {
-                self.buffer.release_lossy(size);
+            if let Some(left) = self.ports[usize::from(port)].complete(now, ledger)
+                && left.class.is_data()
+            {
+                self.release(left);
             }
+        }
+    }
+
+    /// A data packet has left.
+    #[inline]
+    fn release(&mut self, Left { class, from, size }: Left) {
+        if !self.buffer.is_lossless(class) {
+            self.buffer.release_lossy(size);
+        } else if self.buffer.release(from.into(), class, size) {
+            self.starts.push(from);
         }
     }
 
@@ -189,9 +185,17 @@ impl SharedSwitch {
 
     #[inline]
     fn receive<O: Observer>(&mut self, now: Time, ticket: Ticket, ledger: &mut Ledger<'_, O>) {
-        match self.arrival(ticket).cargo {
-            Cargo::Packet(packet) => self.forward(now, ticket.port(), &packet, ledger),
-            Cargo::Pause(classes) => {
+        match &self.ingress.arrival(ticket.port(), ticket.index()).cargo {
+            Cargo::Packet(packet) => {
+                ledger.observer.on_arrival(now, self.ingress.node, packet);
+                let egress = self.ingress.route(packet);
+                let queued = Queued {
+                    packet: *packet,
+                    from: ticket.port() as u16,
+                };
+                self.admit(now, egress, queued, ledger);
+            }
+            &Cargo::Pause(classes) => {
                 ledger.counters.pause_frames_received += 1;
                 let port = ticket.port() as u16;
                 if self.reaction.is_zero() {
@@ -203,40 +207,40 @@ impl SharedSwitch {
         }
     }
 
+    /// A packet has come in for an egress port.
     #[inline]
-    fn forward<O: Observer>(
+    fn admit<O: Observer>(
         &mut self,
         now: Time,
-        from: usize,
-        packet: &Packet,
+        egress: usize,
+        queued: Queued,
         ledger: &mut Ledger<'_, O>,
     ) {
-        ledger.observer.on_arrival(now, self.ingress.node, packet);
-        let egress = self.ingress.route(packet);
         let port = &mut self.ports[egress];
-        let (class, size) = (port.class_of(packet), u64::from(packet.size));
-        let drop = if self.buffer.is_lossless(class) {
-            let before = self.buffer.paused(from);
-            let admitted = self.buffer.admit(from, class, size);
-            if self.buffer.paused(from) != before {
-                self.starts.push(from as u16);
-            }
-            (!admitted).then_some(DropCause::HeadroomFull)
-        } else {
-            let admitted = !class.is_data()
-                || (port.takes_lossy(class, size) && self.buffer.admit_lossy(size));
+        let (class, size) = (port.class_of(&queued.packet), queued.packet.size.into());
+        let drop = if !class.is_data() {
+            None
+        } else if !self.buffer.is_lossless(class) {
+            let admitted = port.takes_lossy(class, size) && self.buffer.admit_lossy(size);
             (!admitted).then_some(DropCause::QueueFull)
+        } else {
+            match self.buffer.admit(queued.from.into(), class, size) {
+                Admission::Refused => Some(DropCause::HeadroomFull),
+                Admission::Admitted => None,
+                Admission::Pauses => {
+                    self.starts.push(queued.from);
+                    None
+                }
+            }
         };
         if let Some(cause) = drop {
-            ledger.lose(now, port.link.id, packet, cause);
+            ledger.lose(now, port.link.id, &queued.packet, cause);
             return;
         }
-        let queued = Queued {
-            packet: *packet,
-            from: from as u16,
-        };
         port.enqueue(now, class, queued, ledger);
-        self.starts.push(egress as u16);
+        if port.is_idle() {
+            self.starts.push(egress as u16);
+        }
     }
 
     /// Begins what can be sent now.

@@ -4,6 +4,7 @@ use super::super::parameters::{MarkAt, QueueRules};
 use crate::link::{Ledger, Link};
 use crate::observer::Observer;
 use crate::pause::PauseState;
+use crate::topology::LinkId;
 use clearway_transport::{Class, ClassSet, Packet};
 use clearway_units::{Purpose, RandomStream, Time};
 use std::collections::VecDeque;
@@ -28,6 +29,14 @@ pub(super) enum Transmission {
     Pause(ClassSet),
     /// The first packet of a class.
     Packet(Class),
+}
+
+/// What is left of a packet that has gone: where it was accounted for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Left {
+    pub(super) class: Class,
+    pub(super) from: u16,
+    pub(super) size: u64,
 }
 
 /// An egress port.
@@ -96,8 +105,11 @@ impl SharedPort {
             self.queues.resize_with(class.index() + 1, Queue::default);
         }
         let bytes = self.queues[class.index()].bytes + u64::from(queued.packet.size);
-        if class.is_data() && self.rules.mark == MarkAt::Enqueue {
-            self.decide(now, bytes, &mut queued.packet, ledger);
+        if self.rules.mark == MarkAt::Enqueue
+            && queued.packet.class.is_data()
+            && self.rules.marks(bytes, &mut self.random)
+        {
+            mark(now, self.link.id, &mut queued.packet, ledger);
         }
         let queue = &mut self.queues[class.index()];
         queue.bytes = bytes;
@@ -140,13 +152,19 @@ impl SharedPort {
         Some(class)
     }
 
-    /// The last bit of what is on the wire leaves at `now`. Returns the packet if it was one.
+    /// Nothing is on the wire.
+    #[inline]
+    pub(super) fn is_idle(&self) -> bool {
+        self.wire.is_none()
+    }
+
+    /// The last bit of what is on the wire leaves at `now`. Returns what has left if it was a packet.
     #[inline]
     pub(super) fn complete<O: Observer>(
         &mut self,
         now: Time,
         ledger: &mut Ledger<'_, O>,
-    ) -> Option<(Class, Queued)> {
+    ) -> Option<Left> {
         let class = match self.wire.take()? {
             Transmission::Pause(classes) => {
                 self.link.carry_pause(now, classes, ledger);
@@ -155,45 +173,37 @@ impl SharedPort {
             Transmission::Packet(class) => class,
         };
         let queue = &mut self.queues[class.index()];
-        let mut queued = queue.packets.pop_front()?;
-        queue.bytes -= u64::from(queued.packet.size);
-        let bytes = queue.bytes;
+        let Queued { packet, from } = queue.packets.front_mut()?;
+        let (from, size) = (*from, u64::from(packet.size));
+        queue.bytes -= size;
+        if class.is_data() {
+            ledger.observer.on_queue(now, self.link.id, queue.bytes);
+            if self.rules.mark == MarkAt::Dequeue && self.rules.marks(queue.bytes, &mut self.random)
+            {
+                mark(now, self.link.id, packet, ledger);
+            }
+        }
+        self.link.carry(now, packet, ledger);
+        queue.packets.pop_front();
         if queue.packets.is_empty() {
             self.waiting.remove(class);
         }
-        if class.is_data() {
-            ledger.observer.on_queue(now, self.link.id, bytes);
-            if self.rules.mark == MarkAt::Dequeue {
-                self.decide(now, bytes, &mut queued.packet, ledger);
-            }
-        }
-        self.link.carry(now, &queued.packet, ledger);
-        Some((class, queued))
-    }
-
-    /// Decides about a mark with `bytes` in question.
-    #[inline]
-    fn decide<O: Observer>(
-        &mut self,
-        now: Time,
-        bytes: u64,
-        packet: &mut Packet,
-        ledger: &mut Ledger<'_, O>,
-    ) {
-        if bytes > self.rules.kmin
-            && packet.class.is_data()
-            && self.rules.marks(bytes, &mut self.random)
-            && !packet.ecn
-        {
-            packet.ecn = true;
-            ledger.counters.marked += 1;
-            ledger.observer.on_mark(now, self.link.id, packet);
-        }
+        Some(Left { class, from, size })
     }
 
     /// Packets that wait or are on the wire.
     pub(super) fn queued(&self) -> u64 {
         let lengths = self.queues.iter().map(|queue| queue.packets.len());
         lengths.sum::<usize>() as u64
+    }
+}
+
+/// Marks a packet, unless it is marked already.
+#[cold]
+fn mark<O: Observer>(now: Time, link: LinkId, packet: &mut Packet, ledger: &mut Ledger<'_, O>) {
+    if !packet.ecn {
+        packet.ecn = true;
+        ledger.counters.marked += 1;
+        ledger.observer.on_mark(now, link, packet);
     }
 }
