@@ -10,7 +10,7 @@ use crate::simulation::{Flow, FlowEvent, Moment, Reactions, Report};
 use crate::switch::header_hash;
 use crate::topology::{NodeId, Topology};
 use clearway_engine::{Bags, Inlet, Outlook, Round};
-use clearway_transport::{ClassSet, Endpoint, Event, FlowStatistics, Input};
+use clearway_transport::{Class, ClassSet, Endpoint, Event, FlowStatistics, Input};
 use clearway_units::{FlowId, MessageId, Span, Time};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -212,8 +212,12 @@ impl Host {
             src, dst, bytes, ..
         } = context.flows[flow.index()];
         assert_eq!(src, self.endpoint.host(), "a host starts its own flows");
-        self.endpoint
-            .handle(self.now, Input::Open { flow, peer: dst });
+        let open = Input::Open {
+            flow,
+            peer: dst,
+            class: Class::DATA,
+        };
+        self.endpoint.handle(self.now, open);
         self.endpoint.handle(
             self.now,
             Input::Post {

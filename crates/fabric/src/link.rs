@@ -78,7 +78,10 @@ impl LinkCounters {
             Header::Data { psn, .. } => u64::from(psn),
             Header::Sack { epsn, .. } => u64::from(epsn) | 1 << 32,
             Header::Probe { base } => u64::from(base) | 2 << 32,
+            Header::Ack { epsn, .. } => u64::from(epsn) | 3 << 32,
+            Header::Notification => 4 << 32,
         };
+        let number = number | u64::from(packet.queue_pair) << 40;
         self.losses
             .add(&[now.as_ps(), link.0.into(), packet.flow.0.into(), number]);
     }

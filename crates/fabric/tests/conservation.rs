@@ -56,7 +56,10 @@ fn balanced(scenario: &Scenario, outcome: &Outcome<Counts>) -> Result<(), TestCa
         prop_assert_eq!(queued, 0, "bytes left in queues");
     }
     let endpoints = &outcome.endpoints;
-    let received = endpoints.data_received + endpoints.sacks_received + endpoints.probes_received;
+    let received = endpoints.data_received
+        + endpoints.sacks_received
+        + endpoints.probes_received
+        + endpoints.notifications_received;
     prop_assert_eq!(received, outcome.links.delivered);
     for (flow, setup) in outcome.flows.iter().zip(&*scenario.flows) {
         if setup.start.is_some() && setup.start < Some(outcome.finished) {
@@ -102,7 +105,9 @@ proptest! {
             cable.bit_error_rate = [0.0, 1e-8, 1e-6][errors as usize];
         }
         let mut profile = (*scenario.profile).clone();
-        profile.reliability.timeout = facts.base_rtt * 4 + Span::from_us(100);
+        let reliability = profile.reliability.selective_repeat_mut();
+        let reliability = reliability.expect("STrack has it");
+        reliability.timeout = facts.base_rtt * 4 + Span::from_us(100);
         scenario.profile = Arc::new(profile);
         scenario.at_most = Time::from_us(1_000_000);
         let outcome = scenario.run(1, Counts::default);
@@ -171,9 +176,11 @@ fn waiting_times(percent: u64, packets: u32) -> Vec<f64> {
     let mut profile = Profile::strack(routes.paths.network_facts(sizes));
     profile.controller = ControllerSettings::named("constant").unwrap();
     // A packet that waits must not be asked for.
-    profile.reliability.probe_after = 1e4;
-    profile.reliability.timeout = Span::from_us(100_000);
-    profile.reliability.linger = Some(Span::from_us(1_000));
+    let reliability = profile.reliability.selective_repeat_mut();
+    let reliability = reliability.expect("STrack has it");
+    reliability.probe_after = 1e4;
+    reliability.timeout = Span::from_us(100_000);
+    reliability.linger = Some(Span::from_us(1_000));
     // Given their number, the arrivals of a Poisson process are independent and uniform.
     let mut random = RandomStream::new(percent, Purpose::Test, 0);
     let end = SERVICE.as_ps() as f64 * f64::from(packets) * 100.0 / percent as f64;

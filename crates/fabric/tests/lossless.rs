@@ -76,9 +76,11 @@ impl Incast {
         let window = Value::Text(self.window.to_string());
         profile.controller.set("window", &window).unwrap();
         // What waits must not be asked for or sent again.
-        profile.reliability.probe_after = 1e6;
-        profile.reliability.timeout = Span::from_us(1_000_000);
-        profile.reliability.linger = Some(Span::ZERO);
+        let reliability = profile.reliability.selective_repeat_mut();
+        let reliability = reliability.expect("STrack has it");
+        reliability.probe_after = 1e6;
+        reliability.timeout = Span::from_us(1_000_000);
+        reliability.linger = Some(Span::ZERO);
         profile
             .reliability
             .set("ooo-min", &Value::Integer(60_000))

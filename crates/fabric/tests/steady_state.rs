@@ -143,7 +143,8 @@ fn incast_with_seed(
     let facts = routes.paths.network_facts(SIZES);
     assert_eq!(facts.propagation_rtt, Span::from_us(8));
     let mut profile = Profile::strack(facts);
-    change(&mut profile.reliability);
+    let reliability = profile.reliability.selective_repeat_mut();
+    change(reliability.expect("STrack has it"));
     let flow = |sender| Flow {
         src: HostId(HOSTS_PER_LEAF + sender),
         dst: HostId(0),

@@ -5,8 +5,8 @@ use crate::scenario::topology::apply_failure;
 use crate::scenario::{LONGEST, Scenario, SwitchSettings, check_flows};
 use clearway_fabric::topology::{PacketSizes, Routes, Topology, TopologyError};
 use clearway_fabric::{Flow, FlowEvent, Moment, Reactions, Setup};
-use clearway_transport::Profile;
 use clearway_transport::cc::NetworkFacts;
+use clearway_transport::{Profile, Reliability};
 use clearway_units::{Bytes, FlowId, HostId, Span, Time};
 use clearway_workload::{
     BuildContext, FlowSpec, LoadedWorkload, Start, Trigger, TriggerIndex, Triggers, Workload,
@@ -301,21 +301,27 @@ fn packet_sizes(scenario: &Scenario) -> Result<PacketSizes, ScenarioError> {
 
 /// Timers against the network's round trip.
 fn check_timers(scenario: &Scenario, network: &NetworkFacts) -> Result<(), ScenarioError> {
-    let reliability = &scenario.transport.reliability;
-    if reliability.timeout < network.base_rtt {
+    let (timeout, multiples) = match &scenario.transport.reliability {
+        Reliability::SelectiveRepeat(own) => (
+            own.timeout,
+            vec![
+                ("probe-after", own.probe_after),
+                ("probe-rtt-limit", own.probe_rtt_limit),
+            ],
+        ),
+        Reliability::GoBackN(own) => (own.timeout, Vec::new()),
+    };
+    if timeout < network.base_rtt {
         return Err(ScenarioError::about(
             &["rto", "payload"],
             format!(
                 "`transport.rto` = {} is less than the unloaded round trip of {}: everything would be sent again before it can be acknowledged",
-                reliability.timeout, network.base_rtt
+                timeout, network.base_rtt
             ),
             "set `transport.rto` to several round trips",
         ));
     }
-    for (key, round_trips) in [
-        ("probe-after", reliability.probe_after),
-        ("probe-rtt-limit", reliability.probe_rtt_limit),
-    ] {
+    for (key, round_trips) in multiples {
         if round_trips * network.propagation_rtt.as_ps() as f64 > LONGEST.as_ps() as f64 {
             return Err(ScenarioError::about(
                 &[key],

@@ -5,7 +5,7 @@
 #![allow(missing_docs, reason = "criterion's macros declare functions")]
 
 use clearway_transport::testing::network;
-use clearway_transport::{Endpoint, Input, Packet, Profile};
+use clearway_transport::{Class, Endpoint, Input, Packet, Profile};
 use clearway_units::{Bytes, FlowId, HostId, MessageId, Rate, Span, Time};
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use std::sync::Arc;
@@ -22,6 +22,7 @@ fn window_sent() -> (Endpoint, Vec<Packet>) {
         Input::Open {
             flow,
             peer: HostId(1),
+            class: Class::DATA,
         },
     );
     sender.handle(

@@ -1,8 +1,8 @@
 //! Transport protocols as sans-IO state machines.
 //!
-//! A transport is *reliability × congestion controller × path selector*, composed by a [`Profile`]. One [`Endpoint`] per host
-//! holds many flows. It has no clock, socket, thread, file or source of entropy: whoever drives it (the simulator, a test, a
-//! UDP socket) passes the time and the packets in and takes packets and events out.
+//! A transport is *reliability × congestion controller × path selector × feedback of receivers*, composed by a [`Profile`].
+//! One [`Endpoint`] per host holds many flows. It has no clock, socket, thread, file or source of entropy: whoever drives it
+//! (the simulator, a test, a UDP socket) passes the time and the packets in and takes packets and events out.
 //!
 //! ```text
 //!              Input::{Open, Post, Packet, Deadline}
@@ -10,7 +10,7 @@
 //!                            ▼
 //!   ┌─ Endpoint ─────────────────────────────────────────────┐
 //!   │ senders: reliability ── Controller ── Selector         │──► poll_transmit(now) -> Packet
-//!   │ receivers: reassembly bitmap, acknowledgements         │──► poll_event() -> Event
+//!   │ receivers: reliability ── Feedback                     │──► poll_event() -> Event
 //!   └────────────────────────────────────────────────────────┘──► deadline() -> Time
 //! ```
 //!
@@ -19,6 +19,9 @@
 
 pub mod cc;
 pub mod endpoint;
+pub mod feedback;
+mod flow;
+pub mod go_back_n;
 mod packet;
 mod plugin;
 mod profile;
@@ -29,5 +32,5 @@ pub mod testing;
 
 pub use endpoint::{Endpoint, EndpointCounters, Event, FlowProgress, FlowStatistics, Input};
 pub use packet::{Class, ClassSet, Header, Packet};
-pub use profile::Profile;
+pub use profile::{Profile, Reliability};
 pub use registry::Registry;

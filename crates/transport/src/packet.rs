@@ -85,6 +85,11 @@ impl ClassSet {
     pub const fn contains(self, class: Class) -> bool {
         self.0 & 1 << class.0 != 0
     }
+    /// What is in either.
+    #[inline]
+    pub const fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
 }
 
 /// A packet: 56 bytes, so that it and its arrival time share one cache line.
@@ -107,6 +112,8 @@ pub struct Packet {
     pub source_port: u16,
     /// Service class.
     pub class: Class,
+    /// Which queue pair of its flow sent the packet, or the packet that an acknowledgement answers.
+    pub queue_pair: u8,
     /// Congestion experienced: set by queues on data, echoed by receivers on acknowledgements.
     pub ecn: bool,
     /// What the transport says.
@@ -126,6 +133,9 @@ pub enum Header {
         offset: u64,
         /// Bytes of payload.
         payload: u16,
+        /// In how many parts the message was striped over queue pairs, 1 if it was not. The packet belongs to the part of its
+        /// queue pair, and `end_of_message` ends that part.
+        parts: u8,
         /// Asks the receiver to acknowledge at once.
         ack_request: bool,
         /// This packet sequence number was on the wire before.
@@ -151,6 +161,18 @@ pub enum Header {
         /// Answers a probe.
         probe: bool,
     },
+    /// Cumulative acknowledgement of go-back-N.
+    Ack {
+        /// Expected packet sequence number: everything below has arrived.
+        epsn: u32,
+        /// A packet beyond the expected one has arrived and was discarded: the sender is to go back.
+        nack: bool,
+        /// The packet that this answers was marked. Not the mark of the acknowledgement itself, which may be in a class that
+        /// queues mark.
+        marked: bool,
+    },
+    /// Congestion notification from a receiver: the CNP of RoCEv2.
+    Notification,
     /// Asks for a [`Header::Sack`] without sending payload (STrack §3.3.2).
     Probe {
         /// Where the bitmap segment of the answer should begin.

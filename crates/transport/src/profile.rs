@@ -1,8 +1,95 @@
-//! A transport: reliability, congestion controller and path selector, composed.
+//! A transport: reliability, congestion controller, path selector and the receiver's feedback, composed.
 
 use crate::cc::{ControllerSettings, NetworkFacts};
+use crate::feedback::FeedbackSettings;
+use crate::go_back_n::GoBackNParameters;
 use crate::selective_repeat::SelectiveRepeatParameters;
 use crate::spray::SelectorSettings;
+use clearway_units::{ParameterInfo, ParameterSet, SetError, Value};
+
+/// Acknowledgements, loss detection and retransmission: the scheme and its settings.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Reliability {
+    /// Selective repeat over a bitmap, as STrack has it.
+    SelectiveRepeat(SelectiveRepeatParameters),
+    /// Go-back-N over cumulative acknowledgements, as RoCEv2 has it.
+    GoBackN(GoBackNParameters),
+}
+
+impl Default for Reliability {
+    /// That of STrack.
+    fn default() -> Self {
+        Self::SelectiveRepeat(SelectiveRepeatParameters::default())
+    }
+}
+
+impl Reliability {
+    /// Name and one-line summary of each scheme.
+    pub const ALL: &'static [(&'static str, &'static str)] = &[
+        (
+            "selective-repeat",
+            "STrack: SACK segments, out-of-order counter, probes, timeout",
+        ),
+        (
+            "go-back-n",
+            "RoCEv2: in order or not at all, NACKs, timeout; several queue pairs per flow",
+        ),
+    ];
+
+    /// The defaults of the scheme called `name`.
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "selective-repeat" => Some(Self::SelectiveRepeat(Default::default())),
+            "go-back-n" => Some(Self::GoBackN(Default::default())),
+            _ => None,
+        }
+    }
+    /// The name in a scenario.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::SelectiveRepeat(_) => Self::ALL[0].0,
+            Self::GoBackN(_) => Self::ALL[1].0,
+        }
+    }
+    /// Every parameter with its default, meaning and source.
+    pub fn describe(&self) -> Vec<ParameterInfo> {
+        match self {
+            Self::SelectiveRepeat(_) => SelectiveRepeatParameters::describe(),
+            Self::GoBackN(_) => GoBackNParameters::describe(),
+        }
+    }
+    /// Sets the parameter `key`.
+    ///
+    /// # Errors
+    /// If there is no such key or the value does not fit it.
+    pub fn set(&mut self, key: &str, value: &Value) -> Result<(), SetError> {
+        match self {
+            Self::SelectiveRepeat(parameters) => parameters.set(key, value),
+            Self::GoBackN(parameters) => parameters.set(key, value),
+        }
+    }
+    /// Every parameter with its present value.
+    pub fn entries(&self) -> Vec<(&'static str, Value)> {
+        match self {
+            Self::SelectiveRepeat(parameters) => parameters.entries(),
+            Self::GoBackN(parameters) => parameters.entries(),
+        }
+    }
+    /// The settings of selective repeat, if that is the scheme.
+    pub fn selective_repeat_mut(&mut self) -> Option<&mut SelectiveRepeatParameters> {
+        match self {
+            Self::SelectiveRepeat(parameters) => Some(parameters),
+            Self::GoBackN(_) => None,
+        }
+    }
+    /// Control packets go before data.
+    pub(crate) fn control_first(&self) -> bool {
+        match self {
+            Self::SelectiveRepeat(parameters) => parameters.control_first,
+            Self::GoBackN(parameters) => parameters.control_first,
+        }
+    }
+}
 
 /// What all flows of a run have in common. Both ends of a flow must have the same profile.
 #[derive(Debug, Clone, PartialEq)]
@@ -10,11 +97,13 @@ pub struct Profile {
     /// What is known of the network.
     pub network: NetworkFacts,
     /// Acknowledgements, loss detection and retransmission.
-    pub reliability: SelectiveRepeatParameters,
+    pub reliability: Reliability,
     /// The congestion controller.
     pub controller: ControllerSettings,
     /// The path selector.
     pub selector: SelectorSettings,
+    /// What receivers do about congestion.
+    pub feedback: FeedbackSettings,
 }
 
 impl Profile {
@@ -22,9 +111,10 @@ impl Profile {
     pub fn strack(network: NetworkFacts) -> Self {
         Self {
             network,
-            reliability: SelectiveRepeatParameters::default(),
+            reliability: Reliability::default(),
             controller: ControllerSettings::Strack(Default::default()),
             selector: SelectorSettings::Adaptive(Default::default()),
+            feedback: FeedbackSettings::default(),
         }
     }
 }

@@ -1,9 +1,10 @@
-//! Controllers and selectors by name, those of other crates included.
+//! Controllers, selectors and feedback rules by name, those of other crates included.
 
 use crate::cc::{ControllerDefinition, ControllerSettings};
+use crate::feedback::{FeedbackDefinition, FeedbackSettings};
 use crate::spray::{SelectorDefinition, SelectorSettings};
 
-/// The controllers and path selectors that a scenario may name.
+/// The controllers, path selectors and feedback rules that a scenario may name.
 ///
 /// ```
 /// use clearway_transport::Registry;
@@ -15,6 +16,7 @@ use crate::spray::{SelectorDefinition, SelectorSettings};
 pub struct Registry {
     controllers: Vec<ControllerSettings>,
     selectors: Vec<SelectorSettings>,
+    feedback: Vec<FeedbackSettings>,
 }
 
 impl Registry {
@@ -28,6 +30,10 @@ impl Registry {
             selectors: SelectorSettings::BUILTIN
                 .iter()
                 .filter_map(|&(name, _)| SelectorSettings::named(name))
+                .collect(),
+            feedback: FeedbackSettings::BUILTIN
+                .iter()
+                .filter_map(|&(name, _)| FeedbackSettings::named(name))
                 .collect(),
         }
     }
@@ -57,6 +63,19 @@ impl Registry {
         self.selectors.push(SelectorSettings::custom::<T>());
         self
     }
+    /// Adds a feedback rule of another crate.
+    ///
+    /// # Panics
+    /// If its name is taken.
+    pub fn with_feedback<T: FeedbackDefinition>(mut self) -> Self {
+        assert!(
+            self.feedback_rule(T::NAME).is_none(),
+            "two feedback rules are called `{}`",
+            T::NAME
+        );
+        self.feedback.push(FeedbackSettings::custom::<T>());
+        self
+    }
     /// The defaults of the controller called `name`.
     pub fn controller(&self, name: &str) -> Option<ControllerSettings> {
         self.controllers.iter().find(|c| c.name() == name).cloned()
@@ -65,6 +84,10 @@ impl Registry {
     pub fn selector(&self, name: &str) -> Option<SelectorSettings> {
         self.selectors.iter().find(|s| s.name() == name).cloned()
     }
+    /// The defaults of the feedback rule called `name`.
+    pub fn feedback_rule(&self, name: &str) -> Option<FeedbackSettings> {
+        self.feedback.iter().find(|f| f.name() == name).cloned()
+    }
     /// Name and summary of each controller, in the order of registration.
     pub fn controllers(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         self.controllers.iter().map(|c| (c.name(), c.summary()))
@@ -72,5 +95,9 @@ impl Registry {
     /// Name and summary of each path selector, in the order of registration.
     pub fn selectors(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         self.selectors.iter().map(|s| (s.name(), s.summary()))
+    }
+    /// Name and summary of each feedback rule, in the order of registration.
+    pub fn feedback_rules(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        self.feedback.iter().map(|f| (f.name(), f.summary()))
     }
 }

@@ -35,6 +35,7 @@ pub fn network(line_rate: Rate, propagation_rtt: Span) -> NetworkFacts {
         bdp: line_rate.bytes_in(base_rtt),
         payload,
         header,
+        ack: header,
     }
 }
 
@@ -196,7 +197,7 @@ impl Pipe {
         }
         let excess = backlog.saturating_sub(queue.mark_from).as_f64();
         let range = queue.mark_all.saturating_sub(queue.mark_from).as_f64();
-        packet.ecn |= packet.class == Class::DATA && self.random.chance(excess / range.max(1.0));
+        packet.ecn |= packet.class.is_data() && self.random.chance(excess / range.max(1.0));
         self.queue_free_at = self.queue_free_at.max(now) + queue.rate.span_of(size);
         Some(self.queue_free_at)
     }
@@ -270,7 +271,8 @@ impl Pair {
         let flow = FlowId(self.next_flow);
         self.next_flow += 1;
         let peer = HostId(1);
-        self.input(0, Input::Open { flow, peer });
+        let class = Class::DATA;
+        self.input(0, Input::Open { flow, peer, class });
         flow
     }
 

@@ -110,11 +110,12 @@ impl<O> Outcome<O> {
             data_sent,
             sacks_sent,
             probes_sent,
+            notifications_sent,
             ..
         } = self.endpoints;
-        if injected != data_sent + sacks_sent + probes_sent {
+        if injected != data_sent + sacks_sent + probes_sent + notifications_sent {
             return Err(format!(
-                "NICs sent {injected} packets, but transports {data_sent} data, {sacks_sent} acknowledgements and {probes_sent} probes"
+                "NICs sent {injected} packets, but transports {data_sent} data, {sacks_sent} acknowledgements, {probes_sent} probes and {notifications_sent} notifications"
             ));
         }
         Ok(())

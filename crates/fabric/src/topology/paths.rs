@@ -195,6 +195,7 @@ impl Paths {
             bdp: line_rate.bytes_in(base_rtt),
             payload: sizes.payload,
             header: sizes.header,
+            ack: sizes.ack,
         }
     }
 

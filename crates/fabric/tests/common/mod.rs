@@ -136,7 +136,8 @@ fn random_transport(draw: &mut Draw, profile: &mut Profile) {
         SelectorSettings::Oblivious(settings) if draw.chance(30) => settings.max_paths = 5,
         _ => {}
     }
-    let reliability = &mut profile.reliability;
+    let reliability = profile.reliability.selective_repeat_mut();
+    let reliability = reliability.expect("STrack has it");
     reliability.timeout = Span::from_us(draw.of(&[40, 100, 250]));
     reliability.ack_on_ecn = draw.chance(30);
     reliability.strict_window = draw.chance(20);

@@ -149,6 +149,8 @@ fn brief_packet(packet: Packet) -> String {
         Header::Data { psn, .. } => format!("data {psn} again"),
         Header::Sack { epsn, bitmap, .. } => format!("sack {epsn}+{bitmap:x}"),
         Header::Probe { base } => format!("probe {base}"),
+        Header::Ack { epsn, nack, .. } => format!("ack {epsn} nack {nack}"),
+        Header::Notification => "notification".into(),
     };
     format!(
         "flow {} {what} {}->{} port {} ecn {} {} B stamp {}",

@@ -266,6 +266,8 @@ impl<'a> Oracle<'a> {
             Header::Data { psn, .. } => u64::from(psn),
             Header::Sack { epsn, .. } => u64::from(epsn) + kind,
             Header::Probe { base } => u64::from(base) + 2 * kind,
+            Header::Ack { epsn, .. } => u64::from(epsn) + 3 * kind,
+            Header::Notification => 4 * kind,
         };
         let flow = u64::from(packet.flow.0);
         self.links
@@ -360,7 +362,12 @@ impl<'a> Oracle<'a> {
             message: MessageId(0),
             bytes,
         };
-        for input in [Input::Open { flow, peer: dst }, post, Input::Close { flow }] {
+        let open = Input::Open {
+            flow,
+            peer: dst,
+            class: Class::DATA,
+        };
+        for input in [open, post, Input::Close { flow }] {
             self.hosts[src.index()].endpoint.handle(self.now, input);
         }
         self.flows[flow.index()].started = Some(self.now);

@@ -12,6 +12,7 @@
 use super::{General, TransportSettings};
 use crate::error::ScenarioError;
 use clearway_fabric::topology::{PacketSizes, Topology};
+use clearway_transport::Reliability;
 use clearway_units::{Rate, Span, Time, Value};
 use clearway_workload::{FlowSpec, Start, Workload};
 
@@ -39,8 +40,21 @@ pub(crate) fn check_general(general: &General) -> Result<(), ScenarioError> {
 
 /// Checks the timers of a transport that do not depend on the network.
 pub(crate) fn check_transport(transport: &TransportSettings) -> Result<(), ScenarioError> {
-    not_too_long("transport.", "rto", Some(transport.reliability.timeout))?;
-    not_too_long("transport.", "linger", transport.reliability.linger)
+    let spans = match &transport.reliability {
+        Reliability::SelectiveRepeat(own) => {
+            vec![("rto", Some(own.timeout)), ("linger", own.linger)]
+        }
+        Reliability::GoBackN(own) => vec![
+            ("rto", Some(own.timeout)),
+            ("rto-max", Some(own.timeout_max)),
+            ("nack-interval", Some(own.nack_interval)),
+            ("linger", own.linger),
+        ],
+    };
+    for (key, span) in spans {
+        not_too_long("transport.", key, span)?;
+    }
+    Ok(())
 }
 
 fn not_too_long(section: &str, key: &'static str, span: Option<Span>) -> Result<(), ScenarioError> {

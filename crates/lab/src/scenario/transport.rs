@@ -3,9 +3,9 @@
 use super::{Entry, unknown_name};
 use crate::error::ScenarioError;
 use clearway_transport::cc::{ControllerSettings, NetworkFacts};
-use clearway_transport::selective_repeat::SelectiveRepeatParameters;
+use clearway_transport::feedback::FeedbackSettings;
 use clearway_transport::spray::SelectorSettings;
-use clearway_transport::{Profile, Registry};
+use clearway_transport::{Profile, Registry, Reliability};
 use clearway_units::{Bytes, ParameterInfo, ParameterSet, SetError, Value};
 
 clearway_units::parameters! {
@@ -44,7 +44,7 @@ pub struct TransportSettings {
     /// Packet sizes.
     pub packets: PacketParameters,
     /// Acknowledgements, loss detection and retransmission.
-    pub reliability: SelectiveRepeatParameters,
+    pub reliability: Reliability,
     /// The congestion controller with its settings.
     pub controller: ControllerSettings,
     /// The path selector with its settings.
@@ -94,7 +94,7 @@ impl TransportSettings {
         let settings = Self {
             kind,
             packets: PacketParameters::default(),
-            reliability: SelectiveRepeatParameters::default(),
+            reliability: Reliability::default(),
             controller: controller.expect("the registry has STrack's controller"),
             selector: selector.expect("the registry has STrack's selector"),
         };
@@ -138,7 +138,7 @@ impl TransportSettings {
 
     pub(crate) fn describe(&self) -> Vec<ParameterInfo> {
         let mut parameters = Self::common();
-        parameters.extend(SelectiveRepeatParameters::describe());
+        parameters.extend(self.reliability.describe());
         parameters.extend(self.controller.describe());
         parameters.extend(self.selector.describe());
         parameters
@@ -151,6 +151,7 @@ impl TransportSettings {
             reliability: self.reliability.clone(),
             controller: self.controller.clone(),
             selector: self.selector.clone(),
+            feedback: FeedbackSettings::default(),
         }
     }
 }

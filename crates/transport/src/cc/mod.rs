@@ -31,6 +31,8 @@ pub struct NetworkFacts {
     pub payload: u32,
     /// Bytes of headers on each packet.
     pub header: u32,
+    /// Bytes on the wire of an acknowledgement, a probe or a congestion notification.
+    pub ack: u32,
 }
 
 /// One acknowledgement as the controller sees it.
@@ -59,6 +61,8 @@ pub enum LossCause {
     Probe,
     /// The retransmission timer ran out.
     Timeout,
+    /// A go-back-N receiver asked to send again from the packet that it expects (NACK).
+    GoBack,
 }
 
 /// Packets declared lost.
@@ -75,7 +79,8 @@ pub struct LossSample {
 /// What a controller allows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Allowance {
-    /// Payload bytes that may be in flight. Fractions of a packet count: a packet may start while less is in flight.
+    /// Payload bytes that may be in flight. Fractions of a packet count: a packet may start while less is in flight. May be
+    /// infinite where a rate alone decides.
     pub window: f64,
     /// Pacing rate; `None` leaves it to the window.
     pub rate: Option<Rate>,
@@ -89,6 +94,15 @@ pub trait CongestionControl: Send {
     fn on_loss(&mut self, loss: &LossSample) {
         let _ = loss;
     }
+    /// The receiver has notified of congestion, as its [feedback](crate::feedback) saw fit.
+    fn on_notification(&mut self, now: Time) {
+        let _ = now;
+    }
+    /// A data packet of `wire` bytes, headers included, has left: for byte counters. With selective repeat a change of a window
+    /// without a rate takes effect at the next acknowledgement.
+    fn on_sent(&mut self, now: Time, wire: Bytes) {
+        let _ = (now, wire);
+    }
     /// The flow sends again after having had nothing outstanding.
     fn on_restart(&mut self, now: Time) {
         let _ = now;
@@ -100,7 +114,8 @@ pub trait CongestionControl: Send {
     fn largest_window(&self) -> f64 {
         self.allowance().window
     }
-    /// When [`on_deadline`](Self::on_deadline) wants to be called; [`Time::NEVER`] if it does not.
+    /// When [`on_deadline`](Self::on_deadline) wants to be called; [`Time::NEVER`] if it does not. A flow that has nothing to
+    /// send may be called late, when it has something again.
     fn deadline(&self) -> Time {
         Time::NEVER
     }
@@ -145,6 +160,19 @@ macro_rules! controllers {
                 match self {
                     $(Self::$variant(controller) => controller.on_loss(loss),)+
                     Self::Custom(controller) => controller.on_loss(loss),
+                }
+            }
+            fn on_notification(&mut self, now: Time) {
+                match self {
+                    $(Self::$variant(controller) => controller.on_notification(now),)+
+                    Self::Custom(controller) => controller.on_notification(now),
+                }
+            }
+            #[inline]
+            fn on_sent(&mut self, now: Time, wire: Bytes) {
+                match self {
+                    $(Self::$variant(controller) => controller.on_sent(now, wire),)+
+                    Self::Custom(controller) => controller.on_sent(now, wire),
                 }
             }
             fn on_restart(&mut self, now: Time) {

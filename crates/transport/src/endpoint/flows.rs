@@ -1,52 +1,79 @@
 //! Tables of an endpoint: flows by number, receivers, timers.
 
-use crate::selective_repeat::{Receiver, Rules};
+use super::parts::{Receiver, Rules};
+use crate::feedback::Feedback;
+use crate::packet::Packet;
+use crate::profile::Profile;
 use clearway_units::{FlowId, Time};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// From a flow to its slot. Consecutive packets are often of one flow, so the last answer is kept.
+/// A queue pair of a flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Key(u64);
+
+impl Key {
+    #[inline]
+    pub(crate) fn new(flow: FlowId, queue_pair: u8) -> Self {
+        Self(u64::from(flow.0) | u64::from(queue_pair) << 32)
+    }
+
+    /// The queue pair that a packet is for.
+    #[inline]
+    pub(crate) fn of(packet: &Packet) -> Self {
+        Self::new(packet.flow, packet.queue_pair)
+    }
+}
+
+/// From a queue pair to its slot. Consecutive packets are often of one flow, so the last answer is kept.
 #[derive(Debug, Default)]
 pub(crate) struct Directory {
-    slots: FxHashMap<FlowId, u32>,
-    last: Option<(FlowId, u32)>,
+    slots: FxHashMap<Key, u32>,
+    last: Option<(Key, u32)>,
 }
 
 impl Directory {
     #[inline]
-    pub(crate) fn find(&mut self, flow: FlowId) -> Option<u32> {
+    pub(crate) fn find(&mut self, key: Key) -> Option<u32> {
         match self.last {
-            Some((last, slot)) if last == flow => Some(slot),
+            Some((last, slot)) if last == key => Some(slot),
             _ => {
-                let slot = *self.slots.get(&flow)?;
-                self.last = Some((flow, slot));
+                let slot = *self.slots.get(&key)?;
+                self.last = Some((key, slot));
                 Some(slot)
             }
         }
     }
 
-    pub(crate) fn peek(&self, flow: FlowId) -> Option<u32> {
-        self.slots.get(&flow).copied()
+    pub(crate) fn peek(&self, key: Key) -> Option<u32> {
+        self.slots.get(&key).copied()
     }
 
-    /// False if the flow was there already.
-    pub(crate) fn insert(&mut self, flow: FlowId, slot: u32) -> bool {
-        self.last = Some((flow, slot));
-        self.slots.insert(flow, slot).is_none()
+    /// False if it was there already.
+    pub(crate) fn insert(&mut self, key: Key, slot: u32) -> bool {
+        self.last = Some((key, slot));
+        self.slots.insert(key, slot).is_none()
     }
 
-    pub(crate) fn remove(&mut self, flow: FlowId) {
+    pub(crate) fn remove(&mut self, key: Key) {
         self.last = None;
-        self.slots.remove(&flow);
+        self.slots.remove(&key);
     }
+}
+
+/// A receiver and its rule for notifications.
+pub(crate) struct Receiving {
+    pub(crate) receiver: Receiver,
+    pub(crate) feedback: Feedback,
+    key: Key,
 }
 
 /// The receivers of an endpoint. Those of finished flows linger to answer late copies and are forgotten when new ones come:
 /// no timer wakes an endpoint only to free memory.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Receivers {
-    slots: Vec<Option<Receiver>>,
+    slots: Vec<Option<Receiving>>,
     free: Vec<u32>,
     directory: Directory,
     /// Finished flows and when to look at them again, earliest first.
@@ -58,49 +85,58 @@ impl Receivers {
         self.slots.len() - self.free.len()
     }
 
-    /// The receiver of `flow`, if there is one.
-    pub(crate) fn find(&mut self, flow: FlowId) -> Option<&mut Receiver> {
-        let index = self.directory.find(flow)?;
-        self.slots[index as usize].as_mut()
+    /// The receiver of a queue pair, if there is one.
+    pub(crate) fn find(&mut self, key: Key) -> Option<&mut Receiver> {
+        let index = self.directory.find(key)?;
+        let slot = self.slots[index as usize].as_mut()?;
+        Some(&mut slot.receiver)
     }
 
-    /// The receiver of `flow`. For an unknown flow a new one, unless `psn` shows that this is not its beginning.
+    /// The receiver of a data packet. For an unknown flow a new one, unless `psn` shows that this is not its beginning.
     #[inline]
     pub(crate) fn find_or_create(
         &mut self,
         now: Time,
-        flow: FlowId,
+        packet: &Packet,
         psn: u32,
         rules: &Rules,
-    ) -> Option<&mut Receiver> {
-        let index = match self.directory.find(flow) {
+        profile: &Profile,
+    ) -> Option<&mut Receiving> {
+        let index = match self.directory.find(Key::of(packet)) {
             Some(index) => index,
-            None if psn < rules.window => self.create(now, flow, rules),
+            None if psn < rules.first_packets && packet.queue_pair < rules.queue_pairs => {
+                self.create(now, packet, rules, profile)
+            }
             None => return None,
         };
         self.slots[index as usize].as_mut()
     }
 
-    fn create(&mut self, now: Time, flow: FlowId, rules: &Rules) -> u32 {
+    fn create(&mut self, now: Time, packet: &Packet, rules: &Rules, profile: &Profile) -> u32 {
         self.forget(now, rules);
-        let receiver = Some(Receiver::new(flow, rules));
+        let key = Key::of(packet);
+        let receiving = Some(Receiving {
+            receiver: Receiver::new(packet.flow, profile, rules),
+            feedback: profile.feedback.build(&profile.network),
+            key,
+        });
         let index = match self.free.pop() {
             Some(index) => {
-                self.slots[index as usize] = receiver;
+                self.slots[index as usize] = receiving;
                 index
             }
             None => {
-                self.slots.push(receiver);
+                self.slots.push(receiving);
                 self.slots.len() as u32 - 1
             }
         };
-        self.directory.insert(flow, index);
+        self.directory.insert(key, index);
         index
     }
 
     /// The flow has finished.
-    pub(crate) fn linger(&mut self, now: Time, flow: FlowId, rules: &Rules) {
-        if let Some(index) = self.directory.find(flow) {
+    pub(crate) fn linger(&mut self, now: Time, key: Key, rules: &Rules) {
+        if let Some(index) = self.directory.find(key) {
             self.lingering
                 .push_back((now.saturating_add(rules.linger), index));
         }
@@ -113,15 +149,15 @@ impl Receivers {
         {
             self.lingering.pop_front();
             let entry = &mut self.slots[index as usize];
-            let Some(receiver) = entry else { continue };
-            let until = receiver.last_arrival().saturating_add(rules.linger);
-            if until > now {
+            let Some(receiving) = entry else { continue };
+            let last_arrival = receiving.receiver.last_arrival();
+            if last_arrival.saturating_add(rules.linger) > now {
                 // All linger equally long, so the queue stays sorted well enough: this one waits no longer than once more.
                 self.lingering
                     .push_back((now.saturating_add(rules.linger), index));
                 continue;
             }
-            self.directory.remove(receiver.flow());
+            self.directory.remove(receiving.key);
             *entry = None;
             self.free.push(index);
         }

@@ -1,8 +1,11 @@
 //! The transport of one host: many flows, one shape.
 //!
 //! A packet that arrives goes through [`Endpoint::on_packet`]: data to the receiver of its flow, which may leave an
-//! acknowledgement in the control queue; an acknowledgement to the sender of its flow, which may thereupon be ready to send.
-//! [`Endpoint::poll_transmit`] takes from the control queue and from the flows that may send, one packet each in turn.
+//! acknowledgement in the outbox; an acknowledgement to the sender of its flow, which may thereupon be ready to send.
+//! [`Endpoint::poll_transmit`] takes control packets from the outbox and asks the flows that may send, one packet each in turn.
+//!
+//! A flow has one queue pair, or several where its reliability scheme offers that; each has a slot of its own, and shows as a
+//! flow everywhere but in events, where messages and statistics are those of the whole flow.
 //!
 //! Receivers come into being with the first packet of a flow and are forgotten some time after the last; senders when they are
 //! closed and everything is acknowledged. Memory is bounded by the flows that are alive at a time, not by their number.
@@ -11,20 +14,43 @@
 //! deadline has moved on. An acknowledgement therefore touches no heap.
 
 mod flows;
+mod outbox;
+mod parts;
 mod report;
+mod stripes;
 #[cfg(test)]
 mod tests;
+mod transmit;
 
 use crate::cc::CongestionControl;
+use crate::feedback::{CongestionFeedback, DataArrival};
+use crate::flow::{Context, Ends, Reports, answer};
 use crate::packet::{Class, ClassSet, Header, Packet};
 use crate::profile::Profile;
-use crate::selective_repeat::{Context, Due, Receiver, Reports, Rules, Sender};
 use clearway_units::{Bytes, FlowId, HostId, MessageId, Span, Time};
-use flows::{Directory, Receivers, TimerHeap};
+use flows::{Directory, Key, Receivers, TimerHeap};
+use parts::{Receiver, Rules, Sender};
 use std::collections::VecDeque;
 use std::sync::Arc;
+use stripes::Stripes;
+
+pub(crate) use outbox::Outbox;
 
 pub use report::{EndpointCounters, Event, FlowProgress, FlowStatistics};
+
+/// What a sender of an endpoint is called with.
+macro_rules! context {
+    ($endpoint:ident, $now:expr) => {
+        Context {
+            now: $now,
+            rules: &$endpoint.rules,
+            events: &mut $endpoint.events,
+            counters: &mut $endpoint.counters,
+            tracing: $endpoint.tracing,
+        }
+    };
+}
+use context;
 
 /// What can happen to an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +61,8 @@ pub enum Input {
         flow: FlowId,
         /// The host at the other end.
         peer: HostId,
+        /// The class of its data, other than control; usually [`Class::DATA`].
+        class: Class,
     },
     /// A message is ready to be sent. It waits for the messages before it on its flow to be *sent*, not acknowledged.
     Post {
@@ -57,15 +85,16 @@ pub enum Input {
     Deadline,
 }
 
-/// One flow from this host. Another reliability scheme becomes an enum over senders here and one over receivers in
-/// [`Receivers`]; the endpoint asks of them no more than the methods that it calls.
+/// One flow from this host, or one of its queue pairs.
 struct Slot {
     /// None when the slot is free.
     sender: Option<Sender>,
     /// The time of the flow's valid entry among the timers.
     armed: Time,
-    /// The flow has an entry among the departures.
-    paced: bool,
+    /// The time of the flow's valid entry among the departures.
+    departs: Time,
+    /// The lane of its class, for good.
+    lane: u8,
     /// The sender may send and is not held back by pacing.
     sendable: bool,
     /// The slot is among those that take turns. It may stay there when the flow has ended.
@@ -86,33 +115,20 @@ pub struct Endpoint {
     paused: ClassSet,
 
     slots: Vec<Slot>,
-    free: Vec<u32>,
+    alive: usize,
     directory: Directory,
     receivers: Receivers,
+    outbox: Outbox,
 
-    control: VecDeque<Packet>,
-    /// Slots that were sendable when they were put here, each at most once.
-    turns: VecDeque<u32>,
-    /// Slots that are sendable now.
-    sendable: usize,
+    /// Messages of flows with several queue pairs that are being sent, and received.
+    sending: Stripes,
+    receiving: Stripes,
 
     timers: TimerHeap,
     /// When flows that pacing holds back may go on.
     departures: TimerHeap,
     events: VecDeque<Event>,
     counters: EndpointCounters,
-}
-
-macro_rules! context {
-    ($endpoint:ident, $now:expr) => {
-        Context {
-            now: $now,
-            rules: &$endpoint.rules,
-            events: &mut $endpoint.events,
-            counters: &mut $endpoint.counters,
-            tracing: $endpoint.tracing,
-        }
-    };
 }
 
 impl Endpoint {
@@ -125,19 +141,19 @@ impl Endpoint {
         Self {
             host,
             seed,
-            rules: Rules::new(&profile.reliability, &profile.network, largest_window),
-            control_first: profile.reliability.control_first,
+            rules: Rules::new(&profile, largest_window),
+            control_first: profile.reliability.control_first(),
             data_turn: false,
             tracing: false,
             paused: ClassSet::EMPTY,
             profile,
             slots: Vec::new(),
-            free: Vec::new(),
+            alive: 0,
             directory: Directory::default(),
             receivers: Receivers::default(),
-            control: VecDeque::new(),
-            turns: VecDeque::new(),
-            sendable: 0,
+            outbox: Outbox::default(),
+            sending: Stripes::default(),
+            receiving: Stripes::default(),
             timers: TimerHeap::default(),
             departures: TimerHeap::default(),
             events: VecDeque::new(),
@@ -156,7 +172,9 @@ impl Endpoint {
     }
 
     /// Classes that the link's flow control holds back from now on: [`poll_transmit`](Self::poll_transmit) yields none of them.
-    pub fn set_paused(&mut self, paused: ClassSet) {
+    /// Control is never among them.
+    pub fn set_paused(&mut self, mut paused: ClassSet) {
+        paused.remove(Class::CONTROL);
         self.paused = paused;
     }
 
@@ -165,28 +183,35 @@ impl Endpoint {
         &self.counters
     }
 
-    /// Packets that may be on their way beyond the first missing one of a flow.
+    /// With selective repeat: packets that may be on their way beyond the first missing one of a flow.
     pub fn window_limit(&self) -> u32 {
-        self.rules.window
+        self.rules.selective_repeat.window
     }
 
-    /// Flows from here that are alive.
+    /// Flows from here that are alive, counted once for each queue pair.
     pub fn open_senders(&self) -> usize {
-        self.slots.len() - self.free.len()
+        self.alive
     }
 
-    /// Flows to here that are remembered, finished ones that linger included.
+    /// Flows to here that are remembered, finished ones that linger included, counted once for each queue pair.
     pub fn open_receivers(&self) -> usize {
         self.receivers.len()
     }
 
-    /// How a flow from here is doing; `None` if it is not open.
+    /// How a flow from here is doing, its queue pairs together; `None` if it is not open.
     pub fn progress(&self, flow: FlowId) -> Option<FlowProgress> {
-        let slot = self.directory.peek(flow)?;
-        self.slots[slot as usize]
-            .sender
-            .as_ref()
-            .map(Sender::progress)
+        let mut queue_pairs = self.queue_pairs(flow).map(Sender::progress);
+        let mut progress = queue_pairs.next()?;
+        queue_pairs.for_each(|other| progress.merge(&other));
+        Some(progress)
+    }
+
+    /// The senders of a flow.
+    fn queue_pairs(&self, flow: FlowId) -> impl Iterator<Item = &Sender> {
+        (0..self.rules.queue_pairs).filter_map(move |queue_pair| {
+            let slot = self.directory.peek(Key::new(flow, queue_pair))?;
+            self.slots[slot as usize].sender.as_ref()
+        })
     }
 
     /// Something has happened at `now`.
@@ -196,7 +221,7 @@ impl Endpoint {
     /// peer sends makes it panic.
     pub fn handle(&mut self, now: Time, input: Input) {
         match input {
-            Input::Open { flow, peer } => self.open(flow, peer),
+            Input::Open { flow, peer, class } => self.open(flow, peer, class),
             Input::Post {
                 flow,
                 message,
@@ -213,32 +238,10 @@ impl Endpoint {
     pub fn on_packet(&mut self, now: Time, packet: &Packet) {
         match packet.header {
             Header::Data { psn, .. } => self.on_data(now, packet, psn),
-            Header::Sack { .. } => self.on_sack(now, packet),
+            Header::Sack { .. } | Header::Ack { .. } => self.on_acknowledgement(now, packet),
+            Header::Notification => self.on_notification(now, packet),
             Header::Probe { .. } => self.on_probe(now, packet),
         }
-    }
-
-    /// Something can be sent right now, with pacing as of the last [`Input::Deadline`].
-    #[inline]
-    pub fn ready(&self) -> bool {
-        self.data_ready() || !self.control.is_empty()
-    }
-
-    /// A flow may send and its class is not paused.
-    #[inline]
-    fn data_ready(&self) -> bool {
-        self.sendable > 0 && !self.paused.contains(Class::DATA)
-    }
-
-    /// The next packet for the wire, stamped with `now`. Its header hash is left zero.
-    #[inline]
-    pub fn poll_transmit(&mut self, now: Time) -> Option<Packet> {
-        if self.control.is_empty() || (self.data_turn && self.data_ready()) {
-            self.data_turn = false;
-            return self.transmit_data(now);
-        }
-        self.data_turn = !self.control_first;
-        self.transmit_control(now)
     }
 
     /// The next thing that happened.
@@ -260,43 +263,71 @@ impl Endpoint {
         senders.map(Sender::in_flight_exact).sum()
     }
 
-    fn open(&mut self, flow: FlowId, peer: HostId) {
-        let sender = Sender::new(flow, self.host, peer, &self.profile, &self.rules, self.seed);
-        let index = self.free.pop().unwrap_or_else(|| {
+    fn open(&mut self, flow: FlowId, peer: HostId, class: Class) {
+        assert!(class.is_data(), "flow {flow} is opened as control");
+        for queue_pair in 0..self.rules.queue_pairs {
+            let ends = Ends {
+                flow,
+                source: self.host,
+                peer,
+                queue_pair,
+                class,
+            };
+            let sender = Sender::new(ends, &self.profile, &self.rules, self.seed);
+            let index = self.free_slot(class);
+            self.slots[index as usize].sender = Some(sender);
+            self.alive += 1;
+            let fresh = self.directory.insert(Key::new(flow, queue_pair), index);
+            assert!(fresh, "flow {flow} is opened twice");
+        }
+    }
+
+    /// A slot for a flow of `class`.
+    fn free_slot(&mut self, class: Class) -> u32 {
+        let lane = self.outbox.lane_of(class);
+        self.outbox.lane(lane).free.pop().unwrap_or_else(|| {
             self.slots.push(Slot {
                 sender: None,
                 armed: Time::NEVER,
-                paced: false,
+                departs: Time::NEVER,
+                lane,
                 sendable: false,
                 queued: false,
             });
             self.slots.len() as u32 - 1
-        });
-        self.slots[index as usize].sender = Some(sender);
-        let fresh = self.directory.insert(flow, index);
-        assert!(fresh, "flow {flow} is opened twice");
+        })
     }
 
     fn post(&mut self, now: Time, flow: FlowId, message: MessageId, bytes: Bytes) {
-        let index = self.expect_open(flow);
-        if let Some(sender) = &mut self.slots[index as usize].sender {
-            sender.post(message, bytes, &self.rules);
+        if self.rules.queue_pairs > 1 {
+            let rules = &self.rules.go_back_n;
+            let carriers = (0..self.rules.queue_pairs)
+                .filter(|&queue_pair| rules.part(message, bytes, queue_pair).is_some());
+            self.sending.begin(flow, message, carriers.count() as u8);
         }
-        self.refresh(now, index);
+        for queue_pair in 0..self.rules.queue_pairs {
+            let index = self.expect_open(flow, queue_pair);
+            if let Some(sender) = &mut self.slots[index as usize].sender {
+                sender.post(message, bytes, &self.rules);
+            }
+            self.refresh(now, index);
+        }
     }
 
     fn close(&mut self, now: Time, flow: FlowId) {
-        let index = self.expect_open(flow);
-        if let Some(sender) = &mut self.slots[index as usize].sender {
-            sender.close(&self.rules);
+        for queue_pair in 0..self.rules.queue_pairs {
+            let index = self.expect_open(flow, queue_pair);
+            if let Some(sender) = &mut self.slots[index as usize].sender {
+                sender.close(&self.rules);
+            }
+            self.refresh(now, index);
         }
-        self.refresh(now, index);
-        self.reap(index);
+        self.reap(flow);
     }
 
     /// The slot of a flow that the caller says is open.
-    fn expect_open(&mut self, flow: FlowId) -> u32 {
-        match self.directory.find(flow) {
+    fn expect_open(&mut self, flow: FlowId, queue_pair: u8) -> u32 {
+        match self.directory.find(Key::new(flow, queue_pair)) {
             Some(index) => index,
             None => panic!("flow {flow} is not open"),
         }
@@ -304,37 +335,82 @@ impl Endpoint {
 
     #[inline]
     fn on_data(&mut self, now: Time, packet: &Packet, psn: u32) {
-        let Some(receiver) = self
+        let (rules, profile) = (&self.rules, &self.profile);
+        let Some(receiving) = self
             .receivers
-            .find_or_create(now, packet.flow, psn, &self.rules)
+            .find_or_create(now, packet, psn, rules, profile)
         else {
             self.counters.overflow += 1;
             return;
         };
+        if rules.notifies && receiving.feedback.on_data(&arrival(now, packet)) {
+            let notification = answer(packet, rules.ack, Header::Notification);
+            self.outbox.push_control(notification);
+        }
+        let events_before = self.events.len();
         let mut reports = Reports {
-            control: &mut self.control,
+            outbox: &mut self.outbox,
             events: &mut self.events,
             counters: &mut self.counters,
         };
-        if receiver.on_data(now, packet, &self.rules, &mut reports) {
-            self.receivers.linger(now, packet.flow, &self.rules);
+        if receiving.receiver.on_data(now, packet, rules, &mut reports) {
+            self.receivers.linger(now, Key::of(packet), rules);
+        }
+        if self.rules.queue_pairs > 1 {
+            self.merge_parts(events_before, packet);
         }
     }
 
     fn on_probe(&mut self, now: Time, packet: &Packet) {
         self.counters.probes_received += 1;
         // Of an unknown flow nothing has arrived, and the sender needs to hear that; but a probe alone begins no flow.
-        let sack = match self.receivers.find(packet.flow) {
+        let sack = match self.receivers.find(Key::of(packet)) {
             Some(receiver) => receiver.on_probe(now, packet, &self.rules),
-            None => Receiver::new(packet.flow, &self.rules).on_probe(now, packet, &self.rules),
+            None => Receiver::new(packet.flow, &self.profile, &self.rules).on_probe(
+                now,
+                packet,
+                &self.rules,
+            ),
         };
-        self.control.extend(sack);
+        if let Some(sack) = sack {
+            self.outbox.push_control(sack);
+        }
     }
 
     #[inline]
-    fn on_sack(&mut self, now: Time, packet: &Packet) {
+    fn on_acknowledgement(&mut self, now: Time, packet: &Packet) {
         self.counters.sacks_received += 1;
-        let Some(index) = self.directory.find(packet.flow) else {
+        let Some(index) = self.directory.find(Key::of(packet)) else {
+            self.counters.stray += 1;
+            return;
+        };
+        let events_before = self.events.len();
+        let slot = &mut self.slots[index as usize];
+        let Some(sender) = &mut slot.sender else {
+            return;
+        };
+        let cx = &mut context!(self, now);
+        let deadline = match packet.header {
+            Header::Ack { .. } => sender.on_ack(packet, cx),
+            _ => sender.on_sack(packet, cx),
+        };
+        if deadline < slot.armed {
+            slot.armed = deadline;
+            self.timers.push(deadline, index);
+        }
+        let finished = sender.is_finished();
+        self.refresh(now, index);
+        if self.rules.queue_pairs > 1 {
+            self.merge_parts(events_before, packet);
+        }
+        if finished {
+            self.reap(packet.flow);
+        }
+    }
+
+    fn on_notification(&mut self, now: Time, packet: &Packet) {
+        self.counters.notifications_received += 1;
+        let Some(index) = self.directory.find(Key::of(packet)) else {
             self.counters.stray += 1;
             return;
         };
@@ -342,112 +418,69 @@ impl Endpoint {
         let Some(sender) = &mut slot.sender else {
             return;
         };
-        sender.on_sack(packet, &mut context!(self, now));
-        let deadline = sender.controller_deadline();
+        sender.on_notification(&mut context!(self, now));
+        let deadline = sender.deadline();
         if deadline < slot.armed {
             slot.armed = deadline;
             self.timers.push(deadline, index);
         }
-        let finished = sender.is_finished();
         self.refresh(now, index);
-        if finished {
-            self.reap(index);
-        }
     }
 
-    /// Brings what is known of a flow's readiness up to date.
-    #[inline(always)]
-    fn refresh(&mut self, now: Time, index: u32) {
-        let slot = &self.slots[index as usize];
-        let Some(sender) = &slot.sender else {
-            return;
-        };
-        let may_send = sender.may_send(&self.rules);
-        let sendable = may_send && sender.departure() <= now;
-        if sendable != slot.sendable || sendable != may_send {
-            self.change_readiness(index, may_send, sendable);
-        }
-    }
-
-    #[inline(never)]
-    fn change_readiness(&mut self, index: u32, may_send: bool, sendable: bool) {
-        let slot = &mut self.slots[index as usize];
-        if let Some(sender) = &slot.sender
-            && may_send
-            && !sendable
-            && !slot.paced
-        {
-            slot.paced = true;
-            self.departures.push(sender.departure(), index);
-        }
-        if sendable != slot.sendable {
-            slot.sendable = sendable;
-            self.sendable = self.sendable + usize::from(sendable) - usize::from(!sendable);
-        }
-        if sendable && !slot.queued {
-            slot.queued = true;
-            self.turns.push_back(index);
-        }
-    }
-
-    #[inline]
-    fn transmit_data(&mut self, now: Time) -> Option<Packet> {
-        while self.data_ready() {
-            let index = *self.turns.front()?;
-            let slot = &mut self.slots[index as usize];
-            // The entry may be from before the window shrank, or from before the slot's last flow ended.
-            if let Some(sender) = &mut slot.sender
-                && slot.sendable
-            {
-                let packet = sender.transmit(&mut context!(self, now));
-                // Only a flow that starts or restarts can have a deadline that is earlier than it was.
-                if sender.has_restarted() && sender.deadline() < slot.armed {
-                    slot.armed = sender.deadline();
-                    self.timers.push(slot.armed, index);
+    /// The events from number `from` on are of parts of messages: only whole messages are told of.
+    fn merge_parts(&mut self, from: usize, cause: &Packet) {
+        for event in self.events.split_off(from) {
+            let merged = match event {
+                Event::Received {
+                    flow,
+                    message,
+                    bytes,
+                } => {
+                    if let Header::Data { parts, .. } = cause.header {
+                        self.receiving.begin(flow, message, parts);
+                    }
+                    let whole = self.receiving.on_part(flow, message, bytes);
+                    whole.map(|bytes| Event::Received {
+                        flow,
+                        message,
+                        bytes,
+                    })
                 }
-                self.end_turn(now, index);
-                return Some(packet);
-            }
-            slot.queued = false;
-            self.turns.pop_front();
-        }
-        None
-    }
-
-    /// The flow whose turn it was has sent a packet.
-    #[inline]
-    fn end_turn(&mut self, now: Time, index: u32) {
-        self.refresh(now, index);
-        let slot = &mut self.slots[index as usize];
-        if !slot.sendable {
-            slot.queued = false;
-            self.turns.pop_front();
-        } else if self.turns.len() > 1 {
-            self.turns.rotate_left(1);
+                Event::Sent {
+                    flow,
+                    message,
+                    bytes,
+                    ..
+                } => {
+                    let whole = self.sending.on_part(flow, message, bytes);
+                    whole.map(|bytes| Event::Sent {
+                        flow,
+                        message,
+                        bytes,
+                        statistics: self.statistics(flow),
+                    })
+                }
+                event => Some(event),
+            };
+            self.events.extend(merged);
         }
     }
 
-    #[inline]
-    fn transmit_control(&mut self, now: Time) -> Option<Packet> {
-        let mut packet = self.control.pop_front()?;
-        if let Header::Probe { .. } = packet.header {
-            packet.stamp = now;
-            self.counters.probes_sent += 1;
-            if let Some(index) = self.directory.find(packet.flow)
-                && let Some(sender) = &mut self.slots[index as usize].sender
-            {
-                sender.on_probe_sent(now);
-            }
-        } else {
-            self.counters.sacks_sent += 1;
-        }
-        Some(packet)
+    /// What all queue pairs of a flow have done.
+    fn statistics(&self, flow: FlowId) -> FlowStatistics {
+        let mut statistics = FlowStatistics::default();
+        self.queue_pairs(flow)
+            .for_each(|sender| statistics.merge(sender.statistics()));
+        statistics
     }
 
     fn on_deadline(&mut self, now: Time) {
-        while let Some((_, index)) = self.departures.pop_due(now) {
-            self.slots[index as usize].paced = false;
-            self.refresh(now, index);
+        while let Some((time, index)) = self.departures.pop_due(now) {
+            let slot = &mut self.slots[index as usize];
+            if slot.departs == time {
+                slot.departs = Time::NEVER;
+                self.refresh(now, index);
+            }
         }
         while let Some((time, index)) = self.timers.pop_due(now) {
             if self.slots[index as usize].armed == time {
@@ -463,8 +496,8 @@ impl Endpoint {
         let Some(sender) = &mut slot.sender else {
             return;
         };
-        if sender.on_deadline(&mut context!(self, now)) == Due::Probe {
-            self.control.push_back(sender.probe(&self.rules));
+        if let Some(probe) = sender.on_deadline(&mut context!(self, now)) {
+            self.outbox.push(probe);
         }
         // A deadline that does not move must not keep the caller in a loop.
         let deadline = sender.deadline().max(now + Span::from_ps(1));
@@ -475,16 +508,47 @@ impl Endpoint {
         self.refresh(now, index);
     }
 
-    /// Frees the slot of a flow that is closed and done.
-    fn reap(&mut self, index: u32) {
-        let slot = &mut self.slots[index as usize];
-        if let Some(sender) = &slot.sender
-            && sender.is_finished()
-        {
+    /// Frees the slots of a flow that is closed and done on all queue pairs.
+    fn reap(&mut self, flow: FlowId) {
+        if !self.queue_pairs(flow).all(Sender::is_finished) {
+            return;
+        }
+        for queue_pair in 0..self.rules.queue_pairs {
+            let key = Key::new(flow, queue_pair);
+            let Some(index) = self.directory.peek(key) else {
+                continue;
+            };
+            let slot = &mut self.slots[index as usize];
             debug_assert!(!slot.sendable, "a finished flow has something to send");
-            self.directory.remove(sender.flow());
+            self.directory.remove(key);
             slot.sender = None;
-            self.free.push(index);
+            self.alive -= 1;
+            self.outbox.lane(slot.lane).free.push(index);
         }
     }
+}
+
+/// A data packet as a rule for notifications sees it.
+fn arrival(now: Time, packet: &Packet) -> DataArrival {
+    let mut arrival = DataArrival {
+        now,
+        marked: packet.ecn,
+        bytes: Bytes::ZERO,
+        message: MessageId(0),
+        offset: 0,
+        ends_message: false,
+    };
+    if let Header::Data {
+        message,
+        offset,
+        payload,
+        end_of_message,
+        ..
+    } = packet.header
+    {
+        arrival.bytes = Bytes::new(u64::from(payload));
+        (arrival.message, arrival.offset) = (message, offset);
+        arrival.ends_message = end_of_message;
+    }
+    arrival
 }

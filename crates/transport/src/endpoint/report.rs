@@ -70,8 +70,28 @@ pub struct FlowStatistics {
     pub probes: u32,
     /// Retransmission timeouts.
     pub timeouts: u32,
+    /// Acknowledgements that asked to go back.
+    pub nacks: u32,
+    /// Congestion notifications that came.
+    pub notifications: u32,
     /// When the first packet left.
     pub first_send: Time,
+}
+
+impl FlowStatistics {
+    /// Adds what another queue pair of the flow has done.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        if self.packets == 0 || (other.packets > 0 && other.first_send < self.first_send) {
+            self.first_send = other.first_send;
+        }
+        self.packets += other.packets;
+        self.retransmitted += other.retransmitted;
+        self.marked += other.marked;
+        self.probes += other.probes;
+        self.timeouts += other.timeouts;
+        self.nacks += other.nacks;
+        self.notifications += other.notifications;
+    }
 }
 
 /// The state of a flow's sender, for observers.
@@ -95,6 +115,24 @@ pub struct FlowProgress {
     pub statistics: FlowStatistics,
 }
 
+impl FlowProgress {
+    /// Adds another queue pair of the flow.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        let sum = |a: Bytes, b: Bytes| Bytes::new(a.as_u64().saturating_add(b.as_u64()));
+        self.window = sum(self.window, other.window);
+        self.rate = match (self.rate, other.rate) {
+            (Some(a), Some(b)) => Some(Rate::from_bps(a.as_bps() + b.as_bps())),
+            _ => None,
+        };
+        self.in_flight = sum(self.in_flight, other.in_flight);
+        self.acknowledged = sum(self.acknowledged, other.acknowledged);
+        self.unacknowledged_packets += other.unacknowledged_packets;
+        self.lost_packets += other.lost_packets;
+        self.recovering |= other.recovering;
+        self.statistics.merge(&other.statistics);
+    }
+}
+
 /// What an endpoint has counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct EndpointCounters {
@@ -108,15 +146,25 @@ pub struct EndpointCounters {
     pub duplicates: u64,
     /// Data packets dropped because they lay beyond the receiver's bitmap.
     pub overflow: u64,
+    /// Data packets that a go-back-N receiver discarded because an earlier one was missing.
+    pub discarded: u64,
     /// Data packets that arrived marked.
     pub marked: u64,
-    /// Acknowledgements sent.
+    /// Acknowledgements sent, selective or cumulative.
     pub sacks_sent: u64,
     /// Acknowledgements that arrived.
     pub sacks_received: u64,
-    /// Of these, for flows that are not (or no longer) open here.
+    /// Acknowledgements queued that ask to go back.
+    pub nacks_sent: u64,
+    /// Acknowledgements of open flows that asked to go back.
+    pub nacks_received: u64,
+    /// Congestion notifications sent.
+    pub notifications_sent: u64,
+    /// Congestion notifications that arrived.
+    pub notifications_received: u64,
+    /// Acknowledgements and notifications for flows that are not (or no longer) open here.
     pub stray: u64,
-    /// Of these, that acknowledge what was never sent.
+    /// Acknowledgements of what was never sent, or of another reliability scheme.
     pub invalid: u64,
     /// Probes sent.
     pub probes_sent: u64,
@@ -130,6 +178,8 @@ pub struct EndpointCounters {
     pub lost_probe: u64,
     /// Packets declared lost by a timeout.
     pub lost_timeout: u64,
+    /// Packets sent again because a NACK asked for them or for one before them.
+    pub lost_go_back: u64,
 }
 
 impl EndpointCounters {
@@ -140,7 +190,12 @@ impl EndpointCounters {
         self.data_received += other.data_received;
         self.duplicates += other.duplicates;
         self.overflow += other.overflow;
+        self.discarded += other.discarded;
         self.marked += other.marked;
+        self.nacks_sent += other.nacks_sent;
+        self.nacks_received += other.nacks_received;
+        self.notifications_sent += other.notifications_sent;
+        self.notifications_received += other.notifications_received;
         self.sacks_sent += other.sacks_sent;
         self.sacks_received += other.sacks_received;
         self.stray += other.stray;
@@ -151,5 +206,16 @@ impl EndpointCounters {
         self.lost_out_of_order += other.lost_out_of_order;
         self.lost_probe += other.lost_probe;
         self.lost_timeout += other.lost_timeout;
+        self.lost_go_back += other.lost_go_back;
+    }
+
+    pub(crate) fn note_loss(&mut self, cause: LossCause, packets: u32) {
+        let count = match cause {
+            LossCause::OutOfOrder => &mut self.lost_out_of_order,
+            LossCause::Probe => &mut self.lost_probe,
+            LossCause::Timeout => &mut self.lost_timeout,
+            LossCause::GoBack => &mut self.lost_go_back,
+        };
+        *count += u64::from(packets);
     }
 }

@@ -1,5 +1,8 @@
 use super::*;
 use crate::cc::{ControllerSettings, LossCause, NetworkFacts};
+use crate::go_back_n::GoBackNParameters;
+use crate::profile::Reliability;
+use crate::selective_repeat::SelectiveRepeatParameters;
 use crate::spray::SelectorSettings;
 use crate::testing::{Bottleneck, Pair, PipeSettings, network};
 use clearway_units::{Rate, Value};
@@ -20,6 +23,10 @@ fn ideal_time(bytes: u64) -> Time {
     let packets = bytes.div_ceil(4096).max(1);
     let wire_bytes = bytes + 64 * packets;
     Time::from_ps(20 * (wire_bytes + 64) + 8_000_000)
+}
+
+fn selective_repeat(profile: &mut Profile) -> &mut SelectiveRepeatParameters {
+    profile.reliability.selective_repeat_mut().unwrap()
 }
 
 fn first_transmission(packet: &Packet, wanted: u32) -> bool {
@@ -195,6 +202,7 @@ fn open_and_post(endpoint: &mut Endpoint, flow: u32, bytes: u64) {
     let open = Input::Open {
         flow,
         peer: HostId(1),
+        class: Class::DATA,
     };
     endpoint.handle(Time::ZERO, open);
     let post = Input::Post {
@@ -228,11 +236,88 @@ fn paused_classes_wait_and_control_goes_on() {
     assert_eq!(classes(&mut endpoint), [Class::DATA; 2]);
 }
 
+fn open_in_class(endpoint: &mut Endpoint, flow: u32, class: Class, packets: u64) {
+    let (flow, peer) = (FlowId(flow), HostId(1));
+    endpoint.handle(Time::ZERO, Input::Open { flow, peer, class });
+    let post = Input::Post {
+        flow,
+        message: MessageId(0),
+        bytes: Bytes::new(packets * 4096),
+    };
+    endpoint.handle(Time::ZERO, post);
+}
+
+fn polled_classes(endpoint: &mut Endpoint, now: Time) -> Vec<usize> {
+    std::iter::from_fn(|| endpoint.poll_transmit(now))
+        .map(|packet| packet.class.index())
+        .collect()
+}
+
+#[test]
+fn classes_take_turns_and_a_paused_one_blocks_no_other() {
+    let three = Class::new(3).unwrap();
+    let mut endpoint = Endpoint::new(HostId(0), Arc::new(Profile::strack(facts())), 1);
+    open_in_class(&mut endpoint, 1, Class::DATA, 4);
+    open_in_class(&mut endpoint, 2, Class::DATA, 4);
+    open_in_class(&mut endpoint, 3, three, 4);
+    let mut next = || endpoint.poll_transmit(Time::ZERO).unwrap().flow.0;
+    // Lanes take turns, and flows within a lane.
+    assert_eq!([next(), next(), next(), next()], [1, 3, 2, 3]);
+    let mut paused = ClassSet::EMPTY;
+    paused.insert(three);
+    paused.insert(Class::CONTROL);
+    endpoint.set_paused(paused);
+    assert_eq!(polled_classes(&mut endpoint, Time::ZERO), [1; 6]);
+    assert!(!endpoint.ready());
+    endpoint.set_paused(ClassSet::EMPTY);
+    assert!(endpoint.ready());
+    assert_eq!(polled_classes(&mut endpoint, Time::ZERO), [3; 2]);
+}
+
+#[test]
+fn a_paused_probe_holds_back_neither_control_nor_other_classes() {
+    let profile = Arc::new(Profile::strack(facts()));
+    let three = Class::new(3).unwrap();
+    let mut endpoint = Endpoint::new(HostId(0), Arc::clone(&profile), 1);
+    open_in_class(&mut endpoint, 1, three, 1);
+    open_in_class(&mut endpoint, 2, Class::DATA, 1);
+    assert_eq!(polled_classes(&mut endpoint, Time::ZERO), [3, 1]);
+    // Both flows want to probe.
+    let now = Time::from_us(24);
+    endpoint.handle(now, Input::Deadline);
+    let mut peer = Endpoint::new(HostId(1), profile, 1);
+    open_in_class(&mut peer, 9, Class::DATA, 1);
+    endpoint.on_packet(now, &peer.poll_transmit(Time::ZERO).unwrap());
+    let mut paused = ClassSet::EMPTY;
+    paused.insert(three);
+    endpoint.set_paused(paused);
+    assert_eq!(polled_classes(&mut endpoint, now), [1, 0]);
+    assert!(!endpoint.ready());
+    endpoint.set_paused(ClassSet::EMPTY);
+    assert_eq!(polled_classes(&mut endpoint, now), [3]);
+    assert_eq!(endpoint.counters().probes_sent, 2);
+}
+
+#[test]
+fn probes_and_acknowledgements_leave_in_the_order_in_which_they_were_queued() {
+    let profile = Arc::new(Profile::strack(facts()));
+    let mut peer = Endpoint::new(HostId(1), Arc::clone(&profile), 1);
+    open_in_class(&mut peer, 9, Class::DATA, 2);
+    let mut endpoint = Endpoint::new(HostId(0), profile, 1);
+    open_in_class(&mut endpoint, 1, Class::DATA, 1);
+    endpoint.poll_transmit(Time::ZERO);
+    let now = Time::from_us(24);
+    endpoint.on_packet(now, &peer.poll_transmit(Time::ZERO).unwrap());
+    endpoint.handle(now, Input::Deadline);
+    endpoint.on_packet(now, &peer.poll_transmit(Time::ZERO).unwrap());
+    assert_eq!(polled_classes(&mut endpoint, now), [0, 1, 0]);
+}
+
 #[test]
 fn control_goes_first_or_takes_turns() {
     for (control_first, expected) in [(true, "ccccdddd"), (false, "cdcdcdcd")] {
         let mut profile = Profile::strack(facts());
-        profile.reliability.control_first = control_first;
+        selective_repeat(&mut profile).control_first = control_first;
         let profile = Arc::new(profile);
         let mut peer = Endpoint::new(HostId(1), Arc::clone(&profile), 1);
         open_and_post(&mut peer, 9, 4 * 4096);
@@ -430,6 +515,8 @@ fn statistics_of_a_flow() {
         marked: 7,
         probes: 1,
         timeouts: 0,
+        nacks: 0,
+        notifications: 0,
         first_send: Time::from_us(3),
     };
     assert_eq!(*statistics, expected);
@@ -481,7 +568,7 @@ fn posting_on_a_flow_that_is_not_open_is_a_defect() {
 fn hot_structs_keep_their_size() {
     assert!(size_of::<Event>() <= 72, "{}", size_of::<Event>());
     assert!(size_of::<Slot>() <= 832, "{}", size_of::<Slot>());
-    assert!(size_of::<Receiver>() <= 128, "{}", size_of::<Receiver>());
+    assert!(size_of::<Receiver>() <= 136, "{}", size_of::<Receiver>());
 }
 
 /// A congested path: the window settles, nothing is lost, the queue stays near the target.
@@ -549,10 +636,11 @@ impl Weather {
         profile.controller = ControllerSettings::named(controller).unwrap();
         let (selector, _) = SelectorSettings::BUILTIN[self.selector];
         profile.selector = SelectorSettings::named(selector).unwrap();
-        profile.reliability.strict_window = self.strict;
-        profile.reliability.control_first = self.control_first;
+        let reliability = selective_repeat(&mut profile);
+        reliability.strict_window = self.strict;
+        reliability.control_first = self.control_first;
         if self.coalesce {
-            profile.reliability.ack_bytes = Some(Bytes::new(16 * 1024));
+            reliability.ack_bytes = Some(Bytes::new(16 * 1024));
         }
         let bottleneck = self.bottleneck.then_some(Bottleneck {
             rate: Rate::from_gbps(50),
@@ -628,9 +716,15 @@ proptest! {
 
     #[test]
     fn arbitrary_packets_never_panic(
-        packets in prop::collection::vec((0u8..3, any::<[u32; 6]>(), any::<u64>(), any::<[bool; 4]>()), 1..300),
+        go_back_n in any::<bool>(),
+        packets in prop::collection::vec((0u8..5, any::<[u32; 6]>(), any::<u64>(), any::<[bool; 4]>()), 1..300),
     ) {
-        let mut endpoint = Endpoint::new(HostId(0), Arc::new(Profile::strack(facts())), 1);
+        let mut profile = Profile::strack(facts());
+        if go_back_n {
+            let two = Reliability::GoBackN(GoBackNParameters { queue_pairs: 2, ..Default::default() });
+            profile.reliability = two;
+        }
+        let mut endpoint = Endpoint::new(HostId(0), Arc::new(profile), 1);
         open_and_post(&mut endpoint, 0, 100 * 4096);
         let template = endpoint.poll_transmit(Time::ZERO).unwrap();
         for (step, (kind, words, wide, flags)) in packets.into_iter().enumerate() {
@@ -643,6 +737,7 @@ proptest! {
                     message: MessageId(words[1]),
                     offset: wide,
                     payload: words[2] as u16,
+                    parts: words[3] as u8,
                     ack_request: flags[0],
                     retransmission: flags[1],
                     end_of_message: flags[2],
@@ -656,10 +751,14 @@ proptest! {
                     out_of_order: words[3] as u16,
                     probe: flags[0],
                 },
-                _ => Header::Probe { base: near(words[0]) },
+                2 => Header::Probe { base: near(words[0]) },
+                3 => Header::Notification,
+                _ => Header::Ack { epsn: near(words[1]), nack: flags[0], marked: flags[1] },
             };
             let source_port = words[4] as u16;
-            let packet = Packet { flow: FlowId(words[5] % 4), source_port, header, ..template };
+            let queue_pair = (words[5] >> 8) as u8 % 3;
+            let flow = FlowId(words[5] % 4);
+            let packet = Packet { flow, source_port, queue_pair, header, ..template };
             endpoint.handle(now, Input::Packet(packet));
             endpoint.handle(now, Input::Deadline);
             while endpoint.poll_event().is_some() {}
@@ -671,7 +770,6 @@ proptest! {
 fn a_profile_with_data_class_probes_sends_them_so() {
     let mut profile = Profile::strack(facts());
     let class = Value::Text("data".into());
-    use clearway_units::ParameterSet;
     profile.reliability.set("probe-class", &class).unwrap();
     let mut endpoint = Endpoint::new(HostId(0), Arc::new(profile), 1);
     open_and_post(&mut endpoint, 0, 4096);

@@ -24,7 +24,6 @@
 //! the window is below 2^31.
 
 mod bitmap;
-mod messages;
 mod parameters;
 mod receiver;
 mod scoreboard;
@@ -34,5 +33,7 @@ mod tests;
 
 pub(crate) use parameters::Rules;
 pub use parameters::{ProbeClass, SelectiveRepeatParameters};
-pub(crate) use receiver::{Receiver, Reports};
-pub(crate) use sender::{Context, Due, Sender};
+pub(crate) use receiver::Receiver;
+#[cfg(test)]
+pub(crate) use sender::Context;
+pub(crate) use sender::Sender;

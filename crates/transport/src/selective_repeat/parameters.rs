@@ -1,7 +1,6 @@
 //! Settings of selective repeat, and the form in which the packet loop uses them.
 
 use crate::cc::NetworkFacts;
-use crate::packet::Class;
 use clearway_units::{Bytes, Span};
 
 /// Bits of one acknowledgement's bitmap segment (STrack §3.3.1), fixed by the header.
@@ -65,6 +64,8 @@ pub(crate) struct Rules {
     pub(crate) payload: u64,
     pub(crate) packets_per_byte: f64,
     pub(crate) header: u16,
+    /// Bytes of an acknowledgement or probe on the wire.
+    pub(crate) ack: u16,
     /// Packets that may be on their way beyond the first missing one: a power of two.
     pub(crate) window: u32,
     pub(crate) ack_bytes: u64,
@@ -74,24 +75,18 @@ pub(crate) struct Rules {
     pub(crate) out_of_order_bytes: f64,
     pub(crate) probe_after: Span,
     pub(crate) probe_rtt_limit: Span,
-    pub(crate) probe_class: Class,
+    pub(crate) probe_class: ProbeClass,
     pub(crate) timeout: Span,
     pub(crate) strict_window: bool,
     pub(crate) linger: Span,
 }
 
 impl Rules {
-    /// # Panics
-    /// If a full packet has no payload or more than 65535 bytes.
     pub(crate) fn new(
         parameters: &SelectiveRepeatParameters,
         network: &NetworkFacts,
         largest_window: f64,
     ) -> Self {
-        assert!(
-            network.payload > 0 && network.payload + network.header <= u32::from(u16::MAX),
-            "a packet has from 1 to 65535 bytes, headers included"
-        );
         let payload = f64::from(network.payload);
         // A timer of no length would fire for ever.
         let span =
@@ -104,6 +99,7 @@ impl Rules {
             payload: u64::from(network.payload),
             packets_per_byte: 1.0 / payload,
             header: network.header as u16,
+            ack: network.ack as u16,
             window: window.clamp(MIN_WINDOW, MAX_WINDOW).next_power_of_two(),
             ack_bytes: parameters
                 .ack_bytes
@@ -114,10 +110,7 @@ impl Rules {
             // Where packets take longer to send than to travel, no answer can be there before the unloaded round trip.
             probe_after: at_least_a_moment(span(parameters.probe_after).max(network.base_rtt)),
             probe_rtt_limit: span(parameters.probe_rtt_limit),
-            probe_class: match parameters.probe_class {
-                ProbeClass::Control => Class::CONTROL,
-                ProbeClass::Data => Class::DATA,
-            },
+            probe_class: parameters.probe_class,
             timeout: at_least_a_moment(parameters.timeout),
             strict_window: parameters.strict_window,
             linger: parameters.linger.unwrap_or(parameters.timeout * 4),

@@ -3,8 +3,9 @@
 use super::Rules;
 use super::bitmap::Bitmap;
 use super::parameters::SEGMENT_BITS;
-use crate::endpoint::{EndpointCounters, Event};
-use crate::packet::{Class, Header, Packet};
+use crate::endpoint::Event;
+use crate::flow::{Reports, answer};
+use crate::packet::{Header, Packet};
 use clearway_units::{Bytes, FlowId, MessageId, Time};
 use std::collections::VecDeque;
 
@@ -17,13 +18,6 @@ struct Incoming {
     received: u64,
     /// Known once the last packet has arrived.
     total: Option<u64>,
-}
-
-/// Where a receiver puts what it has to say.
-pub(crate) struct Reports<'a> {
-    pub(crate) control: &'a mut VecDeque<Packet>,
-    pub(crate) events: &'a mut VecDeque<Event>,
-    pub(crate) counters: &'a mut EndpointCounters,
 }
 
 /// The receiver of one flow (STrack §3.3.1).
@@ -70,10 +64,6 @@ impl Receiver {
         self.expected = psn;
     }
 
-    pub(crate) fn flow(&self) -> FlowId {
-        self.flow
-    }
-
     /// Everything up to the last packet of the flow has arrived.
     #[inline]
     pub(crate) fn is_finished(&self) -> bool {
@@ -114,9 +104,8 @@ impl Receiver {
         if ahead < 0 || !self.accept(ahead as u64) {
             reports.counters.duplicates += 1;
             let base = self.segment_base();
-            reports
-                .control
-                .push_back(self.sack(packet, base, false, rules));
+            let sack = self.sack(packet, base, false, rules);
+            reports.outbox.push_control(sack);
             return false;
         }
         let length = u64::from(payload);
@@ -129,9 +118,8 @@ impl Receiver {
             || (packet.ecn && rules.ack_on_ecn);
         if due {
             let base = self.segment_base();
-            reports
-                .control
-                .push_back(self.sack(packet, base, false, rules));
+            let sack = self.sack(packet, base, false, rules);
+            reports.outbox.push_control(sack);
         }
         self.is_finished()
     }
@@ -192,24 +180,17 @@ impl Receiver {
         } else {
             self.bitmap.segment(base)
         };
+        let header = Header::Sack {
+            bitmap,
+            bytes_received: self.bytes_received as u32,
+            epsn: self.expected as u32,
+            base_offset: (base - self.expected) as u16,
+            out_of_order: self.out_of_order as u16,
+            probe,
+        };
         Packet {
-            stamp: trigger.stamp,
-            flow: trigger.flow,
-            src: trigger.dst,
-            dst: trigger.src,
-            header_hash: 0,
-            size: rules.header,
-            source_port: trigger.source_port,
-            class: Class::CONTROL,
             ecn: trigger.ecn,
-            header: Header::Sack {
-                bitmap,
-                bytes_received: self.bytes_received as u32,
-                epsn: self.expected as u32,
-                base_offset: (base - self.expected) as u16,
-                out_of_order: self.out_of_order as u16,
-                probe,
-            },
+            ..answer(trigger, rules.ack, header)
         }
     }
 

@@ -8,39 +8,21 @@
 mod loss;
 
 use super::Rules;
-use super::messages::Messages;
-use super::scoreboard::{Scoreboard, parts};
-use crate::cc::{AckSample, CongestionControl, Controller, NetworkFacts};
-use crate::endpoint::{EndpointCounters, Event, FlowProgress, FlowStatistics};
+use super::parameters::ProbeClass;
+use super::scoreboard::{Scoreboard, numbers, parts};
+use crate::cc::{AckSample, CongestionControl, Controller};
+use crate::endpoint::{Event, FlowProgress, FlowStatistics};
+use crate::flow::{Due, Ends, Messages, Pacer, Part};
 use crate::packet::{Class, Header, Packet};
 use crate::profile::Profile;
 use crate::spray::{PathSelector, Selector};
-use clearway_units::{Bytes, FlowId, HostId, MessageId, Purpose, RandomStream, Rate, Span, Time};
-use std::collections::VecDeque;
+use clearway_units::{Bytes, MessageId, Purpose, RandomStream, Span, Time};
 
-/// What a sender reports to and takes its bearings from.
-pub(crate) struct Context<'a> {
-    pub(crate) now: Time,
-    pub(crate) rules: &'a Rules,
-    pub(crate) events: &'a mut VecDeque<Event>,
-    pub(crate) counters: &'a mut EndpointCounters,
-    pub(crate) tracing: bool,
-}
-
-/// What a timer of the sender asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Due {
-    /// Nothing beyond what the sender did itself.
-    Nothing,
-    /// A probe.
-    Probe,
-}
+pub(crate) type Context<'a> = crate::flow::Context<'a, Rules>;
 
 /// The sender of one flow.
 pub(crate) struct Sender {
-    flow: FlowId,
-    source: HostId,
-    peer: HostId,
+    ends: Ends,
     /// XORed with the path to give the source port.
     salt: u16,
     recovering: bool,
@@ -78,31 +60,18 @@ pub(crate) struct Sender {
     /// A probe has been made and has not left yet.
     probe_waits: bool,
 
-    rate: Option<Rate>,
-    /// Pacing: no packet before.
-    departure: Time,
-
+    pacer: Pacer,
     controller: Controller,
     selector: Selector,
     statistics: FlowStatistics,
 }
 
 impl Sender {
-    pub(crate) fn new(
-        flow: FlowId,
-        source: HostId,
-        peer: HostId,
-        profile: &Profile,
-        rules: &Rules,
-        seed: u64,
-    ) -> Self {
-        let mut random = RandomStream::new(seed, Purpose::Paths, u64::from(flow.0));
+    pub(crate) fn new(ends: Ends, profile: &Profile, rules: &Rules, seed: u64) -> Self {
+        let mut random = RandomStream::new(seed, Purpose::Paths, ends.entity());
         let salt = random.next_u32() as u16;
-        let network: &NetworkFacts = &profile.network;
         let mut sender = Self {
-            flow,
-            source,
-            peer,
+            ends,
             salt,
             recovering: false,
             acknowledged: 0,
@@ -124,9 +93,8 @@ impl Sender {
             probe_end: 0,
             sacks_since_probe: 0,
             probe_waits: false,
-            rate: None,
-            departure: Time::ZERO,
-            controller: profile.controller.build(network),
+            pacer: Pacer::default(),
+            controller: profile.controller.build(&profile.network),
             selector: profile.selector.build(random),
             statistics: FlowStatistics::default(),
         };
@@ -134,14 +102,14 @@ impl Sender {
         sender
     }
 
-    pub(crate) fn flow(&self) -> FlowId {
-        self.flow
+    pub(crate) fn statistics(&self) -> &FlowStatistics {
+        &self.statistics
     }
 
     pub(crate) fn progress(&self) -> FlowProgress {
         FlowProgress {
             window: Bytes::new(self.window as u64),
-            rate: self.rate,
+            rate: self.pacer.rate(),
             in_flight: self.in_flight_bytes(),
             acknowledged: Bytes::new(self.received),
             unacknowledged_packets: self.next - self.acknowledged,
@@ -164,7 +132,8 @@ impl Sender {
     }
 
     pub(crate) fn post(&mut self, message: MessageId, bytes: Bytes, rules: &Rules) {
-        self.messages.post(message, bytes, self.next, rules.payload);
+        let whole = Part::whole(message, bytes);
+        self.messages.post(whole, self.next, rules.payload);
     }
 
     pub(crate) fn close(&mut self, rules: &Rules) {
@@ -188,7 +157,7 @@ impl Sender {
     /// Pacing: when the next packet may leave.
     #[inline]
     pub(crate) fn departure(&self) -> Time {
-        self.departure
+        self.pacer.departure()
     }
 
     #[inline]
@@ -231,9 +200,11 @@ impl Sender {
             *ack_request = fills || *retransmission || *end_of_message || *payload == 0;
             packet.size = *payload + cx.rules.header;
         }
-        if let Some(rate) = self.rate {
-            let span = rate.span_of(Bytes::new(u64::from(packet.size)));
-            self.departure = self.departure.max(cx.now).saturating_add(span);
+        self.pacer.on_sent(cx.now, packet.size);
+        self.controller
+            .on_sent(cx.now, Bytes::new(u64::from(packet.size)));
+        if self.pacer.rate().is_some() {
+            self.take_allowance(cx.rules);
         }
         packet
     }
@@ -241,18 +212,7 @@ impl Sender {
     #[inline]
     fn data_packet(&mut self, cx: &Context<'_>, header: Header) -> Packet {
         let path = self.selector.choose(self.window_packets);
-        Packet {
-            stamp: cx.now,
-            flow: self.flow,
-            src: self.source,
-            dst: self.peer,
-            header_hash: 0,
-            size: 0,
-            source_port: path ^ self.salt,
-            class: Class::DATA,
-            ecn: false,
-            header,
-        }
+        self.ends.packet(cx.now, path ^ self.salt, header)
     }
 
     /// The first packet after a time with nothing outstanding.
@@ -291,20 +251,14 @@ impl Sender {
     /// A probe (§3.3.2). Its stamp is set when it leaves.
     pub(crate) fn probe(&mut self, rules: &Rules) -> Packet {
         let path = self.selector.choose_for_probe(self.window_packets);
-        Packet {
-            stamp: Time::ZERO,
-            flow: self.flow,
-            src: self.source,
-            dst: self.peer,
-            header_hash: 0,
-            size: rules.header,
-            source_port: path ^ self.salt,
-            class: rules.probe_class,
-            ecn: false,
-            header: Header::Probe {
-                base: self.acknowledged as u32,
-            },
+        let base = self.acknowledged as u32;
+        let probe = Header::Probe { base };
+        let mut packet = self.ends.packet(Time::ZERO, path ^ self.salt, probe);
+        packet.size = rules.ack;
+        if rules.probe_class == ProbeClass::Control {
+            packet.class = Class::CONTROL;
         }
+        packet
     }
 
     /// The probe is on the wire.
@@ -377,10 +331,17 @@ impl Sender {
         }
     }
 
+    /// The receiver notifies of congestion.
+    pub(crate) fn on_notification(&mut self, cx: &mut Context<'_>) {
+        self.statistics.notifications += 1;
+        self.controller.on_notification(cx.now);
+        self.take_allowance(cx.rules);
+    }
+
     #[cold]
     fn trace_ack(&self, rtt: Span, ecn: bool, path: u16, cx: &mut Context<'_>) {
         cx.events.push_back(Event::Ack {
-            flow: self.flow,
+            flow: self.ends.flow,
             now: cx.now,
             rtt,
             ecn,
@@ -475,15 +436,16 @@ impl Sender {
 
     #[cold]
     fn finish_messages(&mut self, base: u64, bits: u64, cx: &mut Context<'_>) {
-        let (flow, statistics) = (self.flow, self.statistics);
-        self.messages.acknowledge(base, bits, |message, bytes| {
-            cx.events.push_back(Event::Sent {
-                flow,
-                message,
-                bytes,
-                statistics,
+        let (flow, statistics) = (self.ends.flow, self.statistics);
+        self.messages
+            .acknowledge(numbers(base, bits), |message, bytes| {
+                cx.events.push_back(Event::Sent {
+                    flow,
+                    message,
+                    bytes,
+                    statistics,
+                });
             });
-        });
     }
 
     /// The earliest of the flow's timers.
@@ -530,7 +492,7 @@ impl Sender {
         let allowance = self.controller.allowance();
         self.window = allowance.window;
         self.window_packets = allowance.window * rules.packets_per_byte;
-        self.rate = allowance.rate;
+        self.pacer.set_rate(allowance.rate);
     }
 
     #[inline]

@@ -1,7 +1,8 @@
 use super::*;
 use crate::cc::{ControllerSettings, NetworkFacts};
-use crate::endpoint::{EndpointCounters, Event};
-use crate::packet::{Header, Packet};
+use crate::endpoint::{EndpointCounters, Event, Outbox};
+use crate::flow::{Due, Ends, Reports};
+use crate::packet::{Class, ClassSet, Header, Packet};
 use crate::profile::Profile;
 use crate::testing::network;
 use clearway_units::{Bytes, FlowId, HostId, MessageId, Rate, RelativeSize, Span, Time, Value};
@@ -36,11 +37,19 @@ impl Bench {
         let window = RelativeSize::Absolute(Bytes::new(packets * MTU)).to_string();
         controller.set("window", &Value::Text(window)).unwrap();
         profile.controller = controller;
-        change(&mut profile.reliability);
-        let rules = Rules::new(&profile.reliability, &facts(), (packets * MTU) as f64);
+        let parameters = profile.reliability.selective_repeat_mut().unwrap();
+        change(parameters);
+        let rules = Rules::new(parameters, &facts(), (packets * MTU) as f64);
+        let ends = Ends {
+            flow: FLOW,
+            source: HostId(0),
+            peer: HostId(1),
+            queue_pair: 0,
+            class: Class::DATA,
+        };
         Self {
             now: Time::from_us(100),
-            sender: Sender::new(FLOW, HostId(0), HostId(1), &profile, &rules, 1),
+            sender: Sender::new(ends, &profile, &rules, 1),
             receiver: Receiver::new(FLOW, &rules),
             rules,
             events: VecDeque::new(),
@@ -70,15 +79,15 @@ impl Bench {
     }
 
     fn deliver(&mut self, packet: &Packet) -> Option<Packet> {
-        let mut control = VecDeque::new();
+        let mut outbox = Outbox::default();
         let mut reports = Reports {
-            control: &mut control,
+            outbox: &mut outbox,
             events: &mut self.events,
             counters: &mut self.counters,
         };
         self.receiver
             .on_data(self.now, packet, &self.rules, &mut reports);
-        control.pop_front()
+        outbox.pop(ClassSet::EMPTY)
     }
 
     fn sack(&mut self, packet: &Packet) {
@@ -697,10 +706,11 @@ fn bitmaps_are_sized_by_the_largest_window() {
     let window = |gbps, change: fn(&mut SelectiveRepeatParameters)| {
         let network = network(Rate::from_gbps(gbps), Span::from_us(8));
         let mut profile = Profile::strack(network);
-        change(&mut profile.reliability);
+        let parameters = profile.reliability.selective_repeat_mut().unwrap();
+        change(parameters);
         let controller = profile.controller.build(&network);
         use crate::cc::CongestionControl;
-        Rules::new(&profile.reliability, &network, controller.largest_window()).window
+        Rules::new(parameters, &network, controller.largest_window()).window
     };
     // 1.25 BDP at 400G are 123.4 packets, twice that 247.
     assert_eq!(window(200, |_| {}), 256);

@@ -47,11 +47,7 @@ impl Sender {
             end
         };
         self.recovering = true;
-        match cause {
-            LossCause::OutOfOrder => cx.counters.lost_out_of_order += u64::from(packets),
-            LossCause::Probe => cx.counters.lost_probe += u64::from(packets),
-            LossCause::Timeout => cx.counters.lost_timeout += u64::from(packets),
-        }
+        cx.counters.note_loss(cause, packets);
         self.controller.on_loss(&LossSample {
             now: cx.now,
             cause,
@@ -60,7 +56,7 @@ impl Sender {
         self.take_allowance(cx.rules);
         if cx.tracing {
             cx.events.push_back(Event::Loss {
-                flow: self.flow,
+                flow: self.ends.flow,
                 now: cx.now,
                 cause,
                 packets,

@@ -1,15 +1,36 @@
 //! The messages of a sender: from a packet's number to what it carries, and from acknowledgements to finished messages.
 
-use super::scoreboard::numbers;
 use crate::packet::Header;
 use clearway_units::{Bytes, MessageId};
 use std::collections::VecDeque;
 
+/// What one sender carries of a message: all of it, or the share of its queue pair.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub(crate) message: MessageId,
+    pub(crate) bytes: u64,
+    /// Where in the message it begins.
+    pub(crate) place: u64,
+    /// How many parts the message has.
+    pub(crate) parts: u8,
+}
+
+impl Part {
+    /// The message in one part.
+    pub(crate) fn whole(message: MessageId, bytes: Bytes) -> Self {
+        Self {
+            message,
+            bytes: bytes.as_u64(),
+            place: 0,
+            parts: 1,
+        }
+    }
+}
+
 /// A message whose packets have numbers.
 #[derive(Debug, Clone, Copy)]
 struct Open {
-    message: MessageId,
-    bytes: u64,
+    part: Part,
     /// Its packets are `first..end`.
     first: u64,
     end: u64,
@@ -23,12 +44,14 @@ struct Open {
 struct Cursor {
     message: MessageId,
     psn: u64,
+    /// In the message.
     offset: u64,
     /// Bytes that no packet has carried yet; an empty message has none but still a packet to send.
     left: u64,
     /// False when every message has been sent.
     active: bool,
     closing: bool,
+    parts: u8,
 }
 
 /// The messages of one flow, sent back to back in one space of packet numbers.
@@ -38,7 +61,7 @@ pub(crate) struct Messages {
     /// Begun and not yet acknowledged, by packet number.
     open: VecDeque<Open>,
     /// Not begun.
-    waiting: VecDeque<(MessageId, u64)>,
+    waiting: VecDeque<Part>,
     closed: bool,
     /// The packet that ends the flow.
     last: Option<u64>,
@@ -58,12 +81,12 @@ impl Messages {
     ///
     /// # Panics
     /// If the flow is closed.
-    pub(crate) fn post(&mut self, message: MessageId, bytes: Bytes, next: u64, payload: u64) {
+    pub(crate) fn post(&mut self, part: Part, next: u64, payload: u64) {
         assert!(!self.closed, "a message was posted on a closed flow");
         if self.cursor.active {
-            self.waiting.push_back((message, bytes.as_u64()));
+            self.waiting.push_back(part);
         } else {
-            self.begin(message, bytes.as_u64(), next, payload, false);
+            self.begin(part, next, payload, false);
         }
     }
 
@@ -74,27 +97,28 @@ impl Messages {
         }
         self.closed = true;
         if !self.cursor.active && next > 0 {
-            self.begin(MessageId(u32::MAX), 0, next, payload, true);
+            let nothing = Part::whole(MessageId(u32::MAX), Bytes::ZERO);
+            self.begin(nothing, next, payload, true);
         }
     }
 
-    fn begin(&mut self, message: MessageId, bytes: u64, first: u64, payload: u64, closing: bool) {
-        let packets = bytes.div_ceil(payload).max(1);
+    fn begin(&mut self, part: Part, first: u64, payload: u64, closing: bool) {
+        let packets = part.bytes.div_ceil(payload).max(1);
         self.open.push_back(Open {
-            message,
-            bytes,
+            part,
             first,
             end: first + packets,
             unacknowledged: packets,
             closing,
         });
         self.cursor = Cursor {
-            message,
+            message: part.message,
             psn: first,
-            offset: 0,
-            left: bytes,
+            offset: part.place,
+            left: part.bytes,
             active: true,
             closing,
+            parts: part.parts,
         };
     }
 
@@ -107,6 +131,7 @@ impl Messages {
             offset,
             left,
             closing,
+            parts,
             ..
         } = self.cursor;
         let length = left.min(payload);
@@ -120,6 +145,7 @@ impl Messages {
             message,
             offset,
             payload: length as u16,
+            parts,
             ack_request: false,
             retransmission: false,
             end_of_message: ends && !closing,
@@ -129,8 +155,8 @@ impl Messages {
 
     /// Goes on to the next message after packet `psn`; true if there is none and the flow is closed.
     fn finish_message(&mut self, psn: u64, payload: u64) -> bool {
-        if let Some((message, bytes)) = self.waiting.pop_front() {
-            self.begin(message, bytes, psn + 1, payload, false);
+        if let Some(part) = self.waiting.pop_front() {
+            self.begin(part, psn + 1, payload, false);
             return false;
         }
         self.cursor.active = false;
@@ -146,9 +172,10 @@ impl Messages {
         let offset = (psn - open.first) * payload;
         Header::Data {
             psn: psn as u32,
-            message: open.message,
-            offset,
-            payload: (open.bytes - offset).min(payload) as u16,
+            message: open.part.message,
+            offset: open.part.place + offset,
+            payload: (open.part.bytes - offset).min(payload) as u16,
+            parts: open.part.parts,
             ack_request: false,
             retransmission: true,
             end_of_message: psn + 1 == open.end && !open.closing,
@@ -159,7 +186,7 @@ impl Messages {
     /// Payload of packet `psn`.
     pub(crate) fn length(&self, psn: u64, payload: u64) -> u64 {
         let open = self.find(psn);
-        (open.bytes - (psn - open.first) * payload).min(payload)
+        (open.part.bytes - (psn - open.first) * payload).min(payload)
     }
 
     /// The message of packet `psn`, which must not be acknowledged yet.
@@ -184,20 +211,18 @@ impl Messages {
         }
     }
 
-    /// Counts the packets `bits` of the block at `base` as acknowledged and calls `finished` for each message that has none
-    /// left.
+    /// Counts the packets `psns` as acknowledged and calls `finished` for each message that has none left.
     pub(crate) fn acknowledge(
         &mut self,
-        base: u64,
-        bits: u64,
+        psns: impl Iterator<Item = u64>,
         mut finished: impl FnMut(MessageId, Bytes),
     ) {
-        for psn in numbers(base, bits) {
+        for psn in psns {
             let index = self.index(psn);
             let open = &mut self.open[index];
             open.unacknowledged -= 1;
             if open.unacknowledged == 0 && !open.closing {
-                finished(open.message, Bytes::new(open.bytes));
+                finished(open.part.message, Bytes::new(open.part.bytes));
             }
         }
         while self
@@ -207,5 +232,34 @@ impl Messages {
         {
             self.open.pop_front();
         }
+    }
+
+    /// Counts all packets of `from..to` as acknowledged, where everything below `from` is already, and calls `finished` for each
+    /// message that has none left. Returns their payload.
+    pub(crate) fn acknowledge_through(
+        &mut self,
+        from: u64,
+        to: u64,
+        payload: u64,
+        mut finished: impl FnMut(MessageId, Bytes),
+    ) -> u64 {
+        let mut acknowledged = 0;
+        let mut psn = from;
+        while psn < to
+            && let Some(front) = self.open.front_mut()
+        {
+            let end = front.end.min(to);
+            let bytes_below = |psn: u64| ((psn - front.first) * payload).min(front.part.bytes);
+            acknowledged += bytes_below(end) - bytes_below(psn);
+            front.unacknowledged -= end - psn;
+            psn = end;
+            if front.unacknowledged == 0 {
+                if !front.closing {
+                    finished(front.part.message, Bytes::new(front.part.bytes));
+                }
+                self.open.pop_front();
+            }
+        }
+        acknowledged
     }
 }

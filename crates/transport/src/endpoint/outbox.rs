@@ -1,0 +1,178 @@
+//! What an endpoint has to send: control packets, and for each data class in use a lane of notices and of flows that take turns.
+
+use crate::packet::{Class, ClassSet, Packet};
+use std::collections::VecDeque;
+
+/// The packets and flows of one data class.
+#[derive(Debug)]
+pub(crate) struct Lane {
+    class: Class,
+    /// Probes and acknowledgements in this class, each with the number of control packets that go before it.
+    notices: VecDeque<(u64, Packet)>,
+    /// Slots that were sendable when they were put here, each at most once.
+    pub(crate) turns: VecDeque<u32>,
+    /// Slots that are sendable now.
+    sendable: usize,
+    /// Slots of this lane that no flow has.
+    pub(crate) free: Vec<u32>,
+}
+
+/// Everything that waits to be sent. A paused class holds back its own lane and nothing else.
+#[derive(Debug)]
+pub(crate) struct Outbox {
+    control: VecDeque<Packet>,
+    /// Control packets that have ever left.
+    control_left: u64,
+    /// In the order in which the classes came into use.
+    lanes: Vec<Lane>,
+    /// The lane whose turn it is.
+    turn: usize,
+    /// Classes that have a notice or control packet.
+    notices: ClassSet,
+    /// Classes that have a sendable flow.
+    sendable: ClassSet,
+}
+
+impl Default for Outbox {
+    fn default() -> Self {
+        Self {
+            control: VecDeque::new(),
+            control_left: 0,
+            lanes: Vec::new(),
+            turn: 0,
+            notices: ClassSet::EMPTY,
+            sendable: ClassSet::EMPTY,
+        }
+    }
+}
+
+impl Outbox {
+    /// Something may be sent while the classes `paused` may not.
+    #[inline]
+    pub(crate) fn is_ready(&self, paused: ClassSet) -> bool {
+        !self.notices.union(self.sendable).without(paused).is_empty()
+    }
+
+    #[inline]
+    pub(crate) fn has_notice(&self, paused: ClassSet) -> bool {
+        !self.notices.without(paused).is_empty()
+    }
+
+    #[inline]
+    pub(crate) fn has_flow(&self, paused: ClassSet) -> bool {
+        !self.sendable.without(paused).is_empty()
+    }
+
+    /// The lane of a data class, which comes into being.
+    pub(crate) fn lane_of(&mut self, class: Class) -> u8 {
+        let known = self.lanes.iter().position(|lane| lane.class == class);
+        let index = known.unwrap_or_else(|| {
+            self.lanes.push(Lane {
+                class,
+                notices: VecDeque::new(),
+                turns: VecDeque::new(),
+                sendable: 0,
+                free: Vec::new(),
+            });
+            self.lanes.len() - 1
+        });
+        index as u8
+    }
+
+    #[inline]
+    pub(crate) fn lane(&mut self, lane: u8) -> &mut Lane {
+        &mut self.lanes[usize::from(lane)]
+    }
+
+    /// A flow of a lane has become sendable, or is so no longer.
+    pub(crate) fn count_sendable(&mut self, lane: u8, sendable: bool) {
+        let lane = &mut self.lanes[usize::from(lane)];
+        lane.sendable = lane.sendable + usize::from(sendable) - usize::from(!sendable);
+        if lane.sendable == 0 {
+            self.sendable.remove(lane.class);
+        } else {
+            self.sendable.insert(lane.class);
+        }
+    }
+
+    /// The lane whose flow is next: lanes take turns packet by packet.
+    #[inline]
+    pub(crate) fn next_lane(&self, paused: ClassSet) -> Option<u8> {
+        let ready = self.sendable.without(paused);
+        if ready.is_empty() {
+            return None;
+        }
+        let count = self.lanes.len();
+        let lane = (0..count).find_map(|offset| {
+            let lane = self.turn + offset;
+            let lane = if lane < count { lane } else { lane - count };
+            ready.contains(self.lanes[lane].class).then_some(lane)
+        });
+        lane.map(|lane| lane as u8)
+    }
+
+    /// A packet of this lane has been sent.
+    #[inline]
+    pub(crate) fn end_turn(&mut self, lane: u8) {
+        self.turn = usize::from(lane) + 1;
+        if self.turn == self.lanes.len() {
+            self.turn = 0;
+        }
+    }
+
+    /// Queues a packet that is no flow's data, in the class that it has.
+    #[inline]
+    pub(crate) fn push(&mut self, packet: Packet) {
+        if packet.class == Class::CONTROL {
+            self.push_control(packet);
+        } else {
+            self.push_notice(packet);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn push_control(&mut self, packet: Packet) {
+        self.notices.insert(Class::CONTROL);
+        self.control.push_back(packet);
+    }
+
+    fn push_notice(&mut self, packet: Packet) {
+        self.notices.insert(packet.class);
+        let before = self.control_left + self.control.len() as u64;
+        let lane = self.lane_of(packet.class);
+        self.lane(lane).notices.push_back((before, packet));
+    }
+
+    /// The control packet or notice that has waited longest. Of several lanes that wait since the same control packet, the one
+    /// whose class came into use first.
+    #[inline]
+    pub(crate) fn pop(&mut self, paused: ClassSet) -> Option<Packet> {
+        let mut classes = self.notices.without(paused);
+        classes.remove(Class::CONTROL);
+        if !classes.is_empty()
+            && let Some(packet) = self.pop_notice(classes)
+        {
+            return Some(packet);
+        }
+        let packet = self.control.pop_front()?;
+        self.control_left += 1;
+        if self.control.is_empty() {
+            self.notices.remove(Class::CONTROL);
+        }
+        Some(packet)
+    }
+
+    /// A notice of `classes` before which no control packet has to leave.
+    fn pop_notice(&mut self, classes: ClassSet) -> Option<Packet> {
+        let due = self.control_left;
+        let lane = self.lanes.iter_mut().find(|lane| {
+            let first = lane.notices.front().map(|(before, _)| *before);
+            classes.contains(lane.class) && first.is_some_and(|before| before <= due)
+        })?;
+        let (_, packet) = lane.notices.pop_front()?;
+        if lane.notices.is_empty() {
+            self.notices.remove(lane.class);
+        }
+        Some(packet)
+    }
+}

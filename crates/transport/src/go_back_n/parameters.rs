@@ -1,0 +1,158 @@
+//! Settings of go-back-N, and the form in which the packet loop uses them.
+
+use crate::cc::NetworkFacts;
+use crate::flow::Part;
+use clearway_units::{Bytes, MessageId, Span};
+
+/// The most queue pairs of a flow.
+pub(crate) const MOST_QUEUE_PAIRS: u8 = 32;
+
+clearway_units::choices! {
+    /// The service class in which acknowledgements travel.
+    pub enum AckClass {
+        /// Of their own, before data and never paused.
+        Control = "control",
+        /// That of the data which they answer: they wait in its queues and are paused with it.
+        Data = "data",
+    }
+}
+
+clearway_units::choices! {
+    /// How messages are striped over queue pairs.
+    pub enum Stripe {
+        /// Each queue pair carries one contiguous part; what does not divide goes to the first.
+        Split = "split",
+        /// Chunks go to the queue pairs in turn.
+        RoundRobin = "round-robin",
+    }
+}
+
+clearway_units::parameters! {
+    /// Settings of go-back-N.
+    pub struct GoBackNParameters {
+        /// Packets after which an acknowledgement is due. The last packet of a message, and one that fills the window, are
+        /// acknowledged at once.
+        pub ack_interval: u32 = 1, "ack-interval", "HPCC artifact: L2_ACK_INTERVAL 1, one acknowledgement for each packet";
+        /// The service class of acknowledgements.
+        pub ack_class: AckClass = AckClass::Control, "ack-class", "decision; \"data\" is the HPCC artifact's ACK_HIGH_PRIO 0";
+        /// Acknowledge duplicates again.
+        pub ack_duplicates: bool = true, "ack-duplicates", "decision: a lost acknowledgement caused them; the HPCC artifact is silent";
+        /// Time between two NACKs that ask for the same packet.
+        pub nack_interval: Span = Span::from_us(500), "nack-interval", "HPCC artifact: NACK interval of 500 us";
+        /// Time without progress after which everything outstanding is sent again; doubles with each timeout in a row.
+        pub timeout: Span = Span::from_ms(1), "rto", "decision: the HPCC artifact has no timeout and hangs when the last packet is lost";
+        /// The longest that doubling makes the timeout.
+        pub timeout_max: Span = Span::from_ms(8), "rto-max", "decision";
+        /// Queue pairs of each flow, 1 to 32, each with its own congestion controller and path.
+        pub queue_pairs: u8 = 1, "qps", "STrack §2.1 uses 1 and 4";
+        /// How messages are striped over the queue pairs.
+        pub stripe: Stripe = Stripe::Split, "stripe", "decision: STrack §2.1 does not say";
+        /// Chunk that one queue pair carries before it is the next one's turn, rounded up to whole packets.
+        pub stripe_chunk: Bytes = Bytes::new(65_536), "stripe-chunk", "decision";
+        /// Send control packets before data; otherwise they take turns with it.
+        pub control_first: bool = true, "control-first", "HPCC artifact: the acknowledgement queue of a NIC goes first";
+        /// How long a receiver remembers a flow after its last packet, so that late copies are answered; `"auto"` is four of the
+        /// longest timeouts.
+        pub linger: Option<Span> = None, "linger", "several lost acknowledgements in a row";
+    }
+}
+
+/// [`GoBackNParameters`] resolved for one network.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rules {
+    /// Payload bytes of a full packet.
+    pub(crate) payload: u64,
+    pub(crate) packets_per_byte: f64,
+    pub(crate) header: u16,
+    /// Bytes of an acknowledgement on the wire.
+    pub(crate) ack: u16,
+    pub(crate) ack_interval: u32,
+    pub(crate) ack_class: AckClass,
+    pub(crate) ack_duplicates: bool,
+    pub(crate) nack_interval: Span,
+    pub(crate) timeout: Span,
+    pub(crate) timeout_max: Span,
+    pub(crate) queue_pairs: u8,
+    stripe: Stripe,
+    /// In bytes, whole packets.
+    stripe_chunk: u64,
+    pub(crate) linger: Span,
+}
+
+impl Rules {
+    pub(crate) fn new(parameters: &GoBackNParameters, network: &NetworkFacts) -> Self {
+        let payload = u64::from(network.payload);
+        // A timer of no length would fire for ever.
+        let timeout = parameters.timeout.max(Span::from_ps(1));
+        let timeout_max = parameters.timeout_max.max(timeout);
+        let chunk = parameters.stripe_chunk.as_u64().max(1);
+        Self {
+            payload,
+            packets_per_byte: 1.0 / f64::from(network.payload),
+            header: network.header as u16,
+            ack: network.ack as u16,
+            ack_interval: parameters.ack_interval.max(1),
+            ack_class: parameters.ack_class,
+            ack_duplicates: parameters.ack_duplicates,
+            nack_interval: parameters.nack_interval,
+            timeout,
+            timeout_max,
+            queue_pairs: parameters.queue_pairs.clamp(1, MOST_QUEUE_PAIRS),
+            stripe: parameters.stripe,
+            stripe_chunk: chunk.div_ceil(payload).saturating_mul(payload),
+            linger: parameters.linger.unwrap_or(
+                timeout_max
+                    .checked_add(timeout_max * 3)
+                    .unwrap_or(timeout_max),
+            ),
+        }
+    }
+
+    /// What a queue pair carries of a message; nothing, if the message is too short to reach it.
+    pub(crate) fn part(&self, message: MessageId, bytes: Bytes, queue_pair: u8) -> Option<Part> {
+        if self.queue_pairs == 1 {
+            return Some(Part::whole(message, bytes));
+        }
+        let (total, all) = (bytes.as_u64(), u64::from(self.queue_pairs));
+        let own = u64::from(queue_pair);
+        let (bytes, place, parts) = match self.stripe {
+            Stripe::Split => {
+                let (share, rest) = (total / all, total % all);
+                let parts = if share == 0 { 1 } else { all };
+                match own {
+                    0 => (share + rest, 0, parts),
+                    _ => (share, rest + own * share, parts),
+                }
+            }
+            Stripe::RoundRobin => {
+                let chunks = total.div_ceil(self.stripe_chunk);
+                let own_chunks = chunks.saturating_sub(own).div_ceil(all);
+                let ends_here = chunks > 0 && (chunks - 1) % all == own;
+                let missing = if ends_here {
+                    chunks * self.stripe_chunk - total
+                } else {
+                    0
+                };
+                // Where its packets go follows from `place`.
+                (own_chunks * self.stripe_chunk - missing, 0, chunks.min(all))
+            }
+        };
+        let carries = bytes > 0 || (own == 0 && total == 0);
+        carries.then_some(Part {
+            message,
+            bytes,
+            place,
+            parts: parts.max(1) as u8,
+        })
+    }
+
+    /// Where in the message a packet goes that stands at `offset` of the part.
+    #[inline]
+    pub(crate) fn place(&self, offset: u64, queue_pair: u8) -> u64 {
+        if self.queue_pairs == 1 || self.stripe == Stripe::Split {
+            return offset;
+        }
+        let (chunk, within) = (offset / self.stripe_chunk, offset % self.stripe_chunk);
+        (chunk * u64::from(self.queue_pairs) + u64::from(queue_pair)) * self.stripe_chunk + within
+    }
+}

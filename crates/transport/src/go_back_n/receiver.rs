@@ -1,0 +1,132 @@
+//! The receiving half of a queue pair: everything in order, or not at all.
+
+use super::parameters::{AckClass, Rules};
+use crate::endpoint::Event;
+use crate::flow::{Reports, answer};
+use crate::packet::{Header, Packet};
+use clearway_units::{Bytes, FlowId, Time};
+
+const NONE: u64 = u64::MAX;
+
+/// The receiver of one queue pair.
+#[derive(Debug)]
+pub(crate) struct Receiver {
+    /// Everything below has arrived.
+    expected: u64,
+    /// Payload of the present message that has arrived.
+    message_bytes: u64,
+    /// Packets since the last acknowledgement.
+    unacknowledged: u32,
+    /// What the last NACK asked for, or [`NONE`], and when it was sent.
+    nacked: u64,
+    nacked_at: Time,
+    /// The last packet of the flow has arrived.
+    finished: bool,
+    last_arrival: Time,
+    flow: FlowId,
+}
+
+impl Receiver {
+    pub(crate) fn new(flow: FlowId) -> Self {
+        Self {
+            expected: 0,
+            message_bytes: 0,
+            unacknowledged: 0,
+            nacked: NONE,
+            nacked_at: Time::ZERO,
+            finished: false,
+            last_arrival: Time::ZERO,
+            flow,
+        }
+    }
+
+    pub(crate) fn last_arrival(&self) -> Time {
+        self.last_arrival
+    }
+
+    /// A data packet has arrived. Queues the acknowledgement if one is due; true if with it the flow is finished.
+    #[inline]
+    pub(crate) fn on_data(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        rules: &Rules,
+        reports: &mut Reports<'_>,
+    ) -> bool {
+        let Header::Data {
+            psn,
+            message,
+            payload,
+            ack_request,
+            end_of_message,
+            end_of_flow,
+            ..
+        } = packet.header
+        else {
+            return false;
+        };
+        self.last_arrival = now;
+        reports.counters.data_received += 1;
+        reports.counters.marked += u64::from(packet.ecn);
+        let ahead = psn.wrapping_sub(self.expected as u32) as i32;
+        if ahead > 0 {
+            reports.counters.discarded += 1;
+            if self.may_nack(now, rules) {
+                self.nacked = self.expected;
+                self.nacked_at = now;
+                self.acknowledge(packet, true, rules, reports);
+            }
+            return false;
+        }
+        if ahead < 0 {
+            reports.counters.duplicates += 1;
+            if rules.ack_duplicates {
+                self.acknowledge(packet, false, rules, reports);
+            }
+            return false;
+        }
+        self.expected += 1;
+        self.unacknowledged += 1;
+        self.message_bytes += u64::from(payload);
+        let due = self.unacknowledged >= rules.ack_interval || ack_request || end_of_flow;
+        if due || end_of_message {
+            self.acknowledge(packet, false, rules, reports);
+        }
+        if end_of_message {
+            reports.events.push_back(Event::Received {
+                flow: self.flow,
+                message,
+                bytes: Bytes::new(self.message_bytes),
+            });
+            self.message_bytes = 0;
+        }
+        self.finished = end_of_flow;
+        end_of_flow
+    }
+
+    fn may_nack(&self, now: Time, rules: &Rules) -> bool {
+        self.nacked != self.expected || now.since(self.nacked_at) >= rules.nack_interval
+    }
+
+    #[inline]
+    fn acknowledge(
+        &mut self,
+        trigger: &Packet,
+        nack: bool,
+        rules: &Rules,
+        reports: &mut Reports<'_>,
+    ) {
+        self.unacknowledged = 0;
+        let header = Header::Ack {
+            epsn: self.expected as u32,
+            nack,
+            marked: trigger.ecn,
+        };
+        let mut packet = answer(trigger, rules.ack, header);
+        if rules.ack_class == AckClass::Data {
+            packet.class = trigger.class;
+        }
+        reports.counters.nacks_sent += u64::from(nack);
+        reports.outbox.push(packet);
+    }
+}
