@@ -60,6 +60,8 @@ macro_rules! recorded_outcomes {
 /// Recorded outcomes at full scale: id and text as the command line writes it.
 const RECORDED: &[(&str, &str)] = recorded_outcomes!(
     "strack/fig4": "strack-fig4",
+    "strack/fig9": "strack-fig9",
+    "strack/fig12": "strack-fig12",
     "strack/fig16": "strack-fig16",
     "strack/fig17": "strack-fig17",
     "strack/fig19": "strack-fig19",
