@@ -6,7 +6,7 @@
 
 use clearway_fabric::topology::{PacketSizes, Routes, Topology, leaf_spine};
 use clearway_fabric::{Flow, Outcome, RunControl, Setup, Simulation, SwitchParameters, Verdict};
-use clearway_transport::Profile;
+use clearway_transport::{Class, Profile};
 use clearway_units::{Bytes, HostId, Purpose, RandomStream, Rate, Span, Time};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use std::sync::Arc;
@@ -32,6 +32,7 @@ fn permutation(topology: &Topology, bytes: u64) -> Setup<'_> {
         src: HostId(order[i]),
         dst: HostId(order[(i + 1) % order.len()]),
         bytes: Bytes::new(bytes),
+        class: Class::DATA,
         start: Some(Time::ZERO),
     });
     Setup {

@@ -1,7 +1,7 @@
 //! Times a permutation on a leaf-spine fabric: hosts per leaf, leaves, bytes, threads.
 use clearway_fabric::topology::{PacketSizes, Routes, leaf_spine};
 use clearway_fabric::{Flow, RunControl, Setup, Simulation, SwitchParameters, Verdict};
-use clearway_transport::Profile;
+use clearway_transport::{Class, Profile};
 use clearway_units::{Bytes, HostId, Purpose, RandomStream, Rate, Span, Time};
 use std::sync::Arc;
 
@@ -29,6 +29,7 @@ fn main() {
         src: HostId(order[i]),
         dst: HostId(order[(i + 1) % order.len()]),
         bytes: Bytes::new(bytes),
+        class: Class::DATA,
         start: Some(Time::ZERO),
     });
     let setup = Setup {

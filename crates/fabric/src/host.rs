@@ -10,7 +10,7 @@ use crate::simulation::{Flow, FlowEvent, Moment, Reactions, Report};
 use crate::switch::header_hash;
 use crate::topology::{NodeId, Topology};
 use clearway_engine::{Bags, Inlet, Outlook, Round};
-use clearway_transport::{Class, ClassSet, Endpoint, Event, FlowStatistics, Input};
+use clearway_transport::{ClassSet, Endpoint, Event, FlowStatistics, Input};
 use clearway_units::{FlowId, MessageId, Span, Time};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -209,13 +209,17 @@ impl Host {
 
     fn start<O>(&mut self, flow: FlowId, context: &mut Context<'_, O>) {
         let Flow {
-            src, dst, bytes, ..
+            src,
+            dst,
+            bytes,
+            class,
+            ..
         } = context.flows[flow.index()];
         assert_eq!(src, self.endpoint.host(), "a host starts its own flows");
         let open = Input::Open {
             flow,
             peer: dst,
-            class: Class::DATA,
+            class,
         };
         self.endpoint.handle(self.now, open);
         self.endpoint.handle(

@@ -2,7 +2,7 @@
 
 use clearway_fabric::topology::{PacketSizes, Routes, Topology, leaf_spine, single_switch};
 use clearway_fabric::{Flow, Outcome, RunControl, Setup, Simulation, SwitchParameters, Verdict};
-use clearway_transport::Profile;
+use clearway_transport::{Class, Profile};
 use clearway_units::{Bytes, HostId, Rate, Span, Time};
 use std::sync::Arc;
 
@@ -19,6 +19,7 @@ fn run(topology: &Topology, flows: &[(u32, u32, u64)]) -> Outcome<()> {
         src: HostId(src),
         dst: HostId(dst),
         bytes: Bytes::new(bytes),
+        class: Class::DATA,
         start: Some(Time::ZERO),
     };
     let setup = Setup {

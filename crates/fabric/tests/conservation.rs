@@ -188,6 +188,7 @@ fn waiting_times(percent: u64, packets: u32) -> Vec<f64> {
         src: HostId(random.below(SENDERS)),
         dst: HostId(SENDERS),
         bytes: Bytes::new(1186),
+        class: Class::DATA,
         start: Some(Time::from_ps((random.unit() * end) as u64)),
     };
     let setup = Setup {

@@ -5,11 +5,11 @@ use clearway_fabric::topology::{
     LinkId, NodeId, PacketSizes, Routes, Topology, dumbbell, leaf_spine, single_switch,
 };
 use clearway_fabric::{
-    DropCause, Flow, LosslessClasses, Observer, Outcome, RunControl, Setup, SharedBufferParameters,
-    Simulation, Stopped, SwitchParameters, Verdict,
+    DropCause, Flow, Observer, Outcome, RunControl, Setup, SharedBufferParameters, Simulation,
+    SwitchParameters, Verdict,
 };
 use clearway_transport::cc::ControllerSettings;
-use clearway_transport::{ClassSet, Header, Packet, Profile};
+use clearway_transport::{Class, ClassSet, Header, Packet, Profile};
 use clearway_units::{Bytes, HostId, ParameterSet, Rate, Span, Time, Value};
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ struct Watch {
     last: Option<Time>,
     /// Bytes after the first packet.
     bytes: u64,
-    drops: Vec<DropCause>,
+    drops: Vec<(Class, DropCause)>,
     pauses: u64,
     resumes: u64,
 }
@@ -46,8 +46,8 @@ impl Observer for Watch {
             self.last = Some(now);
         }
     }
-    fn on_drop(&mut self, _: Time, _: LinkId, _: &Packet, cause: DropCause) {
-        self.drops.push(cause);
+    fn on_drop(&mut self, _: Time, _: LinkId, packet: &Packet, cause: DropCause) {
+        self.drops.push((packet.class, cause));
     }
     fn on_pause(&mut self, _: Time, _: LinkId, classes: ClassSet) {
         if classes.is_empty() {
@@ -61,6 +61,8 @@ impl Observer for Watch {
 /// Hosts send `bytes` each to host 0 at once.
 struct Incast {
     senders: std::ops::Range<u32>,
+    /// Those with odd numbers send in this class, the others in class 1.
+    odd: Class,
     topology: Topology,
     buffer: SharedBufferParameters,
     window: Bytes,
@@ -89,6 +91,7 @@ impl Incast {
             src: HostId(src),
             dst: HostId(0),
             bytes: self.bytes,
+            class: if src % 2 == 1 { self.odd } else { Class::DATA },
             start: Some(Time::ZERO),
         };
         let setup = Setup {
@@ -197,6 +200,7 @@ proptest! {
         let first = if kind == 2 { 2 } else { 1 };
         let incast = Incast {
             senders: first..topology.hosts,
+            odd: Class::DATA,
             topology,
             buffer,
             window: Bytes::new(10_000_000),
@@ -228,6 +232,7 @@ fn crowded(headroom: Option<u64>) -> Incast {
     buffer.headroom = headroom.map(Bytes::new);
     Incast {
         senders: 1..17,
+        odd: Class::DATA,
         topology,
         buffer,
         window: Bytes::new(4_000_000),
@@ -264,9 +269,9 @@ fn too_little_headroom_drops_and_says_so() {
     outcome.check_conservation().unwrap();
     assert!(outcome.links.headroom_drops > 0);
     assert_eq!(outcome.links.headroom_drops, outcome.links.dropped);
-    let drops = outcome.observers.iter().flat_map(|watch| &watch.drops);
-    assert!(drops.clone().count() > 0);
-    assert!(drops.copied().all(|cause| cause == DropCause::HeadroomFull));
+    let drops = drops(&outcome);
+    assert_eq!(drops.len() as u64, outcome.links.dropped);
+    assert!(drops.iter().all(|drop| drop.1 == DropCause::HeadroomFull));
 }
 
 #[test]
@@ -284,6 +289,7 @@ fn results_do_not_depend_on_threads() {
     let buffer = tight_buffer(&topology, delay, 0.125, 1.0, Span::from_ns(100));
     let incast = Incast {
         senders: 1..12,
+        odd: Class::DATA,
         topology,
         buffer,
         window: Bytes::new(2_000_000),
@@ -300,16 +306,43 @@ fn results_do_not_depend_on_threads() {
 }
 
 #[test]
-fn a_class_without_flow_control_drops_on_the_same_switch() {
+fn lossless_and_lossy_classes_live_on_one_switch() {
+    let lossy = Class::new(3).unwrap();
     let mut incast = crowded(None);
-    incast
-        .buffer
-        .set("pfc.classes", &Value::List(vec![Value::Integer(3)]))
-        .unwrap();
-    assert_ne!(incast.buffer.lossless, LosslessClasses::ALL);
+    incast.odd = lossy;
+    let only_one = Value::List(vec![Value::Integer(1)]);
+    incast.buffer.set("pfc.classes", &only_one).unwrap();
     let outcome = incast.run(1);
-    assert!(outcome.pauses.is_empty() && outcome.links.dropped > 0);
-    assert_eq!(outcome.links.headroom_drops, 0);
     outcome.check_conservation().unwrap();
-    assert!(matches!(outcome.stopped, None | Some(Stopped::AtMost)));
+    let drops = drops(&outcome);
+    assert!(!drops.is_empty());
+    assert!(
+        drops
+            .iter()
+            .all(|drop| *drop == (lossy, DropCause::QueueFull)),
+        "{drops:?}"
+    );
+    // Nothing is sent again here before the run ends, so what the lossy class has lost stays lost.
+    for (index, flow) in outcome.flows.iter().enumerate() {
+        assert!(
+            index % 2 == 0 || flow.sent.is_some(),
+            "flow {index} is lossless"
+        );
+    }
+    for pauses in &outcome.pauses {
+        let sender = pauses.link.cable();
+        assert_eq!(
+            sender % 2,
+            0,
+            "only senders of class 1 are paused: {pauses:?}"
+        );
+    }
+    assert!(!outcome.pauses.is_empty());
+}
+
+fn drops(outcome: &Outcome<Watch>) -> Vec<(Class, DropCause)> {
+    let watches = outcome.observers.iter();
+    watches
+        .flat_map(|watch| watch.drops.iter().copied())
+        .collect()
 }

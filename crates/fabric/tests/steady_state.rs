@@ -20,7 +20,7 @@ use clearway_fabric::{
     DropCause, Flow, Observer, Outcome, RunControl, Setup, Simulation, SwitchParameters, Verdict,
 };
 use clearway_transport::selective_repeat::{ProbeClass, SelectiveRepeatParameters};
-use clearway_transport::{Event, Header, Packet, Profile};
+use clearway_transport::{Class, Event, Header, Packet, Profile};
 use clearway_units::{Bytes, HostId, Rate, Span, Time};
 use std::sync::Arc;
 
@@ -149,6 +149,7 @@ fn incast_with_seed(
         src: HostId(HOSTS_PER_LEAF + sender),
         dst: HostId(0),
         bytes: Bytes::new(1 << 30),
+        class: Class::DATA,
         start: Some(Time::ZERO),
     };
     let setup = Setup {

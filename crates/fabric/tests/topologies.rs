@@ -5,7 +5,7 @@ use clearway_fabric::topology::{
     TopologyError, dumbbell, fat_tree, leaf_spine, single_switch,
 };
 use clearway_fabric::{Flow, RunControl, Setup, Simulation, SwitchParameters, Verdict};
-use clearway_transport::Profile;
+use clearway_transport::{Class, Profile};
 use clearway_units::{Bytes, HostId, Rate, Span, Time};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -389,6 +389,7 @@ fn measured_round_trip(topology: &Topology, from: u32, to: u32) -> Span {
         src: HostId(from),
         dst: HostId(to),
         bytes: Bytes::new(u64::from(SIZES.payload)),
+        class: Class::DATA,
         start: Some(Time::ZERO),
     };
     let setup = Setup {

@@ -6,7 +6,7 @@ use crate::scenario::{LONGEST, Scenario, SwitchSettings, check_flows};
 use clearway_fabric::topology::{PacketSizes, Routes, Topology, TopologyError};
 use clearway_fabric::{Flow, FlowEvent, Moment, Reactions, Setup};
 use clearway_transport::cc::NetworkFacts;
-use clearway_transport::{Profile, Reliability};
+use clearway_transport::{Class, Profile, Reliability};
 use clearway_units::{Bytes, FlowId, HostId, Span, Time};
 use clearway_workload::{
     BuildContext, FlowSpec, LoadedWorkload, Start, Trigger, TriggerIndex, Triggers, Workload,
@@ -85,6 +85,7 @@ impl Assembly {
             src: flow.src,
             dst: flow.dst,
             bytes: flow.bytes,
+            class: flow.priority.and_then(Class::new).unwrap_or(Class::DATA),
             start: match flow.start {
                 Start::At(time) => Some(time),
                 Start::On(_) => None,

@@ -1,6 +1,6 @@
 //! From a topology to domains: hosts, switches and a mailbox for every link.
 
-use super::Setup;
+use super::{Flow, Setup};
 use crate::domain::FabricDomain;
 use crate::host::Host;
 use crate::link::{Arrival, Link};
@@ -12,7 +12,7 @@ use crate::switch::{
 };
 use crate::topology::{Attachment, LinkId, Topology};
 use clearway_engine::{Inlet, Mailroom, Outlet, PostOffice};
-use clearway_transport::{Class, ClassSet, Endpoint};
+use clearway_transport::{ClassSet, Endpoint};
 use clearway_units::{Bytes, FlowId, HostId, Purpose, RandomStream, Span, WireClock, mix64};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -132,6 +132,7 @@ pub(super) fn build_switch(
     ends: &mut Ends,
     index: usize,
     links: &[LinkId],
+    used: ClassSet,
     attachments: Arc<[Attachment]>,
 ) -> Switch {
     let inlets = links
@@ -160,7 +161,7 @@ pub(super) fn build_switch(
     };
     let port = |(rules, link)| SharedPort::new(rules, setup.seed, link);
     let ports = links.iter().map(&mut egress).map(port).collect();
-    let rules = buffer_rules(setup, parameters, links)
+    let rules = buffer_rules(setup, parameters, used, links)
         .expect("the set-up has been checked with `Setup::check_buffers`");
     let frame = parameters.frame.as_u64().min(u32::MAX.into()) as u32;
     Switch::Shared(Box::new(SharedSwitch::new(
@@ -171,13 +172,21 @@ pub(super) fn build_switch(
     )))
 }
 
-/// The buffer of the switch with these links.
+/// The classes that flows use.
+pub(super) fn classes(flows: &[Flow]) -> ClassSet {
+    let mut used = ClassSet::EMPTY;
+    flows.iter().for_each(|flow| used.insert(flow.class));
+    used
+}
+
+/// The buffer of the switch with these links, for the classes that flows use.
 ///
 /// # Errors
 /// Its size and the size that it would need, if that is more.
 pub(super) fn buffer_rules(
     setup: &Setup<'_>,
     parameters: &SharedBufferParameters,
+    used: ClassSet,
     links: &[LinkId],
 ) -> Result<BufferRules, (Bytes, Bytes)> {
     let topology = setup.topology;
@@ -189,8 +198,6 @@ pub(super) fn buffer_rules(
     };
     let ports: Vec<PortFacts> = links.iter().map(port).collect();
     let network = &setup.profile.network;
-    let mut used = ClassSet::EMPTY;
-    used.insert(Class::DATA);
     let packet = u64::from(network.payload + network.header);
     BufferRules::new(parameters, &ports, network.line_rate, used, packet)
 }

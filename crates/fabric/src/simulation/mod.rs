@@ -13,7 +13,7 @@ use books::Bookkeeper;
 pub use books::{FlowOutcome, Outcome};
 pub(crate) use books::{Report, StartOrder};
 use clearway_engine::{Engine, Mailroom, Verdict};
-use clearway_transport::Profile;
+use clearway_transport::{Class, Profile};
 use clearway_units::{Bytes, FlowId, HostId, Span, Time};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -27,6 +27,8 @@ pub struct Flow {
     pub dst: HostId,
     /// How much.
     pub bytes: Bytes,
+    /// The class of its data packets.
+    pub class: Class,
     /// When; `None`: when something [reacts](Reactions) with it.
     pub start: Option<Time>,
 }
@@ -92,9 +94,10 @@ impl Setup<'_> {
             return Ok(());
         };
         let node_ports = self.topology.ports();
+        let used = build::classes(&self.flows);
         for index in 0..self.topology.switches.len() {
             let links = &node_ports[self.topology.switch_node(index).0 as usize];
-            build::buffer_rules(self, parameters, links).map_err(|(buffer, needed)| {
+            build::buffer_rules(self, parameters, used, links).map_err(|(buffer, needed)| {
                 let switch = self.topology.switches[index].name.clone();
                 BufferTooSmall {
                     switch,
@@ -148,6 +151,7 @@ impl<O: Observer> Simulation<O> {
         let (mut ends, mailrooms) = build::connect(topology, &node_ports, &hosts_of_switch);
         let attachments: Arc<[_]> = setup.routes.attachments.clone().into();
         let hops = Arc::new(AtomicU64::new(0));
+        let used = build::classes(&setup.flows);
         let mut domains = Vec::new();
         for (index, members) in hosts_of_switch.iter().enumerate() {
             let host = |&host: &HostId| {
@@ -164,8 +168,14 @@ impl<O: Observer> Simulation<O> {
             let hosts: Vec<Host> = members.iter().map(host).collect();
             let node = topology.switch_node(index);
             let links = &node_ports[node.0 as usize];
-            let switch =
-                build::build_switch(setup, &mut ends, index, links, Arc::clone(&attachments));
+            let switch = build::build_switch(
+                setup,
+                &mut ends,
+                index,
+                links,
+                used,
+                Arc::clone(&attachments),
+            );
             domains.push(FabricDomain {
                 flows: Arc::clone(&setup.flows),
                 host_next: vec![Time::NEVER; hosts.len()],

@@ -2,6 +2,7 @@
 
 use super::draw::Draw;
 use clearway_fabric::{Flow, FlowEvent, Moment, Reactions};
+use clearway_transport::Class;
 use clearway_units::{Bytes, FlowId, HostId, Time};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -110,6 +111,7 @@ fn scheduled_flows(draw: &mut Draw, hosts: u32, payload: u32) -> Vec<Flow> {
             src,
             dst,
             bytes,
+            class: Class::DATA,
             start: Some(Time::from_ps(start)),
         }
     };
@@ -190,6 +192,7 @@ fn unscheduled(draw: &mut Draw, src: HostId, hosts: u32, payload: u32) -> Flow {
         src,
         dst: HostId((src.0 + 1 + draw.below(hosts - 1)) % hosts),
         bytes: random_size(draw, payload),
+        class: Class::DATA,
         start: None,
     }
 }
