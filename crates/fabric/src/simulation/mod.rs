@@ -149,7 +149,7 @@ impl<O: Observer> Simulation<O> {
         let node_ports = topology.ports();
         let (domain_of_host, hosts_of_switch) = build::partition(topology, &node_ports);
         let (mut ends, mailrooms) = build::connect(topology, &node_ports, &hosts_of_switch);
-        let attachments: Arc<[_]> = setup.routes.attachments.clone().into();
+        let attachments = Arc::clone(&setup.routes.attachments);
         let hops = Arc::new(AtomicU64::new(0));
         let used = build::classes(&setup.flows);
         let mut domains = Vec::new();

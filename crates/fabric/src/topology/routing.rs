@@ -8,6 +8,7 @@ use super::paths::{PathClass, Paths, PathsBuilder, through, worse};
 use super::{LinkId, Topology, TopologyError};
 use clearway_units::Span;
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
 /// Where a host hangs: the group of its switch and the switch's port to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,14 +19,14 @@ pub struct Attachment {
     pub port: u16,
 }
 
-/// Next hops at one switch.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// Next hops at one switch. Clones share their tables.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SwitchRoutes {
     /// The group of the hosts on this switch, if it has any.
     own_group: Option<u16>,
     /// For each group, a range of `ports`.
-    ranges: Vec<(u32, u16)>,
-    ports: Vec<u16>,
+    ranges: Arc<[(u32, u16)]>,
+    ports: Arc<[u16]>,
 }
 
 impl SwitchRoutes {
@@ -49,15 +50,25 @@ pub enum NextHops<'a> {
     Ports(&'a [u16]),
 }
 
-/// Routes of a whole fabric.
+/// Routes of a whole fabric. Clones share their tables, which are large: every run of a fabric and every switch of a run has one.
 #[derive(Debug, Clone)]
 pub struct Routes {
     /// For each host.
-    pub attachments: Vec<Attachment>,
+    pub attachments: Arc<[Attachment]>,
     /// For each switch.
-    pub switches: Vec<SwitchRoutes>,
+    pub switches: Arc<[SwitchRoutes]>,
     /// Lengths of paths between groups.
-    pub paths: Paths,
+    pub paths: Arc<Paths>,
+}
+
+/// [`SwitchRoutes`] while they grow.
+#[derive(Default)]
+struct Table {
+    own_group: Option<u16>,
+    ranges: Vec<(u32, u16)>,
+    ports: Vec<u16>,
+    /// The sets of ports that `ports` already has.
+    known: FxHashMap<Vec<u16>, (u32, u16)>,
 }
 
 /// A neighbour of a switch: its port there, the neighbour, and the link that leads to it.
@@ -82,13 +93,13 @@ impl Routes {
             hops: switch_neighbours(topology, &ports),
             distance: Vec::new(),
             classes: Vec::new(),
-            known: vec![FxHashMap::default(); topology.switches.len()],
         };
-        let mut switches = vec![SwitchRoutes::default(); topology.switches.len()];
+        let mut tables: Vec<Table> = Vec::new();
+        tables.resize_with(topology.switches.len(), Table::default);
         let mut paths = PathsBuilder::new(attached.groups.len(), attached.links);
         for (group, &root) in attached.groups.iter().enumerate() {
-            switches[root].own_group = Some(group as u16);
-            search.grow_tree(root, &mut switches);
+            tables[root].own_group = Some(group as u16);
+            search.grow_tree(root, &mut tables);
             for &from in &attached.groups {
                 paths.push(
                     search.classes[from].ok_or_else(|| TopologyError::NotConnected {
@@ -99,9 +110,9 @@ impl Routes {
             }
         }
         Ok(Self {
-            attachments: attached.hosts,
-            switches,
-            paths: paths.finish(),
+            attachments: attached.hosts.into(),
+            switches: tables.into_iter().map(Table::finish).collect(),
+            paths: Arc::new(paths.finish()),
         })
     }
 }
@@ -114,13 +125,11 @@ struct Search<'a> {
     distance: Vec<u32>,
     /// The longest of the shortest paths from each switch to the root.
     classes: Vec<Option<PathClass>>,
-    /// For each switch, the sets of ports that its table already has.
-    known: Vec<FxHashMap<Vec<u16>, (u32, u16)>>,
 }
 
 impl Search<'_> {
     /// Every switch learns its next hops towards the switch `root`.
-    fn grow_tree(&mut self, root: usize, switches: &mut [SwitchRoutes]) {
+    fn grow_tree(&mut self, root: usize, tables: &mut [Table]) {
         let count = self.hops.len();
         self.distance.clear();
         self.distance.resize(count, u32::MAX);
@@ -139,14 +148,14 @@ impl Search<'_> {
                 }
             }
             let towards = self.next_hops(at);
-            switches[at].learn(&towards, &mut self.known[at]);
+            tables[at].learn(&towards);
         }
-        for (routes, _) in switches
+        for (table, _) in tables
             .iter_mut()
             .zip(&self.distance)
             .filter(|(_, distance)| **distance == u32::MAX)
         {
-            routes.ranges.push((0, 0));
+            table.ranges.push((0, 0));
         }
     }
 
@@ -166,16 +175,24 @@ impl Search<'_> {
     }
 }
 
-impl SwitchRoutes {
+impl Table {
     /// Appends the next hops to the next group, sharing equal sets.
-    fn learn(&mut self, ports: &[u16], known: &mut FxHashMap<Vec<u16>, (u32, u16)>) {
-        let range = known.get(ports).copied().unwrap_or_else(|| {
+    fn learn(&mut self, ports: &[u16]) {
+        let range = self.known.get(ports).copied().unwrap_or_else(|| {
             let range = (self.ports.len() as u32, ports.len() as u16);
             self.ports.extend_from_slice(ports);
-            known.insert(ports.to_vec(), range);
+            self.known.insert(ports.to_vec(), range);
             range
         });
         self.ranges.push(range);
+    }
+
+    fn finish(self) -> SwitchRoutes {
+        SwitchRoutes {
+            own_group: self.own_group,
+            ranges: self.ranges.into(),
+            ports: self.ports.into(),
+        }
     }
 }
 
