@@ -1,6 +1,6 @@
 //! What exists, by name: for `clearway list` and `clearway explain`.
 
-use crate::scenario::topology::{Kind, LinkSettings, TopologySettings};
+use crate::scenario::topology::{Kind, LinkSettings};
 use crate::scenario::{General, TransportSettings};
 use crate::scenario::{SwitchKind, SwitchSettings};
 use clearway_transport::Registry;
@@ -96,106 +96,38 @@ impl<'a> Catalogue<'a> {
 
     /// Explains `name`. A name that belongs to several things (STrack is a transport and a controller) gives several.
     pub fn explain(&self, name: &str) -> Vec<Explanation> {
-        let mut found = Vec::new();
-        let mut add = |role: &str, summary: &str, section, parameters| {
-            found.push(Explanation {
-                name: name.into(),
-                role: role.into(),
-                summary: summary.into(),
-                section,
-                parameters,
-            });
+        let mut found: Vec<Explanation> = keys_of_all_kinds(name).into_iter().collect();
+        found.extend(switches(name));
+        found.extend(self.parts_of_transport(name));
+        found.extend(topology_kind(name));
+        found.extend(workload_kind(name));
+        found
+    }
+
+    /// The transport, the controller and the path selector called `name`.
+    fn parts_of_transport(&self, name: &str) -> Vec<Explanation> {
+        let part = |key: &str, summary: &str, parameters| Explanation {
+            name: name.into(),
+            role: format!("transport.{key} = \"{name}\""),
+            summary: summary.into(),
+            section: "transport",
+            parameters,
         };
-        match name {
-            "scenario" => add(
-                "the top of a scenario",
-                "name, seed, limits",
-                "",
-                General::describe(),
-            ),
-            "links" => add(
-                "keys of [topology] for every kind",
-                "faults and exceptions of links",
-                "topology",
-                LinkSettings::describe(),
-            ),
-            "selective-repeat" => add(
-                "the reliability of `strack`",
-                "SACK segments, out-of-order counter, probes, timeout",
-                "transport",
-                SelectiveRepeatParameters::describe(),
-            ),
-            _ => {}
-        }
-        for (kind, summary) in SwitchKind::KINDS {
-            if kind == name || name == "switch" {
-                let settings = SwitchKind::named(kind).map(SwitchSettings::of_kind);
-                add(
-                    &format!("switch.kind = \"{kind}\""),
-                    summary,
-                    "switch",
-                    settings.map_or_else(Vec::new, |settings| settings.describe()),
-                );
-            }
-        }
-        if let Some((_, summary)) = TransportSettings::presets()
-            .iter()
-            .find(|(known, _)| *known == name)
-        {
+        let presets = TransportSettings::presets();
+        let preset = presets.iter().find(|(known, _)| *known == name);
+        let preset = preset.map(|(_, summary)| {
             let mut parameters = TransportSettings::common();
             parameters.extend(SelectiveRepeatParameters::describe());
-            add(
-                &format!("transport.kind = \"{name}\""),
-                summary,
-                "transport",
-                parameters,
-            );
-        }
-        if let Some(controller) = self.registry.controller(name) {
-            add(
-                &format!("transport.controller = \"{name}\""),
-                controller.summary(),
-                "transport",
-                controller.describe(),
-            );
-        }
-        if let Some(selector) = self.registry.selector(name) {
-            add(
-                &format!("transport.spray = \"{name}\""),
-                selector.summary(),
-                "transport",
-                selector.describe(),
-            );
-        }
-        if let Some(kind) = Kind::named(name) {
-            let summary = Kind::KINDS
-                .iter()
-                .find(|(known, _)| *known == name)
-                .map_or("", |(_, summary)| summary);
-            let settings = TopologySettings {
-                kind,
-                links: LinkSettings::default(),
-            };
-            add(
-                &format!("topology.kind = \"{name}\""),
-                summary,
-                "topology",
-                settings.kind.describe(),
-            );
-        }
-        if let Some(workload) = WorkloadSettings::named(name) {
-            let summary = WorkloadSettings::KINDS
-                .iter()
-                .find(|(known, _)| *known == name)
-                .map_or("", |(_, summary)| summary);
-            add(
-                &format!("workload.kind = \"{name}\""),
-                summary,
-                "workload",
-                workload.describe(),
-            );
-        }
-        found
+            part("kind", summary, parameters)
+        });
+        let controller = self.registry.controller(name);
+        let controller = controller.map(|c| part("controller", c.summary(), c.describe()));
+        let selector = self.registry.selector(name);
+        let selector = selector.map(|s| part("spray", s.summary(), s.describe()));
+        [preset, controller, selector]
+            .into_iter()
+            .flatten()
+            .collect()
     }
 
     /// The known name that is nearest to `name`.
@@ -215,6 +147,79 @@ impl<'a> Catalogue<'a> {
         names.dedup();
         names
     }
+}
+
+/// The keys that a scenario has whatever it chooses.
+fn keys_of_all_kinds(name: &str) -> Option<Explanation> {
+    let (role, summary, section, parameters) = match name {
+        "scenario" => (
+            "the top of a scenario",
+            "name, seed, limits",
+            "",
+            General::describe(),
+        ),
+        "links" => (
+            "keys of [topology] for every kind",
+            "faults and exceptions of links",
+            "topology",
+            LinkSettings::describe(),
+        ),
+        "selective-repeat" => (
+            "the reliability of `strack`",
+            "SACK segments, out-of-order counter, probes, timeout",
+            "transport",
+            SelectiveRepeatParameters::describe(),
+        ),
+        _ => return None,
+    };
+    Some(Explanation {
+        name: name.into(),
+        role: role.into(),
+        summary: summary.into(),
+        section,
+        parameters,
+    })
+}
+
+/// The kind of switch called `name`; all of them for `switch`.
+fn switches(name: &str) -> impl Iterator<Item = Explanation> {
+    let kinds = SwitchKind::KINDS.into_iter();
+    let chosen = kinds.filter(move |(kind, _)| *kind == name || name == "switch");
+    chosen.map(move |(kind, summary)| {
+        let settings = SwitchKind::named(kind).map(SwitchSettings::of_kind);
+        Explanation {
+            name: name.into(),
+            role: format!("switch.kind = \"{kind}\""),
+            summary: summary.into(),
+            section: "switch",
+            parameters: settings.map_or_else(Vec::new, |settings| settings.describe()),
+        }
+    })
+}
+
+fn topology_kind(name: &str) -> Option<Explanation> {
+    Some(Explanation {
+        name: name.into(),
+        role: format!("topology.kind = \"{name}\""),
+        summary: summary_of(name, Kind::KINDS),
+        section: "topology",
+        parameters: Kind::named(name)?.describe(),
+    })
+}
+
+fn workload_kind(name: &str) -> Option<Explanation> {
+    Some(Explanation {
+        name: name.into(),
+        role: format!("workload.kind = \"{name}\""),
+        summary: summary_of(name, WorkloadSettings::KINDS),
+        section: "workload",
+        parameters: WorkloadSettings::named(name)?.describe(),
+    })
+}
+
+fn summary_of(name: &str, kinds: &[(&str, &str)]) -> String {
+    let kind = kinds.iter().find(|(known, _)| *known == name);
+    kind.map_or("", |(_, summary)| summary).into()
 }
 
 /// The comment at the start of a scenario, as one line.
