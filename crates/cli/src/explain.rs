@@ -1,9 +1,9 @@
 //! `clearway list` and `clearway explain`.
 
 use crate::failure::Failure;
+use crate::output::print;
 use clearway_lab::{Catalogue, Explanation, Laboratory};
 use clearway_report::{Align, Table};
-use std::io::Write as _;
 use std::process::ExitCode;
 
 const WIDTH: usize = 100;
@@ -30,7 +30,8 @@ pub(crate) fn list(group: Option<&str>) -> Result<ExitCode, Failure> {
             .for_each(|(name, summary)| table.row([name, summary]));
         text += &format!("{}\n", table.render(WIDTH));
     }
-    print(&text)
+    print(&text);
+    Ok(ExitCode::SUCCESS)
 }
 
 pub(crate) fn explain(name: &str) -> Result<ExitCode, Failure> {
@@ -47,7 +48,8 @@ pub(crate) fn explain(name: &str) -> Result<ExitCode, Failure> {
         )));
     }
     let texts: Vec<String> = found.iter().map(explanation).collect();
-    print(&texts.join("\n"))
+    print(&texts.join("\n"));
+    Ok(ExitCode::SUCCESS)
 }
 
 fn explanation(item: &Explanation) -> String {
@@ -69,10 +71,4 @@ fn explanation(item: &Explanation) -> String {
         text += &table.render(WIDTH);
     }
     text
-}
-
-fn print(text: &str) -> Result<ExitCode, Failure> {
-    // A closed pipe (`| head`) is no failure.
-    let _ = std::io::stdout().lock().write_all(text.as_bytes());
-    Ok(ExitCode::SUCCESS)
 }

@@ -7,6 +7,7 @@ mod explain;
 mod failure;
 mod fct_file;
 mod measure;
+mod output;
 mod progress;
 mod reproduce;
 mod run;

@@ -3,6 +3,7 @@
 use crate::arguments::ReproduceArguments;
 use crate::failure::Failure;
 use crate::measure::Stopwatch;
+use crate::output::print;
 use crate::progress::Interrupt;
 use crate::run::REVISION;
 use crate::whole_file::WholeFile;
@@ -14,7 +15,6 @@ use clearway_lab::{Laboratory, Progress, Verdict};
 use clearway_report::{Align, Table, quantity};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::{Deserialize, Serialize};
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -362,11 +362,6 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
         }
     }
     lines
-}
-
-fn print(text: &str) {
-    // A closed pipe (`| head`) is no failure.
-    let _ = std::io::stdout().lock().write_all(text.as_bytes());
 }
 
 /// Progress on a terminal, and Ctrl-C.

@@ -4,6 +4,7 @@ use crate::arguments::{RunArguments, ScenarioArguments};
 use crate::failure::{Failure, with_causes};
 use crate::fct_file::FctFile;
 use crate::measure::{Stopwatch, peak_rss_bytes};
+use crate::output::print;
 use crate::progress::{Display, Interrupt};
 use clearway_lab::{Assembly, Finished, Laboratory, RunOptions, Scenario, Stopped};
 use clearway_report::{
@@ -11,7 +12,6 @@ use clearway_report::{
     summary_table,
 };
 use clearway_units::FlowId;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -199,22 +199,18 @@ fn status(scenario: &Scenario, stopped: Option<Stopped>) -> Status {
 
 /// Prints the figures of a run.
 fn show(arguments: &RunArguments, summary: &Summary) {
-    let mut out = std::io::stdout().lock();
-    // A closed pipe (`| head`) is no failure of the run.
-    let _ = if arguments.json {
-        writeln!(out, "{}", summary.to_json().trim_end())
-    } else if arguments.quiet {
-        Ok(())
-    } else {
-        writeln!(out, "{}", summary_table(summary).trim_end())
-    };
+    if arguments.json {
+        print(&format!("{}\n", summary.to_json().trim_end()));
+    } else if !arguments.quiet {
+        print(&format!("{}\n", summary_table(summary).trim_end()));
+    }
 }
 
 /// Says where the results are, and what they are not.
 fn conclude(arguments: &RunArguments, target: &Path, status: &Status) -> ExitCode {
     let folder = target.display();
     if !arguments.json && !arguments.quiet {
-        let _ = writeln!(std::io::stdout().lock(), "Results    {folder}");
+        print(&format!("Results    {folder}\n"));
     }
     match status {
         Status::Complete => ExitCode::SUCCESS,

@@ -2,10 +2,10 @@
 
 use crate::arguments::TopologyArguments;
 use crate::failure::Failure;
+use crate::output::print;
 use crate::run::load;
 use clearway_lab::{Assembly, Laboratory};
 use clearway_report::{Align, Table, quantity};
-use std::io::Write as _;
 use std::process::ExitCode;
 
 pub(crate) fn topology(arguments: &TopologyArguments) -> Result<ExitCode, Failure> {
@@ -15,8 +15,7 @@ pub(crate) fn topology(arguments: &TopologyArguments) -> Result<ExitCode, Failur
     if arguments.links {
         text += &format!("\n{}", links(&assembly));
     }
-    // A closed pipe (`| head`) is no failure.
-    let _ = std::io::stdout().lock().write_all(text.as_bytes());
+    print(&text);
     Ok(ExitCode::SUCCESS)
 }
 
