@@ -4,9 +4,10 @@ use crate::failure::Failure;
 use crate::output::print;
 use clearway_lab::{Catalogue, Explanation, Laboratory};
 use clearway_report::{Align, Table};
+use clearway_units::suggestion;
 use std::process::ExitCode;
 
-const WIDTH: usize = 100;
+const WIDTH: usize = 80;
 
 pub(crate) fn list(group: Option<&str>) -> Result<ExitCode, Failure> {
     let laboratory = Laboratory::new();
@@ -39,10 +40,12 @@ pub(crate) fn explain(name: &str) -> Result<ExitCode, Failure> {
     let catalogue = Catalogue::new(laboratory.registry());
     let found = catalogue.explain(name);
     if found.is_empty() {
-        let fix = match catalogue.nearest(name) {
-            Some(near) => format!("did you mean `{near}`?"),
+        let near = catalogue.nearest(name);
+        let known = match near {
+            Some(_) => String::new(),
             None => format!("known are: {}", catalogue.names().join(", ")),
         };
+        let fix = suggestion(near.as_deref(), &known);
         return Err(Failure::new(format!(
             "nothing is called `{name}`\n  fix: {fix}"
         )));
@@ -53,7 +56,9 @@ pub(crate) fn explain(name: &str) -> Result<ExitCode, Failure> {
 }
 
 fn explanation(item: &Explanation) -> String {
-    let mut text = format!("{} ({})\n{}\n", item.name, item.role, item.summary);
+    let mut summary = Table::new().column("", Align::Left);
+    summary.row([item.summary.as_str()]);
+    let mut text = format!("{} ({})\n{}", item.name, item.role, summary.render(WIDTH));
     if item.parameters.is_empty() {
         return text + "\nIt has no parameters of its own.\n";
     }

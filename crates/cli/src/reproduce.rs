@@ -13,6 +13,7 @@ use clearway_lab::reproduce::{
 };
 use clearway_lab::{Laboratory, Progress, Verdict};
 use clearway_report::{Align, Table, quantity};
+use clearway_units::suggestion;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -107,10 +108,8 @@ fn chosen(arguments: &ReproduceArguments) -> Result<Vec<&'static str>, Failure> 
     let mut ids = Vec::new();
     for name in &arguments.figures {
         let found = named_figures(name).map_err(|near| {
-            let fix = match near {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => format!("there are: {}", figure_ids().collect::<Vec<_>>().join(", ")),
-            };
+            let ids: Vec<&str> = figure_ids().collect();
+            let fix = suggestion(near, &format!("there are: {}", ids.join(", ")));
             Failure::new(format!("there is no figure `{name}`\n  fix: {fix}"))
         })?;
         found.into_iter().for_each(|id| {
@@ -157,8 +156,7 @@ fn list() -> ExitCode {
         table.row([id.to_owned(), last_verdict(id), figure.title]);
     }
     print(&format!(
-        "{}\nclearway reproduce FIGURE... | PAPER | --all [--scale small|full]\n",
-        table.render(100)
+        "{table}\nclearway reproduce FIGURE... | PAPER | --all [--scale small|full]\n"
     ));
     ExitCode::SUCCESS
 }

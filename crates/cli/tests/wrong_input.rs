@@ -95,17 +95,17 @@ fn unknown_names() {
         &["topology.kind=3"],
     ]), @r#"
     --set topology.kind=leafspine: `topology.kind`: there is no "leafspine"
-      fix: did you mean "leaf-spine"? There are: leaf-spine, fat-tree, single-switch, dumbbell, file
+      fix: did you mean `leaf-spine`? Use one of: leaf-spine, fat-tree, single-switch, dumbbell, file
     --set switch.kind=lossless: `switch.kind`: there is no "lossless"
       fix: use one of: lossy, shared-buffer
     --set transport.kind=rocev2: `transport.kind`: there is no "rocev2"
       fix: use one of: strack
     --set transport.controller=strak: `transport.controller`: there is no "strak"
-      fix: did you mean "strack"? There are: strack, constant
+      fix: did you mean `strack`? Use one of: strack, constant
     --set transport.spray=adaptiv: `transport.spray`: there is no "adaptiv"
-      fix: did you mean "adaptive"? There are: adaptive, oblivious, single
+      fix: did you mean `adaptive`? Use one of: adaptive, oblivious, single
     --set workload.kind=permutations: `workload.kind`: there is no "permutations"
-      fix: did you mean "permutation"? There are: permutation, incast, one-to-one, flows, file
+      fix: did you mean `permutation`? Use one of: permutation, incast, one-to-one, flows, file
     --set topology.kind=3: `topology.kind`: there is no 3
       fix: use one of: leaf-spine, fat-tree, single-switch, dumbbell, file
     "#);
@@ -120,7 +120,7 @@ fn unknown_names() {
     ];
     assert_snapshot!(errors.join("\n"), @"
     quikstart: there is no such file or built-in scenario
-      fix: did you mean `quickstart`? Built in are: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32
+      fix: did you mean `quickstart`? Give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32
     no/such/file.toml: there is no such file or built-in scenario
       fix: give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32
     .: cannot be read: Is a directory (os error 21)
@@ -132,7 +132,7 @@ fn unknown_names() {
     nothing is called `xyzzy`
       fix: known are: adaptive, constant, dumbbell, fat-tree, file, flows, incast, leaf-spine, links, lossy, oblivious, one-to-one, permutation, scenario, selective-repeat, shared-buffer, single, single-switch, strack, switch
     quikstart: there is no such file or built-in scenario
-      fix: did you mean `quickstart`? Built in are: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32
+      fix: did you mean `quickstart`? Give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32
     ");
 }
 

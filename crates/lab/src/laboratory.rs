@@ -7,7 +7,7 @@ use clearway_fabric::{Observer, Verdict};
 use clearway_transport::Registry;
 use clearway_transport::cc::ControllerDefinition;
 use clearway_transport::spray::SelectorDefinition;
-use clearway_units::nearest;
+use clearway_units::{nearest, suggestion};
 use std::path::Path;
 
 /// Reads and runs scenarios with the controllers and path selectors that it knows.
@@ -127,16 +127,11 @@ fn no_scenario(name: &str, error: &std::io::Error) -> ScenarioError {
         .iter()
         .map(|(name, _)| *name)
         .collect();
-    let fix = match nearest(name, builtin.iter().copied()) {
-        Some(near) => format!(
-            "did you mean `{near}`? Built in are: {}",
-            builtin.join(", ")
-        ),
-        None => format!(
-            "give the path of a TOML file or a built-in scenario: {}",
-            builtin.join(", ")
-        ),
-    };
+    let known = format!(
+        "give the path of a TOML file or a built-in scenario: {}",
+        builtin.join(", ")
+    );
+    let fix = suggestion(nearest(name, builtin.iter().copied()), &known);
     let place = Place::Whole { file: name.into() };
     match error.kind() {
         std::io::ErrorKind::NotFound => {

@@ -22,5 +22,5 @@ pub use parameter::{Parameter, ParameterInfo, ParameterSet, SetError, Value};
 pub use random::{Purpose, RandomStream};
 pub use rate::{Rate, WireClock};
 pub use size::{Bytes, Packets, RelativeSize};
-pub use suggest::nearest;
+pub use suggest::{nearest, suggestion};
 pub use time::{Span, Time};

@@ -16,6 +16,29 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
+/// What to write instead of a name that is none: the [`nearest`] if there is one, and `known`, a fragment that says what there is (may be
+/// empty).
+///
+/// ```
+/// use clearway_units::{nearest, suggestion};
+/// let keys = ["kmin", "kmax"];
+/// assert_eq!(suggestion(nearest("kmni", keys), "the keys are: kmin, kmax"), "did you mean `kmin`? The keys are: kmin, kmax");
+/// assert_eq!(suggestion(nearest("colour", keys), "the keys are: kmin, kmax"), "the keys are: kmin, kmax");
+/// ```
+pub fn suggestion(near: Option<&str>, known: &str) -> String {
+    let Some(near) = near else {
+        return known.into();
+    };
+    let mut rest = known.chars();
+    match rest.next() {
+        None => format!("did you mean `{near}`?"),
+        Some(first) => {
+            let first = first.to_uppercase();
+            format!("did you mean `{near}`? {first}{}", rest.as_str())
+        }
+    }
+}
+
 /// Edit distance in insertions, deletions, substitutions and swaps of neighbours.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());

@@ -1,7 +1,7 @@
 //! Lines, tokens and exact numbers of the text formats.
 
 use crate::{FileError, WorkloadError};
-use clearway_units::nearest;
+use clearway_units::{nearest, suggestion};
 use std::path::Path;
 
 /// One word of a line.
@@ -202,7 +202,7 @@ impl Source<'_> {
     pub(crate) fn unknown(&self, line: usize, token: Token<'_>, names: &[&str]) -> FileError {
         let message = format!("unknown word `{}`", shown(token.text));
         let fix = match meant(token.text, names) {
-            Some(name) => format!("did you mean `{name}`?"),
+            near @ Some(_) => suggestion(near, ""),
             None => format!("use {}", one_of(names)),
         };
         self.fault(line, Some(token.column), message).fix(fix)

@@ -36,7 +36,9 @@ pub use transport::TransportSettings;
 
 use crate::error::{Place, ScenarioError};
 use clearway_transport::Registry;
-use clearway_units::{ParameterInfo, ParameterSet, SetError, Span, Value, mix64, nearest};
+use clearway_units::{
+    ParameterInfo, ParameterSet, SetError, Span, Value, mix64, nearest, suggestion,
+};
 use clearway_workload::WorkloadSettings;
 use source::Entry;
 use std::fmt::Write as _;
@@ -376,10 +378,8 @@ fn unknown_name(
     name: &str,
     names: &[&str],
 ) -> ScenarioError {
-    let fix = match nearest(name, names.iter().copied()) {
-        Some(near) => format!("did you mean \"{near}\"? There are: {}", names.join(", ")),
-        None => format!("use one of: {}", names.join(", ")),
-    };
+    let known = format!("use one of: {}", names.join(", "));
+    let fix = suggestion(nearest(name, names.iter().copied()), &known);
     ScenarioError::at(
         &entry.place,
         format!("`{section}.{key}`: there is no {}", entry.value),
@@ -431,32 +431,27 @@ fn refuse_misplaced_section(entry: &Entry) -> Result<(), ScenarioError> {
 
 /// "no such section", with the nearest that exists.
 fn unknown_section(place: &Place, section: &str) -> ScenarioError {
-    let known = source::SECTIONS.join(", ");
-    let fix = match nearest(section, source::SECTIONS) {
-        Some(near) => format!("did you mean `{near}`? The sections are: {known}"),
-        None => format!("the sections are: {known}"),
-    };
+    let known = format!("the sections are: {}", source::SECTIONS.join(", "));
+    let fix = suggestion(nearest(section, source::SECTIONS), &known);
     ScenarioError::at(place, format!("there is no section `{section}`"), fix)
 }
 
 fn unknown_key(name: &str, section: &dyn Section, entry: &Entry) -> ScenarioError {
     let parameters = section.keys();
     let keys = || parameters.iter().map(|parameter| parameter.key);
-    let known = || {
-        let mut keys: Vec<&str> = keys().collect();
-        keys.sort_unstable();
-        keys.join(", ")
-    };
     let below: Vec<&str> = keys()
         .filter(|key| {
             key.strip_prefix(entry.key.as_str())
                 .is_some_and(|rest| rest.starts_with('.'))
         })
         .collect();
-    let fix = match nearest(&entry.key, keys()) {
-        _ if !below.is_empty() => format!("give its parts: {}", below.join(", ")),
-        Some(near) => format!("did you mean `{near}`? The keys are: {}", known()),
-        None => format!("the keys are: {}", known()),
+    let fix = if below.is_empty() {
+        let mut known: Vec<&str> = keys().collect();
+        known.sort_unstable();
+        let known = format!("the keys are: {}", known.join(", "));
+        suggestion(nearest(&entry.key, keys()), &known)
+    } else {
+        format!("give its parts: {}", below.join(", "))
     };
     ScenarioError::at(
         &entry.place,
