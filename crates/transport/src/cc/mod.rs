@@ -5,7 +5,14 @@
 //! row of `clearway list controllers` and the entry in the conformance tests. A controller of another crate is registered at
 //! run time and dispatched through a box.
 
+mod additive;
 mod constant;
+mod dcqcn;
+mod dcqcn_timer;
+mod dctcp;
+mod dctcp_rate;
+mod rate;
+mod reno;
 mod strack;
 #[cfg(test)]
 mod tests;
@@ -14,6 +21,12 @@ use crate::plugin::plugin_settings;
 use clearway_units::{Bytes, ParameterInfo, ParameterSet, Rate, SetError, Span, Time, Value};
 
 pub use constant::{Constant, ConstantParameters};
+pub use dcqcn::{Dcqcn, DcqcnParameters};
+pub use dcqcn_timer::{DcqcnTimer, DcqcnTimerParameters};
+pub use dctcp::{Dctcp, DctcpParameters};
+pub use dctcp_rate::{DctcpRate, DctcpRateParameters};
+pub use rate::WindowLimit;
+pub use reno::{Reno, RenoParameters};
 pub use strack::{Strack, StrackParameters};
 
 /// What a sender knows of the network before the first packet.
@@ -226,4 +239,9 @@ macro_rules! controllers {
 controllers! {
     Strack(Strack),
     Constant(Constant),
+    Dcqcn(Dcqcn),
+    DcqcnTimer(DcqcnTimer),
+    Dctcp(Dctcp),
+    DctcpRate(DctcpRate),
+    Reno(Reno),
 }

@@ -1,0 +1,209 @@
+//! DCQCN (SIGCOMM 2015): the reaction point of RoCEv2 NICs.
+//!
+//! A notification (CNP) cuts the rate by half of `alpha`, the estimate of how congested the path is. Afterwards a timer and a
+//! byte counter each raise it again: first half way back to the rate before the cut (fast recovery), then past it by a small
+//! step (additive increase), and when both have come far by a large one (hyper increase).
+//!
+//! Timers run only after the first notification; the sender starts at line rate.
+//!
+//! # Decisions
+//! * Rates in the paper are for 40 Gb/s. `rate-ai`, `rate-hai` and `byte-counter` scale with the line rate, timers do not.
+//! * The step of hyper increase: the paper multiplies it by the number of steps beyond fast recovery, which overshoots on fast
+//!   links. By default it is a single step, as in the HPCC artifact; `hai-multiplies` is the other reading.
+//! * `alpha` is brought up to date when a notification needs it, and timers that cannot change the rate any more wake nobody:
+//!   the results are those of timers that fire one by one.
+
+use super::rate::{RateLimits, Ticker, WindowLimit, decay};
+use super::{AckSample, Allowance, CongestionControl, ControllerDefinition, NetworkFacts};
+use clearway_units::{Bytes, Rate, Span, Time};
+
+/// The byte counter for a line rate of [`BYTE_COUNTER_RATE`].
+const BYTE_COUNTER: f64 = 10e6;
+const BYTE_COUNTER_RATE: f64 = 40e9;
+
+clearway_units::parameters! {
+    /// Settings of [`Dcqcn`].
+    pub struct DcqcnParameters {
+        /// Weight of the newest observation in `alpha`, 0 to 1.
+        pub g: f64 = 0.003_906_25, "g", "DCQCN: 1/256";
+        /// Time without notifications after which `alpha` decays, once and again.
+        pub alpha_timer: Span = Span::from_us(55), "alpha-timer", "DCQCN: 55 us";
+        /// Time between two increases.
+        pub rate_timer: Span = Span::from_us(55), "rate-timer", "DCQCN: 55 us; NICs of 2022 have 125 us or, aggressive, 100 us";
+        /// Bytes sent between two increases; `"auto"` is 10 MB for each 40 Gb/s of the line rate.
+        pub byte_counter: Option<Bytes> = None, "byte-counter", "DCQCN: 10 MB at 40 Gb/s";
+        /// Increases of timer or byte counter that only recover.
+        pub fast_recovery_steps: u32 = 5, "fast-recovery-steps", "DCQCN: F = 5";
+        /// Step of additive increase; `"auto"` is a thousandth of the line rate.
+        pub rate_ai: Option<Rate> = None, "rate-ai", "DCQCN: 40 Mb/s at 40 Gb/s";
+        /// Step of hyper increase; `"auto"` is a hundredth of the line rate.
+        pub rate_hai: Option<Rate> = None, "rate-hai", "decision: ten times rate-ai, 400 Mb/s at 40 Gb/s";
+        /// The i-th hyper increase adds i steps.
+        pub hai_multiplies: bool = false, "hai-multiplies", "decision: one step each time, as in the HPCC artifact";
+        /// The rate never falls below.
+        pub min_rate: Rate = Rate::from_bps(100_000_000), "min-rate", "HPCC artifact: 100 Mb/s";
+        /// The rate of a new flow; `"auto"` is the line rate.
+        pub initial_rate: Option<Rate> = None, "initial-rate", "DCQCN: no slow start";
+        /// Whether a window limits what is in flight.
+        pub window: WindowLimit = WindowLimit::None, "window", "DCQCN is purely rate based; the HPCC artifact scales a window";
+    }
+}
+
+/// The reaction point of one queue pair.
+#[derive(Debug, Clone)]
+pub struct Dcqcn {
+    limits: RateLimits,
+    /// The present rate (`R_C`) and the one to recover to (`R_T`), in bits per second.
+    rate: f64,
+    target: f64,
+    alpha: f64,
+    alpha_timer: Ticker,
+    rate_timer: Ticker,
+    /// Increases since the last notification, by timer and by byte counter.
+    timer_steps: u32,
+    byte_steps: u32,
+    bytes: u64,
+    byte_counter: u64,
+    fast_recovery_steps: u32,
+    rate_ai: f64,
+    rate_hai: f64,
+    hai_multiplies: bool,
+    g: f64,
+    /// A notification has come.
+    active: bool,
+}
+
+impl ControllerDefinition for Dcqcn {
+    const NAME: &'static str = "dcqcn";
+    const SUMMARY: &'static str =
+        "DCQCN of RoCEv2 NICs: a rate, cut by notifications, raised by timer and byte counter";
+    type Parameters = DcqcnParameters;
+
+    fn new(parameters: &DcqcnParameters, network: &NetworkFacts) -> Self {
+        let limits = RateLimits::new(network, parameters.min_rate, parameters.window);
+        let bps = |rate: Option<Rate>| rate.map(|rate| rate.as_bps() as f64);
+        let rate = limits.clamp(bps(parameters.initial_rate).unwrap_or(limits.line));
+        let byte_counter = parameters.byte_counter.map_or(
+            (BYTE_COUNTER * limits.line / BYTE_COUNTER_RATE) as u64,
+            Bytes::as_u64,
+        );
+        Self {
+            limits,
+            rate,
+            target: rate,
+            alpha: 1.0,
+            alpha_timer: Ticker::new(parameters.alpha_timer),
+            rate_timer: Ticker::new(parameters.rate_timer),
+            timer_steps: 0,
+            byte_steps: 0,
+            bytes: 0,
+            byte_counter: byte_counter.max(1),
+            fast_recovery_steps: parameters.fast_recovery_steps,
+            rate_ai: bps(parameters.rate_ai).unwrap_or(limits.line / 1000.0),
+            rate_hai: bps(parameters.rate_hai).unwrap_or(limits.line / 100.0),
+            hai_multiplies: parameters.hai_multiplies,
+            g: parameters.g.min(1.0),
+            active: false,
+        }
+    }
+}
+
+impl Dcqcn {
+    /// Timer or byte counter have come a step further.
+    fn increase(&mut self) {
+        let steps = (self.timer_steps, self.byte_steps);
+        let (least, most) = (steps.0.min(steps.1), steps.0.max(steps.1));
+        let step = if most < self.fast_recovery_steps {
+            0.0
+        } else if least > self.fast_recovery_steps {
+            let times = if self.hai_multiplies {
+                least - self.fast_recovery_steps
+            } else {
+                1
+            };
+            f64::from(times) * self.rate_hai
+        } else {
+            self.rate_ai
+        };
+        self.target = (self.target + step).min(self.limits.line);
+        self.rate = (self.rate + self.target) / 2.0;
+    }
+
+    /// No increase changes anything any more.
+    fn is_settled(&self) -> bool {
+        self.target >= self.limits.line && (self.rate + self.target) / 2.0 == self.rate
+    }
+
+    /// Carries out the increases of the timer before `limit`.
+    #[inline]
+    fn run_timer(&mut self, limit: Time) {
+        while self.active && self.rate_timer.next() < limit && !self.is_settled() {
+            self.rate_timer.fire();
+            self.timer_steps = self.timer_steps.saturating_add(1);
+            self.increase();
+        }
+    }
+
+    /// Brings `alpha` to what it is just before `limit`.
+    fn update_alpha(&mut self, limit: Time) {
+        let times = self.alpha_timer.fire_before(limit);
+        self.alpha = decay(self.alpha, 1.0 - self.g, times);
+    }
+}
+
+impl CongestionControl for Dcqcn {
+    #[inline]
+    fn on_ack(&mut self, _: &AckSample) {}
+
+    fn on_notification(&mut self, now: Time) {
+        // What arrives comes before timers of the same instant.
+        self.run_timer(now);
+        self.update_alpha(now);
+        self.active = true;
+        self.target = self.rate;
+        self.rate = self.limits.clamp(self.rate * (1.0 - self.alpha / 2.0));
+        self.alpha = (1.0 - self.g) * self.alpha + self.g;
+        (self.timer_steps, self.byte_steps, self.bytes) = (0, 0, 0);
+        self.alpha_timer.restart(now);
+        self.rate_timer.restart(now);
+    }
+
+    #[inline]
+    fn on_sent(&mut self, now: Time, wire: Bytes) {
+        if !self.active {
+            return;
+        }
+        self.run_timer(now);
+        self.bytes += wire.as_u64();
+        while self.bytes >= self.byte_counter {
+            self.bytes -= self.byte_counter;
+            self.byte_steps = self.byte_steps.saturating_add(1);
+            self.increase();
+        }
+    }
+
+    #[inline]
+    fn allowance(&self) -> Allowance {
+        self.limits.allowance(self.rate)
+    }
+
+    fn largest_window(&self) -> f64 {
+        self.limits.largest_window()
+    }
+
+    #[inline]
+    fn deadline(&self) -> Time {
+        if self.active && !self.is_settled() {
+            self.rate_timer.next()
+        } else {
+            Time::NEVER
+        }
+    }
+
+    fn on_deadline(&mut self, now: Time) {
+        self.run_timer(now.saturating_add(Span::from_ps(1)));
+    }
+}
+
+#[cfg(test)]
+mod tests;

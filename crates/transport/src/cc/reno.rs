@@ -1,0 +1,88 @@
+//! TCP Reno with explicit congestion notification (RFC 3168), as far as congestion is concerned: one packet more per round
+//! trip, and half the window for the first mark in a window.
+//!
+//! Acknowledgements echo the mark of each packet, without delayed acknowledgements. Slow start is off by default, as in the
+//! comparison with DCTCP that this controller is for.
+
+use super::additive::AdditiveWindow;
+use super::{
+    AckSample, Allowance, CongestionControl, ControllerDefinition, LossSample, NetworkFacts,
+};
+use clearway_units::RelativeSize;
+
+clearway_units::parameters! {
+    /// Settings of [`Reno`].
+    pub struct RenoParameters {
+        /// Largest window, in payload bytes.
+        pub max_window: RelativeSize = RelativeSize::percent_of_bdp(100), "max-window", "decision: what fills an idle path";
+        /// Window of a new flow; `"auto"` is one full packet.
+        pub initial_window: Option<RelativeSize> = None, "initial-window", "decision: reproduces TCP's completion times beside DCTCP's";
+        /// Packets added per round trip.
+        pub increase: f64 = 1.0, "increase", "RFC 5681 §3.1";
+        /// What a mark or a loss leaves of the window, at most 1.
+        pub decrease: f64 = 0.5, "decrease", "RFC 3168 §6.1.2";
+        /// Begin with a window that doubles each round trip, until the first mark or loss.
+        pub slow_start: bool = false, "slow-start", "decision: as in the comparison with DCTCP";
+    }
+}
+
+/// TCP Reno with ECN.
+#[derive(Debug, Clone)]
+pub struct Reno {
+    window: AdditiveWindow,
+    decrease: f64,
+}
+
+impl ControllerDefinition for Reno {
+    const NAME: &'static str = "reno";
+    const SUMMARY: &'static str =
+        "TCP Reno with ECN: a packet more per round trip, half the window for a mark";
+    type Parameters = RenoParameters;
+
+    fn new(parameters: &RenoParameters, network: &NetworkFacts) -> Self {
+        Self {
+            window: AdditiveWindow::new(
+                network,
+                parameters.initial_window,
+                parameters.max_window,
+                parameters.increase,
+                parameters.slow_start,
+            ),
+            decrease: parameters.decrease.min(1.0),
+        }
+    }
+}
+
+impl CongestionControl for Reno {
+    #[inline]
+    fn on_ack(&mut self, sample: &AckSample) {
+        self.window.advance(sample);
+        if self.window.is_reduced() {
+            return;
+        }
+        if sample.ecn {
+            self.window.cut(self.decrease, sample.in_flight);
+        } else {
+            self.window.grow(sample.acked);
+        }
+    }
+
+    fn on_loss(&mut self, loss: &LossSample) {
+        self.window.on_loss(loss);
+    }
+
+    #[inline]
+    fn allowance(&self) -> Allowance {
+        Allowance {
+            window: self.window.window(),
+            rate: None,
+        }
+    }
+
+    fn largest_window(&self) -> f64 {
+        self.window.max()
+    }
+}
+
+#[cfg(test)]
+mod tests;
