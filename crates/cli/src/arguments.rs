@@ -21,14 +21,14 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Run a scenario and write its results
     Run(RunArguments),
-    /// List what exists: transports, controllers, spray, topologies, workloads, scenarios
+    /// List what exists: transports, reliability, controllers, spray, feedback, topologies, workloads, scenarios
     List {
         /// One group; all of them if left out
         group: Option<String>,
     },
     /// Explain everything that has a name: each parameter with default, unit, meaning and source
     Explain {
-        /// A name from `clearway list`, or: scenario, links, switch, selective-repeat
+        /// A name from `clearway list`, or: scenario, links, switch
         name: String,
     },
     /// Print what a topology is made of: nodes, links, path lengths, base RTT, BDP

@@ -28,8 +28,8 @@ fn misspelt_keys_and_sections() {
       fix: did you mean `hosts`? The keys are: bit-error-rate, fabric-link-delay, fabric-link-rate, failed-uplinks.leaves, failed-uplinks.per-leaf, hosts, hosts-per-leaf, link-delay, link-rate, links, oversubscription, parallel-links, spines
     --set switch.ecn.kmn=1KB: a lossy switch has no key `ecn.kmn`
       fix: did you mean `ecn.kmin`? The keys are: control-priority, ecn.enabled, ecn.kmax, ecn.kmin, ecn.mark, ecn.pmax, queue
-    --set transport.controler=strack: a transport of controller "strack" and spray "adaptive" has no key `controler`
-      fix: did you mean `controller`? The keys are: ack-bytes, ack-on-ecn, alpha, beta, bitmap, control-first, controller, eta, ewma, gamma, header, init-cwnd, kind, linger, max-cwnd, max-decrease, max-paths, md-requires-ecn, min-cwnd, min-paths, ooo-factor, ooo-min, payload, probe-after, probe-class, probe-rtt-limit, quick-adapt-fraction, reference-rate, reference-rtt, rto, spray, strict-window, target-qdelay, target-qhigh-factor
+    --set transport.controler=strack: a transport of reliability "selective-repeat", controller "strack", spray "adaptive" and feedback "none" has no key `controler`
+      fix: did you mean `controller`? The keys are: ack-bytes, ack-on-ecn, ack-size, alpha, beta, bitmap, control-first, controller, eta, ewma, feedback, gamma, header, init-cwnd, kind, linger, max-cwnd, max-decrease, max-paths, md-requires-ecn, min-cwnd, min-paths, ooo-factor, ooo-min, payload, probe-after, probe-class, probe-rtt-limit, quick-adapt-fraction, reference-rate, reference-rtt, reliability, rto, spray, strict-window, target-qdelay, target-qhigh-factor
     --set workload.mesage=1: a workload of kind "permutation" has no key `mesage`
       fix: did you mean `message`? The keys are: hosts, message, start
     --set swtich.queue=1KB: there is no section `swtich`
@@ -65,8 +65,8 @@ fn misspelt_keys_and_sections() {
       fix: the keys are: bit-error-rate, failed-uplinks.leaves, failed-uplinks.per-leaf, link-delay, link-rate, links, oversubscription, radix, tiers
     s.toml:3: a lossy switch has no key `ecn.kmx`
       fix: did you mean `ecn.kmax`? The keys are: control-priority, ecn.enabled, ecn.kmax, ecn.kmin, ecn.mark, ecn.pmax, queue
-    s.toml:2: a transport of controller "strack" and spray "adaptive" has no key `spary`
-      fix: did you mean `spray`? The keys are: ack-bytes, ack-on-ecn, alpha, beta, bitmap, control-first, controller, eta, ewma, gamma, header, init-cwnd, kind, linger, max-cwnd, max-decrease, max-paths, md-requires-ecn, min-cwnd, min-paths, ooo-factor, ooo-min, payload, probe-after, probe-class, probe-rtt-limit, quick-adapt-fraction, reference-rate, reference-rtt, rto, spray, strict-window, target-qdelay, target-qhigh-factor
+    s.toml:2: a transport of reliability "selective-repeat", controller "strack", spray "adaptive" and feedback "none" has no key `spary`
+      fix: did you mean `spray`? The keys are: ack-bytes, ack-on-ecn, ack-size, alpha, beta, bitmap, control-first, controller, eta, ewma, feedback, gamma, header, init-cwnd, kind, linger, max-cwnd, max-decrease, max-paths, md-requires-ecn, min-cwnd, min-paths, ooo-factor, ooo-min, payload, probe-after, probe-class, probe-rtt-limit, quick-adapt-fraction, reference-rate, reference-rtt, reliability, rto, spray, strict-window, target-qdelay, target-qhigh-factor
     s.toml:3: a workload of kind "incast" has no key `sender`
       fix: did you mean `senders`? The keys are: message, placement, receiver, senders, spread, start
     s.toml:1: there is no section `toplogy`
@@ -88,7 +88,7 @@ fn unknown_names() {
     assert_snapshot!(bench.refuse_overrides(&[
         &["topology.kind=leafspine"],
         &["switch.kind=lossless"],
-        &["transport.kind=rocev2"],
+        &["transport.kind=rocev1"],
         &["transport.controller=strak"],
         &["transport.spray=adaptiv"],
         &["workload.kind=permutations"],
@@ -98,10 +98,10 @@ fn unknown_names() {
       fix: did you mean `leaf-spine`? Use one of: leaf-spine, fat-tree, single-switch, dumbbell, file
     --set switch.kind=lossless: `switch.kind`: there is no "lossless"
       fix: use one of: lossy, shared-buffer
-    --set transport.kind=rocev2: `transport.kind`: there is no "rocev2"
-      fix: use one of: strack
+    --set transport.kind=rocev1: `transport.kind`: there is no "rocev1"
+      fix: did you mean `rocev2`? Use one of: strack, rocev2, dctcp, tcp
     --set transport.controller=strak: `transport.controller`: there is no "strak"
-      fix: did you mean `strack`? Use one of: strack, constant
+      fix: did you mean `strack`? Use one of: strack, constant, dcqcn, dcqcn-timer, dctcp, dctcp-rate, reno
     --set transport.spray=adaptiv: `transport.spray`: there is no "adaptiv"
       fix: did you mean `adaptive`? Use one of: adaptive, oblivious, single
     --set workload.kind=permutations: `workload.kind`: there is no "permutations"
@@ -126,11 +126,11 @@ fn unknown_names() {
     .: cannot be read: Is a directory (os error 21)
       fix: name a text file in UTF-8 that you may read
     there is no group `controler`
-      fix: use one of: transports, controllers, spray, topologies, switches, workloads, scenarios
+      fix: use one of: transports, reliability, controllers, spray, feedback, topologies, switches, workloads, scenarios
     nothing is called `adaptative`
       fix: did you mean `adaptive`?
     nothing is called `xyzzy`
-      fix: known are: adaptive, constant, dumbbell, fat-tree, file, flows, incast, leaf-spine, links, lossy, oblivious, one-to-one, permutation, scenario, selective-repeat, shared-buffer, single, single-switch, strack, switch
+      fix: known are: adaptive, constant, dcqcn, dcqcn-timer, dctcp, dctcp-rate, dumbbell, fat-tree, file, flows, go-back-n, incast, interval, leaf-spine, links, lossy, none, oblivious, one-to-one, permutation, reno, rocev2, scenario, selective-repeat, shared-buffer, single, single-switch, strack, switch, tcp
     quikstart: there is no such file or built-in scenario
       fix: did you mean `quickstart`? Give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32
     ");

@@ -2,10 +2,11 @@
 
 use crate::error::ScenarioError;
 use crate::scenario::topology::apply_failure;
-use crate::scenario::{LONGEST, Scenario, SwitchSettings, check_flows};
+use crate::scenario::{LONGEST, Scenario, SwitchSettings, TransportSettings, check_flows};
 use clearway_fabric::topology::{PacketSizes, Routes, Topology, TopologyError};
 use clearway_fabric::{Flow, FlowEvent, Moment, Reactions, Setup};
-use clearway_transport::cc::NetworkFacts;
+use clearway_transport::cc::{ControllerDefinition, Dcqcn, NetworkFacts};
+use clearway_transport::feedback::{FeedbackDefinition, Silent};
 use clearway_transport::{Class, Profile, Reliability};
 use clearway_units::{Bytes, FlowId, HostId, Span, Time};
 use clearway_workload::{
@@ -73,6 +74,7 @@ impl Assembly {
         let (mut topology, mut warnings) = built.map_err(topology_error)?;
         let loaded = load_workloads(scenario, &mut topology, sizes)?;
         warnings.extend(loaded.warnings.iter().map(ToString::to_string));
+        warnings.extend(deaf_controller(&scenario.transport));
         let routes = Routes::compute(&topology)
             .map_err(|error| topology_error(routing_error(&topology, &error)))?;
         let network = routes.paths.network_facts(sizes);
@@ -282,7 +284,9 @@ fn routing_error(topology: &Topology, error: &TopologyError) -> ScenarioError {
 fn packet_sizes(scenario: &Scenario) -> Result<PacketSizes, ScenarioError> {
     let packets = &scenario.transport.packets;
     let (payload, header) = (packets.payload.as_u64(), packets.header.as_u64());
-    if payload == 0 || header == 0 || payload.saturating_add(header) > u64::from(u16::MAX) {
+    let ack = packets.ack_bytes();
+    let largest = u64::from(u16::MAX);
+    if payload == 0 || header == 0 || payload.saturating_add(header) > largest {
         let error = ScenarioError::about(
             &["payload", "header"],
             format!(
@@ -293,10 +297,30 @@ fn packet_sizes(scenario: &Scenario) -> Result<PacketSizes, ScenarioError> {
         );
         return Err(error.or_in(scenario.places(), "transport", 0));
     }
+    if ack == 0 || ack > largest {
+        let error = ScenarioError::about(
+            &["ack-size"],
+            format!("`transport.ack-size` = {} is no packet", Bytes::new(ack)),
+            "give it 1 to 65535 bytes",
+        );
+        return Err(error.or_in(scenario.places(), "transport", 0));
+    }
     Ok(PacketSizes {
         payload: payload as u32,
         header: header as u32,
-        ack: header as u32,
+        ack: ack as u32,
+    })
+}
+
+/// A controller that hears only notifications, and receivers that send none.
+fn deaf_controller(transport: &TransportSettings) -> Option<String> {
+    let deaf =
+        transport.controller.name() == Dcqcn::NAME && transport.feedback.name() == Silent::NAME;
+    deaf.then(|| {
+        format!(
+            "`transport.controller` = \"{}\" reacts to notifications alone, and `transport.feedback` = \"{}\" sends none; set it to \"interval\"",
+            Dcqcn::NAME, Silent::NAME
+        )
     })
 }
 

@@ -3,8 +3,7 @@
 use crate::scenario::topology::{Kind, LinkSettings};
 use crate::scenario::{General, TransportSettings};
 use crate::scenario::{SwitchKind, SwitchSettings};
-use clearway_transport::Registry;
-use clearway_transport::selective_repeat::SelectiveRepeatParameters;
+use clearway_transport::{Registry, Reliability};
 use clearway_units::{ParameterInfo, ParameterSet, nearest};
 use clearway_workload::WorkloadSettings;
 
@@ -61,10 +60,12 @@ impl<'a> Catalogue<'a> {
     }
 
     /// The groups of `clearway list`.
-    pub const GROUPS: [&'static str; 7] = [
+    pub const GROUPS: [&'static str; 9] = [
         "transports",
+        "reliability",
         "controllers",
         "spray",
+        "feedback",
         "topologies",
         "switches",
         "workloads",
@@ -82,6 +83,8 @@ impl<'a> Catalogue<'a> {
         Some(match group {
             "transports" => pairs(&TransportSettings::presets()),
             "controllers" => pairs(&self.registry.controllers().collect::<Vec<_>>()),
+            "reliability" => pairs(Reliability::ALL),
+            "feedback" => pairs(&self.registry.feedback_rules().collect::<Vec<_>>()),
             "spray" => pairs(&self.registry.selectors().collect::<Vec<_>>()),
             "topologies" => pairs(Kind::KINDS),
             "switches" => pairs(&SwitchKind::KINDS),
@@ -104,9 +107,9 @@ impl<'a> Catalogue<'a> {
         found
     }
 
-    /// The transport, the controller and the path selector called `name`.
+    /// What of a transport is called `name`: the whole, and its parts.
     fn parts_of_transport(&self, name: &str) -> Vec<Explanation> {
-        let part = |key: &str, summary: &str, parameters| Explanation {
+        let explanation = |key: &str, summary: &str, parameters| Explanation {
             name: name.into(),
             role: format!("transport.{key} = \"{name}\""),
             summary: summary.into(),
@@ -115,19 +118,23 @@ impl<'a> Catalogue<'a> {
         };
         let presets = TransportSettings::presets();
         let preset = presets.iter().find(|(known, _)| *known == name);
-        let preset = preset.map(|(_, summary)| {
-            let mut parameters = TransportSettings::common();
-            parameters.extend(SelectiveRepeatParameters::describe());
-            part("kind", summary, parameters)
+        let preset = preset.and_then(|(_, summary)| {
+            let settings = TransportSettings::preset(self.registry, name)?;
+            Some(explanation("kind", summary, settings.describe()))
+        });
+        let scheme = Reliability::ALL.iter().find(|(known, _)| *known == name);
+        let scheme = scheme.and_then(|(_, summary)| {
+            let scheme = Reliability::named(name)?;
+            Some(explanation("reliability", summary, scheme.describe()))
         });
         let controller = self.registry.controller(name);
-        let controller = controller.map(|c| part("controller", c.summary(), c.describe()));
+        let controller = controller.map(|c| explanation("controller", c.summary(), c.describe()));
         let selector = self.registry.selector(name);
-        let selector = selector.map(|s| part("spray", s.summary(), s.describe()));
-        [preset, controller, selector]
-            .into_iter()
-            .flatten()
-            .collect()
+        let selector = selector.map(|s| explanation("spray", s.summary(), s.describe()));
+        let feedback = self.registry.feedback_rule(name);
+        let feedback = feedback.map(|f| explanation("feedback", f.summary(), f.describe()));
+        let all = [preset, scheme, controller, selector, feedback];
+        all.into_iter().flatten().collect()
     }
 
     /// The known name that is nearest to `name`.
@@ -142,7 +149,7 @@ impl<'a> Catalogue<'a> {
             .flat_map(|group| self.group(group).unwrap_or_default())
             .map(|(name, _)| name)
             .collect();
-        names.extend(["scenario", "links", "switch", "selective-repeat"].map(String::from));
+        names.extend(["scenario", "links", "switch"].map(String::from));
         names.sort();
         names.dedup();
         names
@@ -163,12 +170,6 @@ fn keys_of_all_kinds(name: &str) -> Option<Explanation> {
             "faults and exceptions of links",
             "topology",
             LinkSettings::describe(),
-        ),
-        "selective-repeat" => (
-            "the reliability of `strack`",
-            "SACK segments, out-of-order counter, probes, timeout",
-            "transport",
-            SelectiveRepeatParameters::describe(),
         ),
         _ => return None,
     };

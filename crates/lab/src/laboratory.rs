@@ -6,11 +6,12 @@ use crate::{Assembly, Finished, RunOptions, Scenario};
 use clearway_fabric::{Observer, Verdict};
 use clearway_transport::Registry;
 use clearway_transport::cc::ControllerDefinition;
+use clearway_transport::feedback::FeedbackDefinition;
 use clearway_transport::spray::SelectorDefinition;
 use clearway_units::{nearest, suggestion};
 use std::path::Path;
 
-/// Reads and runs scenarios with the controllers and path selectors that it knows.
+/// Reads and runs scenarios with the controllers, path selectors and feedback rules that it knows.
 ///
 /// ```
 /// use clearway_lab::Laboratory;
@@ -58,7 +59,17 @@ impl Laboratory {
         }
     }
 
-    /// The controllers and selectors.
+    /// Adds a feedback rule of your own; scenarios choose it with `transport.feedback`.
+    ///
+    /// # Panics
+    /// If its name is taken.
+    pub fn with_feedback<T: FeedbackDefinition>(self) -> Self {
+        Self {
+            registry: self.registry.with_feedback::<T>(),
+        }
+    }
+
+    /// The controllers, selectors and feedback rules.
     pub fn registry(&self) -> &Registry {
         &self.registry
     }

@@ -13,6 +13,7 @@ use super::{General, TransportSettings};
 use crate::error::ScenarioError;
 use clearway_fabric::topology::{PacketSizes, Topology};
 use clearway_transport::Reliability;
+use clearway_transport::go_back_n::MOST_QUEUE_PAIRS;
 use clearway_units::{Rate, Span, Time, Value};
 use clearway_workload::{FlowSpec, Start, Workload};
 
@@ -53,6 +54,15 @@ pub(crate) fn check_transport(transport: &TransportSettings) -> Result<(), Scena
     };
     for (key, span) in spans {
         not_too_long("transport.", key, span)?;
+    }
+    if let Reliability::GoBackN(own) = &transport.reliability
+        && !(1..=MOST_QUEUE_PAIRS).contains(&own.queue_pairs)
+    {
+        return Err(ScenarioError::about(
+            &["qps"],
+            format!("`transport.qps` = {} is impossible", own.queue_pairs),
+            format!("use 1 to {MOST_QUEUE_PAIRS} queue pairs"),
+        ));
     }
     Ok(())
 }

@@ -182,11 +182,7 @@ impl Scenario {
 
         let own = of(entries, "transport", 0);
         let (mut transport, rest) = TransportSettings::choose(registry, &own)?;
-        let name = format!(
-            "a transport of controller \"{}\" and spray \"{}\"",
-            transport.controller.name(),
-            transport.selector.name()
-        );
+        let name = transport.parts();
         fill(&name, &mut transport, &rest)?;
         check_transport(&transport).map_err(|error| error.or_in(&places, "transport", 0))?;
 
@@ -345,7 +341,7 @@ fn is_common(section: &str, key: &str) -> bool {
         "topology" => topology::LinkSettings::describe()
             .iter()
             .any(|parameter| parameter.key == key),
-        "transport" => true,
+        "transport" => TransportSettings::is_common(key),
         _ => false,
     }
 }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::builtin_scenarios;
+use clearway_transport::Reliability;
 use clearway_transport::cc::ControllerSettings;
 use insta::assert_snapshot;
 
@@ -142,7 +143,11 @@ fn set_to_defaults(
         assert!(keys.insert(key), "{name} has two keys `{key}`");
         assert!(!parameter.meaning.is_empty(), "{name}.{key} has no meaning");
         assert!(!parameter.source.is_empty(), "{name}.{key} has no source");
-        if !matches!(key, "kind" | "controller" | "spray") {
+        let is_choice = matches!(
+            key,
+            "kind" | "reliability" | "controller" | "spray" | "feedback"
+        );
+        if !is_choice {
             assert_eq!(
                 set(key, &parameter.default),
                 Ok(()),
@@ -151,7 +156,7 @@ fn set_to_defaults(
             );
         }
         let nonsense = Value::List(vec![Value::Boolean(true)]);
-        if !matches!(key, "kind" | "controller" | "spray") {
+        if !is_choice {
             let refused = set(key, &nonsense);
             assert!(
                 matches!(refused, Err(SetError::BadValue { .. })),
@@ -204,20 +209,154 @@ fn every_parameter_can_be_set_to_its_own_default() {
     }
 }
 
-#[test]
-fn every_controller_goes_with_every_selector() {
+/// Every combination of parts: reliability, controller, path selector, feedback.
+fn every_transport() -> Vec<String> {
     let registry = Registry::builtin();
-    for (controller, _) in registry.controllers() {
-        for (spray, _) in registry.selectors() {
-            let text = format!("[transport]\ncontroller = \"{controller}\"\nspray = \"{spray}\"\n");
-            let mut transport = read(&text).transport;
-            let before = transport.clone();
-            let name = format!("{controller} with {spray}");
-            set_to_defaults(&name, transport.describe(), &mut |key, value| {
-                transport.set(key, value)
-            });
-            assert_eq!(transport, before);
-            assert_eq!(read(&read(&text).resolved()).transport, before);
+    let mut all = Vec::new();
+    for (reliability, _) in Reliability::ALL {
+        for (controller, _) in registry.controllers() {
+            for (spray, _) in registry.selectors() {
+                for (feedback, _) in registry.feedback_rules() {
+                    all.push(format!(
+                        "[transport]\nreliability = \"{reliability}\"\ncontroller = \"{controller}\"\nspray = \"{spray}\"\nfeedback = \"{feedback}\"\n"
+                    ));
+                }
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn every_part_of_a_transport_goes_with_every_other() {
+    for text in every_transport() {
+        let mut transport = read(&text).transport;
+        let before = transport.clone();
+        set_to_defaults(&text, transport.describe(), &mut |key, value| {
+            transport.set(key, value)
+        });
+        assert_eq!(transport, before);
+        assert_eq!(read(&read(&text).resolved()).transport, before);
+    }
+}
+
+#[test]
+fn presets_choose_parts_that_keys_override() {
+    let parts = |text: &str| {
+        let transport = read(text).transport;
+        [
+            transport.kind,
+            transport.reliability.name(),
+            transport.controller.name(),
+            transport.selector.name(),
+            transport.feedback.name(),
+        ]
+        .join(" ")
+    };
+    assert_eq!(parts(""), "strack selective-repeat strack adaptive none");
+    for (kind, rest) in [
+        ("strack", "selective-repeat strack adaptive none"),
+        ("rocev2", "go-back-n dcqcn single interval"),
+        ("dctcp", "go-back-n dctcp single none"),
+        ("tcp", "go-back-n reno single none"),
+    ] {
+        let text = format!("transport.kind = \"{kind}\"\n");
+        assert_eq!(parts(&text), format!("{kind} {rest}"));
+        let preset = TransportSettings::preset(&Registry::builtin(), kind);
+        assert_eq!(preset, Some(read(&text).transport));
+        assert_eq!(read(&read(&text).resolved()), read(&text));
+    }
+    let text = "[transport]\nkind = \"rocev2\"\ncontroller = \"dcqcn-timer\"\nfeedback = \"none\"\nqps = 4\nrto = \"2ms\"\n";
+    assert_eq!(parts(text), "rocev2 go-back-n dcqcn-timer single none");
+    let Reliability::GoBackN(own) = read(text).transport.reliability else {
+        panic!("it is go-back-N");
+    };
+    assert_eq!((own.queue_pairs, own.timeout), (4, Span::from_ms(2)));
+}
+
+#[test]
+fn another_kind_of_transport_starts_anew_but_for_packet_sizes() {
+    let text = "[transport]\nspray = \"oblivious\"\nmax-cwnd = \"1bdp\"\npayload = \"1000B\"\n";
+    let transport = read_with(text, &["transport.kind=rocev2"])
+        .unwrap()
+        .transport;
+    assert_eq!(transport.selector.name(), "single");
+    assert_eq!(transport.packets.payload.as_u64(), 1000);
+    let overrides = ["transport.kind=rocev2", "transport.spray=adaptive"];
+    let transport = read_with(text, &overrides).unwrap().transport;
+    assert_eq!(transport.selector.name(), "adaptive");
+}
+
+#[test]
+fn impossible_transports_say_why() {
+    let error = |text: &str| match read_with(text, &[]) {
+        Err(error) => error.to_string(),
+        Ok(scenario) => match crate::Assembly::new(&scenario) {
+            Err(error) => error.to_string(),
+            Ok(_) => panic!("{text} is taken"),
+        },
+    };
+    for (text, expected) in [
+        ("transport.kind = \"roce\"\n", "there is no \"roce\""),
+        (
+            "transport.reliability = \"go-back\"\n",
+            "there is no \"go-back\"",
+        ),
+        (
+            "transport.feedback = \"intervall\"\n",
+            "there is no \"intervall\"",
+        ),
+        ("transport.qps = 4\n", "has no key `qps`"),
+        (
+            "[transport]\nkind = \"rocev2\"\nqps = 33\n",
+            "`transport.qps` = 33",
+        ),
+        (
+            "[transport]\nkind = \"rocev2\"\nqps = 0\n",
+            "`transport.qps` = 0",
+        ),
+        (
+            "[transport]\nkind = \"rocev2\"\nrto = \"1us\"\n",
+            "less than the unloaded round trip",
+        ),
+        (
+            "[transport]\nkind = \"rocev2\"\nrto-max = \"10000000s\"\n",
+            "too long",
+        ),
+        ("[transport]\nack-size = 0\n", "`transport.ack-size` = 0B"),
+        ("[transport]\nack-size = 70000\n", "`transport.ack-size`"),
+    ] {
+        let error = error(text);
+        assert!(error.contains(expected), "{text}: {error}");
+    }
+}
+
+#[test]
+fn a_controller_without_notifications_is_warned_of() {
+    let warnings = |text: &str| crate::Assembly::new(&read(text)).unwrap().warnings;
+    assert_eq!(warnings("transport.kind = \"rocev2\"\n"), [""; 0]);
+    let deaf = warnings("[transport]\nkind = \"rocev2\"\nfeedback = \"none\"\n");
+    assert!(
+        deaf.len() == 1 && deaf[0].contains("notifications"),
+        "{deaf:?}"
+    );
+}
+
+/// Every preset carries a small permutation to its end, on the fabric that it is meant for and on a lossy one.
+#[test]
+fn every_preset_finishes_a_permutation() {
+    for (kind, _) in TransportSettings::presets() {
+        for switch in ["lossy", "shared-buffer"] {
+            let text = format!(
+                "[topology]\nkind = \"leaf-spine\"\nhosts = 16\nhosts-per-leaf = 4\nspines = 2\n[switch]\nkind = \"{switch}\"\n[transport]\nkind = \"{kind}\"\n[[workload]]\nkind = \"permutation\"\nmessage = \"500KB\"\n"
+            );
+            let finished = crate::Laboratory::new().run(&read(&text)).unwrap();
+            let what = format!("{kind} over {switch}");
+            assert_eq!(finished.stopped, None, "{what}");
+            assert!(finished.longest_completion().is_some(), "{what}");
+            if switch == "shared-buffer" {
+                assert_eq!(finished.endpoints.retransmitted, 0, "{what}");
+            }
         }
     }
 }

@@ -1,4 +1,5 @@
-//! The `[transport]` section: a reliability scheme, a controller and a path selector, with the keys of all three.
+//! The `[transport]` section: a reliability scheme, a controller, a path selector and the feedback of receivers, with the keys
+//! of all four.
 
 use super::{Entry, unknown_name};
 use crate::error::ScenarioError;
@@ -11,12 +12,16 @@ use clearway_units::{Bytes, ParameterInfo, ParameterSet, SetError, Value};
 clearway_units::parameters! {
     /// The parts of a transport. Chosen before everything else, because they decide which other keys exist.
     pub struct PartNames {
-        /// The transport: a preset of the other parts.
+        /// The transport: a preset of the other parts; `clearway list transports`.
         pub kind: String = "strack".into(), "kind", "STrack";
+        /// Acknowledgements and retransmission: selective-repeat or go-back-n.
+        pub reliability: String = "selective-repeat".into(), "reliability", "the preset; STrack §3.3";
         /// The congestion controller; `clearway list controllers`.
-        pub controller: String = "strack".into(), "controller", "STrack §3.2";
+        pub controller: String = "strack".into(), "controller", "the preset; STrack §3.2";
         /// The path selector; `clearway list spray`.
-        pub spray: String = "adaptive".into(), "spray", "STrack §3.1";
+        pub spray: String = "adaptive".into(), "spray", "the preset; STrack §3.1";
+        /// What receivers do about congestion; `clearway list feedback`.
+        pub feedback: String = "none".into(), "feedback", "the preset";
     }
 }
 
@@ -27,14 +32,82 @@ clearway_units::parameters! {
         pub payload: Bytes = Bytes::new(4096), "payload", "STrack §4.2: MTU of 4 KB";
         /// Headers of each packet: Ethernet, IP, UDP and the transport.
         pub header: Bytes = Bytes::new(64), "header", "decision: 64 B, as in the UEC reference simulator";
+        /// An acknowledgement, probe or congestion notification on the wire; `"auto"` is the header.
+        pub ack: Option<Bytes> = None, "ack-size", "decision: a header and nothing else; 60 B in the HPCC artifact";
     }
 }
 
-/// The transports by name: presets of a controller and a selector.
-pub(crate) const TRANSPORTS: [(&str, &str); 1] = [(
-    "strack",
-    "STrack: selective repeat, delay-based window, adaptive spraying (arXiv 2407.15266)",
-)];
+impl PacketParameters {
+    /// Bytes of an acknowledgement on the wire.
+    pub(crate) fn ack_bytes(&self) -> u64 {
+        self.ack.unwrap_or(self.header).as_u64()
+    }
+}
+
+/// A transport by name: one of each part.
+struct Preset {
+    name: &'static str,
+    summary: &'static str,
+    reliability: &'static str,
+    controller: &'static str,
+    spray: &'static str,
+    feedback: &'static str,
+}
+
+/// The transports; the first is the default.
+const PRESETS: [Preset; 4] = [
+    Preset {
+        name: "strack",
+        summary: "STrack: selective repeat, delay-based window, adaptive spraying (arXiv 2407.15266)",
+        reliability: "selective-repeat",
+        controller: "strack",
+        spray: "adaptive",
+        feedback: "none",
+    },
+    Preset {
+        name: "rocev2",
+        summary: "RoCEv2: go-back-N, DCQCN with notifications, one path for each queue pair",
+        reliability: "go-back-n",
+        controller: "dcqcn",
+        spray: "single",
+        feedback: "interval",
+    },
+    Preset {
+        name: "dctcp",
+        summary: "DCTCP: go-back-N, a window that follows the share of marks, one path",
+        reliability: "go-back-n",
+        controller: "dctcp",
+        spray: "single",
+        feedback: "none",
+    },
+    Preset {
+        name: "tcp",
+        summary: "TCP Reno with ECN: go-back-N, a window halved by marks, one path",
+        reliability: "go-back-n",
+        controller: "reno",
+        spray: "single",
+        feedback: "none",
+    },
+];
+
+/// The keys that choose parts.
+const PARTS: [&str; 5] = ["kind", "reliability", "controller", "spray", "feedback"];
+
+impl Preset {
+    fn named(name: &str) -> Option<&'static Self> {
+        PRESETS.iter().find(|preset| preset.name == name)
+    }
+
+    fn part(&self, key: &str) -> &'static str {
+        match key {
+            "kind" => self.name,
+            "reliability" => self.reliability,
+            "controller" => self.controller,
+            "spray" => self.spray,
+            _ => self.feedback,
+        }
+    }
+}
 
 /// The section, resolved.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,6 +122,31 @@ pub struct TransportSettings {
     pub controller: ControllerSettings,
     /// The path selector with its settings.
     pub selector: SelectorSettings,
+    /// What receivers do about congestion.
+    pub feedback: FeedbackSettings,
+}
+
+/// The part called `key`: the one that the user names, or else the preset's.
+fn part<T>(
+    entries: &[&Entry],
+    key: &'static str,
+    preset: &Preset,
+    names: &[&str],
+    find: impl Fn(&str) -> Option<T>,
+) -> Result<T, ScenarioError> {
+    let Some(entry) = entries.iter().find(|entry| entry.key == key) else {
+        let found = find(preset.part(key));
+        return Ok(found.expect("the registry has what presets are made of"));
+    };
+    let name = match &entry.value {
+        Value::Text(name) => name.as_str(),
+        _ => "",
+    };
+    find(name).ok_or_else(|| unknown_name(entry, "transport", key, name, names))
+}
+
+fn names(parts: impl Iterator<Item = (&'static str, &'static str)>) -> Vec<&'static str> {
+    parts.map(|(name, _)| name).collect()
 }
 
 impl TransportSettings {
@@ -57,61 +155,71 @@ impl TransportSettings {
         registry: &Registry,
         entries: &[&'a Entry],
     ) -> Result<(Self, Vec<&'a Entry>), ScenarioError> {
-        let chosen = |key: &str| entries.iter().copied().find(|entry| entry.key == key);
-        let name = |entry: &Entry| match &entry.value {
-            Value::Text(name) => name.clone(),
-            _ => String::new(),
-        };
-        let kind = match chosen("kind") {
-            None => TRANSPORTS[0].0,
-            Some(entry) => {
-                let names = TRANSPORTS.map(|(name, _)| name);
-                let found = names.into_iter().find(|known| *known == name(entry));
-                found
-                    .ok_or_else(|| unknown_name(entry, "transport", "kind", &name(entry), &names))?
-            }
-        };
-        let controller = match chosen("controller") {
-            None => registry.controller("strack"),
-            Some(entry) => {
-                let names: Vec<&str> = registry.controllers().map(|(name, _)| name).collect();
-                let found = registry.controller(&name(entry));
-                Some(found.ok_or_else(|| {
-                    unknown_name(entry, "transport", "controller", &name(entry), &names)
-                })?)
-            }
-        };
-        let selector = match chosen("spray") {
-            None => registry.selector("adaptive"),
-            Some(entry) => {
-                let names: Vec<&str> = registry.selectors().map(|(name, _)| name).collect();
-                let found = registry.selector(&name(entry));
-                Some(found.ok_or_else(|| {
-                    unknown_name(entry, "transport", "spray", &name(entry), &names)
-                })?)
-            }
-        };
+        let kinds = PRESETS.map(|preset| preset.name);
+        let preset = part(entries, "kind", &PRESETS[0], &kinds, Preset::named)?;
+        let schemes = names(Reliability::ALL.iter().copied());
+        let controllers = names(registry.controllers());
+        let selectors = names(registry.selectors());
+        let rules = names(registry.feedback_rules());
         let settings = Self {
-            kind,
+            kind: preset.name,
             packets: PacketParameters::default(),
-            reliability: Reliability::default(),
-            controller: controller.expect("the registry has STrack's controller"),
-            selector: selector.expect("the registry has STrack's selector"),
+            reliability: part(entries, "reliability", preset, &schemes, Reliability::named)?,
+            controller: part(entries, "controller", preset, &controllers, |name| {
+                registry.controller(name)
+            })?,
+            selector: part(entries, "spray", preset, &selectors, |name| {
+                registry.selector(name)
+            })?,
+            feedback: part(entries, "feedback", preset, &rules, |name| {
+                registry.feedback_rule(name)
+            })?,
         };
-        let parts = ["kind", "controller", "spray"];
         let rest = entries
             .iter()
             .copied()
-            .filter(|entry| !parts.contains(&entry.key.as_str()));
+            .filter(|entry| !PARTS.contains(&entry.key.as_str()));
         Ok((settings, rest.collect()))
     }
 
+    /// A transport as its preset has it; `None` if there is none of this name.
+    pub(crate) fn preset(registry: &Registry, name: &str) -> Option<Self> {
+        let preset = Preset::named(name)?;
+        Some(Self {
+            kind: preset.name,
+            packets: PacketParameters::default(),
+            reliability: Reliability::named(preset.reliability)?,
+            controller: registry.controller(preset.controller)?,
+            selector: registry.selector(preset.spray)?,
+            feedback: registry.feedback_rule(preset.feedback)?,
+        })
+    }
+
+    /// In a few words, for errors about its keys.
+    pub(crate) fn parts(&self) -> String {
+        format!(
+            "a transport of reliability \"{}\", controller \"{}\", spray \"{}\" and feedback \"{}\"",
+            self.reliability.name(),
+            self.controller.name(),
+            self.selector.name(),
+            self.feedback.name()
+        )
+    }
+
+    /// The keys that stay when the kind is changed.
+    pub(crate) fn is_common(key: &str) -> bool {
+        PacketParameters::describe()
+            .iter()
+            .any(|parameter| parameter.key == key)
+    }
+
     pub(crate) fn set(&mut self, key: &str, value: &Value) -> Result<(), SetError> {
-        let parts: [&mut dyn FnMut() -> Result<(), SetError>; 4] = [
+        let parts: [&mut dyn FnMut() -> Result<(), SetError>; 5] = [
             &mut || self.packets.set(key, value),
             &mut || self.reliability.set(key, value),
             &mut || self.controller.set(key, value),
             &mut || self.selector.set(key, value),
+            &mut || self.feedback.set(key, value),
         ];
         for set in parts {
             match set() {
@@ -126,21 +234,35 @@ impl TransportSettings {
         let text = |text: &str| Value::Text(text.into());
         let mut entries = vec![
             ("kind", text(self.kind)),
+            ("reliability", text(self.reliability.name())),
             ("controller", text(self.controller.name())),
             ("spray", text(self.selector.name())),
+            ("feedback", text(self.feedback.name())),
         ];
         entries.extend(self.packets.entries());
         entries.extend(self.reliability.entries());
         entries.extend(self.controller.entries());
         entries.extend(self.selector.entries());
+        entries.extend(self.feedback.entries());
         entries
     }
 
+    /// Every parameter; the parts have their preset's defaults.
     pub(crate) fn describe(&self) -> Vec<ParameterInfo> {
-        let mut parameters = Self::common();
+        let mut parameters = PartNames::describe();
+        if let Some(preset) = Preset::named(self.kind) {
+            for parameter in &mut parameters {
+                parameter.default = Value::Text(preset.part(parameter.key).into());
+                if preset.name != PRESETS[0].name {
+                    parameter.source = "the preset";
+                }
+            }
+        }
+        parameters.extend(PacketParameters::describe());
         parameters.extend(self.reliability.describe());
         parameters.extend(self.controller.describe());
         parameters.extend(self.selector.describe());
+        parameters.extend(self.feedback.describe());
         parameters
     }
 
@@ -151,7 +273,7 @@ impl TransportSettings {
             reliability: self.reliability.clone(),
             controller: self.controller.clone(),
             selector: self.selector.clone(),
-            feedback: FeedbackSettings::default(),
+            feedback: self.feedback.clone(),
         }
     }
 }
@@ -159,12 +281,9 @@ impl TransportSettings {
 impl TransportSettings {
     /// Name and summary of each transport.
     pub fn presets() -> Vec<(&'static str, &'static str)> {
-        TRANSPORTS.to_vec()
-    }
-    /// The parameters that every transport has.
-    pub fn common() -> Vec<ParameterInfo> {
-        let mut parameters = PartNames::describe();
-        parameters.extend(PacketParameters::describe());
-        parameters
+        PRESETS
+            .iter()
+            .map(|preset| (preset.name, preset.summary))
+            .collect()
     }
 }

@@ -24,6 +24,6 @@ mod sender;
 mod tests;
 
 pub(crate) use parameters::Rules;
-pub use parameters::{AckClass, GoBackNParameters, Stripe};
+pub use parameters::{AckClass, GoBackNParameters, MOST_QUEUE_PAIRS, Stripe};
 pub(crate) use receiver::Receiver;
 pub(crate) use sender::Sender;

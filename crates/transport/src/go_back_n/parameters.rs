@@ -5,7 +5,7 @@ use crate::flow::Part;
 use clearway_units::{Bytes, MessageId, Span};
 
 /// The most queue pairs of a flow.
-pub(crate) const MOST_QUEUE_PAIRS: u8 = 32;
+pub const MOST_QUEUE_PAIRS: u8 = 32;
 
 clearway_units::choices! {
     /// The service class in which acknowledgements travel.

@@ -213,7 +213,7 @@ impl Ticking {
             }
             if us == self.alpha_at {
                 self.alpha_at += 55;
-                c.alpha = (1.0 - c.g) * c.alpha;
+                c.alpha *= 1.0 - c.g;
             }
         }
     }
