@@ -166,7 +166,7 @@ pub(crate) fn record(
             marked: links.marked,
             acks: endpoints.sacks_sent,
             probes: endpoints.probes_sent,
-            cnps: 0,
+            cnps: endpoints.notifications_sent,
             pfc_pauses: finished.pauses.iter().map(|link| link.pauses).sum(),
             corrupted: links.corrupted,
             duplicates: endpoints.duplicates,
