@@ -1,7 +1,10 @@
 //! Completion times that can be worked out by hand, to the picosecond.
 
-use clearway_fabric::topology::{PacketSizes, Routes, Topology, leaf_spine, single_switch};
+use clearway_fabric::topology::{
+    FatTree, PacketSizes, Routes, Tier, Topology, dumbbell, fat_tree, leaf_spine, single_switch,
+};
 use clearway_fabric::{Flow, Outcome, RunControl, Setup, Simulation, SwitchParameters, Verdict};
+use clearway_transport::spray::SelectorSettings;
 use clearway_transport::{Class, Profile};
 use clearway_units::{Bytes, HostId, Rate, Span, Time};
 use std::sync::Arc;
@@ -13,8 +16,13 @@ const SIZES: PacketSizes = PacketSizes {
 };
 
 fn run(topology: &Topology, flows: &[(u32, u32, u64)]) -> Outcome<()> {
+    run_with(topology, flows, "adaptive")
+}
+
+fn run_with(topology: &Topology, flows: &[(u32, u32, u64)], selector: &str) -> Outcome<()> {
     let routes = Routes::compute(topology).unwrap();
-    let profile = Profile::strack(routes.paths.network_facts(SIZES));
+    let mut profile = Profile::strack(routes.paths.network_facts(SIZES));
+    profile.selector = SelectorSettings::named(selector).unwrap();
     let flow = |&(src, dst, bytes)| Flow {
         src: HostId(src),
         dst: HostId(dst),
@@ -106,4 +114,77 @@ fn two_flows_share_a_link() {
         last.as_ps(),
         1_332_000 + 20 * 332_000 + 1_000_000 + 2 * 5_120 + 2_000_000
     );
+}
+
+/// Messages whose windows never fill: one packet, two with a short or long second, several.
+const MESSAGES: [u64; 7] = [1, 4086, 4087, 4986, 8172, 8173, 10 * 4086 + 77];
+
+fn completion(topology: &Topology, to: u32, bytes: u64) -> (Span, Span) {
+    let routes = Routes::compute(topology).unwrap();
+    let ideal = routes
+        .paths
+        .ideal_completion(HostId(0), HostId(to), Bytes::new(bytes), SIZES);
+    // On several paths a short packet may overtake a long one.
+    let outcome = run_with(topology, &[(0, to, bytes)], "single");
+    (outcome.flows[0].sent.unwrap() - Time::ZERO, ideal)
+}
+
+#[test]
+fn the_ideal_is_exact_but_for_acknowledgements_when_the_ends_of_a_path_are_alike() {
+    // On a slower link in the middle an acknowledgement may wait for the one before it.
+    let none = Span::ZERO;
+    let one = Rate::from_gbps(100).span_of(Bytes::new(64));
+    for (hosts, between, wait) in [
+        (100, 400, none),
+        (100, 200, none),
+        (50, 50, none),
+        (400, 100, one),
+        (200, 100, one),
+    ] {
+        let link = |gbps| (Rate::from_gbps(gbps), Span::from_ns(500));
+        let topology = dumbbell(1, 1, link(hosts), link(between)).unwrap();
+        for bytes in MESSAGES {
+            let (fct, ideal) = completion(&topology, 1, bytes);
+            assert!(
+                ideal <= fct && fct <= ideal + wait,
+                "{hosts} and {between} Gb/s, {bytes} bytes: {fct} {ideal}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_ideal_is_never_too_long() {
+    for rates in [
+        [100, 400, 800],
+        [400, 100, 100],
+        [100, 100, 400],
+        [400, 200, 100],
+    ] {
+        let tier = |down_ports, up_ports, gbps| Tier {
+            down_ports,
+            up_ports,
+            link_rate: Rate::from_gbps(gbps),
+            link_delay: Span::from_us(1),
+            switch_latency: Span::ZERO,
+            bundle: 1,
+        };
+        let topology = fat_tree(&FatTree {
+            hosts: 8,
+            hosts_per_pod: 4,
+            tiers: vec![
+                tier(2, 2, rates[0]),
+                tier(2, 2, rates[1]),
+                tier(2, 0, rates[2]),
+            ],
+        })
+        .unwrap();
+        for bytes in MESSAGES {
+            let (fct, ideal) = completion(&topology, 7, bytes);
+            assert!(
+                ideal <= fct && fct < ideal + Span::from_us(1),
+                "{rates:?}, {bytes} bytes: {fct} {ideal}"
+            );
+        }
+    }
 }

@@ -25,24 +25,36 @@ pub struct PathClass {
     pub propagation: Span,
     /// Picoseconds that each byte of a lone packet spends in serialisation, summed over the links (store and forward).
     pub ps_per_byte: u64,
-    /// The slowest link, if there is any.
+    /// The slowest link, if there is any; of several the last.
     pub bottleneck: Option<Rate>,
+    /// Of `ps_per_byte`, what the links before the slowest one take.
+    pub before_bottleneck: u64,
+    /// Of `ps_per_byte`, what the last link takes.
+    pub last: u64,
 }
 
 impl PathClass {
     /// The path of one link.
     fn of_link(topology: &Topology, link: LinkId) -> Self {
         let rate = topology.cables[link.cable()].rate;
+        let ps_per_byte = rate.span_of(Bytes::new(1)).as_ps();
         Self {
             hops: 1,
             propagation: topology.link_delay(link),
-            ps_per_byte: rate.span_of(Bytes::new(1)).as_ps(),
+            ps_per_byte,
             bottleneck: Some(rate),
+            before_bottleneck: 0,
+            last: ps_per_byte,
         }
     }
 
     /// This path and then `other`.
     pub fn then(self, other: Self) -> Self {
+        let before_bottleneck = match (self.bottleneck, other.bottleneck) {
+            (Some(a), Some(b)) if a < b => self.before_bottleneck,
+            (_, Some(_)) => self.ps_per_byte + other.before_bottleneck,
+            (_, None) => self.before_bottleneck,
+        };
         Self {
             hops: self.hops + other.hops,
             propagation: self.propagation + other.propagation,
@@ -50,6 +62,12 @@ impl PathClass {
             bottleneck: match (self.bottleneck, other.bottleneck) {
                 (Some(a), Some(b)) => Some(a.min(b)),
                 (a, b) => a.or(b),
+            },
+            before_bottleneck,
+            last: if other.hops > 0 {
+                other.last
+            } else {
+                self.last
             },
         }
     }
@@ -200,8 +218,9 @@ impl Paths {
     }
 
     /// The completion time of a message that has the network to itself and is never held back by its window: the first packet
-    /// store-and-forward over all links, the rest at the rate of the slowest, the acknowledgement back. Exact where all links
-    /// have one rate.
+    /// store-and-forward up to the slowest link, all bytes over that, the last packet on to the receiver, the acknowledgement
+    /// back. On one path never too long, and exact where all links have one rate. With several paths a short last packet may
+    /// overtake the one before it and save less than the time of a packet.
     pub fn ideal_completion(
         &self,
         from: HostId,
@@ -212,11 +231,20 @@ impl Paths {
         let (there, back) = (self.between(from, to), self.between(to, from));
         let packets = message.packets_of(sizes.payload).0;
         let wire = message.as_u64() + packets * u64::from(sizes.header);
-        let first = message.as_u64().min(sizes.payload.into()) + u64::from(sizes.header);
-        let rest = there
-            .bottleneck
-            .map_or(Span::ZERO, |rate| rate.span_of(Bytes::new(wire - first)));
-        there.span_of(first as u32) + rest + back.span_of(sizes.ack)
+        let full = u64::from(sizes.payload + sizes.header);
+        let acknowledgement = back.span_of(sizes.ack);
+        let (Some(slowest), 2..) = (there.bottleneck, packets) else {
+            return there.span_of(wire as u32) + acknowledgement;
+        };
+        let last = wire - (packets - 1) * full;
+        let after = there.ps_per_byte - there.before_bottleneck;
+        let after = after - slowest.span_of(Bytes::new(1)).as_ps();
+        let over_the_slowest = slowest.span_of(Bytes::new(wire))
+            + Span::from_ps(there.before_bottleneck * full + after * last);
+        // A short last packet may catch up with the one before it on the links behind the slowest.
+        let behind_the_others = slowest.span_of(Bytes::new((packets - 2) * full))
+            + Span::from_ps(there.ps_per_byte * full + there.last * last);
+        there.propagation + over_the_slowest.max(behind_the_others) + acknowledgement
     }
 
     /// For each number of links, how many ordered pairs of different hosts are so far apart.
