@@ -4,6 +4,7 @@
 //! series that grows beyond its limit halves its resolution ([`Series`]), and traces keep the first entries and count the rest.
 //!
 //! * [`QueueRecorder`]: the depth of chosen queues over time.
+//! * [`LongQueueRecorder`]: the longest of all queues over time.
 //! * [`GoodputRecorder`]: payload that arrives for the first time, per flow and bin.
 //! * [`LossRecorder`]: when packets were dropped and marked.
 //! * [`AckRecorder`]: acknowledgements as their senders saw them.
@@ -11,6 +12,7 @@
 
 mod acks;
 mod goodput;
+mod long_queues;
 mod losses;
 mod queues;
 mod series;
@@ -19,6 +21,7 @@ mod tests;
 
 pub use acks::{AckRecord, AckRecorder, AckTrace};
 pub use goodput::{FlowArrivals, GoodputRecorder};
+pub use long_queues::{LongQueueRecorder, LongestQueue};
 pub use losses::{EventCounts, LossRecorder};
 pub(crate) use queues::delay_us;
 pub use queues::{QueueBucket, QueueRecorder, QueueSeries};
@@ -26,7 +29,7 @@ pub use series::{Bucket, Series};
 
 use clearway_fabric::topology::{LinkId, NodeId};
 use clearway_fabric::{DropCause, Observer};
-use clearway_transport::{Event, Packet};
+use clearway_transport::{ClassSet, Event, Packet};
 use clearway_units::{HostId, Time};
 
 /// A recorder whose parts, one of each domain, can be joined.
@@ -74,6 +77,11 @@ impl<A: Observer, B: Observer> Observer for Both<A, B> {
     fn on_mark(&mut self, now: Time, link: LinkId, packet: &Packet) {
         self.first.on_mark(now, link, packet);
         self.second.on_mark(now, link, packet);
+    }
+    #[inline]
+    fn on_pause(&mut self, now: Time, link: LinkId, classes: ClassSet) {
+        self.first.on_pause(now, link, classes);
+        self.second.on_pause(now, link, classes);
     }
     #[inline]
     fn on_transport(&mut self, now: Time, host: HostId, event: &Event) {

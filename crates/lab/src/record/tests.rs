@@ -1,7 +1,8 @@
 use super::*;
 use crate::{Assembly, Laboratory, RunOptions};
 use clearway_fabric::Verdict;
-use clearway_units::{FlowId, Span};
+use clearway_fabric::topology::single_switch;
+use clearway_units::{FlowId, Rate, Span};
 
 fn us(us: u64) -> Time {
     Time::from_us(us)
@@ -159,6 +160,34 @@ fn two_packets_meet_in_one_queue() {
     assert_eq!(rtts, [alone, alone + 83_200]);
     assert_eq!(end, Time::from_ps(alone + 83_200));
     assert_eq!(all.first.second.drops.count(), 0);
+}
+
+#[test]
+fn the_longest_queue_anywhere_is_kept_and_when_it_was_last_long() {
+    let topology = single_switch(3, Rate::from_gbps(400), Span::from_us(1)).unwrap();
+    let above = Span::from_us(2);
+    let mut recorder = LongQueueRecorder::new(&topology, above, above, 100);
+    let mut other = recorder.clone();
+    // 50 KB take a microsecond.
+    for (us, link, bytes) in [
+        (1, 1, 100_000),
+        (3, 1, 150_000),
+        (5, 3, 250_000),
+        (7, 3, 100_001),
+        (9, 1, 0),
+    ] {
+        recorder.on_queue(Time::from_us(us), LinkId(link), bytes);
+    }
+    other.on_queue(Time::from_us(4), LinkId(5), 300_000);
+    recorder.merge(other);
+    let longest: Vec<u64> = recorder
+        .series()
+        .buckets()
+        .iter()
+        .map(|l| l.0.as_ps())
+        .collect();
+    assert_eq!(longest, [0, 3_000_000, 6_000_000, 2_000_020]);
+    assert_eq!(recorder.last(), Some(Time::from_us(7)));
 }
 
 /// 4 senders with a queue that holds 10 packets: losses are counted once, goodput without duplicates.

@@ -70,6 +70,8 @@ impl Scale {
 pub(crate) struct RecordSpec {
     /// Bucket width of the queue in front of the host that most flows go to.
     pub(crate) queue: Option<Span>,
+    /// The length from which on queues anywhere count as long, and the bucket width of their record.
+    pub(crate) long_queues: Option<Span>,
     /// Bucket width of drops and marks.
     pub(crate) losses: Option<Span>,
     /// How many flows, and the bin width.

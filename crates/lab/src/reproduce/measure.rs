@@ -2,7 +2,9 @@
 
 use super::figure::RecordSpec;
 use crate::FlowResult;
-use crate::record::{AckTrace, FlowArrivals, LossRecorder, QueueSeries, Series, delay_us};
+use crate::record::{
+    AckTrace, FlowArrivals, LongQueueRecorder, LossRecorder, QueueSeries, Series, delay_us,
+};
 use clearway_fabric::{LinkCounters, Stopped};
 use clearway_transport::EndpointCounters;
 use clearway_transport::cc::NetworkFacts;
@@ -22,7 +24,10 @@ pub(crate) struct RunData {
     pub(crate) links: LinkCounters,
     pub(crate) endpoints: EndpointCounters,
     pub(crate) digest: Digest,
+    /// How often links were paused.
+    pub(crate) pauses: u64,
     pub(crate) queue: Option<(Rate, QueueSeries)>,
+    pub(crate) long_queues: Option<LongQueueRecorder>,
     pub(crate) losses: Option<LossRecorder>,
     pub(crate) goodput: BTreeMap<FlowId, FlowArrivals>,
     pub(crate) acks: BTreeMap<FlowId, AckTrace>,
@@ -120,6 +125,7 @@ impl Moment {
 enum Needs {
     Nothing,
     Queue,
+    LongQueues,
     Losses,
     Goodput,
     Acks,
@@ -156,6 +162,7 @@ measures! {
     bdp_bytes() needs Nothing;
     drops() needs Nothing;
     marks() needs Nothing;
+    pauses() needs Nothing;
     retransmitted() needs Nothing;
     timeouts() needs Nothing;
     first_drop_us() needs Losses;
@@ -164,7 +171,10 @@ measures! {
     queue_peak_us("from", "to") needs Queue;
     queue_settled_us("low", "high", "to") needs Queue;
     queue_above_us("low") needs Queue;
+    long_queue_last_us() needs LongQueues;
+    long_queue_peak_us() needs LongQueues;
     jain_min("from", "to") needs Goodput;
+    jain_max("from", "to") needs Goodput;
     jain("from", "to") needs Goodput;
     goodput_gbps("from", "to") needs Goodput;
     first_ack_marked_share("within") needs Acks;
@@ -191,6 +201,7 @@ impl Measure {
         let (there, key) = match self.needs {
             Needs::Nothing => return Ok(()),
             Needs::Queue => (record.queue.is_some(), "queue"),
+            Needs::LongQueues => (record.long_queues.is_some(), "long-queues"),
             Needs::Losses => (record.losses.is_some(), "losses"),
             Needs::Goodput => (record.goodput.is_some(), "goodput"),
             Needs::Acks => (record.acks.is_some(), "acks"),
@@ -315,6 +326,11 @@ fn marks(run: &RunData, _: &Options) -> Result<f64, String> {
     Ok(run.links.marked as f64)
 }
 
+/// How often a link was paused by flow control, over all links.
+fn pauses(run: &RunData, _: &Options) -> Result<f64, String> {
+    Ok(run.pauses as f64)
+}
+
 /// Packets sent again.
 fn retransmitted(run: &RunData, _: &Options) -> Result<f64, String> {
     Ok(run.endpoints.retransmitted as f64)
@@ -373,6 +389,19 @@ fn queue_above_us(run: &RunData, options: &Options) -> Result<f64, String> {
     Ok(above as f64 * series.width().as_us())
 }
 
+/// When any queue was last longer than the threshold of the record, us; zero if none ever was.
+fn long_queue_last_us(run: &RunData, _: &Options) -> Result<f64, String> {
+    let queues = run.long_queues.as_ref().ok_or("no queues were recorded")?;
+    Ok(queues.last().unwrap_or(Time::ZERO).as_us())
+}
+
+/// The longest queue anywhere, as the delay of a packet behind it, us; zero if none was longer than the threshold.
+fn long_queue_peak_us(run: &RunData, _: &Options) -> Result<f64, String> {
+    let queues = run.long_queues.as_ref().ok_or("no queues were recorded")?;
+    let longest = queues.series().buckets().iter().map(|bucket| bucket.0);
+    Ok(longest.max().unwrap_or(Span::ZERO).as_us())
+}
+
 /// The bytes of each recorded flow in each whole bin of the window, with the width of the bins.
 fn bins(run: &RunData, options: &Options) -> Result<(Span, Vec<Vec<f64>>), String> {
     let (from, to) = run.window(options)?;
@@ -413,6 +442,12 @@ fn jain_index(values: &[f64]) -> f64 {
 fn jain_min(run: &RunData, options: &Options) -> Result<f64, String> {
     let (_, rows) = bins(run, options)?;
     Ok(rows.iter().map(|row| jain_index(row)).fold(1.0, f64::min))
+}
+
+/// Jain's index over the recorded flows in the fairest bin.
+fn jain_max(run: &RunData, options: &Options) -> Result<f64, String> {
+    let (_, rows) = bins(run, options)?;
+    Ok(rows.iter().map(|row| jain_index(row)).fold(0.0, f64::max))
 }
 
 /// Jain's index over the recorded flows, of their bytes in the whole window.

@@ -38,6 +38,7 @@ macro_rules! claim_files {
 /// All claim files: id and text.
 const CLAIM_FILES: &[(&str, &str)] = claim_files!(
     "strack/fig4",
+    "strack/fig8",
     "strack/fig9",
     "strack/fig10",
     "strack/fig11",
@@ -47,6 +48,7 @@ const CLAIM_FILES: &[(&str, &str)] = claim_files!(
     "strack/fig15",
     "strack/fig16",
     "strack/fig17",
+    "strack/fig18",
     "strack/fig19",
     "strack/fig20",
 );
@@ -62,6 +64,7 @@ const RECORDED: &[(&str, &str)] = recorded_outcomes!(
     "strack/fig4": "strack-fig4",
     "strack/fig9": "strack-fig9",
     "strack/fig12": "strack-fig12",
+    "strack/fig14": "strack-fig14",
     "strack/fig16": "strack-fig16",
     "strack/fig17": "strack-fig17",
     "strack/fig19": "strack-fig19",

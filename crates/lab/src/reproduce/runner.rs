@@ -5,7 +5,8 @@ use super::judge::Runs;
 use super::measure::RunData;
 use super::outcome::{Curve, FigureOutcome, RunOutcome};
 use crate::record::{
-    AckRecorder, Both, GoodputRecorder, LossRecorder, QueueRecorder, delay_us, merge_all,
+    AckRecorder, Both, GoodputRecorder, LongQueueRecorder, LossRecorder, QueueRecorder, delay_us,
+    merge_all,
 };
 use crate::{Assembly, Finished, Laboratory, Place, RunOptions, Scenario, ScenarioError};
 use clearway_fabric::topology::LinkId;
@@ -239,11 +240,21 @@ impl Job {
         let width = |width: Option<Span>| width.unwrap_or(Span::from_us(1));
         let link = record.queue.and_then(|_| busiest_last_hop(&assembly));
         let (flows, bin) = record.goodput.unwrap_or((0, Span::from_us(1)));
+        // All domains share its table of links.
+        let long_queues = LongQueueRecorder::new(
+            &assembly.topology,
+            record.long_queues.unwrap_or(Span::MAX),
+            width(record.long_queues),
+            SERIES_LIMIT,
+        );
         let network = || Both {
             first: QueueRecorder::new(link.as_slice(), width(record.queue), SERIES_LIMIT),
             second: Both {
                 first: LossRecorder::new(width(record.losses), SERIES_LIMIT),
-                second: GoodputRecorder::new(flows, bin, SERIES_LIMIT),
+                second: Both {
+                    first: GoodputRecorder::new(flows, bin, SERIES_LIMIT),
+                    second: long_queues.clone(),
+                },
             },
         };
         if record.acks.is_none() && *record == RecordSpec::default() {
@@ -276,7 +287,9 @@ impl Job {
                 (rate, series.clone())
             });
             data.losses = record.losses.map(|_| network.second.first);
-            data.goodput = network.second.second.flows().clone();
+            let rest = network.second.second;
+            data.goodput = rest.first.flows().clone();
+            data.long_queues = record.long_queues.map(|_| rest.second);
         }
         data.acks = acks.map(|acks| acks.flows().clone()).unwrap_or_default();
         Ok(data)
@@ -331,7 +344,9 @@ fn summarise<O: Observer>(assembly: &Assembly, finished: &Finished<O>) -> RunDat
         links: finished.links,
         endpoints: finished.endpoints,
         digest: finished.digest,
+        pauses: finished.pauses.iter().map(|link| link.pauses).sum(),
         queue: None,
+        long_queues: None,
         losses: None,
         goodput: BTreeMap::new(),
         acks: BTreeMap::new(),
@@ -364,6 +379,7 @@ fn measures(data: &RunData) -> BTreeMap<String, f64> {
     add("probes", data.endpoints.probes_sent as f64);
     add("dropped", data.links.dropped as f64);
     add("marked", data.links.marked as f64);
+    add("pauses", data.pauses as f64);
     add("packet-hops", data.links.hops as f64);
     measures
 }
@@ -385,6 +401,15 @@ fn curves(data: &RunData) -> Vec<Curve> {
         let peaks = series.buckets().iter();
         let peaks = peaks.map(|bucket| delay_us(bucket.max as f64, *rate));
         curves.push(curve("queue max, us".into(), width, peaks.collect()));
+    }
+    if let Some(queues) = &data.long_queues {
+        let series = queues.series().clone().with_at_most(CURVE_POINTS);
+        let longest = series.buckets().iter().map(|longest| longest.0.as_us());
+        curves.push(curve(
+            "longest queue, us".into(),
+            series.width(),
+            longest.collect(),
+        ));
     }
     if let Some(losses) = &data.losses {
         for (name, counts) in [("drops", &losses.drops), ("marks", &losses.marks)] {

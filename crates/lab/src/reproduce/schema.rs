@@ -70,6 +70,7 @@ pub(super) struct LabelledFile {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct RecordFile {
     queue: Option<String>,
+    long_queues: Option<String>,
     losses: Option<String>,
     goodput: Option<GoodputFile>,
     acks: Option<usize>,
@@ -147,6 +148,7 @@ impl RecordFile {
         };
         Ok(RecordSpec {
             queue: span(self.queue)?,
+            long_queues: span(self.long_queues)?,
             losses: span(self.losses)?,
             goodput,
             acks: self.acks,
