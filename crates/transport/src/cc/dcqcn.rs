@@ -168,7 +168,7 @@ impl CongestionControl for Dcqcn {
         self.rate_timer.restart(now);
     }
 
-    #[inline]
+    #[inline(never)]
     fn on_sent(&mut self, now: Time, wire: Bytes) {
         if !self.active {
             return;
@@ -182,7 +182,7 @@ impl CongestionControl for Dcqcn {
         }
     }
 
-    #[inline]
+    #[inline(never)]
     fn allowance(&self) -> Allowance {
         self.limits.allowance(self.rate)
     }
@@ -191,7 +191,6 @@ impl CongestionControl for Dcqcn {
         self.limits.largest_window()
     }
 
-    #[inline]
     fn deadline(&self) -> Time {
         if self.active && !self.is_settled() {
             self.rate_timer.next()

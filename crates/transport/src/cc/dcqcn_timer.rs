@@ -194,7 +194,7 @@ impl DcqcnTimer {
 }
 
 impl CongestionControl for DcqcnTimer {
-    #[inline]
+    #[inline(never)]
     fn on_ack(&mut self, sample: &AckSample) {
         if sample.ecn {
             self.on_mark(sample.now);
@@ -205,7 +205,7 @@ impl CongestionControl for DcqcnTimer {
         self.on_mark(now);
     }
 
-    #[inline]
+    #[inline(never)]
     fn allowance(&self) -> Allowance {
         self.limits.allowance(self.rate)
     }
@@ -214,7 +214,6 @@ impl CongestionControl for DcqcnTimer {
         self.limits.largest_window()
     }
 
-    #[inline]
     fn deadline(&self) -> Time {
         if self.active {
             self.next_cut().min(self.next_increase())

@@ -84,7 +84,7 @@ impl Dctcp {
 }
 
 impl CongestionControl for Dctcp {
-    #[inline]
+    #[inline(never)]
     fn on_ack(&mut self, sample: &AckSample) {
         self.window.advance(sample);
         self.observe(sample);
@@ -102,7 +102,7 @@ impl CongestionControl for Dctcp {
         self.window.on_loss(loss);
     }
 
-    #[inline]
+    #[inline(never)]
     fn allowance(&self) -> Allowance {
         Allowance {
             window: self.window.window(),

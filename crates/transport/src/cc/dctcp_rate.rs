@@ -97,7 +97,7 @@ impl DctcpRate {
 }
 
 impl CongestionControl for DctcpRate {
-    #[inline]
+    #[inline(never)]
     fn on_ack(&mut self, sample: &AckSample) {
         self.acknowledged += sample.acked.as_u64();
         let new_batch = self.observe(sample);
@@ -118,7 +118,7 @@ impl CongestionControl for DctcpRate {
         }
     }
 
-    #[inline]
+    #[inline(never)]
     fn allowance(&self) -> Allowance {
         self.limits.allowance(self.rate)
     }

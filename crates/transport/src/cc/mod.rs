@@ -161,8 +161,9 @@ macro_rules! controllers {
             Custom(Box<dyn CongestionControl>),
         }
 
+        // In the packet loop the match is inlined, and of the arms those that are marked so: STrack's.
         impl CongestionControl for Controller {
-            #[inline]
+            #[inline(always)]
             fn on_ack(&mut self, sample: &AckSample) {
                 match self {
                     $(Self::$variant(controller) => controller.on_ack(sample),)+
@@ -181,7 +182,7 @@ macro_rules! controllers {
                     Self::Custom(controller) => controller.on_notification(now),
                 }
             }
-            #[inline]
+            #[inline(always)]
             fn on_sent(&mut self, now: Time, wire: Bytes) {
                 match self {
                     $(Self::$variant(controller) => controller.on_sent(now, wire),)+
@@ -194,7 +195,7 @@ macro_rules! controllers {
                     Self::Custom(controller) => controller.on_restart(now),
                 }
             }
-            #[inline]
+            #[inline(always)]
             fn allowance(&self) -> Allowance {
                 match self {
                     $(Self::$variant(controller) => controller.allowance(),)+
@@ -207,7 +208,7 @@ macro_rules! controllers {
                     Self::Custom(controller) => controller.largest_window(),
                 }
             }
-            #[inline]
+            #[inline(always)]
             fn deadline(&self) -> Time {
                 match self {
                     $(Self::$variant(controller) => controller.deadline(),)+

@@ -54,7 +54,7 @@ impl ControllerDefinition for Reno {
 }
 
 impl CongestionControl for Reno {
-    #[inline]
+    #[inline(never)]
     fn on_ack(&mut self, sample: &AckSample) {
         self.window.advance(sample);
         if self.window.is_reduced() {
@@ -71,7 +71,7 @@ impl CongestionControl for Reno {
         self.window.on_loss(loss);
     }
 
-    #[inline]
+    #[inline(never)]
     fn allowance(&self) -> Allowance {
         Allowance {
             window: self.window.window(),

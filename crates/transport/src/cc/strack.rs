@@ -255,7 +255,7 @@ impl Strack {
 }
 
 impl CongestionControl for Strack {
-    #[inline]
+    #[inline(always)]
     fn on_ack(&mut self, sample: &AckSample) {
         self.observe_base_rtt(sample.rtt);
         self.last_ack = sample.now;
@@ -287,7 +287,7 @@ impl CongestionControl for Strack {
         self.period_start = now;
     }
 
-    #[inline]
+    #[inline(always)]
     fn allowance(&self) -> Allowance {
         Allowance {
             window: self.window,

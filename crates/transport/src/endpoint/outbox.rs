@@ -102,13 +102,19 @@ impl Outbox {
         if ready.is_empty() {
             return None;
         }
+        // Nearly always the only one.
+        match self.lanes.get(self.turn) {
+            Some(lane) if ready.contains(lane.class) => Some(self.turn as u8),
+            _ => self.lane_after_turn(ready),
+        }
+    }
+
+    #[cold]
+    fn lane_after_turn(&self, ready: ClassSet) -> Option<u8> {
         let count = self.lanes.len();
-        let lane = (0..count).find_map(|offset| {
-            let lane = self.turn + offset;
-            let lane = if lane < count { lane } else { lane - count };
-            ready.contains(self.lanes[lane].class).then_some(lane)
-        });
-        lane.map(|lane| lane as u8)
+        let lanes = (self.turn..count).chain(0..self.turn.min(count));
+        let mut ready = lanes.filter(|lane| ready.contains(self.lanes[*lane].class));
+        ready.next().map(|lane| lane as u8)
     }
 
     /// A packet of this lane has been sent.

@@ -9,6 +9,8 @@
 //!
 //! **Architecture invariant:** no per-packet records: what a packet carried follows from its number and its message.
 //!
+//! What runs for each packet is never inlined: the packet loop of an endpoint stays as small as STrack alone makes it.
+//!
 //! Decisions:
 //! * A retransmission timeout, which the HPCC artifact lacks: without one, a flow whose last packet or last acknowledgement is lost
 //!   never ends.

@@ -45,7 +45,7 @@ impl Receiver {
     }
 
     /// A data packet has arrived. Queues the acknowledgement if one is due; true if with it the flow is finished.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn on_data(
         &mut self,
         now: Time,

@@ -127,7 +127,7 @@ impl Sender {
     }
 
     /// The next packet. Call only if [`may_send`](Self::may_send).
-    #[inline]
+    #[inline(never)]
     pub(crate) fn transmit(&mut self, cx: &mut Context<'_>) -> Packet {
         if self.is_idle() {
             self.restart(cx.now, cx.rules);
@@ -189,7 +189,7 @@ impl Sender {
     }
 
     /// An acknowledgement has come, negative or not.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn on_ack(&mut self, packet: &Packet, cx: &mut Context<'_>) {
         let Header::Ack { epsn, nack, marked } = packet.header else {
             return;

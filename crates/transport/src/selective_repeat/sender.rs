@@ -487,7 +487,7 @@ impl Sender {
         Due::Nothing
     }
 
-    #[inline]
+    #[inline(always)]
     fn take_allowance(&mut self, rules: &Rules) {
         let allowance = self.controller.allowance();
         self.window = allowance.window;
