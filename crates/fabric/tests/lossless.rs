@@ -10,7 +10,7 @@ use clearway_fabric::{
 };
 use clearway_transport::cc::ControllerSettings;
 use clearway_transport::{Class, ClassSet, Header, Packet, Profile};
-use clearway_units::{Bytes, HostId, ParameterSet, Rate, Span, Time, Value};
+use clearway_units::{Bytes, HostId, ParameterSet, Rate, RelativeSize, Span, Time, Value};
 use proptest::prelude::*;
 use std::sync::Arc;
 
@@ -29,6 +29,7 @@ struct Watch {
     /// Bytes after the first packet.
     bytes: u64,
     drops: Vec<(Class, DropCause)>,
+    marks: Vec<Class>,
     pauses: u64,
     resumes: u64,
 }
@@ -49,6 +50,9 @@ impl Observer for Watch {
     fn on_drop(&mut self, _: Time, _: LinkId, packet: &Packet, cause: DropCause) {
         self.drops.push((packet.class, cause));
     }
+    fn on_mark(&mut self, _: Time, _: LinkId, packet: &Packet) {
+        self.marks.push(packet.class);
+    }
     fn on_pause(&mut self, _: Time, _: LinkId, classes: ClassSet) {
         if classes.is_empty() {
             self.resumes += 1;
@@ -64,6 +68,7 @@ struct Incast {
     /// Those with odd numbers send in this class, the others in class 1.
     odd: Class,
     topology: Topology,
+    switch: SwitchParameters,
     buffer: SharedBufferParameters,
     window: Bytes,
     bytes: Bytes,
@@ -71,7 +76,7 @@ struct Incast {
 }
 
 impl Incast {
-    fn run(&self, threads: usize) -> Outcome<Watch> {
+    fn setup(&self) -> Setup<'_> {
         let routes = Routes::compute(&self.topology).unwrap();
         let mut profile = Profile::strack(routes.paths.network_facts(SIZES));
         profile.controller = ControllerSettings::named("constant").unwrap();
@@ -94,27 +99,19 @@ impl Incast {
             class: if src % 2 == 1 { self.odd } else { Class::DATA },
             start: Some(Time::ZERO),
         };
-        let setup = Setup {
+        Setup {
             topology: &self.topology,
             routes,
             flows: self.senders.clone().map(flow).collect(),
             profile: Arc::new(profile),
-            switch: SwitchParameters {
-                ecn: false,
-                ..SwitchParameters::default()
-            },
+            switch: self.switch.clone(),
             buffer: Some(self.buffer.clone()),
             seed: self.seed,
-        };
-        setup.check_buffers().unwrap();
-        let observer = Watch::default;
-        Simulation::new(&setup, |_| None, observer).run(RunControl {
-            threads,
-            at_most: Time::from_us(900_000),
-            coordinator: None,
-            coordination_delay: None,
-            on_progress: &mut |_| Verdict::Continue,
-        })
+        }
+    }
+
+    fn run(&self, threads: usize) -> Outcome<Watch> {
+        run(&self.setup(), threads)
     }
 
     /// The time that the link to the receiver needs for `bytes`.
@@ -127,6 +124,24 @@ impl Incast {
             0 => whole,
             rest => whole + rate.span_of(Bytes::new(rest)),
         }
+    }
+}
+
+fn run(setup: &Setup<'_>, threads: usize) -> Outcome<Watch> {
+    setup.check_buffers().unwrap();
+    Simulation::new(setup, |_| None, Watch::default).run(RunControl {
+        threads,
+        at_most: Time::from_us(900_000),
+        coordinator: None,
+        coordination_delay: None,
+        on_progress: &mut |_| Verdict::Continue,
+    })
+}
+
+fn without_marks() -> SwitchParameters {
+    SwitchParameters {
+        ecn: false,
+        ..SwitchParameters::default()
     }
 }
 
@@ -202,6 +217,7 @@ proptest! {
             senders: first..topology.hosts,
             odd: Class::DATA,
             topology,
+            switch: without_marks(),
             buffer,
             window: Bytes::new(10_000_000),
             bytes: Bytes::new(kilobytes * 1000),
@@ -234,6 +250,7 @@ fn crowded(headroom: Option<u64>) -> Incast {
         senders: 1..17,
         odd: Class::DATA,
         topology,
+        switch: without_marks(),
         buffer,
         window: Bytes::new(4_000_000),
         bytes: Bytes::new(1_000_000),
@@ -291,6 +308,7 @@ fn results_do_not_depend_on_threads() {
         senders: 1..12,
         odd: Class::DATA,
         topology,
+        switch: without_marks(),
         buffer,
         window: Bytes::new(2_000_000),
         bytes: Bytes::new(700_000),
@@ -338,6 +356,33 @@ fn lossless_and_lossy_classes_live_on_one_switch() {
         );
     }
     assert!(!outcome.pauses.is_empty());
+}
+
+#[test]
+fn control_packets_are_never_marked() {
+    let mut incast = crowded(None);
+    incast.switch = SwitchParameters {
+        kmin: RelativeSize::Absolute(Bytes::ZERO),
+        kmax: RelativeSize::Absolute(Bytes::ZERO),
+        control_priority: false,
+        ..SwitchParameters::default()
+    };
+    // Host 1 sends through empty queues; what answers it waits in the queue of those who send to it.
+    incast.senders = 1..17;
+    let mut setup = incast.setup();
+    let others_to_host_1 = |&flow: &Flow| match flow.src {
+        HostId(1) => flow,
+        _ => Flow {
+            dst: HostId(1),
+            ..flow
+        },
+    };
+    setup.flows = setup.flows.iter().map(others_to_host_1).collect();
+    let outcome = run(&setup, 1);
+    let watches = outcome.observers.iter();
+    let marks: Vec<Class> = watches.flat_map(|watch| watch.marks.clone()).collect();
+    assert!(marks.len() > 1000, "{}", marks.len());
+    assert!(marks.iter().all(|class| class.is_data()));
 }
 
 fn drops(outcome: &Outcome<Watch>) -> Vec<(Class, DropCause)> {

@@ -178,7 +178,9 @@ impl SharedPort {
         queue.bytes -= size;
         if class.is_data() {
             ledger.observer.on_queue(now, self.link.id, queue.bytes);
-            if self.rules.mark == MarkAt::Dequeue && self.rules.marks(queue.bytes, &mut self.random)
+            if self.rules.mark == MarkAt::Dequeue
+                && packet.class.is_data()
+                && self.rules.marks(queue.bytes, &mut self.random)
             {
                 mark(now, self.link.id, packet, ledger);
             }
