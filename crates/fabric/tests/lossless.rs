@@ -385,6 +385,22 @@ fn control_packets_are_never_marked() {
     assert!(marks.iter().all(|class| class.is_data()));
 }
 
+#[test]
+fn room_is_set_aside_for_control_packets_among_data() {
+    let mut incast = crowded(Some(10_000));
+    incast.odd = Class::new(3).unwrap();
+    incast.senders = 1..2;
+    incast.buffer.buffer = Some(Bytes::ZERO);
+    let needed = |incast: &Incast| incast.setup().check_buffers().unwrap_err().needed;
+    // 17 ports, a reserve of 4096 bytes, and one packet of 4096 bytes.
+    let for_classes = |classes: u64| Bytes::new(17 * (10_000 + 4096) * classes + 4096);
+    assert_eq!(needed(&incast), for_classes(1));
+    incast.switch.control_priority = false;
+    assert_eq!(needed(&incast), for_classes(2), "class 3 and class 1");
+    incast.odd = Class::DATA;
+    assert_eq!(needed(&incast), for_classes(1), "class 1 for both");
+}
+
 fn drops(outcome: &Outcome<Watch>) -> Vec<(Class, DropCause)> {
     let watches = outcome.observers.iter();
     watches

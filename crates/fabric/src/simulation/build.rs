@@ -1,6 +1,6 @@
 //! From a topology to domains: hosts, switches and a mailbox for every link.
 
-use super::{Flow, Setup};
+use super::Setup;
 use crate::domain::FabricDomain;
 use crate::host::Host;
 use crate::link::{Arrival, Link};
@@ -12,7 +12,7 @@ use crate::switch::{
 };
 use crate::topology::{Attachment, LinkId, Topology};
 use clearway_engine::{Inlet, Mailroom, Outlet, PostOffice};
-use clearway_transport::{ClassSet, Endpoint};
+use clearway_transport::{Class, ClassSet, Endpoint};
 use clearway_units::{Bytes, FlowId, HostId, Purpose, RandomStream, Span, WireClock, mix64};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -172,14 +172,17 @@ pub(super) fn build_switch(
     )))
 }
 
-/// The classes that flows use.
-pub(super) fn classes(flows: &[Flow]) -> ClassSet {
+/// The data classes that are in use: those of flows, and that in which control waits where it has no priority.
+pub(super) fn classes(setup: &Setup<'_>) -> ClassSet {
     let mut used = ClassSet::EMPTY;
-    flows.iter().for_each(|flow| used.insert(flow.class));
+    setup.flows.iter().for_each(|flow| used.insert(flow.class));
+    if !setup.switch.control_priority {
+        used.insert(Class::DATA);
+    }
     used
 }
 
-/// The buffer of the switch with these links, for the classes that flows use.
+/// The buffer of the switch with these links, for the classes that are in use.
 ///
 /// # Errors
 /// Its size and the size that it would need, if that is more.

@@ -94,7 +94,7 @@ impl Setup<'_> {
             return Ok(());
         };
         let node_ports = self.topology.ports();
-        let used = build::classes(&self.flows);
+        let used = build::classes(self);
         for index in 0..self.topology.switches.len() {
             let links = &node_ports[self.topology.switch_node(index).0 as usize];
             build::buffer_rules(self, parameters, used, links).map_err(|(buffer, needed)| {
@@ -151,7 +151,7 @@ impl<O: Observer> Simulation<O> {
         let (mut ends, mailrooms) = build::connect(topology, &node_ports, &hosts_of_switch);
         let attachments = Arc::clone(&setup.routes.attachments);
         let hops = Arc::new(AtomicU64::new(0));
-        let used = build::classes(&setup.flows);
+        let used = build::classes(setup);
         let mut domains = Vec::new();
         for (index, members) in hosts_of_switch.iter().enumerate() {
             let host = |&host: &HostId| {

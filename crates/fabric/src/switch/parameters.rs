@@ -136,7 +136,7 @@ pub(crate) struct BufferRules {
 }
 
 impl BufferRules {
-    /// `used` are the classes that flows use, `packet` the bytes of a full one.
+    /// `used` are the data classes that are in use, `packet` the bytes of a full one.
     ///
     /// # Errors
     /// The size of the buffer and what reserves and headrooms need of it, if they do not leave room for a packet.
