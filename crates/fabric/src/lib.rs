@@ -6,7 +6,8 @@
 //! the round ends.
 //!
 //! # Order at equal times
-//! At one instant a node handles, in this order: the end of a transmission, arrivals, the start of a transmission, timers.
+//! At one instant a node handles, in this order: the end of a transmission, pause frames taking effect (also one that has arrived
+//! at this instant), arrivals, the start of a transmission, timers. Ends of transmissions of one instant at one switch go by port.
 //! Arrivals of one instant at one switch are ordered by a mix of seed, instant and link that is a bijection on links: unique,
 //! independent of threads and domains, and without a port that always comes first (see the `order` module).
 //!

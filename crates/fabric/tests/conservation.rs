@@ -80,7 +80,7 @@ fn balanced(scenario: &Scenario, outcome: &Outcome<Counts>) -> Result<(), TestCa
 proptest! {
     #[test]
     fn the_books_balance(seed in any::<u64>(), packets in 0u64..40, errors in 0u32..3, limit in 1u64..200_000_000) {
-        let mut scenario = Scenario::random(seed);
+        let mut scenario = Scenario::lossy(seed);
         let packet = u64::from(scenario.profile.network.payload + HEADER);
         scenario.switch.queue = RelativeSize::Absolute(Bytes::new(packets * packet));
         for cable in &mut scenario.topology.cables {
@@ -97,7 +97,7 @@ proptest! {
     /// With queues of a dozen packets and a timeout above the round trip every flow that starts also ends.
     #[test]
     fn every_flow_ends(seed in any::<u64>(), packets in 12u64..60, errors in 0u32..3) {
-        let mut scenario = Scenario::random(seed);
+        let mut scenario = Scenario::lossy(seed);
         let facts = scenario.profile.network;
         let packet = u64::from(facts.payload + HEADER);
         scenario.switch.queue = RelativeSize::Absolute(Bytes::new(packets * packet));

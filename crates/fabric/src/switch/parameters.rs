@@ -101,7 +101,7 @@ clearway_units::parameters! {
         /// Bytes that each lossless class of each port has to itself.
         pub reserve: Bytes = Bytes::new(4096), "pfc.reserve", "HPCC ns-3 simulator: 4 KiB";
         /// Bytes for what still comes after a pause frame, for each lossless class of each port; `"auto"` is what can come, rate
-        /// times (two delays and the reaction time), three packets and a frame, or three times rate times delay if that is more.
+        /// times (two delays and the reaction time), three packets and two frames, or three times rate times delay if that is more.
         pub headroom: Option<Bytes> = None, "pfc.headroom", "HPCC ns-3 simulator: 3 x rate x delay; enlarged where that is too little";
         /// Bytes below the threshold at which a paused class may go on.
         pub resume_offset: Bytes = Bytes::new(3072), "pfc.resume-offset", "HPCC ns-3 simulator: 3 KiB";
@@ -200,7 +200,8 @@ fn scaled(alpha: f64, rate: Rate, host_rate: Rate) -> f64 {
 }
 
 /// What can still come in through a port once its buffer has asked for a pause: the packet that made it ask, one that is on the
-/// wire before the frame, the frame, both ways over the cable, the reaction, and one packet that has begun before that.
+/// wire before the frame, a frame about another class, the frame, both ways over the cable, the reaction, and one packet that has
+/// begun before that.
 fn headroom(parameters: &SharedBufferParameters, port: &PortFacts, packet: u64) -> u64 {
     let frame = parameters.frame.as_u64();
     let waiting = port

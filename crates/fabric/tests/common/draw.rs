@@ -9,6 +9,10 @@ impl Draw {
     pub(crate) fn new(seed: u64) -> Self {
         Self(RandomStream::new(seed, Purpose::Test, 0))
     }
+    /// Choices about shared buffers, apart from the others, which therefore do not depend on them.
+    pub(crate) fn about_buffers(seed: u64) -> Self {
+        Self(RandomStream::new(seed, Purpose::Test, 1))
+    }
     pub(crate) fn below(&mut self, bound: u32) -> u32 {
         self.0.below(bound)
     }

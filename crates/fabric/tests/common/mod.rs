@@ -1,13 +1,14 @@
 //! Random fabrics, workloads and settings for tests, drawn from one seed.
 
+mod buffers;
 mod draw;
 mod fabrics;
 mod triggers;
 
 use clearway_fabric::topology::{PacketSizes, Routes, Topology};
 use clearway_fabric::{
-    Flow, MarkAt, Observer, Outcome, Reactions, RunControl, Setup, Simulation, SwitchParameters,
-    Verdict,
+    Flow, MarkAt, Observer, Outcome, Reactions, RunControl, Setup, SharedBufferParameters,
+    Simulation, SwitchParameters, Verdict,
 };
 use clearway_transport::Profile;
 use clearway_transport::cc::ControllerSettings;
@@ -34,13 +35,54 @@ pub(crate) struct Scenario {
     pub(crate) coordination_delay: Option<Span>,
     pub(crate) profile: Arc<Profile>,
     pub(crate) switch: SwitchParameters,
+    /// Shared buffers with priority flow control.
+    pub(crate) buffer: Option<SharedBufferParameters>,
     pub(crate) at_most: Time,
 }
 
 impl Scenario {
+    /// Any scenario: two fifths have shared buffers with priority flow control.
     pub(crate) fn random(seed: u64) -> Self {
+        let mut draw = Draw::about_buffers(seed);
+        if draw.chance(40) {
+            Self::lossless(seed, &mut draw)
+        } else {
+            Self::lossy(seed)
+        }
+    }
+
+    /// One whose switches have a queue for each port.
+    pub(crate) fn lossy(seed: u64) -> Self {
         let mut draw = Draw::new(seed);
         let topology = fabrics::random_fabric(&mut draw);
+        Self::on(topology, seed, &mut draw)
+    }
+
+    /// One whose switches have shared buffers, which `draw` is about.
+    fn lossless(seed: u64, draw: &mut Draw) -> Self {
+        let mut rest = Draw::new(seed);
+        let circle = draw.chance(15);
+        let topology = if circle {
+            buffers::circle(draw)
+        } else {
+            fabrics::random_fabric(&mut rest)
+        };
+        let mut scenario = Self::on(topology, seed, &mut rest);
+        if circle {
+            let hosts = scenario.topology.hosts;
+            scenario.flows = buffers::flows_around_the_circle(draw, hosts);
+            (scenario.local, scenario.coordinated) = Default::default();
+        }
+        buffers::random_classes(draw, Arc::make_mut(&mut scenario.flows));
+        buffers::random_transport(draw, Arc::make_mut(&mut scenario.profile));
+        let network = &scenario.profile.network;
+        let packet = u64::from(network.payload + network.header);
+        scenario.buffer = Some(buffers::random_buffer(draw, packet));
+        buffers::choose_size(draw, packet, &mut scenario);
+        scenario
+    }
+
+    fn on(topology: Topology, seed: u64, draw: &mut Draw) -> Self {
         let payload = draw.of(&[256, 1000, 1000, 4086, 4096]);
         let routes = Routes::compute(&topology).expect("random fabrics are connected");
         let sizes = PacketSizes {
@@ -49,10 +91,9 @@ impl Scenario {
             ack: HEADER,
         };
         let mut profile = Profile::strack(routes.paths.network_facts(sizes));
-        random_transport(&mut draw, &mut profile);
-        let switch = random_switch(&mut draw, payload);
-        let (flows, local, coordinated) =
-            triggers::random_flows(&mut draw, topology.hosts, payload);
+        random_transport(draw, &mut profile);
+        let switch = random_switch(draw, payload);
+        let (flows, local, coordinated) = triggers::random_flows(draw, topology.hosts, payload);
         let coordination_delay = draw
             .chance(50)
             .then(|| Span::from_ps(draw.between(0, 5_000_000)));
@@ -72,7 +113,20 @@ impl Scenario {
             coordination_delay,
             profile: Arc::new(profile),
             switch,
+            buffer: None,
             at_most,
+        }
+    }
+
+    fn setup(&self) -> Setup<'_> {
+        Setup {
+            topology: &self.topology,
+            routes: Routes::compute(&self.topology).expect("random fabrics are connected"),
+            flows: Arc::clone(&self.flows),
+            profile: Arc::clone(&self.profile),
+            switch: self.switch.clone(),
+            buffer: self.buffer.clone(),
+            seed: self.seed,
         }
     }
 
@@ -81,15 +135,7 @@ impl Scenario {
         threads: usize,
         observer: impl FnMut() -> O,
     ) -> Outcome<O> {
-        let setup = Setup {
-            topology: &self.topology,
-            routes: Routes::compute(&self.topology).expect("random fabrics are connected"),
-            flows: Arc::clone(&self.flows),
-            profile: Arc::clone(&self.profile),
-            switch: self.switch.clone(),
-            buffer: None,
-            seed: self.seed,
-        };
+        let setup = self.setup();
         Simulation::new(&setup, |host| self.reactions_of(host), observer).run(RunControl {
             threads,
             at_most: self.at_most,

@@ -1,9 +1,10 @@
 //! What happened, node by node and link by link, and where two accounts of it part.
 
+use crate::common::Scenario;
 use crate::network::Network;
 use clearway_fabric::topology::{LinkId, NodeId, Topology};
 use clearway_fabric::{DropCause, Observer};
-use clearway_transport::{Event, Header, Packet};
+use clearway_transport::{ClassSet, Event, Header, Packet};
 use clearway_units::{HostId, Time};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -16,11 +17,12 @@ pub(crate) enum Entry {
     Queue(u64),
     Mark(Packet),
     Drop(Packet, DropCause),
+    Pause(ClassSet),
 }
 
 /// Where something happened. Of one place, all accounts must give the same order.
 ///
-/// A simulator may handle the queues of one switch one after the other, so arrivals at a switch are told apart by the link that
+/// A simulator may handle the queues of one lossy switch one after the other, so arrivals there are told apart by the link that
 /// they will take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Place {
@@ -32,6 +34,8 @@ enum Place {
     Queue(LinkId),
     /// Marks and losses on a link.
     Fate(LinkId),
+    /// What the transmitter of a link holds back.
+    Pauses(LinkId),
 }
 
 type Lane = Vec<(Time, Entry)>;
@@ -45,8 +49,11 @@ impl Log {
         self.0.entry(place).or_default().push((time, entry));
     }
 
-    /// Distributes the arrivals at switches over their egress links.
-    pub(crate) fn by_queue(self, network: &Network<'_>) -> Self {
+    /// Distributes the arrivals at lossy switches over their egress links.
+    pub(crate) fn comparable(self, scenario: &Scenario, network: &Network<'_>) -> Self {
+        if scenario.buffer.is_some() {
+            return self;
+        }
         let mut sorted = Self::default();
         for (place, lane) in self.0 {
             for (time, entry) in lane {
@@ -82,6 +89,20 @@ impl Log {
         entries.filter(|(_, entry)| select(entry)).count()
     }
 
+    /// What the transmitter of each link was told to hold back, and when.
+    pub(crate) fn pauses(&self) -> impl Iterator<Item = (LinkId, Vec<(Time, ClassSet)>)> + '_ {
+        self.0.iter().filter_map(|(place, lane)| {
+            let Place::Pauses(link) = *place else {
+                return None;
+            };
+            let told = lane.iter().filter_map(|&(time, entry)| match entry {
+                Entry::Pause(classes) => Some((time, classes)),
+                _ => None,
+            });
+            Some((link, told.collect()))
+        })
+    }
+
     /// The earliest difference to `other`, in words.
     pub(crate) fn first_difference(
         &self,
@@ -101,6 +122,7 @@ impl Log {
             Place::Towards(link) => format!("arriving for {}", topology.link_name(link)),
             Place::Queue(link) => format!("in the queue of {}", topology.link_name(link)),
             Place::Fate(link) => format!("in marks and losses of {}", topology.link_name(link)),
+            Place::Pauses(link) => format!("in pauses of {}", topology.link_name(link)),
         };
         Some(describe(&place, index, [a, b], names))
     }
@@ -135,6 +157,7 @@ fn brief(entry: Entry) -> String {
         Entry::Mark(packet) => format!("mark {}", brief_packet(packet)),
         Entry::Drop(packet, cause) => format!("drop ({cause:?}) {}", brief_packet(packet)),
         Entry::Queue(bytes) => format!("queue {bytes} B"),
+        Entry::Pause(classes) => format!("{classes:?}"),
         Entry::Transport(event) => format!("{event:?}"),
     }
 }
@@ -153,8 +176,9 @@ fn brief_packet(packet: Packet) -> String {
         Header::Notification => "notification".into(),
     };
     format!(
-        "flow {} {what} {}->{} port {} ecn {} {} B stamp {}",
+        "flow {} class {} {what} {}->{} port {} ecn {} {} B stamp {}",
         packet.flow,
+        packet.class.index(),
         packet.src,
         packet.dst,
         packet.source_port,
@@ -178,6 +202,9 @@ impl Observer for Log {
     }
     fn on_mark(&mut self, now: Time, link: LinkId, packet: &Packet) {
         self.push(Place::Fate(link), now, Entry::Mark(*packet));
+    }
+    fn on_pause(&mut self, now: Time, link: LinkId, classes: ClassSet) {
+        self.push(Place::Pauses(link), now, Entry::Pause(classes));
     }
     fn on_transport(&mut self, now: Time, host: HostId, event: &Event) {
         self.push(Place::Node(NodeId(host.0)), now, Entry::Transport(*event));

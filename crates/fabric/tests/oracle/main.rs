@@ -1,5 +1,6 @@
-//! The simulator against a slow and simple one that shares only the transport endpoints: on random small scenarios both must
-//! tell the same story, event by event at each node and each link, for any number of threads.
+//! The simulator against a slow and simple one that shares only the transport endpoints: on random small scenarios, with lossy
+//! switches and with shared buffers and priority flow control, both must tell the same story, event by event at each node and
+//! each link, for any number of threads.
 //!
 //! A failing scenario is named by its seed: `CLEARWAY_ORACLE_SEED=17 cargo test -p clearway-fabric --test oracle`.
 //! `CLEARWAY_ORACLE_SCENARIOS` sets how many there are.
@@ -9,9 +10,12 @@ mod common;
 mod log;
 mod network;
 mod queue;
+mod shared;
 mod simulator;
 
-use clearway_fabric::{DropCause, Outcome, Stopped};
+use clearway_fabric::topology::LinkId;
+use clearway_fabric::{DropCause, LinkPauses, Outcome, Stopped};
+use clearway_transport::ClassSet;
 use clearway_units::{Span, Time};
 use common::Scenario;
 use log::{Entry, Log};
@@ -39,10 +43,72 @@ struct Coverage {
     ended: usize,
     cut_short: usize,
     stuck: usize,
+    flow_control: FlowControl,
+}
+
+/// What the scenarios with shared buffers had to offer, most of it by scenario.
+#[derive(Debug, Default)]
+struct FlowControl {
+    scenarios: usize,
+    pauses: u64,
+    paused: usize,
+    resumed: usize,
+    /// A link was paused at least three times.
+    again: usize,
+    partly_paused: usize,
+    headroom_drops: usize,
+    lossy_drops: usize,
+    marked: usize,
+    ended: usize,
+    cut_short_while_paused: usize,
+    deadlocked: usize,
+}
+
+impl FlowControl {
+    fn add(&mut self, log: &Log, outcome: &Outcome<()>) {
+        let some = |count: usize| usize::from(count > 0);
+        let told = |select: fn(ClassSet) -> bool| {
+            let is_told = move |entry: &Entry| matches!(entry, Entry::Pause(set) if select(*set));
+            some(log.count(is_told))
+        };
+        let paused_at_the_end = outcome.pauses.iter().any(|link| link.at_the_end);
+        let links = &outcome.links;
+        self.scenarios += 1;
+        self.pauses += outcome.pauses.iter().map(|link| link.pauses).sum::<u64>();
+        self.paused += some(outcome.pauses.len());
+        self.resumed += told(ClassSet::is_empty);
+        self.again += usize::from(outcome.pauses.iter().any(|link| link.pauses > 2));
+        self.partly_paused += told(|classes| classes.len() > 1);
+        self.headroom_drops += some(links.headroom_drops as usize);
+        self.lossy_drops += some((links.dropped - links.headroom_drops) as usize);
+        self.marked += some(links.marked as usize);
+        match outcome.stopped {
+            None => self.ended += 1,
+            Some(Stopped::Deadlocked) => self.deadlocked += 1,
+            Some(_) => self.cut_short_while_paused += usize::from(paused_at_the_end),
+        }
+    }
+
+    fn check(&self) {
+        let often = [self.paused, self.resumed, self.again, self.marked];
+        assert!(often.iter().all(|&n| n > 100), "{self:?}");
+        let drops = [self.headroom_drops, self.lossy_drops, self.partly_paused];
+        assert!(drops.iter().all(|&n| n > 20), "{self:?}");
+        let endings = [
+            self.ended / 50,
+            self.cut_short_while_paused / 2,
+            self.deadlocked,
+        ];
+        assert!(endings.iter().all(|&n| n > 2), "{self:?}");
+        assert!(self.scenarios > 400 && self.pauses > 10_000, "{self:?}");
+    }
 }
 
 impl Coverage {
-    fn add(&mut self, log: &Log, outcome: &Outcome<()>) {
+    fn add(&mut self, scenario: &Scenario, log: &Log, outcome: &Outcome<()>) {
+        if scenario.buffer.is_some() {
+            self.flow_control.add(log, outcome);
+        }
         let dropped =
             |cause| move |entry: &Entry| matches!(entry, Entry::Drop(_, c) if *c == cause);
         self.entries += log.len();
@@ -67,6 +133,7 @@ impl Coverage {
         let endings = [self.ended / 10, self.cut_short, self.stuck];
         assert!(endings.iter().all(|&n| n > 2), "{self:?}");
         assert!(self.threaded > 250, "{self:?}");
+        self.flow_control.check();
     }
 }
 
@@ -74,7 +141,7 @@ impl Coverage {
 fn fast(scenario: &Scenario, threads: usize) -> (Log, Outcome<()>) {
     let outcome = scenario.run(threads, Log::default);
     let network = Network::new(&scenario.topology, scenario.seed);
-    let log = Log::join(outcome.observers).by_queue(&network);
+    let log = Log::join(outcome.observers).comparable(scenario, &network);
     let rest = Outcome {
         flows: outcome.flows,
         finished: outcome.finished,
@@ -119,12 +186,43 @@ fn check(seed: u64, coverage: &mut Coverage) {
     assert_eq!(outcome.endpoints, oracle.endpoints, "seed {seed}");
     assert_eq!(outcome.in_network, oracle.in_network, "seed {seed}");
     assert_eq!(outcome.digest, oracle.digest, "seed {seed}");
+    let pauses: Vec<LinkPauses> = oracle
+        .log
+        .pauses()
+        .map(|(link, told)| account(link, &told, outcome.finished))
+        .filter(|link| link.pauses > 0)
+        .collect();
+    assert_eq!(outcome.pauses, pauses, "seed {seed}");
     check_ending(&scenario, &outcome, oracle.last_within, oracle.last);
     if seed.is_multiple_of(THREADED) && outcome.rounds < THREADED_ROUNDS {
         check_threads(&scenario, &log, &outcome);
         coverage.threaded += 1;
     }
-    coverage.add(&log, &outcome);
+    coverage.add(&scenario, &log, &outcome);
+}
+
+/// How often and for how long a link was paused, from all that its transmitter was told.
+fn account(link: LinkId, told: &[(Time, ClassSet)], end: Time) -> LinkPauses {
+    let mut account = LinkPauses {
+        link,
+        pauses: 0,
+        time: Span::ZERO,
+        at_the_end: false,
+    };
+    let mut since = Time::ZERO;
+    for &(time, classes) in told {
+        if account.at_the_end {
+            account.time += time - since;
+        } else if !classes.is_empty() {
+            account.pauses += 1;
+        }
+        account.at_the_end = !classes.is_empty();
+        since = time;
+    }
+    if account.at_the_end {
+        account.time += end.since(since);
+    }
+    account
 }
 
 fn check_threads(scenario: &Scenario, log: &Log, outcome: &Outcome<()>) {
@@ -149,6 +247,10 @@ fn check_ending(scenario: &Scenario, outcome: &Outcome<()>, last_within: Option<
     let round = |time: Time| time.as_ps() / length.as_ps();
     let last_round = last_within.map(round);
     let in_time = |time: Time| time < limit || Some(round(time)) == last_round;
+    if matches!(outcome.stopped, None | Some(Stopped::Stuck)) {
+        let paused = outcome.pauses.iter().any(|pauses| pauses.at_the_end);
+        assert!(!paused, "seed {seed}: what is paused waits for nothing");
+    }
     let all_sent = outcome.flows.iter().all(|flow| flow.sent.is_some());
     assert_eq!(all_sent, outcome.stopped.is_none(), "seed {seed}");
     match outcome.stopped {
@@ -163,7 +265,10 @@ fn check_ending(scenario: &Scenario, outcome: &Outcome<()>, last_within: Option<
             assert_eq!(outcome.finished, limit.max(round_end), "seed {seed}");
         }
         Some(Stopped::Stuck) => assert!(in_time(last), "seed {seed}"),
-        Some(Stopped::Deadlocked) => panic!("seed {seed}: nothing is paused"),
+        Some(Stopped::Deadlocked) => {
+            let paused = outcome.pauses.iter().any(|pauses| pauses.at_the_end);
+            assert!(in_time(last) && paused, "seed {seed}");
+        }
         Some(Stopped::Interrupted) => panic!("seed {seed}: nobody interrupts"),
     }
 }

@@ -27,7 +27,7 @@ impl<'a> Network<'a> {
     }
 
     /// Links that leave `node` and are up, in the order of cables.
-    fn links_of(&self, node: NodeId) -> impl Iterator<Item = LinkId> + '_ {
+    pub(crate) fn links_of(&self, node: NodeId) -> impl Iterator<Item = LinkId> + '_ {
         let cables = self.topology.cables.iter().enumerate();
         cables
             .filter(|(_, cable)| cable.up)
@@ -123,7 +123,7 @@ impl<'a> Network<'a> {
     }
 
     /// The time that `bytes` need on `link`, rounded up to a picosecond.
-    pub(crate) fn transmission(&self, link: LinkId, bytes: u16) -> Span {
+    pub(crate) fn transmission(&self, link: LinkId, bytes: u64) -> Span {
         let rate = u128::from(self.topology.cables[link.0 as usize / 2].rate.as_bps());
         let bits = u128::from(bytes) * 8 * 1_000_000_000_000;
         Span::from_ps((bits / rate + u128::from(bits % rate != 0)) as u64)

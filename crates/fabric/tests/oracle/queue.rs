@@ -1,53 +1,84 @@
-//! An egress port of the oracle: two queues, at most one packet on the wire, drop-tail, marks.
+//! An egress port of the oracle in a lossy switch: two queues, at most one packet on the wire, drop-tail, marks.
 
 use clearway_fabric::topology::LinkId;
-use clearway_fabric::{MarkAt, SwitchParameters};
+use clearway_fabric::{DropCause, MarkAt, SwitchParameters};
 use clearway_transport::{Class, Packet};
 use clearway_units::{Bytes, Purpose, RandomStream};
 use std::collections::VecDeque;
 
-/// The rules of one port, in bytes.
-struct Rules {
+/// The rules of one port, and its dice.
+pub(crate) struct Rules {
+    parameters: SwitchParameters,
+    /// Sizes in bytes.
     limit: u64,
     kmin: u64,
     kmax: u64,
     /// In 2^-32.
     pmax: u128,
+    random: RandomStream,
+}
+
+impl Rules {
+    pub(crate) fn new(parameters: &SwitchParameters, bdp: Bytes, seed: u64, link: LinkId) -> Self {
+        Self {
+            limit: parameters.queue.resolve(bdp).as_u64(),
+            kmin: parameters.kmin.resolve(bdp).as_u64(),
+            kmax: parameters.kmax.resolve(bdp).as_u64(),
+            pmax: (parameters.pmax * 4_294_967_296.0) as u128,
+            random: RandomStream::new(seed, Purpose::Marking, u64::from(link.0)),
+            parameters: parameters.clone(),
+        }
+    }
+
+    /// Whether a queue may have so many bytes.
+    pub(crate) fn allow(&self, bytes: u64) -> bool {
+        bytes <= self.limit
+    }
+
+    /// Decides about a mark at the moment `at`; true if the packet is marked now and was not before.
+    pub(crate) fn mark(&mut self, at: MarkAt, packet: &mut Packet, bytes: u64) -> bool {
+        let Self {
+            kmin, kmax, pmax, ..
+        } = *self;
+        let enabled = self.parameters.ecn && self.parameters.mark == at;
+        if !enabled || packet.class == Class::CONTROL || bytes <= kmin {
+            return false;
+        }
+        let marks = bytes > kmax || {
+            let draw = u128::from(self.random.next_u32());
+            draw * u128::from(kmax - kmin) < u128::from(bytes - kmin) * pmax
+        };
+        let fresh = marks && !packet.ecn;
+        packet.ecn |= marks;
+        fresh
+    }
+
+    /// Control packets have a class of their own.
+    pub(crate) fn control_priority(&self) -> bool {
+        self.parameters.control_priority
+    }
 }
 
 /// An egress port.
 pub(crate) struct Port {
-    parameters: SwitchParameters,
     rules: Rules,
-    random: RandomStream,
     /// By class.
     waiting: [VecDeque<Packet>; 2],
     /// The packet on the wire, and the queue it comes from.
     sending: Option<(usize, Packet)>,
 }
 
-/// What became of a packet that arrived for a port.
-pub(crate) enum Admission {
-    Dropped,
-    /// Queued; for the data queue its new size.
-    Queued {
-        bytes: Option<u64>,
-        marked: bool,
-    },
+/// What became of a packet that a port or switch has taken in.
+pub(crate) struct Joined {
+    /// The new size of the queue that it has joined, if it is a data queue.
+    pub(crate) bytes: Option<u64>,
+    pub(crate) marked: bool,
 }
 
 impl Port {
-    pub(crate) fn new(parameters: &SwitchParameters, bdp: Bytes, seed: u64, link: LinkId) -> Self {
-        let rules = Rules {
-            limit: parameters.queue.resolve(bdp).as_u64(),
-            kmin: parameters.kmin.resolve(bdp).as_u64(),
-            kmax: parameters.kmax.resolve(bdp).as_u64(),
-            pmax: (parameters.pmax * 4_294_967_296.0) as u128,
-        };
+    pub(crate) fn new(rules: Rules) -> Self {
         Self {
-            parameters: parameters.clone(),
             rules,
-            random: RandomStream::new(seed, Purpose::Marking, u64::from(link.0)),
             waiting: Default::default(),
             sending: None,
         }
@@ -67,17 +98,17 @@ impl Port {
         waiting as u64 + u64::from(self.sending.is_some())
     }
 
-    pub(crate) fn admit(&mut self, mut packet: Packet) -> (Packet, Admission) {
-        let control = packet.class == Class::CONTROL && self.parameters.control_priority;
+    pub(crate) fn admit(&mut self, packet: &mut Packet) -> Result<Joined, DropCause> {
+        let control = packet.class == Class::CONTROL && self.rules.control_priority();
         let queue = usize::from(!control);
         let bytes = self.bytes(queue) + u64::from(packet.size);
-        if bytes > self.rules.limit {
-            return (packet, Admission::Dropped);
+        if !self.rules.allow(bytes) {
+            return Err(DropCause::QueueFull);
         }
-        let marked = self.parameters.mark == MarkAt::Enqueue && self.mark(&mut packet, bytes);
-        self.waiting[queue].push_back(packet);
+        let marked = self.rules.mark(MarkAt::Enqueue, packet, bytes);
+        self.waiting[queue].push_back(*packet);
         let bytes = (!control).then_some(bytes);
-        (packet, Admission::Queued { bytes, marked })
+        Ok(Joined { bytes, marked })
     }
 
     /// Puts the next packet on the wire; its size.
@@ -96,25 +127,7 @@ impl Port {
     pub(crate) fn end(&mut self) -> (Packet, Option<u64>, bool) {
         let (queue, mut packet) = self.sending.take().expect("a packet is on the wire");
         let left = self.bytes(queue);
-        let marked =
-            queue == 1 && self.parameters.mark == MarkAt::Dequeue && self.mark(&mut packet, left);
+        let marked = queue == 1 && self.rules.mark(MarkAt::Dequeue, &mut packet, left);
         (packet, (queue == 1).then_some(left), marked)
-    }
-
-    /// True if the packet is marked now and was not before.
-    fn mark(&mut self, packet: &mut Packet, bytes: u64) -> bool {
-        let Rules {
-            kmin, kmax, pmax, ..
-        } = self.rules;
-        if !self.parameters.ecn || packet.class == Class::CONTROL || bytes <= kmin {
-            return false;
-        }
-        let marks = bytes > kmax || {
-            let draw = u128::from(self.random.next_u32());
-            draw * u128::from(kmax - kmin) < u128::from(bytes - kmin) * pmax
-        };
-        let fresh = marks && !packet.ecn;
-        packet.ecn |= marks;
-        fresh
     }
 }

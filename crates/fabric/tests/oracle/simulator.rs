@@ -1,29 +1,34 @@
 //! A slow and simple simulator of the same model: one heap of events for the whole fabric, with an event for the end of every
 //! transmission. Nothing is done late, early or in bulk.
 //!
-//! At one instant: ends of transmissions, arrivals (by the order of their links), starts of transmissions, timers, and at last
-//! the coordinator. All timers of a host that are due at one instant are one event.
+//! At one instant: ends of transmissions, pause frames taking effect, arrivals (by the order of their links), starts of
+//! transmissions, timers, and at last the coordinator. All timers of a host that are due at one instant are one event.
 
 use crate::common::Scenario;
 use crate::log::Log;
 use crate::network::Network;
-use crate::queue::{Admission, Port};
+use crate::queue::{Joined, Port, Rules};
+use crate::shared::{Left, Switch, twin};
 use clearway_fabric::topology::{LinkId, NodeId};
 use clearway_fabric::{
     DropCause, FlowEvent, FlowOutcome, LinkCounters, Moment, Observer, Reactions,
 };
 use clearway_transport::{
-    Class, Endpoint, EndpointCounters, Event, FlowStatistics, Header, Input, Packet,
+    Class, ClassSet, Endpoint, EndpointCounters, Event, FlowStatistics, Header, Input, Packet,
 };
 use clearway_units::{Digest, FlowId, HostId, MessageId, Purpose, RandomStream, Span, Time};
 use std::cmp::{Ordering, Reverse};
-use std::collections::{BTreeSet, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 
 #[derive(Debug, Clone, Copy)]
 enum What {
     End(LinkId),
     Arrival(LinkId, Packet),
+    /// A pause frame has arrived.
+    Frame(LinkId, ClassSet),
+    /// The transmitter of a link is to hold back these classes.
+    Effect(LinkId, ClassSet),
     Start(LinkId),
     Timer(HostId),
     Coordination,
@@ -84,8 +89,10 @@ pub(crate) struct Oracle<'a> {
     serial: u64,
     now: Time,
     hosts: Vec<Host>,
-    /// By link; those of hosts stay empty.
+    /// By link, where switches are lossy; those of hosts stay empty.
     ports: Vec<Port>,
+    /// Switches with shared buffers.
+    switches: BTreeMap<NodeId, Switch>,
     /// By link.
     errors: Vec<RandomStream>,
     coordinator: Option<Box<dyn Reactions>>,
@@ -116,10 +123,16 @@ impl<'a> Oracle<'a> {
                 reactions: scenario.reactions_of(host),
             }
         };
-        let port = |link| {
-            let rate = topology.cables[link as usize / 2].rate;
+        let rules = |link: LinkId| {
+            let rate = topology.cables[link.0 as usize / 2].rate;
             let bdp = rate.bytes_in(scenario.profile.network.propagation_rtt);
-            Port::new(&scenario.switch, bdp, scenario.seed, LinkId(link))
+            Rules::new(&scenario.switch, bdp, scenario.seed, link)
+        };
+        let switch = |index| {
+            let node = NodeId(topology.hosts + index);
+            let parameters = scenario.buffer.as_ref()?;
+            let switch = Switch::new(scenario, &network, parameters, node, rules);
+            Some((node, switch))
         };
         let errors = |link| RandomStream::new(scenario.seed, Purpose::BitErrors, link);
         let delays = (0..links)
@@ -132,7 +145,12 @@ impl<'a> Oracle<'a> {
             serial: 0,
             now: Time::ZERO,
             hosts: (0..topology.hosts).map(host).collect(),
-            ports: (0..links).map(port).collect(),
+            ports: (0..links)
+                .map(|link| Port::new(rules(LinkId(link))))
+                .collect(),
+            switches: (0..topology.switches.len() as u32)
+                .filter_map(switch)
+                .collect(),
             errors: (0..u64::from(links)).map(errors).collect(),
             coordinator: scenario.coordinator(),
             reported: Vec::new(),
@@ -162,6 +180,8 @@ impl<'a> Oracle<'a> {
             match what {
                 What::End(link) => self.end(link),
                 What::Arrival(link, packet) => self.arrive(link, packet),
+                What::Frame(link, classes) => self.on_frame(link, classes),
+                What::Effect(link, classes) => self.on_effect(link, classes),
                 What::Start(link) => self.start(link),
                 What::Timer(host) => self.on_timer(host),
                 What::Coordination => self.coordinate(),
@@ -173,10 +193,13 @@ impl<'a> Oracle<'a> {
     fn push(&mut self, time: Time, what: What) {
         let (rank, order) = match what {
             What::End(link) => (0, u64::from(link.0)),
-            What::Arrival(link, _) => (1, self.network.tie_break(time, link)),
-            What::Start(link) => (2, u64::from(link.0)),
-            What::Timer(host) => (3, u64::from(host.0)),
-            What::Coordination => (4, 0),
+            What::Effect(link, _) => (1, u64::from(link.0)),
+            What::Arrival(link, _) | What::Frame(link, _) => {
+                (2, self.network.tie_break(time, link))
+            }
+            What::Start(link) => (3, u64::from(link.0)),
+            What::Timer(host) => (4, u64::from(host.0)),
+            What::Coordination => (5, 0),
         };
         self.serial += 1;
         let entry = Entry((time, rank, order, self.serial), what);
@@ -194,9 +217,11 @@ impl<'a> Oracle<'a> {
     fn start(&mut self, link: LinkId) {
         let from = self.network.start_of(link);
         let size = if self.network.is_host(from) {
-            self.pull(HostId(from.0))
+            self.pull(HostId(from.0)).map(u64::from)
+        } else if let Some(switch) = self.switches.get_mut(&from) {
+            switch.begin(link)
         } else {
-            self.ports[link.0 as usize].begin()
+            self.ports[link.0 as usize].begin().map(u64::from)
         };
         if let Some(size) = size {
             self.witness();
@@ -222,20 +247,79 @@ impl<'a> Oracle<'a> {
 
     fn end(&mut self, link: LinkId) {
         let from = self.network.start_of(link);
-        let packet = if self.network.is_host(from) {
+        let left = if self.network.is_host(from) {
             let at = &mut self.hosts[from.0 as usize];
-            at.sending.take().expect("a transmission has ended")
+            let packet = at.sending.take().expect("a transmission has ended");
+            Left::Packet {
+                packet,
+                bytes: None,
+                marked: false,
+            }
         } else {
             self.witness();
-            let (packet, left, marked) = self.ports[link.0 as usize].end();
-            if let Some(left) = left {
-                self.log.on_queue(self.now, link, left);
-            }
-            self.note_mark(link, &packet, marked);
-            packet
+            self.end_at_switch(from, link)
         };
-        self.carry(self.now, link, packet);
+        match left {
+            Left::Frame(classes) => {
+                self.links.pause_frames += 1;
+                let arrival = self.now + self.network.delay(link);
+                self.push(arrival, What::Frame(link, classes));
+            }
+            Left::Packet {
+                packet,
+                bytes,
+                marked,
+            } => {
+                if let Some(bytes) = bytes {
+                    self.log.on_queue(self.now, link, bytes);
+                }
+                self.note_mark(link, &packet, marked);
+                self.carry(self.now, link, packet);
+            }
+        }
         self.push(self.now, What::Start(link));
+    }
+
+    fn end_at_switch(&mut self, node: NodeId, link: LinkId) -> Left {
+        if let Some(switch) = self.switches.get_mut(&node) {
+            let left = switch.end(link);
+            self.look_at_ports(node);
+            return left;
+        }
+        let (packet, bytes, marked) = self.ports[link.0 as usize].end();
+        Left::Packet {
+            packet,
+            bytes,
+            marked,
+        }
+    }
+
+    /// Something may have changed for any port of a switch with a shared buffer.
+    fn look_at_ports(&mut self, node: NodeId) {
+        for link in self.switches[&node].links() {
+            self.push(self.now, What::Start(link));
+        }
+    }
+
+    fn on_frame(&mut self, link: LinkId, classes: ClassSet) {
+        self.witness();
+        self.links.pause_frames_received += 1;
+        let reaction = self.scenario.buffer.as_ref().map(|buffer| buffer.reaction);
+        let effect = self.now + reaction.expect("only shared buffers send frames");
+        self.push(effect, What::Effect(twin(link), classes));
+    }
+
+    fn on_effect(&mut self, link: LinkId, classes: ClassSet) {
+        self.witness();
+        self.log.on_pause(self.now, link, classes);
+        let node = self.network.start_of(link);
+        if let Some(switch) = self.switches.get_mut(&node) {
+            switch.obey(link, classes);
+            self.look_at_ports(node);
+        } else {
+            self.hosts[node.0 as usize].endpoint.set_paused(classes);
+            self.look_after(HostId(node.0));
+        }
     }
 
     fn note_mark(&mut self, link: LinkId, packet: &Packet, marked: bool) {
@@ -248,7 +332,7 @@ impl<'a> Oracle<'a> {
     /// The last bit of a packet has left at `end`.
     fn carry(&mut self, end: Time, link: LinkId, packet: Packet) {
         self.links.hops += 1;
-        self.links.data_hops += u64::from(packet.class == Class::DATA);
+        self.links.data_hops += u64::from(packet.class != Class::CONTROL);
         let survival = self.network.survival(link, packet.size);
         if survival < 1.0 && self.errors[link.0 as usize].unit() >= survival {
             self.links.corrupted += 1;
@@ -269,6 +353,7 @@ impl<'a> Oracle<'a> {
             Header::Ack { epsn, .. } => u64::from(epsn) + 3 * kind,
             Header::Notification => 4 * kind,
         };
+        let number = number + u64::from(packet.queue_pair) * 256 * kind;
         let flow = u64::from(packet.flow.0);
         self.links
             .losses
@@ -286,19 +371,26 @@ impl<'a> Oracle<'a> {
             self.handle_events(HostId(node.0));
             self.look_after(HostId(node.0));
         } else {
-            self.forward(node, packet);
+            self.forward(node, link, packet);
         }
     }
 
-    fn forward(&mut self, switch: NodeId, packet: Packet) {
-        let link = self.network.next_link(switch, &packet);
-        let (packet, admission) = self.ports[link.0 as usize].admit(packet);
-        match admission {
-            Admission::Dropped => {
+    fn forward(&mut self, node: NodeId, from: LinkId, mut packet: Packet) {
+        let link = self.network.next_link(node, &packet);
+        let joined = if let Some(switch) = self.switches.get_mut(&node) {
+            let joined = switch.admit(&mut packet, from, link);
+            self.look_at_ports(node);
+            joined
+        } else {
+            self.ports[link.0 as usize].admit(&mut packet)
+        };
+        match joined {
+            Err(cause) => {
                 self.links.dropped += 1;
-                self.lose(self.now, link, &packet, DropCause::QueueFull);
+                self.links.headroom_drops += u64::from(cause == DropCause::HeadroomFull);
+                self.lose(self.now, link, &packet, cause);
             }
-            Admission::Queued { bytes, marked } => {
+            Ok(Joined { bytes, marked }) => {
                 self.note_mark(link, &packet, marked);
                 if let Some(bytes) = bytes {
                     self.log.on_queue(self.now, link, bytes);
@@ -355,7 +447,11 @@ impl<'a> Oracle<'a> {
 
     fn start_flow(&mut self, flow: FlowId) {
         let clearway_fabric::Flow {
-            src, dst, bytes, ..
+            src,
+            dst,
+            bytes,
+            class,
+            ..
         } = self.scenario.flows[flow.index()];
         let post = Input::Post {
             flow,
@@ -365,7 +461,7 @@ impl<'a> Oracle<'a> {
         let open = Input::Open {
             flow,
             peer: dst,
-            class: Class::DATA,
+            class,
         };
         for input in [open, post, Input::Close { flow }] {
             self.hosts[src.index()].endpoint.handle(self.now, input);
@@ -449,7 +545,8 @@ impl<'a> Oracle<'a> {
             .iter()
             .filter(|entry| matches!(entry.0.1, What::Arrival(..)));
         let queued: u64 = self.ports.iter().map(Port::packets).sum();
-        let in_network = flying.count() as u64 + queued;
+        let held: u64 = self.switches.values().map(Switch::packets).sum();
+        let in_network = flying.count() as u64 + queued + held;
         let mut endpoints = EndpointCounters::default();
         for host in &self.hosts {
             endpoints.merge(host.endpoint.counters());
@@ -461,7 +558,7 @@ impl<'a> Oracle<'a> {
             digest.add(&[id as u64, finish, flow.bytes.as_u64(), again]);
         }
         Result {
-            log: self.log.by_queue(&self.network),
+            log: self.log.comparable(self.scenario, &self.network),
             flows: self.flows,
             links: self.links,
             endpoints,

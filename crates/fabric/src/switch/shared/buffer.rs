@@ -4,6 +4,12 @@
 //! pool fills, `alpha × (pool - used)`; what arrives beyond it, while the sender at the other end is being paused, goes to the
 //! *headroom* of the port. All accounts are of the ingress port: there the flow came in that has to be stopped. Lossy classes
 //! only take from the pool.
+//!
+//! A packet that fits into reserve and threshold takes nothing of the headroom, one that does not goes there with all of its bytes;
+//! what leaves is taken from the headroom first. The threshold is in whole bytes, rounded down. A class of a port is paused when
+//! a packet of its own has come in and there is something in the headroom, or the threshold (as it is with that packet) is
+//! reached. It may go on when a packet of its own has left, if the headroom is empty and it is in its reserve or far enough below
+//! the threshold; that others give back makes nobody go on by itself.
 
 use super::super::parameters::BufferRules;
 use clearway_transport::{Class, ClassSet};
