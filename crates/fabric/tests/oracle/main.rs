@@ -43,6 +43,8 @@ struct Coverage {
     ended: usize,
     cut_short: usize,
     stuck: usize,
+    /// Scenarios with pauses in which headrooms have to suffice.
+    derived_headroom: usize,
     flow_control: FlowControl,
 }
 
@@ -132,7 +134,8 @@ impl Coverage {
         assert!(repairs.iter().all(|&n| n > 100), "{self:?}");
         let endings = [self.ended / 10, self.cut_short, self.stuck];
         assert!(endings.iter().all(|&n| n > 2), "{self:?}");
-        assert!(self.threaded > 250, "{self:?}");
+        let enough = self.threaded > 250 && self.derived_headroom > 20;
+        assert!(enough, "{self:?}");
         self.flow_control.check();
     }
 }
@@ -193,12 +196,22 @@ fn check(seed: u64, coverage: &mut Coverage) {
         .filter(|link| link.pauses > 0)
         .collect();
     assert_eq!(outcome.pauses, pauses, "seed {seed}");
+    if derives_headroom(&scenario) {
+        assert_eq!(outcome.links.headroom_drops, 0, "seed {seed}");
+        coverage.derived_headroom += usize::from(!outcome.pauses.is_empty());
+    }
     check_ending(&scenario, &outcome, oracle.last_within, oracle.last);
     if seed.is_multiple_of(THREADED) && outcome.rounds < THREADED_ROUNDS {
         check_threads(&scenario, &log, &outcome);
         coverage.threaded += 1;
     }
     coverage.add(&scenario, &log, &outcome);
+}
+
+/// Headrooms are as large as they have to be. Nobody stops control, so it must not wait among data.
+fn derives_headroom(scenario: &Scenario) -> bool {
+    let buffer = scenario.buffer.as_ref();
+    buffer.is_some_and(|buffer| buffer.headroom.is_none()) && scenario.switch.control_priority
 }
 
 /// How often and for how long a link was paused, from all that its transmitter was told.

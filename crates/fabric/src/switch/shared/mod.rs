@@ -10,6 +10,9 @@
 //! later. States that come and go while the wire is busy are not told. A frame takes effect when its last bit has arrived and
 //! the receiver's reaction time has passed; a packet on the wire is finished. It holds until the next one, without a timer.
 //! Frames are never lost to bit errors and count neither as packets nor as hops.
+//!
+//! Hosts hold back data, never control. Where control has no priority it waits in class 1 and is accounted for there, but it keeps
+//! coming when that class is paused; headrooms that are derived do not reckon with it and may overflow.
 
 mod buffer;
 mod port;
