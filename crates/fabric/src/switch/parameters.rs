@@ -209,7 +209,8 @@ fn headroom(parameters: &SharedBufferParameters, port: &PortFacts, packet: u64) 
         .bytes_in(port.delay * 2 + parameters.reaction)
         .as_u64();
     let artifact = port.rate.bytes_in(port.delay * 3).as_u64();
-    artifact.max(waiting + 3 * packet + 2 * frame)
+    let more = frame.saturating_mul(2).saturating_add(3 * packet);
+    artifact.max(waiting.saturating_add(more))
 }
 
 /// [`SwitchParameters`] resolved for one port.
@@ -312,6 +313,16 @@ mod tests {
             rules(&parameters, &[PORT; 2]),
             Err((Bytes::new(200_000), Bytes::new(2 * 154_096 + 4160)))
         );
+    }
+
+    #[test]
+    fn a_frame_of_any_size_is_refused_or_fits() {
+        let parameters = SharedBufferParameters {
+            frame: Bytes::new(u64::MAX),
+            ..Default::default()
+        };
+        let (_, needed) = rules(&parameters, &[PORT]).unwrap_err();
+        assert_eq!(needed, Bytes::new(u64::MAX));
     }
 
     #[test]

@@ -149,8 +149,8 @@ impl Buffer {
         let threshold = share(free, port.alpha);
         let account = &port.accounts[class.index()];
         let shared = account.bytes.saturating_sub(self.reserve);
-        let below =
-            account.headroom == 0 && (shared == 0 || shared + self.resume_offset <= threshold);
+        let enough = shared.saturating_add(self.resume_offset) <= threshold;
+        let below = account.headroom == 0 && (shared == 0 || enough);
         if below {
             port.paused.remove(class);
         }
@@ -229,6 +229,17 @@ mod tests {
             buffer.release(0, Class::DATA, 10);
         }
         assert_eq!(buffer.held(), (0, 0));
+    }
+
+    #[test]
+    fn an_offset_that_is_never_reached_resumes_within_the_reserve() {
+        let mut buffer = buffer();
+        buffer.resume_offset = u64::MAX;
+        for _ in 0..21 {
+            assert_ne!(buffer.admit(0, Class::DATA, 10), Admission::Refused);
+        }
+        assert!((1..20).all(|_| !buffer.release(0, Class::DATA, 10)));
+        assert!(buffer.release(0, Class::DATA, 10), "ten bytes are left");
     }
 
     #[test]
