@@ -63,6 +63,8 @@ macro_rules! recorded_outcomes {
 const RECORDED: &[(&str, &str)] = recorded_outcomes!(
     "strack/fig4": "strack-fig4",
     "strack/fig9": "strack-fig9",
+    "strack/fig10": "strack-fig10",
+    "strack/fig11": "strack-fig11",
     "strack/fig12": "strack-fig12",
     "strack/fig14": "strack-fig14",
     "strack/fig16": "strack-fig16",
