@@ -12,6 +12,7 @@ use crate::{Assembly, Finished, Laboratory, Place, RunOptions, Scenario, Scenari
 use clearway_fabric::topology::LinkId;
 use clearway_fabric::{Observer, Progress, Stopped, Verdict};
 use clearway_units::{HostId, Span};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -163,7 +164,9 @@ impl Reproducer {
         let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let results = Mutex::new(Vec::new());
         let work = |worker: usize| {
-            while let Some(job) = open.get(next.fetch_add(1, Ordering::Relaxed)) {
+            loop {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                let Some(job) = open.get(index) else { break };
                 let result = job.run(&figure.record, &|progress| {
                     watcher.on_round(worker, progress)
                 });
@@ -173,7 +176,7 @@ impl Reproducer {
                     break;
                 }
                 let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
-                results.push((&job.key, result));
+                results.push((index, result));
                 drop(results);
                 let done = done.fetch_add(1, Ordering::Relaxed) + 1;
                 watcher.on_run(&figure.id, done, open.len());
@@ -186,9 +189,12 @@ impl Reproducer {
             }
             work(0);
         });
-        let results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
-        for (key, result) in results {
-            self.known.insert(key.clone(), Arc::new(result?));
+        let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+        // Back to the order of the figure: of several faults its first is reported, whichever showed first.
+        results.sort_by_key(|&(index, _)| Reverse(index));
+        let keys: Vec<String> = open.iter().map(|job| job.key.clone()).collect();
+        for (index, result) in results {
+            self.known.insert(keys[index].clone(), Arc::new(result?));
         }
         Ok(())
     }

@@ -344,6 +344,29 @@ fn changes_reach_every_run() {
 }
 
 #[test]
+fn of_several_runs_that_fail_the_first_is_reported() {
+    // Faults that show only when a run is put together, each with its own words.
+    let text = TINY
+        .replace("1e9", "1000000000")
+        .replace("workload.message = \"4KB\"", "workload.senders = 501")
+        .replace(
+            "workload.message = \"400KB\" } }]\nfull",
+            "workload.senders = 502 } }]\nfull",
+        );
+    assert!(text.contains("501") && text.contains("502"));
+    let figure = Figure::read("test/tiny", &text).unwrap();
+    let faults = (0..20).map(|attempt| {
+        let mut reproducer = Reproducer::new(Laboratory::new(), 1 + attempt % 4);
+        let quiet = Quiet::with_limit(u32::MAX);
+        let result = reproducer.reproduce(&figure, &small(Some(2)), &quiet);
+        result.unwrap_err().message
+    });
+    for fault in faults {
+        assert!(fault.contains("501 senders"), "{fault}");
+    }
+}
+
+#[test]
 fn what_a_figure_varies_cannot_be_changed() {
     let mut reproducer = Reproducer::new(Laboratory::new(), 1);
     for change in ["workload.message=1MB", "transport.spray = single", "seed=7"] {
