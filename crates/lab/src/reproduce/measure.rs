@@ -8,7 +8,7 @@ use crate::record::{
 use clearway_fabric::{LinkCounters, Stopped};
 use clearway_transport::EndpointCounters;
 use clearway_transport::cc::NetworkFacts;
-use clearway_units::{Bytes, Digest, FlowId, Rate, Span, Time, nearest};
+use clearway_units::{Bytes, Digest, FlowId, Rate, Span, Time, nearest, suggestion};
 use std::collections::BTreeMap;
 
 /// What is kept of a run.
@@ -188,12 +188,13 @@ impl Measure {
     /// The measure called `name`.
     pub(crate) fn named(name: &str) -> Result<&'static Self, String> {
         let found = MEASURES.iter().find(|measure| measure.name == name);
-        found.ok_or_else(
-            || match nearest(name, MEASURES.iter().map(|measure| measure.name)) {
-                Some(near) => format!("there is no measure `{name}`; did you mean `{near}`?"),
-                None => format!("there is no measure `{name}`"),
-            },
-        )
+        found.ok_or_else(|| {
+            let near = nearest(name, MEASURES.iter().map(|measure| measure.name));
+            let instead = near.map_or(String::new(), |near| {
+                format!("; {}", suggestion(Some(near), ""))
+            });
+            format!("there is no measure `{name}`{instead}")
+        })
     }
 
     /// An error if the figure does not record what this needs.
