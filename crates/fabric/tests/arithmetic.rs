@@ -3,9 +3,13 @@
 use clearway_fabric::topology::{
     FatTree, PacketSizes, Routes, Tier, Topology, dumbbell, fat_tree, leaf_spine, single_switch,
 };
-use clearway_fabric::{Flow, Outcome, RunControl, Setup, Simulation, SwitchParameters, Verdict};
+use clearway_fabric::{
+    Flow, Outcome, RunControl, Setup, SharedBufferParameters, Simulation, SwitchParameters, Verdict,
+};
+use clearway_transport::cc::ControllerSettings;
+use clearway_transport::feedback::FeedbackSettings;
 use clearway_transport::spray::SelectorSettings;
-use clearway_transport::{Class, Profile};
+use clearway_transport::{Class, Profile, Reliability};
 use clearway_units::{Bytes, HostId, Rate, Span, Time};
 use std::sync::Arc;
 
@@ -39,7 +43,11 @@ fn run_with(topology: &Topology, flows: &[(u32, u32, u64)], selector: &str) -> O
         buffer: None,
         seed: 1,
     };
-    let outcome = Simulation::new(&setup, |_| None, || ()).run(RunControl {
+    run_setup(&setup)
+}
+
+fn run_setup(setup: &Setup<'_>) -> Outcome<()> {
+    let outcome = Simulation::new(setup, |_| None, || ()).run(RunControl {
         threads: 1,
         at_most: Time::from_us(100_000),
         coordinator: None,
@@ -187,4 +195,49 @@ fn the_ideal_is_never_too_long() {
             );
         }
     }
+}
+
+/// 100 Gb/s through one switch with a shared buffer, links of 1 us, 1000 B payload and 48 B headers, acknowledgements of 60 B:
+/// 100,000 packets of 83.84 ns, 83.84 ns on the second link, 4 us in flight, and the last acknowledgement 2 x 4.8 ns on the
+/// wires.
+#[test]
+fn a_lone_roce_flow_takes_what_the_wires_take() {
+    let sizes = PacketSizes {
+        payload: 1000,
+        header: 48,
+        ack: 60,
+    };
+    let topology = single_switch(2, Rate::from_gbps(100), Span::from_us(1)).unwrap();
+    let routes = Routes::compute(&topology).unwrap();
+    let mut profile = Profile::strack(routes.paths.network_facts(sizes));
+    assert_eq!(profile.network.ack, 60);
+    profile.reliability = Reliability::named("go-back-n").unwrap();
+    profile.controller = ControllerSettings::named("dcqcn").unwrap();
+    profile.feedback = FeedbackSettings::named("interval").unwrap();
+    profile.selector = SelectorSettings::named("single").unwrap();
+    let bytes = Bytes::new(100_000_000);
+    let expected = Span::from_ps(8_388_093_440);
+    let ideal = routes
+        .paths
+        .ideal_completion(HostId(0), HostId(1), bytes, sizes);
+    let outcome = run_setup(&Setup {
+        topology: &topology,
+        routes,
+        flows: [Flow {
+            src: HostId(0),
+            dst: HostId(1),
+            bytes,
+            class: Class::DATA,
+            start: Some(Time::ZERO),
+        }]
+        .into(),
+        profile: Arc::new(profile),
+        switch: SwitchParameters::default(),
+        buffer: Some(SharedBufferParameters::default()),
+        seed: 1,
+    });
+    assert_eq!(outcome.flows[0].sent, Some(Time::ZERO + expected));
+    assert_eq!(ideal, expected);
+    assert_eq!(outcome.links.marked, 0);
+    assert_eq!(outcome.links.pause_frames, 0);
 }
