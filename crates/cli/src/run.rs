@@ -8,8 +8,8 @@ use crate::output::print;
 use crate::progress::{Display, Interrupt};
 use clearway_lab::{Assembly, Finished, Laboratory, RunOptions, Scenario, Stopped};
 use clearway_report::{
-    FlowRow, FolderError, PacketCounts, ResultFolder, RunRecord, ScenarioIdentity, Status, Summary,
-    summary_table,
+    FlowRow, FolderError, PacketCounts, PausedLink, ResultFolder, RunRecord, ScenarioIdentity,
+    Status, Summary, summary_table,
 };
 use clearway_units::FlowId;
 use std::path::{Path, PathBuf};
@@ -163,6 +163,7 @@ pub(crate) fn record(
             data_delivered: endpoints.data_received,
             retransmitted: endpoints.retransmitted,
             dropped: links.dropped,
+            headroom_drops: links.headroom_drops,
             marked: links.marked,
             acks: endpoints.sacks_sent,
             probes: endpoints.probes_sent,
@@ -171,6 +172,15 @@ pub(crate) fn record(
             corrupted: links.corrupted,
             duplicates: endpoints.duplicates,
         },
+        paused_links: finished
+            .pauses
+            .iter()
+            .map(|paused| PausedLink {
+                link: assembly.topology.link_name(paused.link),
+                pauses: paused.pauses,
+                paused_us: paused.time.as_us(),
+            })
+            .collect(),
         data_packet_hops: links.data_hops,
         packet_hops: links.hops,
         digest: finished.digest.to_string(),

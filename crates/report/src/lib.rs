@@ -27,7 +27,7 @@ mod sample;
 pub use fct::{FctRow, fct_txt};
 pub use flows::{WriteFlowsError, write_flows};
 pub use folder::{FolderError, ResultFolder};
-pub use record::{FlowRow, PacketCounts, RunRecord, ScenarioIdentity, Status};
+pub use record::{FlowRow, PacketCounts, PausedLink, RunRecord, ScenarioIdentity, Status};
 pub use statistics::Distribution;
 pub use summary::{FlowCounts, ReadSummaryError, StatusName, Summary};
 pub use table::{Align, Table};

@@ -93,6 +93,9 @@ pub struct PacketCounts {
     pub retransmitted: u64,
     /// Packets dropped at a queue or for want of a route.
     pub dropped: u64,
+    /// Of these, packets of lossless classes that found even the headroom full.
+    #[serde(default)]
+    pub headroom_drops: u64,
     /// Packets that a switch marked as having met congestion.
     pub marked: u64,
     /// Acknowledgements sent.
@@ -107,6 +110,17 @@ pub struct PacketCounts {
     pub corrupted: u64,
     /// Delivered data packets that the receiver already had.
     pub duplicates: u64,
+}
+
+/// How flow control paused a link.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PausedLink {
+    /// Its name: from which node to which.
+    pub link: String,
+    /// How often it was paused.
+    pub pauses: u64,
+    /// For how long in all, in microseconds.
+    pub paused_us: f64,
 }
 
 /// Everything that the outputs say about a run.
@@ -126,6 +140,8 @@ pub struct RunRecord {
     pub flows: Vec<FlowRow>,
     /// Packet counts over all hosts and switches.
     pub packets: PacketCounts,
+    /// The links that were paused.
+    pub paused_links: Vec<PausedLink>,
     /// Links that data packets crossed, summed over packets.
     pub data_packet_hops: u64,
     /// Links that packets of any kind crossed, summed over packets.

@@ -1,6 +1,6 @@
 //! Small records for the tests.
 
-use crate::record::{FlowRow, PacketCounts, RunRecord, ScenarioIdentity, Status};
+use crate::record::{FlowRow, PacketCounts, PausedLink, RunRecord, ScenarioIdentity, Status};
 use clearway_units::{Span, Time};
 use std::path::{Path, PathBuf};
 use std::{env, fs, process};
@@ -74,6 +74,7 @@ pub(crate) fn run() -> RunRecord {
             probes: 8,
             ..PacketCounts::default()
         },
+        paused_links: Vec::new(),
         data_packet_hops: 7_842,
         packet_hops: 11_774,
         digest: "fedcba9876543210".into(),
@@ -99,6 +100,14 @@ pub(crate) fn incomplete_run() -> RunRecord {
     record.packets.corrupted = 12;
     record.packets.cnps = 34;
     record.packets.pfc_pauses = 5_678;
+    record.packets.headroom_drops = 3;
+    record.paused_links = [("h0-leaf0", 5_670, 12.5), ("h1-leaf0", 8, 99.0)]
+        .map(|(link, pauses, paused_us)| PausedLink {
+            link: link.into(),
+            pauses,
+            paused_us,
+        })
+        .into();
     record.packets.duplicates = 9;
     record
 }

@@ -22,11 +22,14 @@
 //! | `packets.data_delivered` | packets | data packets that arrived at their receiver, duplicates included |
 //! | `packets.retransmitted` | packets | data packets sent again |
 //! | `packets.dropped` | packets | dropped at a queue or for want of a route |
+//! | `packets.headroom_drops` | packets | of these, of lossless classes, for want of headroom |
 //! | `packets.marked` | packets | marked by a switch as having met congestion |
 //! | `packets.acks`, `.probes`, `.cnps` | packets | acknowledgements, probes, congestion notification packets sent |
 //! | `packets.pfc_pauses` | frames | pauses sent by priority flow control |
 //! | `packets.corrupted` | packets | lost to bit errors on a link; not among the dropped |
 //! | `packets.duplicates` | packets | delivered data packets that the receiver already had |
+//! | `paused_links` | links | how many links flow control paused |
+//! | `longest_paused` | list | up to 16 of them, paused longest first: `link`, `pauses` (how often), `paused_us` (for how long) |
 //! | `data_packet_hops`, `packet_hops` | links | links crossed by data packets, by all packets |
 //! | `digest` | text | digest of the outcome, equal for any number of threads |
 //! | `threads` | integer | worker threads |
@@ -37,7 +40,7 @@
 //! rank. All three are null if no flow completed. They are given in microseconds as floating point numbers; exact picoseconds stand
 //! in `flows.parquet`.
 
-use crate::record::{FlowRow, PacketCounts, RunRecord, ScenarioIdentity, Status};
+use crate::record::{FlowRow, PacketCounts, PausedLink, RunRecord, ScenarioIdentity, Status};
 use crate::statistics::Distribution;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -77,6 +80,12 @@ pub struct Summary {
     pub slowdown: Option<Distribution>,
     /// Packet counts.
     pub packets: PacketCounts,
+    /// Links that flow control paused.
+    #[serde(default)]
+    pub paused_links: u64,
+    /// Those that were paused longest.
+    #[serde(default)]
+    pub longest_paused: Vec<PausedLink>,
     /// Links that data packets crossed.
     pub data_packet_hops: u64,
     /// Links that packets of any kind crossed.
@@ -152,6 +161,8 @@ impl Summary {
             ideal_fct_us: Distribution::of_picoseconds(ideals.collect()),
             slowdown: Distribution::of_ratios(completed().filter_map(FlowRow::slowdown).collect()),
             packets: record.packets,
+            paused_links: record.paused_links.len() as u64,
+            longest_paused: longest_paused(&record.paused_links),
             data_packet_hops: record.data_packet_hops,
             packet_hops: record.packet_hops,
             digest: record.digest.clone(),
@@ -194,6 +205,15 @@ impl Summary {
             Err(source) => Err(ReadSummaryError::Unreadable { path, source }),
         }
     }
+}
+
+/// The links that were paused longest.
+fn longest_paused(links: &[PausedLink]) -> Vec<PausedLink> {
+    const MOST: usize = 16;
+    let mut links = links.to_vec();
+    links.sort_by(|a, b| b.paused_us.total_cmp(&a.paused_us));
+    links.truncate(MOST);
+    links
 }
 
 /// A summary that could not be read.
@@ -272,6 +292,7 @@ mod tests {
             "data_delivered": 1960,
             "retransmitted": 1,
             "dropped": 1,
+            "headroom_drops": 0,
             "marked": 28,
             "acks": 981,
             "probes": 8,
@@ -280,6 +301,8 @@ mod tests {
             "corrupted": 0,
             "duplicates": 0
           },
+          "paused_links": 0,
+          "longest_paused": [],
           "data_packet_hops": 7842,
           "packet_hops": 11774,
           "digest": "fedcba9876543210",

@@ -107,12 +107,17 @@ fn packets(summary: &Summary) -> String {
             ),
         ),
     ];
+    let paused = format!("pauses by flow control, of {} links", summary.paused_links);
     let if_any = [
+        (
+            packets.headroom_drops,
+            "dropped in lossless classes: the headroom is too small",
+        ),
         (packets.corrupted, "lost to bit errors"),
         (packets.duplicates, "received twice"),
         (packets.probes, "probes sent"),
         (packets.cnps, "congestion notifications sent"),
-        (packets.pfc_pauses, "pauses sent by flow control"),
+        (packets.pfc_pauses, paused.as_str()),
     ];
     let if_any = if_any.into_iter().filter(|&(number, _)| number > 0);
     let lines = always
@@ -228,11 +233,12 @@ mod tests {
                        1  retransmitted (0.05 % of sent)
                        1  dropped in the network
                       28  marked for congestion (1.43 % of sent)
+                       3  dropped in lossless classes: the headroom is too small
                       12  lost to bit errors
                        9  received twice
                        8  probes sent
                       34  congestion notifications sent
-                   5,678  pauses sent by flow control
+                   5,678  pauses by flow control, of 2 links
 
         Speed      9.42 M packet-hops per CPU second
         Time       1.500 ms wall, 1.250 ms CPU on 1 thread

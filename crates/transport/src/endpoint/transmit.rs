@@ -8,7 +8,7 @@ use clearway_units::Time;
 use super::flows::Key;
 
 impl Endpoint {
-    /// Something can be sent right now, with pacing as of the last [`Input::Deadline`].
+    /// Something can be sent right now, with pacing as of the last [`Input::Deadline`](super::Input::Deadline).
     #[inline]
     pub fn ready(&self) -> bool {
         self.outbox.is_ready(self.paused)
