@@ -66,6 +66,7 @@ const RECORDED: &[(&str, &str)] = recorded_outcomes!(
     "strack/fig10": "strack-fig10",
     "strack/fig11": "strack-fig11",
     "strack/fig12": "strack-fig12",
+    "strack/fig13": "strack-fig13",
     "strack/fig14": "strack-fig14",
     "strack/fig16": "strack-fig16",
     "strack/fig17": "strack-fig17",
