@@ -30,6 +30,8 @@ pub struct AckTrace {
     pub marked: u64,
     rtt_sum: u128,
     window_sum: u128,
+    last_window: Option<u64>,
+    last_cut: Option<f64>,
 }
 
 impl AckTrace {
@@ -41,6 +43,10 @@ impl AckTrace {
         self.marked += u64::from(record.ecn);
         self.rtt_sum += u128::from(record.rtt.as_ps());
         self.window_sum += u128::from(record.window);
+        let before = self.last_window.replace(record.window);
+        if let Some(before) = before.filter(|&before| record.window < before) {
+            self.last_cut = Some(record.window as f64 / before as f64);
+        }
     }
 
     /// Mean round-trip time over all acknowledgements, in microseconds; NaN without any.
@@ -51,6 +57,11 @@ impl AckTrace {
     /// Mean window over all acknowledgements, in bytes; NaN without any.
     pub fn mean_window(&self) -> f64 {
         self.window_sum as f64 / self.count as f64
+    }
+
+    /// The window after the last acknowledgement that made it smaller, as a share of the one before; `None` if none did.
+    pub fn last_cut(&self) -> Option<f64> {
+        self.last_cut
     }
 }
 

@@ -2,7 +2,8 @@ use super::*;
 use crate::{Assembly, Laboratory, RunOptions};
 use clearway_fabric::Verdict;
 use clearway_fabric::topology::single_switch;
-use clearway_units::{FlowId, Rate, Span};
+use clearway_transport::Event;
+use clearway_units::{Bytes, FlowId, HostId, Rate, Span};
 
 fn us(us: u64) -> Time {
     Time::from_us(us)
@@ -226,4 +227,28 @@ fn recorders_agree_with_the_counters_of_a_lossy_run() {
     );
     let (_, queue) = all.first.first.queues().next().unwrap();
     assert_eq!(queue.peak(Time::ZERO, end), Some(41_600));
+}
+
+#[test]
+fn the_last_cut_of_a_window() {
+    let mut recorder = AckRecorder::new(1);
+    let cuts = |recorder: &AckRecorder| recorder.flows()[&FlowId(0)].last_cut();
+    let mut windows = |windows: &[u64]| {
+        for &window in windows {
+            let event = Event::Ack {
+                flow: FlowId(0),
+                now: us(1),
+                rtt: Span::from_us(1),
+                ecn: false,
+                window: Bytes::new(window),
+                in_flight: Bytes::ZERO,
+                path: 0,
+            };
+            recorder.on_transport(us(1), HostId(0), &event);
+        }
+        cuts(&recorder)
+    };
+    assert_eq!(windows(&[1000, 2000, 2000]), None);
+    assert_eq!(windows(&[1000, 1500]), Some(0.5));
+    assert_eq!(windows(&[2000, 1500, 4000]), Some(0.75));
 }

@@ -53,6 +53,8 @@ pub(crate) struct Options {
     low: Span,
     high: Span,
     factor: f64,
+    /// A flow by its place among the recorded ones.
+    flow: Option<u32>,
 }
 
 impl Default for Options {
@@ -64,6 +66,7 @@ impl Default for Options {
             low: Span::ZERO,
             high: Span::MAX,
             factor: 1.0,
+            flow: None,
         }
     }
 }
@@ -98,6 +101,7 @@ impl Options {
             "low" => self.low = text.parse().ok()?,
             "high" => self.high = text.parse().ok()?,
             "factor" => self.factor = text.parse().ok()?,
+            "flow" => self.flow = Some(text.parse().ok()?),
             _ => return None,
         }
         Some(())
@@ -176,11 +180,12 @@ measures! {
     jain_min("from", "to") needs Goodput;
     jain_max("from", "to") needs Goodput;
     jain("from", "to") needs Goodput;
-    goodput_gbps("from", "to") needs Goodput;
+    goodput_gbps("from", "to", "flow") needs Goodput;
     first_ack_marked_share("within") needs Acks;
     first_high_rtt_us("factor") needs Acks;
     first_mark_rise_us() needs Acks;
     window_bytes() needs Acks;
+    window_after_cut() needs Acks;
     rtt_us() needs Acks;
 }
 
@@ -459,12 +464,19 @@ fn jain(run: &RunData, options: &Options) -> Result<f64, String> {
     Ok(jain_index(&totals))
 }
 
-/// Mean goodput of a recorded flow, Gb/s.
+/// Mean goodput of a recorded flow, Gb/s: of the one called `flow`, counted from zero, or over all of them.
 fn goodput_gbps(run: &RunData, options: &Options) -> Result<f64, String> {
     let (width, rows) = bins(run, options)?;
-    let bytes: f64 = rows.iter().flatten().sum();
     let picoseconds = width.as_ps() as f64 * rows.len() as f64;
-    Ok(bytes * 8e3 / picoseconds / rows[0].len() as f64)
+    let gbps = |bytes: f64| bytes * 8e3 / picoseconds;
+    let Some(flow) = options.flow else {
+        let bytes: f64 = rows.iter().flatten().sum();
+        return Ok(gbps(bytes) / rows[0].len() as f64);
+    };
+    let mut recorded = run.goodput.keys();
+    let place = recorded.position(|id| id.0 == flow);
+    let place = place.ok_or_else(|| format!("nothing of flow {flow} has arrived"))?;
+    Ok(gbps(rows.iter().map(|row| row[place]).sum()))
 }
 
 /// The share of flows whose first acknowledgement is marked although its packet waited less than `within`.
@@ -499,6 +511,11 @@ fn first_mark_rise_us(run: &RunData, _: &Options) -> Result<f64, String> {
 /// Mean window over a flow's acknowledgements, bytes; median over flows.
 fn window_bytes(run: &RunData, _: &Options) -> Result<f64, String> {
     median(run.acks.values().map(AckTrace::mean_window).collect())
+}
+
+/// What the last cut has left of a flow's window, as a share of it; median over the flows that had one.
+fn window_after_cut(run: &RunData, _: &Options) -> Result<f64, String> {
+    median(run.acks.values().filter_map(AckTrace::last_cut).collect())
 }
 
 /// Mean round trip over a flow's acknowledgements, us; median over flows.

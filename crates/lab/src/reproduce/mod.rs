@@ -37,6 +37,9 @@ macro_rules! claim_files {
 
 /// All claim files: id and text.
 const CLAIM_FILES: &[(&str, &str)] = claim_files!(
+    "snyder/fig2.1",
+    "snyder/fig2.2",
+    "snyder/fig2.3",
     "strack/fig4",
     "strack/fig8",
     "strack/fig9",

@@ -325,6 +325,54 @@ fn names_stand_for_figures_and_papers() {
     assert_eq!(named_figures("something else"), Err(None));
 }
 
+const UNEQUAL: &str = r#"
+title = "A flow and one of twice its size"
+source = "nowhere"
+setup = "four hosts on one switch, each flow has its own"
+
+[base]
+topology.kind = "single-switch"
+topology.hosts = 4
+workload.kind = "flows"
+workload.flows = ["0->2 40KB", "1->3 80KB"]
+
+[record]
+goodput = { flows = 2, bin = "1us" }
+
+[small]
+seeds = 1
+[full]
+
+[[claims]]
+id = "one-by-one"
+paper = "the second has sent twice as much"
+source = "arithmetic"
+expect = "goodput_gbps(flow=1, from=0us, to=100us) / goodput_gbps(flow=0, from=0us, to=100us) in [1.999, 2.001]"
+
+[[claims]]
+id = "mean"
+paper = "40 KB in 100 us are 3.2 Gb/s, and 80 KB are 6.4 Gb/s"
+source = "arithmetic"
+expect = "goodput_gbps(from=0us, to=100us) in [4.799, 4.801]"
+
+[[claims]]
+id = "nobody"
+paper = "there is a third"
+source = "arithmetic"
+expect = "goodput_gbps(flow=2, from=0us, to=100us) >= 0"
+"#;
+
+#[test]
+fn goodput_of_one_flow_or_of_all() {
+    let figure = Figure::read("test/unequal", UNEQUAL).unwrap();
+    let quiet = Quiet::with_limit(u32::MAX);
+    let mut reproducer = Reproducer::new(Laboratory::new(), 1);
+    let outcome = reproducer.reproduce(&figure, &small(None), &quiet).unwrap();
+    let verdicts = outcome.claims.iter().map(|claim| &claim.verdict);
+    let expected = [ClaimVerdict::Pass, ClaimVerdict::Pass, ClaimVerdict::Miss];
+    assert!(verdicts.eq(&expected), "{:?}", outcome.claims);
+}
+
 #[test]
 fn changes_reach_every_run() {
     let request = Request {
