@@ -71,6 +71,7 @@ const RECORDED: &[(&str, &str)] = recorded_outcomes!(
     "strack/fig12": "strack-fig12",
     "strack/fig13": "strack-fig13",
     "strack/fig14": "strack-fig14",
+    "strack/fig15": "strack-fig15",
     "strack/fig16": "strack-fig16",
     "strack/fig17": "strack-fig17",
     "strack/fig19": "strack-fig19",
