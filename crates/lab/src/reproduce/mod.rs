@@ -65,6 +65,7 @@ macro_rules! recorded_outcomes {
 /// Recorded outcomes at full scale: id and text as the command line writes it.
 const RECORDED: &[(&str, &str)] = recorded_outcomes!(
     "strack/fig4": "strack-fig4",
+    "strack/fig8": "strack-fig8",
     "strack/fig9": "strack-fig9",
     "strack/fig10": "strack-fig10",
     "strack/fig11": "strack-fig11",
@@ -74,6 +75,7 @@ const RECORDED: &[(&str, &str)] = recorded_outcomes!(
     "strack/fig15": "strack-fig15",
     "strack/fig16": "strack-fig16",
     "strack/fig17": "strack-fig17",
+    "strack/fig18": "strack-fig18",
     "strack/fig19": "strack-fig19",
     "strack/fig20": "strack-fig20",
 );
