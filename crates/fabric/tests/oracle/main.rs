@@ -173,6 +173,8 @@ fn same_log(seed: u64, names: [&str; 2], logs: [&Log; 2], scenario: &Scenario) {
 fn check(seed: u64, coverage: &mut Coverage) {
     let scenario = Scenario::random(seed);
     let (log, outcome) = fast(&scenario, 1);
+    let endless = outcome.stopped == Some(Stopped::Interrupted);
+    assert!(!endless, "seed {seed}: it goes on after all flows are done");
     if let Err(text) = outcome.check_conservation() {
         panic!("seed {seed}: {text}");
     }
