@@ -353,12 +353,19 @@ impl Sender {
 
     /// Everything below `epsn` has arrived.
     #[inline]
-    fn advance(&mut self, epsn: u64, cx: &mut Context<'_>) {
+    fn advance(&mut self, mut epsn: u64, cx: &mut Context<'_>) {
         let packets = epsn - self.acknowledged;
         let in_order = self.acknowledged >= self.marked_end;
         if !in_order || !self.messages.acknowledge_oldest(packets, epsn) {
             self.advance_scoreboard(epsn, cx);
+            epsn = self.step_over_known(epsn);
         }
+        self.reach(epsn);
+    }
+
+    /// The first missing packet is `epsn`.
+    #[inline]
+    fn reach(&mut self, epsn: u64) {
         self.acknowledged = epsn;
         self.seen_end = self.seen_end.max(epsn);
         if self.recovering && epsn >= self.recovery_end {
@@ -379,6 +386,21 @@ impl Sender {
             block.acknowledged &= !part.mask;
             block.resent &= !part.mask;
         }
+    }
+
+    /// The first packet from `epsn` on that is not known to have arrived. A receiver that remembers the flow has stepped over the
+    /// others itself; one that has forgotten it, and that a late copy has called back, never will.
+    fn step_over_known(&mut self, mut epsn: u64) -> u64 {
+        while epsn < self.marked_end {
+            let (block, bit) = (self.scoreboard.block(epsn), 1 << (epsn & 63));
+            if block.acknowledged & bit == 0 {
+                break;
+            }
+            block.acknowledged &= !bit;
+            block.resent &= !bit;
+            epsn += 1;
+        }
+        epsn
     }
 
     /// Bit `k` of `bitmap` says that `base + k` has arrived.
@@ -410,6 +432,10 @@ impl Sender {
         self.acknowledge_bits(word, bitmap << shift, cx);
         if shift != 0 {
             self.acknowledge_bits(word + 64, bitmap >> (64 - shift), cx);
+        }
+        if base == self.acknowledged && bitmap & 1 == 1 {
+            let epsn = self.step_over_known(base);
+            self.reach(epsn);
         }
     }
 

@@ -720,3 +720,26 @@ fn bitmaps_are_sized_by_the_largest_window() {
     assert_eq!(window(400, |p| p.bitmap = Some(0)), 256);
     assert_eq!(window(400, |p| p.bitmap = Some(u32::MAX)), 32_768);
 }
+
+#[test]
+fn a_forgetful_receiver_does_not_leave_the_sender_waiting() {
+    for news_first in [true, false] {
+        let mut bench = Bench::new(4);
+        bench.post(0, 2 * MTU);
+        bench.sender.close(&bench.rules);
+        let packets = bench.transmit();
+        let news_of_the_second = bench.deliver(&packets[1]).unwrap();
+        // The first packet arrives, its acknowledgement is lost, and the receiver forgets the flow; then comes a late copy.
+        bench.deliver(&packets[0]).unwrap();
+        bench.receiver = Receiver::new(FLOW, &bench.rules);
+        let of_the_first = bench.deliver(&packets[0]).unwrap();
+        assert_eq!(segment(&of_the_first).0, 1);
+        let mut sacks = [news_of_the_second, of_the_first];
+        if !news_first {
+            sacks.reverse();
+        }
+        sacks.iter().for_each(|sack| bench.sack(sack));
+        assert!(bench.sender.is_finished(), "{news_first}");
+        assert_eq!(bench.sent_messages(), [0]);
+    }
+}
