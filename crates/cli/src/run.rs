@@ -188,7 +188,26 @@ pub(crate) fn record(
         cpu_seconds: stopwatch.cpu_seconds(),
         wall_seconds: stopwatch.wall_seconds(),
         peak_rss_bytes: peak_rss_bytes(),
+        command: command_line(),
+        observed: None,
+        happenings: None,
     }
+}
+
+/// The command as it was typed, quoted for a shell.
+fn command_line() -> String {
+    let words = std::env::args().skip(1).map(|word| {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,%+@".contains(c);
+        if !word.is_empty() && word.chars().all(plain) {
+            word
+        } else {
+            format!("'{}'", word.replace('\'', r"'\''"))
+        }
+    });
+    std::iter::once("clearway".to_string())
+        .chain(words)
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 fn status(scenario: &Scenario, stopped: Option<Stopped>) -> Status {

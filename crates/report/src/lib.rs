@@ -14,6 +14,7 @@
 pub mod fct;
 pub mod flows;
 mod folder;
+pub mod observed;
 pub mod quantity;
 mod record;
 mod statistics;
@@ -27,6 +28,10 @@ mod sample;
 pub use fct::{FctRow, fct_txt};
 pub use flows::{WriteFlowsError, write_flows};
 pub use folder::{FolderError, ResultFolder};
+pub use observed::{
+    Curve, Happening, HappeningRow, Happenings, LinkRow, Metric, NodeRow, Observed, SeriesRow,
+    Subject,
+};
 pub use record::{FlowRow, PacketCounts, PausedLink, RunRecord, ScenarioIdentity, Status};
 pub use statistics::Distribution;
 pub use summary::{FlowCounts, ReadSummaryError, StatusName, Summary};

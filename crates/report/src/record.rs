@@ -1,5 +1,6 @@
 //! The input of every output: one record of a run, filled by the caller.
 
+use crate::observed::{Happenings, Observed};
 use clearway_units::{Span, Time};
 use serde::{Deserialize, Serialize};
 
@@ -156,4 +157,10 @@ pub struct RunRecord {
     pub wall_seconds: f64,
     /// The most memory that the process held, in bytes.
     pub peak_rss_bytes: u64,
+    /// The command that reproduces the run.
+    pub command: String,
+    /// Curves and totals of links, if they were watched.
+    pub observed: Option<Observed>,
+    /// Single events, if they were recorded.
+    pub happenings: Option<Happenings>,
 }

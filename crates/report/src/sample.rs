@@ -82,6 +82,9 @@ pub(crate) fn run() -> RunRecord {
         cpu_seconds: 0.00125,
         wall_seconds: 0.0015,
         peak_rss_bytes: 95_000_000,
+        command: "clearway run quickstart".into(),
+        observed: None,
+        happenings: None,
     }
 }
 
