@@ -33,9 +33,9 @@ fn misspelt_keys_and_sections() {
     --set workload.mesage=1: a workload of kind "permutation" has no key `mesage`
       fix: did you mean `message`? The keys are: hosts, message, start
     --set swtich.queue=1KB: there is no section `swtich`
-      fix: did you mean `switch`? The sections are: topology, switch, transport, workload
-    --set observe.series=1: there is no section `observe`
-      fix: the sections are: topology, switch, transport, workload
+      fix: did you mean `switch`? The sections are: topology, switch, transport, workload, observe
+    --set observe.series=1: [observe] has no key `series`
+      fix: give its parts: series.every, series.points, series.links, series.flows
     --set stop.at-mots=1ms: the scenario has no key `stop.at-mots`
       fix: did you mean `stop.at-most`? The keys are: name, seed, stop.at-most, trigger-delay
     --set workload[1].mesage=1: a workload of kind "permutation" has no key `mesage`
@@ -54,7 +54,7 @@ fn misspelt_keys_and_sections() {
         "[transport]\nspary = \"single\"\n",
         "[[workload]]\nkind = \"incast\"\nsender = 3\n",
         "[toplogy]\nkind = \"leaf-spine\"\n",
-        "[observe]\n",
+        "[zzyzx]\n",
         "[[workload]]\nkind = \"incast\"\n[[workload]]\n",
         "[switch.ecn]\n",
         "[stop]\nat-mots = \"1ms\"\n",
@@ -70,9 +70,9 @@ fn misspelt_keys_and_sections() {
     s.toml:3: a workload of kind "incast" has no key `sender`
       fix: did you mean `senders`? The keys are: message, placement, receiver, senders, spread, start
     s.toml:1: there is no section `toplogy`
-      fix: did you mean `topology`? The sections are: topology, switch, transport, workload
-    s.toml:1: there is no section `observe`
-      fix: the sections are: topology, switch, transport, workload
+      fix: did you mean `topology`? The sections are: topology, switch, transport, workload, observe
+    s.toml:1: there is no section `zzyzx`
+      fix: the sections are: topology, switch, transport, workload, observe
     s.toml:3: an empty `[[workload]]`
       fix: give it a `kind`, or remove it
     s.toml:1: `switch.ecn` is empty
@@ -130,7 +130,7 @@ fn unknown_names() {
     nothing is called `adaptative`
       fix: did you mean `adaptive`?
     nothing is called `xyzzy`
-      fix: known are: adaptive, constant, dcqcn, dcqcn-timer, dctcp, dctcp-rate, dumbbell, fat-tree, file, flows, go-back-n, incast, interval, leaf-spine, links, lossy, none, oblivious, one-to-one, permutation, reno, rocev2, scenario, selective-repeat, shared-buffer, single, single-switch, strack, switch, tcp
+      fix: known are: adaptive, constant, dcqcn, dcqcn-timer, dctcp, dctcp-rate, dumbbell, fat-tree, file, flows, go-back-n, incast, interval, leaf-spine, links, lossy, none, oblivious, observe, one-to-one, permutation, reno, rocev2, scenario, selective-repeat, shared-buffer, single, single-switch, strack, switch, tcp
     quikstart: there is no such file or built-in scenario
       fix: did you mean `quickstart`? Give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32
     ");

@@ -24,7 +24,7 @@ mod mail;
 mod run;
 
 pub use mail::{Bags, Inlet, Mailroom, Outlet, PostOffice};
-pub use run::{Conductor, Domain, Ending, Engine, Outlook, Verdict};
+pub use run::{Conductor, Domain, Domains, Ending, Engine, Outlook, Verdict};
 
 use clearway_units::Time;
 

@@ -58,9 +58,10 @@ pub enum Ending {
 
 /// Sees what the domains report and may give orders, between rounds and on one thread.
 pub trait Conductor<D: Domain> {
-    /// Called before each round; `start` is its first event, after stretches in which nothing happens.
-    fn before_round(&mut self, start: Time) -> Verdict {
-        let _ = start;
+    /// Called before each round; `start` is its first event, after stretches in which nothing happens. The domains may be
+    /// looked at, as they are after the round before.
+    fn before_round(&mut self, start: Time, domains: &Domains<'_, D>) -> Verdict {
+        let _ = (start, domains);
         Verdict::Continue
     }
 
@@ -72,6 +73,19 @@ pub trait Conductor<D: Domain> {
         reports: &mut Vec<D::Report>,
         orders: &mut Vec<(usize, D::Order)>,
     ) -> Verdict;
+}
+
+/// All domains, while none of them runs.
+#[derive(Debug)]
+pub struct Domains<'a, D>(&'a [Slot<D>]);
+
+impl<D> Domains<'_, D> {
+    /// Shows each domain to `look`, in order. What it changes must not affect what a domain does next.
+    pub fn for_each(&self, mut look: impl FnMut(&mut D)) {
+        for slot in self.0 {
+            look(&mut lock(&slot.domain));
+        }
+    }
 }
 
 /// The domains, their mailrooms and the lookahead.
@@ -185,7 +199,7 @@ fn lead<D: Domain>(
         if next == u64::MAX {
             return Ending::Idle;
         }
-        if conductor.before_round(Time::from_ps(next)) == Verdict::Stop {
+        if conductor.before_round(Time::from_ps(next), &Domains(shared.slots)) == Verdict::Stop {
             return Ending::Stopped;
         }
         let start = next - next % lookahead.as_ps();

@@ -53,6 +53,7 @@ fn run(setup: &Setup<'_>, threads: usize) -> Outcome<()> {
         coordinator: None,
         coordination_delay: None,
         on_progress: &mut |_| Verdict::Continue,
+        sampler: None,
     })
 }
 

@@ -47,6 +47,7 @@ fn main() {
         coordinator: None,
         coordination_delay: None,
         on_progress: &mut |_| Verdict::Continue,
+        sampler: None,
     });
     eprintln!(
         "finished {} hops {} data {} dropped {} marked {} retransmitted {} digest {} rounds {} {:?}",

@@ -8,7 +8,7 @@ use crate::observer::Observer;
 use crate::pause::{LinkPauses, PauseState};
 use crate::simulation::{Flow, FlowEvent, Moment, Reactions, Report};
 use crate::switch::header_hash;
-use crate::topology::{NodeId, Topology};
+use crate::topology::{LinkId, NodeId, Topology};
 use clearway_engine::{Bags, Inlet, Outlook, Round};
 use clearway_transport::{ClassSet, Endpoint, Event, FlowStatistics, Input};
 use clearway_units::{FlowId, MessageId, Span, Time};
@@ -176,6 +176,11 @@ impl Host {
             let observer = &mut context.ledger.observer;
             observer.on_pause(self.now, self.link.id, classes);
         }
+    }
+
+    /// Its link, if flow control holds it back now.
+    pub(crate) fn paused(&self) -> Option<LinkId> {
+        (!self.pause.classes().is_empty()).then_some(self.link.id)
     }
 
     /// Whether and how long the NIC was paused.

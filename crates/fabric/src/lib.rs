@@ -29,7 +29,7 @@ pub use link::LinkCounters;
 pub use observer::{DropCause, Observer};
 pub use pause::LinkPauses;
 pub use simulation::{
-    Flow, FlowEvent, FlowOutcome, Moment, Outcome, Progress, Reactions, RunControl, Setup,
-    Simulation, Stopped,
+    Flow, FlowEvent, FlowOutcome, Moment, Outcome, Progress, Reactions, RunControl, Sampler, Setup,
+    Simulation, Snapshot, Stopped,
 };
 pub use switch::{LosslessClasses, MarkAt, SharedBufferParameters, SwitchParameters};

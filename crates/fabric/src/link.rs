@@ -176,6 +176,7 @@ impl Link {
         ledger: &mut Ledger<'_, O>,
     ) {
         ledger.counters.data_hops += u64::from(packet.class.is_data());
+        ledger.observer.on_departure(end, self.id, packet);
         if self.errors.is_some() && self.corrupts(end, packet, ledger) {
             return;
         }

@@ -135,6 +135,7 @@ fn run(setup: &Setup<'_>, threads: usize) -> Outcome<Watch> {
         coordinator: None,
         coordination_delay: None,
         on_progress: &mut |_| Verdict::Continue,
+        sampler: None,
     })
 }
 

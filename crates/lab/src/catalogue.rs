@@ -1,7 +1,7 @@
 //! What exists, by name: for `clearway list` and `clearway explain`.
 
 use crate::scenario::topology::{Kind, LinkSettings};
-use crate::scenario::{General, TransportSettings};
+use crate::scenario::{General, ObserveSettings, TransportSettings};
 use crate::scenario::{SwitchKind, SwitchSettings};
 use clearway_transport::{Registry, Reliability};
 use clearway_units::{ParameterInfo, ParameterSet, nearest};
@@ -149,7 +149,7 @@ impl<'a> Catalogue<'a> {
             .flat_map(|group| self.group(group).unwrap_or_default())
             .map(|(name, _)| name)
             .collect();
-        names.extend(["scenario", "links", "switch"].map(String::from));
+        names.extend(["scenario", "links", "switch", "observe"].map(String::from));
         names.sort();
         names.dedup();
         names
@@ -170,6 +170,12 @@ fn keys_of_all_kinds(name: &str) -> Option<Explanation> {
             "faults and exceptions of links",
             "topology",
             LinkSettings::describe(),
+        ),
+        "observe" => (
+            "the section [observe]",
+            "what is watched: time series, timelines, captures",
+            "observe",
+            ObserveSettings::describe(),
         ),
         _ => return None,
     };

@@ -88,6 +88,7 @@ impl Assembly {
             coordinator: global.map(|global| Box::new(global) as Box<dyn Reactions>),
             coordination_delay: self.trigger_delay,
             on_progress: options.on_progress,
+            sampler: None,
         });
         if let Err(defect) = outcome.check_conservation() {
             panic!("packets are not conserved: {defect}");

@@ -1,11 +1,12 @@
 //! The books of a run: what domains report, what became of flows, and whether it adds up.
 
-use super::{Flow, FlowEvent, Moment, Progress, RunControl, Stopped};
+use super::snapshot::EachDomain;
+use super::{Flow, FlowEvent, Moment, Progress, RunControl, Snapshot, Stopped};
 use crate::domain::FabricDomain;
 use crate::link::LinkCounters;
 use crate::observer::Observer;
 use crate::pause::LinkPauses;
-use clearway_engine::{Conductor, Ending, Round, Verdict};
+use clearway_engine::{Conductor, Domains, Ending, Round, Verdict};
 use clearway_transport::{EndpointCounters, FlowStatistics};
 use clearway_units::{Digest, FlowId, Span, Time};
 use std::cmp::Ordering;
@@ -123,7 +124,7 @@ impl<O> Outcome<O> {
 }
 
 /// Keeps the books of flows and relays to the coordinator.
-pub(super) struct Bookkeeper<'a> {
+pub(super) struct Bookkeeper<'a, O> {
     flows: Vec<FlowOutcome>,
     sent: usize,
     last_sent: Time,
@@ -134,16 +135,16 @@ pub(super) struct Bookkeeper<'a> {
     flow_sources: Arc<[Flow]>,
     domain_of_host: Vec<u32>,
     hops: Arc<AtomicU64>,
-    control: RunControl<'a>,
+    control: RunControl<'a, O>,
 }
 
-impl<'a> Bookkeeper<'a> {
+impl<'a, O: Observer> Bookkeeper<'a, O> {
     pub(super) fn new(
         flows: Arc<[Flow]>,
         domain_of_host: Vec<u32>,
         hops: Arc<AtomicU64>,
         delay: Span,
-        control: RunControl<'a>,
+        control: RunControl<'a, O>,
     ) -> Self {
         Self {
             flows: vec![FlowOutcome::default(); flows.len()],
@@ -161,11 +162,7 @@ impl<'a> Bookkeeper<'a> {
     }
 
     /// Closes the books.
-    pub(super) fn close<O: Observer>(
-        self,
-        ending: Ending,
-        domains: Vec<FabricDomain<O>>,
-    ) -> Outcome<O> {
+    pub(super) fn close(mut self, ending: Ending, mut domains: Vec<FabricDomain<O>>) -> Outcome<O> {
         let mut links = LinkCounters::default();
         let mut endpoints = EndpointCounters::default();
         for domain in &domains {
@@ -186,6 +183,12 @@ impl<'a> Bookkeeper<'a> {
         } else {
             self.last_sent
         };
+        if let Some(sampler) = &mut self.control.sampler {
+            let mut each = |look: &mut dyn FnMut(&mut FabricDomain<O>)| {
+                domains.iter_mut().for_each(look);
+            };
+            sampler.on_sample(finished, &mut Snapshot::new(&mut each));
+        }
         Outcome {
             finished,
             pauses: pauses(&domains, finished),
@@ -197,6 +200,22 @@ impl<'a> Bookkeeper<'a> {
             links,
             endpoints,
             observers: domains.into_iter().map(|domain| domain.observer).collect(),
+        }
+    }
+
+    /// Lets the sampler look before the round whose first event is at `start`.
+    fn sample(&mut self, start: Time, domains: EachDomain<'_, O>) {
+        let Some(sampler) = &mut self.control.sampler else {
+            return;
+        };
+        if sampler.due() <= start {
+            // All is as it was when the last round ended.
+            let now = sampler.due().max(self.now);
+            sampler.on_sample(now, &mut Snapshot::new(domains));
+        }
+        if sampler.due() <= start {
+            // Nothing has happened since: one look for the whole gap.
+            sampler.on_sample(start, &mut Snapshot::new(domains));
         }
     }
 
@@ -217,8 +236,9 @@ impl<'a> Bookkeeper<'a> {
     }
 }
 
-impl<O: Observer> Conductor<FabricDomain<O>> for Bookkeeper<'_> {
-    fn before_round(&mut self, start: Time) -> Verdict {
+impl<O: Observer> Conductor<FabricDomain<O>> for Bookkeeper<'_, O> {
+    fn before_round(&mut self, start: Time, domains: &Domains<'_, FabricDomain<O>>) -> Verdict {
+        self.sample(start, &mut |look| domains.for_each(look));
         if start >= self.control.at_most && self.sent < self.flows.len() {
             self.now = self.now.max(self.control.at_most);
             self.stopped = Some(Stopped::AtMost);
@@ -238,6 +258,9 @@ impl<O: Observer> Conductor<FabricDomain<O>> for Bookkeeper<'_> {
         let mut start = Vec::new();
         for report in reports.iter() {
             self.note(report);
+            if let Some(sampler) = &mut self.control.sampler {
+                sampler.on_flow(report.event);
+            }
             if let Some(coordinator) = &mut self.control.coordinator {
                 coordinator.on_event(report.event, &mut start);
                 let at = report.event.time + self.delay;

@@ -2,6 +2,7 @@
 
 mod books;
 mod build;
+mod snapshot;
 
 use crate::domain::FabricDomain;
 use crate::host::Host;
@@ -15,6 +16,7 @@ pub(crate) use books::{Report, StartOrder};
 use clearway_engine::{Engine, Mailroom, Verdict};
 use clearway_transport::{Class, Profile};
 use clearway_units::{Bytes, FlowId, HostId, Span, Time};
+pub use snapshot::{Sampler, Snapshot};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -152,6 +154,7 @@ impl<O: Observer> Simulation<O> {
         let attachments = Arc::clone(&setup.routes.attachments);
         let hops = Arc::new(AtomicU64::new(0));
         let used = build::classes(setup);
+        let places = build::places(topology, &node_ports, &hosts_of_switch);
         let mut domains = Vec::new();
         for (index, members) in hosts_of_switch.iter().enumerate() {
             let host = |&host: &HostId| {
@@ -176,13 +179,15 @@ impl<O: Observer> Simulation<O> {
                 used,
                 Arc::clone(&attachments),
             );
+            let mut observer = observer();
+            observer.attach(&build::links_of(members, &node_ports, links), &places);
             domains.push(FabricDomain {
                 flows: Arc::clone(&setup.flows),
                 host_next: vec![Time::NEVER; hosts.len()],
                 hosts,
                 switch,
                 counters: LinkCounters::default(),
-                observer: observer(),
+                observer,
                 hops: Arc::clone(&hops),
             });
         }
@@ -202,7 +207,7 @@ impl<O: Observer> Simulation<O> {
     }
 
     /// Runs until nothing is left to happen, or until `control` stops it.
-    pub fn run(self, control: RunControl<'_>) -> Outcome<O> {
+    pub fn run(self, control: RunControl<'_, O>) -> Outcome<O> {
         let engine = Engine::new(
             self.lookahead,
             control.threads,
@@ -246,7 +251,7 @@ pub struct Progress {
 }
 
 /// How to run.
-pub struct RunControl<'a> {
+pub struct RunControl<'a, O> {
     /// Worker threads; results do not depend on them.
     pub threads: usize,
     /// Stop when the next event is at or after this time; a round that has begun is finished.
@@ -257,4 +262,6 @@ pub struct RunControl<'a> {
     pub coordination_delay: Option<Span>,
     /// Called after each round; [`Verdict::Stop`] interrupts the run.
     pub on_progress: &'a mut dyn FnMut(Progress) -> Verdict,
+    /// Looks at the fabric between rounds.
+    pub sampler: Option<&'a mut dyn Sampler<O>>,
 }

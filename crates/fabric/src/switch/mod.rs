@@ -15,6 +15,7 @@ use crate::link::{Arrival, Ledger};
 use crate::observer::Observer;
 use crate::order::Ticket;
 use crate::pause::LinkPauses;
+use crate::topology::LinkId;
 use clearway_engine::{Bags, Outlook, Round};
 use clearway_transport::Packet;
 use clearway_units::{Time, mix64};
@@ -86,6 +87,13 @@ impl Switch {
         match self {
             Self::Lossy(switch) => switch.queued(),
             Self::Shared(switch) => switch.queued(),
+        }
+    }
+
+    /// Shows the links that flow control holds back now.
+    pub(crate) fn for_each_paused(&self, look: &mut dyn FnMut(LinkId)) {
+        if let Self::Shared(switch) = self {
+            switch.paused().for_each(look);
         }
     }
 

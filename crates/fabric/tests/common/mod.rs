@@ -151,6 +151,7 @@ impl Scenario {
             coordinator: self.coordinator(),
             coordination_delay: self.coordination_delay,
             on_progress: &mut patience,
+            sampler: None,
         })
     }
 

@@ -31,6 +31,7 @@ use clearway_fabric::topology::{LinkId, NodeId};
 use clearway_fabric::{DropCause, Observer};
 use clearway_transport::{ClassSet, Event, Packet};
 use clearway_units::{HostId, Time};
+use std::sync::Arc;
 
 /// A recorder whose parts, one of each domain, can be joined.
 pub trait Merge {
@@ -58,10 +59,19 @@ pub struct Both<A, B> {
 impl<A: Observer, B: Observer> Observer for Both<A, B> {
     const TRACES_TRANSPORT: bool = A::TRACES_TRANSPORT || B::TRACES_TRANSPORT;
 
+    fn attach(&mut self, links: &[LinkId], places: &Arc<[u32]>) {
+        self.first.attach(links, places);
+        self.second.attach(links, places);
+    }
     #[inline]
     fn on_arrival(&mut self, now: Time, node: NodeId, packet: &Packet) {
         self.first.on_arrival(now, node, packet);
         self.second.on_arrival(now, node, packet);
+    }
+    #[inline]
+    fn on_departure(&mut self, end: Time, link: LinkId, packet: &Packet) {
+        self.first.on_departure(end, link, packet);
+        self.second.on_departure(end, link, packet);
     }
     #[inline]
     fn on_queue(&mut self, now: Time, link: LinkId, bytes: u64) {

@@ -7,9 +7,10 @@
 //! | links times switches with hosts (search for routes) | 2^34 |
 //! | rate of a link | 1 Mb/s to 100 Tb/s |
 //! | delay of a link | 1 ns to 1 s |
+//! | points of a curve | 16 to 100000 |
 //! | `stop.at-most`, starts of flows, timers, and the time that a message takes alone on the slowest link | 30 days |
 
-use super::{General, TransportSettings};
+use super::{General, ObserveSettings, Sampling, TransportSettings};
 use crate::error::ScenarioError;
 use clearway_fabric::topology::{PacketSizes, Topology};
 use clearway_transport::Reliability;
@@ -37,6 +38,25 @@ pub(crate) fn check_general(general: &General) -> Result<(), ScenarioError> {
     }
     not_too_long("", "stop.at-most", Some(general.at_most))?;
     not_too_long("", "trigger-delay", general.trigger_delay)
+}
+
+/// Points of a curve.
+const POINTS: std::ops::RangeInclusive<u32> = 16..=100_000;
+
+/// Checks what is watched.
+pub(crate) fn check_observe(observe: &ObserveSettings) -> Result<(), ScenarioError> {
+    if !POINTS.contains(&observe.points) {
+        return Err(ScenarioError::about(
+            &["series.points"],
+            format!("`observe.series.points` cannot be {}", observe.points),
+            format!("keep {} to {} points", POINTS.start(), POINTS.end()),
+        ));
+    }
+    let every = match observe.every {
+        Sampling::Every(span) => Some(span),
+        Sampling::Off | Sampling::Auto => None,
+    };
+    not_too_long("observe.", "series.every", every)
 }
 
 /// Checks the timers of a transport that do not depend on the network.

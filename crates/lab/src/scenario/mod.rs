@@ -23,13 +23,15 @@
 
 mod graph;
 mod limits;
+mod observe;
 mod places;
 pub(crate) mod source;
 mod switch;
 pub mod topology;
 mod transport;
 
-pub(crate) use limits::{LONGEST, check_flows, check_general, check_transport};
+pub(crate) use limits::{LONGEST, check_flows, check_general, check_observe, check_transport};
+pub use observe::{Chosen, MOST_CHOSEN, ObserveSettings, Sampling};
 pub(crate) use places::Places;
 pub use switch::{SwitchKind, SwitchSettings};
 pub use transport::TransportSettings;
@@ -73,6 +75,8 @@ pub struct Scenario {
     pub transport: TransportSettings,
     /// `[[workload]]`, one or more.
     pub workloads: Vec<WorkloadSettings>,
+    /// `[observe]`.
+    pub observe: ObserveSettings,
     /// The folder of the scenario file: files are looked for there first.
     pub base_dir: Option<PathBuf>,
     places: Places,
@@ -86,6 +90,15 @@ trait Section {
 }
 
 impl Section for General {
+    fn set(&mut self, key: &str, value: &Value) -> Result<(), SetError> {
+        ParameterSet::set(self, key, value)
+    }
+    fn keys(&self) -> Vec<ParameterInfo> {
+        Self::describe()
+    }
+}
+
+impl Section for ObserveSettings {
     fn set(&mut self, key: &str, value: &Value) -> Result<(), SetError> {
         ParameterSet::set(self, key, value)
     }
@@ -186,6 +199,10 @@ impl Scenario {
         fill(&name, &mut transport, &rest)?;
         check_transport(&transport).map_err(|error| error.or_in(&places, "transport", 0))?;
 
+        let mut observe = ObserveSettings::default();
+        fill("[observe]", &mut observe, &of(entries, "observe", 0))?;
+        check_observe(&observe).map_err(|error| error.or_in(&places, "observe", 0))?;
+
         let workloads = workloads(entries)?;
         Ok(Self {
             general,
@@ -193,6 +210,7 @@ impl Scenario {
             switch,
             transport,
             workloads,
+            observe,
             base_dir: None,
             places,
         })
@@ -204,12 +222,15 @@ impl Scenario {
 
     /// The scenario with every default written out, as TOML. Reading it gives the same scenario.
     pub fn resolved(&self) -> String {
-        self.written(|name| {
+        let mut text = self.written(|name| {
             let path = topology::find_file(name, self.base_dir.as_deref());
             // Independent of the folder that the resolved scenario is put into.
             std::path::absolute(path)
                 .map_or_else(|_| name.into(), |full| full.to_string_lossy().into_owned())
-        })
+        });
+        text += "\n[observe]\n";
+        write_entries(&mut text, self.observe.entries());
+        text
     }
 
     /// Hash of the resolved scenario and of the contents of its files: equal scenarios, equal hashes, wherever the files are.
@@ -221,7 +242,7 @@ impl Scenario {
         format!("{:08x}", hash_bytes(text.as_bytes()) >> 32)
     }
 
-    /// The scenario as TOML, with the names of files as `file` gives them.
+    /// What is simulated, as TOML, with the names of files as `file` gives them. What is watched is no part of it.
     fn written(&self, file: impl Fn(&str) -> String) -> String {
         let named = |mut entries: Vec<(&'static str, Value)>| {
             for (key, value) in &mut entries {

@@ -20,7 +20,7 @@ pub(crate) struct Entry {
 }
 
 /// Sections of a scenario.
-pub(crate) const SECTIONS: [&str; 4] = ["topology", "switch", "transport", "workload"];
+pub(crate) const SECTIONS: [&str; 5] = ["topology", "switch", "transport", "workload", "observe"];
 
 /// Reads a scenario text.
 pub(crate) fn read(file: &str, text: &str) -> Result<Vec<Entry>, ScenarioError> {

@@ -206,6 +206,12 @@ impl Endpoint {
         Some(progress)
     }
 
+    /// Shows every queue pair of every flow from here that is open.
+    pub fn for_each_open(&self, mut look: impl FnMut(FlowId, &FlowProgress)) {
+        let senders = self.slots.iter().filter_map(|slot| slot.sender.as_ref());
+        senders.for_each(|sender| look(sender.flow(), &sender.progress()));
+    }
+
     /// The senders of a flow.
     fn queue_pairs(&self, flow: FlowId) -> impl Iterator<Item = &Sender> {
         (0..self.rules.queue_pairs).filter_map(move |queue_pair| {

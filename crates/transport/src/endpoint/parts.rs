@@ -109,6 +109,10 @@ impl Sender {
         }
     }
 
+    pub(crate) fn flow(&self) -> FlowId {
+        of_both!(self, sender => sender.flow())
+    }
+
     pub(crate) fn progress(&self) -> FlowProgress {
         of_both!(self, sender => sender.progress())
     }

@@ -7,7 +7,7 @@ use crate::flow::{Ends, Messages, Pacer};
 use crate::packet::{Header, Packet};
 use crate::profile::Profile;
 use crate::spray::{PathSelector, Selector};
-use clearway_units::{Bytes, MessageId, Purpose, RandomStream, Span, Time};
+use clearway_units::{Bytes, FlowId, MessageId, Purpose, RandomStream, Span, Time};
 
 type Context<'a> = crate::flow::Context<'a, Rules>;
 
@@ -70,6 +70,10 @@ impl Sender {
 
     pub(crate) fn statistics(&self) -> &FlowStatistics {
         &self.statistics
+    }
+
+    pub(crate) fn flow(&self) -> FlowId {
+        self.ends.flow
     }
 
     pub(crate) fn progress(&self) -> FlowProgress {

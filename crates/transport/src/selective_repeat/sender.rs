@@ -16,7 +16,7 @@ use crate::flow::{Due, Ends, Messages, Pacer, Part};
 use crate::packet::{Class, Header, Packet};
 use crate::profile::Profile;
 use crate::spray::{PathSelector, Selector};
-use clearway_units::{Bytes, MessageId, Purpose, RandomStream, Span, Time};
+use clearway_units::{Bytes, FlowId, MessageId, Purpose, RandomStream, Span, Time};
 
 pub(crate) type Context<'a> = crate::flow::Context<'a, Rules>;
 
@@ -104,6 +104,10 @@ impl Sender {
 
     pub(crate) fn statistics(&self) -> &FlowStatistics {
         &self.statistics
+    }
+
+    pub(crate) fn flow(&self) -> FlowId {
+        self.ends.flow
     }
 
     pub(crate) fn progress(&self) -> FlowProgress {

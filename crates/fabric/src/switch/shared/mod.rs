@@ -24,6 +24,7 @@ use crate::link::{Arrival, Cargo, Ledger};
 use crate::observer::{DropCause, Observer};
 use crate::order::{self, Ticket};
 use crate::pause::LinkPauses;
+use crate::topology::LinkId;
 use buffer::{Admission, Buffer};
 use clearway_engine::{Bags, Outlook, Round};
 use clearway_transport::ClassSet;
@@ -275,6 +276,12 @@ impl SharedSwitch {
     /// Letters on the wires towards this switch.
     pub(super) fn on_the_wire(&self) -> u64 {
         self.ingress.on_the_wire()
+    }
+
+    /// The links that flow control holds back now.
+    pub(crate) fn paused(&self) -> impl Iterator<Item = LinkId> {
+        let held = |port: &&SharedPort| !port.pause.classes().is_empty();
+        self.ports.iter().filter(held).map(|port| port.link.id)
     }
 
     /// What became of the transmitters of this switch that were paused.

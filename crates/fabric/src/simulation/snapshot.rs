@@ -1,0 +1,59 @@
+//! Looking at a whole fabric between two rounds.
+
+use super::FlowEvent;
+use crate::domain::FabricDomain;
+use crate::host::Host;
+use crate::observer::Observer;
+use crate::topology::LinkId;
+use clearway_transport::FlowProgress;
+use clearway_units::{FlowId, Time};
+
+/// Looks at a fabric from time to time, on one thread and at instants that do not depend on the number of threads.
+pub trait Sampler<O> {
+    /// When it wants to look next. It is shown the fabric as it is after the first round that ends at or after this instant.
+    fn due(&self) -> Time;
+    /// The fabric at `now`; at the end of the run whether due or not, and then perhaps at an instant that it has seen.
+    fn on_sample(&mut self, now: Time, snapshot: &mut Snapshot<'_, O>);
+    /// A flow has got somewhere. Events of one round come in order, before any sample that is taken after that round.
+    fn on_flow(&mut self, event: FlowEvent) {
+        let _ = event;
+    }
+}
+
+/// Calls back with each domain.
+pub(super) type EachDomain<'a, O> = &'a mut dyn FnMut(&mut dyn FnMut(&mut FabricDomain<O>));
+
+/// A fabric between two rounds.
+pub struct Snapshot<'a, O> {
+    domains: EachDomain<'a, O>,
+}
+
+impl<'a, O: Observer> Snapshot<'a, O> {
+    pub(super) fn new(domains: EachDomain<'a, O>) -> Self {
+        Self { domains }
+    }
+
+    /// Shows the observer of each domain.
+    pub fn for_each_observer(&mut self, mut look: impl FnMut(&mut O)) {
+        (self.domains)(&mut |domain| look(&mut domain.observer));
+    }
+
+    /// Shows every queue pair of every flow that is open at its sender.
+    pub fn for_each_open_flow(&mut self, mut look: impl FnMut(FlowId, &FlowProgress)) {
+        (self.domains)(&mut |domain| {
+            for host in &domain.hosts {
+                host.endpoint().for_each_open(&mut look);
+            }
+        });
+    }
+
+    /// Shows every link that flow control holds back now.
+    pub fn for_each_paused_link(&mut self, mut look: impl FnMut(LinkId)) {
+        (self.domains)(&mut |domain| {
+            for link in domain.hosts.iter().filter_map(Host::paused) {
+                look(link);
+            }
+            domain.switch.for_each_paused(&mut look);
+        });
+    }
+}

@@ -1,0 +1,118 @@
+//! The `[observe]` section: what is watched while a run goes on. It changes no result, and is no part of the scenario's hash.
+
+use clearway_units::{Parameter, Span, Value};
+
+/// How often curves get a point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sampling {
+    /// Never.
+    Off,
+    /// First with every round of the engine, which is as long as the shortest link.
+    Auto,
+    /// First so often.
+    Every(Span),
+}
+
+impl Parameter for Sampling {
+    fn expected() -> String {
+        "a duration such as \"1us\", \"auto\" or \"off\"".into()
+    }
+    fn from_value(value: &Value) -> Option<Self> {
+        match value {
+            Value::Text(text) if text == "off" => Some(Self::Off),
+            Value::Text(text) if text == "auto" => Some(Self::Auto),
+            _ => Span::from_value(value)
+                .filter(|span| !span.is_zero())
+                .map(Self::Every),
+        }
+    }
+    fn to_value(&self) -> Value {
+        match self {
+            Self::Off => Value::Text("off".into()),
+            Self::Auto => Value::Text("auto".into()),
+            Self::Every(span) => span.to_value(),
+        }
+    }
+}
+
+/// Which of many things get curves of their own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Chosen {
+    /// So many of the largest.
+    Top(u32),
+    /// These.
+    Named(Vec<String>),
+}
+
+/// The most things that may have curves of their own.
+pub const MOST_CHOSEN: u32 = 1024;
+
+impl Parameter for Chosen {
+    fn expected() -> String {
+        format!(
+            "\"top:16\" for the 16 largest (0 to {MOST_CHOSEN}), or a list of names in brackets"
+        )
+    }
+    fn from_value(value: &Value) -> Option<Self> {
+        match value {
+            Value::Text(text) => {
+                let count = text.strip_prefix("top:")?.parse().ok()?;
+                (count <= MOST_CHOSEN).then_some(Self::Top(count))
+            }
+            Value::List(_) => {
+                let names = Vec::<String>::from_value(value)?;
+                (names.len() <= MOST_CHOSEN as usize).then_some(Self::Named(names))
+            }
+            _ => None,
+        }
+    }
+    fn to_value(&self) -> Value {
+        match self {
+            Self::Top(count) => Value::Text(format!("top:{count}")),
+            Self::Named(names) => names.to_value(),
+        }
+    }
+}
+
+clearway_units::parameters! {
+    /// What is watched.
+    pub struct ObserveSettings {
+        /// How often `series.parquet` and the curves of the report get a point; "off" records nothing and costs nothing. No point
+        /// lies within a round of the engine.
+        pub every: Sampling = Sampling::Auto, "series.every", "decision";
+        /// So many points are kept. When a run goes on beyond them, neighbours are merged and the interval doubles; what is in
+        /// `series.parquet` already keeps its resolution.
+        pub points: u32 = 1000, "series.points", "decision";
+        /// The links with curves of their own: those with the longest queues ("top:16"), or names such as "leaf0-spine2".
+        pub links: Chosen = Chosen::Top(16), "series.links", "decision";
+        /// The flows with curves of their own: those with most bytes, the first of equals ("top:16"), or numbers such as ["0", "7"].
+        pub flows: Chosen = Chosen::Top(16), "series.flows", "decision";
+        /// Write `trace.perfetto`: flows, queues, losses and pauses on a timeline for ui.perfetto.dev.
+        pub perfetto: bool = false, "trace.perfetto", "decision";
+        /// Write `trace.pcapng` with the packets of these places: "host:3" for the cable of a host, "link:leaf0-spine2" for one link.
+        pub pcap: Vec<String> = Vec::new(), "trace.pcap", "decision";
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_read_back_as_written() {
+        for text in ["off", "auto", "2.5us"] {
+            let value = Value::Text(text.into());
+            assert_eq!(Sampling::from_value(&value).unwrap().to_value(), value);
+        }
+        for text in ["0s", "often", "-1us"] {
+            assert_eq!(Sampling::from_value(&Value::Text(text.into())), None);
+        }
+        let list = Value::List(vec![Value::Text("leaf0-spine2".into())]);
+        for value in [Value::Text("top:0".into()), list] {
+            assert_eq!(Chosen::from_value(&value).unwrap().to_value(), value);
+        }
+        for text in ["top:", "top:1025", "top:-1", "all"] {
+            assert_eq!(Chosen::from_value(&Value::Text(text.into())), None);
+        }
+    }
+}
