@@ -29,6 +29,7 @@ mod registry;
 pub mod selective_repeat;
 pub mod spray;
 pub mod testing;
+pub mod wire;
 
 pub use endpoint::{Endpoint, EndpointCounters, Event, FlowProgress, FlowStatistics, Input};
 pub use packet::{Class, ClassSet, Header, Packet};

@@ -57,6 +57,16 @@ clearway_units::parameters! {
     }
 }
 
+impl GoBackNParameters {
+    /// In how many packets a queue pair carries its part of a message of `bytes`; none, if the message is too short to reach
+    /// it.
+    pub fn packets_of(&self, bytes: Bytes, queue_pair: u8, network: &NetworkFacts) -> u64 {
+        let rules = Rules::new(self, network);
+        let part = rules.part(MessageId(0), bytes, queue_pair);
+        part.map_or(0, |part| part.bytes.div_ceil(rules.payload).max(1))
+    }
+}
+
 /// [`GoBackNParameters`] resolved for one network.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rules {

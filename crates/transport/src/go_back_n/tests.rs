@@ -410,6 +410,14 @@ fn queue_pairs_share_a_message_and_finish_it_once() {
                     _ => None,
                 });
             let packets = pair.counters().data_sent;
+            let parameters = GoBackNParameters {
+                queue_pairs: 4,
+                stripe,
+                stripe_chunk: Bytes::new(10_000),
+                ..Default::default()
+            };
+            let of = |pair| parameters.packets_of(Bytes::new(bytes), pair, &facts());
+            assert_eq!((0..4).map(of).sum::<u64>(), packets, "{what}");
             assert_eq!(
                 sent.collect::<Vec<_>>(),
                 [(0, Bytes::new(bytes), packets)],

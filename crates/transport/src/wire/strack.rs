@@ -1,0 +1,221 @@
+//! The header of STrack, as Clearway writes it: the paper gives the fields (§3.3.1, Fig. 7) and no encoding.
+//!
+//! It stands in UDP datagrams to port [`PORT`]. All numbers are big-endian. Twenty bytes are common to all types, and the rest
+//! follows from the type; in front of payload both together are 40 bytes.
+//!
+//! | bytes | field |
+//! |---|---|
+//! | 0 | version (upper 4 bits, 1) and type (lower 4 bits): 1 data, 2 selective acknowledgement, 3 probe, 4 cumulative acknowledgement, 5 congestion notification |
+//! | 1 | flags, see below |
+//! | 2 | queue pair |
+//! | 3 | data: in how many parts the message was striped; else 0 |
+//! | 4–7 | flow |
+//! | 8–15 | time stamp in picoseconds: when the packet, or the one that it answers, was put on the wire |
+//! | 16–17 | entropy: the source port by which paths are chosen, all 16 bits of it |
+//! | 18–19 | simulated size of the packet on the wire |
+//!
+//! | type | bytes | field |
+//! |---|---|---|
+//! | data | 20–23 | packet sequence number |
+//! | | 24–27 | message |
+//! | | 28–35 | offset in the message |
+//! | | 36–37 | bytes of payload |
+//! | | 38–39 | 0 |
+//! | selective acknowledgement | 20–23 | expected packet sequence number (EPSN) |
+//! | | 24–25 | base offset: where the bitmap begins, counted from the EPSN |
+//! | | 26–27 | packets that have arrived out of order (OOO) |
+//! | | 28–31 | payload bytes received, modulo 2^32 |
+//! | | 32–39 | bitmap: bit k (of value 2^k) is packet EPSN + base offset + k |
+//! | probe | 20–23 | where the bitmap of the answer should begin |
+//! | cumulative acknowledgement | 20–23 | expected packet sequence number |
+//!
+//! | flag | data | selective acknowledgement | cumulative acknowledgement |
+//! |---|---|---|---|
+//! | 0x01 | acknowledgement requested | answers a probe | negative: go back |
+//! | 0x02 | sent before | echo of a mark | echo of a mark |
+//! | 0x04 | end of message | | |
+//! | 0x08 | end of flow | | |
+
+use super::{Network, WireError};
+use crate::packet::{Header, Packet};
+use clearway_units::{FlowId, MessageId, Time};
+
+/// The UDP port: one that IANA has not assigned, beside those of RoCEv2 (4791) and Ultra Ethernet (4793). It is below all source
+/// ports that are used, so analysers, which try the lower port first, take no datagram for something else.
+pub const PORT: u16 = 4794;
+
+const VERSION: u8 = 1;
+const COMMON: usize = 20;
+const DATA: u8 = 1;
+const SACK: u8 = 2;
+const PROBE: u8 = 3;
+const ACK: u8 = 4;
+const NOTIFICATION: u8 = 5;
+
+/// Appends the header of a packet; its payload comes after it.
+pub fn write(packet: &Packet, out: &mut Vec<u8>) {
+    let (kind, flags, parts) = match packet.header {
+        Header::Data {
+            parts,
+            ack_request,
+            retransmission,
+            end_of_message,
+            end_of_flow,
+            ..
+        } => {
+            let flags = [ack_request, retransmission, end_of_message, end_of_flow];
+            (DATA, bits(flags), parts)
+        }
+        Header::Sack { probe, .. } => (SACK, bits([probe, packet.ecn, false, false]), 0),
+        Header::Probe { .. } => (PROBE, 0, 0),
+        Header::Ack { nack, marked, .. } => (ACK, bits([nack, marked, false, false]), 0),
+        Header::Notification => (NOTIFICATION, 0, 0),
+    };
+    out.extend([VERSION << 4 | kind, flags, packet.queue_pair, parts]);
+    out.extend(packet.flow.0.to_be_bytes());
+    out.extend(packet.stamp.as_ps().to_be_bytes());
+    out.extend(packet.source_port.to_be_bytes());
+    out.extend(packet.size.to_be_bytes());
+    write_fields(&packet.header, out);
+}
+
+fn write_fields(header: &Header, out: &mut Vec<u8>) {
+    match *header {
+        Header::Data {
+            psn,
+            message,
+            offset,
+            payload,
+            ..
+        } => {
+            out.extend(psn.to_be_bytes());
+            out.extend(message.0.to_be_bytes());
+            out.extend(offset.to_be_bytes());
+            out.extend(payload.to_be_bytes());
+            out.extend([0, 0]);
+        }
+        Header::Sack {
+            bitmap,
+            bytes_received,
+            epsn,
+            base_offset,
+            out_of_order,
+            ..
+        } => {
+            out.extend(epsn.to_be_bytes());
+            out.extend(base_offset.to_be_bytes());
+            out.extend(out_of_order.to_be_bytes());
+            out.extend(bytes_received.to_be_bytes());
+            out.extend(bitmap.to_be_bytes());
+        }
+        Header::Probe { base } => out.extend(base.to_be_bytes()),
+        Header::Ack { epsn, .. } => out.extend(epsn.to_be_bytes()),
+        Header::Notification => {}
+    }
+}
+
+/// The lowest bit first.
+fn bits(flags: [bool; 4]) -> u8 {
+    flags
+        .iter()
+        .rev()
+        .fold(0, |bits, &flag| bits << 1 | u8::from(flag))
+}
+
+/// Reads the packet in a datagram that came with the headers `network`. Payload is counted, not kept.
+///
+/// # Errors
+/// If the datagram ends too soon, or is of a version or type that does not exist.
+pub fn read(datagram: &[u8], network: &Network) -> Result<Packet, WireError> {
+    let mut fields = Fields(datagram);
+    let [first, flags, queue_pair, parts] = fields.take()?;
+    if first >> 4 != VERSION {
+        return Err(WireError::NotOurs);
+    }
+    let flow = FlowId(u32::from_be_bytes(fields.take()?));
+    let stamp = Time::from_ps(u64::from_be_bytes(fields.take()?));
+    let source_port = fields.number()?;
+    let size = fields.number()?;
+    let flag = |bit: u8| flags >> bit & 1 == 1;
+    let header = match first & 0x0f {
+        DATA => Header::Data {
+            psn: u32::from_be_bytes(fields.take()?),
+            message: MessageId(u32::from_be_bytes(fields.take()?)),
+            offset: u64::from_be_bytes(fields.take()?),
+            payload: fields.payload()?,
+            parts,
+            ack_request: flag(0),
+            retransmission: flag(1),
+            end_of_message: flag(2),
+            end_of_flow: flag(3),
+        },
+        SACK => Header::Sack {
+            epsn: u32::from_be_bytes(fields.take()?),
+            base_offset: fields.number()?,
+            out_of_order: fields.number()?,
+            bytes_received: u32::from_be_bytes(fields.take()?),
+            bitmap: u64::from_be_bytes(fields.take()?),
+            probe: flag(0),
+        },
+        PROBE => Header::Probe {
+            base: u32::from_be_bytes(fields.take()?),
+        },
+        ACK => Header::Ack {
+            epsn: u32::from_be_bytes(fields.take()?),
+            nack: flag(0),
+            marked: flag(1),
+        },
+        NOTIFICATION => Header::Notification,
+        _ => return Err(WireError::NotOurs),
+    };
+    let echo = matches!(header, Header::Sack { .. }) && flag(1);
+    Ok(Packet {
+        stamp,
+        flow,
+        src: network.src,
+        dst: network.dst,
+        header_hash: 0,
+        size,
+        source_port,
+        class: network.class,
+        queue_pair,
+        ecn: echo || network.marked,
+        header,
+    })
+}
+
+/// Bytes of the header of a packet.
+pub(super) fn header_length(header: &Header) -> usize {
+    COMMON
+        + match header {
+            Header::Data { .. } | Header::Sack { .. } => 20,
+            Header::Probe { .. } | Header::Ack { .. } => 4,
+            Header::Notification => 0,
+        }
+}
+
+/// What is left to read.
+struct Fields<'a>(&'a [u8]);
+
+impl Fields<'_> {
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], WireError> {
+        let (field, rest) = self.0.split_first_chunk().ok_or(WireError::TooShort)?;
+        self.0 = rest;
+        Ok(*field)
+    }
+
+    fn number(&mut self) -> Result<u16, WireError> {
+        Ok(u16::from_be_bytes(self.take()?))
+    }
+
+    /// The length of the payload, of which the datagram must hold what IPv4 lets it.
+    fn payload(&mut self) -> Result<u16, WireError> {
+        let payload = self.number()?;
+        let [_, _] = self.take()?;
+        let room = super::network::LONGEST_DATAGRAM - COMMON - 20;
+        if self.0.len() < usize::from(payload).min(room) {
+            return Err(WireError::TooShort);
+        }
+        Ok(payload)
+    }
+}
