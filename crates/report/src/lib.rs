@@ -5,6 +5,7 @@
 //! * [`Summary`] is `summary.json`; [`summary`] documents each of its fields.
 //! * [`write_flows`] writes `flows.parquet`; [`flows`] documents each of its columns.
 //! * [`fct_txt`] gives completed flows as HPCC's simulator for ns-3 writes them; [`fct`] documents the columns.
+//! * [`PcapngWriter`] writes captures for Wireshark.
 //! * [`ResultFolder`] puts both, and whatever else the caller adds, in place in one step.
 //! * [`summary_table`] and [`Table`] print for people, [`quantity`] prints single quantities.
 //!
@@ -15,6 +16,7 @@ pub mod fct;
 pub mod flows;
 mod folder;
 pub mod observed;
+pub mod pcapng;
 pub mod quantity;
 mod record;
 mod statistics;
@@ -32,6 +34,7 @@ pub use observed::{
     Curve, Happening, HappeningRow, Happenings, LinkRow, Metric, NodeRow, Observed, SeriesRow,
     Subject,
 };
+pub use pcapng::{CapturedLink, PcapngWriter};
 pub use record::{FlowRow, PacketCounts, PausedLink, RunRecord, ScenarioIdentity, Status};
 pub use statistics::Distribution;
 pub use summary::{FlowCounts, ReadSummaryError, StatusName, Summary};
