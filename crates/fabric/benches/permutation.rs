@@ -53,7 +53,6 @@ fn run(setup: &Setup<'_>, threads: usize) -> Outcome<()> {
         coordinator: None,
         coordination_delay: None,
         on_progress: &mut |_| Verdict::Continue,
-        sampler: None,
     })
 }
 

@@ -47,7 +47,6 @@ fn main() {
         coordinator: None,
         coordination_delay: None,
         on_progress: &mut |_| Verdict::Continue,
-        sampler: None,
     });
     eprintln!(
         "finished {} hops {} data {} dropped {} marked {} retransmitted {} digest {} rounds {} {:?}",

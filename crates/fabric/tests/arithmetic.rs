@@ -53,7 +53,6 @@ fn run_setup(setup: &Setup<'_>) -> Outcome<()> {
         coordinator: None,
         coordination_delay: None,
         on_progress: &mut |_| Verdict::Continue,
-        sampler: None,
     });
     outcome.check_conservation().unwrap();
     outcome

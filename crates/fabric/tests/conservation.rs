@@ -215,7 +215,6 @@ fn waiting_times(percent: u64, packets: u32) -> Vec<f64> {
         coordinator: None,
         coordination_delay: None,
         on_progress: &mut |_| Verdict::Continue,
-        sampler: None,
     });
     outcome.check_conservation().unwrap();
     assert_eq!(outcome.endpoints.data_sent, u64::from(packets));

@@ -135,7 +135,6 @@ fn run(setup: &Setup<'_>, threads: usize) -> Outcome<Watch> {
         coordinator: None,
         coordination_delay: None,
         on_progress: &mut |_| Verdict::Continue,
-        sampler: None,
     })
 }
 

@@ -169,7 +169,6 @@ fn incast_with_seed(
         coordinator: None,
         coordination_delay: None,
         on_progress: &mut |_| Verdict::Continue,
-        sampler: None,
     });
     outcome.check_conservation().unwrap();
     settled(senders, &outcome, to - from)

@@ -407,7 +407,6 @@ fn measured_round_trip(topology: &Topology, from: u32, to: u32) -> Span {
         coordinator: None,
         coordination_delay: None,
         on_progress: &mut |_| Verdict::Continue,
-        sampler: None,
     });
     outcome.flows[0].sent.unwrap() - Time::ZERO
 }

@@ -19,6 +19,7 @@ mod catalogue;
 mod error;
 mod fct;
 mod laboratory;
+pub mod observe;
 pub mod record;
 pub mod reproduce;
 mod run;

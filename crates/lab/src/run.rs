@@ -2,8 +2,8 @@
 
 use crate::assemble::Assembly;
 use clearway_fabric::{
-    LinkCounters, LinkPauses, Observer, Progress, Reactions, RunControl, Simulation, Stopped,
-    Verdict,
+    LinkCounters, LinkPauses, Observer, Progress, Reactions, RunControl, Sampler, Simulation,
+    Stopped, Verdict,
 };
 use clearway_transport::{EndpointCounters, FlowStatistics};
 use clearway_units::{Digest, FlowId, Span, Time};
@@ -76,20 +76,33 @@ impl Assembly {
         options: RunOptions<'_>,
         observer: impl FnMut() -> O,
     ) -> Finished<O> {
+        self.run_sampled(options, observer, None)
+    }
+
+    /// As [`run`](Self::run), with a sampler that looks at the whole fabric between rounds.
+    ///
+    /// # Panics
+    /// If packets are not conserved: our defect, never the user's.
+    pub fn run_sampled<O: Observer>(
+        &self,
+        options: RunOptions<'_>,
+        observer: impl FnMut() -> O,
+        sampler: Option<&mut dyn Sampler<O>>,
+    ) -> Finished<O> {
         let (mut local, global) = self.reactions();
         let reactions = |host| {
             let own = local.remove(&host)?;
             Some(Box::new(own) as Box<dyn Reactions>)
         };
         let simulation = Simulation::new(&self.setup(), reactions, observer);
-        let outcome = simulation.run(RunControl {
+        let control = RunControl {
             threads: options.threads,
             at_most: self.at_most,
             coordinator: global.map(|global| Box::new(global) as Box<dyn Reactions>),
             coordination_delay: self.trigger_delay,
             on_progress: options.on_progress,
-            sampler: None,
-        });
+        };
+        let outcome = simulation.run_sampled(control, sampler);
         if let Err(defect) = outcome.check_conservation() {
             panic!("packets are not conserved: {defect}");
         }

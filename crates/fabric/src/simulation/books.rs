@@ -1,7 +1,7 @@
 //! The books of a run: what domains report, what became of flows, and whether it adds up.
 
 use super::snapshot::EachDomain;
-use super::{Flow, FlowEvent, Moment, Progress, RunControl, Snapshot, Stopped};
+use super::{Flow, FlowEvent, Moment, Progress, RunControl, Sampler, Snapshot, Stopped};
 use crate::domain::FabricDomain;
 use crate::link::LinkCounters;
 use crate::observer::Observer;
@@ -124,7 +124,7 @@ impl<O> Outcome<O> {
 }
 
 /// Keeps the books of flows and relays to the coordinator.
-pub(super) struct Bookkeeper<'a, O> {
+pub(super) struct Bookkeeper<'a, 's, O> {
     flows: Vec<FlowOutcome>,
     sent: usize,
     last_sent: Time,
@@ -135,16 +135,18 @@ pub(super) struct Bookkeeper<'a, O> {
     flow_sources: Arc<[Flow]>,
     domain_of_host: Vec<u32>,
     hops: Arc<AtomicU64>,
-    control: RunControl<'a, O>,
+    control: RunControl<'a>,
+    sampler: Option<&'s mut (dyn Sampler<O> + 's)>,
 }
 
-impl<'a, O: Observer> Bookkeeper<'a, O> {
+impl<'a, 's, O: Observer> Bookkeeper<'a, 's, O> {
     pub(super) fn new(
         flows: Arc<[Flow]>,
         domain_of_host: Vec<u32>,
         hops: Arc<AtomicU64>,
         delay: Span,
-        control: RunControl<'a, O>,
+        control: RunControl<'a>,
+        sampler: Option<&'s mut (dyn Sampler<O> + 's)>,
     ) -> Self {
         Self {
             flows: vec![FlowOutcome::default(); flows.len()],
@@ -158,6 +160,7 @@ impl<'a, O: Observer> Bookkeeper<'a, O> {
             domain_of_host,
             hops,
             control,
+            sampler,
         }
     }
 
@@ -183,7 +186,7 @@ impl<'a, O: Observer> Bookkeeper<'a, O> {
         } else {
             self.last_sent
         };
-        if let Some(sampler) = &mut self.control.sampler {
+        if let Some(sampler) = &mut self.sampler {
             let mut each = |look: &mut dyn FnMut(&mut FabricDomain<O>)| {
                 domains.iter_mut().for_each(look);
             };
@@ -205,7 +208,7 @@ impl<'a, O: Observer> Bookkeeper<'a, O> {
 
     /// Lets the sampler look before the round whose first event is at `start`.
     fn sample(&mut self, start: Time, domains: EachDomain<'_, O>) {
-        let Some(sampler) = &mut self.control.sampler else {
+        let Some(sampler) = &mut self.sampler else {
             return;
         };
         if sampler.due() <= start {
@@ -236,7 +239,7 @@ impl<'a, O: Observer> Bookkeeper<'a, O> {
     }
 }
 
-impl<O: Observer> Conductor<FabricDomain<O>> for Bookkeeper<'_, O> {
+impl<O: Observer> Conductor<FabricDomain<O>> for Bookkeeper<'_, '_, O> {
     fn before_round(&mut self, start: Time, domains: &Domains<'_, FabricDomain<O>>) -> Verdict {
         self.sample(start, &mut |look| domains.for_each(look));
         if start >= self.control.at_most && self.sent < self.flows.len() {
@@ -258,7 +261,7 @@ impl<O: Observer> Conductor<FabricDomain<O>> for Bookkeeper<'_, O> {
         let mut start = Vec::new();
         for report in reports.iter() {
             self.note(report);
-            if let Some(sampler) = &mut self.control.sampler {
+            if let Some(sampler) = &mut self.sampler {
                 sampler.on_flow(report.event);
             }
             if let Some(coordinator) = &mut self.control.coordinator {

@@ -207,7 +207,16 @@ impl<O: Observer> Simulation<O> {
     }
 
     /// Runs until nothing is left to happen, or until `control` stops it.
-    pub fn run(self, control: RunControl<'_, O>) -> Outcome<O> {
+    pub fn run(self, control: RunControl<'_>) -> Outcome<O> {
+        self.run_sampled(control, None)
+    }
+
+    /// As [`run`](Self::run), with a sampler that looks at the fabric between rounds.
+    pub fn run_sampled(
+        self,
+        control: RunControl<'_>,
+        sampler: Option<&mut dyn Sampler<O>>,
+    ) -> Outcome<O> {
         let engine = Engine::new(
             self.lookahead,
             control.threads,
@@ -218,7 +227,14 @@ impl<O: Observer> Simulation<O> {
             .coordination_delay
             .unwrap_or(Span::ZERO)
             .max(self.shortest_delay);
-        let mut books = Bookkeeper::new(self.flows, self.domain_of_host, self.hops, delay, control);
+        let mut books = Bookkeeper::new(
+            self.flows,
+            self.domain_of_host,
+            self.hops,
+            delay,
+            control,
+            sampler,
+        );
         let (ending, domains) = engine.run(&mut books);
         books.close(ending, domains)
     }
@@ -251,7 +267,7 @@ pub struct Progress {
 }
 
 /// How to run.
-pub struct RunControl<'a, O> {
+pub struct RunControl<'a> {
     /// Worker threads; results do not depend on them.
     pub threads: usize,
     /// Stop when the next event is at or after this time; a round that has begun is finished.
@@ -262,6 +278,4 @@ pub struct RunControl<'a, O> {
     pub coordination_delay: Option<Span>,
     /// Called after each round; [`Verdict::Stop`] interrupts the run.
     pub on_progress: &'a mut dyn FnMut(Progress) -> Verdict,
-    /// Looks at the fabric between rounds.
-    pub sampler: Option<&'a mut dyn Sampler<O>>,
 }

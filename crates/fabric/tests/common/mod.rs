@@ -151,7 +151,6 @@ impl Scenario {
             coordinator: self.coordinator(),
             coordination_delay: self.coordination_delay,
             on_progress: &mut patience,
-            sampler: None,
         })
     }
 

@@ -117,7 +117,7 @@ pub struct FlowProgress {
 
 impl FlowProgress {
     /// Adds another queue pair of the flow.
-    pub(crate) fn merge(&mut self, other: &Self) {
+    pub fn merge(&mut self, other: &Self) {
         let sum = |a: Bytes, b: Bytes| Bytes::new(a.as_u64().saturating_add(b.as_u64()));
         self.window = sum(self.window, other.window);
         self.rate = match (self.rate, other.rate) {

@@ -1,0 +1,20 @@
+//! Watching a run: curves over time and totals of links, for reports, `series.parquet` and live views.
+//!
+//! ```text
+//! fabric ── per packet ──► LinkMeter (one per domain: bytes, marks, drops, peaks)
+//!    └── between rounds ──► Telemetry ── rows as they arise ──► sink (file, live view)
+//!                               └── curves of bounded length ──► report
+//! ```
+//! Gauges (windows, bytes in flight, paused links) are looked at between rounds and cost nothing per packet; counters and the
+//! peaks of queues are kept per packet, because a sample would miss a short burst. Where the exact course of single queues or
+//! flows matters, as in the papers' figures, the [recorders](crate::record) are used instead.
+
+mod curves;
+mod meter;
+mod telemetry;
+#[cfg(test)]
+mod tests;
+
+pub use curves::{Curve, Metric, SeriesRow, Subject};
+pub use meter::{LinkMeter, LinkTotals, Metered, link_totals};
+pub use telemetry::{Sink, Telemetry, Watched};
