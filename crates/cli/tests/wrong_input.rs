@@ -417,6 +417,8 @@ fn settings_that_contradict_each_other() {
         &["transport.probe-after=1e300"],
         &["transport.rto=1ps"],
         &["switch.queue=0B"],
+        &["switch.kind=shared-buffer", "switch.pfc.frame=0B"],
+        &["switch.kind=shared-buffer", "switch.pfc.frame=1MB"],
         &["workload.message=0B"],
         &["workload.hosts=129"],
         &["workload.hosts=1"],
@@ -446,6 +448,10 @@ fn settings_that_contradict_each_other() {
       fix: set `transport.rto` to several round trips
     --set switch.queue=0B: `switch.queue` = 0B is 0B at a link of 400Gbps, too little for a packet of 4160B
       fix: give a size of at least 4160B, better several packets
+    --set switch.pfc.frame=0B: `switch.pfc.frame` = 0B is no frame
+      fix: use 1B to 65535B; on Ethernet it has 64B
+    --set switch.pfc.frame=1MB: `switch.pfc.frame` = 1MB is no frame
+      fix: use 1B to 65535B; on Ethernet it has 64B
     --set workload.message=0B: `message` of the permutation workload: a message carries no bytes
       fix: write a size of at least one byte, as in "2MB"
     --set workload.hosts=129: `hosts` of the permutation workload: 129 hosts, but the topology has 128

@@ -8,14 +8,15 @@
 //! | rate of a link | 1 Mb/s to 100 Tb/s |
 //! | delay of a link | 1 ns to 1 s |
 //! | points of a curve | 16 to 100000 |
+//! | pause frame | 1 B to 65535 B |
 //! | `stop.at-most`, starts of flows, timers, and the time that a message takes alone on the slowest link | 30 days |
 
-use super::{General, ObserveSettings, Sampling, TransportSettings};
+use super::{General, ObserveSettings, Sampling, SwitchSettings, TransportSettings};
 use crate::error::ScenarioError;
 use clearway_fabric::topology::{PacketSizes, Topology};
 use clearway_transport::Reliability;
 use clearway_transport::go_back_n::MOST_QUEUE_PAIRS;
-use clearway_units::{Rate, Span, Time, Value};
+use clearway_units::{Bytes, Rate, Span, Time, Value};
 use clearway_workload::{FlowSpec, Start, Workload};
 
 const MOST_HOSTS: u64 = 1 << 20;
@@ -23,6 +24,9 @@ const MOST_ROUTES: u64 = 1 << 27;
 const MOST_ROUTE_STEPS: u64 = 1 << 34;
 const RATES: (Rate, Rate) = (Rate::from_bps(1_000_000), Rate::from_gbps(100_000));
 const DELAYS: (Span, Span) = (Span::from_ns(1), Span::from_ms(1000));
+
+/// A frame of nothing would leave a port at the same instant as the packet before it, and letters on a link are at different ones.
+const FRAMES: (Bytes, Bytes) = (Bytes::new(1), Bytes::new(65_535));
 
 /// Seven of these fit in the 64 bits of a time, so that sums of a few need no checks.
 pub(crate) const LONGEST: Span = Span::from_ms(30 * 24 * 3600 * 1000);
@@ -85,6 +89,20 @@ pub(crate) fn check_transport(transport: &TransportSettings) -> Result<(), Scena
         ));
     }
     Ok(())
+}
+
+/// Checks what of a switch does not depend on the fabric.
+pub(crate) fn check_switch(switch: &SwitchSettings) -> Result<(), ScenarioError> {
+    match &switch.buffer {
+        Some(buffer) if buffer.frame < FRAMES.0 || buffer.frame > FRAMES.1 => {
+            Err(ScenarioError::about(
+                &["pfc.frame"],
+                format!("`switch.pfc.frame` = {} is no frame", buffer.frame),
+                format!("use {} to {}; on Ethernet it has 64B", FRAMES.0, FRAMES.1),
+            ))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn not_too_long(section: &str, key: &'static str, span: Option<Span>) -> Result<(), ScenarioError> {

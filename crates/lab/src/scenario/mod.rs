@@ -30,7 +30,9 @@ mod switch;
 pub mod topology;
 mod transport;
 
-pub(crate) use limits::{LONGEST, check_flows, check_general, check_observe, check_transport};
+pub(crate) use limits::{
+    LONGEST, check_flows, check_general, check_observe, check_switch, check_transport,
+};
 pub use observe::{Chosen, MOST_CHOSEN, ObserveSettings, Sampling};
 pub(crate) use places::Places;
 pub use switch::{SwitchKind, SwitchSettings};
@@ -192,6 +194,7 @@ impl Scenario {
         let mut switch = SwitchSettings::of_kind(kind.unwrap_or(SwitchKind::Lossy));
         let name = format!("a {} switch", switch.kind().name());
         fill(&name, &mut switch, &without_kind(&own))?;
+        check_switch(&switch).map_err(|error| error.or_in(&places, "switch", 0))?;
 
         let own = of(entries, "transport", 0);
         let (mut transport, rest) = TransportSettings::choose(registry, &own)?;
