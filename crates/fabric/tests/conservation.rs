@@ -51,7 +51,7 @@ fn balanced(scenario: &Scenario, outcome: &Outcome<Counts>) -> Result<(), TestCa
     prop_assert_eq!(outcome.links.dropped, sum(|counts| counts.full));
     prop_assert_eq!(outcome.links.corrupted, sum(|counts| counts.corrupted));
     prop_assert_eq!(outcome.links.marked, sum(|counts| counts.marked));
-    if outcome.stopped != Some(Stopped::AtMost) {
+    if outcome.cut_off.is_none() {
         let queued = sum(|counts| counts.queues.iter().sum());
         prop_assert_eq!(queued, 0, "bytes left in queues");
     }
@@ -132,6 +132,63 @@ fn runs_that_are_cut_short_leave_packets_in_the_network() {
         under_way += u32::from(outcome.stopped == Some(Stopped::AtMost) && outcome.in_network > 0);
     }
     assert!(under_way > 25, "{under_way}");
+}
+
+/// A sender that is so impatient that it sends everything twice is done when the first copy is acknowledged; the second is still
+/// under way.
+#[test]
+fn the_limit_holds_when_all_flows_are_done() {
+    let topology = single_switch(2, Rate::from_gbps(100), Span::from_us(2)).unwrap();
+    let routes = Routes::compute(&topology).unwrap();
+    let sizes = PacketSizes {
+        payload: 1186,
+        header: HEADER,
+        ack: HEADER,
+    };
+    let mut profile = Profile::strack(routes.paths.network_facts(sizes));
+    let reliability = profile.reliability.selective_repeat_mut();
+    reliability.expect("STrack has it").timeout = Span::from_us(6);
+    let setup = Setup {
+        flows: Arc::new([Flow {
+            src: HostId(0),
+            dst: HostId(1),
+            bytes: Bytes::new(10_000),
+            class: Class::DATA,
+            start: Some(Time::ZERO),
+        }]),
+        topology: &topology,
+        routes,
+        profile: Arc::new(profile),
+        switch: SwitchParameters::default(),
+        buffer: None,
+        seed: 1,
+    };
+    let run = |at_most| {
+        let outcome = Simulation::new(&setup, |_| None, || ()).run(RunControl {
+            threads: 1,
+            at_most,
+            coordinator: None,
+            coordination_delay: None,
+            on_progress: &mut |_| Verdict::Continue,
+        });
+        outcome.check_conservation().unwrap();
+        outcome
+    };
+    let whole = run(Time::from_us(1_000));
+    let done = whole.flows[0].sent.unwrap();
+    assert_eq!((whole.stopped, whole.cut_off), (None, None));
+    assert!(whole.endpoints.retransmitted > 0 && whole.in_network == 0);
+
+    let cut = run(done + Span::from_ps(1));
+    let end = cut.cut_off.expect("copies are under way");
+    assert!(
+        end > done && end <= done + topology.shortest_delay(),
+        "{end}"
+    );
+    assert!(cut.in_network > 0);
+    assert_eq!((cut.stopped, cut.finished), (None, done), "it is complete");
+    assert_eq!(cut.digest, whole.digest);
+    assert!(cut.endpoints.duplicates < whole.endpoints.duplicates);
 }
 
 /// Measures how long data packets wait for the link to the last host.

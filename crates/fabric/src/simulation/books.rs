@@ -59,8 +59,11 @@ pub struct Outcome<O> {
     pub flows: Vec<FlowOutcome>,
     /// When the last flow was done; the end of the last round if some are not.
     pub finished: Time,
-    /// Why the run ended early, if it did.
+    /// Why the run ended before all flows were done, if it did.
     pub stopped: Option<Stopped>,
+    /// When the time limit ended the run although something was still to happen. If all flows were done by then, the run is
+    /// complete all the same: what was left, such as packets sent twice or a timer, was nobody's.
+    pub cut_off: Option<Time>,
     /// Rounds of the engine.
     pub rounds: u64,
     /// Links and queues.
@@ -96,10 +99,8 @@ impl<O> Outcome<O> {
                 self.in_network
             ));
         }
-        let ended_by_itself = matches!(
-            self.stopped,
-            None | Some(Stopped::Stuck | Stopped::Deadlocked)
-        );
+        let interrupted = self.stopped == Some(Stopped::Interrupted);
+        let ended_by_itself = self.cut_off.is_none() && !interrupted;
         let paused = self.pauses.iter().any(|pauses| pauses.at_the_end);
         if ended_by_itself && self.in_network > 0 && !paused {
             return Err(format!(
@@ -131,6 +132,7 @@ pub(super) struct Bookkeeper<'a, 's, O> {
     now: Time,
     rounds: u64,
     stopped: Option<Stopped>,
+    cut_off: Option<Time>,
     delay: Span,
     flow_sources: Arc<[Flow]>,
     domain_of_host: Vec<u32>,
@@ -155,6 +157,7 @@ impl<'a, 's, O: Observer> Bookkeeper<'a, 's, O> {
             now: Time::ZERO,
             rounds: 0,
             stopped: None,
+            cut_off: None,
             delay,
             flow_sources: flows,
             domain_of_host,
@@ -194,8 +197,9 @@ impl<'a, 's, O: Observer> Bookkeeper<'a, 's, O> {
         }
         Outcome {
             finished,
-            pauses: pauses(&domains, finished),
+            pauses: pauses(&domains, self.cut_off.unwrap_or(finished)),
             stopped,
+            cut_off: self.cut_off,
             rounds: self.rounds,
             digest: digest(&self.flows, &self.flow_sources, links.losses),
             in_network,
@@ -242,9 +246,10 @@ impl<'a, 's, O: Observer> Bookkeeper<'a, 's, O> {
 impl<O: Observer> Conductor<FabricDomain<O>> for Bookkeeper<'_, '_, O> {
     fn before_round(&mut self, start: Time, domains: &Domains<'_, FabricDomain<O>>) -> Verdict {
         self.sample(start, &mut |look| domains.for_each(look));
-        if start >= self.control.at_most && self.sent < self.flows.len() {
+        if start >= self.control.at_most {
             self.now = self.now.max(self.control.at_most);
-            self.stopped = Some(Stopped::AtMost);
+            self.cut_off = Some(self.now);
+            self.stopped = (self.sent < self.flows.len()).then_some(Stopped::AtMost);
             return Verdict::Stop;
         }
         Verdict::Continue

@@ -270,7 +270,7 @@ pub struct Progress {
 pub struct RunControl<'a> {
     /// Worker threads; results do not depend on them.
     pub threads: usize,
-    /// Stop when the next event is at or after this time; a round that has begun is finished.
+    /// Stop when the next event is at or after this time, whether or not all flows are done; a round that has begun is finished.
     pub at_most: Time,
     /// Sees all flow events and starts flows anywhere.
     pub coordinator: Option<Box<dyn Reactions>>,

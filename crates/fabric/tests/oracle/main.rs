@@ -42,6 +42,8 @@ struct Coverage {
     timeouts: u64,
     ended: usize,
     cut_short: usize,
+    /// Of those that ended, runs in which something was left to happen.
+    cut_off: usize,
     stuck: usize,
     /// Scenarios with pauses in which headrooms have to suffice.
     derived_headroom: usize,
@@ -121,7 +123,10 @@ impl Coverage {
         self.probes += outcome.endpoints.probes_sent;
         self.timeouts += outcome.endpoints.timeouts;
         match outcome.stopped {
-            None => self.ended += 1,
+            None => {
+                self.ended += 1;
+                self.cut_off += usize::from(outcome.cut_off.is_some());
+            }
             Some(Stopped::Stuck) => self.stuck += 1,
             Some(_) => self.cut_short += 1,
         }
@@ -132,7 +137,7 @@ impl Coverage {
         assert!(events.iter().all(|&n| n > 1000), "{self:?}");
         let repairs = [self.retransmitted, self.probes, self.timeouts];
         assert!(repairs.iter().all(|&n| n > 100), "{self:?}");
-        let endings = [self.ended / 10, self.cut_short, self.stuck];
+        let endings = [self.ended / 10, self.cut_short, self.cut_off, self.stuck];
         assert!(endings.iter().all(|&n| n > 2), "{self:?}");
         let enough = self.threaded > 250 && self.derived_headroom > 20;
         assert!(enough, "{self:?}");
@@ -149,6 +154,7 @@ fn fast(scenario: &Scenario, threads: usize) -> (Log, Outcome<()>) {
         flows: outcome.flows,
         finished: outcome.finished,
         stopped: outcome.stopped,
+        cut_off: outcome.cut_off,
         rounds: outcome.rounds,
         links: outcome.links,
         endpoints: outcome.endpoints,
@@ -173,17 +179,11 @@ fn same_log(seed: u64, names: [&str; 2], logs: [&Log; 2], scenario: &Scenario) {
 fn check(seed: u64, coverage: &mut Coverage) {
     let scenario = Scenario::random(seed);
     let (log, outcome) = fast(&scenario, 1);
-    let endless = outcome.stopped == Some(Stopped::Interrupted);
-    assert!(!endless, "seed {seed}: it goes on after all flows are done");
+    check_that_it_ends(&scenario, &outcome);
     if let Err(text) = outcome.check_conservation() {
         panic!("seed {seed}: {text}");
     }
-    let cut_short = outcome.stopped == Some(Stopped::AtMost);
-    let end = if cut_short {
-        outcome.finished
-    } else {
-        Time::NEVER
-    };
+    let end = outcome.cut_off.unwrap_or(Time::NEVER);
     let oracle = Oracle::new(&scenario).run(end);
     same_log(seed, ["fast", "oracle"], [&log, &oracle.log], &scenario);
     assert_eq!(outcome.flows, oracle.flows, "seed {seed}");
@@ -194,7 +194,7 @@ fn check(seed: u64, coverage: &mut Coverage) {
     let pauses: Vec<LinkPauses> = oracle
         .log
         .pauses()
-        .map(|(link, told)| account(link, &told, outcome.finished))
+        .map(|(link, told)| account(link, &told, outcome.cut_off.unwrap_or(outcome.finished)))
         .filter(|link| link.pauses > 0)
         .collect();
     assert_eq!(outcome.pauses, pauses, "seed {seed}");
@@ -208,6 +208,19 @@ fn check(seed: u64, coverage: &mut Coverage) {
         coverage.threaded += 1;
     }
     coverage.add(&scenario, &log, &outcome);
+}
+
+/// A run that the limit ends after its flows are done would end by itself.
+fn check_that_it_ends(scenario: &Scenario, outcome: &Outcome<()>) {
+    if outcome.cut_off.is_none() || outcome.stopped.is_some() {
+        return;
+    }
+    let mut patient = scenario.clone();
+    // Whatever is under way when all flows are done is gone long before that.
+    patient.at_most = scenario.at_most + Span::from_us(1_000_000);
+    let outcome = patient.run(1, || ());
+    let seed = scenario.seed;
+    assert_eq!(outcome.cut_off, None, "seed {seed}: it goes on for ever");
 }
 
 /// Headrooms are as large as they have to be. Nobody stops control, so it must not wait among data.
@@ -262,12 +275,17 @@ fn check_ending(scenario: &Scenario, outcome: &Outcome<()>, last_within: Option<
     let round = |time: Time| time.as_ps() / length.as_ps();
     let last_round = last_within.map(round);
     let in_time = |time: Time| time < limit || Some(round(time)) == last_round;
-    if matches!(outcome.stopped, None | Some(Stopped::Stuck)) {
+    if outcome.cut_off.is_none() && outcome.stopped != Some(Stopped::Deadlocked) {
         let paused = outcome.pauses.iter().any(|pauses| pauses.at_the_end);
         assert!(!paused, "seed {seed}: what is paused waits for nothing");
     }
     let all_sent = outcome.flows.iter().all(|flow| flow.sent.is_some());
     assert_eq!(all_sent, outcome.stopped.is_none(), "seed {seed}");
+    if let Some(end) = outcome.cut_off {
+        let rounds = last_round.map_or(0, |round| round + 1);
+        let round_end = Time::from_ps(rounds * length.as_ps());
+        assert_eq!(end, limit.max(round_end), "seed {seed}");
+    }
     match outcome.stopped {
         None => {
             let last = outcome.flows.iter().filter_map(|flow| flow.sent).max();
@@ -275,9 +293,7 @@ fn check_ending(scenario: &Scenario, outcome: &Outcome<()>, last_within: Option<
             assert!(in_time(outcome.finished), "seed {seed}");
         }
         Some(Stopped::AtMost) => {
-            let rounds = last_round.map_or(0, |round| round + 1);
-            let round_end = Time::from_ps(rounds * length.as_ps());
-            assert_eq!(outcome.finished, limit.max(round_end), "seed {seed}");
+            assert_eq!(Some(outcome.finished), outcome.cut_off, "seed {seed}");
         }
         Some(Stopped::Stuck) => assert!(in_time(last), "seed {seed}"),
         Some(Stopped::Deadlocked) => {
