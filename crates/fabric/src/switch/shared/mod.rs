@@ -18,7 +18,7 @@ mod buffer;
 mod port;
 
 use super::Desk;
-use super::ingress::Ingress;
+use super::ingress::{BitSet, Ingress};
 use super::parameters::BufferRules;
 use crate::link::{Arrival, Cargo, Ledger};
 use crate::observer::{DropCause, Observer};
@@ -43,12 +43,29 @@ pub(crate) struct SharedSwitch {
     ends: BinaryHeap<Reverse<(Time, u16)>>,
     /// Pause frames that have arrived and wait for the reaction time, with their ports.
     effects: VecDeque<(Time, u16, ClassSet)>,
-    /// Ports that may start a transmission at this instant.
-    starts: Vec<u16>,
+    wakes: Wakes,
     reaction: Span,
     /// Bytes of a pause frame.
     frame: u32,
     next: Time,
+}
+
+/// Ports with something to do.
+#[derive(Debug)]
+struct Wakes {
+    /// Those that may start a transmission at this instant.
+    starts: Vec<u16>,
+    /// Those with something on the wire at some time of this round.
+    active: BitSet,
+}
+
+impl Wakes {
+    /// A port that was idle may have something to send.
+    #[inline]
+    fn wake(&mut self, port: u16) {
+        self.starts.push(port);
+        self.active.insert(port.into());
+    }
 }
 
 impl SharedSwitch {
@@ -60,11 +77,14 @@ impl SharedSwitch {
     ) -> Self {
         Self {
             ingress,
+            wakes: Wakes {
+                starts: Vec::new(),
+                active: BitSet::new(ports.len()),
+            },
             ports,
             buffer: Buffer::new(rules),
             ends: BinaryHeap::new(),
             effects: VecDeque::new(),
-            starts: Vec::new(),
             reaction,
             frame,
             next: Time::NEVER,
@@ -144,7 +164,7 @@ impl SharedSwitch {
             && end <= now
         {
             self.ends.pop();
-            self.starts.push(port);
+            self.wakes.starts.push(port);
             if let Some(left) = self.ports[usize::from(port)].complete(now, ledger)
                 && left.class.is_data()
             {
@@ -159,7 +179,7 @@ impl SharedSwitch {
         if !self.buffer.is_lossless(class) {
             self.buffer.release_lossy(size);
         } else if self.buffer.release(from.into(), class, size) {
-            self.starts.push(from);
+            self.wakes.wake(from);
         }
     }
 
@@ -184,7 +204,7 @@ impl SharedSwitch {
         let transmitter = &mut self.ports[usize::from(port)];
         transmitter.pause.obey(now, classes);
         ledger.observer.on_pause(now, transmitter.link.id, classes);
-        self.starts.push(port);
+        self.wakes.wake(port);
     }
 
     #[inline]
@@ -232,7 +252,7 @@ impl SharedSwitch {
                 Admission::Refused => Some(DropCause::HeadroomFull),
                 Admission::Admitted => None,
                 Admission::Pauses => {
-                    self.starts.push(queued.from);
+                    self.wakes.wake(queued.from);
                     None
                 }
             }
@@ -243,14 +263,14 @@ impl SharedSwitch {
         }
         port.enqueue(now, class, queued, ledger);
         if port.is_idle() {
-            self.starts.push(egress as u16);
+            self.wakes.wake(egress as u16);
         }
     }
 
     /// Begins what can be sent now.
     #[inline]
     fn start_transmissions(&mut self, now: Time) {
-        for index in self.starts.drain(..) {
+        for index in self.wakes.starts.drain(..) {
             let port = &mut self.ports[usize::from(index)];
             let tell = self.buffer.paused(usize::from(index));
             if let Some(end) = port.start(now, tell, self.frame) {
@@ -261,11 +281,13 @@ impl SharedSwitch {
 
     /// Hands over what has left; returns the earliest arrival handed over.
     fn flush<O: Observer>(&mut self, round: &Round, ledger: &mut Ledger<'_, O>) -> Time {
-        let sent = self
-            .ports
-            .iter_mut()
-            .map(|port| port.link.flush(round, ledger.counters));
-        sent.min().unwrap_or(Time::NEVER)
+        let (ports, mut sent) = (&mut self.ports, Time::NEVER);
+        self.wakes.active.retain(|port| {
+            let port = &mut ports[port];
+            sent = sent.min(port.link.flush(round, ledger.counters));
+            !port.is_idle()
+        });
+        sent
     }
 
     /// Packets in queues.
