@@ -44,7 +44,15 @@ impl FctFile {
         let Some(name) = name.map(|name| name.to_string_lossy().into_owned()) else {
             return Ok(Self::Elsewhere(WholeFile::create(path, FIX)?));
         };
-        if ["summary.json", "scenario.toml", "flows.parquet"].contains(&name.as_str()) {
+        if [
+            "summary.json",
+            "scenario.toml",
+            "flows.parquet",
+            "series.parquet",
+            "report.html",
+        ]
+        .contains(&name.as_str())
+        {
             return Err(Failure::new(format!(
                 "--fct-txt {place}: this is another file of the results\n  fix: choose another name"
             )));

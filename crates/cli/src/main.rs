@@ -9,9 +9,12 @@ mod fct_file;
 mod measure;
 mod output;
 mod progress;
+mod record;
 mod reproduce;
 mod run;
+mod series_file;
 mod topology;
+mod watch;
 mod whole_file;
 
 use arguments::{Arguments, Command};

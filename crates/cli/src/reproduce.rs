@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::measure::Stopwatch;
 use crate::output::print;
 use crate::progress::Interrupt;
-use crate::run::REVISION;
+use crate::record::REVISION;
 use crate::whole_file::WholeFile;
 use clearway_lab::reproduce::{
     ClaimOutcome, ClaimVerdict, FigureOutcome, Judgement, Reproducer, Request, RunOutcome, Scale,

@@ -3,23 +3,17 @@
 use crate::arguments::{RunArguments, ScenarioArguments};
 use crate::failure::{Failure, with_causes};
 use crate::fct_file::FctFile;
-use crate::measure::{Stopwatch, peak_rss_bytes};
+use crate::measure::Stopwatch;
 use crate::output::print;
 use crate::progress::{Display, Interrupt};
-use clearway_lab::{Assembly, Finished, Laboratory, RunOptions, Scenario, Stopped};
-use clearway_report::{
-    FlowRow, FolderError, PacketCounts, PausedLink, ResultFolder, RunRecord, ScenarioIdentity,
-    Status, Summary, summary_table,
-};
-use clearway_units::FlowId;
+use crate::record::record;
+use crate::series_file::SeriesFile;
+use crate::watch::{self, Watch, Watchers};
+use clearway_lab::scenario::Sampling;
+use clearway_lab::{Assembly, Laboratory, Scenario};
+use clearway_report::{FolderError, ResultFolder, RunRecord, Status, Summary, summary_table};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-
-/// The revision that the program was built from.
-pub(crate) const REVISION: &str = match option_env!("CLEARWAY_REVISION") {
-    Some(revision) => revision,
-    None => "unknown",
-};
 
 /// Loads the scenario that the arguments name.
 pub(crate) fn load(
@@ -55,41 +49,72 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
             .iter()
             .for_each(|warning| eprintln!("warning: {warning}"));
     }
-    let finished = simulate(&assembly, arguments);
-    let record = record(
+    let unwritten = |error: FolderError| no_results(arguments, &error);
+    let mut outputs = Outputs {
+        series: match scenario.observe.every {
+            Sampling::Off => None,
+            _ => Some(SeriesFile::create(&folder, &scenario, &assembly).map_err(unwritten)?),
+        },
+        folder,
+    };
+    let watch = simulate(&assembly, arguments, &mut outputs);
+    let finished = &watch.finished;
+    let mut record = record(
         &scenario,
         &assembly,
-        &finished,
+        finished,
         arguments.threads,
         &stopwatch,
     );
+    record.observed = watch.observed;
     // Shown before it is written: a full disk must not cost the user the figures of a long run.
     show(arguments, &Summary::of(&record));
-    let unwritten = |error: FolderError| no_results(arguments, &error);
-    folder
+    outputs
+        .folder
         .write("scenario.toml", scenario.resolved())
         .map_err(unwritten)?;
-    fct.write(&folder, &assembly, &finished)
+    fct.write(&outputs.folder, &assembly, finished)
         .map_err(unwritten)?;
-    folder.publish(&record).map_err(unwritten)?;
-    fct.publish(&assembly, &finished)?;
+    outputs.publish(&record).map_err(unwritten)?;
+    fct.publish(&assembly, finished)?;
     Ok(conclude(arguments, &target, &record.status))
 }
 
-fn simulate(assembly: &Assembly, arguments: &RunArguments) -> Finished {
+/// The result folder in the making, and files in it that grow while the run goes on.
+struct Outputs {
+    folder: ResultFolder,
+    /// If anything is sampled.
+    series: Option<SeriesFile>,
+}
+
+impl Outputs {
+    /// Completes the files and puts the folder in place.
+    fn publish(self, record: &RunRecord) -> Result<(), FolderError> {
+        if let Some(series) = self.series {
+            series.finish(&self.folder)?;
+        }
+        self.folder.publish(record)?;
+        Ok(())
+    }
+}
+
+fn simulate(assembly: &Assembly, arguments: &RunArguments, outputs: &mut Outputs) -> Watch {
     let interrupt = Interrupt::install();
     let mut display = Display::new(
         assembly.workload.flows.len(),
         arguments.quiet || arguments.json,
     );
-    let mut on_progress = |progress| display.update(&progress, &interrupt);
-    let options = RunOptions {
-        threads: arguments.threads.into(),
-        on_progress: &mut on_progress,
+    let watchers = Watchers {
+        on_progress: &mut |progress| display.update(&progress, &interrupt),
+        on_rows: &mut |rows| {
+            if let Some(series) = &mut outputs.series {
+                series.add(rows);
+            }
+        },
     };
-    let finished = assembly.run(options, || ());
+    let watch = watch::simulate(assembly, arguments.threads.into(), watchers);
     display.finish();
-    finished
+    watch
 }
 
 /// Results that cannot be written.
@@ -118,112 +143,6 @@ fn default_folder(scenario: &Scenario) -> PathBuf {
         })
         .collect();
     PathBuf::from("out").join(format!("{name}-{}", scenario.hash()))
-}
-
-/// Everything that the outputs say about a run.
-pub(crate) fn record(
-    scenario: &Scenario,
-    assembly: &Assembly,
-    finished: &Finished,
-    threads: u16,
-    stopwatch: &Stopwatch,
-) -> RunRecord {
-    let flows = finished.flows.iter().enumerate().map(|(id, result)| {
-        let flow = assembly.workload.flow(FlowId(id as u32));
-        FlowRow {
-            flow: id as u32,
-            label: flow.label,
-            src: flow.src.0,
-            dst: flow.dst.0,
-            bytes: flow.bytes.as_u64(),
-            start: result.started,
-            finish: result.finished,
-            ideal_fct: result.ideal,
-            packets: result.statistics.packets,
-            retransmits: result.statistics.retransmitted,
-            marks: result.statistics.marked.into(),
-            probes: result.statistics.probes.into(),
-            timeouts: result.statistics.timeouts.into(),
-        }
-    });
-    let (links, endpoints) = (&finished.links, &finished.endpoints);
-    RunRecord {
-        version: env!("CARGO_PKG_VERSION").into(),
-        revision: REVISION.into(),
-        scenario: ScenarioIdentity {
-            name: scenario.general.name.clone(),
-            hash: scenario.hash(),
-            seed: scenario.general.seed,
-        },
-        status: status(scenario, finished.stopped),
-        simulated: finished.simulated.since(clearway_units::Time::ZERO),
-        flows: flows.collect(),
-        packets: PacketCounts {
-            data_sent: endpoints.data_sent,
-            data_delivered: endpoints.data_received,
-            retransmitted: endpoints.retransmitted,
-            dropped: links.dropped,
-            headroom_drops: links.headroom_drops,
-            marked: links.marked,
-            acks: endpoints.sacks_sent,
-            probes: endpoints.probes_sent,
-            cnps: endpoints.notifications_sent,
-            pfc_pauses: finished.pauses.iter().map(|link| link.pauses).sum(),
-            corrupted: links.corrupted,
-            duplicates: endpoints.duplicates,
-        },
-        paused_links: finished
-            .pauses
-            .iter()
-            .map(|paused| PausedLink {
-                link: assembly.topology.link_name(paused.link),
-                pauses: paused.pauses,
-                paused_us: paused.time.as_us(),
-            })
-            .collect(),
-        data_packet_hops: links.data_hops,
-        packet_hops: links.hops,
-        digest: finished.digest.to_string(),
-        threads: threads.into(),
-        cpu_seconds: stopwatch.cpu_seconds(),
-        wall_seconds: stopwatch.wall_seconds(),
-        peak_rss_bytes: peak_rss_bytes(),
-        command: command_line(),
-        observed: None,
-        happenings: None,
-    }
-}
-
-/// The command as it was typed, quoted for a shell.
-fn command_line() -> String {
-    let words = std::env::args().skip(1).map(|word| {
-        let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,%+@".contains(c);
-        if !word.is_empty() && word.chars().all(plain) {
-            word
-        } else {
-            format!("'{}'", word.replace('\'', r"'\''"))
-        }
-    });
-    std::iter::once("clearway".to_string())
-        .chain(words)
-        .collect::<Vec<_>>()
-        .join(" ")
-}
-
-fn status(scenario: &Scenario, stopped: Option<Stopped>) -> Status {
-    match stopped {
-        None => Status::Complete,
-        Some(Stopped::Interrupted) => Status::Interrupted,
-        Some(Stopped::AtMost) => Status::Incomplete {
-            reason: format!("stopped at stop.at-most = {}", scenario.general.at_most),
-        },
-        Some(Stopped::Deadlocked) => Status::Incomplete {
-            reason: "deadlock: paused links wait for each other".into(),
-        },
-        Some(Stopped::Stuck) => Status::Incomplete {
-            reason: "nothing was left to happen although flows wait".into(),
-        },
-    }
 }
 
 /// Prints the figures of a run.

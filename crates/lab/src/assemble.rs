@@ -1,6 +1,7 @@
 //! From a scenario to something that runs.
 
 use crate::error::ScenarioError;
+use crate::observe::WatchPlan;
 use crate::scenario::topology::apply_failure;
 use crate::scenario::{LONGEST, Scenario, SwitchSettings, TransportSettings, check_flows};
 use clearway_fabric::topology::{PacketSizes, Routes, Topology, TopologyError};
@@ -30,6 +31,8 @@ pub struct Assembly {
     pub workload: Workload,
     /// What the user should know.
     pub warnings: Vec<String>,
+    /// What is sampled, if anything is.
+    pub(crate) watch: Option<WatchPlan>,
     profile: Arc<Profile>,
     flows: Arc<[Flow]>,
     /// When the run stops although flows are not done.
@@ -93,7 +96,10 @@ impl Assembly {
                 Start::On(_) => None,
             },
         });
+        let watch = WatchPlan::new(&topology, &loaded.workload, &scenario.observe)
+            .map_err(|error| error.or_in(places, "observe", 0))?;
         let assembly = Self {
+            watch,
             flows: flows.collect(),
             profile: Arc::new(scenario.transport.profile(network)),
             switch: scenario.switch.clone(),

@@ -35,6 +35,6 @@ pub use scenario::Scenario;
 
 // What users of the library need to add their own and to drive a run.
 pub use clearway_fabric::topology::LinkId;
-pub use clearway_fabric::{Observer, Progress, Stopped, Verdict};
+pub use clearway_fabric::{LinkPauses, Observer, Progress, Stopped, Verdict};
 pub use clearway_transport::{Registry, cc, feedback, spray};
 pub use clearway_units as units;

@@ -58,6 +58,21 @@ pub struct Finished<O = ()> {
 }
 
 impl<O> Finished<O> {
+    /// The run without its observers, and these.
+    pub fn split(self) -> (Finished, Vec<O>) {
+        let finished = Finished {
+            flows: self.flows,
+            simulated: self.simulated,
+            stopped: self.stopped,
+            links: self.links,
+            pauses: self.pauses,
+            endpoints: self.endpoints,
+            digest: self.digest,
+            observers: Vec::new(),
+        };
+        (finished, self.observers)
+    }
+
     /// The longest completion time; `None` if a flow is not done.
     pub fn longest_completion(&self) -> Option<Span> {
         let completions: Option<Vec<Span>> =

@@ -21,7 +21,7 @@
 //! leaves room for 106 days. The key-value metadata holds `clearway.version`, `clearway.revision`, `clearway.scenario.name`,
 //! `clearway.scenario.hash` and `clearway.scenario.seed`. Columns are compressed with Snappy, in row groups of up to 65 536 rows.
 
-use crate::record::{FlowRow, RunRecord};
+use crate::record::{FlowRow, RunRecord, ScenarioIdentity};
 use parquet::basic::{Compression, LogicalType, Repetition, Type as PhysicalType};
 use parquet::data_type::{DataType, DoubleType, Int32Type, Int64Type};
 use parquet::errors::{ParquetError, Result};
@@ -86,7 +86,15 @@ pub fn write_flows(
     sink: impl Write + Send,
     record: &RunRecord,
 ) -> std::result::Result<(), WriteFlowsError> {
-    let mut file = SerializedFileWriter::new(sink, schema()?, Arc::new(properties(record)))?;
+    let mut file = SerializedFileWriter::new(
+        sink,
+        schema()?,
+        Arc::new(properties(
+            &record.version,
+            &record.revision,
+            &record.scenario,
+        )),
+    )?;
     for rows in record.flows.chunks(ROWS_PER_GROUP) {
         let mut group = file.next_row_group()?;
         for (name, column) in COLUMNS {
@@ -102,7 +110,7 @@ pub fn write_flows(
     Ok(())
 }
 
-/// The flows could not be written: the sink failed, or a time is too large for the file.
+/// A Parquet file could not be written: the sink failed, or a time is too large for the file.
 #[derive(Debug, Error)]
 #[error("failed to write Parquet")]
 pub struct WriteFlowsError(#[from] ParquetError);
@@ -118,11 +126,15 @@ fn schema() -> Result<TypePtr> {
     Ok(Arc::new(schema))
 }
 
-fn properties(record: &RunRecord) -> WriterProperties {
-    let scenario = &record.scenario;
+/// Compression and metadata of every Parquet file of a result.
+pub(crate) fn properties(
+    version: &str,
+    revision: &str,
+    scenario: &ScenarioIdentity,
+) -> WriterProperties {
     let metadata = [
-        ("clearway.version", record.version.clone()),
-        ("clearway.revision", record.revision.clone()),
+        ("clearway.version", version.to_owned()),
+        ("clearway.revision", revision.to_owned()),
         ("clearway.scenario.name", scenario.name.clone()),
         ("clearway.scenario.hash", scenario.hash.clone()),
         ("clearway.scenario.seed", scenario.seed.to_string()),
@@ -130,10 +142,7 @@ fn properties(record: &RunRecord) -> WriterProperties {
     let metadata = metadata.map(|(key, value)| KeyValue::new(key.to_owned(), value));
     WriterProperties::builder()
         .set_compression(Compression::SNAPPY)
-        .set_created_by(format!(
-            "clearway version {} (build {})",
-            record.version, record.revision
-        ))
+        .set_created_by(format!("clearway version {version} (build {revision})"))
         .set_key_value_metadata(Some(metadata.into()))
         .build()
 }

@@ -74,6 +74,15 @@ impl ResultFolder {
         fs::write(&path, contents).map_err(FolderError::io("write", &path))
     }
 
+    /// Takes the file `name` away again.
+    ///
+    /// # Panics
+    /// If `name` is not a plain file name.
+    pub fn remove(&self, name: &str) -> Result<(), FolderError> {
+        let path = self.file(name);
+        fs::remove_file(&path).map_err(FolderError::io("delete", &path))
+    }
+
     /// Adds `flows.parquet` and `summary.json`, and puts the folder in place of what was there; gives back the summary.
     ///
     /// A run that stopped early or was interrupted is published in the same way: its status says so. If this fails, what was there before

@@ -4,6 +4,7 @@
 //!
 //! * [`Summary`] is `summary.json`; [`summary`] documents each of its fields.
 //! * [`write_flows`] writes `flows.parquet`; [`flows`] documents each of its columns.
+//! * [`SeriesWriter`] writes `series.parquet`; [`series`] documents its columns.
 //! * [`fct_txt`] gives completed flows as HPCC's simulator for ns-3 writes them; [`fct`] documents the columns.
 //! * [`PcapngWriter`] writes captures for Wireshark.
 //! * [`ResultFolder`] puts both, and whatever else the caller adds, in place in one step.
@@ -19,6 +20,7 @@ pub mod observed;
 pub mod pcapng;
 pub mod quantity;
 mod record;
+pub mod series;
 mod statistics;
 pub mod summary;
 mod table;
@@ -36,6 +38,7 @@ pub use observed::{
 };
 pub use pcapng::{CapturedLink, PcapngWriter};
 pub use record::{FlowRow, PacketCounts, PausedLink, RunRecord, ScenarioIdentity, Status};
+pub use series::SeriesWriter;
 pub use statistics::Distribution;
 pub use summary::{FlowCounts, ReadSummaryError, StatusName, Summary};
 pub use table::{Align, Table};

@@ -11,10 +11,12 @@
 
 mod curves;
 mod meter;
+mod plan;
 mod telemetry;
 #[cfg(test)]
 mod tests;
 
 pub use curves::{Curve, Metric, SeriesRow, Subject};
 pub use meter::{LinkMeter, LinkTotals, Metered, link_totals};
+pub use plan::WatchPlan;
 pub use telemetry::{Sink, Telemetry, Watched};

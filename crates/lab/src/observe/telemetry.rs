@@ -2,13 +2,12 @@
 
 use super::curves::{Curve, Curves, Metric, SeriesRow, Subject};
 use super::meter::{Interval, Metered};
+use super::plan::Links;
 use crate::assemble::Assembly;
-use crate::error::ScenarioError;
-use crate::scenario::{Chosen, ObserveSettings, Sampling};
-use clearway_fabric::topology::{LinkId, Topology};
+use clearway_fabric::topology::LinkId;
 use clearway_fabric::{FlowEvent, Moment, Sampler, Snapshot};
 use clearway_transport::FlowProgress;
-use clearway_units::{FlowId, Span, Time, nearest, suggestion};
+use clearway_units::{FlowId, Span, Time};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -66,42 +65,29 @@ pub struct Telemetry<'a> {
 }
 
 impl<'a> Telemetry<'a> {
-    /// What `settings` ask for; `None` if they ask for nothing. `sink` is given each row when it arises.
-    ///
-    /// # Errors
-    /// If they name a link or flow that does not exist.
-    pub fn new(
-        assembly: &Assembly,
-        settings: &ObserveSettings,
-        sink: Option<Sink<'a>>,
-    ) -> Result<Option<Self>, ScenarioError> {
-        let every = match settings.every {
-            Sampling::Off => return Ok(None),
-            Sampling::Auto => assembly.topology.shortest_delay(),
-            Sampling::Every(span) => span,
-        };
-        let flow_bytes: Vec<u64> = assembly
-            .workload
-            .flows
-            .iter()
-            .map(|flow| flow.bytes.as_u64())
-            .collect();
-        Ok(Some(Self {
-            every,
+    /// What the scenario asks for; `None` if it asks for nothing. `sink` is given each row when it arises.
+    pub fn new(assembly: &Assembly, sink: Option<Sink<'a>>) -> Option<Self> {
+        let plan = assembly.watch.as_ref()?;
+        let flows = &assembly.workload.flows;
+        Some(Self {
+            every: plan.every,
             last: Time::ZERO,
-            due: Time::ZERO + every,
-            links: chosen_links(&assembly.topology, &settings.links)?,
-            chosen_flows: chosen_flows(&flow_bytes, &settings.flows)?,
-            flows: vec![FlowMeter::default(); flow_bytes.len()],
-            flow_bytes,
+            due: Time::ZERO + plan.every,
+            links: match &plan.links {
+                Links::Named(links) => LinkChoice::Named(links.clone()),
+                Links::Top(count) => LinkChoice::Top(*count, BTreeMap::new()),
+            },
+            chosen_flows: plan.flows.clone(),
+            flow_bytes: flows.iter().map(|flow| flow.bytes.as_u64()).collect(),
+            flows: vec![FlowMeter::default(); flows.len()],
             finished: Vec::new(),
             active: 0,
             completed: 0,
             ordinal: 0,
-            curves: Curves::new(settings.points as usize),
+            curves: Curves::new(plan.points),
             rows: Vec::new(),
             sink,
-        }))
+        })
     }
 
     /// The curves.
@@ -355,70 +341,4 @@ impl Shares {
         (self.count > 1 && self.squares > 0.0)
             .then(|| self.sum * self.sum / (f64::from(self.count) * self.squares))
     }
-}
-
-fn chosen_links(topology: &Topology, chosen: &Chosen) -> Result<LinkChoice, ScenarioError> {
-    let names = match chosen {
-        Chosen::Top(count) => return Ok(LinkChoice::Top(*count as usize, BTreeMap::new())),
-        Chosen::Named(names) => names,
-    };
-    let mut links = Vec::new();
-    for name in names {
-        let before = links.len();
-        links.extend(
-            topology
-                .links_up()
-                .filter(|&link| topology.link_name(link) == *name),
-        );
-        if links.len() == before {
-            let known: Vec<String> = topology
-                .links_up()
-                .map(|link| topology.link_name(link))
-                .collect();
-            let near = nearest(name, known.iter().map(String::as_str));
-            return Err(ScenarioError::about(
-                &["series.links"],
-                format!("`observe.series.links`: there is no link `{name}` that is up"),
-                suggestion(
-                    near,
-                    "name links by their ends, such as \"leaf0-spine2\" or \"host3-leaf0\"",
-                ),
-            ));
-        }
-    }
-    links.sort_unstable();
-    links.dedup();
-    Ok(LinkChoice::Named(links))
-}
-
-fn chosen_flows(bytes: &[u64], chosen: &Chosen) -> Result<Vec<FlowId>, ScenarioError> {
-    let mut flows: Vec<FlowId> = match chosen {
-        Chosen::Top(count) => {
-            let mut all: Vec<(Reverse<u64>, u32)> =
-                bytes.iter().map(|bytes| Reverse(*bytes)).zip(0..).collect();
-            all.sort_unstable();
-            let largest = all.into_iter().take(*count as usize);
-            largest.map(|(_, flow)| FlowId(flow)).collect()
-        }
-        Chosen::Named(names) => {
-            let number = |name: &String| {
-                let number: Option<u32> = name.parse().ok();
-                let known = number.filter(|&number| (number as usize) < bytes.len());
-                known.map(FlowId).ok_or_else(|| {
-                    let last = bytes.len().saturating_sub(1);
-                    ScenarioError::about(
-                        &["series.flows"],
-                        format!("`observe.series.flows`: there is no flow `{name}`"),
-                        format!(
-                            "flows are numbered in the order of the workload, from 0 to {last}"
-                        ),
-                    )
-                })
-            };
-            names.iter().map(number).collect::<Result<_, _>>()?
-        }
-    };
-    flows.sort_unstable();
-    flows.dedup();
-    Ok(flows)
 }

@@ -1,0 +1,133 @@
+//! From a finished run to the record that all outputs are made of.
+
+use crate::measure::{Stopwatch, peak_rss_bytes};
+use clearway_lab::{Assembly, Finished, FlowResult, LinkPauses, Scenario, Stopped};
+use clearway_report::{FlowRow, PacketCounts, PausedLink, RunRecord, ScenarioIdentity, Status};
+use clearway_units::FlowId;
+
+/// The revision that the program was built from.
+pub(crate) const REVISION: &str = match option_env!("CLEARWAY_REVISION") {
+    Some(revision) => revision,
+    None => "unknown",
+};
+
+/// Everything that the outputs say about a run.
+pub(crate) fn record(
+    scenario: &Scenario,
+    assembly: &Assembly,
+    finished: &Finished,
+    threads: u16,
+    stopwatch: &Stopwatch,
+) -> RunRecord {
+    let links = &finished.links;
+    RunRecord {
+        version: env!("CARGO_PKG_VERSION").into(),
+        revision: REVISION.into(),
+        scenario: identity(scenario),
+        status: status(scenario, finished.stopped),
+        simulated: finished.simulated.since(clearway_units::Time::ZERO),
+        flows: flows(assembly, finished),
+        packets: packets(finished),
+        paused_links: paused_links(assembly, finished),
+        data_packet_hops: links.data_hops,
+        packet_hops: links.hops,
+        digest: finished.digest.to_string(),
+        threads: threads.into(),
+        cpu_seconds: stopwatch.cpu_seconds(),
+        wall_seconds: stopwatch.wall_seconds(),
+        peak_rss_bytes: peak_rss_bytes(),
+        command: command_line(),
+        observed: None,
+        happenings: None,
+    }
+}
+
+fn flows(assembly: &Assembly, finished: &Finished) -> Vec<FlowRow> {
+    let row = |(result, id): (&FlowResult, u32)| {
+        let flow = assembly.workload.flow(FlowId(id));
+        FlowRow {
+            flow: id,
+            label: flow.label,
+            src: flow.src.0,
+            dst: flow.dst.0,
+            bytes: flow.bytes.as_u64(),
+            start: result.started,
+            finish: result.finished,
+            ideal_fct: result.ideal,
+            packets: result.statistics.packets,
+            retransmits: result.statistics.retransmitted,
+            marks: result.statistics.marked.into(),
+            probes: result.statistics.probes.into(),
+            timeouts: result.statistics.timeouts.into(),
+        }
+    };
+    finished.flows.iter().zip(0..).map(row).collect()
+}
+
+fn packets(finished: &Finished) -> PacketCounts {
+    let (links, endpoints) = (&finished.links, &finished.endpoints);
+    PacketCounts {
+        data_sent: endpoints.data_sent,
+        data_delivered: endpoints.data_received,
+        retransmitted: endpoints.retransmitted,
+        dropped: links.dropped,
+        headroom_drops: links.headroom_drops,
+        marked: links.marked,
+        acks: endpoints.sacks_sent,
+        probes: endpoints.probes_sent,
+        cnps: endpoints.notifications_sent,
+        pfc_pauses: finished.pauses.iter().map(|link| link.pauses).sum(),
+        corrupted: links.corrupted,
+        duplicates: endpoints.duplicates,
+    }
+}
+
+fn paused_links(assembly: &Assembly, finished: &Finished) -> Vec<PausedLink> {
+    let link = |paused: &LinkPauses| PausedLink {
+        link: assembly.topology.link_name(paused.link),
+        pauses: paused.pauses,
+        paused_us: paused.time.as_us(),
+    };
+    finished.pauses.iter().map(link).collect()
+}
+
+/// Which scenario a result belongs to.
+pub(crate) fn identity(scenario: &Scenario) -> ScenarioIdentity {
+    ScenarioIdentity {
+        name: scenario.general.name.clone(),
+        hash: scenario.hash(),
+        seed: scenario.general.seed,
+    }
+}
+
+/// The command as it was typed, quoted for a shell.
+fn command_line() -> String {
+    let words = std::env::args().skip(1).map(|word| {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,%+@".contains(c);
+        if !word.is_empty() && word.chars().all(plain) {
+            word
+        } else {
+            format!("'{}'", word.replace('\'', r"'\''"))
+        }
+    });
+    std::iter::once("clearway".to_string())
+        .chain(words)
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+fn status(scenario: &Scenario, stopped: Option<Stopped>) -> Status {
+    match stopped {
+        None => Status::Complete,
+        Some(Stopped::Interrupted) => Status::Interrupted,
+        Some(Stopped::AtMost) => Status::Incomplete {
+            reason: format!("stopped at stop.at-most = {}", scenario.general.at_most),
+        },
+        Some(Stopped::Deadlocked) => Status::Incomplete {
+            reason: "deadlock: paused links wait for each other".into(),
+        },
+        Some(Stopped::Stuck) => Status::Incomplete {
+            reason: "nothing was left to happen although flows wait".into(),
+        },
+    }
+}

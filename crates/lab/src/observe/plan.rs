@@ -1,0 +1,122 @@
+//! What `[observe]` asks for, with its names found.
+
+use crate::error::ScenarioError;
+use crate::scenario::{Chosen, ObserveSettings, Sampling};
+use clearway_fabric::topology::{LinkId, Topology};
+use clearway_units::{FlowId, Span, nearest, suggestion};
+use clearway_workload::Workload;
+use std::cmp::Reverse;
+
+/// Which links have curves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Links {
+    /// These, sorted.
+    Named(Vec<LinkId>),
+    /// So many with the longest queues.
+    Top(usize),
+}
+
+/// What is sampled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WatchPlan {
+    pub(super) every: Span,
+    pub(super) points: usize,
+    pub(super) links: Links,
+    /// Sorted.
+    pub(super) flows: Vec<FlowId>,
+}
+
+impl WatchPlan {
+    /// What `settings` ask for; `None` if they ask for nothing.
+    ///
+    /// # Errors
+    /// If they name a link or flow that does not exist.
+    pub(crate) fn new(
+        topology: &Topology,
+        workload: &Workload,
+        settings: &ObserveSettings,
+    ) -> Result<Option<Self>, ScenarioError> {
+        let every = match settings.every {
+            Sampling::Off => return Ok(None),
+            Sampling::Auto => topology.shortest_delay(),
+            Sampling::Every(span) => span,
+        };
+        let bytes: Vec<u64> = workload
+            .flows
+            .iter()
+            .map(|flow| flow.bytes.as_u64())
+            .collect();
+        Ok(Some(Self {
+            every,
+            points: settings.points as usize,
+            links: chosen_links(topology, &settings.links)?,
+            flows: chosen_flows(&bytes, &settings.flows)?,
+        }))
+    }
+}
+
+fn chosen_links(topology: &Topology, chosen: &Chosen) -> Result<Links, ScenarioError> {
+    let names = match chosen {
+        Chosen::Top(count) => return Ok(Links::Top(*count as usize)),
+        Chosen::Named(names) => names,
+    };
+    let mut links = Vec::new();
+    for name in names {
+        let before = links.len();
+        links.extend(
+            topology
+                .links_up()
+                .filter(|&link| topology.link_name(link) == *name),
+        );
+        if links.len() == before {
+            let known: Vec<String> = topology
+                .links_up()
+                .map(|link| topology.link_name(link))
+                .collect();
+            let near = nearest(name, known.iter().map(String::as_str));
+            return Err(ScenarioError::about(
+                &["series.links"],
+                format!("`observe.series.links`: there is no link `{name}` that is up"),
+                suggestion(
+                    near,
+                    "name links by their ends, such as \"leaf0-spine2\" or \"host3-leaf0\"",
+                ),
+            ));
+        }
+    }
+    links.sort_unstable();
+    links.dedup();
+    Ok(Links::Named(links))
+}
+
+fn chosen_flows(bytes: &[u64], chosen: &Chosen) -> Result<Vec<FlowId>, ScenarioError> {
+    let mut flows: Vec<FlowId> = match chosen {
+        Chosen::Top(count) => {
+            let mut all: Vec<(Reverse<u64>, u32)> =
+                bytes.iter().map(|bytes| Reverse(*bytes)).zip(0..).collect();
+            all.sort_unstable();
+            let largest = all.into_iter().take(*count as usize);
+            largest.map(|(_, flow)| FlowId(flow)).collect()
+        }
+        Chosen::Named(names) => {
+            let number = |name: &String| {
+                let number: Option<u32> = name.parse().ok();
+                let known = number.filter(|&number| (number as usize) < bytes.len());
+                known.map(FlowId).ok_or_else(|| {
+                    let last = bytes.len().saturating_sub(1);
+                    ScenarioError::about(
+                        &["series.flows"],
+                        format!("`observe.series.flows`: there is no flow `{name}`"),
+                        format!(
+                            "flows are numbered in the order of the workload, from 0 to {last}"
+                        ),
+                    )
+                })
+            };
+            names.iter().map(number).collect::<Result<_, _>>()?
+        }
+    };
+    flows.sort_unstable();
+    flows.dedup();
+    Ok(flows)
+}
