@@ -21,6 +21,10 @@
 //! leaves room for 106 days. The key-value metadata holds `clearway.version`, `clearway.revision`, `clearway.scenario.name`,
 //! `clearway.scenario.hash` and `clearway.scenario.seed`. Columns are compressed with Snappy, in row groups of up to 65 536 rows.
 
+mod read;
+
+pub use read::{ReadFlowsError, read_flows};
+
 use crate::record::{FlowRow, RunRecord, ScenarioIdentity};
 use parquet::basic::{Compression, LogicalType, Repetition, Type as PhysicalType};
 use parquet::data_type::{DataType, DoubleType, Int32Type, Int64Type};

@@ -3,7 +3,7 @@
 //! The command line fills a [`RunRecord`] from a run; everything here only formats it.
 //!
 //! * [`Summary`] is `summary.json`; [`summary`] documents each of its fields.
-//! * [`write_flows`] writes `flows.parquet`; [`flows`] documents each of its columns.
+//! * [`write_flows`] writes `flows.parquet`, [`read_flows`] reads it back; [`flows`] documents each of its columns.
 //! * [`SeriesWriter`] writes `series.parquet`; [`series`] documents its columns.
 //! * [`fct_txt`] gives completed flows as HPCC's simulator for ns-3 writes them; [`fct`] documents the columns.
 //! * [`PcapngWriter`] writes captures for Wireshark.
@@ -30,7 +30,7 @@ mod terminal;
 mod sample;
 
 pub use fct::{FctRow, fct_txt};
-pub use flows::{WriteFlowsError, write_flows};
+pub use flows::{ReadFlowsError, WriteFlowsError, read_flows, write_flows};
 pub use folder::{FolderError, ResultFolder};
 pub use observed::{
     Curve, Happening, HappeningRow, Happenings, LinkRow, Metric, NodeRow, Observed, SeriesRow,

@@ -1,0 +1,409 @@
+//! Reading `flows.parquet` back.
+
+use super::FILE_NAME;
+use crate::record::FlowRow;
+use clearway_units::{Span, Time};
+use parquet::data_type::{DataType, Int32Type, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::ParquetMetaData;
+use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+use std::fs::File;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// The most values that are decoded at a time: what a damaged row count can make the reader reserve.
+const BATCH: usize = 65_536;
+
+/// Flows that could not be read back.
+#[derive(Debug, Error)]
+pub enum ReadFlowsError {
+    /// The file could not be opened.
+    #[error("failed to read the flows `{}`", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The file is no Parquet, or a damaged one.
+    #[error("`{}` is damaged or not Parquet", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: ParquetError,
+    },
+    /// The file is Parquet, but not of flows.
+    #[error("`{}` holds no flows: {what}", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// What is missing, or of another type.
+        what: String,
+    },
+    /// A value cannot be.
+    #[error("`{}` is damaged: row {row}: {what}", path.display())]
+    Impossible {
+        /// The file.
+        path: PathBuf,
+        /// The row, counted from zero.
+        row: usize,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+}
+
+/// What is wrong with a file whose name is yet to be said.
+enum Fault {
+    Damaged(ParquetError),
+    Foreign(String),
+    Impossible(usize, &'static str),
+}
+
+impl From<ParquetError> for Fault {
+    fn from(error: ParquetError) -> Self {
+        Self::Damaged(error)
+    }
+}
+
+/// Reads the flows that [`write_flows`](super::write_flows) wrote, from a result folder or a `flows.parquet`.
+///
+/// Columns of later versions are skipped. Those that follow from others (`fct_ps`, `slowdown`) are computed, not read.
+///
+/// # Errors
+/// If the file cannot be read, is damaged, holds something else, or says what cannot be.
+pub fn read_flows(path: impl AsRef<Path>) -> Result<Vec<FlowRow>, ReadFlowsError> {
+    let mut path = path.as_ref().to_path_buf();
+    if path.is_dir() {
+        path.push(FILE_NAME);
+    }
+    let file = match File::open(&path) {
+        Ok(file) => file,
+        Err(source) => return Err(ReadFlowsError::Unreadable { path, source }),
+    };
+    // The Parquet library panics at some files that are damaged: what is wrong with a file is not a defect of the program.
+    let read = catch_unwind(AssertUnwindSafe(|| read(file)));
+    let read = read.unwrap_or_else(|_| {
+        let message = "its parts contradict each other";
+        Err(ParquetError::General(message.into()).into())
+    });
+    read.map_err(|fault| match fault {
+        Fault::Damaged(source) => ReadFlowsError::Damaged { path, source },
+        Fault::Foreign(what) => ReadFlowsError::Foreign { path, what },
+        Fault::Impossible(row, what) => ReadFlowsError::Impossible { path, row, what },
+    })
+}
+
+fn read(file: File) -> Result<Vec<FlowRow>, Fault> {
+    let length = file.metadata().map_err(ParquetError::from)?.len();
+    let reader = SerializedFileReader::new(file)?;
+    check_extents(reader.metadata(), length)?;
+    let mut flows = Vec::new();
+    for group in 0..reader.num_row_groups() {
+        let group = reader.get_row_group(group)?;
+        let mut columns = Columns::of(&*group)?;
+        for row in 0..columns.rows() {
+            let flow = columns
+                .flow(row)
+                .map_err(|what| Fault::Impossible(flows.len(), what))?;
+            flows.push(flow);
+        }
+    }
+    Ok(flows)
+}
+
+/// Fails if a column says that it lies outside of the file, which the library takes for impossible.
+fn check_extents(metadata: &ParquetMetaData, length: u64) -> Result<(), Fault> {
+    let columns = metadata
+        .row_groups()
+        .iter()
+        .flat_map(|group| group.columns());
+    for column in columns {
+        let start = column
+            .dictionary_page_offset()
+            .unwrap_or(column.data_page_offset());
+        let size = column.compressed_size();
+        let end = start.checked_add(size).filter(|_| start >= 0 && size >= 0);
+        if end.is_none_or(|end| end.cast_unsigned() > length) {
+            let message = format!("column `{}` lies outside of the file", column.column_path());
+            return Err(ParquetError::General(message).into());
+        }
+    }
+    Ok(())
+}
+
+/// The stored values of a row group; unsigned integers are still the signed ones with the same bits.
+struct Columns {
+    ids: [Vec<i32>; 3],
+    counts: [Vec<i64>; 7],
+    ideal: Vec<i64>,
+    start: Vec<Option<i64>>,
+    finish: Vec<Option<i64>>,
+}
+
+impl Columns {
+    fn of(group: &dyn RowGroupReader) -> Result<Self, Fault> {
+        let mut ids = [const { Vec::new() }; 3];
+        for (values, name) in ids.iter_mut().zip(["flow", "src", "dst"]) {
+            *values = required::<Int32Type>(group, name)?;
+        }
+        let mut counts = [const { Vec::new() }; 7];
+        let names = [
+            "label",
+            "bytes",
+            "packets",
+            "retransmits",
+            "marks",
+            "probes",
+            "timeouts",
+        ];
+        for (values, name) in counts.iter_mut().zip(names) {
+            *values = required::<Int64Type>(group, name)?;
+        }
+        Ok(Self {
+            ids,
+            counts,
+            ideal: required::<Int64Type>(group, "ideal_fct_ps")?,
+            start: optional::<Int64Type>(group, "start_ps")?,
+            finish: optional::<Int64Type>(group, "finish_ps")?,
+        })
+    }
+
+    fn rows(&self) -> usize {
+        self.ideal.len()
+    }
+
+    fn flow(&mut self, row: usize) -> Result<FlowRow, &'static str> {
+        let [flow, src, dst] = self.ids.each_ref().map(|ids| ids[row].cast_unsigned());
+        let [label, bytes, packets, retransmits, marks, probes, timeouts] = self
+            .counts
+            .each_ref()
+            .map(|counts| counts[row].cast_unsigned());
+        let time = |ps: Option<i64>| ps.map(u64::try_from).transpose();
+        let start = time(self.start[row]).map_err(|_| "`start_ps` is negative")?;
+        let finish = time(self.finish[row]).map_err(|_| "`finish_ps` is negative")?;
+        let ideal = u64::try_from(self.ideal[row]).map_err(|_| "`ideal_fct_ps` is negative")?;
+        match (start, finish) {
+            (None, Some(_)) => return Err("a flow finished that never started"),
+            (Some(start), Some(finish)) if finish < start => {
+                return Err("a flow finished before it started");
+            }
+            _ => {}
+        }
+        Ok(FlowRow {
+            flow,
+            label,
+            src,
+            dst,
+            bytes,
+            start: start.map(Time::from_ps),
+            finish: finish.map(Time::from_ps),
+            ideal_fct: Span::from_ps(ideal),
+            packets,
+            retransmits,
+            marks,
+            probes,
+            timeouts,
+        })
+    }
+}
+
+/// The values of the column `name`, none of which may be missing.
+fn required<T: DataType>(group: &dyn RowGroupReader, name: &str) -> Result<Vec<T::T>, Fault> {
+    let values: Option<Vec<T::T>> = optional::<T>(group, name)?.into_iter().collect();
+    values.ok_or_else(|| Fault::Foreign(format!("column `{name}` has empty rows")))
+}
+
+/// The values of the column `name`, one for each row of the group.
+fn optional<T: DataType>(
+    group: &dyn RowGroupReader,
+    name: &str,
+) -> Result<Vec<Option<T::T>>, Fault> {
+    let schema = group.metadata().schema_descr();
+    let place = schema
+        .columns()
+        .iter()
+        .position(|column| column.path().parts() == [name]);
+    let place = place.ok_or_else(|| Fault::Foreign(format!("there is no column `{name}`")))?;
+    let column = schema.column(place);
+    let other = || {
+        Fault::Foreign(format!(
+            "column `{name}` is not of type {}",
+            T::get_physical_type()
+        ))
+    };
+    if column.physical_type() != T::get_physical_type() || column.max_rep_level() > 0 {
+        return Err(other());
+    }
+    let mut reader = T::get_column_reader(group.get_column_reader(place)?).ok_or_else(other)?;
+    let rows = group.metadata().num_rows();
+    let (mut values, mut levels) = (Vec::new(), Vec::new());
+    let mut read = 0;
+    loop {
+        let (records, _, _) = reader.read_records(BATCH, Some(&mut levels), None, &mut values)?;
+        read += records;
+        if records == 0 {
+            break;
+        }
+    }
+    let present = |levels: &[i16]| levels.iter().filter(|&&level| level > 0).count();
+    let nullable = column.max_def_level() > 0;
+    let complete = match nullable {
+        true => levels.len() == read && present(&levels) == values.len(),
+        false => values.len() == read,
+    };
+    if !complete || i64::try_from(read) != Ok(rows) {
+        let message = format!("column `{name}` has {read} values for {rows} rows");
+        return Err(ParquetError::General(message).into());
+    }
+    let mut values = values.into_iter();
+    Ok(match nullable {
+        true => levels
+            .into_iter()
+            .map(|level| if level > 0 { values.next() } else { None })
+            .collect(),
+        false => values.map(Some).collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flows::write_flows;
+    use crate::record::RunRecord;
+    use crate::sample::{TestFolder, flow, incomplete_run, run};
+    use proptest::prelude::*;
+    use std::error::Error as _;
+    use std::fs;
+
+    fn bytes(record: &RunRecord) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        write_flows(&mut bytes, record).unwrap();
+        bytes
+    }
+
+    /// Reads a file with these contents, in a folder of the test.
+    fn read_bytes(folder: &TestFolder, bytes: &[u8]) -> Result<Vec<FlowRow>, ReadFlowsError> {
+        fs::write(folder.path().join(FILE_NAME), bytes).unwrap();
+        read_flows(folder.path())
+    }
+
+    #[test]
+    fn what_was_written_is_read_back() {
+        let folder = TestFolder::new("read-back");
+        let mut large = run();
+        large.flows = (0..=super::super::ROWS_PER_GROUP as u32)
+            .map(|number| {
+                let done = !number.is_multiple_of(3);
+                flow(
+                    number,
+                    done.then(|| Span::from_us(u64::from(number % 7) + 50)),
+                )
+            })
+            .collect();
+        large.flows[1].label = u64::MAX;
+        large.flows[2].src = u32::MAX;
+        let mut none = run();
+        none.flows.clear();
+        for record in [run(), incomplete_run(), none, large] {
+            assert_eq!(
+                read_bytes(&folder, &bytes(&record)).unwrap(),
+                record.flows,
+                "{} flows",
+                record.flows.len()
+            );
+        }
+        let file = folder.path().join(FILE_NAME);
+        assert!(read_flows(file).is_ok(), "the file itself can be named");
+    }
+
+    #[test]
+    fn a_missing_file_is_named() {
+        let folder = TestFolder::new("read-missing");
+        let error = read_flows(folder.path()).unwrap_err();
+        assert!(
+            matches!(&error, ReadFlowsError::Unreadable { path, .. } if path.ends_with(FILE_NAME))
+        );
+        assert!(error.source().is_some());
+    }
+
+    #[test]
+    fn other_files_are_refused() {
+        let folder = TestFolder::new("read-foreign");
+        for text in ["", "PAR1", "hello", "PAR1PAR1", "PAR1\u{1}\0\0\0PAR1"] {
+            let error = read_bytes(&folder, text.as_bytes()).unwrap_err();
+            assert!(matches!(error, ReadFlowsError::Damaged { .. }), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_cut_anywhere_is_refused() {
+        let folder = TestFolder::new("read-cut");
+        let whole = bytes(&incomplete_run());
+        for length in (0..whole.len()).step_by(17) {
+            assert!(read_bytes(&folder, &whole[..length]).is_err(), "{length}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_with_its_row() {
+        let folder = TestFolder::new("read-impossible");
+        let mut columns = Columns {
+            ids: [const { Vec::new() }; 3].map(|_: Vec<i32>| vec![1]),
+            counts: [const { Vec::new() }; 7].map(|_: Vec<i64>| vec![1]),
+            ideal: vec![1],
+            start: vec![Some(5)],
+            finish: vec![Some(4)],
+        };
+        let mut fault = |start, finish, ideal| {
+            (columns.start[0], columns.finish[0]) = (start, finish);
+            columns.ideal[0] = ideal;
+            columns.flow(0).unwrap_err()
+        };
+        assert_eq!(
+            [
+                fault(Some(5), Some(4), 1),
+                fault(None, Some(4), 1),
+                fault(Some(-5), Some(4), 1),
+                fault(Some(5), Some(-4), 1),
+                fault(Some(5), None, -1),
+            ],
+            [
+                "a flow finished before it started",
+                "a flow finished that never started",
+                "`start_ps` is negative",
+                "`finish_ps` is negative",
+                "`ideal_fct_ps` is negative",
+            ]
+        );
+        let mut record = run();
+        record.flows[2].start = None;
+        let error = read_bytes(&folder, &bytes(&record)).unwrap_err();
+        let text = error.to_string();
+        assert!(
+            text.ends_with("row 2: a flow finished that never started"),
+            "{text}"
+        );
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(500))]
+        /// Whatever a disk or a user did to the file: an answer, never a panic.
+        #[test]
+        fn damaged_files_never_panic(
+            changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+        ) {
+            let folder = TestFolder::new("read-damaged");
+            let mut bytes = bytes(&incomplete_run());
+            for (place, value) in changes {
+                let place = place.index(bytes.len());
+                bytes[place] = value;
+            }
+            if let Ok(flows) = read_bytes(&folder, &bytes) {
+                // Values may be others, but they are possible ones.
+                prop_assert!(flows.iter().filter_map(FlowRow::fct).count() <= flows.len());
+            }
+        }
+    }
+}
