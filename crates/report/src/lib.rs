@@ -8,11 +8,13 @@
 //! * [`fct_txt`] gives completed flows as HPCC's simulator for ns-3 writes them; [`fct`] documents the columns.
 //! * [`PcapngWriter`] writes captures for Wireshark.
 //! * [`ResultFolder`] puts both, and whatever else the caller adds, in place in one step.
+//! * [`Comparison`] lays variants side by side: `compare.json`, which [`comparison`] documents, and its table.
 //! * [`summary_table`] and [`Table`] print for people, [`quantity`] prints single quantities.
 //!
 //! **Architecture Invariant:** this crate knows nothing of the simulator, of scenarios or of arguments. It reads no clock and prints
 //! nothing itself; the same record gives the same bytes.
 
+pub mod comparison;
 pub mod fct;
 pub mod flows;
 mod folder;
@@ -29,6 +31,7 @@ mod terminal;
 #[cfg(test)]
 mod sample;
 
+pub use comparison::{ComparedRun, Comparison, Origin, Variant};
 pub use fct::{FctRow, fct_txt};
 pub use flows::{ReadFlowsError, WriteFlowsError, read_flows, write_flows};
 pub use folder::{FolderError, ResultFolder};

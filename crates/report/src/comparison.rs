@@ -1,0 +1,448 @@
+//! Several variants side by side: what each came to, as a ratio to the first, and what the seeds alone can explain.
+//!
+//! A *variant* is a scenario with its settings, run with one or more seeds. A *measure* is one number of a run. Over the seeds of
+//! a variant a measure has a median (of an even number of values, the mean of the two in the middle), a least and a greatest
+//! value. The *ratio* is the median divided by the median of the first variant; of two zeros it is 1, of something to zero there
+//! is none.
+//!
+//! **The spread of seeds**: the ranges from the least to the greatest value of a variant and of the first one are laid side by
+//! side. If they overlap, and be it in one point, the difference is *within the spread of seeds*: some seed of the one is not
+//! better than some seed of the other. If they do not, every seed of the one is beyond every seed of the other. With fewer than
+//! two seeds on either side nothing is said. This is no test of significance: of `m` and `n` independent seeds of one and the
+//! same thing, chance alone parts the ranges in 2 of `(m+n)!/(m!n!)` cases: 1 of 3 for two seeds each, 1 of 10 for three, 1 of 35
+//! for four, 1 of 126 for five.
+//!
+//! # `compare.json`
+//! Within schema 1 fields are only ever added, and so are measures; a reader must skip what it does not know.
+//!
+//! | field | type, unit | meaning |
+//! |---|---|---|
+//! | `kind` | `comparison` | what the document is |
+//! | `schema` | 1 | version of this table |
+//! | `version`, `revision`, `command` | text | the program, and the command that made the comparison |
+//! | `complete` | true or false | false if the user interrupted it: runs are missing then |
+//! | `warnings` | list of text | why ratios may not mean what they seem to |
+//! | `variants[].id` | text | `A`, `B`, …; the first is what ratios refer to |
+//! | `variants[].label` | text | what was compared |
+//! | `variants[].runs[]` | list | `scenario` (`name`, `hash`, `seed`), `status`, `flows` (`total`, `completed`, `started`), `bytes` (payload of all flows), `digest`, `version`, `revision` as in `summary.json`; `folder` (text or null): where its results are |
+//! | `measures[].name` | text | `fct_us.max`, `packets.dropped`, …: as in `summary.json`; and `goodput_bps`: payload of the completed flows, over the time from the first start to the last finish among them |
+//! | `measures[].title`, `.unit` | text | for people; the unit is `us`, `ratio`, `bps`, `flows`, `packets` or `frames` |
+//! | `measures[].values[]` | list, one for each variant | |
+//! | `….per_seed` | list of numbers or null | one for each run; null if no flow completed |
+//! | `….median`, `.min`, `.max` | number or null | over those that are not null |
+//! | `….ratio` | number or null | of the medians, to the first variant |
+//! | `….within_spread` | true, false or null | whether the ranges overlap; null if either has fewer than two values |
+
+mod table;
+mod warnings;
+
+use crate::observed::Observed;
+use crate::record::{FlowRow, RunRecord, ScenarioIdentity};
+use crate::summary::{FlowCounts, StatusName, Summary};
+use serde::Serialize;
+
+/// The version of the schema of `compare.json`.
+pub const SCHEMA: u32 = 1;
+
+/// One of the runs that are compared.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ComparedRun {
+    /// What it came to.
+    pub summary: Summary,
+    /// All its flows.
+    pub flows: Vec<FlowRow>,
+    /// What was watched, if anything.
+    pub observed: Option<Observed>,
+    /// Where its results are, if they are kept.
+    pub folder: Option<String>,
+}
+
+impl ComparedRun {
+    /// A run that has just ended.
+    pub fn of(record: RunRecord) -> Self {
+        Self {
+            summary: Summary::of(&record),
+            flows: record.flows,
+            observed: record.observed,
+            folder: None,
+        }
+    }
+
+    /// Payload of all flows in bytes, those that did not complete included.
+    pub fn bytes(&self) -> u64 {
+        let bytes = self.flows.iter().map(|flow| flow.bytes);
+        bytes.fold(0, u64::saturating_add)
+    }
+
+    /// Payload of the completed flows, over the time from the first start to the last finish among them, in bits per second.
+    fn goodput(&self) -> Option<f64> {
+        let done = || self.flows.iter().filter(|flow| flow.fct().is_some());
+        let first = done().filter_map(|flow| flow.start).min()?;
+        let last = done().filter_map(|flow| flow.finish).max()?;
+        let bytes: u128 = done().map(|flow| u128::from(flow.bytes)).sum();
+        let seconds = last.since(first).as_ps() as f64 * 1e-12;
+        (seconds > 0.0).then(|| bytes as f64 * 8.0 / seconds)
+    }
+}
+
+/// A scenario with its settings, with one run for each seed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Variant {
+    /// What tells it from the others.
+    pub label: String,
+    /// Its runs; at least one.
+    pub runs: Vec<ComparedRun>,
+}
+
+/// What is measured.
+#[derive(Debug, Clone, Copy)]
+struct Measure {
+    /// Its path in `summary.json`, or a name of its own.
+    name: &'static str,
+    title: &'static str,
+    unit: Unit,
+    /// False for what most runs have none of: the table leaves it out if all variants have none.
+    always: bool,
+    of: fn(&ComparedRun) -> Option<f64>,
+}
+
+/// In what a measure counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Unit {
+    /// Microseconds.
+    Us,
+    /// A multiple.
+    Ratio,
+    /// Bits per second.
+    Bps,
+    /// Flows.
+    Flows,
+    /// Packets.
+    Packets,
+    /// Pause frames.
+    Frames,
+}
+
+const fn measure(
+    name: &'static str,
+    title: &'static str,
+    unit: Unit,
+    of: fn(&ComparedRun) -> Option<f64>,
+) -> Measure {
+    let always = true;
+    Measure {
+        name,
+        title,
+        unit,
+        always,
+        of,
+    }
+}
+
+const fn if_any(
+    name: &'static str,
+    title: &'static str,
+    unit: Unit,
+    of: fn(&ComparedRun) -> Option<f64>,
+) -> Measure {
+    let always = false;
+    Measure {
+        name,
+        title,
+        unit,
+        always,
+        of,
+    }
+}
+
+const MEASURES: [Measure; 20] = {
+    use Unit::{Bps, Flows, Frames, Packets, Ratio, Us};
+    [
+        measure("fct_us.max", "FCT max", Us, |run| {
+            Some(run.summary.fct_us?.max)
+        }),
+        measure("fct_us.p99", "FCT p99", Us, |run| {
+            Some(run.summary.fct_us?.p99)
+        }),
+        measure("fct_us.p50", "FCT p50", Us, |run| {
+            Some(run.summary.fct_us?.p50)
+        }),
+        measure("fct_us.mean", "FCT mean", Us, |run| {
+            Some(run.summary.fct_us?.mean)
+        }),
+        measure("slowdown.max", "slowdown max", Ratio, |run| {
+            Some(run.summary.slowdown?.max)
+        }),
+        measure("slowdown.p99", "slowdown p99", Ratio, |run| {
+            Some(run.summary.slowdown?.p99)
+        }),
+        measure("slowdown.p50", "slowdown p50", Ratio, |run| {
+            Some(run.summary.slowdown?.p50)
+        }),
+        measure("slowdown.mean", "slowdown mean", Ratio, |run| {
+            Some(run.summary.slowdown?.mean)
+        }),
+        measure("simulated_us", "simulated time", Us, |run| {
+            Some(run.summary.simulated_us)
+        }),
+        measure("goodput_bps", "goodput", Bps, ComparedRun::goodput),
+        measure("flows.completed", "completed", Flows, |run| {
+            Some(run.summary.flows.completed as f64)
+        }),
+        measure("packets.data_sent", "data sent", Packets, |run| {
+            Some(run.summary.packets.data_sent as f64)
+        }),
+        measure("packets.retransmitted", "retransmitted", Packets, |run| {
+            Some(run.summary.packets.retransmitted as f64)
+        }),
+        measure("packets.dropped", "dropped", Packets, |run| {
+            Some(run.summary.packets.dropped as f64)
+        }),
+        measure("packets.marked", "marked", Packets, |run| {
+            Some(run.summary.packets.marked as f64)
+        }),
+        if_any("packets.headroom_drops", "headroom drops", Packets, |run| {
+            Some(run.summary.packets.headroom_drops as f64)
+        }),
+        if_any("packets.corrupted", "corrupted", Packets, |run| {
+            Some(run.summary.packets.corrupted as f64)
+        }),
+        if_any("packets.cnps", "CNPs", Packets, |run| {
+            Some(run.summary.packets.cnps as f64)
+        }),
+        if_any("packets.pfc_pauses", "pauses", Frames, |run| {
+            Some(run.summary.packets.pfc_pauses as f64)
+        }),
+        if_any("packets.duplicates", "received twice", Packets, |run| {
+            Some(run.summary.packets.duplicates as f64)
+        }),
+    ]
+};
+
+/// Variants side by side; the fields are those of the [table of the module](self).
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Comparison {
+    /// Why ratios may not mean what they seem to.
+    pub warnings: Vec<String>,
+    /// What is compared; ratios refer to the first.
+    pub variants: Vec<VariantOutcome>,
+    /// What was measured.
+    pub measures: Vec<MeasureRow>,
+}
+
+/// What a variant is, and which runs it has.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct VariantOutcome {
+    /// `A`, `B`, ….
+    pub id: String,
+    /// What tells it from the others.
+    pub label: String,
+    /// Its runs.
+    pub runs: Vec<RunOutcome>,
+}
+
+/// Which run, and how it ended.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RunOutcome {
+    /// What was run.
+    pub scenario: ScenarioIdentity,
+    /// How it ended.
+    pub status: StatusName,
+    /// How many flows it had.
+    pub flows: FlowCounts,
+    /// Payload of all flows in bytes.
+    pub bytes: u64,
+    /// Digest of its outcome.
+    pub digest: String,
+    /// Version of the program that ran it.
+    pub version: String,
+    /// Revision of the source that the program was built from.
+    pub revision: String,
+    /// Where its results are, if they are kept.
+    pub folder: Option<String>,
+}
+
+/// A measure of all variants.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MeasureRow {
+    /// Its path in `summary.json`, or a name of its own.
+    pub name: &'static str,
+    /// What people call it.
+    pub title: &'static str,
+    /// In what it counts.
+    pub unit: Unit,
+    /// One for each variant.
+    pub values: Vec<Spread>,
+}
+
+/// A measure of one variant over its seeds.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Spread {
+    /// One value for each run; `None` if it has none.
+    pub per_seed: Vec<Option<f64>>,
+    /// The median of the values.
+    pub median: Option<f64>,
+    /// The least value.
+    pub min: Option<f64>,
+    /// The greatest value.
+    pub max: Option<f64>,
+    /// The median as a multiple of that of the first variant.
+    pub ratio: Option<f64>,
+    /// Whether the ranges of this and the first variant overlap; `None` if either has fewer than two values.
+    pub within_spread: Option<bool>,
+}
+
+impl Spread {
+    /// The values of one variant, not yet compared.
+    fn of(per_seed: Vec<Option<f64>>) -> Self {
+        let mut sorted: Vec<f64> = per_seed.iter().flatten().copied().collect();
+        sorted.sort_unstable_by(f64::total_cmp);
+        Self {
+            median: median(&sorted),
+            min: sorted.first().copied(),
+            max: sorted.last().copied(),
+            per_seed,
+            ratio: None,
+            within_spread: None,
+        }
+    }
+
+    fn count(&self) -> usize {
+        self.per_seed.iter().flatten().count()
+    }
+
+    /// Compares it with the first variant.
+    fn against(mut self, first: &Self) -> Self {
+        self.ratio = match (self.median, first.median) {
+            (Some(own), Some(first)) if own == first => Some(1.0),
+            (Some(own), Some(first)) if first > 0.0 => Some(own / first),
+            _ => None,
+        };
+        if self.count() >= 2 && first.count() >= 2 {
+            self.within_spread = Some(self.min <= first.max && first.min <= self.max);
+        }
+        self
+    }
+}
+
+/// The value in the middle, or the mean of the two there.
+fn median(sorted: &[f64]) -> Option<f64> {
+    let middle = sorted.len() / 2;
+    let upper = *sorted.get(middle)?;
+    Some(match sorted.len() % 2 {
+        1 => upper,
+        // Halved first, so that the sum stays finite; of equal values it is exactly that value.
+        _ => sorted[middle - 1] / 2.0 + upper / 2.0,
+    })
+}
+
+impl Comparison {
+    /// Compares `variants` with the first of them.
+    ///
+    /// # Panics
+    /// If there is no variant, or one without runs.
+    pub fn of(variants: &[Variant]) -> Self {
+        assert!(
+            !variants.is_empty() && variants.iter().all(|variant| !variant.runs.is_empty()),
+            "each variant has runs"
+        );
+        let outcomes: Vec<VariantOutcome> = (0..)
+            .zip(variants)
+            .map(|(place, variant)| VariantOutcome {
+                id: letters(place),
+                label: variant.label.clone(),
+                runs: variant.runs.iter().map(outcome).collect(),
+            })
+            .collect();
+        let measures = MEASURES.iter().map(|measure| {
+            let spreads = variants
+                .iter()
+                .map(|variant| Spread::of(variant.runs.iter().map(measure.of).collect()));
+            let spreads: Vec<Spread> = spreads.collect();
+            let first = spreads[0].clone();
+            MeasureRow {
+                name: measure.name,
+                title: measure.title,
+                unit: measure.unit,
+                values: spreads
+                    .into_iter()
+                    .map(|spread| spread.against(&first))
+                    .collect(),
+            }
+        });
+        Self {
+            warnings: warnings::of(&outcomes),
+            measures: measures.collect(),
+            variants: outcomes,
+        }
+    }
+
+    /// True if flows of some run did not complete.
+    pub fn is_incomplete(&self) -> bool {
+        let mut runs = self.variants.iter().flat_map(|variant| &variant.runs);
+        runs.any(|run| run.status != StatusName::Complete)
+    }
+
+    /// `compare.json`: the comparison with where it comes from, indented, with a final line break.
+    pub fn to_json(&self, origin: &Origin) -> String {
+        #[derive(Serialize)]
+        struct Document<'a> {
+            kind: &'static str,
+            schema: u32,
+            #[serde(flatten)]
+            origin: &'a Origin,
+            #[serde(flatten)]
+            comparison: &'a Comparison,
+        }
+        let document = Document {
+            kind: "comparison",
+            schema: SCHEMA,
+            origin,
+            comparison: self,
+        };
+        let mut json =
+            serde_json::to_string_pretty(&document).expect("it holds text and finite numbers");
+        json.push('\n');
+        json
+    }
+}
+
+/// Where a comparison comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Origin {
+    /// Version of the program.
+    pub version: String,
+    /// Revision of the source that the program was built from.
+    pub revision: String,
+    /// The command that made it.
+    pub command: String,
+    /// False if the user interrupted it.
+    pub complete: bool,
+}
+
+fn outcome(run: &ComparedRun) -> RunOutcome {
+    let summary = &run.summary;
+    RunOutcome {
+        scenario: summary.scenario.clone(),
+        status: summary.status,
+        flows: summary.flows,
+        bytes: run.bytes(),
+        digest: summary.digest.clone(),
+        version: summary.version.clone(),
+        revision: summary.revision.clone(),
+        folder: run.folder.clone(),
+    }
+}
+
+/// `A` to `Z`, `AA`, `AB`, ….
+fn letters(place: usize) -> String {
+    let last = char::from(b'A' + (place % 26) as u8);
+    match place / 26 {
+        0 => last.to_string(),
+        before => format!("{}{last}", letters(before - 1)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,384 @@
+use super::*;
+use crate::record::Status;
+use crate::sample::{flow, incomplete_run, run};
+use clearway_units::Span;
+use proptest::prelude::*;
+
+/// A run with one seed whose flows took so many microseconds.
+fn seed(seed: u64, fcts: &[u64]) -> ComparedRun {
+    let mut record = run();
+    record.scenario.seed = seed;
+    record.digest = format!("{seed}-{fcts:?}");
+    record.flows = (0..)
+        .zip(fcts)
+        .map(|(number, &us)| flow(number, Some(Span::from_us(us))))
+        .collect();
+    ComparedRun::of(record)
+}
+
+fn variant(label: &str, runs: impl IntoIterator<Item = ComparedRun>) -> Variant {
+    Variant {
+        label: label.into(),
+        runs: runs.into_iter().collect(),
+    }
+}
+
+/// Seeds from 1 on, each with one flow of so many microseconds.
+fn seeds(label: &str, fcts: &[u64]) -> Variant {
+    let runs = (1..).zip(fcts).map(|(number, &us)| seed(number, &[us]));
+    variant(label, runs)
+}
+
+/// The row of one measure.
+fn row(comparison: &Comparison, name: &str) -> MeasureRow {
+    let mut rows = comparison.measures.iter();
+    rows.find(|row| row.name == name).expect(name).clone()
+}
+
+/// Median, least, greatest, ratio and mark of the longest completion time of the second variant.
+fn second(first: &[u64], second: &[u64]) -> (f64, f64, f64, f64, Option<bool>) {
+    let comparison = Comparison::of(&[seeds("a", first), seeds("b", second)]);
+    let spread = row(&comparison, "fct_us.max").values[1].clone();
+    let some = |value: Option<f64>| value.unwrap();
+    (
+        some(spread.median),
+        some(spread.min),
+        some(spread.max),
+        some(spread.ratio),
+        spread.within_spread,
+    )
+}
+
+#[test]
+fn medians_ranges_and_ratios() {
+    assert_eq!(
+        second(&[100, 120, 110], &[230, 220, 210]),
+        (220.0, 210.0, 230.0, 2.0, Some(false))
+    );
+    assert_eq!(second(&[100], &[150]), (150.0, 150.0, 150.0, 1.5, None));
+    // Of an even number, the mean of the two in the middle.
+    assert_eq!(
+        second(&[100, 100], &[60, 50, 10, 80]),
+        (55.0, 10.0, 80.0, 0.55, Some(false))
+    );
+}
+
+#[test]
+fn ranges_that_share_a_point_are_within_the_spread() {
+    let mark = |first: &[u64], other: &[u64]| second(first, other).4;
+    assert_eq!(mark(&[100, 120], &[121, 130]), Some(false));
+    assert_eq!(mark(&[100, 120], &[120, 130]), Some(true));
+    assert_eq!(mark(&[100, 120], &[80, 100]), Some(true));
+    assert_eq!(mark(&[100, 120], &[80, 99]), Some(false));
+    // One within the other.
+    assert_eq!(mark(&[100, 120], &[105, 110]), Some(true));
+    assert_eq!(mark(&[105, 110], &[100, 120]), Some(true));
+    // One seed has no spread, on either side.
+    assert_eq!(mark(&[100], &[100, 120]), None);
+    assert_eq!(mark(&[100, 120], &[100]), None);
+}
+
+#[test]
+fn nothing_has_no_ratio_and_zero_to_zero_is_one() {
+    let dropping = |number| {
+        let mut run = seed(number, &[50]);
+        run.summary.packets.dropped = number;
+        run
+    };
+    let lossless = |number| {
+        let mut run = seed(number, &[50]);
+        run.summary.packets.dropped = 0;
+        run
+    };
+    let none_done = |number| {
+        let mut record = run();
+        record.scenario.seed = number;
+        record.flows.truncate(1);
+        record.flows[0].finish = None;
+        ComparedRun::of(record)
+    };
+    let comparison = Comparison::of(&[
+        variant("a", [1, 2].map(lossless)),
+        variant("b", [1, 2].map(lossless)),
+        variant("c", [1, 2].map(dropping)),
+        variant("d", [1, 2].map(none_done)),
+    ]);
+    let drops = row(&comparison, "packets.dropped").values;
+    assert_eq!(drops[1].ratio, Some(1.0));
+    assert_eq!(drops[1].within_spread, Some(true));
+    assert_eq!((drops[2].median, drops[2].ratio), (Some(1.5), None));
+    assert_eq!(drops[2].within_spread, Some(false));
+    let fct = &row(&comparison, "fct_us.p99").values[3];
+    assert_eq!(fct.per_seed, [None, None]);
+    assert_eq!(
+        (fct.median, fct.ratio, fct.within_spread),
+        (None, None, None)
+    );
+    let goodput = &row(&comparison, "goodput_bps").values[3];
+    assert_eq!(goodput.median, None);
+}
+
+#[test]
+fn goodput_is_payload_over_the_time_that_flows_took() {
+    // Flow n starts at n us: from 0 to 1 + 79 us, two flows of 2 MB.
+    let comparison = Comparison::of(&[variant("a", [seed(1, &[50, 79])])]);
+    let goodput = row(&comparison, "goodput_bps").values[0].median.unwrap();
+    assert!((goodput - 4e6 * 8.0 / 80e-6).abs() < 1.0, "{goodput}");
+}
+
+#[test]
+fn measures_are_named_as_in_the_summary() {
+    let json = serde_json::to_value(Summary::of(&run())).unwrap();
+    for measure in MEASURES {
+        let pointer = format!("/{}", measure.name.replace('.', "/"));
+        let own = measure.name == "goodput_bps";
+        let value = (measure.of)(&ComparedRun::of(run()));
+        match json.pointer(&pointer) {
+            Some(found) => assert_eq!(found.as_f64(), value, "{pointer}"),
+            None => assert!(own, "{pointer}"),
+        }
+    }
+}
+
+#[test]
+fn variants_are_lettered() {
+    let ids = [0, 1, 25, 26, 27, 51, 52, 701, 702].map(letters);
+    assert_eq!(ids, ["A", "B", "Z", "AA", "AB", "AZ", "BA", "ZZ", "AAA"]);
+}
+
+#[test]
+fn several_seeds_as_a_table() {
+    let comparison = Comparison::of(&[
+        seeds("quickstart", &[100, 120, 110]),
+        seeds("transport.spray=oblivious", &[230, 220, 210]),
+        seeds("transport.spray=single", &[90, 104, 98]),
+    ]);
+    insta::assert_snapshot!(comparison.to_table(), @"
+       flows  payload   seeds  what
+    -  -----  -------  ------  -------------------------
+    A      1     2 MB  1 to 3  quickstart
+    B      1     2 MB  1 to 3  transport.spray=oblivious
+    C      1     2 MB  1 to 3  transport.spray=single
+
+                                  A                B       B/A                C       C/A
+    --------------  ---------------  ---------------  --------  ---------------  --------
+    FCT max                110.0 us         220.0 us  2.000x           98.00 us  0.891x ~
+                    100.0..120.0 us  210.0..230.0 us            90.00..104.0 us
+    FCT p99                110.0 us         220.0 us  2.000x           98.00 us  0.891x ~
+                    100.0..120.0 us  210.0..230.0 us            90.00..104.0 us
+    FCT p50                110.0 us         220.0 us  2.000x           98.00 us  0.891x ~
+                    100.0..120.0 us  210.0..230.0 us            90.00..104.0 us
+    FCT mean               110.0 us         220.0 us  2.000x           98.00 us  0.891x ~
+                    100.0..120.0 us  210.0..230.0 us            90.00..104.0 us
+    slowdown max             2.250x           4.501x  2.000x             2.005x  0.891x ~
+                      2.046..2.455x    4.296..4.705x              1.841..2.128x
+    slowdown p99             2.250x           4.501x  2.000x             2.005x  0.891x ~
+                      2.046..2.455x    4.296..4.705x              1.841..2.128x
+    slowdown p50             2.250x           4.501x  2.000x             2.005x  0.891x ~
+                      2.046..2.455x    4.296..4.705x              1.841..2.128x
+    slowdown mean            2.250x           4.501x  2.000x             2.005x  0.891x ~
+                      2.046..2.455x    4.296..4.705x              1.841..2.128x
+    simulated time         100.8 us         100.8 us  1.000x ~         100.8 us  1.000x ~
+    goodput                145 Gbps        72.7 Gbps  0.500x           163 Gbps  1.122x ~
+                      133..160 Gbps  69.6..76.2 Gbps              154..178 Gbps
+    completed                     1                1  1.000x ~                1  1.000x ~
+    data sent                 1,961            1,961  1.000x ~            1,961  1.000x ~
+    retransmitted                 1                1  1.000x ~                1  1.000x ~
+    dropped                       1                1  1.000x ~                1  1.000x ~
+    marked                       28               28  1.000x ~               28  1.000x ~
+
+    Medians over seeds, with the least and the greatest value below.
+    Ratios of medians; ~: within the spread of seeds (the two ranges overlap).
+    ");
+}
+
+#[test]
+fn one_seed_as_a_table() {
+    let mut paused = incomplete_run();
+    paused.version = "0.2.0".into();
+    let comparison = Comparison::of(&[
+        variant("out/a", [ComparedRun::of(run())]),
+        variant("out/b", [ComparedRun::of(run())]),
+        variant("out/c", [ComparedRun::of(paused)]),
+    ]);
+    insta::assert_snapshot!(comparison.to_table(), @"
+       flows  payload  seeds  what
+    -  -----  -------  -----  -----
+    A      4     8 MB      1  out/a
+    B      4     8 MB      1  out/b
+    C      6    12 MB      1  out/c
+
+                           A         B     B/A         C     C/A
+    --------------  --------  --------  ------  --------  ------
+    FCT max         97.76 us  97.76 us  1.000x  97.76 us  1.000x
+    FCT p99         97.76 us  97.76 us  1.000x  97.76 us  1.000x
+    FCT p50         50.00 us  50.00 us  1.000x  50.00 us  1.000x
+    FCT mean        64.47 us  64.47 us  1.000x  64.47 us  1.000x
+    slowdown max      2.000x    2.000x  1.000x    2.000x  1.000x
+    slowdown p99      2.000x    2.000x  1.000x    2.000x  1.000x
+    slowdown p50      1.023x    1.023x  1.000x    1.023x  1.000x
+    slowdown mean     1.319x    1.319x  1.000x    1.319x  1.000x
+    simulated time  100.8 us  100.8 us  1.000x  100.8 us  1.000x
+    goodput         642 Gbps  642 Gbps  1.000x  642 Gbps  1.000x
+    completed              4         4  1.000x         4  1.000x
+    data sent          1,961     1,961  1.000x     1,961  1.000x
+    retransmitted          1         1  1.000x         1  1.000x
+    dropped                1         1  1.000x         1  1.000x
+    marked                28        28  1.000x        28  1.000x
+    headroom drops         0         0  1.000x         3  from 0
+    corrupted              0         0  1.000x        12  from 0
+    CNPs                   0         0  1.000x        34  from 0
+    pauses                 0         0  1.000x     5,678  from 0
+    received twice         0         0  1.000x         9  from 0
+
+    One seed each: seeds alone may explain the differences; --seeds N tells.
+    warning: C is incomplete (seed 1: 4 of 6 flows completed): its completion times leave out the slowest flows
+    warning: B came to the same as A, packet for packet (equal digests)
+    warning: A and C do different work: 4 flows of 8 MB in all against 6 flows of 12 MB in all with seed 1
+    warning: A and C come from different programs: 0.1.0 (revision 0123abc) and 0.2.0 (revision 0123abc)
+    warning: C came to the same as A, packet for packet (equal digests)
+    ");
+}
+
+#[test]
+fn more_variants_than_fit_go_below() {
+    let many: Vec<Variant> = (1..=7).map(|n| seeds(&format!("v{n}"), &[n])).collect();
+    let text = Comparison::of(&many).to_table();
+    let heads: Vec<&str> = text.lines().filter(|line| line.contains("/A")).collect();
+    assert_eq!(heads.len(), 2);
+    assert!(heads[0].ends_with("E/A") && heads[1].trim_start().starts_with('A'));
+    assert!(heads[1].ends_with("G/A") && !heads[1].contains("E/A"));
+    assert!(text.lines().all(|line| line.chars().count() <= 120));
+}
+
+#[test]
+fn warnings_name_what_is_not_comparable() {
+    let warnings = |other: Variant| {
+        let first = variant("a", [seed(1, &[50, 60]), seed(2, &[50, 60])]);
+        Comparison::of(&[first, other]).warnings
+    };
+    assert_eq!(
+        warnings(variant("b", [seed(1, &[50, 61]), seed(2, &[50, 60])])),
+        [""; 0]
+    );
+    assert_eq!(
+        warnings(variant("b", [seed(1, &[50, 60]), seed(2, &[50, 60])])),
+        ["B came to the same as A, packet for packet (equal digests)"]
+    );
+    assert_eq!(
+        warnings(variant("b", [seed(1, &[50, 61]), seed(2, &[70])])),
+        [
+            "A and B do different work: 2 flows of 4 MB in all against 1 flow of 2 MB in all with seed 2"
+        ]
+    );
+    let mut larger = seed(7, &[50, 61]);
+    larger.flows[1].bytes += 1_000_000;
+    assert_eq!(
+        warnings(variant("b", [larger])),
+        [
+            "A and B do different work: 2 flows of 4 MB in all against 2 flows of 5 MB in all with seeds 1 and 7"
+        ]
+    );
+    let mut other = seed(1, &[50, 61]);
+    other.summary.revision = "4567def".into();
+    assert_eq!(
+        warnings(variant("b", [other])),
+        [
+            "A and B come from different programs: 0.1.0 (revision 0123abc) and 0.1.0 (revision 4567def)"
+        ]
+    );
+    let mut stopped = run();
+    stopped.status = Status::Interrupted;
+    stopped.flows.truncate(2);
+    stopped.flows[1].finish = None;
+    assert_eq!(
+        warnings(variant("b", [ComparedRun::of(stopped)])),
+        [
+            "B is incomplete (seed 1: 1 of 2 flows completed): its completion times leave out the slowest flows"
+        ]
+    );
+}
+
+#[test]
+fn the_document() {
+    let origin = Origin {
+        version: "0.1.0".into(),
+        revision: "0123abc".into(),
+        command: "clearway compare a b".into(),
+        complete: true,
+    };
+    let comparison = Comparison::of(&[seeds("a", &[100, 120]), seeds("b", &[130, 140])]);
+    let json = comparison.to_json(&origin);
+    let lines: Vec<&str> = json.lines().collect();
+    insta::assert_snapshot!(lines[..30].join("\n"), @r#"
+    {
+      "kind": "comparison",
+      "schema": 1,
+      "version": "0.1.0",
+      "revision": "0123abc",
+      "command": "clearway compare a b",
+      "complete": true,
+      "warnings": [],
+      "variants": [
+        {
+          "id": "A",
+          "label": "a",
+          "runs": [
+            {
+              "scenario": {
+                "name": "permutation-4",
+                "hash": "89abcdef01234567",
+                "seed": 1
+              },
+              "status": "complete",
+              "flows": {
+                "total": 1,
+                "completed": 1,
+                "started": 1
+              },
+              "bytes": 2000000,
+              "digest": "1-[100]",
+              "version": "0.1.0",
+              "revision": "0123abc",
+              "folder": null
+    "#);
+    let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let measure = &value["measures"][0];
+    insta::assert_snapshot!(serde_json::to_string(measure).unwrap(), @r#"
+    {"name":"fct_us.max","title":"FCT max","unit":"us","values":[{"max":120.0,"median":110.0,"min":100.0,"per_seed":[100.0,120.0],"ratio":1.0,"within_spread":true},{"max":140.0,"median":135.0,"min":130.0,"per_seed":[130.0,140.0],"ratio":1.2272727272727273,"within_spread":false}]}
+    "#);
+    assert_eq!(value["measures"].as_array().unwrap().len(), MEASURES.len());
+}
+
+proptest! {
+    /// Nothing differs from itself.
+    #[test]
+    fn a_variant_against_itself(
+        fcts in prop::collection::vec(prop::collection::vec(1u64..1 << 40, 0..6), 1..6),
+    ) {
+        let runs = (1..).zip(&fcts).map(|(number, fcts)| seed(number, fcts));
+        let one = variant("a", runs);
+        let comparison = Comparison::of(&[one.clone(), one]);
+        for row in &comparison.measures {
+            let known = row.values[0].per_seed.iter().flatten().count();
+            for spread in &row.values {
+                prop_assert_eq!(spread.ratio, (known > 0).then_some(1.0), "{}", row.name);
+                prop_assert_eq!(spread.within_spread, (known >= 2).then_some(true), "{}", row.name);
+            }
+        }
+        prop_assert!(comparison.warnings.len() == 1, "{:?}", comparison.warnings);
+    }
+
+    /// The rule itself: parted ranges mean that every seed of the one is beyond every seed of the other.
+    #[test]
+    fn parted_ranges_are_parted_for_every_pair(
+        a in prop::collection::vec(1u64..30, 2..6),
+        b in prop::collection::vec(1u64..30, 2..6),
+    ) {
+        let (median, min, max, ratio, within) = second(&a, &b);
+        let pairs = || a.iter().flat_map(|a| b.iter().map(move |b| a.cmp(b)));
+        let parted = pairs().all(|order| order.is_lt()) || pairs().all(|order| order.is_gt());
+        prop_assert_eq!(within, Some(!parted));
+        prop_assert!(min <= median && median <= max && ratio > 0.0);
+    }
+}

@@ -1,0 +1,109 @@
+//! Why ratios may not mean what they seem to.
+
+use super::{RunOutcome, VariantOutcome};
+use crate::quantity::{bytes, count};
+use crate::summary::StatusName;
+
+/// What to know before one believes the ratios.
+pub(super) fn of(variants: &[VariantOutcome]) -> Vec<String> {
+    let Some((first, others)) = variants.split_first() else {
+        return Vec::new();
+    };
+    let mut warnings: Vec<String> = variants.iter().filter_map(unfinished).collect();
+    for other in others {
+        warnings.extend(other_work(first, other));
+        warnings.extend(other_program(first, other));
+        warnings.extend(same_run(first, other));
+    }
+    warnings
+}
+
+/// Completion times cover completed flows only: the slowest are missing.
+fn unfinished(variant: &VariantOutcome) -> Option<String> {
+    let short = |run: &&RunOutcome| run.status != StatusName::Complete;
+    let seeds: Vec<String> = variant
+        .runs
+        .iter()
+        .filter(short)
+        .map(|run| {
+            let flows = run.flows;
+            format!(
+                "seed {}: {} of {} flows completed",
+                run.scenario.seed,
+                count(flows.completed),
+                count(flows.total)
+            )
+        })
+        .collect();
+    (!seeds.is_empty()).then(|| {
+        format!(
+            "{} is incomplete ({}): its completion times leave out the slowest flows",
+            variant.id,
+            seeds.join("; ")
+        )
+    })
+}
+
+/// The runs of two variants that have a seed in common.
+fn common<'a>(
+    first: &'a VariantOutcome,
+    other: &'a VariantOutcome,
+) -> impl Iterator<Item = (&'a RunOutcome, &'a RunOutcome)> {
+    other.runs.iter().filter_map(|own| {
+        let same_seed = |run: &&RunOutcome| run.scenario.seed == own.scenario.seed;
+        first.runs.iter().find(same_seed).map(|run| (run, own))
+    })
+}
+
+fn other_work(first: &VariantOutcome, other: &VariantOutcome) -> Option<String> {
+    let differ =
+        |(a, b): &(&RunOutcome, &RunOutcome)| (a.flows.total, a.bytes) != (b.flows.total, b.bytes);
+    let any = || Some((first.runs.first()?, other.runs.first()?));
+    let pair = match common(first, other).next() {
+        Some(_) => common(first, other).find(differ),
+        // Random sizes may differ from seed to seed; that nothing else does cannot be known then.
+        None => any().filter(differ),
+    };
+    let (a, b) = pair?;
+    let seeds = match (a.scenario.seed, b.scenario.seed) {
+        (a, b) if a == b => format!("seed {a}"),
+        (a, b) => format!("seeds {a} and {b}"),
+    };
+    Some(format!(
+        "{} and {} do different work: {} against {} with {seeds}",
+        first.id,
+        other.id,
+        work(a),
+        work(b),
+    ))
+}
+
+fn work(run: &RunOutcome) -> String {
+    let flows = match run.flows.total {
+        1 => "1 flow".into(),
+        total => format!("{} flows", count(total)),
+    };
+    format!("{flows} of {} in all", bytes(run.bytes))
+}
+
+fn other_program(first: &VariantOutcome, other: &VariantOutcome) -> Option<String> {
+    let program = |run: &RunOutcome| format!("{} (revision {})", run.version, run.revision);
+    let a = program(first.runs.first()?);
+    let b = other.runs.iter().map(program).find(|b| *b != a)?;
+    Some(format!(
+        "{} and {} come from different programs: {a} and {b}",
+        first.id, other.id
+    ))
+}
+
+/// A setting that changes nothing is often a mistake.
+fn same_run(first: &VariantOutcome, other: &VariantOutcome) -> Option<String> {
+    let mut pairs = common(first, other).peekable();
+    pairs.peek()?;
+    pairs.all(|(a, b)| a.digest == b.digest).then(|| {
+        format!(
+            "{} came to the same as {}, packet for packet (equal digests)",
+            other.id, first.id
+        )
+    })
+}
