@@ -21,6 +21,8 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Run a scenario and write its results
     Run(RunArguments),
+    /// Run variants, or read their results, and show them side by side
+    Compare(CompareArguments),
     /// List what exists: transports, reliability, controllers, spray, feedback, topologies, workloads, scenarios
     List {
         /// One group; all of them if left out
@@ -110,6 +112,40 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: u16,
     /// Print summary.json instead of the table
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print nothing but errors
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  clearway compare quickstart :transport.spray=oblivious :transport.kind=rocev2,switch.kind=shared-buffer
+  clearway compare quickstart --vary transport.spray=adaptive,oblivious,single --seeds 5
+  clearway compare out/quickstart-1a2b3c4d my.toml")]
+pub(crate) struct CompareArguments {
+    /// Scenarios, to be run now, and result folders; ratios are to the first. `NAME:KEY=VALUE,KEY=VALUE` changes a scenario,
+    /// `:KEY=VALUE` is the scenario before it with changes
+    #[arg(value_name = "SCENARIO|FOLDER", required = true)]
+    pub(crate) what: Vec<String>,
+    /// Set a key of all scenarios
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) overrides: Vec<String>,
+    /// Each scenario once for each of the values; of several keys, each combination
+    #[arg(long, value_name = "KEY=VALUE,VALUE")]
+    pub(crate) vary: Vec<String>,
+    /// Run each scenario with N seeds, from its own on; 1 if left out
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub(crate) seeds: Option<u64>,
+    /// Worker threads; results do not depend on them
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: u16,
+    /// A folder for everything, results of all runs included, or a file: `.json`; `out/compare-HASH` if left out
+    #[arg(long, value_name = "FILE|FOLDER")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print compare.json instead of the table
     #[arg(long)]
     pub(crate) json: bool,
     /// Print nothing but errors

@@ -3,6 +3,7 @@
 //! Exit codes: 0 done; 1 a claim failed or flows are not done; 2 the user's input is wrong; 3 our own invariant broke; 130 interrupted.
 
 mod arguments;
+mod compare;
 mod explain;
 mod failure;
 mod fct_file;
@@ -44,6 +45,7 @@ fn dispatch(command: Command) -> Result<ExitCode, Failure> {
         Command::List { group } => explain::list(group.as_deref()),
         Command::Explain { name } => explain::explain(&name),
         Command::Topology(arguments) => topology::topology(&arguments),
+        Command::Compare(arguments) => compare::compare(&arguments),
         Command::Reproduce(arguments) => reproduce::reproduce(&arguments),
     }
 }

@@ -48,7 +48,7 @@ impl Display {
         } else {
             ProgressDrawTarget::stderr()
         };
-        let style = ProgressStyle::with_template("{bar:24} {pos}/{len} flows  {msg}");
+        let style = ProgressStyle::with_template("{prefix}{bar:24} {pos}/{len} flows  {msg}");
         let bar = ProgressBar::with_draw_target(Some(flows as u64), target);
         if let Ok(style) = style {
             bar.set_style(style);
@@ -59,6 +59,12 @@ impl Display {
             countdown: 0,
             last_draw: 0.0,
         }
+    }
+
+    /// The same with `title` in front of it.
+    pub(crate) fn titled(self, title: &str) -> Self {
+        self.bar.set_prefix(title.to_owned());
+        self
     }
 
     /// Called after each round.

@@ -101,7 +101,7 @@ pub(crate) fn identity(scenario: &Scenario) -> ScenarioIdentity {
 }
 
 /// The command as it was typed, quoted for a shell.
-fn command_line() -> String {
+pub(crate) fn command_line() -> String {
     let words = std::env::args().skip(1).map(|word| {
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,%+@".contains(c);
         if !word.is_empty() && word.chars().all(plain) {

@@ -11,7 +11,9 @@ use crate::series_file::SeriesFile;
 use crate::watch::{self, Watch, Watchers};
 use clearway_lab::scenario::Sampling;
 use clearway_lab::{Assembly, Laboratory, Scenario};
-use clearway_report::{FolderError, ResultFolder, RunRecord, Status, Summary, summary_table};
+use clearway_report::{
+    FolderError, ResultFolder, RunRecord, SeriesRow, Status, Summary, summary_table,
+};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -50,13 +52,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
             .for_each(|warning| eprintln!("warning: {warning}"));
     }
     let unwritten = |error: FolderError| no_results(arguments, &error);
-    let mut outputs = Outputs {
-        series: match scenario.observe.every {
-            Sampling::Off => None,
-            _ => Some(SeriesFile::create(&folder, &scenario, &assembly).map_err(unwritten)?),
-        },
-        folder,
-    };
+    let mut outputs = Outputs::create(folder, &scenario, &assembly).map_err(unwritten)?;
     let watch = simulate(&assembly, arguments, &mut outputs);
     let finished = &watch.finished;
     let mut record = record(
@@ -69,10 +65,6 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     record.observed = watch.observed;
     // Shown before it is written: a full disk must not cost the user the figures of a long run.
     show(arguments, &Summary::of(&record));
-    outputs
-        .folder
-        .write("scenario.toml", scenario.resolved())
-        .map_err(unwritten)?;
     fct.write(&outputs.folder, &assembly, finished)
         .map_err(unwritten)?;
     outputs.publish(&record).map_err(unwritten)?;
@@ -81,15 +73,35 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
 }
 
 /// The result folder in the making, and files in it that grow while the run goes on.
-struct Outputs {
+pub(crate) struct Outputs {
     folder: ResultFolder,
     /// If anything is sampled.
     series: Option<SeriesFile>,
 }
 
 impl Outputs {
+    pub(crate) fn create(
+        folder: ResultFolder,
+        scenario: &Scenario,
+        assembly: &Assembly,
+    ) -> Result<Self, FolderError> {
+        folder.write("scenario.toml", scenario.resolved())?;
+        let series = match scenario.observe.every {
+            Sampling::Off => None,
+            _ => Some(SeriesFile::create(&folder, scenario, assembly)?),
+        };
+        Ok(Self { folder, series })
+    }
+
+    /// Adds the rows of a sample.
+    pub(crate) fn add(&mut self, rows: &[SeriesRow]) {
+        if let Some(series) = &mut self.series {
+            series.add(rows);
+        }
+    }
+
     /// Completes the files and puts the folder in place.
-    fn publish(self, record: &RunRecord) -> Result<(), FolderError> {
+    pub(crate) fn publish(self, record: &RunRecord) -> Result<(), FolderError> {
         if let Some(series) = self.series {
             series.finish(&self.folder)?;
         }
@@ -106,11 +118,7 @@ fn simulate(assembly: &Assembly, arguments: &RunArguments, outputs: &mut Outputs
     );
     let watchers = Watchers {
         on_progress: &mut |progress| display.update(&progress, &interrupt),
-        on_rows: &mut |rows| {
-            if let Some(series) = &mut outputs.series {
-                series.add(rows);
-            }
-        },
+        on_rows: &mut |rows| outputs.add(rows),
     };
     let watch = watch::simulate(assembly, arguments.threads.into(), watchers);
     display.finish();

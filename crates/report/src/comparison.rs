@@ -435,8 +435,8 @@ fn outcome(run: &ComparedRun) -> RunOutcome {
     }
 }
 
-/// `A` to `Z`, `AA`, `AB`, ….
-fn letters(place: usize) -> String {
+/// The name of the variant at `place`, from zero: `A` to `Z`, `AA`, `AB`, ….
+pub fn letters(place: usize) -> String {
     let last = char::from(b'A' + (place % 26) as u8);
     match place / 26 {
         0 => last.to_string(),

@@ -344,9 +344,7 @@ fn the_document() {
     "#);
     let value: serde_json::Value = serde_json::from_str(&json).unwrap();
     let measure = &value["measures"][0];
-    insta::assert_snapshot!(serde_json::to_string(measure).unwrap(), @r#"
-    {"name":"fct_us.max","title":"FCT max","unit":"us","values":[{"max":120.0,"median":110.0,"min":100.0,"per_seed":[100.0,120.0],"ratio":1.0,"within_spread":true},{"max":140.0,"median":135.0,"min":130.0,"per_seed":[130.0,140.0],"ratio":1.2272727272727273,"within_spread":false}]}
-    "#);
+    insta::assert_snapshot!(serde_json::to_string(measure).unwrap(), @r#"{"name":"fct_us.max","title":"FCT max","unit":"us","values":[{"max":120.0,"median":110.0,"min":100.0,"per_seed":[100.0,120.0],"ratio":1.0,"within_spread":true},{"max":140.0,"median":135.0,"min":130.0,"per_seed":[130.0,140.0],"ratio":1.2272727272727273,"within_spread":false}]}"#);
     assert_eq!(value["measures"].as_array().unwrap().len(), MEASURES.len());
 }
 

@@ -1,0 +1,117 @@
+//! Result folders as variants.
+
+use crate::failure::{Failure, with_causes};
+use clearway_report::{ComparedRun, Summary, read_flows};
+use std::path::{Path, PathBuf};
+
+/// Result folders that differ in their seeds only.
+pub(super) struct Group {
+    /// The folders, as they were named.
+    pub(super) paths: Vec<PathBuf>,
+    pub(super) runs: Vec<ComparedRun>,
+    /// What its folders have in common; none without a resolved scenario.
+    key: Option<Key>,
+}
+
+#[derive(PartialEq)]
+struct Key {
+    /// The resolved scenario without its seed.
+    scenario: String,
+    version: String,
+    revision: String,
+}
+
+impl Group {
+    /// Reads the result folder at `path`.
+    pub(super) fn read(path: &Path) -> Result<Self, Failure> {
+        let fault = |error: &dyn std::error::Error, fix: &str| {
+            let error = with_causes(error);
+            Failure::new(format!("{}: {error}\n  fix: {fix}", path.display()))
+        };
+        if !path.join("summary.json").exists() {
+            return Err(Failure::new(format!(
+                "{}: there is no summary.json in it\n  fix: name a result folder, such as those in it: `{}/*`",
+                path.display(),
+                path.display()
+            )));
+        }
+        let again = format!(
+            "run its scenario again: `clearway run {0}/scenario.toml --out {0}`",
+            path.display()
+        );
+        let summary = Summary::read(path).map_err(|error| fault(&error, &again))?;
+        let flows = read_flows(path).map_err(|error| fault(&error, &again))?;
+        if flows.len() as u64 != summary.flows.total {
+            return Err(Failure::new(format!(
+                "{}: flows.parquet has {} flows where summary.json has {}: they are not of the same run\n  fix: {again}",
+                path.display(),
+                flows.len(),
+                summary.flows.total
+            )));
+        }
+        let resolved = std::fs::read_to_string(path.join("scenario.toml")).ok();
+        let key = resolved.map(|text| Key {
+            scenario: without_seed(&text),
+            version: summary.version.clone(),
+            revision: summary.revision.clone(),
+        });
+        let run = ComparedRun {
+            summary,
+            flows,
+            observed: None,
+            folder: Some(path.display().to_string()),
+        };
+        Ok(Self {
+            paths: vec![path.to_owned()],
+            runs: vec![run],
+            key,
+        })
+    }
+
+    /// True if the runs of `other` are further seeds of the same scenario.
+    pub(super) fn takes(&self, other: &Self) -> bool {
+        let seed = |run: &ComparedRun| run.summary.scenario.seed;
+        let known = |run| self.runs.iter().any(|own| seed(own) == seed(run));
+        self.key.is_some() && self.key == other.key && !other.runs.iter().any(known)
+    }
+
+    pub(super) fn join(&mut self, other: Self) {
+        self.paths.extend(other.paths);
+        self.runs.extend(other.runs);
+        self.runs.sort_by_key(|run| run.summary.scenario.seed);
+    }
+
+    /// The first of its folders, and how many more there are.
+    pub(super) fn label(&self) -> String {
+        let first = self.paths[0].display();
+        match self.paths.len() {
+            1 => first.to_string(),
+            several => format!("{first} and {} more", several - 1),
+        }
+    }
+}
+
+/// A resolved scenario but for the seed, which stands before the first section.
+fn without_seed(resolved: &str) -> String {
+    let mut top = true;
+    let mut kept = String::new();
+    for line in resolved.lines() {
+        top &= !line.starts_with('[');
+        if !(top && line.starts_with("seed = ")) {
+            kept.push_str(line);
+            kept.push('\n');
+        }
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_seed_of_the_top_is_left_out() {
+        let text = "name = \"x\"\nseed = 3\n\n[topology]\nseed = 3\n";
+        assert_eq!(without_seed(text), "name = \"x\"\n\n[topology]\nseed = 3\n");
+    }
+}

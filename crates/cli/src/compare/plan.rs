@@ -1,0 +1,386 @@
+//! From what was typed to what is compared.
+//!
+//! ```text
+//! quickstart                            a built-in scenario
+//! my.toml                               a scenario file
+//! quickstart:transport.spray=single     the same with settings, parted by commas
+//! :transport.spray=single               the scenario named before, with settings
+//! out/quickstart-1a2b3c4d               a result folder
+//! --vary transport.spray=single,adaptive   each scenario once for each value
+//! ```
+
+use super::folders::Group;
+use crate::arguments::CompareArguments;
+use crate::failure::Failure;
+use clearway_lab::{Laboratory, Place, Scenario, ScenarioError, builtin_scenario};
+use clearway_report::ComparedRun;
+use std::path::{Path, PathBuf};
+
+/// A variant before it is run.
+pub(super) struct Planned {
+    pub(super) label: String,
+    pub(super) source: Source,
+    wanted: Wanted,
+}
+
+/// Where the runs of a variant come from.
+pub(super) enum Source {
+    /// They are there.
+    Folders(Vec<ComparedRun>),
+    /// One for each seed, still to be run.
+    Scenarios(Vec<Scenario>),
+}
+
+/// A scenario as it was asked for; empty for folders.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Wanted {
+    /// As it was typed.
+    argument: String,
+    name: String,
+    /// `KEY=VALUE` of this argument alone.
+    settings: Vec<String>,
+    /// `KEY=VALUE` of `--vary`.
+    varied: Vec<String>,
+}
+
+/// One argument, understood.
+#[derive(Debug, PartialEq, Eq)]
+enum Argument {
+    Folder(PathBuf),
+    Scenario(Wanted),
+}
+
+impl Planned {
+    /// How many runs it lacks.
+    pub(super) fn runs_to_do(&self) -> usize {
+        match &self.source {
+            Source::Folders(_) => 0,
+            Source::Scenarios(scenarios) => scenarios.len(),
+        }
+    }
+
+    /// What is wrong with it, where the user wrote it.
+    pub(super) fn refusal(&self, error: &ScenarioError) -> Failure {
+        self.wanted.refusal(error)
+    }
+}
+
+impl Wanted {
+    fn refusal(&self, error: &ScenarioError) -> Failure {
+        let place = match &error.place {
+            Some(Place::Override(text)) if self.varied.contains(text) => format!("--vary {text}"),
+            Some(Place::Override(text)) if self.settings.contains(text) => {
+                match self.settings.len() {
+                    1 => self.argument.clone(),
+                    _ => format!("{}: {text}", self.argument),
+                }
+            }
+            _ => return Failure::new(error.to_string()),
+        };
+        Failure::new(format!("{place}: {}\n  fix: {}", error.message, error.fix))
+    }
+
+    /// What tells it from the others; its name, too, if they have several.
+    fn label(&self, several_names: bool) -> String {
+        let settings: Vec<&str> = self
+            .settings
+            .iter()
+            .chain(&self.varied)
+            .map(String::as_str)
+            .collect();
+        match (settings.is_empty(), several_names) {
+            (true, _) => self.name.clone(),
+            (false, false) => settings.join(", "),
+            (false, true) => format!("{}: {}", self.name, settings.join(", ")),
+        }
+    }
+}
+
+/// Reads and checks everything that the arguments name.
+pub(super) fn plan(arguments: &CompareArguments) -> Result<Vec<Planned>, Failure> {
+    let mut understood = Vec::new();
+    let mut before = None;
+    for text in &arguments.what {
+        let argument = read_argument(text, before.as_deref())?;
+        if let Argument::Scenario(wanted) = &argument {
+            before = Some(wanted.name.clone());
+        }
+        understood.push(argument);
+    }
+    if before.is_none() {
+        refuse_idle_options(arguments)?;
+    }
+    let combinations = combinations(&arguments.vary)?;
+    let names = understood.iter().filter_map(|argument| match argument {
+        Argument::Scenario(wanted) => Some(wanted.name.as_str()),
+        Argument::Folder(_) => None,
+    });
+    let mut names: Vec<&str> = names.collect();
+    names.dedup();
+    let several_names = names.len() > 1;
+
+    let laboratory = Laboratory::new();
+    let mut planned = Vec::new();
+    // Groups keep the place of their first folder.
+    let mut groups: Vec<(usize, Group)> = Vec::new();
+    for argument in &understood {
+        match argument {
+            Argument::Folder(path) => {
+                let group = Group::read(path)?;
+                match groups.iter_mut().find(|(_, known)| known.takes(&group)) {
+                    Some((_, known)) => known.join(group),
+                    None => {
+                        groups.push((planned.len(), group));
+                        planned.push(None);
+                    }
+                }
+            }
+            Argument::Scenario(wanted) => {
+                for varied in &combinations {
+                    let wanted = wanted.clone();
+                    let wanted = Wanted {
+                        varied: varied.clone(),
+                        ..wanted
+                    };
+                    let scenarios = seeds(&laboratory, &wanted, arguments)?;
+                    planned.push(Some(Planned {
+                        label: wanted.label(several_names),
+                        source: Source::Scenarios(scenarios),
+                        wanted,
+                    }));
+                }
+            }
+        }
+    }
+    for (place, group) in groups {
+        planned[place] = Some(Planned {
+            label: group.label(),
+            source: Source::Folders(group.runs),
+            wanted: Wanted::default(),
+        });
+    }
+    Ok(planned.into_iter().flatten().collect())
+}
+
+/// Options about runs are a mistake if nothing is run.
+fn refuse_idle_options(arguments: &CompareArguments) -> Result<(), Failure> {
+    let idle = [
+        ("--set", !arguments.overrides.is_empty()),
+        ("--vary", !arguments.vary.is_empty()),
+        ("--seeds", arguments.seeds.is_some()),
+    ];
+    match idle.iter().find(|(_, given)| *given) {
+        None => Ok(()),
+        Some((option, _)) => Err(Failure::new(format!(
+            "{option}: all arguments are result folders, so nothing is run\n  fix: name a scenario, or leave out {option}"
+        ))),
+    }
+}
+
+/// The scenario with all its seeds.
+fn seeds(
+    laboratory: &Laboratory,
+    wanted: &Wanted,
+    arguments: &CompareArguments,
+) -> Result<Vec<Scenario>, Failure> {
+    let changes = arguments.overrides.iter().chain(&wanted.settings);
+    let changes: Vec<String> = changes.chain(&wanted.varied).cloned().collect();
+    let load = |changes: &[String]| {
+        let scenario = laboratory.load(&wanted.name, changes);
+        scenario.map_err(|error| wanted.refusal(&error))
+    };
+    let scenario = load(&changes)?;
+    let first = scenario.general.seed;
+    let mut scenarios = vec![scenario];
+    for seed in 1..arguments.seeds.unwrap_or(1) {
+        let seed = format!("seed={}", first.saturating_add(seed));
+        scenarios.push(load(&[changes.as_slice(), &[seed]].concat())?);
+    }
+    Ok(scenarios)
+}
+
+/// Understands one argument; `before` is the scenario that was named last.
+fn read_argument(text: &str, before: Option<&str>) -> Result<Argument, Failure> {
+    let wanted = |name: &str, settings: Vec<String>| {
+        Argument::Scenario(Wanted {
+            argument: text.into(),
+            name: name.into(),
+            settings,
+            varied: Vec::new(),
+        })
+    };
+    if builtin_scenario(text).is_some() {
+        return Ok(wanted(text, Vec::new()));
+    }
+    let path = Path::new(text);
+    if path.is_dir() {
+        return Ok(Argument::Folder(path.to_owned()));
+    }
+    if let (true, Some(folder)) = (path.ends_with("summary.json"), path.parent()) {
+        let here = folder.as_os_str().is_empty();
+        let folder = if here { Path::new(".") } else { folder };
+        return Ok(Argument::Folder(folder.to_owned()));
+    }
+    if path.exists() {
+        return Ok(wanted(text, Vec::new()));
+    }
+    let Some((name, settings)) = text.split_once(':') else {
+        if text.contains('=') {
+            return Err(Failure::new(format!(
+                "{text}: not a scenario or result folder\n  fix: write `:{text}` for the scenario before it with this setting, or `--set {text}` for all"
+            )));
+        }
+        return Ok(wanted(text, Vec::new()));
+    };
+    let name = match (name, before) {
+        ("", Some(before)) => before,
+        ("", None) => {
+            return Err(Failure::new(format!(
+                "{text}: no scenario is named before it\n  fix: name one, for instance `quickstart{text}`"
+            )));
+        }
+        (name, _) => name,
+    };
+    if builtin_scenario(name).is_none() && Path::new(name).is_dir() {
+        return Err(Failure::new(format!(
+            "{text}: the results in {name} cannot be changed\n  fix: change its scenario: `{name}/scenario.toml:{settings}`"
+        )));
+    }
+    Ok(wanted(name, parts(settings)))
+}
+
+/// Each choice of one value for each key of `--vary KEY=VALUE,VALUE,…`; one empty choice without any.
+fn combinations(vary: &[String]) -> Result<Vec<Vec<String>>, Failure> {
+    let mut combinations = vec![Vec::new()];
+    for text in vary {
+        let fault = |what: &str| {
+            Failure::new(format!(
+                "--vary {text}: {what}\n  fix: write KEY=VALUE,VALUE, for instance `--vary transport.spray=adaptive,oblivious`"
+            ))
+        };
+        let (key, values) = text.split_once('=').ok_or_else(|| fault("no `=` in it"))?;
+        let values = parts(values);
+        if values.iter().any(String::is_empty) {
+            return Err(fault("a value is missing"));
+        }
+        let longer = |choice: &Vec<String>| -> Vec<Vec<String>> {
+            let with = |value: &String| {
+                let pair = format!("{}={value}", key.trim());
+                [choice.as_slice(), &[pair]].concat()
+            };
+            values.iter().map(with).collect()
+        };
+        combinations = combinations.iter().flat_map(longer).collect();
+    }
+    Ok(combinations)
+}
+
+/// The parts of `text` between commas that are in no quotes or brackets, without blanks around them.
+fn parts(text: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let (mut depth, mut quoted) = (0usize, false);
+    for character in text.chars() {
+        match character {
+            '"' => quoted = !quoted,
+            '[' if !quoted => depth += 1,
+            ']' if !quoted => depth = depth.saturating_sub(1),
+            ',' if !quoted && depth == 0 => {
+                parts.push(String::new());
+                continue;
+            }
+            _ => {}
+        }
+        parts.last_mut().expect("there is one").push(character);
+    }
+    parts.iter().map(|part| part.trim().to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scenario(name: &str, settings: &[&str]) -> Argument {
+        let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
+        let argument = format!("{name}:{}", settings.join(","));
+        Argument::Scenario(Wanted {
+            argument: argument.trim_end_matches(':').into(),
+            name: name.into(),
+            settings,
+            varied: Vec::new(),
+        })
+    }
+
+    #[test]
+    fn settings_stand_behind_a_colon() {
+        let read = |text| read_argument(text, None).unwrap();
+        assert_eq!(read("quickstart"), scenario("quickstart", &[]));
+        assert_eq!(
+            read("quickstart:transport.spray=single,seed=2"),
+            scenario("quickstart", &["transport.spray=single", "seed=2"])
+        );
+        assert_eq!(
+            read("my.toml:topology.links=[\"a-b down\",\"c:d down\"],seed=2"),
+            scenario(
+                "my.toml",
+                &["topology.links=[\"a-b down\",\"c:d down\"]", "seed=2"]
+            )
+        );
+        let Argument::Scenario(again) = read_argument(":seed=2", Some("x.toml")).unwrap() else {
+            panic!("a scenario");
+        };
+        assert_eq!(
+            (again.name.as_str(), again.argument.as_str()),
+            ("x.toml", ":seed=2")
+        );
+        assert!(read_argument(":seed=2", None).is_err());
+        assert!(read_argument("seed=2", Some("x.toml")).is_err());
+    }
+
+    #[test]
+    fn folders_are_folders() {
+        assert_eq!(
+            read_argument(".", None).unwrap(),
+            Argument::Folder(".".into())
+        );
+        assert_eq!(
+            read_argument("x/summary.json", None).unwrap(),
+            Argument::Folder("x".into())
+        );
+        assert!(read_argument(".:seed=2", None).is_err());
+    }
+
+    #[test]
+    fn every_combination_once() {
+        let vary = ["a=1,2".to_owned(), "b = [1,2], x".to_owned()];
+        assert_eq!(
+            combinations(&vary).unwrap(),
+            [
+                ["a=1", "b=[1,2]"],
+                ["a=1", "b=x"],
+                ["a=2", "b=[1,2]"],
+                ["a=2", "b=x"]
+            ]
+        );
+        assert_eq!(combinations(&[]).unwrap(), [[""; 0]]);
+        for bad in ["a", "a=", "a=1,,2"] {
+            assert!(combinations(&[bad.to_owned()]).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn names_are_told_only_if_there_are_several() {
+        let Argument::Scenario(wanted) = scenario("x", &["a=1", "b=2"]) else {
+            panic!("a scenario");
+        };
+        assert_eq!(wanted.label(false), "a=1, b=2");
+        assert_eq!(wanted.label(true), "x: a=1, b=2");
+        assert_eq!(
+            Wanted {
+                settings: vec![],
+                ..wanted
+            }
+            .label(false),
+            "x"
+        );
+    }
+}
