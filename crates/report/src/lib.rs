@@ -7,6 +7,7 @@
 //! * [`SeriesWriter`] writes `series.parquet`; [`series`] documents its columns.
 //! * [`fct_txt`] gives completed flows as HPCC's simulator for ns-3 writes them; [`fct`] documents the columns.
 //! * [`PcapngWriter`] writes captures for Wireshark.
+//! * [`write_timeline`] is `trace.perfetto`; [`timeline`] documents what is drawn how.
 //! * [`ResultFolder`] puts both, and whatever else the caller adds, in place in one step.
 //! * [`Comparison`] lays variants side by side: `compare.json`, which [`comparison`] documents, and its table.
 //! * [`summary_table`] and [`Table`] print for people, [`quantity`] prints single quantities.
@@ -27,6 +28,7 @@ mod statistics;
 pub mod summary;
 mod table;
 mod terminal;
+pub mod timeline;
 
 #[cfg(test)]
 mod sample;
@@ -46,3 +48,4 @@ pub use statistics::Distribution;
 pub use summary::{FlowCounts, ReadSummaryError, StatusName, Summary};
 pub use table::{Align, Table};
 pub use terminal::summary_table;
+pub use timeline::write_timeline;
