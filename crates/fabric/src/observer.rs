@@ -44,6 +44,16 @@ pub trait Observer: Send {
     fn on_queue(&mut self, now: Time, link: LinkId, bytes: u64) {
         let _ = (now, link, bytes);
     }
+    /// As [`on_queue`](Self::on_queue), which this calls: a packet has joined, so it has become longer.
+    #[inline]
+    fn on_enqueue(&mut self, now: Time, link: LinkId, bytes: u64) {
+        self.on_queue(now, link, bytes);
+    }
+    /// As [`on_queue`](Self::on_queue), which this calls: a packet has left, so it has become shorter.
+    #[inline]
+    fn on_dequeue(&mut self, now: Time, link: LinkId, bytes: u64) {
+        self.on_queue(now, link, bytes);
+    }
     /// A packet for `link` has vanished.
     #[inline]
     fn on_drop(&mut self, now: Time, link: LinkId, packet: &Packet, cause: DropCause) {

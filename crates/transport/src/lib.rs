@@ -31,7 +31,9 @@ pub mod spray;
 pub mod testing;
 pub mod wire;
 
-pub use endpoint::{Endpoint, EndpointCounters, Event, FlowProgress, FlowStatistics, Input};
+pub use endpoint::{
+    Endpoint, EndpointCounters, Event, FlowProgress, FlowStatistics, Input, OpenFlow,
+};
 pub use packet::{Class, ClassSet, Header, Packet};
 pub use profile::{Profile, Reliability};
 pub use registry::Registry;

@@ -5,8 +5,8 @@ use crate::domain::FabricDomain;
 use crate::host::Host;
 use crate::observer::Observer;
 use crate::topology::LinkId;
-use clearway_transport::FlowProgress;
-use clearway_units::{FlowId, Time};
+use clearway_transport::OpenFlow;
+use clearway_units::Time;
 
 /// Looks at a fabric from time to time, on one thread and at instants that do not depend on the number of threads.
 pub trait Sampler<O> {
@@ -33,13 +33,18 @@ impl<'a, O: Observer> Snapshot<'a, O> {
         Self { domains }
     }
 
+    /// Shows each link from a switch, and the bytes of data that wait in front of it.
+    pub fn for_each_queue(&mut self, mut look: impl FnMut(LinkId, u64)) {
+        (self.domains)(&mut |domain| domain.switch.for_each_depth(&mut look));
+    }
+
     /// Shows the observer of each domain.
     pub fn for_each_observer(&mut self, mut look: impl FnMut(&mut O)) {
         (self.domains)(&mut |domain| look(&mut domain.observer));
     }
 
     /// Shows every queue pair of every flow that is open at its sender.
-    pub fn for_each_open_flow(&mut self, mut look: impl FnMut(FlowId, &FlowProgress)) {
+    pub fn for_each_open_flow(&mut self, mut look: impl FnMut(&OpenFlow<'_>)) {
         (self.domains)(&mut |domain| {
             for host in &domain.hosts {
                 host.endpoint().for_each_open(&mut look);

@@ -6,6 +6,7 @@ use super::lossy_port::LossyPort;
 use crate::link::{Arrival, Cargo, Ledger};
 use crate::observer::Observer;
 use crate::order::{self, Ticket};
+use crate::topology::LinkId;
 use clearway_engine::{Bags, Outlook, Round};
 use clearway_units::Time;
 
@@ -106,6 +107,11 @@ impl LossySwitch {
             }
         }
         tickets.clear();
+    }
+
+    /// Each link and the bytes in front of it.
+    pub(super) fn depths(&self) -> impl Iterator<Item = (LinkId, u64)> {
+        self.ports.iter().map(LossyPort::depth)
     }
 
     /// Packets in queues.

@@ -6,6 +6,7 @@
 use super::parameters::{MarkAt, QueueRules};
 use crate::link::{Ledger, Link};
 use crate::observer::{DropCause, Observer};
+use crate::topology::LinkId;
 use clearway_engine::Round;
 use clearway_transport::{Class, Packet};
 use clearway_units::{Purpose, RandomStream, Time};
@@ -70,7 +71,7 @@ impl LossyPort {
         queue.bytes = bytes;
         queue.packets.push_back(*packet);
         if class == Class::DATA {
-            ledger.observer.on_queue(now, self.link.id, bytes);
+            ledger.observer.on_enqueue(now, self.link.id, bytes);
             if self.rules.mark == MarkAt::Enqueue {
                 self.decide(now, bytes, false, ledger);
             }
@@ -121,7 +122,7 @@ impl LossyPort {
         queue.bytes -= u64::from(size);
         if class == Class::DATA {
             let bytes = queue.bytes;
-            ledger.observer.on_queue(self.at, self.link.id, bytes);
+            ledger.observer.on_dequeue(self.at, self.link.id, bytes);
             if bytes > self.rules.kmin && self.rules.mark == MarkAt::Dequeue {
                 self.decide(self.at, bytes, true, ledger);
             }
@@ -185,6 +186,11 @@ impl LossyPort {
             None => Time::NEVER,
             Some(_) => self.at,
         }
+    }
+
+    /// The link, and the bytes in front of it that are data.
+    pub(crate) fn depth(&self) -> (LinkId, u64) {
+        (self.link.id, self.queues[Class::DATA.index()].bytes)
     }
 
     /// Packets that wait or are on the wire.

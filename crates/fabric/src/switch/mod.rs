@@ -90,6 +90,14 @@ impl Switch {
         }
     }
 
+    /// Shows each link and the bytes of data in front of it.
+    pub(crate) fn for_each_depth(&self, mut look: impl FnMut(LinkId, u64)) {
+        match self {
+            Self::Lossy(switch) => switch.depths().for_each(|(link, bytes)| look(link, bytes)),
+            Self::Shared(switch) => switch.depths().for_each(|(link, bytes)| look(link, bytes)),
+        }
+    }
+
     /// Shows the links that flow control holds back now.
     pub(crate) fn for_each_paused(&self, look: &mut dyn FnMut(LinkId)) {
         if let Self::Shared(switch) = self {

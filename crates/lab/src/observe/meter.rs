@@ -27,8 +27,6 @@ struct Meter {
     totals: LinkTotals,
     /// The totals when somebody last looked.
     seen: LinkTotals,
-    /// The data queue that changed last.
-    queue: u64,
     /// The most bytes since somebody last looked.
     peak: u64,
 }
@@ -37,7 +35,6 @@ struct Meter {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Interval {
     pub(super) link: LinkId,
-    pub(super) queue: u64,
     pub(super) peak: u64,
     pub(super) bytes: u64,
     pub(super) marks: u64,
@@ -59,13 +56,13 @@ impl LinkMeter {
         &mut self.meters[place as usize]
     }
 
-    /// What has happened at each link since the last call.
+    /// What has happened at each link since the last call. Peaks are those of arrivals: what was in a queue before counts when
+    /// something joins it.
     pub(super) fn take(&mut self, mut look: impl FnMut(Interval)) {
         for (&link, meter) in self.links.iter().zip(&mut self.meters) {
             let (totals, seen) = (meter.totals, meter.seen);
             look(Interval {
                 link,
-                queue: meter.queue,
                 peak: meter.peak,
                 bytes: totals.bytes - seen.bytes,
                 marks: totals.marks - seen.marks,
@@ -73,8 +70,7 @@ impl LinkMeter {
             });
             meter.totals.peak_queue = totals.peak_queue.max(meter.peak);
             meter.seen = meter.totals;
-            // What is in the queue now is in it when the next interval begins.
-            meter.peak = meter.queue;
+            meter.peak = 0;
         }
     }
 
@@ -104,9 +100,8 @@ impl Observer for LinkMeter {
     }
 
     #[inline(always)]
-    fn on_queue(&mut self, _: Time, link: LinkId, bytes: u64) {
+    fn on_enqueue(&mut self, _: Time, link: LinkId, bytes: u64) {
         let meter = self.at(link);
-        meter.queue = bytes;
         meter.peak = meter.peak.max(bytes);
     }
 

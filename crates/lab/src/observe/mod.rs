@@ -10,6 +10,7 @@
 //! flows matters, as in the papers' figures, the [recorders](crate::record) are used instead.
 
 mod curves;
+mod followed;
 mod meter;
 mod plan;
 mod telemetry;

@@ -1,10 +1,9 @@
 //! Samples of a whole fabric, taken between rounds.
 
 use super::curves::{Curve, Curves, Metric, SeriesRow, Subject};
+use super::followed::{LinkChoice, Longest};
 use super::meter::{Interval, Metered};
-use super::plan::Links;
 use crate::assemble::Assembly;
-use clearway_fabric::topology::LinkId;
 use clearway_fabric::{FlowEvent, Moment, Sampler, Snapshot};
 use clearway_transport::FlowProgress;
 use clearway_units::{FlowId, Span, Time};
@@ -23,22 +22,17 @@ pub struct Watched {
     pub curves: Vec<Curve>,
 }
 
-/// Which links have curves.
-#[derive(Debug)]
-enum LinkChoice {
-    Named(Vec<LinkId>),
-    /// So many with the longest queues. Twice as many are followed, each from when it first was among the longest of an interval
-    /// on, with the longest queue that it has had: a link that is overtaken for a while keeps its curve.
-    Top(usize, BTreeMap<LinkId, u64>),
-}
-
 /// A flow as samples see it.
 #[derive(Debug, Clone, Copy, Default)]
 struct FlowMeter {
     /// Bytes acknowledged when it was last looked at.
     acknowledged: u64,
+    /// The same at the present sample, queue pair by queue pair.
+    fresh: u64,
     /// The number of the last sample that found it open.
     seen: u32,
+    /// The sample before that did not find it open.
+    new: bool,
 }
 
 /// Samples a run.
@@ -57,7 +51,7 @@ pub struct Telemetry<'a> {
     finished: Vec<FlowId>,
     active: u64,
     completed: u64,
-    /// Samples taken, from 1.
+    /// Samples taken.
     ordinal: u32,
     curves: Curves,
     rows: Vec<SeriesRow>,
@@ -73,10 +67,7 @@ impl<'a> Telemetry<'a> {
             every: plan.every,
             last: Time::ZERO,
             due: Time::ZERO + plan.every,
-            links: match &plan.links {
-                Links::Named(links) => LinkChoice::Named(links.clone()),
-                Links::Top(count) => LinkChoice::Top(*count, BTreeMap::new()),
-            },
+            links: LinkChoice::new(&plan.links, assembly.topology.cables.len() * 2),
             chosen_flows: plan.flows.clone(),
             flow_bytes: flows.iter().map(|flow| flow.bytes.as_u64()).collect(),
             flows: vec![FlowMeter::default(); flows.len()],
@@ -112,23 +103,35 @@ impl<'a> Telemetry<'a> {
     fn add_links<O: Metered>(&mut self, snapshot: &mut Snapshot<'_, O>) {
         let (mut marks, mut drops) = (0, 0);
         let mut intervals = Vec::new();
+        let mut longest = Longest::new(self.links.newcomers());
+        let links = &self.links;
         snapshot.for_each_observer(|observer| {
             observer.meter().take(|interval| {
                 marks += interval.marks;
                 drops += interval.drops;
-                if interval.peak > 0 || self.links.follows(interval.link) {
+                if links.follows(interval.link) || longest.offer(interval.peak, interval.link) {
                     intervals.push(interval);
                 }
             });
         });
-        self.follow(&intervals);
+        self.follow(&intervals, longest);
         intervals.retain(|interval| self.links.follows(interval.link));
         intervals.sort_unstable_by_key(|interval| interval.link);
+        let mut depths = vec![0; intervals.len()];
+        snapshot.for_each_queue(|link, bytes| {
+            if self.links.follows(link)
+                && let Ok(place) = intervals.binary_search_by_key(&link, |interval| interval.link)
+            {
+                depths[place] = bytes;
+            }
+        });
         let seconds = self.seconds();
-        for interval in intervals {
+        for (interval, depth) in intervals.into_iter().zip(depths) {
             let subject = Subject::Link(interval.link);
-            self.row(Metric::QueueDepth, subject, interval.queue as f64);
-            self.row(Metric::QueuePeak, subject, interval.peak as f64);
+            self.row(Metric::QueueDepth, subject, depth as f64);
+            // What waited when the interval ended was there in it, even if nothing joined it.
+            let peak = interval.peak.max(depth);
+            self.row(Metric::QueuePeak, subject, peak as f64);
             let bits = interval.bytes as f64 * 8.0;
             self.row(Metric::LinkRate, subject, bits / seconds);
         }
@@ -140,95 +143,80 @@ impl<'a> Telemetry<'a> {
     }
 
     /// Begins to follow the links whose queues were longest, and stops following others for them.
-    fn follow(&mut self, intervals: &[Interval]) {
-        let LinkChoice::Top(count, followed) = &mut self.links else {
+    fn follow(&mut self, intervals: &[Interval], longest: Longest) {
+        let LinkChoice::Top(top) = &mut self.links else {
             return;
         };
         for interval in intervals {
-            if let Some(peak) = followed.get_mut(&interval.link) {
+            if let Some(peak) = top.followed.get_mut(&interval.link) {
                 *peak = interval.peak.max(*peak);
             }
         }
-        let mut longest: Vec<(Reverse<u64>, LinkId)> = intervals
-            .iter()
-            .map(|interval| (Reverse(interval.peak), interval.link))
-            .filter(|(Reverse(peak), _)| *peak > 0)
-            .collect();
-        if longest.len() > *count {
-            if *count == 0 {
-                return;
-            }
-            longest.select_nth_unstable(*count - 1);
-            longest.truncate(*count);
-        }
-        longest.sort_unstable();
-        for (Reverse(peak), link) in longest {
-            if followed.contains_key(&link) {
-                continue;
-            }
-            if followed.len() >= 2 * *count {
-                let shortest = followed.iter().map(|(link, peak)| (*peak, Reverse(*link)));
+        for (peak, link) in longest.into_sorted() {
+            if top.followed.len() >= 2 * top.count {
+                let shortest = top
+                    .followed
+                    .iter()
+                    .map(|(link, peak)| (*peak, Reverse(*link)));
                 let Some((least, Reverse(other))) = shortest.min() else {
                     return;
                 };
                 if least >= peak {
                     return;
                 }
-                followed.remove(&other);
+                top.remove(other);
                 self.curves.forget(Subject::Link(other));
             }
-            followed.insert(link, peak);
+            top.insert(link, peak);
         }
     }
 
     fn add_flows<O: Metered>(&mut self, snapshot: &mut Snapshot<'_, O>) {
-        let mut open: Vec<(FlowId, FlowProgress)> = Vec::new();
-        snapshot.for_each_open_flow(|flow, progress| match open.last_mut() {
-            Some((last, sum)) if *last == flow => sum.merge(progress),
-            _ => open.push((flow, *progress)),
-        });
-        // Queue pairs of one flow need not be neighbours.
-        open.sort_by_key(|(flow, _)| *flow);
-        open.dedup_by(|(flow, progress), (kept, sum)| {
-            let same = flow == kept;
-            if same {
-                sum.merge(progress);
+        let mut open = Vec::new();
+        let mut chosen: BTreeMap<FlowId, FlowProgress> = BTreeMap::new();
+        let (flows, ordinal) = (&mut self.flows, self.ordinal + 1);
+        snapshot.for_each_open_flow(|queue_pair| {
+            let flow = queue_pair.flow();
+            let meter = &mut flows[flow.index()];
+            if meter.seen != ordinal {
+                meter.new = meter.seen != ordinal - 1 || ordinal == 1;
+                (meter.seen, meter.fresh) = (ordinal, 0);
+                open.push(flow);
             }
-            same
+            meter.fresh += queue_pair.acknowledged().as_u64();
+            if self.chosen_flows.binary_search(&flow).is_ok() {
+                let progress = queue_pair.progress();
+                let sum = chosen.entry(flow);
+                sum.and_modify(|sum| sum.merge(&progress))
+                    .or_insert(progress);
+            }
         });
         let mut goodput = 0;
         let mut shares = Shares::default();
-        let mut chosen = Vec::new();
-        for (flow, progress) in &open {
+        let mut rates = BTreeMap::new();
+        let finished = std::mem::take(&mut self.finished);
+        let done = finished
+            .iter()
+            .map(|flow| (*flow, self.flow_bytes[flow.index()]));
+        let open = open.iter().map(|flow| (*flow, flows[flow.index()].fresh));
+        let now: Vec<(FlowId, u64)> = done.chain(open).collect();
+        for (flow, acknowledged) in now {
             let meter = &mut self.flows[flow.index()];
-            let acknowledged = progress.acknowledged.as_u64().max(meter.acknowledged);
-            let bytes = acknowledged - meter.acknowledged;
-            if meter.seen == self.ordinal && self.ordinal > 0 {
+            let bytes = acknowledged.saturating_sub(meter.acknowledged);
+            meter.acknowledged += bytes;
+            goodput += bytes;
+            if meter.seen == ordinal && !meter.new {
                 shares.add(bytes);
             }
-            *meter = FlowMeter {
-                acknowledged,
-                seen: self.ordinal + 1,
-            };
-            goodput += bytes;
-            if self.chosen_flows.binary_search(flow).is_ok() {
-                chosen.push((*flow, bytes, Some(*progress)));
-            }
-        }
-        for flow in std::mem::take(&mut self.finished) {
-            let all = self.flow_bytes[flow.index()];
-            let meter = &mut self.flows[flow.index()];
-            let bytes = all.saturating_sub(meter.acknowledged);
-            meter.acknowledged = all;
-            goodput += bytes;
             if self.chosen_flows.binary_search(&flow).is_ok() {
-                chosen.push((flow, bytes, None));
+                rates.insert(flow, bytes);
             }
         }
+        self.ordinal = ordinal;
         let seconds = self.seconds();
         let rate = |bytes: u64| bytes as f64 * 8.0 / seconds;
-        for (flow, bytes, progress) in chosen {
-            self.add_flow(flow, rate(bytes), progress.as_ref());
+        for (flow, bytes) in rates {
+            self.add_flow(flow, rate(bytes), chosen.get(&flow));
         }
         self.row(Metric::Goodput, Subject::Run, rate(goodput));
         self.row(Metric::ActiveFlows, Subject::Run, self.active as f64);
@@ -268,7 +256,6 @@ impl<O: Metered> Sampler<O> for Telemetry<'_> {
         self.due = now;
         self.add_links(snapshot);
         self.add_flows(snapshot);
-        self.ordinal += 1;
         self.last = now;
         if let Some(sink) = &mut self.sink {
             sink(&self.rows);
@@ -291,32 +278,6 @@ impl<O: Metered> Sampler<O> for Telemetry<'_> {
                 self.finished.push(event.flow);
             }
         }
-    }
-}
-
-impl LinkChoice {
-    fn follows(&self, link: LinkId) -> bool {
-        match self {
-            Self::Named(links) => links.binary_search(&link).is_ok(),
-            Self::Top(_, followed) => followed.contains_key(&link),
-        }
-    }
-
-    /// The links that are followed beyond the number asked for.
-    fn surplus(&self) -> Vec<LinkId> {
-        let Self::Top(count, followed) = self else {
-            return Vec::new();
-        };
-        let mut ranked: Vec<_> = followed
-            .iter()
-            .map(|(link, peak)| (Reverse(*peak), *link))
-            .collect();
-        ranked.sort_unstable();
-        ranked
-            .into_iter()
-            .skip(*count)
-            .map(|(_, link)| link)
-            .collect()
     }
 }
 

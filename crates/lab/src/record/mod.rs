@@ -74,9 +74,14 @@ impl<A: Observer, B: Observer> Observer for Both<A, B> {
         self.second.on_departure(end, link, packet);
     }
     #[inline]
-    fn on_queue(&mut self, now: Time, link: LinkId, bytes: u64) {
-        self.first.on_queue(now, link, bytes);
-        self.second.on_queue(now, link, bytes);
+    fn on_enqueue(&mut self, now: Time, link: LinkId, bytes: u64) {
+        self.first.on_enqueue(now, link, bytes);
+        self.second.on_enqueue(now, link, bytes);
+    }
+    #[inline]
+    fn on_dequeue(&mut self, now: Time, link: LinkId, bytes: u64) {
+        self.first.on_dequeue(now, link, bytes);
+        self.second.on_dequeue(now, link, bytes);
     }
     #[inline]
     fn on_drop(&mut self, now: Time, link: LinkId, packet: &Packet, cause: DropCause) {

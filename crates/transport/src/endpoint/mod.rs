@@ -85,6 +85,24 @@ pub enum Input {
     Deadline,
 }
 
+/// A queue pair of a flow that is open at its sender.
+pub struct OpenFlow<'a>(&'a Sender);
+
+impl OpenFlow<'_> {
+    /// The flow.
+    pub fn flow(&self) -> FlowId {
+        self.0.flow()
+    }
+    /// Payload bytes that the receiver has reported.
+    pub fn acknowledged(&self) -> Bytes {
+        self.0.acknowledged()
+    }
+    /// How it is doing.
+    pub fn progress(&self) -> FlowProgress {
+        self.0.progress()
+    }
+}
+
 /// One flow from this host, or one of its queue pairs.
 struct Slot {
     /// None when the slot is free.
@@ -207,9 +225,9 @@ impl Endpoint {
     }
 
     /// Shows every queue pair of every flow from here that is open.
-    pub fn for_each_open(&self, mut look: impl FnMut(FlowId, &FlowProgress)) {
+    pub fn for_each_open(&self, mut look: impl FnMut(&OpenFlow<'_>)) {
         let senders = self.slots.iter().filter_map(|slot| slot.sender.as_ref());
-        senders.for_each(|sender| look(sender.flow(), &sender.progress()));
+        senders.for_each(|sender| look(&OpenFlow(sender)));
     }
 
     /// The senders of a flow.

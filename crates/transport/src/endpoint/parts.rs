@@ -113,6 +113,10 @@ impl Sender {
         of_both!(self, sender => sender.flow())
     }
 
+    pub(crate) fn acknowledged(&self) -> Bytes {
+        of_both!(self, sender => sender.acknowledged())
+    }
+
     pub(crate) fn progress(&self) -> FlowProgress {
         of_both!(self, sender => sender.progress())
     }

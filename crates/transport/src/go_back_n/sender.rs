@@ -76,12 +76,17 @@ impl Sender {
         self.ends.flow
     }
 
+    /// Payload that the receiver has reported.
+    pub(crate) fn acknowledged(&self) -> Bytes {
+        Bytes::new(self.delivered)
+    }
+
     pub(crate) fn progress(&self) -> FlowProgress {
         FlowProgress {
             window: Bytes::new(self.window as u64),
             rate: self.pacer.rate(),
             in_flight: Bytes::new(self.in_flight),
-            acknowledged: Bytes::new(self.delivered),
+            acknowledged: self.acknowledged(),
             unacknowledged_packets: self.sent_end - self.acknowledged,
             lost_packets: (self.sent_end - self.next) as u32,
             recovering: self.next < self.sent_end,

@@ -110,12 +110,17 @@ impl Sender {
         self.ends.flow
     }
 
+    /// Payload that the receiver has reported.
+    pub(crate) fn acknowledged(&self) -> Bytes {
+        Bytes::new(self.received)
+    }
+
     pub(crate) fn progress(&self) -> FlowProgress {
         FlowProgress {
             window: Bytes::new(self.window as u64),
             rate: self.pacer.rate(),
             in_flight: self.in_flight_bytes(),
-            acknowledged: Bytes::new(self.received),
+            acknowledged: self.acknowledged(),
             unacknowledged_packets: self.next - self.acknowledged,
             lost_packets: self.lost,
             recovering: self.recovering,

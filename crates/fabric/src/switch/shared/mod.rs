@@ -290,6 +290,11 @@ impl SharedSwitch {
         sent
     }
 
+    /// Each link and the bytes in front of it.
+    pub(super) fn depths(&self) -> impl Iterator<Item = (LinkId, u64)> {
+        self.ports.iter().map(SharedPort::depth)
+    }
+
     /// Packets in queues.
     pub(super) fn queued(&self) -> u64 {
         self.ports.iter().map(SharedPort::queued).sum()

@@ -119,7 +119,7 @@ impl SharedPort {
         queue.packets.push_back(queued);
         self.waiting.insert(class);
         if class.is_data() {
-            ledger.observer.on_queue(now, self.link.id, bytes);
+            ledger.observer.on_enqueue(now, self.link.id, bytes);
         }
     }
 
@@ -180,7 +180,7 @@ impl SharedPort {
         let (from, size) = (*from, u64::from(packet.size));
         queue.bytes -= size;
         if class.is_data() {
-            ledger.observer.on_queue(now, self.link.id, queue.bytes);
+            ledger.observer.on_dequeue(now, self.link.id, queue.bytes);
             if self.rules.mark == MarkAt::Dequeue
                 && packet.class.is_data()
                 && self.rules.marks(queue.bytes, &mut self.random)
@@ -194,6 +194,12 @@ impl SharedPort {
             self.waiting.remove(class);
         }
         Some(Left { class, from, size })
+    }
+
+    /// The link, and the bytes in front of it that are data.
+    pub(super) fn depth(&self) -> (LinkId, u64) {
+        let data = self.queues.iter().skip(Class::DATA.index());
+        (self.link.id, data.map(|queue| queue.bytes).sum())
     }
 
     /// Packets that wait or are on the wire.

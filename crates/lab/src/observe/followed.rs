@@ -1,0 +1,126 @@
+//! Which of many links have curves.
+
+use super::plan::Links;
+use clearway_fabric::topology::LinkId;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+/// The links with curves.
+#[derive(Debug)]
+pub(super) enum LinkChoice {
+    /// These, sorted.
+    Named(Vec<LinkId>),
+    /// Those with the longest queues.
+    Top(Top),
+}
+
+/// The links with the longest queues. Twice as many as asked for are followed, each from when it first was among the longest of an
+/// interval on: a link that is overtaken for a while keeps its curve.
+#[derive(Debug)]
+pub(super) struct Top {
+    pub(super) count: usize,
+    /// With the longest queue that each has had.
+    pub(super) followed: BTreeMap<LinkId, u64>,
+    /// A bit for each link: asked for every link with every sample.
+    marks: Vec<u64>,
+}
+
+impl Top {
+    pub(super) fn insert(&mut self, link: LinkId, peak: u64) {
+        self.followed.insert(link, peak);
+        self.marks[link.0 as usize / 64] |= 1 << (link.0 % 64);
+    }
+
+    pub(super) fn remove(&mut self, link: LinkId) {
+        self.followed.remove(&link);
+        self.marks[link.0 as usize / 64] &= !(1 << (link.0 % 64));
+    }
+}
+
+impl LinkChoice {
+    /// Of `count` links.
+    pub(super) fn new(links: &Links, count: usize) -> Self {
+        match links {
+            Links::Named(links) => Self::Named(links.clone()),
+            Links::Top(wanted) => Self::Top(Top {
+                count: *wanted,
+                followed: BTreeMap::new(),
+                marks: vec![0; count.div_ceil(64)],
+            }),
+        }
+    }
+
+    #[inline]
+    pub(super) fn follows(&self, link: LinkId) -> bool {
+        match self {
+            Self::Named(links) => links.binary_search(&link).is_ok(),
+            Self::Top(top) => top.marks[link.0 as usize / 64] >> (link.0 % 64) & 1 != 0,
+        }
+    }
+
+    /// How many links may newly be followed at a time.
+    pub(super) fn newcomers(&self) -> usize {
+        match self {
+            Self::Named(_) => 0,
+            Self::Top(top) => top.count,
+        }
+    }
+
+    /// The links that are followed beyond the number asked for.
+    pub(super) fn surplus(&self) -> Vec<LinkId> {
+        let Self::Top(top) = self else {
+            return Vec::new();
+        };
+        let mut ranked: Vec<(Reverse<u64>, LinkId)> = top
+            .followed
+            .iter()
+            .map(|(link, peak)| (Reverse(*peak), *link))
+            .collect();
+        ranked.sort_unstable();
+        let surplus = ranked.into_iter().skip(top.count);
+        surplus.map(|(_, link)| link).collect()
+    }
+}
+
+/// The longest of many queues; of equals those with the lowest numbers.
+#[derive(Debug)]
+pub(super) struct Longest {
+    count: usize,
+    /// The shortest on top.
+    heap: BinaryHeap<(Reverse<u64>, LinkId)>,
+}
+
+impl Longest {
+    pub(super) fn new(count: usize) -> Self {
+        Self {
+            count,
+            heap: BinaryHeap::with_capacity(count + 1),
+        }
+    }
+
+    /// Offers a queue; true if it is among the longest so far.
+    #[inline]
+    pub(super) fn offer(&mut self, peak: u64, link: LinkId) -> bool {
+        if peak == 0 || self.count == 0 {
+            return false;
+        }
+        if self.heap.len() < self.count {
+            self.heap.push((Reverse(peak), link));
+            return true;
+        }
+        let Some(mut last) = self.heap.peek_mut() else {
+            return false;
+        };
+        let is_longer = (Reverse(peak), link) < *last;
+        if is_longer {
+            *last = (Reverse(peak), link);
+        }
+        is_longer
+    }
+
+    /// The longest first.
+    pub(super) fn into_sorted(self) -> impl Iterator<Item = (u64, LinkId)> {
+        let sorted = self.heap.into_sorted_vec().into_iter();
+        sorted.map(|(Reverse(peak), link)| (peak, link))
+    }
+}
