@@ -1,4 +1,4 @@
-//! What a finished run leaves behind: `summary.json`, `flows.parquet` and the tables on the terminal.
+//! What a finished run leaves behind: `summary.json`, `flows.parquet`, `report.html` and the tables on the terminal.
 //!
 //! The command line fills a [`RunRecord`] from a run; everything here only formats it.
 //!
@@ -8,7 +8,8 @@
 //! * [`fct_txt`] gives completed flows as HPCC's simulator for ns-3 writes them; [`fct`] documents the columns.
 //! * [`PcapngWriter`] writes captures for Wireshark.
 //! * [`write_timeline`] is `trace.perfetto`; [`timeline`] documents what is drawn how.
-//! * [`ResultFolder`] puts both, and whatever else the caller adds, in place in one step.
+//! * [`page::render`] gives `report.html`: everything about a run in one file, with plots.
+//! * [`ResultFolder`] puts them, and whatever else the caller adds, in place in one step.
 //! * [`Comparison`] lays variants side by side: `compare.json`, which [`comparison`] documents, and its table.
 //! * [`summary_table`] and [`Table`] print for people, [`quantity`] prints single quantities.
 //!
@@ -20,6 +21,7 @@ pub mod fct;
 pub mod flows;
 mod folder;
 pub mod observed;
+pub mod page;
 pub mod pcapng;
 pub mod quantity;
 mod record;

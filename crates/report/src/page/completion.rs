@@ -1,0 +1,428 @@
+//! Completion times: their distribution, their tail, and slowdown by size.
+
+use super::html::{Column, Document, paragraph, table};
+use super::plot::{Axis, MOST_POINTS, Plot, Rule, Scale, Series, Shape, Unit};
+use super::words;
+use crate::record::{FlowRow, RunRecord};
+use crate::statistics::Distribution;
+use crate::summary::Summary;
+use clearway_units::Span;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A tail says nothing below this number of flows.
+const FEWEST_FOR_TAIL: usize = 100;
+/// The most sizes, or ranges of sizes, that are told apart.
+const MOST_SIZES: usize = 24;
+/// Values that span more than this ratio are spread by their logarithm.
+const WIDE: f64 = 50.0;
+
+/// The section on completion times.
+pub(super) fn section(document: &mut Document, record: &RunRecord, summary: &Summary) {
+    document.open_section("completion", "Completion times");
+    let (mut fcts, mut ideals): (Vec<f64>, Vec<f64>) = record
+        .flows
+        .iter()
+        .filter_map(|flow| Some((flow.fct()?.as_us(), flow.ideal_fct.as_us())))
+        .unzip();
+    if fcts.is_empty() {
+        document.push(&paragraph("No flow completed."));
+    } else {
+        fcts.sort_unstable_by(f64::total_cmp);
+        ideals.sort_unstable_by(f64::total_cmp);
+        document.plots(distribution(&fcts, &ideals));
+        document.push(&percentiles(summary));
+        by_size(document, &record.flows);
+    }
+    document.close_section();
+}
+
+/// A point of a distribution: a value, how many are at most it, how many at least.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Quantile {
+    pub(super) value: f64,
+    pub(super) at_most: usize,
+    pub(super) at_least: usize,
+}
+
+/// At most [`MOST_POINTS`] − 1 exact points of the distribution of `sorted`, the least and the greatest value among them: evenly over the
+/// ranks, and denser the nearer the end, for that is what one looks for.
+pub(super) fn reduce(sorted: &[f64]) -> Vec<Quantile> {
+    const EVEN: usize = 600;
+    let count = sorted.len();
+    let mut ranks: Vec<usize> = if count < MOST_POINTS {
+        (0..count).collect()
+    } else {
+        let mut ranks: Vec<usize> = (0..EVEN)
+            .map(|place| place * (count - 1) / (EVEN - 1))
+            .collect();
+        let mut from_end = 1;
+        while from_end <= count {
+            ranks.push(count - from_end);
+            from_end += (from_end * 6 / 100).max(1);
+        }
+        ranks
+    };
+    ranks.sort_unstable();
+    ranks.dedup_by_key(|rank| sorted[*rank]);
+    let quantile = |rank: usize| {
+        let value = sorted[rank];
+        Quantile {
+            value,
+            at_most: sorted.partition_point(|&other| other <= value),
+            at_least: count - sorted.partition_point(|&other| other < value),
+        }
+    };
+    ranks.into_iter().map(quantile).collect()
+}
+
+/// The curve of how many are at most x.
+fn cumulative(name: &str, sorted: &[f64], colour: usize) -> Series {
+    let points = reduce(sorted);
+    let first = points.first().map(|point| point.value);
+    let part = |point: &Quantile| point.at_most as f64 / sorted.len() as f64;
+    Series {
+        name: name.into(),
+        x: first
+            .into_iter()
+            .chain(points.iter().map(|point| point.value))
+            .collect::<Arc<[f64]>>(),
+        y: first
+            .map(|_| 0.0)
+            .into_iter()
+            .chain(points.iter().map(part))
+            .collect(),
+        shape: Shape::Step,
+        colour,
+    }
+}
+
+/// The distribution of completion times against the ideal ones, and its tail. Both lists are sorted.
+fn distribution(fcts: &[f64], ideals: &[f64]) -> Vec<Plot> {
+    let mut series = vec![cumulative("FCT", fcts, 0)];
+    let mut rules = Vec::new();
+    let (least, greatest) = (ideals[0], ideals[ideals.len() - 1]);
+    let one_ideal = greatest <= least * 1.000_001;
+    if one_ideal {
+        rules.push(Rule {
+            x: greatest,
+            label: format!("ideal {}", words::time(greatest)),
+        });
+    } else {
+        series.push(cumulative("ideal", ideals, 1));
+    }
+    let wide = fcts[fcts.len() - 1] > WIDE * least.min(fcts[0]).max(1e-6);
+    let axis = || Axis {
+        scale: if wide { Scale::Log } else { Scale::Linear },
+        from: None,
+        group: Some("fct"),
+        ..Axis::from_zero("flow completion time", Unit::Time)
+    };
+    let count = words::counted(fcts.len(), "flow", "flows");
+    let mut plots = vec![Plot {
+        id: "fct",
+        title: "Flow completion time".into(),
+        note: format!("share of {count} that completed within a time"),
+        x: axis(),
+        y: Axis::from_zero("share of flows", Unit::Fraction).to(1.0),
+        series,
+        rules: rules.clone(),
+    }];
+    if fcts.len() >= FEWEST_FOR_TAIL {
+        let points = reduce(fcts);
+        plots.push(Plot {
+            id: "fct-tail",
+            title: "Tail".into(),
+            note: "share of flows that took at least a time".into(),
+            x: axis(),
+            y: Axis::log("share of flows", Unit::Fraction).to(1.0),
+            series: vec![Series {
+                name: "FCT".into(),
+                x: points.iter().map(|point| point.value).collect(),
+                y: points
+                    .iter()
+                    .map(|point| point.at_least as f64 / fcts.len() as f64)
+                    .collect(),
+                shape: Shape::Interval,
+                colour: 0,
+            }],
+            rules,
+        });
+    }
+    plots
+}
+
+fn percentiles(summary: &Summary) -> String {
+    let columns = ["min", "mean", "p50", "p99", "p99.9", "max"].map(|name| (name, Column::Number));
+    let columns: Vec<_> = [("", Column::Text)].into_iter().chain(columns).collect();
+    let row = |name: &str, distribution: Option<Distribution>, print: fn(f64) -> String| {
+        let Distribution {
+            min,
+            mean,
+            p50,
+            p99,
+            p999,
+            max,
+        } = distribution?;
+        let cells = [min, mean, p50, p99, p999, max].map(print);
+        Some([name.to_string()].into_iter().chain(cells).collect())
+    };
+    let rows: Vec<Vec<String>> = [
+        row("FCT", summary.fct_us, words::time),
+        row("Ideal FCT", summary.ideal_fct_us, words::time),
+        row("Slowdown", summary.slowdown, words::factor),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    table(&columns, &rows)
+        + "<p class=\"note\">FCT: from ready to send to last byte acknowledged. Ideal: the same flow alone on an idle network. \
+           Slowdown: FCT / ideal FCT. Percentiles are nearest rank.</p>"
+}
+
+/// Flows of about one size.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct SizeBin {
+    pub(super) least: u64,
+    pub(super) greatest: u64,
+    pub(super) mean: f64,
+    pub(super) flows: usize,
+    pub(super) slowdown: Distribution,
+}
+
+/// Flows by size, from the smallest: one bin for each size if there are few, else equal parts of octaves.
+pub(super) fn bins<'a>(flows: impl IntoIterator<Item = &'a FlowRow>) -> Vec<SizeBin> {
+    let mut sizes: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+    for flow in flows {
+        if let Some(slowdown) = flow.slowdown() {
+            sizes.entry(flow.bytes).or_default().push(slowdown);
+        }
+    }
+    // Parts of an octave as a power of two, then several octaves together.
+    let mut coarseness = 0;
+    let mut groups: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
+    while groups.is_empty() || groups.len() > MOST_SIZES {
+        groups.clear();
+        for &bytes in sizes.keys() {
+            groups
+                .entry(group_of(bytes, coarseness))
+                .or_default()
+                .push(bytes);
+        }
+        if sizes.is_empty() {
+            break;
+        }
+        coarseness += 1;
+    }
+    groups
+        .into_values()
+        .filter_map(|own| {
+            let slowdowns: Vec<f64> = own.iter().flat_map(|bytes| sizes[bytes].clone()).collect();
+            let sum: f64 = own
+                .iter()
+                .map(|bytes| *bytes as f64 * sizes[bytes].len() as f64)
+                .sum();
+            Some(SizeBin {
+                least: *own.first()?,
+                greatest: *own.last()?,
+                mean: sum / slowdowns.len() as f64,
+                flows: slowdowns.len(),
+                slowdown: Distribution::of_ratios(slowdowns)?,
+            })
+        })
+        .collect()
+}
+
+/// Which group a size belongs to: itself, a quarter, a half, a whole octave, two octaves, and so on.
+fn group_of(bytes: u64, coarseness: u32) -> u64 {
+    let octave = bytes.max(1).ilog2();
+    let in_parts = |bits: u32| {
+        let part = (u128::from(bytes) << bits >> octave) as u64 & ((1 << bits) - 1);
+        u64::from(octave) << bits | part
+    };
+    match coarseness {
+        0 => bytes,
+        1 => in_parts(2),
+        2 => in_parts(1),
+        _ => u64::from(octave) >> (coarseness - 3),
+    }
+}
+
+fn by_size(document: &mut Document, flows: &[FlowRow]) {
+    let bins = bins(flows);
+    document.push("<h3>Slowdown by flow size</h3>");
+    if let [only] = bins.as_slice() {
+        document.push(&paragraph(&format!(
+            "All {} that completed are of one size.",
+            words::counted(only.flows, "flow", "flows")
+        )));
+        document.push(&size_table(&bins));
+        return;
+    }
+    let x: Arc<[f64]> = bins.iter().map(|bin| bin.mean.max(1.0)).collect();
+    type Pick = fn(&Distribution) -> f64;
+    let lines: [(&str, Pick); 3] = [
+        ("p50", |d| d.p50),
+        ("p99", |d| d.p99),
+        ("p99.9", |d| d.p999),
+    ];
+    let series = lines
+        .into_iter()
+        .enumerate()
+        .map(|(colour, (name, pick))| Series {
+            name: name.into(),
+            x: x.clone(),
+            y: bins.iter().map(|bin| pick(&bin.slowdown)).collect(),
+            shape: Shape::Points,
+            colour,
+        });
+    let most = bins.iter().map(|bin| bin.slowdown.max).fold(1.0, f64::max);
+    let y = if most > WIDE {
+        Axis::log("slowdown", Unit::Factor)
+    } else {
+        Axis::from_zero("slowdown", Unit::Factor)
+    };
+    document.plots(vec![Plot {
+        id: "slowdown-size",
+        title: "Slowdown by flow size".into(),
+        note: "FCT / ideal FCT; of fewer than 100 flows p99 is the slowest".into(),
+        x: Axis::log("flow size", Unit::Bytes),
+        y,
+        series: series.collect(),
+        rules: Vec::new(),
+    }]);
+    document.push(&size_table(&bins));
+}
+
+fn size_table(bins: &[SizeBin]) -> String {
+    let columns = [
+        ("Size", Column::Text),
+        ("Flows", Column::Number),
+        ("p50", Column::Number),
+        ("p99", Column::Number),
+        ("p99.9", Column::Number),
+        ("max", Column::Number),
+    ];
+    let rows: Vec<Vec<String>> = bins
+        .iter()
+        .map(|bin| {
+            let size = |bytes: u64| words::bytes(bytes as f64);
+            let sizes = if bin.least == bin.greatest {
+                size(bin.least)
+            } else {
+                format!("{} – {}", size(bin.least), size(bin.greatest))
+            };
+            let d = &bin.slowdown;
+            let mut row = vec![sizes, words::count(bin.flows as u64)];
+            row.extend([d.p50, d.p99, d.p999, d.max].map(words::factor));
+            row
+        })
+        .collect();
+    table(&columns, &rows)
+}
+
+/// The slowest flow: its completion time and its ideal one.
+pub(super) fn slowest(flows: &[FlowRow]) -> Option<(Span, Span)> {
+    let completed = flows
+        .iter()
+        .filter_map(|flow| Some((flow.fct()?, flow.ideal_fct)));
+    completed.max_by_key(|(fct, _)| *fct)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::flow;
+    use proptest::prelude::*;
+
+    fn of_sizes(sizes: impl IntoIterator<Item = u64>) -> Vec<FlowRow> {
+        sizes
+            .into_iter()
+            .enumerate()
+            .map(|(number, bytes)| FlowRow {
+                bytes,
+                ..flow(number as u32, Some(Span::from_us(100 + bytes % 7)))
+            })
+            .collect()
+    }
+
+    #[test]
+    fn few_values_are_all_kept() {
+        let points = reduce(&[1.0, 2.0, 2.0, 5.0]);
+        let figures: Vec<(f64, usize, usize)> = points
+            .iter()
+            .map(|point| (point.value, point.at_most, point.at_least))
+            .collect();
+        assert_eq!(figures, [(1.0, 1, 4), (2.0, 3, 3), (5.0, 4, 1)]);
+        assert!(reduce(&[]).is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn a_reduced_distribution_is_exact_where_it_is_given(
+            mut values in prop::collection::vec(0u32..100_000, 1..6000),
+        ) {
+            values.sort_unstable();
+            let sorted: Vec<f64> = values.iter().map(|&value| f64::from(value)).collect();
+            let points = reduce(&sorted);
+            prop_assert!(points.len() < MOST_POINTS);
+            prop_assert_eq!(points[0].value, sorted[0]);
+            prop_assert_eq!(points[points.len() - 1].value, sorted[sorted.len() - 1]);
+            for point in &points {
+                let at_most = sorted.iter().filter(|value| **value <= point.value).count();
+                let at_least = sorted.iter().filter(|value| **value >= point.value).count();
+                prop_assert_eq!((point.at_most, point.at_least), (at_most, at_least));
+            }
+            // Between two points the curve is off by less than half a percent.
+            for pair in points.windows(2) {
+                let skipped = pair[1].at_most - pair[0].at_most - sorted.iter().filter(|v| **v == pair[1].value).count();
+                prop_assert!(skipped as f64 <= 0.005 * sorted.len() as f64);
+            }
+        }
+
+        #[test]
+        fn bins_hold_every_flow_once(sizes in prop::collection::vec(1u64..1 << 40, 1..400)) {
+            let flows = of_sizes(sizes);
+            let bins = bins(&flows);
+            prop_assert!((1..=MOST_SIZES).contains(&bins.len()));
+            prop_assert_eq!(bins.iter().map(|bin| bin.flows).sum::<usize>(), flows.len());
+            for pair in bins.windows(2) {
+                prop_assert!(pair[0].greatest < pair[1].least);
+            }
+            for bin in &bins {
+                prop_assert!(bin.least as f64 <= bin.mean && bin.mean <= bin.greatest as f64);
+            }
+        }
+    }
+
+    #[test]
+    fn few_sizes_have_a_bin_each() {
+        let bins = bins(&of_sizes([100, 2_000_000, 100, 100, 64]));
+        let figures: Vec<(u64, u64, usize)> = bins
+            .iter()
+            .map(|bin| (bin.least, bin.greatest, bin.flows))
+            .collect();
+        assert_eq!(
+            figures,
+            [(64, 64, 1), (100, 100, 3), (2_000_000, 2_000_000, 1)]
+        );
+        assert_eq!(bins[1].slowdown.p50, 102.0 / 48.8813);
+        assert!(super::bins(&[]).is_empty());
+    }
+
+    #[test]
+    fn flows_that_did_not_complete_are_in_no_bin() {
+        assert!(bins(&[flow(0, None)]).is_empty());
+    }
+
+    #[test]
+    fn a_wide_distribution_has_a_logarithmic_axis() {
+        let narrow = distribution(&[50.0, 60.0], &[48.0, 48.0]);
+        assert_eq!(narrow[0].x.scale, Scale::Linear);
+        assert_eq!(narrow[0].rules[0].label, "ideal 48.00 µs");
+        assert_eq!(narrow.len(), 1, "two flows have no tail");
+        let wide = distribution(&[5.0, 6000.0], &[4.0, 3000.0]);
+        assert_eq!(wide[0].x.scale, Scale::Log);
+        assert_eq!(wide[0].series[1].name, "ideal");
+    }
+}

@@ -1,0 +1,513 @@
+//! Curves over time: chosen, shortened and gathered into plots.
+
+use super::html::{Document, paragraph};
+use super::plot::{Axis, MOST_POINTS, MOST_SERIES, Plot, Series, Shape, Unit};
+use super::words;
+use crate::observed::{Curve, Metric, Observed, Subject};
+use crate::record::{FlowRow, RunRecord};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// What one value stands for, which decides how several become one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// A level at the end of the interval: the last one.
+    Level,
+    /// The most within the interval: the greatest.
+    Peak,
+    /// A mean over the interval: the mean, each as long as it lasted.
+    Mean,
+    /// Things that happened in the interval: their sum, divided by its length.
+    Events,
+}
+
+impl Kind {
+    const fn of(metric: Metric) -> Self {
+        match metric {
+            Metric::QueueDepth
+            | Metric::Window
+            | Metric::PacingRate
+            | Metric::InFlight
+            | Metric::ActiveFlows
+            | Metric::CompletedFlows => Self::Level,
+            Metric::QueuePeak | Metric::PausedLinks => Self::Peak,
+            Metric::LinkRate | Metric::FlowGoodput | Metric::Goodput | Metric::Fairness => {
+                Self::Mean
+            }
+            Metric::Marks | Metric::Drops => Self::Events,
+        }
+    }
+
+    const fn shape(self) -> Shape {
+        match self {
+            Self::Level => Shape::Line,
+            Self::Peak | Self::Mean | Self::Events => Shape::Interval,
+        }
+    }
+}
+
+/// Instants as the plots use them: equal runs of samples joined, so that at most [`MOST_POINTS`] are left.
+pub(super) struct Instants {
+    /// The lengths of the intervals as they came, in microseconds.
+    lengths: Vec<f64>,
+    /// How many make one.
+    run: usize,
+    /// The ends of the joined intervals, in microseconds.
+    pub(super) ends: Arc<[f64]>,
+}
+
+impl Instants {
+    pub(super) fn of(observed: &Observed) -> Self {
+        let us: Vec<f64> = observed.times.iter().map(|time| time.as_us()).collect();
+        let starts = [0.0].into_iter().chain(us.iter().copied());
+        let lengths: Vec<f64> = us
+            .iter()
+            .zip(starts)
+            .map(|(end, from)| end - from)
+            .collect();
+        let run = us.len().div_ceil(MOST_POINTS).max(1);
+        Self {
+            ends: us
+                .chunks(run)
+                .filter_map(|chunk| chunk.last().copied())
+                .collect(),
+            lengths,
+            run,
+        }
+    }
+
+    fn runs(&self) -> impl Iterator<Item = Range<usize>> {
+        let count = self.lengths.len();
+        (0..count)
+            .step_by(self.run)
+            .map(move |from| from..(from + self.run).min(count))
+    }
+
+    fn join(&self, kind: Kind, values: &[f64]) -> Vec<f64> {
+        self.runs()
+            .map(|run| {
+                let own = || {
+                    let both = values[run.clone()].iter().zip(&self.lengths[run.clone()]);
+                    both.filter(|(value, _)| value.is_finite())
+                };
+                let length: f64 = own().map(|(_, length)| length).sum();
+                match kind {
+                    Kind::Level => own().next_back().map_or(f64::NAN, |(value, _)| *value),
+                    Kind::Peak => own().map(|(value, _)| *value).fold(f64::NAN, f64::max),
+                    Kind::Mean => own().map(|(value, length)| value * length).sum::<f64>() / length,
+                    Kind::Events => own().map(|(value, _)| value).sum::<f64>() / length,
+                }
+            })
+            .collect()
+    }
+}
+
+/// Which subjects are drawn, and in which colour: the same in every plot.
+struct Chosen(BTreeMap<Subject, usize>);
+
+impl Chosen {
+    fn new(observed: &Observed, flows: &[FlowRow]) -> Self {
+        let links = chosen_links(observed);
+        let flows = chosen_flows(observed, flows);
+        let colours = |subjects: Vec<Subject>| {
+            let places = subjects.into_iter().enumerate();
+            places.map(|(place, subject)| (subject, place % MOST_SERIES))
+        };
+        let mut all: BTreeMap<_, _> = colours(links).chain(colours(flows)).collect();
+        all.insert(Subject::Run, 0);
+        Self(all)
+    }
+}
+
+/// The links with the longest queues, and those that carried the most; the order of their names' owners.
+fn chosen_links(observed: &Observed) -> Vec<Subject> {
+    let greatest = |curve: &Curve| {
+        let values = curve
+            .values
+            .iter()
+            .copied()
+            .filter(|value| value.is_finite());
+        values.fold(0.0, f64::max)
+    };
+    let mut chosen = BTreeSet::new();
+    for metric in [Metric::QueuePeak, Metric::QueueDepth, Metric::LinkRate] {
+        let mut ranked: Vec<(f64, Subject)> = observed
+            .of(metric)
+            .map(|curve| (greatest(curve), curve.subject))
+            .collect();
+        ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        let room = MOST_SERIES.saturating_sub(chosen.len());
+        let new = ranked.into_iter().map(|(_, subject)| subject);
+        let new: Vec<Subject> = new.filter(|subject| !chosen.contains(subject)).collect();
+        chosen.extend(new.into_iter().take(room));
+    }
+    chosen.into_iter().collect()
+}
+
+/// Flows evenly from the fastest to the slowest, both included; those that did not complete are the slowest.
+fn chosen_flows(observed: &Observed, flows: &[FlowRow]) -> Vec<Subject> {
+    let subjects: BTreeSet<u32> = observed
+        .curves
+        .iter()
+        .filter_map(|curve| match curve.subject {
+            Subject::Flow(flow) => Some(flow),
+            _ => None,
+        })
+        .collect();
+    let finish: BTreeMap<u32, _> = flows.iter().map(|row| (row.flow, row.fct())).collect();
+    let mut ranked: Vec<u32> = subjects.into_iter().collect();
+    if ranked.len() > MOST_SERIES {
+        let key = |flow: &u32| {
+            let fct = finish.get(flow).copied().flatten();
+            (fct.is_none(), fct, *flow)
+        };
+        ranked.sort_by_key(key);
+        let last = ranked.len() - 1;
+        ranked = (0..MOST_SERIES)
+            .map(|place| ranked[place * last / (MOST_SERIES - 1)])
+            .collect();
+        ranked.sort_unstable();
+    }
+    ranked.into_iter().map(Subject::Flow).collect()
+}
+
+/// How the curves of a metric are shown.
+struct View {
+    metric: Metric,
+    id: &'static str,
+    title: &'static str,
+    label: &'static str,
+    unit: Unit,
+    /// What to say instead if all values are zero; empty if even that deserves a plot.
+    if_zero: &'static str,
+}
+
+const LINKS: [View; 3] = [
+    view(
+        Metric::QueuePeak,
+        "queue-peak",
+        "Queues: peak",
+        "queue",
+        Unit::Bytes,
+        "All queues that were watched stayed empty.",
+    ),
+    view(
+        Metric::QueueDepth,
+        "queue-depth",
+        "Queues: depth at the end of each interval",
+        "queue",
+        Unit::Bytes,
+        "",
+    ),
+    view(
+        Metric::LinkRate,
+        "link-rate",
+        "Throughput of links",
+        "on the wire",
+        Unit::Rate,
+        "",
+    ),
+];
+
+const FLOWS: [View; 4] = [
+    view(
+        Metric::FlowGoodput,
+        "flow-goodput",
+        "Goodput of flows",
+        "goodput",
+        Unit::Rate,
+        "",
+    ),
+    view(
+        Metric::Window,
+        "flow-window",
+        "Congestion windows",
+        "window",
+        Unit::Bytes,
+        "",
+    ),
+    view(
+        Metric::PacingRate,
+        "flow-rate",
+        "Rates at which flows may send",
+        "rate",
+        Unit::Rate,
+        "",
+    ),
+    view(
+        Metric::InFlight,
+        "flow-in-flight",
+        "In flight",
+        "unacknowledged",
+        Unit::Bytes,
+        "",
+    ),
+];
+
+const RUN: [View; 7] = [
+    view(
+        Metric::Goodput,
+        "goodput",
+        "Goodput of all flows",
+        "goodput",
+        Unit::Rate,
+        "",
+    ),
+    view(
+        Metric::Fairness,
+        "fairness",
+        "Fairness",
+        "Jain's index",
+        Unit::Fraction,
+        "",
+    ),
+    view(
+        Metric::ActiveFlows,
+        "active-flows",
+        "Active flows",
+        "flows",
+        Unit::Count,
+        "",
+    ),
+    view(
+        Metric::CompletedFlows,
+        "completed-flows",
+        "Completed flows",
+        "flows",
+        Unit::Count,
+        "",
+    ),
+    view(
+        Metric::Marks,
+        "marks",
+        "Marked packets",
+        "per µs",
+        Unit::PerMicrosecond,
+        "No packet was marked.",
+    ),
+    view(
+        Metric::Drops,
+        "drops",
+        "Dropped packets",
+        "per µs",
+        Unit::PerMicrosecond,
+        "No packet was dropped.",
+    ),
+    view(
+        Metric::PausedLinks,
+        "paused-links",
+        "Paused links",
+        "links",
+        Unit::Count,
+        "No link was paused.",
+    ),
+];
+
+const fn view(
+    metric: Metric,
+    id: &'static str,
+    title: &'static str,
+    label: &'static str,
+    unit: Unit,
+    if_zero: &'static str,
+) -> View {
+    View {
+        metric,
+        id,
+        title,
+        label,
+        unit,
+        if_zero,
+    }
+}
+
+/// The sections on what was watched over time.
+pub(super) fn sections(document: &mut Document, record: &RunRecord, observed: &Observed) {
+    let instants = Instants::of(observed);
+    if instants.ends.is_empty() || observed.curves.is_empty() {
+        document.open_section("time", "Over time");
+        document.push(&paragraph("No curves were recorded in this run."));
+        document.close_section();
+        return;
+    }
+    let chosen = Chosen::new(observed, &record.flows);
+    let groups: [(&str, &str, &[View]); 3] = [
+        ("network", "The network over time", &RUN),
+        ("queues", "Queues and links over time", &LINKS),
+        ("flows", "Flows over time", &FLOWS),
+    ];
+    for (id, heading, views) in groups {
+        let parts: Vec<Part> = views
+            .iter()
+            .filter_map(|view| part(view, observed, &instants, &chosen))
+            .collect();
+        if parts.is_empty() {
+            continue;
+        }
+        document.open_section(id, heading);
+        let mut plots = Vec::new();
+        let mut said = Vec::new();
+        for part in parts {
+            match part {
+                Part::Plot(plot) => plots.push(*plot),
+                Part::Sentence(sentence) => said.push(sentence),
+            }
+        }
+        document.plots(plots);
+        if !said.is_empty() {
+            document.push(&paragraph(&said.join(" ")));
+        }
+        document.close_section();
+    }
+}
+
+enum Part {
+    Plot(Box<Plot>),
+    Sentence(&'static str),
+}
+
+/// The plot of a metric; `None` if there is nothing to draw.
+fn part(view: &View, observed: &Observed, instants: &Instants, chosen: &Chosen) -> Option<Part> {
+    let kind = Kind::of(view.metric);
+    let all = observed.of(view.metric).count();
+    let series: Vec<Series> = observed
+        .of(view.metric)
+        .filter_map(|curve| Some((curve, *chosen.0.get(&curve.subject)?)))
+        .map(|(curve, colour)| Series {
+            name: match curve.subject {
+                Subject::Run => view.label.into(),
+                subject => observed.name_of(subject),
+            },
+            x: instants.ends.clone(),
+            y: instants.join(kind, &curve.values),
+            shape: kind.shape(),
+            colour,
+        })
+        .filter(|series| series.y.iter().any(|value| value.is_finite()))
+        .collect();
+    let values = || series.iter().flat_map(|series| &series.y);
+    if series.is_empty() {
+        return None;
+    }
+    if !view.if_zero.is_empty() && values().all(|value| !value.is_finite() || *value == 0.0) {
+        return Some(Part::Sentence(view.if_zero));
+    }
+    let y = Axis::from_zero(view.label, view.unit);
+    let y = match view.metric {
+        Metric::Fairness => y.to(1.0),
+        _ => y,
+    };
+    let note = match (all > series.len(), view.metric) {
+        (true, Metric::QueueDepth | Metric::QueuePeak) => {
+            format!(
+                "the {} longest of {}",
+                series.len(),
+                words::count(all as u64)
+            )
+        }
+        (true, Metric::LinkRate) => {
+            format!(
+                "{} of {}",
+                words::counted(series.len(), "link", "links"),
+                words::count(all as u64)
+            )
+        }
+        (true, _) => format!(
+            "{} of {}, from the fastest to the slowest",
+            words::counted(series.len(), "flow", "flows"),
+            words::count(all as u64)
+        ),
+        (false, Metric::Fairness) => "of the goodput of active flows: 1 is fair".into(),
+        _ => String::new(),
+    };
+    Some(Part::Plot(Box::new(Plot {
+        id: view.id,
+        title: view.title.into(),
+        note,
+        x: Axis {
+            group: Some("time"),
+            ..Axis::from_zero("time", Unit::Time)
+        },
+        y,
+        series,
+        rules: Vec::new(),
+    })))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clearway_units::Time;
+
+    fn observed(samples: u64) -> Observed {
+        Observed {
+            times: (1..=samples).map(Time::from_us).collect(),
+            ..Observed::default()
+        }
+    }
+
+    #[test]
+    fn few_samples_stay_as_they_are() {
+        let instants = Instants::of(&observed(1000));
+        assert_eq!(instants.ends.len(), 1000);
+        let values: Vec<f64> = (0..1000).map(f64::from).collect();
+        assert_eq!(instants.join(Kind::Level, &values), values);
+    }
+
+    #[test]
+    fn many_samples_are_joined_by_what_they_mean() {
+        let instants = Instants::of(&observed(2500));
+        // Three by three, and one that is left.
+        assert_eq!(instants.ends.len(), 834);
+        assert_eq!(instants.ends[..2], [3.0, 6.0]);
+        assert_eq!(instants.ends[833], 2500.0);
+        let mut values = vec![0.0; 2500];
+        values[..6].copy_from_slice(&[6.0, 9.0, 3.0, f64::NAN, 2.0, 4.0]);
+        let joined = |kind| instants.join(kind, &values)[..2].to_vec();
+        assert_eq!(joined(Kind::Level), [3.0, 4.0]);
+        assert_eq!(joined(Kind::Peak), [9.0, 4.0]);
+        assert_eq!(joined(Kind::Mean), [6.0, 3.0]);
+        assert_eq!(joined(Kind::Events), [6.0, 3.0]);
+    }
+
+    #[test]
+    fn means_weigh_intervals_by_their_length() {
+        let mut watched = observed(2000);
+        // The first interval of the first pair is 0.5 us long, the second one 1.5 us.
+        watched.times[0] = Time::from_ps(500_000);
+        let instants = Instants::of(&watched);
+        let mut values = vec![0.0; 2000];
+        values[..2].copy_from_slice(&[4.0, 8.0]);
+        assert_eq!(instants.join(Kind::Mean, &values)[0], 7.0);
+        assert_eq!(instants.join(Kind::Events, &values)[0], 6.0);
+    }
+
+    #[test]
+    fn flows_are_chosen_from_the_fastest_to_the_slowest() {
+        let curve = |flow| Curve {
+            metric: Metric::FlowGoodput,
+            subject: Subject::Flow(flow),
+            values: vec![1.0; 4],
+        };
+        let watched = Observed {
+            curves: (0..100).map(curve).collect(),
+            ..observed(4)
+        };
+        let rows: Vec<FlowRow> = (0..100)
+            .map(|flow| {
+                let fct = clearway_units::Span::from_us(1000 - u64::from(flow));
+                crate::sample::flow(flow, (flow != 50).then_some(fct))
+            })
+            .collect();
+        let chosen = chosen_flows(&watched, &rows);
+        assert_eq!(chosen.len(), MOST_SERIES);
+        // 99 is the fastest, 0 the slowest that completed, 50 never did.
+        assert!(chosen.contains(&Subject::Flow(99)) && chosen.contains(&Subject::Flow(50)));
+        let few = Observed {
+            curves: (0..5).map(curve).collect(),
+            ..observed(4)
+        };
+        assert_eq!(chosen_flows(&few, &rows).len(), 5);
+    }
+}

@@ -1,0 +1,211 @@
+//! The frame of a page: head, security policy, style, script and data; and the few elements that pages are made of.
+
+use super::plot::{Plot, push_plots};
+use super::sha256::source_expression;
+use std::fmt::{self, Display, Write as _};
+
+const STYLE: &str = include_str!("../../assets/page.css");
+/// The plots first, then what a page does with them.
+const SCRIPTS: [&str; 3] = [
+    include_str!("../../assets/plot.js"),
+    include_str!("../../assets/heat.js"),
+    include_str!("../../assets/page.js"),
+];
+
+/// A text in HTML: content or a quoted attribute.
+pub(crate) struct Escaped<'a>(pub(crate) &'a str);
+
+impl Display for Escaped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for c in self.0.chars() {
+            match c {
+                '&' => f.write_str("&amp;")?,
+                '<' => f.write_str("&lt;")?,
+                '>' => f.write_str("&gt;")?,
+                '"' => f.write_str("&quot;")?,
+                '\'' => f.write_str("&#39;")?,
+                c => f.write_char(c)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A page in the making: its body grows from top to bottom, its plots gather their data aside.
+pub(crate) struct Document {
+    title: String,
+    body: String,
+    plots: Vec<Plot>,
+    heat: String,
+}
+
+impl Document {
+    /// An empty page.
+    pub(crate) fn new(title: &str) -> Self {
+        Self {
+            title: title.into(),
+            body: String::new(),
+            plots: Vec::new(),
+            heat: "null".into(),
+        }
+    }
+
+    /// Appends HTML, every text in it already escaped.
+    pub(crate) fn push(&mut self, html: &str) {
+        self.body.push_str(html);
+        self.body.push('\n');
+    }
+
+    /// Opens a section.
+    pub(crate) fn open_section(&mut self, id: &str, heading: &str) {
+        self.push(&format!(
+            "<section id=\"{id}\" aria-labelledby=\"{id}-heading\">\n<h2 id=\"{id}-heading\">{}</h2>",
+            Escaped(heading)
+        ));
+    }
+
+    /// Closes it.
+    pub(crate) fn close_section(&mut self) {
+        self.push("</section>");
+    }
+
+    /// Appends plots, side by side where there is room.
+    pub(crate) fn plots(&mut self, plots: Vec<Plot>) {
+        if plots.is_empty() {
+            return;
+        }
+        self.push("<div class=\"plots\">");
+        for plot in plots {
+            self.push(&plot.figure());
+            self.plots.push(plot);
+        }
+        self.push("</div>");
+    }
+
+    /// The data of the heat map, as JSON.
+    pub(crate) fn set_heat(&mut self, json: String) {
+        self.heat = json;
+    }
+
+    /// The whole file.
+    pub(crate) fn finish(self) -> String {
+        let script = SCRIPTS.concat();
+        let policy = format!(
+            "default-src 'none'; style-src {}; script-src {}; base-uri 'none'; form-action 'none'",
+            source_expression(STYLE),
+            source_expression(&script)
+        );
+        let mut data = String::from("{\"plots\":");
+        push_plots(&mut data, &self.plots);
+        let _ = write!(data, ",\"heat\":{}}}", self.heat);
+        format!(
+            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <meta name=\"color-scheme\" content=\"light dark\">\n\
+             <title>{}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n{}\
+             <script type=\"application/json\" id=\"data\">{data}</script>\n<script>{script}</script>\n</body>\n</html>\n",
+            Escaped(&self.title),
+            self.body
+        )
+    }
+}
+
+/// How a column of a table is set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Column {
+    /// Words.
+    Text,
+    /// Figures, aligned to the right.
+    Number,
+    /// What one types.
+    Code,
+}
+
+/// A table of texts. The first column names the row.
+pub(crate) fn table(columns: &[(&str, Column)], rows: &[Vec<String>]) -> String {
+    let class = |column: Column| match column {
+        Column::Text => "",
+        Column::Number => " class=\"n\"",
+        Column::Code => " class=\"code\"",
+    };
+    let mut html = String::from("<div class=\"scroll\" tabindex=\"0\"><table>\n<thead><tr>");
+    for (name, column) in columns {
+        let _ = write!(
+            html,
+            "<th scope=\"col\"{}>{}</th>",
+            class(*column),
+            Escaped(name)
+        );
+    }
+    html.push_str("</tr></thead>\n<tbody>\n");
+    for row in rows {
+        html.push_str("<tr>");
+        for (place, (cell, (_, column))) in row.iter().zip(columns).enumerate() {
+            let (open, close) = if place == 0 {
+                ("th scope=\"row\"", "th")
+            } else {
+                ("td", "td")
+            };
+            let _ = write!(
+                html,
+                "<{open}{}>{}</{close}>",
+                class(*column),
+                Escaped(cell)
+            );
+        }
+        html.push_str("</tr>\n");
+    }
+    html.push_str("</tbody></table></div>");
+    html
+}
+
+/// A paragraph.
+pub(crate) fn paragraph(text: &str) -> String {
+    format!("<p>{}</p>", Escaped(text))
+}
+
+/// A part that opens on demand; `html` is escaped.
+pub(crate) fn details(summary: &str, html: &str) -> String {
+    format!(
+        "<details><summary>{}</summary>\n{html}\n</details>",
+        Escaped(summary)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_a_meaning_in_html_is_escaped() {
+        let evil = "<img src=x onerror='a()'> & \"b\"";
+        let text = Escaped(evil).to_string();
+        assert_eq!(
+            text,
+            "&lt;img src=x onerror=&#39;a()&#39;&gt; &amp; &quot;b&quot;"
+        );
+        let cell = table(&[(evil, Column::Text)], &[vec![evil.into()]]);
+        assert!(!cell.contains("<img"), "{cell}");
+        assert!(!details(evil, &paragraph(evil)).contains("<img"));
+    }
+
+    #[test]
+    fn the_policy_names_the_script_and_the_style_and_nothing_else() {
+        let html = Document::new("<x>").finish();
+        assert!(html.contains("<title>&lt;x&gt;</title>"));
+        assert!(html.contains("content=\"default-src 'none'; style-src 'sha256-"));
+        assert!(html.contains("; script-src 'sha256-"));
+        assert!(!html.contains("unsafe"));
+        for forbidden in ["http://", "https://", "eval(", "innerHTML", "<link", "src="] {
+            let allowed = match forbidden {
+                // The name of SVG, which nothing is loaded from.
+                "http://" => html.matches("http://www.w3.org/2000/svg").count(),
+                _ => 0,
+            };
+            assert_eq!(html.matches(forbidden).count(), allowed, "{forbidden}");
+        }
+        // Neither may end its own element.
+        assert!(!STYLE.contains("</") && !SCRIPTS.concat().contains("</script"));
+    }
+}

@@ -1,0 +1,244 @@
+//! `report.html`: a run in one file that needs nothing else, for screens of every width and for paper.
+//!
+//! Everything is chosen, counted and shortened here, so that a run of thousands of flows opens at once: a distribution becomes at most
+//! 1000 exact points of it, a curve over time at most 1000 intervals, a plot has at most 16 curves. Tables, captions and text
+//! alternatives stand in the HTML; the script in `assets/` only draws. Names come from users' files and are escaped wherever they
+//! go; a security policy forbids the network and every script and style but the page's own.
+
+mod completion;
+mod curves;
+mod heat;
+mod html;
+mod json;
+mod plot;
+mod settings;
+mod sha256;
+#[cfg(test)]
+mod tests;
+mod words;
+
+use crate::quantity::{percent, prefixed};
+use crate::record::{RunRecord, Status};
+use crate::summary::Summary;
+use html::Column;
+use html::{Document, Escaped, paragraph, table};
+pub use settings::Setting;
+use std::fmt::Write as _;
+
+/// The name of the file in a result folder.
+pub const FILE_NAME: &str = "report.html";
+
+/// How many paused links are listed if links were not watched.
+const LISTED: usize = 16;
+
+/// What a report is made of.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Page<'a> {
+    /// The run.
+    pub record: &'a RunRecord,
+    /// The scenario with every default written out, as TOML; empty if it is not known.
+    pub scenario_text: &'a str,
+    /// The same, key by key, in the order in which they are to be shown.
+    pub settings: &'a [Setting],
+}
+
+/// The report as HTML. The same page gives the same bytes.
+pub fn render(page: &Page<'_>) -> String {
+    let record = page.record;
+    let summary = Summary::of(record);
+    let mut document = Document::new(&format!("{} · Clearway", record.scenario.name));
+    header(&mut document, record);
+    document.push("<main>");
+    headline(&mut document, record, &summary);
+    completion::section(&mut document, record, &summary);
+    match &record.observed {
+        Some(observed) => {
+            curves::sections(&mut document, record, observed);
+            heat::section(&mut document, observed, record.simulated);
+        }
+        None => unwatched(&mut document, record),
+    }
+    settings::section(&mut document, page);
+    provenance(&mut document, record);
+    document.push("</main>");
+    document.finish()
+}
+
+fn header(document: &mut Document, record: &RunRecord) {
+    let scenario = &record.scenario;
+    document.push(&format!(
+        "<header>\n<div>\n<p class=\"kicker\">Clearway report</p>\n<h1>{}</h1>\n\
+         <p class=\"note\">seed {} · scenario hash <code>{}</code></p>\n</div>\n\
+         <button type=\"button\" id=\"theme\" hidden>Theme: system</button>\n</header>\n\
+         <noscript><p class=\"warning\">Plots need JavaScript; the tables do not.</p></noscript>",
+        Escaped(&scenario.name),
+        scenario.seed,
+        Escaped(&scenario.hash),
+    ));
+    let warning = match &record.status {
+        Status::Complete => return,
+        Status::Incomplete { reason } => format!("Incomplete: {reason}."),
+        Status::Interrupted => {
+            "Interrupted: the figures cover what was simulated until then.".into()
+        }
+    };
+    document.push(&format!(
+        "<p class=\"warning\" role=\"status\">{}</p>",
+        Escaped(&warning)
+    ));
+}
+
+/// A figure that one looks for first: its name, the figure, and what it is to be compared with.
+type Tile = (&'static str, String, String);
+
+/// The figures that one looks for first.
+fn headline(document: &mut Document, record: &RunRecord, summary: &Summary) {
+    let tiles = completion_tiles(record, summary)
+        .into_iter()
+        .chain(packet_tiles(summary));
+    let mut html = String::from("<dl class=\"tiles\">\n");
+    for (name, value, under) in tiles {
+        let _ = writeln!(
+            html,
+            "<div><dt>{}</dt><dd><b>{}</b> <span>{}</span></dd></div>",
+            Escaped(name),
+            Escaped(&value),
+            Escaped(&under)
+        );
+    }
+    document.push(&(html + "</dl>"));
+}
+
+fn completion_tiles(record: &RunRecord, summary: &Summary) -> Vec<Tile> {
+    let mut tiles = Vec::new();
+    if let Some((fct, ideal)) = completion::slowest(&record.flows) {
+        let under = if ideal.is_zero() {
+            String::new()
+        } else {
+            let ratio = fct.as_ps() as f64 / ideal.as_ps() as f64;
+            let ideal = words::time(ideal.as_us());
+            format!("{} its ideal of {ideal}", words::factor(ratio))
+        };
+        tiles.push(("Max FCT", words::time(fct.as_us()), under));
+    }
+    if let Some(slowdown) = summary.slowdown {
+        let [p99, max] = [slowdown.p99, slowdown.max].map(words::factor);
+        tiles.push((
+            "Mean slowdown",
+            words::factor(slowdown.mean),
+            format!("p99 {p99}, max {max}"),
+        ));
+    }
+    let flows = summary.flows;
+    let mut under = format!("of {}", words::count(flows.total));
+    if flows.started < flows.total {
+        let waiting = words::count(flows.total - flows.started);
+        let _ = write!(under, "; {waiting} never started");
+    }
+    tiles.push(("Flows completed", words::count(flows.completed), under));
+    tiles.push((
+        "Simulated time",
+        words::time(summary.simulated_us),
+        format!("{} packet-hops", prefixed(summary.packet_hops as f64)),
+    ));
+    tiles
+}
+
+fn packet_tiles(summary: &Summary) -> Vec<Tile> {
+    let packets = &summary.packets;
+    let tile = |name, number| {
+        let under = format!("{} of data packets", percent(number, packets.data_sent));
+        (name, words::count(number), under)
+    };
+    let last = if packets.pfc_pauses > 0 {
+        let links = words::counted(summary.paused_links as usize, "link", "links");
+        let pauses = words::count(packets.pfc_pauses);
+        ("Pauses", pauses, format!("on {links}"))
+    } else {
+        let acks = words::count(packets.acks);
+        let sent = words::count(packets.data_sent);
+        ("Data packets", sent, format!("{acks} acknowledgements"))
+    };
+    vec![
+        tile("Drops", packets.dropped),
+        tile("Marks", packets.marked),
+        tile("Retransmissions", packets.retransmitted),
+        last,
+    ]
+}
+
+/// What is left to say if nothing was watched.
+fn unwatched(document: &mut Document, record: &RunRecord) {
+    document.open_section("time", "Over time");
+    document.push(&paragraph(
+        "Nothing was watched while this run went on, so there are no curves over time and no figures of single links.",
+    ));
+    if !record.paused_links.is_empty() {
+        let mut longest: Vec<_> = record.paused_links.iter().collect();
+        longest.sort_by(|a, b| {
+            b.paused_us
+                .total_cmp(&a.paused_us)
+                .then(a.link.cmp(&b.link))
+        });
+        let rows: Vec<Vec<String>> = longest
+            .iter()
+            .take(LISTED)
+            .map(|paused| {
+                vec![
+                    paused.link.clone(),
+                    words::count(paused.pauses),
+                    words::time(paused.paused_us),
+                ]
+            })
+            .collect();
+        document.push("<h3>Links that flow control paused longest</h3>");
+        document.push(&table(
+            &[
+                ("Link", Column::Text),
+                ("Pauses", Column::Number),
+                ("Paused for", Column::Number),
+            ],
+            &rows,
+        ));
+    }
+    document.close_section();
+}
+
+/// Where the figures come from, and how to have them again.
+fn provenance(document: &mut Document, record: &RunRecord) {
+    document.open_section("reproduce", "Reproduce this run");
+    let command = Escaped(&record.command);
+    document.push(&format!(
+        "<pre class=\"command\"><code>{command}</code></pre>"
+    ));
+    let rows = [
+        ("Digest", record.digest.clone()),
+        ("Scenario hash", record.scenario.hash.clone()),
+        ("Seed", record.scenario.seed.to_string()),
+        ("Version", record.version.clone()),
+        ("Revision", record.revision.clone()),
+        (
+            "Time",
+            format!(
+                "{} wall, {} CPU on {}",
+                words::time(record.wall_seconds * 1e6),
+                words::time(record.cpu_seconds * 1e6),
+                words::counted(record.threads as usize, "thread", "threads")
+            ),
+        ),
+        (
+            "Memory",
+            format!("{} at the peak", words::bytes(record.peak_rss_bytes as f64)),
+        ),
+    ];
+    let rows: Vec<Vec<String>> = rows
+        .into_iter()
+        .map(|(name, value)| vec![name.to_string(), value])
+        .collect();
+    document.push(&table(&[("", Column::Text), ("", Column::Code)], &rows));
+    document.push(
+        "<p class=\"note\">Equal digests, equal runs: it covers every flow's finish time, bytes and retransmissions, and every \
+         lost packet, whatever the number of threads.</p>",
+    );
+    document.close_section();
+}

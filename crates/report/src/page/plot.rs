@@ -1,0 +1,334 @@
+//! Plots as data: what the script draws, and what stands in the page for those who cannot see it.
+//!
+//! A plot is a function of a title, two axes and several named series, so that runs can be laid over each other as well as the
+//! flows of one run.
+
+use super::html::{Column, Escaped, details, table};
+use super::json::{push_list, push_number, push_numbers, push_text};
+use super::words;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+/// The most points of a series.
+pub(crate) const MOST_POINTS: usize = 1000;
+/// The most series of a plot.
+pub(crate) const MOST_SERIES: usize = 16;
+
+/// What the numbers along an axis are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unit {
+    /// Microseconds.
+    Time,
+    /// Bytes.
+    Bytes,
+    /// Bits per second.
+    Rate,
+    /// Things.
+    Count,
+    /// Things per microsecond.
+    PerMicrosecond,
+    /// Times something else.
+    Factor,
+    /// A part of one.
+    Fraction,
+}
+
+impl Unit {
+    /// As the script calls it.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Time => "us",
+            Self::Bytes => "B",
+            Self::Rate => "bps",
+            Self::Count => "",
+            Self::PerMicrosecond => "/us",
+            Self::Factor => "x",
+            Self::Fraction => "1",
+        }
+    }
+
+    /// A value for people.
+    pub(crate) fn print(self, value: f64) -> String {
+        if !value.is_finite() {
+            return "–".into();
+        }
+        match self {
+            Self::Time => words::time(value),
+            Self::Bytes => words::bytes(value),
+            Self::Rate => words::rate(value),
+            Self::Count => words::number(value),
+            Self::PerMicrosecond => format!("{} per µs", words::number(value)),
+            Self::Factor => words::factor(value),
+            Self::Fraction => words::number(value),
+        }
+    }
+}
+
+/// How values are laid along an axis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scale {
+    /// Equal distances for equal differences.
+    Linear,
+    /// Equal distances for equal ratios.
+    Log,
+}
+
+/// An axis.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Axis {
+    /// What it shows, in a few words.
+    pub(crate) label: &'static str,
+    /// In which unit.
+    pub(crate) unit: Unit,
+    /// How.
+    pub(crate) scale: Scale,
+    /// Where it must begin, at the latest.
+    pub(crate) from: Option<f64>,
+    /// Where it must end, at the earliest.
+    pub(crate) to: Option<f64>,
+    /// Plots of one group zoom along x together.
+    pub(crate) group: Option<&'static str>,
+}
+
+impl Axis {
+    /// A linear axis from zero.
+    pub(crate) fn from_zero(label: &'static str, unit: Unit) -> Self {
+        Self {
+            label,
+            unit,
+            scale: Scale::Linear,
+            from: Some(0.0),
+            to: None,
+            group: None,
+        }
+    }
+
+    /// A logarithmic axis as long as its values ask for.
+    pub(crate) fn log(label: &'static str, unit: Unit) -> Self {
+        Self {
+            scale: Scale::Log,
+            from: None,
+            ..Self::from_zero(label, unit)
+        }
+    }
+
+    /// The same, which also covers `to`.
+    pub(crate) fn to(self, to: f64) -> Self {
+        Self {
+            to: Some(to),
+            ..self
+        }
+    }
+
+    fn push(&self, text: &mut String) {
+        let log = matches!(self.scale, Scale::Log);
+        text.push_str("{\"label\":");
+        push_text(text, self.label);
+        let _ = write!(text, ",\"unit\":\"{}\",\"log\":{log}", self.unit.name());
+        for (name, end) in [("from", self.from), ("to", self.to)] {
+            if let Some(end) = end {
+                let _ = write!(text, ",\"{name}\":");
+                push_number(text, end, 8);
+            }
+        }
+        if let Some(group) = self.group {
+            let _ = write!(text, ",\"group\":\"{group}\"");
+        }
+        text.push('}');
+    }
+}
+
+/// How points become a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// Joined: the value changes from one to the next.
+    Line,
+    /// The value holds from the point before up to this one.
+    Interval,
+    /// The value holds from this point to the next one.
+    Step,
+    /// Joined, each one marked.
+    Points,
+}
+
+impl Shape {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Line => "line",
+            Self::Interval => "interval",
+            Self::Step => "step",
+            Self::Points => "points",
+        }
+    }
+}
+
+/// One named line of a plot.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Series {
+    /// Its name, whatever that holds.
+    pub(crate) name: String,
+    /// Growing.
+    pub(crate) x: Arc<[f64]>,
+    /// As many; what is not a number is a gap.
+    pub(crate) y: Vec<f64>,
+    /// How it is drawn.
+    pub(crate) shape: Shape,
+    /// Its colour, from 0 to 15: the same subject has the same colour in every plot.
+    pub(crate) colour: usize,
+}
+
+/// A straight line across a plot, with its name.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Rule {
+    /// Where on the x axis.
+    pub(crate) x: f64,
+    /// What is there.
+    pub(crate) label: String,
+}
+
+/// A plot.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Plot {
+    /// Its name in the page: letters and dashes.
+    pub(crate) id: &'static str,
+    /// What it shows.
+    pub(crate) title: String,
+    /// What one should know to read it.
+    pub(crate) note: String,
+    /// Along.
+    pub(crate) x: Axis,
+    /// Upwards.
+    pub(crate) y: Axis,
+    /// At most [`MOST_SERIES`].
+    pub(crate) series: Vec<Series>,
+    /// Values to compare with.
+    pub(crate) rules: Vec<Rule>,
+}
+
+impl Plot {
+    /// The element that the script draws into, with the same in words and figures.
+    pub(crate) fn figure(&self) -> String {
+        let note = match self.note.as_str() {
+            "" => String::new(),
+            note => format!(" <span class=\"note\">{}</span>", Escaped(note)),
+        };
+        format!(
+            "<figure class=\"plot\" id=\"{id}\">\n<figcaption><strong>{title}</strong>{note}</figcaption>\n\
+             <div class=\"drawing\" data-plot=\"{id}\" data-alternative=\"{alternative}\"></div>\n{table}\n</figure>",
+            id = self.id,
+            title = Escaped(&self.title),
+            alternative = Escaped(&self.alternative()),
+            table = details("As a table", &self.table()),
+        )
+    }
+
+    /// The plot in a sentence.
+    fn alternative(&self) -> String {
+        let mut text = format!(
+            "{}: {} against {}, {}.",
+            self.title,
+            self.y.label,
+            self.x.label,
+            words::counted(self.series.len(), "series", "series")
+        );
+        let highest = self
+            .series
+            .iter()
+            .filter_map(|series| Some((series, series.highest()?)))
+            .reduce(|a, b| if b.1.1 > a.1.1 { b } else { a });
+        if let Some((series, (x, y))) = highest {
+            let _ = write!(
+                text,
+                " The highest value is {} ({}, at {}).",
+                self.y.unit.print(y),
+                series.name,
+                self.x.unit.print(x)
+            );
+        }
+        text
+    }
+
+    fn table(&self) -> String {
+        let columns = [
+            ("Series", Column::Text),
+            ("Lowest", Column::Number),
+            ("Highest", Column::Number),
+            ("at", Column::Number),
+            ("Last", Column::Number),
+        ];
+        let rows = self.series.iter().map(|series| {
+            let (x, y) = series.highest().unwrap_or((f64::NAN, f64::NAN));
+            let values = || series.y.iter().copied().filter(|y| y.is_finite());
+            let lowest = values().reduce(f64::min).unwrap_or(f64::NAN);
+            let last = values().next_back().unwrap_or(f64::NAN);
+            let unit = self.y.unit;
+            let mut row = vec![series.name.clone()];
+            row.extend([
+                unit.print(lowest),
+                unit.print(y),
+                self.x.unit.print(x),
+                unit.print(last),
+            ]);
+            row
+        });
+        table(&columns, &rows.collect::<Vec<_>>())
+    }
+
+    fn push(&self, text: &mut String, lists: &[Arc<[f64]>]) {
+        let _ = write!(text, "{{\"id\":\"{}\",\"title\":", self.id);
+        push_text(text, &self.title);
+        text.push_str(",\"x\":");
+        self.x.push(text);
+        text.push_str(",\"y\":");
+        self.y.push(text);
+        text.push_str(",\"rules\":");
+        push_list(text, &self.rules, |text, rule| {
+            text.push_str("{\"x\":");
+            push_number(text, rule.x, 8);
+            text.push_str(",\"label\":");
+            push_text(text, &rule.label);
+            text.push('}');
+        });
+        text.push_str(",\"series\":");
+        push_list(text, &self.series, |text, series| {
+            let list = lists.iter().position(|list| *list == series.x);
+            text.push_str("{\"name\":");
+            push_text(text, &series.name);
+            let _ = write!(
+                text,
+                ",\"shape\":\"{}\",\"colour\":{},\"x\":{},\"y\":",
+                series.shape.name(),
+                series.colour,
+                list.expect("gathered before")
+            );
+            push_numbers(text, &series.y, 4);
+            text.push('}');
+        });
+        text.push('}');
+    }
+}
+
+impl Series {
+    /// The first of its highest points.
+    fn highest(&self) -> Option<(f64, f64)> {
+        let points = self.x.iter().copied().zip(self.y.iter().copied());
+        points
+            .filter(|(_, y)| y.is_finite())
+            .reduce(|a, b| if b.1 > a.1 { b } else { a })
+    }
+}
+
+/// Appends `{"lists":[…],"plots":[…]}`: lists of x are shared.
+pub(super) fn push_plots(text: &mut String, plots: &[Plot]) {
+    let mut lists: Vec<Arc<[f64]>> = Vec::new();
+    for series in plots.iter().flat_map(|plot| &plot.series) {
+        if !lists.contains(&series.x) {
+            lists.push(series.x.clone());
+        }
+    }
+    text.push_str("{\"lists\":");
+    push_list(text, &lists, |text, list| push_numbers(text, list, 7));
+    text.push_str(",\"plots\":");
+    push_list(text, plots, |text, plot| plot.push(text, &lists));
+    text.push('}');
+}

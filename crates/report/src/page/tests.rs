@@ -1,0 +1,292 @@
+use super::*;
+use crate::observed::{Curve, LinkRow, Metric, NodeRow, Observed, Subject};
+use crate::sample::{flow, incomplete_run, run};
+use clearway_units::{Rate, Span, Time};
+
+/// A fabric with figures that differ from link to link, watched without curves.
+pub(super) fn leaf_spine(leaves: u32, spines: u32, hosts_per_leaf: u32) -> Observed {
+    let hosts = leaves * hosts_per_leaf;
+    let node = |name: String, tier| NodeRow { name, tier };
+    let mut nodes: Vec<NodeRow> = (0..hosts).map(|n| node(format!("host{n}"), None)).collect();
+    nodes.extend((0..leaves).map(|n| node(format!("leaf{n}"), Some(0))));
+    nodes.extend((0..spines).map(|n| node(format!("spine{n}"), Some(1))));
+    let host_cables = (0..hosts).map(|host| (host, hosts + host / hosts_per_leaf));
+    let fabric = (0..leaves)
+        .flat_map(|leaf| (0..spines).map(move |spine| (hosts + leaf, hosts + leaves + spine)));
+    let directions = host_cables
+        .chain(fabric)
+        .flat_map(|(a, b)| [(a, b), (b, a)]);
+    let links = directions.enumerate().map(|(place, (from, to))| {
+        let place = place as u64;
+        LinkRow {
+            name: format!("{}-{}", nodes[from as usize].name, nodes[to as usize].name),
+            from,
+            to,
+            rate: Rate::from_gbps(400),
+            bytes: 10_000 + place,
+            packets: 3,
+            marks: place % 7,
+            drops: u64::from(place % 50 == 3),
+            pauses: place % 3,
+            paused: Span::from_us(place % 5),
+            peak_queue: place * 37 % 4001,
+        }
+    });
+    Observed {
+        links: links.collect(),
+        nodes: nodes.clone(),
+        ..Observed::default()
+    }
+}
+
+/// Every metric over `samples` intervals: those of links and flows for `subjects` of each.
+fn with_curves(mut observed: Observed, samples: u64, subjects: u32) -> Observed {
+    observed.times = (1..=samples).map(|n| Time::from_ps(n * 100_000)).collect();
+    for metric in Metric::ALL {
+        let own: Vec<Subject> = match metric {
+            Metric::QueueDepth | Metric::QueuePeak | Metric::LinkRate => {
+                (0..subjects).map(Subject::Link).collect()
+            }
+            Metric::FlowGoodput | Metric::Window | Metric::PacingRate | Metric::InFlight => {
+                (0..subjects).map(Subject::Flow).collect()
+            }
+            _ => vec![Subject::Run],
+        };
+        for (place, subject) in own.into_iter().enumerate() {
+            let value = |n: u64| {
+                // Every value has its own digits, as measurements have.
+                let noise = clearway_units::mix64(n * 131 + place as u64) % 1_000_003;
+                1e9 + noise as f64 * 123.456 * (place as f64 + 1.0)
+            };
+            observed.curves.push(Curve {
+                metric,
+                subject,
+                values: (0..samples).map(value).collect(),
+            });
+        }
+    }
+    observed
+}
+
+fn setting(section: &str, key: &str, value: &str, changed: bool) -> Setting {
+    Setting {
+        section: section.into(),
+        key: key.into(),
+        value: value.into(),
+        changed,
+        meaning: "What it does.".into(),
+        source: "STrack §4.1".into(),
+    }
+}
+
+fn html(record: &RunRecord) -> String {
+    let settings = [
+        setting("", "seed", "1", true),
+        setting("topology", "hosts", "128", false),
+    ];
+    render(&Page {
+        record,
+        scenario_text: "seed = 1\n",
+        settings: &settings,
+    })
+}
+
+/// What the page's script reads.
+fn data(html: &str) -> serde_json::Value {
+    let from = "<script type=\"application/json\" id=\"data\">";
+    let start = html.find(from).unwrap() + from.len();
+    let end = start + html[start..].find("</script>").unwrap();
+    serde_json::from_str(&html[start..end]).unwrap()
+}
+
+fn plot_ids(html: &str) -> Vec<String> {
+    let data = data(html);
+    let plots = data["plots"]["plots"].as_array().unwrap();
+    plots
+        .iter()
+        .map(|plot| plot["id"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn a_run_that_nobody_watched() {
+    let page = html(&run());
+    assert!(page.starts_with("<!DOCTYPE html>"));
+    for text in [
+        "<h1>permutation-4</h1>",
+        "<dt>Max FCT</dt><dd><b>97.76 µs</b> <span>2.000× its ideal of 48.88 µs</span>",
+        "<dt>Flows completed</dt><dd><b>4</b> <span>of 4</span>",
+        "Nothing was watched while this run went on",
+        "All 4 flows that completed are of one size.",
+        "clearway run quickstart",
+        "fedcba9876543210",
+        "0123abc",
+        "2 settings, 1 of them set by the user",
+        "seed = 1\n",
+    ] {
+        assert!(page.contains(text), "no {text}");
+    }
+    assert_eq!(plot_ids(&page), ["fct"]);
+    assert!(data(&page)["heat"].is_null());
+    assert!(!page.contains("role=\"status\">Incomplete"));
+}
+
+#[test]
+fn an_incomplete_run_says_so() {
+    let page = html(&incomplete_run());
+    for text in [
+        "Incomplete: stopped at stop.at-most = 50ms.",
+        "of 6; 1 never started",
+        "<dt>Pauses</dt><dd><b>5,678</b> <span>on 2 links</span>",
+        "<th scope=\"row\">h1-leaf0</th><td class=\"n\">8</td><td class=\"n\">99.00 µs</td>",
+    ] {
+        assert!(page.contains(text), "no {text}");
+    }
+}
+
+#[test]
+fn a_run_without_flows_has_a_page() {
+    let mut record = run();
+    record.flows.clear();
+    let page = html(&record);
+    assert!(page.contains("No flow completed."));
+    assert!(plot_ids(&page).is_empty());
+}
+
+#[test]
+fn a_watched_run_has_all_plots_and_the_heat_map() {
+    let mut record = run();
+    record.observed = Some(with_curves(leaf_spine(2, 2, 2), 50, 4));
+    let page = html(&record);
+    assert_eq!(
+        plot_ids(&page),
+        [
+            "fct",
+            "goodput",
+            "fairness",
+            "active-flows",
+            "completed-flows",
+            "marks",
+            "drops",
+            "paused-links",
+            "queue-peak",
+            "queue-depth",
+            "link-rate",
+            "flow-goodput",
+            "flow-window",
+            "flow-rate",
+            "flow-in-flight",
+        ]
+    );
+    let data = data(&page);
+    assert_eq!(data["heat"]["panels"].as_array().unwrap().len(), 4);
+    let queues = &data["plots"]["plots"][8];
+    assert_eq!(queues["series"][0]["name"], "host0-leaf0");
+    assert_eq!(queues["series"].as_array().unwrap().len(), 4);
+    let times = queues["series"][0]["x"].as_u64().unwrap() as usize;
+    assert_eq!(data["plots"]["lists"][times][49], 5);
+    // Links have the colours in one plot that they have in another.
+    let rates = &data["plots"]["plots"][10];
+    for place in 0..4 {
+        let (a, b) = (&queues["series"][place], &rates["series"][place]);
+        assert_eq!((&a["name"], &a["colour"]), (&b["name"], &b["colour"]));
+    }
+}
+
+#[test]
+fn what_never_happened_is_said_in_words() {
+    let mut record = run();
+    let mut observed = with_curves(leaf_spine(2, 2, 2), 10, 2);
+    for curve in &mut observed.curves {
+        if matches!(curve.metric, Metric::Drops | Metric::PausedLinks) {
+            curve.values.fill(0.0);
+        }
+    }
+    record.observed = Some(observed);
+    let page = html(&record);
+    assert!(page.contains("<p>No packet was dropped. No link was paused.</p>"));
+    assert!(!plot_ids(&page).contains(&"drops".to_owned()));
+}
+
+#[test]
+fn names_from_files_stay_names() {
+    let evil = "</script><script>alert(1)</script><img src=x onerror=\"a\">'";
+    let mut record = incomplete_run();
+    record.scenario.name = evil.into();
+    record.scenario.hash = evil.into();
+    record.command = evil.into();
+    record.revision = evil.into();
+    record.digest = evil.into();
+    record.version = evil.into();
+    record.paused_links[0].link = evil.into();
+    record.status = Status::Incomplete {
+        reason: evil.into(),
+    };
+    let mut observed = with_curves(leaf_spine(2, 1, 2), 5, 3);
+    for link in &mut observed.links {
+        link.name = evil.into();
+    }
+    for node in &mut observed.nodes {
+        node.name = evil.into();
+    }
+    let settings = [Setting {
+        source: evil.into(),
+        meaning: evil.into(),
+        ..setting(evil, evil, evil, true)
+    }];
+    for observed in [None, Some(observed)] {
+        record.observed = observed;
+        let page = render(&Page {
+            record: &record,
+            scenario_text: evil,
+            settings: &settings,
+        });
+        assert!(!page.contains("alert(1)</script>"));
+        assert!(!page.contains("<img"));
+        assert_eq!(page.matches("<script").count(), 2, "the data and the code");
+        assert_eq!(page.matches("</script").count(), 2);
+        let heat = &data(&page)["heat"];
+        if record.observed.is_some() {
+            assert_eq!(heat["panels"][0]["names"][0], evil);
+        }
+    }
+}
+
+#[test]
+fn the_same_record_gives_the_same_bytes() {
+    let mut record = run();
+    record.observed = Some(with_curves(leaf_spine(3, 2, 2), 40, 6));
+    assert_eq!(html(&record), html(&record.clone()));
+}
+
+/// 8192 flows of ever different duration on 128 leaves, 40 curves of each kind over 2000 intervals.
+fn large() -> RunRecord {
+    let mut record = run();
+    record.flows = (0..8192)
+        .map(|number| {
+            let extra = clearway_units::mix64(number.into()) % 40_000_000;
+            flow(number, Some(Span::from_ps(48_881_300 + extra)))
+        })
+        .collect();
+    record.observed = Some(with_curves(leaf_spine(128, 64, 64), 2000, 40));
+    record
+}
+
+#[test]
+fn a_large_run_has_a_small_page() {
+    let page = html(&large());
+    assert!(page.len() < 3_000_000, "{} bytes", page.len());
+    let data = data(&page);
+    for list in data["plots"]["lists"].as_array().unwrap() {
+        assert!(list.as_array().unwrap().len() <= plot::MOST_POINTS);
+    }
+    for plot in data["plots"]["plots"].as_array().unwrap() {
+        let series = plot["series"].as_array().unwrap();
+        assert!((1..=plot::MOST_SERIES).contains(&series.len()));
+        for one in series {
+            let list = one["x"].as_u64().unwrap() as usize;
+            let instants = data["plots"]["lists"][list].as_array().unwrap();
+            assert_eq!(one["y"].as_array().unwrap().len(), instants.len());
+        }
+    }
+}
