@@ -25,6 +25,7 @@ mod graph;
 mod limits;
 mod observe;
 mod places;
+mod settings;
 pub(crate) mod source;
 mod switch;
 pub mod topology;
@@ -35,6 +36,7 @@ pub(crate) use limits::{
 };
 pub use observe::{Chosen, MOST_CHOSEN, ObserveSettings, Sampling};
 pub(crate) use places::Places;
+pub use settings::Setting;
 pub use switch::{SwitchKind, SwitchSettings};
 pub use transport::TransportSettings;
 

@@ -39,6 +39,13 @@ impl Places {
         }
     }
 
+    /// True if the user gave `key` of a section.
+    pub(crate) fn is_given(&self, section: &str, index: usize, key: &str) -> bool {
+        self.keys
+            .iter()
+            .any(|known| known.section == section && known.index == index && known.key == key)
+    }
+
     /// The best place for a fault in `keys` of a section: what was changed last is likeliest to be wrong, so overrides come
     /// before lines; then the first of the keys that was written at all; then the section; then the scenario.
     pub(crate) fn of_keys(&self, section: &str, index: usize, keys: &[&str]) -> Place {

@@ -1,0 +1,146 @@
+//! The resolved scenario key by key, each with its meaning and whether the user gave it.
+
+use super::{Scenario, SwitchKind, topology};
+use clearway_units::{ParameterInfo, ParameterSet, Value};
+use clearway_workload::WorkloadSettings;
+
+/// One key of a resolved scenario.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Setting {
+    /// Its section, as an override names it: `topology`, `workload[1]`; empty at the top.
+    pub section: String,
+    /// Its name within the section.
+    pub key: &'static str,
+    /// Its value.
+    pub value: Value,
+    /// True if a scenario file or an override gives it, false if it is a default.
+    pub given: bool,
+    /// What it does.
+    pub meaning: String,
+    /// Where the default comes from.
+    pub source: &'static str,
+}
+
+impl Scenario {
+    /// Every key with its value, in the order of [`resolved`](Self::resolved).
+    pub fn settings(&self) -> Vec<Setting> {
+        let mut settings = Vec::new();
+        let mut add = |name: &str, index, kind: Option<Kind>, entries, described| {
+            settings.extend(self.section(name, index, kind, entries, described));
+        };
+        let general = super::General::describe();
+        add("", 0, None, self.general.entries(), general);
+        add(
+            "topology",
+            0,
+            Some((topology::Kind::KINDS, self.topology.kind.name())),
+            self.topology.entries(),
+            self.topology.describe(),
+        );
+        add(
+            "switch",
+            0,
+            Some((&SwitchKind::KINDS, self.switch.kind().name())),
+            self.switch.entries(),
+            self.switch.describe(),
+        );
+        let transport = &self.transport;
+        add(
+            "transport",
+            0,
+            None,
+            transport.entries(),
+            transport.describe(),
+        );
+        for (index, workload) in self.workloads.iter().enumerate() {
+            add(
+                "workload",
+                index,
+                Some((WorkloadSettings::KINDS, workload.kind())),
+                workload.entries(),
+                workload.describe(),
+            );
+        }
+        let observe = super::ObserveSettings::describe();
+        add("observe", 0, None, self.observe.entries(), observe);
+        settings
+    }
+
+    fn section(
+        &self,
+        name: &str,
+        index: usize,
+        kind: Option<Kind>,
+        entries: Vec<(&'static str, Value)>,
+        described: Vec<ParameterInfo>,
+    ) -> Vec<Setting> {
+        let section = if name == "workload" && self.workloads.len() > 1 {
+            format!("{name}[{index}]")
+        } else {
+            name.to_string()
+        };
+        let given = |key: &str| self.places.is_given(name, index, key);
+        let setting = |key, value, meaning: &str, source| Setting {
+            section: section.clone(),
+            key,
+            value,
+            given: given(key),
+            meaning: meaning.into(),
+            source,
+        };
+        let mut settings = Vec::new();
+        if let Some((kinds, kind)) = kind {
+            let summary = kinds.iter().find(|(known, _)| *known == kind);
+            settings.push(setting(
+                "kind",
+                Value::Text(kind.into()),
+                summary.map_or("", |(_, summary)| summary),
+                "decision",
+            ));
+        }
+        for (key, value) in entries {
+            let known = described.iter().find(|parameter| parameter.key == key);
+            let meaning = known.map_or("", |parameter| parameter.meaning.as_str());
+            let source = known.map_or("", |parameter| parameter.source);
+            settings.push(setting(key, value, meaning, source));
+        }
+        settings
+    }
+}
+
+/// The kinds that a section can have, with a line on each, and the one that it has.
+type Kind = (&'static [(&'static str, &'static str)], &'static str);
+
+#[cfg(test)]
+mod tests {
+    use crate::Laboratory;
+
+    #[test]
+    fn every_line_of_the_resolved_scenario_is_a_setting_with_a_meaning() {
+        for name in ["quickstart", "incast-32"] {
+            let changes = ["seed=7".into(), "workload[1].kind=one-to-one".into()];
+            let scenario = Laboratory::new().load(name, &changes).unwrap();
+            let settings = scenario.settings();
+            let resolved = scenario.resolved();
+            let lines = resolved.lines().filter(|line| line.contains(" = "));
+            let written: Vec<String> = settings
+                .iter()
+                .map(|setting| format!("{} = {}", setting.key, setting.value))
+                .collect();
+            assert_eq!(written, lines.collect::<Vec<_>>());
+            for setting in &settings {
+                assert!(!setting.meaning.is_empty(), "{setting:?}");
+                assert!(!setting.source.is_empty(), "{setting:?}");
+            }
+            let given: Vec<String> = settings
+                .iter()
+                .filter(|setting| setting.given)
+                .map(|setting| format!("{}.{}", setting.section, setting.key))
+                .collect();
+            let common = [".name", ".seed", "topology.kind", "topology.hosts"];
+            assert_eq!(given[..4], common);
+            assert!(given.contains(&"workload[0].message".into()), "{given:?}");
+            assert!(given.contains(&"workload[1].kind".into()), "{given:?}");
+        }
+    }
+}
