@@ -108,6 +108,9 @@ pub(crate) struct RunArguments {
     /// Also write completed flows in the format of HPCC's ns-3 simulator: sip dip sport dport size start fct standalone-fct
     #[arg(long, value_name = "FILE")]
     pub(crate) fct_txt: Option<PathBuf>,
+    /// Leave `report.html` out of the results
+    #[arg(long)]
+    pub(crate) no_report: bool,
     /// Worker threads; results do not depend on them
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: u16,

@@ -11,6 +11,7 @@ mod measure;
 mod output;
 mod progress;
 mod record;
+mod report_page;
 mod reproduce;
 mod run;
 mod series_file;

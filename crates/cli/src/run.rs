@@ -7,6 +7,7 @@ use crate::measure::Stopwatch;
 use crate::output::print;
 use crate::progress::{Display, Interrupt};
 use crate::record::record;
+use crate::report_page;
 use crate::series_file::SeriesFile;
 use crate::watch::{self, Watch, Watchers};
 use clearway_lab::scenario::Sampling;
@@ -65,6 +66,9 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     record.observed = watch.observed;
     // Shown before it is written: a full disk must not cost the user the figures of a long run.
     show(arguments, &Summary::of(&record));
+    if !arguments.no_report {
+        report_page::write(&outputs.folder, &scenario, &record).map_err(unwritten)?;
+    }
     fct.write(&outputs.folder, &assembly, finished)
         .map_err(unwritten)?;
     outputs.publish(&record).map_err(unwritten)?;

@@ -1,0 +1,31 @@
+//! `report.html` of a run.
+
+use clearway_lab::Scenario;
+use clearway_report::page::{self, Page, Setting};
+use clearway_report::{FolderError, ResultFolder, RunRecord};
+
+/// Writes the report into the result folder.
+pub(crate) fn write(
+    folder: &ResultFolder,
+    scenario: &Scenario,
+    record: &RunRecord,
+) -> Result<(), FolderError> {
+    let settings: Vec<Setting> = scenario
+        .settings()
+        .into_iter()
+        .map(|setting| Setting {
+            section: setting.section,
+            key: setting.key.into(),
+            value: setting.value.to_string(),
+            changed: setting.given,
+            meaning: setting.meaning,
+            source: setting.source.into(),
+        })
+        .collect();
+    let html = page::render(&Page {
+        record,
+        scenario_text: &scenario.resolved(),
+        settings: &settings,
+    });
+    folder.write(page::FILE_NAME, html)
+}
