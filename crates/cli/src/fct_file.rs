@@ -50,6 +50,7 @@ impl FctFile {
             "flows.parquet",
             "series.parquet",
             "report.html",
+            "trace.pcapng",
         ]
         .contains(&name.as_str())
         {

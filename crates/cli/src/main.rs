@@ -3,6 +3,7 @@
 //! Exit codes: 0 done; 1 a claim failed or flows are not done; 2 the user's input is wrong; 3 our own invariant broke; 130 interrupted.
 
 mod arguments;
+mod capture_file;
 mod compare;
 mod explain;
 mod failure;

@@ -1,6 +1,7 @@
 //! `clearway run`.
 
 use crate::arguments::{RunArguments, ScenarioArguments};
+use crate::capture_file;
 use crate::failure::{Failure, with_causes};
 use crate::fct_file::FctFile;
 use crate::measure::Stopwatch;
@@ -71,6 +72,13 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     }
     fct.write(&outputs.folder, &assembly, finished)
         .map_err(unwritten)?;
+    if let Some(capture) = &watch.capture {
+        capture_file::write(&outputs.folder, &scenario, &assembly, capture, finished)
+            .map_err(unwritten)?;
+        if !arguments.quiet {
+            capture_file::warn(capture);
+        }
+    }
     outputs.publish(&record).map_err(unwritten)?;
     fct.publish(&assembly, finished)?;
     Ok(conclude(arguments, &target, &record.status))

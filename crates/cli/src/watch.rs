@@ -1,6 +1,7 @@
 //! Running a simulation under watch: series, link totals, and whatever else `[observe]` asks for.
 
 use clearway_lab::observe::{self, LinkMeter, LinkTotals, Metered, Telemetry, Watched};
+use clearway_lab::record::{Both, Capture, CaptureRecorder, merge_all};
 use clearway_lab::{Assembly, Finished, LinkId, Progress, RunOptions, Verdict};
 use clearway_report::{Curve, LinkRow, Metric, NodeRow, Observed, SeriesRow, Subject};
 use clearway_units::Span;
@@ -9,6 +10,7 @@ use clearway_units::Span;
 pub(crate) struct Watch {
     pub(crate) finished: Finished,
     pub(crate) observed: Option<Observed>,
+    pub(crate) capture: Option<Capture>,
 }
 
 /// What watches a run while it goes on.
@@ -35,20 +37,58 @@ pub(crate) fn simulate(assembly: &Assembly, threads: usize, watchers: Watchers<'
         rows.extend(sample.iter().map(series_row));
         on_rows(&rows);
     };
-    let Some(mut telemetry) = Telemetry::new(assembly, Some(Box::new(sink))) else {
-        return Watch {
+    let telemetry = Telemetry::new(assembly, Some(Box::new(sink)));
+    match (telemetry, &assembly.capture) {
+        (None, None) => Watch {
             finished: assembly.run(options, || ()),
             observed: None,
-        };
-    };
-    let finished = assembly.run_sampled(options, LinkMeter::default, Some(&mut telemetry));
+            capture: None,
+        },
+        (None, Some(plan)) => {
+            let finished = assembly.run(options, || CaptureRecorder::new(plan));
+            let (finished, recorders) = finished.split();
+            Watch {
+                finished,
+                observed: None,
+                capture: capture(recorders),
+            }
+        }
+        (Some(telemetry), None) => sampled(assembly, options, telemetry, LinkMeter::default).0,
+        (Some(telemetry), Some(plan)) => {
+            let observer = || Both {
+                first: LinkMeter::default(),
+                second: CaptureRecorder::new(plan),
+            };
+            let (watch, observers) = sampled(assembly, options, telemetry, observer);
+            Watch {
+                capture: capture(observers.into_iter().map(|both| both.second)),
+                ..watch
+            }
+        }
+    }
+}
+
+/// Runs with telemetry and whatever observers there are beside its meters.
+fn sampled<O: Metered>(
+    assembly: &Assembly,
+    options: RunOptions<'_>,
+    mut telemetry: Telemetry<'_>,
+    observer: impl FnMut() -> O,
+) -> (Watch, Vec<O>) {
+    let finished = assembly.run_sampled(options, observer, Some(&mut telemetry));
     let watched = telemetry.into_watched();
     let (finished, mut observers) = finished.split();
     let observed = observed(assembly, &finished, watched, &mut observers);
-    Watch {
+    let watch = Watch {
         finished,
         observed: Some(observed),
-    }
+        capture: None,
+    };
+    (watch, observers)
+}
+
+fn capture(recorders: impl IntoIterator<Item = CaptureRecorder>) -> Option<Capture> {
+    merge_all(recorders).map(CaptureRecorder::into_capture)
 }
 
 fn observed<O: Metered>(

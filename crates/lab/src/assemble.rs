@@ -2,12 +2,14 @@
 
 use crate::error::ScenarioError;
 use crate::observe::WatchPlan;
+use crate::record::CapturePlan;
 use crate::scenario::topology::apply_failure;
 use crate::scenario::{LONGEST, Scenario, SwitchSettings, TransportSettings, check_flows};
 use clearway_fabric::topology::{PacketSizes, Routes, Topology, TopologyError};
 use clearway_fabric::{Flow, FlowEvent, Moment, Reactions, Setup};
 use clearway_transport::cc::{ControllerDefinition, Dcqcn, NetworkFacts};
 use clearway_transport::feedback::{FeedbackDefinition, Silent};
+use clearway_transport::wire::Format;
 use clearway_transport::{Class, Profile, Reliability};
 use clearway_units::{Bytes, FlowId, HostId, Span, Time};
 use clearway_workload::{
@@ -33,6 +35,8 @@ pub struct Assembly {
     pub warnings: Vec<String>,
     /// What is sampled, if anything is.
     pub(crate) watch: Option<WatchPlan>,
+    /// Which frames are to be captured, if any.
+    pub capture: Option<Arc<CapturePlan>>,
     profile: Arc<Profile>,
     flows: Arc<[Flow]>,
     /// When the run stops although flows are not done.
@@ -86,6 +90,8 @@ impl Assembly {
             .map_err(|error| error.or_in(places, "switch", 0))?;
         check_ecn(scenario, &topology, network.propagation_rtt)
             .map_err(|error| error.or_in(places, "switch", 0))?;
+        let capture =
+            capture_plan(scenario, &topology).map_err(|error| error.or_in(places, "observe", 0))?;
         let flows = loaded.workload.flows.iter().map(|flow| Flow {
             src: flow.src,
             dst: flow.dst,
@@ -112,6 +118,7 @@ impl Assembly {
             network,
             workload: loaded.workload,
             warnings,
+            capture: capture.map(Arc::new),
         };
         check_buffers(&assembly.setup()).map_err(|error| error.or_in(places, "switch", 0))?;
         Ok(assembly)
@@ -166,6 +173,11 @@ impl Assembly {
         (local, global)
     }
 
+    /// The reliability scheme of all flows.
+    pub(crate) fn reliability(&self) -> &Reliability {
+        &self.profile.reliability
+    }
+
     /// The completion time of a flow that has the network to itself.
     pub fn ideal_completion(&self, flow: &FlowSpec) -> Span {
         self.routes
@@ -199,6 +211,16 @@ impl Assembly {
             shortest_delay: topology.shortest_delay(),
         }
     }
+}
+
+fn capture_plan(
+    scenario: &Scenario,
+    topology: &Topology,
+) -> Result<Option<CapturePlan>, ScenarioError> {
+    let buffer = scenario.switch.buffer.as_ref();
+    let pauses = buffer.map(|buffer| (buffer.reaction, buffer.frame.as_u64() as usize));
+    let format = Format::of(&scenario.transport.reliability);
+    CapturePlan::new(&scenario.observe, topology, format, pauses)
 }
 
 /// Triggers at run time: which events activate which trigger, and what that starts.

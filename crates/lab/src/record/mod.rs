@@ -8,9 +8,11 @@
 //! * [`GoodputRecorder`]: payload that arrives for the first time, per flow and bin.
 //! * [`LossRecorder`]: when packets were dropped and marked.
 //! * [`AckRecorder`]: acknowledgements as their senders saw them.
+//! * [`CaptureRecorder`]: the frames on chosen links.
 //! * [`Both`] joins two recorders into one, and so any number of them.
 
 mod acks;
+mod capture;
 mod goodput;
 mod long_queues;
 mod losses;
@@ -20,6 +22,7 @@ mod series;
 mod tests;
 
 pub use acks::{AckRecord, AckRecorder, AckTrace};
+pub use capture::{Capture, CapturePlace, CapturePlan, CaptureRecorder, CapturedFrame};
 pub use goodput::{FlowArrivals, GoodputRecorder};
 pub use long_queues::{LongQueueRecorder, LongestQueue};
 pub use losses::{EventCounts, LossRecorder};

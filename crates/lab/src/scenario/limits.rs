@@ -9,6 +9,8 @@
 //! | delay of a link | 1 ns to 1 s |
 //! | points of a curve | 16 to 100000 |
 //! | pause frame | 1 B to 65535 B |
+//! | bytes that a capture keeps of a frame | at least 96 |
+//! | frames of a capture | 1 to 100 million |
 //! | `stop.at-most`, starts of flows, timers, and the time that a message takes alone on the slowest link | 30 days |
 
 use super::{General, ObserveSettings, Sampling, SwitchSettings, TransportSettings};
@@ -47,6 +49,12 @@ pub(crate) fn check_general(general: &General) -> Result<(), ScenarioError> {
 /// Points of a curve.
 const POINTS: std::ops::RangeInclusive<u32> = 16..=100_000;
 
+/// All headers of the longest, those of STrack: 82 bytes.
+const SHORTEST_SNAP: Bytes = Bytes::new(96);
+
+/// Frames of a capture, of 72 bytes in memory.
+const CAPTURED: std::ops::RangeInclusive<u32> = 1..=100_000_000;
+
 /// Checks what is watched.
 pub(crate) fn check_observe(observe: &ObserveSettings) -> Result<(), ScenarioError> {
     if !POINTS.contains(&observe.points) {
@@ -54,6 +62,25 @@ pub(crate) fn check_observe(observe: &ObserveSettings) -> Result<(), ScenarioErr
             &["series.points"],
             format!("`observe.series.points` cannot be {}", observe.points),
             format!("keep {} to {} points", POINTS.start(), POINTS.end()),
+        ));
+    }
+    if let Some(snap) = observe.pcap_snap
+        && snap < SHORTEST_SNAP
+    {
+        return Err(ScenarioError::about(
+            &["trace.pcap-snap"],
+            format!("`observe.trace.pcap-snap` = {snap} does not even keep the headers"),
+            format!("keep at least {SHORTEST_SNAP} of each frame"),
+        ));
+    }
+    if !CAPTURED.contains(&observe.pcap_frames) {
+        return Err(ScenarioError::about(
+            &["trace.pcap-frames"],
+            format!(
+                "`observe.trace.pcap-frames` cannot be {}",
+                observe.pcap_frames
+            ),
+            format!("capture {} to {} frames", CAPTURED.start(), CAPTURED.end()),
         ));
     }
     let every = match observe.every {

@@ -1,6 +1,6 @@
 //! The `[observe]` section: what is watched while a run goes on. It changes no result, and is no part of the scenario's hash.
 
-use clearway_units::{Parameter, Span, Value};
+use clearway_units::{Bytes, Parameter, Span, Value};
 
 /// How often curves get a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,6 +91,11 @@ clearway_units::parameters! {
         pub perfetto: bool = false, "trace.perfetto", "decision";
         /// Write `trace.pcapng` with the packets of these places: "host:3" for the cable of a host, "link:leaf0-spine2" for one link.
         pub pcap: Vec<String> = Vec::new(), "trace.pcap", "decision";
+        /// The most bytes that the capture keeps of a frame; "auto" is all of it for RoCEv2, whose payload Wireshark wants to see,
+        /// and 128 bytes for STrack.
+        pub pcap_snap: Option<Bytes> = None, "trace.pcap-snap", "decision";
+        /// The most frames in the capture; further ones are counted.
+        pub pcap_frames: u32 = 250_000, "trace.pcap-frames", "decision: 1 GB of whole frames of 4 KB";
     }
 }
 

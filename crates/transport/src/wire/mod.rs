@@ -6,7 +6,7 @@
 //! # Addresses
 //!
 //! * Host `h` has the address 10.x.y.z, where x.y.z are the lower 24 bits of `h`, and the locally administered MAC address
-//!   02:00 followed by its number; that of a switch begins with 02:01. Frames carry the MAC addresses of their ends on every
+//!   02:00 followed by its number; that of a switch begins with 06:00. Frames carry the MAC addresses of their ends on every
 //!   link, and switches take nothing from the time to live.
 //! * The UDP source port is that of the packet with the two highest bits set, as adapters choose it: 49152 and above. The lower
 //!   14 bits are the entropy; so no analyser takes the port for that of some other protocol.

@@ -26,7 +26,8 @@ pub(super) type Mac = [u8; 6];
 /// The locally administered address of a node: a host by its number, a switch by its number of a node.
 pub(super) fn mac(is_switch: bool, number: u32) -> Mac {
     let [a, b, c, d] = number.to_be_bytes();
-    [0x02, is_switch.into(), a, b, c, d]
+    let local = if is_switch { 0x06 } else { 0x02 };
+    [local, 0, a, b, c, d]
 }
 
 /// 10.0.0.0/8 has room for the lowest 24 bits of a host's number.

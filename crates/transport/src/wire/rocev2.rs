@@ -41,6 +41,8 @@ const SYNDROME_SEQUENCE_ERROR: u8 = 0x60;
 
 const BECN: u8 = 0x40;
 const ACK_REQUEST: u8 = 0x80;
+/// The path is the one that the connection has migrated to, as it is where there is no other.
+const MIGRATED: u8 = 0x40;
 
 /// The number of a queue pair: 32 for each flow, from 32 on, because 0 and 1 are those of management. It is the same at both
 /// ends. Unique for the first 524 286 flows.
@@ -79,8 +81,19 @@ pub(super) fn write(packet: &Packet, completed: u32, padding: usize, out: &mut V
     };
     let [_, qp @ ..] = queue_pair(packet.flow, packet.queue_pair).to_be_bytes();
     let [_, psn @ ..] = psn.to_be_bytes();
+    let migrated = if opcode == CONGESTION_NOTIFICATION {
+        0
+    } else {
+        MIGRATED
+    };
     // The default partition.
-    out.extend([opcode, (padding as u8) << 4, 0xff, 0xff, congestion]);
+    out.extend([
+        opcode,
+        migrated | (padding as u8) << 4,
+        0xff,
+        0xff,
+        congestion,
+    ]);
     out.extend(qp);
     out.push(request);
     out.extend(psn);

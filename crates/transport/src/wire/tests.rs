@@ -279,7 +279,7 @@ fn a_negative_acknowledgement_in_full() {
     let udp = [0xd2, 0x34, 0x12, 0xb7, 0, 28, 0, 0];
     assert_eq!(frame[34..42], udp);
     // Flow 7, queue pair 2: (7 + 1) * 32 + 2.
-    let base = [0x11, 0, 0xff, 0xff, 0x40, 0, 1, 2, 0, 0, 0, 2];
+    let base = [0x11, 0x40, 0xff, 0xff, 0x40, 0, 1, 2, 0, 0, 0, 2];
     assert_eq!(frame[42..54], base);
     assert_eq!(frame[54..58], [0x60, 0, 0, 5]);
     assert_eq!(frame[62..], [0, 0]);

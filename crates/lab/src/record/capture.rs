@@ -1,0 +1,354 @@
+//! Frames on chosen links, for captures that Wireshark reads.
+//!
+//! A frame is captured where it is sent, when its last bit leaves: before bit errors, and after the mark of the queue that it
+//! leaves. What a full queue drops was never sent. Pause frames are captured on the link that they travel, which is the other
+//! direction of the cable that they pause; they are learnt of when they take effect, so those under way at the end of a run are
+//! missing.
+
+#[cfg(test)]
+mod tests;
+
+use super::Merge;
+use crate::Assembly;
+use crate::error::ScenarioError;
+use crate::scenario::ObserveSettings;
+use clearway_fabric::Observer;
+use clearway_fabric::topology::{LinkId, NodeId, Topology};
+use clearway_transport::wire::{self, Format, PauseSource};
+use clearway_transport::{ClassSet, Header, Packet, Reliability};
+use clearway_units::{HostId, Rate, Span, Time, nearest, suggestion};
+use std::sync::Arc;
+
+/// A link that is captured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CapturePlace {
+    /// The link.
+    pub link: LinkId,
+    /// Its name; parallel links are told apart by a number, as in `leaf0-spine2#2`.
+    pub name: String,
+    /// Its rate.
+    pub rate: Rate,
+    /// Who sends the pause frames on it.
+    source: PauseSource,
+    /// From the departure of a pause frame to its effect.
+    effect: Span,
+}
+
+/// What is to be captured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CapturePlan {
+    /// The links, each once, in the order in which they were asked for.
+    pub places: Vec<CapturePlace>,
+    /// The most bytes that are kept of a frame.
+    pub snap: usize,
+    /// The most frames that are kept.
+    pub limit: usize,
+    /// Bytes of a pause frame.
+    pause_size: usize,
+    /// For every link of the fabric its index in `places`, or [`NOT_CAPTURED`].
+    indices: Vec<u32>,
+}
+
+const NOT_CAPTURED: u32 = u32::MAX;
+
+impl CapturePlan {
+    /// The plan that the settings ask for; `None` if nothing is to be captured.
+    ///
+    /// # Errors
+    /// If a place does not exist.
+    pub(crate) fn new(
+        settings: &ObserveSettings,
+        topology: &Topology,
+        format: Format,
+        pauses: Option<(Span, usize)>,
+    ) -> Result<Option<Self>, ScenarioError> {
+        if settings.pcap.is_empty() {
+            return Ok(None);
+        }
+        let mut links = Vec::new();
+        for place in &settings.pcap {
+            links.extend(links_at(place, topology)?);
+        }
+        let mut indices = vec![NOT_CAPTURED; topology.cables.len() * 2];
+        let mut places: Vec<CapturePlace> = Vec::new();
+        let (reaction, pause_size) = pauses.unwrap_or_default();
+        for link in links {
+            let index = &mut indices[link.0 as usize];
+            if *index != NOT_CAPTURED {
+                continue;
+            }
+            *index = places.len() as u32;
+            let base = topology.link_name(link);
+            let same = |place: &&CapturePlace| topology.link_name(place.link) == base;
+            let name = match places.iter().filter(same).count() {
+                0 => base,
+                earlier => format!("{base}#{}", earlier + 1),
+            };
+            places.push(CapturePlace {
+                link,
+                name,
+                rate: topology.cables[link.cable()].rate,
+                source: pause_source(topology, topology.link_ends(link).0),
+                effect: topology.link_delay(link) + reaction,
+            });
+        }
+        Ok(Some(Self {
+            places,
+            snap: snap(settings, format),
+            limit: settings.pcap_frames as usize,
+            pause_size,
+            indices,
+        }))
+    }
+
+    fn index(&self, link: LinkId) -> Option<usize> {
+        let index = self.indices[link.0 as usize];
+        (index != NOT_CAPTURED).then_some(index as usize)
+    }
+}
+
+/// More than any frame has, and as much as Wireshark takes.
+const WHOLE: usize = 1 << 18;
+
+/// Enough for all headers of STrack.
+const HEADERS: usize = 128;
+
+fn snap(settings: &ObserveSettings, format: Format) -> usize {
+    match (settings.pcap_snap, format) {
+        (Some(snap), _) => usize::try_from(snap.as_u64()).map_or(WHOLE, |snap| snap.min(WHOLE)),
+        (None, Format::Rocev2) => WHOLE,
+        (None, Format::Strack) => HEADERS,
+    }
+}
+
+fn pause_source(topology: &Topology, node: NodeId) -> PauseSource {
+    match topology.switch_index(node) {
+        None => PauseSource::Host(node.0),
+        Some(index) => PauseSource::Switch(index as u32),
+    }
+}
+
+/// The links of a place as the user named it.
+fn links_at(place: &str, topology: &Topology) -> Result<Vec<LinkId>, ScenarioError> {
+    let wrong = |message: String, fix: String| {
+        ScenarioError::about(
+            &["trace.pcap"],
+            format!("`observe.trace.pcap`: {message}"),
+            fix,
+        )
+    };
+    match place.split_once(':') {
+        Some(("host", number)) => {
+            let host = number.parse().ok().filter(|&host| host < topology.hosts);
+            let to_host = host.and_then(|host| topology.link_to_host(HostId(host)));
+            let Some(to_host) = to_host else {
+                return Err(wrong(
+                    format!("there is no host {number}"),
+                    format!("hosts are 0 to {}", topology.hosts - 1),
+                ));
+            };
+            Ok(vec![opposite(to_host), to_host])
+        }
+        Some(("link", name)) => {
+            let named = |link: &LinkId| topology.link_name(*link) == name;
+            let links: Vec<LinkId> = topology.links_up().filter(named).collect();
+            if links.is_empty() {
+                let names: Vec<String> = topology
+                    .links_up()
+                    .map(|link| topology.link_name(link))
+                    .collect();
+                let near = nearest(name, names.iter().map(String::as_str));
+                let known = "`clearway topology --links` shows those that are up";
+                return Err(wrong(
+                    format!("there is no link `{name}`"),
+                    suggestion(near, known),
+                ));
+            }
+            Ok(links)
+        }
+        _ => Err(wrong(
+            format!("`{place}` is no place"),
+            "write \"host:3\" for both directions of the cable of a host, or \"link:leaf0-spine2\" for one direction between switches".into(),
+        )),
+    }
+}
+
+/// The other direction of the same cable.
+fn opposite(link: LinkId) -> LinkId {
+    LinkId::from_end(link.cable(), 1 - link.end())
+}
+
+/// What was on a wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Content {
+    Packet(Packet),
+    Pause(ClassSet),
+}
+
+/// A frame that was captured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CapturedFrame {
+    /// When its last bit left.
+    pub time: Time,
+    /// Where, as an index into [`CapturePlan::places`].
+    pub place: usize,
+    content: Content,
+}
+
+impl CapturedFrame {
+    /// No two frames leave one place at the same time.
+    fn key(&self) -> (Time, usize) {
+        (self.time, self.place)
+    }
+}
+
+/// Captures the first frames of its domain, as many as the plan has room for, and counts the others.
+#[derive(Debug, Clone)]
+pub struct CaptureRecorder {
+    plan: Arc<CapturePlan>,
+    /// Out of order by up to a round, and a little more than there is room for in the end.
+    frames: Vec<CapturedFrame>,
+    /// No frame later than this is among the first.
+    horizon: Time,
+    /// Frames seen at each place.
+    seen: Vec<u64>,
+}
+
+/// Frames that are kept beyond the limit before the latest of them go: so many at least, or a quarter of the limit.
+const SPARE: usize = 1024;
+
+impl CaptureRecorder {
+    /// A recorder for one domain.
+    pub fn new(plan: &Arc<CapturePlan>) -> Self {
+        Self {
+            plan: Arc::clone(plan),
+            frames: Vec::new(),
+            horizon: Time::NEVER,
+            seen: vec![0; plan.places.len()],
+        }
+    }
+
+    fn keep(&mut self, frame: CapturedFrame) {
+        self.seen[frame.place] += 1;
+        if frame.time > self.horizon {
+            return;
+        }
+        self.frames.push(frame);
+        let limit = self.plan.limit;
+        if self.frames.len() > limit + SPARE.max(limit / 4) {
+            self.drop_latest();
+        }
+    }
+
+    /// Back to the limit.
+    fn drop_latest(&mut self) {
+        let limit = self.plan.limit;
+        if self.frames.len() > limit {
+            let (_, first_left_out, _) = self
+                .frames
+                .select_nth_unstable_by_key(limit, CapturedFrame::key);
+            self.horizon = first_left_out.time;
+            self.frames.truncate(limit);
+        }
+    }
+
+    /// What was captured, once the recorders of all domains have been merged.
+    pub fn into_capture(mut self) -> Capture {
+        self.drop_latest();
+        self.frames.sort_unstable_by_key(CapturedFrame::key);
+        Capture {
+            frames: self.frames,
+            seen: self.seen,
+        }
+    }
+}
+
+impl Observer for CaptureRecorder {
+    #[inline]
+    fn on_departure(&mut self, end: Time, link: LinkId, packet: &Packet) {
+        if let Some(place) = self.plan.index(link) {
+            self.keep(CapturedFrame {
+                time: end,
+                place,
+                content: Content::Packet(*packet),
+            });
+        }
+    }
+
+    fn on_pause(&mut self, now: Time, link: LinkId, classes: ClassSet) {
+        if let Some(place) = self.plan.index(opposite(link)) {
+            let effect = self.plan.places[place].effect;
+            self.keep(CapturedFrame {
+                time: Time::from_ps(now.as_ps() - effect.as_ps()),
+                place,
+                content: Content::Pause(classes),
+            });
+        }
+    }
+}
+
+impl Merge for CaptureRecorder {
+    fn merge(&mut self, other: Self) {
+        for (seen, more) in self.seen.iter_mut().zip(other.seen) {
+            *seen += more;
+        }
+        self.frames.extend(other.frames);
+        self.drop_latest();
+    }
+}
+
+/// The frames of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Capture {
+    /// The first of them, in the order of time and then of places.
+    pub frames: Vec<CapturedFrame>,
+    /// How many there were at each place.
+    pub seen: Vec<u64>,
+}
+
+impl Capture {
+    /// For each place how many frames were seen there and how many of these are not among [`frames`](Self::frames).
+    pub fn counts(&self) -> Vec<(u64, u64)> {
+        let mut counts: Vec<(u64, u64)> = self.seen.iter().map(|&seen| (seen, seen)).collect();
+        for frame in &self.frames {
+            counts[frame.place].1 -= 1;
+        }
+        counts
+    }
+}
+
+impl Assembly {
+    /// Writes the beginning of a frame in place of what is in `bytes`, as much as the plan keeps; returns the length of all of it.
+    ///
+    /// # Panics
+    /// If the scenario asks for no capture, so that there can be no frame of it.
+    pub fn frame(&self, frame: &CapturedFrame, bytes: &mut Vec<u8>) -> usize {
+        let plan = self.capture.as_deref().expect("a frame was captured");
+        match frame.content {
+            Content::Packet(packet) => {
+                let format = Format::of(self.reliability());
+                wire::encode(&packet, format, self.completed(&packet), plan.snap, bytes)
+            }
+            Content::Pause(classes) => {
+                let source = plan.places[frame.place].source;
+                *bytes = wire::encode_pause(source, classes, plan.pause_size);
+                let length = bytes.len();
+                bytes.truncate(plan.snap);
+                length
+            }
+        }
+    }
+
+    /// The messages that the sender of an acknowledgement has received in full: of its flow's one message, the part of its queue
+    /// pair.
+    fn completed(&self, packet: &Packet) -> u32 {
+        match (packet.header, self.reliability()) {
+            (Header::Ack { epsn, .. }, Reliability::GoBackN(parameters)) => {
+                let bytes = self.workload.flow(packet.flow).bytes;
+                let packets = parameters.packets_of(bytes, packet.queue_pair, &self.network);
+                (packets > 0 && u64::from(epsn) >= packets).into()
+            }
+            _ => 0,
+        }
+    }
+}
