@@ -10,7 +10,7 @@ use crate::simulation::{Flow, FlowEvent, Moment, Reactions, Report};
 use crate::switch::header_hash;
 use crate::topology::{LinkId, NodeId, Topology};
 use clearway_engine::{Bags, Inlet, Outlook, Round};
-use clearway_transport::{ClassSet, Endpoint, Event, FlowStatistics, Input};
+use clearway_transport::{Class, ClassSet, Endpoint, Event, FlowStatistics, Input};
 use clearway_units::{FlowId, MessageId, Span, Time};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -29,6 +29,8 @@ pub(crate) struct Host {
     pause: PauseState,
     /// Time from the arrival of a pause frame to its effect.
     reaction: Span,
+    /// Control waits in class 1 and is paused with it.
+    control_among_data: bool,
     /// Pause frames that have arrived and wait for that.
     effects: VecDeque<(Time, ClassSet)>,
 }
@@ -54,7 +56,7 @@ impl Host {
         link: Link,
         inlet: Inlet<Arrival>,
         reactions: Option<Box<dyn Reactions>>,
-        reaction: Span,
+        (reaction, control_among_data): (Span, bool),
     ) -> Self {
         Self {
             endpoint,
@@ -66,6 +68,7 @@ impl Host {
             reactions,
             pause: PauseState::default(),
             reaction,
+            control_among_data,
             effects: VecDeque::new(),
         }
     }
@@ -172,7 +175,11 @@ impl Host {
     fn react<O: Observer>(&mut self, context: &mut Context<'_, O>) {
         if let Some((_, classes)) = self.effects.pop_front() {
             self.pause.obey(self.now, classes);
-            self.endpoint.set_paused(classes);
+            let mut held = classes;
+            if self.control_among_data && classes.contains(Class::DATA) {
+                held.insert(Class::CONTROL);
+            }
+            self.endpoint.set_paused(held);
             let observer = &mut context.ledger.observer;
             observer.on_pause(self.now, self.link.id, classes);
         }

@@ -4,7 +4,7 @@ use clearway_units::{FlowId, HostId, MessageId, Time};
 
 /// The service class of a packet at NICs and switches, 0 to 7, as the priorities of IEEE 802.1Q.
 ///
-/// Class 0 is control: served first where strict priority is on, and never paused. The others carry data and take turns.
+/// Class 0 is control: served first where strict priority is on, and then never paused. The others carry data and take turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Class(u8);
 

@@ -150,7 +150,14 @@ pub(super) fn build_host(
     let mut endpoint = Endpoint::new(host, Arc::clone(&setup.profile), setup.seed);
     endpoint.set_tracing(tracing);
     let reaction = setup.buffer.as_ref().map_or(Span::ZERO, |b| b.reaction);
-    Host::new(endpoint, link, inlet, reactions, reaction)
+    let control_among_data = !setup.switch.control_priority;
+    Host::new(
+        endpoint,
+        link,
+        inlet,
+        reactions,
+        (reaction, control_among_data),
+    )
 }
 
 pub(super) fn build_switch(

@@ -223,10 +223,10 @@ fn check_that_it_ends(scenario: &Scenario, outcome: &Outcome<()>) {
     assert_eq!(outcome.cut_off, None, "seed {seed}: it goes on for ever");
 }
 
-/// Headrooms are as large as they have to be. Nobody stops control, so it must not wait among data.
+/// Headrooms are as large as they have to be.
 fn derives_headroom(scenario: &Scenario) -> bool {
     let buffer = scenario.buffer.as_ref();
-    buffer.is_some_and(|buffer| buffer.headroom.is_none()) && scenario.switch.control_priority
+    buffer.is_some_and(|buffer| buffer.headroom.is_none())
 }
 
 /// How often and for how long a link was paused, from all that its transmitter was told.

@@ -317,7 +317,11 @@ impl<'a> Oracle<'a> {
             switch.obey(link, classes);
             self.look_at_ports(node);
         } else {
-            self.hosts[node.0 as usize].endpoint.set_paused(classes);
+            let mut held = classes;
+            if classes.contains(Class::DATA) && !self.scenario.switch.control_priority {
+                held.insert(Class::CONTROL);
+            }
+            self.hosts[node.0 as usize].endpoint.set_paused(held);
             self.look_after(HostId(node.0));
         }
     }

@@ -190,9 +190,8 @@ impl Endpoint {
     }
 
     /// Classes that the link's flow control holds back from now on: [`poll_transmit`](Self::poll_transmit) yields none of them.
-    /// Control is never among them.
-    pub fn set_paused(&mut self, mut paused: ClassSet) {
-        paused.remove(Class::CONTROL);
+    /// Control is among them only where it has no priority and shares the queues of a data class.
+    pub fn set_paused(&mut self, paused: ClassSet) {
         self.paused = paused;
     }
 

@@ -150,15 +150,24 @@ impl Outbox {
     }
 
     /// The control packet or notice that has waited longest. Of several lanes that wait since the same control packet, the one
-    /// whose class came into use first.
+    /// whose class came into use first. Control that is paused lets everything else go before it.
     #[inline]
     pub(crate) fn pop(&mut self, paused: ClassSet) -> Option<Packet> {
         let mut classes = self.notices.without(paused);
         classes.remove(Class::CONTROL);
-        if !classes.is_empty()
-            && let Some(packet) = self.pop_notice(classes)
-        {
-            return Some(packet);
+        let control_waits = paused.contains(Class::CONTROL);
+        if !classes.is_empty() {
+            let due = if control_waits {
+                u64::MAX
+            } else {
+                self.control_left
+            };
+            if let Some(packet) = self.pop_notice(classes, due) {
+                return Some(packet);
+            }
+        }
+        if control_waits {
+            return None;
         }
         let packet = self.control.pop_front()?;
         self.control_left += 1;
@@ -168,9 +177,8 @@ impl Outbox {
         Some(packet)
     }
 
-    /// A notice of `classes` before which no control packet has to leave.
-    fn pop_notice(&mut self, classes: ClassSet) -> Option<Packet> {
-        let due = self.control_left;
+    /// A notice of `classes` before which no more than `due` control packets have to leave.
+    fn pop_notice(&mut self, classes: ClassSet, due: u64) -> Option<Packet> {
         let lane = self.lanes.iter_mut().find(|lane| {
             let first = lane.notices.front().map(|(before, _)| *before);
             classes.contains(lane.class) && first.is_some_and(|before| before <= due)

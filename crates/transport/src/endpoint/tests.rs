@@ -265,13 +265,36 @@ fn classes_take_turns_and_a_paused_one_blocks_no_other() {
     assert_eq!([next(), next(), next(), next()], [1, 3, 2, 3]);
     let mut paused = ClassSet::EMPTY;
     paused.insert(three);
-    paused.insert(Class::CONTROL);
     endpoint.set_paused(paused);
     assert_eq!(polled_classes(&mut endpoint, Time::ZERO), [1; 6]);
     assert!(!endpoint.ready());
     endpoint.set_paused(ClassSet::EMPTY);
     assert!(endpoint.ready());
     assert_eq!(polled_classes(&mut endpoint, Time::ZERO), [3; 2]);
+}
+
+#[test]
+fn control_that_is_paused_waits_and_lets_other_classes_go() {
+    let profile = Arc::new(Profile::strack(facts()));
+    let three = Class::new(3).unwrap();
+    let mut endpoint = Endpoint::new(HostId(0), Arc::clone(&profile), 1);
+    let mut peer = Endpoint::new(HostId(1), profile, 1);
+    open_in_class(&mut peer, 9, Class::DATA, 1);
+    // An acknowledgement, then a probe in class 3 that would go after it.
+    endpoint.on_packet(Time::ZERO, &peer.poll_transmit(Time::ZERO).unwrap());
+    open_in_class(&mut endpoint, 1, three, 1);
+    let mut paused = ClassSet::EMPTY;
+    paused.insert(Class::CONTROL);
+    paused.insert(Class::DATA);
+    endpoint.set_paused(paused);
+    assert_eq!(polled_classes(&mut endpoint, Time::ZERO), [3], "the data");
+    let now = Time::from_us(24);
+    endpoint.handle(now, Input::Deadline);
+    assert_eq!(polled_classes(&mut endpoint, now), [3], "the probe");
+    assert!(!endpoint.ready());
+    assert_eq!(endpoint.poll_transmit(now), None);
+    endpoint.set_paused(ClassSet::EMPTY);
+    assert_eq!(polled_classes(&mut endpoint, now), [0]);
 }
 
 #[test]

@@ -11,8 +11,8 @@
 //! the receiver's reaction time has passed; a packet on the wire is finished. It holds until the next one, without a timer.
 //! Frames are never lost to bit errors and count neither as packets nor as hops.
 //!
-//! Hosts hold back data, never control. Where control has no priority it waits in class 1 and is accounted for there, but it keeps
-//! coming when that class is paused; headrooms that are derived do not reckon with it and may overflow.
+//! Control with priority is never held back. Where it has none it waits in class 1, is accounted for there and is paused with it, at
+//! switches and at hosts, so that headrooms need not reckon with it.
 
 mod buffer;
 mod port;
