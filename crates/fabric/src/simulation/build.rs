@@ -234,8 +234,9 @@ pub(super) fn buffer_rules(
     };
     let ports: Vec<PortFacts> = links.iter().map(port).collect();
     let network = &setup.profile.network;
-    let packet = u64::from(network.payload + network.header);
-    BufferRules::new(parameters, &ports, network.line_rate, used, packet)
+    let packet = (network.payload + network.header).max(network.ack);
+    let slowest = topology.slowest_host_rate().unwrap_or(network.line_rate);
+    BufferRules::new(parameters, &ports, slowest, used, packet.into())
 }
 
 /// The seed of the order of simultaneous arrivals.

@@ -91,9 +91,10 @@ clearway_units::parameters! {
     pub struct SharedBufferParameters {
         /// Bytes of the whole buffer; `"auto"` is 256 MB for 51.2 Tb/s, in proportion to the sum of the switch's port rates.
         pub buffer: Option<Bytes> = None, "buffer", "STrack §4.1: 256 MB at 51.2 Tb/s, scaled with capacity";
-        /// Share of the free part of the pool that one class of an ingress port may take, on ports as fast as the hosts' links.
+        /// Share of the free part of the pool that one class of an ingress port may take, on ports as fast as the slowest link of a
+        /// host.
         pub alpha: f64 = 0.125, "alpha", "HPCC ns-3 simulator: 1/8; STrack's pauses at 37.5 MB need about 1/128";
-        /// Doubles alpha with each doubling of a port's rate above that of the hosts' links.
+        /// Doubles alpha with each doubling of a port's rate above that of the slowest link of a host.
         pub alpha_scales: bool = true, "alpha-scales", "HPCC ns-3 simulator";
         /// Classes with priority flow control; the others are dropped when the pool or their `queue` is full. Control has room of
         /// its own.
@@ -136,7 +137,8 @@ pub(crate) struct BufferRules {
 }
 
 impl BufferRules {
-    /// `used` are the data classes that are in use, `packet` the bytes of a full one.
+    /// `host_rate` is that of the slowest link of a host, `used` are the data classes that are in use, `packet` the bytes of the
+    /// largest packet.
     ///
     /// # Errors
     /// The size of the buffer and what reserves and headrooms need of it, if they do not leave room for a packet.
@@ -189,7 +191,7 @@ impl BufferRules {
     }
 }
 
-/// `alpha`, doubled for each doubling of `rate` above the hosts' rate.
+/// `alpha`, doubled for each doubling of `rate` above `host_rate`.
 fn scaled(alpha: f64, rate: Rate, host_rate: Rate) -> f64 {
     let (mut alpha, mut rate) = (alpha, rate.as_bps());
     while rate > host_rate.as_bps() {

@@ -190,6 +190,14 @@ impl Topology {
         }
         ports
     }
+    /// The rate of the slowest link of a host that is up.
+    pub fn slowest_host_rate(&self) -> Option<Rate> {
+        let of_hosts = self.cables.iter().filter(|cable| {
+            let is_host = |end: &NodeId| self.switch_index(*end).is_none();
+            cable.up && cable.ends.iter().any(is_host)
+        });
+        of_hosts.map(|cable| cable.rate).min()
+    }
     /// The link that reaches `host`.
     pub fn link_to_host(&self, host: HostId) -> Option<LinkId> {
         self.links_up()

@@ -9,6 +9,7 @@ use crate::queue::{Joined, Rules};
 use clearway_fabric::topology::{LinkId, NodeId};
 use clearway_fabric::{DropCause, MarkAt, SharedBufferParameters};
 use clearway_transport::{Class, ClassSet, Packet};
+use clearway_units::HostId;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A packet in the switch, the one on the wire included.
@@ -81,6 +82,9 @@ impl Switch {
         let facts = &scenario.profile.network;
         let packet = u64::from(facts.payload + facts.header);
         let cable = |link: LinkId| &scenario.topology.cables[link.0 as usize / 2];
+        let hosts = (0..scenario.topology.hosts).map(HostId);
+        let slowest_host = hosts.map(|host| cable(network.uplink(host)).rate).min();
+        let slowest_host = slowest_host.expect("a fabric has hosts");
         let port = |link: LinkId| {
             let rate = cable(link).rate;
             let delay = network.delay(link).max(network.delay(twin(link)));
@@ -90,7 +94,7 @@ impl Switch {
             let room = parameters.headroom.map_or(comes.max(usual), |h| h.as_u64());
             let mut alpha = parameters.alpha;
             let mut bps = rate.as_bps();
-            while parameters.alpha_scales && bps > facts.line_rate.as_bps() {
+            while parameters.alpha_scales && bps > slowest_host.as_bps() {
                 alpha *= 2.0;
                 bps /= 2;
             }
