@@ -86,12 +86,22 @@ fn links(assembly: &Assembly) -> String {
         .column("", Align::Left);
     for (index, cable) in topology.cables.iter().enumerate() {
         let name = topology.link_name(clearway_lab::LinkId::from_end(index, 0));
-        let state = match (cable.up, cable.bit_error_rate > 0.0) {
-            (false, _) => "down".to_string(),
-            (true, true) => format!("bit error rate {}", cable.bit_error_rate),
-            (true, false) => String::new(),
-        };
-        table.row([name, cable.rate.to_string(), cable.delay.to_string(), state]);
+        let mut remarks = Vec::new();
+        if !cable.up {
+            remarks.push("down".to_string());
+        }
+        if cable.up && cable.bit_error_rate > 0.0 {
+            remarks.push(format!("bit error rate {}", cable.bit_error_rate));
+        }
+        if cable.up && cable.packet_loss > 0.0 {
+            remarks.push(format!("packet loss {}", cable.packet_loss));
+        }
+        table.row([
+            name,
+            cable.rate.to_string(),
+            cable.delay.to_string(),
+            remarks.join(", "),
+        ]);
     }
     table.to_string()
 }

@@ -381,13 +381,13 @@ fn impossible_faults_of_links() {
     --set topology.links=["leaf0-spnie0 down"]: `links`: "leaf0-spnie0 down": no link `leaf0-spnie0`
       fix: links are named after their ends, for instance `leaf0-spine0`
     --set topology.links=["leaf0-spine0 donw"]: `links`: "leaf0-spine0 donw": cannot read `donw`
-      fix: use `down`, `rate=100Gbps`, `delay=2us` or `bit-error-rate=1e-9`
+      fix: use `down`, `rate=100Gbps`, `delay=2us`, `bit-error-rate=1e-9` or `packet-loss=0.001`
     --set topology.links=["leaf0-spine0 rate=0Gbps"]: `links`: "leaf0-spine0 rate=0Gbps": cannot read `rate=0Gbps`
-      fix: use `down`, `rate=100Gbps`, `delay=2us` or `bit-error-rate=1e-9`
+      fix: use `down`, `rate=100Gbps`, `delay=2us`, `bit-error-rate=1e-9` or `packet-loss=0.001`
     --set topology.links=["leaf0-spine0 bit-error-rate=1"]: `links`: "leaf0-spine0 bit-error-rate=1": cannot read `bit-error-rate=1`
-      fix: use `down`, `rate=100Gbps`, `delay=2us` or `bit-error-rate=1e-9`
+      fix: use `down`, `rate=100Gbps`, `delay=2us`, `bit-error-rate=1e-9` or `packet-loss=0.001`
     --set topology.links=["leaf0-spine0"]: `links`: "leaf0-spine0": nothing about the link is said
-      fix: use `down`, `rate=100Gbps`, `delay=2us` or `bit-error-rate=1e-9`
+      fix: use `down`, `rate=100Gbps`, `delay=2us`, `bit-error-rate=1e-9` or `packet-loss=0.001`
     --set topology.links=[""]: `links`: "": empty
       fix: name a link, for instance "leaf0-spine2 down"
     --set topology.links=["host0-leaf0 down"]: impossible topology, with 1 link down: host 0 has no link that is up
@@ -682,7 +682,7 @@ fn fabrics_of_hpcc() {
         GRAPH.replace("4 5 400Gbps", "4 6 400Gbps"),
         GRAPH.replace("4 5 400Gbps", "4 5 400GBPS"),
         GRAPH.replace("400Gbps 1000ns", "400Gbps 1000"),
-        GRAPH.replace("400Gbps 1000ns 0", "400Gbps 1000ns 0.01"),
+        GRAPH.replace("400Gbps 1000ns 0", "400Gbps 1000ns 1"),
         GRAPH.replace("400Gbps 1000ns 0", "400Gbps 1000ns"),
         GRAPH.replace("3 5 100", "2 5 100"),
         GRAPH.replace("4 5 400", "0 5 400"),
@@ -719,8 +719,8 @@ fn fabrics_of_hpcc() {
       fix: write a whole number of bit/s above zero, as in `100Gbps` or `25000000000bps`
     x.txt:7: a delay of 1000s
       fix: write 1ns to 1s; a number without unit is in seconds
-    x.txt:7: an error rate of 0.01 is the probability that a packet is lost whatever its size, but links here lose bits
-      fix: write 0, and give a bit error rate in the scenario: `topology.bit-error-rate`, or `topology.links` for single links
+    x.txt:7: `1` is no value for `error_rate`
+      fix: write the probability that a packet is lost, from 0 to below 1
     x.txt:7: a link has 5 words, but 4 stand here
       fix: write `src dst rate delay error_rate`, each on a line of its own
     x.txt:1: host 3 has no link

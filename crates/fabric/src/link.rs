@@ -1,7 +1,7 @@
 //! One direction of a cable, at its sending end.
 
 use crate::observer::{DropCause, Observer};
-use crate::topology::LinkId;
+use crate::topology::{Cable, LinkId};
 use clearway_engine::{Bags, Outlet, Round};
 use clearway_transport::{ClassSet, Header, Packet};
 use clearway_units::{Digest, Purpose, RandomStream, Span, Time, WireClock};
@@ -32,7 +32,7 @@ pub struct LinkCounters {
     pub dropped: u64,
     /// Of these, packets of lossless classes, for which not even the headroom had room.
     pub headroom_drops: u64,
-    /// Packets that vanished through bit errors.
+    /// Packets that vanished on links, through bit errors or as losses of the link.
     pub corrupted: u64,
     /// Packets marked by a queue, each counted once.
     pub marked: u64,
@@ -44,7 +44,7 @@ pub struct LinkCounters {
     pub pause_frames: u64,
     /// Pause frames that have arrived.
     pub pause_frames_received: u64,
-    /// All drops and bit errors: time, link, flow and sequence number.
+    /// All drops and errors of links: time, link, flow and sequence number.
     pub losses: Digest,
 }
 
@@ -109,22 +109,37 @@ pub(crate) struct Link {
     pub(crate) id: LinkId,
     pub(crate) clock: WireClock,
     pub(crate) delay: Span,
-    errors: Option<Box<BitErrors>>,
+    errors: Option<Box<Errors>>,
     outlet: Outlet<Arrival>,
     /// Of the letters posted, those that are no packets.
     pause_frames: u64,
 }
 
+/// What a link does to packets.
 #[derive(Debug)]
-struct BitErrors {
+pub(crate) struct Errors {
     /// Probability that one bit arrives right.
     bit_survives: f64,
+    /// Probability that a packet arrives, were all bits right.
+    packet_survives: f64,
     random: RandomStream,
 }
 
-impl BitErrors {
+impl Errors {
+    /// Those of a link of `cable`; none of a perfect one.
+    pub(crate) fn new(cable: &Cable, seed: u64, link: LinkId) -> Option<Box<Self>> {
+        let perfect = cable.bit_error_rate <= 0.0 && cable.packet_loss <= 0.0;
+        (!perfect).then(|| {
+            Box::new(Self {
+                bit_survives: 1.0 - cable.bit_error_rate,
+                packet_survives: 1.0 - cable.packet_loss,
+                random: RandomStream::new(seed, Purpose::BitErrors, link.0.into()),
+            })
+        })
+    }
+
     fn hit(&mut self, size: u16) -> bool {
-        let survives = power(self.bit_survives, u32::from(size) * 8);
+        let survives = power(self.bit_survives, u32::from(size) * 8) * self.packet_survives;
         self.random.unit() >= survives
     }
 }
@@ -147,16 +162,9 @@ impl Link {
         id: LinkId,
         clock: WireClock,
         delay: Span,
-        bit_error_rate: f64,
-        seed: u64,
+        errors: Option<Box<Errors>>,
         outlet: Outlet<Arrival>,
     ) -> Self {
-        let errors = (bit_error_rate > 0.0).then(|| {
-            Box::new(BitErrors {
-                bit_survives: 1.0 - bit_error_rate,
-                random: RandomStream::new(seed, Purpose::BitErrors, id.0.into()),
-            })
-        });
         Self {
             id,
             clock,

@@ -12,7 +12,7 @@ pub enum DropCause {
     QueueFull,
     /// Not even the headroom of a lossless class had room.
     HeadroomFull,
-    /// A bit arrived wrong.
+    /// A bit arrived wrong, or the link loses packets.
     BitError,
 }
 

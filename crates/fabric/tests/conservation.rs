@@ -191,6 +191,46 @@ fn the_limit_holds_when_all_flows_are_done() {
     assert!(cut.endpoints.duplicates < whole.endpoints.duplicates);
 }
 
+/// A link that loses packets loses large and small ones alike, and each direction by itself.
+#[test]
+fn a_link_loses_the_share_of_packets_that_it_should() {
+    let loss = 0.05;
+    let lost = |payload| {
+        let mut scenario = Scenario::lossy(1);
+        let mut topology = single_switch(2, Rate::from_gbps(100), Span::from_us(1)).unwrap();
+        topology.cables[1].packet_loss = loss;
+        let routes = Routes::compute(&topology).unwrap();
+        let sizes = PacketSizes {
+            payload,
+            header: HEADER,
+            ack: HEADER,
+        };
+        let profile = Profile::strack(routes.paths.network_facts(sizes));
+        scenario.profile = Arc::new(profile);
+        scenario.switch = SwitchParameters::default();
+        scenario.topology = topology;
+        scenario.flows = Arc::new([Flow {
+            src: HostId(0),
+            dst: HostId(1),
+            bytes: Bytes::new(u64::from(payload) * 20_000),
+            class: Class::DATA,
+            start: Some(Time::ZERO),
+        }]);
+        (scenario.local, scenario.coordinated) = Default::default();
+        scenario.at_most = Time::from_us(10_000_000);
+        let outcome = scenario.run(1, || ());
+        outcome.check_conservation().unwrap();
+        assert_eq!(outcome.stopped, None, "{:?}", outcome.endpoints);
+        let crossed = outcome.endpoints.data_sent + outcome.endpoints.sacks_sent;
+        outcome.links.corrupted as f64 / crossed as f64
+    };
+    for payload in [100, 4000] {
+        let share = lost(payload);
+        // Of more than 20 000 packets: five standard deviations are 0.0077.
+        assert!((share - loss).abs() < 0.0077, "{payload}: {share}");
+    }
+}
+
 /// Measures how long data packets wait for the link to the last host.
 struct Waits {
     switch: NodeId,

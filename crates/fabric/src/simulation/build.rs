@@ -3,7 +3,7 @@
 use super::Setup;
 use crate::domain::FabricDomain;
 use crate::host::Host;
-use crate::link::{Arrival, Link};
+use crate::link::{Arrival, Errors, Link};
 use crate::order::Ticket;
 use crate::simulation::Reactions;
 use crate::switch::{
@@ -124,8 +124,7 @@ impl Ends {
             id,
             WireClock::new(cable.rate),
             delay,
-            cable.bit_error_rate,
-            setup.seed,
+            Errors::new(cable, setup.seed, id),
             outlet,
         )
     }

@@ -57,6 +57,7 @@ fn cable(a: NodeId, b: NodeId, tier: &Tier) -> Cable {
         rate: tier.link_rate,
         delay: tier.link_delay,
         bit_error_rate: 0.0,
+        packet_loss: 0.0,
         up: true,
     }
 }

@@ -56,6 +56,8 @@ pub struct Cable {
     pub delay: Span,
     /// Probability that a bit arrives wrong; a packet with a wrong bit is discarded at the far end.
     pub bit_error_rate: f64,
+    /// Probability that a packet is lost on the way, whatever its size.
+    pub packet_loss: f64,
     /// False: disconnected, known to all routing.
     pub up: bool,
 }

@@ -22,6 +22,7 @@ pub(super) fn circle(draw: &mut Draw) -> Topology {
         rate,
         delay,
         bit_error_rate: 0.0,
+        packet_loss: 0.0,
         up: true,
     };
     let switch = |i: u32| hosts + i % 5;

@@ -30,6 +30,12 @@ pub(crate) fn random_fabric(draw: &mut Draw) -> Topology {
     if draw.chance(25) {
         for cable in &mut topology.cables {
             cable.bit_error_rate = draw.of(&[0.0, 1e-7, 1e-6, 1e-5]);
+            // As likely as an error in a packet of some size.
+            if cable.bit_error_rate == 1e-6 {
+                cable.packet_loss = draw.of(&[0.0, 0.001, 0.02]);
+            } else if cable.bit_error_rate == 0.0 {
+                cable.packet_loss = draw.of(&[0.0, 0.005]);
+            }
         }
     }
     if draw.chance(40) {
@@ -112,6 +118,7 @@ fn random_graph(draw: &mut Draw, (rate, delay): (Rate, Span)) -> Topology {
         rate,
         delay,
         bit_error_rate: 0.0,
+        packet_loss: 0.0,
         up: true,
     };
     let mut cables: Vec<Cable> = (0..hosts)

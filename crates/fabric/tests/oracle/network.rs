@@ -139,12 +139,13 @@ impl<'a> Network<'a> {
         wire + self.topology.switches[(end.0 - self.topology.hosts) as usize].latency
     }
 
-    /// The probability that a packet of `bytes` on `link` arrives without a wrong bit.
+    /// The probability that a packet of `bytes` on `link` arrives, and without a wrong bit.
     pub(crate) fn survival(&self, link: LinkId, bytes: u16) -> f64 {
-        let wrong = self.topology.cables[link.0 as usize / 2].bit_error_rate;
+        let cable = &self.topology.cables[link.0 as usize / 2];
+        let (wrong, arrives) = (cable.bit_error_rate, 1.0 - cable.packet_loss);
         if wrong == 0.0 {
-            return 1.0;
+            return arrives;
         }
-        (0..u32::from(bytes) * 8).fold(1.0, |right, _| right * (1.0 - wrong))
+        (0..u32::from(bytes) * 8).fold(arrives, |right, _| right * (1.0 - wrong))
     }
 }

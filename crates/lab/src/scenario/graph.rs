@@ -29,6 +29,7 @@ pub(super) fn from_hpcc(file: &HpccTopology) -> Topology {
             rate: link.rate,
             delay: link.delay,
             bit_error_rate: 0.0,
+            packet_loss: link.loss,
             up: true,
         }
     });
@@ -92,7 +93,7 @@ mod tests {
 
     /// Two hosts on each of two leaves, two spines above them, and links written in either direction.
     const TEXT: &str = "8 4 8\n4 5 6 7\n0 6 100Gbps 1us 0\n6 1 100Gbps 1us 0\n2 7 100Gbps 1us 0\n3 7 100Gbps 1us 0\n\
-        4 6 400Gbps 1us 0\n6 5 400Gbps 1us 0\n7 4 400Gbps 1us 0\n7 5 400Gbps 1us 0\n";
+        4 6 400Gbps 1us 0\n6 5 400Gbps 1us 0.25\n7 4 400Gbps 1us 0\n7 5 400Gbps 1us 0\n";
 
     #[test]
     fn switches_next_to_hosts_are_below_the_others() {
@@ -107,6 +108,7 @@ mod tests {
             .map(|cable| cable.ends.map(|node| node.0))
             .collect();
         assert_eq!(ends[1], [1, 6]);
+        assert_eq!(topology.cables[5].packet_loss, 0.25);
         assert_eq!(ends[4], [6, 4]);
         assert_eq!(ends[5], [6, 5]);
         assert_eq!(topology.node_name(NodeId(6)), "switch6");

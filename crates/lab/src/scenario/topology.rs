@@ -97,8 +97,8 @@ clearway_units::parameters! {
 clearway_units::parameters! {
     /// Faults and exceptions, for every kind of topology.
     pub struct LinkSettings {
-        /// Exceptions for single links, such as "leaf0-spine2 down", "host3-leaf0 rate=100Gbps delay=2us" or
-        /// "leaf1-spine0 bit-error-rate=1e-9". Names are those that `clearway topology --links` prints; parallel links share a
+        /// Exceptions for single links, such as "leaf0-spine2 down", "host3-leaf0 rate=100Gbps delay=2us" or "leaf1-spine0
+        /// bit-error-rate=1e-9 packet-loss=0.001". Names are those that `clearway topology --links` prints; parallel links share a
         /// name.
         pub exceptions: Vec<String> = Vec::new(), "links", "the user";
         /// Probability that a bit arrives wrong, on every link.
@@ -472,7 +472,8 @@ impl LinkSettings {
     }
 }
 
-const EXCEPTION_WORDS: &str = "use `down`, `rate=100Gbps`, `delay=2us` or `bit-error-rate=1e-9`";
+const EXCEPTION_WORDS: &str =
+    "use `down`, `rate=100Gbps`, `delay=2us`, `bit-error-rate=1e-9` or `packet-loss=0.001`";
 
 /// Applies one word of an exception; `None` if it cannot be read.
 fn change_cable(cable: &mut Cable, word: &str) -> Option<()> {
@@ -481,15 +482,15 @@ fn change_cable(cable: &mut Cable, word: &str) -> Option<()> {
         "down" if value.is_empty() => cable.up = false,
         "rate" => cable.rate = value.parse().ok()?,
         "delay" => cable.delay = value.parse().ok()?,
-        "bit-error-rate" => {
-            cable.bit_error_rate = value
-                .parse()
-                .ok()
-                .filter(|rate| (0.0..1.0).contains(rate))?;
-        }
+        "bit-error-rate" => cable.bit_error_rate = probability(value)?,
+        "packet-loss" => cable.packet_loss = probability(value)?,
         _ => return None,
     }
     Some(())
+}
+
+fn probability(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|value| (0.0..1.0).contains(value))
 }
 
 /// Applies one exception: a link's name and what is different about it.

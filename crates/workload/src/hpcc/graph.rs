@@ -22,7 +22,7 @@ const SIMAI_HEADER: &[&str] = &[
 const LINK: &[&str] = &["src", "dst", "rate", "delay", "error_rate"];
 
 /// A link of a fabric; both directions are alike.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct HpccLink {
     /// The nodes that it joins, as the file orders them.
     pub ends: [u32; 2],
@@ -30,10 +30,12 @@ pub struct HpccLink {
     pub rate: Rate,
     /// Its propagation delay.
     pub delay: Span,
+    /// The probability that it loses a packet, whatever the packet's size; below 1.
+    pub loss: f64,
 }
 
 /// What the file of a fabric says. Each host has one link, to a switch, and reaches all others.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct HpccTopology {
     /// Hosts: the nodes from 0.
     pub hosts: u32,
@@ -241,18 +243,16 @@ fn link(record: &Record<'_>, nodes: u64) -> Result<HpccLink, FileError> {
         let fix = "write 1ns to 1s; a number without unit is in seconds";
         return Err(record.fault(3, message, fix));
     }
-    match quantity::is_never(record.tokens[4].text) {
-        Some(true) => Ok(HpccLink { ends, rate, delay }),
-        Some(false) => {
-            let message = format!(
-                "an error rate of {} is the probability that a packet is lost whatever its size, but links here lose bits",
-                shown(record.tokens[4].text)
-            );
-            let fix = "write 0, and give a bit error rate in the scenario: `topology.bit-error-rate`, or `topology.links` for single links";
-            Err(record.fault(4, message, fix))
-        }
-        None => Err(record.no_value(4, "write a probability from 0 to 1; 0 for no errors")),
-    }
+    let loss = quantity::probability(record.tokens[4].text).ok_or_else(|| {
+        let fix = "write the probability that a packet is lost, from 0 to below 1";
+        record.no_value(4, fix)
+    })?;
+    Ok(HpccLink {
+        ends,
+        rate,
+        delay,
+        loss,
+    })
 }
 
 /// A file whose lines are sound.

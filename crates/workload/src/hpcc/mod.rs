@@ -34,9 +34,10 @@
 //!
 //! What cannot be simulated is refused:
 //! * hosts with several links, such as those of a SimAI file with NVSwitches: only hosts with one link are routed;
-//! * switches with lower numbers than hosts, because hosts are numbered from 0;
-//! * an error rate above zero. It is the probability that a packet is lost, whatever its size; links here lose bits, so that no bit error
-//!   rate says the same of packets of all sizes.
+//! * switches with lower numbers than hosts, because hosts are numbered from 0.
+//!
+//! An error rate is the probability that a packet is lost at the end of the link, whatever its size. Packets of all kinds are lost alike;
+//! pause frames never are (there: they too).
 
 mod flows;
 mod graph;

@@ -56,18 +56,14 @@ pub(super) fn seconds(text: &str) -> Result<Span, DecimalFault> {
     exact_decimal(text, 12).map(Span::from_ps)
 }
 
-/// True for a probability of zero, `None` for what is no probability.
-pub(super) fn is_never(text: &str) -> Option<bool> {
-    // As a whole number of something too small to matter: only zero and the bounds count.
-    match exact_decimal(text, 0) {
-        Ok(0) => Some(true),
-        Ok(1) | Err(DecimalFault::TooFine) => Some(false).filter(|_| !is_above_one(text)),
-        Ok(_) | Err(_) => None,
-    }
-}
-
-fn is_above_one(text: &str) -> bool {
-    text.parse::<f64>().is_ok_and(|value| value > 1.0)
+/// A probability below one, such as `0`, `0.001` or `1e-6`.
+pub(super) fn probability(text: &str) -> Option<f64> {
+    // The library also reads signs and words.
+    let is_number = text
+        .bytes()
+        .all(|b| b.is_ascii_digit() || b".eE-".contains(&b));
+    let value = text.parse().ok().filter(|_| is_number)?;
+    (0.0..1.0).contains(&value).then_some(value)
 }
 
 #[cfg(test)]
@@ -127,20 +123,21 @@ mod tests {
     }
 
     #[test]
-    fn probabilities_are_zero_or_not() {
+    fn probabilities_are_below_one() {
         for (text, expected) in [
-            ("0", Some(true)),
-            ("0.000000", Some(true)),
-            ("0e-5", Some(true)),
-            ("1e-12", Some(false)),
-            ("0.5", Some(false)),
-            ("1", Some(false)),
+            ("0", Some(0.0)),
+            ("0.000000", Some(0.0)),
+            ("0e-5", Some(0.0)),
+            ("1e-12", Some(1e-12)),
+            ("0.5", Some(0.5)),
+            ("1", None),
             ("1.5", None),
-            ("2", None),
             ("-0.1", None),
-            ("no", None),
+            ("+0.1", None),
+            ("nan", None),
+            ("", None),
         ] {
-            assert_eq!(is_never(text), expected, "{text}");
+            assert_eq!(probability(text), expected, "{text}");
         }
     }
 }

@@ -10,7 +10,7 @@ const FABRIC: &str = "\
 0 4 100Gbps 1000ns 0.000000
 1 4 100Gbps 1us 0
 2 5 25000000000bps 0.001ms 0
-3 5 100Gbps 1000ns 0
+3 5 100Gbps 1000ns 0.001
 4 5 400Gbps 2000ns 0
 ";
 
@@ -50,9 +50,11 @@ fn reads_a_fabric() {
         HpccLink {
             ends: [2, 5],
             rate: Rate::from_gbps(25),
-            delay: Span::from_us(1)
+            delay: Span::from_us(1),
+            loss: 0.0,
         }
     );
+    assert_eq!(file.links[3].loss, 0.001);
     assert_eq!(file.links[4].delay, Span::from_us(2));
     assert_eq!(file.warnings, []);
 }
@@ -196,13 +198,9 @@ fn faults_of_links() {
     t.txt:7:13: a delay of 999ps
       fix: write 1ns to 1s; a number without unit is in seconds
     ");
-    assert_snapshot!(wrong_fabric(last, "4 5 400Gbps 2000ns 0.001"), @"
-    t.txt:7:20: an error rate of 0.001 is the probability that a packet is lost whatever its size, but links here lose bits
-      fix: write 0, and give a bit error rate in the scenario: `topology.bit-error-rate`, or `topology.links` for single links
-    ");
-    assert_snapshot!(wrong_fabric(last, "4 5 400Gbps 2000ns 1.5"), @"
-    t.txt:7:20: `1.5` is no value for `error_rate`
-      fix: write a probability from 0 to 1; 0 for no errors
+    assert_snapshot!(wrong_fabric(last, "4 5 400Gbps 2000ns 1"), @"
+    t.txt:7:20: `1` is no value for `error_rate`
+      fix: write the probability that a packet is lost, from 0 to below 1
     ");
 }
 
