@@ -8,6 +8,10 @@
     if (container) plots[plot.id] = Clearway.plot(container, plot);
   }
   Clearway.plots = plots;
+  for (const element of document.querySelectorAll(".plots")) {
+    const own = [...element.querySelectorAll("[data-plot]")].map((container) => plots[container.dataset.plot]);
+    Clearway.shareLegend(element, own);
+  }
   const heat = document.getElementById("heat");
   if (heat && data.heat) Clearway.heat(heat, data.heat);
   for (const element of document.querySelectorAll(".control")) element.hidden = false;

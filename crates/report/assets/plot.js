@@ -139,29 +139,91 @@ const Clearway = (() => {
     return value - xs[next - 1] < xs[next] - value ? next - 1 : next;
   }
 
-  function pathOf(series, first, last, x, y) {
+  // The points of a series from one place to another, so many of them joined that at most `most` are left: intervals by their
+  // means or their peaks. Runs begin at multiples of a power of two, so that they stay what they are while one moves along.
+  function part(series, first, last, most) {
+    let run = 1;
+    while (series.join && (last - first + 1) / run > most) run *= 2;
+    const from = first - (first % run);
+    const start = from > 0 ? series.x[from - 1] : Math.min(0, series.x[0]);
+    const shown = { series, shape: series.shape, x: [], y: [], start, run };
+    if (run === 1) {
+      shown.x = series.x.slice(first, last + 1);
+      shown.y = series.y.slice(first, last + 1);
+      shown.start = first > 0 ? series.x[first - 1] : start;
+      return shown;
+    }
+    for (let begin = from; begin <= last; begin += run) {
+      const end = Math.min(begin + run, series.x.length);
+      shown.x.push(series.x[end - 1]);
+      shown.y.push(joined(series, begin, end));
+    }
+    return shown;
+  }
+
+  function joined(series, begin, end) {
+    let weight = 0;
+    let sum = 0;
+    let peak = null;
+    for (let place = begin; place < end; place++) {
+      const value = series.y[place];
+      if (value === null) continue;
+      const length = series.x[place] - (place > 0 ? series.x[place - 1] : Math.min(0, series.x[0]));
+      weight += length;
+      sum += value * length;
+      if (peak === null || value > peak) peak = value;
+    }
+    if (series.join === "max" || peak === null) return peak;
+    return weight > 0 ? sum / weight : peak;
+  }
+
+  function pathOf(shown, x, y) {
     let path = "";
     let open = false;
     let lastY = 0;
-    for (let place = first; place <= last; place++) {
-      const value = series.y[place];
+    for (let place = 0; place < shown.x.length; place++) {
+      const value = shown.y[place];
       if (value === null) {
         open = false;
         continue;
       }
-      const px = x.at(series.x[place]).toFixed(1);
+      const px = x.at(shown.x[place]).toFixed(1);
       const py = y.at(value).toFixed(1);
-      if (series.shape === "interval") {
-        if (!open) path += "M" + x.at(place > 0 ? series.x[place - 1] : Math.min(0, series.x[0])).toFixed(1) + " " + py;
+      if (shown.shape === "interval") {
+        if (!open) path += "M" + x.at(place > 0 ? shown.x[place - 1] : shown.start).toFixed(1) + " " + py;
         else if (py !== lastY) path += "V" + py;
         path += "H" + px;
       } else if (!open) path += "M" + px + " " + py;
-      else if (series.shape === "step") path += "H" + px + "V" + py;
+      else if (shown.shape === "step") path += "H" + px + "V" + py;
       else path += "L" + px + " " + py;
       lastY = py;
       open = true;
     }
     return path;
+  }
+
+  function classOf(series) {
+    return "line c" + (series.colour % COLOURS) + (series.colour >= COLOURS ? " dashed" : "");
+  }
+
+  // A legend for plots with series of the same names: it shows and hides them, and lets the one under the pointer stand out.
+  function fillLegend(legend, plots) {
+    plots[0].spec.series.forEach((series, place) => {
+      const button = html("button", "", legend);
+      button.type = "button";
+      button.title = "Show or hide";
+      const sample = svg("svg", { width: 18, height: 8, viewBox: "0 0 18 8", "aria-hidden": "true" }, button);
+      svg("path", { d: "M0 4H18", class: classOf(series) }, sample);
+      html("span", "", button, series.name);
+      const press = () => button.setAttribute("aria-pressed", String(!plots[0].hidden.has(place)));
+      press();
+      button.addEventListener("click", () => {
+        for (const plot of plots) plot.toggle(place);
+        press();
+      });
+      button.addEventListener("pointerenter", () => plots.forEach((plot) => plot.highlight(plot.spec.series[place])));
+      button.addEventListener("pointerleave", () => plots.forEach((plot) => plot.highlight(null)));
+    });
   }
 
   const groups = new Map();
@@ -209,26 +271,16 @@ const Clearway = (() => {
 
     buildLegend() {
       this.legend.replaceChildren();
-      const { series } = this.spec;
-      if (series.length < 2) return;
-      series.forEach((one, place) => {
-        const button = html("button", "", this.legend);
-        button.type = "button";
-        button.setAttribute("aria-pressed", String(!this.hidden.has(place)));
-        button.title = "Show or hide";
-        const sample = svg("svg", { width: 18, height: 8, viewBox: "0 0 18 8", "aria-hidden": "true" }, button);
-        svg("path", { d: "M0 4H18", class: this.classOf(one) }, sample);
-        html("span", "", button, one.name);
-        button.addEventListener("click", () => {
-          if (!this.hidden.delete(place)) this.hidden.add(place);
-          button.setAttribute("aria-pressed", String(!this.hidden.has(place)));
-          this.draw();
-        });
-      });
+      if (this.spec.series.length > 1) fillLegend(this.legend, [this]);
+    }
+
+    toggle(place) {
+      if (!this.hidden.delete(place)) this.hidden.add(place);
+      this.draw();
     }
 
     classOf(series) {
-      return "line c" + (series.colour % COLOURS) + (series.colour >= COLOURS ? " dashed" : "");
+      return classOf(series);
     }
 
     visible() {
@@ -264,21 +316,23 @@ const Clearway = (() => {
       return this.group.range || this.fullRange();
     }
 
-    // The places of a series that a range needs, one more at each end.
-    placesIn(series, [low, high]) {
-      const first = Math.max(0, lowerBound(series.x, low) - 1);
-      const last = Math.min(series.x.length - 1, lowerBound(series.x, high) + (series.shape === "step" ? 1 : 0));
-      return [first, last];
+    // What is drawn of a range that is `width` pixels wide.
+    partsIn([low, high], width) {
+      const visible = this.visible();
+      const most = width / (visible.length > 2 ? 5 : 3);
+      return visible.map((series) => {
+        const first = Math.max(0, lowerBound(series.x, low) - 1);
+        const last = Math.min(series.x.length - 1, lowerBound(series.x, high) + (series.shape === "step" ? 1 : 0));
+        return part(series, first, last, most);
+      });
     }
 
-    heightRange(range) {
+    heightRange() {
       const { y: axis } = this.spec;
       let low = axis.from ?? Infinity;
       let high = axis.to ?? -Infinity;
-      for (const series of this.visible()) {
-        const [first, last] = this.placesIn(series, range);
-        for (let place = first; place <= last; place++) {
-          const value = series.y[place];
+      for (const { y } of this.shown) {
+        for (const value of y) {
           if (value === null || (axis.log && value <= 0)) continue;
           low = Math.min(low, value);
           high = Math.max(high, value);
@@ -296,7 +350,8 @@ const Clearway = (() => {
       const h = w < 420 ? 216 : 248;
       const { spec } = this;
       const range = this.range();
-      const [bottom, top] = this.heightRange(range);
+      this.shown = this.partsIn(range, w - 60);
+      const [bottom, top] = this.heightRange();
       const rows = ticksOf(spec.y, bottom, top, 5);
       const columns = ticksOf(spec.x, range[0], range[1], Math.floor(w / 75));
       const left = 12 + 6.4 * Math.max(2, ...rows.ticks.map(([, label]) => label.length));
@@ -313,7 +368,8 @@ const Clearway = (() => {
         svg("clipPath", { id: clip }, root));
       this.lines = svg("g", { "clip-path": "url(#" + clip + ")" }, root);
       this.drawRules(root, box, range);
-      this.drawLines(range);
+      this.drawJoin(root, box);
+      this.drawLines();
       this.over = svg("g", { class: "over" }, root);
       this.overlay = svg("rect", { class: "overlay", x: box.left, y: box.top, width: box.right - box.left, height: box.bottom - box.top }, root);
       this.reset.hidden = !this.group.range;
@@ -353,26 +409,39 @@ const Clearway = (() => {
 
     // True if the first line is in the lower half there.
     isLowAt(px) {
-      const series = this.visible()[0];
-      const place = series ? pointAt(series, this.x.back(px)) : -1;
-      return place >= 0 && series.y[place] !== null && this.y.at(series.y[place]) > (this.box.top + this.box.bottom) / 2;
+      const [first] = this.shown;
+      const place = first ? pointAt(first, this.x.back(px)) : -1;
+      return place >= 0 && first.y[place] !== null && this.y.at(first.y[place]) > (this.box.top + this.box.bottom) / 2;
     }
 
-    drawLines(range) {
+    drawLines() {
       this.points = 0;
-      this.spec.series.forEach((series, number) => {
-        if (this.hidden.has(number)) return;
-        const [first, last] = this.placesIn(series, range);
-        this.points += last - first + 1;
-        const path = svg("path", { class: this.classOf(series), d: pathOf(series, first, last, this.x, this.y) }, this.lines);
-        path.dataset.series = String(number);
-        if (series.shape !== "points") return;
-        for (let place = first; place <= last; place++) {
-          if (series.y[place] === null) continue;
-          const at = { cx: this.x.at(series.x[place]).toFixed(1), cy: this.y.at(series.y[place]).toFixed(1), r: 2.6 };
+      this.paths = new Map();
+      for (const shown of this.shown) {
+        const { series } = shown;
+        this.points += shown.x.length;
+        this.paths.set(series, svg("path", { class: this.classOf(series), d: pathOf(shown, this.x, this.y) }, this.lines));
+        if (series.shape !== "points") continue;
+        shown.x.forEach((x, place) => {
+          if (shown.y[place] === null) return;
+          const at = { cx: this.x.at(x).toFixed(1), cy: this.y.at(shown.y[place]).toFixed(1), r: 2.6 };
           svg("circle", { class: "dot c" + (series.colour % COLOURS), ...at }, this.lines);
-        }
-      });
+        });
+      }
+    }
+
+    // Lets one series stand out; all again if it is null.
+    highlight(chosen) {
+      for (const [series, path] of this.paths) path.classList.toggle("faded", Boolean(chosen) && series !== chosen);
+    }
+
+    // Says what a point stands for where several were joined.
+    drawJoin(root, box) {
+      const one = this.shown.find((shown) => shown.run > 1 && shown.x.length > 1);
+      if (!one) return;
+      const length = (one.x[one.x.length - 1] - one.start) / one.x.length;
+      const text = (one.series.join === "max" ? "peaks within " : "means over ") + format(this.spec.x.unit, Number(length.toPrecision(2)));
+      svg("text", { class: "label end", x: box.right, y: 11 }, root).textContent = text;
     }
 
     // From the page's pixels to the drawing's.
@@ -482,12 +551,13 @@ const Clearway = (() => {
 
     showValues(value, px, pointerY) {
       const rows = [];
-      for (const series of this.visible()) {
-        const place = pointAt(series, value);
-        const y = place < 0 ? null : series.y[place];
+      for (const shown of this.shown) {
+        const place = pointAt(shown, value);
+        const y = place < 0 ? null : shown.y[place];
         if (y === null || y === undefined) continue;
-        const at = series.shape === "line" || series.shape === "points" ? this.x.at(series.x[place]) : px;
-        rows.push({ series, y, px: at, py: this.y.at(y), place });
+        const x = shown.x[place];
+        const at = shown.shape === "line" || shown.shape === "points" ? this.x.at(x) : px;
+        rows.push({ series: shown.series, x, y, px: at, py: this.y.at(y) });
       }
       const near = pointerY === undefined ? null
         : rows.reduce((a, b) => (a && Math.abs(a.py - pointerY) <= Math.abs(b.py - pointerY) ? a : b), null);
@@ -495,10 +565,7 @@ const Clearway = (() => {
         svg("circle", { class: "dot c" + (series.colour % COLOURS), cx: x.toFixed(1), cy: py.toFixed(1), r: 3 }, this.over);
       }
       const crowded = rows.length > 4;
-      for (const line of this.lines.children) {
-        const own = near && crowded && this.spec.series[Number(line.dataset.series)] !== near.series;
-        line.classList.toggle("faded", Boolean(own));
-      }
+      this.highlight(near && crowded ? near.series : null);
       if (crowded) rows.sort((a, b) => b.y - a.y);
       this.fillTip(value, rows, near);
       this.placeTip(px);
@@ -509,7 +576,7 @@ const Clearway = (() => {
       const { spec, tip } = this;
       tip.replaceChildren();
       const points = spec.series.some((series) => series.shape === "points");
-      const x = points && rows.length ? rows[0].series.x[rows[0].place] : value;
+      const x = points && rows.length ? rows[0].x : value;
       html("div", "at", tip, spec.x.label + " " + format(spec.x.unit, x));
       const shown = rows.slice(0, MOST);
       if (near && !shown.includes(near)) shown[MOST - 1] = near;
@@ -537,7 +604,7 @@ const Clearway = (() => {
         plot.cursor = null;
         plot.tip.hidden = true;
         plot.over.replaceChildren();
-        for (const line of plot.lines.children) line.classList.remove("faded");
+        plot.highlight(null);
       }
     }
 
@@ -563,8 +630,20 @@ const Clearway = (() => {
       zoom: (range) => drawn.zoom(range),
       range: () => drawn.range(),
       redraw: () => drawn.draw(),
+      drawn,
     };
   }
 
-  return { plot, format, svg, html };
+  // One legend, put before `element`, instead of one for each of `plots`, if they are about the same series.
+  function shareLegend(element, plots) {
+    const several = plots.map((one) => one.drawn).filter((drawn) => drawn.spec.series.length > 1);
+    const names = (drawn) => JSON.stringify(drawn.spec.series.map((series) => [series.name, series.colour]));
+    if (several.length < 2 || several.some((drawn) => names(drawn) !== names(several[0]))) return;
+    const legend = html("div", "legend shared");
+    element.before(legend);
+    fillLegend(legend, several);
+    for (const drawn of several) drawn.legend.remove();
+  }
+
+  return { plot, shareLegend, format, svg, html };
 })();

@@ -1,7 +1,7 @@
 //! Completion times: their distribution, their tail, and slowdown by size.
 
 use super::html::{Column, Document, paragraph, table};
-use super::plot::{Axis, MOST_POINTS, Plot, Rule, Scale, Series, Shape, Unit};
+use super::plot::{Axis, Join, MOST_POINTS, Plot, Rule, Scale, Series, Shape, Unit};
 use super::words;
 use crate::record::{FlowRow, RunRecord};
 use crate::statistics::Distribution;
@@ -93,6 +93,7 @@ fn cumulative(name: &str, sorted: &[f64], colour: usize) -> Series {
             .chain(points.iter().map(part))
             .collect(),
         shape: Shape::Step,
+        join: Join::Never,
         colour,
     }
 }
@@ -144,6 +145,7 @@ fn distribution(fcts: &[f64], ideals: &[f64]) -> Vec<Plot> {
                     .map(|point| point.at_least as f64 / fcts.len() as f64)
                     .collect(),
                 shape: Shape::Interval,
+                join: Join::Never,
                 colour: 0,
             }],
             rules,
@@ -274,6 +276,7 @@ fn by_size(document: &mut Document, flows: &[FlowRow]) {
             x: x.clone(),
             y: bins.iter().map(|bin| pick(&bin.slowdown)).collect(),
             shape: Shape::Points,
+            join: Join::Never,
             colour,
         });
     let most = bins.iter().map(|bin| bin.slowdown.max).fold(1.0, f64::max);

@@ -1,7 +1,7 @@
 //! Curves over time: chosen, shortened and gathered into plots.
 
 use super::html::{Document, paragraph};
-use super::plot::{Axis, MOST_POINTS, MOST_SERIES, Plot, Series, Shape, Unit};
+use super::plot::{Axis, Join, MOST_POINTS, MOST_SERIES, Plot, Series, Shape, Unit};
 use super::words;
 use crate::observed::{Curve, Metric, Observed, Subject};
 use crate::record::{FlowRow, RunRecord};
@@ -43,6 +43,14 @@ impl Kind {
         match self {
             Self::Level => Shape::Line,
             Self::Peak | Self::Mean | Self::Events => Shape::Interval,
+        }
+    }
+
+    const fn join(self) -> Join {
+        match self {
+            Self::Level => Join::Never,
+            Self::Peak => Join::Peak,
+            Self::Mean | Self::Events => Join::Mean,
         }
     }
 }
@@ -120,7 +128,7 @@ impl Chosen {
     }
 }
 
-/// The links with the longest queues, and those that carried the most; the order of their names' owners.
+/// The links with the longest queues, the longest first; then those that carried the most.
 fn chosen_links(observed: &Observed) -> Vec<Subject> {
     let greatest = |curve: &Curve| {
         let values = curve
@@ -130,7 +138,7 @@ fn chosen_links(observed: &Observed) -> Vec<Subject> {
             .filter(|value| value.is_finite());
         values.fold(0.0, f64::max)
     };
-    let mut chosen = BTreeSet::new();
+    let mut chosen: Vec<Subject> = Vec::new();
     for metric in [Metric::QueuePeak, Metric::QueueDepth, Metric::LinkRate] {
         let mut ranked: Vec<(f64, Subject)> = observed
             .of(metric)
@@ -142,7 +150,7 @@ fn chosen_links(observed: &Observed) -> Vec<Subject> {
         let new: Vec<Subject> = new.filter(|subject| !chosen.contains(subject)).collect();
         chosen.extend(new.into_iter().take(room));
     }
-    chosen.into_iter().collect()
+    chosen
 }
 
 /// Flows evenly from the fastest to the slowest, both included; those that did not complete are the slowest.
@@ -172,155 +180,134 @@ fn chosen_flows(observed: &Observed, flows: &[FlowRow]) -> Vec<Subject> {
     ranked.into_iter().map(Subject::Flow).collect()
 }
 
-/// How the curves of a metric are shown.
+/// How curves are shown.
 struct View {
-    metric: Metric,
     id: &'static str,
     title: &'static str,
+    /// What the axis says.
     label: &'static str,
     unit: Unit,
+    /// The metrics of the plot, and what their curves are called if they are about the whole run.
+    metrics: &'static [(Metric, &'static str)],
     /// What to say instead if all values are zero; empty if even that deserves a plot.
     if_zero: &'static str,
 }
 
 const LINKS: [View; 3] = [
-    view(
-        Metric::QueuePeak,
-        "queue-peak",
-        "Queues: peak",
-        "queue",
-        Unit::Bytes,
-        "All queues that were watched stayed empty.",
-    ),
-    view(
-        Metric::QueueDepth,
-        "queue-depth",
-        "Queues: depth at the end of each interval",
-        "queue",
-        Unit::Bytes,
-        "",
-    ),
-    view(
-        Metric::LinkRate,
-        "link-rate",
-        "Throughput of links",
-        "on the wire",
-        Unit::Rate,
-        "",
-    ),
+    View {
+        id: "queue-peak",
+        title: "Queues",
+        label: "longest in each interval",
+        unit: Unit::Bytes,
+        metrics: &[(Metric::QueuePeak, "")],
+        if_zero: "All queues that were watched stayed empty.",
+    },
+    View {
+        id: "queue-depth",
+        title: "Queues",
+        label: "at the end of each interval",
+        unit: Unit::Bytes,
+        metrics: &[(Metric::QueueDepth, "")],
+        if_zero: "",
+    },
+    View {
+        id: "link-rate",
+        title: "Throughput of links",
+        label: "on the wire",
+        unit: Unit::Rate,
+        metrics: &[(Metric::LinkRate, "")],
+        if_zero: "",
+    },
 ];
 
 const FLOWS: [View; 4] = [
-    view(
-        Metric::FlowGoodput,
-        "flow-goodput",
-        "Goodput of flows",
-        "goodput",
-        Unit::Rate,
-        "",
-    ),
-    view(
-        Metric::Window,
-        "flow-window",
-        "Congestion windows",
-        "window",
-        Unit::Bytes,
-        "",
-    ),
-    view(
-        Metric::PacingRate,
-        "flow-rate",
-        "Rates at which flows may send",
-        "rate",
-        Unit::Rate,
-        "",
-    ),
-    view(
-        Metric::InFlight,
-        "flow-in-flight",
-        "In flight",
-        "unacknowledged",
-        Unit::Bytes,
-        "",
-    ),
-];
-
-const RUN: [View; 7] = [
-    view(
-        Metric::Goodput,
-        "goodput",
-        "Goodput of all flows",
-        "goodput",
-        Unit::Rate,
-        "",
-    ),
-    view(
-        Metric::Fairness,
-        "fairness",
-        "Fairness",
-        "Jain's index",
-        Unit::Fraction,
-        "",
-    ),
-    view(
-        Metric::ActiveFlows,
-        "active-flows",
-        "Active flows",
-        "flows",
-        Unit::Count,
-        "",
-    ),
-    view(
-        Metric::CompletedFlows,
-        "completed-flows",
-        "Completed flows",
-        "flows",
-        Unit::Count,
-        "",
-    ),
-    view(
-        Metric::Marks,
-        "marks",
-        "Marked packets",
-        "per µs",
-        Unit::PerMicrosecond,
-        "No packet was marked.",
-    ),
-    view(
-        Metric::Drops,
-        "drops",
-        "Dropped packets",
-        "per µs",
-        Unit::PerMicrosecond,
-        "No packet was dropped.",
-    ),
-    view(
-        Metric::PausedLinks,
-        "paused-links",
-        "Paused links",
-        "links",
-        Unit::Count,
-        "No link was paused.",
-    ),
-];
-
-const fn view(
-    metric: Metric,
-    id: &'static str,
-    title: &'static str,
-    label: &'static str,
-    unit: Unit,
-    if_zero: &'static str,
-) -> View {
     View {
-        metric,
-        id,
-        title,
-        label,
-        unit,
-        if_zero,
-    }
-}
+        id: "flow-goodput",
+        title: "Goodput of flows",
+        label: "goodput",
+        unit: Unit::Rate,
+        metrics: &[(Metric::FlowGoodput, "")],
+        if_zero: "",
+    },
+    View {
+        id: "flow-window",
+        title: "Congestion windows",
+        label: "window",
+        unit: Unit::Bytes,
+        metrics: &[(Metric::Window, "")],
+        if_zero: "",
+    },
+    View {
+        id: "flow-rate",
+        title: "Rates at which flows may send",
+        label: "rate",
+        unit: Unit::Rate,
+        metrics: &[(Metric::PacingRate, "")],
+        if_zero: "",
+    },
+    View {
+        id: "flow-in-flight",
+        title: "In flight",
+        label: "sent and not acknowledged",
+        unit: Unit::Bytes,
+        metrics: &[(Metric::InFlight, "")],
+        if_zero: "",
+    },
+];
+
+const RUN: [View; 6] = [
+    View {
+        id: "goodput",
+        title: "Goodput of all flows",
+        label: "goodput",
+        unit: Unit::Rate,
+        metrics: &[(Metric::Goodput, "goodput")],
+        if_zero: "",
+    },
+    View {
+        id: "fairness",
+        title: "Fairness",
+        label: "Jain's index",
+        unit: Unit::Fraction,
+        metrics: &[(Metric::Fairness, "Jain's index")],
+        if_zero: "",
+    },
+    View {
+        id: "active-flows",
+        title: "Flows",
+        label: "flows",
+        unit: Unit::Count,
+        metrics: &[
+            (Metric::ActiveFlows, "active"),
+            (Metric::CompletedFlows, "completed"),
+        ],
+        if_zero: "",
+    },
+    View {
+        id: "marks",
+        title: "Marked packets",
+        label: "per µs",
+        unit: Unit::PerMicrosecond,
+        metrics: &[(Metric::Marks, "marks")],
+        if_zero: "No packet was marked.",
+    },
+    View {
+        id: "drops",
+        title: "Dropped packets",
+        label: "per µs",
+        unit: Unit::PerMicrosecond,
+        metrics: &[(Metric::Drops, "drops")],
+        if_zero: "No packet was dropped.",
+    },
+    View {
+        id: "paused-links",
+        title: "Paused links",
+        label: "links",
+        unit: Unit::Count,
+        metrics: &[(Metric::PausedLinks, "paused")],
+        if_zero: "No link was paused.",
+    },
+];
 
 /// The sections on what was watched over time.
 pub(super) fn sections(document: &mut Document, record: &RunRecord, observed: &Observed) {
@@ -354,6 +341,10 @@ pub(super) fn sections(document: &mut Document, record: &RunRecord, observed: &O
                 Part::Sentence(sentence) => said.push(sentence),
             }
         }
+        // The peaks tell all that the depths tell.
+        if plots.iter().any(|plot| plot.id == "queue-peak") {
+            plots.retain(|plot| plot.id != "queue-depth");
+        }
         document.plots(plots);
         if !said.is_empty() {
             document.push(&paragraph(&said.join(" ")));
@@ -367,72 +358,83 @@ enum Part {
     Sentence(&'static str),
 }
 
-/// The plot of a metric; `None` if there is nothing to draw.
+/// The plot of a view; `None` if there is nothing to draw.
 fn part(view: &View, observed: &Observed, instants: &Instants, chosen: &Chosen) -> Option<Part> {
-    let kind = Kind::of(view.metric);
-    let all = observed.of(view.metric).count();
-    let series: Vec<Series> = observed
-        .of(view.metric)
-        .filter_map(|curve| Some((curve, *chosen.0.get(&curve.subject)?)))
-        .map(|(curve, colour)| Series {
-            name: match curve.subject {
-                Subject::Run => view.label.into(),
-                subject => observed.name_of(subject),
-            },
-            x: instants.ends.clone(),
-            y: instants.join(kind, &curve.values),
-            shape: kind.shape(),
-            colour,
-        })
-        .filter(|series| series.y.iter().any(|value| value.is_finite()))
-        .collect();
-    let values = || series.iter().flat_map(|series| &series.y);
+    let mut series: Vec<Series> = Vec::new();
+    for (place, &(metric, name)) in view.metrics.iter().enumerate() {
+        let kind = Kind::of(metric);
+        for curve in observed.of(metric) {
+            let Some(&colour) = chosen.0.get(&curve.subject) else {
+                continue;
+            };
+            let y = instants.join(kind, &curve.values);
+            if y.iter().all(|value| !value.is_finite()) {
+                continue;
+            }
+            let of_run = curve.subject == Subject::Run;
+            series.push(Series {
+                name: if of_run {
+                    name.into()
+                } else {
+                    observed.name_of(curve.subject)
+                },
+                x: instants.ends.clone(),
+                y,
+                shape: kind.shape(),
+                join: kind.join(),
+                colour: if of_run { place } else { colour },
+            });
+        }
+    }
+    series.sort_by_key(|series| series.colour);
+    let mut values = series.iter().flat_map(|series| &series.y);
     if series.is_empty() {
         return None;
     }
-    if !view.if_zero.is_empty() && values().all(|value| !value.is_finite() || *value == 0.0) {
+    if !view.if_zero.is_empty() && values.all(|value| !value.is_finite() || *value == 0.0) {
         return Some(Part::Sentence(view.if_zero));
     }
     let y = Axis::from_zero(view.label, view.unit);
-    let y = match view.metric {
-        Metric::Fairness => y.to(1.0),
-        _ => y,
-    };
-    let note = match (all > series.len(), view.metric) {
-        (true, Metric::QueueDepth | Metric::QueuePeak) => {
-            format!(
-                "the {} longest of {}",
-                series.len(),
-                words::count(all as u64)
-            )
-        }
-        (true, Metric::LinkRate) => {
-            format!(
-                "{} of {}",
-                words::counted(series.len(), "link", "links"),
-                words::count(all as u64)
-            )
-        }
-        (true, _) => format!(
-            "{} of {}, from the fastest to the slowest",
-            words::counted(series.len(), "flow", "flows"),
-            words::count(all as u64)
-        ),
-        (false, Metric::Fairness) => "of the goodput of active flows: 1 is fair".into(),
-        _ => String::new(),
-    };
     Some(Part::Plot(Box::new(Plot {
         id: view.id,
         title: view.title.into(),
-        note,
+        note: note(view, observed, instants, series.len()),
         x: Axis {
             group: Some("time"),
             ..Axis::from_zero("time", Unit::Time)
         },
-        y,
+        y: match view.unit {
+            Unit::Fraction => y.to(1.0),
+            _ => y,
+        },
         series,
         rules: Vec::new(),
     })))
+}
+
+/// What one should know to read a plot: what was left out, or what the figures are of.
+fn note(view: &View, observed: &Observed, instants: &Instants, shown: usize) -> String {
+    let metric = view.metrics[0].0;
+    let all = observed.of(metric).count();
+    if metric == Metric::Fairness {
+        let length = instants.lengths.iter().sum::<f64>() / instants.lengths.len() as f64;
+        let length = words::time(length);
+        return format!(
+            "1 if all active flows have the same goodput within an interval ({length} on average)"
+        );
+    }
+    if all <= shown {
+        return String::new();
+    }
+    let all = words::count(all as u64);
+    match metric {
+        Metric::QueueDepth | Metric::QueuePeak => format!("the {shown} longest of {all}"),
+        Metric::LinkRate => format!("{} of {all}", words::counted(shown, "link", "links")),
+        _ => format!(
+            "{} of {all}, from the fastest to the slowest",
+            words::counted(shown, "flow", "flows")
+        ),
+    }
 }
 
 #[cfg(test)]

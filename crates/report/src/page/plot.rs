@@ -162,6 +162,17 @@ impl Shape {
     }
 }
 
+/// How the script joins points where there are more than pixels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Join {
+    /// Not at all.
+    Never,
+    /// By the mean over their intervals.
+    Mean,
+    /// By the greatest of them.
+    Peak,
+}
+
 /// One named line of a plot.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Series {
@@ -173,6 +184,8 @@ pub(crate) struct Series {
     pub(crate) y: Vec<f64>,
     /// How it is drawn.
     pub(crate) shape: Shape,
+    /// How it is thinned out.
+    pub(crate) join: Join,
     /// Its colour, from 0 to 15: the same subject has the same colour in every plot.
     pub(crate) colour: usize,
 }
@@ -294,6 +307,11 @@ impl Plot {
             let list = lists.iter().position(|list| *list == series.x);
             text.push_str("{\"name\":");
             push_text(text, &series.name);
+            match series.join {
+                Join::Never => {}
+                Join::Mean => text.push_str(",\"join\":\"mean\""),
+                Join::Peak => text.push_str(",\"join\":\"max\""),
+            }
             let _ = write!(
                 text,
                 ",\"shape\":\"{}\",\"colour\":{},\"x\":{},\"y\":",

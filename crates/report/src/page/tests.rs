@@ -165,12 +165,10 @@ fn a_watched_run_has_all_plots_and_the_heat_map() {
             "goodput",
             "fairness",
             "active-flows",
-            "completed-flows",
             "marks",
             "drops",
             "paused-links",
             "queue-peak",
-            "queue-depth",
             "link-rate",
             "flow-goodput",
             "flow-window",
@@ -180,13 +178,14 @@ fn a_watched_run_has_all_plots_and_the_heat_map() {
     );
     let data = data(&page);
     assert_eq!(data["heat"]["panels"].as_array().unwrap().len(), 4);
-    let queues = &data["plots"]["plots"][8];
-    assert_eq!(queues["series"][0]["name"], "host0-leaf0");
+    let queues = &data["plots"]["plots"][7];
+    // The longest queue comes first.
+    assert_eq!(queues["series"][0]["name"], "leaf0-host1");
     assert_eq!(queues["series"].as_array().unwrap().len(), 4);
     let times = queues["series"][0]["x"].as_u64().unwrap() as usize;
     assert_eq!(data["plots"]["lists"][times][49], 5);
     // Links have the colours in one plot that they have in another.
-    let rates = &data["plots"]["plots"][10];
+    let rates = &data["plots"]["plots"][8];
     for place in 0..4 {
         let (a, b) = (&queues["series"][place], &rates["series"][place]);
         assert_eq!((&a["name"], &a["colour"]), (&b["name"], &b["colour"]));
