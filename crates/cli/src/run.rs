@@ -85,17 +85,17 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
 }
 
 /// The result folder in the making, and files in it that grow while the run goes on.
-pub(crate) struct Outputs {
+pub(crate) struct Outputs<'a> {
     folder: ResultFolder,
     /// If anything is sampled.
-    series: Option<SeriesFile>,
+    series: Option<SeriesFile<'a>>,
 }
 
-impl Outputs {
+impl<'a> Outputs<'a> {
     pub(crate) fn create(
         folder: ResultFolder,
         scenario: &Scenario,
-        assembly: &Assembly,
+        assembly: &'a Assembly,
     ) -> Result<Self, FolderError> {
         folder.write("scenario.toml", scenario.resolved())?;
         let series = match scenario.observe.every {
@@ -122,7 +122,7 @@ impl Outputs {
     }
 }
 
-fn simulate(assembly: &Assembly, arguments: &RunArguments, outputs: &mut Outputs) -> Watch {
+fn simulate(assembly: &Assembly, arguments: &RunArguments, outputs: &mut Outputs<'_>) -> Watch {
     let interrupt = Interrupt::install();
     let mut display = Display::new(
         assembly.workload.flows.len(),

@@ -10,30 +10,32 @@ use std::fs::File;
 use std::io::BufWriter;
 
 /// The file, as long as it can be written.
-pub(crate) struct SeriesFile {
+pub(crate) struct SeriesFile<'a> {
+    assembly: &'a Assembly,
     state: Result<SeriesWriter<BufWriter<File>>, WriteFlowsError>,
 }
 
-impl SeriesFile {
+impl<'a> SeriesFile<'a> {
     pub(crate) fn create(
         folder: &ResultFolder,
         scenario: &Scenario,
-        assembly: &Assembly,
+        assembly: &'a Assembly,
     ) -> Result<Self, FolderError> {
         let file = BufWriter::new(folder.create_file(series::FILE_NAME)?);
-        let links = assembly.topology.cables.len() as u32 * 2;
-        let names = (0..links).map(|link| assembly.topology.link_name(LinkId(link)));
         let identity = identity(scenario);
         let version = env!("CARGO_PKG_VERSION");
         Ok(Self {
-            state: SeriesWriter::new(file, version, REVISION, &identity, names),
+            assembly,
+            state: SeriesWriter::new(file, version, REVISION, &identity),
         })
     }
 
     /// Adds the rows of a sample. What goes wrong is told at the end: it must not end the run.
     pub(crate) fn add(&mut self, rows: &[SeriesRow]) {
+        let topology = &self.assembly.topology;
+        let name = |link| topology.link_name(LinkId(link));
         if let Ok(writer) = &mut self.state
-            && let Err(error) = writer.add(rows.iter().copied())
+            && let Err(error) = writer.add(rows.iter().copied(), name)
         {
             self.state = Err(error);
         }

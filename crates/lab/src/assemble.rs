@@ -102,8 +102,13 @@ impl Assembly {
                 Start::On(_) => None,
             },
         });
-        let watch = WatchPlan::new(&topology, &loaded.workload, &scenario.observe)
-            .map_err(|error| error.or_in(places, "observe", 0))?;
+        let watch = WatchPlan::new(
+            &topology,
+            &loaded.workload,
+            network.base_rtt,
+            &scenario.observe,
+        )
+        .map_err(|error| error.or_in(places, "observe", 0))?;
         let assembly = Self {
             watch,
             flows: flows.collect(),

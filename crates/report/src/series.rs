@@ -24,6 +24,7 @@ use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Ty
 use parquet::errors::{ParquetError, Result};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::Type;
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::Arc;
 
@@ -37,11 +38,11 @@ pub const ROWS_PER_GROUP: usize = 65_536;
 pub struct SeriesWriter<W: Write + Send> {
     file: SerializedFileWriter<W>,
     waiting: Vec<SeriesRow>,
-    links: Vec<ByteArray>,
+    names: BTreeMap<Subject, ByteArray>,
 }
 
 impl<W: Write + Send> SeriesWriter<W> {
-    /// Begins the file. `links` are the names of the links, by their number.
+    /// Begins the file.
     ///
     /// # Errors
     /// If `sink` does.
@@ -50,7 +51,6 @@ impl<W: Write + Send> SeriesWriter<W> {
         version: &str,
         revision: &str,
         scenario: &ScenarioIdentity,
-        links: impl IntoIterator<Item = String>,
     ) -> std::result::Result<Self, WriteFlowsError> {
         let fields = [
             ("time_ps", PhysicalType::INT64, None),
@@ -82,22 +82,27 @@ impl<W: Write + Send> SeriesWriter<W> {
         Ok(Self {
             file: SerializedFileWriter::new(sink, Arc::new(schema), properties)?,
             waiting: Vec::new(),
-            links: links
-                .into_iter()
-                .map(|name| ByteArray::from(name.into_bytes()))
-                .collect(),
+            names: BTreeMap::new(),
         })
     }
 
-    /// Adds rows.
+    /// Adds rows. `link_name` says how a link is called, and is asked once for each.
     ///
     /// # Errors
     /// If the sink does, or a time is beyond 2^63 ps.
     pub fn add(
         &mut self,
         rows: impl IntoIterator<Item = SeriesRow>,
+        link_name: impl Fn(u32) -> String,
     ) -> std::result::Result<(), WriteFlowsError> {
         for row in rows {
+            self.names.entry(row.subject).or_insert_with(|| {
+                ByteArray::from(match row.subject {
+                    Subject::Run => b"run".to_vec(),
+                    Subject::Link(link) => link_name(link).into_bytes(),
+                    Subject::Flow(flow) => format!("flow {flow}").into_bytes(),
+                })
+            });
             self.waiting.push(row);
             if self.waiting.len() == ROWS_PER_GROUP {
                 self.write_group()?;
@@ -133,7 +138,10 @@ impl<W: Write + Send> SeriesWriter<W> {
             .map(|row| picoseconds(row.interval.as_ps()))
             .collect::<Result<_>>()?;
         let metrics: Vec<ByteArray> = rows.iter().map(|row| row.metric.name().into()).collect();
-        let subjects: Vec<ByteArray> = rows.iter().map(|row| self.name_of(row.subject)).collect();
+        let subjects: Vec<ByteArray> = rows
+            .iter()
+            .map(|row| self.names[&row.subject].clone())
+            .collect();
         let values: Vec<f64> = rows.iter().map(|row| row.value).collect();
         let mut group = self.file.next_row_group()?;
         column::<Int64Type>(&mut group, &times)?;
@@ -145,14 +153,6 @@ impl<W: Write + Send> SeriesWriter<W> {
         self.waiting = rows;
         self.waiting.clear();
         Ok(())
-    }
-
-    fn name_of(&self, subject: Subject) -> ByteArray {
-        match subject {
-            Subject::Run => "run".into(),
-            Subject::Link(link) => self.links[link as usize].clone(),
-            Subject::Flow(flow) => ByteArray::from(format!("flow {flow}").into_bytes()),
-        }
     }
 }
 
@@ -182,11 +182,10 @@ mod tests {
             hash: "0123abcd".into(),
             seed: 7,
         };
-        let links = ["a-b".to_string(), "b-a".to_string()];
         let folder = TestFolder::new("series");
         let path = folder.path().join(FILE_NAME);
         let file = File::create(&path).unwrap();
-        let mut writer = SeriesWriter::new(file, "1.0", "abc", &scenario, links).unwrap();
+        let mut writer = SeriesWriter::new(file, "1.0", "abc", &scenario).unwrap();
         let rows = (0..ROWS_PER_GROUP as u64 + 5).map(|number| SeriesRow {
             time: Time::from_us(number),
             interval: Span::from_us(1),
@@ -194,7 +193,7 @@ mod tests {
             subject: [Subject::Run, Subject::Link(1), Subject::Flow(9)][number as usize % 3],
             value: number as f64 / 2.0,
         });
-        writer.add(rows).unwrap();
+        writer.add(rows, |link| format!("link{link}")).unwrap();
         writer.finish().unwrap();
         let reader = SerializedFileReader::new(File::open(&path).unwrap()).unwrap();
         assert_eq!(reader.metadata().num_row_groups(), 2);
@@ -209,7 +208,7 @@ mod tests {
         assert_eq!(row.get_long(1).unwrap(), 1_000_000);
         let metric = Metric::ALL[number as usize % Metric::ALL.len()];
         assert_eq!(row.get_string(2).unwrap(), metric.name());
-        let subject = ["run", "b-a", "flow 9"][number as usize % 3];
+        let subject = ["run", "link1", "flow 9"][number as usize % 3];
         assert_eq!(row.get_string(3).unwrap(), subject);
         assert_eq!(row.get_double(4).unwrap(), number as f64 / 2.0);
     }

@@ -16,6 +16,10 @@ pub(super) enum Links {
     Top(usize),
 }
 
+/// Samples in a base round trip unless the scenario says otherwise: with more of them a short run spends more than a twentieth of
+/// its time on being watched.
+const AUTO_PER_RTT: u64 = 4;
+
 /// What is sampled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WatchPlan {
@@ -34,11 +38,12 @@ impl WatchPlan {
     pub(crate) fn new(
         topology: &Topology,
         workload: &Workload,
+        base_rtt: Span,
         settings: &ObserveSettings,
     ) -> Result<Option<Self>, ScenarioError> {
         let every = match settings.every {
             Sampling::Off => return Ok(None),
-            Sampling::Auto => topology.shortest_delay(),
+            Sampling::Auto => topology.shortest_delay().max(base_rtt / AUTO_PER_RTT),
             Sampling::Every(span) => span,
         };
         let bytes: Vec<u64> = workload

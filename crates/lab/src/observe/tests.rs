@@ -145,10 +145,8 @@ fn what_is_sampled_adds_up_to_what_the_run_counts() {
             "{payload} of {bytes}"
         );
         let flows = finished.flows.len() as f64;
-        let completed = rows
-            .iter()
-            .filter(|row| row.metric == Metric::CompletedFlows);
-        assert_eq!(completed.last().unwrap().value, flows);
+        let completed = |row: &&SeriesRow| row.metric == Metric::CompletedFlows;
+        assert_eq!(rows.iter().rfind(completed).unwrap().value, flows);
         assert!(*watched.times.last().unwrap() >= finished.simulated);
         let links = assembly.topology.cables.len() * 2;
         let totals = link_totals(links, recorders.iter().map(|both| &both.first));
@@ -217,7 +215,11 @@ fn samples_change_nothing_and_do_not_depend_on_threads() {
 #[test]
 fn long_runs_keep_a_bounded_number_of_points() {
     let mut overrides = INCAST.to_vec();
-    overrides.extend(["observe.series.points=16", "observe.series.links=top:2"]);
+    overrides.extend([
+        "observe.series.every=1us",
+        "observe.series.points=16",
+        "observe.series.links=top:2",
+    ]);
     let assembly = assembly("incast-32", &overrides);
     let (_, rows, watched, _) = watch(&assembly, 1);
     assert!(

@@ -7,7 +7,8 @@ use clearway_units::{Bytes, Parameter, Span, Value};
 pub enum Sampling {
     /// Never.
     Off,
-    /// First with every round of the engine, which is as long as the shortest link.
+    /// First four times in a base round trip, but not more often than once in a round of the engine, which is as long as the
+    /// shortest link.
     Auto,
     /// First so often.
     Every(Span),
@@ -77,8 +78,8 @@ impl Parameter for Chosen {
 clearway_units::parameters! {
     /// What is watched.
     pub struct ObserveSettings {
-        /// How often `series.parquet` and the curves of the report get a point; "off" records nothing and costs nothing. No point
-        /// lies within a round of the engine.
+        /// How often `series.parquet` and the curves of the report get a point; "auto" is four times in a base round trip, "off"
+        /// records nothing and costs nothing. No point lies within a round of the engine, which is as long as the shortest link.
         pub every: Sampling = Sampling::Auto, "series.every", "decision";
         /// So many points are kept. When a run goes on beyond them, neighbours are merged and the interval doubles; what is in
         /// `series.parquet` already keeps its resolution.
