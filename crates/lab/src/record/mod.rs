@@ -9,11 +9,13 @@
 //! * [`LossRecorder`]: when packets were dropped and marked.
 //! * [`AckRecorder`]: acknowledgements as their senders saw them.
 //! * [`CaptureRecorder`]: the frames on chosen links.
+//! * [`HappeningRecorder`]: the first drops, detected losses and pauses, one by one.
 //! * [`Both`] joins two recorders into one, and so any number of them.
 
 mod acks;
 mod capture;
 mod goodput;
+mod happenings;
 mod long_queues;
 mod losses;
 mod queues;
@@ -24,6 +26,7 @@ mod tests;
 pub use acks::{AckRecord, AckRecorder, AckTrace};
 pub use capture::{Capture, CapturePlace, CapturePlan, CaptureRecorder, CapturedFrame};
 pub use goodput::{FlowArrivals, GoodputRecorder};
+pub use happenings::{Happening, HappeningLog, HappeningRecord, HappeningRecorder};
 pub use long_queues::{LongQueueRecorder, LongestQueue};
 pub use losses::{EventCounts, LossRecorder};
 pub(crate) use queues::delay_us;
