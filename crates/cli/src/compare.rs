@@ -165,6 +165,7 @@ impl Run<'_> {
         let mut display = Display::new(assembly.workload.flows.len(), quiet).titled(&self.title);
         let watchers = Watchers {
             on_progress: &mut |progress| display.update(&progress, interrupt),
+            happenings: outputs.as_ref().is_some_and(|outputs| outputs.timeline),
             on_rows: &mut |rows| outputs.iter_mut().for_each(|outputs| outputs.add(rows)),
         };
         let watch = watch::simulate(&assembly, threads.into(), watchers);
@@ -177,6 +178,7 @@ impl Run<'_> {
             &stopwatch,
         );
         record.observed = watch.observed;
+        record.happenings = watch.happenings;
         if record.status == Status::Interrupted {
             return Ok(None);
         }

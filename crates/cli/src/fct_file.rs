@@ -51,6 +51,7 @@ impl FctFile {
             "series.parquet",
             "report.html",
             "trace.pcapng",
+            "trace.perfetto",
         ]
         .contains(&name.as_str())
         {

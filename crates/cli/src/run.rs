@@ -10,6 +10,7 @@ use crate::progress::{Display, Interrupt};
 use crate::record::record;
 use crate::report_page;
 use crate::series_file::SeriesFile;
+use crate::timeline_file;
 use crate::watch::{self, Watch, Watchers};
 use clearway_lab::scenario::Sampling;
 use clearway_lab::{Assembly, Laboratory, Scenario};
@@ -65,6 +66,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
         &stopwatch,
     );
     record.observed = watch.observed;
+    record.happenings = watch.happenings;
     // Shown before it is written: a full disk must not cost the user the figures of a long run.
     show(arguments, &Summary::of(&record));
     if !arguments.no_report {
@@ -89,6 +91,8 @@ pub(crate) struct Outputs<'a> {
     folder: ResultFolder,
     /// If anything is sampled.
     series: Option<SeriesFile<'a>>,
+    /// A timeline is wanted.
+    pub(crate) timeline: bool,
 }
 
 impl<'a> Outputs<'a> {
@@ -102,7 +106,11 @@ impl<'a> Outputs<'a> {
             Sampling::Off => None,
             _ => Some(SeriesFile::create(&folder, scenario, assembly)?),
         };
-        Ok(Self { folder, series })
+        Ok(Self {
+            folder,
+            series,
+            timeline: scenario.observe.perfetto,
+        })
     }
 
     /// Adds the rows of a sample.
@@ -117,6 +125,9 @@ impl<'a> Outputs<'a> {
         if let Some(series) = self.series {
             series.finish(&self.folder)?;
         }
+        if self.timeline {
+            timeline_file::write(&self.folder, record)?;
+        }
         self.folder.publish(record)?;
         Ok(())
     }
@@ -130,6 +141,7 @@ fn simulate(assembly: &Assembly, arguments: &RunArguments, outputs: &mut Outputs
     );
     let watchers = Watchers {
         on_progress: &mut |progress| display.update(&progress, &interrupt),
+        happenings: outputs.timeline,
         on_rows: &mut |rows| outputs.add(rows),
     };
     let watch = watch::simulate(assembly, arguments.threads.into(), watchers);

@@ -1,9 +1,10 @@
 //! Running a simulation under watch: series, link totals, and whatever else `[observe]` asks for.
 
+use crate::happenings::{self, happenings};
 use clearway_lab::observe::{self, LinkMeter, LinkTotals, Metered, Telemetry, Watched};
 use clearway_lab::record::{Both, Capture, CaptureRecorder, merge_all};
 use clearway_lab::{Assembly, Finished, LinkId, Progress, RunOptions, Verdict};
-use clearway_report::{Curve, LinkRow, Metric, NodeRow, Observed, SeriesRow, Subject};
+use clearway_report::{Curve, Happenings, LinkRow, Metric, NodeRow, Observed, SeriesRow, Subject};
 use clearway_units::Span;
 
 /// A run that is over, and what was seen of it.
@@ -11,6 +12,7 @@ pub(crate) struct Watch {
     pub(crate) finished: Finished,
     pub(crate) observed: Option<Observed>,
     pub(crate) capture: Option<Capture>,
+    pub(crate) happenings: Option<Happenings>,
 }
 
 /// What watches a run while it goes on.
@@ -19,6 +21,8 @@ pub(crate) struct Watchers<'a> {
     pub(crate) on_progress: &'a mut dyn FnMut(Progress) -> Verdict,
     /// Called with the rows of each sample.
     pub(crate) on_rows: &'a mut dyn FnMut(&[SeriesRow]),
+    /// Single events are recorded, too.
+    pub(crate) happenings: bool,
 }
 
 /// Runs what was put together.
@@ -26,6 +30,7 @@ pub(crate) fn simulate(assembly: &Assembly, threads: usize, watchers: Watchers<'
     let Watchers {
         on_progress,
         on_rows,
+        happenings,
     } = watchers;
     let options = RunOptions {
         threads,
@@ -38,51 +43,102 @@ pub(crate) fn simulate(assembly: &Assembly, threads: usize, watchers: Watchers<'
         on_rows(&rows);
     };
     let telemetry = Telemetry::new(assembly, Some(Box::new(sink)));
-    match (telemetry, &assembly.capture) {
-        (None, None) => Watch {
-            finished: assembly.run(options, || ()),
-            observed: None,
-            capture: None,
-        },
-        (None, Some(plan)) => {
+    with_observers(assembly, options, telemetry, happenings)
+}
+
+/// Only what is wanted is compiled into the simulation, for whatever is watched costs time at each packet.
+fn with_observers(
+    assembly: &Assembly,
+    options: RunOptions<'_>,
+    telemetry: Option<Telemetry<'_>>,
+    eventful: bool,
+) -> Watch {
+    match (telemetry, &assembly.capture, eventful) {
+        (None, None, false) => unseen(assembly.run(options, || ())),
+        (None, Some(plan), false) => {
             let finished = assembly.run(options, || CaptureRecorder::new(plan));
-            let (finished, recorders) = finished.split();
+            let (finished, captures) = finished.split();
             Watch {
-                finished,
-                observed: None,
-                capture: capture(recorders),
+                capture: capture(captures),
+                ..unseen(finished)
             }
         }
-        (Some(telemetry), None) => sampled(assembly, options, telemetry, LinkMeter::default).0,
-        (Some(telemetry), Some(plan)) => {
+        (telemetry, None, false) => metered(assembly, options, telemetry, LinkMeter::default).0,
+        (telemetry, Some(plan), false) => {
             let observer = || Both {
                 first: LinkMeter::default(),
                 second: CaptureRecorder::new(plan),
             };
-            let (watch, observers) = sampled(assembly, options, telemetry, observer);
+            let (watch, observers) = metered(assembly, options, telemetry, observer);
+            let captures = observers.into_iter().map(|both| both.second);
             Watch {
-                capture: capture(observers.into_iter().map(|both| both.second)),
+                capture: capture(captures),
+                ..watch
+            }
+        }
+        (telemetry, None, true) => {
+            let observer = || Both {
+                first: LinkMeter::default(),
+                second: happenings::recorder(),
+            };
+            let (watch, observers) = metered(assembly, options, telemetry, observer);
+            let events = observers.into_iter().map(|both| both.second);
+            Watch {
+                happenings: Some(happenings(assembly, &watch.finished, events)),
+                ..watch
+            }
+        }
+        (telemetry, Some(plan), true) => {
+            let observer = || Both {
+                first: LinkMeter::default(),
+                second: Both {
+                    first: happenings::recorder(),
+                    second: CaptureRecorder::new(plan),
+                },
+            };
+            let (watch, observers) = metered(assembly, options, telemetry, observer);
+            let (events, captures): (Vec<_>, Vec<_>) = observers
+                .into_iter()
+                .map(|both| (both.second.first, both.second.second))
+                .unzip();
+            Watch {
+                happenings: Some(happenings(assembly, &watch.finished, events)),
+                capture: capture(captures),
                 ..watch
             }
         }
     }
 }
 
-/// Runs with telemetry and whatever observers there are beside its meters.
-fn sampled<O: Metered>(
+/// A run of which nothing was seen but its end.
+fn unseen(finished: Finished) -> Watch {
+    Watch {
+        finished,
+        observed: None,
+        capture: None,
+        happenings: None,
+    }
+}
+
+/// Runs with meters and whatever observers there are beside them. Without telemetry nodes and links are known, and no curves.
+fn metered<O: Metered>(
     assembly: &Assembly,
     options: RunOptions<'_>,
-    mut telemetry: Telemetry<'_>,
+    telemetry: Option<Telemetry<'_>>,
     observer: impl FnMut() -> O,
 ) -> (Watch, Vec<O>) {
-    let finished = assembly.run_sampled(options, observer, Some(&mut telemetry));
-    let watched = telemetry.into_watched();
+    let (finished, watched) = match telemetry {
+        None => (assembly.run(options, observer), Watched::default()),
+        Some(mut telemetry) => {
+            let finished = assembly.run_sampled(options, observer, Some(&mut telemetry));
+            (finished, telemetry.into_watched())
+        }
+    };
     let (finished, mut observers) = finished.split();
     let observed = observed(assembly, &finished, watched, &mut observers);
     let watch = Watch {
-        finished,
         observed: Some(observed),
-        capture: None,
+        ..unseen(finished)
     };
     (watch, observers)
 }

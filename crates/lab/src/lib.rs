@@ -16,6 +16,7 @@
 
 mod assemble;
 mod catalogue;
+mod dependencies;
 mod error;
 mod fct;
 mod laboratory;
@@ -27,6 +28,7 @@ pub mod scenario;
 
 pub use assemble::{Assembly, TopologyReport};
 pub use catalogue::{Catalogue, Explanation, builtin_scenario, builtin_scenarios};
+pub use dependencies::Dependencies;
 pub use error::{Place, ScenarioError};
 pub use fct::FctRecord;
 pub use laboratory::Laboratory;

@@ -21,6 +21,8 @@ pub struct RunOptions<'a> {
 pub struct FlowResult {
     /// When its message was ready; `None` if what it waits for never happened.
     pub started: Option<Time>,
+    /// When its receiver had everything.
+    pub received: Option<Time>,
     /// When its last byte was acknowledged.
     pub finished: Option<Time>,
     /// Its completion time if it had the network to itself.
@@ -127,6 +129,7 @@ impl Assembly {
             .enumerate()
             .map(|(id, flow)| FlowResult {
                 started: flow.started,
+                received: flow.received,
                 finished: flow.sent,
                 ideal: self.ideal_completion(self.workload.flow(FlowId(id as u32))),
                 statistics: flow.statistics,

@@ -4,7 +4,7 @@ use super::Merge;
 use clearway_fabric::topology::LinkId;
 use clearway_fabric::{DropCause, Observer};
 use clearway_transport::cc::LossCause;
-use clearway_transport::{ClassSet, Event, Packet};
+use clearway_transport::{Class, ClassSet, Event, Packet};
 use clearway_units::{FlowId, HostId, Time};
 use std::collections::BTreeMap;
 use std::mem;
@@ -32,8 +32,8 @@ pub enum Happening {
     Pause {
         /// The link.
         link: LinkId,
-        /// The classes; none when it goes on.
-        classes: ClassSet,
+        /// A bit for each class; zero when it goes on.
+        classes: u8,
     },
 }
 
@@ -187,8 +187,9 @@ impl HappeningRecorder {
                     classes,
                 },
             };
-            let end = pause.end.map(|end| at(end, ClassSet::EMPTY));
-            [at(pause.begin, pause.classes)].into_iter().chain(end)
+            let end = pause.end.map(|end| at(end, 0));
+            let begin = at(pause.begin, bits(pause.classes));
+            [begin].into_iter().chain(end)
         });
         let mut records: Vec<HappeningRecord> = drops.chain(losses).chain(pauses).collect();
         // Stable: where one pause ends another may begin, and stands behind it already.
@@ -198,6 +199,12 @@ impl HappeningRecorder {
             left_out: more_drops + more_losses + more_pauses,
         }
     }
+}
+
+fn bits(set: ClassSet) -> u8 {
+    let classes = (0..8).filter_map(Class::new);
+    let held = classes.filter(|&class| set.contains(class));
+    held.fold(0, |bits, class| bits | 1 << class.index())
 }
 
 impl Observer for HappeningRecorder {
@@ -265,7 +272,7 @@ mod tests {
     use crate::record::merge_all;
     use crate::{Assembly, Finished, Laboratory, RunOptions};
     use clearway_fabric::Verdict;
-    use clearway_transport::{Class, Header};
+    use clearway_transport::Header;
     use clearway_units::Span;
 
     fn ns(ns: u64) -> Time {
@@ -334,24 +341,22 @@ mod tests {
         }
         recorder.on_pause(ns(50), LinkId(3), classes(&[1]));
         let log = recorder.clone().finish();
-        let words: Vec<(u64, u32, usize)> = log
+        let words: Vec<(u64, u32, u8)> = log
             .records
             .iter()
             .map(|record| match record.what {
-                Happening::Pause { link, classes } => {
-                    (record.time.as_ps() / 1000, link.0, classes.len())
-                }
+                Happening::Pause { link, classes } => (record.time.as_ps() / 1000, link.0, classes),
                 other => panic!("{other:?}"),
             })
             .collect();
         assert_eq!(
             words,
             [
-                (10, 1, 1),
-                (15, 2, 1),
+                (10, 1, 0b1000),
+                (15, 2, 0b1000),
                 (16, 2, 0),
                 (20, 1, 0),
-                (20, 1, 2),
+                (20, 1, 0b11000),
                 (30, 1, 0)
             ]
         );
@@ -424,7 +429,7 @@ mod tests {
             let Happening::Pause { link, classes } = record.what else {
                 continue;
             };
-            if classes.is_empty() {
+            if classes == 0 {
                 let (pauses, time) = totals.entry(link).or_default();
                 *pauses += 1;
                 *time += record.time - open.remove(&link).unwrap();
