@@ -183,7 +183,10 @@ impl Run<'_> {
             return Ok(None);
         }
         if let Some(outputs) = outputs {
-            let published = outputs.publish(&record);
+            let captured = watch.capture.as_ref().map_or(Ok(()), |capture| {
+                outputs.add_capture(self.scenario, &assembly, capture, &watch.finished)
+            });
+            let published = captured.and_then(|()| outputs.publish(&record));
             published.map_err(|error| self.no_results(&error))?;
         }
         let mut run = ComparedRun::of(record);

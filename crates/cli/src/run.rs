@@ -12,8 +12,9 @@ use crate::report_page;
 use crate::series_file::SeriesFile;
 use crate::timeline_file;
 use crate::watch::{self, Watch, Watchers};
+use clearway_lab::record::Capture;
 use clearway_lab::scenario::Sampling;
-use clearway_lab::{Assembly, Laboratory, Scenario};
+use clearway_lab::{Assembly, Finished, Laboratory, Scenario};
 use clearway_report::{
     FolderError, ResultFolder, RunRecord, SeriesRow, Status, Summary, summary_table,
 };
@@ -75,7 +76,8 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     fct.write(&outputs.folder, &assembly, finished)
         .map_err(unwritten)?;
     if let Some(capture) = &watch.capture {
-        capture_file::write(&outputs.folder, &scenario, &assembly, capture, finished)
+        outputs
+            .add_capture(&scenario, &assembly, capture, finished)
             .map_err(unwritten)?;
         if !arguments.quiet {
             capture_file::warn(capture);
@@ -118,6 +120,17 @@ impl<'a> Outputs<'a> {
         if let Some(series) = &mut self.series {
             series.add(rows);
         }
+    }
+
+    /// Adds the frames that were captured.
+    pub(crate) fn add_capture(
+        &self,
+        scenario: &Scenario,
+        assembly: &Assembly,
+        capture: &Capture,
+        finished: &Finished,
+    ) -> Result<(), FolderError> {
+        capture_file::write(&self.folder, scenario, assembly, capture, finished)
     }
 
     /// Completes the files and puts the folder in place.

@@ -347,3 +347,23 @@ fn places_that_are_none_are_refused() {
         );
     }
 }
+
+#[test]
+fn compared_runs_have_captures_of_their_own() {
+    let bench = Bench::new("capture-compare");
+    bench.write("s.toml", &format!("{FOUR}kind = \"rocev2\"\n"));
+    bench.succeed(&["compare", "s.toml", "--seeds", "2", "--out", "both"]);
+    let mut captures = 0;
+    let mut folders = vec![bench.path("both")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder") {
+            let entry = entry.expect("an entry");
+            if entry.file_type().expect("a type").is_dir() {
+                folders.push(entry.path());
+            } else if entry.file_name() == "trace.pcapng" {
+                captures += 1;
+            }
+        }
+    }
+    assert_eq!(captures, 2);
+}
