@@ -64,6 +64,9 @@ macro_rules! recorded_outcomes {
 
 /// Recorded outcomes at full scale: id and text as the command line writes it.
 const RECORDED: &[(&str, &str)] = recorded_outcomes!(
+    "snyder/fig2.1": "snyder-fig2.1",
+    "snyder/fig2.2": "snyder-fig2.2",
+    "snyder/fig2.3": "snyder-fig2.3",
     "strack/fig4": "strack-fig4",
     "strack/fig8": "strack-fig8",
     "strack/fig9": "strack-fig9",
