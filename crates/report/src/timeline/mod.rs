@@ -338,7 +338,6 @@ impl<'a> Timeline<'a> {
         let event = number(event, "seed", record.scenario.seed);
         let event = text(event, "version", &record.version);
         let event = text(event, "revision", &record.revision);
-        let event = text(event, "command", &record.command);
         let event = text(event, "digest", &record.digest);
         let idle = record.flows.iter().filter(|flow| flow.start.is_none());
         let event = number(event, "flows_never_started", idle.count() as u64);
