@@ -7,12 +7,14 @@
 const Clearway = (() => {
   const SVG = "http://www.w3.org/2000/svg";
   const COLOURS = 8;
+  // So many series are drawn as exactly as they are.
+  const FEW = 2;
   const PREFIXES = [["", 1], ["K", 1e3], ["M", 1e6], ["G", 1e9], ["T", 1e12]];
   const UNITS = {
     "us": [["ps", 1e-6], ["ns", 1e-3], ["µs", 1], ["ms", 1e3], ["s", 1e6]],
     "B": PREFIXES.map(([prefix, factor]) => [prefix + "B", factor]),
     "bps": PREFIXES.map(([prefix, factor]) => [prefix + "b/s", factor]),
-    "": PREFIXES,
+    "": [["", 1], ["M", 1e6], ["G", 1e9], ["T", 1e12]],
     "/us": [["", 1]],
     "x": [["×", 1]],
     "1": [["", 1]],
@@ -159,6 +161,17 @@ const Clearway = (() => {
       shown.y.push(joined(series, begin, end));
     }
     return shown;
+  }
+
+  // Puts the value of each interval at its middle, for a line.
+  function toMiddles(shown) {
+    let start = shown.start;
+    shown.x = shown.x.map((end) => {
+      const middle = (start + end) / 2;
+      start = end;
+      return middle;
+    });
+    shown.shape = "line";
   }
 
   function joined(series, begin, end) {
@@ -319,11 +332,14 @@ const Clearway = (() => {
     // What is drawn of a range that is `width` pixels wide.
     partsIn([low, high], width) {
       const visible = this.visible();
-      const most = width / (visible.length > 2 ? 5 : 3);
+      const most = width / (visible.length > FEW ? 5 : 3);
       return visible.map((series) => {
         const first = Math.max(0, lowerBound(series.x, low) - 1);
         const last = Math.min(series.x.length - 1, lowerBound(series.x, high) + (series.shape === "step" ? 1 : 0));
-        return part(series, first, last, most);
+        const shown = part(series, first, last, most);
+        // Steps of many series hide each other.
+        if (visible.length > FEW && shown.shape === "interval") toMiddles(shown);
+        return shown;
       });
     }
 

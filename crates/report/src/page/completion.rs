@@ -76,8 +76,8 @@ pub(super) fn reduce(sorted: &[f64]) -> Vec<Quantile> {
     ranks.into_iter().map(quantile).collect()
 }
 
-/// The curve of how many are at most x.
-fn cumulative(name: &str, sorted: &[f64], colour: usize) -> Series {
+/// The curve of how many are at most x: the cumulative distribution of `sorted`.
+pub(crate) fn cumulative(name: &str, sorted: &[f64], colour: usize) -> Series {
     let points = reduce(sorted);
     let first = points.first().map(|point| point.value);
     let part = |point: &Quantile| point.at_most as f64 / sorted.len() as f64;
@@ -252,8 +252,8 @@ fn group_of(bytes: u64, coarseness: u32) -> u64 {
 
 fn by_size(document: &mut Document, flows: &[FlowRow]) {
     let bins = bins(flows);
-    document.push("<h3>Slowdown by flow size</h3>");
     if let [only] = bins.as_slice() {
+        document.push("<h3>Slowdown by flow size</h3>");
         document.push(&paragraph(&format!(
             "All {} that completed are of one size.",
             words::counted(only.flows, "flow", "flows")

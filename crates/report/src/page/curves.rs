@@ -5,9 +5,13 @@ use super::plot::{Axis, Join, MOST_POINTS, MOST_SERIES, Plot, Series, Shape, Uni
 use super::words;
 use crate::observed::{Curve, Metric, Observed, Subject};
 use crate::record::{FlowRow, RunRecord};
+use clearway_units::{Span, Time};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
+
+/// From here on a value is no value: controllers that set no window, or no rate, say `u64::MAX`.
+const UNLIMITED: f64 = (1u64 << 63) as f64;
 
 /// What one value stands for, which decides how several become one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,8 +70,12 @@ pub(super) struct Instants {
 }
 
 impl Instants {
-    pub(super) fn of(observed: &Observed) -> Self {
-        let us: Vec<f64> = observed.times.iter().map(|time| time.as_us()).collect();
+    /// Those up to `end`: what is sampled while the last timers run out is of no interest.
+    pub(super) fn of(observed: &Observed, end: Span) -> Self {
+        let end = Time::ZERO + end;
+        let count = observed.times.partition_point(|time| *time < end) + 1;
+        let times = observed.times.iter().take(count);
+        let us: Vec<f64> = times.map(|time| time.as_us()).collect();
         let starts = [0.0].into_iter().chain(us.iter().copied());
         let lengths: Vec<f64> = us
             .iter()
@@ -97,7 +105,7 @@ impl Instants {
             .map(|run| {
                 let own = || {
                     let both = values[run.clone()].iter().zip(&self.lengths[run.clone()]);
-                    both.filter(|(value, _)| value.is_finite())
+                    both.filter(|(value, _)| **value < UNLIMITED)
                 };
                 let length: f64 = own().map(|(_, length)| length).sum();
                 match kind {
@@ -311,7 +319,7 @@ const RUN: [View; 6] = [
 
 /// The sections on what was watched over time.
 pub(super) fn sections(document: &mut Document, record: &RunRecord, observed: &Observed) {
-    let instants = Instants::of(observed);
+    let instants = Instants::of(observed, record.simulated);
     if instants.ends.is_empty() || observed.curves.is_empty() {
         document.open_section("time", "Over time");
         document.push(&paragraph("No curves were recorded in this run."));
@@ -324,6 +332,10 @@ pub(super) fn sections(document: &mut Document, record: &RunRecord, observed: &O
         ("queues", "Queues and links over time", &LINKS),
         ("flows", "Flows over time", &FLOWS),
     ];
+    let mut hint = Some(
+        "<p class=\"note screen\">Drag across a plot to zoom in all plots over time; Escape, or a double click, shows everything again. \
+         Point at a curve for its values; with the keyboard: arrows, + and −.</p>",
+    );
     for (id, heading, views) in groups {
         let parts: Vec<Part> = views
             .iter()
@@ -333,6 +345,7 @@ pub(super) fn sections(document: &mut Document, record: &RunRecord, observed: &O
             continue;
         }
         document.open_section(id, heading);
+        document.push(hint.take().unwrap_or_default());
         let mut plots = Vec::new();
         let mut said = Vec::new();
         for part in parts {
@@ -418,10 +431,8 @@ fn note(view: &View, observed: &Observed, instants: &Instants, shown: usize) -> 
     let all = observed.of(metric).count();
     if metric == Metric::Fairness {
         let length = instants.lengths.iter().sum::<f64>() / instants.lengths.len() as f64;
-        let length = words::time(length);
-        return format!(
-            "1 if all active flows have the same goodput within an interval ({length} on average)"
-        );
+        let length = words::number((length * 100.0).round() / 100.0);
+        return format!("of the goodput within each {length} µs; 1 is fair");
     }
     if all <= shown {
         return String::new();
@@ -440,7 +451,6 @@ fn note(view: &View, observed: &Observed, instants: &Instants, shown: usize) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clearway_units::Time;
 
     fn observed(samples: u64) -> Observed {
         Observed {
@@ -451,15 +461,28 @@ mod tests {
 
     #[test]
     fn few_samples_stay_as_they_are() {
-        let instants = Instants::of(&observed(1000));
+        let instants = Instants::of(&observed(1000), Span::from_us(5000));
         assert_eq!(instants.ends.len(), 1000);
         let values: Vec<f64> = (0..1000).map(f64::from).collect();
         assert_eq!(instants.join(Kind::Level, &values), values);
     }
 
     #[test]
+    fn samples_after_the_end_are_left_out() {
+        let instants = Instants::of(&observed(1000), Span::from_ps(10_500_000));
+        assert_eq!(instants.ends.last(), Some(&11.0));
+    }
+
+    #[test]
+    fn an_unlimited_window_is_no_value() {
+        let instants = Instants::of(&observed(3), Span::from_us(3));
+        let joined = instants.join(Kind::Level, &[u64::MAX as f64, 5.0, f64::NAN]);
+        assert!(joined[0].is_nan() && joined[1] == 5.0 && joined[2].is_nan());
+    }
+
+    #[test]
     fn many_samples_are_joined_by_what_they_mean() {
-        let instants = Instants::of(&observed(2500));
+        let instants = Instants::of(&observed(2500), Span::from_us(2500));
         // Three by three, and one that is left.
         assert_eq!(instants.ends.len(), 834);
         assert_eq!(instants.ends[..2], [3.0, 6.0]);
@@ -478,7 +501,7 @@ mod tests {
         let mut watched = observed(2000);
         // The first interval of the first pair is 0.5 us long, the second one 1.5 us.
         watched.times[0] = Time::from_ps(500_000);
-        let instants = Instants::of(&watched);
+        let instants = Instants::of(&watched, Span::from_us(2000));
         let mut values = vec![0.0; 2000];
         values[..2].copy_from_slice(&[4.0, 8.0]);
         assert_eq!(instants.join(Kind::Mean, &values)[0], 7.0);
@@ -498,7 +521,7 @@ mod tests {
         };
         let rows: Vec<FlowRow> = (0..100)
             .map(|flow| {
-                let fct = clearway_units::Span::from_us(1000 - u64::from(flow));
+                let fct = Span::from_us(1000 - u64::from(flow));
                 crate::sample::flow(flow, (flow != 50).then_some(fct))
             })
             .collect();

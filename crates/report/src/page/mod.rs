@@ -5,17 +5,17 @@
 //! alternatives stand in the HTML; the script in `assets/` only draws. Names come from users' files and are escaped wherever they
 //! go; a security policy forbids the network and every script and style but the page's own.
 
-mod completion;
+pub(crate) mod completion;
 mod curves;
 mod heat;
-mod html;
+pub(crate) mod html;
 mod json;
-mod plot;
+pub(crate) mod plot;
 mod settings;
 mod sha256;
 #[cfg(test)]
 mod tests;
-mod words;
+pub(crate) mod words;
 
 use crate::quantity::{percent, prefixed};
 use crate::record::{RunRecord, Status};

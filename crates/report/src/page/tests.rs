@@ -267,6 +267,7 @@ fn large() -> RunRecord {
             flow(number, Some(Span::from_ps(48_881_300 + extra)))
         })
         .collect();
+    record.simulated = Span::from_us(200);
     record.observed = Some(with_curves(leaf_spine(128, 64, 64), 2000, 40));
     record
 }
