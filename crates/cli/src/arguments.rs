@@ -105,9 +105,12 @@ pub(crate) struct RunArguments {
     /// Where results go; `out/NAME-HASH` if left out
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Also write completed flows in the format of HPCC's ns-3 simulator: sip dip sport dport size start fct standalone-fct
+    /// Also write completed flows in the format of HPCC's ns-3 simulator: sip dip sport dport size start fct standalone-fct; `-` prints
     #[arg(long, value_name = "FILE")]
     pub(crate) fct_txt: Option<PathBuf>,
+    /// Also write starts and ends of flows in the words of htsim: Flow … finished at US …; `-` prints
+    #[arg(long, value_name = "FILE")]
+    pub(crate) htsim_txt: Option<PathBuf>,
     /// Leave `report.html` out of the results
     #[arg(long)]
     pub(crate) no_report: bool,

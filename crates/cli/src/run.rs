@@ -3,13 +3,13 @@
 use crate::arguments::{RunArguments, ScenarioArguments};
 use crate::capture_file;
 use crate::failure::{Failure, with_causes};
-use crate::fct_file::FctFile;
 use crate::measure::Stopwatch;
 use crate::output::print;
 use crate::progress::{Display, Interrupt};
 use crate::record::record;
 use crate::report_page;
 use crate::series_file::SeriesFile;
+use crate::text_file::TextFiles;
 use crate::timeline_file;
 use crate::watch::{self, Watch, Watchers};
 use clearway_lab::record::Capture;
@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     let stopwatch = Stopwatch::start();
     let assembly = Assembly::new(&scenario)?;
     // Before the run, which may be long, but after everything that can be wrong with the scenario: that leaves nothing behind.
-    let fct = FctFile::prepare(arguments.fct_txt.as_deref(), &target, &assembly)?;
+    let texts = TextFiles::prepare(arguments, &target, &assembly)?;
     let folder = ResultFolder::create(&target).map_err(|error| no_results(arguments, &error))?;
     if !arguments.quiet {
         assembly
@@ -73,7 +73,8 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     if !arguments.no_report {
         report_page::write(&outputs.folder, &scenario, &record).map_err(unwritten)?;
     }
-    fct.write(&outputs.folder, &assembly, finished)
+    texts
+        .write(&outputs.folder, &assembly, finished)
         .map_err(unwritten)?;
     if let Some(capture) = &watch.capture {
         outputs
@@ -84,7 +85,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
         }
     }
     outputs.publish(&record).map_err(unwritten)?;
-    fct.publish(&assembly, finished)?;
+    texts.publish(&assembly, finished)?;
     Ok(conclude(arguments, &target, &record.status))
 }
 

@@ -3,7 +3,7 @@
 mod common;
 
 use clearway_report::{StatusName, Summary};
-use common::Bench;
+use common::{Bench, matrix_scenario};
 use std::io::Read as _;
 use std::process::Stdio;
 
@@ -375,6 +375,42 @@ fn completed_flows_as_hpcc_records_them() {
     bench.succeed(&inside);
     bench.succeed(&inside);
     assert_eq!(bench.read("results/fct.txt"), text);
+}
+
+#[test]
+fn flows_are_told_in_the_words_of_htsim() {
+    let bench = Bench::new("htsim-txt");
+    bench.write(
+        "x.cm",
+        "Nodes 16\nConnections 2\nTriggers 1\n0->13 id 4 start 5 size 10 send_done_trigger 1\n\
+         0->9 id 9 trigger 1 size 40860\ntrigger id 1 oneshot\n",
+    );
+    bench.write("s.toml", &matrix_scenario("x.cm"));
+    let run = [
+        "run",
+        "s.toml",
+        "--set",
+        "transport.payload=4086B",
+        "--quiet",
+        "--htsim-txt",
+        "-",
+        "--out",
+        "results",
+    ];
+    // Four links of 1 us: 74 B there and 64 B back take 8.01104 us, ten packets of 4150 B 9.08412 us.
+    let text = "Flow Uec_0_13 flowId 4 uecSrc 0 starting at 5\n\
+        Flow Uec_0_13 flowId 4 uecSrc 0 finished at 13.011 total messages 1 total packets 1 RTS 0 total bytes 4086 in_flight now 0\n\
+        Flow Uec_0_9 flowId 9 uecSrc 1 starting at 13.011\n\
+        Flow Uec_0_9 flowId 9 uecSrc 1 finished at 22.0952 total messages 1 total packets 10 RTS 0 total bytes 40860 in_flight now 0\n";
+    let printed = bench.succeed(&run);
+    let totals = printed.strip_prefix(text).expect(&printed);
+    let acks = totals.strip_prefix("New: 11 Rtx: 0 RTS: 0 Bounced: 0 ACKs: ");
+    let acks = acks.and_then(|rest| rest.strip_suffix(" NACKs: 0 Pulls: 0\n"));
+    assert!(acks.unwrap().parse::<u32>().unwrap() >= 2, "{totals}");
+    let mut inside = run;
+    inside[6] = "results/htsim.txt";
+    assert_eq!(bench.succeed(&inside), "");
+    assert_eq!(bench.read("results/htsim.txt"), printed);
 }
 
 #[test]

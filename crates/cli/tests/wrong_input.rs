@@ -773,6 +773,8 @@ fn flows_of_hpcc() {
     errors.push(bench.refuse(&["run", "s.toml", "--fct-txt", "."]));
     errors.push(bench.refuse(&["run", "s.toml", "--fct-txt", "graph.txt/fct.txt"]));
     errors.push(bench.refuse(&["run", "s.toml", "--out", "r", "--fct-txt", "r/summary.json"]));
+    errors.push(bench.refuse(&["run", "s.toml", "--htsim-txt", "-", "--json"]));
+    errors.push(bench.refuse(&["run", "s.toml", "--htsim-txt", "f", "--fct-txt", "f"]));
     assert_snapshot!(errors.join("\n"), @r#"
     x.txt:2: a flow has 6 words, but 5 stand here
       fix: write `src dst pg dport size start`, each on a line of its own
@@ -809,6 +811,10 @@ fn flows_of_hpcc() {
     cannot create the folder of graph.txt/fct.txt: File exists (os error 17)
       fix: name a file that you may write with `--fct-txt`
     --fct-txt r/summary.json: this is another file of the results
+      fix: choose another name
+    --htsim-txt -: `--json` prints to standard output, too
+      fix: name a file
+    --htsim-txt f: `--fct-txt` writes there, too
       fix: choose another name
     "#);
 }

@@ -5,7 +5,8 @@
 //! * [`Summary`] is `summary.json`; [`summary`] documents each of its fields.
 //! * [`write_flows`] writes `flows.parquet`, [`read_flows`] reads it back; [`flows`] documents each of its columns.
 //! * [`SeriesWriter`] writes `series.parquet`; [`series`] documents its columns.
-//! * [`fct_txt`] gives completed flows as HPCC's simulator for ns-3 writes them; [`fct`] documents the columns.
+//! * [`fct_txt`] gives completed flows as HPCC's simulator for ns-3 writes them; [`fct`] documents the columns. [`htsim_txt`] speaks
+//!   of them as htsim does, see [`htsim`].
 //! * [`PcapngWriter`] writes captures for Wireshark.
 //! * [`write_timeline`] is `trace.perfetto`; [`timeline`] documents what is drawn how.
 //! * [`page::render`] gives `report.html`: everything about a run in one file, with plots.
@@ -20,6 +21,7 @@ pub mod comparison;
 pub mod fct;
 pub mod flows;
 mod folder;
+pub mod htsim;
 pub mod observed;
 pub mod page;
 pub mod pcapng;
@@ -39,6 +41,7 @@ pub use comparison::{ComparedRun, Comparison, Origin, Variant};
 pub use fct::{FctRow, fct_txt};
 pub use flows::{ReadFlowsError, WriteFlowsError, read_flows, write_flows};
 pub use folder::{FolderError, ResultFolder};
+pub use htsim::{HtsimRow, HtsimTotals, htsim_txt};
 pub use observed::{
     Curve, Happening, HappeningRow, Happenings, LinkRow, Metric, NodeRow, Observed, SeriesRow,
     Subject,

@@ -1,0 +1,205 @@
+//! Completed flows in the formats of other simulators: `--fct-txt` and `--htsim-txt` of `clearway run`.
+
+use crate::arguments::RunArguments;
+use crate::failure::Failure;
+use crate::output::print;
+use crate::whole_file::WholeFile;
+use clearway_lab::{Assembly, Finished};
+use clearway_report::fct::MOST_HOSTS;
+use clearway_report::{
+    FctRow, FolderError, HtsimRow, HtsimTotals, ResultFolder, fct_txt, htsim_txt,
+};
+use std::path::{Path, PathBuf};
+
+/// A format.
+struct TextFormat {
+    option: &'static str,
+    fix: &'static str,
+    text: fn(&Assembly, &Finished) -> String,
+    most_hosts: u32,
+}
+
+/// `fct.txt` of HPCC's simulator for ns-3.
+const FCT: TextFormat = TextFormat {
+    option: "--fct-txt",
+    fix: "name a file that you may write with `--fct-txt`",
+    text: fct,
+    most_hosts: MOST_HOSTS,
+};
+
+/// What htsim prints.
+const HTSIM: TextFormat = TextFormat {
+    option: "--htsim-txt",
+    fix: "name a file that you may write with `--htsim-txt`",
+    text: htsim,
+    most_hosts: u32::MAX,
+};
+
+/// The other files of the results.
+const TAKEN: [&str; 7] = [
+    "summary.json",
+    "scenario.toml",
+    "flows.parquet",
+    "series.parquet",
+    "report.html",
+    "trace.pcapng",
+    "trace.perfetto",
+];
+
+/// The texts that were asked for.
+pub(crate) struct TextFiles(Vec<TextFile>);
+
+/// A text, and where it goes.
+struct TextFile {
+    place: Place,
+    text: fn(&Assembly, &Finished) -> String,
+}
+
+enum Place {
+    StandardOutput,
+    /// A file of this name in the result folder, which would not suffer any other file.
+    InResults(String),
+    Elsewhere(WholeFile),
+}
+
+impl TextFiles {
+    /// Prepares the files before the run: what is wrong with them must not cost the user the time.
+    pub(crate) fn prepare(
+        arguments: &RunArguments,
+        results: &Path,
+        assembly: &Assembly,
+    ) -> Result<Self, Failure> {
+        let wanted = [(FCT, &arguments.fct_txt), (HTSIM, &arguments.htsim_txt)];
+        if let (Some(path), true) = (&arguments.fct_txt, arguments.fct_txt == arguments.htsim_txt) {
+            return Err(Failure::new(format!(
+                "--htsim-txt {}: `--fct-txt` writes there, too\n  fix: choose another name",
+                path.display()
+            )));
+        }
+        let mut files = Vec::new();
+        for (format, path) in wanted {
+            let Some(path) = path else { continue };
+            let place = place(&format, path, results, assembly)?;
+            if matches!(place, Place::StandardOutput) && arguments.json {
+                return Err(Failure::new(format!(
+                    "{} -: `--json` prints to standard output, too\n  fix: name a file",
+                    format.option
+                )));
+            }
+            let text = format.text;
+            files.push(TextFile { place, text });
+        }
+        Ok(Self(files))
+    }
+
+    /// Adds those that belong there to the results.
+    pub(crate) fn write(
+        &self,
+        results: &ResultFolder,
+        assembly: &Assembly,
+        finished: &Finished,
+    ) -> Result<(), FolderError> {
+        for file in &self.0 {
+            if let Place::InResults(name) = &file.place {
+                results.write(name, (file.text)(assembly, finished))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts the others in their places.
+    pub(crate) fn publish(self, assembly: &Assembly, finished: &Finished) -> Result<(), Failure> {
+        for file in self.0 {
+            match file.place {
+                Place::StandardOutput => print(&(file.text)(assembly, finished)),
+                Place::Elsewhere(whole) => whole.publish(&(file.text)(assembly, finished))?,
+                Place::InResults(_) => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+fn place(
+    format: &TextFormat,
+    path: &Path,
+    results: &Path,
+    assembly: &Assembly,
+) -> Result<Place, Failure> {
+    let (hosts, most) = (assembly.topology.hosts, format.most_hosts);
+    let (option, shown) = (format.option, path.display());
+    if hosts > most {
+        return Err(Failure::new(format!(
+            "{option} {shown}: the format has addresses for {most} hosts, but the topology has {hosts}\n  \
+             fix: leave `{option}` out and use flows.parquet"
+        )));
+    }
+    if path == Path::new("-") {
+        return Ok(Place::StandardOutput);
+    }
+    let is_inside = path
+        .parent()
+        .is_some_and(|folder| full(folder) == full(results));
+    let name = path.file_name().filter(|_| is_inside);
+    let Some(name) = name.map(|name| name.to_string_lossy().into_owned()) else {
+        return Ok(Place::Elsewhere(WholeFile::create(path, format.fix)?));
+    };
+    if TAKEN.contains(&name.as_str()) {
+        return Err(Failure::new(format!(
+            "{option} {shown}: this is another file of the results\n  fix: choose another name"
+        )));
+    }
+    Ok(Place::InResults(name))
+}
+
+/// A folder by its full name, whether it exists or not.
+fn full(folder: &Path) -> Option<PathBuf> {
+    let folder = if folder.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        folder
+    };
+    let full = folder
+        .canonicalize()
+        .or_else(|_| std::path::absolute(folder));
+    full.ok()
+}
+
+fn fct(assembly: &Assembly, finished: &Finished) -> String {
+    let records = assembly.fct_records(finished);
+    fct_txt(records.into_iter().map(|record| FctRow {
+        src: record.src.0,
+        dst: record.dst.0,
+        sport: record.sport,
+        dport: record.dport,
+        bytes: record.bytes.as_u64(),
+        start: record.start,
+        fct: record.fct,
+        standalone_fct: record.standalone,
+    }))
+}
+
+fn htsim(assembly: &Assembly, finished: &Finished) -> String {
+    let payload = assembly.sizes.payload;
+    let flows = assembly.workload.numbered().zip(&finished.flows);
+    let rows: Vec<HtsimRow> = flows
+        .map(|((id, flow), result)| HtsimRow {
+            flow: id.0,
+            label: flow.label,
+            src: flow.src.0,
+            dst: flow.dst.0,
+            packets: flow.bytes.packets_of(payload).0,
+            payload,
+            start: result.started,
+            finish: result.finished,
+        })
+        .collect();
+    let endpoints = &finished.endpoints;
+    let totals = HtsimTotals {
+        new: endpoints.data_sent - endpoints.retransmitted,
+        retransmitted: endpoints.retransmitted,
+        acks: endpoints.sacks_received,
+        nacks: endpoints.nacks_received,
+    };
+    htsim_txt(&rows, totals)
+}
