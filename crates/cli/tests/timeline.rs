@@ -3,6 +3,7 @@
 mod common;
 
 use clearway_lab::{Assembly, Laboratory, LinkId};
+use clearway_report::Summary;
 use common::{Bench, matrix_scenario};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
@@ -135,6 +136,14 @@ fn a_lossy_run_is_drawn_as_its_tables_have_it() {
     );
     run(&bench, "results", &[]);
     run(&bench, "elsewhere", &["--threads", "3"]);
+    let plain = ["run", "s.toml", "--quiet", "--out", "plain"];
+    bench.succeed(&plain);
+    let digest = |folder: &str| Summary::read(bench.path(folder)).unwrap().digest;
+    assert_eq!(
+        digest("results"),
+        digest("plain"),
+        "who watches changes nothing"
+    );
     let bytes = |folder: &str| fs::read(bench.path(folder).join("trace.perfetto")).unwrap();
     assert!(
         bytes("results") == bytes("elsewhere"),
