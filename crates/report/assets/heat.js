@@ -37,7 +37,7 @@ Clearway.heat = (() => {
     return Math.min(LEVELS, Math.max(1, Math.ceil((value / most) * LEVELS)));
   }
 
-  class Map {
+  class HeatMap {
     constructor(container, spec) {
       this.container = container;
       this.panels = spec.panels;
@@ -216,5 +216,5 @@ Clearway.heat = (() => {
     }
   }
 
-  return (container, spec) => new Map(container, spec);
+  return (container, spec) => new HeatMap(container, spec);
 })();

@@ -53,12 +53,4 @@
       document.querySelector("table.settings").classList.toggle("short", only.checked);
     });
   }
-
-  // Paper has no summary to click on.
-  let closed = [];
-  addEventListener("beforeprint", () => {
-    closed = [...document.querySelectorAll("details.print:not([open])")];
-    for (const element of closed) element.open = true;
-  });
-  addEventListener("afterprint", () => closed.forEach((element) => (element.open = false)));
 })();

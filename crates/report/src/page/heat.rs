@@ -98,7 +98,7 @@ pub(super) fn section(document: &mut Document, observed: &Observed, span: Span) 
     document.open_section("links", "Links over the whole run");
     document.set_heat(json(&panels(observed, span)));
     document.push(
-        "<div id=\"heat\" data-alternative=\"Heat map of all links; the table below names the links that stand out.\"></div>",
+        "<div id=\"heat\" role=\"group\" aria-label=\"Heat map of all links; the table below names the links that stand out\"></div>",
     );
     document.push(&paragraph(
         "Each cell is a link, or several where there are too many: utilisation is then their mean, the peak queue their greatest, \
