@@ -1,9 +1,9 @@
 //! Running a simulation under watch: series, link totals, and whatever else `[observe]` asks for.
 
 use crate::happenings::{self, happenings};
-use clearway_lab::observe::{self, LinkMeter, LinkTotals, Metered, Telemetry, Watched};
+use clearway_lab::observe::{self, Metering, Telemetry, Watched};
 use clearway_lab::record::{Both, Capture, CaptureRecorder, merge_all};
-use clearway_lab::{Assembly, Finished, LinkId, Progress, RunOptions, Verdict};
+use clearway_lab::{Assembly, Finished, LinkId, Observer, Progress, RunOptions, Verdict};
 use clearway_report::{Curve, Happenings, LinkRow, Metric, NodeRow, Observed, SeriesRow, Subject};
 use clearway_units::Span;
 
@@ -63,10 +63,10 @@ fn with_observers(
                 ..unseen(finished)
             }
         }
-        (telemetry, None, false) => metered(assembly, options, telemetry, LinkMeter::default).0,
+        (telemetry, None, false) => metered(assembly, options, telemetry, || Metering).0,
         (telemetry, Some(plan), false) => {
             let observer = || Both {
-                first: LinkMeter::default(),
+                first: Metering,
                 second: CaptureRecorder::new(plan),
             };
             let (watch, observers) = metered(assembly, options, telemetry, observer);
@@ -78,7 +78,7 @@ fn with_observers(
         }
         (telemetry, None, true) => {
             let observer = || Both {
-                first: LinkMeter::default(),
+                first: Metering,
                 second: happenings::recorder(),
             };
             let (watch, observers) = metered(assembly, options, telemetry, observer);
@@ -90,7 +90,7 @@ fn with_observers(
         }
         (telemetry, Some(plan), true) => {
             let observer = || Both {
-                first: LinkMeter::default(),
+                first: Metering,
                 second: Both {
                     first: happenings::recorder(),
                     second: CaptureRecorder::new(plan),
@@ -121,7 +121,7 @@ fn unseen(finished: Finished) -> Watch {
 }
 
 /// Runs with meters and whatever observers there are beside them. Without telemetry nodes and links are known, and no curves.
-fn metered<O: Metered>(
+fn metered<O: Observer>(
     assembly: &Assembly,
     options: RunOptions<'_>,
     telemetry: Option<Telemetry<'_>>,
@@ -134,8 +134,8 @@ fn metered<O: Metered>(
             (finished, telemetry.into_watched())
         }
     };
-    let (finished, mut observers) = finished.split();
-    let observed = observed(assembly, &finished, watched, &mut observers);
+    let (finished, observers) = finished.split();
+    let observed = observed(assembly, &finished, watched);
     let watch = Watch {
         observed: Some(observed),
         ..unseen(finished)
@@ -147,15 +147,7 @@ fn capture(recorders: impl IntoIterator<Item = CaptureRecorder>) -> Option<Captu
     merge_all(recorders).map(CaptureRecorder::into_capture)
 }
 
-fn observed<O: Metered>(
-    assembly: &Assembly,
-    finished: &Finished,
-    watched: Watched,
-    observers: &mut [O],
-) -> Observed {
-    let topology = &assembly.topology;
-    let meters = observers.iter_mut().map(|observer| &*observer.meter());
-    let totals = observe::link_totals(topology.cables.len() * 2, meters);
+fn observed(assembly: &Assembly, finished: &Finished, watched: Watched) -> Observed {
     let curve = |curve: observe::Curve| Curve {
         metric: metric(curve.metric),
         subject: subject(curve.subject),
@@ -165,7 +157,7 @@ fn observed<O: Metered>(
         times: watched.times,
         curves: watched.curves.into_iter().map(curve).collect(),
         nodes: nodes(assembly),
-        links: links(assembly, finished, &totals),
+        links: links(assembly, finished),
     }
 }
 
@@ -182,9 +174,10 @@ fn nodes(assembly: &Assembly) -> Vec<NodeRow> {
     hosts.chain(switches).collect()
 }
 
-fn links(assembly: &Assembly, finished: &Finished, totals: &[LinkTotals]) -> Vec<LinkRow> {
+fn links(assembly: &Assembly, finished: &Finished) -> Vec<LinkRow> {
     let topology = &assembly.topology;
-    let mut links: Vec<LinkRow> = totals
+    let mut links: Vec<LinkRow> = finished
+        .meters
         .iter()
         .zip(0..)
         .map(|(totals, number)| {

@@ -2,9 +2,11 @@
 
 use crate::host::{Context, Host};
 use crate::link::{Arrival, Ledger, LinkCounters};
+use crate::meter::LinkMeter;
 use crate::observer::Observer;
 use crate::simulation::{Flow, Report, StartOrder};
 use crate::switch::{Desk, Switch};
+use crate::topology::LinkId;
 use clearway_engine::{Bags, Domain, Outlook, Round};
 use clearway_units::{HostId, Time};
 use std::sync::Arc;
@@ -54,6 +56,15 @@ impl<O: Observer> FabricDomain<O> {
     pub(crate) fn in_network(&self) -> u64 {
         let wires: u64 = self.hosts.iter().map(Host::on_the_wire).sum();
         wires + self.switch.queued() + self.switch.on_the_wire()
+    }
+
+    /// Shows each link that begins here, its meter, and the bytes of data that wait in front of it at a switch.
+    pub(crate) fn for_each_link(&mut self, look: &mut dyn FnMut(LinkId, &mut LinkMeter, u64)) {
+        self.switch.for_each_link(&mut *look);
+        for host in &mut self.hosts {
+            let (link, meter) = host.metered();
+            look(link, meter, 0);
+        }
     }
 
     fn host_index(&self, host: HostId) -> usize {

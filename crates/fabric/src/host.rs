@@ -4,6 +4,7 @@
 //! decided at the moment of transmission. Control packets go first and flows take turns; both are the endpoint's doing.
 
 use crate::link::{Arrival, Cargo, Ledger, Link};
+use crate::meter::LinkMeter;
 use crate::observer::Observer;
 use crate::pause::{LinkPauses, PauseState};
 use crate::simulation::{Flow, FlowEvent, Moment, Reactions, Report};
@@ -183,6 +184,11 @@ impl Host {
             let observer = &mut context.ledger.observer;
             observer.on_pause(self.now, self.link.id, classes);
         }
+    }
+
+    /// Its link and the meter of it.
+    pub(crate) fn metered(&mut self) -> (LinkId, &mut LinkMeter) {
+        (self.link.id, &mut self.link.meter)
     }
 
     /// Its link, if flow control holds it back now.

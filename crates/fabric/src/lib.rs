@@ -17,6 +17,7 @@
 mod domain;
 mod host;
 mod link;
+mod meter;
 mod observer;
 mod order;
 mod pause;
@@ -26,6 +27,7 @@ pub mod topology;
 
 pub use clearway_engine::Verdict;
 pub use link::LinkCounters;
+pub use meter::{LinkMeter, LinkTotals};
 pub use observer::{DropCause, Observer};
 pub use pause::LinkPauses;
 pub use simulation::{

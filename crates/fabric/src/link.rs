@@ -1,5 +1,6 @@
 //! One direction of a cable, at its sending end.
 
+use crate::meter::LinkMeter;
 use crate::observer::{DropCause, Observer};
 use crate::topology::{Cable, LinkId};
 use clearway_engine::{Bags, Outlet, Round};
@@ -94,15 +95,6 @@ pub(crate) struct Ledger<'a, O> {
     pub(crate) observer: &'a mut O,
 }
 
-impl<O: Observer> Ledger<'_, O> {
-    /// A packet for `link` has vanished.
-    #[cold]
-    pub(crate) fn lose(&mut self, now: Time, link: LinkId, packet: &Packet, cause: DropCause) {
-        self.counters.note_loss(now, link, packet, cause);
-        self.observer.on_drop(now, link, packet, cause);
-    }
-}
-
 /// The wire behind a port or NIC.
 #[derive(Debug)]
 pub(crate) struct Link {
@@ -113,6 +105,8 @@ pub(crate) struct Link {
     outlet: Outlet<Arrival>,
     /// Of the letters posted, those that are no packets.
     pause_frames: u64,
+    /// Only where observers ask for it.
+    pub(crate) meter: LinkMeter,
 }
 
 /// What a link does to packets.
@@ -172,6 +166,7 @@ impl Link {
             errors,
             outlet,
             pause_frames: 0,
+            meter: LinkMeter::default(),
         }
     }
 
@@ -185,6 +180,9 @@ impl Link {
     ) {
         ledger.counters.data_hops += u64::from(packet.class.is_data());
         ledger.observer.on_departure(end, self.id, packet);
+        if O::METERS_LINKS {
+            self.meter.on_departure(packet.size);
+        }
         if self.errors.is_some() && self.corrupts(end, packet, ledger) {
             return;
         }
@@ -211,6 +209,35 @@ impl Link {
         self.outlet.post(arrival, ledger.bags);
     }
 
+    /// A packet for this link has vanished.
+    #[cold]
+    pub(crate) fn lose<O: Observer>(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        cause: DropCause,
+        ledger: &mut Ledger<'_, O>,
+    ) {
+        self.meter.on_drop();
+        ledger.counters.note_loss(now, self.id, packet, cause);
+        ledger.observer.on_drop(now, self.id, packet, cause);
+    }
+
+    /// The queue in front of this link marks a packet, unless it is marked already.
+    pub(crate) fn mark<O: Observer>(
+        &mut self,
+        now: Time,
+        packet: &mut Packet,
+        ledger: &mut Ledger<'_, O>,
+    ) {
+        if !packet.ecn {
+            packet.ecn = true;
+            self.meter.on_mark();
+            ledger.counters.marked += 1;
+            ledger.observer.on_mark(now, self.id, packet);
+        }
+    }
+
     #[cold]
     fn corrupts<O: Observer>(
         &mut self,
@@ -224,7 +251,7 @@ impl Link {
             .is_some_and(|errors| errors.hit(packet.size));
         if hit {
             ledger.counters.hops += 1;
-            ledger.lose(end, self.id, packet, DropCause::BitError);
+            self.lose(end, packet, DropCause::BitError, ledger);
         }
         hit
     }

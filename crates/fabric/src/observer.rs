@@ -3,7 +3,6 @@
 use crate::topology::{LinkId, NodeId};
 use clearway_transport::{ClassSet, Event, Packet};
 use clearway_units::{HostId, Time};
-use std::sync::Arc;
 
 /// Why a packet vanished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,12 +22,9 @@ pub enum DropCause {
 pub trait Observer: Send {
     /// True if the endpoints should report acknowledgements and losses through [`on_transport`](Self::on_transport).
     const TRACES_TRANSPORT: bool = false;
+    /// True if links should [count](crate::LinkTotals) what they carry.
+    const METERS_LINKS: bool = false;
 
-    /// Called once, before the run: the links of this domain, which are those that begin at its switch and its hosts. `places`
-    /// has for every link of the topology its place in the list of its own domain.
-    fn attach(&mut self, links: &[LinkId], places: &Arc<[u32]>) {
-        let _ = (links, places);
-    }
     /// A packet has arrived at a node, before the node does anything with it.
     #[inline]
     fn on_arrival(&mut self, now: Time, node: NodeId, packet: &Packet) {

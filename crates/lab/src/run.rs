@@ -2,8 +2,8 @@
 
 use crate::assemble::Assembly;
 use clearway_fabric::{
-    LinkCounters, LinkPauses, Observer, Progress, Reactions, RunControl, Sampler, Simulation,
-    Stopped, Verdict,
+    LinkCounters, LinkPauses, LinkTotals, Observer, Progress, Reactions, RunControl, Sampler,
+    Simulation, Stopped, Verdict,
 };
 use clearway_transport::{EndpointCounters, FlowStatistics};
 use clearway_units::{Digest, FlowId, Span, Time};
@@ -51,6 +51,8 @@ pub struct Finished<O = ()> {
     pub links: LinkCounters,
     /// The links that flow control has paused, in the order of links.
     pub pauses: Vec<LinkPauses>,
+    /// What each link has carried, by link; empty unless observers ask for it.
+    pub meters: Vec<LinkTotals>,
     /// Endpoints.
     pub endpoints: EndpointCounters,
     /// Digest of the outcome.
@@ -68,6 +70,7 @@ impl<O> Finished<O> {
             stopped: self.stopped,
             links: self.links,
             pauses: self.pauses,
+            meters: self.meters,
             endpoints: self.endpoints,
             digest: self.digest,
             observers: Vec::new(),
@@ -140,6 +143,7 @@ impl Assembly {
             stopped: outcome.stopped,
             links: outcome.links,
             pauses: outcome.pauses,
+            meters: outcome.meters,
             endpoints: outcome.endpoints,
             digest: outcome.digest,
             observers: outcome.observers,

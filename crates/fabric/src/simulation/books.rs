@@ -4,6 +4,7 @@ use super::snapshot::EachDomain;
 use super::{Flow, FlowEvent, Moment, Progress, RunControl, Sampler, Snapshot, Stopped};
 use crate::domain::FabricDomain;
 use crate::link::LinkCounters;
+use crate::meter::LinkTotals;
 use crate::observer::Observer;
 use crate::pause::LinkPauses;
 use clearway_engine::{Conductor, Domains, Ending, Round, Verdict};
@@ -76,6 +77,9 @@ pub struct Outcome<O> {
     pub pauses: Vec<LinkPauses>,
     /// Digest over all flows (id, finish, bytes, retransmissions) and all losses.
     pub digest: Digest,
+    /// What each link has carried, by link; zeros for links that are down. Empty unless the observer
+    /// [asks for it](Observer::METERS_LINKS).
+    pub meters: Vec<LinkTotals>,
     /// One for each domain.
     pub observers: Vec<O>,
 }
@@ -198,6 +202,7 @@ impl<'a, 's, O: Observer> Bookkeeper<'a, 's, O> {
         Outcome {
             finished,
             pauses: pauses(&domains, self.cut_off.unwrap_or(finished)),
+            meters: meters(&mut domains),
             stopped,
             cut_off: self.cut_off,
             rounds: self.rounds,
@@ -293,6 +298,23 @@ impl<O: Observer> Conductor<FabricDomain<O>> for Bookkeeper<'_, '_, O> {
         }
         Verdict::Continue
     }
+}
+
+/// What each link has carried, by link.
+fn meters<O: Observer>(domains: &mut [FabricDomain<O>]) -> Vec<LinkTotals> {
+    let mut meters = Vec::new();
+    if O::METERS_LINKS {
+        for domain in domains {
+            domain.for_each_link(&mut |link, meter, _| {
+                let index = link.0 as usize;
+                if index >= meters.len() {
+                    meters.resize(index + 1, LinkTotals::default());
+                }
+                meters[index] = meter.totals();
+            });
+        }
+    }
+    meters
 }
 
 /// All links that were paused, in the order of links.

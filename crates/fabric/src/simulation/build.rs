@@ -87,32 +87,6 @@ pub(super) fn connect(
     (ends, post.into_mailrooms())
 }
 
-/// The links that begin in a domain: those of its switch, then those of its hosts.
-pub(super) fn links_of(
-    hosts: &[HostId],
-    node_ports: &[Vec<LinkId>],
-    switch_ports: &[LinkId],
-) -> Vec<LinkId> {
-    let up = hosts.iter().map(|host| node_ports[host.index()][0]);
-    switch_ports.iter().copied().chain(up).collect()
-}
-
-/// For every link its place in the list of its own domain.
-pub(super) fn places(
-    topology: &Topology,
-    node_ports: &[Vec<LinkId>],
-    hosts_of_switch: &[Vec<HostId>],
-) -> Arc<[u32]> {
-    let mut places = vec![u32::MAX; topology.cables.len() * 2];
-    for (index, hosts) in hosts_of_switch.iter().enumerate() {
-        let ports = &node_ports[topology.switch_node(index).0 as usize];
-        for (link, place) in links_of(hosts, node_ports, ports).iter().zip(0..) {
-            places[link.0 as usize] = place;
-        }
-    }
-    places.into()
-}
-
 impl Ends {
     pub(super) fn link(&mut self, setup: &Setup<'_>, id: LinkId) -> Link {
         let cable = &setup.topology.cables[id.cable()];

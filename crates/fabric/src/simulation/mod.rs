@@ -154,7 +154,6 @@ impl<O: Observer> Simulation<O> {
         let attachments = Arc::clone(&setup.routes.attachments);
         let hops = Arc::new(AtomicU64::new(0));
         let used = build::classes(setup);
-        let places = build::places(topology, &node_ports, &hosts_of_switch);
         let mut domains = Vec::new();
         for (index, members) in hosts_of_switch.iter().enumerate() {
             let host = |&host: &HostId| {
@@ -179,15 +178,13 @@ impl<O: Observer> Simulation<O> {
                 used,
                 Arc::clone(&attachments),
             );
-            let mut observer = observer();
-            observer.attach(&build::links_of(members, &node_ports, links), &places);
             domains.push(FabricDomain {
                 flows: Arc::clone(&setup.flows),
                 host_next: vec![Time::NEVER; hosts.len()],
                 hosts,
                 switch,
                 counters: LinkCounters::default(),
-                observer,
+                observer: observer(),
                 hops: Arc::clone(&hops),
             });
         }

@@ -3,6 +3,7 @@
 use super::FlowEvent;
 use crate::domain::FabricDomain;
 use crate::host::Host;
+use crate::meter::LinkMeter;
 use crate::observer::Observer;
 use crate::topology::LinkId;
 use clearway_transport::OpenFlow;
@@ -33,14 +34,10 @@ impl<'a, O: Observer> Snapshot<'a, O> {
         Self { domains }
     }
 
-    /// Shows each link from a switch, and the bytes of data that wait in front of it.
-    pub fn for_each_queue(&mut self, mut look: impl FnMut(LinkId, u64)) {
-        (self.domains)(&mut |domain| domain.switch.for_each_depth(&mut look));
-    }
-
-    /// Shows the observer of each domain.
-    pub fn for_each_observer(&mut self, mut look: impl FnMut(&mut O)) {
-        (self.domains)(&mut |domain| look(&mut domain.observer));
+    /// Shows each link, its meter, and the bytes of data that wait in front of it at a switch. The meter stands still unless
+    /// the observer [asks for it](Observer::METERS_LINKS).
+    pub fn for_each_link(&mut self, mut look: impl FnMut(LinkId, &mut LinkMeter, u64)) {
+        (self.domains)(&mut |domain| domain.for_each_link(&mut look));
     }
 
     /// Shows every queue pair of every flow that is open at its sender.

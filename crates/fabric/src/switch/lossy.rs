@@ -4,6 +4,7 @@ use super::Desk;
 use super::ingress::{BitSet, Ingress};
 use super::lossy_port::LossyPort;
 use crate::link::{Arrival, Cargo, Ledger};
+use crate::meter::LinkMeter;
 use crate::observer::Observer;
 use crate::order::{self, Ticket};
 use crate::topology::LinkId;
@@ -109,9 +110,9 @@ impl LossySwitch {
         tickets.clear();
     }
 
-    /// Each link and the bytes in front of it.
-    pub(super) fn depths(&self) -> impl Iterator<Item = (LinkId, u64)> {
-        self.ports.iter().map(LossyPort::depth)
+    /// Each link, its meter, and the bytes in front of it.
+    pub(super) fn links(&mut self) -> impl Iterator<Item = (LinkId, &mut LinkMeter, u64)> {
+        self.ports.iter_mut().map(LossyPort::metered)
     }
 
     /// Packets in queues.

@@ -5,6 +5,7 @@
 
 use super::parameters::{MarkAt, QueueRules};
 use crate::link::{Ledger, Link};
+use crate::meter::LinkMeter;
 use crate::observer::{DropCause, Observer};
 use crate::topology::LinkId;
 use clearway_engine::Round;
@@ -65,13 +66,16 @@ impl LossyPort {
         let queue = &mut self.queues[class.index()];
         let bytes = queue.bytes + u64::from(packet.size);
         if bytes > self.rules.limit {
-            ledger.lose(now, self.link.id, packet, DropCause::QueueFull);
+            self.link.lose(now, packet, DropCause::QueueFull, ledger);
             return;
         }
         queue.bytes = bytes;
         queue.packets.push_back(*packet);
         if class == Class::DATA {
             ledger.observer.on_enqueue(now, self.link.id, bytes);
+            if O::METERS_LINKS {
+                self.link.meter.on_enqueue(bytes);
+            }
             if self.rules.mark == MarkAt::Enqueue {
                 self.decide(now, bytes, false, ledger);
             }
@@ -164,10 +168,8 @@ impl LossyPort {
         let Some(packet) = packet.filter(|packet| packet.class.is_data()) else {
             return;
         };
-        if self.rules.marks(bytes, &mut self.random) && !packet.ecn {
-            packet.ecn = true;
-            ledger.counters.marked += 1;
-            ledger.observer.on_mark(now, self.link.id, packet);
+        if self.rules.marks(bytes, &mut self.random) {
+            self.link.mark(now, packet, ledger);
         }
     }
 
@@ -188,9 +190,10 @@ impl LossyPort {
         }
     }
 
-    /// The link, and the bytes in front of it that are data.
-    pub(crate) fn depth(&self) -> (LinkId, u64) {
-        (self.link.id, self.queues[Class::DATA.index()].bytes)
+    /// The link, its meter, and the bytes in front of it that are data.
+    pub(crate) fn metered(&mut self) -> (LinkId, &mut LinkMeter, u64) {
+        let bytes = self.queues[Class::DATA.index()].bytes;
+        (self.link.id, &mut self.link.meter, bytes)
     }
 
     /// Packets that wait or are on the wire.

@@ -12,6 +12,7 @@ mod parameters;
 mod shared;
 
 use crate::link::{Arrival, Ledger};
+use crate::meter::LinkMeter;
 use crate::observer::Observer;
 use crate::order::Ticket;
 use crate::pause::LinkPauses;
@@ -90,11 +91,15 @@ impl Switch {
         }
     }
 
-    /// Shows each link and the bytes of data in front of it.
-    pub(crate) fn for_each_depth(&self, mut look: impl FnMut(LinkId, u64)) {
+    /// Shows each link, its meter, and the bytes of data in front of it.
+    pub(crate) fn for_each_link(&mut self, mut look: impl FnMut(LinkId, &mut LinkMeter, u64)) {
         match self {
-            Self::Lossy(switch) => switch.depths().for_each(|(link, bytes)| look(link, bytes)),
-            Self::Shared(switch) => switch.depths().for_each(|(link, bytes)| look(link, bytes)),
+            Self::Lossy(switch) => switch
+                .links()
+                .for_each(|(id, meter, bytes)| look(id, meter, bytes)),
+            Self::Shared(switch) => switch
+                .links()
+                .for_each(|(id, meter, bytes)| look(id, meter, bytes)),
         }
     }
 

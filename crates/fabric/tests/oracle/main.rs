@@ -151,6 +151,7 @@ fn fast(scenario: &Scenario, threads: usize) -> (Log, Outcome<()>) {
     let network = Network::new(&scenario.topology, scenario.seed);
     let log = Log::join(outcome.observers).comparable(scenario, &network);
     let rest = Outcome {
+        meters: Vec::new(),
         flows: outcome.flows,
         finished: outcome.finished,
         stopped: outcome.stopped,

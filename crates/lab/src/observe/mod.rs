@@ -1,7 +1,7 @@
 //! Watching a run: curves over time and totals of links, for reports, `series.parquet` and live views.
 //!
 //! ```text
-//! fabric ── per packet ──► LinkMeter (one per domain: bytes, marks, drops, peaks)
+//! fabric ── per packet ──► meters of links: bytes, marks, drops, peaks
 //!    └── between rounds ──► Telemetry ── rows as they arise ──► sink (file, live view)
 //!                               └── curves of bounded length ──► report
 //! ```
@@ -18,6 +18,6 @@ mod telemetry;
 mod tests;
 
 pub use curves::{Curve, Metric, SeriesRow, Subject};
-pub use meter::{LinkMeter, LinkTotals, Metered, link_totals};
+pub use meter::Metering;
 pub use plan::WatchPlan;
 pub use telemetry::{Sink, Telemetry, Watched};

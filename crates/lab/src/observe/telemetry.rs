@@ -2,9 +2,9 @@
 
 use super::curves::{Curve, Curves, Metric, SeriesRow, Subject};
 use super::followed::{LinkChoice, Longest};
-use super::meter::{Interval, Metered};
 use crate::assemble::Assembly;
-use clearway_fabric::{FlowEvent, Moment, Sampler, Snapshot};
+use clearway_fabric::topology::LinkId;
+use clearway_fabric::{FlowEvent, Moment, Observer, Sampler, Snapshot};
 use clearway_transport::FlowProgress;
 use clearway_units::{FlowId, Span, Time};
 use std::cmp::Reverse;
@@ -20,6 +20,15 @@ pub struct Watched {
     pub times: Vec<Time>,
     /// The curves, ordered by metric and subject.
     pub curves: Vec<Curve>,
+}
+
+/// What has happened at a link in an interval.
+#[derive(Debug, Clone, Copy)]
+struct Interval {
+    link: LinkId,
+    queue: u64,
+    peak: u64,
+    bytes: u64,
 }
 
 /// A flow as samples see it.
@@ -100,38 +109,35 @@ impl<'a> Telemetry<'a> {
         });
     }
 
-    fn add_links<O: Metered>(&mut self, snapshot: &mut Snapshot<'_, O>) {
+    fn add_links<O: Observer>(&mut self, snapshot: &mut Snapshot<'_, O>) {
         let (mut marks, mut drops) = (0, 0);
         let mut intervals = Vec::new();
         let mut longest = Longest::new(self.links.newcomers());
         let links = &self.links;
-        snapshot.for_each_observer(|observer| {
-            observer.meter().take(|interval| {
-                marks += interval.marks;
-                drops += interval.drops;
-                if links.follows(interval.link) || longest.offer(interval.peak, interval.link) {
-                    intervals.push(interval);
-                }
-            });
+        snapshot.for_each_link(|link, meter, queue| {
+            let counts = meter.take();
+            marks += counts.marks;
+            drops += counts.drops;
+            // What waited when the interval ended was there in it, even if nothing joined it.
+            let peak = counts.peak_queue.max(queue);
+            if links.follows(link) || longest.offer(peak, link) {
+                let bytes = counts.bytes;
+                intervals.push(Interval {
+                    link,
+                    queue,
+                    peak,
+                    bytes,
+                });
+            }
         });
         self.follow(&intervals, longest);
         intervals.retain(|interval| self.links.follows(interval.link));
         intervals.sort_unstable_by_key(|interval| interval.link);
-        let mut depths = vec![0; intervals.len()];
-        snapshot.for_each_queue(|link, bytes| {
-            if self.links.follows(link)
-                && let Ok(place) = intervals.binary_search_by_key(&link, |interval| interval.link)
-            {
-                depths[place] = bytes;
-            }
-        });
         let seconds = self.seconds();
-        for (interval, depth) in intervals.into_iter().zip(depths) {
+        for interval in intervals {
             let subject = Subject::Link(interval.link);
-            self.row(Metric::QueueDepth, subject, depth as f64);
-            // What waited when the interval ended was there in it, even if nothing joined it.
-            let peak = interval.peak.max(depth);
-            self.row(Metric::QueuePeak, subject, peak as f64);
+            self.row(Metric::QueueDepth, subject, interval.queue as f64);
+            self.row(Metric::QueuePeak, subject, interval.peak as f64);
             let bits = interval.bytes as f64 * 8.0;
             self.row(Metric::LinkRate, subject, bits / seconds);
         }
@@ -171,7 +177,7 @@ impl<'a> Telemetry<'a> {
         }
     }
 
-    fn add_flows<O: Metered>(&mut self, snapshot: &mut Snapshot<'_, O>) {
+    fn add_flows<O: Observer>(&mut self, snapshot: &mut Snapshot<'_, O>) {
         let mut open = Vec::new();
         let mut chosen: BTreeMap<FlowId, FlowProgress> = BTreeMap::new();
         let (flows, ordinal) = (&mut self.flows, self.ordinal + 1);
@@ -244,7 +250,7 @@ impl<'a> Telemetry<'a> {
     }
 }
 
-impl<O: Metered> Sampler<O> for Telemetry<'_> {
+impl<O: Observer> Sampler<O> for Telemetry<'_> {
     fn due(&self) -> Time {
         self.due
     }

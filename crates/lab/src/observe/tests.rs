@@ -89,7 +89,7 @@ impl Observer for Highest {
     }
 }
 
-type Recorders = Both<LinkMeter, Highest>;
+type Recorders = Both<Metering, Highest>;
 
 /// Runs under watch: what became of it, all rows, the curves.
 fn watch(
@@ -127,7 +127,7 @@ fn what_is_sampled_adds_up_to_what_the_run_counts() {
         let mut overrides = INCAST.to_vec();
         overrides.push(extra);
         let assembly = assembly("incast-32", &overrides);
-        let (finished, rows, watched, recorders) = watch(&assembly, 1);
+        let (finished, rows, watched, _) = watch(&assembly, 1);
         let count = |metric| sum(&rows, metric, |row| row.value) as u64;
         assert_eq!(count(Metric::Marks), finished.links.marked, "{extra}");
         let lost = finished.links.dropped + finished.links.corrupted;
@@ -148,8 +148,7 @@ fn what_is_sampled_adds_up_to_what_the_run_counts() {
         let completed = |row: &&SeriesRow| row.metric == Metric::CompletedFlows;
         assert_eq!(rows.iter().rfind(completed).unwrap().value, flows);
         assert!(*watched.times.last().unwrap() >= finished.simulated);
-        let links = assembly.topology.cables.len() * 2;
-        let totals = link_totals(links, recorders.iter().map(|both| &both.first));
+        let totals = &finished.meters;
         // What bit errors destroy has left, and is a hop; what a queue drops has not.
         let packets: u64 = totals.iter().map(|totals| totals.packets).sum();
         assert_eq!(packets, finished.links.hops, "{extra}");
@@ -161,9 +160,8 @@ fn what_is_sampled_adds_up_to_what_the_run_counts() {
 #[test]
 fn the_longest_queue_is_the_one_that_an_exact_recorder_sees() {
     let assembly = assembly("incast-32", &INCAST);
-    let (_, rows, watched, recorders) = watch(&assembly, 1);
-    let links = assembly.topology.cables.len() * 2;
-    let totals = link_totals(links, recorders.iter().map(|both| &both.first));
+    let (finished, rows, watched, recorders) = watch(&assembly, 1);
+    let totals = &finished.meters;
     let longest = totals.iter().map(|totals| totals.peak_queue).max().unwrap();
     let sampled = rows
         .iter()

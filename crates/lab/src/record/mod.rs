@@ -37,7 +37,6 @@ use clearway_fabric::topology::{LinkId, NodeId};
 use clearway_fabric::{DropCause, Observer};
 use clearway_transport::{ClassSet, Event, Packet};
 use clearway_units::{HostId, Time};
-use std::sync::Arc;
 
 /// A recorder whose parts, one of each domain, can be joined.
 pub trait Merge {
@@ -64,11 +63,8 @@ pub struct Both<A, B> {
 
 impl<A: Observer, B: Observer> Observer for Both<A, B> {
     const TRACES_TRANSPORT: bool = A::TRACES_TRANSPORT || B::TRACES_TRANSPORT;
+    const METERS_LINKS: bool = A::METERS_LINKS || B::METERS_LINKS;
 
-    fn attach(&mut self, links: &[LinkId], places: &Arc<[u32]>) {
-        self.first.attach(links, places);
-        self.second.attach(links, places);
-    }
     #[inline]
     fn on_arrival(&mut self, now: Time, node: NodeId, packet: &Packet) {
         self.first.on_arrival(now, node, packet);

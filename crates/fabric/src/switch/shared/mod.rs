@@ -21,6 +21,7 @@ use super::Desk;
 use super::ingress::{BitSet, Ingress};
 use super::parameters::BufferRules;
 use crate::link::{Arrival, Cargo, Ledger};
+use crate::meter::LinkMeter;
 use crate::observer::{DropCause, Observer};
 use crate::order::{self, Ticket};
 use crate::pause::LinkPauses;
@@ -258,7 +259,7 @@ impl SharedSwitch {
             }
         };
         if let Some(cause) = drop {
-            ledger.lose(now, port.link.id, &queued.packet, cause);
+            port.link.lose(now, &queued.packet, cause, ledger);
             return;
         }
         port.enqueue(now, class, queued, ledger);
@@ -290,9 +291,9 @@ impl SharedSwitch {
         sent
     }
 
-    /// Each link and the bytes in front of it.
-    pub(super) fn depths(&self) -> impl Iterator<Item = (LinkId, u64)> {
-        self.ports.iter().map(SharedPort::depth)
+    /// Each link, its meter, and the bytes in front of it.
+    pub(super) fn links(&mut self) -> impl Iterator<Item = (LinkId, &mut LinkMeter, u64)> {
+        self.ports.iter_mut().map(SharedPort::metered)
     }
 
     /// Packets in queues.

@@ -5,6 +5,7 @@
 
 use super::super::parameters::{MarkAt, QueueRules};
 use crate::link::{Ledger, Link};
+use crate::meter::LinkMeter;
 use crate::observer::Observer;
 use crate::pause::PauseState;
 use crate::topology::LinkId;
@@ -112,7 +113,7 @@ impl SharedPort {
             && queued.packet.class.is_data()
             && self.rules.marks(bytes, &mut self.random)
         {
-            mark(now, self.link.id, &mut queued.packet, ledger);
+            self.link.mark(now, &mut queued.packet, ledger);
         }
         let queue = &mut self.queues[class.index()];
         queue.bytes = bytes;
@@ -120,6 +121,9 @@ impl SharedPort {
         self.waiting.insert(class);
         if class.is_data() {
             ledger.observer.on_enqueue(now, self.link.id, bytes);
+            if O::METERS_LINKS {
+                self.link.meter.on_enqueue(bytes);
+            }
         }
     }
 
@@ -185,7 +189,7 @@ impl SharedPort {
                 && packet.class.is_data()
                 && self.rules.marks(queue.bytes, &mut self.random)
             {
-                mark(now, self.link.id, packet, ledger);
+                self.link.mark(now, packet, ledger);
             }
         }
         self.link.carry(now, packet, ledger);
@@ -196,25 +200,16 @@ impl SharedPort {
         Some(Left { class, from, size })
     }
 
-    /// The link, and the bytes in front of it that are data.
-    pub(super) fn depth(&self) -> (LinkId, u64) {
+    /// The link, its meter, and the bytes in front of it that are data.
+    pub(super) fn metered(&mut self) -> (LinkId, &mut LinkMeter, u64) {
         let data = self.queues.iter().skip(Class::DATA.index());
-        (self.link.id, data.map(|queue| queue.bytes).sum())
+        let bytes = data.map(|queue| queue.bytes).sum();
+        (self.link.id, &mut self.link.meter, bytes)
     }
 
     /// Packets that wait or are on the wire.
     pub(super) fn queued(&self) -> u64 {
         let lengths = self.queues.iter().map(|queue| queue.packets.len());
         lengths.sum::<usize>() as u64
-    }
-}
-
-/// Marks a packet, unless it is marked already.
-#[cold]
-fn mark<O: Observer>(now: Time, link: LinkId, packet: &mut Packet, ledger: &mut Ledger<'_, O>) {
-    if !packet.ecn {
-        packet.ecn = true;
-        ledger.counters.marked += 1;
-        ledger.observer.on_mark(now, link, packet);
     }
 }
