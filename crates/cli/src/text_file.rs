@@ -126,7 +126,7 @@ fn place(
     results: &Path,
     assembly: &Assembly,
 ) -> Result<Place, Failure> {
-    let (hosts, most) = (assembly.topology.hosts, format.most_hosts);
+    let (hosts, most) = (assembly.topology.machines(), format.most_hosts);
     let (option, shown) = (format.option, path.display());
     if hosts > most {
         return Err(Failure::new(format!(

@@ -4,7 +4,7 @@ use crate::arguments::TopologyArguments;
 use crate::failure::Failure;
 use crate::output::print;
 use crate::run::load;
-use clearway_lab::{Assembly, Laboratory};
+use clearway_lab::{Assembly, Laboratory, TopologyReport};
 use clearway_report::{Align, Table, quantity};
 use std::process::ExitCode;
 
@@ -28,6 +28,9 @@ fn describe(assembly: &Assembly) -> String {
         .collect();
     table.row(["topology", &report.summary]);
     table.row(["hosts", &quantity::count(report.hosts.into())]);
+    if report.nics > report.hosts {
+        table.row(["NICs", &quantity::count(report.nics.into())]);
+    }
     table.row(["switches", &tiers.join(", ")]);
     let (up, all) = report.cables;
     let down = if up == all {
@@ -49,7 +52,7 @@ fn describe(assembly: &Assembly) -> String {
         ]);
     }
     let network = &report.network;
-    table.row(["line rate", &network.line_rate.to_string()]);
+    table.row(["line rate", &line_rate(&report)]);
     table.row([
         "base RTT",
         &format!(
@@ -75,6 +78,15 @@ fn describe(assembly: &Assembly) -> String {
         ),
     ]);
     table.to_string()
+}
+
+fn line_rate(report: &TopologyReport) -> String {
+    let first = report.network.line_rate;
+    if report.nic_rates.len() <= 1 {
+        return first.to_string();
+    }
+    let rates: Vec<String> = report.nic_rates.iter().map(ToString::to_string).collect();
+    format!("{first} of host 0; NICs have {}", rates.join(", "))
 }
 
 fn links(assembly: &Assembly) -> String {

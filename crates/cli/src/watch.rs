@@ -3,7 +3,7 @@
 use crate::happenings::{self, happenings};
 use clearway_lab::observe::{self, Metering, Telemetry, Watched};
 use clearway_lab::record::{Both, Capture, CaptureRecorder, merge_all};
-use clearway_lab::{Assembly, Finished, LinkId, Observer, Progress, RunOptions, Verdict};
+use clearway_lab::{Assembly, Finished, LinkId, NodeId, Observer, Progress, RunOptions, Verdict};
 use clearway_report::{Curve, Happenings, LinkRow, Metric, NodeRow, Observed, SeriesRow, Subject};
 use clearway_units::Span;
 
@@ -164,7 +164,7 @@ fn observed(assembly: &Assembly, finished: &Finished, watched: Watched) -> Obser
 fn nodes(assembly: &Assembly) -> Vec<NodeRow> {
     let topology = &assembly.topology;
     let hosts = (0..topology.hosts).map(|host| NodeRow {
-        name: format!("host{host}"),
+        name: topology.node_name(NodeId(host)),
         tier: None,
     });
     let switches = topology.switches.iter().map(|switch| NodeRow {

@@ -671,6 +671,21 @@ fn fabrics_of_hpcc() {
     bench.write("x.txt", GRAPH);
     let built = bench.succeed(&["topology", "s.toml"]);
     assert!(built.contains("4 hosts, 2 switches, 5 links"), "{built}");
+    assert!(!built.contains("NICs"), "{built}");
+    bench.write(
+        "x.txt",
+        &(GRAPH.replace("6 2 5", "6 2 6") + "0 5 25Gbps 1us 0\n"),
+    );
+    let built = bench.succeed(&["topology", "s.toml", "--links"]);
+    for part in [
+        "NICs             5\n",
+        "2 links between 8 pairs of hosts",
+        "3 links between 4 pairs of hosts",
+        "100Gbps of host 0; NICs have 25Gbps, 100Gbps",
+        "host0.1-switch5",
+    ] {
+        assert!(built.contains(part), "{part}: {built}");
+    }
     let mut errors = Vec::new();
     for text in [
         GRAPH.replace("6 2 5", "6 2"),
@@ -685,16 +700,21 @@ fn fabrics_of_hpcc() {
         GRAPH.replace("400Gbps 1000ns 0", "400Gbps 1000ns 1"),
         GRAPH.replace("400Gbps 1000ns 0", "400Gbps 1000ns"),
         GRAPH.replace("3 5 100", "2 5 100"),
-        GRAPH.replace("4 5 400", "0 5 400"),
-        GRAPH
-            .replace("6 2 5", "6 8 1 1 5 H100")
-            .replace("4 5 400", "0 5 400"),
         GRAPH.replace("4 5 400", "0 3 400"),
         GRAPH[..GRAPH.len() / 2].to_string(),
     ] {
         bench.write("x.txt", &text);
         errors.push(bench.refuse(&["run", "s.toml"]));
     }
+    bench.write("x.txt", &GRAPH.replace("4 5 400", "0 5 400"));
+    errors.push(bench.refuse(&[
+        "run",
+        "s.toml",
+        "--set",
+        "workload.kind=flows",
+        "--set",
+        "workload.flows=[\"0->2 1MB\", \"1->2 1MB\"]",
+    ]));
     bench.write("x.txt", GRAPH);
     errors.push(bench.refuse(&["run", "s.toml", "--set", "topology.format=htsim"]));
     errors.push(bench.refuse(&["run", "s.toml", "--set", "topology.format=ns3"]));
@@ -725,14 +745,12 @@ fn fabrics_of_hpcc() {
       fix: write `src dst rate delay error_rate`, each on a line of its own
     x.txt:1: host 3 has no link
       fix: join each host to a switch, or list the node as a switch
-    x.txt:7: host 0 has several links, but only hosts with one link can be routed
-      fix: keep one link of each host
-    x.txt:7: host 0 has several links, to NVSwitches and to the network, but only hosts with one link can be routed
-      fix: use the file of a fabric without NVSwitches (`nvswitch_num` 0): traffic within servers is not simulated
     x.txt:7: a link joins the hosts 0 and 3
       fix: join each host to a switch; hosts do not forward
     x.txt:5: a link has 5 words, but 3 stand here
       fix: write `src dst rate delay error_rate`, each on a line of its own
+    s.toml:2: flow 2 (1->2): no path leads from host 1 to host 2, and hosts do not forward
+      fix: add links between the switches of the two, or leave the flow out
     x.txt:1: unknown word `6`
       fix: use `Nodes`, `Tiers`, `Podsize` or `Tier`
     --set topology.format=ns3: `topology.format` cannot be "ns3"

@@ -1,21 +1,22 @@
 //! From a scenario to something that runs.
 
 use crate::error::ScenarioError;
+use crate::nics::{between_nics, path_lengths};
 use crate::observe::WatchPlan;
 use crate::record::CapturePlan;
 use crate::scenario::topology::apply_failure;
 use crate::scenario::{LONGEST, Scenario, SwitchSettings, TransportSettings, check_flows};
-use clearway_fabric::topology::{PacketSizes, Routes, Topology, TopologyError};
+use clearway_fabric::topology::{NodeId, PacketSizes, Paths, Routes, Topology, TopologyError};
 use clearway_fabric::{Flow, FlowEvent, Moment, Reactions, Setup};
 use clearway_transport::cc::{ControllerDefinition, Dcqcn, NetworkFacts};
 use clearway_transport::feedback::{FeedbackDefinition, Silent};
 use clearway_transport::wire::Format;
 use clearway_transport::{Class, Profile, Reliability};
-use clearway_units::{Bytes, FlowId, HostId, Span, Time};
+use clearway_units::{Bytes, FlowId, HostId, Rate, Span, Time};
 use clearway_workload::{
-    BuildContext, FlowSpec, LoadedWorkload, Start, Trigger, TriggerIndex, Triggers, Workload,
+    BuildContext, LoadedWorkload, Start, Trigger, TriggerIndex, Triggers, Workload,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// A scenario put together: every number that a run needs.
@@ -29,8 +30,10 @@ pub struct Assembly {
     pub sizes: PacketSizes,
     /// What transports know of the network.
     pub network: NetworkFacts,
-    /// All traffic.
+    /// All traffic, between hosts.
     pub workload: Workload,
+    /// The same between NICs, where hosts have several.
+    wired: Option<Workload>,
     /// What the user should know.
     pub warnings: Vec<String>,
     /// What is sampled, if anything is.
@@ -53,6 +56,10 @@ pub struct TopologyReport {
     pub summary: String,
     /// Number of hosts.
     pub hosts: u32,
+    /// Number of their NICs.
+    pub nics: u32,
+    /// The rates of these, each once.
+    pub nic_rates: Vec<Rate>,
     /// Number of switches of each tier, from below.
     pub switches: Vec<usize>,
     /// Cables that are up, and all.
@@ -84,6 +91,7 @@ impl Assembly {
         warnings.extend(deaf_controller(&scenario.transport));
         let routes = Routes::compute(&topology)
             .map_err(|error| topology_error(routing_error(&topology, &error)))?;
+        check_reach(&topology, &routes.paths, sizes).map_err(topology_error)?;
         let network = routes.paths.network_facts(sizes);
         check_timers(scenario, &network).map_err(|error| error.or_in(places, "transport", 0))?;
         check_queue(scenario, &topology, &network)
@@ -92,7 +100,13 @@ impl Assembly {
             .map_err(|error| error.or_in(places, "switch", 0))?;
         let capture =
             capture_plan(scenario, &topology).map_err(|error| error.or_in(places, "observe", 0))?;
-        let flows = loaded.workload.flows.iter().map(|flow| Flow {
+        let has_several = !topology.further_nics.is_empty();
+        let wired = has_several
+            .then(|| between_nics(&topology, &routes.paths, &loaded.workload))
+            .transpose()
+            .map_err(topology_error)?;
+        let traffic = wired.as_ref().unwrap_or(&loaded.workload);
+        let flows = traffic.flows.iter().map(|flow| Flow {
             src: flow.src,
             dst: flow.dst,
             bytes: flow.bytes,
@@ -122,6 +136,7 @@ impl Assembly {
             sizes,
             network,
             workload: loaded.workload,
+            wired,
             warnings,
             capture: capture.map(Arc::new),
         };
@@ -142,25 +157,34 @@ impl Assembly {
         }
     }
 
-    /// The triggers, split by where they act: those of single hosts, and all others.
+    /// The traffic as the fabric carries it: from NIC to NIC.
+    fn wired(&self) -> &Workload {
+        self.wired.as_ref().unwrap_or(&self.workload)
+    }
+
+    /// The NICs between which a flow runs, as hosts of the fabric: those of its hosts, where these have one each.
+    pub fn nics(&self, flow: FlowId) -> (HostId, HostId) {
+        let flow = self.wired().flow(flow);
+        (flow.src, flow.dst)
+    }
+
+    /// The triggers, split by where they act: those of single NICs, and all others. News from one NIC of a host to another takes
+    /// as long as news to another host.
     pub(crate) fn reactions(
         &self,
     ) -> (BTreeMap<HostId, TriggerReactions>, Option<TriggerReactions>) {
-        let homes = self.workload.trigger_homes();
+        let workload = self.wired();
+        let homes = workload.trigger_homes();
         let mut local: BTreeMap<HostId, TriggerReactions> = BTreeMap::new();
         let mut global = TriggerReactions::default();
-        for (index, trigger) in Triggers::new(&self.workload)
-            .into_vec()
-            .into_iter()
-            .enumerate()
-        {
+        for (index, trigger) in Triggers::new(workload).into_vec().into_iter().enumerate() {
             let owner = match homes[index] {
                 Some(host) => local.entry(host).or_default(),
                 None => &mut global,
             };
             owner.triggers.insert(TriggerIndex(index as u32), trigger);
         }
-        for (id, flow) in self.workload.numbered() {
+        for (id, flow) in workload.numbered() {
             let activations = [
                 (Moment::Sent, flow.on_sent, flow.src),
                 (Moment::Received, flow.on_received, flow.dst),
@@ -184,7 +208,8 @@ impl Assembly {
     }
 
     /// The completion time of a flow that has the network to itself.
-    pub fn ideal_completion(&self, flow: &FlowSpec) -> Span {
+    pub fn ideal_completion(&self, flow: FlowId) -> Span {
+        let flow = self.wired().flow(flow);
         self.routes
             .paths
             .ideal_completion(flow.src, flow.dst, flow.bytes, self.sizes)
@@ -204,10 +229,12 @@ impl Assembly {
         let up = topology.cables.iter().filter(|cable| cable.up).count();
         TopologyReport {
             summary: topology.summary.clone(),
-            hosts: topology.hosts,
+            hosts: topology.machines(),
+            nics: topology.hosts,
+            nic_rates: nic_rates(topology),
             switches,
             cables: (up, topology.cables.len()),
-            path_lengths: self.routes.paths.histogram(),
+            path_lengths: path_lengths(topology, &self.routes),
             network: self.network,
             queue_bdp: self
                 .network
@@ -246,6 +273,33 @@ impl Reactions for TriggerReactions {
     }
 }
 
+/// The rates of NICs, each once.
+fn nic_rates(topology: &Topology) -> Vec<Rate> {
+    let is_host = |node: &NodeId| topology.switch_index(*node).is_none();
+    let of_hosts = topology
+        .cables
+        .iter()
+        .filter(|c| c.ends.iter().any(is_host));
+    let rates: BTreeSet<Rate> = of_hosts.map(|cable| cable.rate).collect();
+    rates.into_iter().collect()
+}
+
+/// Hosts with several NICs, of which none reaches one of another.
+fn check_reach(
+    topology: &Topology,
+    paths: &Paths,
+    sizes: PacketSizes,
+) -> Result<(), ScenarioError> {
+    if topology.further_nics.is_empty() || paths.longest_pair(sizes).is_some() {
+        return Ok(());
+    }
+    let error = TopologyError::Impossible {
+        what: "no host reaches another".into(),
+        fix: "add links between switches".into(),
+    };
+    Err(routing_error(topology, &error))
+}
+
 /// When the clock starts the first flow; files of some simulators begin seconds after the start of time.
 fn first_start(workload: &Workload) -> Time {
     let starts = workload.flows.iter().filter_map(|flow| match flow.start {
@@ -265,7 +319,7 @@ fn load_workloads(
     let mut parts = Vec::new();
     for (section, settings) in scenario.workloads.iter().enumerate() {
         let context = BuildContext {
-            hosts: fabric.hosts,
+            hosts: fabric.machines(),
             seed: scenario.general.seed,
             section: section as u32,
             base_dir: scenario.base_dir.as_deref(),
@@ -291,7 +345,10 @@ fn routing_error(topology: &Topology, error: &TopologyError) -> ScenarioError {
     const KEYS: [&str; 3] = ["links", "failed-uplinks.per-leaf", "failed-uplinks.leaves"];
     let (message, fix) = match error {
         TopologyError::HostCables { host, cables: 0 } => (
-            format!("host {host} has no link that is up"),
+            format!(
+                "host {} has no link that is up",
+                topology.node_name(NodeId(*host)).trim_start_matches("host")
+            ),
             "leave each host its link".to_string(),
         ),
         error => {

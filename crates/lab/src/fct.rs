@@ -48,6 +48,7 @@ impl Assembly {
         let record = |(end, id): (Time, FlowId)| {
             let spec = self.workload.flow(id);
             let start = finished.flows[id.index()].started?;
+            let (from, to) = self.nics(id);
             Some(FctRecord {
                 src: spec.src,
                 dst: spec.dst,
@@ -56,7 +57,7 @@ impl Assembly {
                 bytes: spec.bytes,
                 start,
                 fct: end.since(start),
-                standalone: standalone.span(spec.src, spec.dst, spec.bytes),
+                standalone: standalone.span(from, to, spec.bytes),
             })
         };
         completed.into_iter().filter_map(record).collect()

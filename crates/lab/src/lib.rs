@@ -20,6 +20,7 @@ mod dependencies;
 mod error;
 mod fct;
 mod laboratory;
+mod nics;
 pub mod observe;
 pub mod record;
 pub mod reproduce;
@@ -36,7 +37,7 @@ pub use run::{Finished, FlowResult, RunOptions};
 pub use scenario::Scenario;
 
 // What users of the library need to add their own and to drive a run.
-pub use clearway_fabric::topology::LinkId;
+pub use clearway_fabric::topology::{LinkId, NodeId};
 pub use clearway_fabric::{LinkPauses, Observer, Progress, Stopped, Verdict};
 pub use clearway_transport::{Registry, cc, feedback, spray};
 pub use clearway_units as units;

@@ -134,7 +134,7 @@ impl Assembly {
                 started: flow.started,
                 received: flow.received,
                 finished: flow.sent,
-                ideal: self.ideal_completion(self.workload.flow(FlowId(id as u32))),
+                ideal: self.ideal_completion(FlowId(id as u32)),
                 statistics: flow.statistics,
             });
         Finished {

@@ -12,7 +12,7 @@ use crate::switch::{
 };
 use crate::topology::{Attachment, LinkId, Topology};
 use clearway_engine::{Inlet, Mailroom, Outlet, PostOffice};
-use clearway_transport::{Class, ClassSet, Endpoint};
+use clearway_transport::{Class, ClassSet, Endpoint, Profile};
 use clearway_units::{Bytes, FlowId, HostId, Purpose, RandomStream, Span, WireClock, mix64};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -120,7 +120,7 @@ pub(super) fn build_host(
 ) -> Host {
     let link = ends.link(setup, up);
     let inlet = ends.inlet(LinkId(up.0 ^ 1));
-    let mut endpoint = Endpoint::new(host, Arc::clone(&setup.profile), setup.seed);
+    let mut endpoint = Endpoint::new(host, profile(setup, up), setup.seed);
     endpoint.set_tracing(tracing);
     let reaction = setup.buffer.as_ref().map_or(Span::ZERO, |b| b.reaction);
     let control_among_data = !setup.switch.control_priority;
@@ -131,6 +131,17 @@ pub(super) fn build_host(
         reactions,
         (reaction, control_among_data),
     )
+}
+
+/// The transport of the host on this link, which knows the rate of its own NIC.
+fn profile(setup: &Setup<'_>, up: LinkId) -> Arc<Profile> {
+    let rate = setup.topology.cables[up.cable()].rate;
+    if rate == setup.profile.network.line_rate {
+        return Arc::clone(&setup.profile);
+    }
+    let mut own = (*setup.profile).clone();
+    own.network = own.network.at_rate(rate);
+    Arc::new(own)
 }
 
 pub(super) fn build_switch(

@@ -76,7 +76,7 @@ pub struct Setup<'a> {
     pub routes: Routes,
     /// All flows; flow `i` has [`FlowId`] `i`.
     pub flows: Arc<[Flow]>,
-    /// The transport of all hosts.
+    /// The transport of all hosts. Line rate and bandwidth-delay product are replaced by those of the host's own NIC.
     pub profile: Arc<Profile>,
     /// What switches do.
     pub switch: SwitchParameters,

@@ -129,6 +129,7 @@ pub fn fat_tree(spec: &FatTree) -> Result<Topology, TopologyError> {
     let mut topology = Topology {
         summary: String::new(),
         hosts: spec.hosts,
+        further_nics: Vec::new(),
         switches: Vec::new(),
         cables: Vec::new(),
     };
@@ -258,6 +259,7 @@ pub fn single_switch(hosts: u32, rate: Rate, delay: Span) -> Result<Topology, To
     let mut topology = Topology {
         summary: format!("single switch: {hosts} hosts"),
         hosts,
+        further_nics: Vec::new(),
         switches: Vec::new(),
         cables: Vec::new(),
     };
@@ -292,6 +294,7 @@ pub fn dumbbell(
             bottleneck.0
         ),
         hosts,
+        further_nics: Vec::new(),
         switches: Vec::new(),
         cables: Vec::new(),
     };

@@ -1,6 +1,7 @@
 //! What is connected to what: hosts, switches and cables.
 
 mod build;
+mod nics;
 mod paths;
 mod routing;
 
@@ -11,7 +12,7 @@ pub use routing::{Attachment, NextHops, Routes, SwitchRoutes};
 use clearway_units::{HostId, Rate, Span};
 use std::fmt;
 
-/// A host or a switch. Hosts come first: host `h` is node `h`.
+/// A host (more precisely: a NIC, see [`Topology::split_hosts`]) or a switch. Hosts come first: host `h` is node `h`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub u32);
 
@@ -67,8 +68,10 @@ pub struct Cable {
 pub struct Topology {
     /// What it is, for people.
     pub summary: String,
-    /// Number of hosts.
+    /// Number of hosts, each with one cable: of NICs where hosts of the user's have several.
     pub hosts: u32,
+    /// The last of them are further NICs of these hosts, in order; see [`split_hosts`](Self::split_hosts).
+    pub further_nics: Vec<HostId>,
     /// Switches: node `hosts + i` is switch `i`.
     pub switches: Vec<SwitchSpec>,
     /// Cables.
@@ -149,10 +152,10 @@ impl Topology {
     pub fn switch_index(&self, node: NodeId) -> Option<usize> {
         node.0.checked_sub(self.hosts).map(|index| index as usize)
     }
-    /// The node's name: `host7`, or the switch's own.
+    /// The node's name: `host7`, `host7.1` for a further NIC of that host, or the switch's own.
     pub fn node_name(&self, node: NodeId) -> String {
         match self.switch_index(node) {
-            None => format!("host{}", node.0),
+            None => self.nic_name(HostId(node.0)),
             Some(index) => self.switches[index].name.clone(),
         }
     }

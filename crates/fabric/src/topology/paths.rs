@@ -87,13 +87,16 @@ impl PathClass {
     }
 }
 
+/// In place of an index: no path leads there.
+const NO_PATH: u32 = u32::MAX;
+
 /// Path lengths between all hosts.
 #[derive(Debug, Clone)]
 pub struct Paths {
     groups: usize,
     /// Distinct path lengths between attachment switches.
     classes: Vec<PathClass>,
-    /// `between[to * groups + from]` is an index into `classes`.
+    /// `between[to * groups + from]` is an index into `classes`, or [`NO_PATH`].
     between: Vec<u32>,
     /// For each host its group, its link up and its link down.
     hosts: Vec<(u16, PathClass, PathClass)>,
@@ -118,8 +121,12 @@ impl PathsBuilder {
         }
     }
 
-    /// Appends the path from the next group to the group at hand.
-    pub(super) fn push(&mut self, class: PathClass) {
+    /// Appends the path from the next group to the group at hand, if there is one.
+    pub(super) fn push(&mut self, class: Option<PathClass>) {
+        let Some(class) = class else {
+            self.paths.between.push(NO_PATH);
+            return;
+        };
         let classes = &mut self.paths.classes;
         let index = *self.known.entry(class).or_insert_with(|| {
             classes.push(class);
@@ -144,7 +151,20 @@ pub(super) fn worse(a: PathClass, b: PathClass) -> PathClass {
 }
 
 impl Paths {
+    /// Whether a path leads from one host to another; always where each host has one NIC.
+    pub fn reaches(&self, from: HostId, to: HostId) -> bool {
+        let group = |host: HostId| usize::from(self.hosts[host.index()].0);
+        self.joins(group(from), group(to))
+    }
+
+    fn joins(&self, from: usize, to: usize) -> bool {
+        self.between[to * self.groups + from] != NO_PATH
+    }
+
     /// The unloaded path from one host to another, of several the longest.
+    ///
+    /// # Panics
+    /// If there is none.
     pub fn between(&self, from: HostId, to: HostId) -> PathClass {
         let (from_group, up, _) = self.hosts[from.index()];
         let (to_group, _, down) = self.hosts[to.index()];
@@ -153,7 +173,9 @@ impl Paths {
     }
 
     fn between_groups(&self, from: usize, to: usize) -> PathClass {
-        self.classes[self.between[to * self.groups + from] as usize]
+        let class = self.between[to * self.groups + from];
+        let class = self.classes.get(class as usize);
+        *class.expect("a path leads there")
     }
 
     /// The round trip of a lone full packet and its acknowledgement.
@@ -162,7 +184,7 @@ impl Paths {
             + self.between(to, from).span_of(sizes.ack)
     }
 
-    /// The pair of hosts with the longest round trip; one host from each group stands for all.
+    /// The pair of hosts with the longest round trip, of those that reach each other; one host from each group stands for all.
     pub fn longest_pair(&self, sizes: PacketSizes) -> Option<(HostId, HostId)> {
         let mut of_group: Vec<Vec<HostId>> = vec![Vec::new(); self.groups];
         for (host, &(group, up, down)) in self.hosts.iter().enumerate() {
@@ -188,6 +210,9 @@ impl Paths {
                 let (Some(&sender), Some(&receiver)) = (of_group[from].first(), receiver) else {
                     continue;
                 };
+                if !self.joins(from, to) {
+                    continue;
+                }
                 let round_trip = self.round_trip(sender, receiver, sizes);
                 if best.is_none_or(|(longest, _)| round_trip > longest) {
                     best = Some((round_trip, (sender, receiver)));
@@ -197,10 +222,11 @@ impl Paths {
         best.map(|(_, pair)| pair)
     }
 
-    /// What transports may know of the network: the rate of the first host's NIC and the longest unloaded round trip.
+    /// What transports may know of the network: the rate of the first host's NIC and the longest unloaded round trip. In a run the
+    /// endpoint of a host with another rate knows its own.
     ///
     /// # Panics
-    /// If there is no pair of hosts.
+    /// If no host reaches another.
     pub fn network_facts(&self, sizes: PacketSizes) -> NetworkFacts {
         let (from, to) = self.longest_pair(sizes).expect("a fabric has two hosts");
         let line_rate = self.hosts[0].1.bottleneck.expect("a host has a link");
@@ -261,7 +287,7 @@ impl Paths {
                 } else {
                     population[from] * population[to]
                 };
-                if count > 0 {
+                if count > 0 && self.joins(from, to) {
                     *pairs
                         .entry(self.between_groups(from, to).hops + 2)
                         .or_default() += count;

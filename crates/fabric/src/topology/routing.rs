@@ -82,7 +82,8 @@ impl Routes {
     /// Finds all shortest paths.
     ///
     /// # Errors
-    /// If a host has no cable or two, if a cable has no delay, or if hosts cannot reach each other.
+    /// If a host has no cable or two, if a cable has no delay, or if hosts cannot reach each other. Where hosts have several NICs,
+    /// some of these need not reach each other: [`Paths::reaches`] says which do.
     pub fn compute(topology: &Topology) -> Result<Self, TopologyError> {
         check_delays(topology)?;
         let ports = topology.ports();
@@ -101,12 +102,14 @@ impl Routes {
             tables[root].own_group = Some(group as u16);
             search.grow_tree(root, &mut tables);
             for &from in &attached.groups {
-                paths.push(
-                    search.classes[from].ok_or_else(|| TopologyError::NotConnected {
+                let class = search.classes[from];
+                if class.is_none() && topology.further_nics.is_empty() {
+                    return Err(TopologyError::NotConnected {
                         from: topology.switches[from].name.clone(),
                         to: topology.switches[root].name.clone(),
-                    })?,
-                );
+                    });
+                }
+                paths.push(class);
             }
         }
         Ok(Self {

@@ -38,6 +38,7 @@ pub(super) fn circle(draw: &mut Draw) -> Topology {
     Topology {
         summary: "circle".into(),
         hosts,
+        further_nics: Vec::new(),
         switches: (0..5).map(spec).collect(),
         cables,
     }

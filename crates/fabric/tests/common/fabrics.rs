@@ -144,6 +144,7 @@ fn random_graph(draw: &mut Draw, (rate, delay): (Rate, Span)) -> Topology {
     Topology {
         summary: "graph".into(),
         hosts,
+        further_nics: Vec::new(),
         switches: (0..switches).map(switch).collect(),
         cables,
     }

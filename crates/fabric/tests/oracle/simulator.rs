@@ -112,7 +112,11 @@ impl<'a> Oracle<'a> {
         let network = Network::new(topology, scenario.seed);
         let host = |host| {
             let host = HostId(host);
-            let mut endpoint = Endpoint::new(host, Arc::clone(&scenario.profile), scenario.seed);
+            let mut profile = (*scenario.profile).clone();
+            let facts = &mut profile.network;
+            facts.line_rate = topology.cables[network.uplink(host).0 as usize / 2].rate;
+            facts.bdp = facts.line_rate.bytes_in(facts.base_rtt);
+            let mut endpoint = Endpoint::new(host, Arc::new(profile), scenario.seed);
             endpoint.set_tracing(true);
             Host {
                 endpoint,

@@ -139,15 +139,17 @@ fn links_at(place: &str, topology: &Topology) -> Result<Vec<LinkId>, ScenarioErr
     };
     match place.split_once(':') {
         Some(("host", number)) => {
-            let host = number.parse().ok().filter(|&host| host < topology.hosts);
-            let to_host = host.and_then(|host| topology.link_to_host(HostId(host)));
-            let Some(to_host) = to_host else {
+            let hosts = topology.machines();
+            let Some(host) = number.parse().ok().filter(|&host| host < hosts) else {
                 return Err(wrong(
                     format!("there is no host {number}"),
-                    format!("hosts are 0 to {}", topology.hosts - 1),
+                    format!("hosts are 0 to {}", hosts - 1),
                 ));
             };
-            Ok(vec![opposite(to_host), to_host])
+            let to_nics = topology
+                .nics_of(HostId(host))
+                .filter_map(|nic| topology.link_to_host(nic));
+            Ok(to_nics.flat_map(|link| [opposite(link), link]).collect())
         }
         Some(("link", name)) => {
             let named = |link: &LinkId| topology.link_name(*link) == name;

@@ -11,7 +11,7 @@ use crate::record::{
 use crate::{Assembly, Finished, Laboratory, Place, RunOptions, Scenario, ScenarioError};
 use clearway_fabric::topology::LinkId;
 use clearway_fabric::{Observer, Progress, Stopped, Verdict};
-use clearway_units::{HostId, Span};
+use clearway_units::{FlowId, HostId, Span};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -321,8 +321,9 @@ impl Job {
 /// The link to the host that most flows go to, the first of several.
 fn busiest_last_hop(assembly: &Assembly) -> Option<LinkId> {
     let mut flows: BTreeMap<HostId, usize> = BTreeMap::new();
-    for flow in &assembly.workload.flows {
-        *flows.entry(flow.dst).or_default() += 1;
+    for flow in 0..assembly.workload.flows.len() {
+        let (_, receiver) = assembly.nics(FlowId(flow as u32));
+        *flows.entry(receiver).or_default() += 1;
     }
     let most = flows.values().copied().max()?;
     let host = flows.into_iter().find(|&(_, count)| count == most)?.0;
@@ -332,13 +333,14 @@ fn busiest_last_hop(assembly: &Assembly) -> Option<LinkId> {
 /// What every run yields, recorded or not.
 fn summarise<O: Observer>(assembly: &Assembly, finished: &Finished<O>) -> RunData {
     let flows = &assembly.workload.flows;
-    let round_trip = |flow: &clearway_workload::FlowSpec| {
+    let round_trip = |flow: usize| {
+        let (from, to) = assembly.nics(FlowId(flow as u32));
         let paths = &assembly.routes.paths;
-        paths.round_trip(flow.src, flow.dst, assembly.sizes)
+        paths.round_trip(from, to, assembly.sizes)
     };
     RunData {
         flows: finished.flows.clone(),
-        base_rtts: flows.iter().map(round_trip).collect(),
+        base_rtts: (0..flows.len()).map(round_trip).collect(),
         largest_message: flows
             .iter()
             .map(|flow| flow.bytes)

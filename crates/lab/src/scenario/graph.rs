@@ -4,7 +4,8 @@ use clearway_fabric::topology::{Cable, NodeId, SwitchSpec, Topology};
 use clearway_units::Span;
 use clearway_workload::HpccTopology;
 
-/// The fabric of a file in HPCC's format. Nodes and cables keep their numbers and their order.
+/// The fabric of a file in HPCC's format. Nodes and cables keep their numbers and their order, and hosts may have several cables:
+/// see [`Topology::split_hosts`].
 pub(super) fn from_hpcc(file: &HpccTopology) -> Topology {
     let tiers = tiers(file);
     let switches = tiers.iter().enumerate().map(|(index, &tier)| SwitchSpec {
@@ -45,6 +46,7 @@ pub(super) fn from_hpcc(file: &HpccTopology) -> Topology {
             count(file.links.len(), "link")
         ),
         hosts: file.hosts,
+        further_nics: Vec::new(),
         switches: switches.collect(),
         cables: cables.collect(),
     }

@@ -157,7 +157,7 @@ pub(super) fn check_hosts(keys: &[&'static str], hosts: u64) -> Result<(), Scena
 
 /// Checks that routes can be computed for a fabric.
 pub(super) fn check_size(topology: &Topology) -> Result<(), ScenarioError> {
-    if topology.hosts < 2 {
+    if topology.machines() < 2 {
         return Err(ScenarioError::about(
             &["hosts", "hosts-per-leaf", "radix", "file"],
             "impossible topology: fewer than two hosts",

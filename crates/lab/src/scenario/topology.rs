@@ -370,7 +370,9 @@ fn build_from_file(
     let (topology, found) = if settings.format.is_hpcc(&text) {
         let file = parse_hpcc_topology(name, &text)?;
         check_hosts(&["file"], file.hosts.into())?;
-        (graph::from_hpcc(&file), file.warnings)
+        let topology = graph::from_hpcc(&file).split_hosts();
+        check_hosts(&["file"], topology.hosts.into())?;
+        (topology, file.warnings)
     } else {
         let file = parse_topo(name, &text)?;
         (from_file(&file)?, file.warnings)

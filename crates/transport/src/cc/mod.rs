@@ -48,6 +48,18 @@ pub struct NetworkFacts {
     pub ack: u32,
 }
 
+impl NetworkFacts {
+    /// The same network seen from a NIC of `line_rate`.
+    #[must_use]
+    pub fn at_rate(self, line_rate: Rate) -> Self {
+        Self {
+            line_rate,
+            bdp: line_rate.bytes_in(self.base_rtt),
+            ..self
+        }
+    }
+}
+
 /// One acknowledgement as the controller sees it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AckSample {

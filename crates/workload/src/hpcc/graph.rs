@@ -34,7 +34,7 @@ pub struct HpccLink {
     pub loss: f64,
 }
 
-/// What the file of a fabric says. Each host has one link, to a switch, and reaches all others.
+/// What the file of a fabric says. Each host has a link or several, all to switches, and the graph is in one piece.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HpccTopology {
     /// Hosts: the nodes from 0.
@@ -50,7 +50,6 @@ pub struct HpccTopology {
 /// The first line.
 struct Header {
     nodes: u64,
-    nv_switches: u64,
     /// With the NVSwitches.
     switches: u64,
     links: Announced,
@@ -117,7 +116,6 @@ fn header(source: Source<'_>, line: &Line<'_>) -> Result<Header, FileError> {
     }
     Ok(Header {
         nodes,
-        nv_switches,
         switches,
         links: Announced {
             count: record.number(at + 1, 0..=MOST_NODES)?,
@@ -295,10 +293,10 @@ impl Whole<'_> {
         }
     }
 
-    /// Each host has one link, and it leads to a switch.
+    /// Each host has a link, and all lead to switches.
     fn check_host_links(&self) -> Result<(), FileError> {
         let hosts = self.hosts();
-        let mut links: BTreeMap<u32, Vec<&PlacedLink>> = BTreeMap::new();
+        let mut linked = vec![false; hosts as usize];
         for placed in &self.links {
             let [a, b] = placed.link.ends;
             if a < hosts && b < hosts {
@@ -306,46 +304,21 @@ impl Whole<'_> {
                 let fix = "join each host to a switch; hosts do not forward";
                 return Err(self.fault(placed.line, message, fix));
             }
-            let host = a.min(b);
-            if host < hosts {
-                links.entry(host).or_default().push(placed);
+            if let Some(host) = linked.get_mut(a.min(b) as usize) {
+                *host = true;
             }
         }
-        if let Some(host) = (0..hosts).find(|host| !links.contains_key(host)) {
-            let message = format!("host {host} has no link");
-            let fix = "join each host to a switch, or list the node as a switch";
-            return Err(self.fault(self.header.links.line, message, fix));
-        }
-        let several: Vec<(u32, &PlacedLink)> = links
-            .iter()
-            .filter_map(|(&host, links)| links.get(1).map(|&second| (host, second)))
-            .collect();
-        match several.iter().map(|(_, second)| second.line).min() {
-            Some(line) => Err(self.several_links(line, &several)),
+        match linked.iter().position(|linked| !linked) {
             None => Ok(()),
+            Some(host) => {
+                let message = format!("host {host} has no link");
+                let fix = "join each host to a switch, or list the node as a switch";
+                Err(self.fault(self.header.links.line, message, fix))
+            }
         }
     }
 
-    fn several_links(&self, line: usize, several: &[(u32, &PlacedLink)]) -> FileError {
-        let numbers: Vec<u32> = several.iter().map(|(host, _)| *host).collect();
-        let hosts = ranges(&numbers);
-        let plural = if numbers.len() == 1 {
-            format!("host {hosts} has several links")
-        } else {
-            format!("hosts {hosts} have several links each")
-        };
-        if self.header.nv_switches == 0 {
-            let message = format!("{plural}, but only hosts with one link can be routed");
-            return self.fault(line, message, "keep one link of each host");
-        }
-        let message = format!(
-            "{plural}, to NVSwitches and to the network, but only hosts with one link can be routed"
-        );
-        let fix = "use the file of a fabric without NVSwitches (`nvswitch_num` 0): traffic within servers is not simulated";
-        self.fault(line, message, fix)
-    }
-
-    /// Every host reaches every other.
+    /// The graph is in one piece. Through hosts, too: those with several links may join parts that need nothing else.
     fn check_reach(&self) -> Result<(), FileError> {
         let mut neighbours: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         for placed in &self.links {
@@ -407,28 +380,4 @@ impl Whole<'_> {
             links: self.links.into_iter().map(|placed| placed.link).collect(),
         }
     }
-}
-
-/// `0 to 3, 7`, and no more than a line of it. `numbers` are sorted.
-pub(super) fn ranges(numbers: &[u32]) -> String {
-    const MOST: usize = 5;
-    let mut runs: Vec<(u32, u32)> = Vec::new();
-    for &number in numbers {
-        match runs.last_mut() {
-            Some((_, end)) if *end + 1 == number => *end = number,
-            _ => runs.push((number, number)),
-        }
-    }
-    let texts = runs.iter().take(MOST).map(|&(first, last)| {
-        if first == last {
-            first.to_string()
-        } else {
-            format!("{first} to {last}")
-        }
-    });
-    let mut text = texts.collect::<Vec<_>>().join(", ");
-    if runs.len() > MOST {
-        text += " and more";
-    }
-    text
 }

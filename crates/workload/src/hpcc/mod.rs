@@ -32,9 +32,8 @@
 //! In these points they are stricter: a count that is not that of the records, words after the last record, nodes that do not exist, a
 //! switch that is named twice and hosts that cannot be reached are errors (there: ignored, or the run aborts).
 //!
-//! What cannot be simulated is refused:
-//! * hosts with several links, such as those of a SimAI file with NVSwitches: only hosts with one link are routed;
-//! * switches with lower numbers than hosts, because hosts are numbered from 0.
+//! A host may have several links, as in SimAI's files with NVSwitches; it forwards nothing between them. Switches with lower numbers
+//! than hosts cannot be simulated and are refused, because hosts are numbered from 0.
 //!
 //! An error rate is the probability that a packet is lost at the end of the link, whatever its size. Packets of all kinds are lost alike;
 //! pause frames never are (there: they too).

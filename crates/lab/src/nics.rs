@@ -1,0 +1,102 @@
+//! Which NICs a flow uses where hosts have several.
+//!
+//! Users speak of hosts. A flow goes from a NIC of its sender to a NIC of its receiver: to the pair with the fewest links between
+//! them; of these to one whose slowest link is fastest (a server's NVSwitch rather than a leaf that both hang on). Where several
+//! pairs are equal, flow `n` takes the `n`-th of them, counted round, so that flows spread evenly. Pairs without a path are passed
+//! over: hosts do not forward.
+
+use crate::error::ScenarioError;
+use clearway_fabric::topology::{Attachment, Paths, Routes, Topology};
+use clearway_units::{HostId, Rate};
+use clearway_workload::{FlowSpec, Workload};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// The same traffic between NICs instead of hosts.
+///
+/// # Errors
+/// If no NIC of a sender reaches one of its receiver.
+pub(crate) fn between_nics(
+    topology: &Topology,
+    paths: &Paths,
+    workload: &Workload,
+) -> Result<Workload, ScenarioError> {
+    let mut workload = workload.clone();
+    for (number, flow) in workload.flows.iter_mut().enumerate() {
+        let pairs = best_pairs(topology, paths, flow.src, flow.dst);
+        if pairs.is_empty() {
+            return Err(unreachable(flow));
+        }
+        (flow.src, flow.dst) = pairs[number % pairs.len()];
+    }
+    Ok(workload)
+}
+
+/// The pairs of NICs that are nearest to each other, in the order of NICs.
+fn best_pairs(
+    topology: &Topology,
+    paths: &Paths,
+    src: HostId,
+    dst: HostId,
+) -> Vec<(HostId, HostId)> {
+    let mut best: Option<(u32, Reverse<Option<Rate>>)> = None;
+    let mut pairs = Vec::new();
+    for from in topology.nics_of(src) {
+        for to in topology.nics_of(dst) {
+            if !paths.reaches(from, to) {
+                continue;
+            }
+            let path = paths.between(from, to);
+            let length = (path.hops, Reverse(path.bottleneck));
+            if best.is_none_or(|best| length < best) {
+                best = Some(length);
+                pairs.clear();
+            }
+            if best == Some(length) {
+                pairs.push((from, to));
+            }
+        }
+    }
+    pairs
+}
+
+fn unreachable(flow: &FlowSpec) -> ScenarioError {
+    ScenarioError::about(
+        &["file", "links"],
+        format!(
+            "flow {} ({}->{}): no path leads from host {} to host {}, and hosts do not forward",
+            flow.label, flow.src, flow.dst, flow.src, flow.dst
+        ),
+        "add links between the switches of the two, or leave the flow out",
+    )
+}
+
+/// For each number of links, how many ordered pairs of different hosts are so far apart.
+pub(crate) fn path_lengths(topology: &Topology, routes: &Routes) -> BTreeMap<u32, u64> {
+    if topology.further_nics.is_empty() {
+        return routes.paths.histogram();
+    }
+    // Hosts whose NICs hang on the same switches are alike.
+    let mut kinds: BTreeMap<Vec<u16>, (u64, HostId)> = BTreeMap::new();
+    for host in (0..topology.machines()).map(HostId) {
+        let group = |nic: HostId| {
+            let Attachment { group, .. } = routes.attachments[nic.index()];
+            group
+        };
+        let mut groups: Vec<u16> = topology.nics_of(host).map(group).collect();
+        groups.sort_unstable();
+        kinds.entry(groups).or_insert((0, host)).0 += 1;
+    }
+    let mut pairs = BTreeMap::new();
+    for &(senders, from) in kinds.values() {
+        for &(receivers, to) in kinds.values() {
+            let others = receivers - u64::from(from == to);
+            let best = best_pairs(topology, &routes.paths, from, to);
+            if let Some(&(a, b)) = best.first().filter(|_| others > 0) {
+                let hops = routes.paths.between(a, b).hops;
+                *pairs.entry(hops).or_default() += senders * others;
+            }
+        }
+    }
+    pairs
+}

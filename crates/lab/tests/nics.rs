@@ -1,0 +1,198 @@
+//! Hosts with several NICs: servers with an NVSwitch, and hosts on several leaves.
+
+use clearway_lab::{Assembly, Finished, Laboratory, RunOptions, Scenario, Verdict};
+use clearway_units::{FlowId, HostId, Span, Time};
+use std::path::{Path, PathBuf};
+
+/// Two servers of two GPUs, each server with an NVSwitch (nodes 4 and 5) at 1.6 Tb/s and 100 ns, all GPUs on one leaf (node 6) at
+/// 200 Gb/s and 1 us.
+const SERVERS: &str = "\
+7 2 2 1 8 H100
+4 5 6
+0 4 1600Gbps 100ns 0
+1 4 1600Gbps 100ns 0
+2 5 1600Gbps 100ns 0
+3 5 1600Gbps 100ns 0
+0 6 200Gbps 1us 0
+1 6 200Gbps 1us 0
+2 6 200Gbps 1us 0
+3 6 200Gbps 1us 0
+";
+
+/// Four hosts with a NIC on each of two leaves, which nothing joins.
+const RAILS: &str = "\
+6 2 8
+4 5
+0 4 100Gbps 1us 0
+0 5 100Gbps 1us 0
+1 4 100Gbps 1us 0
+1 5 100Gbps 1us 0
+2 4 100Gbps 1us 0
+2 5 100Gbps 1us 0
+3 4 100Gbps 1us 0
+3 5 100Gbps 1us 0
+";
+
+/// Hosts 0 and 1 on one switch, 1 and 2 on another.
+const CHAIN: &str =
+    "5 2 4\n3 4\n0 3 100Gbps 1us 0\n1 3 100Gbps 1us 0\n1 4 100Gbps 1us 0\n2 4 100Gbps 1us 0\n";
+
+fn folder(test: &str, files: &[(&str, &str)]) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
+    std::fs::create_dir_all(&folder).unwrap();
+    for (name, text) in files {
+        std::fs::write(folder.join(name), text).unwrap();
+    }
+    folder
+}
+
+fn scenario(test: &str, graph: &str, traffic: &str, overrides: &[&str]) -> Scenario {
+    let folder = folder(test, &[("graph.txt", graph), ("traffic.cm", traffic)]);
+    let text = "[topology]\nfile = \"graph.txt\"\n[transport]\npayload = \"1000B\"\n[[workload]]\nfile = \"traffic.cm\"\n";
+    let overrides: Vec<String> = overrides.iter().map(ToString::to_string).collect();
+    let read = Laboratory::new().read("s.toml", text, Some(&folder), &overrides);
+    read.unwrap()
+}
+
+fn run(assembly: &Assembly, threads: usize) -> Finished {
+    let options = RunOptions {
+        threads,
+        on_progress: &mut |_| Verdict::Continue,
+    };
+    assembly.run(options, || ())
+}
+
+/// Messages of ten packets of 1000 B + 64 B.
+fn connections(pairs: &[(u32, u32)]) -> String {
+    let mut text = format!("Nodes 4\nConnections {}\n", pairs.len());
+    for (index, (src, dst)) in pairs.iter().enumerate() {
+        text += &format!("{src}->{dst} id {} start 0 size 10000\n", index + 1);
+    }
+    text
+}
+
+/// Ten packets and one more on the second link, an acknowledgement of 64 B on two, and four times the delay.
+fn completion(ps_per_byte: u64, delay: Span) -> Span {
+    delay * 4 + Span::from_ps(ps_per_byte) * (11 * 1064 + 2 * 64)
+}
+
+#[test]
+fn flows_within_a_server_take_its_nvswitch_and_others_the_network() {
+    let traffic = connections(&[(0, 1), (3, 2), (0, 2), (3, 1)]);
+    let assembly = Assembly::new(&scenario("servers", SERVERS, &traffic, &[])).unwrap();
+    let report = assembly.topology_report();
+    assert_eq!((report.hosts, report.nics), (4, 8));
+    assert_eq!(
+        report.path_lengths.into_iter().collect::<Vec<_>>(),
+        [(2, 12)]
+    );
+    // Each GPU's first link leads to its NVSwitch, the second to the leaf.
+    let nics = |flow| assembly.nics(FlowId(flow));
+    assert_eq!(nics(0), (HostId(0), HostId(1)));
+    assert_eq!(nics(2), (HostId(4), HostId(6)));
+    assert_eq!(
+        assembly.workload.flows[2].dst,
+        HostId(2),
+        "users speak of hosts"
+    );
+
+    let finished = run(&assembly, 1);
+    let inside = completion(5, Span::from_ns(100));
+    let across = completion(40, Span::from_us(1));
+    let times: Vec<_> = finished
+        .flows
+        .iter()
+        .map(|flow| flow.completion())
+        .collect();
+    assert_eq!(times, [inside, inside, across, across].map(Some));
+    let ideal: Vec<Span> = finished.flows.iter().map(|flow| flow.ideal).collect();
+    assert_eq!(ideal, [inside, inside, across, across]);
+
+    let records = assembly.fct_records(&finished);
+    let hosts: Vec<(u32, u32)> = records.iter().map(|r| (r.src.0, r.dst.0)).collect();
+    assert_eq!(hosts, [(0, 1), (3, 2), (0, 2), (3, 1)]);
+    // 2 x 2 us, 2 x 40 ns for a payload, and 10640 B at 200 Gb/s, in whole nanoseconds.
+    assert_eq!(records[2].standalone, Span::from_ns(4000 + 80 + 425));
+    assert_eq!(run(&assembly, 3).digest, finished.digest);
+}
+
+#[test]
+fn a_sender_knows_the_rate_of_its_own_nic() {
+    // DCQCN begins at line rate: a sender that took the NVSwitch's rate for the network's would not be told apart by its
+    // completion time, but one that took the network's for the NVSwitch's would be eight times slower.
+    let reversed: Vec<&str> = SERVERS.lines().skip(2).collect();
+    let (nvlinks, links) = reversed.split_at(4);
+    let mut graph: Vec<&str> = SERVERS.lines().take(2).collect();
+    graph.extend(links.iter().chain(nvlinks));
+    let traffic = connections(&[(0, 1)]);
+    let rocev2 = [
+        "transport.kind=rocev2",
+        "transport.header=64B",
+        "transport.ack-size=64B",
+    ];
+    let scenario = scenario("reversed", &(graph.join("\n") + "\n"), &traffic, &rocev2);
+    let assembly = Assembly::new(&scenario).unwrap();
+    assert_eq!(assembly.nics(FlowId(0)), (HostId(4), HostId(5)));
+    let completion = run(&assembly, 1).flows[0].completion();
+    assert_eq!(completion, Some(self::completion(5, Span::from_ns(100))));
+}
+
+#[test]
+fn equal_nics_share_the_flows_of_a_host() {
+    let traffic = connections(&[(0, 1), (0, 1), (2, 3), (2, 3)]);
+    let assembly = Assembly::new(&scenario("rails", RAILS, &traffic, &[])).unwrap();
+    // Further NICs are numbered after the four hosts.
+    let nics: Vec<(u32, u32)> = (0..4)
+        .map(|flow| assembly.nics(FlowId(flow)))
+        .map(|(src, dst)| (src.0, dst.0))
+        .collect();
+    assert_eq!(nics, [(0, 1), (4, 5), (2, 3), (6, 7)]);
+    let finished = run(&assembly, 1);
+    let alone = completion(80, Span::from_us(1));
+    let times: Vec<_> = finished
+        .flows
+        .iter()
+        .map(|flow| flow.completion())
+        .collect();
+    assert_eq!(times, [Some(alone); 4], "no wire is shared");
+    let topology = &assembly.topology;
+    assert_eq!(
+        topology.link_name(clearway_lab::LinkId::from_end(1, 0)),
+        "host0.1-switch5"
+    );
+}
+
+#[test]
+fn news_from_one_nic_to_another_takes_a_link_delay() {
+    let traffic = "Nodes 4\nConnections 3\nTriggers 2\n\
+        0->1 id 1 start 0 size 1000 send_done_trigger 1\n\
+        0->2 id 2 trigger 1 size 1000 send_done_trigger 2\n\
+        0->3 id 3 trigger 2 size 1000\n\
+        trigger id 1 oneshot\ntrigger id 2 oneshot\n";
+    let assembly = Assembly::new(&scenario("news", SERVERS, traffic, &[])).unwrap();
+    let flows = run(&assembly, 1).flows;
+    let waited = |first: usize, second: usize| {
+        let end = flows[first].finished.unwrap();
+        flows[second].started.unwrap() - end
+    };
+    assert_eq!(waited(0, 1), Span::from_ns(100), "from the NVSwitch's NIC");
+    assert_eq!(waited(1, 2), Span::ZERO, "on the same NIC");
+}
+
+#[test]
+fn hosts_do_not_forward() {
+    let traffic = connections(&[(0, 1), (1, 2)]).replace("Nodes 4", "Nodes 3");
+    let assembly = Assembly::new(&scenario("chain", CHAIN, &traffic, &[])).unwrap();
+    let lengths = assembly.topology_report().path_lengths;
+    assert_eq!(lengths.into_iter().collect::<Vec<_>>(), [(2, 4)]);
+    let finished = run(&assembly, 1);
+    assert!(finished.simulated < Time::from_us(20) && finished.stopped.is_none());
+
+    let traffic = connections(&[(0, 1), (0, 2)]).replace("Nodes 4", "Nodes 3");
+    let error = Assembly::new(&scenario("broken-chain", CHAIN, &traffic, &[])).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "s.toml:2: flow 2 (0->2): no path leads from host 0 to host 2, and hosts do not forward\n  \
+         fix: add links between the switches of the two, or leave the flow out"
+    );
+}
