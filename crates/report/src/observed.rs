@@ -28,7 +28,8 @@ pub enum Metric {
     ActiveFlows,
     /// Flows that were done by the end of the interval.
     CompletedFlows,
-    /// Jain's fairness index over the goodput of the flows that were active during the whole interval: 1 is fair, 1/n is one of n.
+    /// Jain's fairness index over the goodput of flows in the last window of eight base round trips (or one interval, if that is
+    /// longer), of the flows that were active during all of it: 1 is fair, 1/n is one of n.
     Fairness,
     /// Packets marked during the interval.
     Marks,

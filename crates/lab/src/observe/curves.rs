@@ -27,7 +27,8 @@ pub enum Metric {
     ActiveFlows,
     /// Flows that are done.
     CompletedFlows,
-    /// Jain's fairness index over the goodput of the flows that were active during the whole interval.
+    /// Jain's fairness index over the goodput of flows in the last window of eight base round trips (or one interval, if that is
+    /// longer), of the flows that were active during all of it: 1 is fair, 1/n is one of n.
     Fairness,
     /// Packets marked.
     Marks,

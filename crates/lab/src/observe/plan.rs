@@ -20,10 +20,15 @@ pub(super) enum Links {
 /// its time on being watched.
 const AUTO_PER_RTT: u64 = 4;
 
+/// Fairness is judged over so many base round trips: windows move once in a round trip.
+const FAIRNESS_RTTS: u64 = 8;
+
 /// What is sampled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WatchPlan {
     pub(super) every: Span,
+    /// The least time over which fairness is judged.
+    pub(super) fairness_window: Span,
     pub(super) points: usize,
     pub(super) links: Links,
     /// Sorted.
@@ -53,6 +58,7 @@ impl WatchPlan {
             .collect();
         Ok(Some(Self {
             every,
+            fairness_window: base_rtt * FAIRNESS_RTTS,
             points: settings.points as usize,
             links: chosen_links(topology, &settings.links)?,
             flows: chosen_flows(&bytes, &settings.flows)?,

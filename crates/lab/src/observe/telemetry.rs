@@ -40,8 +40,20 @@ struct FlowMeter {
     fresh: u64,
     /// The number of the last sample that found it open.
     seen: u32,
-    /// The sample before that did not find it open.
-    new: bool,
+    /// Bytes acknowledged when a window of fairness began, and the number of that window.
+    base: u64,
+    window: u32,
+}
+
+/// The time over which shares are compared: within a round trip some flows have acknowledgements and others none.
+#[derive(Debug)]
+struct FairnessWindow {
+    length: Span,
+    start: Time,
+    /// From 1.
+    ordinal: u32,
+    /// Jain's index over the last one.
+    last: Option<f64>,
 }
 
 /// Samples a run.
@@ -62,6 +74,7 @@ pub struct Telemetry<'a> {
     completed: u64,
     /// Samples taken.
     ordinal: u32,
+    fairness: FairnessWindow,
     curves: Curves,
     rows: Vec<SeriesRow>,
     sink: Option<Sink<'a>>,
@@ -84,6 +97,12 @@ impl<'a> Telemetry<'a> {
             active: 0,
             completed: 0,
             ordinal: 0,
+            fairness: FairnessWindow {
+                length: plan.fairness_window,
+                start: Time::ZERO,
+                ordinal: 1,
+                last: None,
+            },
             curves: Curves::new(plan.points),
             rows: Vec::new(),
             sink,
@@ -185,7 +204,6 @@ impl<'a> Telemetry<'a> {
             let flow = queue_pair.flow();
             let meter = &mut flows[flow.index()];
             if meter.seen != ordinal {
-                meter.new = meter.seen != ordinal - 1 || ordinal == 1;
                 (meter.seen, meter.fresh) = (ordinal, 0);
                 open.push(flow);
             }
@@ -198,7 +216,6 @@ impl<'a> Telemetry<'a> {
             }
         });
         let mut goodput = 0;
-        let mut shares = Shares::default();
         let mut rates = BTreeMap::new();
         let finished = std::mem::take(&mut self.finished);
         let done = finished
@@ -206,19 +223,17 @@ impl<'a> Telemetry<'a> {
             .map(|flow| (*flow, self.flow_bytes[flow.index()]));
         let open = open.iter().map(|flow| (*flow, flows[flow.index()].fresh));
         let now: Vec<(FlowId, u64)> = done.chain(open).collect();
-        for (flow, acknowledged) in now {
+        for &(flow, acknowledged) in &now {
             let meter = &mut self.flows[flow.index()];
             let bytes = acknowledged.saturating_sub(meter.acknowledged);
             meter.acknowledged += bytes;
             goodput += bytes;
-            if meter.seen == ordinal && !meter.new {
-                shares.add(bytes);
-            }
             if self.chosen_flows.binary_search(&flow).is_ok() {
                 rates.insert(flow, bytes);
             }
         }
         self.ordinal = ordinal;
+        self.judge_fairness(&now[finished.len()..]);
         let seconds = self.seconds();
         let rate = |bytes: u64| bytes as f64 * 8.0 / seconds;
         for (flow, bytes) in rates {
@@ -227,9 +242,27 @@ impl<'a> Telemetry<'a> {
         self.row(Metric::Goodput, Subject::Run, rate(goodput));
         self.row(Metric::ActiveFlows, Subject::Run, self.active as f64);
         self.row(Metric::CompletedFlows, Subject::Run, self.completed as f64);
-        if let Some(index) = shares.jain() {
+        if let Some(index) = self.fairness.last {
             self.row(Metric::Fairness, Subject::Run, index);
         }
+    }
+
+    /// Ends a window of fairness if it has been long enough. `open` are the flows that are open now, with their bytes.
+    fn judge_fairness(&mut self, open: &[(FlowId, u64)]) {
+        let (now, window) = (self.due, &mut self.fairness);
+        if now.since(window.start) < window.length {
+            return;
+        }
+        let mut shares = Shares::default();
+        for &(flow, acknowledged) in open {
+            let meter = &mut self.flows[flow.index()];
+            if meter.window == window.ordinal {
+                shares.add(acknowledged.saturating_sub(meter.base));
+            }
+            (meter.base, meter.window) = (acknowledged, window.ordinal + 1);
+        }
+        (window.start, window.ordinal) = (now, window.ordinal + 1);
+        window.last = shares.jain();
     }
 
     fn add_flow(&mut self, flow: FlowId, goodput: f64, progress: Option<&FlowProgress>) {

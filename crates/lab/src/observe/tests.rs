@@ -245,6 +245,28 @@ fn long_runs_keep_a_bounded_number_of_points() {
 }
 
 #[test]
+fn fairness_is_that_of_the_bytes_that_flows_got() {
+    // Alone on its path, each flow gets all: shares are equal, whatever acknowledgements a sample happens to see.
+    let assembly = assembly(
+        "permutation-1k",
+        &["topology.hosts=32", "workload.message=4MB"],
+    );
+    let (_, rows, ..) = watch(&assembly, 1);
+    let indices: Vec<f64> = rows
+        .iter()
+        .filter(|row| row.metric == Metric::Fairness)
+        .map(|row| row.value)
+        .collect();
+    assert!(!indices.is_empty());
+    assert!(
+        indices
+            .iter()
+            .all(|index| (0.97..=1.0 + 1e-12).contains(index)),
+        "{indices:?}"
+    );
+}
+
+#[test]
 fn named_links_and_flows_have_curves() {
     let mut overrides = INCAST.to_vec();
     overrides.extend([

@@ -411,7 +411,7 @@ fn part(view: &View, observed: &Observed, instants: &Instants, chosen: &Chosen) 
     Some(Part::Plot(Box::new(Plot {
         id: view.id,
         title: view.title.into(),
-        note: note(view, observed, instants, series.len()),
+        note: note(view, observed, series.len()),
         x: Axis {
             group: Some("time"),
             ..Axis::from_zero("time", Unit::Time)
@@ -426,13 +426,11 @@ fn part(view: &View, observed: &Observed, instants: &Instants, chosen: &Chosen) 
 }
 
 /// What one should know to read a plot: what was left out, or what the figures are of.
-fn note(view: &View, observed: &Observed, instants: &Instants, shown: usize) -> String {
+fn note(view: &View, observed: &Observed, shown: usize) -> String {
     let metric = view.metrics[0].0;
     let all = observed.of(metric).count();
     if metric == Metric::Fairness {
-        let length = instants.lengths.iter().sum::<f64>() / instants.lengths.len() as f64;
-        let length = words::number((length * 100.0).round() / 100.0);
-        return format!("of the goodput within each {length} µs; 1 is fair");
+        return "over the last eight base round trips; 1 is fair".into();
     }
     if all <= shown {
         return String::new();
