@@ -137,6 +137,23 @@ fn a_sender_knows_the_rate_of_its_own_nic() {
     assert_eq!(completion, Some(self::completion(5, Span::from_ns(100))));
 }
 
+/// NVSwitches in SimAI's files have 2.88 Tb/s, at which a byte takes 25/9 ps.
+#[test]
+fn no_flow_is_faster_than_alone_at_rates_without_whole_picoseconds() {
+    let graph = SERVERS.replace("1600Gbps", "2880Gbps");
+    let traffic = connections(&[(0, 1), (3, 2)]);
+    let assembly = Assembly::new(&scenario("odd", &graph, &traffic, &[])).unwrap();
+    for flow in run(&assembly, 1).flows {
+        let (completion, ideal) = (flow.completion().unwrap(), flow.ideal);
+        assert!(ideal <= completion, "{ideal} {completion}");
+        // Each transmission is rounded up to a picosecond.
+        assert!(
+            completion - ideal < Span::from_ps(20),
+            "{ideal} {completion}"
+        );
+    }
+}
+
 #[test]
 fn equal_nics_share_the_flows_of_a_host() {
     let traffic = connections(&[(0, 1), (0, 1), (2, 3), (2, 3)]);
