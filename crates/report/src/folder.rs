@@ -128,7 +128,11 @@ impl ResultFolder {
                 return Ok(());
             };
             attempt += 1;
-            let overtaken = fs::symlink_metadata(&self.target).is_ok();
+            // Who was in the way may have been moved aside by yet another process since.
+            let overtaken = matches!(
+                source.kind(),
+                ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists
+            ) || fs::symlink_metadata(&self.target).is_ok();
             if overtaken && attempt < ATTEMPTS {
                 continue;
             }
