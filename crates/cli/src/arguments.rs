@@ -148,7 +148,7 @@ pub(crate) struct CompareArguments {
     /// Worker threads; results do not depend on them
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: u16,
-    /// A folder for everything, results of all runs included, or a file: `.json`; `out/compare-HASH` if left out
+    /// A folder for everything, results of all runs included, or a file: `.html`, `.json`; `out/compare-HASH` if left out
     #[arg(long, value_name = "FILE|FOLDER")]
     pub(crate) out: Option<PathBuf>,
     /// Print compare.json instead of the table

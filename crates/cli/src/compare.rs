@@ -12,10 +12,12 @@ use crate::measure::Stopwatch;
 use crate::output::print;
 use crate::progress::{Display, Interrupt};
 use crate::record::{REVISION, command_line, record};
+use crate::report_page;
 use crate::run::Outputs;
 use crate::watch::{self, Watchers};
 use crate::whole_file::WholeFile;
 use clearway_lab::{Assembly, Scenario};
+use clearway_report::page::{COMPARISON_FILE_NAME, ComparisonPage, render_comparison};
 use clearway_report::{
     ComparedRun, Comparison, FolderError, Origin, ResultFolder, RunRecord, Status, Variant,
 };
@@ -41,19 +43,27 @@ pub(crate) fn compare(arguments: &CompareArguments) -> Result<ExitCode, Failure>
         return Ok(ExitCode::from(130));
     }
     let comparison = Comparison::of(&run.variants);
-    let json = comparison.to_json(&Origin {
+    let origin = Origin {
         version: env!("CARGO_PKG_VERSION").into(),
         revision: REVISION.into(),
         command: command_line(),
         complete: run.done == total,
-    });
+    };
+    let json = comparison.to_json(&origin);
     // Shown before it is written: a full disk must not cost the user the figures of long runs.
     if arguments.json {
         print(&json);
     } else if !arguments.quiet {
         print(&comparison.to_table());
     }
-    files.publish(&json)?;
+    let page = || {
+        render_comparison(&ComparisonPage {
+            comparison: &comparison,
+            variants: &run.variants,
+            origin: &origin,
+        })
+    };
+    files.publish(&json, page)?;
     let place = target.path().display();
     if !arguments.json && !arguments.quiet {
         print(&format!("\nResults  {place}\n"));
@@ -183,11 +193,15 @@ impl Run<'_> {
             return Ok(None);
         }
         if let Some(outputs) = outputs {
-            let captured = watch.capture.as_ref().map_or(Ok(()), |capture| {
-                outputs.add_capture(self.scenario, &assembly, capture, &watch.finished)
-            });
-            let published = captured.and_then(|()| outputs.publish(&record));
-            published.map_err(|error| self.no_results(&error))?;
+            let capture = watch.capture.as_ref();
+            let written = capture
+                .map_or(Ok(()), |capture| {
+                    outputs.add_capture(self.scenario, &assembly, capture, &watch.finished)
+                })
+                .and_then(|()| report_page::write(&outputs.folder, self.scenario, &record));
+            written
+                .and_then(|()| outputs.publish(&record))
+                .map_err(|error| self.no_results(&error))?;
         }
         let mut run = ComparedRun::of(record);
         run.folder = self.folder.map(|folder| folder.display().to_string());
@@ -202,10 +216,12 @@ impl Run<'_> {
 
 /// Where the results go.
 enum Target {
-    /// `compare.json`, and the results of all runs.
+    /// `compare.html`, `compare.json`, and the results of all runs.
     Folder(PathBuf),
     /// The document alone.
     Json(PathBuf),
+    /// The page alone.
+    Page(PathBuf),
 }
 
 impl Target {
@@ -216,20 +232,21 @@ impl Target {
         };
         match out.extension().and_then(|extension| extension.to_str()) {
             Some("json") => Self::Json(out),
+            Some("html") => Self::Page(out),
             _ => Self::Folder(out),
         }
     }
 
     fn path(&self) -> &Path {
         match self {
-            Self::Folder(path) | Self::Json(path) => path,
+            Self::Folder(path) | Self::Json(path) | Self::Page(path) => path,
         }
     }
 
     /// Where the results of a run of the variant at `place` are kept, if they are.
     fn folder_of(&self, place: usize, scenario: &Scenario) -> Option<PathBuf> {
         match self {
-            Self::Json(_) => None,
+            Self::Json(_) | Self::Page(_) => None,
             Self::Folder(folder) => {
                 let id = clearway_report::comparison::letters(place);
                 Some(folder.join(format!("{id}-seed{}", scenario.general.seed)))
@@ -260,19 +277,37 @@ fn fingerprint(planned: &[Planned]) -> u64 {
 
 /// The files of a comparison in the making.
 struct Files {
-    json: WholeFile,
+    json: Option<WholeFile>,
+    page: Option<WholeFile>,
 }
 
 impl Files {
     fn create(target: &Target) -> Result<Self, Failure> {
-        let json = match target {
-            Target::Folder(folder) => WholeFile::create(&folder.join("compare.json"), FIX)?,
-            Target::Json(path) => WholeFile::create(path, FIX)?,
+        let (json, page) = match target {
+            Target::Folder(folder) => (
+                Some(folder.join("compare.json")),
+                Some(folder.join(COMPARISON_FILE_NAME)),
+            ),
+            Target::Json(path) => (Some(path.clone()), None),
+            Target::Page(path) => (None, Some(path.clone())),
         };
-        Ok(Self { json })
+        let create = |path: Option<PathBuf>| {
+            let file = path.map(|path| WholeFile::create(&path, FIX));
+            file.transpose()
+        };
+        Ok(Self {
+            json: create(json)?,
+            page: create(page)?,
+        })
     }
 
-    fn publish(self, json: &str) -> Result<(), Failure> {
-        self.json.publish(json)
+    fn publish(self, json: &str, page: impl FnOnce() -> String) -> Result<(), Failure> {
+        if let Some(file) = self.json {
+            file.publish(json)?;
+        }
+        if let Some(file) = self.page {
+            file.publish(&page())?;
+        }
+        Ok(())
     }
 }

@@ -91,7 +91,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
 
 /// The result folder in the making, and files in it that grow while the run goes on.
 pub(crate) struct Outputs<'a> {
-    folder: ResultFolder,
+    pub(crate) folder: ResultFolder,
     /// If anything is sampled.
     series: Option<SeriesFile<'a>>,
     /// A timeline is wanted.

@@ -71,6 +71,16 @@ fn two_scenarios_with_seeds() {
     );
     let again = bench.summary(&["both/B-seed2/scenario.toml"]);
     assert_eq!(again.digest, summary.digest);
+    let page = bench.read("both/compare.html");
+    assert!(page.contains("<h1>quickstart, incast-32</h1>"));
+    // The page of results that are read shows what that of the runs showed.
+    bench.succeed(&["compare", "both/A-seed1", "--quiet", "--out", "x.html"]);
+    for plot in ["id=\"fct\"", "id=\"goodput\""] {
+        assert!(
+            page.contains(plot) && bench.read("x.html").contains(plot),
+            "{plot}"
+        );
+    }
 }
 
 #[test]
@@ -290,7 +300,7 @@ fn wrong_input() {
       fix: name a scenario, or leave out --seeds
     damaged: `damaged/flows.parquet` is damaged or not Parquet: Parquet error: Invalid Parquet file. Corrupt footer
       fix: run its scenario again: `clearway run damaged/scenario.toml --out damaged`
-    other: failed to read the flows `other/flows.parquet`: No such file or directory (os error 2)
+    other: failed to read `other/flows.parquet`: No such file or directory (os error 2)
       fix: run its scenario again: `clearway run other/scenario.toml --out other`
     foreign: a summary of schema 7, where this version reads schema 1
       fix: run its scenario again: `clearway run foreign/scenario.toml --out foreign`

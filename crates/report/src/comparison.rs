@@ -33,10 +33,12 @@
 //! | `….ratio` | number or null | of the medians, to the first variant |
 //! | `….within_spread` | true, false or null | whether the ranges overlap; null if either has fewer than two values |
 
+mod courses;
 mod table;
 mod warnings;
 
-use crate::observed::Observed;
+pub use courses::{Course, METRICS as COURSE_METRICS};
+
 use crate::record::{FlowRow, RunRecord, ScenarioIdentity};
 use crate::summary::{FlowCounts, StatusName, Summary};
 use serde::Serialize;
@@ -51,8 +53,8 @@ pub struct ComparedRun {
     pub summary: Summary,
     /// All its flows.
     pub flows: Vec<FlowRow>,
-    /// What was watched, if anything.
-    pub observed: Option<Observed>,
+    /// Curves over time, if it was watched.
+    pub courses: Vec<Course>,
     /// Where its results are, if they are kept.
     pub folder: Option<String>,
 }
@@ -62,8 +64,8 @@ impl ComparedRun {
     pub fn of(record: RunRecord) -> Self {
         Self {
             summary: Summary::of(&record),
+            courses: record.observed.as_ref().map(Course::of).unwrap_or_default(),
             flows: record.flows,
-            observed: record.observed,
             folder: None,
         }
     }

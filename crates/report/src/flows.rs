@@ -23,7 +23,7 @@
 
 mod read;
 
-pub use read::{ReadFlowsError, read_flows};
+pub use read::read_flows;
 
 use crate::record::{FlowRow, RunRecord, ScenarioIdentity};
 use parquet::basic::{Compression, LogicalType, Repetition, Type as PhysicalType};

@@ -24,6 +24,7 @@ mod folder;
 pub mod htsim;
 pub mod observed;
 pub mod page;
+mod parquet_file;
 pub mod pcapng;
 pub mod quantity;
 mod record;
@@ -39,13 +40,14 @@ mod sample;
 
 pub use comparison::{ComparedRun, Comparison, Origin, Variant};
 pub use fct::{FctRow, fct_txt};
-pub use flows::{ReadFlowsError, WriteFlowsError, read_flows, write_flows};
+pub use flows::{WriteFlowsError, read_flows, write_flows};
 pub use folder::{FolderError, ResultFolder};
 pub use htsim::{HtsimRow, HtsimTotals, htsim_txt};
 pub use observed::{
     Curve, Happening, HappeningRow, Happenings, LinkRow, Metric, NodeRow, Observed, SeriesRow,
     Subject,
 };
+pub use parquet_file::ReadTableError;
 pub use pcapng::{CapturedLink, PcapngWriter};
 pub use record::{FlowRow, PacketCounts, PausedLink, RunRecord, ScenarioIdentity, Status};
 pub use series::SeriesWriter;

@@ -16,6 +16,10 @@
 //! happened, so weigh means by `interval_ps`. Links and flows have rows only while they are followed. The metadata is that of
 //! [`flows.parquet`](crate::flows).
 
+mod read;
+
+pub(crate) use read::read_series;
+
 use crate::flows::{WriteFlowsError, properties};
 use crate::observed::{SeriesRow, Subject};
 use crate::record::ScenarioIdentity;

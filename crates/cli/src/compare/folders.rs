@@ -1,6 +1,7 @@
 //! Result folders as variants.
 
 use crate::failure::{Failure, with_causes};
+use clearway_report::comparison::Course;
 use clearway_report::{ComparedRun, Summary, read_flows};
 use std::path::{Path, PathBuf};
 
@@ -41,6 +42,7 @@ impl Group {
         );
         let summary = Summary::read(path).map_err(|error| fault(&error, &again))?;
         let flows = read_flows(path).map_err(|error| fault(&error, &again))?;
+        let courses = Course::read(path).map_err(|error| fault(&error, &again))?;
         if flows.len() as u64 != summary.flows.total {
             return Err(Failure::new(format!(
                 "{}: flows.parquet has {} flows where summary.json has {}: they are not of the same run\n  fix: {again}",
@@ -58,7 +60,7 @@ impl Group {
         let run = ComparedRun {
             summary,
             flows,
-            observed: None,
+            courses,
             folder: Some(path.display().to_string()),
         };
         Ok(Self {

@@ -43,7 +43,7 @@ impl Comparison {
                 variant.id.clone(),
                 count(run.flows.total),
                 bytes(run.bytes),
-                seeds(variant),
+                variant.seeds(),
                 variant.label.clone(),
             ]);
         }
@@ -62,13 +62,18 @@ impl Comparison {
                 .column(id, Align::Right)
                 .column(format!("{id}/{first}"), Align::Right);
         }
-        for (measure, row) in MEASURES.iter().zip(&self.measures) {
-            let is_zero = |spread: &Spread| spread.max.is_none_or(|max| max == 0.0);
-            if measure.always || !row.values.iter().all(is_zero) {
-                add_rows(row, others, &mut table);
-            }
+        for row in self.shown() {
+            add_rows(row, others, &mut table);
         }
         table
+    }
+
+    /// The measures but for those that most runs have none of, if all variants have none.
+    pub(crate) fn shown(&self) -> impl Iterator<Item = &MeasureRow> {
+        let is_zero = |spread: &Spread| spread.max.is_none_or(|max| max == 0.0);
+        let rows = MEASURES.iter().zip(&self.measures);
+        rows.filter(move |(measure, row)| measure.always || !row.values.iter().all(is_zero))
+            .map(|(_, row)| row)
     }
 
     fn explanation(&self) -> String {
@@ -93,31 +98,34 @@ impl Comparison {
     }
 }
 
-/// `1`, `1 to 5`, `1, 4, 9`.
-fn seeds(variant: &VariantOutcome) -> String {
-    let mut seeds: Vec<u64> = variant.runs.iter().map(|run| run.scenario.seed).collect();
-    seeds.sort_unstable();
-    let in_a_row = seeds.windows(2).all(|pair| pair[0] + 1 == pair[1]);
-    match seeds.as_slice() {
-        [first, .., last] if in_a_row => format!("{first} to {last}"),
-        seeds => {
-            let seeds: Vec<String> = seeds.iter().map(u64::to_string).collect();
-            seeds.join(", ")
+impl VariantOutcome {
+    /// Its seeds: `1`, `1 to 5`, `1, 4, 9`.
+    pub(crate) fn seeds(&self) -> String {
+        let mut seeds: Vec<u64> = self.runs.iter().map(|run| run.scenario.seed).collect();
+        seeds.sort_unstable();
+        let in_a_row = seeds.windows(2).all(|pair| pair[0] + 1 == pair[1]);
+        match seeds.as_slice() {
+            [first, .., last] if in_a_row => format!("{first} to {last}"),
+            seeds => {
+                let seeds: Vec<String> = seeds.iter().map(u64::to_string).collect();
+                seeds.join(", ")
+            }
         }
     }
 }
 
 /// One row with medians and ratios, and one with ranges where there are any.
 fn add_rows(row: &MeasureRow, others: &[usize], table: &mut Table) {
-    let print = |value| print(row.unit, value);
     let shown = || [0].iter().chain(others).map(|&place| &row.values[place]);
-    let median = |spread: &Spread| spread.median.map_or("-".into(), print);
-    let cells = shown().enumerate().flat_map(|(place, spread)| match place {
-        0 => vec![median(spread)],
-        _ => vec![median(spread), ratio(spread, &row.values[0])],
+    let cells = shown().enumerate().flat_map(|(place, spread)| {
+        let median = spread.median_text(row.unit);
+        match place {
+            0 => vec![median],
+            _ => vec![median, spread.ratio_text(&row.values[0])],
+        }
     });
     table.row([row.title.to_owned()].into_iter().chain(cells));
-    let ranges: Vec<String> = shown().map(|spread| range(row.unit, spread)).collect();
+    let ranges: Vec<String> = shown().map(|spread| spread.range_text(row.unit)).collect();
     if ranges.iter().any(|range| !range.is_empty()) {
         let cells = ranges
             .into_iter()
@@ -130,40 +138,47 @@ fn add_rows(row: &MeasureRow, others: &[usize], table: &mut Table) {
     }
 }
 
-/// `1.250x`, `1.003x ~`; all ratios line up whether they are marked or not.
-fn ratio(spread: &Spread, first: &Spread) -> String {
-    let mark = match spread.within_spread {
-        Some(true) => " ~",
-        Some(false) => "  ",
-        None => "",
-    };
-    let ratio = match spread.ratio {
-        None if spread.median.is_some() && first.median == Some(0.0) => "from 0".into(),
-        None => "-".into(),
-        Some(ratio) if ratio > 0.0 && ratio < 0.0005 => "<0.001x".into(),
-        Some(ratio) => factor(ratio),
-    };
-    ratio + mark
-}
-
-/// `48.88..50.12 us`; nothing if all seeds agree.
-fn range(unit: Unit, spread: &Spread) -> String {
-    let (Some(min), Some(max)) = (spread.min, spread.max) else {
-        return String::new();
-    };
-    if min == max {
-        return String::new();
+impl Spread {
+    /// Its median, or a dash.
+    pub(crate) fn median_text(&self, unit: Unit) -> String {
+        self.median.map_or("-".into(), |median| print(unit, median))
     }
-    let (min, max) = (print(unit, min), print(unit, max));
-    // A unit that both have is said once.
-    let unit_of = |text: &str| {
-        text.trim_start_matches(|c: char| !c.is_alphabetic())
-            .to_owned()
-    };
-    let unit = unit_of(&max);
-    match min.strip_suffix(&unit) {
-        Some(number) if unit_of(&min) == unit => format!("{}..{max}", number.trim_end()),
-        _ => format!("{min}..{max}"),
+
+    /// `1.250x`, `1.003x ~`; all ratios line up whether they are marked or not.
+    pub(crate) fn ratio_text(&self, first: &Self) -> String {
+        let mark = match self.within_spread {
+            Some(true) => " ~",
+            Some(false) => "  ",
+            None => "",
+        };
+        let ratio = match self.ratio {
+            None if self.median.is_some() && first.median == Some(0.0) => "from 0".into(),
+            None => "-".into(),
+            Some(ratio) if ratio > 0.0 && ratio < 0.0005 => "<0.001x".into(),
+            Some(ratio) => factor(ratio),
+        };
+        ratio + mark
+    }
+
+    /// `48.88..50.12 us`; nothing if all seeds agree.
+    pub(crate) fn range_text(&self, unit: Unit) -> String {
+        let (Some(min), Some(max)) = (self.min, self.max) else {
+            return String::new();
+        };
+        if min == max {
+            return String::new();
+        }
+        let (min, max) = (print(unit, min), print(unit, max));
+        // A unit that both have is said once.
+        let unit_of = |text: &str| {
+            text.trim_start_matches(|c: char| !c.is_alphabetic())
+                .to_owned()
+        };
+        let unit = unit_of(&max);
+        match min.strip_suffix(&unit) {
+            Some(number) if unit_of(&min) == unit => format!("{}..{max}", number.trim_end()),
+            _ => format!("{min}..{max}"),
+        }
     }
 }
 

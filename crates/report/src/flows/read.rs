@@ -1,71 +1,12 @@
 //! Reading `flows.parquet` back.
 
 use super::FILE_NAME;
+use crate::parquet_file::{Fault, ReadTableError, optional, read_groups, required};
 use crate::record::FlowRow;
 use clearway_units::{Span, Time};
-use parquet::data_type::{DataType, Int32Type, Int64Type};
-use parquet::errors::ParquetError;
-use parquet::file::metadata::ParquetMetaData;
-use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
-use std::fs::File;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
-use thiserror::Error;
-
-/// The most values that are decoded at a time: what a damaged row count can make the reader reserve.
-const BATCH: usize = 65_536;
-
-/// Flows that could not be read back.
-#[derive(Debug, Error)]
-pub enum ReadFlowsError {
-    /// The file could not be opened.
-    #[error("failed to read the flows `{}`", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// The file is no Parquet, or a damaged one.
-    #[error("`{}` is damaged or not Parquet", path.display())]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: ParquetError,
-    },
-    /// The file is Parquet, but not of flows.
-    #[error("`{}` holds no flows: {what}", path.display())]
-    Foreign {
-        /// The file.
-        path: PathBuf,
-        /// What is missing, or of another type.
-        what: String,
-    },
-    /// A value cannot be.
-    #[error("`{}` is damaged: row {row}: {what}", path.display())]
-    Impossible {
-        /// The file.
-        path: PathBuf,
-        /// The row, counted from zero.
-        row: usize,
-        /// What is wrong with it.
-        what: &'static str,
-    },
-}
-
-/// What is wrong with a file whose name is yet to be said.
-enum Fault {
-    Damaged(ParquetError),
-    Foreign(String),
-    Impossible(usize, &'static str),
-}
-
-impl From<ParquetError> for Fault {
-    fn from(error: ParquetError) -> Self {
-        Self::Damaged(error)
-    }
-}
+use parquet::data_type::{Int32Type, Int64Type};
+use parquet::file::reader::RowGroupReader;
+use std::path::Path;
 
 /// Reads the flows that [`write_flows`](super::write_flows) wrote, from a result folder or a `flows.parquet`.
 ///
@@ -73,64 +14,17 @@ impl From<ParquetError> for Fault {
 ///
 /// # Errors
 /// If the file cannot be read, is damaged, holds something else, or says what cannot be.
-pub fn read_flows(path: impl AsRef<Path>) -> Result<Vec<FlowRow>, ReadFlowsError> {
-    let mut path = path.as_ref().to_path_buf();
-    if path.is_dir() {
-        path.push(FILE_NAME);
-    }
-    let file = match File::open(&path) {
-        Ok(file) => file,
-        Err(source) => return Err(ReadFlowsError::Unreadable { path, source }),
-    };
-    // The Parquet library panics at some files that are damaged: what is wrong with a file is not a defect of the program.
-    let read = catch_unwind(AssertUnwindSafe(|| read(file)));
-    let read = read.unwrap_or_else(|_| {
-        let message = "its parts contradict each other";
-        Err(ParquetError::General(message.into()).into())
-    });
-    read.map_err(|fault| match fault {
-        Fault::Damaged(source) => ReadFlowsError::Damaged { path, source },
-        Fault::Foreign(what) => ReadFlowsError::Foreign { path, what },
-        Fault::Impossible(row, what) => ReadFlowsError::Impossible { path, row, what },
-    })
-}
-
-fn read(file: File) -> Result<Vec<FlowRow>, Fault> {
-    let length = file.metadata().map_err(ParquetError::from)?.len();
-    let reader = SerializedFileReader::new(file)?;
-    check_extents(reader.metadata(), length)?;
+pub fn read_flows(path: impl AsRef<Path>) -> Result<Vec<FlowRow>, ReadTableError> {
     let mut flows = Vec::new();
-    for group in 0..reader.num_row_groups() {
-        let group = reader.get_row_group(group)?;
-        let mut columns = Columns::of(&*group)?;
+    read_groups(path.as_ref(), FILE_NAME, |group| {
+        let mut columns = Columns::of(group)?;
         for row in 0..columns.rows() {
-            let flow = columns
-                .flow(row)
-                .map_err(|what| Fault::Impossible(flows.len(), what))?;
-            flows.push(flow);
+            let flow = columns.flow(row);
+            flows.push(flow.map_err(|what| Fault::Impossible(flows.len(), what))?);
         }
-    }
+        Ok(())
+    })?;
     Ok(flows)
-}
-
-/// Fails if a column says that it lies outside of the file, which the library takes for impossible.
-fn check_extents(metadata: &ParquetMetaData, length: u64) -> Result<(), Fault> {
-    let columns = metadata
-        .row_groups()
-        .iter()
-        .flat_map(|group| group.columns());
-    for column in columns {
-        let start = column
-            .dictionary_page_offset()
-            .unwrap_or(column.data_page_offset());
-        let size = column.compressed_size();
-        let end = start.checked_add(size).filter(|_| start >= 0 && size >= 0);
-        if end.is_none_or(|end| end.cast_unsigned() > length) {
-            let message = format!("column `{}` lies outside of the file", column.column_path());
-            return Err(ParquetError::General(message).into());
-        }
-    }
-    Ok(())
 }
 
 /// The stored values of a row group; unsigned integers are still the signed ones with the same bits.
@@ -209,64 +103,6 @@ impl Columns {
     }
 }
 
-/// The values of the column `name`, none of which may be missing.
-fn required<T: DataType>(group: &dyn RowGroupReader, name: &str) -> Result<Vec<T::T>, Fault> {
-    let values: Option<Vec<T::T>> = optional::<T>(group, name)?.into_iter().collect();
-    values.ok_or_else(|| Fault::Foreign(format!("column `{name}` has empty rows")))
-}
-
-/// The values of the column `name`, one for each row of the group.
-fn optional<T: DataType>(
-    group: &dyn RowGroupReader,
-    name: &str,
-) -> Result<Vec<Option<T::T>>, Fault> {
-    let schema = group.metadata().schema_descr();
-    let place = schema
-        .columns()
-        .iter()
-        .position(|column| column.path().parts() == [name]);
-    let place = place.ok_or_else(|| Fault::Foreign(format!("there is no column `{name}`")))?;
-    let column = schema.column(place);
-    let other = || {
-        Fault::Foreign(format!(
-            "column `{name}` is not of type {}",
-            T::get_physical_type()
-        ))
-    };
-    if column.physical_type() != T::get_physical_type() || column.max_rep_level() > 0 {
-        return Err(other());
-    }
-    let mut reader = T::get_column_reader(group.get_column_reader(place)?).ok_or_else(other)?;
-    let rows = group.metadata().num_rows();
-    let (mut values, mut levels) = (Vec::new(), Vec::new());
-    let mut read = 0;
-    loop {
-        let (records, _, _) = reader.read_records(BATCH, Some(&mut levels), None, &mut values)?;
-        read += records;
-        if records == 0 {
-            break;
-        }
-    }
-    let present = |levels: &[i16]| levels.iter().filter(|&&level| level > 0).count();
-    let nullable = column.max_def_level() > 0;
-    let complete = match nullable {
-        true => levels.len() == read && present(&levels) == values.len(),
-        false => values.len() == read,
-    };
-    if !complete || i64::try_from(read) != Ok(rows) {
-        let message = format!("column `{name}` has {read} values for {rows} rows");
-        return Err(ParquetError::General(message).into());
-    }
-    let mut values = values.into_iter();
-    Ok(match nullable {
-        true => levels
-            .into_iter()
-            .map(|level| if level > 0 { values.next() } else { None })
-            .collect(),
-        false => values.map(Some).collect(),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -284,7 +120,7 @@ mod tests {
     }
 
     /// Reads a file with these contents, in a folder of the test.
-    fn read_bytes(folder: &TestFolder, bytes: &[u8]) -> Result<Vec<FlowRow>, ReadFlowsError> {
+    fn read_bytes(folder: &TestFolder, bytes: &[u8]) -> Result<Vec<FlowRow>, ReadTableError> {
         fs::write(folder.path().join(FILE_NAME), bytes).unwrap();
         read_flows(folder.path())
     }
@@ -323,7 +159,7 @@ mod tests {
         let folder = TestFolder::new("read-missing");
         let error = read_flows(folder.path()).unwrap_err();
         assert!(
-            matches!(&error, ReadFlowsError::Unreadable { path, .. } if path.ends_with(FILE_NAME))
+            matches!(&error, ReadTableError::Unreadable { path, .. } if path.ends_with(FILE_NAME))
         );
         assert!(error.source().is_some());
     }
@@ -333,7 +169,7 @@ mod tests {
         let folder = TestFolder::new("read-foreign");
         for text in ["", "PAR1", "hello", "PAR1PAR1", "PAR1\u{1}\0\0\0PAR1"] {
             let error = read_bytes(&folder, text.as_bytes()).unwrap_err();
-            assert!(matches!(error, ReadFlowsError::Damaged { .. }), "{text:?}");
+            assert!(matches!(error, ReadTableError::Damaged { .. }), "{text:?}");
         }
     }
 

@@ -11,11 +11,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A tail says nothing below this number of flows.
-const FEWEST_FOR_TAIL: usize = 100;
+pub(super) const FEWEST_FOR_TAIL: usize = 100;
 /// The most sizes, or ranges of sizes, that are told apart.
 const MOST_SIZES: usize = 24;
 /// Values that span more than this ratio are spread by their logarithm.
-const WIDE: f64 = 50.0;
+pub(super) const WIDE: f64 = 50.0;
 
 /// The section on completion times.
 pub(super) fn section(document: &mut Document, record: &RunRecord, summary: &Summary) {
@@ -98,6 +98,20 @@ pub(crate) fn cumulative(name: &str, sorted: &[f64], colour: usize) -> Series {
     }
 }
 
+/// The curve of how many are at least x.
+pub(super) fn tail(name: &str, sorted: &[f64], colour: usize) -> Series {
+    let points = reduce(sorted);
+    let part = |point: &Quantile| point.at_least as f64 / sorted.len() as f64;
+    Series {
+        name: name.into(),
+        x: points.iter().map(|point| point.value).collect(),
+        y: points.iter().map(part).collect(),
+        shape: Shape::Interval,
+        join: Join::Never,
+        colour,
+    }
+}
+
 /// The distribution of completion times against the ideal ones, and its tail. Both lists are sorted.
 fn distribution(fcts: &[f64], ideals: &[f64]) -> Vec<Plot> {
     let mut series = vec![cumulative("FCT", fcts, 0)];
@@ -130,24 +144,13 @@ fn distribution(fcts: &[f64], ideals: &[f64]) -> Vec<Plot> {
         rules: rules.clone(),
     }];
     if fcts.len() >= FEWEST_FOR_TAIL {
-        let points = reduce(fcts);
         plots.push(Plot {
             id: "fct-tail",
             title: "Tail".into(),
             note: "share of flows that took at least a time".into(),
             x: axis(),
             y: Axis::log("share of flows", Unit::Fraction).to(1.0),
-            series: vec![Series {
-                name: "FCT".into(),
-                x: points.iter().map(|point| point.value).collect(),
-                y: points
-                    .iter()
-                    .map(|point| point.at_least as f64 / fcts.len() as f64)
-                    .collect(),
-                shape: Shape::Interval,
-                join: Join::Never,
-                colour: 0,
-            }],
+            series: vec![tail("FCT", fcts, 0)],
             rules,
         });
     }

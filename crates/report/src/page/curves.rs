@@ -3,6 +3,7 @@
 use super::html::{Document, paragraph};
 use super::plot::{Axis, Join, MOST_POINTS, MOST_SERIES, Plot, Series, Shape, Unit};
 use super::words;
+use crate::comparison::Course;
 use crate::observed::{Curve, Metric, Observed, Subject};
 use crate::record::{FlowRow, RunRecord};
 use clearway_units::{Span, Time};
@@ -71,10 +72,10 @@ pub(super) struct Instants {
 
 impl Instants {
     /// Those up to `end`: what is sampled while the last timers run out is of no interest.
-    pub(super) fn of(observed: &Observed, end: Span) -> Self {
+    pub(super) fn of(times: &[Time], end: Span) -> Self {
         let end = Time::ZERO + end;
-        let count = observed.times.partition_point(|time| *time < end) + 1;
-        let times = observed.times.iter().take(count);
+        let count = times.partition_point(|time| *time < end) + 1;
+        let times = times.iter().take(count);
         let us: Vec<f64> = times.map(|time| time.as_us()).collect();
         let starts = [0.0].into_iter().chain(us.iter().copied());
         let lengths: Vec<f64> = us
@@ -319,7 +320,7 @@ const RUN: [View; 6] = [
 
 /// The sections on what was watched over time.
 pub(super) fn sections(document: &mut Document, record: &RunRecord, observed: &Observed) {
-    let instants = Instants::of(observed, record.simulated);
+    let instants = Instants::of(&observed.times, record.simulated);
     if instants.ends.is_empty() || observed.curves.is_empty() {
         document.open_section("time", "Over time");
         document.push(&paragraph("No curves were recorded in this run."));
@@ -364,6 +365,67 @@ pub(super) fn sections(document: &mut Document, record: &RunRecord, observed: &O
         }
         document.close_section();
     }
+}
+
+/// A metric of several runs laid over each other, each with a name and a colour; a sentence if all it has are zeros, `None` if it
+/// has nothing.
+pub(super) fn overlay(
+    metric: Metric,
+    courses: &[(&str, usize, Course)],
+    note: &str,
+) -> Option<Result<Plot, &'static str>> {
+    let shows = |view: &&View| view.metrics.iter().any(|(own, _)| *own == metric);
+    let view = RUN.iter().chain(&LINKS).find(shows)?;
+    let (id, title) = match metric {
+        Metric::QueuePeak => (view.id, "Longest queue"),
+        Metric::CompletedFlows => ("completed-flows", "Completed flows"),
+        _ => (view.id, view.title),
+    };
+    let kind = Kind::of(metric);
+    let series: Vec<Series> = courses
+        .iter()
+        .map(|(name, colour, course)| {
+            let end = course
+                .times
+                .last()
+                .map_or(Span::ZERO, |&end| end - Time::ZERO);
+            let instants = Instants::of(&course.times, end);
+            Series {
+                name: (*name).into(),
+                y: instants.join(kind, &course.values),
+                x: instants.ends,
+                shape: kind.shape(),
+                join: kind.join(),
+                colour: *colour,
+            }
+        })
+        .collect();
+    if series.is_empty() {
+        return None;
+    }
+    let values = || series.iter().flat_map(|series| &series.y);
+    if !view.if_zero.is_empty() && values().all(|value| !value.is_finite() || *value == 0.0) {
+        return Some(Err(view.if_zero));
+    }
+    let y = Axis::from_zero(view.label, view.unit);
+    Some(Ok(Plot {
+        id,
+        title: title.into(),
+        note: match metric {
+            Metric::QueuePeak => format!("of those that were watched, {note}"),
+            _ => note.into(),
+        },
+        x: Axis {
+            group: Some("time"),
+            ..Axis::from_zero("time", Unit::Time)
+        },
+        y: match view.unit {
+            Unit::Fraction => y.to(1.0),
+            _ => y,
+        },
+        series,
+        rules: Vec::new(),
+    }))
 }
 
 enum Part {
@@ -459,7 +521,7 @@ mod tests {
 
     #[test]
     fn few_samples_stay_as_they_are() {
-        let instants = Instants::of(&observed(1000), Span::from_us(5000));
+        let instants = Instants::of(&observed(1000).times, Span::from_us(5000));
         assert_eq!(instants.ends.len(), 1000);
         let values: Vec<f64> = (0..1000).map(f64::from).collect();
         assert_eq!(instants.join(Kind::Level, &values), values);
@@ -467,20 +529,20 @@ mod tests {
 
     #[test]
     fn samples_after_the_end_are_left_out() {
-        let instants = Instants::of(&observed(1000), Span::from_ps(10_500_000));
+        let instants = Instants::of(&observed(1000).times, Span::from_ps(10_500_000));
         assert_eq!(instants.ends.last(), Some(&11.0));
     }
 
     #[test]
     fn an_unlimited_window_is_no_value() {
-        let instants = Instants::of(&observed(3), Span::from_us(3));
+        let instants = Instants::of(&observed(3).times, Span::from_us(3));
         let joined = instants.join(Kind::Level, &[u64::MAX as f64, 5.0, f64::NAN]);
         assert!(joined[0].is_nan() && joined[1] == 5.0 && joined[2].is_nan());
     }
 
     #[test]
     fn many_samples_are_joined_by_what_they_mean() {
-        let instants = Instants::of(&observed(2500), Span::from_us(2500));
+        let instants = Instants::of(&observed(2500).times, Span::from_us(2500));
         // Three by three, and one that is left.
         assert_eq!(instants.ends.len(), 834);
         assert_eq!(instants.ends[..2], [3.0, 6.0]);
@@ -499,7 +561,7 @@ mod tests {
         let mut watched = observed(2000);
         // The first interval of the first pair is 0.5 us long, the second one 1.5 us.
         watched.times[0] = Time::from_ps(500_000);
-        let instants = Instants::of(&watched, Span::from_us(2000));
+        let instants = Instants::of(&watched.times, Span::from_us(2000));
         let mut values = vec![0.0; 2000];
         values[..2].copy_from_slice(&[4.0, 8.0]);
         assert_eq!(instants.join(Kind::Mean, &values)[0], 7.0);

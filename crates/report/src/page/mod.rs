@@ -1,10 +1,11 @@
-//! `report.html`: a run in one file that needs nothing else, for screens of every width and for paper.
+//! `report.html`, and `compare.html` in its image: a run in one file that needs nothing else, for screens of every width and for paper.
 //!
 //! Everything is chosen, counted and shortened here, so that a run of thousands of flows opens at once: a distribution becomes at most
 //! 1000 exact points of it, a curve over time at most 1000 intervals, a plot has at most 16 curves. Tables, captions and text
 //! alternatives stand in the HTML; the script in `assets/` only draws. Names come from users' files and are escaped wherever they
 //! go; a security policy forbids the network and every script and style but the page's own.
 
+mod comparison;
 pub(crate) mod completion;
 mod curves;
 mod heat;
@@ -20,6 +21,7 @@ pub(crate) mod words;
 use crate::quantity::{percent, prefixed};
 use crate::record::{RunRecord, Status};
 use crate::summary::Summary;
+pub use comparison::{COMPARISON_FILE_NAME, ComparisonPage, render_comparison};
 use html::Column;
 use html::{Document, Escaped, paragraph, table};
 pub use settings::Setting;

@@ -92,14 +92,14 @@ fn html(record: &RunRecord) -> String {
 }
 
 /// What the page's script reads.
-fn data(html: &str) -> serde_json::Value {
+pub(super) fn data(html: &str) -> serde_json::Value {
     let from = "<script type=\"application/json\" id=\"data\">";
     let start = html.find(from).unwrap() + from.len();
     let end = start + html[start..].find("</script>").unwrap();
     serde_json::from_str(&html[start..end]).unwrap()
 }
 
-fn plot_ids(html: &str) -> Vec<String> {
+pub(super) fn plot_ids(html: &str) -> Vec<String> {
     let data = data(html);
     let plots = data["plots"]["plots"].as_array().unwrap();
     plots

@@ -1,0 +1,187 @@
+//! What the comparison shows over time: a few curves of each run.
+
+use crate::observed::{Metric, Observed, Subject};
+use crate::parquet_file::ReadTableError;
+use crate::series::read_series;
+use clearway_units::Time;
+use std::path::Path;
+
+/// What is followed over time. [`Metric::QueuePeak`] is that of the longest queue among those that were watched; the others are of
+/// the whole run.
+pub const METRICS: [Metric; 7] = [
+    Metric::Goodput,
+    Metric::QueuePeak,
+    Metric::Fairness,
+    Metric::CompletedFlows,
+    Metric::Marks,
+    Metric::Drops,
+    Metric::PausedLinks,
+];
+
+/// One metric of a run over time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Course {
+    /// One of [`METRICS`].
+    pub metric: Metric,
+    /// The ends of the intervals, growing.
+    pub times: Vec<Time>,
+    /// As many values; not a number where there is none.
+    pub values: Vec<f64>,
+}
+
+impl Course {
+    fn new(metric: Metric) -> Self {
+        Self {
+            metric,
+            times: Vec::new(),
+            values: Vec::new(),
+        }
+    }
+
+    /// Adds a value. Several of one instant are of several subjects: the greatest counts.
+    fn add(&mut self, time: Time, value: f64) {
+        match (self.times.last(), self.values.last_mut()) {
+            (Some(&last), Some(known)) if last == time => *known = known.max(value),
+            // A damaged file may go back in time; a curve cannot.
+            (Some(&last), _) if last > time => {}
+            _ => {
+                self.times.push(time);
+                self.values.push(value);
+            }
+        }
+    }
+
+    /// What happened up to an instant in microseconds, the interval in which it lies included.
+    pub(crate) fn until(&self, us: f64) -> Self {
+        let before = self.times.partition_point(|time| time.as_us() < us);
+        let count = self.times.len().min(before + 1);
+        Self {
+            metric: self.metric,
+            times: self.times[..count].into(),
+            values: self.values[..count].into(),
+        }
+    }
+
+    /// The courses of a run that was watched; none that are without values.
+    pub fn of(observed: &Observed) -> Vec<Self> {
+        let course = |metric| {
+            let mut course = Self::new(metric);
+            for (place, &time) in observed.times.iter().enumerate() {
+                for curve in observed
+                    .of(metric)
+                    .filter(|curve| counts(metric, curve.subject == Subject::Run))
+                {
+                    course.add(time, curve.values[place]);
+                }
+            }
+            course
+        };
+        with_values(METRICS.map(course))
+    }
+
+    /// The courses of the run whose results are in `folder`; none if it was not watched.
+    ///
+    /// # Errors
+    /// If there is a `series.parquet` that cannot be read.
+    pub fn read(folder: &Path) -> Result<Vec<Self>, ReadTableError> {
+        if !folder.join(crate::series::FILE_NAME).exists() {
+            return Ok(Vec::new());
+        }
+        let mut courses = METRICS.map(Self::new);
+        read_series(folder, |line| {
+            let course = courses
+                .iter_mut()
+                .find(|course| course.metric == line.metric);
+            if let Some(course) = course.filter(|_| counts(line.metric, line.subject == "run")) {
+                course.add(line.time, line.value);
+            }
+        })?;
+        Ok(with_values(courses))
+    }
+}
+
+/// Whether a curve of the run, or of a part of it, is followed.
+fn counts(metric: Metric, of_run: bool) -> bool {
+    of_run != (metric == Metric::QueuePeak)
+}
+
+fn with_values(courses: [Course; METRICS.len()]) -> Vec<Course> {
+    let some = |course: &Course| course.values.iter().any(|value| value.is_finite());
+    courses.into_iter().filter(some).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observed::{Curve, SeriesRow};
+    use crate::record::ScenarioIdentity;
+    use crate::sample::TestFolder;
+    use crate::series::{FILE_NAME, SeriesWriter};
+    use clearway_units::Span;
+
+    /// Two instants: goodput, the peaks of two queues, and what is not followed.
+    fn observed() -> Observed {
+        let curve = |metric, subject, values: [f64; 2]| Curve {
+            metric,
+            subject,
+            values: values.into(),
+        };
+        Observed {
+            times: vec![Time::from_us(1), Time::from_us(3)],
+            curves: vec![
+                curve(Metric::QueuePeak, Subject::Link(0), [5.0, f64::NAN]),
+                curve(Metric::QueuePeak, Subject::Link(1), [3.0, 9.0]),
+                curve(Metric::FlowGoodput, Subject::Flow(0), [1.0, 1.0]),
+                curve(Metric::Goodput, Subject::Run, [1e9, 2e9]),
+                curve(Metric::Drops, Subject::Run, [f64::NAN, f64::NAN]),
+            ],
+            ..Observed::default()
+        }
+    }
+
+    #[test]
+    fn the_run_and_its_longest_queue_are_followed() {
+        let times = vec![Time::from_us(1), Time::from_us(3)];
+        let expected = |metric, values: [f64; 2]| Course {
+            metric,
+            times: times.clone(),
+            values: values.into(),
+        };
+        assert_eq!(
+            Course::of(&observed()),
+            [
+                expected(Metric::Goodput, [1e9, 2e9]),
+                expected(Metric::QueuePeak, [5.0, 9.0]),
+            ]
+        );
+        assert_eq!(Course::of(&Observed::default()), []);
+    }
+
+    #[test]
+    fn a_file_gives_the_same() {
+        let observed = observed();
+        let scenario = ScenarioIdentity {
+            name: "x".into(),
+            hash: "0123abcd".into(),
+            seed: 1,
+        };
+        let link = |link: u32| ["a-b", "b-a"][link as usize].to_owned();
+        let mut writer = SeriesWriter::new(Vec::new(), "1.0", "abc", &scenario).unwrap();
+        for (place, &time) in observed.times.iter().enumerate() {
+            let row = |curve: &Curve| SeriesRow {
+                time,
+                interval: Span::from_us(1),
+                metric: curve.metric,
+                subject: curve.subject,
+                value: curve.values[place],
+            };
+            writer.add(observed.curves.iter().map(row), link).unwrap();
+        }
+        let folder = TestFolder::new("courses");
+        assert_eq!(Course::read(folder.path()).unwrap(), []);
+        std::fs::write(folder.path().join(FILE_NAME), writer.finish().unwrap()).unwrap();
+        assert_eq!(Course::read(folder.path()).unwrap(), Course::of(&observed));
+        std::fs::write(folder.path().join(FILE_NAME), "nonsense").unwrap();
+        assert!(Course::read(folder.path()).is_err());
+    }
+}

@@ -1,0 +1,557 @@
+//! `compare.html`: variants side by side, their distributions and curves laid over each other.
+
+use super::completion::{FEWEST_FOR_TAIL, WIDE, bins, cumulative, tail};
+use super::curves::overlay;
+use super::html::{Column, Document, Escaped, details, paragraph, table};
+use super::plot::{Axis, Join, MOST_SERIES, Plot, Scale, Series, Shape, Unit};
+use super::words;
+use crate::comparison::{COURSE_METRICS, Comparison, Course, MeasureRow, Origin, Spread, Variant};
+use crate::statistics::Distribution;
+use std::fmt::Write as _;
+
+/// The name of the file in the folder of a comparison.
+pub const COMPARISON_FILE_NAME: &str = "compare.html";
+
+/// What the page of a comparison is made of.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ComparisonPage<'a> {
+    /// What came out.
+    pub comparison: &'a Comparison,
+    /// What it was made of.
+    pub variants: &'a [Variant],
+    /// Where it comes from.
+    pub origin: &'a Origin,
+}
+
+/// The comparison as HTML. The same page gives the same bytes.
+pub fn render_comparison(page: &ComparisonPage<'_>) -> String {
+    let comparison = page.comparison;
+    let mut document = Document::new(&format!("{} · Clearway", names(comparison)));
+    header(&mut document, page);
+    document.push("<main>");
+    document.open_section("variants", "What is compared");
+    document.push(&legend(comparison));
+    document.close_section();
+    document.open_section("measures", "Measures");
+    document.push(&paragraph(&explanation(comparison)));
+    document.push(&measures(comparison));
+    document.close_section();
+    let drawn = drawn(page);
+    completion(&mut document, &drawn);
+    over_time(&mut document, &drawn);
+    provenance(&mut document, page);
+    document.push("</main>");
+    document.finish()
+}
+
+fn header(document: &mut Document, page: &ComparisonPage<'_>) {
+    let variants = words::counted(page.variants.len(), "variant", "variants");
+    document.push(&format!(
+        "<header>\n<div>\n<p class=\"kicker\">Clearway comparison of {variants}</p>\n<h1>{}</h1>\n</div>\n\
+         <button type=\"button\" id=\"theme\" hidden>Theme: system</button>\n</header>\n\
+         <noscript><p class=\"warning\">Plots need JavaScript; the tables do not.</p></noscript>",
+        Escaped(&names(page.comparison))
+    ));
+    let interrupted = "Interrupted: the comparison covers the runs that were done.";
+    let interrupted = (!page.origin.complete).then(|| interrupted.to_owned());
+    for warning in interrupted.iter().chain(&page.comparison.warnings) {
+        document.push(&format!(
+            "<p class=\"warning\" role=\"status\">{}</p>",
+            Escaped(warning)
+        ));
+    }
+}
+
+/// The scenarios that are compared, each once.
+fn names(comparison: &Comparison) -> String {
+    let runs = comparison.variants.iter().flat_map(|variant| &variant.runs);
+    let mut names: Vec<&str> = Vec::new();
+    for run in runs {
+        if !names.contains(&run.scenario.name.as_str()) {
+            names.push(&run.scenario.name);
+        }
+    }
+    names.join(", ")
+}
+
+/// As the page prints quantities.
+fn in_page(text: &str) -> String {
+    text.replace(" us", " µs").replace('x', "×")
+}
+
+/// Which letter stands for what.
+fn legend(comparison: &Comparison) -> String {
+    let columns = [
+        ("Variant", Column::Text),
+        ("What", Column::Text),
+        ("Flows", Column::Number),
+        ("Payload", Column::Number),
+        ("Seeds", Column::Number),
+    ];
+    let rows = comparison.variants.iter().map(|variant| {
+        let run = &variant.runs[0];
+        vec![
+            variant.id.clone(),
+            variant.label.clone(),
+            words::count(run.flows.total),
+            words::bytes(run.bytes as f64),
+            variant.seeds(),
+        ]
+    });
+    table(&columns, &rows.collect::<Vec<_>>())
+}
+
+fn explanation(comparison: &Comparison) -> String {
+    let several = comparison
+        .variants
+        .iter()
+        .any(|variant| variant.runs.len() > 1);
+    match (several, comparison.variants.len() > 1) {
+        (true, true) => {
+            "Medians over seeds, the least and the greatest value below; ratios of medians to A. ~: within the spread of seeds: \
+             the two ranges overlap, so the choice of seeds may be all there is to the difference. Without a mark every seed of \
+             the one is beyond every seed of the other."
+        }
+        (true, false) => "Medians over seeds, the least and the greatest value below.",
+        (false, true) => "Ratios to A. With one seed each, seeds alone may explain the differences.",
+        (false, false) => "One variant with one seed: there is nothing to compare it with.",
+    }
+    .into()
+}
+
+/// The table of the terminal with ranges below their medians.
+fn measures(comparison: &Comparison) -> String {
+    let mut html = String::from(
+        "<div class=\"scroll\" tabindex=\"0\"><table>\n<thead><tr><th scope=\"col\">Measure</th>",
+    );
+    for (place, variant) in comparison.variants.iter().enumerate() {
+        let _ = write!(html, "<th scope=\"col\" class=\"n\">{}</th>", variant.id);
+        if place > 0 {
+            let first = &comparison.variants[0].id;
+            let _ = write!(
+                html,
+                "<th scope=\"col\" class=\"n\">{}/{first}</th>",
+                variant.id
+            );
+        }
+    }
+    html.push_str("</tr></thead>\n<tbody>\n");
+    for row in comparison.shown() {
+        let _ = write!(html, "<tr><th scope=\"row\">{}</th>", Escaped(row.title));
+        for (place, spread) in row.values.iter().enumerate() {
+            html.push_str(&value_cell(row, spread));
+            if place > 0 {
+                html.push_str(&ratio_cell(row, spread));
+            }
+        }
+        html.push_str("</tr>\n");
+    }
+    html + "</tbody></table></div>"
+}
+
+fn value_cell(row: &MeasureRow, spread: &Spread) -> String {
+    let median = in_page(&spread.median_text(row.unit));
+    let range = match in_page(&spread.range_text(row.unit)) {
+        range if range.is_empty() => range,
+        range => format!("<br><span class=\"note\">{}</span>", Escaped(&range)),
+    };
+    format!("<td class=\"n\">{}{range}</td>", Escaped(&median))
+}
+
+fn ratio_cell(row: &MeasureRow, spread: &Spread) -> String {
+    let text = in_page(&spread.ratio_text(&row.values[0]));
+    let class = match spread.within_spread {
+        Some(true) => "n note",
+        _ => "n",
+    };
+    format!("<td class=\"{class}\">{}</td>", Escaped(text.trim_end()))
+}
+
+/// A variant as the plots show it.
+struct Drawn<'a> {
+    name: String,
+    colour: usize,
+    variant: &'a Variant,
+}
+
+fn drawn<'a>(page: &ComparisonPage<'a>) -> Vec<Drawn<'a>> {
+    let both = page.variants.iter().zip(&page.comparison.variants);
+    let drawn = both.take(MOST_SERIES).enumerate();
+    drawn
+        .map(|(colour, (variant, outcome))| Drawn {
+            name: format!("{} {}", outcome.id, outcome.label),
+            colour,
+            variant,
+        })
+        .collect()
+}
+
+fn completion(document: &mut Document, drawn: &[Drawn<'_>]) {
+    document.open_section("completion", "Completion times");
+    let sorted: Vec<(&Drawn<'_>, Vec<f64>)> = drawn
+        .iter()
+        .filter_map(|drawn| {
+            let flows = drawn.variant.runs.iter().flat_map(|run| &run.flows);
+            let mut fcts: Vec<f64> = flows.filter_map(|flow| Some(flow.fct()?.as_us())).collect();
+            fcts.sort_unstable_by(f64::total_cmp);
+            (!fcts.is_empty()).then_some((drawn, fcts))
+        })
+        .collect();
+    if sorted.is_empty() {
+        document.push(&paragraph("No flow completed."));
+    } else {
+        let mut plots = distributions(&sorted);
+        plots.extend(by_size(drawn));
+        document.plots(plots);
+    }
+    document.close_section();
+}
+
+/// The distributions of completion times, all seeds of a variant together, and their tails.
+fn distributions(sorted: &[(&Drawn<'_>, Vec<f64>)]) -> Vec<Plot> {
+    let least = sorted
+        .iter()
+        .map(|(_, fcts)| fcts[0])
+        .fold(f64::INFINITY, f64::min);
+    let last = |fcts: &[f64]| fcts.last().copied().unwrap_or(0.0);
+    let most = sorted
+        .iter()
+        .map(|(_, fcts)| last(fcts))
+        .fold(0.0, f64::max);
+    let wide = most > WIDE * least.max(1e-6);
+    let axis = || Axis {
+        scale: if wide { Scale::Log } else { Scale::Linear },
+        from: None,
+        group: Some("fct"),
+        ..Axis::from_zero("flow completion time", Unit::Time)
+    };
+    let mut plots = vec![Plot {
+        id: "fct",
+        title: "Flow completion time".into(),
+        note: "share of flows that completed within a time, all seeds together".into(),
+        x: axis(),
+        y: Axis::from_zero("share of flows", Unit::Fraction).to(1.0),
+        series: sorted
+            .iter()
+            .map(|(drawn, fcts)| cumulative(&drawn.name, fcts, drawn.colour))
+            .collect(),
+        rules: Vec::new(),
+    }];
+    if sorted.iter().any(|(_, fcts)| fcts.len() >= FEWEST_FOR_TAIL) {
+        plots.push(Plot {
+            id: "fct-tail",
+            title: "Tail".into(),
+            note: "share of flows that took at least a time, all seeds together".into(),
+            x: axis(),
+            y: Axis::log("share of flows", Unit::Fraction).to(1.0),
+            series: sorted
+                .iter()
+                .map(|(drawn, fcts)| tail(&drawn.name, fcts, drawn.colour))
+                .collect(),
+            rules: Vec::new(),
+        });
+    }
+    plots
+}
+
+/// Slowdown by flow size, if there are several sizes.
+fn by_size(drawn: &[Drawn<'_>]) -> Vec<Plot> {
+    let binned: Vec<_> = drawn
+        .iter()
+        .map(|drawn| {
+            let flows = drawn.variant.runs.iter().flat_map(|run| &run.flows);
+            (drawn, bins(flows))
+        })
+        .collect();
+    if binned.iter().all(|(_, bins)| bins.len() < 2) {
+        return Vec::new();
+    }
+    let bars = binned.iter().flat_map(|(_, bins)| bins);
+    let most = bars.map(|bin| bin.slowdown.max).fold(1.0, f64::max);
+    type Pick = fn(&Distribution) -> f64;
+    let lines: [(&str, &str, Pick); 2] = [
+        ("slowdown-p50", "Slowdown by flow size: p50", |d| d.p50),
+        ("slowdown-p99", "Slowdown by flow size: p99", |d| d.p99),
+    ];
+    lines
+        .into_iter()
+        .map(|(id, title, pick)| Plot {
+            id,
+            title: title.into(),
+            note: "FCT / ideal FCT, all seeds together".into(),
+            x: Axis {
+                group: Some("size"),
+                ..Axis::log("flow size", Unit::Bytes)
+            },
+            y: match most > WIDE {
+                true => Axis::log("slowdown", Unit::Factor),
+                false => Axis::from_zero("slowdown", Unit::Factor),
+            },
+            series: binned
+                .iter()
+                .filter(|(_, bins)| !bins.is_empty())
+                .map(|(drawn, bins)| Series {
+                    name: drawn.name.clone(),
+                    x: bins.iter().map(|bin| bin.mean.max(1.0)).collect(),
+                    y: bins.iter().map(|bin| pick(&bin.slowdown)).collect(),
+                    shape: Shape::Points,
+                    join: Join::Never,
+                    colour: drawn.colour,
+                })
+                .collect(),
+            rules: Vec::new(),
+        })
+        .collect()
+}
+
+/// Curves of the first run of each variant that was watched.
+fn over_time(document: &mut Document, drawn: &[Drawn<'_>]) {
+    document.open_section("time", "Over time");
+    let watched: Vec<_> = drawn
+        .iter()
+        .filter_map(|drawn| {
+            let mut runs = drawn.variant.runs.iter();
+            let run = runs.find(|run| !run.courses.is_empty())?;
+            Some((drawn, run))
+        })
+        .collect();
+    let seeds: Vec<u64> = watched
+        .iter()
+        .map(|(_, run)| run.summary.scenario.seed)
+        .collect();
+    let seed = match seeds.as_slice() {
+        [] => {
+            document.push(&paragraph("No run was watched."));
+            document.close_section();
+            return;
+        }
+        [first, others @ ..] if others.iter().all(|other| other == first) => {
+            format!("with seed {first}")
+        }
+        _ => "with the first seed of each variant".into(),
+    };
+    let mut plots = Vec::new();
+    let mut said = Vec::new();
+    for metric in COURSE_METRICS {
+        let courses: Vec<(&str, usize, Course)> = watched
+            .iter()
+            .filter_map(|(drawn, run)| {
+                let course = run.courses.iter().find(|course| course.metric == metric)?;
+                // Timers may run on when all flows are done.
+                let course = course.until(run.summary.simulated_us);
+                Some((drawn.name.as_str(), drawn.colour, course))
+            })
+            .collect();
+        match overlay(metric, &courses, &seed) {
+            Some(Ok(plot)) => plots.push(plot),
+            Some(Err(sentence)) => said.push(sentence),
+            None => {}
+        }
+    }
+    document.plots(plots);
+    if !said.is_empty() {
+        document.push(&paragraph(&said.join(" ")));
+    }
+    document.close_section();
+}
+
+/// Where the figures come from, and how to have them again.
+fn provenance(document: &mut Document, page: &ComparisonPage<'_>) {
+    document.open_section("reproduce", "Reproduce this comparison");
+    let origin = page.origin;
+    document.push(&format!(
+        "<pre class=\"command\"><code>{}</code></pre>",
+        Escaped(&origin.command)
+    ));
+    document.push(&paragraph(&format!(
+        "Version {}, revision {}.",
+        origin.version, origin.revision
+    )));
+    let columns = [
+        ("Variant", Column::Text),
+        ("Scenario", Column::Text),
+        ("Seed", Column::Number),
+        ("Hash", Column::Code),
+        ("Digest", Column::Code),
+        ("Results", Column::Text),
+    ];
+    let runs = page.comparison.variants.iter().flat_map(|variant| {
+        variant.runs.iter().map(|run| {
+            vec![
+                variant.id.clone(),
+                run.scenario.name.clone(),
+                run.scenario.seed.to_string(),
+                run.scenario.hash.clone(),
+                run.digest.clone(),
+                run.folder.clone().unwrap_or_default(),
+            ]
+        })
+    });
+    let runs = table(&columns, &runs.collect::<Vec<_>>());
+    document.push(&details("All runs", &runs));
+    document.close_section();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{data, plot_ids};
+    use super::*;
+    use crate::comparison::ComparedRun;
+    use crate::observed::{Curve, Metric, Observed, Subject};
+    use crate::sample::{flow, incomplete_run, run};
+    use clearway_units::{Span, Time};
+
+    fn variant(label: &str, runs: impl IntoIterator<Item = ComparedRun>) -> Variant {
+        Variant {
+            label: label.into(),
+            runs: runs.into_iter().collect(),
+        }
+    }
+
+    /// Seed after seed, a hundred flows of two sizes.
+    fn watched(seed: u64, us: u64) -> ComparedRun {
+        let mut record = run();
+        record.scenario.seed = seed;
+        record.digest = format!("{seed}-{us}");
+        record.flows = (0..100)
+            .map(|number| flow(number, Some(Span::from_us(us + seed))))
+            .collect();
+        for flow in record.flows.iter_mut().take(40) {
+            flow.bytes = 10_000;
+        }
+        let curve = |metric, subject, values: [f64; 3]| Curve {
+            metric,
+            subject,
+            values: values.into(),
+        };
+        record.observed = Some(Observed {
+            // The run ends at 100.8 us.
+            times: [50, 101, 900].map(Time::from_us).into(),
+            curves: vec![
+                curve(Metric::Goodput, Subject::Run, [1e9, us as f64 * 1e9, 0.0]),
+                curve(Metric::QueuePeak, Subject::Link(3), [5.0, 1.0, 0.0]),
+                curve(Metric::Drops, Subject::Run, [0.0, 0.0, 0.0]),
+            ],
+            ..Observed::default()
+        });
+        ComparedRun::of(record)
+    }
+
+    fn html(variants: &[Variant]) -> String {
+        let origin = Origin {
+            version: "0.1.0".into(),
+            revision: "0123abc".into(),
+            command: "clearway compare a b".into(),
+            complete: true,
+        };
+        render_comparison(&ComparisonPage {
+            comparison: &Comparison::of(variants),
+            variants,
+            origin: &origin,
+        })
+    }
+
+    #[test]
+    fn variants_are_laid_over_each_other() {
+        let variants = [
+            variant("quick", [1, 2].map(|seed| watched(seed, 60))),
+            variant("slow", [1, 2].map(|seed| watched(seed, 90))),
+        ];
+        let page = html(&variants);
+        assert_eq!(page, html(&variants), "the same comparison, the same bytes");
+        for text in [
+            "<h1>permutation-4</h1>",
+            "comparison of 2 variants",
+            "<th scope=\"row\">FCT max</th><td class=\"n\">61.50 µs<br><span class=\"note\">61.00..62.00 µs</span></td>",
+            "<td class=\"n\">91.50 µs<br><span class=\"note\">91.00..92.00 µs</span></td><td class=\"n\">1.488×</td>",
+            "<td class=\"n note\">1.000× ~</td>",
+            "No packet was dropped.",
+            "clearway compare a b",
+        ] {
+            assert!(page.contains(text), "no {text}");
+        }
+        let ids = [
+            "fct",
+            "fct-tail",
+            "slowdown-p50",
+            "slowdown-p99",
+            "goodput",
+            "queue-peak",
+        ];
+        assert_eq!(plot_ids(&page), ids);
+        let data = data(&page);
+        let plots = data["plots"]["plots"].as_array().unwrap();
+        for plot in plots {
+            let names: Vec<&str> = plot["series"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|series| series["name"].as_str().unwrap())
+                .collect();
+            assert_eq!(names, ["A quick", "B slow"], "{}", plot["id"]);
+        }
+        // Nothing is drawn of the time after the run.
+        let goodput = &plots[4]["series"][1];
+        assert_eq!(goodput["y"].as_array().unwrap().len(), 2);
+    }
+
+    #[test]
+    fn one_unwatched_variant_has_a_page() {
+        let mut record = run();
+        record.flows.clear();
+        let page = html(&[variant("alone", [ComparedRun::of(record)])]);
+        for text in [
+            "No flow completed.",
+            "No run was watched.",
+            "nothing to compare",
+        ] {
+            assert!(page.contains(text), "no {text}");
+        }
+        assert!(plot_ids(&page).is_empty());
+    }
+
+    #[test]
+    fn warnings_stand_at_the_top() {
+        let variants = [
+            variant("a", [ComparedRun::of(run())]),
+            variant("b", [ComparedRun::of(incomplete_run())]),
+        ];
+        let page = html(&variants);
+        let warning = page
+            .find("B is incomplete (seed 1: 4 of 6 flows completed)")
+            .unwrap();
+        assert!(warning < page.find("<main>").unwrap());
+    }
+
+    #[test]
+    fn names_from_files_stay_names() {
+        let evil = "</script><script>alert(1)</script><img src=x onerror=\"a\">'";
+        let mut record = incomplete_run();
+        record.scenario.name = evil.into();
+        record.scenario.hash = evil.into();
+        record.digest = evil.into();
+        record.version = evil.into();
+        record.revision = evil.into();
+        let mut bad = ComparedRun::of(record);
+        bad.folder = Some(evil.into());
+        let variants = [variant("a", [watched(1, 50)]), variant(evil, [bad])];
+        let origin = Origin {
+            version: evil.into(),
+            revision: evil.into(),
+            command: evil.into(),
+            complete: false,
+        };
+        let page = render_comparison(&ComparisonPage {
+            comparison: &Comparison::of(&variants),
+            variants: &variants,
+            origin: &origin,
+        });
+        assert!(!page.contains("alert(1)</script>"));
+        assert!(!page.contains("<img"));
+        assert_eq!(page.matches("<script").count(), 2, "the data and the code");
+        assert_eq!(page.matches("</script").count(), 2);
+        assert!(page.contains("Interrupted: "));
+        let series = &data(&page)["plots"]["plots"][0]["series"];
+        assert_eq!(series[1]["name"], format!("B {evil}"));
+    }
+}
