@@ -10,7 +10,8 @@
   Clearway.plots = plots;
   for (const element of document.querySelectorAll(".plots")) {
     const own = [...element.querySelectorAll("[data-plot]")].map((container) => plots[container.dataset.plot]);
-    Clearway.shareLegend(element, own);
+    // A live page draws its plots later.
+    Clearway.shareLegend(element, own.filter(Boolean));
   }
   const heat = document.getElementById("heat");
   if (heat && data.heat) Clearway.heat(heat, data.heat);

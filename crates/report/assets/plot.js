@@ -219,6 +219,10 @@ const Clearway = (() => {
     return "line c" + (series.colour % COLOURS) + (series.colour >= COLOURS ? " dashed" : "");
   }
 
+  function namesOf(spec) {
+    return JSON.stringify(spec.series.map((series) => [series.name, series.colour]));
+  }
+
   // A legend for plots with series of the same names: it shows and hides them, and lets the one under the pointer stand out.
   function fillLegend(legend, plots) {
     plots[0].spec.series.forEach((series, place) => {
@@ -625,8 +629,10 @@ const Clearway = (() => {
     }
 
     update(spec) {
+      const before = namesOf(this.spec);
       this.spec = spec;
-      this.buildLegend();
+      // A legend that stays what it is must not be built anew under the pointer.
+      if (namesOf(spec) !== before) this.buildLegend();
       this.draw();
     }
   }
@@ -653,8 +659,7 @@ const Clearway = (() => {
   // One legend, put before `element`, instead of one for each of `plots`, if they are about the same series.
   function shareLegend(element, plots) {
     const several = plots.map((one) => one.drawn).filter((drawn) => drawn.spec.series.length > 1);
-    const names = (drawn) => JSON.stringify(drawn.spec.series.map((series) => [series.name, series.colour]));
-    if (several.length < 2 || several.some((drawn) => names(drawn) !== names(several[0]))) return;
+    if (several.length < 2 || several.some((drawn) => namesOf(drawn.spec) !== namesOf(several[0].spec))) return;
     const legend = html("div", "legend shared");
     element.before(legend);
     fillLegend(legend, several);

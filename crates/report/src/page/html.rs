@@ -4,13 +4,15 @@ use super::plot::{Plot, push_plots};
 use super::sha256::source_expression;
 use std::fmt::{self, Display, Write as _};
 
-const STYLE: &str = include_str!("../../assets/page.css");
+pub(super) const STYLE: &str = include_str!("../../assets/page.css");
 /// The plots first, then what a page does with them.
 const SCRIPTS: [&str; 3] = [
-    include_str!("../../assets/plot.js"),
+    PLOT_SCRIPT,
     include_str!("../../assets/heat.js"),
-    include_str!("../../assets/page.js"),
+    PAGE_SCRIPT,
 ];
+pub(super) const PLOT_SCRIPT: &str = include_str!("../../assets/plot.js");
+pub(super) const PAGE_SCRIPT: &str = include_str!("../../assets/page.js");
 
 /// A text in HTML: content or a quoted attribute.
 pub(crate) struct Escaped<'a>(pub(crate) &'a str);
@@ -89,24 +91,62 @@ impl Document {
 
     /// The whole file.
     pub(crate) fn finish(self) -> String {
-        let script = SCRIPTS.concat();
-        let policy = format!(
-            "default-src 'none'; style-src {}; script-src {}; base-uri 'none'; form-action 'none'",
-            source_expression(STYLE),
-            source_expression(&script)
-        );
         let mut data = String::from("{\"plots\":");
         push_plots(&mut data, &self.plots);
         let _ = write!(data, ",\"heat\":{}}}", self.heat);
+        let file = File {
+            title: &self.title,
+            body: &self.body,
+            data: &data,
+            style: STYLE,
+            script: &SCRIPTS.concat(),
+            sources: "",
+        };
+        file.html()
+    }
+}
+
+/// What a file is made of.
+pub(super) struct File<'a> {
+    pub(super) title: &'a str,
+    /// HTML, every text in it already escaped.
+    pub(super) body: &'a str,
+    /// JSON.
+    pub(super) data: &'a str,
+    pub(super) style: &'a str,
+    pub(super) script: &'a str,
+    /// What the security policy allows beside this style and this script, each with a semicolon before it.
+    pub(super) sources: &'a str,
+}
+
+impl File<'_> {
+    /// The security policy of the file.
+    pub(super) fn policy(&self) -> String {
+        format!(
+            "default-src 'none'; style-src {}; script-src {}{}; base-uri 'none'; form-action 'none'",
+            source_expression(self.style),
+            source_expression(self.script),
+            self.sources
+        )
+    }
+
+    pub(super) fn html(&self) -> String {
+        let Self {
+            body,
+            data,
+            style,
+            script,
+            ..
+        } = self;
         format!(
             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-             <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <meta name=\"color-scheme\" content=\"light dark\">\n\
-             <title>{}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n{}\
+             <title>{}</title>\n<style>{style}</style>\n</head>\n<body>\n{body}\
              <script type=\"application/json\" id=\"data\">{data}</script>\n<script>{script}</script>\n</body>\n</html>\n",
-            Escaped(&self.title),
-            self.body
+            self.policy(),
+            Escaped(self.title),
         )
     }
 }

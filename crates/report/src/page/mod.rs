@@ -11,6 +11,7 @@ mod curves;
 mod heat;
 pub(crate) mod html;
 mod json;
+mod live;
 pub(crate) mod plot;
 mod settings;
 mod sha256;
@@ -24,6 +25,7 @@ use crate::summary::Summary;
 pub use comparison::{COMPARISON_FILE_NAME, ComparisonPage, render_comparison};
 use html::Column;
 use html::{Document, Escaped, paragraph, table};
+pub use live::{LivePage, Tile, live, tiles};
 pub use settings::Setting;
 use std::fmt::Write as _;
 
@@ -91,7 +93,7 @@ fn header(document: &mut Document, record: &RunRecord) {
 }
 
 /// A figure that one looks for first: its name, the figure, and what it is to be compared with.
-type Tile = (&'static str, String, String);
+type Figure = (&'static str, String, String);
 
 /// The figures that one looks for first.
 fn headline(document: &mut Document, record: &RunRecord, summary: &Summary) {
@@ -111,7 +113,7 @@ fn headline(document: &mut Document, record: &RunRecord, summary: &Summary) {
     document.push(&(html + "</dl>"));
 }
 
-fn completion_tiles(record: &RunRecord, summary: &Summary) -> Vec<Tile> {
+fn completion_tiles(record: &RunRecord, summary: &Summary) -> Vec<Figure> {
     let mut tiles = Vec::new();
     if let Some((fct, ideal)) = completion::slowest(&record.flows) {
         let under = if ideal.is_zero() {
@@ -146,7 +148,7 @@ fn completion_tiles(record: &RunRecord, summary: &Summary) -> Vec<Tile> {
     tiles
 }
 
-fn packet_tiles(summary: &Summary) -> Vec<Tile> {
+fn packet_tiles(summary: &Summary) -> Vec<Figure> {
     let packets = &summary.packets;
     let tile = |name, number| {
         let under = format!("{} of data packets", percent(number, packets.data_sent));

@@ -1,0 +1,235 @@
+// What a live page does: asks how far the run is, draws what has been sampled, and passes on what the buttons say.
+//
+// GET api/state?since=EPOCH.COUNT gives the samples that are new; all of them if the epoch is another one, for then neighbours
+// have been merged. A sample is [end in µs, length in µs, [[curve, value], ...]], a curve is [metric, subject].
+(() => {
+  const BUSY = 300;
+  const IDLE = 700;
+  const PATIENCE = 6;
+  const MOST = 8;
+  const PLOTS = [
+    { id: "goodput", label: "goodput", unit: "bps", join: "mean", run: [["goodput_bps", "goodput"]] },
+    { id: "flow-goodput", label: "goodput", unit: "bps", join: "mean", of: "flow_goodput_bps", ranked: false },
+    { id: "queue-peak", label: "longest in each interval", unit: "B", join: "max", of: "queue_peak_bytes", ranked: true },
+    { id: "link-rate", label: "on the wire", unit: "bps", join: "mean", of: "link_bps", like: "queue_peak_bytes" },
+    { id: "active-flows", label: "flows", unit: "", join: "mean", run: [["active_flows", "active"], ["completed_flows", "completed"]] },
+    { id: "fairness", label: "Jain's index", unit: "1", join: "mean", run: [["jain_index", "fairness"]] },
+    { id: "marks", label: "per µs", unit: "/us", join: "mean", run: [["marked_packets", "marks"], ["dropped_packets", "drops"]] },
+    { id: "paused-links", label: "links", unit: "", join: "max", run: [["paused_links", "paused"]] },
+  ];
+  const EVENTS = ["marked_packets", "dropped_packets"];
+
+  const element = (id) => document.getElementById(id);
+  const say = (id, text) => {
+    if (element(id).textContent !== text) element(id).textContent = text;
+  };
+
+  let epoch = -1;
+  let curves = [];
+  let samples = [];
+  let state = null;
+  let asked = 0;
+  let failures = 0;
+  let speed = null;
+  let before = null;
+  // The subjects that are drawn, each in the place of its colour, by metric.
+  const shown = new Map();
+  const plots = {};
+
+  function take(answer) {
+    if (answer.epoch !== epoch) {
+      epoch = answer.epoch;
+      samples = [];
+    }
+    curves = answer.curves;
+    samples = samples.slice(0, answer.from).concat(answer.samples);
+    return answer.samples.length > 0;
+  }
+
+  // Each metric and subject to its values, one for each sample.
+  function tables() {
+    const values = new Map();
+    for (const [metric, subject] of curves) {
+      if (!values.has(metric)) values.set(metric, new Map());
+      values.get(metric).set(subject, new Array(samples.length).fill(null));
+    }
+    samples.forEach(([, length, entries], place) => {
+      for (const [curve, value] of entries) {
+        const [metric, subject] = curves[curve];
+        const events = EVENTS.includes(metric) && length > 0;
+        values.get(metric).get(subject)[place] = events && value !== null ? value / length : value;
+      }
+    });
+    return values;
+  }
+
+  // The subjects with the greatest peaks, or the first; who stays keeps its place and so its colour.
+  function choose(metric, own, ranked) {
+    let subjects = [...own.keys()];
+    if (ranked) {
+      const peak = (subject) => own.get(subject).reduce((most, value) => (value > most ? value : most), 0);
+      const peaks = new Map(subjects.map((subject) => [subject, peak(subject)]));
+      subjects.sort((a, b) => peaks.get(b) - peaks.get(a));
+    }
+    subjects = subjects.slice(0, MOST);
+    const places = (shown.get(metric) || []).map((subject) => (subjects.includes(subject) ? subject : null));
+    for (const subject of subjects) {
+      if (places.includes(subject)) continue;
+      const free = places.indexOf(null);
+      if (free < 0) places.push(subject);
+      else places[free] = subject;
+    }
+    shown.set(metric, places.filter((subject) => subject !== null));
+  }
+
+  function seriesOf(plot, values, x) {
+    const series = (name, y, colour) => ({ name, shape: "interval", join: plot.join, colour, x, y });
+    const none = () => new Array(x.length).fill(null);
+    if (plot.run) {
+      return plot.run.map(([metric, name], place) => series(name, (values.get(metric) || new Map()).get("run") || none(), place));
+    }
+    const own = values.get(plot.of) || new Map();
+    if (!plot.like) choose(plot.of, own, plot.ranked);
+    return (shown.get(plot.like || plot.of) || []).map((subject, place) => series(subject, own.get(subject) || none(), place));
+  }
+
+  function draw() {
+    if (samples.length === 0) return;
+    const values = tables();
+    const x = samples.map(([end]) => end);
+    for (const plot of PLOTS) {
+      const container = document.querySelector("[data-plot=" + plot.id + "]");
+      if (!container) continue;
+      const series = seriesOf(plot, values, x);
+      if (series.length === 0) continue;
+      const spec = {
+        title: plot.id,
+        x: { label: "simulated time", unit: "us", log: false, from: 0, group: "time" },
+        y: { label: plot.label, unit: plot.unit, log: false, from: 0 },
+        series,
+        rules: [],
+      };
+      if (plots[plot.id]) plots[plot.id].update(spec);
+      else plots[plot.id] = Clearway.plot(container, spec);
+    }
+    const goodput = values.get("goodput_bps");
+    if (goodput) say("goodput-now", Clearway.format("bps", goodput.get("run")[samples.length - 1]));
+  }
+
+  function measure(answer) {
+    const now = performance.now();
+    if (before && answer.status === "running" && now > before.now) {
+      const latest = (answer.hops - before.hops) / (now - before.now) * 1000;
+      speed = speed === null ? latest : speed * 0.6 + latest * 0.4;
+    }
+    if (answer.status !== "running") speed = null;
+    before = { now, hops: answer.hops };
+  }
+
+  const ENDED = ["complete", "incomplete", "interrupted"];
+
+  function tell(answer) {
+    const { status, now, until, flows, ending } = answer;
+    const ended = ENDED.includes(status);
+    const held = status === "paused" || status === "pausing";
+    say("status", status);
+    element("status").className = "status " + (held ? "paused" : status === "running" ? "running" : "over");
+    say("hold", held ? "Resume" : "Pause");
+    const running = held || status === "running";
+    for (const id of ["hold", "until", "go", "stop"]) element(id).disabled = !running;
+    say("now", Clearway.format("us", now));
+    // As one types it, with all of its digits.
+    const exact = (us) => Number(us.toFixed(6)) + "us";
+    say("exact", exact(now) + (until === null ? "" : ", pauses at " + exact(until)));
+    say("sent", Clearway.format("", flows.sent));
+    say("total", "of " + Clearway.format("", flows.total));
+    say("speed", speed === null ? "–" : Clearway.format("", Number(speed.toPrecision(3))));
+    say("hops", Clearway.format("", answer.hops) + " in all");
+    element("progress").value = flows.total > 0 ? flows.sent / flows.total : 0;
+    if (ended && ending && element("ending").hidden) conclude(ending);
+  }
+
+  function conclude(ending) {
+    for (const { name, value, under } of ending.figures) {
+      const tile = Clearway.html("div", "", element("figures"));
+      Clearway.html("dt", "", tile, name);
+      const figure = Clearway.html("dd", "", tile);
+      Clearway.html("b", "", figure, value);
+      figure.append(" ");
+      Clearway.html("span", "", figure, under);
+    }
+    say("folder", ending.folder);
+    if (ending.reason) warn("Incomplete: " + ending.reason + ".");
+    element("ending").hidden = false;
+  }
+
+  function warn(text) {
+    say("message", text);
+    element("message").hidden = text === "";
+  }
+
+  function lose() {
+    say("status", "no answer");
+    element("status").className = "status lost";
+    for (const id of ["hold", "until", "go", "stop"]) element(id).disabled = true;
+    warn("The program does not answer any more; what is shown is the last that it said.");
+  }
+
+  // What the server answers; null if it does not.
+  async function request(address, options) {
+    try {
+      const reply = await fetch(address, options);
+      return await reply.json();
+    } catch {
+      return null;
+    }
+  }
+
+  // Asks once. A later question makes the answer to an earlier one void.
+  async function ask() {
+    const number = ++asked;
+    const answer = await request("api/state?since=" + epoch + "." + samples.length, { cache: "no-store" });
+    if (number !== asked) return;
+    if (answer === null) {
+      failures += 1;
+      if (failures === PATIENCE) {
+        lose();
+        return;
+      }
+    } else {
+      failures = 0;
+      const news = take(answer);
+      measure(answer);
+      state = answer;
+      tell(answer);
+      if (news) draw();
+      if (ENDED.includes(answer.status)) return;
+    }
+    setTimeout(() => {
+      if (number === asked) ask();
+    }, state && state.status === "paused" ? IDLE : BUSY);
+  }
+
+  async function order(what) {
+    warn("");
+    const answer = await request("api/control", {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify(what),
+    });
+    if (answer && answer.error) warn(answer.error);
+    ask();
+  }
+
+  element("hold").addEventListener("click", () => {
+    const held = state && (state.status === "paused" || state.status === "pausing");
+    order({ action: held ? "resume" : "pause" });
+  });
+  element("step").addEventListener("submit", (event) => {
+    event.preventDefault();
+    order({ action: "step", until: element("until").value.trim() });
+  });
+  element("stop").addEventListener("click", () => order({ action: "stop" }));
+  Clearway.plots = plots;
+  ask();
+})();
