@@ -117,6 +117,15 @@ pub(crate) struct RunArguments {
     /// Worker threads; results do not depend on them
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: u16,
+    /// Show the run while it goes on, on a page of this machine whose address is printed; it can pause and stop the run
+    #[arg(long)]
+    pub(crate) live: bool,
+    /// The port of that page; a free one if left out
+    #[arg(long, value_name = "N", requires = "live")]
+    pub(crate) live_port: Option<u16>,
+    /// Pause after the first round, so that even a short run can be watched
+    #[arg(long, requires = "live")]
+    pub(crate) live_paused: bool,
     /// Print summary.json instead of the table
     #[arg(long)]
     pub(crate) json: bool,

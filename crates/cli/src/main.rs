@@ -8,6 +8,7 @@ mod compare;
 mod explain;
 mod failure;
 mod happenings;
+mod live;
 mod measure;
 mod output;
 mod progress;

@@ -3,6 +3,7 @@
 use crate::arguments::{RunArguments, ScenarioArguments};
 use crate::capture_file;
 use crate::failure::{Failure, with_causes};
+use crate::live::Live;
 use crate::measure::Stopwatch;
 use crate::output::print;
 use crate::progress::{Display, Interrupt};
@@ -14,7 +15,7 @@ use crate::timeline_file;
 use crate::watch::{self, Watch, Watchers};
 use clearway_lab::record::Capture;
 use clearway_lab::scenario::Sampling;
-use clearway_lab::{Assembly, Finished, Laboratory, Scenario};
+use clearway_lab::{Assembly, Finished, Laboratory, Scenario, Verdict};
 use clearway_report::{
     FolderError, ResultFolder, RunRecord, SeriesRow, Status, Summary, summary_table,
 };
@@ -48,6 +49,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     let assembly = Assembly::new(&scenario)?;
     // Before the run, which may be long, but after everything that can be wrong with the scenario: that leaves nothing behind.
     let texts = TextFiles::prepare(arguments, &target, &assembly)?;
+    let live = Live::start(arguments, &scenario, &assembly)?;
     let folder = ResultFolder::create(&target).map_err(|error| no_results(arguments, &error))?;
     if !arguments.quiet {
         assembly
@@ -57,7 +59,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     }
     let unwritten = |error: FolderError| no_results(arguments, &error);
     let mut outputs = Outputs::create(folder, &scenario, &assembly).map_err(unwritten)?;
-    let watch = simulate(&assembly, arguments, &mut outputs);
+    let watch = simulate(&assembly, arguments, &mut outputs, live.as_ref());
     let finished = &watch.finished;
     let mut record = record(
         &scenario,
@@ -86,6 +88,9 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     }
     outputs.publish(&record).map_err(unwritten)?;
     texts.publish(&assembly, finished)?;
+    if let Some(live) = live {
+        live.conclude(&record, &target);
+    }
     Ok(conclude(arguments, &target, &record.status))
 }
 
@@ -147,19 +152,38 @@ impl<'a> Outputs<'a> {
     }
 }
 
-fn simulate(assembly: &Assembly, arguments: &RunArguments, outputs: &mut Outputs<'_>) -> Watch {
+fn simulate(
+    assembly: &Assembly,
+    arguments: &RunArguments,
+    outputs: &mut Outputs<'_>,
+    live: Option<&Live<'_>>,
+) -> Watch {
     let interrupt = Interrupt::install();
     let mut display = Display::new(
         assembly.workload.flows.len(),
         arguments.quiet || arguments.json,
     );
+    if let Some(live) = live {
+        live.announce();
+    }
     let watchers = Watchers {
-        on_progress: &mut |progress| display.update(&progress, &interrupt),
+        on_progress: &mut |progress| match (display.update(&progress, &interrupt), live) {
+            (Verdict::Continue, Some(live)) => live.on_round(progress, &interrupt),
+            (verdict, _) => verdict,
+        },
         happenings: outputs.timeline,
-        on_rows: &mut |rows| outputs.add(rows),
+        on_rows: &mut |rows| {
+            outputs.add(rows);
+            if let Some(live) = live {
+                live.on_rows(rows);
+            }
+        },
     };
     let watch = watch::simulate(assembly, arguments.threads.into(), watchers);
     display.finish();
+    if let Some(live) = live {
+        live.on_simulated();
+    }
     watch
 }
 

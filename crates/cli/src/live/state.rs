@@ -1,0 +1,283 @@
+//! What the simulation and the server share: how far the run is, what is to become of it, and what has been sampled.
+//!
+//! The simulation looks at it once in a round, between rounds, and waits there while it is paused.
+
+use super::history::{History, News, Sample};
+use clearway_lab::{Progress, Verdict};
+use clearway_report::page::Tile;
+use clearway_units::{ParseUnitError, Time};
+use serde::{Deserialize, Serialize};
+use std::fmt::{self, Display};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// How often a paused run looks whether Ctrl-C was pressed.
+const GLANCE: Duration = Duration::from_millis(100);
+
+/// What a page can ask for.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(tag = "action", rename_all = "lowercase", deny_unknown_fields)]
+pub(super) enum Order {
+    /// Wait after the present round.
+    Pause,
+    /// Go on.
+    Resume,
+    /// Go on up to a simulated time, then wait.
+    Step {
+        /// Such as `150us`.
+        until: String,
+    },
+    /// End the run and keep what there is.
+    Stop,
+}
+
+/// Why an order is not carried out.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// There is nothing left to control.
+    Over,
+    /// The time to step to is not one.
+    NotATime(String, ParseUnitError),
+    /// The time to step to has passed.
+    Passed(Time, Time),
+}
+
+impl Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Over => f.write_str("the run is over"),
+            Self::NotATime(text, error) => write!(f, "cannot step to `{text}`: {error}"),
+            Self::Passed(until, now) => {
+                write!(f, "cannot step to {until}: the run is at {now} already")
+            }
+        }
+    }
+}
+
+/// How a run went.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Ending {
+    /// `complete`, `incomplete` or `interrupted`.
+    #[serde(skip)]
+    pub(super) status: &'static str,
+    /// Why it is incomplete.
+    pub(super) reason: Option<String>,
+    pub(super) figures: Vec<Tile>,
+    /// Where the results are.
+    pub(super) folder: String,
+}
+
+/// How far a run is.
+#[derive(Debug, PartialEq)]
+enum Phase {
+    Running,
+    /// Simulated, its results are being written.
+    Writing,
+    Over(Arc<Ending>),
+}
+
+struct State {
+    phase: Phase,
+    /// The run is to wait.
+    hold: bool,
+    /// It does.
+    held: bool,
+    pause_at: Option<Time>,
+    stop: bool,
+    progress: Progress,
+    history: History,
+    /// A page has asked how far the run is.
+    watched: bool,
+}
+
+/// The state behind its lock.
+pub(super) struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+impl Shared {
+    /// A run of so many flows before its first round, after which it waits if `hold`.
+    pub(super) fn new(flows: usize, hold: bool) -> Self {
+        let progress = Progress {
+            now: Time::ZERO,
+            flows_sent: 0,
+            flows,
+            hops: 0,
+        };
+        let state = State {
+            phase: Phase::Running,
+            hold,
+            held: false,
+            pause_at: None,
+            stop: false,
+            progress,
+            history: History::default(),
+            watched: false,
+        };
+        Self {
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+        }
+    }
+
+    /// Nothing is left half done by a thread that panics.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Called after each round; waits while the run is paused.
+    pub(super) fn on_round(
+        &self,
+        progress: Progress,
+        add_samples: impl FnOnce(&mut History),
+        is_interrupted: impl Fn() -> bool,
+    ) -> Verdict {
+        let mut state = self.lock();
+        if state.pause_at.is_some_and(|at| progress.now >= at) {
+            (state.pause_at, state.hold) = (None, true);
+        }
+        state.progress = progress;
+        add_samples(&mut state.history);
+        while state.hold && !state.stop {
+            if is_interrupted() {
+                return Verdict::Stop;
+            }
+            state.held = true;
+            let waited = self.changed.wait_timeout(state, GLANCE);
+            (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        }
+        state.held = false;
+        if state.stop {
+            Verdict::Stop
+        } else {
+            Verdict::Continue
+        }
+    }
+
+    /// The simulation is over; its results are not written yet.
+    pub(super) fn on_simulated(&self, add_samples: impl FnOnce(&mut History)) {
+        let mut state = self.lock();
+        add_samples(&mut state.history);
+        state.history.close();
+        state.phase = Phase::Writing;
+        (state.hold, state.held, state.pause_at) = (false, false, None);
+    }
+
+    /// Everything is done. True if a page wants to know.
+    pub(super) fn on_end(&self, ending: Ending) -> bool {
+        let mut state = self.lock();
+        state.phase = Phase::Over(Arc::new(ending));
+        state.watched
+    }
+
+    /// Does what a page asks for.
+    pub(super) fn order(&self, order: Order) -> Result<(), Refusal> {
+        let mut state = self.lock();
+        if state.phase != Phase::Running {
+            return Err(Refusal::Over);
+        }
+        match order {
+            Order::Pause => (state.hold, state.pause_at) = (true, None),
+            Order::Resume => (state.hold, state.pause_at) = (false, None),
+            Order::Stop => state.stop = true,
+            Order::Step { until } => {
+                let now = state.progress.now;
+                let at: Time = match until.parse() {
+                    Ok(at) => at,
+                    Err(error) => return Err(Refusal::NotATime(until, error)),
+                };
+                if at <= now {
+                    return Err(Refusal::Passed(at, now));
+                }
+                (state.hold, state.pause_at) = (false, Some(at));
+            }
+        }
+        // Not only when the run wakes up: whoever gave the order sees its effect at once.
+        state.held &= state.hold;
+        self.changed.notify_all();
+        Ok(())
+    }
+
+    /// What a page does not know that has `count` samples of `epoch`.
+    pub(super) fn view(&self, epoch: u32, count: usize) -> View {
+        let mut state = self.lock();
+        state.watched = true;
+        let ending = match &state.phase {
+            Phase::Over(ending) => Some(Arc::clone(ending)),
+            _ => None,
+        };
+        let status = match &state.phase {
+            Phase::Over(ending) => ending.status,
+            Phase::Writing => "writing results",
+            Phase::Running if state.stop => "stopping",
+            Phase::Running if state.held => "paused",
+            Phase::Running if state.hold => "pausing",
+            Phase::Running => "running",
+        };
+        View {
+            status,
+            progress: state.progress,
+            until: state.pause_at,
+            news: state.history.since(epoch, count),
+            ending,
+        }
+    }
+}
+
+/// How far a run is, as a page sees it.
+#[derive(Debug)]
+pub(super) struct View {
+    status: &'static str,
+    progress: Progress,
+    until: Option<Time>,
+    news: News,
+    ending: Option<Arc<Ending>>,
+}
+
+#[derive(Serialize)]
+struct ViewJson<'a> {
+    status: &'static str,
+    /// In µs.
+    now: f64,
+    /// In µs.
+    until: Option<f64>,
+    flows: FlowsJson,
+    hops: u64,
+    epoch: u32,
+    curves: &'a [(&'static str, String)],
+    from: usize,
+    samples: Vec<&'a Sample>,
+    ending: Option<&'a Ending>,
+}
+
+#[derive(Serialize)]
+struct FlowsJson {
+    sent: usize,
+    total: usize,
+}
+
+impl View {
+    /// For the page; after the lock is released, for it can be long.
+    pub(super) fn to_json(&self) -> Result<String, serde_json::Error> {
+        let progress = self.progress;
+        serde_json::to_string(&ViewJson {
+            status: self.status,
+            now: progress.now.as_us(),
+            until: self.until.map(Time::as_us),
+            flows: FlowsJson {
+                sent: progress.flows_sent,
+                total: progress.flows,
+            },
+            hops: progress.hops,
+            epoch: self.news.epoch,
+            curves: &self.news.curves,
+            from: self.news.from,
+            samples: self.news.samples.iter().map(|sample| &**sample).collect(),
+            ending: self.ending.as_deref(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;
