@@ -11,6 +11,7 @@
 //! As there, times are microseconds with six significant digits, and bytes are those of `P` full packets. What there follows are
 //! counters of its own congestion control, which do not exist here.
 
+use crate::quantity::without_trailing_zeros;
 use clearway_units::Time;
 use std::fmt::Write as _;
 
@@ -103,21 +104,13 @@ fn six_digits(value: f64) -> String {
     let exponent: i32 = exponent.parse().expect("it is a number");
     if (-4..6).contains(&exponent) {
         let decimals = (5 - exponent) as usize;
-        return without_zeros(&format!("{value:.decimals$}")).into();
+        return without_trailing_zeros(&format!("{value:.decimals$}")).into();
     }
     let (sign, exponent) = (
         if exponent < 0 { '-' } else { '+' },
         exponent.unsigned_abs(),
     );
-    format!("{}e{sign}{exponent:02}", without_zeros(digits))
-}
-
-fn without_zeros(number: &str) -> &str {
-    if number.contains('.') {
-        number.trim_end_matches('0').trim_end_matches('.')
-    } else {
-        number
-    }
+    format!("{}e{sign}{exponent:02}", without_trailing_zeros(digits))
 }
 
 #[cfg(test)]

@@ -113,7 +113,8 @@ fn separate(number: &str) -> String {
     separated + fraction
 }
 
-fn without_trailing_zeros(number: &str) -> &str {
+/// A decimal number without zeros that say nothing.
+pub(crate) fn without_trailing_zeros(number: &str) -> &str {
     if number.contains('.') {
         number.trim_end_matches('0').trim_end_matches('.')
     } else {
