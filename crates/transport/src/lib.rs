@@ -28,6 +28,7 @@ mod profile;
 mod registry;
 pub mod selective_repeat;
 pub mod spray;
+pub mod telemetry;
 pub mod testing;
 pub mod wire;
 

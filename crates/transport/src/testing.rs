@@ -13,7 +13,7 @@
 //! assert!(pair.finished(flow).is_some());
 //! ```
 
-use crate::cc::NetworkFacts;
+use crate::cc::{NetworkFacts, PathFacts};
 use crate::endpoint::{Endpoint, EndpointCounters, Event, Input};
 use crate::packet::{Class, Packet};
 use crate::profile::Profile;
@@ -36,6 +36,10 @@ pub fn network(line_rate: Rate, propagation_rtt: Span) -> NetworkFacts {
         payload,
         header,
         ack: header,
+        path: PathFacts {
+            rtt: base_rtt,
+            switches: 1,
+        },
     }
 }
 

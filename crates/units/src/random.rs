@@ -22,6 +22,8 @@ pub enum Purpose {
     Ties = 6,
     /// For tests and tools outside a run.
     Test = 7,
+    /// Lots that congestion controllers draw (entity: flow).
+    Controller = 8,
 }
 
 /// A stream of random numbers: PCG-XSH-RR 64/32 (O'Neill 2014), a fixed algorithm, 16 bytes of state.

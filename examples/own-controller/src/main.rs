@@ -52,7 +52,7 @@ impl ControllerDefinition for Aimd {
 }
 
 impl Aimd {
-    fn shrink_once_per_round_trip(&mut self, sample: &AckSample) {
+    fn shrink_once_per_round_trip(&mut self, sample: &AckSample<'_>) {
         if sample.now >= self.next_decrease {
             self.window *= 1.0 - self.parameters.decrease;
             self.next_decrease = sample.now + sample.rtt;
@@ -61,7 +61,7 @@ impl Aimd {
 }
 
 impl CongestionControl for Aimd {
-    fn on_ack(&mut self, sample: &AckSample) {
+    fn on_ack(&mut self, sample: &AckSample<'_>) {
         if sample.ecn {
             self.shrink_once_per_round_trip(sample);
         } else {

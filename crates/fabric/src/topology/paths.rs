@@ -1,7 +1,7 @@
 //! Unloaded path lengths: base round-trip times, bandwidth-delay products, ideal completion times.
 
 use super::{LinkId, Topology};
-use clearway_transport::cc::NetworkFacts;
+use clearway_transport::cc::{NetworkFacts, PathFacts};
 use clearway_units::{Bytes, HostId, Rate, Span};
 use std::collections::BTreeMap;
 
@@ -193,6 +193,14 @@ impl Paths {
             + self.between(to, from).span_of(sizes.ack)
     }
 
+    /// What the sender of a flow may know of its way.
+    pub fn path_facts(&self, from: HostId, to: HostId, sizes: PacketSizes) -> PathFacts {
+        PathFacts {
+            rtt: self.round_trip(from, to, sizes),
+            switches: self.between(from, to).hops.saturating_sub(1),
+        }
+    }
+
     /// The pair of hosts with the longest round trip, of those that reach each other; one host from each group stands for all.
     pub fn longest_pair(&self, sizes: PacketSizes) -> Option<(HostId, HostId)> {
         let mut of_group: Vec<Vec<HostId>> = vec![Vec::new(); self.groups];
@@ -249,6 +257,7 @@ impl Paths {
             payload: sizes.payload,
             header: sizes.header,
             ack: sizes.ack,
+            path: self.path_facts(from, to, sizes),
         }
     }
 

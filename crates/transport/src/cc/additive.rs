@@ -65,7 +65,7 @@ impl AdditiveWindow {
 
     /// Takes note of an acknowledgement.
     #[inline]
-    pub(super) fn advance(&mut self, sample: &AckSample) {
+    pub(super) fn advance(&mut self, sample: &AckSample<'_>) {
         self.acknowledged += sample.acked.as_u64();
         if self
             .reduced_until

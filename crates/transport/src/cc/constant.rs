@@ -37,7 +37,7 @@ impl ControllerDefinition for Constant {
 
 impl CongestionControl for Constant {
     #[inline]
-    fn on_ack(&mut self, _: &AckSample) {}
+    fn on_ack(&mut self, _: &AckSample<'_>) {}
 
     #[inline]
     fn allowance(&self) -> Allowance {

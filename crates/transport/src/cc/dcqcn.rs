@@ -153,7 +153,7 @@ impl Dcqcn {
 
 impl CongestionControl for Dcqcn {
     #[inline]
-    fn on_ack(&mut self, _: &AckSample) {}
+    fn on_ack(&mut self, _: &AckSample<'_>) {}
 
     fn on_notification(&mut self, now: Time) {
         // What arrives comes before timers of the same instant.

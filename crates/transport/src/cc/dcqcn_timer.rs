@@ -195,7 +195,7 @@ impl DcqcnTimer {
 
 impl CongestionControl for DcqcnTimer {
     #[inline(never)]
-    fn on_ack(&mut self, sample: &AckSample) {
+    fn on_ack(&mut self, sample: &AckSample<'_>) {
         if sample.ecn {
             self.on_mark(sample.now);
         }

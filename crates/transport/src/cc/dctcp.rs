@@ -66,7 +66,7 @@ impl ControllerDefinition for Dctcp {
 impl Dctcp {
     /// Counts marks, and at the end of a window of data updates `alpha`.
     #[inline]
-    fn observe(&mut self, sample: &AckSample) {
+    fn observe(&mut self, sample: &AckSample<'_>) {
         let acked = sample.acked.as_u64();
         self.observed += acked;
         self.marked += if sample.ecn { acked } else { 0 };
@@ -85,7 +85,7 @@ impl Dctcp {
 
 impl CongestionControl for Dctcp {
     #[inline(never)]
-    fn on_ack(&mut self, sample: &AckSample) {
+    fn on_ack(&mut self, sample: &AckSample<'_>) {
         self.window.advance(sample);
         self.observe(sample);
         if self.window.is_reduced() {

@@ -74,7 +74,7 @@ impl ControllerDefinition for DctcpRate {
 
 impl DctcpRate {
     /// True if a round trip is over.
-    fn observe(&mut self, sample: &AckSample) -> bool {
+    fn observe(&mut self, sample: &AckSample<'_>) -> bool {
         self.marks += u64::from(sample.ecn);
         if self
             .batch
@@ -98,7 +98,7 @@ impl DctcpRate {
 
 impl CongestionControl for DctcpRate {
     #[inline(never)]
-    fn on_ack(&mut self, sample: &AckSample) {
+    fn on_ack(&mut self, sample: &AckSample<'_>) {
         self.acknowledged += sample.acked.as_u64();
         let new_batch = self.observe(sample);
         if self

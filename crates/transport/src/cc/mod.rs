@@ -18,7 +18,10 @@ mod strack;
 mod tests;
 
 use crate::plugin::plugin_settings;
-use clearway_units::{Bytes, ParameterInfo, ParameterSet, Rate, SetError, Span, Time, Value};
+use crate::telemetry::Hop;
+use clearway_units::{
+    Bytes, ParameterInfo, ParameterSet, RandomStream, Rate, SetError, Span, Time, Value,
+};
 
 pub use constant::{Constant, ConstantParameters};
 pub use dcqcn::{Dcqcn, DcqcnParameters};
@@ -46,6 +49,17 @@ pub struct NetworkFacts {
     pub header: u32,
     /// Bytes on the wire of an acknowledgement, a probe or a congestion notification.
     pub ack: u32,
+    /// The way of the flow; where nobody knows it, the longest.
+    pub path: PathFacts,
+}
+
+/// What a sender knows of the way to its receiver and back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PathFacts {
+    /// Unloaded round trip, serialisation of one full packet and its acknowledgement included.
+    pub rtt: Span,
+    /// Switches on the way there.
+    pub switches: u32,
 }
 
 impl NetworkFacts {
@@ -58,11 +72,17 @@ impl NetworkFacts {
             ..self
         }
     }
+
+    /// The same network as a flow on `path` sees it.
+    #[must_use]
+    pub fn on_path(self, path: PathFacts) -> Self {
+        Self { path, ..self }
+    }
 }
 
 /// One acknowledgement as the controller sees it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct AckSample {
+pub struct AckSample<'a> {
     /// The present.
     pub now: Time,
     /// Round-trip time of the packet that the acknowledgement answers.
@@ -75,6 +95,19 @@ pub struct AckSample {
     pub in_flight: Bytes,
     /// It answers a probe, not data.
     pub probe: bool,
+    /// Payload bytes of the flow that are known to have arrived, since its beginning. With what is in flight this is what has been
+    /// sent: once it exceeds what had been sent at some instant, a round trip has passed since then.
+    pub delivered: Bytes,
+    /// What switches have written onto the packet that it answers, if the controller [asks for it](CongestionControl::uses_telemetry).
+    pub hops: &'a [Hop],
+}
+
+impl AckSample<'_> {
+    /// Payload bytes of the flow that have been sent, since its beginning.
+    #[inline]
+    pub fn sent(&self) -> Bytes {
+        self.delivered + self.in_flight
+    }
 }
 
 /// How a loss was found.
@@ -114,7 +147,7 @@ pub struct Allowance {
 /// A congestion controller of one flow. Pure state: no clock but the times passed in.
 pub trait CongestionControl: Send {
     /// An acknowledgement has come.
-    fn on_ack(&mut self, sample: &AckSample);
+    fn on_ack(&mut self, sample: &AckSample<'_>);
     /// Packets have been declared lost.
     fn on_loss(&mut self, loss: &LossSample) {
         let _ = loss;
@@ -148,6 +181,14 @@ pub trait CongestionControl: Send {
     fn on_deadline(&mut self, now: Time) {
         let _ = now;
     }
+    /// Switches are to write telemetry onto packets. The same for all controllers of one kind and one set of settings.
+    fn uses_telemetry(&self) -> bool {
+        false
+    }
+    /// The flow's own random numbers, before anything else happens: for controllers that draw lots.
+    fn take_random(&mut self, random: RandomStream) {
+        let _ = random;
+    }
 }
 
 /// What makes a controller known by name: its settings and how it starts.
@@ -176,7 +217,7 @@ macro_rules! controllers {
         // In the packet loop the match is inlined, and of the arms those that are marked so: STrack's.
         impl CongestionControl for Controller {
             #[inline(always)]
-            fn on_ack(&mut self, sample: &AckSample) {
+            fn on_ack(&mut self, sample: &AckSample<'_>) {
                 match self {
                     $(Self::$variant(controller) => controller.on_ack(sample),)+
                     Self::Custom(controller) => controller.on_ack(sample),
@@ -231,6 +272,18 @@ macro_rules! controllers {
                 match self {
                     $(Self::$variant(controller) => controller.on_deadline(now),)+
                     Self::Custom(controller) => controller.on_deadline(now),
+                }
+            }
+            fn uses_telemetry(&self) -> bool {
+                match self {
+                    $(Self::$variant(controller) => controller.uses_telemetry(),)+
+                    Self::Custom(controller) => controller.uses_telemetry(),
+                }
+            }
+            fn take_random(&mut self, random: RandomStream) {
+                match self {
+                    $(Self::$variant(controller) => controller.take_random(random),)+
+                    Self::Custom(controller) => controller.take_random(random),
                 }
             }
         }

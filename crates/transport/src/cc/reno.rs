@@ -55,7 +55,7 @@ impl ControllerDefinition for Reno {
 
 impl CongestionControl for Reno {
     #[inline(never)]
-    fn on_ack(&mut self, sample: &AckSample) {
+    fn on_ack(&mut self, sample: &AckSample<'_>) {
         self.window.advance(sample);
         if self.window.is_reduced() {
             return;

@@ -193,7 +193,7 @@ impl Strack {
 
     /// Algorithm 2.
     #[inline]
-    fn update_achieved(&mut self, sample: &AckSample) {
+    fn update_achieved(&mut self, sample: &AckSample<'_>) {
         if !sample.probe {
             self.received += sample.acked.as_u64();
         }
@@ -206,7 +206,7 @@ impl Strack {
 
     /// Algorithm 4.
     #[inline]
-    fn adjust_window(&mut self, sample: &AckSample, delay: f64) {
+    fn adjust_window(&mut self, sample: &AckSample<'_>, delay: f64) {
         self.average_delay += self.ewma * (delay - self.average_delay);
         if !sample.ecn && delay > self.high_delay {
             self.increase(self.beta, sample.acked);
@@ -256,7 +256,7 @@ impl Strack {
 
 impl CongestionControl for Strack {
     #[inline(always)]
-    fn on_ack(&mut self, sample: &AckSample) {
+    fn on_ack(&mut self, sample: &AckSample<'_>) {
         self.observe_base_rtt(sample.rtt);
         self.last_ack = sample.now;
         self.update_achieved(sample);

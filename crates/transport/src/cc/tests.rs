@@ -20,7 +20,7 @@ clearway_units::parameters! {
 }
 
 impl CongestionControl for Clock {
-    fn on_ack(&mut self, sample: &AckSample) {
+    fn on_ack(&mut self, sample: &AckSample<'_>) {
         if self.next.is_never() {
             self.next = sample.now + Span::from_us(1);
         }
@@ -107,6 +107,8 @@ fn every_registered_controller_survives_random_acknowledgements() {
                     acked: Bytes::new(u64::from(random.below(3)) * 4096),
                     in_flight: Bytes::new(u64::from(random.below(1_000_000))),
                     probe: random.chance(0.02),
+                    delivered: Bytes::ZERO,
+                    hops: &[],
                 }),
             }
             check(name, &controller);
@@ -126,6 +128,8 @@ fn early_deadlines_change_nothing() {
             acked: Bytes::new(4096),
             in_flight: Bytes::ZERO,
             probe: false,
+            delivered: Bytes::ZERO,
+            hops: &[],
         });
         let (allowance, deadline) = (controller.allowance(), controller.deadline());
         for _ in 0..3 {
@@ -277,7 +281,7 @@ struct Patient {
 }
 
 impl CongestionControl for Patient {
-    fn on_ack(&mut self, sample: &AckSample) {
+    fn on_ack(&mut self, sample: &AckSample<'_>) {
         self.next = sample.now + Span::from_ms(50);
     }
     fn allowance(&self) -> Allowance {

@@ -22,11 +22,12 @@ mod stripes;
 mod tests;
 mod transmit;
 
-use crate::cc::CongestionControl;
+use crate::cc::{CongestionControl, PathFacts};
 use crate::feedback::{CongestionFeedback, DataArrival};
 use crate::flow::{Context, Ends, Reports, answer};
 use crate::packet::{Class, ClassSet, Header, Packet};
 use crate::profile::Profile;
+use crate::telemetry::{Hop, Parcel, Telemetry};
 use clearway_units::{Bytes, FlowId, HostId, MessageId, Span, Time};
 use flows::{Directory, Key, Receivers, TimerHeap};
 use parts::{Receiver, Rules, Sender};
@@ -47,6 +48,7 @@ macro_rules! context {
             events: &mut $endpoint.events,
             counters: &mut $endpoint.counters,
             tracing: $endpoint.tracing,
+            hops: &[],
         }
     };
 }
@@ -119,8 +121,8 @@ struct Slot {
     queued: bool,
 }
 
-/// The transport of one host.
-pub struct Endpoint {
+/// The transport of one host, whose packets carry telemetry `T`.
+pub struct Endpoint<T = ()> {
     host: HostId,
     seed: u64,
     profile: Arc<Profile>,
@@ -136,7 +138,7 @@ pub struct Endpoint {
     alive: usize,
     directory: Directory,
     receivers: Receivers,
-    outbox: Outbox,
+    outbox: Outbox<T>,
 
     /// Messages of flows with several queue pairs that are being sent, and received.
     sending: Stripes,
@@ -150,11 +152,33 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// The transport of `host`. The seed decides the entropies of its flows; two hosts may have the same.
+    /// The transport of `host`, without telemetry. The seed decides the entropies of its flows; two hosts may have the same.
     ///
     /// # Panics
     /// If a full packet of the profile's network has no payload or more than 65535 bytes.
     pub fn new(host: HostId, profile: Arc<Profile>, seed: u64) -> Self {
+        Self::with_telemetry(host, profile, seed)
+    }
+
+    /// A packet has arrived: [`Input::Packet`] without the copy.
+    #[inline]
+    pub fn on_packet(&mut self, now: Time, packet: &Packet) {
+        self.on_arrival(now, packet, ());
+    }
+
+    /// The next packet for the wire, stamped with `now`. Its header hash is left zero.
+    #[inline]
+    pub fn poll_transmit(&mut self, now: Time) -> Option<Packet> {
+        self.poll_parcel(now).map(|parcel| parcel.packet)
+    }
+}
+
+impl<T: Telemetry> Endpoint<T> {
+    /// As [`new`](Endpoint::new), for packets that carry telemetry.
+    ///
+    /// # Panics
+    /// As `new`.
+    pub fn with_telemetry(host: HostId, profile: Arc<Profile>, seed: u64) -> Self {
         let largest_window = profile.controller.build(&profile.network).largest_window();
         Self {
             host,
@@ -244,24 +268,33 @@ impl Endpoint {
     /// peer sends makes it panic.
     pub fn handle(&mut self, now: Time, input: Input) {
         match input {
-            Input::Open { flow, peer, class } => self.open(flow, peer, class),
+            Input::Open { flow, peer, class } => {
+                self.open_on_path(flow, peer, class, self.profile.network.path);
+            }
             Input::Post {
                 flow,
                 message,
                 bytes,
             } => self.post(now, flow, message, bytes),
             Input::Close { flow } => self.close(now, flow),
-            Input::Packet(packet) => self.on_packet(now, &packet),
+            Input::Packet(packet) => self.on_arrival(now, &packet, T::default()),
             Input::Deadline => self.on_deadline(now),
         }
     }
 
-    /// A packet has arrived: [`Input::Packet`] without the copy.
+    /// A packet has arrived with its telemetry.
     #[inline]
-    pub fn on_packet(&mut self, now: Time, packet: &Packet) {
+    pub fn on_parcel(&mut self, now: Time, parcel: &Parcel<T>) {
+        self.on_arrival(now, &parcel.packet, parcel.telemetry);
+    }
+
+    #[inline]
+    fn on_arrival(&mut self, now: Time, packet: &Packet, telemetry: T) {
         match packet.header {
-            Header::Data { psn, .. } => self.on_data(now, packet, psn),
-            Header::Sack { .. } | Header::Ack { .. } => self.on_acknowledgement(now, packet),
+            Header::Data { psn, .. } => self.on_data(now, packet, psn, telemetry),
+            Header::Sack { .. } | Header::Ack { .. } => {
+                self.on_acknowledgement(now, packet, telemetry.hops());
+            }
             Header::Notification => self.on_notification(now, packet),
             Header::Probe { .. } => self.on_probe(now, packet),
         }
@@ -286,8 +319,13 @@ impl Endpoint {
         senders.map(Sender::in_flight_exact).sum()
     }
 
-    fn open(&mut self, flow: FlowId, peer: HostId, class: Class) {
+    /// As [`Input::Open`], for a flow whose way is known better than that of the profile's network.
+    ///
+    /// # Panics
+    /// As [`handle`](Self::handle).
+    pub fn open_on_path(&mut self, flow: FlowId, peer: HostId, class: Class, path: PathFacts) {
         assert!(class.is_data(), "flow {flow} is opened as control");
+        let network = self.profile.network.on_path(path);
         for queue_pair in 0..self.rules.queue_pairs {
             let ends = Ends {
                 flow,
@@ -296,7 +334,7 @@ impl Endpoint {
                 queue_pair,
                 class,
             };
-            let sender = Sender::new(ends, &self.profile, &self.rules, self.seed);
+            let sender = Sender::new(ends, &self.profile, &network, &self.rules, self.seed);
             let index = self.free_slot(class);
             self.slots[index as usize].sender = Some(sender);
             self.alive += 1;
@@ -357,7 +395,7 @@ impl Endpoint {
     }
 
     #[inline]
-    fn on_data(&mut self, now: Time, packet: &Packet, psn: u32) {
+    fn on_data(&mut self, now: Time, packet: &Packet, psn: u32, telemetry: T) {
         let (rules, profile) = (&self.rules, &self.profile);
         let Some(receiving) = self
             .receivers
@@ -368,13 +406,14 @@ impl Endpoint {
         };
         if rules.notifies && receiving.feedback.on_data(&arrival(now, packet)) {
             let notification = answer(packet, rules.ack, Header::Notification);
-            self.outbox.push_control(notification);
+            self.outbox.push_control(notification.into());
         }
         let events_before = self.events.len();
         let mut reports = Reports {
             outbox: &mut self.outbox,
             events: &mut self.events,
             counters: &mut self.counters,
+            telemetry,
         };
         if receiving.receiver.on_data(now, packet, rules, &mut reports) {
             self.receivers.linger(now, Key::of(packet), rules);
@@ -396,12 +435,12 @@ impl Endpoint {
             ),
         };
         if let Some(sack) = sack {
-            self.outbox.push_control(sack);
+            self.outbox.push_control(sack.into());
         }
     }
 
     #[inline]
-    fn on_acknowledgement(&mut self, now: Time, packet: &Packet) {
+    fn on_acknowledgement(&mut self, now: Time, packet: &Packet, hops: &[Hop]) {
         self.counters.sacks_received += 1;
         let Some(index) = self.directory.find(Key::of(packet)) else {
             self.counters.stray += 1;
@@ -412,7 +451,10 @@ impl Endpoint {
         let Some(sender) = &mut slot.sender else {
             return;
         };
-        let cx = &mut context!(self, now);
+        let cx = &mut Context {
+            hops,
+            ..context!(self, now)
+        };
         let deadline = match packet.header {
             Header::Ack { .. } => sender.on_ack(packet, cx),
             _ => sender.on_sack(packet, cx),
@@ -520,7 +562,7 @@ impl Endpoint {
             return;
         };
         if let Some(probe) = sender.on_deadline(&mut context!(self, now)) {
-            self.outbox.push(probe);
+            self.outbox.push(probe.into());
         }
         // A deadline that does not move must not keep the caller in a loop.
         let deadline = sender.deadline().max(now + Span::from_ps(1));

@@ -1,14 +1,15 @@
 //! What an endpoint has to send: control packets, and for each data class in use a lane of notices and of flows that take turns.
 
-use crate::packet::{Class, ClassSet, Packet};
+use crate::packet::{Class, ClassSet};
+use crate::telemetry::Parcel;
 use std::collections::VecDeque;
 
 /// The packets and flows of one data class.
 #[derive(Debug)]
-pub(crate) struct Lane {
+pub(crate) struct Lane<T> {
     class: Class,
     /// Probes and acknowledgements in this class, each with the number of control packets that go before it.
-    notices: VecDeque<(u64, Packet)>,
+    notices: VecDeque<(u64, Parcel<T>)>,
     /// Slots that were sendable when they were put here, each at most once.
     pub(crate) turns: VecDeque<u32>,
     /// Slots that are sendable now.
@@ -19,12 +20,12 @@ pub(crate) struct Lane {
 
 /// Everything that waits to be sent. A paused class holds back its own lane and nothing else.
 #[derive(Debug)]
-pub(crate) struct Outbox {
-    control: VecDeque<Packet>,
+pub(crate) struct Outbox<T> {
+    control: VecDeque<Parcel<T>>,
     /// Control packets that have ever left.
     control_left: u64,
     /// In the order in which the classes came into use.
-    lanes: Vec<Lane>,
+    lanes: Vec<Lane<T>>,
     /// The lane whose turn it is.
     turn: usize,
     /// Classes that have a notice or control packet.
@@ -33,7 +34,7 @@ pub(crate) struct Outbox {
     sendable: ClassSet,
 }
 
-impl Default for Outbox {
+impl<T> Default for Outbox<T> {
     fn default() -> Self {
         Self {
             control: VecDeque::new(),
@@ -46,7 +47,7 @@ impl Default for Outbox {
     }
 }
 
-impl Outbox {
+impl<T> Outbox<T> {
     /// Something may be sent while the classes `paused` may not.
     #[inline]
     pub(crate) fn is_ready(&self, paused: ClassSet) -> bool {
@@ -80,7 +81,7 @@ impl Outbox {
     }
 
     #[inline]
-    pub(crate) fn lane(&mut self, lane: u8) -> &mut Lane {
+    pub(crate) fn lane(&mut self, lane: u8) -> &mut Lane<T> {
         &mut self.lanes[usize::from(lane)]
     }
 
@@ -128,31 +129,32 @@ impl Outbox {
 
     /// Queues a packet that is no flow's data, in the class that it has.
     #[inline]
-    pub(crate) fn push(&mut self, packet: Packet) {
-        if packet.class == Class::CONTROL {
-            self.push_control(packet);
+    pub(crate) fn push(&mut self, parcel: Parcel<T>) {
+        if parcel.packet.class == Class::CONTROL {
+            self.push_control(parcel);
         } else {
-            self.push_notice(packet);
+            self.push_notice(parcel);
         }
     }
 
     #[inline]
-    pub(crate) fn push_control(&mut self, packet: Packet) {
+    pub(crate) fn push_control(&mut self, parcel: Parcel<T>) {
         self.notices.insert(Class::CONTROL);
-        self.control.push_back(packet);
+        self.control.push_back(parcel);
     }
 
-    fn push_notice(&mut self, packet: Packet) {
-        self.notices.insert(packet.class);
+    fn push_notice(&mut self, parcel: Parcel<T>) {
+        let class = parcel.packet.class;
+        self.notices.insert(class);
         let before = self.control_left + self.control.len() as u64;
-        let lane = self.lane_of(packet.class);
-        self.lane(lane).notices.push_back((before, packet));
+        let lane = self.lane_of(class);
+        self.lane(lane).notices.push_back((before, parcel));
     }
 
     /// The control packet or notice that has waited longest. Of several lanes that wait since the same control packet, the one
     /// whose class came into use first. Control that is paused lets everything else go before it.
     #[inline]
-    pub(crate) fn pop(&mut self, paused: ClassSet) -> Option<Packet> {
+    pub(crate) fn pop(&mut self, paused: ClassSet) -> Option<Parcel<T>> {
         let mut classes = self.notices.without(paused);
         classes.remove(Class::CONTROL);
         let control_waits = paused.contains(Class::CONTROL);
@@ -162,31 +164,31 @@ impl Outbox {
             } else {
                 self.control_left
             };
-            if let Some(packet) = self.pop_notice(classes, due) {
-                return Some(packet);
+            if let Some(parcel) = self.pop_notice(classes, due) {
+                return Some(parcel);
             }
         }
         if control_waits {
             return None;
         }
-        let packet = self.control.pop_front()?;
+        let parcel = self.control.pop_front()?;
         self.control_left += 1;
         if self.control.is_empty() {
             self.notices.remove(Class::CONTROL);
         }
-        Some(packet)
+        Some(parcel)
     }
 
     /// A notice of `classes` before which no more than `due` control packets have to leave.
-    fn pop_notice(&mut self, classes: ClassSet, due: u64) -> Option<Packet> {
+    fn pop_notice(&mut self, classes: ClassSet, due: u64) -> Option<Parcel<T>> {
         let lane = self.lanes.iter_mut().find(|lane| {
             let first = lane.notices.front().map(|(before, _)| *before);
             classes.contains(lane.class) && first.is_some_and(|before| before <= due)
         })?;
-        let (_, packet) = lane.notices.pop_front()?;
+        let (_, parcel) = lane.notices.pop_front()?;
         if lane.notices.is_empty() {
             self.notices.remove(lane.class);
         }
-        Some(packet)
+        Some(parcel)
     }
 }

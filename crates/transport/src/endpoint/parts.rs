@@ -1,5 +1,6 @@
 //! The reliability schemes behind one face: an endpoint asks of senders and receivers no more than the methods here.
 
+use crate::cc::NetworkFacts;
 use crate::flow::{Context, Due, Ends, Reports};
 use crate::packet::Packet;
 use crate::profile::{Profile, Reliability};
@@ -75,6 +76,7 @@ macro_rules! narrow {
             events: &mut *$cx.events,
             counters: &mut *$cx.counters,
             tracing: $cx.tracing,
+            hops: $cx.hops,
         }
     };
 }
@@ -95,14 +97,27 @@ macro_rules! of_both {
 }
 
 impl Sender {
-    pub(crate) fn new(ends: Ends, profile: &Profile, rules: &Rules, seed: u64) -> Self {
+    pub(crate) fn new(
+        ends: Ends,
+        profile: &Profile,
+        network: &NetworkFacts,
+        rules: &Rules,
+        seed: u64,
+    ) -> Self {
         match profile.reliability {
-            Reliability::SelectiveRepeat(_) => Self::SelectiveRepeat(
-                selective_repeat::Sender::new(ends, profile, &rules.selective_repeat, seed),
-            ),
+            Reliability::SelectiveRepeat(_) => {
+                Self::SelectiveRepeat(selective_repeat::Sender::new(
+                    ends,
+                    profile,
+                    network,
+                    &rules.selective_repeat,
+                    seed,
+                ))
+            }
             Reliability::GoBackN(_) => Self::GoBackN(go_back_n::Sender::new(
                 ends,
                 profile,
+                network,
                 &rules.go_back_n,
                 seed,
             )),
@@ -263,12 +278,12 @@ impl Receiver {
 
     /// A data packet has come; true if with it the flow is finished.
     #[inline]
-    pub(crate) fn on_data(
+    pub(crate) fn on_data<T: Copy>(
         &mut self,
         now: Time,
         packet: &Packet,
         rules: &Rules,
-        reports: &mut Reports<'_>,
+        reports: &mut Reports<'_, T>,
     ) -> bool {
         match self {
             Self::SelectiveRepeat(receiver) => {

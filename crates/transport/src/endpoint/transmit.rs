@@ -2,21 +2,22 @@
 
 use super::{Endpoint, context};
 use crate::flow::Context;
-use crate::packet::{Header, Packet};
+use crate::packet::Header;
+use crate::telemetry::{Parcel, Telemetry};
 use clearway_units::Time;
 
 use super::flows::Key;
 
-impl Endpoint {
+impl<T: Telemetry> Endpoint<T> {
     /// Something can be sent right now, with pacing as of the last [`Input::Deadline`](super::Input::Deadline).
     #[inline]
     pub fn ready(&self) -> bool {
         self.outbox.is_ready(self.paused)
     }
 
-    /// The next packet for the wire, stamped with `now`. Its header hash is left zero.
+    /// The next packet for the wire, stamped with `now`, and what it echoes. Its header hash is left zero.
     #[inline]
-    pub fn poll_transmit(&mut self, now: Time) -> Option<Packet> {
+    pub fn poll_parcel(&mut self, now: Time) -> Option<Parcel<T>> {
         let paused = self.paused;
         let data_turn = self.data_turn && self.outbox.has_flow(paused);
         if data_turn || !self.outbox.has_notice(paused) {
@@ -63,7 +64,7 @@ impl Endpoint {
     }
 
     #[inline]
-    fn transmit_data(&mut self, now: Time) -> Option<Packet> {
+    fn transmit_data(&mut self, now: Time) -> Option<Parcel<T>> {
         while let Some(lane) = self.outbox.next_lane(self.paused) {
             let index = *self.outbox.lane(lane).turns.front()?;
             let slot = &mut self.slots[index as usize];
@@ -78,7 +79,7 @@ impl Endpoint {
                     self.timers.push(slot.armed, index);
                 }
                 self.end_turn(now, index, lane);
-                return Some(packet);
+                return Some(packet.into());
             }
             slot.queued = false;
             self.outbox.lane(lane).turns.pop_front();
@@ -102,13 +103,14 @@ impl Endpoint {
     }
 
     #[inline]
-    fn transmit_notice(&mut self, now: Time) -> Option<Packet> {
-        let mut packet = self.outbox.pop(self.paused)?;
+    fn transmit_notice(&mut self, now: Time) -> Option<Parcel<T>> {
+        let mut parcel = self.outbox.pop(self.paused)?;
+        let packet = &mut parcel.packet;
         match packet.header {
             Header::Probe { .. } => {
                 packet.stamp = now;
                 self.counters.probes_sent += 1;
-                if let Some(index) = self.directory.find(Key::of(&packet))
+                if let Some(index) = self.directory.find(Key::of(packet))
                     && let Some(sender) = &mut self.slots[index as usize].sender
                 {
                     sender.on_probe_sent(now);
@@ -117,6 +119,6 @@ impl Endpoint {
             Header::Notification => self.counters.notifications_sent += 1,
             _ => self.counters.sacks_sent += 1,
         }
-        Some(packet)
+        Some(parcel)
     }
 }

@@ -9,6 +9,7 @@ pub(crate) use pacer::Pacer;
 
 use crate::endpoint::{EndpointCounters, Event, Outbox};
 use crate::packet::{Class, Header, Packet};
+use crate::telemetry::{Hop, Parcel};
 use clearway_units::{FlowId, HostId, Time};
 use std::collections::VecDeque;
 
@@ -74,6 +75,8 @@ pub(crate) struct Context<'a, R> {
     pub(crate) events: &'a mut VecDeque<Event>,
     pub(crate) counters: &'a mut EndpointCounters,
     pub(crate) tracing: bool,
+    /// Of the packet whose acknowledgement has come.
+    pub(crate) hops: &'a [Hop],
 }
 
 /// What a timer of a sender asks for.
@@ -86,8 +89,26 @@ pub(crate) enum Due {
 }
 
 /// Where a receiver puts what it has to say.
-pub(crate) struct Reports<'a> {
-    pub(crate) outbox: &'a mut Outbox,
+pub(crate) struct Reports<'a, T> {
+    pub(crate) outbox: &'a mut Outbox<T>,
     pub(crate) events: &'a mut VecDeque<Event>,
     pub(crate) counters: &'a mut EndpointCounters,
+    /// Of the packet that has come, to be echoed.
+    pub(crate) telemetry: T,
+}
+
+impl<T: Copy> Reports<'_, T> {
+    /// Answers the packet that has come.
+    #[inline]
+    pub(crate) fn answer(&mut self, packet: Packet) {
+        let telemetry = self.telemetry;
+        self.outbox.push(Parcel { packet, telemetry });
+    }
+
+    /// As [`answer`](Self::answer), for a packet that is known to be control.
+    #[inline]
+    pub(crate) fn answer_as_control(&mut self, packet: Packet) {
+        let telemetry = self.telemetry;
+        self.outbox.push_control(Parcel { packet, telemetry });
+    }
 }

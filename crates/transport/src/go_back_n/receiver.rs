@@ -46,12 +46,12 @@ impl Receiver {
 
     /// A data packet has arrived. Queues the acknowledgement if one is due; true if with it the flow is finished.
     #[inline(never)]
-    pub(crate) fn on_data(
+    pub(crate) fn on_data<T: Copy>(
         &mut self,
         now: Time,
         packet: &Packet,
         rules: &Rules,
-        reports: &mut Reports<'_>,
+        reports: &mut Reports<'_, T>,
     ) -> bool {
         let Header::Data {
             psn,
@@ -109,12 +109,12 @@ impl Receiver {
     }
 
     #[inline]
-    fn acknowledge(
+    fn acknowledge<T: Copy>(
         &mut self,
         trigger: &Packet,
         nack: bool,
         rules: &Rules,
-        reports: &mut Reports<'_>,
+        reports: &mut Reports<'_, T>,
     ) {
         self.unacknowledged = 0;
         let header = Header::Ack {
@@ -127,6 +127,6 @@ impl Receiver {
             packet.class = trigger.class;
         }
         reports.counters.nacks_sent += u64::from(nack);
-        reports.outbox.push(packet);
+        reports.answer(packet);
     }
 }

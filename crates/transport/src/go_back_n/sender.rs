@@ -1,7 +1,7 @@
 //! The sending half of a queue pair: what to send next, and from where to send again.
 
 use super::Rules;
-use crate::cc::{AckSample, CongestionControl, Controller, LossCause, LossSample};
+use crate::cc::{AckSample, CongestionControl, Controller, LossCause, LossSample, NetworkFacts};
 use crate::endpoint::{Event, FlowProgress, FlowStatistics};
 use crate::flow::{Ends, Messages, Pacer};
 use crate::packet::{Header, Packet};
@@ -43,7 +43,13 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    pub(crate) fn new(ends: Ends, profile: &Profile, rules: &Rules, seed: u64) -> Self {
+    pub(crate) fn new(
+        ends: Ends,
+        profile: &Profile,
+        network: &NetworkFacts,
+        rules: &Rules,
+        seed: u64,
+    ) -> Self {
         let mut random = RandomStream::new(seed, Purpose::Paths, ends.entity());
         let salt = random.next_u32() as u16;
         let mut sender = Self {
@@ -60,10 +66,12 @@ impl Sender {
             timeout: rules.timeout,
             timeout_at: Time::NEVER,
             pacer: Pacer::default(),
-            controller: profile.controller.build(&profile.network),
+            controller: profile.controller.build(network),
             selector: profile.selector.build(random),
             statistics: FlowStatistics::default(),
         };
+        let lots = RandomStream::new(seed, Purpose::Controller, ends.entity());
+        sender.controller.take_random(lots);
         sender.take_allowance(rules);
         sender
     }
@@ -224,6 +232,8 @@ impl Sender {
             acked: Bytes::new(acked),
             in_flight: Bytes::new(self.in_flight),
             probe: false,
+            delivered: self.acknowledged(),
+            hops: cx.hops,
         });
         if nack {
             self.on_nack(advance >= 0, cx);

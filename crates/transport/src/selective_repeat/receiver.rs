@@ -77,12 +77,12 @@ impl Receiver {
 
     /// A data packet has arrived. Queues the acknowledgement if one is due; true if with it the flow is finished.
     #[inline]
-    pub(crate) fn on_data(
+    pub(crate) fn on_data<T: Copy>(
         &mut self,
         now: Time,
         packet: &Packet,
         rules: &Rules,
-        reports: &mut Reports<'_>,
+        reports: &mut Reports<'_, T>,
     ) -> bool {
         let Header::Data {
             psn: wire_psn,
@@ -105,7 +105,7 @@ impl Receiver {
             reports.counters.duplicates += 1;
             let base = self.segment_base();
             let sack = self.sack(packet, base, false, rules);
-            reports.outbox.push_control(sack);
+            reports.answer_as_control(sack);
             return false;
         }
         let length = u64::from(payload);
@@ -119,7 +119,7 @@ impl Receiver {
         if due {
             let base = self.segment_base();
             let sack = self.sack(packet, base, false, rules);
-            reports.outbox.push_control(sack);
+            reports.answer_as_control(sack);
         }
         self.is_finished()
     }

@@ -10,7 +10,7 @@ mod loss;
 use super::Rules;
 use super::parameters::ProbeClass;
 use super::scoreboard::{Scoreboard, numbers, parts};
-use crate::cc::{AckSample, CongestionControl, Controller};
+use crate::cc::{AckSample, CongestionControl, Controller, NetworkFacts};
 use crate::endpoint::{Event, FlowProgress, FlowStatistics};
 use crate::flow::{Due, Ends, Messages, Pacer, Part};
 use crate::packet::{Class, Header, Packet};
@@ -67,7 +67,13 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    pub(crate) fn new(ends: Ends, profile: &Profile, rules: &Rules, seed: u64) -> Self {
+    pub(crate) fn new(
+        ends: Ends,
+        profile: &Profile,
+        network: &NetworkFacts,
+        rules: &Rules,
+        seed: u64,
+    ) -> Self {
         let mut random = RandomStream::new(seed, Purpose::Paths, ends.entity());
         let salt = random.next_u32() as u16;
         let mut sender = Self {
@@ -94,10 +100,12 @@ impl Sender {
             sacks_since_probe: 0,
             probe_waits: false,
             pacer: Pacer::default(),
-            controller: profile.controller.build(&profile.network),
+            controller: profile.controller.build(network),
             selector: profile.selector.build(random),
             statistics: FlowStatistics::default(),
         };
+        let lots = RandomStream::new(seed, Purpose::Controller, ends.entity());
+        sender.controller.take_random(lots);
         sender.take_allowance(rules);
         sender
     }
@@ -329,6 +337,8 @@ impl Sender {
             acked: Bytes::new(newly as u64),
             in_flight: self.in_flight_bytes(),
             probe,
+            delivered: self.acknowledged(),
+            hops: cx.hops,
         });
         self.take_allowance(cx.rules);
         // An acknowledgement that was overtaken counts packets from an older expected one.

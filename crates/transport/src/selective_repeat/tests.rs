@@ -49,7 +49,7 @@ impl Bench {
         };
         Self {
             now: Time::from_us(100),
-            sender: Sender::new(ends, &profile, &rules, 1),
+            sender: Sender::new(ends, &profile, &profile.network, &rules, 1),
             receiver: Receiver::new(FLOW, &rules),
             rules,
             events: VecDeque::new(),
@@ -72,6 +72,7 @@ impl Bench {
                 events: &mut self.events,
                 counters: &mut self.counters,
                 tracing: false,
+                hops: &[],
             };
             packets.push(self.sender.transmit(&mut cx));
         }
@@ -84,10 +85,11 @@ impl Bench {
             outbox: &mut outbox,
             events: &mut self.events,
             counters: &mut self.counters,
+            telemetry: (),
         };
         self.receiver
             .on_data(self.now, packet, &self.rules, &mut reports);
-        outbox.pop(ClassSet::EMPTY)
+        outbox.pop(ClassSet::EMPTY).map(|parcel| parcel.packet)
     }
 
     fn sack(&mut self, packet: &Packet) {
@@ -97,6 +99,7 @@ impl Bench {
             events: &mut self.events,
             counters: &mut self.counters,
             tracing: false,
+            hops: &[],
         };
         self.sender.on_sack(packet, &mut cx);
     }
@@ -118,6 +121,7 @@ impl Bench {
             events: &mut self.events,
             counters: &mut self.counters,
             tracing: false,
+            hops: &[],
         };
         self.sender.on_deadline(&mut cx)
     }

@@ -11,7 +11,7 @@ fn controller(change: impl FnOnce(&mut DcqcnTimerParameters)) -> DcqcnTimer {
     DcqcnTimer::new(&parameters, &facts)
 }
 
-fn ack(now: Time, ecn: bool) -> AckSample {
+fn ack(now: Time, ecn: bool) -> AckSample<'static> {
     AckSample {
         now,
         rtt: Span::from_us(9),
@@ -19,6 +19,8 @@ fn ack(now: Time, ecn: bool) -> AckSample {
         acked: Bytes::new(4096),
         in_flight: Bytes::new(100_000),
         probe: false,
+        delivered: Bytes::ZERO,
+        hops: &[],
     }
 }
 

@@ -21,6 +21,8 @@ fn ack(dctcp: &mut Dctcp, ecn: bool, in_flight: u64) {
         acked: Bytes::new(4096),
         in_flight: Bytes::new(in_flight * 4096),
         probe: false,
+        delivered: Bytes::ZERO,
+        hops: &[],
     });
 }
 

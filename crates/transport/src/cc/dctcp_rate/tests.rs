@@ -17,6 +17,8 @@ fn ack(controller: &mut DctcpRate, ecn: bool) {
         acked: Bytes::new(4096),
         in_flight: Bytes::new(9 * 4096),
         probe: false,
+        delivered: Bytes::ZERO,
+        hops: &[],
     });
 }
 

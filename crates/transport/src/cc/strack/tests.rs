@@ -26,7 +26,7 @@ const START: Time = Time::from_us(1000);
 const NOW: Time = Time::from_us(1100);
 
 /// An acknowledgement of one packet at [`NOW`] after `delay` us in queues.
-fn ack(delay: u64, ecn: bool) -> AckSample {
+fn ack(delay: u64, ecn: bool) -> AckSample<'static> {
     AckSample {
         now: NOW,
         rtt: Span::from_us(8 + delay),
@@ -34,6 +34,8 @@ fn ack(delay: u64, ecn: bool) -> AckSample {
         acked: Bytes::new(4096),
         in_flight: Bytes::ZERO,
         probe: false,
+        delivered: Bytes::ZERO,
+        hops: &[],
     }
 }
 

@@ -1,0 +1,158 @@
+//! In-band network telemetry (INT): what switches write onto data packets, and receivers echo.
+//!
+//! As in HPCC (SIGCOMM 2019, §4.1 and Figure 7): each switch port appends a [`Hop`] to each data packet that leaves through it;
+//! the receiver copies all of them into the acknowledgement, and the sender's controller finds them in
+//! [`AckSample::hops`](crate::cc::AckSample::hops).
+//!
+//! A packet and its telemetry travel together as a [`Parcel`]. Who uses none has parcels of `()`, which are packets and cost
+//! nothing; [`HopRecords`] holds as many hops as HPCC's header.
+
+use crate::packet::Packet;
+use clearway_units::{Rate, Span, Time};
+
+/// The most hops that a packet can hold: HPCC's header has room for five, and what comes after them is not recorded.
+pub const MOST_HOPS: usize = 5;
+
+/// What a switch port says of itself at the instant when the last bit of a packet leaves it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hop {
+    /// That instant.
+    pub time: Time,
+    /// The rate of the link behind the port.
+    pub rate: Rate,
+    /// Bytes that have left through the port since the start of the run, this packet included, modulo 2^32.
+    pub sent: u32,
+    /// Bytes that wait behind the packet, in all classes.
+    pub queue: u32,
+}
+
+impl Hop {
+    /// The time since an earlier packet left the same port.
+    #[inline]
+    pub fn elapsed_since(&self, earlier: &Self) -> Span {
+        self.time.since(earlier.time)
+    }
+
+    /// Bytes that have left the port since an earlier packet, that one not included: right as long as they are fewer than 2^32.
+    #[inline]
+    pub fn sent_since(&self, earlier: &Self) -> u32 {
+        self.sent.wrapping_sub(earlier.sent)
+    }
+}
+
+/// What travels with a packet and is written by switches.
+pub trait Telemetry: std::fmt::Debug + Clone + Copy + Default + Send + Sync + 'static {
+    /// False if there is nothing to write: then nobody takes the trouble.
+    const PRESENT: bool;
+    /// A data packet leaves a switch.
+    fn record(&mut self, hop: Hop);
+    /// What switches have written, in the order of the path.
+    fn hops(&self) -> &[Hop];
+}
+
+/// No telemetry.
+impl Telemetry for () {
+    const PRESENT: bool = false;
+    #[inline]
+    fn record(&mut self, _: Hop) {}
+    #[inline]
+    fn hops(&self) -> &[Hop] {
+        &[]
+    }
+}
+
+/// The telemetry of HPCC: a record of each of the first [`MOST_HOPS`] hops.
+#[derive(Debug, Clone, Copy)]
+pub struct HopRecords {
+    /// Those from `count` on mean nothing.
+    hops: [Hop; MOST_HOPS],
+    count: u8,
+}
+
+impl Default for HopRecords {
+    #[inline]
+    fn default() -> Self {
+        let unused = Hop {
+            time: Time::ZERO,
+            rate: Rate::from_gbps(1),
+            sent: 0,
+            queue: 0,
+        };
+        Self {
+            hops: [unused; MOST_HOPS],
+            count: 0,
+        }
+    }
+}
+
+impl Telemetry for HopRecords {
+    const PRESENT: bool = true;
+    #[inline]
+    fn record(&mut self, hop: Hop) {
+        if let Some(free) = self.hops.get_mut(usize::from(self.count)) {
+            *free = hop;
+            self.count += 1;
+        }
+    }
+    #[inline]
+    fn hops(&self) -> &[Hop] {
+        &self.hops[..usize::from(self.count)]
+    }
+}
+
+/// A packet and what switches have written onto it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parcel<T = ()> {
+    /// The packet.
+    pub packet: Packet,
+    /// Of a data packet, the hops that it has passed; of an acknowledgement, those of the packet that it answers.
+    pub telemetry: T,
+}
+
+impl<T: Telemetry> From<Packet> for Parcel<T> {
+    #[inline]
+    fn from(packet: Packet) -> Self {
+        Self {
+            packet,
+            telemetry: T::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clearway_units::Rate;
+
+    fn hop(us: u64, sent: u32) -> Hop {
+        Hop {
+            time: Time::from_us(us),
+            rate: Rate::from_gbps(100),
+            sent,
+            queue: 0,
+        }
+    }
+
+    #[test]
+    fn differences_survive_the_wrap_of_the_counter() {
+        let (earlier, later) = (hop(1, u32::MAX - 99), hop(3, 900));
+        assert_eq!(later.sent_since(&earlier), 1000);
+        assert_eq!(later.elapsed_since(&earlier), Span::from_us(2));
+    }
+
+    #[test]
+    fn hops_beyond_the_fifth_are_not_recorded() {
+        let mut records = HopRecords::default();
+        assert!(records.hops().is_empty());
+        (0..7).for_each(|n| records.record(hop(n.into(), n)));
+        let sent: Vec<u32> = records.hops().iter().map(|hop| hop.sent).collect();
+        assert_eq!(sent, [0, 1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn parcels_keep_their_size() {
+        assert_eq!(size_of::<Parcel>(), size_of::<Packet>());
+        // With its time of arrival a parcel with telemetry fills three cache lines.
+        assert_eq!(size_of::<Parcel<HopRecords>>() + size_of::<Time>(), 192);
+    }
+}
