@@ -5,6 +5,8 @@
 //! * [`Triggers`] is the state machine that a simulator drives: an activation in, flows to start out.
 //! * [`WorkloadSettings`] is the registry of generators: one settings struct in one file and one line in the list of
 //!   [`generate`] make a new one.
+//! * [`SizeDistribution`] is how large the flows of data-centre traffic are: built in ([`PublishedSizes`]) or from a file
+//!   ([`parse_sizes`]).
 //! * [`parse_cm`] reads htsim's connection matrices (`.cm`), [`parse_topo`] its fabrics (`.topo`); [`parse_hpcc_flows`] and
 //!   [`parse_hpcc_topology`] those of the HPCC simulator for ns-3; [`FileFormat`] tells which is which. All are strict: what would be
 //!   ignored or rounded elsewhere is an error with file, line and fix, or at least a warning.
@@ -19,6 +21,7 @@ mod flow;
 mod format;
 pub mod generate;
 pub mod hpcc;
+pub mod sizes;
 mod text;
 pub mod topo;
 mod trigger;
@@ -30,6 +33,7 @@ pub use flow::{FlowSpec, Start, TriggerIndex, TriggerKind, TriggerSpec, Workload
 pub use format::FileFormat;
 pub use generate::{BuildContext, LoadedWorkload, WorkloadDefinition, WorkloadSettings};
 pub use hpcc::{HpccLink, HpccTopology, parse_hpcc_flows, parse_hpcc_topology};
+pub use sizes::{PublishedSizes, SizeDistribution, SizePoint, parse_sizes};
 pub use text::read_text;
 pub use topo::{TierSpec, TopoFile, parse_topo};
 pub use trigger::{Trigger, Triggers};

@@ -2,8 +2,8 @@
 
 use clearway_units::{FlowId, Rate, Span, Time, Value};
 use clearway_workload::{
-    BuildContext, FileFormat, Start, WorkloadError, WorkloadSettings, parse_hpcc_topology,
-    parse_topo, read_text,
+    BuildContext, FileFormat, PublishedSizes, Start, WorkloadError, WorkloadSettings,
+    parse_hpcc_topology, parse_sizes, parse_topo, read_text,
 };
 use std::path::{Path, PathBuf};
 
@@ -164,6 +164,20 @@ fn files_of_hpcc_are_read() {
     let first = loaded.workload.flow(FlowId(0));
     assert_eq!(first.start, Start::At(Time::from_ps(2_000_000_025_000)));
     assert!(settings.load(&context(&inputs, 319)).is_err());
+}
+
+#[test]
+fn published_sizes_are_those_of_hpcc() {
+    let Some(inputs) = inputs() else { return };
+    for (name, file) in [
+        ("hadoop", "FbHdp_distribution.txt"),
+        ("websearch", "WebSearch_distribution.txt"),
+        ("ali-storage", "AliStorage2019.txt"),
+    ] {
+        let text = read_text(&inputs.join(file)).unwrap();
+        let published = PublishedSizes::named(name).unwrap();
+        assert_eq!(parse_sizes(file, &text).unwrap(), published.distribution());
+    }
 }
 
 #[test]

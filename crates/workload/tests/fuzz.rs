@@ -3,10 +3,10 @@
 //! `CLEARWAY_FUZZ_ITERATIONS` sets how many files are tried (20 000 unless given). The mutations are drawn from fixed seeds, so a
 //! failure repeats; its number and text are printed.
 
-use clearway_units::{Purpose, RandomStream};
+use clearway_units::{Bytes, Purpose, RandomStream};
 use clearway_workload::{
     FileError, FileFormat, HpccLink, StartUnit, parse_cm, parse_hpcc_flows, parse_hpcc_topology,
-    parse_topo, write_cm,
+    parse_sizes, parse_topo, write_cm,
 };
 use std::panic::catch_unwind;
 
@@ -46,6 +46,12 @@ const HPCC_FABRICS: [&str; 3] = [
 const HPCC_FLOWS: [&str; 2] = [
     "3\n0 3 3 100 2000000 2\n1 3 1 200 5000000000 2.000000025\n3 0 7 0 1 1.9\n",
     "2 # flows\n\n0 1 0 100 18446744073709551615 2\n2 1 3 65535 1 1e-12\n3 2 3 1 1 0\n",
+];
+
+const SIZES: [&str; 3] = [
+    "0 0\n10000 15\n1000000 70.5\n30000000 100\n",
+    "# a step\n\n64 0.0\n65\t99.5 # most\n1000000000000 1e2\n",
+    "0 0\n1 0.5\n2 1\n",
 ];
 
 /// Words that fit somewhere, and words that fit nowhere.
@@ -240,6 +246,30 @@ fn hpcc_flows() {
         assert!(priorities.into_iter().all(|pg| matches!(pg, Some(1..=7))));
         assert!(FileFormat::Auto.is_hpcc(text));
         assert!(parse_cm("x", text, StartUnit::Seconds).is_err());
+        Ok(())
+    });
+    assert_mixed(sound);
+}
+
+#[test]
+fn sizes() {
+    let sound = fuzz(&SIZES, 5, |text| {
+        let sizes = parse_sizes("fuzz.txt", text)?;
+        let (first, last) = (sizes.points()[0], sizes.points()[sizes.points().len() - 1]);
+        let (least, most) = (first.bytes.max(Bytes::new(1)), last.bytes);
+        assert!(first.bytes.as_f64() < sizes.mean() && sizes.mean() < most.as_f64());
+        let mut before = least;
+        for percent in (0..=1000).map(|tenth| f64::from(tenth) / 10.0) {
+            let size = sizes.quantile(percent);
+            assert!(
+                before <= size && size <= most,
+                "{percent}: {before}, {size}"
+            );
+            before = size;
+        }
+        let mut random = RandomStream::new(1, Purpose::Test, 0);
+        let drawn = sizes.sample(&mut random);
+        assert!(least <= drawn && drawn <= most);
         Ok(())
     });
     assert_mixed(sound);
