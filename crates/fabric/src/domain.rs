@@ -1,6 +1,6 @@
 //! A switch with its hosts: what one thread runs in a round.
 
-use crate::host::{Context, Host};
+use crate::host::{Context, Host, Ways};
 use crate::link::{Arrival, Ledger, LinkCounters};
 use crate::meter::LinkMeter;
 use crate::observer::Observer;
@@ -8,17 +8,19 @@ use crate::simulation::{Flow, Report, StartOrder};
 use crate::switch::{Desk, Switch};
 use crate::topology::LinkId;
 use clearway_engine::{Bags, Domain, Outlook, Round};
+use clearway_transport::telemetry::Telemetry;
 use clearway_units::{HostId, Time};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-pub(crate) struct FabricDomain<O> {
+pub(crate) struct FabricDomain<O, T> {
     pub(crate) flows: Arc<[Flow]>,
+    pub(crate) ways: Arc<Ways>,
     /// The hosts on this switch, inlets `0..hosts.len()` of the domain.
-    pub(crate) hosts: Vec<Host>,
+    pub(crate) hosts: Vec<Host<T>>,
     /// The next event of each host: looked at in every round, so it stands apart from the large hosts.
     pub(crate) host_next: Vec<Time>,
-    pub(crate) switch: Switch,
+    pub(crate) switch: Switch<T>,
     pub(crate) counters: LinkCounters,
     pub(crate) observer: O,
     /// Packet-hops of the whole run, for progress displays.
@@ -26,14 +28,23 @@ pub(crate) struct FabricDomain<O> {
 }
 
 /// Buffers that a thread lends to each domain that it runs.
-#[derive(Debug, Default)]
-pub(crate) struct Workbench {
-    bags: Bags<Arrival>,
+#[derive(Debug)]
+pub(crate) struct Workbench<T> {
+    bags: Bags<Arrival<T>>,
     desk: Desk,
 }
 
-impl<O: Observer> FabricDomain<O> {
-    fn collect(&mut self, round: &Round, incoming: &[u32], bags: &mut Bags<Arrival>) {
+impl<T> Default for Workbench<T> {
+    fn default() -> Self {
+        Self {
+            bags: Bags::default(),
+            desk: Desk::default(),
+        }
+    }
+}
+
+impl<O: Observer, T: Telemetry> FabricDomain<O, T> {
+    fn collect(&mut self, round: &Round, incoming: &[u32], bags: &mut Bags<Arrival<T>>) {
         let hosts = self.hosts.len();
         for &inlet in incoming {
             let inlet = inlet as usize;
@@ -76,17 +87,17 @@ impl<O: Observer> FabricDomain<O> {
     }
 }
 
-impl<O: Observer> Domain for FabricDomain<O> {
+impl<O: Observer, T: Telemetry> Domain for FabricDomain<O, T> {
     type Report = Report;
     type Order = StartOrder;
-    type Workbench = Workbench;
+    type Workbench = Workbench<T>;
 
     fn run(
         &mut self,
         round: &Round,
         incoming: &[u32],
         reports: &mut Vec<Report>,
-        bench: &mut Workbench,
+        bench: &mut Workbench<T>,
     ) -> Outlook {
         self.collect(round, incoming, &mut bench.bags);
         let hops = self.counters.hops;
@@ -101,6 +112,7 @@ impl<O: Observer> Domain for FabricDomain<O> {
         };
         let mut context = Context {
             flows: &self.flows,
+            ways: &self.ways,
             ledger,
             reports,
         };

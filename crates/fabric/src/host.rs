@@ -9,21 +9,24 @@ use crate::observer::Observer;
 use crate::pause::{LinkPauses, PauseState};
 use crate::simulation::{Flow, FlowEvent, Moment, Reactions, Report};
 use crate::switch::header_hash;
-use crate::topology::{LinkId, NodeId, Topology};
+use crate::topology::{LinkId, NodeId, PacketSizes, Paths, Topology};
 use clearway_engine::{Bags, Inlet, Outlook, Round};
+use clearway_transport::cc::PathFacts;
+use clearway_transport::telemetry::Telemetry;
 use clearway_transport::{Class, ClassSet, Endpoint, Event, FlowStatistics, Input};
-use clearway_units::{FlowId, MessageId, Span, Time};
+use clearway_units::{FlowId, HostId, MessageId, Span, Time};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use std::sync::Arc;
 
-pub(crate) struct Host {
-    endpoint: Endpoint,
-    link: Link,
+pub(crate) struct Host<T> {
+    endpoint: Endpoint<T>,
+    link: Link<T>,
     /// When the wire is free.
     free_at: Time,
     /// The time of the last event here.
     now: Time,
-    inlet: Inlet<Arrival>,
+    inlet: Inlet<Arrival<T>>,
     /// Flows to start, earliest first.
     starts: BinaryHeap<Reverse<(Time, FlowId)>>,
     reactions: Option<Box<dyn Reactions>>,
@@ -37,10 +40,24 @@ pub(crate) struct Host {
 }
 
 /// What a host shares with its domain while it runs.
-pub(crate) struct Context<'a, O> {
+pub(crate) struct Context<'a, O, T> {
     pub(crate) flows: &'a [Flow],
-    pub(crate) ledger: Ledger<'a, O>,
+    pub(crate) ways: &'a Ways,
+    pub(crate) ledger: Ledger<'a, O, T>,
     pub(crate) reports: &'a mut Vec<Report>,
+}
+
+/// The lengths of all ways.
+#[derive(Debug)]
+pub(crate) struct Ways {
+    pub(crate) paths: Arc<Paths>,
+    pub(crate) sizes: PacketSizes,
+}
+
+impl Ways {
+    fn between(&self, from: HostId, to: HostId) -> PathFacts {
+        self.paths.path_facts(from, to, self.sizes)
+    }
 }
 
 /// What happens next at a host, in the order of equal times.
@@ -51,11 +68,11 @@ enum Next {
     Timer,
 }
 
-impl Host {
+impl<T: Telemetry> Host<T> {
     pub(crate) fn new(
-        endpoint: Endpoint,
-        link: Link,
-        inlet: Inlet<Arrival>,
+        endpoint: Endpoint<T>,
+        link: Link<T>,
+        inlet: Inlet<Arrival<T>>,
         reactions: Option<Box<dyn Reactions>>,
         (reaction, control_among_data): (Span, bool),
     ) -> Self {
@@ -80,12 +97,12 @@ impl Host {
     }
 
     /// New packets have come in; returns when the first of all waiting ones arrives.
-    pub(crate) fn collect(&mut self, round: &Round, bags: &mut Bags<Arrival>) -> Time {
+    pub(crate) fn collect(&mut self, round: &Round, bags: &mut Bags<Arrival<T>>) -> Time {
         self.inlet.collect(round, bags);
         self.arrival()
     }
 
-    pub(crate) fn endpoint(&self) -> &Endpoint {
+    pub(crate) fn endpoint(&self) -> &Endpoint<T> {
         &self.endpoint
     }
 
@@ -98,7 +115,7 @@ impl Host {
     pub(crate) fn run<O: Observer>(
         &mut self,
         round: &Round,
-        context: &mut Context<'_, O>,
+        context: &mut Context<'_, O, T>,
     ) -> Outlook {
         let next = loop {
             let (time, what) = self.next_event();
@@ -154,13 +171,14 @@ impl Host {
     }
 
     #[inline]
-    fn receive<O: Observer>(&mut self, context: &mut Context<'_, O>) {
+    fn receive<O: Observer>(&mut self, context: &mut Context<'_, O, T>) {
         match &self.inlet.unread()[0].cargo {
-            Cargo::Packet(packet) => {
+            Cargo::Parcel(parcel) => {
                 let node: NodeId = Topology::host_node(self.endpoint.host());
-                context.ledger.observer.on_arrival(self.now, node, packet);
+                let observer = &mut context.ledger.observer;
+                observer.on_arrival(self.now, node, &parcel.packet);
                 context.ledger.counters.delivered += 1;
-                self.endpoint.on_packet(self.now, packet);
+                self.endpoint.on_parcel(self.now, parcel);
                 self.inlet.advance(1);
                 self.handle_events(context);
             }
@@ -173,7 +191,7 @@ impl Host {
     }
 
     /// A pause frame takes effect.
-    fn react<O: Observer>(&mut self, context: &mut Context<'_, O>) {
+    fn react<O: Observer>(&mut self, context: &mut Context<'_, O, T>) {
         if let Some((_, classes)) = self.effects.pop_front() {
             self.pause.obey(self.now, classes);
             let mut held = classes;
@@ -202,17 +220,18 @@ impl Host {
     }
 
     #[inline]
-    fn transmit<O: Observer>(&mut self, context: &mut Context<'_, O>) {
-        let Some(mut packet) = self.endpoint.poll_transmit(self.now) else {
+    fn transmit<O: Observer>(&mut self, context: &mut Context<'_, O, T>) {
+        let Some(mut parcel) = self.endpoint.poll_parcel(self.now) else {
             return;
         };
-        packet.header_hash = header_hash(&packet);
+        let packet = &mut parcel.packet;
+        packet.header_hash = header_hash(packet);
         self.free_at = self.now + self.link.clock.span_of(packet.size.into());
         context.ledger.counters.injected += 1;
-        self.link.carry(self.free_at, &packet, &mut context.ledger);
+        self.link.carry(self.free_at, &parcel, &mut context.ledger);
     }
 
-    fn on_timer<O: Observer>(&mut self, context: &mut Context<'_, O>) {
+    fn on_timer<O: Observer>(&mut self, context: &mut Context<'_, O, T>) {
         if self.endpoint.deadline() <= self.now {
             self.endpoint.handle(self.now, Input::Deadline);
             self.handle_events(context);
@@ -225,7 +244,7 @@ impl Host {
         }
     }
 
-    fn start<O>(&mut self, flow: FlowId, context: &mut Context<'_, O>) {
+    fn start<O>(&mut self, flow: FlowId, context: &mut Context<'_, O, T>) {
         let Flow {
             src,
             dst,
@@ -234,12 +253,8 @@ impl Host {
             ..
         } = context.flows[flow.index()];
         assert_eq!(src, self.endpoint.host(), "a host starts its own flows");
-        let open = Input::Open {
-            flow,
-            peer: dst,
-            class,
-        };
-        self.endpoint.handle(self.now, open);
+        let path = context.ways.between(src, dst);
+        self.endpoint.open_on_path(flow, dst, class, path);
         self.endpoint.handle(
             self.now,
             Input::Post {
@@ -253,7 +268,7 @@ impl Host {
     }
 
     #[inline]
-    fn handle_events<O: Observer>(&mut self, context: &mut Context<'_, O>) {
+    fn handle_events<O: Observer>(&mut self, context: &mut Context<'_, O, T>) {
         while let Some(event) = self.endpoint.poll_event() {
             context
                 .ledger
@@ -277,7 +292,7 @@ impl Host {
         flow: FlowId,
         moment: Moment,
         statistics: FlowStatistics,
-        context: &mut Context<'_, O>,
+        context: &mut Context<'_, O, T>,
     ) {
         self.report(flow, moment, statistics, context);
         if let Some(reactions) = &mut self.reactions {
@@ -301,7 +316,7 @@ impl Host {
         flow: FlowId,
         moment: Moment,
         statistics: FlowStatistics,
-        context: &mut Context<'_, O>,
+        context: &mut Context<'_, O, T>,
     ) {
         let event = FlowEvent {
             time: self.now,

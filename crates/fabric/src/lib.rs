@@ -34,4 +34,6 @@ pub use simulation::{
     Flow, FlowEvent, FlowOutcome, Moment, Outcome, Progress, Reactions, RunControl, Sampler, Setup,
     Simulation, Snapshot, Stopped,
 };
-pub use switch::{LosslessClasses, MarkAt, SharedBufferParameters, SwitchParameters};
+pub use switch::{
+    LosslessClasses, MarkAt, SharedBufferParameters, SwitchParameters, TelemetryFormat,
+};

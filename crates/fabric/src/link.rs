@@ -4,22 +4,23 @@ use crate::meter::LinkMeter;
 use crate::observer::{DropCause, Observer};
 use crate::topology::{Cable, LinkId};
 use clearway_engine::{Bags, Outlet, Round};
+use clearway_transport::telemetry::{Hop, Parcel, Telemetry};
 use clearway_transport::{ClassSet, Header, Packet};
 use clearway_units::{Digest, Purpose, RandomStream, Span, Time, WireClock};
 
 /// What crosses a link.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Cargo {
-    Packet(Packet),
+pub(crate) enum Cargo<T> {
+    Parcel(Parcel<T>),
     /// A pause frame (IEEE 802.1Qbb): the classes that whoever sent it cannot take at present.
     Pause(ClassSet),
 }
 
-/// Something that crosses a link, and the time at which it stands at the next node. One cache line.
+/// Something that crosses a link, and the time at which it stands at the next node. One cache line where there is no telemetry.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Arrival {
+pub(crate) struct Arrival<T> {
     pub(crate) time: Time,
-    pub(crate) cargo: Cargo,
+    pub(crate) cargo: Cargo<T>,
 }
 
 /// What links and queues of a domain have counted.
@@ -89,24 +90,28 @@ impl LinkCounters {
 }
 
 /// What links of a domain write to while they run.
-pub(crate) struct Ledger<'a, O> {
+pub(crate) struct Ledger<'a, O, T> {
     pub(crate) counters: &'a mut LinkCounters,
-    pub(crate) bags: &'a mut Bags<Arrival>,
+    pub(crate) bags: &'a mut Bags<Arrival<T>>,
     pub(crate) observer: &'a mut O,
 }
 
 /// The wire behind a port or NIC.
 #[derive(Debug)]
-pub(crate) struct Link {
+pub(crate) struct Link<T> {
     pub(crate) id: LinkId,
     pub(crate) clock: WireClock,
     pub(crate) delay: Span,
     errors: Option<Box<Errors>>,
-    outlet: Outlet<Arrival>,
+    outlet: Outlet<Arrival<T>>,
     /// Of the letters posted, those that are no packets.
     pause_frames: u64,
     /// Only where observers ask for it.
     pub(crate) meter: LinkMeter,
+    /// Bytes that have left, modulo 2^32. Counted only for telemetry.
+    sent: u32,
+    /// Telemetry is rounded as in HPCC's header.
+    coarse: bool,
 }
 
 /// What a link does to packets.
@@ -151,13 +156,14 @@ fn power(base: f64, mut exponent: u32) -> f64 {
     result
 }
 
-impl Link {
+impl<T: Telemetry> Link<T> {
     pub(crate) fn new(
         id: LinkId,
         clock: WireClock,
         delay: Span,
         errors: Option<Box<Errors>>,
-        outlet: Outlet<Arrival>,
+        outlet: Outlet<Arrival<T>>,
+        coarse: bool,
     ) -> Self {
         Self {
             id,
@@ -167,6 +173,8 @@ impl Link {
             outlet,
             pause_frames: 0,
             meter: LinkMeter::default(),
+            sent: 0,
+            coarse,
         }
     }
 
@@ -175,22 +183,43 @@ impl Link {
     pub(crate) fn carry<O: Observer>(
         &mut self,
         end: Time,
-        packet: &Packet,
-        ledger: &mut Ledger<'_, O>,
+        parcel: &Parcel<T>,
+        ledger: &mut Ledger<'_, O, T>,
     ) {
+        let packet = &parcel.packet;
         ledger.counters.data_hops += u64::from(packet.class.is_data());
         ledger.observer.on_departure(end, self.id, packet);
         if O::METERS_LINKS {
             self.meter.on_departure(packet.size);
+        }
+        if T::PRESENT {
+            self.sent = self.sent.wrapping_add(packet.size.into());
         }
         if self.errors.is_some() && self.corrupts(end, packet, ledger) {
             return;
         }
         let arrival = Arrival {
             time: end + self.delay,
-            cargo: Cargo::Packet(*packet),
+            cargo: Cargo::Parcel(*parcel),
         };
         self.outlet.post(arrival, ledger.bags);
+    }
+
+    /// Writes telemetry onto a data packet whose last bit leaves a switch at `end` and behind which `queue` bytes wait.
+    #[inline]
+    pub(crate) fn record(&self, end: Time, parcel: &mut Parcel<T>, queue: u64) {
+        if !parcel.packet.class.is_data() {
+            return;
+        }
+        let hop = Hop {
+            time: end,
+            rate: self.clock.rate(),
+            sent: self.sent.wrapping_add(parcel.packet.size.into()),
+            queue: u32::try_from(queue).unwrap_or(u32::MAX),
+        };
+        parcel
+            .telemetry
+            .record(if self.coarse { hop.coarse() } else { hop });
     }
 
     /// Sends a pause frame whose last bit leaves at `end`.
@@ -198,7 +227,7 @@ impl Link {
         &mut self,
         end: Time,
         classes: ClassSet,
-        ledger: &mut Ledger<'_, O>,
+        ledger: &mut Ledger<'_, O, T>,
     ) {
         ledger.counters.pause_frames += 1;
         self.pause_frames += 1;
@@ -216,7 +245,7 @@ impl Link {
         now: Time,
         packet: &Packet,
         cause: DropCause,
-        ledger: &mut Ledger<'_, O>,
+        ledger: &mut Ledger<'_, O, T>,
     ) {
         self.meter.on_drop();
         ledger.counters.note_loss(now, self.id, packet, cause);
@@ -228,7 +257,7 @@ impl Link {
         &mut self,
         now: Time,
         packet: &mut Packet,
-        ledger: &mut Ledger<'_, O>,
+        ledger: &mut Ledger<'_, O, T>,
     ) {
         if !packet.ecn {
             packet.ecn = true;
@@ -243,7 +272,7 @@ impl Link {
         &mut self,
         end: Time,
         packet: &Packet,
-        ledger: &mut Ledger<'_, O>,
+        ledger: &mut Ledger<'_, O, T>,
     ) -> bool {
         let hit = self
             .errors
@@ -276,7 +305,7 @@ mod tests {
 
     #[test]
     fn hot_structs_keep_their_size() {
-        assert_eq!(size_of::<Arrival>(), 64);
+        assert_eq!(size_of::<Arrival<()>>(), 64);
     }
 
     #[test]

@@ -8,8 +8,9 @@ use crate::scenario::topology::apply_failure;
 use crate::scenario::{LONGEST, Scenario, SwitchSettings, TransportSettings, check_flows};
 use clearway_fabric::topology::{NodeId, PacketSizes, Paths, Routes, Topology, TopologyError};
 use clearway_fabric::{Flow, FlowEvent, Moment, Reactions, Setup};
-use clearway_transport::cc::{ControllerDefinition, Dcqcn, NetworkFacts};
+use clearway_transport::cc::{CongestionControl, ControllerDefinition, Dcqcn, NetworkFacts};
 use clearway_transport::feedback::{FeedbackDefinition, Silent};
+use clearway_transport::telemetry::MOST_HOPS;
 use clearway_transport::wire::Format;
 use clearway_transport::{Class, Profile, Reliability};
 use clearway_units::{Bytes, FlowId, HostId, Rate, Span, Time};
@@ -26,7 +27,7 @@ pub struct Assembly {
     pub topology: Topology,
     /// Its routes and path lengths.
     pub routes: Routes,
-    /// Sizes of packets.
+    /// Sizes of packets without telemetry, by which ideal completion times are computed.
     pub sizes: PacketSizes,
     /// What transports know of the network.
     pub network: NetworkFacts,
@@ -93,6 +94,9 @@ impl Assembly {
             .map_err(|error| topology_error(routing_error(&topology, &error)))?;
         check_reach(&topology, &routes.paths, sizes).map_err(topology_error)?;
         let network = routes.paths.network_facts(sizes);
+        let telemetry = telemetry_bytes(scenario, &network);
+        let network = routes.paths.network_facts(sizes.with(telemetry));
+        warnings.extend(unrecorded_hops(telemetry, &routes.paths));
         check_timers(scenario, &network).map_err(|error| error.or_in(places, "transport", 0))?;
         check_queue(scenario, &topology, &network)
             .map_err(|error| error.or_in(places, "switch", 0))?;
@@ -376,18 +380,22 @@ fn packet_sizes(scenario: &Scenario) -> Result<PacketSizes, ScenarioError> {
     let (payload, header) = (packets.payload.as_u64(), packets.header.as_u64());
     let ack = packets.ack_bytes();
     let largest = u64::from(u16::MAX);
-    if payload == 0 || header == 0 || payload.saturating_add(header) > largest {
+    let telemetry = packets.telemetry.as_u64();
+    if payload == 0
+        || header == 0
+        || payload.saturating_add(header).saturating_add(telemetry) > largest
+    {
         let error = ScenarioError::about(
             &["payload", "header"],
             format!(
                 "`transport.payload` = {} and `transport.header` = {} make no packet",
                 packets.payload, packets.header
             ),
-            "both must be above zero and together at most 65535 bytes",
+            "both must be above zero, and with `transport.telemetry-size` at most 65535 bytes together",
         );
         return Err(error.or_in(scenario.places(), "transport", 0));
     }
-    if ack == 0 || ack > largest {
+    if ack == 0 || ack.saturating_add(telemetry) > largest {
         let error = ScenarioError::about(
             &["ack-size"],
             format!("`transport.ack-size` = {} is no packet", Bytes::new(ack)),
@@ -399,6 +407,28 @@ fn packet_sizes(scenario: &Scenario) -> Result<PacketSizes, ScenarioError> {
         payload: payload as u32,
         header: header as u32,
         ack: ack as u32,
+    })
+}
+
+/// Bytes of telemetry on each packet: none unless the controller uses it.
+fn telemetry_bytes(scenario: &Scenario, network: &NetworkFacts) -> u32 {
+    let transport = &scenario.transport;
+    let used = transport.controller.build(network).uses_telemetry();
+    if used {
+        transport.packets.telemetry.as_u64() as u32
+    } else {
+        0
+    }
+}
+
+/// Paths on which packets pass more switches than telemetry has room for.
+fn unrecorded_hops(telemetry: u32, paths: &Paths) -> Option<String> {
+    let longest = *paths.histogram().keys().last()?;
+    let switches = longest.saturating_sub(1) as usize;
+    (telemetry > 0 && switches > MOST_HOPS).then(|| {
+        format!(
+            "paths lead over up to {switches} switches, but telemetry holds the first {MOST_HOPS}: congestion behind them goes unseen"
+        )
     })
 }
 

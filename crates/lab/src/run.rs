@@ -107,7 +107,7 @@ impl Assembly {
         &self,
         options: RunOptions<'_>,
         observer: impl FnMut() -> O,
-        sampler: Option<&mut dyn Sampler<O>>,
+        sampler: Option<&mut dyn Sampler>,
     ) -> Finished<O> {
         let (mut local, global) = self.reactions();
         let reactions = |host| {

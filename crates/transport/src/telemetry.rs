@@ -33,6 +33,19 @@ impl Hop {
         self.time.since(earlier.time)
     }
 
+    /// As the fields of HPCC's header hold it, which its simulator fills: whole nanoseconds, 128 bytes sent and 80 bytes of queue, up
+    /// to 10.5 MB. Those fields are also narrow, and wrap after 16.8 ms and 134 MB; that is left out.
+    #[must_use]
+    pub fn coarse(self) -> Self {
+        const MOST_QUEUE: u32 = (1 << 17) - 1;
+        Self {
+            time: Time::from_ps(self.time.as_ps() / 1000 * 1000),
+            rate: self.rate,
+            sent: self.sent / 128 * 128,
+            queue: (self.queue / 80).min(MOST_QUEUE) * 80,
+        }
+    }
+
     /// Bytes that have left the port since an earlier packet, that one not included: right as long as they are fewer than 2^32.
     #[inline]
     pub fn sent_since(&self, earlier: &Self) -> u32 {
@@ -138,6 +151,23 @@ mod tests {
         let (earlier, later) = (hop(1, u32::MAX - 99), hop(3, 900));
         assert_eq!(later.sent_since(&earlier), 1000);
         assert_eq!(later.elapsed_since(&earlier), Span::from_us(2));
+    }
+
+    #[test]
+    fn coarse_hops_are_rounded_down() {
+        let exact = Hop {
+            time: Time::from_ps(1_234_567),
+            queue: 1000,
+            ..hop(0, 1000)
+        };
+        let coarse = exact.coarse();
+        assert_eq!(coarse.time, Time::from_ps(1_234_000));
+        assert_eq!((coarse.sent, coarse.queue), (896, 960));
+        let full = Hop {
+            queue: u32::MAX,
+            ..exact
+        };
+        assert_eq!(full.coarse().queue, 10_485_680);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The books of a run: what domains report, what became of flows, and whether it adds up.
 
-use super::snapshot::EachDomain;
+use super::snapshot::{EachDomain, Visible};
 use super::{Flow, FlowEvent, Moment, Progress, RunControl, Sampler, Snapshot, Stopped};
 use crate::domain::FabricDomain;
 use crate::link::LinkCounters;
@@ -8,6 +8,7 @@ use crate::meter::LinkTotals;
 use crate::observer::Observer;
 use crate::pause::LinkPauses;
 use clearway_engine::{Conductor, Domains, Ending, Round, Verdict};
+use clearway_transport::telemetry::Telemetry;
 use clearway_transport::{EndpointCounters, FlowStatistics};
 use clearway_units::{Digest, FlowId, Span, Time};
 use std::cmp::Ordering;
@@ -129,7 +130,7 @@ impl<O> Outcome<O> {
 }
 
 /// Keeps the books of flows and relays to the coordinator.
-pub(super) struct Bookkeeper<'a, 's, O> {
+pub(super) struct Bookkeeper<'a, 's> {
     flows: Vec<FlowOutcome>,
     sent: usize,
     last_sent: Time,
@@ -142,17 +143,17 @@ pub(super) struct Bookkeeper<'a, 's, O> {
     domain_of_host: Vec<u32>,
     hops: Arc<AtomicU64>,
     control: RunControl<'a>,
-    sampler: Option<&'s mut (dyn Sampler<O> + 's)>,
+    sampler: Option<&'s mut (dyn Sampler + 's)>,
 }
 
-impl<'a, 's, O: Observer> Bookkeeper<'a, 's, O> {
+impl<'a, 's> Bookkeeper<'a, 's> {
     pub(super) fn new(
         flows: Arc<[Flow]>,
         domain_of_host: Vec<u32>,
         hops: Arc<AtomicU64>,
         delay: Span,
         control: RunControl<'a>,
-        sampler: Option<&'s mut (dyn Sampler<O> + 's)>,
+        sampler: Option<&'s mut (dyn Sampler + 's)>,
     ) -> Self {
         Self {
             flows: vec![FlowOutcome::default(); flows.len()],
@@ -172,7 +173,11 @@ impl<'a, 's, O: Observer> Bookkeeper<'a, 's, O> {
     }
 
     /// Closes the books.
-    pub(super) fn close(mut self, ending: Ending, mut domains: Vec<FabricDomain<O>>) -> Outcome<O> {
+    pub(super) fn close<O: Observer, T: Telemetry>(
+        mut self,
+        ending: Ending,
+        mut domains: Vec<FabricDomain<O, T>>,
+    ) -> Outcome<O> {
         let mut links = LinkCounters::default();
         let mut endpoints = EndpointCounters::default();
         for domain in &domains {
@@ -194,8 +199,8 @@ impl<'a, 's, O: Observer> Bookkeeper<'a, 's, O> {
             self.last_sent
         };
         if let Some(sampler) = &mut self.sampler {
-            let mut each = |look: &mut dyn FnMut(&mut FabricDomain<O>)| {
-                domains.iter_mut().for_each(look);
+            let mut each = |look: &mut dyn FnMut(&mut dyn Visible)| {
+                domains.iter_mut().for_each(|domain| look(domain));
             };
             sampler.on_sample(finished, &mut Snapshot::new(&mut each));
         }
@@ -216,7 +221,7 @@ impl<'a, 's, O: Observer> Bookkeeper<'a, 's, O> {
     }
 
     /// Lets the sampler look before the round whose first event is at `start`.
-    fn sample(&mut self, start: Time, domains: EachDomain<'_, O>) {
+    fn sample(&mut self, start: Time, domains: EachDomain<'_>) {
         let Some(sampler) = &mut self.sampler else {
             return;
         };
@@ -248,9 +253,9 @@ impl<'a, 's, O: Observer> Bookkeeper<'a, 's, O> {
     }
 }
 
-impl<O: Observer> Conductor<FabricDomain<O>> for Bookkeeper<'_, '_, O> {
-    fn before_round(&mut self, start: Time, domains: &Domains<'_, FabricDomain<O>>) -> Verdict {
-        self.sample(start, &mut |look| domains.for_each(look));
+impl<O: Observer, T: Telemetry> Conductor<FabricDomain<O, T>> for Bookkeeper<'_, '_> {
+    fn before_round(&mut self, start: Time, domains: &Domains<'_, FabricDomain<O, T>>) -> Verdict {
+        self.sample(start, &mut |look| domains.for_each(|domain| look(domain)));
         if start >= self.control.at_most {
             self.now = self.now.max(self.control.at_most);
             self.cut_off = Some(self.now);
@@ -301,7 +306,7 @@ impl<O: Observer> Conductor<FabricDomain<O>> for Bookkeeper<'_, '_, O> {
 }
 
 /// What each link has carried, by link.
-fn meters<O: Observer>(domains: &mut [FabricDomain<O>]) -> Vec<LinkTotals> {
+fn meters<O: Observer, T: Telemetry>(domains: &mut [FabricDomain<O, T>]) -> Vec<LinkTotals> {
     let mut meters = Vec::new();
     if O::METERS_LINKS {
         for domain in domains {
@@ -318,7 +323,7 @@ fn meters<O: Observer>(domains: &mut [FabricDomain<O>]) -> Vec<LinkTotals> {
 }
 
 /// All links that were paused, in the order of links.
-fn pauses<O: Observer>(domains: &[FabricDomain<O>], end: Time) -> Vec<LinkPauses> {
+fn pauses<O: Observer, T: Telemetry>(domains: &[FabricDomain<O, T>], end: Time) -> Vec<LinkPauses> {
     let mut pauses: Vec<LinkPauses> = domains
         .iter()
         .flat_map(|domain| {

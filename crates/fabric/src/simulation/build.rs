@@ -8,19 +8,20 @@ use crate::order::Ticket;
 use crate::simulation::Reactions;
 use crate::switch::{
     BufferRules, Ingress, LossyPort, LossySwitch, PortFacts, QueueRules, SharedBufferParameters,
-    SharedPort, SharedSwitch, Switch,
+    SharedPort, SharedSwitch, Switch, TelemetryFormat,
 };
 use crate::topology::{Attachment, LinkId, Topology};
 use clearway_engine::{Inlet, Mailroom, Outlet, PostOffice};
+use clearway_transport::telemetry::Telemetry;
 use clearway_transport::{Class, ClassSet, Endpoint, Profile};
 use clearway_units::{Bytes, FlowId, HostId, Purpose, RandomStream, Span, WireClock, mix64};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The ends of all links while a fabric is put together.
-pub(super) struct Ends {
-    outlets: Vec<Option<Outlet<Arrival>>>,
-    inlets: Vec<Option<Inlet<Arrival>>>,
+pub(super) struct Ends<T> {
+    outlets: Vec<Option<Outlet<Arrival<T>>>>,
+    inlets: Vec<Option<Inlet<Arrival<T>>>>,
 }
 
 /// The length of a round: the shortest delay, but no longer than an inlet can count the packets of.
@@ -58,11 +59,11 @@ pub(super) fn partition(
 }
 
 /// A mailbox for every link. The inlets of a domain are those of its hosts, then those of its switch by port.
-pub(super) fn connect(
+pub(super) fn connect<T>(
     topology: &Topology,
     node_ports: &[Vec<LinkId>],
     hosts_of_switch: &[Vec<HostId>],
-) -> (Ends, Vec<Arc<Mailroom>>) {
+) -> (Ends<T>, Vec<Arc<Mailroom>>) {
     let switch_ports = |index: usize| &node_ports[topology.switch_node(index).0 as usize];
     let counts: Vec<usize> = (0..topology.switches.len())
         .map(|index| hosts_of_switch[index].len() + switch_ports(index).len())
@@ -87,8 +88,8 @@ pub(super) fn connect(
     (ends, post.into_mailrooms())
 }
 
-impl Ends {
-    pub(super) fn link(&mut self, setup: &Setup<'_>, id: LinkId) -> Link {
+impl<T: Telemetry> Ends<T> {
+    pub(super) fn link(&mut self, setup: &Setup<'_>, id: LinkId) -> Link<T> {
         let cable = &setup.topology.cables[id.cable()];
         let delay = setup.topology.link_delay(id);
         let outlet = self.outlets[id.0 as usize]
@@ -100,27 +101,28 @@ impl Ends {
             delay,
             Errors::new(cable, setup.seed, id),
             outlet,
+            setup.switch.telemetry == TelemetryFormat::Hpcc,
         )
     }
 
-    fn inlet(&mut self, id: LinkId) -> Inlet<Arrival> {
+    fn inlet(&mut self, id: LinkId) -> Inlet<Arrival<T>> {
         self.inlets[id.0 as usize]
             .take()
             .expect("each link has one receiver")
     }
 }
 
-pub(super) fn build_host(
+pub(super) fn build_host<T: Telemetry>(
     setup: &Setup<'_>,
-    ends: &mut Ends,
+    ends: &mut Ends<T>,
     host: HostId,
     up: LinkId,
     reactions: Option<Box<dyn Reactions>>,
     tracing: bool,
-) -> Host {
+) -> Host<T> {
     let link = ends.link(setup, up);
     let inlet = ends.inlet(LinkId(up.0 ^ 1));
-    let mut endpoint = Endpoint::new(host, profile(setup, up), setup.seed);
+    let mut endpoint = Endpoint::with_telemetry(host, profile(setup, up), setup.seed);
     endpoint.set_tracing(tracing);
     let reaction = setup.buffer.as_ref().map_or(Span::ZERO, |b| b.reaction);
     let control_among_data = !setup.switch.control_priority;
@@ -144,14 +146,14 @@ fn profile(setup: &Setup<'_>, up: LinkId) -> Arc<Profile> {
     Arc::new(own)
 }
 
-pub(super) fn build_switch(
+pub(super) fn build_switch<T: Telemetry>(
     setup: &Setup<'_>,
-    ends: &mut Ends,
+    ends: &mut Ends<T>,
     index: usize,
     links: &[LinkId],
     used: ClassSet,
     attachments: Arc<[Attachment]>,
-) -> Switch {
+) -> Switch<T> {
     let inlets = links
         .iter()
         .map(|id| LinkId(id.0 ^ 1))
@@ -228,8 +230,8 @@ fn tie_seed(seed: u64) -> u64 {
     mix64(seed ^ Purpose::Ties as u64)
 }
 
-pub(super) fn schedule_starts<O>(
-    domains: &mut [FabricDomain<O>],
+pub(super) fn schedule_starts<O, T: Telemetry>(
+    domains: &mut [FabricDomain<O, T>],
     setup: &Setup<'_>,
     domain_of_host: &[u32],
 ) {

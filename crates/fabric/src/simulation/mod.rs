@@ -5,15 +5,17 @@ mod build;
 mod snapshot;
 
 use crate::domain::FabricDomain;
-use crate::host::Host;
+use crate::host::{Host, Ways};
 use crate::link::LinkCounters;
 use crate::observer::Observer;
 use crate::switch::{SharedBufferParameters, SwitchParameters};
-use crate::topology::{Routes, Topology};
+use crate::topology::{PacketSizes, Routes, Topology};
 use books::Bookkeeper;
 pub use books::{FlowOutcome, Outcome};
 pub(crate) use books::{Report, StartOrder};
 use clearway_engine::{Engine, Mailroom, Verdict};
+use clearway_transport::cc::CongestionControl;
+use clearway_transport::telemetry::{HopRecords, Telemetry};
 use clearway_transport::{Class, Profile};
 use clearway_units::{Bytes, FlowId, HostId, Span, Time};
 pub use snapshot::{Sampler, Snapshot};
@@ -87,6 +89,24 @@ pub struct Setup<'a> {
 }
 
 impl Setup<'_> {
+    /// Packets carry telemetry.
+    fn uses_telemetry(&self) -> bool {
+        let controller = self.profile.controller.build(&self.profile.network);
+        controller.uses_telemetry()
+    }
+
+    fn ways(&self) -> Ways {
+        let network = &self.profile.network;
+        Ways {
+            paths: Arc::clone(&self.routes.paths),
+            sizes: PacketSizes {
+                payload: network.payload,
+                header: network.header,
+                ack: network.ack,
+            },
+        }
+    }
+
     /// Whether reserves and headrooms leave room for a packet in the buffer of every switch.
     ///
     /// # Errors
@@ -123,17 +143,13 @@ pub struct BufferTooSmall {
     pub needed: Bytes,
 }
 
-/// A fabric ready to run, watched by one `O` per domain.
-pub struct Simulation<O> {
-    domains: Vec<(FabricDomain<O>, Time)>,
-    mailrooms: Vec<Arc<Mailroom>>,
-    lookahead: Span,
-    /// The shortest delay of a link; rounds may be shorter still.
-    shortest_delay: Span,
-    flows: Arc<[Flow]>,
-    /// The domain of each host.
-    domain_of_host: Vec<u32>,
-    hops: Arc<AtomicU64>,
+/// A fabric ready to run, watched by one `O` per domain. Packets carry telemetry if the transport's controller asks for it.
+pub struct Simulation<O>(Kind<O>);
+
+/// Compiled once for packets with telemetry and once for those without, which are smaller.
+enum Kind<O> {
+    Plain(Fabric<O, ()>),
+    WithTelemetry(Fabric<O, HopRecords>),
 }
 
 impl<O: Observer> Simulation<O> {
@@ -144,16 +160,61 @@ impl<O: Observer> Simulation<O> {
     /// If a buffer is too small for its reserves and headrooms; see [`Setup::check_buffers`].
     pub fn new(
         setup: &Setup<'_>,
+        reactions: impl FnMut(HostId) -> Option<Box<dyn Reactions>>,
+        observer: impl FnMut() -> O,
+    ) -> Self {
+        Self(if setup.uses_telemetry() {
+            Kind::WithTelemetry(Fabric::new(setup, reactions, observer))
+        } else {
+            Kind::Plain(Fabric::new(setup, reactions, observer))
+        })
+    }
+
+    /// Runs until nothing is left to happen, or until `control` stops it.
+    pub fn run(self, control: RunControl<'_>) -> Outcome<O> {
+        self.run_sampled(control, None)
+    }
+
+    /// As [`run`](Self::run), with a sampler that looks at the fabric between rounds.
+    pub fn run_sampled(
+        self,
+        control: RunControl<'_>,
+        sampler: Option<&mut dyn Sampler>,
+    ) -> Outcome<O> {
+        match self.0 {
+            Kind::Plain(fabric) => fabric.run(control, sampler),
+            Kind::WithTelemetry(fabric) => fabric.run(control, sampler),
+        }
+    }
+}
+
+/// A fabric whose packets carry telemetry `T`.
+struct Fabric<O, T> {
+    domains: Vec<(FabricDomain<O, T>, Time)>,
+    mailrooms: Vec<Arc<Mailroom>>,
+    lookahead: Span,
+    /// The shortest delay of a link; rounds may be shorter still.
+    shortest_delay: Span,
+    flows: Arc<[Flow]>,
+    /// The domain of each host.
+    domain_of_host: Vec<u32>,
+    hops: Arc<AtomicU64>,
+}
+
+impl<O: Observer, T: Telemetry> Fabric<O, T> {
+    fn new(
+        setup: &Setup<'_>,
         mut reactions: impl FnMut(HostId) -> Option<Box<dyn Reactions>>,
         mut observer: impl FnMut() -> O,
     ) -> Self {
         let topology = setup.topology;
         let node_ports = topology.ports();
         let (domain_of_host, hosts_of_switch) = build::partition(topology, &node_ports);
-        let (mut ends, mailrooms) = build::connect(topology, &node_ports, &hosts_of_switch);
+        let (mut ends, mailrooms) = build::connect::<T>(topology, &node_ports, &hosts_of_switch);
         let attachments = Arc::clone(&setup.routes.attachments);
         let hops = Arc::new(AtomicU64::new(0));
         let used = build::classes(setup);
+        let ways = Arc::new(setup.ways());
         let mut domains = Vec::new();
         for (index, members) in hosts_of_switch.iter().enumerate() {
             let host = |&host: &HostId| {
@@ -167,7 +228,7 @@ impl<O: Observer> Simulation<O> {
                     O::TRACES_TRANSPORT,
                 )
             };
-            let hosts: Vec<Host> = members.iter().map(host).collect();
+            let hosts: Vec<Host<T>> = members.iter().map(host).collect();
             let node = topology.switch_node(index);
             let links = &node_ports[node.0 as usize];
             let switch = build::build_switch(
@@ -180,6 +241,7 @@ impl<O: Observer> Simulation<O> {
             );
             domains.push(FabricDomain {
                 flows: Arc::clone(&setup.flows),
+                ways: Arc::clone(&ways),
                 host_next: vec![Time::NEVER; hosts.len()],
                 hosts,
                 switch,
@@ -203,17 +265,7 @@ impl<O: Observer> Simulation<O> {
         }
     }
 
-    /// Runs until nothing is left to happen, or until `control` stops it.
-    pub fn run(self, control: RunControl<'_>) -> Outcome<O> {
-        self.run_sampled(control, None)
-    }
-
-    /// As [`run`](Self::run), with a sampler that looks at the fabric between rounds.
-    pub fn run_sampled(
-        self,
-        control: RunControl<'_>,
-        sampler: Option<&mut dyn Sampler<O>>,
-    ) -> Outcome<O> {
+    fn run(self, control: RunControl<'_>, sampler: Option<&mut dyn Sampler>) -> Outcome<O> {
         let engine = Engine::new(
             self.lookahead,
             control.threads,

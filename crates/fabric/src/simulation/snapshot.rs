@@ -7,30 +7,55 @@ use crate::meter::LinkMeter;
 use crate::observer::Observer;
 use crate::topology::LinkId;
 use clearway_transport::OpenFlow;
+use clearway_transport::telemetry::Telemetry;
 use clearway_units::Time;
 
 /// Looks at a fabric from time to time, on one thread and at instants that do not depend on the number of threads.
-pub trait Sampler<O> {
+pub trait Sampler {
     /// When it wants to look next. It is shown the fabric as it is after the first round that ends at or after this instant.
     fn due(&self) -> Time;
     /// The fabric at `now`; at the end of the run whether due or not, and then perhaps at an instant that it has seen.
-    fn on_sample(&mut self, now: Time, snapshot: &mut Snapshot<'_, O>);
+    fn on_sample(&mut self, now: Time, snapshot: &mut Snapshot<'_>);
     /// A flow has got somewhere. Events of one round come in order, before any sample that is taken after that round.
     fn on_flow(&mut self, event: FlowEvent) {
         let _ = event;
     }
 }
 
-/// Calls back with each domain.
-pub(super) type EachDomain<'a, O> = &'a mut dyn FnMut(&mut dyn FnMut(&mut FabricDomain<O>));
-
-/// A fabric between two rounds.
-pub struct Snapshot<'a, O> {
-    domains: EachDomain<'a, O>,
+/// What a sampler sees of a domain, whatever telemetry its packets carry.
+pub(super) trait Visible {
+    fn for_each_link(&mut self, look: &mut dyn FnMut(LinkId, &mut LinkMeter, u64));
+    fn for_each_open_flow(&self, look: &mut dyn FnMut(&OpenFlow<'_>));
+    fn for_each_paused_link(&self, look: &mut dyn FnMut(LinkId));
 }
 
-impl<'a, O: Observer> Snapshot<'a, O> {
-    pub(super) fn new(domains: EachDomain<'a, O>) -> Self {
+impl<O: Observer, T: Telemetry> Visible for FabricDomain<O, T> {
+    fn for_each_link(&mut self, look: &mut dyn FnMut(LinkId, &mut LinkMeter, u64)) {
+        Self::for_each_link(self, look);
+    }
+    fn for_each_open_flow(&self, mut look: &mut dyn FnMut(&OpenFlow<'_>)) {
+        for host in &self.hosts {
+            host.endpoint().for_each_open(&mut look);
+        }
+    }
+    fn for_each_paused_link(&self, look: &mut dyn FnMut(LinkId)) {
+        for link in self.hosts.iter().filter_map(Host::paused) {
+            look(link);
+        }
+        self.switch.for_each_paused(look);
+    }
+}
+
+/// Calls back with each domain.
+pub(super) type EachDomain<'a> = &'a mut dyn FnMut(&mut dyn FnMut(&mut dyn Visible));
+
+/// A fabric between two rounds.
+pub struct Snapshot<'a> {
+    domains: EachDomain<'a>,
+}
+
+impl<'a> Snapshot<'a> {
+    pub(super) fn new(domains: EachDomain<'a>) -> Self {
         Self { domains }
     }
 
@@ -42,20 +67,11 @@ impl<'a, O: Observer> Snapshot<'a, O> {
 
     /// Shows every queue pair of every flow that is open at its sender.
     pub fn for_each_open_flow(&mut self, mut look: impl FnMut(&OpenFlow<'_>)) {
-        (self.domains)(&mut |domain| {
-            for host in &domain.hosts {
-                host.endpoint().for_each_open(&mut look);
-            }
-        });
+        (self.domains)(&mut |domain| domain.for_each_open_flow(&mut look));
     }
 
     /// Shows every link that flow control holds back now.
     pub fn for_each_paused_link(&mut self, mut look: impl FnMut(LinkId)) {
-        (self.domains)(&mut |domain| {
-            for link in domain.hosts.iter().filter_map(Host::paused) {
-                look(link);
-            }
-            domain.switch.for_each_paused(&mut look);
-        });
+        (self.domains)(&mut |domain| domain.for_each_paused_link(&mut look));
     }
 }

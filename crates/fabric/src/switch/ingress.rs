@@ -37,7 +37,7 @@ impl BitSet {
 }
 
 #[derive(Debug)]
-pub(crate) struct Ingress {
+pub(crate) struct Ingress<T> {
     pub(super) node: NodeId,
     /// Salt of this switch's ECMP hash.
     salt: u64,
@@ -46,18 +46,18 @@ pub(crate) struct Ingress {
     routes: SwitchRoutes,
     attachments: Arc<[Attachment]>,
     /// By port: where packets come in, and over which link.
-    inlets: Vec<(LinkId, Inlet<Arrival>)>,
+    inlets: Vec<(LinkId, Inlet<Arrival<T>>)>,
     /// Inlets with unread letters.
     pending: BitSet,
 }
 
-impl Ingress {
+impl<T> Ingress<T> {
     pub(crate) fn new(
         node: NodeId,
         (salt, tie_seed): (u64, u64),
         routes: SwitchRoutes,
         attachments: Arc<[Attachment]>,
-        inlets: Vec<(LinkId, Inlet<Arrival>)>,
+        inlets: Vec<(LinkId, Inlet<Arrival<T>>)>,
     ) -> Self {
         Self {
             node,
@@ -71,7 +71,12 @@ impl Ingress {
     }
 
     /// New letters have come in at `port`; returns when the first of the unread ones arrives.
-    pub(super) fn collect(&mut self, port: usize, round: &Round, bags: &mut Bags<Arrival>) -> Time {
+    pub(super) fn collect(
+        &mut self,
+        port: usize,
+        round: &Round,
+        bags: &mut Bags<Arrival<T>>,
+    ) -> Time {
         let inlet = &mut self.inlets[port].1;
         inlet.collect(round, bags);
         self.pending.insert(port);
@@ -84,7 +89,7 @@ impl Ingress {
     pub(super) fn for_each_arrival(
         &mut self,
         round: &Round,
-        mut visit: impl FnMut(&Self, usize, usize, &Arrival),
+        mut visit: impl FnMut(&Self, usize, usize, &Arrival<T>),
     ) {
         let mut pending = std::mem::take(&mut self.pending);
         pending.retain(|port| {
@@ -100,7 +105,7 @@ impl Ingress {
     }
 
     /// Moves the inlets past what has arrived within the round; returns the earliest arrival that is left.
-    pub(super) fn discard_read(&mut self, round: &Round, bags: &mut Bags<Arrival>) -> Time {
+    pub(super) fn discard_read(&mut self, round: &Round, bags: &mut Bags<Arrival<T>>) -> Time {
         let mut next = Time::NEVER;
         let inlets = &mut self.inlets;
         self.pending.retain(|port| {
@@ -123,7 +128,7 @@ impl Ingress {
 
     /// An unread letter.
     #[inline]
-    pub(super) fn arrival(&self, port: usize, index: usize) -> &Arrival {
+    pub(super) fn arrival(&self, port: usize, index: usize) -> &Arrival<T> {
         &self.inlets[port].1.unread()[index]
     }
 

@@ -9,19 +9,20 @@ use crate::observer::Observer;
 use crate::order::{self, Ticket};
 use crate::topology::LinkId;
 use clearway_engine::{Bags, Outlook, Round};
+use clearway_transport::telemetry::Telemetry;
 use clearway_units::Time;
 
 #[derive(Debug)]
-pub(crate) struct LossySwitch {
-    ingress: Ingress,
-    ports: Vec<LossyPort>,
+pub(crate) struct LossySwitch<T> {
+    ingress: Ingress<T>,
+    ports: Vec<LossyPort<T>>,
     /// Ports with packets.
     active: BitSet,
     next: Time,
 }
 
-impl LossySwitch {
-    pub(crate) fn new(ingress: Ingress, ports: Vec<LossyPort>) -> Self {
+impl<T: Telemetry> LossySwitch<T> {
+    pub(crate) fn new(ingress: Ingress<T>, ports: Vec<LossyPort<T>>) -> Self {
         Self {
             ingress,
             active: BitSet::new(ports.len()),
@@ -30,7 +31,7 @@ impl LossySwitch {
         }
     }
 
-    pub(super) fn collect(&mut self, port: usize, round: &Round, bags: &mut Bags<Arrival>) {
+    pub(super) fn collect(&mut self, port: usize, round: &Round, bags: &mut Bags<Arrival<T>>) {
         self.next = self.next.min(self.ingress.collect(port, round, bags));
     }
 
@@ -44,7 +45,7 @@ impl LossySwitch {
         &mut self,
         round: &Round,
         desk: &mut Desk,
-        ledger: &mut Ledger<'_, O>,
+        ledger: &mut Ledger<'_, O, T>,
     ) -> Outlook {
         self.line_up(round, desk);
         let (mut next, mut sent) = (Time::NEVER, Time::NEVER);
@@ -72,10 +73,10 @@ impl LossySwitch {
         self.ingress
             .for_each_arrival(round, |ingress, from, index, arrival| {
                 // Nothing that this switch is connected to sends pause frames.
-                let Cargo::Packet(packet) = &arrival.cargo else {
+                let Cargo::Parcel(parcel) = &arrival.cargo else {
                     return;
                 };
-                let port = ingress.route(packet);
+                let port = ingress.route(&parcel.packet);
                 let tickets = &mut lines[port];
                 if tickets.is_empty() {
                     active.insert(port);
@@ -91,7 +92,7 @@ impl LossySwitch {
         port: usize,
         round: &Round,
         desk: &mut Desk,
-        ledger: &mut Ledger<'_, O>,
+        ledger: &mut Ledger<'_, O, T>,
     ) {
         let (tickets, ingress) = (&mut desk.lines(0)[port], &self.ingress);
         order::sort(tickets, ingress.tie_seed, round.start(), |port| {
@@ -100,11 +101,11 @@ impl LossySwitch {
         let port = &mut self.ports[port];
         for ticket in tickets.iter() {
             let arrival = ingress.arrival(ticket.port(), ticket.index());
-            if let Cargo::Packet(packet) = &arrival.cargo {
+            if let Cargo::Parcel(parcel) = &arrival.cargo {
                 ledger
                     .observer
-                    .on_arrival(arrival.time, ingress.node, packet);
-                port.enqueue(arrival.time, packet, ledger);
+                    .on_arrival(arrival.time, ingress.node, &parcel.packet);
+                port.enqueue(arrival.time, parcel, ledger);
             }
         }
         tickets.clear();

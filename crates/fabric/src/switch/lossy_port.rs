@@ -9,33 +9,43 @@ use crate::meter::LinkMeter;
 use crate::observer::{DropCause, Observer};
 use crate::topology::LinkId;
 use clearway_engine::Round;
-use clearway_transport::{Class, Packet};
+use clearway_transport::Class;
+use clearway_transport::telemetry::{Parcel, Telemetry};
 use clearway_units::{Purpose, RandomStream, Time};
 use std::collections::VecDeque;
 
 /// A queue with its size.
-#[derive(Debug, Default)]
-struct Queue {
-    packets: VecDeque<Packet>,
+#[derive(Debug)]
+struct Queue<T> {
+    packets: VecDeque<Parcel<T>>,
     bytes: u64,
+}
+
+impl<T> Default for Queue<T> {
+    fn default() -> Self {
+        Self {
+            packets: VecDeque::new(),
+            bytes: 0,
+        }
+    }
 }
 
 /// An egress port.
 #[derive(Debug)]
-pub(crate) struct LossyPort {
+pub(crate) struct LossyPort<T> {
     /// The class whose first packet is on the wire.
     busy: Option<Class>,
     /// When that packet's last bit leaves; otherwise when the next transmission may start.
     at: Time,
     /// By class; without control priority all packets are in the data queue.
-    queues: [Queue; 2],
+    queues: [Queue<T>; 2],
     rules: QueueRules,
     random: RandomStream,
-    link: Link,
+    link: Link<T>,
 }
 
-impl LossyPort {
-    pub(crate) fn new(rules: QueueRules, seed: u64, link: Link) -> Self {
+impl<T: Telemetry> LossyPort<T> {
+    pub(crate) fn new(rules: QueueRules, seed: u64, link: Link<T>) -> Self {
         Self {
             busy: None,
             at: Time::ZERO,
@@ -51,9 +61,10 @@ impl LossyPort {
     pub(crate) fn enqueue<O: Observer>(
         &mut self,
         now: Time,
-        packet: &Packet,
-        ledger: &mut Ledger<'_, O>,
+        parcel: &Parcel<T>,
+        ledger: &mut Ledger<'_, O, T>,
     ) {
+        let packet = &parcel.packet;
         self.advance(now, ledger);
         if self.waiting_class().is_none() {
             self.at = self.at.max(now);
@@ -70,7 +81,7 @@ impl LossyPort {
             return;
         }
         queue.bytes = bytes;
-        queue.packets.push_back(*packet);
+        queue.packets.push_back(*parcel);
         if class == Class::DATA {
             ledger.observer.on_enqueue(now, self.link.id, bytes);
             if O::METERS_LINKS {
@@ -85,7 +96,7 @@ impl LossyPort {
     /// Carries out all ends of transmissions up to and with `until`, and all starts before it: at one instant an end comes
     /// before arrivals and a start after them.
     #[inline(always)]
-    fn advance<O: Observer>(&mut self, until: Time, ledger: &mut Ledger<'_, O>) {
+    fn advance<O: Observer>(&mut self, until: Time, ledger: &mut Ledger<'_, O, T>) {
         loop {
             let class = match self.busy {
                 Some(class) => {
@@ -104,7 +115,7 @@ impl LossyPort {
                     let size = self.queues[class.index()]
                         .packets
                         .front()
-                        .map_or(0, |packet| packet.size);
+                        .map_or(0, |parcel| parcel.packet.size);
                     self.at += self.link.clock.span_of(size.into());
                     if self.at > until {
                         self.busy = Some(class);
@@ -120,9 +131,9 @@ impl LossyPort {
 
     /// The last bit of the first packet of `class` leaves.
     #[inline(always)]
-    fn complete<O: Observer>(&mut self, class: Class, ledger: &mut Ledger<'_, O>) {
+    fn complete<O: Observer>(&mut self, class: Class, ledger: &mut Ledger<'_, O, T>) {
         let queue = &mut self.queues[class.index()];
-        let size = queue.packets.front().map_or(0, |packet| packet.size);
+        let size = queue.packets.front().map_or(0, |parcel| parcel.packet.size);
         queue.bytes -= u64::from(size);
         if class == Class::DATA {
             let bytes = queue.bytes;
@@ -131,9 +142,13 @@ impl LossyPort {
                 self.decide(self.at, bytes, true, ledger);
             }
         }
+        let waiting = self.queues[0].bytes + self.queues[1].bytes;
         let packets = &mut self.queues[class.index()].packets;
-        if let Some(packet) = packets.front() {
-            self.link.carry(self.at, packet, ledger);
+        if let Some(parcel) = packets.front_mut() {
+            if T::PRESENT {
+                self.link.record(self.at, parcel, waiting);
+            }
+            self.link.carry(self.at, parcel, ledger);
             packets.pop_front();
         }
     }
@@ -157,7 +172,7 @@ impl LossyPort {
         now: Time,
         bytes: u64,
         first: bool,
-        ledger: &mut Ledger<'_, O>,
+        ledger: &mut Ledger<'_, O, T>,
     ) {
         let packets = &mut self.queues[Class::DATA.index()].packets;
         let packet = if first {
@@ -165,6 +180,7 @@ impl LossyPort {
         } else {
             packets.back_mut()
         };
+        let packet = packet.map(|parcel| &mut parcel.packet);
         let Some(packet) = packet.filter(|packet| packet.class.is_data()) else {
             return;
         };
@@ -174,7 +190,11 @@ impl LossyPort {
     }
 
     /// Ends a round: hands over what has left. Returns the earliest arrival handed over.
-    pub(crate) fn flush<O: Observer>(&mut self, round: &Round, ledger: &mut Ledger<'_, O>) -> Time {
+    pub(crate) fn flush<O: Observer>(
+        &mut self,
+        round: &Round,
+        ledger: &mut Ledger<'_, O, T>,
+    ) -> Time {
         // A transmission that ends with the last instant of the round still belongs to it; one that ends with the first of
         // the next must wait, or its packet could not arrive within the lookahead of that round.
         let last = Time::from_ps(round.end().as_ps() - 1);

@@ -19,20 +19,23 @@ use crate::pause::LinkPauses;
 use crate::topology::LinkId;
 use clearway_engine::{Bags, Outlook, Round};
 use clearway_transport::Packet;
+use clearway_transport::telemetry::Telemetry;
 use clearway_units::{Time, mix64};
 
 pub(crate) use ingress::Ingress;
 pub(crate) use lossy::LossySwitch;
 pub(crate) use lossy_port::LossyPort;
 pub(crate) use parameters::{BufferRules, PortFacts, QueueRules};
-pub use parameters::{LosslessClasses, MarkAt, SharedBufferParameters, SwitchParameters};
+pub use parameters::{
+    LosslessClasses, MarkAt, SharedBufferParameters, SwitchParameters, TelemetryFormat,
+};
 pub(crate) use shared::{SharedPort, SharedSwitch};
 
 /// A switch of any kind.
 #[derive(Debug)]
-pub(crate) enum Switch {
-    Lossy(LossySwitch),
-    Shared(Box<SharedSwitch>),
+pub(crate) enum Switch<T> {
+    Lossy(LossySwitch<T>),
+    Shared(Box<SharedSwitch<T>>),
 }
 
 /// Buffers that a thread lends to each switch that it runs.
@@ -53,9 +56,9 @@ impl Desk {
     }
 }
 
-impl Switch {
+impl<T: Telemetry> Switch<T> {
     /// New letters have come in at `port`.
-    pub(crate) fn collect(&mut self, port: usize, round: &Round, bags: &mut Bags<Arrival>) {
+    pub(crate) fn collect(&mut self, port: usize, round: &Round, bags: &mut Bags<Arrival<T>>) {
         match self {
             Self::Lossy(switch) => switch.collect(port, round, bags),
             Self::Shared(switch) => switch.collect(port, round, bags),
@@ -75,7 +78,7 @@ impl Switch {
         &mut self,
         round: &Round,
         desk: &mut Desk,
-        ledger: &mut Ledger<'_, O>,
+        ledger: &mut Ledger<'_, O, T>,
     ) -> Outlook {
         match self {
             Self::Lossy(switch) => switch.run(round, desk, ledger),

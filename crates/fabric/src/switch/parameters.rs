@@ -13,6 +13,16 @@ clearway_units::choices! {
     }
 }
 
+clearway_units::choices! {
+    /// How finely telemetry is written.
+    pub enum TelemetryFormat {
+        /// Picoseconds and bytes.
+        Exact = "exact",
+        /// As the fields of HPCC's header have it: nanoseconds, 128 bytes sent, 80 bytes of queue.
+        Hpcc = "hpcc",
+    }
+}
+
 clearway_units::parameters! {
     /// What the egress ports of a lossy switch do. Sizes relative to the bandwidth-delay product take the port's own rate times
     /// the fabric's propagation round trip.
@@ -32,6 +42,8 @@ clearway_units::parameters! {
         pub mark: MarkAt = MarkAt::Dequeue, "ecn.mark", "STrack §2.2.2: marking at egress, when a packet exits a queue";
         /// Whether acknowledgements and probes overtake data.
         pub control_priority: bool = true, "control-priority", "decision: acknowledgements and probes in a strict-priority queue";
+        /// How finely switches write telemetry (INT), where a transport asks for it.
+        pub telemetry: TelemetryFormat = TelemetryFormat::Exact, "telemetry", "decision: what HPCC would do with exact figures";
     }
 }
 

@@ -16,6 +16,18 @@ pub struct PacketSizes {
     pub ack: u32,
 }
 
+impl PacketSizes {
+    /// The sizes with so many bytes more on each packet and acknowledgement.
+    #[must_use]
+    pub fn with(self, more: u32) -> Self {
+        Self {
+            header: self.header + more,
+            ack: self.ack + more,
+            ..self
+        }
+    }
+}
+
 /// The length of a path in one direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct PathClass {

@@ -3,12 +3,13 @@
 mod buffers;
 mod draw;
 mod fabrics;
+mod sniffer;
 mod triggers;
 
 use clearway_fabric::topology::{PacketSizes, Routes, Topology};
 use clearway_fabric::{
     Flow, MarkAt, Observer, Outcome, Reactions, RunControl, Setup, SharedBufferParameters,
-    Simulation, SwitchParameters, Verdict,
+    Simulation, SwitchParameters, TelemetryFormat, Verdict,
 };
 use clearway_transport::Profile;
 use clearway_transport::cc::ControllerSettings;
@@ -16,6 +17,7 @@ use clearway_transport::selective_repeat::ProbeClass;
 use clearway_transport::spray::SelectorSettings;
 use clearway_units::{Bytes, FlowId, HostId, Rate, RelativeSize, Span, Time};
 use draw::Draw;
+use sniffer::Sniffer;
 use std::sync::Arc;
 pub(crate) use triggers::Triggers;
 
@@ -157,7 +159,9 @@ impl Scenario {
 
 fn random_transport(draw: &mut Draw, profile: &mut Profile) {
     let facts = profile.network;
-    if draw.chance(40) {
+    if draw.chance(20) {
+        profile.controller = ControllerSettings::custom::<Sniffer>();
+    } else if draw.chance(40) {
         let ControllerSettings::Constant(mut settings) =
             ControllerSettings::named("constant").expect("built in")
         else {
@@ -224,5 +228,6 @@ fn random_switch(draw: &mut Draw, payload: u32) -> SwitchParameters {
         pmax: draw.of(&[0.1, 0.5, 1.0]),
         mark: draw.of(&[MarkAt::Dequeue, MarkAt::Enqueue]),
         control_priority: draw.chance(60),
+        telemetry: draw.of(&[TelemetryFormat::Exact, TelemetryFormat::Hpcc]),
     }
 }

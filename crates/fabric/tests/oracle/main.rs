@@ -16,11 +16,15 @@ mod simulator;
 use clearway_fabric::topology::LinkId;
 use clearway_fabric::{DropCause, LinkPauses, Outcome, Stopped};
 use clearway_transport::ClassSet;
+use clearway_transport::telemetry::HopRecords;
 use clearway_units::{Span, Time};
 use common::Scenario;
 use log::{Entry, Log};
 use network::Network;
 use simulator::Oracle;
+
+/// A packet as the oracle carries it: always with telemetry, whether or not anyone looks at it.
+type Parcel = clearway_transport::telemetry::Parcel<HopRecords>;
 
 /// Scenarios of a default run.
 const SCENARIOS: u64 = 1200;

@@ -1,5 +1,6 @@
 //! An egress port of the oracle in a lossy switch: two queues, at most one packet on the wire, drop-tail, marks.
 
+use crate::Parcel;
 use clearway_fabric::topology::LinkId;
 use clearway_fabric::{DropCause, MarkAt, SwitchParameters};
 use clearway_transport::{Class, Packet};
@@ -63,9 +64,9 @@ impl Rules {
 pub(crate) struct Port {
     rules: Rules,
     /// By class.
-    waiting: [VecDeque<Packet>; 2],
+    waiting: [VecDeque<Parcel>; 2],
     /// The packet on the wire, and the queue it comes from.
-    sending: Option<(usize, Packet)>,
+    sending: Option<(usize, Parcel)>,
 }
 
 /// What became of a packet that a port or switch has taken in.
@@ -89,8 +90,13 @@ impl Port {
         let on_the_wire = self.sending.iter().filter(|(from, _)| *from == queue);
         let packets = self.waiting[queue]
             .iter()
-            .chain(on_the_wire.map(|(_, packet)| packet));
-        packets.map(|packet| u64::from(packet.size)).sum()
+            .chain(on_the_wire.map(|(_, parcel)| parcel));
+        packets.map(|parcel| u64::from(parcel.packet.size)).sum()
+    }
+
+    /// Everything in both queues.
+    pub(crate) fn waiting_bytes(&self) -> u64 {
+        self.bytes(0) + self.bytes(1)
     }
 
     pub(crate) fn packets(&self) -> u64 {
@@ -98,7 +104,8 @@ impl Port {
         waiting as u64 + u64::from(self.sending.is_some())
     }
 
-    pub(crate) fn admit(&mut self, packet: &mut Packet) -> Result<Joined, DropCause> {
+    pub(crate) fn admit(&mut self, parcel: &mut Parcel) -> Result<Joined, DropCause> {
+        let packet = &mut parcel.packet;
         let control = packet.class == Class::CONTROL && self.rules.control_priority();
         let queue = usize::from(!control);
         let bytes = self.bytes(queue) + u64::from(packet.size);
@@ -106,7 +113,7 @@ impl Port {
             return Err(DropCause::QueueFull);
         }
         let marked = self.rules.mark(MarkAt::Enqueue, packet, bytes);
-        self.waiting[queue].push_back(*packet);
+        self.waiting[queue].push_back(*parcel);
         let bytes = (!control).then_some(bytes);
         Ok(Joined { bytes, marked })
     }
@@ -119,15 +126,15 @@ impl Port {
         let queue = (0..2).find(|&queue| !self.waiting[queue].is_empty())?;
         self.sending = self.waiting[queue]
             .pop_front()
-            .map(|packet| (queue, packet));
-        self.sending.map(|(_, packet)| packet.size)
+            .map(|parcel| (queue, parcel));
+        self.sending.map(|(_, parcel)| parcel.packet.size)
     }
 
     /// The packet on the wire has left: it, what stays in the data queue if it was there, and whether it was marked now.
-    pub(crate) fn end(&mut self) -> (Packet, Option<u64>, bool) {
-        let (queue, mut packet) = self.sending.take().expect("a packet is on the wire");
+    pub(crate) fn end(&mut self) -> (Parcel, Option<u64>, bool) {
+        let (queue, mut parcel) = self.sending.take().expect("a packet is on the wire");
         let left = self.bytes(queue);
-        let marked = queue == 1 && self.rules.mark(MarkAt::Dequeue, &mut packet, left);
-        (packet, (queue == 1).then_some(left), marked)
+        let marked = queue == 1 && self.rules.mark(MarkAt::Dequeue, &mut parcel.packet, left);
+        (parcel, (queue == 1).then_some(left), marked)
     }
 }

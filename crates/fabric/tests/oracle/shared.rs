@@ -3,18 +3,19 @@
 //! It knows the packets that it holds, in the order in which they came; what the accounts of the buffer say is counted afresh
 //! from them whenever somebody asks. Only how much of them counts as headroom has to be remembered.
 
+use crate::Parcel;
 use crate::common::Scenario;
 use crate::network::Network;
 use crate::queue::{Joined, Rules};
 use clearway_fabric::topology::{LinkId, NodeId};
 use clearway_fabric::{DropCause, MarkAt, SharedBufferParameters};
-use clearway_transport::{Class, ClassSet, Packet};
+use clearway_transport::{Class, ClassSet};
 use clearway_units::HostId;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A packet in the switch, the one on the wire included.
 struct Held {
-    packet: Packet,
+    parcel: Parcel,
     /// The class in which it is treated here.
     class: Class,
     from: LinkId,
@@ -59,7 +60,7 @@ pub(crate) struct Switch {
 pub(crate) enum Left {
     Frame(ClassSet),
     Packet {
-        packet: Packet,
+        parcel: Parcel,
         /// The data queue that it leaves behind.
         bytes: Option<u64>,
         marked: bool,
@@ -153,7 +154,9 @@ impl Switch {
 
     fn bytes(&self, select: impl Fn(&Held) -> bool) -> u64 {
         let selected = self.held.iter().filter(|held| select(held));
-        selected.map(|held| u64::from(held.packet.size)).sum()
+        selected
+            .map(|held| u64::from(held.parcel.packet.size))
+            .sum()
     }
 
     fn headroom_of(&self, from: LinkId, class: Class) -> u64 {
@@ -200,10 +203,11 @@ impl Switch {
     /// A packet has arrived.
     pub(crate) fn admit(
         &mut self,
-        packet: &mut Packet,
+        parcel: &mut Parcel,
         from: LinkId,
         to: LinkId,
     ) -> Result<Joined, DropCause> {
+        let packet = &mut parcel.packet;
         let size = u64::from(packet.size);
         let class = if self.ports[&to].rules.control_priority() {
             packet.class
@@ -221,9 +225,9 @@ impl Switch {
         }
         let rules = &mut self.port(to).rules;
         let marked = class.is_data() && rules.mark(MarkAt::Enqueue, packet, queue);
-        let packet = *packet;
+        let parcel = *parcel;
         self.held.push(Held {
-            packet,
+            parcel,
             class,
             from,
             to,
@@ -256,6 +260,11 @@ impl Switch {
         Ok(())
     }
 
+    /// The bytes of all classes that wait for a link or are on it.
+    pub(crate) fn waiting_bytes(&self, to: LinkId) -> u64 {
+        self.bytes(|held| held.to == to)
+    }
+
     /// If the wire is free and something may be sent, puts it on the wire; its size.
     pub(crate) fn begin(&mut self, link: LinkId) -> Option<u64> {
         let port = &self.ports[&link];
@@ -276,7 +285,7 @@ impl Switch {
         let class = self
             .turns(port)
             .find(|&class| !port.obeyed.contains(class) && first(class).is_some())?;
-        let size = first(class)?.packet.size;
+        let size = first(class)?.parcel.packet.size;
         let port = self.port(link);
         port.sending = Some(Sending::Packet(class));
         if class.is_data() {
@@ -303,15 +312,16 @@ impl Switch {
         let mut held = self.held.iter();
         let index = held.position(|held| held.to == link && held.class == class);
         let gone = self.held.remove(index.expect("it was there"));
-        let mut packet = gone.packet;
+        let mut parcel = gone.parcel;
         let bytes = class.is_data().then(|| self.queue(link, class));
         let rules = &mut self.port(link).rules;
-        let marked = bytes.is_some_and(|bytes| rules.mark(MarkAt::Dequeue, &mut packet, bytes));
+        let marked =
+            bytes.is_some_and(|bytes| rules.mark(MarkAt::Dequeue, &mut parcel.packet, bytes));
         if self.is_lossless(class) {
-            self.make_room(gone.from, class, u64::from(packet.size));
+            self.make_room(gone.from, class, u64::from(parcel.packet.size));
         }
         Left::Packet {
-            packet,
+            parcel,
             bytes,
             marked,
         }

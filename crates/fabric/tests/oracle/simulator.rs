@@ -4,6 +4,7 @@
 //! At one instant: ends of transmissions, pause frames taking effect, arrivals (by the order of their links), starts of
 //! transmissions, timers, and at last the coordinator. All timers of a host that are due at one instant are one event.
 
+use crate::Parcel;
 use crate::common::Scenario;
 use crate::log::Log;
 use crate::network::Network;
@@ -11,8 +12,9 @@ use crate::queue::{Joined, Port, Rules};
 use crate::shared::{Left, Switch, twin};
 use clearway_fabric::topology::{LinkId, NodeId};
 use clearway_fabric::{
-    DropCause, FlowEvent, FlowOutcome, LinkCounters, Moment, Observer, Reactions,
+    DropCause, FlowEvent, FlowOutcome, LinkCounters, Moment, Observer, Reactions, TelemetryFormat,
 };
+use clearway_transport::telemetry::{Hop, HopRecords, Telemetry};
 use clearway_transport::{
     Class, ClassSet, Endpoint, EndpointCounters, Event, FlowStatistics, Header, Input, Packet,
 };
@@ -24,7 +26,7 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Copy)]
 enum What {
     End(LinkId),
-    Arrival(LinkId, Packet),
+    Arrival(LinkId, Parcel),
     /// A pause frame has arrived.
     Frame(LinkId, ClassSet),
     /// The transmitter of a link is to hold back these classes.
@@ -57,9 +59,9 @@ impl Ord for Entry {
 }
 
 struct Host {
-    endpoint: Endpoint,
+    endpoint: Endpoint<HopRecords>,
     uplink: LinkId,
-    sending: Option<Packet>,
+    sending: Option<Parcel>,
     starts: BTreeSet<(Time, FlowId)>,
     /// The timer event that stands for the endpoint's deadline.
     armed: Time,
@@ -95,6 +97,8 @@ pub(crate) struct Oracle<'a> {
     switches: BTreeMap<NodeId, Switch>,
     /// By link.
     errors: Vec<RandomStream>,
+    /// By link: bytes that have left, counted for links that leave switches.
+    sent: Vec<u64>,
     coordinator: Option<Box<dyn Reactions>>,
     /// Events of this instant that the coordinator has not seen.
     reported: Vec<FlowEvent>,
@@ -116,7 +120,7 @@ impl<'a> Oracle<'a> {
             let facts = &mut profile.network;
             facts.line_rate = topology.cables[network.uplink(host).0 as usize / 2].rate;
             facts.bdp = facts.line_rate.bytes_in(facts.base_rtt);
-            let mut endpoint = Endpoint::new(host, Arc::new(profile), scenario.seed);
+            let mut endpoint = Endpoint::with_telemetry(host, Arc::new(profile), scenario.seed);
             endpoint.set_tracing(true);
             Host {
                 endpoint,
@@ -156,6 +160,7 @@ impl<'a> Oracle<'a> {
                 .filter_map(switch)
                 .collect(),
             errors: (0..u64::from(links)).map(errors).collect(),
+            sent: vec![0; links as usize],
             coordinator: scenario.coordinator(),
             reported: Vec::new(),
             flows: vec![FlowOutcome::default(); scenario.flows.len()],
@@ -183,7 +188,7 @@ impl<'a> Oracle<'a> {
             self.now = time;
             match what {
                 What::End(link) => self.end(link),
-                What::Arrival(link, packet) => self.arrive(link, packet),
+                What::Arrival(link, parcel) => self.arrive(link, parcel),
                 What::Frame(link, classes) => self.on_frame(link, classes),
                 What::Effect(link, classes) => self.on_effect(link, classes),
                 What::Start(link) => self.start(link),
@@ -241,21 +246,23 @@ impl<'a> Oracle<'a> {
         if at.sending.is_some() || !at.endpoint.ready() {
             return None;
         }
-        let mut packet = at.endpoint.poll_transmit(now)?;
-        packet.header_hash = Network::header_hash(&packet);
-        at.sending = Some(packet);
+        let mut parcel = at.endpoint.poll_parcel(now)?;
+        let packet = &mut parcel.packet;
+        packet.header_hash = Network::header_hash(packet);
+        let size = packet.size;
+        at.sending = Some(parcel);
         self.links.injected += 1;
         self.look_after(host);
-        Some(packet.size)
+        Some(size)
     }
 
     fn end(&mut self, link: LinkId) {
         let from = self.network.start_of(link);
         let left = if self.network.is_host(from) {
             let at = &mut self.hosts[from.0 as usize];
-            let packet = at.sending.take().expect("a transmission has ended");
+            let parcel = at.sending.take().expect("a transmission has ended");
             Left::Packet {
-                packet,
+                parcel,
                 bytes: None,
                 marked: false,
             }
@@ -270,15 +277,18 @@ impl<'a> Oracle<'a> {
                 self.push(arrival, What::Frame(link, classes));
             }
             Left::Packet {
-                packet,
+                mut parcel,
                 bytes,
                 marked,
             } => {
                 if let Some(bytes) = bytes {
                     self.log.on_queue(self.now, link, bytes);
                 }
-                self.note_mark(link, &packet, marked);
-                self.carry(self.now, link, packet);
+                self.note_mark(link, &parcel.packet, marked);
+                if !self.network.is_host(from) {
+                    self.record(from, link, &mut parcel);
+                }
+                self.carry(self.now, link, parcel);
             }
         }
         self.push(self.now, What::Start(link));
@@ -290,9 +300,9 @@ impl<'a> Oracle<'a> {
             self.look_at_ports(node);
             return left;
         }
-        let (packet, bytes, marked) = self.ports[link.0 as usize].end();
+        let (parcel, bytes, marked) = self.ports[link.0 as usize].end();
         Left::Packet {
-            packet,
+            parcel,
             bytes,
             marked,
         }
@@ -330,6 +340,29 @@ impl<'a> Oracle<'a> {
         }
     }
 
+    /// A switch writes telemetry onto a data packet that leaves.
+    fn record(&mut self, node: NodeId, link: LinkId, parcel: &mut Parcel) {
+        let sent = &mut self.sent[link.0 as usize];
+        *sent += u64::from(parcel.packet.size);
+        if parcel.packet.class == Class::CONTROL {
+            return;
+        }
+        let queue = match self.switches.get(&node) {
+            Some(switch) => switch.waiting_bytes(link),
+            None => self.ports[link.0 as usize].waiting_bytes(),
+        };
+        let (unit, ps) = match self.scenario.switch.telemetry {
+            TelemetryFormat::Exact => ((1, 1), 1),
+            TelemetryFormat::Hpcc => ((128, 80), 1000),
+        };
+        parcel.telemetry.record(Hop {
+            time: Time::from_ps(self.now.as_ps() - self.now.as_ps() % ps),
+            rate: self.scenario.topology.cables[link.0 as usize / 2].rate,
+            sent: (*sent - *sent % unit.0) as u32,
+            queue: (queue - queue % unit.1) as u32,
+        });
+    }
+
     fn note_mark(&mut self, link: LinkId, packet: &Packet, marked: bool) {
         if marked {
             self.links.marked += 1;
@@ -338,17 +371,18 @@ impl<'a> Oracle<'a> {
     }
 
     /// The last bit of a packet has left at `end`.
-    fn carry(&mut self, end: Time, link: LinkId, packet: Packet) {
+    fn carry(&mut self, end: Time, link: LinkId, parcel: Parcel) {
+        let packet = &parcel.packet;
         self.links.hops += 1;
         self.links.data_hops += u64::from(packet.class != Class::CONTROL);
         let survival = self.network.survival(link, packet.size);
         if survival < 1.0 && self.errors[link.0 as usize].unit() >= survival {
             self.links.corrupted += 1;
-            self.lose(end, link, &packet, DropCause::BitError);
+            self.lose(end, link, &parcel.packet, DropCause::BitError);
             return;
         }
         let arrival = end + self.network.delay(link);
-        self.push(arrival, What::Arrival(link, packet));
+        self.push(arrival, What::Arrival(link, parcel));
     }
 
     fn lose(&mut self, time: Time, link: LinkId, packet: &Packet, cause: DropCause) {
@@ -368,38 +402,38 @@ impl<'a> Oracle<'a> {
             .add(&[time.as_ps(), u64::from(link.0), flow, number]);
     }
 
-    fn arrive(&mut self, link: LinkId, packet: Packet) {
+    fn arrive(&mut self, link: LinkId, parcel: Parcel) {
         self.witness();
         let node = self.network.end_of(link);
-        self.log.on_arrival(self.now, node, &packet);
+        self.log.on_arrival(self.now, node, &parcel.packet);
         if self.network.is_host(node) {
             self.links.delivered += 1;
             let at = &mut self.hosts[node.0 as usize];
-            at.endpoint.handle(self.now, Input::Packet(packet));
+            at.endpoint.on_parcel(self.now, &parcel);
             self.handle_events(HostId(node.0));
             self.look_after(HostId(node.0));
         } else {
-            self.forward(node, link, packet);
+            self.forward(node, link, parcel);
         }
     }
 
-    fn forward(&mut self, node: NodeId, from: LinkId, mut packet: Packet) {
-        let link = self.network.next_link(node, &packet);
+    fn forward(&mut self, node: NodeId, from: LinkId, mut parcel: Parcel) {
+        let link = self.network.next_link(node, &parcel.packet);
         let joined = if let Some(switch) = self.switches.get_mut(&node) {
-            let joined = switch.admit(&mut packet, from, link);
+            let joined = switch.admit(&mut parcel, from, link);
             self.look_at_ports(node);
             joined
         } else {
-            self.ports[link.0 as usize].admit(&mut packet)
+            self.ports[link.0 as usize].admit(&mut parcel)
         };
         match joined {
             Err(cause) => {
                 self.links.dropped += 1;
                 self.links.headroom_drops += u64::from(cause == DropCause::HeadroomFull);
-                self.lose(self.now, link, &packet, cause);
+                self.lose(self.now, link, &parcel.packet, cause);
             }
             Ok(Joined { bytes, marked }) => {
-                self.note_mark(link, &packet, marked);
+                self.note_mark(link, &parcel.packet, marked);
                 if let Some(bytes) = bytes {
                     self.log.on_queue(self.now, link, bytes);
                 }
@@ -540,12 +574,12 @@ impl<'a> Oracle<'a> {
     fn finish(mut self) -> Result {
         // A packet that a host has begun to send counts as being on the wire.
         for index in 0..self.hosts.len() {
-            if let Some(packet) = self.hosts[index].sending.take() {
+            if let Some(parcel) = self.hosts[index].sending.take() {
                 let link = self.hosts[index].uplink;
                 let ends = self.heap.iter().find_map(|Reverse(Entry(key, what))| {
                     matches!(what, What::End(at) if *at == link).then_some(key.0)
                 });
-                self.carry(ends.expect("it ends at some time"), link, packet);
+                self.carry(ends.expect("it ends at some time"), link, parcel);
             }
         }
         let flying = self

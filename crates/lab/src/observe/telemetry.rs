@@ -4,7 +4,7 @@ use super::curves::{Curve, Curves, Metric, SeriesRow, Subject};
 use super::followed::{LinkChoice, Longest};
 use crate::assemble::Assembly;
 use clearway_fabric::topology::LinkId;
-use clearway_fabric::{FlowEvent, Moment, Observer, Sampler, Snapshot};
+use clearway_fabric::{FlowEvent, Moment, Sampler, Snapshot};
 use clearway_transport::FlowProgress;
 use clearway_units::{FlowId, Span, Time};
 use std::cmp::Reverse;
@@ -128,7 +128,7 @@ impl<'a> Telemetry<'a> {
         });
     }
 
-    fn add_links<O: Observer>(&mut self, snapshot: &mut Snapshot<'_, O>) {
+    fn add_links(&mut self, snapshot: &mut Snapshot<'_>) {
         let (mut marks, mut drops) = (0, 0);
         let mut intervals = Vec::new();
         let mut longest = Longest::new(self.links.newcomers());
@@ -196,7 +196,7 @@ impl<'a> Telemetry<'a> {
         }
     }
 
-    fn add_flows<O: Observer>(&mut self, snapshot: &mut Snapshot<'_, O>) {
+    fn add_flows(&mut self, snapshot: &mut Snapshot<'_>) {
         let mut open = Vec::new();
         let mut chosen: BTreeMap<FlowId, FlowProgress> = BTreeMap::new();
         let (flows, ordinal) = (&mut self.flows, self.ordinal + 1);
@@ -283,12 +283,12 @@ impl<'a> Telemetry<'a> {
     }
 }
 
-impl<O: Observer> Sampler<O> for Telemetry<'_> {
+impl Sampler for Telemetry<'_> {
     fn due(&self) -> Time {
         self.due
     }
 
-    fn on_sample(&mut self, now: Time, snapshot: &mut Snapshot<'_, O>) {
+    fn on_sample(&mut self, now: Time, snapshot: &mut Snapshot<'_>) {
         if now <= self.last {
             return;
         }

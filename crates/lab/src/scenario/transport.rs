@@ -34,6 +34,9 @@ clearway_units::parameters! {
         pub header: Bytes = Bytes::new(64), "header", "decision: 64 B, as in the UEC reference simulator";
         /// An acknowledgement, probe or congestion notification on the wire; `"auto"` is the header.
         pub ack: Option<Bytes> = None, "ack-size", "decision: a header and nothing else; 60 B in the HPCC artifact";
+        /// Telemetry (INT) on each data packet and its acknowledgement, on top of headers, if the controller uses any. Ideal
+        /// completion times are without it.
+        pub telemetry: Bytes = Bytes::new(42), "telemetry-size", "HPCC §4.1 and its artifact: room for 5 hops of 8 B, and 2 B, whatever the path";
     }
 }
 

@@ -14,6 +14,7 @@
 //! deadline has moved on. An acknowledgement therefore touches no heap.
 
 mod flows;
+mod lifetime;
 mod outbox;
 mod parts;
 mod report;
@@ -22,9 +23,9 @@ mod stripes;
 mod tests;
 mod transmit;
 
-use crate::cc::{CongestionControl, PathFacts};
+use crate::cc::CongestionControl;
 use crate::feedback::{CongestionFeedback, DataArrival};
-use crate::flow::{Context, Ends, Reports, answer};
+use crate::flow::{Context, Reports, answer};
 use crate::packet::{Class, ClassSet, Header, Packet};
 use crate::profile::Profile;
 use crate::telemetry::{Hop, Parcel, Telemetry};
@@ -319,81 +320,6 @@ impl<T: Telemetry> Endpoint<T> {
         senders.map(Sender::in_flight_exact).sum()
     }
 
-    /// As [`Input::Open`], for a flow whose way is known better than that of the profile's network.
-    ///
-    /// # Panics
-    /// As [`handle`](Self::handle).
-    pub fn open_on_path(&mut self, flow: FlowId, peer: HostId, class: Class, path: PathFacts) {
-        assert!(class.is_data(), "flow {flow} is opened as control");
-        let network = self.profile.network.on_path(path);
-        for queue_pair in 0..self.rules.queue_pairs {
-            let ends = Ends {
-                flow,
-                source: self.host,
-                peer,
-                queue_pair,
-                class,
-            };
-            let sender = Sender::new(ends, &self.profile, &network, &self.rules, self.seed);
-            let index = self.free_slot(class);
-            self.slots[index as usize].sender = Some(sender);
-            self.alive += 1;
-            let fresh = self.directory.insert(Key::new(flow, queue_pair), index);
-            assert!(fresh, "flow {flow} is opened twice");
-        }
-    }
-
-    /// A slot for a flow of `class`.
-    fn free_slot(&mut self, class: Class) -> u32 {
-        let lane = self.outbox.lane_of(class);
-        self.outbox.lane(lane).free.pop().unwrap_or_else(|| {
-            self.slots.push(Slot {
-                sender: None,
-                armed: Time::NEVER,
-                departs: Time::NEVER,
-                lane,
-                sendable: false,
-                queued: false,
-            });
-            self.slots.len() as u32 - 1
-        })
-    }
-
-    fn post(&mut self, now: Time, flow: FlowId, message: MessageId, bytes: Bytes) {
-        if self.rules.queue_pairs > 1 {
-            let rules = &self.rules.go_back_n;
-            let carriers = (0..self.rules.queue_pairs)
-                .filter(|&queue_pair| rules.part(message, bytes, queue_pair).is_some());
-            self.sending.begin(flow, message, carriers.count() as u8);
-        }
-        for queue_pair in 0..self.rules.queue_pairs {
-            let index = self.expect_open(flow, queue_pair);
-            if let Some(sender) = &mut self.slots[index as usize].sender {
-                sender.post(message, bytes, &self.rules);
-            }
-            self.refresh(now, index);
-        }
-    }
-
-    fn close(&mut self, now: Time, flow: FlowId) {
-        for queue_pair in 0..self.rules.queue_pairs {
-            let index = self.expect_open(flow, queue_pair);
-            if let Some(sender) = &mut self.slots[index as usize].sender {
-                sender.close(&self.rules);
-            }
-            self.refresh(now, index);
-        }
-        self.reap(flow);
-    }
-
-    /// The slot of a flow that the caller says is open.
-    fn expect_open(&mut self, flow: FlowId, queue_pair: u8) -> u32 {
-        match self.directory.find(Key::new(flow, queue_pair)) {
-            Some(index) => index,
-            None => panic!("flow {flow} is not open"),
-        }
-    }
-
     #[inline]
     fn on_data(&mut self, now: Time, packet: &Packet, psn: u32, telemetry: T) {
         let (rules, profile) = (&self.rules, &self.profile);
@@ -571,25 +497,6 @@ impl<T: Telemetry> Endpoint<T> {
             self.timers.push(deadline, index);
         }
         self.refresh(now, index);
-    }
-
-    /// Frees the slots of a flow that is closed and done on all queue pairs.
-    fn reap(&mut self, flow: FlowId) {
-        if !self.queue_pairs(flow).all(Sender::is_finished) {
-            return;
-        }
-        for queue_pair in 0..self.rules.queue_pairs {
-            let key = Key::new(flow, queue_pair);
-            let Some(index) = self.directory.peek(key) else {
-                continue;
-            };
-            let slot = &mut self.slots[index as usize];
-            debug_assert!(!slot.sendable, "a finished flow has something to send");
-            self.directory.remove(key);
-            slot.sender = None;
-            self.alive -= 1;
-            self.outbox.lane(slot.lane).free.push(index);
-        }
     }
 }
 

@@ -29,6 +29,7 @@ use crate::topology::LinkId;
 use buffer::{Admission, Buffer};
 use clearway_engine::{Bags, Outlook, Round};
 use clearway_transport::ClassSet;
+use clearway_transport::telemetry::Telemetry;
 use clearway_units::{Span, Time};
 pub(crate) use port::SharedPort;
 use port::{Left, Queued};
@@ -36,9 +37,9 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 #[derive(Debug)]
-pub(crate) struct SharedSwitch {
-    ingress: Ingress,
-    ports: Vec<SharedPort>,
+pub(crate) struct SharedSwitch<T> {
+    ingress: Ingress<T>,
+    ports: Vec<SharedPort<T>>,
     buffer: Buffer,
     /// Ends of transmissions.
     ends: BinaryHeap<Reverse<(Time, u16)>>,
@@ -69,10 +70,10 @@ impl Wakes {
     }
 }
 
-impl SharedSwitch {
+impl<T: Telemetry> SharedSwitch<T> {
     pub(crate) fn new(
-        ingress: Ingress,
-        ports: Vec<SharedPort>,
+        ingress: Ingress<T>,
+        ports: Vec<SharedPort<T>>,
         rules: &BufferRules,
         (reaction, frame): (Span, u32),
     ) -> Self {
@@ -92,7 +93,7 @@ impl SharedSwitch {
         }
     }
 
-    pub(super) fn collect(&mut self, port: usize, round: &Round, bags: &mut Bags<Arrival>) {
+    pub(super) fn collect(&mut self, port: usize, round: &Round, bags: &mut Bags<Arrival<T>>) {
         self.next = self.next.min(self.ingress.collect(port, round, bags));
     }
 
@@ -105,7 +106,7 @@ impl SharedSwitch {
         &mut self,
         round: &Round,
         desk: &mut Desk,
-        ledger: &mut Ledger<'_, O>,
+        ledger: &mut Ledger<'_, O, T>,
     ) -> Outlook {
         let tickets = &mut desk.lines(1)[0];
         self.line_up(round, tickets);
@@ -160,7 +161,7 @@ impl SharedSwitch {
     }
 
     #[inline]
-    fn complete_transmissions<O: Observer>(&mut self, now: Time, ledger: &mut Ledger<'_, O>) {
+    fn complete_transmissions<O: Observer>(&mut self, now: Time, ledger: &mut Ledger<'_, O, T>) {
         while let Some(&Reverse((end, port))) = self.ends.peek()
             && end <= now
         {
@@ -186,7 +187,7 @@ impl SharedSwitch {
 
     /// Pause frames take effect.
     #[inline]
-    fn react<O: Observer>(&mut self, now: Time, ledger: &mut Ledger<'_, O>) {
+    fn react<O: Observer>(&mut self, now: Time, ledger: &mut Ledger<'_, O, T>) {
         while let Some(&(at, port, classes)) = self.effects.front()
             && at <= now
         {
@@ -200,7 +201,7 @@ impl SharedSwitch {
         now: Time,
         port: u16,
         classes: ClassSet,
-        ledger: &mut Ledger<'_, O>,
+        ledger: &mut Ledger<'_, O, T>,
     ) {
         let transmitter = &mut self.ports[usize::from(port)];
         transmitter.pause.obey(now, classes);
@@ -209,13 +210,14 @@ impl SharedSwitch {
     }
 
     #[inline]
-    fn receive<O: Observer>(&mut self, now: Time, ticket: Ticket, ledger: &mut Ledger<'_, O>) {
+    fn receive<O: Observer>(&mut self, now: Time, ticket: Ticket, ledger: &mut Ledger<'_, O, T>) {
         match &self.ingress.arrival(ticket.port(), ticket.index()).cargo {
-            Cargo::Packet(packet) => {
+            Cargo::Parcel(parcel) => {
+                let packet = &parcel.packet;
                 ledger.observer.on_arrival(now, self.ingress.node, packet);
                 let egress = self.ingress.route(packet);
                 let queued = Queued {
-                    packet: *packet,
+                    parcel: *parcel,
                     from: ticket.port() as u16,
                 };
                 self.admit(now, egress, queued, ledger);
@@ -238,11 +240,14 @@ impl SharedSwitch {
         &mut self,
         now: Time,
         egress: usize,
-        queued: Queued,
-        ledger: &mut Ledger<'_, O>,
+        queued: Queued<T>,
+        ledger: &mut Ledger<'_, O, T>,
     ) {
         let port = &mut self.ports[egress];
-        let (class, size) = (port.class_of(&queued.packet), queued.packet.size.into());
+        let (class, size) = (
+            port.class_of(&queued.parcel.packet),
+            queued.parcel.packet.size.into(),
+        );
         let drop = if !class.is_data() {
             None
         } else if !self.buffer.is_lossless(class) {
@@ -259,7 +264,7 @@ impl SharedSwitch {
             }
         };
         if let Some(cause) = drop {
-            port.link.lose(now, &queued.packet, cause, ledger);
+            port.link.lose(now, &queued.parcel.packet, cause, ledger);
             return;
         }
         port.enqueue(now, class, queued, ledger);
@@ -281,7 +286,7 @@ impl SharedSwitch {
     }
 
     /// Hands over what has left; returns the earliest arrival handed over.
-    fn flush<O: Observer>(&mut self, round: &Round, ledger: &mut Ledger<'_, O>) -> Time {
+    fn flush<O: Observer>(&mut self, round: &Round, ledger: &mut Ledger<'_, O, T>) -> Time {
         let (ports, mut sent) = (&mut self.ports, Time::NEVER);
         self.wakes.active.retain(|port| {
             let port = &mut ports[port];
@@ -308,13 +313,13 @@ impl SharedSwitch {
 
     /// The links that flow control holds back now.
     pub(crate) fn paused(&self) -> impl Iterator<Item = LinkId> {
-        let held = |port: &&SharedPort| !port.pause.classes().is_empty();
+        let held = |port: &&SharedPort<T>| !port.pause.classes().is_empty();
         self.ports.iter().filter(held).map(|port| port.link.id)
     }
 
     /// What became of the transmitters of this switch that were paused.
     pub(crate) fn pauses(&self, end: Time) -> impl Iterator<Item = LinkPauses> {
-        let account = move |port: &SharedPort| port.pause.account(port.link.id, end);
+        let account = move |port: &SharedPort<T>| port.pause.account(port.link.id, end);
         self.ports.iter().filter_map(account)
     }
 }

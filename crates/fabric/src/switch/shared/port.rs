@@ -9,21 +9,31 @@ use crate::meter::LinkMeter;
 use crate::observer::Observer;
 use crate::pause::PauseState;
 use crate::topology::LinkId;
+use clearway_transport::telemetry::{Parcel, Telemetry};
 use clearway_transport::{Class, ClassSet, Packet};
 use clearway_units::{Purpose, RandomStream, Time};
 use std::collections::VecDeque;
 
 /// A packet and the port through which it came in.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Queued {
-    pub(super) packet: Packet,
+pub(super) struct Queued<T> {
+    pub(super) parcel: Parcel<T>,
     pub(super) from: u16,
 }
 
-#[derive(Debug, Default)]
-struct Queue {
-    packets: VecDeque<Queued>,
+#[derive(Debug)]
+struct Queue<T> {
+    packets: VecDeque<Queued<T>>,
     bytes: u64,
+}
+
+impl<T> Default for Queue<T> {
+    fn default() -> Self {
+        Self {
+            packets: VecDeque::new(),
+            bytes: 0,
+        }
+    }
 }
 
 /// What is on the wire.
@@ -45,10 +55,10 @@ pub(super) struct Left {
 
 /// An egress port.
 #[derive(Debug)]
-pub(crate) struct SharedPort {
+pub(crate) struct SharedPort<T> {
     wire: Option<Transmission>,
     /// By class, as far as there has been any packet.
-    queues: Vec<Queue>,
+    queues: Vec<Queue<T>>,
     /// Classes with packets.
     waiting: ClassSet,
     /// The data class that was served last.
@@ -59,11 +69,11 @@ pub(crate) struct SharedPort {
     told: ClassSet,
     rules: QueueRules,
     random: RandomStream,
-    pub(super) link: Link,
+    pub(super) link: Link<T>,
 }
 
-impl SharedPort {
-    pub(crate) fn new(rules: QueueRules, seed: u64, link: Link) -> Self {
+impl<T: Telemetry> SharedPort<T> {
+    pub(crate) fn new(rules: QueueRules, seed: u64, link: Link<T>) -> Self {
         Self {
             wire: None,
             queues: Vec::new(),
@@ -102,18 +112,18 @@ impl SharedPort {
         &mut self,
         now: Time,
         class: Class,
-        mut queued: Queued,
-        ledger: &mut Ledger<'_, O>,
+        mut queued: Queued<T>,
+        ledger: &mut Ledger<'_, O, T>,
     ) {
         if self.queues.len() <= class.index() {
             self.queues.resize_with(class.index() + 1, Queue::default);
         }
-        let bytes = self.queues[class.index()].bytes + u64::from(queued.packet.size);
+        let bytes = self.queues[class.index()].bytes + u64::from(queued.parcel.packet.size);
         if self.rules.mark == MarkAt::Enqueue
-            && queued.packet.class.is_data()
+            && queued.parcel.packet.class.is_data()
             && self.rules.marks(bytes, &mut self.random)
         {
-            self.link.mark(now, &mut queued.packet, ledger);
+            self.link.mark(now, &mut queued.parcel.packet, ledger);
         }
         let queue = &mut self.queues[class.index()];
         queue.bytes = bytes;
@@ -142,7 +152,7 @@ impl SharedPort {
             let class = self.next_class()?;
             self.wire = Some(Transmission::Packet(class));
             let first = self.queues[class.index()].packets.front();
-            first.map_or(0, |queued| queued.packet.size.into())
+            first.map_or(0, |queued| queued.parcel.packet.size.into())
         };
         Some(now + self.link.clock.span_of(size))
     }
@@ -170,7 +180,7 @@ impl SharedPort {
     pub(super) fn complete<O: Observer>(
         &mut self,
         now: Time,
-        ledger: &mut Ledger<'_, O>,
+        ledger: &mut Ledger<'_, O, T>,
     ) -> Option<Left> {
         let class = match self.wire.take()? {
             Transmission::Pause(classes) => {
@@ -179,8 +189,13 @@ impl SharedPort {
             }
             Transmission::Packet(class) => class,
         };
+        let queued: u64 = match T::PRESENT {
+            true => self.queues.iter().map(|queue| queue.bytes).sum(),
+            false => 0,
+        };
         let queue = &mut self.queues[class.index()];
-        let Queued { packet, from } = queue.packets.front_mut()?;
+        let Queued { parcel, from } = queue.packets.front_mut()?;
+        let packet = &mut parcel.packet;
         let (from, size) = (*from, u64::from(packet.size));
         queue.bytes -= size;
         if class.is_data() {
@@ -192,7 +207,10 @@ impl SharedPort {
                 self.link.mark(now, packet, ledger);
             }
         }
-        self.link.carry(now, packet, ledger);
+        if T::PRESENT {
+            self.link.record(now, parcel, queued - size);
+        }
+        self.link.carry(now, parcel, ledger);
         queue.packets.pop_front();
         if queue.packets.is_empty() {
             self.waiting.remove(class);
