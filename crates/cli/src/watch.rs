@@ -46,67 +46,51 @@ pub(crate) fn simulate(assembly: &Assembly, threads: usize, watchers: Watchers<'
     with_observers(assembly, options, telemetry, happenings)
 }
 
-/// Only what is wanted is compiled into the simulation, for whatever is watched costs time at each packet.
+/// Whatever is watched costs time at each packet, so a run that nobody watches, and one that is only sampled, are compiled by
+/// themselves.
 fn with_observers(
     assembly: &Assembly,
     options: RunOptions<'_>,
     telemetry: Option<Telemetry<'_>>,
     eventful: bool,
 ) -> Watch {
-    match (telemetry, &assembly.capture, eventful) {
-        (None, None, false) => unseen(assembly.run(options, || ())),
-        (None, Some(plan), false) => {
-            let finished = assembly.run(options, || CaptureRecorder::new(plan));
-            let (finished, captures) = finished.split();
-            Watch {
-                capture: capture(captures),
-                ..unseen(finished)
-            }
-        }
-        (telemetry, None, false) => metered(assembly, options, telemetry, || Metering).0,
-        (telemetry, Some(plan), false) => {
-            let observer = || Both {
-                first: Metering,
-                second: CaptureRecorder::new(plan),
-            };
-            let (watch, observers) = metered(assembly, options, telemetry, observer);
-            let captures = observers.into_iter().map(|both| both.second);
-            Watch {
-                capture: capture(captures),
-                ..watch
-            }
-        }
-        (telemetry, None, true) => {
-            let observer = || Both {
-                first: Metering,
-                second: happenings::recorder(),
-            };
-            let (watch, observers) = metered(assembly, options, telemetry, observer);
-            let events = observers.into_iter().map(|both| both.second);
-            Watch {
-                happenings: Some(happenings(assembly, &watch.finished, events)),
-                ..watch
-            }
-        }
-        (telemetry, Some(plan), true) => {
-            let observer = || Both {
-                first: Metering,
-                second: Both {
-                    first: happenings::recorder(),
-                    second: CaptureRecorder::new(plan),
-                },
-            };
-            let (watch, observers) = metered(assembly, options, telemetry, observer);
-            let (events, captures): (Vec<_>, Vec<_>) = observers
-                .into_iter()
-                .map(|both| (both.second.first, both.second.second))
-                .unzip();
-            Watch {
-                happenings: Some(happenings(assembly, &watch.finished, events)),
-                capture: capture(captures),
-                ..watch
-            }
-        }
+    let plan = assembly.capture.as_ref();
+    if plan.is_some() || eventful {
+        return recorded(assembly, options, telemetry, eventful);
+    }
+    match telemetry {
+        None => unseen(assembly.run(options, || ())),
+        telemetry => metered(assembly, options, telemetry, || Metering).0,
+    }
+}
+
+/// Runs with a recorder of single events, of frames or of both.
+fn recorded(
+    assembly: &Assembly,
+    options: RunOptions<'_>,
+    telemetry: Option<Telemetry<'_>>,
+    eventful: bool,
+) -> Watch {
+    let is_observed = telemetry.is_some() || eventful;
+    let plan = assembly.capture.as_ref();
+    let observer = || Both {
+        first: Metering,
+        second: Both {
+            first: eventful.then(happenings::recorder),
+            second: plan.map(CaptureRecorder::new),
+        },
+    };
+    let (watch, observers) = metered(assembly, options, telemetry, observer);
+    let recorders = observers.into_iter().map(|both| both.second);
+    let (events, captures): (Vec<_>, Vec<_>) = recorders
+        .map(|recorders| (recorders.first, recorders.second))
+        .unzip();
+    let events = events.into_iter().flatten();
+    Watch {
+        happenings: eventful.then(|| happenings(assembly, &watch.finished, events)),
+        capture: merge_all(captures.into_iter().flatten()).map(CaptureRecorder::into_capture),
+        observed: watch.observed.filter(|_| is_observed),
+        finished: watch.finished,
     }
 }
 
@@ -141,10 +125,6 @@ fn metered<O: Observer>(
         ..unseen(finished)
     };
     (watch, observers)
-}
-
-fn capture(recorders: impl IntoIterator<Item = CaptureRecorder>) -> Option<Capture> {
-    merge_all(recorders).map(CaptureRecorder::into_capture)
 }
 
 fn observed(assembly: &Assembly, finished: &Finished, watched: Watched) -> Observed {

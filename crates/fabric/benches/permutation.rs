@@ -51,6 +51,7 @@ fn run(setup: &Setup<'_>, threads: usize) -> Outcome<()> {
         threads,
         at_most: Time::from_us(1_000_000),
         coordinator: None,
+        traffic: None,
         coordination_delay: None,
         on_progress: &mut |_| Verdict::Continue,
     })

@@ -45,6 +45,7 @@ fn main() {
         threads: threads as usize,
         at_most: Time::from_us(1_000_000),
         coordinator: None,
+        traffic: None,
         coordination_delay: None,
         on_progress: &mut |_| Verdict::Continue,
     });

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub(crate) struct FabricDomain<O, T> {
+    /// Those that may react to others.
     pub(crate) flows: Arc<[Flow]>,
     pub(crate) ways: Arc<Ways>,
     /// The hosts on this switch, inlets `0..hosts.len()` of the domain.
@@ -135,8 +136,8 @@ impl<O: Observer, T: Telemetry> Domain for FabricDomain<O, T> {
     }
 
     fn accept(&mut self, order: StartOrder) -> Time {
-        let index = self.host_index(self.flows[order.flow.index()].src);
-        self.hosts[index].schedule(order.at, order.flow);
+        let index = self.host_index(order.flow.src);
+        self.hosts[index].schedule(order);
         self.host_next[index] = self.host_next[index].min(order.at);
         order.at
     }

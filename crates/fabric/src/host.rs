@@ -7,7 +7,7 @@ use crate::link::{Arrival, Cargo, Ledger, Link};
 use crate::meter::LinkMeter;
 use crate::observer::Observer;
 use crate::pause::{LinkPauses, PauseState};
-use crate::simulation::{Flow, FlowEvent, Moment, Reactions, Report};
+use crate::simulation::{Flow, FlowEvent, Moment, Reactions, Report, StartOrder};
 use crate::switch::header_hash;
 use crate::topology::{LinkId, NodeId, PacketSizes, Paths, Topology};
 use clearway_engine::{Bags, Inlet, Outlook, Round};
@@ -28,7 +28,7 @@ pub(crate) struct Host<T> {
     now: Time,
     inlet: Inlet<Arrival<T>>,
     /// Flows to start, earliest first.
-    starts: BinaryHeap<Reverse<(Time, FlowId)>>,
+    starts: BinaryHeap<Reverse<StartOrder>>,
     reactions: Option<Box<dyn Reactions>>,
     pause: PauseState,
     /// Time from the arrival of a pause frame to its effect.
@@ -91,9 +91,9 @@ impl<T: Telemetry> Host<T> {
         }
     }
 
-    /// A flow from here is to start at `time`.
-    pub(crate) fn schedule(&mut self, time: Time, flow: FlowId) {
-        self.starts.push(Reverse((time, flow)));
+    /// A flow from here is to start.
+    pub(crate) fn schedule(&mut self, order: StartOrder) {
+        self.starts.push(Reverse(order));
     }
 
     /// New packets have come in; returns when the first of all waiting ones arrives.
@@ -149,7 +149,7 @@ impl<T: Telemetry> Host<T> {
         let start = self
             .starts
             .peek()
-            .map_or(Time::NEVER, |Reverse((time, _))| *time);
+            .map_or(Time::NEVER, |Reverse(order)| order.at);
         if let Some(&(time, _)) = self.effects.front()
             && time <= next.0
         {
@@ -236,22 +236,23 @@ impl<T: Telemetry> Host<T> {
             self.endpoint.handle(self.now, Input::Deadline);
             self.handle_events(context);
         }
-        while let Some(&Reverse((time, flow))) = self.starts.peek()
-            && time <= self.now
+        while let Some(&Reverse(order)) = self.starts.peek()
+            && order.at <= self.now
         {
             self.starts.pop();
-            self.start(flow, context);
+            self.start(&order, context);
         }
     }
 
-    fn start<O>(&mut self, flow: FlowId, context: &mut Context<'_, O, T>) {
+    fn start<O>(&mut self, order: &StartOrder, context: &mut Context<'_, O, T>) {
+        let flow = order.id;
         let Flow {
             src,
             dst,
             bytes,
             class,
             ..
-        } = context.flows[flow.index()];
+        } = order.flow;
         assert_eq!(src, self.endpoint.host(), "a host starts its own flows");
         let path = context.ways.between(src, dst);
         self.endpoint.open_on_path(flow, dst, class, path);
@@ -305,8 +306,12 @@ impl<T: Telemetry> Host<T> {
                 },
                 &mut start,
             );
-            for flow in start {
-                self.schedule(self.now, flow);
+            for id in start {
+                self.schedule(StartOrder {
+                    at: self.now,
+                    id,
+                    flow: context.flows[id.index()],
+                });
             }
         }
     }

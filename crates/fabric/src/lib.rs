@@ -32,7 +32,7 @@ pub use observer::{DropCause, Observer};
 pub use pause::LinkPauses;
 pub use simulation::{
     Flow, FlowEvent, FlowOutcome, Moment, Outcome, Progress, Reactions, RunControl, Sampler, Setup,
-    Simulation, Snapshot, Stopped,
+    Simulation, Snapshot, Stopped, Traffic,
 };
 pub use switch::{
     LosslessClasses, MarkAt, SharedBufferParameters, SwitchParameters, TelemetryFormat,

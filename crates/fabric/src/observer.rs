@@ -73,3 +73,58 @@ pub trait Observer: Send {
 }
 
 impl Observer for () {}
+
+/// An observer that may be there or not, decided at run time: it costs a test at each event, and what its kind asks for.
+impl<O: Observer> Observer for Option<O> {
+    const TRACES_TRANSPORT: bool = O::TRACES_TRANSPORT;
+    const METERS_LINKS: bool = O::METERS_LINKS;
+
+    #[inline]
+    fn on_arrival(&mut self, now: Time, node: NodeId, packet: &Packet) {
+        if let Some(observer) = self {
+            observer.on_arrival(now, node, packet);
+        }
+    }
+    #[inline]
+    fn on_departure(&mut self, end: Time, link: LinkId, packet: &Packet) {
+        if let Some(observer) = self {
+            observer.on_departure(end, link, packet);
+        }
+    }
+    #[inline]
+    fn on_enqueue(&mut self, now: Time, link: LinkId, bytes: u64) {
+        if let Some(observer) = self {
+            observer.on_enqueue(now, link, bytes);
+        }
+    }
+    #[inline]
+    fn on_dequeue(&mut self, now: Time, link: LinkId, bytes: u64) {
+        if let Some(observer) = self {
+            observer.on_dequeue(now, link, bytes);
+        }
+    }
+    #[inline]
+    fn on_drop(&mut self, now: Time, link: LinkId, packet: &Packet, cause: DropCause) {
+        if let Some(observer) = self {
+            observer.on_drop(now, link, packet, cause);
+        }
+    }
+    #[inline]
+    fn on_mark(&mut self, now: Time, link: LinkId, packet: &Packet) {
+        if let Some(observer) = self {
+            observer.on_mark(now, link, packet);
+        }
+    }
+    #[inline]
+    fn on_pause(&mut self, now: Time, link: LinkId, classes: ClassSet) {
+        if let Some(observer) = self {
+            observer.on_pause(now, link, classes);
+        }
+    }
+    #[inline]
+    fn on_transport(&mut self, now: Time, host: HostId, event: &Event) {
+        if let Some(observer) = self {
+            observer.on_transport(now, host, event);
+        }
+    }
+}

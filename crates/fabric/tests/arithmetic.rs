@@ -51,6 +51,7 @@ fn run_setup(setup: &Setup<'_>) -> Outcome<()> {
         threads: 1,
         at_most: Time::from_us(100_000),
         coordinator: None,
+        traffic: None,
         coordination_delay: None,
         on_progress: &mut |_| Verdict::Continue,
     });

@@ -168,6 +168,7 @@ fn the_limit_holds_when_all_flows_are_done() {
             threads: 1,
             at_most,
             coordinator: None,
+            traffic: None,
             coordination_delay: None,
             on_progress: &mut |_| Verdict::Continue,
         });
@@ -310,6 +311,7 @@ fn waiting_times(percent: u64, packets: u32) -> Vec<f64> {
         threads: 1,
         at_most: Time::from_us(10_000_000),
         coordinator: None,
+        traffic: None,
         coordination_delay: None,
         on_progress: &mut |_| Verdict::Continue,
     });

@@ -133,6 +133,7 @@ fn run(setup: &Setup<'_>, threads: usize) -> Outcome<Watch> {
         threads,
         at_most: Time::from_us(900_000),
         coordinator: None,
+        traffic: None,
         coordination_delay: None,
         on_progress: &mut |_| Verdict::Continue,
     })

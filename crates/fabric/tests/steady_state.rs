@@ -167,6 +167,7 @@ fn incast_with_seed(
         threads: 1,
         at_most: to,
         coordinator: None,
+        traffic: None,
         coordination_delay: None,
         on_progress: &mut |_| Verdict::Continue,
     });

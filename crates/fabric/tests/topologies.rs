@@ -405,6 +405,7 @@ fn measured_round_trip(topology: &Topology, from: u32, to: u32) -> Span {
         threads: 1,
         at_most: Time::from_us(1_000),
         coordinator: None,
+        traffic: None,
         coordination_delay: None,
         on_progress: &mut |_| Verdict::Continue,
     });

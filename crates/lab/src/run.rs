@@ -119,6 +119,7 @@ impl Assembly {
             threads: options.threads,
             at_most: self.at_most,
             coordinator: global.map(|global| Box::new(global) as Box<dyn Reactions>),
+            traffic: None,
             coordination_delay: self.trigger_delay,
             on_progress: options.on_progress,
         };

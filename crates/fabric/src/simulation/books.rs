@@ -1,6 +1,7 @@
 //! The books of a run: what domains report, what became of flows, and whether it adds up.
 
 use super::snapshot::{EachDomain, Visible};
+use super::traffic::Stream;
 use super::{Flow, FlowEvent, Moment, Progress, RunControl, Sampler, Snapshot, Stopped};
 use crate::domain::FabricDomain;
 use crate::link::LinkCounters;
@@ -35,10 +36,23 @@ impl PartialOrd for Report {
 }
 
 /// A flow to start.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StartOrder {
-    pub(crate) flow: FlowId,
     pub(crate) at: Time,
+    pub(crate) id: FlowId,
+    pub(crate) flow: Flow,
+}
+
+impl Ord for StartOrder {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.at, self.id).cmp(&(other.at, other.id))
+    }
+}
+
+impl PartialOrd for StartOrder {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
 }
 
 /// What became of a flow.
@@ -129,9 +143,33 @@ impl<O> Outcome<O> {
     }
 }
 
+impl FlowOutcome {
+    /// The flow has got somewhere.
+    ///
+    /// # Panics
+    /// If it is done twice.
+    pub(super) fn note(&mut self, event: FlowEvent, statistics: FlowStatistics) {
+        let FlowEvent { time, flow, moment } = event;
+        match moment {
+            Moment::Started => self.started = Some(time),
+            Moment::Received => self.received = Some(time),
+            Moment::Sent => {
+                assert!(self.sent.is_none(), "flow {flow} is done twice");
+                self.sent = Some(time);
+                self.statistics = statistics;
+            }
+        }
+    }
+}
+
 /// Keeps the books of flows and relays to the coordinator.
 pub(super) struct Bookkeeper<'a, 's> {
+    /// Of the flows in the table.
     flows: Vec<FlowOutcome>,
+    /// The others.
+    stream: Option<Stream<'a>>,
+    /// Of those that are done.
+    streamed: Digest,
     sent: usize,
     last_sent: Time,
     now: Time,
@@ -152,11 +190,15 @@ impl<'a, 's> Bookkeeper<'a, 's> {
         domain_of_host: Vec<u32>,
         hops: Arc<AtomicU64>,
         delay: Span,
-        control: RunControl<'a>,
+        mut control: RunControl<'a>,
+        lookahead: Span,
         sampler: Option<&'s mut (dyn Sampler + 's)>,
     ) -> Self {
+        let traffic = control.traffic.take();
         Self {
             flows: vec![FlowOutcome::default(); flows.len()],
+            stream: traffic.map(|traffic| Stream::new(traffic, flows.len(), lookahead)),
+            streamed: Digest::default(),
             sent: 0,
             last_sent: Time::ZERO,
             now: Time::ZERO,
@@ -190,7 +232,7 @@ impl<'a, 's> Bookkeeper<'a, 's> {
         let in_network = letters - (links.pause_frames - links.pause_frames_received);
         let stopped = match ending {
             Ending::Idle if in_network > 0 => Some(Stopped::Deadlocked),
-            Ending::Idle => (self.sent < self.flows.len()).then_some(Stopped::Stuck),
+            Ending::Idle => (self.sent < self.known()).then_some(Stopped::Stuck),
             Ending::Stopped => self.stopped,
         };
         let finished = if stopped.is_some() {
@@ -204,6 +246,14 @@ impl<'a, 's> Bookkeeper<'a, 's> {
             };
             sampler.on_sample(finished, &mut Snapshot::new(&mut each));
         }
+        let mut digest = links.losses;
+        digest.merge(self.streamed);
+        for (id, (outcome, flow)) in self.flows.iter().zip(&*self.flow_sources).enumerate() {
+            add_flow(&mut digest, FlowId(id as u32), flow, outcome);
+        }
+        for (id, flow, outcome) in self.stream.take().map_or_else(Vec::new, Stream::close) {
+            add_flow(&mut digest, id, &flow, &outcome);
+        }
         Outcome {
             finished,
             pauses: pauses(&domains, self.cut_off.unwrap_or(finished)),
@@ -211,7 +261,7 @@ impl<'a, 's> Bookkeeper<'a, 's> {
             stopped,
             cut_off: self.cut_off,
             rounds: self.rounds,
-            digest: digest(&self.flows, &self.flow_sources, links.losses),
+            digest,
             in_network,
             flows: self.flows,
             links,
@@ -236,20 +286,51 @@ impl<'a, 's> Bookkeeper<'a, 's> {
         }
     }
 
+    /// Flows that are done or will be.
+    fn known(&self) -> usize {
+        let table = self.flows.len();
+        let streamed = self.stream.as_ref().map(|stream| stream.known(table));
+        table + streamed.unwrap_or(0)
+    }
+
     fn note(&mut self, report: &Report) {
-        let FlowEvent { time, flow, moment } = report.event;
-        let outcome = &mut self.flows[flow.index()];
-        match moment {
-            Moment::Started => outcome.started = Some(time),
-            Moment::Received => outcome.received = Some(time),
-            Moment::Sent => {
-                assert!(outcome.sent.is_none(), "flow {flow} is done twice");
-                outcome.sent = Some(time);
-                outcome.statistics = report.statistics;
-                self.sent += 1;
-                self.last_sent = self.last_sent.max(time);
-            }
+        let event = report.event;
+        if let Some(outcome) = self.flows.get_mut(event.flow.index()) {
+            outcome.note(event, report.statistics);
+        } else if let Some(stream) = &mut self.stream
+            && let Some((flow, outcome)) = stream.note(event, report.statistics)
+        {
+            add_flow(&mut self.streamed, event.flow, &flow, &outcome);
         }
+        if event.moment == Moment::Sent {
+            self.sent += 1;
+            self.last_sent = self.last_sent.max(event.time);
+        }
+    }
+
+    /// Orders flows of the stream when all rounds before `now` are over, each from the domain of its host.
+    pub(super) fn order_stream(&mut self, now: Time, mut order: impl FnMut(usize, StartOrder)) {
+        if let Some(stream) = &mut self.stream {
+            let domain_of_host = &self.domain_of_host;
+            stream.order(now, |start| {
+                order(domain_of_host[start.flow.src.index()] as usize, start);
+            });
+        }
+    }
+
+    /// What the coordinator does about an event.
+    fn coordinate(&mut self, event: FlowEvent, orders: &mut Vec<(usize, StartOrder)>) {
+        let Some(coordinator) = &mut self.control.coordinator else {
+            return;
+        };
+        let mut start = Vec::new();
+        coordinator.on_event(event, &mut start);
+        let at = event.time + self.delay;
+        orders.extend(start.into_iter().map(|id| {
+            let flow = self.flow_sources[id.index()];
+            let domain = self.domain_of_host[flow.src.index()] as usize;
+            (domain, StartOrder { at, id, flow })
+        }));
     }
 }
 
@@ -259,7 +340,7 @@ impl<O: Observer, T: Telemetry> Conductor<FabricDomain<O, T>> for Bookkeeper<'_,
         if start >= self.control.at_most {
             self.now = self.now.max(self.control.at_most);
             self.cut_off = Some(self.now);
-            self.stopped = (self.sent < self.flows.len()).then_some(Stopped::AtMost);
+            self.stopped = (self.sent < self.known()).then_some(Stopped::AtMost);
             return Verdict::Stop;
         }
         Verdict::Continue
@@ -273,28 +354,18 @@ impl<O: Observer, T: Telemetry> Conductor<FabricDomain<O, T>> for Bookkeeper<'_,
     ) -> Verdict {
         self.now = round.end();
         self.rounds += 1;
-        let mut start = Vec::new();
         for report in reports.iter() {
             self.note(report);
             if let Some(sampler) = &mut self.sampler {
                 sampler.on_flow(report.event);
             }
-            if let Some(coordinator) = &mut self.control.coordinator {
-                coordinator.on_event(report.event, &mut start);
-                let at = report.event.time + self.delay;
-                orders.extend(start.drain(..).map(|flow| {
-                    let source = self.flow_sources[flow.index()].src;
-                    (
-                        self.domain_of_host[source.index()] as usize,
-                        StartOrder { flow, at },
-                    )
-                }));
-            }
+            self.coordinate(report.event, orders);
         }
+        self.order_stream(round.end(), |domain, order| orders.push((domain, order)));
         let progress = Progress {
             now: round.end(),
             flows_sent: self.sent,
-            flows: self.flows.len(),
+            flows: self.known(),
             hops: self.hops.load(atomic::Ordering::Relaxed),
         };
         if (self.control.on_progress)(progress) == Verdict::Stop {
@@ -335,17 +406,13 @@ fn pauses<O: Observer, T: Telemetry>(domains: &[FabricDomain<O, T>], end: Time) 
     pauses
 }
 
-/// The digest of a run: every flow's number, finish time, bytes and retransmissions, and every loss.
-fn digest(outcomes: &[FlowOutcome], flows: &[Flow], losses: Digest) -> Digest {
-    let mut digest = losses;
-    for (id, (outcome, flow)) in outcomes.iter().zip(flows).enumerate() {
-        let finish = outcome.sent.unwrap_or(Time::NEVER);
-        digest.add(&[
-            id as u64,
-            finish.as_ps(),
-            flow.bytes.as_u64(),
-            outcome.statistics.retransmitted,
-        ]);
-    }
-    digest
+/// Adds a flow to the digest of a run: its number, finish time, bytes and retransmissions. Losses are in it as well.
+fn add_flow(digest: &mut Digest, id: FlowId, flow: &Flow, outcome: &FlowOutcome) {
+    let finish = outcome.sent.unwrap_or(Time::NEVER);
+    digest.add(&[
+        id.index() as u64,
+        finish.as_ps(),
+        flow.bytes.as_u64(),
+        outcome.statistics.retransmitted,
+    ]);
 }

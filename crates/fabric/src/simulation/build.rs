@@ -5,7 +5,7 @@ use crate::domain::FabricDomain;
 use crate::host::Host;
 use crate::link::{Arrival, Errors, Link};
 use crate::order::Ticket;
-use crate::simulation::Reactions;
+use crate::simulation::{Reactions, StartOrder};
 use crate::switch::{
     BufferRules, Ingress, LossyPort, LossySwitch, PortFacts, QueueRules, SharedBufferParameters,
     SharedPort, SharedSwitch, Switch, TelemetryFormat,
@@ -249,7 +249,11 @@ pub(super) fn schedule_starts<O, T: Telemetry>(
         let Some(start) = flow.start else { continue };
         let domain = &mut domains[domain_of_host[flow.src.index()] as usize];
         let host = position[&flow.src];
-        domain.hosts[host].schedule(start, FlowId(index as u32));
+        domain.hosts[host].schedule(StartOrder {
+            at: start,
+            id: FlowId(index as u32),
+            flow: *flow,
+        });
         domain.host_next[host] = domain.host_next[host].min(start);
     }
 }

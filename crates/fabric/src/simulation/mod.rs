@@ -3,6 +3,7 @@
 mod books;
 mod build;
 mod snapshot;
+mod traffic;
 
 use crate::domain::FabricDomain;
 use crate::host::{Host, Ways};
@@ -13,7 +14,7 @@ use crate::topology::{PacketSizes, Routes, Topology};
 use books::Bookkeeper;
 pub use books::{FlowOutcome, Outcome};
 pub(crate) use books::{Report, StartOrder};
-use clearway_engine::{Engine, Mailroom, Verdict};
+use clearway_engine::{Domain, Engine, Mailroom, Verdict};
 use clearway_transport::cc::CongestionControl;
 use clearway_transport::telemetry::{HopRecords, Telemetry};
 use clearway_transport::{Class, Profile};
@@ -21,6 +22,7 @@ use clearway_units::{Bytes, FlowId, HostId, Span, Time};
 pub use snapshot::{Sampler, Snapshot};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+pub use traffic::Traffic;
 
 /// A flow of one message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -266,12 +268,7 @@ impl<O: Observer, T: Telemetry> Fabric<O, T> {
     }
 
     fn run(self, control: RunControl<'_>, sampler: Option<&mut dyn Sampler>) -> Outcome<O> {
-        let engine = Engine::new(
-            self.lookahead,
-            control.threads,
-            self.domains,
-            self.mailrooms,
-        );
+        let threads = control.threads;
         let delay = control
             .coordination_delay
             .unwrap_or(Span::ZERO)
@@ -282,8 +279,15 @@ impl<O: Observer, T: Telemetry> Fabric<O, T> {
             self.hops,
             delay,
             control,
+            self.lookahead,
             sampler,
         );
+        let mut domains = self.domains;
+        books.order_stream(Time::ZERO, |domain, order| {
+            let (domain, first) = &mut domains[domain];
+            *first = domain.accept(order).min(*first);
+        });
+        let engine = Engine::new(self.lookahead, threads, domains, self.mailrooms);
         let (ending, domains) = engine.run(&mut books);
         books.close(ending, domains)
     }
@@ -323,6 +327,8 @@ pub struct RunControl<'a> {
     pub at_most: Time,
     /// Sees all flow events and starts flows anywhere.
     pub coordinator: Option<Box<dyn Reactions>>,
+    /// Flows beside those of [`Setup::flows`], of which only those under way are held in memory.
+    pub traffic: Option<Traffic<'a>>,
     /// The time that the coordinator's decisions take; at least, and by default, the shortest delay of a link.
     pub coordination_delay: Option<Span>,
     /// Called after each round; [`Verdict::Stop`] interrupts the run.

@@ -142,6 +142,7 @@ impl Scenario {
             threads,
             at_most: self.at_most,
             coordinator: self.coordinator(),
+            traffic: None,
             coordination_delay: self.coordination_delay,
             on_progress: &mut |_| Verdict::Continue,
         })
