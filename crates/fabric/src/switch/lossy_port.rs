@@ -142,12 +142,14 @@ impl<T: Telemetry> LossyPort<T> {
                 self.decide(self.at, bytes, true, ledger);
             }
         }
-        let waiting = self.queues[0].bytes + self.queues[1].bytes;
-        let packets = &mut self.queues[class.index()].packets;
-        if let Some(parcel) = packets.front_mut() {
-            if T::PRESENT {
+        if T::PRESENT {
+            let waiting = self.queues.iter().map(|queue| queue.bytes).sum();
+            if let Some(parcel) = self.queues[class.index()].packets.front_mut() {
                 self.link.record(self.at, parcel, waiting);
             }
+        }
+        let packets = &mut self.queues[class.index()].packets;
+        if let Some(parcel) = packets.front() {
             self.link.carry(self.at, parcel, ledger);
             packets.pop_front();
         }

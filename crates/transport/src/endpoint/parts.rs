@@ -177,7 +177,7 @@ impl Sender {
         of_both!(self, sender => sender.departure())
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn transmit(&mut self, cx: &mut AnyContext<'_>) -> Packet {
         match self {
             Self::SelectiveRepeat(sender) => sender.transmit(narrow!(cx, selective_repeat)),
@@ -191,7 +191,7 @@ impl Sender {
     }
 
     /// A [`Header::Sack`](crate::Header::Sack) has come; returns the earliest timer that it may have brought forward.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn on_sack(&mut self, packet: &Packet, cx: &mut AnyContext<'_>) -> Time {
         match self {
             Self::SelectiveRepeat(sender) => {
@@ -277,7 +277,7 @@ impl Receiver {
     }
 
     /// A data packet has come; true if with it the flow is finished.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn on_data<T: Copy>(
         &mut self,
         now: Time,

@@ -76,7 +76,7 @@ impl Receiver {
     }
 
     /// A data packet has arrived. Queues the acknowledgement if one is due; true if with it the flow is finished.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn on_data<T: Copy>(
         &mut self,
         now: Time,
@@ -171,7 +171,7 @@ impl Receiver {
         self.expected + (ahead & !(SEGMENT_BITS - 1))
     }
 
-    #[inline]
+    #[inline(always)]
     fn sack(&mut self, trigger: &Packet, base: u64, probe: bool, rules: &Rules) -> Packet {
         self.unacknowledged = 0;
         self.lowest_since_sack = NONE;

@@ -188,7 +188,7 @@ impl Sender {
     }
 
     /// The next packet. Call only if [`may_send`](Self::may_send).
-    #[inline]
+    #[inline(always)]
     pub(crate) fn transmit(&mut self, cx: &mut Context<'_>) -> Packet {
         if self.acknowledged == self.next {
             self.restart(cx.now, cx.rules);
@@ -289,7 +289,7 @@ impl Sender {
     }
 
     /// An acknowledgement has come (Algorithm 1).
-    #[inline]
+    #[inline(always)]
     pub(crate) fn on_sack(&mut self, packet: &Packet, cx: &mut Context<'_>) {
         let Header::Sack {
             bitmap,
@@ -423,7 +423,7 @@ impl Sender {
     }
 
     /// Bit `k` of `bitmap` says that `base + k` has arrived.
-    #[inline]
+    #[inline(always)]
     fn acknowledge_segment(&mut self, base: u64, bitmap: u64, cx: &mut Context<'_>) {
         let (mut base, mut bitmap) = (base, bitmap);
         if base < self.acknowledged {
