@@ -105,7 +105,7 @@ fn unknown_names() {
     --set transport.spray=adaptiv: `transport.spray`: there is no "adaptiv"
       fix: did you mean `adaptive`? Use one of: adaptive, oblivious, single
     --set workload.kind=permutations: `workload.kind`: there is no "permutations"
-      fix: did you mean `permutation`? Use one of: permutation, incast, one-to-one, flows, file
+      fix: did you mean `permutation`? Use one of: permutation, incast, poisson, one-to-one, flows, file
     --set topology.kind=3: `topology.kind`: there is no 3
       fix: use one of: leaf-spine, fat-tree, single-switch, dumbbell, file
     "#);
@@ -130,7 +130,7 @@ fn unknown_names() {
     nothing is called `adaptative`
       fix: did you mean `adaptive`?
     nothing is called `xyzzy`
-      fix: known are: adaptive, constant, dcqcn, dcqcn-timer, dctcp, dctcp-rate, dumbbell, fat-tree, file, flows, go-back-n, incast, interval, leaf-spine, links, lossy, none, oblivious, observe, one-to-one, permutation, reno, rocev2, scenario, selective-repeat, shared-buffer, single, single-switch, strack, switch, tcp
+      fix: known are: adaptive, constant, dcqcn, dcqcn-timer, dctcp, dctcp-rate, dumbbell, fat-tree, file, flows, go-back-n, incast, interval, leaf-spine, links, lossy, none, oblivious, observe, one-to-one, permutation, poisson, reno, rocev2, scenario, selective-repeat, shared-buffer, single, single-switch, strack, switch, tcp
     quikstart: there is no such file or built-in scenario
       fix: did you mean `quickstart`? Give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32
     ");

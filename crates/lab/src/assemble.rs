@@ -288,6 +288,23 @@ fn nic_rates(topology: &Topology) -> Vec<Rate> {
     rates.into_iter().collect()
 }
 
+/// The rate of each host's NIC, of all its NICs together where it has several.
+fn rates_of_hosts(topology: &Topology) -> Vec<Rate> {
+    let mut rates = vec![0; topology.machines() as usize];
+    for cable in &topology.cables {
+        for end in cable.ends {
+            if topology.switch_index(end).is_none() {
+                rates[topology.machine_of(HostId(end.0)).index()] += cable.rate.as_bps();
+            }
+        }
+    }
+    // A host without a link is refused when routes are computed.
+    rates
+        .into_iter()
+        .map(|bps| Rate::from_bps(bps.max(1)))
+        .collect()
+}
+
 /// Hosts with several NICs, of which none reaches one of another.
 fn check_reach(
     topology: &Topology,
@@ -321,9 +338,11 @@ fn load_workloads(
 ) -> Result<LoadedWorkload, ScenarioError> {
     let mut all = LoadedWorkload::default();
     let mut parts = Vec::new();
+    let nic_rates = rates_of_hosts(fabric);
     for (section, settings) in scenario.workloads.iter().enumerate() {
         let context = BuildContext {
             hosts: fabric.machines(),
+            nic_rates: &nic_rates,
             seed: scenario.general.seed,
             section: section as u32,
             base_dir: scenario.base_dir.as_deref(),

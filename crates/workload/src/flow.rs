@@ -2,6 +2,8 @@
 
 use crate::WorkloadError;
 use clearway_units::{Bytes, FlowId, HostId, Time};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 /// The index of a trigger in [`Workload::triggers`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -119,37 +121,40 @@ impl Workload {
             .map(|(index, flow)| (FlowId(index as u32), flow))
     }
 
-    /// One workload of several: flows and triggers are numbered on in the order given, labels stay as they are.
+    /// One workload of several. Flows follow each other by start, at equal starts by section; flows of one section keep their order,
+    /// and one that waits for a trigger follows the flow before it. Triggers are numbered on, and labels stay as they are.
     ///
     /// # Errors
     /// If there are more than 2^32 flows or triggers.
     pub fn merge(sections: impl IntoIterator<Item = Self>) -> Result<Self, WorkloadError> {
         let mut merged = Self::default();
-        for section in sections {
-            merged.append(section)?;
+        let mut parts = Vec::new();
+        for mut section in sections {
+            section.shift_triggers(merged.triggers.len() as u32);
+            merged.triggers.append(&mut section.triggers);
+            merged.check_counts()?;
+            parts.push(section.flows);
         }
+        merged.flows = merge_by_start(parts);
+        merged.check_counts()?;
         Ok(merged)
     }
 
-    fn append(&mut self, section: Self) -> Result<(), WorkloadError> {
-        let (first, own) = (self.triggers.len() as u32, section.triggers.len());
+    /// Numbers the triggers from `first` on.
+    fn shift_triggers(&mut self, first: u32) {
+        let own = self.triggers.len();
         // An index that was wrong stays wrong: it must not come to mean a trigger of another section.
         let shifted = |trigger: TriggerIndex| {
             let index = (trigger.index() < own).then(|| trigger.0.checked_add(first));
             TriggerIndex(index.flatten().unwrap_or(u32::MAX))
         };
-        self.triggers.extend(section.triggers);
-        self.flows
-            .extend(section.flows.into_iter().map(|flow| FlowSpec {
-                start: match flow.start {
-                    Start::At(_) => flow.start,
-                    Start::On(trigger) => Start::On(shifted(trigger)),
-                },
-                on_sent: flow.on_sent.map(shifted),
-                on_received: flow.on_received.map(shifted),
-                ..flow
-            }));
-        self.check_counts()
+        for flow in &mut self.flows {
+            if let Start::On(trigger) = &mut flow.start {
+                *trigger = shifted(*trigger);
+            }
+            flow.on_sent = flow.on_sent.map(shifted);
+            flow.on_received = flow.on_received.map(shifted);
+        }
     }
 
     /// The one host where everything about `trigger` happens, if there is one: flows that activate it by having sent do so at
@@ -207,6 +212,35 @@ impl Workload {
     }
 }
 
+/// The flows of all sections; see [`Workload::merge`].
+fn merge_by_start(mut sections: Vec<Vec<FlowSpec>>) -> Vec<FlowSpec> {
+    // Millions of flows need no copy.
+    if sections.len() == 1 {
+        return sections.remove(0);
+    }
+    let mut merged = Vec::with_capacity(sections.iter().map(Vec::len).sum());
+    let mut sections: Vec<_> = sections
+        .into_iter()
+        .map(|flows| flows.into_iter().peekable())
+        .collect();
+    let after = |time: Time, flow: &FlowSpec| match flow.start {
+        Start::At(start) => start,
+        Start::On(_) => time,
+    };
+    let mut heads = BinaryHeap::new();
+    for (index, section) in sections.iter_mut().enumerate() {
+        let head = section.peek().map(|flow| after(Time::ZERO, flow));
+        heads.extend(head.map(|time| Reverse((time, index))));
+    }
+    while let Some(Reverse((time, index))) = heads.pop() {
+        let section = &mut sections[index];
+        merged.extend(section.next());
+        let head = section.peek().map(|flow| after(time, flow));
+        heads.extend(head.map(|time| Reverse((time, index))));
+    }
+    merged
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -251,6 +285,34 @@ mod tests {
         assert_eq!(merged.triggers.len(), 2);
         merged.check(3).unwrap();
         assert_eq!(Workload::merge([]).unwrap(), Workload::default());
+    }
+
+    #[test]
+    fn merged_flows_follow_each_other_by_start() {
+        let at = |label, us| FlowSpec {
+            label,
+            start: Start::At(Time::from_us(us)),
+            ..flow(0, 1)
+        };
+        let section = |flows| Workload {
+            flows,
+            triggers: Vec::new(),
+        };
+        let ordered = section(vec![at(1, 0), at(2, 5), at(3, 9)]);
+        let disordered = section(vec![at(4, 7), at(5, 1), at(6, 9)]);
+        let mut chained = pair(true, flow(0, 2));
+        chained.flows[0].start = Start::At(Time::from_us(5));
+        chained.flows[0].label = 7;
+        chained.flows[1].label = 8;
+        let merged = Workload::merge([ordered.clone(), disordered, chained, section(Vec::new())]);
+        let labels: Vec<u64> = merged
+            .unwrap()
+            .flows
+            .iter()
+            .map(|flow| flow.label)
+            .collect();
+        assert_eq!(labels, [1, 2, 7, 8, 4, 5, 3, 6]);
+        assert_eq!(Workload::merge([ordered.clone()]).unwrap(), ordered);
     }
 
     #[test]

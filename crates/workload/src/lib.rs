@@ -14,9 +14,11 @@
 //! **Architecture Invariant:** nothing here knows of links, queues or transports. `topo` and `hpcc` describe a fabric's file and build
 //! none.
 
+mod arrivals;
 mod check;
 pub mod cm;
 mod error;
+mod exponential;
 mod flow;
 mod format;
 pub mod generate;
@@ -27,13 +29,14 @@ pub mod topo;
 mod trigger;
 mod words;
 
+pub use arrivals::Arrivals;
 pub use cm::{CmFile, LinkFailure, StartUnit, SwitchLayer, parse_cm, write_cm};
 pub use error::{FileError, FileWarning, FlowName, Subject, WorkloadError};
 pub use flow::{FlowSpec, Start, TriggerIndex, TriggerKind, TriggerSpec, Workload};
 pub use format::FileFormat;
 pub use generate::{BuildContext, LoadedWorkload, WorkloadDefinition, WorkloadSettings};
 pub use hpcc::{HpccLink, HpccTopology, parse_hpcc_flows, parse_hpcc_topology};
-pub use sizes::{PublishedSizes, SizeDistribution, SizePoint, parse_sizes};
+pub use sizes::{PublishedSizes, SizeDistribution, SizePoint, SizeSource, parse_sizes};
 pub use text::read_text;
 pub use topo::{TierSpec, TopoFile, parse_topo};
 pub use trigger::{Trigger, Triggers};

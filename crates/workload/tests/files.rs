@@ -17,9 +17,12 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
+const NIC_RATES: [Rate; 2] = [Rate::from_gbps(100); 2];
+
 fn context(base_dir: &Path, hosts: u32) -> BuildContext<'_> {
     BuildContext {
         hosts,
+        nic_rates: &NIC_RATES,
         seed: 1,
         section: 0,
         base_dir: Some(base_dir),
@@ -178,6 +181,29 @@ fn published_sizes_are_those_of_hpcc() {
         let published = PublishedSizes::named(name).unwrap();
         assert_eq!(parse_sizes(file, &text).unwrap(), published.distribution());
     }
+}
+
+#[test]
+fn sizes_of_arrivals_come_from_a_file() {
+    let folder = folder("sizes");
+    std::fs::write(folder.join("sizes.txt"), "9999 0\n10000 100\n").unwrap();
+    let settings = |sizes: &str| {
+        let mut settings = WorkloadSettings::named("poisson").unwrap();
+        settings.set("sizes", &Value::Text(sizes.into())).unwrap();
+        settings
+    };
+    let own = settings("sizes.txt");
+    let built = own.build(&context(&folder, 2)).unwrap();
+    let sizes = built.flows.iter().map(|flow| flow.bytes.as_u64());
+    assert!(sizes.into_iter().all(|bytes| bytes == 9999));
+    // 50 Gb/s from each of two hosts make 1250 such flows in a millisecond.
+    assert!(built.flows.len().abs_diff(1250) < 4 * 36);
+    assert_eq!(own.files(), ["sizes"]);
+    assert!(settings("websearch").files().is_empty());
+
+    std::fs::write(folder.join("bad.txt"), "0 0\n10000 90\n").unwrap();
+    let error = settings("bad.txt").build(&context(&folder, 2)).unwrap_err();
+    assert!(matches!(error, WorkloadError::File(error) if error.line == 2));
 }
 
 #[test]

@@ -249,9 +249,9 @@ impl Scenario {
 
     /// What is simulated, as TOML, with the names of files as `file` gives them. What is watched is no part of it.
     fn written(&self, file: impl Fn(&str) -> String) -> String {
-        let named = |mut entries: Vec<(&'static str, Value)>| {
+        let named = |mut entries: Vec<(&'static str, Value)>, files: &[&str]| {
             for (key, value) in &mut entries {
-                if let (&mut "file", Value::Text(name)) = (key, value) {
+                if let (true, Value::Text(name)) = (files.contains(key), value) {
                     *name = file(name);
                 }
             }
@@ -265,7 +265,7 @@ impl Scenario {
             "\n[topology]\nkind = \"{}\"\n",
             self.topology.kind.name()
         );
-        write_entries(&mut text, named(self.topology.entries()));
+        write_entries(&mut text, named(self.topology.entries(), &["file"]));
         let _ = write!(
             text,
             "\n[switch]\nkind = \"{}\"\n",
@@ -276,7 +276,7 @@ impl Scenario {
         write_entries(&mut text, self.transport.entries());
         for workload in &self.workloads {
             let _ = write!(text, "\n[[workload]]\nkind = \"{}\"\n", workload.kind());
-            write_entries(&mut text, named(workload.entries()));
+            write_entries(&mut text, named(workload.entries(), &workload.files()));
         }
         text
     }

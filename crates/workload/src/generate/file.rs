@@ -1,9 +1,9 @@
 //! Traffic from a file.
 
-use super::{BuildContext, LoadedWorkload, WorkloadDefinition};
+use super::{BuildContext, LoadedWorkload, WorkloadDefinition, located};
 use crate::{FileFormat, StartUnit, WorkloadError, parse_cm, parse_hpcc_flows, read_text};
 use clearway_units::parameters;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 parameters! {
     /// Traffic from a connection matrix in htsim's format (see [`crate::cm`]) or from flows in HPCC's (see [`crate::hpcc`]).
@@ -50,6 +50,10 @@ impl WorkloadDefinition for FileSettings {
             warnings: file.warnings,
         })
     }
+
+    fn files(&self) -> Vec<&'static str> {
+        vec!["file"]
+    }
 }
 
 impl FileSettings {
@@ -68,14 +72,5 @@ impl FileSettings {
             return Err(Self::fault("start-unit", message, fix));
         }
         Ok(parse_hpcc_flows(name, text, context.hosts)?.into())
-    }
-}
-
-/// Where `file` is: beside the scenario if it is there, else where the current folder has it.
-fn located(file: &Path, base_dir: Option<&Path>) -> PathBuf {
-    let beside = base_dir.map(|folder| folder.join(file));
-    match beside {
-        Some(beside) if beside.exists() || !file.exists() => beside,
-        Some(_) | None => file.to_owned(),
     }
 }

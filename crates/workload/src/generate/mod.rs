@@ -4,30 +4,36 @@
 //! at the end of this module. That line yields the variant of [`WorkloadSettings`], the scenario's keys, the row of
 //! [`WorkloadSettings::KINDS`] and the entry in the tests that hold for all generators.
 //!
-//! What a generator draws at random it draws from the stream of (seed, [`Purpose::Workload`], section): a further section changes
-//! nothing in those before it.
+//! What a generator draws at random it draws from the stream of (seed, [`Purpose::Workload`], section), or from those of that section's
+//! hosts: a further section changes nothing in those before it.
 
 mod file;
 mod incast;
 mod list;
 mod one_to_one;
 mod permutation;
+mod poisson;
 
 pub use file::FileSettings;
 pub use incast::{IncastSettings, Placement};
 pub use list::ListSettings;
 pub use one_to_one::OneToOneSettings;
 pub use permutation::{PermutationSettings, derangement};
+pub use poisson::PoissonSettings;
 
 use crate::{FileWarning, LinkFailure, Workload, WorkloadError};
-use clearway_units::{Bytes, ParameterInfo, ParameterSet, Purpose, RandomStream, SetError, Value};
-use std::path::Path;
+use clearway_units::{
+    Bytes, HostId, ParameterInfo, ParameterSet, Purpose, RandomStream, Rate, SetError, Value,
+};
+use std::path::{Path, PathBuf};
 
 /// What a generator knows of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BuildContext<'a> {
     /// Hosts of the topology.
     pub hosts: u32,
+    /// For each of them the rate of its NIC, of all its NICs together where it has several.
+    pub nic_rates: &'a [Rate],
     /// The run's seed.
     pub seed: u64,
     /// Which `[[workload]]` section this is, from 0.
@@ -40,6 +46,13 @@ impl BuildContext<'_> {
     /// The random numbers of this section.
     pub fn random(&self) -> RandomStream {
         RandomStream::new(self.seed, Purpose::Workload, self.section.into())
+    }
+
+    /// The random numbers of `host` in this section.
+    pub fn random_of(&self, host: HostId) -> RandomStream {
+        // Sections themselves are the entities below 2^32.
+        let entity = ((u64::from(self.section) + 1) << 32) | u64::from(host.0);
+        RandomStream::new(self.seed, Purpose::Workload, entity)
     }
 }
 
@@ -76,6 +89,11 @@ pub trait WorkloadDefinition: ParameterSet {
     /// # Errors
     /// If settings do not fit each other or the hosts.
     fn load(&self, context: &BuildContext<'_>) -> Result<LoadedWorkload, WorkloadError>;
+
+    /// The keys whose values name files that the traffic depends on.
+    fn files(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
 
     /// An error about the setting `key`.
     fn fault(
@@ -140,6 +158,12 @@ macro_rules! workloads {
                     $(Self::$variant(settings) => settings.entries(),)+
                 }
             }
+            /// The keys whose values name files that the traffic depends on.
+            pub fn files(&self) -> Vec<&'static str> {
+                match self {
+                    $(Self::$variant(settings) => settings.files(),)+
+                }
+            }
             fn load_unchecked(&self, context: &BuildContext<'_>) -> Result<LoadedWorkload, WorkloadError> {
                 match self {
                     $(Self::$variant(settings) => settings.load(context),)+
@@ -152,6 +176,7 @@ macro_rules! workloads {
 workloads! {
     Permutation(PermutationSettings),
     Incast(IncastSettings),
+    Poisson(PoissonSettings),
     OneToOne(OneToOneSettings),
     List(ListSettings),
     File(FileSettings),
@@ -227,6 +252,15 @@ fn chosen_host<D: WorkloadDefinition>(
         return Err(D::fault(key, message, fix));
     }
     Ok(host)
+}
+
+/// Where `file` is: beside the scenario if it is there, else where the current folder has it.
+pub(crate) fn located(file: &Path, base_dir: Option<&Path>) -> PathBuf {
+    let beside = base_dir.map(|folder| folder.join(file));
+    match beside {
+        Some(beside) if beside.exists() || !file.exists() => beside,
+        Some(_) | None => file.to_owned(),
+    }
 }
 
 #[cfg(test)]

@@ -1,12 +1,15 @@
 use super::*;
 use crate::Start;
-use clearway_units::{FlowId, HostId, Span, Time};
+use clearway_units::{FlowId, HostId, Rate, Span, Time};
 use insta::assert_snapshot;
 use std::collections::BTreeSet;
+
+const NIC_RATES: [Rate; 1024] = [Rate::from_gbps(100); 1024];
 
 fn context(hosts: u32) -> BuildContext<'static> {
     BuildContext {
         hosts,
+        nic_rates: &NIC_RATES,
         seed: 1,
         section: 0,
         base_dir: None,

@@ -15,12 +15,14 @@
 
 mod published;
 mod reader;
+mod source;
 
 #[cfg(test)]
 mod tests;
 
 pub use published::PublishedSizes;
 pub use reader::parse_sizes;
+pub use source::SizeSource;
 
 use clearway_units::{Bytes, RandomStream};
 

@@ -1,0 +1,104 @@
+//! Independent Poisson sources, one for each host, as one sequence of flows in the order of their starts.
+
+use crate::exponential::exponential;
+use crate::{FlowSpec, SizeDistribution};
+use clearway_units::{Bytes, HostId, RandomStream, Span, Time};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// What one host offers.
+#[derive(Debug, Clone)]
+pub(crate) struct Source {
+    /// Random numbers of this host alone.
+    random: RandomStream,
+    /// Mean time between two of its flows, in picoseconds.
+    mean_gap: f64,
+}
+
+impl Source {
+    /// A source that draws from `random` and offers a flow every `mean_gap` picoseconds on average.
+    pub(crate) const fn new(random: RandomStream, mean_gap: f64) -> Self {
+        Self { random, mean_gap }
+    }
+
+    pub(crate) const fn mean_gap(&self) -> f64 {
+        self.mean_gap
+    }
+
+    fn gap(&mut self) -> Span {
+        // Too large a float becomes the largest integer.
+        Span::from_ps((exponential(&mut self.random) * self.mean_gap + 0.5) as u64)
+    }
+
+    /// A uniform number below `bound`, always of one draw, so that what comes next does not depend on `bound`; the bias is below
+    /// 2^-32.
+    fn below(&mut self, bound: u32) -> u32 {
+        ((u128::from(self.random.next_u64()) * u128::from(bound)) >> 64) as u32
+    }
+}
+
+/// Flows between hosts whose numbers begin at 0, in ascending order of start, at equal starts of source. They are numbered from 1.
+///
+/// It holds one pending start for each host, so that a run can pull its flows one by one. Each host draws from a stream of its own: more
+/// hosts or more time leave starts and sizes of the flows before as they are (more hosts mean other destinations).
+#[derive(Debug, Clone)]
+pub struct Arrivals {
+    sources: Vec<Source>,
+    sizes: SizeDistribution,
+    /// The next start of each host that has one.
+    pending: BinaryHeap<Reverse<(Time, u32)>>,
+    /// No flow starts at or after this time.
+    end: Time,
+    label: u64,
+}
+
+impl Arrivals {
+    /// The flows of `sources` from `start` on until before `end`; there are at least two sources.
+    pub(crate) fn new(
+        mut sources: Vec<Source>,
+        sizes: SizeDistribution,
+        start: Time,
+        end: Time,
+    ) -> Self {
+        let firsts = (0..).zip(&mut sources);
+        let firsts = firsts.map(|(host, source)| (start.saturating_add(source.gap()), host));
+        let pending = firsts.filter(|&(time, _)| time < end).map(Reverse);
+        Self {
+            pending: pending.collect(),
+            sources,
+            sizes,
+            end,
+            label: 0,
+        }
+    }
+
+    /// Another host than `src`, and a size.
+    fn draw(&mut self, src: u32) -> (u32, Bytes) {
+        let others = self.sources.len() as u32 - 1;
+        let source = &mut self.sources[src as usize];
+        let index = source.below(others);
+        let bytes = self.sizes.sample(&mut source.random);
+        (index + u32::from(index >= src), bytes)
+    }
+}
+
+impl Iterator for Arrivals {
+    type Item = FlowSpec;
+
+    fn next(&mut self) -> Option<FlowSpec> {
+        let Reverse((time, src)) = self.pending.pop()?;
+        let (dst, bytes) = self.draw(src);
+        let next = time.saturating_add(self.sources[src as usize].gap());
+        if next < self.end {
+            self.pending.push(Reverse((next, src)));
+        }
+        self.label += 1;
+        Some(FlowSpec::timed(
+            self.label,
+            HostId(src),
+            HostId(dst),
+            bytes,
+            time,
+        ))
+    }
+}
