@@ -68,7 +68,7 @@ fn misspelt_keys_and_sections() {
     s.toml:2: a transport of reliability "selective-repeat", controller "strack", spray "adaptive" and feedback "none" has no key `spary`
       fix: did you mean `spray`? The keys are: ack-bytes, ack-on-ecn, ack-size, alpha, beta, bitmap, control-first, controller, eta, ewma, feedback, gamma, header, init-cwnd, kind, linger, max-cwnd, max-decrease, max-paths, md-requires-ecn, min-cwnd, min-paths, ooo-factor, ooo-min, payload, probe-after, probe-class, probe-rtt-limit, quick-adapt-fraction, reference-rate, reference-rtt, reliability, rto, spray, strict-window, target-qdelay, target-qhigh-factor
     s.toml:3: a workload of kind "incast" has no key `sender`
-      fix: did you mean `senders`? The keys are: message, placement, receiver, senders, spread, start
+      fix: did you mean `senders`? The keys are: group, message, placement, receiver, senders, spread, stagger, start
     s.toml:1: there is no section `toplogy`
       fix: did you mean `topology`? The sections are: topology, switch, transport, workload, observe
     s.toml:1: there is no section `zzyzx`

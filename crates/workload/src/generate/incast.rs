@@ -25,6 +25,11 @@ parameters! {
         pub message: Bytes = Bytes::new(2_000_000), "message", "as in a permutation";
         /// When the first of them may start.
         pub start: Time = Time::ZERO, "start", "the start of the run";
+        /// How many of them start together: sender k, counted from 0, starts `stagger` times k / `group`, rounded down, after `start`.
+        /// With `placement` "first" senders count in the order of their host numbers. "auto": all start together.
+        pub group: Option<u32> = None, "group", "all at once is the hardest case";
+        /// Time from the start of one group to that of the next.
+        pub stagger: Span = Span::ZERO, "stagger", "all at once is the hardest case; Snyder, §3.3.4: 16 or 96 senders, two every 20 us";
         /// Each message starts at a random instant within this time after `start`; zero starts all at once.
         pub spread: Span = Span::ZERO, "spread", "all at once is the hardest case";
         /// Which hosts send.
@@ -50,23 +55,24 @@ impl WorkloadDefinition for IncastSettings {
             };
             return Err(Self::fault("senders", message, fix));
         }
-        if self.start.saturating_add(self.spread).is_never() {
+        let last_group = self.check_groups()?;
+        if last_group.saturating_add(self.spread).is_never() {
             let message = format!(
-                "{} after {} is beyond the longest run",
-                self.spread, self.start
+                "{} after {last_group} is beyond the longest run",
+                self.spread
             );
             return Err(Self::fault("spread", message, "choose a shorter spread"));
         }
         let bytes = some_bytes::<Self>(self.message)?;
         let mut random = context.random();
         let senders = self.senders(receiver, others, &mut random);
-        let flow = |(label, sender)| {
-            let start = self.start + within(self.spread, &mut random);
+        let flow = |(index, sender): (u32, u32)| {
+            let start = self.start + self.behind(index) + within(self.spread, &mut random);
             let ends = (HostId(sender), HostId(receiver));
-            FlowSpec::timed(label, ends.0, ends.1, bytes, start)
+            FlowSpec::timed(u64::from(index) + 1, ends.0, ends.1, bytes, start)
         };
         let workload = Workload {
-            flows: (1..).zip(senders).map(flow).collect(),
+            flows: (0..).zip(senders).map(flow).collect(),
             triggers: Vec::new(),
         };
         Ok(workload.into())
@@ -74,6 +80,40 @@ impl WorkloadDefinition for IncastSettings {
 }
 
 impl IncastSettings {
+    /// When the last group starts.
+    fn check_groups(&self) -> Result<Time, WorkloadError> {
+        let groups = match self.group {
+            Some(0) => {
+                let fix = "write how many senders start together, or \"auto\" for all";
+                return Err(Self::fault("group", "a group of no senders", fix));
+            }
+            None if !self.stagger.is_zero() => {
+                let message = format!(
+                    "all senders are one group, so none is {} later",
+                    self.stagger
+                );
+                let fix = "write how many senders start together, as in 2";
+                return Err(Self::fault("group", message, fix));
+            }
+            None => 1,
+            Some(group) => self.senders.div_ceil(group),
+        };
+        let behind = self.stagger.as_ps().checked_mul(u64::from(groups - 1));
+        let last = behind.map(|behind| self.start.saturating_add(Span::from_ps(behind)));
+        last.filter(|last| !last.is_never()).ok_or_else(|| {
+            let message = format!(
+                "{groups} groups, each {} after the one before, go beyond the longest run",
+                self.stagger
+            );
+            Self::fault("stagger", message, "choose a shorter stagger")
+        })
+    }
+
+    /// How long after the first group the sender `index` starts.
+    fn behind(&self, index: u32) -> Span {
+        self.stagger * self.group.map_or(0, |group| u64::from(index / group))
+    }
+
     /// The first `senders` of the `others`, in their order or shuffled.
     fn senders(&self, receiver: u32, others: u32, random: &mut RandomStream) -> Vec<u32> {
         let mut hosts: Vec<u32> = (0..=others).filter(|&host| host != receiver).collect();

@@ -165,6 +165,36 @@ fn an_incast_spreads_its_starts_and_keeps_its_senders() {
 }
 
 #[test]
+fn an_incast_starts_in_groups() {
+    let starts = |senders: i64, values: &[(&str, Value)]| -> Vec<(u32, u64)> {
+        let mut all = vec![
+            ("senders", Value::Integer(senders)),
+            ("placement", text("first")),
+            ("message", text("1MB")),
+            ("stagger", text("20us")),
+        ];
+        all.extend_from_slice(values);
+        let workload = build("incast", &all, senders as u32 + 1);
+        let start = |flow: &crate::FlowSpec| match flow.start {
+            Start::At(time) => (flow.src.0, time.as_ps() / 1_000_000),
+            Start::On(_) => unreachable!("an incast has no triggers"),
+        };
+        workload.flows.iter().map(start).collect()
+    };
+    let two = ("group", Value::Integer(2));
+    let expected: Vec<(u32, u64)> = (0..16).map(|k| (k + 1, u64::from(k / 2) * 20)).collect();
+    assert_eq!(starts(16, std::slice::from_ref(&two)), expected);
+    assert_eq!(starts(96, std::slice::from_ref(&two))[95], (96, 940));
+    assert_eq!(starts(7, &[("group", Value::Integer(5))])[5], (6, 20));
+    assert_eq!(starts(3, &[("group", Value::Integer(1000))])[2], (3, 0));
+    let later = starts(
+        4,
+        &[two, ("start", text("7us")), ("receiver", Value::Integer(1))],
+    );
+    assert_eq!(later, [(0, 7), (2, 7), (3, 27), (4, 27)]);
+}
+
+#[test]
 fn one_to_one_messages_follow_each_other_at_the_sender() {
     let workload = build("one-to-one", &[("count", Value::Integer(3))], 16);
     assert_eq!(hosts_of(&workload, |flow| flow.src), [0; 3]);
@@ -233,6 +263,18 @@ fn faults_of_settings() {
     assert_snapshot!(error("incast", &[("senders", number(4)), ("start", text("200000s")), ("spread", text("18446744s"))], 8), @"
     `spread` of the incast workload: 18446744s after 200000s is beyond the longest run
       fix: choose a shorter spread
+    ");
+    assert_snapshot!(error("incast", &[("senders", number(4)), ("group", number(0))], 8), @r#"
+    `group` of the incast workload: a group of no senders
+      fix: write how many senders start together, or "auto" for all
+    "#);
+    assert_snapshot!(error("incast", &[("senders", number(4)), ("stagger", text("1us"))], 8), @"
+    `group` of the incast workload: all senders are one group, so none is 1us later
+      fix: write how many senders start together, as in 2
+    ");
+    assert_snapshot!(error("incast", &[("senders", number(4)), ("group", number(1)), ("stagger", text("9223372s"))], 8), @"
+    `stagger` of the incast workload: 4 groups, each 9223372s after the one before, go beyond the longest run
+      fix: choose a shorter stagger
     ");
     assert_snapshot!(error("one-to-one", &[("from", number(8))], 8), @"
     `from` of the one-to-one workload: host 8, but the topology has 8 hosts
