@@ -8,7 +8,7 @@ use crate::record::{
 use clearway_fabric::{LinkCounters, Stopped};
 use clearway_transport::EndpointCounters;
 use clearway_transport::cc::NetworkFacts;
-use clearway_units::{Bytes, Digest, FlowId, Rate, Span, Time, nearest, suggestion};
+use clearway_units::{Bytes, Digest, FlowId, Rate, Span, Time, Value, nearest, suggestion};
 use std::collections::BTreeMap;
 
 /// What is kept of a run.
@@ -19,6 +19,8 @@ pub(crate) struct RunData {
     pub(crate) base_rtts: Vec<Span>,
     pub(crate) largest_message: Bytes,
     pub(crate) network: NetworkFacts,
+    /// Every key of the scenario with its value.
+    pub(crate) settings: BTreeMap<String, Value>,
     pub(crate) simulated: Time,
     pub(crate) stopped: Option<Stopped>,
     pub(crate) links: LinkCounters,
@@ -55,6 +57,8 @@ pub(crate) struct Options {
     factor: f64,
     /// A flow by its place among the recorded ones.
     flow: Option<u32>,
+    /// A key of the scenario.
+    key: String,
 }
 
 impl Default for Options {
@@ -67,6 +71,7 @@ impl Default for Options {
             high: Span::MAX,
             factor: 1.0,
             flow: None,
+            key: String::new(),
         }
     }
 }
@@ -102,6 +107,7 @@ impl Options {
             "high" => self.high = text.parse().ok()?,
             "factor" => self.factor = text.parse().ok()?,
             "flow" => self.flow = Some(text.parse().ok()?),
+            "key" => self.key = text.to_owned(),
             _ => return None,
         }
         Some(())
@@ -187,6 +193,7 @@ measures! {
     window_bytes() needs Acks;
     window_after_cut() needs Acks;
     rtt_us() needs Acks;
+    setting("key") needs Nothing;
 }
 
 impl Measure {
@@ -521,6 +528,37 @@ fn window_after_cut(run: &RunData, _: &Options) -> Result<f64, String> {
 /// Mean round trip over a flow's acknowledgements, us; median over flows.
 fn rtt_us(run: &RunData, _: &Options) -> Result<f64, String> {
     median(run.acks.values().map(AckTrace::mean_rtt_us).collect())
+}
+
+/// The value of a key of the scenario: rates in Gb/s, times in us, sizes in bytes, 1 and 0 for true and false.
+fn setting(run: &RunData, options: &Options) -> Result<f64, String> {
+    let key = options.key.as_str();
+    let value = run.settings.get(key).ok_or_else(|| {
+        let near = nearest(key, run.settings.keys().map(String::as_str));
+        let instead = near.map_or(String::new(), |near| {
+            format!("; {}", suggestion(Some(near), ""))
+        });
+        format!("the scenario has no key `{key}`{instead}")
+    })?;
+    let number = match value {
+        Value::Integer(number) => Some(*number as f64),
+        Value::Float(number) => Some(*number),
+        Value::Boolean(value) => Some(f64::from(u8::from(*value))),
+        Value::Text(text) => quantity(text),
+        Value::List(_) => None,
+    };
+    number.ok_or_else(|| format!("`{key}` = {value} is no quantity"))
+}
+
+/// A rate in Gb/s, a time in us or a size in bytes.
+fn quantity(text: &str) -> Option<f64> {
+    let rate = text
+        .parse::<Rate>()
+        .ok()
+        .map(|rate| rate.as_bps() as f64 / 1e9);
+    let span = || text.parse::<Span>().ok().map(Span::as_us);
+    let bytes = || text.parse::<Bytes>().ok().map(Bytes::as_f64);
+    rate.or_else(span).or_else(bytes)
 }
 
 fn median(values: Vec<f64>) -> Result<f64, String> {

@@ -238,13 +238,32 @@ impl Job {
         on_progress: &dyn Fn(&Progress) -> Verdict,
     ) -> Result<RunData, ScenarioError> {
         let assembly = Assembly::new(&self.scenario)?;
+        let mut data = self.simulate(&assembly, record, on_progress);
+        data.settings = self
+            .scenario
+            .settings()
+            .into_iter()
+            .map(|setting| match setting.section.as_str() {
+                "" => (setting.key.to_owned(), setting.value),
+                section => (format!("{section}.{}", setting.key), setting.value),
+            })
+            .collect();
+        Ok(data)
+    }
+
+    fn simulate(
+        &self,
+        assembly: &Assembly,
+        record: &RecordSpec,
+        on_progress: &dyn Fn(&Progress) -> Verdict,
+    ) -> RunData {
         let mut on_progress = |progress: Progress| on_progress(&progress);
         let options = RunOptions {
             threads: 1,
             on_progress: &mut on_progress,
         };
         let width = |width: Option<Span>| width.unwrap_or(Span::from_us(1));
-        let link = record.queue.and_then(|_| busiest_last_hop(&assembly));
+        let link = record.queue.and_then(|_| busiest_last_hop(assembly));
         let (flows, bin) = record.goodput.unwrap_or((0, Span::from_us(1)));
         // All domains share its table of links.
         let long_queues = LongQueueRecorder::new(
@@ -265,12 +284,12 @@ impl Job {
         };
         if record.acks.is_none() && *record == RecordSpec::default() {
             let finished = assembly.run(options, || ());
-            return Ok(summarise(&assembly, &finished));
+            return summarise(assembly, &finished);
         }
         let (mut data, network, acks) = match record.acks {
             None => {
                 let finished = assembly.run(options, network);
-                let data = summarise(&assembly, &finished);
+                let data = summarise(assembly, &finished);
                 (data, merge_all(finished.observers), None)
             }
             Some(limit) => {
@@ -279,7 +298,7 @@ impl Job {
                     second: AckRecorder::new(limit),
                 };
                 let finished = assembly.run(options, observer);
-                let data = summarise(&assembly, &finished);
+                let data = summarise(assembly, &finished);
                 let whole = merge_all(finished.observers);
                 let (network, acks) = whole.map(|both| (both.first, both.second)).unzip();
                 (data, network, acks)
@@ -298,7 +317,7 @@ impl Job {
             data.long_queues = record.long_queues.map(|_| rest.second);
         }
         data.acks = acks.map(|acks| acks.flows().clone()).unwrap_or_default();
-        Ok(data)
+        data
     }
 
     fn outcome(&self, figure: &Figure, data: &RunData, with_curves: bool) -> RunOutcome {
@@ -347,6 +366,7 @@ fn summarise<O: Observer>(assembly: &Assembly, finished: &Finished<O>) -> RunDat
             .max()
             .unwrap_or_default(),
         network: assembly.network,
+        settings: BTreeMap::new(),
         simulated: finished.simulated,
         stopped: finished.stopped,
         links: finished.links,
