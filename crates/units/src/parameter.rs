@@ -249,6 +249,7 @@ pub trait ParameterSet: Default {
 }
 
 /// Declares a settings struct. Each field: documentation (its meaning), name, type, default, key in the scenario, source of the default.
+/// Settings that several structs share are a struct of their own, which they take in `with` its keys.
 ///
 /// ```
 /// clearway_units::parameters! {
@@ -263,6 +264,21 @@ pub trait ParameterSet: Default {
 /// queue.set("limit", &Value::Text("1MB".into())).unwrap();
 /// assert_eq!(queue.entries()[0].1.to_string(), "\"1MB\"");
 /// assert_eq!(QueueParameters::describe()[0].meaning, "Bytes above which arrivals are dropped.");
+///
+/// clearway_units::parameters! {
+///     /// What a port does.
+///     pub struct PortParameters {
+///         /// Its number.
+///         pub number: u32 = 0, "port", "nowhere";
+///         with {
+///             /// Its queue.
+///             pub queue: QueueParameters,
+///         }
+///     }
+/// }
+/// let mut port = PortParameters::default();
+/// port.set("limit", &Value::Text("2MB".into())).unwrap();
+/// assert_eq!(port.queue.entries(), port.entries()[1..]);
 /// ```
 #[macro_export]
 macro_rules! parameters {
@@ -273,17 +289,21 @@ macro_rules! parameters {
                 $(#[doc = $doc:literal])+
                 pub $field:ident: $type:ty = $default:expr, $key:literal, $source:literal;
             )*
+            $(with {
+                $($(#[doc = $group_doc:literal])+ pub $group:ident: $group_type:ty,)+
+            })?
         }
     ) => {
         $(#[$struct_meta])*
         #[derive(Debug, Clone, PartialEq)]
         pub struct $name {
             $($(#[doc = $doc])+ #[doc = concat!("\n\nKey `", $key, "`. Source: ", $source, ".")] pub $field: $type,)*
+            $($($(#[doc = $group_doc])+ pub $group: $group_type,)+)?
         }
 
         impl Default for $name {
             fn default() -> Self {
-                Self { $($field: $default,)* }
+                Self { $($field: $default,)* $($($group: Default::default(),)+)? }
             }
         }
 
@@ -291,13 +311,17 @@ macro_rules! parameters {
             fn describe() -> Vec<$crate::ParameterInfo> {
                 let defaults = Self::default();
                 let _ = &defaults;
-                vec![$($crate::ParameterInfo {
-                    key: $key,
-                    default: $crate::Parameter::to_value(&defaults.$field),
-                    expected: <$type as $crate::Parameter>::expected(),
-                    meaning: [$($doc.trim()),+].join(" "),
-                    source: $source,
-                },)*]
+                [
+                    vec![$($crate::ParameterInfo {
+                        key: $key,
+                        default: $crate::Parameter::to_value(&defaults.$field),
+                        expected: <$type as $crate::Parameter>::expected(),
+                        meaning: [$($doc.trim()),+].join(" "),
+                        source: $source,
+                    },)*],
+                    $($(<$group_type as $crate::ParameterSet>::describe(),)+)?
+                ]
+                .concat()
             }
 
             fn set(&mut self, key: &str, value: &$crate::Value) -> Result<(), $crate::SetError> {
@@ -312,13 +336,21 @@ macro_rules! parameters {
                     })*
                     _ => {
                         let _ = value;
+                        $($(match $crate::ParameterSet::set(&mut self.$group, key, value) {
+                            Err($crate::SetError::UnknownKey) => {}
+                            result => return result,
+                        })+)?
                         Err($crate::SetError::UnknownKey)
                     }
                 }
             }
 
             fn entries(&self) -> Vec<(&'static str, $crate::Value)> {
-                vec![$(($key, $crate::Parameter::to_value(&self.$field)),)*]
+                [
+                    vec![$(($key, $crate::Parameter::to_value(&self.$field)),)*],
+                    $($($crate::ParameterSet::entries(&self.$group),)+)?
+                ]
+                .concat()
             }
         }
     };
@@ -429,6 +461,37 @@ mod tests {
             panic!("a number is no duration");
         };
         assert!(expected.contains("1us"), "{expected}");
+    }
+
+    parameters! {
+        /// Takes in another.
+        pub struct Outer {
+            /// How often.
+            pub times: u32 = 1, "times", "nowhere";
+            with {
+                /// The sample.
+                pub sample: Sample,
+            }
+        }
+    }
+
+    #[test]
+    fn a_group_brings_its_keys() {
+        let keys: Vec<_> = Outer::describe().iter().map(|info| info.key).collect();
+        assert_eq!(keys, ["times", "wait", "limits.count"]);
+        let mut outer = Outer::default();
+        outer.set("times", &Value::Integer(2)).unwrap();
+        outer.set("wait", &Value::Text("3us".into())).unwrap();
+        assert_eq!(outer.entries()[1], ("wait", Value::Text("3us".into())));
+        assert_eq!((outer.times, outer.sample.wait), (2, Span::from_us(3)));
+        assert!(matches!(
+            outer.set("wait", &Value::Integer(3)),
+            Err(SetError::BadValue { .. })
+        ));
+        assert_eq!(
+            outer.set("speed", &Value::Integer(3)),
+            Err(SetError::UnknownKey)
+        );
     }
 
     #[test]
