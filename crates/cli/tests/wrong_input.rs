@@ -99,9 +99,9 @@ fn unknown_names() {
     --set switch.kind=lossless: `switch.kind`: there is no "lossless"
       fix: use one of: lossy, shared-buffer
     --set transport.kind=rocev1: `transport.kind`: there is no "rocev1"
-      fix: did you mean `rocev2`? Use one of: strack, rocev2, dctcp, tcp
+      fix: did you mean `rocev2`? Use one of: strack, rocev2, dctcp, tcp, hpcc, swift
     --set transport.controller=strak: `transport.controller`: there is no "strak"
-      fix: did you mean `strack`? Use one of: strack, constant, dcqcn, dcqcn-timer, dctcp, dctcp-rate, reno
+      fix: did you mean `strack`? Use one of: strack, constant, dcqcn, dcqcn-timer, dctcp, dctcp-rate, reno, hpcc, swift
     --set transport.spray=adaptiv: `transport.spray`: there is no "adaptiv"
       fix: did you mean `adaptive`? Use one of: adaptive, oblivious, single
     --set workload.kind=permutations: `workload.kind`: there is no "permutations"
@@ -130,7 +130,7 @@ fn unknown_names() {
     nothing is called `adaptative`
       fix: did you mean `adaptive`?
     nothing is called `xyzzy`
-      fix: known are: adaptive, constant, dcqcn, dcqcn-timer, dctcp, dctcp-rate, dumbbell, fat-tree, file, flows, go-back-n, incast, interval, leaf-spine, links, lossy, none, oblivious, observe, one-to-one, permutation, poisson, reno, rocev2, scenario, selective-repeat, shared-buffer, single, single-switch, strack, switch, tcp
+      fix: known are: adaptive, constant, dcqcn, dcqcn-timer, dctcp, dctcp-rate, dumbbell, fat-tree, file, flows, go-back-n, hpcc, incast, interval, leaf-spine, links, lossy, none, oblivious, observe, one-to-one, permutation, poisson, reno, rocev2, scenario, selective-repeat, shared-buffer, single, single-switch, strack, swift, switch, tcp
     quikstart: there is no such file or built-in scenario
       fix: did you mean `quickstart`? Give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32
     ");

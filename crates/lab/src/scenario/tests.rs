@@ -259,6 +259,8 @@ fn presets_choose_parts_that_keys_override() {
         ("rocev2", "go-back-n dcqcn single interval"),
         ("dctcp", "go-back-n dctcp single none"),
         ("tcp", "go-back-n reno single none"),
+        ("hpcc", "go-back-n hpcc single none"),
+        ("swift", "go-back-n swift single none"),
     ] {
         let text = format!("transport.kind = \"{kind}\"\n");
         assert_eq!(parts(&text), format!("{kind} {rest}"));

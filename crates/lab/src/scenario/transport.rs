@@ -58,7 +58,7 @@ struct Preset {
 }
 
 /// The transports; the first is the default.
-const PRESETS: [Preset; 4] = [
+const PRESETS: [Preset; 6] = [
     Preset {
         name: "strack",
         summary: "STrack: selective repeat, delay-based window, adaptive spraying (arXiv 2407.15266)",
@@ -88,6 +88,22 @@ const PRESETS: [Preset; 4] = [
         summary: "TCP Reno with ECN: go-back-N, a window halved by marks, one path",
         reliability: "go-back-n",
         controller: "reno",
+        spray: "single",
+        feedback: "none",
+    },
+    Preset {
+        name: "hpcc",
+        summary: "HPCC: go-back-N, rate and window by the telemetry of switches, one path",
+        reliability: "go-back-n",
+        controller: "hpcc",
+        spray: "single",
+        feedback: "none",
+    },
+    Preset {
+        name: "swift",
+        summary: "Swift: go-back-N, a window that follows the round-trip time, one path",
+        reliability: "go-back-n",
+        controller: "swift",
         spray: "single",
         feedback: "none",
     },

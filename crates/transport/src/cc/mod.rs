@@ -4,16 +4,28 @@
 //! the `controllers!` list at the end of this module. That line yields the enum variant, the dispatch, the scenario's keys, the
 //! row of `clearway list controllers` and the entry in the conformance tests. A controller of another crate is registered at
 //! run time and dispatched through a box.
+//!
+//! What several controllers can be given is a part of its own, for controllers of other crates too: [`VariableIncrease`],
+//! [`ReferenceClock`] (Sampling Frequency) and [`Lots`] (random feedback), each with its settings.
 
 mod additive;
+mod base_rtt;
+#[cfg(test)]
+mod closed_loop;
 mod constant;
 mod dcqcn;
 mod dcqcn_timer;
 mod dctcp;
 mod dctcp_rate;
+pub mod fluid;
+mod hpcc;
+mod increase;
+mod lots;
 mod rate;
 mod reno;
+mod sampling;
 mod strack;
+mod swift;
 #[cfg(test)]
 mod tests;
 
@@ -23,14 +35,20 @@ use clearway_units::{
     Bytes, ParameterInfo, ParameterSet, RandomStream, Rate, SetError, Span, Time, Value,
 };
 
+pub use base_rtt::BaseRtt;
 pub use constant::{Constant, ConstantParameters};
 pub use dcqcn::{Dcqcn, DcqcnParameters};
 pub use dcqcn_timer::{DcqcnTimer, DcqcnTimerParameters};
 pub use dctcp::{Dctcp, DctcpParameters};
 pub use dctcp_rate::{DctcpRate, DctcpRateParameters};
+pub use hpcc::{Hpcc, HpccParameters};
+pub use increase::{VariableIncrease, VariableIncreaseParameters};
+pub use lots::{Lots, LotsParameters};
 pub use rate::WindowLimit;
 pub use reno::{Reno, RenoParameters};
+pub use sampling::{ReferenceClock, RoundTrip, SamplingParameters};
 pub use strack::{Strack, StrackParameters};
+pub use swift::{HopCount, Swift, SwiftParameters};
 
 /// What a sender knows of the network before the first packet.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -310,4 +328,6 @@ controllers! {
     Dctcp(Dctcp),
     DctcpRate(DctcpRate),
     Reno(Reno),
+    Hpcc(Hpcc),
+    Swift(Swift),
 }

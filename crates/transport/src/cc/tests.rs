@@ -65,6 +65,20 @@ fn registry() -> Registry {
     Registry::builtin().with_controller::<Clock>()
 }
 
+/// The acknowledgement of the `number`-th packet of 1000 bytes, with `window` packets in flight.
+pub(super) fn ack(number: u64, window: u64) -> AckSample<'static> {
+    AckSample {
+        now: Time::from_us(number),
+        rtt: Span::from_us(5),
+        ecn: false,
+        acked: Bytes::new(1000),
+        in_flight: Bytes::new(1000 * window),
+        probe: false,
+        delivered: Bytes::new(1000 * number),
+        hops: &[],
+    }
+}
+
 fn facts() -> NetworkFacts {
     network(Rate::from_gbps(400), Span::from_us(8))
 }
@@ -74,6 +88,35 @@ fn check(name: &str, controller: &Controller) {
     let window = controller.allowance().window;
     assert!(window >= 1.0, "{name}: {window}");
     assert!(window <= controller.largest_window(), "{name}: {window}");
+    assert!(!window.is_nan(), "{name}");
+}
+
+/// Telemetry as no network would give it: hops come and go, counters jump, clocks stand still or run backwards.
+fn disturb(hops: &mut Vec<Hop>, random: &mut RandomStream) {
+    match random.below(8) {
+        0 => drop(hops.pop()),
+        1 => hops.clear(),
+        2 | 3 if hops.len() < 9 => hops.push(Hop {
+            time: Time::from_ps(random.next_u64() >> random.below(64)),
+            rate: Rate::from_bps(1 + (random.next_u64() >> random.below(64)) / 2),
+            sent: random.next_u32(),
+            queue: u32::MAX,
+        }),
+        _ => {}
+    }
+    for hop in hops {
+        match random.below(6) {
+            0 => hop.time = Time::from_ps(hop.time.as_ps() / 2),
+            1 => hop.queue = random.next_u32() >> random.below(32),
+            2 => hop.sent = random.next_u32(),
+            3 => {}
+            _ => {
+                let step = Span::from_ps(random.next_u64() >> (20 + random.below(44)));
+                hop.time = hop.time.saturating_add(step);
+                hop.sent = hop.sent.wrapping_add(random.below(100_000));
+            }
+        }
+    }
 }
 
 #[test]
@@ -82,8 +125,11 @@ fn every_registered_controller_survives_random_acknowledgements() {
         let mut controller = registry().controller(name).unwrap().build(&facts());
         check(name, &controller);
         let mut random = RandomStream::new(1, Purpose::Test, 1);
+        controller.take_random(RandomStream::new(1, Purpose::Test, 2));
         let mut now = Time::ZERO;
+        let (mut delivered, mut hops) = (0, Vec::new());
         for _ in 0..50_000 {
+            disturb(&mut hops, &mut random);
             now += Span::from_ns(u64::from(random.below(2000)));
             match random.below(100) {
                 0 => controller.on_restart(now),
@@ -100,16 +146,20 @@ fn every_registered_controller_survives_random_acknowledgements() {
                 3 => controller.on_deadline(now),
                 4 => controller.on_notification(now),
                 5..20 => controller.on_sent(now, Bytes::new(4160)),
-                _ => controller.on_ack(&AckSample {
-                    now,
-                    rtt: Span::from_ns(u64::from(random.below(60_000))),
-                    ecn: random.chance(0.5),
-                    acked: Bytes::new(u64::from(random.below(3)) * 4096),
-                    in_flight: Bytes::new(u64::from(random.below(1_000_000))),
-                    probe: random.chance(0.02),
-                    delivered: Bytes::ZERO,
-                    hops: &[],
-                }),
+                _ => {
+                    let acked = Bytes::new(u64::from(random.below(3)) * 4096);
+                    delivered += acked.as_u64();
+                    controller.on_ack(&AckSample {
+                        now,
+                        rtt: Span::from_ns(u64::from(random.below(60_000))),
+                        ecn: random.chance(0.5),
+                        acked,
+                        in_flight: Bytes::new(u64::from(random.below(1_000_000))),
+                        probe: random.chance(0.02),
+                        delivered: Bytes::new(delivered),
+                        hops: &hops,
+                    });
+                }
             }
             check(name, &controller);
         }
@@ -225,6 +275,8 @@ fn settings_know_their_names_and_keys() {
             "dctcp",
             "dctcp-rate",
             "reno",
+            "hpcc",
+            "swift",
             "clock"
         ]
     );

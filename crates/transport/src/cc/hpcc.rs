@@ -1,0 +1,250 @@
+//! HPCC (SIGCOMM 2019): rate and window follow how full the links of the path are, as switches report it.
+//!
+//! Each acknowledgement brings a [`Hop`] of every switch port on the way. From two of them follow the rate at which the port
+//! sends and the queue behind it, together the bytes in flight on that link as a multiple of its bandwidth-delay product (`u`). The
+//! fullest link counts, averaged over a round trip (`U`). A reference rate is divided by `U / eta`, or, while that is below 1 and has
+//! not been for long, only raised by a step. Every acknowledgement applies the result at once; once per round trip it becomes the
+//! reference.
+//!
+//! The window is the bandwidth-delay product at the present rate, which also paces.
+//!
+//! # Parts
+//! [Variable additive increase](super::VariableIncrease) with the queue in bytes as its measure, [Sampling
+//! Frequency](super::ReferenceClock) and [random feedback](super::Lots) can each be switched on (Snyder §3.3.4, §4.2).
+//!
+//! # Decisions
+//! * The form is that of the authors' simulator, which Snyder used: the state is a rate, and the window follows from it. The
+//!   paper's `W_AI` is here `rate-ai` times the base round trip.
+//! * Snyder §4.2.1 says "multiplies by C"; a rate that is to fall when C is above 1 is divided.
+//! * The base round trip is the fabric's longest for all flows, as in the simulator: with it all flows of a link agree on what its
+//!   queue means. `base-rtt = "path"` is each flow's own.
+//! * Switches count bytes on the wire, while the window counts payload, as in the simulator: at line rate slightly more is in
+//!   flight than the bandwidth-delay product, by the share of headers.
+//! * What one link has sent since the packet before is never taken for more than the link can send: only records of different
+//!   ports give such a number. A hop whose record is not later than the last, or whose rate differs, is left out; if the number
+//!   of hops has changed, the path has, and the acknowledgement only sets the start of the next difference.
+//! * Without a record, on a path without switches, nothing is known to be congested: the rate stays.
+//! * What is not specified: after a pause the flow goes on with the rate that it had, and losses change nothing.
+//! * With a small `rate-ai` flows need not become fair: a slow flow has fewer acknowledgements to average over, exceeds `eta` by chance
+//!   more often, and loses more by that than the step gives it. Three flows and more on one link settle unequally at 50 Mb/s and
+//!   equally at 1 Gb/s, which is what Snyder chapter 3 measures. This is how HPCC is defined, so nothing is done about it.
+//! * `fast-react = false`: the rate changes only along with the reference, while `U` still averages over all acknowledgements.
+
+use super::base_rtt::BaseRtt;
+use super::increase::{VariableIncrease, VariableIncreaseParameters};
+use super::lots::{Lots, LotsParameters};
+use super::rate::{RateLimits, WindowLimit};
+use super::sampling::{Reference, ReferenceClock, SamplingParameters};
+use super::{AckSample, Allowance, CongestionControl, ControllerDefinition, NetworkFacts};
+use crate::telemetry::{Hop, MOST_HOPS};
+use clearway_units::{Bytes, RandomStream, Rate};
+
+clearway_units::parameters! {
+    /// Settings of [`Hpcc`].
+    pub struct HpccParameters {
+        /// How full links are to be (`eta`), above 0.
+        pub target_utilisation: f64 = 0.95, "target-utilisation", "HPCC §3.3; Snyder Table 3.1";
+        /// Steps of additive increase before a multiplicative one (`maxStage`).
+        pub max_stage: u32 = 5, "max-stage", "HPCC §3.3; Snyder Table 3.1";
+        /// Added to the rate with each update (`W_AI` over the base round trip).
+        pub rate_ai: Rate = Rate::from_bps(50_000_000), "rate-ai", "Snyder Table 3.1: 50 Mb/s; 1 Gb/s in its HPCC 1Gbps";
+        /// The rate never falls below.
+        pub min_rate: Rate = Rate::from_bps(100_000_000), "min-rate", "HPCC artifact: MIN_RATE 100 Mb/s";
+        /// The unloaded round trip (`T`), which also gives the window: `"network"`, the longest in the fabric; `"path"`, the flow's
+        /// own; or a duration.
+        pub base_rtt: BaseRtt = BaseRtt::Network, "base-rtt", "HPCC artifact: GLOBAL_T 1";
+        /// Every acknowledgement changes rate and window, not only those that change the reference.
+        pub fast_react: bool = true, "fast-react", "HPCC §3.2; HPCC artifact: FAST_REACT 1";
+        /// Queue that must be exceeded to make tokens (`Token_Thresh`).
+        pub token_threshold: Bytes = Bytes::new(50_000), "token-threshold", "Snyder Table 4.1: the least bandwidth-delay product of the network";
+        /// Queue that makes one token (`AI_DIV`).
+        pub ai_div: Bytes = Bytes::new(1000), "ai-div", "Snyder Table 4.1";
+        with {
+            /// Variable additive increase.
+            pub increase: VariableIncreaseParameters,
+            /// When the reference may change.
+            pub sampling: SamplingParameters,
+            /// Random feedback.
+            pub lots: LotsParameters,
+        }
+    }
+}
+
+/// What the hops of one acknowledgement say.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Measure {
+    /// Of the fullest link: bytes in flight over bandwidth-delay product.
+    utilisation: f64,
+    /// Time between the two packets that it was measured with, in picoseconds.
+    elapsed: f64,
+}
+
+/// The records of the last acknowledgement.
+#[derive(Debug, Clone, Default)]
+struct Path {
+    hops: [Option<Hop>; MOST_HOPS],
+    count: usize,
+}
+
+impl Path {
+    /// Compares the hops with those before (HPCC Algorithm 1, `MeasureInflight`) and keeps them. `None` if there is nothing to
+    /// compare. `inverse_rtt` is in 1/ps.
+    #[inline]
+    fn measure(&mut self, hops: &[Hop], inverse_rtt: f64) -> Option<Measure> {
+        let same = hops.len().min(MOST_HOPS) == self.count;
+        let mut fullest: Option<Measure> = None;
+        for (last, hop) in self.hops.iter_mut().zip(hops) {
+            if same
+                && let Some(last) = last
+                && let Some(next) = compare(last, hop, inverse_rtt)
+                && fullest.is_none_or(|most| next.utilisation > most.utilisation)
+            {
+                fullest = Some(next);
+            }
+            *last = Some(*hop);
+        }
+        self.count = hops.len().min(MOST_HOPS);
+        fullest
+    }
+}
+
+/// How full a link was between two packets; `None` if that cannot be said.
+#[inline]
+fn compare(last: &Hop, hop: &Hop, inverse_rtt: f64) -> Option<Measure> {
+    let elapsed = hop.elapsed_since(last).as_ps() as i64 as f64;
+    if elapsed <= 0.0 || hop.rate != last.rate {
+        return None;
+    }
+    // Picoseconds that a byte takes.
+    let byte = 8e12 / hop.rate.as_bps() as i64 as f64;
+    let busy = (f64::from(hop.sent_since(last)) * byte / elapsed).min(1.0);
+    let queue = f64::from(hop.queue.min(last.queue)) * byte * inverse_rtt;
+    Some(Measure {
+        utilisation: busy + queue,
+        elapsed,
+    })
+}
+
+/// HPCC.
+#[derive(Debug, Clone)]
+pub struct Hpcc {
+    limits: RateLimits,
+    /// The present rate, in bits per second.
+    rate: f64,
+    /// `Rc`, in bits per second.
+    reference: Reference,
+    /// `U`.
+    utilisation: f64,
+    /// `incStage`.
+    stage: u32,
+    max_stage: u32,
+    path: Box<Path>,
+    /// In picoseconds, and one over it.
+    base_rtt: f64,
+    inverse_rtt: f64,
+    inverse_target: f64,
+    rate_ai: f64,
+    fast_react: bool,
+}
+
+impl ControllerDefinition for Hpcc {
+    const NAME: &'static str = "hpcc";
+    const SUMMARY: &'static str =
+        "HPCC: a rate and a window that keep links just below full, by telemetry of switches";
+    type Parameters = HpccParameters;
+
+    fn new(parameters: &HpccParameters, network: &NetworkFacts) -> Self {
+        let base_rtt = parameters.base_rtt.resolve(network);
+        let seen = NetworkFacts {
+            bdp: network.line_rate.bytes_in(base_rtt),
+            ..*network
+        };
+        let limits = RateLimits::new(&seen, parameters.min_rate, WindowLimit::Scaled);
+        let increase = VariableIncrease::new(
+            &parameters.increase,
+            parameters.token_threshold.as_f64(),
+            parameters.ai_div.as_f64(),
+        );
+        Self {
+            rate: limits.line,
+            reference: Reference::new(
+                limits.line,
+                limits.line,
+                ReferenceClock::new(&parameters.sampling),
+                Lots::new(&parameters.lots),
+                increase,
+            ),
+            limits,
+            utilisation: 1.0,
+            stage: 0,
+            max_stage: parameters.max_stage,
+            path: Box::default(),
+            base_rtt: base_rtt.as_ps() as f64,
+            inverse_rtt: 1.0 / base_rtt.as_ps() as f64,
+            inverse_target: 1.0 / parameters.target_utilisation.max(1e-3),
+            rate_ai: parameters.rate_ai.as_bps() as f64,
+            fast_react: parameters.fast_react,
+        }
+    }
+}
+
+impl Hpcc {
+    /// The rate that `U` asks for (`C` is `U / eta`), and the stage after it: HPCC Algorithm 1, `ComputeWind`.
+    #[inline]
+    fn candidate(&self) -> (f64, u32, bool) {
+        let excess = self.utilisation * self.inverse_target;
+        let step = self.rate_ai * self.reference.factor();
+        let (rate, stage) = if excess >= 1.0 || self.stage >= self.max_stage {
+            (self.reference.value / excess + step, 0)
+        } else {
+            (self.reference.value + step, self.stage + 1)
+        };
+        (self.limits.clamp(rate), stage, excess >= 1.0)
+    }
+}
+
+impl CongestionControl for Hpcc {
+    #[inline(never)]
+    fn on_ack(&mut self, sample: &AckSample<'_>) {
+        if sample.probe {
+            return;
+        }
+        let Some(measure) = self.path.measure(sample.hops, self.inverse_rtt) else {
+            self.reference.skip(sample);
+            return;
+        };
+        let weight = measure.elapsed.min(self.base_rtt) * self.inverse_rtt;
+        self.utilisation += weight * (measure.utilisation - self.utilisation);
+        let (candidate, stage, congested) = self.candidate();
+        let queue = sample.hops.iter().map(|hop| hop.queue).max().unwrap_or(0);
+        let taken = self
+            .reference
+            .propose(sample, candidate, f64::from(queue), congested);
+        if taken {
+            self.stage = stage;
+        }
+        if taken || self.fast_react {
+            self.rate = candidate;
+        }
+    }
+
+    #[inline(never)]
+    fn allowance(&self) -> Allowance {
+        self.limits.allowance(self.rate)
+    }
+
+    fn largest_window(&self) -> f64 {
+        self.limits.largest_window()
+    }
+
+    fn uses_telemetry(&self) -> bool {
+        true
+    }
+
+    fn take_random(&mut self, random: RandomStream) {
+        self.reference.take_random(random);
+    }
+}
+
+#[cfg(test)]
+mod tests;
