@@ -25,7 +25,7 @@
 //! | `variants[].id` | text | `A`, `B`, …; the first is what ratios refer to |
 //! | `variants[].label` | text | what was compared |
 //! | `variants[].runs[]` | list | `scenario` (`name`, `hash`, `seed`), `status`, `flows` (`total`, `completed`, `started`), `bytes` (payload of all flows), `digest`, `version`, `revision` as in `summary.json`; `folder` (text or null): where its results are |
-//! | `measures[].name` | text | `fct_us.max`, `packets.dropped`, …: as in `summary.json`; and `goodput_bps`: payload of the completed flows, over the time from the first start to the last finish among them |
+//! | `measures[].name` | text | `fct_us.max`, `packets.dropped`, …: as in `summary.json`; and `goodput_bps`: payload of the completed flows, over the time from the first start to the last finish among them; and `slowdown_up_to_10KB.p999`, `slowdown_over_100MB.p50`, …: of one of the [classes of sizes](crate::by_size), above the one before and up to this size |
 //! | `measures[].title`, `.unit` | text | for people; the unit is `us`, `ratio`, `bps`, `flows`, `packets` or `frames` |
 //! | `measures[].values[]` | list, one for each variant | |
 //! | `….per_seed` | list of numbers or null | one for each run; null if no flow completed |
@@ -39,6 +39,7 @@ mod warnings;
 
 pub use courses::{Course, METRICS as COURSE_METRICS};
 
+use crate::by_size::{CLASS_ENDS, Tail};
 use crate::record::{FlowRow, RunRecord, ScenarioIdentity};
 use crate::summary::{FlowCounts, StatusName, Summary};
 use serde::Serialize;
@@ -103,9 +104,18 @@ struct Measure {
     name: &'static str,
     title: &'static str,
     unit: Unit,
-    /// False for what most runs have none of: the table leaves it out if all variants have none.
-    always: bool,
+    shown: Shown,
     of: fn(&ComparedRun) -> Option<f64>,
+}
+
+/// When the table shows a measure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    Always,
+    /// If some variant has any: for what most runs have none of.
+    IfAny,
+    /// If some variant has flows of the class, and not all flows of all variants are of one.
+    IfClassesDiffer,
 }
 
 /// In what a measure counts.
@@ -132,12 +142,11 @@ const fn measure(
     unit: Unit,
     of: fn(&ComparedRun) -> Option<f64>,
 ) -> Measure {
-    let always = true;
     Measure {
         name,
         title,
         unit,
-        always,
+        shown: Shown::Always,
         of,
     }
 }
@@ -148,18 +157,74 @@ const fn if_any(
     unit: Unit,
     of: fn(&ComparedRun) -> Option<f64>,
 ) -> Measure {
-    let always = false;
     Measure {
         name,
         title,
         unit,
-        always,
+        shown: Shown::IfAny,
         of,
     }
 }
 
-const MEASURES: [Measure; 20] = {
-    use Unit::{Bps, Flows, Frames, Packets, Ratio, Us};
+/// A percentile of the slowdown of a class of sizes.
+const fn of_class(
+    name: &'static str,
+    title: &'static str,
+    of: fn(&ComparedRun) -> Option<f64>,
+) -> Measure {
+    Measure {
+        name,
+        title,
+        unit: Unit::Ratio,
+        shown: Shown::IfClassesDiffer,
+        of,
+    }
+}
+
+/// The class that ends at that place of [`CLASS_ENDS`], or the last one.
+fn class<const PLACE: usize>(run: &ComparedRun) -> Option<Tail> {
+    let end = CLASS_ENDS.get(PLACE).copied();
+    let mut classes = run.summary.slowdown_by_class.iter();
+    Some(classes.find(|class| class.up_to_bytes == end)?.slowdown)
+}
+
+/// For each class its median and its tail: those that differ between transports.
+macro_rules! class_measures {
+    ($($place:literal $name:literal $title:literal),+) => {
+        [$(
+            of_class(concat!("slowdown_", $name, ".p50"), concat!("p50 ", $title), |run| {
+                Some(class::<$place>(run)?.p50)
+            }),
+            of_class(concat!("slowdown_", $name, ".p999"), concat!("p99.9 ", $title), |run| {
+                Some(class::<$place>(run)?.p999)
+            })
+        ),+]
+    };
+}
+
+/// How many measures each class has.
+const PER_CLASS: usize = 2;
+
+const CLASS_MEASURES: [Measure; PER_CLASS * (CLASS_ENDS.len() + 1)] = class_measures![
+    0 "up_to_1KB" "up to 1 KB",
+    1 "up_to_10KB" "up to 10 KB",
+    2 "up_to_100KB" "up to 100 KB",
+    3 "up_to_1MB" "up to 1 MB",
+    4 "up_to_10MB" "up to 10 MB",
+    5 "up_to_100MB" "up to 100 MB",
+    6 "over_100MB" "over 100 MB"
+];
+
+/// All measures, in the order of the table: completion times, then slowdown by size, then the rest.
+fn all_measures() -> impl Iterator<Item = &'static Measure> {
+    COMPLETION_MEASURES
+        .iter()
+        .chain(&CLASS_MEASURES)
+        .chain(&OTHER_MEASURES)
+}
+
+const COMPLETION_MEASURES: [Measure; 8] = {
+    use Unit::{Ratio, Us};
     [
         measure("fct_us.max", "FCT max", Us, |run| {
             Some(run.summary.fct_us?.max)
@@ -185,6 +250,12 @@ const MEASURES: [Measure; 20] = {
         measure("slowdown.mean", "slowdown mean", Ratio, |run| {
             Some(run.summary.slowdown?.mean)
         }),
+    ]
+};
+
+const OTHER_MEASURES: [Measure; 12] = {
+    use Unit::{Bps, Flows, Frames, Packets, Us};
+    [
         measure("simulated_us", "simulated time", Us, |run| {
             Some(run.summary.simulated_us)
         }),
@@ -357,7 +428,7 @@ impl Comparison {
                 runs: variant.runs.iter().map(outcome).collect(),
             })
             .collect();
-        let measures = MEASURES.iter().map(|measure| {
+        let measures = all_measures().map(|measure| {
             let spreads = variants
                 .iter()
                 .map(|variant| Spread::of(variant.runs.iter().map(measure.of).collect()));

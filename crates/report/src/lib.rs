@@ -3,6 +3,7 @@
 //! The command line fills a [`RunRecord`] from a run; everything here only formats it.
 //!
 //! * [`Summary`] is `summary.json`; [`summary`] documents each of its fields.
+//! * [`FlowsBySize`] tells slowdown by flow size; [`by_size`] documents its bins and classes.
 //! * [`write_flows`] writes `flows.parquet`, [`read_flows`] reads it back; [`flows`] documents each of its columns.
 //! * [`SeriesWriter`] writes `series.parquet`; [`series`] documents its columns.
 //! * [`fct_txt`] gives completed flows as HPCC's simulator for ns-3 writes them; [`fct`] documents the columns. [`htsim_txt`] speaks
@@ -17,6 +18,7 @@
 //! **Architecture Invariant:** this crate knows nothing of the simulator, of scenarios or of arguments. It reads no clock and prints
 //! nothing itself; the same record gives the same bytes.
 
+pub mod by_size;
 pub mod comparison;
 pub mod fct;
 pub mod flows;
@@ -38,6 +40,7 @@ pub mod timeline;
 #[cfg(test)]
 mod sample;
 
+pub use by_size::{FlowsBySize, SizeBin, SizeClass, Tail};
 pub use comparison::{ComparedRun, Comparison, Origin, Variant};
 pub use fct::{FctRow, fct_txt};
 pub use flows::{WriteFlowsError, read_flows, write_flows};

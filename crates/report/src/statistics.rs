@@ -1,5 +1,6 @@
 //! Order statistics: nearest-rank percentiles, the minimum, the maximum and the mean.
 
+use clearway_units::statistics::nearest_rank;
 use serde::{Deserialize, Serialize};
 
 /// How a quantity is distributed over the completed flows of a run.
@@ -52,31 +53,10 @@ impl Distribution {
     }
 }
 
-/// The value at the nearest rank of `per_mille` (1 to 1000) thousandths; `None` of an empty slice.
-fn nearest_rank<T: Copy>(sorted: &[T], per_mille: usize) -> Option<T> {
-    let rank = (sorted.len() * per_mille).div_ceil(1000);
-    sorted.get(rank.checked_sub(1)?).copied()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
-
-    #[test]
-    fn nearest_ranks_of_small_and_round_numbers() {
-        let values: Vec<u64> = (1..=1000).collect();
-        assert_eq!(nearest_rank(&values, 500), Some(500));
-        assert_eq!(nearest_rank(&values, 990), Some(990));
-        assert_eq!(nearest_rank(&values, 999), Some(999));
-        assert_eq!(nearest_rank(&values, 1000), Some(1000));
-        assert_eq!(nearest_rank(&values[..5], 500), Some(3));
-        assert_eq!(nearest_rank(&values[..4], 500), Some(2));
-        assert_eq!(nearest_rank(&values[..100], 990), Some(99));
-        assert_eq!(nearest_rank(&values[..101], 990), Some(100));
-        assert_eq!(nearest_rank(&values[..1], 1), Some(1));
-        assert_eq!(nearest_rank::<u64>(&[], 500), None);
-    }
 
     #[test]
     fn nothing_has_no_distribution() {
@@ -108,16 +88,6 @@ mod tests {
     }
 
     proptest! {
-        #[test]
-        fn ranks_agree_with_the_definition(
-            values in prop::collection::vec(0u64..500, 1..300),
-            per_mille in 1usize..=1000,
-        ) {
-            let mut sorted = values.clone();
-            sorted.sort_unstable();
-            prop_assert_eq!(nearest_rank(&sorted, per_mille), Some(by_definition(&values, per_mille)));
-        }
-
         #[test]
         fn statistics_agree_with_the_definition(values in prop::collection::vec(0u64..1 << 50, 1..300)) {
             let us = |ps: u64| ps as f64 / 1e6;

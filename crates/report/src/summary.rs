@@ -18,6 +18,12 @@
 //! | `fct_us` | us, or null | completion time of the completed flows: ready to last byte acknowledged at the sender |
 //! | `ideal_fct_us` | us, or null | their completion time alone on an idle network: wire bytes / bottleneck rate + round trip |
 //! | `slowdown` | ratio, or null | their FCT / ideal FCT |
+//! | `slowdown_by_size` | list | slowdown of completed flows by [size](crate::by_size): bins of equally many flows, from the smallest flows on |
+//! | `….smallest_bytes`, `.median_bytes`, `.largest_bytes` | bytes | flows of the bin |
+//! | `….flows` | flows | how many |
+//! | `….mean`, `.p50`, `.p95`, `.p99`, `.p999`, `.max` | ratio | their slowdown |
+//! | `slowdown_by_class` | list | the same for classes that all runs have in common; only those that have flows |
+//! | `….above_bytes`, `.up_to_bytes` | bytes | flows of the class: more than the first, at most the second (null: any) |
 //! | `packets.data_sent` | packets | data packets put on the wire by hosts, retransmissions included |
 //! | `packets.data_delivered` | packets | data packets that arrived at their receiver, duplicates included |
 //! | `packets.retransmitted` | packets | data packets sent again |
@@ -40,6 +46,7 @@
 //! rank. All three are null if no flow completed. They are given in microseconds as floating point numbers; exact picoseconds stand
 //! in `flows.parquet`.
 
+use crate::by_size::{FlowsBySize, SizeBin, SizeClass};
 use crate::record::{FlowRow, PacketCounts, PausedLink, RunRecord, ScenarioIdentity, Status};
 use crate::statistics::Distribution;
 use serde::{Deserialize, Serialize};
@@ -78,6 +85,12 @@ pub struct Summary {
     pub ideal_fct_us: Option<Distribution>,
     /// Completion times as multiples of the ideal ones.
     pub slowdown: Option<Distribution>,
+    /// Slowdown by size, in bins of equally many flows.
+    #[serde(default)]
+    pub slowdown_by_size: Vec<SizeBin>,
+    /// Slowdown by size, in classes that runs have in common.
+    #[serde(default)]
+    pub slowdown_by_class: Vec<SizeClass>,
     /// Packet counts.
     pub packets: PacketCounts,
     /// Links that flow control paused.
@@ -148,7 +161,7 @@ impl Summary {
         let completed = || record.flows.iter().filter(|flow| flow.fct().is_some());
         let fcts = completed().filter_map(|flow| Some(flow.fct()?.as_ps()));
         let ideals = completed().map(|flow| flow.ideal_fct.as_ps());
-        Self {
+        let mut summary = Self {
             schema: SCHEMA,
             version: record.version.clone(),
             revision: record.revision.clone(),
@@ -160,6 +173,8 @@ impl Summary {
             fct_us: Distribution::of_picoseconds(fcts.collect()),
             ideal_fct_us: Distribution::of_picoseconds(ideals.collect()),
             slowdown: Distribution::of_ratios(completed().filter_map(FlowRow::slowdown).collect()),
+            slowdown_by_size: Vec::new(),
+            slowdown_by_class: Vec::new(),
             packets: record.packets,
             paused_links: record.paused_links.len() as u64,
             longest_paused: longest_paused(&record.paused_links),
@@ -170,7 +185,16 @@ impl Summary {
             cpu_seconds: record.cpu_seconds,
             wall_seconds: record.wall_seconds,
             peak_rss_bytes: record.peak_rss_bytes,
-        }
+        };
+        summary.analyse(&record.flows);
+        summary
+    }
+
+    /// Fills in what follows from the `flows` of the run and summaries of older versions lack.
+    pub fn analyse(&mut self, flows: &[FlowRow]) {
+        let by_size = FlowsBySize::of(flows);
+        self.slowdown_by_size = by_size.bins();
+        self.slowdown_by_class = by_size.classes();
     }
 
     /// The summary as indented JSON with a final line break: the contents of `summary.json`.
@@ -287,6 +311,33 @@ mod tests {
             "p999": 2.0,
             "max": 2.0
           },
+          "slowdown_by_size": [
+            {
+              "smallest_bytes": 2000000,
+              "median_bytes": 2000000,
+              "largest_bytes": 2000000,
+              "flows": 4,
+              "mean": 1.3189014357228634,
+              "p50": 1.0228860525395191,
+              "p95": 2.0,
+              "p99": 2.0,
+              "p999": 2.0,
+              "max": 2.0
+            }
+          ],
+          "slowdown_by_class": [
+            {
+              "above_bytes": 1000000,
+              "up_to_bytes": 10000000,
+              "flows": 4,
+              "mean": 1.3189014357228634,
+              "p50": 1.0228860525395191,
+              "p95": 2.0,
+              "p99": 2.0,
+              "p999": 2.0,
+              "max": 2.0
+            }
+          ],
           "packets": {
             "data_sent": 1961,
             "data_delivered": 1960,
@@ -319,7 +370,7 @@ mod tests {
         let mut record = incomplete_run();
         record.flows.retain(|flow| flow.finish.is_none());
         let json = Summary::of(&record).to_json();
-        insta::assert_snapshot!(json.lines().skip(9).take(12).collect::<Vec<_>>().join("\n"), @r#"
+        insta::assert_snapshot!(json.lines().skip(9).take(14).collect::<Vec<_>>().join("\n"), @r#"
         "status": "incomplete",
         "status_reason": "stopped at stop.at-most = 50ms",
         "simulated_us": 100.7626,
@@ -331,6 +382,8 @@ mod tests {
         "fct_us": null,
         "ideal_fct_us": null,
         "slowdown": null,
+        "slowdown_by_size": [],
+        "slowdown_by_class": [],
         "packets": {
         "#);
     }
@@ -351,6 +404,20 @@ mod tests {
             let summary = Summary::of(&record);
             assert_eq!(Summary::from_json(&summary.to_json()).unwrap(), summary);
         }
+    }
+
+    #[test]
+    fn summaries_of_earlier_versions_are_completed_from_their_flows() {
+        let record = incomplete_run();
+        let summary = Summary::of(&record);
+        let mut earlier: serde_json::Value = serde_json::from_str(&summary.to_json()).unwrap();
+        for field in ["slowdown_by_size", "slowdown_by_class"] {
+            earlier.as_object_mut().unwrap().remove(field).unwrap();
+        }
+        let mut read = Summary::from_json(&earlier.to_string()).unwrap();
+        assert_ne!(read, summary);
+        read.analyse(&record.flows);
+        assert_eq!(read, summary);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The summary of a run for the terminal.
 
+use crate::by_size::Tail;
 use crate::quantity::{bytes, count, factor, microseconds, percent, prefixed, seconds};
 use crate::statistics::Distribution;
 use crate::summary::{StatusName, Summary};
@@ -13,14 +14,19 @@ const LABEL: usize = 9;
 /// It says what ran, how many flows completed, how long they took against an idle network, what happened to the packets, and what
 /// the simulation cost.
 pub fn summary_table(summary: &Summary) -> String {
-    [
+    let parts = [
         outcome(summary),
         completion_times(summary),
+        slowdown_by_class(summary),
         packets(summary),
         cost(summary),
-    ]
-    .map(|part| part.trim_end().to_owned() + "\n")
-    .join("\n")
+    ];
+    let parts = parts.iter().map(|part| part.trim_end());
+    let parts: Vec<String> = parts
+        .filter(|part| !part.is_empty())
+        .map(|part| format!("{part}\n"))
+        .collect();
+    parts.join("\n")
 }
 
 fn outcome(summary: &Summary) -> String {
@@ -87,6 +93,34 @@ fn completion_times(summary: &Summary) -> String {
         "{table}\nFCT: flow completion time, from ready to send to last byte acknowledged.\n\
          Ideal: the same flow alone on an idle network. Slowdown: FCT / ideal FCT.\n"
     )
+}
+
+/// Slowdown by size, if the flows are of several classes.
+fn slowdown_by_class(summary: &Summary) -> String {
+    let classes = &summary.slowdown_by_class;
+    if classes.len() < 2 {
+        return String::new();
+    }
+    let mut table = Table::new()
+        .column("Slowdown by size", Align::Left)
+        .column("flows", Align::Right);
+    for header in ["p50", "p95", "p99", "p99.9", "max"] {
+        table = table.column(header, Align::Right);
+    }
+    for class in classes {
+        let Tail {
+            p50,
+            p95,
+            p99,
+            p999,
+            max,
+            ..
+        } = class.slowdown;
+        let cells = [p50, p95, p99, p999, max].map(factor);
+        let first = [class.name(), count(class.flows)];
+        table.row(first.into_iter().chain(cells));
+    }
+    table.to_string()
 }
 
 fn packets(summary: &Summary) -> String {
@@ -249,6 +283,22 @@ mod tests {
     }
 
     #[test]
+    fn flows_of_several_sizes_are_told_apart() {
+        let mut record = run();
+        record.flows[2].bytes = 800;
+        record.flows[3].bytes = 9_000_000;
+        let text = print(&record);
+        let from = text.find("Slowdown by size").unwrap();
+        let to = text.find("Packets").unwrap();
+        insta::assert_snapshot!(&text[from..to], @"
+        Slowdown by size  flows     p50     p95     p99   p99.9     max
+        ----------------  -----  ------  ------  ------  ------  ------
+        up to 1 KB            1  2.000x  2.000x  2.000x  2.000x  2.000x
+        up to 10 MB           3  1.023x  1.253x  1.253x  1.253x  1.253x
+        ");
+    }
+
+    #[test]
     fn an_interrupted_run_without_a_completed_flow() {
         let mut record = run();
         record.status = Status::Interrupted;
@@ -282,6 +332,7 @@ mod tests {
         let mut record = incomplete_run();
         record.scenario.name = "a scenario with a long name of many words ".repeat(3);
         record.packets.data_sent = u64::MAX;
+        record.flows[0].bytes = 0;
         for flow in &mut record.flows {
             flow.ideal_fct = Span::from_ps(1_000_000);
             flow.finish = flow.start.map(|start| start + Span::from_ms(999_900));

@@ -40,7 +40,7 @@ impl Group {
             "run its scenario again: `clearway run {0}/scenario.toml --out {0}`",
             path.display()
         );
-        let summary = Summary::read(path).map_err(|error| fault(&error, &again))?;
+        let mut summary = Summary::read(path).map_err(|error| fault(&error, &again))?;
         let flows = read_flows(path).map_err(|error| fault(&error, &again))?;
         let courses = Course::read(path).map_err(|error| fault(&error, &again))?;
         if flows.len() as u64 != summary.flows.total {
@@ -51,6 +51,7 @@ impl Group {
                 summary.flows.total
             )));
         }
+        summary.analyse(&flows);
         let resolved = std::fs::read_to_string(path.join("scenario.toml")).ok();
         let key = resolved.map(|text| Key {
             scenario: without_seed(&text),

@@ -1,6 +1,6 @@
 //! A comparison for the terminal.
 
-use super::{Comparison, MEASURES, MeasureRow, Spread, Unit, VariantOutcome};
+use super::{Comparison, MeasureRow, PER_CLASS, Shown, Spread, Unit, VariantOutcome, all_measures};
 use crate::quantity::{bytes, count, factor, microseconds, prefixed};
 use crate::table::{Align, Table};
 
@@ -68,18 +68,45 @@ impl Comparison {
         table
     }
 
-    /// The measures but for those that most runs have none of, if all variants have none.
+    /// The measures but for those that most runs have none of, if all variants have none, and those of single classes of sizes, if
+    /// there is but one.
     pub(crate) fn shown(&self) -> impl Iterator<Item = &MeasureRow> {
-        let is_zero = |spread: &Spread| spread.max.is_none_or(|max| max == 0.0);
-        let rows = MEASURES.iter().zip(&self.measures);
-        rows.filter(move |(measure, row)| measure.always || !row.values.iter().all(is_zero))
+        let classes_differ = self.classes_differ();
+        let has = |row: &MeasureRow, least: f64| {
+            let mut values = row.values.iter();
+            values.any(|spread| spread.max.is_some_and(|max| max > least))
+        };
+        self.kinds()
+            .filter(move |(shown, row)| match shown {
+                Shown::Always => true,
+                Shown::IfAny => has(row, 0.0),
+                Shown::IfClassesDiffer => classes_differ && has(row, f64::NEG_INFINITY),
+            })
             .map(|(_, row)| row)
+    }
+
+    /// Each measure, and when it is shown.
+    fn kinds(&self) -> impl Iterator<Item = (Shown, &MeasureRow)> {
+        let kinds = all_measures().map(|measure| measure.shown);
+        kinds.zip(&self.measures)
+    }
+
+    /// True if the flows are of more than one class of sizes.
+    pub(crate) fn classes_differ(&self) -> bool {
+        let rows = self.kinds().filter(|(shown, row)| {
+            let mut values = row.values.iter();
+            *shown == Shown::IfClassesDiffer && values.any(|spread| spread.max.is_some())
+        });
+        rows.count() > PER_CLASS
     }
 
     fn explanation(&self) -> String {
         let most = self.variants.iter().map(|variant| variant.runs.len()).max();
         let ratios = self.variants.len() > 1;
         let mut text = String::new();
+        if self.classes_differ() {
+            text += "\"up to 10 KB\": slowdown of the flows of more than 1 KB, and so on.\n";
+        }
         if most > Some(1) {
             text += "Medians over seeds, with the least and the greatest value below.\n";
         }

@@ -129,7 +129,7 @@ fn goodput_is_payload_over_the_time_that_flows_took() {
 #[test]
 fn measures_are_named_as_in_the_summary() {
     let json = serde_json::to_value(Summary::of(&run())).unwrap();
-    for measure in MEASURES {
+    for measure in COMPLETION_MEASURES.iter().chain(&OTHER_MEASURES) {
         let pointer = format!("/{}", measure.name.replace('.', "/"));
         let own = measure.name == "goodput_bps";
         let value = (measure.of)(&ComparedRun::of(run()));
@@ -138,6 +138,50 @@ fn measures_are_named_as_in_the_summary() {
             None => assert!(own, "{pointer}"),
         }
     }
+}
+
+#[test]
+fn classes_of_sizes_have_a_median_and_a_tail() {
+    // One flow of each class, number n of them n + 1 us late.
+    let mut record = run();
+    let sizes = CLASS_ENDS.into_iter().chain([u64::MAX]);
+    record.flows = (0..)
+        .zip(sizes)
+        .map(|(number, bytes)| FlowRow {
+            bytes,
+            ..flow(number, Some(Span::from_us(u64::from(number) + 1)))
+        })
+        .collect();
+    let classes = Summary::of(&record).slowdown_by_class;
+    let comparison = Comparison::of(&[variant("a", [ComparedRun::of(record)])]);
+    let shown: Vec<&MeasureRow> = comparison.shown().collect();
+    assert_eq!(classes.len() * PER_CLASS, CLASS_MEASURES.len());
+    for (class, measures) in classes.iter().zip(CLASS_MEASURES.chunks(PER_CLASS)) {
+        let name = class.name();
+        // `up to 10 KB` as a key is `up_to_10KB`.
+        let (words, unit) = name.rsplit_once(' ').unwrap();
+        let key = format!("slowdown_{}{unit}", words.replace(' ', "_"));
+        let expected = [("p50", class.slowdown.p50), ("p999", class.slowdown.p999)];
+        for (measure, (percentile, value)) in measures.iter().zip(expected) {
+            assert_eq!(measure.name, format!("{key}.{percentile}"));
+            assert!(measure.title.ends_with(&format!(" {name}")), "{name}");
+            let row = row(&comparison, measure.name);
+            assert_eq!(row.values[0].median, Some(value));
+            assert!(shown.contains(&&row), "{name}");
+        }
+    }
+    // All flows of one size are of one class, which says nothing new.
+    let comparison = Comparison::of(&[seeds("a", &[100]), seeds("b", &[200])]);
+    assert_eq!(
+        row(&comparison, "slowdown_up_to_10MB.p50").values[1].ratio,
+        Some(2.0)
+    );
+    assert!(
+        comparison
+            .shown()
+            .all(|row| !row.name.starts_with("slowdown_"))
+    );
+    assert!(!comparison.to_table().contains("up to"));
 }
 
 #[test]
@@ -345,7 +389,10 @@ fn the_document() {
     let value: serde_json::Value = serde_json::from_str(&json).unwrap();
     let measure = &value["measures"][0];
     insta::assert_snapshot!(serde_json::to_string(measure).unwrap(), @r#"{"name":"fct_us.max","title":"FCT max","unit":"us","values":[{"max":120.0,"median":110.0,"min":100.0,"per_seed":[100.0,120.0],"ratio":1.0,"within_spread":true},{"max":140.0,"median":135.0,"min":130.0,"per_seed":[130.0,140.0],"ratio":1.2272727272727273,"within_spread":false}]}"#);
-    assert_eq!(value["measures"].as_array().unwrap().len(), MEASURES.len());
+    assert_eq!(
+        value["measures"].as_array().unwrap().len(),
+        all_measures().count()
+    );
 }
 
 proptest! {

@@ -1,12 +1,12 @@
 //! `compare.html`: variants side by side, their distributions and curves laid over each other.
 
-use super::completion::{FEWEST_FOR_TAIL, WIDE, bins, cumulative, tail};
+use super::completion::{FEWEST_FOR_TAIL, WIDE, cumulative, place_of, slowdown_axis, tail};
 use super::curves::overlay;
 use super::html::{Column, Document, Escaped, details, paragraph, table};
 use super::plot::{Axis, Join, MOST_SERIES, Plot, Scale, Series, Shape, Unit};
 use super::words;
+use crate::by_size::{FlowsBySize, SizeBin, Tail};
 use crate::comparison::{COURSE_METRICS, Comparison, Course, MeasureRow, Origin, Spread, Variant};
-use crate::statistics::Distribution;
 use std::fmt::Write as _;
 
 /// The name of the file in the folder of a comparison.
@@ -256,22 +256,27 @@ fn distributions(sorted: &[(&Drawn<'_>, Vec<f64>)]) -> Vec<Plot> {
 
 /// Slowdown by flow size, if there are several sizes.
 fn by_size(drawn: &[Drawn<'_>]) -> Vec<Plot> {
-    let binned: Vec<_> = drawn
+    let binned: Vec<(&Drawn<'_>, Vec<SizeBin>)> = drawn
         .iter()
         .map(|drawn| {
             let flows = drawn.variant.runs.iter().flat_map(|run| &run.flows);
-            (drawn, bins(flows))
+            (drawn, FlowsBySize::of(flows).bins())
         })
         .collect();
     if binned.iter().all(|(_, bins)| bins.len() < 2) {
         return Vec::new();
     }
-    let bars = binned.iter().flat_map(|(_, bins)| bins);
-    let most = bars.map(|bin| bin.slowdown.max).fold(1.0, f64::max);
-    type Pick = fn(&Distribution) -> f64;
-    let lines: [(&str, &str, Pick); 2] = [
-        ("slowdown-p50", "Slowdown by flow size: p50", |d| d.p50),
-        ("slowdown-p99", "Slowdown by flow size: p99", |d| d.p99),
+    type Pick = fn(&Tail) -> f64;
+    let lines: [(&str, &str, Pick); 3] = [
+        ("slowdown-p50", "Slowdown by flow size: p50", |tail| {
+            tail.p50
+        }),
+        ("slowdown-p99", "Slowdown by flow size: p99", |tail| {
+            tail.p99
+        }),
+        ("slowdown-p999", "Slowdown by flow size: p99.9", |tail| {
+            tail.p999
+        }),
     ];
     lines
         .into_iter()
@@ -283,16 +288,13 @@ fn by_size(drawn: &[Drawn<'_>]) -> Vec<Plot> {
                 group: Some("size"),
                 ..Axis::log("flow size", Unit::Bytes)
             },
-            y: match most > WIDE {
-                true => Axis::log("slowdown", Unit::Factor),
-                false => Axis::from_zero("slowdown", Unit::Factor),
-            },
+            y: slowdown_axis(binned.iter().flat_map(|(_, bins)| bins)),
             series: binned
                 .iter()
                 .filter(|(_, bins)| !bins.is_empty())
                 .map(|(drawn, bins)| Series {
                     name: drawn.name.clone(),
-                    x: bins.iter().map(|bin| bin.mean.max(1.0)).collect(),
+                    x: bins.iter().map(place_of).collect(),
                     y: bins.iter().map(|bin| pick(&bin.slowdown)).collect(),
                     shape: Shape::Points,
                     join: Join::Never,
@@ -475,6 +477,7 @@ mod tests {
             "fct-tail",
             "slowdown-p50",
             "slowdown-p99",
+            "slowdown-p999",
             "goodput",
             "queue-peak",
         ];
@@ -491,7 +494,7 @@ mod tests {
             assert_eq!(names, ["A quick", "B slow"], "{}", plot["id"]);
         }
         // Nothing is drawn of the time after the run.
-        let goodput = &plots[4]["series"][1];
+        let goodput = &plots[5]["series"][1];
         assert_eq!(goodput["y"].as_array().unwrap().len(), 2);
     }
 

@@ -1,19 +1,17 @@
 //! Completion times: their distribution, their tail, and slowdown by size.
 
-use super::html::{Column, Document, paragraph, table};
+use super::html::{Column, Document, details, paragraph, table};
 use super::plot::{Axis, Join, MOST_POINTS, Plot, Rule, Scale, Series, Shape, Unit};
 use super::words;
+use crate::by_size::{SizeBin, SizeClass, Tail};
 use crate::record::{FlowRow, RunRecord};
 use crate::statistics::Distribution;
 use crate::summary::Summary;
 use clearway_units::Span;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A tail says nothing below this number of flows.
 pub(super) const FEWEST_FOR_TAIL: usize = 100;
-/// The most sizes, or ranges of sizes, that are told apart.
-const MOST_SIZES: usize = 24;
 /// Values that span more than this ratio are spread by their logarithm.
 pub(super) const WIDE: f64 = 50.0;
 
@@ -32,7 +30,7 @@ pub(super) fn section(document: &mut Document, record: &RunRecord, summary: &Sum
         ideals.sort_unstable_by(f64::total_cmp);
         document.plots(distribution(&fcts, &ideals));
         document.push(&percentiles(summary));
-        by_size(document, &record.flows);
+        by_size(document, summary);
     }
     document.close_section();
 }
@@ -185,91 +183,24 @@ fn percentiles(summary: &Summary) -> String {
            Slowdown: FCT / ideal FCT. Percentiles are nearest rank.</p>"
 }
 
-/// Flows of about one size.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct SizeBin {
-    pub(super) least: u64,
-    pub(super) greatest: u64,
-    pub(super) mean: f64,
-    pub(super) flows: usize,
-    pub(super) slowdown: Distribution,
-}
-
-/// Flows by size, from the smallest: one bin for each size if there are few, else equal parts of octaves.
-pub(super) fn bins<'a>(flows: impl IntoIterator<Item = &'a FlowRow>) -> Vec<SizeBin> {
-    let mut sizes: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
-    for flow in flows {
-        if let Some(slowdown) = flow.slowdown() {
-            sizes.entry(flow.bytes).or_default().push(slowdown);
-        }
-    }
-    // Parts of an octave as a power of two, then several octaves together.
-    let mut coarseness = 0;
-    let mut groups: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
-    while groups.is_empty() || groups.len() > MOST_SIZES {
-        groups.clear();
-        for &bytes in sizes.keys() {
-            groups
-                .entry(group_of(bytes, coarseness))
-                .or_default()
-                .push(bytes);
-        }
-        if sizes.is_empty() {
-            break;
-        }
-        coarseness += 1;
-    }
-    groups
-        .into_values()
-        .filter_map(|own| {
-            let slowdowns: Vec<f64> = own.iter().flat_map(|bytes| sizes[bytes].clone()).collect();
-            let sum: f64 = own
-                .iter()
-                .map(|bytes| *bytes as f64 * sizes[bytes].len() as f64)
-                .sum();
-            Some(SizeBin {
-                least: *own.first()?,
-                greatest: *own.last()?,
-                mean: sum / slowdowns.len() as f64,
-                flows: slowdowns.len(),
-                slowdown: Distribution::of_ratios(slowdowns)?,
-            })
-        })
-        .collect()
-}
-
-/// Which group a size belongs to: itself, a quarter, a half, a whole octave, two octaves, and so on.
-fn group_of(bytes: u64, coarseness: u32) -> u64 {
-    let octave = bytes.max(1).ilog2();
-    let in_parts = |bits: u32| {
-        let part = (u128::from(bytes) << bits >> octave) as u64 & ((1 << bits) - 1);
-        u64::from(octave) << bits | part
-    };
-    match coarseness {
-        0 => bytes,
-        1 => in_parts(2),
-        2 => in_parts(1),
-        _ => u64::from(octave) >> (coarseness - 3),
-    }
-}
-
-fn by_size(document: &mut Document, flows: &[FlowRow]) {
-    let bins = bins(flows);
+fn by_size(document: &mut Document, summary: &Summary) {
+    let bins = &summary.slowdown_by_size;
     if let [only] = bins.as_slice() {
         document.push("<h3>Slowdown by flow size</h3>");
         document.push(&paragraph(&format!(
             "All {} that completed are of one size.",
-            words::counted(only.flows, "flow", "flows")
+            words::counted(only.flows as usize, "flow", "flows")
         )));
-        document.push(&size_table(&bins));
+        document.push(&size_table(bins));
         return;
     }
-    let x: Arc<[f64]> = bins.iter().map(|bin| bin.mean.max(1.0)).collect();
-    type Pick = fn(&Distribution) -> f64;
-    let lines: [(&str, Pick); 3] = [
-        ("p50", |d| d.p50),
-        ("p99", |d| d.p99),
-        ("p99.9", |d| d.p999),
+    let x: Arc<[f64]> = bins.iter().map(place_of).collect();
+    type Pick = fn(&Tail) -> f64;
+    let lines: [(&str, Pick); 4] = [
+        ("p50", |tail| tail.p50),
+        ("p95", |tail| tail.p95),
+        ("p99", |tail| tail.p99),
+        ("p99.9", |tail| tail.p999),
     ];
     let series = lines
         .into_iter()
@@ -282,49 +213,87 @@ fn by_size(document: &mut Document, flows: &[FlowRow]) {
             join: Join::Never,
             colour,
         });
-    let most = bins.iter().map(|bin| bin.slowdown.max).fold(1.0, f64::max);
-    let y = if most > WIDE {
-        Axis::log("slowdown", Unit::Factor)
-    } else {
-        Axis::from_zero("slowdown", Unit::Factor)
-    };
     document.plots(vec![Plot {
         id: "slowdown-size",
         title: "Slowdown by flow size".into(),
-        note: "FCT / ideal FCT; of fewer than 100 flows p99 is the slowest".into(),
+        note: bins_note(bins),
         x: Axis::log("flow size", Unit::Bytes),
-        y,
+        y: slowdown_axis(bins),
         series: series.collect(),
         rules: Vec::new(),
     }]);
-    document.push(&size_table(&bins));
+    let classes = &summary.slowdown_by_class;
+    if classes.len() > 1 {
+        document.push(&class_table(classes));
+    }
+    document.push(&details("All sizes", &size_table(bins)));
+}
+
+/// Where a bin is drawn: at the flow in its middle.
+pub(super) fn place_of(bin: &SizeBin) -> f64 {
+    bin.median_bytes.max(1) as f64
+}
+
+/// The axis of slowdown: logarithmic if one decade would hide what is in another.
+pub(super) fn slowdown_axis<'a>(bins: impl IntoIterator<Item = &'a SizeBin>) -> Axis {
+    let slowest = bins.into_iter().map(|bin| bin.slowdown.max);
+    match slowest.fold(1.0, f64::max) > WIDE {
+        true => Axis::log("slowdown", Unit::Factor),
+        false => Axis::from_zero("slowdown", Unit::Factor),
+    }
+}
+
+/// What a point of the plot stands for.
+fn bins_note(bins: &[SizeBin]) -> String {
+    let several = bins
+        .iter()
+        .any(|bin| bin.smallest_bytes < bin.largest_bytes);
+    let points = match several {
+        true => format!("{} bins of about equally many flows", bins.len()),
+        false => "a point for each size".into(),
+    };
+    let fewest = bins.iter().map(|bin| bin.flows).min().unwrap_or(0);
+    match fewest {
+        ..1000 => {
+            format!("FCT / ideal FCT; {points}; p99.9 of fewer than 1000 flows is the slowest")
+        }
+        _ => format!("FCT / ideal FCT; {points}"),
+    }
+}
+
+/// Columns of slowdown, behind those that say whose it is.
+const TAIL: [&str; 5] = ["p50", "p95", "p99", "p99.9", "max"];
+
+fn tail_table(rows: impl Iterator<Item = (String, u64, Tail)>) -> String {
+    let columns: Vec<_> = [("Size", Column::Text), ("Flows", Column::Number)]
+        .into_iter()
+        .chain(TAIL.map(|name| (name, Column::Number)))
+        .collect();
+    let rows = rows.map(|(size, flows, tail)| {
+        let mut row = vec![size, words::count(flows)];
+        row.extend([tail.p50, tail.p95, tail.p99, tail.p999, tail.max].map(words::factor));
+        row
+    });
+    table(&columns, &rows.collect::<Vec<_>>())
 }
 
 fn size_table(bins: &[SizeBin]) -> String {
-    let columns = [
-        ("Size", Column::Text),
-        ("Flows", Column::Number),
-        ("p50", Column::Number),
-        ("p99", Column::Number),
-        ("p99.9", Column::Number),
-        ("max", Column::Number),
-    ];
-    let rows: Vec<Vec<String>> = bins
-        .iter()
-        .map(|bin| {
-            let size = |bytes: u64| words::bytes(bytes as f64);
-            let sizes = if bin.least == bin.greatest {
-                size(bin.least)
-            } else {
-                format!("{} – {}", size(bin.least), size(bin.greatest))
-            };
-            let d = &bin.slowdown;
-            let mut row = vec![sizes, words::count(bin.flows as u64)];
-            row.extend([d.p50, d.p99, d.p999, d.max].map(words::factor));
-            row
-        })
-        .collect();
-    table(&columns, &rows)
+    let size = |bytes: u64| words::bytes(bytes as f64);
+    tail_table(bins.iter().map(|bin| {
+        let sizes = match bin.smallest_bytes == bin.largest_bytes {
+            true => size(bin.smallest_bytes),
+            false => format!("{} – {}", size(bin.smallest_bytes), size(bin.largest_bytes)),
+        };
+        (sizes, bin.flows, bin.slowdown)
+    }))
+}
+
+fn class_table(classes: &[SizeClass]) -> String {
+    tail_table(
+        classes
+            .iter()
+            .map(|class| (class.name(), class.flows, class.slowdown)),
+    )
 }
 
 /// The slowest flow: its completion time and its ideal one.
@@ -338,19 +307,7 @@ pub(super) fn slowest(flows: &[FlowRow]) -> Option<(Span, Span)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::flow;
     use proptest::prelude::*;
-
-    fn of_sizes(sizes: impl IntoIterator<Item = u64>) -> Vec<FlowRow> {
-        sizes
-            .into_iter()
-            .enumerate()
-            .map(|(number, bytes)| FlowRow {
-                bytes,
-                ..flow(number as u32, Some(Span::from_us(100 + bytes % 7)))
-            })
-            .collect()
-    }
 
     #[test]
     fn few_values_are_all_kept() {
@@ -385,40 +342,6 @@ mod tests {
                 prop_assert!(skipped as f64 <= 0.005 * sorted.len() as f64);
             }
         }
-
-        #[test]
-        fn bins_hold_every_flow_once(sizes in prop::collection::vec(1u64..1 << 40, 1..400)) {
-            let flows = of_sizes(sizes);
-            let bins = bins(&flows);
-            prop_assert!((1..=MOST_SIZES).contains(&bins.len()));
-            prop_assert_eq!(bins.iter().map(|bin| bin.flows).sum::<usize>(), flows.len());
-            for pair in bins.windows(2) {
-                prop_assert!(pair[0].greatest < pair[1].least);
-            }
-            for bin in &bins {
-                prop_assert!(bin.least as f64 <= bin.mean && bin.mean <= bin.greatest as f64);
-            }
-        }
-    }
-
-    #[test]
-    fn few_sizes_have_a_bin_each() {
-        let bins = bins(&of_sizes([100, 2_000_000, 100, 100, 64]));
-        let figures: Vec<(u64, u64, usize)> = bins
-            .iter()
-            .map(|bin| (bin.least, bin.greatest, bin.flows))
-            .collect();
-        assert_eq!(
-            figures,
-            [(64, 64, 1), (100, 100, 3), (2_000_000, 2_000_000, 1)]
-        );
-        assert_eq!(bins[1].slowdown.p50, 102.0 / 48.8813);
-        assert!(super::bins(&[]).is_empty());
-    }
-
-    #[test]
-    fn flows_that_did_not_complete_are_in_no_bin() {
-        assert!(bins(&[flow(0, None)]).is_empty());
     }
 
     #[test]
