@@ -4,8 +4,10 @@ use crate::happenings::{self, happenings};
 use clearway_lab::observe::{self, Metering, Telemetry, Watched};
 use clearway_lab::record::{Both, Capture, CaptureRecorder, merge_all};
 use clearway_lab::{Assembly, Finished, LinkId, NodeId, Observer, Progress, RunOptions, Verdict};
-use clearway_report::{Curve, Happenings, LinkRow, Metric, NodeRow, Observed, SeriesRow, Subject};
-use clearway_units::Span;
+use clearway_report::{
+    Curve, Fairness, Happenings, JainCourse, LinkRow, Metric, NodeRow, Observed, SeriesRow, Subject,
+};
+use clearway_units::{Span, Time};
 
 /// A run that is over, and what was seen of it.
 pub(crate) struct Watch {
@@ -138,6 +140,22 @@ fn observed(assembly: &Assembly, finished: &Finished, watched: Watched) -> Obser
         curves: watched.curves.into_iter().map(curve).collect(),
         nodes: nodes(assembly),
         links: links(assembly, finished),
+        fairness: watched.fairness.as_ref().map(fairness),
+    }
+}
+
+fn fairness(of: &observe::Fairness) -> Fairness {
+    let course = |course: observe::JainCourse| JainCourse {
+        min: course.min,
+        last: course.last,
+        settled_us: course.settled.map(|time| time.since(of.from).as_us()),
+    };
+    Fairness {
+        from_us: of.from.as_us(),
+        until_us: of.until.map(Time::as_us),
+        flows: of.flows,
+        goodput: of.goodput.map(course),
+        allowed_rate: of.allowed_rate.map(course),
     }
 }
 
@@ -223,6 +241,7 @@ fn metric(metric: observe::Metric) -> Metric {
         ActiveFlows,
         CompletedFlows,
         Fairness,
+        RateFairness,
         Marks,
         Drops,
         PausedLinks

@@ -309,6 +309,7 @@ fn observed() -> Observed {
         curves,
         nodes,
         links,
+        fairness: None,
     }
 }
 

@@ -13,7 +13,7 @@
     { id: "queue-peak", label: "longest in each interval", unit: "B", join: "max", of: "queue_peak_bytes", ranked: true },
     { id: "link-rate", label: "on the wire", unit: "bps", join: "mean", of: "link_bps", like: "queue_peak_bytes" },
     { id: "active-flows", label: "flows", unit: "", join: "mean", run: [["active_flows", "active"], ["completed_flows", "completed"]] },
-    { id: "fairness", label: "Jain's index", unit: "1", join: "mean", run: [["jain_index", "fairness"]] },
+    { id: "fairness", label: "Jain's index", unit: "1", join: "mean", run: [["jain_index", "goodput"], ["jain_rate_index", "allowed rates"]] },
     { id: "marks", label: "per µs", unit: "/us", join: "mean", run: [["marked_packets", "marks"], ["dropped_packets", "drops"]] },
     { id: "paused-links", label: "links", unit: "", join: "max", run: [["paused_links", "paused"]] },
   ];

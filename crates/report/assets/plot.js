@@ -202,7 +202,10 @@ const Clearway = (() => {
       }
       const px = x.at(shown.x[place]).toFixed(1);
       const py = y.at(value).toFixed(1);
-      if (shown.shape === "interval") {
+      if (shown.shape === "dots") {
+        // A line of no length has round ends.
+        path += "M" + px + " " + py + "h0";
+      } else if (shown.shape === "interval") {
         if (!open) path += "M" + x.at(place > 0 ? shown.x[place - 1] : shown.start).toFixed(1) + " " + py;
         else if (py !== lastY) path += "V" + py;
         path += "H" + px;
@@ -216,7 +219,7 @@ const Clearway = (() => {
   }
 
   function classOf(series) {
-    return "line c" + (series.colour % COLOURS) + (series.colour >= COLOURS ? " dashed" : "");
+    return (series.shape === "dots" ? "line dots c" : "line c") + (series.colour % COLOURS) + (series.colour >= COLOURS ? " dashed" : "");
   }
 
   function namesOf(spec) {
@@ -569,14 +572,27 @@ const Clearway = (() => {
       this.showValues(value, px, pointerY);
     }
 
+    // The dot that is nearest to the pointer, wherever that is; along x if it has no height.
+    dotAt(shown, px, pointerY) {
+      let best = -1;
+      let least = Infinity;
+      shown.x.forEach((x, place) => {
+        const across = this.x.at(x) - px;
+        const up = pointerY === undefined ? 0 : this.y.at(shown.y[place]) - pointerY;
+        const distance = across * across + up * up;
+        if (distance < least) [best, least] = [place, distance];
+      });
+      return best;
+    }
+
     showValues(value, px, pointerY) {
       const rows = [];
       for (const shown of this.shown) {
-        const place = pointAt(shown, value);
+        const place = shown.shape === "dots" ? this.dotAt(shown, px, pointerY) : pointAt(shown, value);
         const y = place < 0 ? null : shown.y[place];
         if (y === null || y === undefined) continue;
         const x = shown.x[place];
-        const at = shown.shape === "line" || shown.shape === "points" ? this.x.at(x) : px;
+        const at = ["line", "points", "dots"].includes(shown.shape) ? this.x.at(x) : px;
         rows.push({ series: shown.series, x, y, px: at, py: this.y.at(y) });
       }
       const near = pointerY === undefined ? null
@@ -595,7 +611,7 @@ const Clearway = (() => {
       const MOST = 12;
       const { spec, tip } = this;
       tip.replaceChildren();
-      const points = spec.series.some((series) => series.shape === "points");
+      const points = spec.series.some((series) => ["points", "dots"].includes(series.shape));
       const x = points && rows.length ? rows[0].x : value;
       html("div", "at", tip, spec.x.label + " " + format(spec.x.unit, x));
       const shown = rows.slice(0, MOST);

@@ -26,7 +26,7 @@
 //! | `variants[].label` | text | what was compared |
 //! | `variants[].runs[]` | list | `scenario` (`name`, `hash`, `seed`), `status`, `flows` (`total`, `completed`, `started`), `bytes` (payload of all flows), `digest`, `version`, `revision` as in `summary.json`; `folder` (text or null): where its results are |
 //! | `measures[].name` | text | `fct_us.max`, `packets.dropped`, …: as in `summary.json`; and `goodput_bps`: payload of the completed flows, over the time from the first start to the last finish among them; and `slowdown_up_to_10KB.p999`, `slowdown_over_100MB.p50`, …: of one of the [classes of sizes](crate::by_size), above the one before and up to this size |
-//! | `measures[].title`, `.unit` | text | for people; the unit is `us`, `ratio`, `bps`, `flows`, `packets` or `frames` |
+//! | `measures[].title`, `.unit` | text | for people; the unit is `us`, `index` (from −1 to 1, without a ratio), `ratio`, `bps`, `flows`, `packets` or `frames` |
 //! | `measures[].values[]` | list, one for each variant | |
 //! | `….per_seed` | list of numbers or null | one for each run; null if no flow completed |
 //! | `….median`, `.min`, `.max` | number or null | over those that are not null |
@@ -34,14 +34,16 @@
 //! | `….within_spread` | true, false or null | whether the ranges overlap; null if either has fewer than two values |
 
 mod courses;
+mod measures;
 mod table;
 mod warnings;
 
 pub use courses::{Course, METRICS as COURSE_METRICS};
+pub use measures::Unit;
 
-use crate::by_size::{CLASS_ENDS, Tail};
 use crate::record::{FlowRow, RunRecord, ScenarioIdentity};
 use crate::summary::{FlowCounts, StatusName, Summary};
+use measures::all_measures;
 use serde::Serialize;
 
 /// The version of the schema of `compare.json`.
@@ -96,202 +98,6 @@ pub struct Variant {
     /// Its runs; at least one.
     pub runs: Vec<ComparedRun>,
 }
-
-/// What is measured.
-#[derive(Debug, Clone, Copy)]
-struct Measure {
-    /// Its path in `summary.json`, or a name of its own.
-    name: &'static str,
-    title: &'static str,
-    unit: Unit,
-    shown: Shown,
-    of: fn(&ComparedRun) -> Option<f64>,
-}
-
-/// When the table shows a measure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Shown {
-    Always,
-    /// If some variant has any: for what most runs have none of.
-    IfAny,
-    /// If some variant has flows of the class, and not all flows of all variants are of one.
-    IfClassesDiffer,
-}
-
-/// In what a measure counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Unit {
-    /// Microseconds.
-    Us,
-    /// A multiple.
-    Ratio,
-    /// Bits per second.
-    Bps,
-    /// Flows.
-    Flows,
-    /// Packets.
-    Packets,
-    /// Pause frames.
-    Frames,
-}
-
-const fn measure(
-    name: &'static str,
-    title: &'static str,
-    unit: Unit,
-    of: fn(&ComparedRun) -> Option<f64>,
-) -> Measure {
-    Measure {
-        name,
-        title,
-        unit,
-        shown: Shown::Always,
-        of,
-    }
-}
-
-const fn if_any(
-    name: &'static str,
-    title: &'static str,
-    unit: Unit,
-    of: fn(&ComparedRun) -> Option<f64>,
-) -> Measure {
-    Measure {
-        name,
-        title,
-        unit,
-        shown: Shown::IfAny,
-        of,
-    }
-}
-
-/// A percentile of the slowdown of a class of sizes.
-const fn of_class(
-    name: &'static str,
-    title: &'static str,
-    of: fn(&ComparedRun) -> Option<f64>,
-) -> Measure {
-    Measure {
-        name,
-        title,
-        unit: Unit::Ratio,
-        shown: Shown::IfClassesDiffer,
-        of,
-    }
-}
-
-/// The class that ends at that place of [`CLASS_ENDS`], or the last one.
-fn class<const PLACE: usize>(run: &ComparedRun) -> Option<Tail> {
-    let end = CLASS_ENDS.get(PLACE).copied();
-    let mut classes = run.summary.slowdown_by_class.iter();
-    Some(classes.find(|class| class.up_to_bytes == end)?.slowdown)
-}
-
-/// For each class its median and its tail: those that differ between transports.
-macro_rules! class_measures {
-    ($($place:literal $name:literal $title:literal),+) => {
-        [$(
-            of_class(concat!("slowdown_", $name, ".p50"), concat!("p50 ", $title), |run| {
-                Some(class::<$place>(run)?.p50)
-            }),
-            of_class(concat!("slowdown_", $name, ".p999"), concat!("p99.9 ", $title), |run| {
-                Some(class::<$place>(run)?.p999)
-            })
-        ),+]
-    };
-}
-
-/// How many measures each class has.
-const PER_CLASS: usize = 2;
-
-const CLASS_MEASURES: [Measure; PER_CLASS * (CLASS_ENDS.len() + 1)] = class_measures![
-    0 "up_to_1KB" "up to 1 KB",
-    1 "up_to_10KB" "up to 10 KB",
-    2 "up_to_100KB" "up to 100 KB",
-    3 "up_to_1MB" "up to 1 MB",
-    4 "up_to_10MB" "up to 10 MB",
-    5 "up_to_100MB" "up to 100 MB",
-    6 "over_100MB" "over 100 MB"
-];
-
-/// All measures, in the order of the table: completion times, then slowdown by size, then the rest.
-fn all_measures() -> impl Iterator<Item = &'static Measure> {
-    COMPLETION_MEASURES
-        .iter()
-        .chain(&CLASS_MEASURES)
-        .chain(&OTHER_MEASURES)
-}
-
-const COMPLETION_MEASURES: [Measure; 8] = {
-    use Unit::{Ratio, Us};
-    [
-        measure("fct_us.max", "FCT max", Us, |run| {
-            Some(run.summary.fct_us?.max)
-        }),
-        measure("fct_us.p99", "FCT p99", Us, |run| {
-            Some(run.summary.fct_us?.p99)
-        }),
-        measure("fct_us.p50", "FCT p50", Us, |run| {
-            Some(run.summary.fct_us?.p50)
-        }),
-        measure("fct_us.mean", "FCT mean", Us, |run| {
-            Some(run.summary.fct_us?.mean)
-        }),
-        measure("slowdown.max", "slowdown max", Ratio, |run| {
-            Some(run.summary.slowdown?.max)
-        }),
-        measure("slowdown.p99", "slowdown p99", Ratio, |run| {
-            Some(run.summary.slowdown?.p99)
-        }),
-        measure("slowdown.p50", "slowdown p50", Ratio, |run| {
-            Some(run.summary.slowdown?.p50)
-        }),
-        measure("slowdown.mean", "slowdown mean", Ratio, |run| {
-            Some(run.summary.slowdown?.mean)
-        }),
-    ]
-};
-
-const OTHER_MEASURES: [Measure; 12] = {
-    use Unit::{Bps, Flows, Frames, Packets, Us};
-    [
-        measure("simulated_us", "simulated time", Us, |run| {
-            Some(run.summary.simulated_us)
-        }),
-        measure("goodput_bps", "goodput", Bps, ComparedRun::goodput),
-        measure("flows.completed", "completed", Flows, |run| {
-            Some(run.summary.flows.completed as f64)
-        }),
-        measure("packets.data_sent", "data sent", Packets, |run| {
-            Some(run.summary.packets.data_sent as f64)
-        }),
-        measure("packets.retransmitted", "retransmitted", Packets, |run| {
-            Some(run.summary.packets.retransmitted as f64)
-        }),
-        measure("packets.dropped", "dropped", Packets, |run| {
-            Some(run.summary.packets.dropped as f64)
-        }),
-        measure("packets.marked", "marked", Packets, |run| {
-            Some(run.summary.packets.marked as f64)
-        }),
-        if_any("packets.headroom_drops", "headroom drops", Packets, |run| {
-            Some(run.summary.packets.headroom_drops as f64)
-        }),
-        if_any("packets.corrupted", "corrupted", Packets, |run| {
-            Some(run.summary.packets.corrupted as f64)
-        }),
-        if_any("packets.cnps", "CNPs", Packets, |run| {
-            Some(run.summary.packets.cnps as f64)
-        }),
-        if_any("packets.pfc_pauses", "pauses", Frames, |run| {
-            Some(run.summary.packets.pfc_pauses as f64)
-        }),
-        if_any("packets.duplicates", "received twice", Packets, |run| {
-            Some(run.summary.packets.duplicates as f64)
-        }),
-    ]
-};
 
 /// Variants side by side; the fields are those of the [table of the module](self).
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -386,8 +192,9 @@ impl Spread {
     }
 
     /// Compares it with the first variant.
-    fn against(mut self, first: &Self) -> Self {
+    fn against(mut self, first: &Self, unit: Unit) -> Self {
         self.ratio = match (self.median, first.median) {
+            _ if unit == Unit::Index => None,
             (Some(own), Some(first)) if own == first => Some(1.0),
             (Some(own), Some(first)) if first > 0.0 => Some(own / first),
             _ => None,
@@ -440,7 +247,7 @@ impl Comparison {
                 unit: measure.unit,
                 values: spreads
                     .into_iter()
-                    .map(|spread| spread.against(&first))
+                    .map(|spread| spread.against(&first, measure.unit))
                     .collect(),
             }
         });

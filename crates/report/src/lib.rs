@@ -4,6 +4,7 @@
 //!
 //! * [`Summary`] is `summary.json`; [`summary`] documents each of its fields.
 //! * [`FlowsBySize`] tells slowdown by flow size; [`by_size`] documents its bins and classes.
+//!   [`StartFinish`] whether flows finish in the order of their starts, [`Fairness`] how soon they share fairly.
 //! * [`write_flows`] writes `flows.parquet`, [`read_flows`] reads it back; [`flows`] documents each of its columns.
 //! * [`SeriesWriter`] writes `series.parquet`; [`series`] documents its columns.
 //! * [`fct_txt`] gives completed flows as HPCC's simulator for ns-3 writes them; [`fct`] documents the columns. [`htsim_txt`] speaks
@@ -31,6 +32,7 @@ pub mod pcapng;
 pub mod quantity;
 mod record;
 pub mod series;
+pub mod start_finish;
 mod statistics;
 pub mod summary;
 mod table;
@@ -47,13 +49,14 @@ pub use flows::{WriteFlowsError, read_flows, write_flows};
 pub use folder::{FolderError, ResultFolder};
 pub use htsim::{HtsimRow, HtsimTotals, htsim_txt};
 pub use observed::{
-    Curve, Happening, HappeningRow, Happenings, LinkRow, Metric, NodeRow, Observed, SeriesRow,
-    Subject,
+    Curve, Fairness, Happening, HappeningRow, Happenings, JainCourse, LinkRow, Metric, NodeRow,
+    Observed, SeriesRow, Subject,
 };
 pub use parquet_file::ReadTableError;
 pub use pcapng::{CapturedLink, PcapngWriter};
 pub use record::{FlowRow, PacketCounts, PausedLink, RunRecord, ScenarioIdentity, Status};
 pub use series::SeriesWriter;
+pub use start_finish::StartFinish;
 pub use statistics::Distribution;
 pub use summary::{FlowCounts, ReadSummaryError, StatusName, Summary};
 pub use table::{Align, Table};

@@ -4,6 +4,7 @@
 //! instants are given one by one.
 
 use clearway_units::{Rate, Span, Time};
+use serde::{Deserialize, Serialize};
 
 /// What a curve, or a row of `series.parquet`, tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -31,6 +32,9 @@ pub enum Metric {
     /// Jain's fairness index over the goodput of flows in the last window of eight base round trips (or one interval, if that is
     /// longer), of the flows that were active during all of it: 1 is fair, 1/n is one of n.
     Fairness,
+    /// Jain's fairness index over the rates at which flows may send, of all flows that are active at the end of the interval. The
+    /// rate of a flow is its pacing rate or its window over its unloaded round trip, whichever is less.
+    RateFairness,
     /// Packets marked during the interval.
     Marks,
     /// Packets dropped during the interval.
@@ -41,7 +45,7 @@ pub enum Metric {
 
 impl Metric {
     /// All of them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::QueueDepth,
         Self::QueuePeak,
         Self::LinkRate,
@@ -53,6 +57,7 @@ impl Metric {
         Self::ActiveFlows,
         Self::CompletedFlows,
         Self::Fairness,
+        Self::RateFairness,
         Self::Marks,
         Self::Drops,
         Self::PausedLinks,
@@ -72,6 +77,7 @@ impl Metric {
             Self::ActiveFlows => "active_flows",
             Self::CompletedFlows => "completed_flows",
             Self::Fairness => "jain_index",
+            Self::RateFairness => "jain_rate_index",
             Self::Marks => "marked_packets",
             Self::Drops => "dropped_packets",
             Self::PausedLinks => "paused_links",
@@ -164,6 +170,35 @@ impl LinkRow {
     }
 }
 
+/// How Jain's index went from the last time that a flow started beside others until the first flow after that was done: among the
+/// same flows.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Fairness {
+    /// When a flow last started beside others, in microseconds.
+    pub from_us: f64,
+    /// When the first flow after that was done, in microseconds; `None` if none was.
+    pub until_us: Option<f64>,
+    /// How many flows were active in between.
+    pub flows: u64,
+    /// Of what flows got, as [`Metric::Fairness`] has it, of windows that begin after the last start; `None` if no such window ended
+    /// in time.
+    pub goodput: Option<JainCourse>,
+    /// Of the rates at which they may send, as [`Metric::RateFairness`] has it; `None` if there was no sample, or no controller
+    /// limits its flow.
+    pub allowed_rate: Option<JainCourse>,
+}
+
+/// Jain's index over some time.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct JainCourse {
+    /// The least value.
+    pub min: f64,
+    /// The last one.
+    pub last: f64,
+    /// How long after the last start it was first 0.95 or more and stayed there, in microseconds; `None` if it was not in the end.
+    pub settled_us: Option<f64>,
+}
+
 /// Everything that was watched.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Observed {
@@ -175,6 +210,8 @@ pub struct Observed {
     pub nodes: Vec<NodeRow>,
     /// Links, each cable twice.
     pub links: Vec<LinkRow>,
+    /// How fair the last set of flows was; `None` if there were never two at once.
+    pub fairness: Option<Fairness>,
 }
 
 impl Observed {

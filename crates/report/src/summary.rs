@@ -24,6 +24,16 @@
 //! | `….mean`, `.p50`, `.p95`, `.p99`, `.p999`, `.max` | ratio | their slowdown |
 //! | `slowdown_by_class` | list | the same for classes that all runs have in common; only those that have flows |
 //! | `….above_bytes`, `.up_to_bytes` | bytes | flows of the class: more than the first, at most the second (null: any) |
+//! | `start_finish` | or null | of completed flows; null if there are none |
+//! | `start_finish.spearman` | −1 to 1, or null | [rank correlation](crate::start_finish) of start and finish: 1 if flows finish in the order of their starts |
+//! | `start_finish.start_spread_us`, `.finish_spread_us` | us | from the first start, or finish, to the last |
+//! | `fairness` | or null | how fair the last set of flows was: from the last time that a flow started beside others until the first flow after that was done; null if nothing was watched or there were never two flows at once |
+//! | `fairness.from_us`, `.until_us` | us | when that was; `until_us` is null if no flow was done after the last start |
+//! | `fairness.flows` | flows | how many were active |
+//! | `fairness.goodput` | or null | Jain's index of goodput in windows of eight base round trips that lie in that time; null if there is none |
+//! | `fairness.allowed_rate` | or null | Jain's index of the rates at which they may send, at each sample; null if no controller limits its flow |
+//! | `….min`, `….last` | index | its least value, and its last one |
+//! | `….settled_us` | us, or null | how long after the last start it was first 0.95 or more and stayed there; null if it was less in the end |
 //! | `packets.data_sent` | packets | data packets put on the wire by hosts, retransmissions included |
 //! | `packets.data_delivered` | packets | data packets that arrived at their receiver, duplicates included |
 //! | `packets.retransmitted` | packets | data packets sent again |
@@ -47,7 +57,9 @@
 //! in `flows.parquet`.
 
 use crate::by_size::{FlowsBySize, SizeBin, SizeClass};
+use crate::observed::Fairness;
 use crate::record::{FlowRow, PacketCounts, PausedLink, RunRecord, ScenarioIdentity, Status};
+use crate::start_finish::StartFinish;
 use crate::statistics::Distribution;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -91,6 +103,12 @@ pub struct Summary {
     /// Slowdown by size, in classes that runs have in common.
     #[serde(default)]
     pub slowdown_by_class: Vec<SizeClass>,
+    /// Whether flows finish in the order of their starts; `None` if no flow completed.
+    #[serde(default)]
+    pub start_finish: Option<StartFinish>,
+    /// How fair the last set of flows was; `None` if nothing was watched.
+    #[serde(default)]
+    pub fairness: Option<Fairness>,
     /// Packet counts.
     pub packets: PacketCounts,
     /// Links that flow control paused.
@@ -175,6 +193,11 @@ impl Summary {
             slowdown: Distribution::of_ratios(completed().filter_map(FlowRow::slowdown).collect()),
             slowdown_by_size: Vec::new(),
             slowdown_by_class: Vec::new(),
+            start_finish: None,
+            fairness: record
+                .observed
+                .as_ref()
+                .and_then(|observed| observed.fairness),
             packets: record.packets,
             paused_links: record.paused_links.len() as u64,
             longest_paused: longest_paused(&record.paused_links),
@@ -195,6 +218,7 @@ impl Summary {
         let by_size = FlowsBySize::of(flows);
         self.slowdown_by_size = by_size.bins();
         self.slowdown_by_class = by_size.classes();
+        self.start_finish = StartFinish::of(flows);
     }
 
     /// The summary as indented JSON with a final line break: the contents of `summary.json`.
@@ -338,6 +362,12 @@ mod tests {
               "max": 2.0
             }
           ],
+          "start_finish": {
+            "spearman": 0.8,
+            "start_spread_us": 3.0,
+            "finish_spread_us": 50.8813
+          },
+          "fairness": null,
           "packets": {
             "data_sent": 1961,
             "data_delivered": 1960,
@@ -370,7 +400,7 @@ mod tests {
         let mut record = incomplete_run();
         record.flows.retain(|flow| flow.finish.is_none());
         let json = Summary::of(&record).to_json();
-        insta::assert_snapshot!(json.lines().skip(9).take(14).collect::<Vec<_>>().join("\n"), @r#"
+        insta::assert_snapshot!(json.lines().skip(9).take(16).collect::<Vec<_>>().join("\n"), @r#"
         "status": "incomplete",
         "status_reason": "stopped at stop.at-most = 50ms",
         "simulated_us": 100.7626,
@@ -384,6 +414,8 @@ mod tests {
         "slowdown": null,
         "slowdown_by_size": [],
         "slowdown_by_class": [],
+        "start_finish": null,
+        "fairness": null,
         "packets": {
         "#);
     }
@@ -411,7 +443,12 @@ mod tests {
         let record = incomplete_run();
         let summary = Summary::of(&record);
         let mut earlier: serde_json::Value = serde_json::from_str(&summary.to_json()).unwrap();
-        for field in ["slowdown_by_size", "slowdown_by_class"] {
+        for field in [
+            "slowdown_by_size",
+            "slowdown_by_class",
+            "start_finish",
+            "fairness",
+        ] {
             earlier.as_object_mut().unwrap().remove(field).unwrap();
         }
         let mut read = Summary::from_json(&earlier.to_string()).unwrap();

@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub(super) const LIMIT: usize = 1000;
 
 /// What a page draws. Windows, pacing rates and bytes in flight it leaves to the report.
-const DRAWN: [Metric; 10] = [
+const DRAWN: [Metric; 11] = [
     Metric::QueuePeak,
     Metric::LinkRate,
     Metric::FlowGoodput,
@@ -21,6 +21,7 @@ const DRAWN: [Metric; 10] = [
     Metric::ActiveFlows,
     Metric::CompletedFlows,
     Metric::Fairness,
+    Metric::RateFairness,
     Metric::Marks,
     Metric::Drops,
     Metric::PausedLinks,

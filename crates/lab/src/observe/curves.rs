@@ -30,6 +30,9 @@ pub enum Metric {
     /// Jain's fairness index over the goodput of flows in the last window of eight base round trips (or one interval, if that is
     /// longer), of the flows that were active during all of it: 1 is fair, 1/n is one of n.
     Fairness,
+    /// Jain's fairness index over the rates at which flows may send, of all flows that are active at the end of the interval. The
+    /// rate of a flow is its pacing rate or its window over its unloaded round trip, whichever is less.
+    RateFairness,
     /// Packets marked.
     Marks,
     /// Packets dropped.
@@ -62,6 +65,7 @@ impl Metric {
             | Self::InFlight
             | Self::ActiveFlows
             | Self::CompletedFlows
+            | Self::RateFairness
             | Self::PausedLinks => Merging::Last,
         }
     }

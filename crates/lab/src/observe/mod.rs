@@ -10,6 +10,7 @@
 //! flows matters, as in the papers' figures, the [recorders](crate::record) are used instead.
 
 mod curves;
+mod fairness;
 mod followed;
 mod meter;
 mod plan;
@@ -18,6 +19,8 @@ mod telemetry;
 mod tests;
 
 pub use curves::{Curve, Metric, SeriesRow, Subject};
+pub(crate) use fairness::AllowedRates;
+pub use fairness::{FAIR, Fairness, JainCourse};
 pub use meter::Metering;
 pub use plan::WatchPlan;
 pub use telemetry::{Sink, Telemetry, Watched};

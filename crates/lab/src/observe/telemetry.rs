@@ -1,11 +1,13 @@
 //! Samples of a whole fabric, taken between rounds.
 
 use super::curves::{Curve, Curves, Metric, SeriesRow, Subject};
+use super::fairness::{AllowedRates, Fairness};
 use super::followed::{LinkChoice, Longest};
 use crate::assemble::Assembly;
 use clearway_fabric::topology::LinkId;
 use clearway_fabric::{FlowEvent, Moment, Sampler, Snapshot};
 use clearway_transport::FlowProgress;
+use clearway_units::statistics::jain_index;
 use clearway_units::{FlowId, Span, Time};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -20,6 +22,8 @@ pub struct Watched {
     pub times: Vec<Time>,
     /// The curves, ordered by metric and subject.
     pub curves: Vec<Curve>,
+    /// How fair the last set of flows was; `None` if there were never two at once.
+    pub fairness: Option<Fairness>,
 }
 
 /// What has happened at a link in an interval.
@@ -75,6 +79,9 @@ pub struct Telemetry<'a> {
     /// Samples taken.
     ordinal: u32,
     fairness: FairnessWindow,
+    rates: AllowedRates,
+    /// Since the last flow started that was not alone.
+    settling: Option<Fairness>,
     curves: Curves,
     rows: Vec<SeriesRow>,
     sink: Option<Sink<'a>>,
@@ -103,6 +110,8 @@ impl<'a> Telemetry<'a> {
                 ordinal: 1,
                 last: None,
             },
+            rates: AllowedRates::new(assembly),
+            settling: None,
             curves: Curves::new(plan.points),
             rows: Vec::new(),
             sink,
@@ -115,7 +124,11 @@ impl<'a> Telemetry<'a> {
             self.curves.forget(Subject::Link(link));
         }
         let (times, curves) = self.curves.into_parts();
-        Watched { times, curves }
+        Watched {
+            times,
+            curves,
+            fairness: self.settling,
+        }
     }
 
     fn row(&mut self, metric: Metric, subject: Subject, value: f64) {
@@ -200,7 +213,9 @@ impl<'a> Telemetry<'a> {
         let mut open = Vec::new();
         let mut chosen: BTreeMap<FlowId, FlowProgress> = BTreeMap::new();
         let (flows, ordinal) = (&mut self.flows, self.ordinal + 1);
+        let rates_now = &mut self.rates;
         snapshot.for_each_open_flow(|queue_pair| {
+            rates_now.add(queue_pair);
             let flow = queue_pair.flow();
             let meter = &mut flows[flow.index()];
             if meter.seen != ordinal {
@@ -245,6 +260,12 @@ impl<'a> Telemetry<'a> {
         if let Some(index) = self.fairness.last {
             self.row(Metric::Fairness, Subject::Run, index);
         }
+        if let Some(index) = self.rates.take_jain() {
+            self.row(Metric::RateFairness, Subject::Run, index);
+            if let Some(settling) = &mut self.settling {
+                settling.on_rates(self.due, index);
+            }
+        }
     }
 
     /// Ends a window of fairness if it has been long enough. `open` are the flows that are open now, with their bytes.
@@ -253,16 +274,19 @@ impl<'a> Telemetry<'a> {
         if now.since(window.start) < window.length {
             return;
         }
-        let mut shares = Shares::default();
+        let mut shares = Vec::new();
         for &(flow, acknowledged) in open {
             let meter = &mut self.flows[flow.index()];
             if meter.window == window.ordinal {
-                shares.add(acknowledged.saturating_sub(meter.base));
+                shares.push(acknowledged.saturating_sub(meter.base) as f64);
             }
             (meter.base, meter.window) = (acknowledged, window.ordinal + 1);
         }
+        window.last = jain_index(shares);
+        if let (Some(index), Some(settling)) = (window.last, &mut self.settling) {
+            settling.on_goodput(window.start, now, index);
+        }
         (window.start, window.ordinal) = (now, window.ordinal + 1);
-        window.last = shares.jain();
     }
 
     fn add_flow(&mut self, flow: FlowId, goodput: f64, progress: Option<&FlowProgress>) {
@@ -309,36 +333,22 @@ impl Sampler for Telemetry<'_> {
 
     fn on_flow(&mut self, event: FlowEvent) {
         match event.moment {
-            Moment::Started => self.active += 1,
+            Moment::Started => {
+                self.active += 1;
+                // A flow that is alone is fair to all others, and tells nothing of those before it.
+                if self.active > 1 {
+                    self.settling = Some(Fairness::of_start(event.time, self.active));
+                }
+            }
             Moment::Received => {}
             Moment::Sent => {
                 self.active -= 1;
                 self.completed += 1;
                 self.finished.push(event.flow);
+                if let Some(settling) = &mut self.settling {
+                    settling.on_finish(event.time);
+                }
             }
         }
-    }
-}
-
-/// Shares of which fairness is told.
-#[derive(Default)]
-struct Shares {
-    count: u32,
-    sum: f64,
-    squares: f64,
-}
-
-impl Shares {
-    fn add(&mut self, bytes: u64) {
-        let bytes = bytes as f64;
-        self.count += 1;
-        self.sum += bytes;
-        self.squares += bytes * bytes;
-    }
-
-    /// Jain's index; `None` of fewer than two shares, or if there is nothing to share.
-    fn jain(&self) -> Option<f64> {
-        (self.count > 1 && self.squares > 0.0)
-            .then(|| self.sum * self.sum / (f64::from(self.count) * self.squares))
     }
 }

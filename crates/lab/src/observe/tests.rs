@@ -295,3 +295,53 @@ fn named_links_and_flows_have_curves() {
         assert!(error.starts_with(&format!("--set {wrong}")), "{error}");
     }
 }
+
+#[test]
+fn fairness_is_told_of_the_last_set_of_flows() {
+    let staggered = |starts: &str| {
+        let flows = format!("workload.flows=[{starts}]");
+        let settings = [
+            "workload.kind=flows",
+            flows.as_str(),
+            "observe.series.every=1us",
+        ];
+        let assembly = assembly("quickstart", &settings);
+        let (finished, rows, watched, _) = watch(&assembly, 1);
+        (finished, rows, watched.fairness)
+    };
+    let (finished, rows, fairness) =
+        staggered(r#""1->0 20MB", "2->0 10MB at 50us", "3->0 20MB at 100us""#);
+    let fairness = fairness.unwrap();
+    let done = finished
+        .flows
+        .iter()
+        .filter_map(|flow| flow.finished)
+        .min()
+        .unwrap();
+    assert_eq!((fairness.from, fairness.flows), (Time::from_us(100), 3));
+    assert_eq!(fairness.until, Some(done));
+    let of = |metric| {
+        let rows = rows.iter().filter(move |row| row.metric == metric);
+        rows.filter(|row| (fairness.from..=done).contains(&row.time))
+    };
+    let rates: Vec<f64> = of(Metric::RateFairness).map(|row| row.value).collect();
+    let course = fairness.allowed_rate.unwrap();
+    assert_eq!(course.min, rates.iter().copied().fold(1.0, f64::min));
+    assert_eq!(course.last, rates[rates.len() - 1]);
+    if let Some(settled) = course.settled {
+        let after = of(Metric::RateFairness).filter(|row| row.time >= settled);
+        assert!(after.map(|row| row.value).all(|index| index >= FAIR));
+    }
+    // All flows have a rate as soon as they are there.
+    assert!((1.0 / 3.0..=1.0).contains(&course.min), "{course:?}");
+    let goodput = fairness.goodput.unwrap();
+    assert!((1.0 / 3.0..=1.0).contains(&goodput.min), "{goodput:?}");
+    assert!(
+        goodput
+            .settled
+            .is_none_or(|time| fairness.from < time && time <= done)
+    );
+    // Flows that are never there together are not compared.
+    let (_, _, alone) = staggered(r#""1->0 1MB", "2->0 1MB at 500us""#);
+    assert_eq!(alone, None);
+}

@@ -8,10 +8,11 @@ use std::path::Path;
 
 /// What is followed over time. [`Metric::QueuePeak`] is that of the longest queue among those that were watched; the others are of
 /// the whole run.
-pub const METRICS: [Metric; 7] = [
+pub const METRICS: [Metric; 8] = [
     Metric::Goodput,
     Metric::QueuePeak,
     Metric::Fairness,
+    Metric::RateFairness,
     Metric::CompletedFlows,
     Metric::Marks,
     Metric::Drops,

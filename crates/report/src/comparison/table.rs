@@ -1,6 +1,7 @@
 //! A comparison for the terminal.
 
-use super::{Comparison, MeasureRow, PER_CLASS, Shown, Spread, Unit, VariantOutcome, all_measures};
+use super::measures::{PER_CLASS, Shown, all_measures};
+use super::{Comparison, MeasureRow, Spread, Unit, VariantOutcome};
 use crate::quantity::{bytes, count, factor, microseconds, prefixed};
 use crate::table::{Align, Table};
 
@@ -72,6 +73,7 @@ impl Comparison {
     /// there is but one.
     pub(crate) fn shown(&self) -> impl Iterator<Item = &MeasureRow> {
         let classes_differ = self.classes_differ();
+        // A value of any variant above `least`.
         let has = |row: &MeasureRow, least: f64| {
             let mut values = row.values.iter();
             values.any(|spread| spread.max.is_some_and(|max| max > least))
@@ -80,6 +82,10 @@ impl Comparison {
             .filter(move |(shown, row)| match shown {
                 Shown::Always => true,
                 Shown::IfAny => has(row, 0.0),
+                Shown::IfKnown(name) => {
+                    let row = self.measures.iter().find(|row| row.name == *name);
+                    row.is_some_and(|row| has(row, f64::NEG_INFINITY))
+                }
                 Shown::IfClassesDiffer => classes_differ && has(row, f64::NEG_INFINITY),
             })
             .map(|(_, row)| row)
@@ -106,6 +112,9 @@ impl Comparison {
         let mut text = String::new();
         if self.classes_differ() {
             text += "\"up to 10 KB\": slowdown of the flows of more than 1 KB, and so on.\n";
+        }
+        if self.shown().any(|row| row.unit == Unit::Index) {
+            text += "finish order: rank correlation with the starts; 1: those that start first finish first.\n";
         }
         if most > Some(1) {
             text += "Medians over seeds, with the least and the greatest value below.\n";
@@ -148,7 +157,7 @@ fn add_rows(row: &MeasureRow, others: &[usize], table: &mut Table) {
         let median = spread.median_text(row.unit);
         match place {
             0 => vec![median],
-            _ => vec![median, spread.ratio_text(&row.values[0])],
+            _ => vec![median, spread.ratio_text(&row.values[0], row.unit)],
         }
     });
     table.row([row.title.to_owned()].into_iter().chain(cells));
@@ -172,13 +181,14 @@ impl Spread {
     }
 
     /// `1.250x`, `1.003x ~`; all ratios line up whether they are marked or not.
-    pub(crate) fn ratio_text(&self, first: &Self) -> String {
+    pub(crate) fn ratio_text(&self, first: &Self, unit: Unit) -> String {
         let mark = match self.within_spread {
             Some(true) => " ~",
             Some(false) => "  ",
             None => "",
         };
         let ratio = match self.ratio {
+            None if unit == Unit::Index => "-".into(),
             None if self.median.is_some() && first.median == Some(0.0) => "from 0".into(),
             None => "-".into(),
             Some(ratio) if ratio > 0.0 && ratio < 0.0005 => "<0.001x".into(),
@@ -212,6 +222,8 @@ impl Spread {
 fn print(unit: Unit, value: f64) -> String {
     match unit {
         Unit::Us => microseconds(value),
+        // What rounds to zero has no sign.
+        Unit::Index => format!("{:.3}", (value * 1000.0).round() / 1000.0 + 0.0),
         Unit::Ratio => factor(value),
         Unit::Bps => {
             let number = prefixed(value);

@@ -1,4 +1,9 @@
+use super::measures::{
+    CLASS_MEASURES, COMPLETION_MEASURES, OTHER_MEASURES, PER_CLASS, SHARING_MEASURES,
+};
 use super::*;
+use crate::by_size::CLASS_ENDS;
+use crate::observed::{Fairness, JainCourse, Observed};
 use crate::record::Status;
 use crate::sample::{flow, incomplete_run, run};
 use clearway_units::Span;
@@ -128,8 +133,29 @@ fn goodput_is_payload_over_the_time_that_flows_took() {
 
 #[test]
 fn measures_are_named_as_in_the_summary() {
+    let course = JainCourse {
+        min: 0.5,
+        last: 1.0,
+        settled_us: Some(12.5),
+    };
+    let fairness = Fairness {
+        from_us: 3.0,
+        until_us: Some(40.0),
+        flows: 4,
+        goodput: Some(course),
+        allowed_rate: Some(course),
+    };
+    let run = || {
+        let mut record = run();
+        record.observed = Some(Observed {
+            fairness: Some(fairness),
+            ..Observed::default()
+        });
+        record
+    };
     let json = serde_json::to_value(Summary::of(&run())).unwrap();
-    for measure in COMPLETION_MEASURES.iter().chain(&OTHER_MEASURES) {
+    let measures = COMPLETION_MEASURES.iter().chain(&SHARING_MEASURES);
+    for measure in measures.chain(&OTHER_MEASURES) {
         let pointer = format!("/{}", measure.name.replace('.', "/"));
         let own = measure.name == "goodput_bps";
         let value = (measure.of)(&ComparedRun::of(run()));
@@ -182,6 +208,32 @@ fn classes_of_sizes_have_a_median_and_a_tail() {
             .all(|row| !row.name.starts_with("slowdown_"))
     );
     assert!(!comparison.to_table().contains("up to"));
+}
+
+#[test]
+fn the_order_of_starts_and_finishes_is_no_ratio() {
+    // Flow n starts at n us; the second variant turns their order round.
+    let comparison = Comparison::of(&[
+        variant("a", [seed(1, &[10, 12, 14])]),
+        variant("b", [seed(1, &[30, 20, 10])]),
+    ]);
+    let order = row(&comparison, "start_finish.spearman");
+    assert_eq!(order.values[0].median, Some(1.0));
+    assert_eq!(
+        (order.values[1].median, order.values[1].ratio),
+        (Some(-1.0), None)
+    );
+    let table = comparison.to_table();
+    for line in [
+        "finish order       1.000    -1.000       -",
+        "finish spread   6.000 us  18.00 us  3.000x",
+        "finish order: rank correlation",
+    ] {
+        assert!(table.contains(line), "{table}");
+    }
+    // Flows that start together have no order of starts.
+    let together = Comparison::of(&[seeds("a", &[100])]);
+    assert!(!together.to_table().contains("finish spread"));
 }
 
 #[test]
@@ -262,6 +314,8 @@ fn one_seed_as_a_table() {
     slowdown p99      2.000x    2.000x  1.000x    2.000x  1.000x
     slowdown p50      1.023x    1.023x  1.000x    1.023x  1.000x
     slowdown mean     1.319x    1.319x  1.000x    1.319x  1.000x
+    finish order       0.800     0.800       -     0.800       -
+    finish spread   50.88 us  50.88 us  1.000x  50.88 us  1.000x
     simulated time  100.8 us  100.8 us  1.000x  100.8 us  1.000x
     goodput         642 Gbps  642 Gbps  1.000x  642 Gbps  1.000x
     completed              4         4  1.000x         4  1.000x
@@ -275,6 +329,7 @@ fn one_seed_as_a_table() {
     pauses                 0         0  1.000x     5,678  from 0
     received twice         0         0  1.000x         9  from 0
 
+    finish order: rank correlation with the starts; 1: those that start first finish first.
     One seed each: seeds alone may explain the differences; --seeds N tells.
     warning: C is incomplete (seed 1: 4 of 6 flows completed): its completion times leave out the slowest flows
     warning: B came to the same as A, packet for packet (equal digests)
@@ -407,7 +462,8 @@ proptest! {
         for row in &comparison.measures {
             let known = row.values[0].per_seed.iter().flatten().count();
             for spread in &row.values {
-                prop_assert_eq!(spread.ratio, (known > 0).then_some(1.0), "{}", row.name);
+                let ratio = (known > 0 && row.unit != Unit::Index).then_some(1.0);
+                prop_assert_eq!(spread.ratio, ratio, "{}", row.name);
                 prop_assert_eq!(spread.within_spread, (known >= 2).then_some(true), "{}", row.name);
             }
         }

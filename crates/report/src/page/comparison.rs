@@ -6,7 +6,9 @@ use super::html::{Column, Document, Escaped, details, paragraph, table};
 use super::plot::{Axis, Join, MOST_SERIES, Plot, Scale, Series, Shape, Unit};
 use super::words;
 use crate::by_size::{FlowsBySize, SizeBin, Tail};
-use crate::comparison::{COURSE_METRICS, Comparison, Course, MeasureRow, Origin, Spread, Variant};
+use crate::comparison::{
+    COURSE_METRICS, Comparison, Course, MeasureRow, Origin, Spread, Unit as MeasureUnit, Variant,
+};
 use std::fmt::Write as _;
 
 /// The name of the file in the folder of a comparison.
@@ -106,17 +108,26 @@ fn explanation(comparison: &Comparison) -> String {
         .variants
         .iter()
         .any(|variant| variant.runs.len() > 1);
-    match (several, comparison.variants.len() > 1) {
+    let seeds = match (several, comparison.variants.len() > 1) {
         (true, true) => {
             "Medians over seeds, the least and the greatest value below; ratios of medians to A. ~: within the spread of seeds: \
              the two ranges overlap, so the choice of seeds may be all there is to the difference. Without a mark every seed of \
              the one is beyond every seed of the other."
         }
         (true, false) => "Medians over seeds, the least and the greatest value below.",
-        (false, true) => "Ratios to A. With one seed each, seeds alone may explain the differences.",
+        (false, true) => {
+            "Ratios to A. With one seed each, seeds alone may explain the differences."
+        }
         (false, false) => "One variant with one seed: there is nothing to compare it with.",
+    };
+    let mut text = seeds.to_owned();
+    if comparison.classes_differ() {
+        text += " \u{201c}up to 10 KB\u{201d}: slowdown of the flows of more than 1 KB, and so on.";
     }
-    .into()
+    if comparison.shown().any(|row| row.unit == MeasureUnit::Index) {
+        text += " Finish order: rank correlation with the starts, 1 if those that start first finish first.";
+    }
+    text
 }
 
 /// The table of the terminal with ranges below their medians.
@@ -159,7 +170,7 @@ fn value_cell(row: &MeasureRow, spread: &Spread) -> String {
 }
 
 fn ratio_cell(row: &MeasureRow, spread: &Spread) -> String {
-    let text = in_page(&spread.ratio_text(&row.values[0]));
+    let text = in_page(&spread.ratio_text(&row.values[0], row.unit));
     let class = match spread.within_spread {
         Some(true) => "n note",
         _ => "n",

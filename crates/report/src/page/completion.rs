@@ -2,7 +2,7 @@
 
 use super::html::{Column, Document, details, paragraph, table};
 use super::plot::{Axis, Join, MOST_POINTS, Plot, Rule, Scale, Series, Shape, Unit};
-use super::words;
+use super::{scatter, words};
 use crate::by_size::{SizeBin, SizeClass, Tail};
 use crate::record::{FlowRow, RunRecord};
 use crate::statistics::Distribution;
@@ -31,6 +31,7 @@ pub(super) fn section(document: &mut Document, record: &RunRecord, summary: &Sum
         document.plots(distribution(&fcts, &ideals));
         document.push(&percentiles(summary));
         by_size(document, summary);
+        scatter::section(document, record, summary);
     }
     document.close_section();
 }

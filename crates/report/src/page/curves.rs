@@ -35,7 +35,8 @@ impl Kind {
             | Metric::PacingRate
             | Metric::InFlight
             | Metric::ActiveFlows
-            | Metric::CompletedFlows => Self::Level,
+            | Metric::CompletedFlows
+            | Metric::RateFairness => Self::Level,
             Metric::QueuePeak | Metric::PausedLinks => Self::Peak,
             Metric::LinkRate | Metric::FlowGoodput | Metric::Goodput | Metric::Fairness => {
                 Self::Mean
@@ -278,7 +279,10 @@ const RUN: [View; 6] = [
         title: "Fairness",
         label: "Jain's index",
         unit: Unit::Fraction,
-        metrics: &[(Metric::Fairness, "Jain's index")],
+        metrics: &[
+            (Metric::Fairness, "goodput"),
+            (Metric::RateFairness, "allowed rates"),
+        ],
         if_zero: "",
     },
     View {
@@ -379,6 +383,8 @@ pub(super) fn overlay(
     let (id, title) = match metric {
         Metric::QueuePeak => (view.id, "Longest queue"),
         Metric::CompletedFlows => ("completed-flows", "Completed flows"),
+        Metric::Fairness => (view.id, "Fairness of goodput"),
+        Metric::RateFairness => ("rate-fairness", "Fairness of allowed rates"),
         _ => (view.id, view.title),
     };
     let kind = Kind::of(metric);
@@ -413,6 +419,8 @@ pub(super) fn overlay(
         title: title.into(),
         note: match metric {
             Metric::QueuePeak => format!("of those that were watched, {note}"),
+            Metric::Fairness => format!("over the last eight base round trips, {note}"),
+            Metric::RateFairness => format!("of all active flows, {note}"),
             _ => note.into(),
         },
         x: Axis {
@@ -492,7 +500,7 @@ fn note(view: &View, observed: &Observed, shown: usize) -> String {
     let metric = view.metrics[0].0;
     let all = observed.of(metric).count();
     if metric == Metric::Fairness {
-        return "over the last eight base round trips; 1 is fair".into();
+        return "1 is fair; goodput over eight base round trips, rates at each sample".into();
     }
     if all <= shown {
         return String::new();

@@ -63,7 +63,7 @@ const PLOTS: [PlotText; 8] = [
     (
         "fairness",
         "Fairness",
-        "of flows that were active in the whole interval",
+        "1 is fair; goodput over eight base round trips, rates at each sample",
     ),
     (
         "marks",

@@ -1,7 +1,7 @@
 //! `report.html`, and `compare.html` in its image: a run in one file that needs nothing else, for screens of every width and for paper.
 //!
 //! Everything is chosen, counted and shortened here, so that a run of thousands of flows opens at once: a distribution becomes at most
-//! 1000 exact points of it, a curve over time at most 1000 intervals, a plot has at most 16 curves. Tables, captions and text
+//! 1000 exact points of it, a curve over time at most 1000 intervals, a plot has at most 16 curves, or 3000 dots. Tables, captions and text
 //! alternatives stand in the HTML; the script in `assets/` only draws. Names come from users' files and are escaped wherever they
 //! go; a security policy forbids the network and every script and style but the page's own.
 
@@ -13,6 +13,7 @@ pub(crate) mod html;
 mod json;
 mod live;
 pub(crate) mod plot;
+mod scatter;
 mod settings;
 mod sha256;
 #[cfg(test)]

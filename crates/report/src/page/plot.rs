@@ -149,6 +149,8 @@ pub(crate) enum Shape {
     Step,
     /// Joined, each one marked.
     Points,
+    /// Dots that nothing joins; several may be above each other.
+    Dots,
 }
 
 impl Shape {
@@ -158,6 +160,7 @@ impl Shape {
             Self::Interval => "interval",
             Self::Step => "step",
             Self::Points => "points",
+            Self::Dots => "dots",
         }
     }
 }

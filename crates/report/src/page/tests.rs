@@ -126,7 +126,12 @@ fn a_run_that_nobody_watched() {
     ] {
         assert!(page.contains(text), "no {text}");
     }
-    assert_eq!(plot_ids(&page), ["fct"]);
+    assert_eq!(plot_ids(&page), ["fct", "start-finish"]);
+    assert!(
+        page.contains(
+            "a dot for each of 4 flows; rank correlation 0.800; finishes within 50.88 µs"
+        )
+    );
     assert!(data(&page)["heat"].is_null());
     assert!(!page.contains("role=\"status\">Incomplete"));
 }
@@ -162,6 +167,7 @@ fn a_watched_run_has_all_plots_and_the_heat_map() {
         plot_ids(&page),
         [
             "fct",
+            "start-finish",
             "goodput",
             "fairness",
             "active-flows",
@@ -178,14 +184,14 @@ fn a_watched_run_has_all_plots_and_the_heat_map() {
     );
     let data = data(&page);
     assert_eq!(data["heat"]["panels"].as_array().unwrap().len(), 4);
-    let queues = &data["plots"]["plots"][7];
+    let queues = &data["plots"]["plots"][8];
     // The longest queue comes first.
     assert_eq!(queues["series"][0]["name"], "leaf0-host1");
     assert_eq!(queues["series"].as_array().unwrap().len(), 4);
     let times = queues["series"][0]["x"].as_u64().unwrap() as usize;
     assert_eq!(data["plots"]["lists"][times][49], 5);
     // Links have the colours in one plot that they have in another.
-    let rates = &data["plots"]["plots"][8];
+    let rates = &data["plots"]["plots"][9];
     for place in 0..4 {
         let (a, b) = (&queues["series"][place], &rates["series"][place]);
         assert_eq!((&a["name"], &a["colour"]), (&b["name"], &b["colour"]));
@@ -277,9 +283,6 @@ fn a_large_run_has_a_small_page() {
     let page = html(&large());
     assert!(page.len() < 3_000_000, "{} bytes", page.len());
     let data = data(&page);
-    for list in data["plots"]["lists"].as_array().unwrap() {
-        assert!(list.as_array().unwrap().len() <= plot::MOST_POINTS);
-    }
     for plot in data["plots"]["plots"].as_array().unwrap() {
         let series = plot["series"].as_array().unwrap();
         assert!((1..=plot::MOST_SERIES).contains(&series.len()));
@@ -287,6 +290,11 @@ fn a_large_run_has_a_small_page() {
             let list = one["x"].as_u64().unwrap() as usize;
             let instants = data["plots"]["lists"][list].as_array().unwrap();
             assert_eq!(one["y"].as_array().unwrap().len(), instants.len());
+            let most = match one["shape"].as_str() {
+                Some("dots") => scatter::MOST_DOTS,
+                _ => plot::MOST_POINTS,
+            };
+            assert!(instants.len() <= most);
         }
     }
 }

@@ -422,6 +422,7 @@ const fn is_over_interval(metric: Metric) -> bool {
         | Metric::InFlight
         | Metric::ActiveFlows
         | Metric::CompletedFlows
+        | Metric::RateFairness
         | Metric::PausedLinks => false,
     }
 }

@@ -292,6 +292,7 @@ fn eventful() -> RunRecord {
         .chain((2..6).map(|host| node(&format!("host{host}"), None)))
         .collect(),
         links: vec![link("host0-leaf0", 1, 0), link("leaf0-host1", 0, 2)],
+        fairness: None,
     });
     let loss = |flow, cause, packets| Happening::LossDetected {
         flow,

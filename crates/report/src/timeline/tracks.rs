@@ -195,7 +195,7 @@ fn counter(metric: Metric) -> Message {
         | Metric::Marks
         | Metric::Drops
         | Metric::PausedLinks => Message::default().number(3, COUNT),
-        Metric::Fairness => Message::default(),
+        Metric::Fairness | Metric::RateFairness => Message::default(),
     };
     own.text(7, metric.name())
 }

@@ -1,0 +1,173 @@
+//! How fair flows are to each other: what they may send at an instant, and how soon that settles.
+
+use crate::assemble::Assembly;
+use clearway_transport::OpenFlow;
+use clearway_units::statistics::jain_index;
+use clearway_units::{FlowId, Span, Time};
+
+/// Jain's index from here on counts as fair.
+pub const FAIR: f64 = 0.95;
+
+/// From here on a window is none.
+const UNLIMITED: u64 = 1 << 63;
+
+/// The rates at which the flows that are open may send, queue pairs together.
+#[derive(Debug)]
+pub(crate) struct AllowedRates {
+    /// The unloaded round trip of each flow.
+    round_trips: Vec<Span>,
+    /// Bytes per picosecond, by flow; zero of those that were not seen.
+    rates: Vec<f64>,
+    seen: Vec<FlowId>,
+}
+
+impl AllowedRates {
+    pub(crate) fn new(assembly: &Assembly) -> Self {
+        let count = assembly.workload.flows.len();
+        let round_trip = |flow: u32| {
+            let (from, to) = assembly.nics(FlowId(flow));
+            let paths = &assembly.routes.paths;
+            paths.round_trip(from, to, assembly.sizes)
+        };
+        Self {
+            round_trips: (0..count as u32).map(round_trip).collect(),
+            rates: vec![0.0; count],
+            seen: Vec::new(),
+        }
+    }
+
+    /// Adds a queue pair of a flow. One that nothing limits is left out.
+    pub(crate) fn add(&mut self, queue_pair: &OpenFlow<'_>) {
+        let (flow, progress) = (queue_pair.flow(), queue_pair.progress());
+        let window = progress.window.as_u64();
+        let round_trip = self.round_trips[flow.index()].as_ps() as f64;
+        let by_window = (window < UNLIMITED).then(|| window as f64 / round_trip);
+        let pace = progress.rate.map(|rate| rate.as_bps());
+        let by_pace = pace.filter(|&pace| pace < UNLIMITED);
+        let by_pace = by_pace.map(|pace| pace as f64 / 8e12);
+        let Some(rate) = [by_window, by_pace].into_iter().flatten().reduce(f64::min) else {
+            return;
+        };
+        let sum = &mut self.rates[flow.index()];
+        if *sum == 0.0 {
+            self.seen.push(flow);
+        }
+        *sum += rate;
+    }
+
+    /// Jain's index of all that were added since this was last asked for; `None` of fewer than two.
+    pub(crate) fn take_jain(&mut self) -> Option<f64> {
+        let index = jain_index(self.seen.iter().map(|flow| self.rates[flow.index()]));
+        for flow in self.seen.drain(..) {
+            self.rates[flow.index()] = 0.0;
+        }
+        index
+    }
+}
+
+/// Jain's index over some time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct JainCourse {
+    /// The least value.
+    pub min: f64,
+    /// The last one.
+    pub last: f64,
+    /// When it was first [`FAIR`] and stayed so; `None` if it was not in the end.
+    pub settled: Option<Time>,
+}
+
+impl JainCourse {
+    /// What is known of it when one more value has come.
+    pub(crate) fn and(before: Option<Self>, now: Time, index: f64, fair: f64) -> Self {
+        let settled = before.and_then(|before| before.settled);
+        Self {
+            min: before.map_or(index, |before| before.min.min(index)),
+            last: index,
+            settled: (index >= fair).then(|| settled.unwrap_or(now)),
+        }
+    }
+}
+
+/// How Jain's index went from the last time that a flow started beside others until the first flow after that was done: among the
+/// same flows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Fairness {
+    /// When a flow last started beside others.
+    pub from: Time,
+    /// When the first flow after that was done.
+    pub until: Option<Time>,
+    /// How many flows were active in between.
+    pub flows: u64,
+    /// Of what they got, in windows that begin after the last start; `None` if no such window ended in time.
+    pub goodput: Option<JainCourse>,
+    /// Of the rates at which they may send.
+    pub allowed_rate: Option<JainCourse>,
+}
+
+impl Fairness {
+    /// A flow has started at `now`, as one of `flows` that are active then.
+    pub(super) fn of_start(now: Time, flows: u64) -> Self {
+        Self {
+            from: now,
+            until: None,
+            flows,
+            goodput: None,
+            allowed_rate: None,
+        }
+    }
+
+    /// A flow is done.
+    pub(super) fn on_finish(&mut self, now: Time) {
+        self.until.get_or_insert(now);
+    }
+
+    /// The index of a window of goodput that began at `start`.
+    pub(super) fn on_goodput(&mut self, start: Time, now: Time, index: f64) {
+        if self.until.is_none() && start >= self.from {
+            self.goodput = Some(JainCourse::and(self.goodput, now, index, FAIR));
+        }
+    }
+
+    /// The index of the rates at which flows may send now.
+    pub(super) fn on_rates(&mut self, now: Time, index: f64) {
+        if self.until.is_none() {
+            self.allowed_rate = Some(JainCourse::and(self.allowed_rate, now, index, FAIR));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settled_is_when_it_stays_fair() {
+        let mut fairness = Fairness::of_start(Time::from_us(10), 2);
+        for (us, index) in [(11, 0.99), (12, 0.6), (13, 0.95), (14, 0.97)] {
+            fairness.on_rates(Time::from_us(us), index);
+        }
+        let expected = |min, last, settled: Option<u64>| {
+            Some(JainCourse {
+                min,
+                last,
+                settled: settled.map(Time::from_us),
+            })
+        };
+        assert_eq!(fairness.allowed_rate, expected(0.6, 0.97, Some(13)));
+        fairness.on_rates(Time::from_us(15), 0.949);
+        assert_eq!(fairness.allowed_rate, expected(0.6, 0.949, None));
+        // Windows of goodput that began before all flows were there do not count.
+        fairness.on_goodput(Time::from_us(9), Time::from_us(17), 0.5);
+        assert_eq!(fairness.goodput, None);
+        fairness.on_goodput(Time::from_us(17), Time::from_us(25), 1.0);
+        assert_eq!(fairness.goodput, expected(1.0, 1.0, Some(25)));
+        // Nor does what comes when they are fewer.
+        fairness.on_finish(Time::from_us(26));
+        fairness.on_finish(Time::from_us(30));
+        fairness.on_rates(Time::from_us(27), 1.0);
+        fairness.on_goodput(Time::from_us(25), Time::from_us(33), 0.1);
+        assert_eq!(fairness.until, Some(Time::from_us(26)));
+        assert_eq!(fairness.allowed_rate, expected(0.6, 0.949, None));
+        assert_eq!(fairness.goodput, expected(1.0, 1.0, Some(25)));
+    }
+}

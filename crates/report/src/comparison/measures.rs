@@ -1,0 +1,249 @@
+//! What is measured of the runs that are compared.
+
+use super::ComparedRun;
+use crate::by_size::{CLASS_ENDS, Tail};
+use serde::Serialize;
+
+/// What is measured.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Measure {
+    /// Its path in `summary.json`, or a name of its own.
+    pub(super) name: &'static str,
+    pub(super) title: &'static str,
+    pub(super) unit: Unit,
+    pub(super) shown: Shown,
+    pub(super) of: fn(&ComparedRun) -> Option<f64>,
+}
+
+/// When the table shows a measure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shown {
+    Always,
+    /// If some variant has any: for what most runs have none of.
+    IfAny,
+    /// If some variant has a value of the measure of this name.
+    IfKnown(&'static str),
+    /// If some variant has flows of the class, and not all flows of all variants are of one.
+    IfClassesDiffer,
+}
+
+/// In what a measure counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Unit {
+    /// Microseconds.
+    Us,
+    /// A number from −1 to 1, of which ratios mean nothing.
+    Index,
+    /// A multiple.
+    Ratio,
+    /// Bits per second.
+    Bps,
+    /// Flows.
+    Flows,
+    /// Packets.
+    Packets,
+    /// Pause frames.
+    Frames,
+}
+
+const fn measure(
+    name: &'static str,
+    title: &'static str,
+    unit: Unit,
+    of: fn(&ComparedRun) -> Option<f64>,
+) -> Measure {
+    Measure {
+        name,
+        title,
+        unit,
+        shown: Shown::Always,
+        of,
+    }
+}
+
+const fn if_any(
+    name: &'static str,
+    title: &'static str,
+    unit: Unit,
+    of: fn(&ComparedRun) -> Option<f64>,
+) -> Measure {
+    Measure {
+        name,
+        title,
+        unit,
+        shown: Shown::IfAny,
+        of,
+    }
+}
+
+const fn if_known(
+    name: &'static str,
+    of_what: &'static str,
+    title: &'static str,
+    unit: Unit,
+    of: fn(&ComparedRun) -> Option<f64>,
+) -> Measure {
+    Measure {
+        name,
+        title,
+        unit,
+        shown: Shown::IfKnown(of_what),
+        of,
+    }
+}
+
+/// A percentile of the slowdown of a class of sizes.
+const fn of_class(
+    name: &'static str,
+    title: &'static str,
+    of: fn(&ComparedRun) -> Option<f64>,
+) -> Measure {
+    Measure {
+        name,
+        title,
+        unit: Unit::Ratio,
+        shown: Shown::IfClassesDiffer,
+        of,
+    }
+}
+
+/// The class that ends at that place of [`CLASS_ENDS`], or the last one.
+fn class<const PLACE: usize>(run: &ComparedRun) -> Option<Tail> {
+    let end = CLASS_ENDS.get(PLACE).copied();
+    let mut classes = run.summary.slowdown_by_class.iter();
+    Some(classes.find(|class| class.up_to_bytes == end)?.slowdown)
+}
+
+/// For each class its median and its tail: those that differ between transports.
+macro_rules! class_measures {
+    ($($place:literal $name:literal $title:literal),+) => {
+        [$(
+            of_class(concat!("slowdown_", $name, ".p50"), concat!("p50 ", $title), |run| {
+                Some(class::<$place>(run)?.p50)
+            }),
+            of_class(concat!("slowdown_", $name, ".p999"), concat!("p99.9 ", $title), |run| {
+                Some(class::<$place>(run)?.p999)
+            })
+        ),+]
+    };
+}
+
+/// How many measures each class has.
+pub(super) const PER_CLASS: usize = 2;
+
+pub(super) const CLASS_MEASURES: [Measure; PER_CLASS * (CLASS_ENDS.len() + 1)] = class_measures![
+    0 "up_to_1KB" "up to 1 KB",
+    1 "up_to_10KB" "up to 10 KB",
+    2 "up_to_100KB" "up to 100 KB",
+    3 "up_to_1MB" "up to 1 MB",
+    4 "up_to_10MB" "up to 10 MB",
+    5 "up_to_100MB" "up to 100 MB",
+    6 "over_100MB" "over 100 MB"
+];
+
+/// All measures, in the order of the table: completion times, then slowdown by size, then the rest.
+pub(super) fn all_measures() -> impl Iterator<Item = &'static Measure> {
+    COMPLETION_MEASURES
+        .iter()
+        .chain(&CLASS_MEASURES)
+        .chain(&SHARING_MEASURES)
+        .chain(&OTHER_MEASURES)
+}
+
+/// How flows share what there is.
+pub(super) const SHARING_MEASURES: [Measure; 4] = {
+    use Unit::{Index, Us};
+    const STARTS_DIFFER: &str = "start_finish.spearman";
+    const GOODPUT: &str = "fairness.goodput.settled_us";
+    const RATE: &str = "fairness.allowed_rate.settled_us";
+    [
+        if_known(STARTS_DIFFER, STARTS_DIFFER, "finish order", Index, |run| {
+            run.summary.start_finish?.spearman
+        }),
+        // Of flows that start together it tells nothing that the completion times do not.
+        if_known(
+            "start_finish.finish_spread_us",
+            STARTS_DIFFER,
+            "finish spread",
+            Us,
+            |run| Some(run.summary.start_finish?.finish_spread_us),
+        ),
+        if_known(GOODPUT, GOODPUT, "goodput fair in", Us, |run| {
+            run.summary.fairness?.goodput?.settled_us
+        }),
+        if_known(RATE, RATE, "rates fair in", Us, |run| {
+            run.summary.fairness?.allowed_rate?.settled_us
+        }),
+    ]
+};
+
+pub(super) const COMPLETION_MEASURES: [Measure; 8] = {
+    use Unit::{Ratio, Us};
+    [
+        measure("fct_us.max", "FCT max", Us, |run| {
+            Some(run.summary.fct_us?.max)
+        }),
+        measure("fct_us.p99", "FCT p99", Us, |run| {
+            Some(run.summary.fct_us?.p99)
+        }),
+        measure("fct_us.p50", "FCT p50", Us, |run| {
+            Some(run.summary.fct_us?.p50)
+        }),
+        measure("fct_us.mean", "FCT mean", Us, |run| {
+            Some(run.summary.fct_us?.mean)
+        }),
+        measure("slowdown.max", "slowdown max", Ratio, |run| {
+            Some(run.summary.slowdown?.max)
+        }),
+        measure("slowdown.p99", "slowdown p99", Ratio, |run| {
+            Some(run.summary.slowdown?.p99)
+        }),
+        measure("slowdown.p50", "slowdown p50", Ratio, |run| {
+            Some(run.summary.slowdown?.p50)
+        }),
+        measure("slowdown.mean", "slowdown mean", Ratio, |run| {
+            Some(run.summary.slowdown?.mean)
+        }),
+    ]
+};
+
+pub(super) const OTHER_MEASURES: [Measure; 12] = {
+    use Unit::{Bps, Flows, Frames, Packets, Us};
+    [
+        measure("simulated_us", "simulated time", Us, |run| {
+            Some(run.summary.simulated_us)
+        }),
+        measure("goodput_bps", "goodput", Bps, ComparedRun::goodput),
+        measure("flows.completed", "completed", Flows, |run| {
+            Some(run.summary.flows.completed as f64)
+        }),
+        measure("packets.data_sent", "data sent", Packets, |run| {
+            Some(run.summary.packets.data_sent as f64)
+        }),
+        measure("packets.retransmitted", "retransmitted", Packets, |run| {
+            Some(run.summary.packets.retransmitted as f64)
+        }),
+        measure("packets.dropped", "dropped", Packets, |run| {
+            Some(run.summary.packets.dropped as f64)
+        }),
+        measure("packets.marked", "marked", Packets, |run| {
+            Some(run.summary.packets.marked as f64)
+        }),
+        if_any("packets.headroom_drops", "headroom drops", Packets, |run| {
+            Some(run.summary.packets.headroom_drops as f64)
+        }),
+        if_any("packets.corrupted", "corrupted", Packets, |run| {
+            Some(run.summary.packets.corrupted as f64)
+        }),
+        if_any("packets.cnps", "CNPs", Packets, |run| {
+            Some(run.summary.packets.cnps as f64)
+        }),
+        if_any("packets.pfc_pauses", "pauses", Frames, |run| {
+            Some(run.summary.packets.pfc_pauses as f64)
+        }),
+        if_any("packets.duplicates", "received twice", Packets, |run| {
+            Some(run.summary.packets.duplicates as f64)
+        }),
+    ]
+};

@@ -1,0 +1,83 @@
+//! Whether flows finish in the order in which they start.
+//!
+//! Of flows that compete for one link, fair sharing lets those that start first finish first, and all finish close together if they
+//! are equally long. Where late flows win, early ones finish last: the rank correlation of starts and finishes turns negative.
+
+use crate::record::FlowRow;
+use clearway_units::Time;
+use clearway_units::statistics::spearman;
+use serde::{Deserialize, Serialize};
+
+/// Starts and finishes of the flows that completed.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct StartFinish {
+    /// [Spearman's rank correlation](spearman) of start and finish: 1 if flows finish in the order of their starts, −1 in the
+    /// opposite order. `None` if all start, or all finish, at the same instant, and of a single flow.
+    pub spearman: Option<f64>,
+    /// From the first start to the last one, in microseconds.
+    pub start_spread_us: f64,
+    /// From the first finish to the last one, in microseconds.
+    pub finish_spread_us: f64,
+}
+
+impl StartFinish {
+    /// Of those `flows` that completed; `None` if none did.
+    pub fn of(flows: &[FlowRow]) -> Option<Self> {
+        let pairs: Vec<(u64, u64)> = flows
+            .iter()
+            .filter_map(|flow| Some((flow.start?.as_ps(), flow.finish?.as_ps())))
+            .collect();
+        let spread = |times: &dyn Fn(&(u64, u64)) -> u64| {
+            let times = || pairs.iter().map(times);
+            let (first, last) = (times().min()?, times().max()?);
+            Some(Time::from_ps(last).since(Time::from_ps(first)).as_us())
+        };
+        Some(Self {
+            spearman: spearman(&pairs),
+            start_spread_us: spread(&|pair| pair.0)?,
+            finish_spread_us: spread(&|pair| pair.1)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::flow;
+    use clearway_units::Span;
+
+    #[test]
+    fn the_order_of_starts_and_finishes() {
+        // Flow n starts at n us.
+        let of = |fcts: [u64; 4]| {
+            let rows = (0..)
+                .zip(fcts)
+                .map(|(n, us)| flow(n, Some(Span::from_us(us))));
+            StartFinish::of(&rows.collect::<Vec<_>>())
+        };
+        let expected = |spearman, finish_spread_us| {
+            Some(StartFinish {
+                spearman,
+                start_spread_us: 3.0,
+                finish_spread_us,
+            })
+        };
+        assert_eq!(of([10, 10, 10, 10]), expected(Some(1.0), 3.0));
+        assert_eq!(of([40, 30, 20, 10]), expected(Some(-1.0), 27.0));
+        assert_eq!(of([13, 12, 11, 10]), expected(None, 0.0));
+    }
+
+    #[test]
+    fn flows_that_did_not_complete_do_not_count() {
+        assert_eq!(StartFinish::of(&[flow(0, None)]), None);
+        let alone = StartFinish::of(&[flow(0, None), flow(7, Some(Span::from_us(5)))]).unwrap();
+        assert_eq!(
+            (
+                alone.spearman,
+                alone.start_spread_us,
+                alone.finish_spread_us
+            ),
+            (None, 0.0, 0.0)
+        );
+    }
+}
