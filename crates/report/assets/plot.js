@@ -332,6 +332,10 @@ const Clearway = (() => {
       return [axis.from === undefined ? Math.max(low - margin, low >= 0 ? 0 : -Infinity) : low, axis.from === undefined ? high + margin : high];
     }
 
+    hasDots() {
+      return this.spec.series.some((series) => series.shape === "dots");
+    }
+
     range() {
       return this.group.range || this.fullRange();
     }
@@ -364,6 +368,7 @@ const Clearway = (() => {
       if (low === Infinity) [low, high] = axis.log ? [1, 10] : [0, 1];
       if (axis.log) return [low / 1.15, Math.max(high, low * 2) * (axis.to === undefined ? 1.15 : 1)];
       if (high <= low) high = low + (Math.abs(low) || 1);
+      if (axis.from === undefined && this.hasDots()) low = Math.max(low - (high - low) * 0.06, low >= 0 ? 0 : -Infinity);
       return [low, axis.to === undefined || high > axis.to ? high + (high - low) * 0.06 : high];
     }
 
@@ -387,7 +392,12 @@ const Clearway = (() => {
       root.setAttribute("viewBox", "0 0 " + w + " " + h);
       this.drawAxes(root, box, rows, columns);
       const clip = "clip-" + this.number;
-      svg("rect", { x: box.left, y: box.top - 2, width: box.right - box.left, height: box.bottom - box.top + 4 },
+      // Dots at the edge are whole.
+      const around = this.hasDots() ? 4 : 0;
+      svg("rect", {
+        x: box.left - around, y: box.top - 2 - around,
+        width: box.right - box.left + 2 * around, height: box.bottom - box.top + 4 + 2 * around,
+      },
         svg("clipPath", { id: clip }, root));
       this.lines = svg("g", { "clip-path": "url(#" + clip + ")" }, root);
       this.drawRules(root, box, range);

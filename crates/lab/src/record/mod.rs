@@ -6,6 +6,7 @@
 //! * [`QueueRecorder`]: the depth of chosen queues over time.
 //! * [`LongQueueRecorder`]: the longest of all queues over time.
 //! * [`GoodputRecorder`]: payload that arrives for the first time, per flow and bin.
+//! * [`RateFairnessSampler`]: fairness of the rates at which flows may send, sampled between rounds.
 //! * [`LossRecorder`]: when packets were dropped and marked.
 //! * [`AckRecorder`]: acknowledgements as their senders saw them.
 //! * [`CaptureRecorder`]: the frames on chosen links.
@@ -14,6 +15,7 @@
 
 mod acks;
 mod capture;
+mod fairness;
 mod goodput;
 mod happenings;
 mod long_queues;
@@ -25,6 +27,7 @@ mod tests;
 
 pub use acks::{AckRecord, AckRecorder, AckTrace};
 pub use capture::{Capture, CapturePlace, CapturePlan, CaptureRecorder, CapturedFrame};
+pub use fairness::RateFairnessSampler;
 pub use goodput::{FlowArrivals, GoodputRecorder};
 pub use happenings::{Happening, HappeningLog, HappeningRecord, HappeningRecorder};
 pub use long_queues::{LongQueueRecorder, LongestQueue};

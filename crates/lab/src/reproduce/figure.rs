@@ -10,6 +10,8 @@
 //!
 //! [record]                       # what is kept of each run
 //! queue = "1us"                  # the queue in front of the host that most flows go to
+//! queue-link = "leaf0-spine2"    # or of this link
+//! rates = "1us"                  # Jain's index over the rates at which flows may send
 //!
 //! [small]                        # the two scales
 //! seeds = 3
@@ -70,6 +72,8 @@ impl Scale {
 pub(crate) struct RecordSpec {
     /// Bucket width of the queue in front of the host that most flows go to.
     pub(crate) queue: Option<Span>,
+    /// The link that this queue is in front of instead, by its name.
+    pub(crate) queue_link: Option<String>,
     /// The length from which on queues anywhere count as long, and the bucket width of their record.
     pub(crate) long_queues: Option<Span>,
     /// Bucket width of drops and marks.
@@ -78,6 +82,8 @@ pub(crate) struct RecordSpec {
     pub(crate) goodput: Option<(u32, Span)>,
     /// How many acknowledgements of each flow are kept.
     pub(crate) acks: Option<usize>,
+    /// The time between samples of the rates at which flows may send.
+    pub(crate) rates: Option<Span>,
 }
 
 /// One value of an axis.

@@ -1,6 +1,12 @@
 //! What can be measured of a run, by name.
 
 use super::figure::RecordSpec;
+use super::options::Moment;
+pub(crate) use super::options::Options;
+use super::sharing::{
+    active_jain, active_jain_settled_us, finish_spread_us, rate_jain, rate_jain_settled_us,
+    slowdown, start_finish_correlation,
+};
 use crate::FlowResult;
 use crate::record::{
     AckTrace, FlowArrivals, LongQueueRecorder, LossRecorder, QueueSeries, Series, delay_us,
@@ -8,6 +14,7 @@ use crate::record::{
 use clearway_fabric::{LinkCounters, Stopped};
 use clearway_transport::EndpointCounters;
 use clearway_transport::cc::NetworkFacts;
+use clearway_units::statistics::jain_index;
 use clearway_units::{Bytes, Digest, FlowId, Rate, Span, Time, Value, nearest, suggestion};
 use std::collections::BTreeMap;
 
@@ -15,6 +22,8 @@ use std::collections::BTreeMap;
 #[derive(Debug)]
 pub(crate) struct RunData {
     pub(crate) flows: Vec<FlowResult>,
+    /// The bytes of each flow.
+    pub(crate) sizes: Vec<Bytes>,
     /// The unloaded round trip of each flow.
     pub(crate) base_rtts: Vec<Span>,
     pub(crate) largest_message: Bytes,
@@ -33,101 +42,8 @@ pub(crate) struct RunData {
     pub(crate) losses: Option<LossRecorder>,
     pub(crate) goodput: BTreeMap<FlowId, FlowArrivals>,
     pub(crate) acks: BTreeMap<FlowId, AckTrace>,
-}
-
-/// A moment of a run.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Moment {
-    /// A share of the longest completion time.
-    Share(f64),
-    /// A time.
-    At(Time),
-    /// When the first flow is done.
-    FirstFinish,
-}
-
-/// The options of a measure.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Options {
-    from: Moment,
-    to: Moment,
-    within: Span,
-    low: Span,
-    high: Span,
-    factor: f64,
-    /// A flow by its place among the recorded ones.
-    flow: Option<u32>,
-    /// A key of the scenario.
-    key: String,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            from: Moment::At(Time::ZERO),
-            to: Moment::Share(1.0),
-            within: Span::ZERO,
-            low: Span::ZERO,
-            high: Span::MAX,
-            factor: 1.0,
-            flow: None,
-            key: String::new(),
-        }
-    }
-}
-
-impl Options {
-    /// Reads the options of a measure.
-    pub(crate) fn read(
-        measure: &Measure,
-        written: &BTreeMap<String, String>,
-    ) -> Result<Self, String> {
-        let mut options = Self::default();
-        for (key, text) in written {
-            if !measure.options.contains(&key.as_str()) {
-                return Err(format!(
-                    "`{}` has no option `{key}`; it has: {}",
-                    measure.name,
-                    measure.options.join(", ")
-                ));
-            }
-            options.set(key, text).ok_or_else(|| {
-                format!("option `{key}` of `{}` cannot be `{text}`", measure.name)
-            })?;
-        }
-        Ok(options)
-    }
-
-    fn set(&mut self, key: &str, text: &str) -> Option<()> {
-        match key {
-            "from" => self.from = Moment::read(text)?,
-            "to" => self.to = Moment::read(text)?,
-            "within" => self.within = text.parse().ok()?,
-            "low" => self.low = text.parse().ok()?,
-            "high" => self.high = text.parse().ok()?,
-            "factor" => self.factor = text.parse().ok()?,
-            "flow" => self.flow = Some(text.parse().ok()?),
-            "key" => self.key = text.to_owned(),
-            _ => return None,
-        }
-        Some(())
-    }
-}
-
-impl Moment {
-    fn read(text: &str) -> Option<Self> {
-        if text == "first-finish" {
-            return Some(Self::FirstFinish);
-        }
-        if let Some(percent) = text.strip_suffix('%') {
-            let percent: f64 = percent.parse().ok()?;
-            return (0.0..=100.0)
-                .contains(&percent)
-                .then_some(Self::Share(percent / 100.0));
-        }
-        let span: Span = text.parse().ok()?;
-        Some(Self::At(Time::ZERO + span))
-    }
+    /// Jain's index over the rates at which flows may send, sample by sample.
+    pub(crate) rates: Option<Vec<(Time, f64)>>,
 }
 
 /// What must have been recorded.
@@ -139,13 +55,14 @@ enum Needs {
     Losses,
     Goodput,
     Acks,
+    Rates,
 }
 
 /// A measure of a run.
 #[derive(Debug)]
 pub(crate) struct Measure {
-    name: &'static str,
-    options: &'static [&'static str],
+    pub(super) name: &'static str,
+    pub(super) options: &'static [&'static str],
     needs: Needs,
     compute: fn(&RunData, &Options) -> Result<f64, String>,
 }
@@ -167,6 +84,9 @@ measures! {
     mean_fct() needs Nothing;
     ideal() needs Nothing;
     slowdown_max() needs Nothing;
+    slowdown("percentile", "above", "up_to") needs Nothing;
+    start_finish_correlation() needs Nothing;
+    finish_spread_us() needs Nothing;
     payload_us() needs Nothing;
     base_rtt_us() needs Nothing;
     bdp_bytes() needs Nothing;
@@ -179,6 +99,8 @@ measures! {
     last_drop_us() needs Losses;
     queue_mean_us("from", "to") needs Queue;
     queue_peak_us("from", "to") needs Queue;
+    queue_mean_bytes("from", "to") needs Queue;
+    queue_peak_bytes("from", "to") needs Queue;
     queue_settled_us("low", "high", "to") needs Queue;
     queue_above_us("low") needs Queue;
     long_queue_last_us() needs LongQueues;
@@ -186,6 +108,10 @@ measures! {
     jain_min("from", "to") needs Goodput;
     jain_max("from", "to") needs Goodput;
     jain("from", "to") needs Goodput;
+    active_jain("at") needs Goodput;
+    active_jain_settled_us("fair", "to") needs Goodput;
+    rate_jain("at") needs Rates;
+    rate_jain_settled_us("fair", "to") needs Rates;
     goodput_gbps("from", "to", "flow") needs Goodput;
     first_ack_marked_share("within") needs Acks;
     first_high_rtt_us("factor") needs Acks;
@@ -218,6 +144,7 @@ impl Measure {
             Needs::Losses => (record.losses.is_some(), "losses"),
             Needs::Goodput => (record.goodput.is_some(), "goodput"),
             Needs::Acks => (record.acks.is_some(), "acks"),
+            Needs::Rates => (record.rates.is_some(), "rates"),
         };
         match there {
             true => Ok(()),
@@ -246,7 +173,7 @@ impl RunData {
             .ok_or_else(|| "no flows".into())
     }
 
-    fn moment(&self, moment: Moment) -> Result<Time, String> {
+    pub(super) fn moment(&self, moment: Moment) -> Result<Time, String> {
         Ok(match moment {
             Moment::At(time) => time,
             Moment::Share(share) => {
@@ -261,7 +188,12 @@ impl RunData {
     }
 
     fn window(&self, options: &Options) -> Result<(Time, Time), String> {
-        Ok((self.moment(options.from)?, self.moment(options.to)?))
+        Ok((self.moment(options.from)?, self.end(options)?))
+    }
+
+    /// The end of the window.
+    fn end(&self, options: &Options) -> Result<Time, String> {
+        self.moment(options.to.unwrap_or(Moment::Share(1.0)))
     }
 
     fn queue(&self) -> Result<&(Rate, QueueSeries), String> {
@@ -380,11 +312,26 @@ fn queue_peak_us(run: &RunData, options: &Options) -> Result<f64, String> {
     Ok(delay_us(peak as f64, *rate))
 }
 
+/// Mean over time of the recorded queue, bytes.
+fn queue_mean_bytes(run: &RunData, options: &Options) -> Result<f64, String> {
+    let ((_, queue), (from, to)) = (run.queue()?, run.window(options)?);
+    queue
+        .mean(from, to)
+        .ok_or_else(|| "the window is empty".into())
+}
+
+/// Largest depth of the recorded queue, bytes.
+fn queue_peak_bytes(run: &RunData, options: &Options) -> Result<f64, String> {
+    let ((_, queue), (from, to)) = (run.queue()?, run.window(options)?);
+    let peak = queue.peak(from, to).ok_or("the window is empty")?;
+    Ok(peak as f64)
+}
+
 /// The time from which on, up to `to`, the mean of every bucket of the recorded queue is within `low` and `high`, us.
 fn queue_settled_us(run: &RunData, options: &Options) -> Result<f64, String> {
     let (rate, queue) = run.queue()?;
     let bytes = |span: Span| span.as_us() * rate.as_bps() as f64 / 8e6;
-    let until = run.moment(options.to)?;
+    let until = run.end(options)?;
     let settled = queue.settled(bytes(options.low), bytes(options.high), until);
     settled
         .map(Time::as_us)
@@ -416,8 +363,18 @@ fn long_queue_peak_us(run: &RunData, _: &Options) -> Result<f64, String> {
 }
 
 /// The bytes of each recorded flow in each whole bin of the window, with the width of the bins.
-fn bins(run: &RunData, options: &Options) -> Result<(Span, Vec<Vec<f64>>), String> {
+fn window_bins(run: &RunData, options: &Options) -> Result<(Span, Vec<Vec<f64>>), String> {
     let (from, to) = run.window(options)?;
+    let (width, _, rows) = bins(run, from, to)?;
+    Ok((width, rows))
+}
+
+/// The width of the bins, the number of the first whole one of a window, and the bytes of each recorded flow in it and the others.
+pub(super) fn bins(
+    run: &RunData,
+    from: Time,
+    to: Time,
+) -> Result<(Span, usize, Vec<Vec<f64>>), String> {
     let widths = run.goodput.values().map(|flow| flow.series().width());
     let width = widths.max().ok_or("no goodput was recorded")?;
     let flows: Vec<_> = run
@@ -438,42 +395,37 @@ fn bins(run: &RunData, options: &Options) -> Result<(Span, Vec<Vec<f64>>), Strin
     }
     let bytes = |flow: &Series<u64>, bin| flow.buckets().get(bin).map_or(0.0, |&n: &u64| n as f64);
     let rows = (first..end).map(|bin| flows.iter().map(|flow| bytes(flow, bin)).collect());
-    Ok((width, rows.collect()))
+    Ok((width, first, rows.collect()))
 }
 
-/// Jain's index of fairness: 1 if all are equal, 1/n if one has everything.
-fn jain_index(values: &[f64]) -> f64 {
-    let sum: f64 = values.iter().sum();
-    let squares: f64 = values.iter().map(|value| value * value).sum();
-    if squares == 0.0 {
-        return 1.0;
-    }
-    sum * sum / (values.len() as f64 * squares)
+/// Jain's index of what flows got; one alone, or all without any, are treated alike.
+fn jain_of(values: &[f64]) -> f64 {
+    jain_index(values.iter().copied()).unwrap_or(1.0)
 }
 
 /// Jain's index over the recorded flows in the most unfair bin.
 fn jain_min(run: &RunData, options: &Options) -> Result<f64, String> {
-    let (_, rows) = bins(run, options)?;
-    Ok(rows.iter().map(|row| jain_index(row)).fold(1.0, f64::min))
+    let (_, rows) = window_bins(run, options)?;
+    Ok(rows.iter().map(|row| jain_of(row)).fold(1.0, f64::min))
 }
 
 /// Jain's index over the recorded flows in the fairest bin.
 fn jain_max(run: &RunData, options: &Options) -> Result<f64, String> {
-    let (_, rows) = bins(run, options)?;
-    Ok(rows.iter().map(|row| jain_index(row)).fold(0.0, f64::max))
+    let (_, rows) = window_bins(run, options)?;
+    Ok(rows.iter().map(|row| jain_of(row)).fold(0.0, f64::max))
 }
 
 /// Jain's index over the recorded flows, of their bytes in the whole window.
 fn jain(run: &RunData, options: &Options) -> Result<f64, String> {
-    let (_, rows) = bins(run, options)?;
+    let (_, rows) = window_bins(run, options)?;
     let total = |flow: usize| rows.iter().map(|row| row[flow]).sum::<f64>();
     let totals: Vec<f64> = (0..rows[0].len()).map(total).collect();
-    Ok(jain_index(&totals))
+    Ok(jain_of(&totals))
 }
 
 /// Mean goodput of a recorded flow, Gb/s: of the one called `flow`, counted from zero, or over all of them.
 fn goodput_gbps(run: &RunData, options: &Options) -> Result<f64, String> {
-    let (width, rows) = bins(run, options)?;
+    let (width, rows) = window_bins(run, options)?;
     let picoseconds = width.as_ps() as f64 * rows.len() as f64;
     let gbps = |bytes: f64| bytes * 8e3 / picoseconds;
     let Some(flow) = options.flow else {
@@ -565,5 +517,22 @@ fn median(values: Vec<f64>) -> Result<f64, String> {
     match values.is_empty() {
         true => Err("no flow has any".into()),
         false => Ok(super::figure::OverSeeds::Median.of(&values)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_measure_is_documented_with_its_options() {
+        let book = include_str!("../../../../docs/src/reproduction.md");
+        for measure in MEASURES {
+            let text = match measure.options {
+                [] => format!("`{}`", measure.name),
+                options => format!("`{}({})`", measure.name, options.join(", ")),
+            };
+            assert!(book.contains(&text), "{text}");
+        }
     }
 }

@@ -15,9 +15,11 @@ mod expression;
 mod figure;
 mod judge;
 mod measure;
+mod options;
 mod outcome;
 mod runner;
 mod schema;
+mod sharing;
 #[cfg(test)]
 mod tests;
 

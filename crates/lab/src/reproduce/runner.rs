@@ -5,13 +5,13 @@ use super::judge::Runs;
 use super::measure::RunData;
 use super::outcome::{Curve, FigureOutcome, RunOutcome};
 use crate::record::{
-    AckRecorder, Both, GoodputRecorder, LongQueueRecorder, LossRecorder, QueueRecorder, delay_us,
-    merge_all,
+    AckRecorder, Both, GoodputRecorder, LongQueueRecorder, LossRecorder, QueueRecorder,
+    RateFairnessSampler, delay_us, merge_all,
 };
 use crate::{Assembly, Finished, Laboratory, Place, RunOptions, Scenario, ScenarioError};
 use clearway_fabric::topology::LinkId;
-use clearway_fabric::{Observer, Progress, Stopped, Verdict};
-use clearway_units::{FlowId, HostId, Span};
+use clearway_fabric::{Observer, Progress, Sampler, Stopped, Verdict};
+use clearway_units::{FlowId, HostId, Span, nearest, suggestion};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -238,7 +238,7 @@ impl Job {
         on_progress: &dyn Fn(&Progress) -> Verdict,
     ) -> Result<RunData, ScenarioError> {
         let assembly = Assembly::new(&self.scenario)?;
-        let mut data = self.simulate(&assembly, record, on_progress);
+        let mut data = self.simulate(&assembly, record, on_progress)?;
         data.settings = self
             .scenario
             .settings()
@@ -256,14 +256,14 @@ impl Job {
         assembly: &Assembly,
         record: &RecordSpec,
         on_progress: &dyn Fn(&Progress) -> Verdict,
-    ) -> RunData {
+    ) -> Result<RunData, ScenarioError> {
         let mut on_progress = |progress: Progress| on_progress(&progress);
         let options = RunOptions {
             threads: 1,
             on_progress: &mut on_progress,
         };
         let width = |width: Option<Span>| width.unwrap_or(Span::from_us(1));
-        let link = record.queue.and_then(|_| busiest_last_hop(assembly));
+        let link = recorded_link(assembly, record)?;
         let (flows, bin) = record.goodput.unwrap_or((0, Span::from_us(1)));
         // All domains share its table of links.
         let long_queues = LongQueueRecorder::new(
@@ -284,11 +284,14 @@ impl Job {
         };
         if record.acks.is_none() && *record == RecordSpec::default() {
             let finished = assembly.run(options, || ());
-            return summarise(assembly, &finished);
+            return Ok(summarise(assembly, &finished));
         }
+        let sampler = |every| RateFairnessSampler::new(assembly, every, SERIES_LIMIT);
+        let mut rates = record.rates.map(sampler);
         let (mut data, network, acks) = match record.acks {
             None => {
-                let finished = assembly.run(options, network);
+                let sampler = rates.as_mut().map(|rates| rates as &mut dyn Sampler);
+                let finished = assembly.run_sampled(options, network, sampler);
                 let data = summarise(assembly, &finished);
                 (data, merge_all(finished.observers), None)
             }
@@ -297,27 +300,20 @@ impl Job {
                     first: network(),
                     second: AckRecorder::new(limit),
                 };
-                let finished = assembly.run(options, observer);
+                let sampler = rates.as_mut().map(|rates| rates as &mut dyn Sampler);
+                let finished = assembly.run_sampled(options, observer, sampler);
                 let data = summarise(assembly, &finished);
                 let whole = merge_all(finished.observers);
                 let (network, acks) = whole.map(|both| (both.first, both.second)).unzip();
                 (data, network, acks)
             }
         };
-        if let Some(mut network) = network {
-            network.first.close(data.simulated);
-            let queue = network.first.queues().next();
-            data.queue = queue.map(|(link, series)| {
-                let rate = assembly.topology.cables[link.cable()].rate;
-                (rate, series.clone())
-            });
-            data.losses = record.losses.map(|_| network.second.first);
-            let rest = network.second.second;
-            data.goodput = rest.first.flows().clone();
-            data.long_queues = record.long_queues.map(|_| rest.second);
+        if let Some(network) = network {
+            keep(&mut data, assembly, record, network);
         }
+        data.rates = rates.map(RateFairnessSampler::into_samples);
         data.acks = acks.map(|acks| acks.flows().clone()).unwrap_or_default();
-        data
+        Ok(data)
     }
 
     fn outcome(&self, figure: &Figure, data: &RunData, with_curves: bool) -> RunOutcome {
@@ -349,6 +345,59 @@ fn busiest_last_hop(assembly: &Assembly) -> Option<LinkId> {
     assembly.topology.link_to_host(host)
 }
 
+/// What is recorded in the network.
+type NetworkRecorders =
+    Both<QueueRecorder, Both<LossRecorder, Both<GoodputRecorder, LongQueueRecorder>>>;
+
+/// Adds what was recorded, as far as it was asked for.
+fn keep(
+    data: &mut RunData,
+    assembly: &Assembly,
+    record: &RecordSpec,
+    mut recorders: NetworkRecorders,
+) {
+    recorders.first.close(data.simulated);
+    let queue = recorders.first.queues().next();
+    data.queue = queue.map(|(link, series)| {
+        let rate = assembly.topology.cables[link.cable()].rate;
+        (rate, series.clone())
+    });
+    data.losses = record.losses.map(|_| recorders.second.first);
+    let rest = recorders.second.second;
+    data.goodput = rest.first.flows().clone();
+    data.long_queues = record.long_queues.map(|_| rest.second);
+}
+
+/// The link in front of which the queue is recorded, if one is.
+fn recorded_link(
+    assembly: &Assembly,
+    record: &RecordSpec,
+) -> Result<Option<LinkId>, ScenarioError> {
+    match (record.queue, &record.queue_link) {
+        (None, _) => Ok(None),
+        (Some(_), None) => Ok(busiest_last_hop(assembly)),
+        (Some(_), Some(name)) => named_link(assembly, name).map(Some),
+    }
+}
+
+/// The link that is called `name`.
+fn named_link(assembly: &Assembly, name: &str) -> Result<LinkId, ScenarioError> {
+    let topology = &assembly.topology;
+    let named = topology
+        .links_up()
+        .find(|&link| topology.link_name(link) == name);
+    named.ok_or_else(|| {
+        let known = topology.links_up().map(|link| topology.link_name(link));
+        let known: Vec<String> = known.collect();
+        let near = nearest(name, known.iter().map(String::as_str));
+        ScenarioError::about(
+            &[],
+            format!("`record.queue-link`: there is no link `{name}` that is up"),
+            suggestion(near, "name it by its ends, such as \"leaf0-spine2\""),
+        )
+    })
+}
+
 /// What every run yields, recorded or not.
 fn summarise<O: Observer>(assembly: &Assembly, finished: &Finished<O>) -> RunData {
     let flows = &assembly.workload.flows;
@@ -359,6 +408,7 @@ fn summarise<O: Observer>(assembly: &Assembly, finished: &Finished<O>) -> RunDat
     };
     RunData {
         flows: finished.flows.clone(),
+        sizes: flows.iter().map(|flow| flow.bytes).collect(),
         base_rtts: (0..flows.len()).map(round_trip).collect(),
         largest_message: flows
             .iter()
@@ -378,6 +428,7 @@ fn summarise<O: Observer>(assembly: &Assembly, finished: &Finished<O>) -> RunDat
         losses: None,
         goodput: BTreeMap::new(),
         acks: BTreeMap::new(),
+        rates: None,
     }
 }
 

@@ -70,10 +70,12 @@ pub(super) struct LabelledFile {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct RecordFile {
     queue: Option<String>,
+    queue_link: Option<String>,
     long_queues: Option<String>,
     losses: Option<String>,
     goodput: Option<GoodputFile>,
     acks: Option<usize>,
+    rates: Option<String>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -146,8 +148,13 @@ impl RecordFile {
             None => None,
             Some(goodput) => span(Some(goodput.bin))?.map(|bin| (goodput.flows, bin)),
         };
+        if self.queue_link.is_some() && self.queue.is_none() {
+            return Err("`record`: `queue-link` needs `queue`, the width of its buckets".into());
+        }
         Ok(RecordSpec {
             queue: span(self.queue)?,
+            queue_link: self.queue_link,
+            rates: span(self.rates)?,
             long_queues: span(self.long_queues)?,
             losses: span(self.losses)?,
             goodput,

@@ -427,3 +427,140 @@ fn what_a_figure_varies_cannot_be_changed() {
         assert!(error.message.contains("itself"), "{change}: {error}");
     }
 }
+
+/// Links of 2 us at 400 Gb/s; the first packet of a flow arrives 4 us after its start, and 400 KB take 8.1 us.
+const SHARING: &str = r#"
+title = "Two flows beside each other, and a short one that meets the first"
+source = "nowhere"
+setup = "four hosts on one switch"
+
+[base]
+topology.kind = "single-switch"
+topology.hosts = 4
+workload.kind = "flows"
+workload.flows = ["0->2 400KB", "1->3 800KB at 2us", "3->2 4KB at 3us"]
+
+[record]
+queue = "1us"
+queue-link = "switch-host2"
+goodput = { flows = 2, bin = "1us" }
+rates = "1us"
+
+[small]
+seeds = 1
+[full]
+
+[[claims]]
+id = "true"
+paper = "what follows from the arithmetic"
+source = "arithmetic"
+expect = "RULE"
+"#;
+
+/// What a rule over [`SHARING`] came to: its verdict, its value, why it has none.
+fn judged(rule: &str) -> (ClaimVerdict, Option<f64>, Option<String>) {
+    let figure = Figure::read("test/sharing", &SHARING.replace("RULE", rule)).unwrap();
+    let quiet = Quiet::with_limit(u32::MAX);
+    let mut reproducer = Reproducer::new(Laboratory::new(), 1);
+    let outcome = reproducer.reproduce(&figure, &small(None), &quiet).unwrap();
+    let claim = &outcome.claims[0];
+    let judgement = &claim.judgements[0];
+    (
+        claim.verdict.clone(),
+        judgement.measured,
+        judgement.reason.clone(),
+    )
+}
+
+#[test]
+fn sharing_is_measured() {
+    for rule in [
+        "slowdown(up_to=10KB, percentile=99.9) >= 1",
+        // The first flow has its path to itself but for one packet.
+        "slowdown(above=10KB, up_to=400KB) in [1, 1.1]",
+        "slowdown(above=400KB) in [1, 1.01]",
+        "slowdown(percentile=100) - slowdown_max() in [0, 0]",
+        "slowdown(percentile=0.1) in [1, 1.01]",
+        // The short one starts last and is done first: ranks 1, 2, 3 and 2, 3, 1.
+        "start_finish_correlation() in [-0.5, -0.5]",
+        // From about 3 + 8.3 us to about 2 + 8 + 16.4 us.
+        "finish_spread_us() in [14.5, 15.5]",
+        // The second has started, and nothing of it has arrived.
+        "active_jain(at=4500ns) in [0.5, 0.5]",
+        "active_jain(at=8500ns) in [0.98, 1]",
+        // The last of the three starts at 3 us; in the bin from 6 us on the second arrives, too.
+        "active_jain_settled_us() in [4, 4]",
+        "active_jain_settled_us(fair=0.4) in [2, 2]",
+        "rate_jain(at=10us) in [0.3, 1]",
+        "rate_jain(at=10us) - rate_jain(at=10999ns) in [-0.1, 0.1]",
+        "rate_jain_settled_us(fair=0.3) in [0, 1]",
+        "queue_peak_bytes(from=0us, to=20us) >= 4064",
+        "queue_mean_bytes(from=5us, to=15us) / queue_mean_us(from=5us, to=15us) in [49999, 50001]",
+    ] {
+        let (verdict, measured, reason) = judged(rule);
+        assert_eq!(
+            verdict,
+            ClaimVerdict::Pass,
+            "{rule}: {measured:?} {reason:?}"
+        );
+    }
+}
+
+#[test]
+fn what_cannot_be_measured_says_why() {
+    for (rule, message) in [
+        (
+            "slowdown(above=1MB) > 0",
+            "slowdown: no flow is of these sizes",
+        ),
+        (
+            "active_jain(at=1500ns) > 0",
+            "active_jain: fewer than two flows are active",
+        ),
+        (
+            "active_jain(at=1s) > 0",
+            "active_jain: the run ends before that bin does",
+        ),
+        (
+            "active_jain_settled_us(fair=1.5) > 0",
+            "active_jain_settled_us: they do not get fair",
+        ),
+        (
+            "active_jain_settled_us(to=1us) > 0",
+            "active_jain_settled_us: the window is empty",
+        ),
+        ("rate_jain(at=1ns) > 0", "rate_jain: no sample is so early"),
+    ] {
+        let (verdict, _, reason) = judged(rule);
+        assert_eq!(
+            (verdict, reason.as_deref()),
+            (ClaimVerdict::Miss, Some(message)),
+            "{rule}"
+        );
+    }
+    for bad in ["0", "100.1", "99.95", "most"] {
+        let rule = format!("slowdown(percentile={bad}) > 0");
+        let error = Figure::read("test/sharing", &SHARING.replace("RULE", &rule)).unwrap_err();
+        assert!(
+            error.contains("option `percentile` of `slowdown`"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn the_recorded_queue_can_be_named() {
+    let unknown = SHARING
+        .replace("RULE", "finish_spread_us() > 0")
+        .replace("switch-host2", "switch-host9");
+    let figure = Figure::read("test/sharing", &unknown).unwrap();
+    let quiet = Quiet::with_limit(u32::MAX);
+    let mut reproducer = Reproducer::new(Laboratory::new(), 1);
+    let error = reproducer
+        .reproduce(&figure, &small(None), &quiet)
+        .unwrap_err();
+    assert!(error.message.contains("no link `switch-host9`"), "{error}");
+    let nameless = unknown.replace("queue = \"1us\"\n", "");
+    let error = Figure::read("test/sharing", &nameless).unwrap_err();
+    assert!(error.contains("`queue-link` needs `queue`"), "{error}");
+}

@@ -30,8 +30,12 @@ pub(super) fn section(document: &mut Document, record: &RunRecord, summary: &Sum
         ideals.sort_unstable_by(f64::total_cmp);
         document.plots(distribution(&fcts, &ideals));
         document.push(&percentiles(summary));
-        by_size(document, summary);
-        scatter::section(document, record, summary);
+        let plots = by_size(&summary.slowdown_by_size);
+        let plots = plots
+            .into_iter()
+            .chain(scatter::plot(&record.flows, summary));
+        document.plots(plots.collect());
+        size_tables(document, summary);
     }
     document.close_section();
 }
@@ -184,16 +188,10 @@ fn percentiles(summary: &Summary) -> String {
            Slowdown: FCT / ideal FCT. Percentiles are nearest rank.</p>"
 }
 
-fn by_size(document: &mut Document, summary: &Summary) {
-    let bins = &summary.slowdown_by_size;
-    if let [only] = bins.as_slice() {
-        document.push("<h3>Slowdown by flow size</h3>");
-        document.push(&paragraph(&format!(
-            "All {} that completed are of one size.",
-            words::counted(only.flows as usize, "flow", "flows")
-        )));
-        document.push(&size_table(bins));
-        return;
+/// Slowdown against size, if there are several sizes.
+fn by_size(bins: &[SizeBin]) -> Option<Plot> {
+    if bins.len() < 2 {
+        return None;
     }
     let x: Arc<[f64]> = bins.iter().map(place_of).collect();
     type Pick = fn(&Tail) -> f64;
@@ -214,7 +212,7 @@ fn by_size(document: &mut Document, summary: &Summary) {
             join: Join::Never,
             colour,
         });
-    document.plots(vec![Plot {
+    Some(Plot {
         id: "slowdown-size",
         title: "Slowdown by flow size".into(),
         note: bins_note(bins),
@@ -222,11 +220,25 @@ fn by_size(document: &mut Document, summary: &Summary) {
         y: slowdown_axis(bins),
         series: series.collect(),
         rules: Vec::new(),
-    }]);
-    let classes = &summary.slowdown_by_class;
-    if classes.len() > 1 {
-        document.push(&class_table(classes));
+    })
+}
+
+/// The classes that runs have in common, and all bins of this one.
+fn size_tables(document: &mut Document, summary: &Summary) {
+    let (bins, classes) = (&summary.slowdown_by_size, &summary.slowdown_by_class);
+    if bins.is_empty() {
+        return;
     }
+    document.push("<h3>Slowdown by flow size</h3>");
+    if let [only] = bins.as_slice() {
+        document.push(&paragraph(&format!(
+            "All {} that completed are of one size.",
+            words::counted(only.flows as usize, "flow", "flows")
+        )));
+        document.push(&size_table(bins));
+        return;
+    }
+    document.push(&class_table(classes));
     document.push(&details("All sizes", &size_table(bins)));
 }
 

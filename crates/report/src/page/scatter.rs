@@ -1,10 +1,8 @@
 //! Start against finish, a dot for each flow.
 
-use super::html::Document;
 use super::plot::{Axis, Join, Plot, Series, Shape, Unit};
 use super::words;
-use crate::record::{FlowRow, RunRecord};
-use crate::start_finish::StartFinish;
+use crate::record::FlowRow;
 use crate::summary::Summary;
 use clearway_units::mix64;
 
@@ -12,15 +10,11 @@ use clearway_units::mix64;
 pub(super) const MOST_DOTS: usize = 3000;
 
 /// The plot, if flows start at different times.
-pub(super) fn section(document: &mut Document, record: &RunRecord, summary: &Summary) {
-    if let Some(order) = summary.start_finish
-        && order.start_spread_us > 0.0
-    {
-        document.plots(vec![plot(&record.flows, &order)]);
+pub(super) fn plot(flows: &[FlowRow], summary: &Summary) -> Option<Plot> {
+    let order = summary.start_finish?;
+    if order.start_spread_us == 0.0 {
+        return None;
     }
-}
-
-fn plot(flows: &[FlowRow], order: &StartFinish) -> Plot {
     let (dots, all) = dots(flows);
     let (x, y): (Vec<f64>, Vec<f64>) = dots.iter().copied().unzip();
     let mut note = match dots.len() < all {
@@ -39,7 +33,7 @@ fn plot(flows: &[FlowRow], order: &StartFinish) -> Plot {
         from: None,
         ..Axis::from_zero(label, Unit::Time)
     };
-    Plot {
+    Some(Plot {
         id: "start-finish",
         title: "Start and finish".into(),
         note,
@@ -54,7 +48,7 @@ fn plot(flows: &[FlowRow], order: &StartFinish) -> Plot {
             colour: 0,
         }],
         rules: Vec::new(),
-    }
+    })
 }
 
 /// Start and finish in microseconds of at most [`MOST_DOTS`] of the flows that completed, sorted, and how many completed.

@@ -1,0 +1,129 @@
+//! The options of measures.
+
+use super::measure::Measure;
+use crate::observe::FAIR;
+use clearway_units::{Bytes, Span, Time};
+use std::collections::BTreeMap;
+
+/// A moment of a run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Moment {
+    /// A share of the longest completion time.
+    Share(f64),
+    /// A time.
+    At(Time),
+    /// When the first flow is done.
+    FirstFinish,
+}
+
+/// The options of a measure.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Options {
+    pub(super) from: Moment,
+    /// The end of the longest completion time, unless a measure says otherwise.
+    pub(super) to: Option<Moment>,
+    pub(super) at: Moment,
+    pub(super) within: Span,
+    pub(super) low: Span,
+    pub(super) high: Span,
+    pub(super) factor: f64,
+    /// Jain's index from which on flows share fairly.
+    pub(super) fair: f64,
+    /// A percentile in thousandths.
+    pub(super) per_mille: usize,
+    /// Flows with more bytes than this.
+    pub(super) above: Option<Bytes>,
+    /// Flows with at most so many bytes.
+    pub(super) up_to: Bytes,
+    /// A flow by its place among the recorded ones.
+    pub(super) flow: Option<u32>,
+    /// A key of the scenario.
+    pub(super) key: String,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            from: Moment::At(Time::ZERO),
+            to: None,
+            at: Moment::At(Time::ZERO),
+            within: Span::ZERO,
+            low: Span::ZERO,
+            high: Span::MAX,
+            factor: 1.0,
+            fair: FAIR,
+            per_mille: 500,
+            above: None,
+            up_to: Bytes::new(u64::MAX),
+            flow: None,
+            key: String::new(),
+        }
+    }
+}
+
+impl Options {
+    /// Reads the options of a measure.
+    pub(crate) fn read(
+        measure: &Measure,
+        written: &BTreeMap<String, String>,
+    ) -> Result<Self, String> {
+        let mut options = Self::default();
+        for (key, text) in written {
+            if !measure.options.contains(&key.as_str()) {
+                return Err(format!(
+                    "`{}` has no option `{key}`; it has: {}",
+                    measure.name,
+                    measure.options.join(", ")
+                ));
+            }
+            options.set(key, text).ok_or_else(|| {
+                format!("option `{key}` of `{}` cannot be `{text}`", measure.name)
+            })?;
+        }
+        Ok(options)
+    }
+
+    fn set(&mut self, key: &str, text: &str) -> Option<()> {
+        match key {
+            "from" => self.from = Moment::read(text)?,
+            "to" => self.to = Some(Moment::read(text)?),
+            "at" => self.at = Moment::read(text)?,
+            "fair" => self.fair = text.parse().ok()?,
+            "percentile" => self.per_mille = read_percentile(text)?,
+            "above" => self.above = Some(text.parse().ok()?),
+            "up_to" => self.up_to = text.parse().ok()?,
+            "within" => self.within = text.parse().ok()?,
+            "low" => self.low = text.parse().ok()?,
+            "high" => self.high = text.parse().ok()?,
+            "factor" => self.factor = text.parse().ok()?,
+            "flow" => self.flow = Some(text.parse().ok()?),
+            "key" => self.key = text.to_owned(),
+            _ => return None,
+        }
+        Some(())
+    }
+}
+
+impl Moment {
+    fn read(text: &str) -> Option<Self> {
+        if text == "first-finish" {
+            return Some(Self::FirstFinish);
+        }
+        if let Some(percent) = text.strip_suffix('%') {
+            let percent: f64 = percent.parse().ok()?;
+            return (0.0..=100.0)
+                .contains(&percent)
+                .then_some(Self::Share(percent / 100.0));
+        }
+        let span: Span = text.parse().ok()?;
+        Some(Self::At(Time::ZERO + span))
+    }
+}
+
+/// A percentile, such as 99.9, in thousandths.
+fn read_percentile(text: &str) -> Option<usize> {
+    let per_mille = text.parse::<f64>().ok()? * 10.0;
+    let whole = (per_mille + 0.5) as usize;
+    let exact = (per_mille - whole as f64).abs() < 1e-6;
+    (exact && (1..=1000).contains(&whole)).then_some(whole)
+}

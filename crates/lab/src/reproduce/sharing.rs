@@ -1,0 +1,135 @@
+//! Measures of how flows share what there is: slowdown by size, the order of starts and finishes, fairness.
+
+use super::measure::{Options, RunData, bins};
+use crate::observe::JainCourse;
+use clearway_units::Time;
+use clearway_units::statistics::{jain_index, nearest_rank, spearman};
+
+/// A percentile of the slowdown of flows with more than `above` and at most `up_to` bytes, nearest rank; the median unless
+/// `percentile` says otherwise. p99.9 of fewer than 1000 flows is the slowest one.
+pub(super) fn slowdown(run: &RunData, options: &Options) -> Result<f64, String> {
+    let of_size = run.flows.iter().zip(&run.sizes);
+    let of_size = of_size
+        .filter(|(_, size)| options.above.is_none_or(|above| above < **size))
+        .filter(|(_, size)| **size <= options.up_to);
+    let slowdowns = of_size.map(|(flow, _)| {
+        let completion = flow.completion()?;
+        Some(completion.as_ps() as f64 / flow.ideal.as_ps() as f64)
+    });
+    let slowdowns: Option<Vec<f64>> = slowdowns.collect();
+    let mut slowdowns = slowdowns.ok_or("not all flows are done")?;
+    slowdowns.sort_unstable_by(f64::total_cmp);
+    nearest_rank(&slowdowns, options.per_mille).ok_or_else(|| "no flow is of these sizes".into())
+}
+
+/// When each flow started and was done.
+fn starts_and_finishes(run: &RunData) -> Result<Vec<(Time, Time)>, String> {
+    let both = run
+        .flows
+        .iter()
+        .map(|flow| Some((flow.started?, flow.finished?)));
+    let both: Option<Vec<_>> = both.collect();
+    both.ok_or_else(|| "not all flows are done".into())
+}
+
+/// Spearman's rank correlation of start and finish: 1 if flows finish in the order of their starts, −1 in the opposite order.
+pub(super) fn start_finish_correlation(run: &RunData, _: &Options) -> Result<f64, String> {
+    let times = starts_and_finishes(run)?;
+    let pairs: Vec<(u64, u64)> = times
+        .into_iter()
+        .map(|(start, finish)| (start.as_ps(), finish.as_ps()))
+        .collect();
+    spearman(&pairs).ok_or_else(|| "all flows start, or finish, at once".into())
+}
+
+/// From the first finish to the last, us.
+pub(super) fn finish_spread_us(run: &RunData, _: &Options) -> Result<f64, String> {
+    let times = starts_and_finishes(run)?;
+    let finishes = || times.iter().map(|(_, finish)| *finish);
+    let (first, last) = finishes().min().zip(finishes().max()).ok_or("no flows")?;
+    Ok(last.since(first).as_us())
+}
+
+/// The bytes of each recorded flow that was active during all of a bin.
+fn active(run: &RunData, start: Time, end: Time, row: &[f64]) -> Vec<f64> {
+    let active = run.goodput.keys().zip(row).filter(|(id, _)| {
+        let flow = &run.flows[id.index()];
+        flow.started.is_some_and(|time| time <= start)
+            && flow.received.is_none_or(|time| time >= end)
+    });
+    active.map(|(_, bytes)| *bytes).collect()
+}
+
+/// Jain's index over the recorded flows that are active during all of the bin in which `at` falls, of their bytes in it.
+pub(super) fn active_jain(run: &RunData, options: &Options) -> Result<f64, String> {
+    let at = run.moment(options.at)?;
+    let (width, _, rows) = bins(run, Time::ZERO, run.simulated)?;
+    let place = (at.as_ps() / width.as_ps()) as usize;
+    let row = rows.get(place).ok_or("the run ends before that bin does")?;
+    let start = Time::ZERO + width * place as u64;
+    jain_index(active(run, start, start + width, row))
+        .ok_or_else(|| "fewer than two flows are active".into())
+}
+
+/// From the last start until the first finish after it, or until `to` if that is earlier: in between, the same flows are active.
+fn together(run: &RunData, options: &Options) -> Result<(Time, Time), String> {
+    let starts = run.flows.iter().filter_map(|flow| flow.started);
+    let from = starts.max().ok_or("no flow has started")?;
+    let finishes = run.flows.iter().filter_map(|flow| flow.finished);
+    let until = finishes.filter(|finish| *finish > from).min();
+    let until = until.unwrap_or(run.simulated);
+    match options.to {
+        Some(to) => Ok((from, until.min(run.moment(to)?))),
+        None => Ok((from, until)),
+    }
+}
+
+/// How long after `from` the last of the values was settled, us.
+fn settled(
+    from: Time,
+    fair: f64,
+    values: impl IntoIterator<Item = (Time, f64)>,
+) -> Result<f64, String> {
+    let course = values.into_iter().fold(None, |course, (time, index)| {
+        Some(JainCourse::and(course, time, index, fair))
+    });
+    let course = course.ok_or("there are no two flows to compare")?;
+    let settled = course.settled.ok_or("they do not get fair")?;
+    Ok(settled.since(from).as_us())
+}
+
+/// How long after the last start Jain's index over the recorded flows, of their bytes in each bin, is `fair` or more and stays so until
+/// the first flow is done, us: to the end of the first such bin.
+pub(super) fn active_jain_settled_us(run: &RunData, options: &Options) -> Result<f64, String> {
+    let (from, until) = together(run, options)?;
+    let (width, first, rows) = bins(run, from, until)?;
+    let values = rows.iter().enumerate().filter_map(|(place, row)| {
+        let start = Time::ZERO + width * (first + place) as u64;
+        let index = jain_index(active(run, start, start + width, row))?;
+        Some((start + width, index))
+    });
+    settled(from, options.fair, values)
+}
+
+fn rates(run: &RunData) -> Result<&[(Time, f64)], String> {
+    run.rates
+        .as_deref()
+        .ok_or_else(|| "no rates were recorded".into())
+}
+
+/// Jain's index over the rates at which all flows that are active may send, at the last sample not after `at`.
+pub(super) fn rate_jain(run: &RunData, options: &Options) -> Result<f64, String> {
+    let (at, samples) = (run.moment(options.at)?, rates(run)?);
+    let after = samples.partition_point(|(time, _)| *time <= at);
+    let place = after.checked_sub(1).ok_or("no sample is so early")?;
+    Ok(samples[place].1)
+}
+
+/// How long after the last start Jain's index over the rates at which flows may send is `fair` or more and stays so until the first
+/// flow is done, us.
+pub(super) fn rate_jain_settled_us(run: &RunData, options: &Options) -> Result<f64, String> {
+    let (from, until) = together(run, options)?;
+    let samples = rates(run)?.iter().copied();
+    let within = samples.filter(|(time, _)| from <= *time && *time <= until);
+    settled(from, options.fair, within)
+}
