@@ -13,7 +13,7 @@ use crate::record::{
 };
 use clearway_fabric::{LinkCounters, Stopped};
 use clearway_transport::EndpointCounters;
-use clearway_transport::cc::NetworkFacts;
+use clearway_transport::cc::{NetworkFacts, fluid};
 use clearway_units::statistics::jain_index;
 use clearway_units::{Bytes, Digest, FlowId, Rate, Span, Time, Value, nearest, suggestion};
 use std::collections::BTreeMap;
@@ -120,6 +120,7 @@ measures! {
     window_after_cut() needs Acks;
     rtt_us() needs Acks;
     setting("key") needs Nothing;
+    sampling_advantage("at") needs Nothing;
 }
 
 impl Measure {
@@ -500,6 +501,20 @@ fn setting(run: &RunData, options: &Options) -> Result<f64, String> {
         Value::List(_) => None,
     };
     number.ok_or_else(|| format!("`{key}` = {value} is no quantity"))
+}
+
+/// By how many bytes per nanosecond two flows of 100 and 50 Gb/s are closer to each other at `at` if they slow down by half after
+/// each 30 packets of 1000 bytes, and not in each round trip of 30 us: a fluid model (Snyder §4.1.2), whatever the run.
+fn sampling_advantage(run: &RunData, options: &Options) -> Result<f64, String> {
+    let nanoseconds = run.moment(options.at)?.as_ps() as f64 / 1000.0;
+    let sample = 30.0 * 1000.0;
+    Ok(fluid::advantage_of_sampling(
+        (12.5, 6.25),
+        0.5,
+        30_000.0,
+        sample,
+        nanoseconds,
+    ))
 }
 
 /// A rate in Gb/s, a time in us or a size in bytes.
