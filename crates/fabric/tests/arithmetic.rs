@@ -1,7 +1,8 @@
 //! Completion times that can be worked out by hand, to the picosecond.
 
 use clearway_fabric::topology::{
-    FatTree, PacketSizes, Routes, Tier, Topology, dumbbell, fat_tree, leaf_spine, single_switch,
+    CoreWiring, FatTree, PacketSizes, Routes, Tier, Topology, dumbbell, fat_tree, leaf_spine,
+    single_switch,
 };
 use clearway_fabric::{
     Flow, Outcome, RunControl, Setup, SharedBufferParameters, Simulation, SwitchParameters, Verdict,
@@ -186,6 +187,7 @@ fn the_ideal_is_never_too_long() {
                 tier(2, 2, rates[1]),
                 tier(2, 0, rates[2]),
             ],
+            cores: CoreWiring::Interleaved,
         })
         .unwrap();
         for bytes in MESSAGES {

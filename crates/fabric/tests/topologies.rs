@@ -1,7 +1,7 @@
 //! Builders, wiring, routes and path lengths, against what can be counted by hand.
 
 use clearway_fabric::topology::{
-    Cable, FatTree, NextHops, NodeId, PacketSizes, Routes, SwitchSpec, Tier, Topology,
+    Cable, CoreWiring, FatTree, NextHops, NodeId, PacketSizes, Routes, SwitchSpec, Tier, Topology,
     TopologyError, dumbbell, fat_tree, leaf_spine, single_switch,
 };
 use clearway_fabric::{Flow, RunControl, Setup, Simulation, SwitchParameters, Verdict};
@@ -42,6 +42,7 @@ fn tree(hosts: u32, hosts_per_pod: u32, tiers: &[(u32, u32, u32)]) -> FatTree {
             .iter()
             .map(|&(down, up, bundle)| tier(down, up, bundle))
             .collect(),
+        cores: CoreWiring::Interleaved,
     }
 }
 
@@ -87,6 +88,26 @@ fn next_hops(topology: &Topology, switch: &str, host: u32) -> BTreeMap<String, u
 
 fn names(neighbours: &BTreeMap<String, usize>) -> Vec<&str> {
     neighbours.keys().map(String::as_str).collect()
+}
+
+#[test]
+fn planes_of_cores_keep_to_themselves() {
+    let spec = FatTree {
+        cores: CoreWiring::Planes,
+        ..tree(16, 8, &[(2, 2, 1), (4, 3, 1), (2, 0, 1)])
+    };
+    let topology = fat_tree(&spec).unwrap();
+    let node = |name: &str| topology.switch_node(switch_called(&topology, name));
+    for agg in 0..4 {
+        for core in 0..6 {
+            let joined = cables_between(
+                &topology,
+                node(&format!("agg{agg}")),
+                node(&format!("core{core}")),
+            );
+            assert_eq!(joined, u32::from(agg % 2 == core / 3), "{agg} {core}");
+        }
+    }
 }
 
 #[test]

@@ -29,6 +29,18 @@ pub struct FatTree {
     pub hosts_per_pod: u32,
     /// From the hosts upwards.
     pub tiers: Vec<Tier>,
+    /// How three tiers are joined at the top.
+    pub cores: CoreWiring,
+}
+
+/// Which of the C·A cores an aggregation switch is connected to, where a pod has A of these and each of them C uplinks. The fabrics differ
+/// in the numbers of cores alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CoreWiring {
+    /// Switch `a` of each pod to the cores `a, a + A, a + 2A, …`, as in htsim's `.topo` files.
+    Interleaved,
+    /// Switch `a` of each pod to the cores `aC, aC + 1, …, aC + C - 1`, as in the fabric of HPCC's evaluation.
+    Planes,
 }
 
 fn impossible(what: impl Into<String>, fix: impl Into<String>) -> TopologyError {
@@ -92,8 +104,8 @@ fn exactly(a: u32, b: u32, what: &str) -> Result<u32, TopologyError> {
 }
 
 /// Builds a fat tree. Host `h` hangs on leaf `h / down_ports`, every leaf of a pod is connected to every aggregation switch of
-/// the pod (two tiers: every leaf to every spine), and aggregation switch `a` of a pod with `A` of them to the cores
-/// `a, a + A, a + 2A, …`, each with `bundle` parallel links. The wiring is that of htsim's `.topo` files.
+/// the pod (two tiers: every leaf to every spine), and every aggregation switch to its cores (see [`CoreWiring`]), each with `bundle`
+/// parallel links.
 ///
 /// # Errors
 /// If the numbers of ports do not come out even.
@@ -189,7 +201,11 @@ fn add_cores(
     let core_level = add_switches(topology, "core", 2, cores, core.switch_latency);
     for index in 0..aggs.count {
         for k in 0..cores_per_agg {
-            let upper = core_level.node(index % aggs_per_pod + k * aggs_per_pod);
+            let agg = index % aggs_per_pod;
+            let upper = core_level.node(match spec.cores {
+                CoreWiring::Interleaved => agg + k * aggs_per_pod,
+                CoreWiring::Planes => agg * cores_per_agg + k,
+            });
             for _ in 0..core.bundle {
                 topology.cables.push(cable(aggs.node(index), upper, core));
             }
@@ -242,6 +258,7 @@ pub fn leaf_spine(
             tier(hosts_per_leaf, up_ports, host_link, 1),
             tier(spine_ports, 0, fabric_link, links),
         ],
+        cores: CoreWiring::Interleaved,
     })
 }
 

@@ -5,7 +5,7 @@ mod nics;
 mod paths;
 mod routing;
 
-pub use build::{FatTree, Tier, dumbbell, fat_tree, leaf_spine, single_switch};
+pub use build::{CoreWiring, FatTree, Tier, dumbbell, fat_tree, leaf_spine, single_switch};
 pub use paths::{PacketSizes, PathClass, Paths};
 pub use routing::{Attachment, NextHops, Routes, SwitchRoutes};
 

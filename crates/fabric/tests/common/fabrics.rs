@@ -2,8 +2,8 @@
 
 use super::draw::Draw;
 use clearway_fabric::topology::{
-    Cable, FatTree, NodeId, Routes, SwitchSpec, Tier, Topology, dumbbell, fat_tree, leaf_spine,
-    single_switch,
+    Cable, CoreWiring, FatTree, NodeId, Routes, SwitchSpec, Tier, Topology, dumbbell, fat_tree,
+    leaf_spine, single_switch,
 };
 use clearway_units::{Rate, Span};
 
@@ -107,6 +107,7 @@ fn random_tree(draw: &mut Draw, link: (Rate, Span), upper: (Rate, Span)) -> FatT
             ),
             tier(pods * high_bundle, 0, upper, high_bundle),
         ],
+        cores: CoreWiring::Interleaved,
     }
 }
 

@@ -25,6 +25,7 @@ mod graph;
 mod limits;
 mod observe;
 mod places;
+mod pods;
 mod settings;
 pub(crate) mod source;
 mod switch;

@@ -2,10 +2,11 @@
 
 use super::graph;
 use super::limits::{check_hosts, check_links, check_size};
+use super::pods::Pods;
 use crate::error::ScenarioError;
 use clearway_fabric::topology::{
-    Cable, FatTree, LinkId, Tier, Topology, TopologyError, dumbbell, fat_tree, leaf_spine,
-    single_switch,
+    Cable, CoreWiring, FatTree, LinkId, Tier, Topology, TopologyError, dumbbell, fat_tree,
+    leaf_spine, single_switch,
 };
 use clearway_units::{ParameterInfo, ParameterSet, Rate, SetError, Span, Value};
 use clearway_workload::{
@@ -158,6 +159,7 @@ macro_rules! kinds {
 kinds! {
     LeafSpine(LeafSpine) = "leaf-spine", "leaves with hosts, each connected to every spine";
     FatTree(FatTreeSettings) = "fat-tree", "a k-ary fat tree of two or three tiers";
+    Pods(Pods) = "pods", "three tiers: pods of leaves and aggregation switches under planes of cores (HPCC's 320 hosts)";
     SingleSwitch(SingleSwitch) = "single-switch", "hosts on one switch";
     Dumbbell(Dumbbell) = "dumbbell", "two switches with one link between them";
     File(TopologyFile) = "file", "a fabric from a file of htsim (.topo), HPCC ns-3 or SimAI";
@@ -220,6 +222,7 @@ impl TopologySettings {
             }
             Kind::LeafSpine(settings) => build_leaf_spine(settings)?,
             Kind::FatTree(settings) => build_fat_tree(settings)?,
+            Kind::Pods(settings) => settings.build()?,
             Kind::File(settings) => build_from_file(settings, base_dir, &mut warnings)?,
         };
         self.links.apply(&mut topology)?;
@@ -229,7 +232,7 @@ impl TopologySettings {
     }
 }
 
-fn topology_error(keys: &[&'static str], error: &TopologyError) -> ScenarioError {
+pub(super) fn topology_error(keys: &[&'static str], error: &TopologyError) -> ScenarioError {
     let text = error.to_string();
     let (message, fix) = text
         .rsplit_once("; ")
@@ -237,7 +240,7 @@ fn topology_error(keys: &[&'static str], error: &TopologyError) -> ScenarioError
     impossible(keys, message.into(), fix)
 }
 
-fn impossible(keys: &[&'static str], message: String, fix: &str) -> ScenarioError {
+pub(super) fn impossible(keys: &[&'static str], message: String, fix: &str) -> ScenarioError {
     ScenarioError::about(keys, format!("impossible topology: {message}"), fix)
 }
 
@@ -335,11 +338,13 @@ fn build_fat_tree(s: &FatTreeSettings) -> Result<Topology, ScenarioError> {
             hosts: down * s.radix,
             hosts_per_pod: down * s.radix,
             tiers: vec![tier(down, up), tier(s.radix, 0)],
+            cores: CoreWiring::Interleaved,
         },
         3 => FatTree {
             hosts: down * half * s.radix,
             hosts_per_pod: down * half,
             tiers: vec![tier(down, up), tier(half, half), tier(s.radix, 0)],
+            cores: CoreWiring::Interleaved,
         },
         tiers => {
             return Err(impossible(
@@ -395,6 +400,7 @@ fn from_file(file: &TopoFile) -> Result<Topology, ScenarioError> {
         hosts: file.nodes,
         hosts_per_pod: file.podsize,
         tiers: tiers.collect(),
+        cores: CoreWiring::Interleaved,
     };
     fat_tree(&spec).map_err(|error| topology_error(&["file"], &error))
 }

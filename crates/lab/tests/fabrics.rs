@@ -1,0 +1,96 @@
+//! Fabrics of scenarios against files of the same.
+
+use clearway_fabric::topology::{Cable, NodeId};
+use clearway_lab::{Assembly, Laboratory, Scenario};
+use clearway_units::{Bytes, Rate, Span};
+use std::path::{Path, PathBuf};
+
+fn read(text: &str, changes: &[&str]) -> Scenario {
+    let changes: Vec<String> = changes.iter().map(ToString::to_string).collect();
+    let read = Laboratory::new().read("s.toml", text, None, &changes);
+    read.unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn assembly(scenario: &Scenario) -> Assembly {
+    Assembly::new(scenario).unwrap_or_else(|error| panic!("{error}"))
+}
+
+const PODS: &str =
+    "[topology]\nkind = \"pods\"\n[transport]\npayload = \"1000B\"\nheader = \"48B\"\n";
+
+/// 15 other hosts on the leaf, 48 in the pod, 256 beyond.
+#[test]
+fn pods_are_the_fabric_of_hpcc() {
+    let report = assembly(&read(PODS, &[])).topology_report();
+    assert_eq!((report.hosts, report.switches), (320, vec![20, 20, 16]));
+    let pairs = [(2, 320 * 15), (4, 320 * 48), (6, 320 * 256)];
+    assert_eq!(report.path_lengths, pairs.into());
+    assert_eq!(report.nic_rates, [Rate::from_gbps(100)]);
+    assert_eq!(report.network.propagation_rtt, Span::from_us(12));
+    assert_eq!(report.queue_bdp, Bytes::new(150_000));
+}
+
+#[test]
+fn pods_are_as_large_as_one_says() {
+    let changes = [
+        "topology.pods=3",
+        "topology.leaves-per-pod=2",
+        "topology.hosts-per-leaf=5",
+        "topology.aggs-per-pod=7",
+        "topology.cores-per-agg=2",
+        "topology.fabric-link-rate=auto",
+        "topology.fabric-link-delay=2us",
+    ];
+    let report = assembly(&read(PODS, &changes)).topology_report();
+    assert_eq!((report.hosts, report.switches), (30, vec![6, 21, 14]));
+    assert_eq!(report.cables, (30 + 42 + 42, 30 + 42 + 42));
+    assert_eq!(report.network.propagation_rtt, Span::from_us(20));
+}
+
+/// The folder of files that users of other simulators have, where it lies beside the repository.
+fn inputs() -> Option<PathBuf> {
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
+    let inputs = beside.join("shared").join("inputs");
+    if !inputs.is_dir() {
+        eprintln!(
+            "SKIPPED: {} is not there, no file was read",
+            inputs.display()
+        );
+        return None;
+    }
+    Some(inputs)
+}
+
+#[test]
+fn pods_are_wired_as_hpccs_file() {
+    let Some(inputs) = inputs() else { return };
+    let file = format!(
+        "topology.file={}",
+        inputs.join("hpcc_fat_topology.txt").display()
+    );
+    let traffic = [
+        "workload.kind=poisson",
+        "workload.duration=50us",
+        "workload.sizes=ali-storage",
+    ];
+    let own = read(PODS, &traffic);
+    let theirs = read(PODS, &[&[file.as_str()], &traffic[..]].concat());
+    let (a, b) = (assembly(&own), assembly(&theirs));
+    let sorted = |cables: &[Cable]| -> Vec<([NodeId; 2], Rate, Span)> {
+        let mut cables: Vec<_> = cables
+            .iter()
+            .map(|cable| (cable.ends, cable.rate, cable.delay))
+            .collect();
+        cables.sort_unstable();
+        cables
+    };
+    assert_eq!(sorted(&a.topology.cables), sorted(&b.topology.cables));
+    let (a, b) = (a.topology_report(), b.topology_report());
+    assert_eq!(a.path_lengths, b.path_lengths);
+    assert_eq!((a.switches, a.nic_rates), (b.switches, b.nic_rates));
+    assert_eq!(a.network, b.network);
+    let run = |scenario| Laboratory::new().run(scenario).unwrap();
+    let (a, b) = (run(&own), run(&theirs));
+    assert!(a.flows.len() > 200);
+    assert_eq!(a.digest, b.digest);
+}
