@@ -23,7 +23,7 @@ pub(crate) enum Command {
     Run(RunArguments),
     /// Run variants, or read their results, and show them side by side
     Compare(CompareArguments),
-    /// List what exists: transports, reliability, controllers, spray, feedback, topologies, workloads, scenarios
+    /// List what exists: transports, reliability, controllers, spray, feedback, topologies, switches, workloads, sizes, scenarios
     List {
         /// One group; all of them if left out
         group: Option<String>,

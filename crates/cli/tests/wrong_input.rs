@@ -95,7 +95,7 @@ fn unknown_names() {
         &["topology.kind=3"],
     ]), @r#"
     --set topology.kind=leafspine: `topology.kind`: there is no "leafspine"
-      fix: did you mean `leaf-spine`? Use one of: leaf-spine, fat-tree, single-switch, dumbbell, file
+      fix: did you mean `leaf-spine`? Use one of: leaf-spine, fat-tree, pods, single-switch, dumbbell, file
     --set switch.kind=lossless: `switch.kind`: there is no "lossless"
       fix: use one of: lossy, shared-buffer
     --set transport.kind=rocev1: `transport.kind`: there is no "rocev1"
@@ -107,7 +107,7 @@ fn unknown_names() {
     --set workload.kind=permutations: `workload.kind`: there is no "permutations"
       fix: did you mean `permutation`? Use one of: permutation, incast, poisson, one-to-one, flows, file
     --set topology.kind=3: `topology.kind`: there is no 3
-      fix: use one of: leaf-spine, fat-tree, single-switch, dumbbell, file
+      fix: use one of: leaf-spine, fat-tree, pods, single-switch, dumbbell, file
     "#);
     let errors = [
         bench.refuse(&["run", "quikstart"]),
@@ -120,19 +120,19 @@ fn unknown_names() {
     ];
     assert_snapshot!(errors.join("\n"), @"
     quikstart: there is no such file or built-in scenario
-      fix: did you mean `quickstart`? Give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32
+      fix: did you mean `quickstart`? Give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32, mix-64, hadoop-320
     no/such/file.toml: there is no such file or built-in scenario
-      fix: give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32
+      fix: give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32, mix-64, hadoop-320
     .: cannot be read: Is a directory (os error 21)
       fix: name a text file in UTF-8 that you may read
     there is no group `controler`
-      fix: use one of: transports, reliability, controllers, spray, feedback, topologies, switches, workloads, scenarios
+      fix: use one of: transports, reliability, controllers, spray, feedback, topologies, switches, workloads, sizes, scenarios
     nothing is called `adaptative`
       fix: did you mean `adaptive`?
     nothing is called `xyzzy`
-      fix: known are: adaptive, constant, dcqcn, dcqcn-timer, dctcp, dctcp-rate, dumbbell, fat-tree, file, flows, go-back-n, hpcc, incast, interval, leaf-spine, links, lossy, none, oblivious, observe, one-to-one, permutation, poisson, reno, rocev2, scenario, selective-repeat, shared-buffer, single, single-switch, strack, swift, switch, tcp
+      fix: known are: adaptive, ali-storage, constant, dcqcn, dcqcn-timer, dctcp, dctcp-rate, dumbbell, fat-tree, file, flows, go-back-n, hadoop, hpcc, incast, interval, leaf-spine, links, lossy, none, oblivious, observe, one-to-one, permutation, pods, poisson, reno, rocev2, scenario, selective-repeat, shared-buffer, single, single-switch, strack, swift, switch, tcp, websearch
     quikstart: there is no such file or built-in scenario
-      fix: did you mean `quickstart`? Give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32
+      fix: did you mean `quickstart`? Give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32, mix-64, hadoop-320
     ");
 }
 
@@ -315,6 +315,9 @@ fn impossible_topologies() {
         &["topology.kind=single-switch", "topology.hosts=65537"],
         &["topology.kind=dumbbell", "topology.left=0"],
         &["topology.kind=dumbbell", "topology.right=4294967295"],
+        &["topology.kind=pods", "topology.aggs-per-pod=0"],
+        &["topology.kind=pods", "topology.hosts-per-leaf=4294967295"],
+        &["topology.kind=pods", "topology.cores-per-agg=4294967295"],
     ]), @"
     --set topology.hosts=0: impossible topology: `hosts` = 0 is not a multiple of `hosts-per-leaf` = 16
       fix: use at least 2 hosts and at least 1 per leaf
@@ -350,6 +353,12 @@ fn impossible_topologies() {
       fix: give each side at least one host, and both together at most 65536
     --set topology.right=4294967295: impossible topology: a dumbbell of 4 and 4294967295 hosts
       fix: give each side at least one host, and both together at most 65536
+    --set topology.aggs-per-pod=0: impossible topology: `aggs-per-pod` = 0
+      fix: use at least 1
+    --set topology.hosts-per-leaf=4294967295: impossible topology: 85899345900 hosts
+      fix: use at most 1048576
+    --set topology.cores-per-agg=4294967295: impossible topology: more than 25165824 links between switches
+      fix: use fewer switches
     ");
 }
 

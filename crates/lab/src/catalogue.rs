@@ -5,7 +5,7 @@ use crate::scenario::{General, ObserveSettings, TransportSettings};
 use crate::scenario::{SwitchKind, SwitchSettings};
 use clearway_transport::{Registry, Reliability};
 use clearway_units::{ParameterInfo, ParameterSet, nearest};
-use clearway_workload::WorkloadSettings;
+use clearway_workload::{PublishedSizes, WorkloadSettings};
 
 macro_rules! scenarios {
     ($($name:literal),+) => {
@@ -20,7 +20,9 @@ pub fn builtin_scenarios() -> &'static [(&'static str, &'static str)] {
         "permutation-1k",
         "permutation-8k",
         "permutation-64k",
-        "incast-32"
+        "incast-32",
+        "mix-64",
+        "hadoop-320"
     )
 }
 
@@ -60,7 +62,7 @@ impl<'a> Catalogue<'a> {
     }
 
     /// The groups of `clearway list`.
-    pub const GROUPS: [&'static str; 9] = [
+    pub const GROUPS: [&'static str; 10] = [
         "transports",
         "reliability",
         "controllers",
@@ -69,6 +71,7 @@ impl<'a> Catalogue<'a> {
         "topologies",
         "switches",
         "workloads",
+        "sizes",
         "scenarios",
     ];
 
@@ -89,6 +92,10 @@ impl<'a> Catalogue<'a> {
             "topologies" => pairs(Kind::KINDS),
             "switches" => pairs(&SwitchKind::KINDS),
             "workloads" => pairs(WorkloadSettings::KINDS),
+            "sizes" => {
+                let pair = |sizes: &PublishedSizes| (sizes.name.into(), sizes.summary.into());
+                PublishedSizes::ALL.iter().map(pair).collect()
+            }
             "scenarios" => builtin_scenarios()
                 .iter()
                 .map(|(name, text)| (name.to_string(), first_comment(text)))
@@ -104,6 +111,7 @@ impl<'a> Catalogue<'a> {
         found.extend(self.parts_of_transport(name));
         found.extend(topology_kind(name));
         found.extend(workload_kind(name));
+        found.extend(sizes(name));
         found
     }
 
@@ -221,6 +229,20 @@ fn workload_kind(name: &str) -> Option<Explanation> {
         summary: summary_of(name, WorkloadSettings::KINDS),
         section: "workload",
         parameters: WorkloadSettings::named(name)?.describe(),
+    })
+}
+
+fn sizes(name: &str) -> Option<Explanation> {
+    let sizes = PublishedSizes::named(name)?;
+    Some(Explanation {
+        name: name.into(),
+        role: format!("workload.sizes = \"{name}\""),
+        summary: format!(
+            "sizes of flows: {}. Source: {}.",
+            sizes.summary, sizes.source
+        ),
+        section: "workload",
+        parameters: Vec::new(),
     })
 }
 

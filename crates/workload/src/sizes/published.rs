@@ -47,7 +47,7 @@ impl PublishedSizes {
         },
         Self {
             name: "websearch",
-            summary: "web search: mean 1.7 MB, half of the flows below 74 KB, the largest 30 MB",
+            summary: "web search: mean 1.7 MB, half of the flows below 73 KB, the largest 30 MB",
             source: "DCTCP (Alizadeh et al., SIGCOMM 2010), as used by HPCC, SIGCOMM 2019, §5.1",
             points: &[
                 (0, 0.0),
@@ -66,7 +66,7 @@ impl PublishedSizes {
         },
         Self {
             name: "ali-storage",
-            summary: "storage at Alibaba in 2019: mean 41 KB, half of the flows below 6.4 KB, the largest 2 MB",
+            summary: "storage at Alibaba in 2019: mean 41 KB, half of the flows below 6.3 KB, the largest 2 MB",
             source: "published with the simulator of HPCC, SIGCOMM 2019",
             points: &[
                 (0, 0.0),
