@@ -83,6 +83,60 @@ fn the_report_of_an_incast() {
     assert_silent(&browser);
 }
 
+#[test]
+fn slowdown_by_size_and_the_dots_of_flows() {
+    let Some(browser) = Browser::start("sizes") else {
+        return;
+    };
+    let bench = Bench::new("report-sizes");
+    // Seven hosts send ever more to the eighth.
+    let flow = |n: u32| format!("\"{}->7 {}KB at {n}us\"", n % 7, 1 + n * n);
+    let flows: Vec<String> = (0..30).map(flow).collect();
+    let flows = format!("workload.flows=[{}]", flows.join(", "));
+    let settings = [
+        "quickstart",
+        "--set",
+        "topology.kind=single-switch",
+        "--set",
+        "topology.hosts=8",
+        "--set",
+        "workload.kind=flows",
+        "--set",
+        &flows,
+    ];
+    let names = open(&browser, &report(&bench, &settings));
+    for name in ["slowdown-size", "start-finish", "fairness"] {
+        assert!(
+            names.iter().any(|known| known == name),
+            "{name} in {names:?}"
+        );
+    }
+    let curves = "return Clearway.plots['slowdown-size'].drawn.spec.series.map((one) => one.name).join(' ');";
+    assert_eq!(browser.text(curves), "p50 p95 p99 p99.9");
+    // Pointing at a dot tells of that flow, also where another one is as near along x.
+    plane(&browser, "start-finish");
+    for dot in [3, 17, 29] {
+        let at = |axis: &str, side: &str| {
+            browser.number(&format!(
+                "const plot = Clearway.plots['start-finish'].drawn;\
+                 const frame = plot.svg.getBoundingClientRect();\
+                 const factor = frame.width / plot.svg.viewBox.baseVal.width;\
+                 return frame.{side} + plot.{axis}.at(plot.spec.series[0].{axis}[{dot}]) * factor;"
+            ))
+        };
+        browser.hover((at("x", "left"), at("y", "top")));
+        let shown = browser.text(
+            "return document.querySelector('[data-plot=start-finish] .tip').innerText.replace(/\\s+/g, ' ');",
+        );
+        let expected = browser.text(&format!(
+            "const [flows] = Clearway.plots['start-finish'].drawn.spec.series;\
+             return 'start ' + Clearway.format('us', flows.x[{dot}]) + ' flows ' + Clearway.format('us', flows.y[{dot}]);"
+        ));
+        assert_eq!(shown.trim(), expected);
+    }
+    assert_silent(&browser);
+}
+
 /// Dragging shows a part of all plots over time; escape shows everything again.
 fn zooming(browser: &Browser) {
     let (whole, others) = (range(browser, "goodput"), range(browser, "fct"));

@@ -9,6 +9,8 @@ const Clearway = (() => {
   const COLOURS = 8;
   // So many series are drawn as exactly as they are.
   const FEW = 2;
+  // More dots than this are small.
+  const MANY = 400;
   const PREFIXES = [["", 1], ["K", 1e3], ["M", 1e6], ["G", 1e9], ["T", 1e12]];
   const UNITS = {
     "us": [["ps", 1e-6], ["ns", 1e-3], ["µs", 1], ["ms", 1e3], ["s", 1e6]],
@@ -219,7 +221,8 @@ const Clearway = (() => {
   }
 
   function classOf(series) {
-    return (series.shape === "dots" ? "line dots c" : "line c") + (series.colour % COLOURS) + (series.colour >= COLOURS ? " dashed" : "");
+    const shape = series.shape !== "dots" ? "" : series.x.length > MANY ? "dots many " : "dots ";
+    return "line " + shape + "c" + (series.colour % COLOURS) + (series.colour >= COLOURS ? " dashed" : "");
   }
 
   function namesOf(spec) {

@@ -265,13 +265,14 @@ fn bins_note(bins: &[SizeBin]) -> String {
         true => format!("{} bins of about equally many flows", bins.len()),
         false => "a point for each size".into(),
     };
-    let fewest = bins.iter().map(|bin| bin.flows).min().unwrap_or(0);
-    match fewest {
-        ..1000 => {
-            format!("FCT / ideal FCT; {points}; p99.9 of fewer than 1000 flows is the slowest")
+    let few = match bins.iter().map(|bin| bin.flows).min() {
+        Some(..100) => {
+            "; p99 of fewer than 100 flows is the slowest, as is p99.9 of fewer than 1000"
         }
-        _ => format!("FCT / ideal FCT; {points}"),
-    }
+        Some(..1000) => "; p99.9 of fewer than 1000 flows is the slowest",
+        _ => "",
+    };
+    format!("FCT / ideal FCT; {points}{few}")
 }
 
 /// Columns of slowdown, behind those that say whose it is.
@@ -320,6 +321,8 @@ pub(super) fn slowest(flows: &[FlowRow]) -> Option<(Span, Span)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::by_size::FlowsBySize;
+    use crate::sample::flow;
     use proptest::prelude::*;
 
     #[test]
@@ -355,6 +358,27 @@ mod tests {
                 prop_assert!(skipped as f64 <= 0.005 * sorted.len() as f64);
             }
         }
+    }
+
+    #[test]
+    fn the_plot_by_size_says_what_its_percentiles_are_of() {
+        let note = |sizes: u64, flows: u64| {
+            let rows = (0..sizes * flows).map(|number| FlowRow {
+                bytes: 1000 + number % sizes,
+                ..flow(number as u32, Some(Span::from_us(100)))
+            });
+            let bins = FlowsBySize::of(&rows.collect::<Vec<_>>()).bins();
+            by_size(&bins).map(|plot| plot.note)
+        };
+        let slowest = "p99 of fewer than 100 flows is the slowest, as is p99.9 of fewer than 1000";
+        let expected = format!("FCT / ideal FCT; 20 bins of about equally many flows; {slowest}");
+        assert_eq!(note(40, 10), Some(expected));
+        let expected =
+            "FCT / ideal FCT; a point for each size; p99.9 of fewer than 1000 flows is the slowest";
+        assert_eq!(note(2, 100).as_deref(), Some(expected));
+        let expected = "FCT / ideal FCT; a point for each size";
+        assert_eq!(note(2, 1000).as_deref(), Some(expected));
+        assert_eq!(note(1, 1000), None, "nothing to compare");
     }
 
     #[test]
