@@ -26,8 +26,8 @@
 //! * Without a record, on a path without switches, nothing is known to be congested: the rate stays.
 //! * What is not specified: after a pause the flow goes on with the rate that it had, and losses change nothing.
 //! * With a small `rate-ai` flows need not become fair: a slow flow has fewer acknowledgements to average over, exceeds `eta` by chance
-//!   more often, and loses more by that than the step gives it. Three flows and more on one link settle unequally at 50 Mb/s and
-//!   equally at 1 Gb/s, which is what Snyder chapter 3 measures. This is how HPCC is defined, so nothing is done about it.
+//!   more often, and loses more by that than the step gives it. Three flows and more on one link settle unequally at 50 Mb/s (the
+//!   one that started last takes most) and equally at 1 Gb/s. This is how HPCC is defined, so nothing is done about it.
 //! * `fast-react = false`: the rate changes only along with the reference, while `U` still averages over all acknowledgements.
 
 use super::base_rtt::BaseRtt;
@@ -139,8 +139,7 @@ pub struct Hpcc {
     stage: u32,
     max_stage: u32,
     path: Box<Path>,
-    /// In picoseconds, and one over it.
-    base_rtt: f64,
+    /// One over the base round trip in picoseconds, and one over `eta`.
     inverse_rtt: f64,
     inverse_target: f64,
     rate_ai: f64,
@@ -179,7 +178,6 @@ impl ControllerDefinition for Hpcc {
             stage: 0,
             max_stage: parameters.max_stage,
             path: Box::default(),
-            base_rtt: base_rtt.as_ps() as f64,
             inverse_rtt: 1.0 / base_rtt.as_ps() as f64,
             inverse_target: 1.0 / parameters.target_utilisation.max(1e-3),
             rate_ai: parameters.rate_ai.as_bps() as f64,
@@ -213,7 +211,7 @@ impl CongestionControl for Hpcc {
             self.reference.skip(sample);
             return;
         };
-        let weight = measure.elapsed.min(self.base_rtt) * self.inverse_rtt;
+        let weight = (measure.elapsed * self.inverse_rtt).min(1.0);
         self.utilisation += weight * (measure.utilisation - self.utilisation);
         let (candidate, stage, congested) = self.candidate();
         let queue = sample.hops.iter().map(|hop| hop.queue).max().unwrap_or(0);

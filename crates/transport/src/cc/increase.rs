@@ -14,8 +14,9 @@
 //! * V5: what is spent is decided by whoever changes the rate; a rate that is only tried out spends nothing.
 //! * V7: a new flow starts undamped, as the dissertation accepts (§4.2.1).
 
-use super::AckSample;
 use super::sampling::RoundTrip;
+use super::{AckSample, NetworkFacts};
+use clearway_units::Span;
 
 clearway_units::parameters! {
     /// Settings of [`VariableIncrease`] that do not depend on how congestion is measured.
@@ -30,6 +31,32 @@ clearway_units::parameters! {
         pub dampener_constant: f64 = 8.0, "dampener-constant", "Snyder §4.3.1";
         /// Little congestion lowers the dampener only while the bank is empty.
         pub decay_needs_empty_bank: bool = false, "damp-decay-needs-empty-bank", "the other reading of Snyder §4.1.1, Algorithm 1 line 9 (V3)";
+    }
+}
+
+clearway_units::parameters! {
+    /// Settings of a [`VariableIncrease`] whose measure is queueing delay, for controllers that neither paper speaks of.
+    pub struct DelayTokenParameters {
+        /// Queueing delay that must be exceeded to make tokens (`Token_Thresh`); `"auto"` is the controller's target, if it has one,
+        /// and the flow's unloaded round trip: the delay of a queue of one bandwidth-delay product.
+        pub token_threshold: Option<Span> = None, "token-threshold", "decision: as Snyder §4.2.1 for Swift";
+        /// Queueing delay that makes one token (`AI_DIV`).
+        pub ai_div: Span = Span::from_ns(30), "ai-div", "Snyder Table 4.1, for Swift";
+        with {
+            /// What does not depend on the measure.
+            pub increase: VariableIncreaseParameters,
+        }
+    }
+}
+
+impl DelayTokenParameters {
+    /// For a controller that aims at a queueing delay of `target`. Congestion is in picoseconds.
+    pub fn build(&self, target: Span, network: &NetworkFacts) -> Option<VariableIncrease> {
+        let threshold = self
+            .token_threshold
+            .unwrap_or_else(|| target + network.path.rtt);
+        let ps = |span: Span| span.as_ps() as f64;
+        VariableIncrease::new(&self.increase, ps(threshold), ps(self.ai_div))
     }
 }
 

@@ -42,7 +42,7 @@ pub use dcqcn_timer::{DcqcnTimer, DcqcnTimerParameters};
 pub use dctcp::{Dctcp, DctcpParameters};
 pub use dctcp_rate::{DctcpRate, DctcpRateParameters};
 pub use hpcc::{Hpcc, HpccParameters};
-pub use increase::{VariableIncrease, VariableIncreaseParameters};
+pub use increase::{DelayTokenParameters, VariableIncrease, VariableIncreaseParameters};
 pub use lots::{Lots, LotsParameters};
 pub use rate::WindowLimit;
 pub use reno::{Reno, RenoParameters};

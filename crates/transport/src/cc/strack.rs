@@ -24,6 +24,22 @@
 //! * Q22: the average delay is a plain average over all acknowledgements of data, marked or not.
 //! * A timeout takes the lost bytes off the window, as in the UEC reference simulator; the other two ways of finding a loss do
 //!   not touch it, for the delay has already done so. The paper says nothing of either.
+//!
+//! # Without variable additive increase and Sampling Frequency
+//! Snyder's parts (§4.1) were tried: tokens for the step `eta` by the average queueing delay, and shrinking after so many acknowledged
+//! packets. What they are to mend is hardly broken: marks already meet those most that send most, and `eta` is added whatever
+//! the delay. In the staggered incast of Snyder §3.3.4 (100 Gb/s, 1000-byte packets, means of six seeds, two with 96 senders) they
+//! help here and harm there, while a larger constant `eta` helps everywhere; so they are left out. Milliseconds from the first to
+//! the last completion:
+//!
+//! | | 16 × 1 MB | 16 × 4 MB | 96 × 1 MB |
+//! |---|---|---|---|
+//! | as it is | 0.36 | 0.41 | 1.6 |
+//! | tokens | 0.37 | 0.56 | 1.9 |
+//! | 30 packets | 0.47 | 0.99 | 2.2 |
+//! | 60 packets | 0.20 | 0.31 | 2.0 |
+//! | tokens and 30 packets | 0.25 | 0.55 | 1.9 |
+//! | `eta` 3.0 instead of 0.15 | 0.10 | 0.10 | 1.5 |
 
 use super::{
     AckSample, Allowance, CongestionControl, ControllerDefinition, LossCause, LossSample,

@@ -376,3 +376,10 @@ fn a_far_deadline_of_the_controller_does_not_delay_the_probe() {
     assert_eq!(pair.deliveries(flow, 1), 1);
     assert_eq!(pair.counters().lost_probe, 1);
 }
+
+/// Every sender holds one inline.
+#[test]
+fn controllers_keep_their_size() {
+    let size = size_of::<Controller>();
+    assert!(size <= 184, "{size}");
+}

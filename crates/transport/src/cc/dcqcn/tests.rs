@@ -64,6 +64,40 @@ fn alpha_follows_its_recursion_with_and_without_notifications() {
     assert_eq!(controller.alpha, (1.0 - G) * alpha + G);
 }
 
+/// After a round trip with 100 us in queues, tokens make the steps larger for as long as they last.
+#[test]
+fn tokens_enlarge_the_steps_after_recovery() {
+    let changed = |variable_increase| {
+        let mut controller = dcqcn(|p| {
+            p.increase.token_threshold = Some(Span::from_us(10));
+            p.increase.increase.bank_cap = 150.0;
+            p.increase.increase.variable_increase = variable_increase;
+        });
+        for n in 1..=2 {
+            controller.on_ack(&AckSample {
+                rtt: facts(40).path.rtt + Span::from_us(100),
+                ..crate::cc::tests::ack(n, 0)
+            });
+        }
+        controller.on_notification(Time::from_us(100));
+        controller.on_notification(Time::from_us(101));
+        [4, 5, 6, 7].map(|steps| {
+            run_to(&mut controller, 101 + 55 * steps);
+            (controller.target - 20e9) / 40e6
+        })
+    };
+    assert_eq!(changed(false), [0.0, 1.0, 2.0, 3.0]);
+    // 100 tokens, then 50, at a dampener of 10; then none.
+    let (first, second) = (100.0 / 2.25, 50.0 / 2.25);
+    for (step, expected) in
+        changed(true)
+            .into_iter()
+            .zip([0.0, first, first + second, first + second + 1.0])
+    {
+        assert!((step - expected).abs() < 1e-6, "{step} {expected}");
+    }
+}
+
 #[test]
 fn the_first_cut_halves_and_the_rate_has_a_floor() {
     let mut controller = dcqcn(|_| {});
