@@ -27,9 +27,9 @@ fn misspelt_keys_and_sections() {
     --set topology.hsots=4: a topology of kind "leaf-spine" has no key `hsots`
       fix: did you mean `hosts`? The keys are: bit-error-rate, fabric-link-delay, fabric-link-rate, failed-uplinks.leaves, failed-uplinks.per-leaf, hosts, hosts-per-leaf, link-delay, link-rate, links, oversubscription, parallel-links, spines
     --set switch.ecn.kmn=1KB: a lossy switch has no key `ecn.kmn`
-      fix: did you mean `ecn.kmin`? The keys are: control-priority, ecn.enabled, ecn.kmax, ecn.kmin, ecn.mark, ecn.pmax, queue
+      fix: did you mean `ecn.kmin`? The keys are: control-priority, ecn.enabled, ecn.kmax, ecn.kmin, ecn.mark, ecn.pmax, queue, telemetry
     --set transport.controler=strack: a transport of reliability "selective-repeat", controller "strack", spray "adaptive" and feedback "none" has no key `controler`
-      fix: did you mean `controller`? The keys are: ack-bytes, ack-on-ecn, ack-size, alpha, beta, bitmap, control-first, controller, eta, ewma, feedback, gamma, header, init-cwnd, kind, linger, max-cwnd, max-decrease, max-paths, md-requires-ecn, min-cwnd, min-paths, ooo-factor, ooo-min, payload, probe-after, probe-class, probe-rtt-limit, quick-adapt-fraction, reference-rate, reference-rtt, reliability, rto, spray, strict-window, target-qdelay, target-qhigh-factor
+      fix: did you mean `controller`? The keys are: ack-bytes, ack-on-ecn, ack-size, alpha, beta, bitmap, control-first, controller, eta, ewma, feedback, gamma, header, init-cwnd, kind, linger, max-cwnd, max-decrease, max-paths, md-requires-ecn, min-cwnd, min-paths, ooo-factor, ooo-min, payload, probe-after, probe-class, probe-rtt-limit, quick-adapt-fraction, reference-rate, reference-rtt, reliability, rto, spray, strict-window, target-qdelay, target-qhigh-factor, telemetry-size
     --set workload.mesage=1: a workload of kind "permutation" has no key `mesage`
       fix: did you mean `message`? The keys are: hosts, message, start
     --set swtich.queue=1KB: there is no section `swtich`
@@ -64,9 +64,9 @@ fn misspelt_keys_and_sections() {
     s.toml:3: a topology of kind "fat-tree" has no key `hosts`
       fix: the keys are: bit-error-rate, failed-uplinks.leaves, failed-uplinks.per-leaf, link-delay, link-rate, links, oversubscription, radix, tiers
     s.toml:3: a lossy switch has no key `ecn.kmx`
-      fix: did you mean `ecn.kmax`? The keys are: control-priority, ecn.enabled, ecn.kmax, ecn.kmin, ecn.mark, ecn.pmax, queue
+      fix: did you mean `ecn.kmax`? The keys are: control-priority, ecn.enabled, ecn.kmax, ecn.kmin, ecn.mark, ecn.pmax, queue, telemetry
     s.toml:2: a transport of reliability "selective-repeat", controller "strack", spray "adaptive" and feedback "none" has no key `spary`
-      fix: did you mean `spray`? The keys are: ack-bytes, ack-on-ecn, ack-size, alpha, beta, bitmap, control-first, controller, eta, ewma, feedback, gamma, header, init-cwnd, kind, linger, max-cwnd, max-decrease, max-paths, md-requires-ecn, min-cwnd, min-paths, ooo-factor, ooo-min, payload, probe-after, probe-class, probe-rtt-limit, quick-adapt-fraction, reference-rate, reference-rtt, reliability, rto, spray, strict-window, target-qdelay, target-qhigh-factor
+      fix: did you mean `spray`? The keys are: ack-bytes, ack-on-ecn, ack-size, alpha, beta, bitmap, control-first, controller, eta, ewma, feedback, gamma, header, init-cwnd, kind, linger, max-cwnd, max-decrease, max-paths, md-requires-ecn, min-cwnd, min-paths, ooo-factor, ooo-min, payload, probe-after, probe-class, probe-rtt-limit, quick-adapt-fraction, reference-rate, reference-rtt, reliability, rto, spray, strict-window, target-qdelay, target-qhigh-factor, telemetry-size
     s.toml:3: a workload of kind "incast" has no key `sender`
       fix: did you mean `senders`? The keys are: group, message, placement, receiver, senders, spread, stagger, start
     s.toml:1: there is no section `toplogy`
@@ -446,11 +446,11 @@ fn settings_that_contradict_each_other() {
     --set switch.ecn.pmax=1.5: `switch.ecn.pmax` = 1.5 is not a probability
       fix: use 0 to 1
     --set transport.payload=0B: `transport.payload` = 0B and `transport.header` = 64B make no packet
-      fix: both must be above zero and together at most 65535 bytes
+      fix: both must be above zero, and with `transport.telemetry-size` at most 65535 bytes together
     --set transport.payload=70000B: `transport.payload` = 70KB and `transport.header` = 64B make no packet
-      fix: both must be above zero and together at most 65535 bytes
+      fix: both must be above zero, and with `transport.telemetry-size` at most 65535 bytes together
     --set transport.header=0B: `transport.payload` = 4096B and `transport.header` = 0B make no packet
-      fix: both must be above zero and together at most 65535 bytes
+      fix: both must be above zero, and with `transport.telemetry-size` at most 65535 bytes together
     --set transport.probe-after=1e300: `transport.probe-after` = 1e300 round trips of 8us are longer than 2592000s
       fix: use a smaller multiple; 1e9 means never for any usual network
     --set transport.rto=1ps: `transport.rto` = 1ps is less than the unloaded round trip of 8.33792us: everything would be sent again before it can be acknowledged
