@@ -20,9 +20,9 @@
 //!   queue means. `base-rtt = "path"` is each flow's own.
 //! * Switches count bytes on the wire, while the window counts payload, as in the simulator: at line rate slightly more is in
 //!   flight than the bandwidth-delay product, by the share of headers.
-//! * What one link has sent since the packet before is never taken for more than the link can send: only records of different
-//!   ports give such a number. A hop whose record is not later than the last, or whose rate differs, is left out; if the number
-//!   of hops has changed, the path has, and the acknowledgement only sets the start of the next difference.
+//! * Records of different ports have nothing to be compared in. A hop is left out if its record is not later than the last, if its
+//!   rate differs, or if its port would have sent more than twice what the link can carry, which rounded figures do not reach. If
+//!   the number of hops has changed, the path has, and the acknowledgement only sets the start of the next difference.
 //! * Without a record, on a path without switches, nothing is known to be congested: the rate stays.
 //! * What is not specified: after a pause the flow goes on with the rate that it had, and losses change nothing.
 //! * With a small `rate-ai` flows need not become fair: a slow flow has fewer acknowledgements to average over, exceeds `eta` by chance
@@ -117,7 +117,10 @@ fn compare(last: &Hop, hop: &Hop, inverse_rtt: f64) -> Option<Measure> {
     }
     // Picoseconds that a byte takes.
     let byte = 8e12 / hop.rate.as_bps() as i64 as f64;
-    let busy = (f64::from(hop.sent_since(last)) * byte / elapsed).min(1.0);
+    let busy = f64::from(hop.sent_since(last)) * byte / elapsed;
+    if busy > 2.0 {
+        return None;
+    }
     let queue = f64::from(hop.queue.min(last.queue)) * byte * inverse_rtt;
     Some(Measure {
         utilisation: busy + queue,

@@ -151,11 +151,9 @@ fn a_deep_queue_makes_tokens_for_the_step() {
     round_trips(&mut hpcc, 1..=2, 1.0, 500_000);
     near(hpcc.reference.factor(), 100.0 / (10.0 / 8.0 + 1.0));
     let reference = hpcc.reference.value;
-    round_trips(&mut hpcc, 3..=3, 0.5, 0);
-    near(
-        hpcc.rate,
-        reference / (hpcc.utilisation / 0.95).max(1.0) + 50e6 * 100.0 / 2.25,
-    );
+    feed(&mut hpcc, 3, 0, &[hop(12_000, 125_000, 0)]);
+    near(hpcc.utilisation, 0.5);
+    near(hpcc.rate, reference + 50e6 * 100.0 / 2.25);
 }
 
 #[test]
@@ -206,7 +204,7 @@ fn another_path_starts_a_new_difference() {
         }],
     );
     assert_eq!(hpcc.utilisation, 1.0);
-    // A port cannot have sent more than its link can carry: 4 us of 400 Gb/s, and no queue before.
+    // The counter of another port: it would have sent 4 GB in 4 us.
     feed(
         &mut hpcc,
         5,
