@@ -446,11 +446,11 @@ fn settings_that_contradict_each_other() {
     --set switch.ecn.pmax=1.5: `switch.ecn.pmax` = 1.5 is not a probability
       fix: use 0 to 1
     --set transport.payload=0B: `transport.payload` = 0B and `transport.header` = 64B make no packet
-      fix: both must be above zero, and with `transport.telemetry-size` at most 65535 bytes together
+      fix: both must be above zero and together at most 65535 bytes
     --set transport.payload=70000B: `transport.payload` = 70KB and `transport.header` = 64B make no packet
-      fix: both must be above zero, and with `transport.telemetry-size` at most 65535 bytes together
+      fix: both must be above zero and together at most 65535 bytes
     --set transport.header=0B: `transport.payload` = 4096B and `transport.header` = 0B make no packet
-      fix: both must be above zero, and with `transport.telemetry-size` at most 65535 bytes together
+      fix: both must be above zero and together at most 65535 bytes
     --set transport.probe-after=1e300: `transport.probe-after` = 1e300 round trips of 8us are longer than 2592000s
       fix: use a smaller multiple; 1e9 means never for any usual network
     --set transport.rto=1ps: `transport.rto` = 1ps is less than the unloaded round trip of 8.33792us: everything would be sent again before it can be acknowledged

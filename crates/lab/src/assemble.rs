@@ -94,7 +94,8 @@ impl Assembly {
             .map_err(|error| topology_error(routing_error(&topology, &error)))?;
         check_reach(&topology, &routes.paths, sizes).map_err(topology_error)?;
         let network = routes.paths.network_facts(sizes);
-        let telemetry = telemetry_bytes(scenario, &network);
+        let telemetry = telemetry_bytes(scenario, &network, sizes)
+            .map_err(|error| error.or_in(places, "transport", 0))?;
         let network = routes.paths.network_facts(sizes.with(telemetry));
         warnings.extend(unrecorded_hops(telemetry, &routes.paths));
         check_timers(scenario, &network).map_err(|error| error.or_in(places, "transport", 0))?;
@@ -399,22 +400,18 @@ fn packet_sizes(scenario: &Scenario) -> Result<PacketSizes, ScenarioError> {
     let (payload, header) = (packets.payload.as_u64(), packets.header.as_u64());
     let ack = packets.ack_bytes();
     let largest = u64::from(u16::MAX);
-    let telemetry = packets.telemetry.as_u64();
-    if payload == 0
-        || header == 0
-        || payload.saturating_add(header).saturating_add(telemetry) > largest
-    {
+    if payload == 0 || header == 0 || payload.saturating_add(header) > largest {
         let error = ScenarioError::about(
             &["payload", "header"],
             format!(
                 "`transport.payload` = {} and `transport.header` = {} make no packet",
                 packets.payload, packets.header
             ),
-            "both must be above zero, and with `transport.telemetry-size` at most 65535 bytes together",
+            "both must be above zero and together at most 65535 bytes",
         );
         return Err(error.or_in(scenario.places(), "transport", 0));
     }
-    if ack == 0 || ack.saturating_add(telemetry) > largest {
+    if ack == 0 || ack > largest {
         let error = ScenarioError::about(
             &["ack-size"],
             format!("`transport.ack-size` = {} is no packet", Bytes::new(ack)),
@@ -430,14 +427,28 @@ fn packet_sizes(scenario: &Scenario) -> Result<PacketSizes, ScenarioError> {
 }
 
 /// Bytes of telemetry on each packet: none unless the controller uses it.
-fn telemetry_bytes(scenario: &Scenario, network: &NetworkFacts) -> u32 {
+fn telemetry_bytes(
+    scenario: &Scenario,
+    network: &NetworkFacts,
+    sizes: PacketSizes,
+) -> Result<u32, ScenarioError> {
     let transport = &scenario.transport;
-    let used = transport.controller.build(network).uses_telemetry();
-    if used {
-        transport.packets.telemetry.as_u64() as u32
-    } else {
-        0
+    if !transport.controller.build(network).uses_telemetry() {
+        return Ok(0);
     }
+    let telemetry = transport.packets.telemetry;
+    let longest = Bytes::new((sizes.payload + sizes.header).max(sizes.ack).into());
+    let whole = telemetry.as_u64().saturating_add(longest.as_u64());
+    if whole > u64::from(u16::MAX) {
+        return Err(ScenarioError::about(
+            &["telemetry-size"],
+            format!(
+                "`transport.telemetry-size` = {telemetry} on packets of {longest} makes them too long"
+            ),
+            "a packet has at most 65535 bytes in all",
+        ));
+    }
+    Ok(telemetry.as_u64() as u32)
 }
 
 /// Paths on which packets pass more switches than telemetry has room for.
