@@ -1,16 +1,15 @@
 //! From a scenario to something that runs.
 
+use crate::doubts::doubts;
 use crate::error::ScenarioError;
 use crate::nics::{between_nics, path_lengths};
 use crate::observe::WatchPlan;
 use crate::record::CapturePlan;
 use crate::scenario::topology::apply_failure;
-use crate::scenario::{LONGEST, Scenario, SwitchSettings, TransportSettings, check_flows};
+use crate::scenario::{LONGEST, Scenario, SwitchSettings, check_flows};
 use clearway_fabric::topology::{NodeId, PacketSizes, Paths, Routes, Topology, TopologyError};
 use clearway_fabric::{Flow, FlowEvent, Moment, Reactions, Setup};
-use clearway_transport::cc::{CongestionControl, ControllerDefinition, Dcqcn, NetworkFacts};
-use clearway_transport::feedback::{FeedbackDefinition, Silent};
-use clearway_transport::telemetry::MOST_HOPS;
+use clearway_transport::cc::{CongestionControl, NetworkFacts};
 use clearway_transport::wire::Format;
 use clearway_transport::{Class, Profile, Reliability};
 use clearway_units::{Bytes, FlowId, HostId, Rate, Span, Time};
@@ -89,7 +88,6 @@ impl Assembly {
         let (mut topology, mut warnings) = built.map_err(topology_error)?;
         let loaded = load_workloads(scenario, &mut topology, sizes)?;
         warnings.extend(loaded.warnings.iter().map(ToString::to_string));
-        warnings.extend(deaf_controller(&scenario.transport));
         let routes = Routes::compute(&topology)
             .map_err(|error| topology_error(routing_error(&topology, &error)))?;
         check_reach(&topology, &routes.paths, sizes).map_err(topology_error)?;
@@ -97,7 +95,7 @@ impl Assembly {
         let telemetry = telemetry_bytes(scenario, &network, sizes)
             .map_err(|error| error.or_in(places, "transport", 0))?;
         let network = routes.paths.network_facts(sizes.with(telemetry));
-        warnings.extend(unrecorded_hops(telemetry, &routes.paths));
+        warnings.extend(doubts(&scenario.transport, &network, &routes.paths));
         check_timers(scenario, &network).map_err(|error| error.or_in(places, "transport", 0))?;
         check_queue(scenario, &topology, &network)
             .map_err(|error| error.or_in(places, "switch", 0))?;
@@ -449,29 +447,6 @@ fn telemetry_bytes(
         ));
     }
     Ok(telemetry.as_u64() as u32)
-}
-
-/// Paths on which packets pass more switches than telemetry has room for.
-fn unrecorded_hops(telemetry: u32, paths: &Paths) -> Option<String> {
-    let longest = *paths.histogram().keys().last()?;
-    let switches = longest.saturating_sub(1) as usize;
-    (telemetry > 0 && switches > MOST_HOPS).then(|| {
-        format!(
-            "paths lead over up to {switches} switches, but telemetry holds the first {MOST_HOPS}: congestion behind them goes unseen"
-        )
-    })
-}
-
-/// A controller that hears only notifications, and receivers that send none.
-fn deaf_controller(transport: &TransportSettings) -> Option<String> {
-    let deaf =
-        transport.controller.name() == Dcqcn::NAME && transport.feedback.name() == Silent::NAME;
-    deaf.then(|| {
-        format!(
-            "`transport.controller` = \"{}\" reacts to notifications alone, and `transport.feedback` = \"{}\" sends none; set it to \"interval\"",
-            Dcqcn::NAME, Silent::NAME
-        )
-    })
 }
 
 /// Timers against the network's round trip.

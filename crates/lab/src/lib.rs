@@ -17,6 +17,7 @@
 mod assemble;
 mod catalogue;
 mod dependencies;
+mod doubts;
 mod error;
 mod fct;
 mod laboratory;

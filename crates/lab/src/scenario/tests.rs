@@ -342,6 +342,12 @@ fn a_controller_without_notifications_is_warned_of() {
         deaf.len() == 1 && deaf[0].contains("notifications"),
         "{deaf:?}"
     );
+    assert_eq!(warnings("transport.kind = \"swift\"\n"), [""; 0]);
+    let far = warnings("transport.kind = \"swift\"\ntopology.link-delay = \"5us\"\n");
+    assert!(
+        far.len() == 1 && far[0].contains("target of 11us"),
+        "{far:?}"
+    );
 }
 
 /// Every preset carries a small permutation to its end, on the fabric that it is meant for and on a lossy one.
