@@ -10,7 +10,7 @@ use crate::telemetry::Telemetry;
 use clearway_units::{Bytes, FlowId, HostId, MessageId, Time};
 
 impl<T: Telemetry> Endpoint<T> {
-    /// As [`Input::Open`], for a flow whose way is known better than that of the profile's network.
+    /// As [`Input::Open`](super::Input::Open), for a flow whose way is known better than that of the profile's network.
     ///
     /// # Panics
     /// As [`handle`](Self::handle).
