@@ -80,7 +80,9 @@ fn mutated_scenarios_are_read_or_refused() {
             Ok(scenario) => {
                 read += 1;
                 let again = laboratory.read("again", &scenario.resolved(), None, &[]);
-                assert_eq!(again.as_ref(), Ok(&scenario), "{mutant}");
+                // Not the scenarios themselves: what has become the name of a file is an absolute path in the text.
+                let again = again.map(|again| again.resolved());
+                assert_eq!(again, Ok(scenario.resolved()), "{mutant}");
             }
             Err(error) => {
                 refused += 1;
