@@ -95,6 +95,7 @@ const RECORDED: &[(&str, &str)] = recorded_outcomes!(
     "snyder/fig4.6": "snyder-fig4.6",
     "snyder/fig4.7": "snyder-fig4.7",
     "snyder/fig4.8": "snyder-fig4.8",
+    "snyder/fig4.9": "snyder-fig4.9",
     "snyder/fig4.10": "snyder-fig4.10",
     "snyder/table3.1": "snyder-table3.1",
     "snyder/table4.1": "snyder-table4.1",
