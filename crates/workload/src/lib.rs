@@ -5,6 +5,7 @@
 //! * [`Triggers`] is the state machine that a simulator drives: an activation in, flows to start out.
 //! * [`WorkloadSettings`] is the registry of generators: one settings struct in one file and one line in the list of
 //!   [`generate`] make a new one.
+//! * A [`Graph`] is what the ranks of a job do: messages and computations, and which of them wait for which.
 //! * [`SizeDistribution`] is how large the flows of data-centre traffic are: built in ([`PublishedSizes`]) or from a file
 //!   ([`parse_sizes`]).
 //! * [`parse_cm`] reads htsim's connection matrices (`.cm`), [`parse_topo`] its fabrics (`.topo`); [`parse_hpcc_flows`] and
@@ -22,6 +23,7 @@ mod exponential;
 mod flow;
 mod format;
 pub mod generate;
+pub mod graph;
 pub mod hpcc;
 pub mod sizes;
 mod text;
@@ -35,6 +37,7 @@ pub use error::{FileError, FileWarning, FlowName, Subject, WorkloadError};
 pub use flow::{FlowSpec, Start, TriggerIndex, TriggerKind, TriggerSpec, Workload};
 pub use format::FileFormat;
 pub use generate::{BuildContext, LoadedWorkload, WorkloadDefinition, WorkloadSettings};
+pub use graph::{Graph, GraphError, Need, Parallelism, Rank, Successors, Task, TaskId};
 pub use hpcc::{HpccLink, HpccTopology, parse_hpcc_flows, parse_hpcc_topology};
 pub use sizes::{PublishedSizes, SizeDistribution, SizePoint, SizeSource, parse_sizes};
 pub use text::read_text;
