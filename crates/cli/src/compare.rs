@@ -8,6 +8,7 @@ mod plan;
 
 use crate::arguments::CompareArguments;
 use crate::failure::{Failure, with_causes};
+use crate::flow_rows::FlowRows;
 use crate::measure::Stopwatch;
 use crate::output::print;
 use crate::progress::{Display, Interrupt};
@@ -86,7 +87,7 @@ fn check(variant: &Planned, arguments: &CompareArguments) -> Result<(), Failure>
     if let Source::Scenarios(scenarios) = &variant.source {
         // Its seeds differ in nothing that could be wrong.
         let first = scenarios.first().expect("there is a seed");
-        let assembly = Assembly::new(first).map_err(|error| variant.refusal(&error))?;
+        let assembly = Assembly::streaming(first).map_err(|error| variant.refusal(&error))?;
         if !arguments.quiet {
             let warnings = assembly.warnings.iter();
             warnings.for_each(|warning| eprintln!("warning: {}: {warning}", variant.label));
@@ -159,7 +160,7 @@ impl Run<'_> {
     /// Runs it and keeps its results; `None` if it was interrupted: a part of a run compares with nothing.
     fn simulate(self, interrupt: &Interrupt) -> Result<Option<ComparedRun>, Failure> {
         let stopwatch = Stopwatch::start();
-        let assembly = Assembly::new(self.scenario)?;
+        let assembly = Assembly::streaming(self.scenario)?;
         let mut outputs = match &self.folder {
             None => None,
             Some(path) => {
@@ -172,9 +173,13 @@ impl Run<'_> {
             self.arguments.quiet || self.arguments.json,
             self.arguments.threads,
         );
-        let mut display = Display::new(assembly.workload.flows.len(), quiet).titled(&self.title);
+        let mut display = Display::new(assembly.flow_count(), quiet).titled(&self.title);
+        let folder = outputs.as_ref().map(|outputs| &outputs.folder);
+        let rows = FlowRows::new(self.scenario, &assembly, folder);
+        let mut rows = rows.map_err(|error| self.no_results(&error))?;
         let watchers = Watchers {
             on_progress: &mut |progress| display.update(&progress, interrupt),
+            on_flow: &mut |id, flow, result| rows.add(id, flow, result),
             happenings: outputs.as_ref().is_some_and(|outputs| outputs.timeline),
             on_rows: &mut |rows| outputs.iter_mut().for_each(|outputs| outputs.add(rows)),
         };
@@ -187,12 +192,14 @@ impl Run<'_> {
             threads,
             &stopwatch,
         );
+        let flows = rows.record(&mut record);
         record.observed = watch.observed;
         record.happenings = watch.happenings;
         if record.status == Status::Interrupted {
             return Ok(None);
         }
-        if let Some(outputs) = outputs {
+        if let Some(mut outputs) = outputs {
+            outputs.flows = flows;
             let capture = watch.capture.as_ref();
             let written = capture
                 .map_or(Ok(()), |capture| {

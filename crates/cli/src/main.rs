@@ -7,6 +7,7 @@ mod capture_file;
 mod compare;
 mod explain;
 mod failure;
+mod flow_rows;
 mod happenings;
 mod live;
 mod measure;

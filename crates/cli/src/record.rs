@@ -1,9 +1,8 @@
 //! From a finished run to the record that all outputs are made of.
 
 use crate::measure::{Stopwatch, peak_rss_bytes};
-use clearway_lab::{Assembly, Finished, FlowResult, LinkPauses, Scenario, Stopped};
-use clearway_report::{FlowRow, PacketCounts, PausedLink, RunRecord, ScenarioIdentity, Status};
-use clearway_units::FlowId;
+use clearway_lab::{Assembly, Finished, LinkPauses, Scenario, Stopped};
+use clearway_report::{PacketCounts, PausedLink, RunRecord, ScenarioIdentity, Status};
 
 /// The revision that the program was built from.
 pub(crate) const REVISION: &str = match option_env!("CLEARWAY_REVISION") {
@@ -11,7 +10,7 @@ pub(crate) const REVISION: &str = match option_env!("CLEARWAY_REVISION") {
     None => "unknown",
 };
 
-/// Everything that the outputs say about a run.
+/// Everything that the outputs say about a run, but for its flows and what was observed.
 pub(crate) fn record(
     scenario: &Scenario,
     assembly: &Assembly,
@@ -26,7 +25,8 @@ pub(crate) fn record(
         scenario: identity(scenario),
         status: status(scenario, finished.stopped),
         simulated: finished.simulated.since(clearway_units::Time::ZERO),
-        flows: flows(assembly, finished),
+        flows: Vec::new(),
+        written: None,
         packets: packets(finished),
         paused_links: paused_links(assembly, finished),
         data_packet_hops: links.data_hops,
@@ -40,28 +40,6 @@ pub(crate) fn record(
         observed: None,
         happenings: None,
     }
-}
-
-fn flows(assembly: &Assembly, finished: &Finished) -> Vec<FlowRow> {
-    let row = |(result, id): (&FlowResult, u32)| {
-        let flow = assembly.workload.flow(FlowId(id));
-        FlowRow {
-            flow: id,
-            label: flow.label,
-            src: flow.src.0,
-            dst: flow.dst.0,
-            bytes: flow.bytes.as_u64(),
-            start: result.started,
-            finish: result.finished,
-            ideal_fct: result.ideal,
-            packets: result.statistics.packets,
-            retransmits: result.statistics.retransmitted,
-            marks: result.statistics.marked.into(),
-            probes: result.statistics.probes.into(),
-            timeouts: result.statistics.timeouts.into(),
-        }
-    };
-    finished.flows.iter().zip(0..).map(row).collect()
 }
 
 fn packets(finished: &Finished) -> PacketCounts {

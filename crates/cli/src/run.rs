@@ -3,6 +3,7 @@
 use crate::arguments::{RunArguments, ScenarioArguments};
 use crate::capture_file;
 use crate::failure::{Failure, with_causes};
+use crate::flow_rows::{FlowRows, FlowsFile};
 use crate::live::Live;
 use crate::measure::Stopwatch;
 use crate::output::print;
@@ -46,7 +47,11 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
         .clone()
         .unwrap_or_else(|| default_folder(&scenario));
     let stopwatch = Stopwatch::start();
-    let assembly = Assembly::new(&scenario)?;
+    // The formats of other simulators are made of a list of all flows.
+    let assembly = match arguments.fct_txt.is_some() || arguments.htsim_txt.is_some() {
+        true => Assembly::new(&scenario)?,
+        false => Assembly::streaming(&scenario)?,
+    };
     // Before the run, which may be long, but after everything that can be wrong with the scenario: that leaves nothing behind.
     let texts = TextFiles::prepare(arguments, &target, &assembly)?;
     let live = Live::start(arguments, &scenario, &assembly)?;
@@ -59,7 +64,8 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     }
     let unwritten = |error: FolderError| no_results(arguments, &error);
     let mut outputs = Outputs::create(folder, &scenario, &assembly).map_err(unwritten)?;
-    let watch = simulate(&assembly, arguments, &mut outputs, live.as_ref());
+    let rows = FlowRows::new(&scenario, &assembly, Some(&outputs.folder)).map_err(unwritten)?;
+    let (watch, rows) = simulate(&assembly, arguments, &mut outputs, rows, live.as_ref());
     let finished = &watch.finished;
     let mut record = record(
         &scenario,
@@ -68,6 +74,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
         arguments.threads,
         &stopwatch,
     );
+    outputs.flows = rows.record(&mut record);
     record.observed = watch.observed;
     record.happenings = watch.happenings;
     // Shown before it is written: a full disk must not cost the user the figures of a long run.
@@ -97,6 +104,8 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
 /// The result folder in the making, and files in it that grow while the run goes on.
 pub(crate) struct Outputs<'a> {
     pub(crate) folder: ResultFolder,
+    /// If rows of flows are written while the run goes on.
+    pub(crate) flows: Option<Box<FlowsFile>>,
     /// If anything is sampled.
     series: Option<SeriesFile<'a>>,
     /// A timeline is wanted.
@@ -116,6 +125,7 @@ impl<'a> Outputs<'a> {
         };
         Ok(Self {
             folder,
+            flows: None,
             series,
             timeline: scenario.observe.perfetto,
         })
@@ -141,6 +151,9 @@ impl<'a> Outputs<'a> {
 
     /// Completes the files and puts the folder in place.
     pub(crate) fn publish(self, record: &RunRecord) -> Result<(), FolderError> {
+        if let Some(flows) = self.flows {
+            flows.finish(&self.folder)?;
+        }
         if let Some(series) = self.series {
             series.finish(&self.folder)?;
         }
@@ -156,13 +169,11 @@ fn simulate(
     assembly: &Assembly,
     arguments: &RunArguments,
     outputs: &mut Outputs<'_>,
+    mut flow_rows: FlowRows,
     live: Option<&Live<'_>>,
-) -> Watch {
+) -> (Watch, FlowRows) {
     let interrupt = Interrupt::install();
-    let mut display = Display::new(
-        assembly.workload.flows.len(),
-        arguments.quiet || arguments.json,
-    );
+    let mut display = Display::new(assembly.flow_count(), arguments.quiet || arguments.json);
     if let Some(live) = live {
         live.announce();
     }
@@ -171,6 +182,7 @@ fn simulate(
             (Verdict::Continue, Some(live)) => live.on_round(progress, &interrupt),
             (verdict, _) => verdict,
         },
+        on_flow: &mut |id, flow, result| flow_rows.add(id, flow, result),
         happenings: outputs.timeline,
         on_rows: &mut |rows| {
             outputs.add(rows);
@@ -184,7 +196,7 @@ fn simulate(
     if let Some(live) = live {
         live.on_simulated();
     }
-    watch
+    (watch, flow_rows)
 }
 
 /// Results that cannot be written.

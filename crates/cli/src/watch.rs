@@ -3,11 +3,14 @@
 use crate::happenings::{self, happenings};
 use clearway_lab::observe::{self, Metering, Telemetry, Watched};
 use clearway_lab::record::{Both, Capture, CaptureRecorder, merge_all};
-use clearway_lab::{Assembly, Finished, LinkId, NodeId, Observer, Progress, RunOptions, Verdict};
+use clearway_lab::{
+    Assembly, Finished, FlowResult, FlowSpec, LinkId, NodeId, Observer, Progress, RunOptions,
+    Verdict,
+};
 use clearway_report::{
     Curve, Fairness, Happenings, JainCourse, LinkRow, Metric, NodeRow, Observed, SeriesRow, Subject,
 };
-use clearway_units::{Span, Time};
+use clearway_units::{FlowId, Span, Time};
 
 /// A run that is over, and what was seen of it.
 pub(crate) struct Watch {
@@ -21,6 +24,8 @@ pub(crate) struct Watch {
 pub(crate) struct Watchers<'a> {
     /// Called after each round.
     pub(crate) on_progress: &'a mut dyn FnMut(Progress) -> Verdict,
+    /// Called for each flow; see [`RunOptions::on_flow`].
+    pub(crate) on_flow: &'a mut dyn FnMut(FlowId, &FlowSpec, &FlowResult),
     /// Called with the rows of each sample.
     pub(crate) on_rows: &'a mut dyn FnMut(&[SeriesRow]),
     /// Single events are recorded, too.
@@ -31,12 +36,14 @@ pub(crate) struct Watchers<'a> {
 pub(crate) fn simulate(assembly: &Assembly, threads: usize, watchers: Watchers<'_>) -> Watch {
     let Watchers {
         on_progress,
+        on_flow,
         on_rows,
         happenings,
     } = watchers;
     let options = RunOptions {
         threads,
         on_progress,
+        on_flow,
     };
     let mut rows = Vec::new();
     let sink = |sample: &[observe::SeriesRow]| {

@@ -288,6 +288,7 @@ fn large() -> RunRecord {
         status: Status::Complete,
         simulated: Span::from_us(70),
         flows: (0..8192).map(flow).collect(),
+        written: None,
         packets: Default::default(),
         paused_links: Vec::new(),
         data_packet_hops: 1,

@@ -6,7 +6,7 @@
 
 use clearway_fabric::topology::{PacketSizes, Routes, Topology, leaf_spine};
 use clearway_fabric::{Flow, Outcome, RunControl, Setup, Simulation, SwitchParameters, Verdict};
-use clearway_transport::{Class, Profile};
+use clearway_transport::{Class, ClassSet, Profile};
 use clearway_units::{Bytes, HostId, Purpose, RandomStream, Rate, Span, Time};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use std::sync::Arc;
@@ -39,6 +39,7 @@ fn permutation(topology: &Topology, bytes: u64) -> Setup<'_> {
         topology,
         routes,
         flows: flows.collect(),
+        further_classes: ClassSet::EMPTY,
         profile: Arc::new(profile),
         switch: SwitchParameters::default(),
         buffer: None,

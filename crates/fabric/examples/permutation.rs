@@ -1,7 +1,7 @@
 //! Times a permutation on a leaf-spine fabric: hosts per leaf, leaves, bytes, threads.
 use clearway_fabric::topology::{PacketSizes, Routes, leaf_spine};
 use clearway_fabric::{Flow, RunControl, Setup, Simulation, SwitchParameters, Verdict};
-use clearway_transport::{Class, Profile};
+use clearway_transport::{Class, ClassSet, Profile};
 use clearway_units::{Bytes, HostId, Purpose, RandomStream, Rate, Span, Time};
 use std::sync::Arc;
 
@@ -36,6 +36,7 @@ fn main() {
         topology: &topology,
         routes,
         flows: flows.collect(),
+        further_classes: ClassSet::EMPTY,
         profile: Arc::new(Profile::strack(facts)),
         switch: SwitchParameters::default(),
         buffer: None,

@@ -10,7 +10,7 @@ use clearway_fabric::{
 use clearway_transport::cc::ControllerSettings;
 use clearway_transport::feedback::FeedbackSettings;
 use clearway_transport::spray::SelectorSettings;
-use clearway_transport::{Class, Profile, Reliability};
+use clearway_transport::{Class, ClassSet, Profile, Reliability};
 use clearway_units::{Bytes, HostId, Rate, Span, Time};
 use std::sync::Arc;
 
@@ -39,6 +39,7 @@ fn run_with(topology: &Topology, flows: &[(u32, u32, u64)], selector: &str) -> O
         topology,
         routes,
         flows: flows.iter().map(flow).collect(),
+        further_classes: ClassSet::EMPTY,
         profile: Arc::new(profile),
         switch: SwitchParameters::default(),
         buffer: None,
@@ -234,6 +235,7 @@ fn a_lone_roce_flow_takes_what_the_wires_take() {
             start: Some(Time::ZERO),
         }]
         .into(),
+        further_classes: ClassSet::EMPTY,
         profile: Arc::new(profile),
         switch: SwitchParameters::default(),
         buffer: Some(SharedBufferParameters::default()),

@@ -8,7 +8,7 @@ use clearway_fabric::{
     Verdict,
 };
 use clearway_transport::cc::ControllerSettings;
-use clearway_transport::{Class, Header, Packet, Profile};
+use clearway_transport::{Class, ClassSet, Header, Packet, Profile};
 use clearway_units::{Bytes, HostId, Purpose, RandomStream, Rate, RelativeSize, Span, Time};
 use common::{HEADER, Scenario};
 use proptest::prelude::*;
@@ -158,6 +158,7 @@ fn the_limit_holds_when_all_flows_are_done() {
         }]),
         topology: &topology,
         routes,
+        further_classes: ClassSet::EMPTY,
         profile: Arc::new(profile),
         switch: SwitchParameters::default(),
         buffer: None,
@@ -293,6 +294,7 @@ fn waiting_times(percent: u64, packets: u32) -> Vec<f64> {
         flows: (0..packets).map(&mut flow).collect(),
         topology: &topology,
         routes,
+        further_classes: ClassSet::EMPTY,
         profile: Arc::new(profile),
         switch: SwitchParameters {
             queue: RelativeSize::Absolute(Bytes::new(1 << 30)),

@@ -103,6 +103,7 @@ impl Incast {
             topology: &self.topology,
             routes,
             flows: self.senders.clone().map(flow).collect(),
+            further_classes: ClassSet::EMPTY,
             profile: Arc::new(profile),
             switch: self.switch.clone(),
             buffer: Some(self.buffer.clone()),

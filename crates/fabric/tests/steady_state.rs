@@ -20,7 +20,7 @@ use clearway_fabric::{
     DropCause, Flow, Observer, Outcome, RunControl, Setup, Simulation, SwitchParameters, Verdict,
 };
 use clearway_transport::selective_repeat::{ProbeClass, SelectiveRepeatParameters};
-use clearway_transport::{Class, Event, Header, Packet, Profile};
+use clearway_transport::{Class, ClassSet, Event, Header, Packet, Profile};
 use clearway_units::{Bytes, HostId, Rate, Span, Time};
 use std::sync::Arc;
 
@@ -156,6 +156,7 @@ fn incast_with_seed(
         topology: &topology,
         routes,
         flows: (0..senders).map(flow).collect(),
+        further_classes: ClassSet::EMPTY,
         profile: Arc::new(profile),
         switch: SwitchParameters::default(),
         buffer: None,

@@ -5,7 +5,7 @@ use clearway_fabric::topology::{
     TopologyError, dumbbell, fat_tree, leaf_spine, single_switch,
 };
 use clearway_fabric::{Flow, RunControl, Setup, Simulation, SwitchParameters, Verdict};
-use clearway_transport::{Class, Profile};
+use clearway_transport::{Class, ClassSet, Profile};
 use clearway_units::{Bytes, HostId, Rate, Span, Time};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -417,6 +417,7 @@ fn measured_round_trip(topology: &Topology, from: u32, to: u32) -> Span {
         topology,
         routes,
         flows: Arc::new([flow]),
+        further_classes: ClassSet::EMPTY,
         profile: Arc::new(profile),
         switch: SwitchParameters::default(),
         buffer: None,

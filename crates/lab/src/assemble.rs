@@ -7,14 +7,16 @@ use crate::observe::WatchPlan;
 use crate::record::CapturePlan;
 use crate::scenario::topology::apply_failure;
 use crate::scenario::{LONGEST, Scenario, SwitchSettings, check_flows};
+use crate::streamed;
 use clearway_fabric::topology::{NodeId, PacketSizes, Paths, Routes, Topology, TopologyError};
 use clearway_fabric::{Flow, FlowEvent, Moment, Reactions, Setup};
 use clearway_transport::cc::{CongestionControl, NetworkFacts};
 use clearway_transport::wire::Format;
-use clearway_transport::{Class, Profile, Reliability};
+use clearway_transport::{Class, ClassSet, Profile, Reliability};
 use clearway_units::{Bytes, FlowId, HostId, Rate, Span, Time};
 use clearway_workload::{
-    BuildContext, LoadedWorkload, Start, Trigger, TriggerIndex, Triggers, Workload,
+    BuildContext, FlowSpec, LoadedWorkload, MergedArrivals, Start, Trigger, TriggerIndex, Triggers,
+    Workload,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -30,8 +32,11 @@ pub struct Assembly {
     pub sizes: PacketSizes,
     /// What transports know of the network.
     pub network: NetworkFacts,
-    /// All traffic, between hosts.
+    /// All traffic, between hosts; none if flows come [one by one](Self::streaming).
     pub workload: Workload,
+    /// The traffic that is not listed.
+    pub(crate) arrivals: Option<MergedArrivals>,
+    flow_count: usize,
     /// The same between NICs, where hosts have several.
     wired: Option<Workload>,
     /// What the user should know.
@@ -42,6 +47,8 @@ pub struct Assembly {
     pub capture: Option<Arc<CapturePlan>>,
     profile: Arc<Profile>,
     flows: Arc<[Flow]>,
+    /// Of the traffic that is not listed.
+    further_classes: ClassSet,
     /// When the run stops although flows are not done.
     pub(crate) at_most: Time,
     pub(crate) trigger_delay: Option<Span>,
@@ -74,20 +81,88 @@ pub struct TopologyReport {
     pub shortest_delay: Span,
 }
 
+/// What traffic is made for: a fabric before its routes, from which traffic may still take links.
+pub(crate) struct Ground {
+    pub(crate) topology: Topology,
+    /// Of packets without telemetry.
+    pub(crate) sizes: PacketSizes,
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Ground {
+    /// Builds the fabric of a scenario.
+    ///
+    /// # Errors
+    /// If it cannot be built.
+    pub(crate) fn new(scenario: &Scenario) -> Result<Self, ScenarioError> {
+        let sizes = packet_sizes(scenario)?;
+        let built = scenario.topology.build(scenario.base_dir.as_deref());
+        let (topology, warnings) =
+            built.map_err(|error: ScenarioError| error.or_in(scenario.places(), "topology", 0))?;
+        Ok(Self {
+            topology,
+            sizes,
+            warnings,
+        })
+    }
+}
+
+/// A flow as the fabric knows it.
+pub(crate) fn fabric_flow(flow: &FlowSpec) -> Flow {
+    Flow {
+        src: flow.src,
+        dst: flow.dst,
+        bytes: flow.bytes,
+        class: flow.priority.and_then(Class::new).unwrap_or(Class::DATA),
+        start: match flow.start {
+            Start::At(time) => Some(time),
+            Start::On(_) => None,
+        },
+    }
+}
+
 impl Assembly {
     /// Puts a scenario together.
     ///
     /// # Errors
     /// If its parts do not fit together.
     pub fn new(scenario: &Scenario) -> Result<Self, ScenarioError> {
+        let mut ground = Ground::new(scenario)?;
+        let loaded = load_workloads(scenario, &mut ground)?;
+        ground
+            .warnings
+            .extend(loaded.warnings.iter().map(ToString::to_string));
+        Self::on(ground, scenario, loaded.workload, None)
+    }
+
+    /// As [`new`](Self::new), but where that can be, flows come one by one: memory then holds those that are under way and not all of
+    /// the run. It is the same run: flows have the same numbers, and the digest is the same. What became of a flow is told to
+    /// [`RunOptions::on_flow`](crate::RunOptions::on_flow) alone.
+    ///
+    /// # Errors
+    /// As `new`.
+    pub fn streaming(scenario: &Scenario) -> Result<Self, ScenarioError> {
+        let ground = Ground::new(scenario)?;
+        match streamed::arrivals(scenario, &ground)? {
+            Some(arrivals) => Self::on(ground, scenario, Workload::default(), Some(arrivals)),
+            None => Self::new(scenario),
+        }
+    }
+
+    /// Puts a scenario together on the ground that has been prepared for it. Its traffic is that of `workload` or `arrivals`.
+    fn on(
+        ground: Ground,
+        scenario: &Scenario,
+        workload: Workload,
+        arrivals: Option<MergedArrivals>,
+    ) -> Result<Self, ScenarioError> {
         let places = scenario.places();
         let topology_error = |error: ScenarioError| error.or_in(places, "topology", 0);
-        let base_dir = scenario.base_dir.as_deref();
-        let sizes = packet_sizes(scenario)?;
-        let built = scenario.topology.build(base_dir);
-        let (mut topology, mut warnings) = built.map_err(topology_error)?;
-        let loaded = load_workloads(scenario, &mut topology, sizes)?;
-        warnings.extend(loaded.warnings.iter().map(ToString::to_string));
+        let Ground {
+            topology,
+            sizes,
+            mut warnings,
+        } = ground;
         let routes = Routes::compute(&topology)
             .map_err(|error| topology_error(routing_error(&topology, &error)))?;
         check_reach(&topology, &routes.paths, sizes).map_err(topology_error)?;
@@ -105,40 +180,37 @@ impl Assembly {
             capture_plan(scenario, &topology).map_err(|error| error.or_in(places, "observe", 0))?;
         let has_several = !topology.further_nics.is_empty();
         let wired = has_several
-            .then(|| between_nics(&topology, &routes.paths, &loaded.workload))
+            .then(|| between_nics(&topology, &routes.paths, &workload))
             .transpose()
             .map_err(topology_error)?;
-        let traffic = wired.as_ref().unwrap_or(&loaded.workload);
-        let flows = traffic.flows.iter().map(|flow| Flow {
-            src: flow.src,
-            dst: flow.dst,
-            bytes: flow.bytes,
-            class: flow.priority.and_then(Class::new).unwrap_or(Class::DATA),
-            start: match flow.start {
-                Start::At(time) => Some(time),
-                Start::On(_) => None,
-            },
-        });
-        let watch = WatchPlan::new(
-            &topology,
-            &loaded.workload,
-            network.base_rtt,
-            &scenario.observe,
-        )
-        .map_err(|error| error.or_in(places, "observe", 0))?;
+        let traffic = wired.as_ref().unwrap_or(&workload);
+        let listed = workload.flows.iter().cloned();
+        let all = || listed.clone().chain(arrivals.iter().cloned().flatten());
+        let flow_bytes = all().map(|flow| flow.bytes.as_u64());
+        let watch = WatchPlan::new(&topology, flow_bytes, network.base_rtt, &scenario.observe)
+            .map_err(|error| error.or_in(places, "observe", 0))?;
+        let first_start = first_start(all());
+        let flow_count = all().count();
+        let mut further_classes = ClassSet::EMPTY;
+        if arrivals.is_some() {
+            further_classes.insert(Class::DATA);
+        }
         let assembly = Self {
+            arrivals,
+            flow_count,
+            further_classes,
             watch,
-            flows: flows.collect(),
+            flows: traffic.flows.iter().map(fabric_flow).collect(),
             profile: Arc::new(scenario.transport.profile(network)),
             switch: scenario.switch.clone(),
             seed: scenario.general.seed,
-            at_most: first_start(&loaded.workload) + scenario.general.at_most,
+            at_most: first_start + scenario.general.at_most,
             trigger_delay: scenario.general.trigger_delay,
             topology,
             routes,
             sizes,
             network,
-            workload: loaded.workload,
+            workload,
             wired,
             warnings,
             capture: capture.map(Arc::new),
@@ -153,6 +225,7 @@ impl Assembly {
             topology: &self.topology,
             routes: self.routes.clone(),
             flows: Arc::clone(&self.flows),
+            further_classes: self.further_classes,
             profile: Arc::clone(&self.profile),
             switch: self.switch.ports.clone(),
             buffer: self.switch.buffer.clone(),
@@ -165,10 +238,28 @@ impl Assembly {
         self.wired.as_ref().unwrap_or(&self.workload)
     }
 
-    /// The NICs between which a flow runs, as hosts of the fabric: those of its hosts, where these have one each.
+    /// How many flows there are.
+    pub fn flow_count(&self) -> usize {
+        self.flow_count
+    }
+
+    /// Flows are not listed but come one by one.
+    pub fn is_streaming(&self) -> bool {
+        self.arrivals.is_some()
+    }
+
+    /// The NICs between which a listed flow runs, as hosts of the fabric: those of its hosts, where these have one each.
     pub fn nics(&self, flow: FlowId) -> (HostId, HostId) {
         let flow = self.wired().flow(flow);
         (flow.src, flow.dst)
+    }
+
+    /// As [`nics`](Self::nics), whether the flow is listed or not. `flow` is between hosts.
+    pub(crate) fn ends(&self, id: FlowId, flow: &FlowSpec) -> (HostId, HostId) {
+        match &self.wired {
+            Some(_) => self.nics(id),
+            None => (flow.src, flow.dst),
+        }
     }
 
     /// The triggers, split by where they act: those of single NICs, and all others. News from one NIC of a host to another takes
@@ -288,7 +379,7 @@ fn nic_rates(topology: &Topology) -> Vec<Rate> {
 }
 
 /// The rate of each host's NIC, of all its NICs together where it has several.
-fn rates_of_hosts(topology: &Topology) -> Vec<Rate> {
+pub(crate) fn rates_of_hosts(topology: &Topology) -> Vec<Rate> {
     let mut rates = vec![0; topology.machines() as usize];
     for cable in &topology.cables {
         for end in cable.ends {
@@ -321,8 +412,8 @@ fn check_reach(
 }
 
 /// When the clock starts the first flow; files of some simulators begin seconds after the start of time.
-fn first_start(workload: &Workload) -> Time {
-    let starts = workload.flows.iter().filter_map(|flow| match flow.start {
+fn first_start(flows: impl Iterator<Item = FlowSpec>) -> Time {
+    let starts = flows.filter_map(|flow| match flow.start {
         Start::At(time) => Some(time),
         Start::On(_) => None,
     });
@@ -332,27 +423,20 @@ fn first_start(workload: &Workload) -> Time {
 /// Makes all traffic. A traffic file may fail links of the fabric.
 fn load_workloads(
     scenario: &Scenario,
-    fabric: &mut Topology,
-    sizes: PacketSizes,
+    ground: &mut Ground,
 ) -> Result<LoadedWorkload, ScenarioError> {
     let mut all = LoadedWorkload::default();
     let mut parts = Vec::new();
-    let nic_rates = rates_of_hosts(fabric);
+    let nic_rates = rates_of_hosts(&ground.topology);
     for (section, settings) in scenario.workloads.iter().enumerate() {
-        let context = BuildContext {
-            hosts: fabric.machines(),
-            nic_rates: &nic_rates,
-            seed: scenario.general.seed,
-            section: section as u32,
-            base_dir: scenario.base_dir.as_deref(),
-        };
+        let context = build_context(scenario, &ground.topology, &nic_rates, section);
         let placed = |error: ScenarioError| error.or_in(scenario.places(), "workload", section);
         let loaded = settings
             .load(&context)
             .map_err(|error| placed(ScenarioError::from(error)))?;
-        check_flows(&loaded.workload, fabric, sizes).map_err(placed)?;
+        check_flows(&loaded.workload.flows, &ground.topology, ground.sizes).map_err(placed)?;
         for failure in &loaded.failures {
-            apply_failure(fabric, failure).map_err(placed)?;
+            apply_failure(&mut ground.topology, failure).map_err(placed)?;
         }
         all.warnings.extend(loaded.warnings);
         parts.push(loaded.workload);
@@ -360,6 +444,22 @@ fn load_workloads(
     let merged = Workload::merge(parts).map_err(ScenarioError::from);
     all.workload = merged.map_err(|error| error.or_in(scenario.places(), "workload", 0))?;
     Ok(all)
+}
+
+/// What the generator of a `[[workload]]` section knows.
+pub(crate) fn build_context<'a>(
+    scenario: &'a Scenario,
+    fabric: &Topology,
+    nic_rates: &'a [Rate],
+    section: usize,
+) -> BuildContext<'a> {
+    BuildContext {
+        hosts: fabric.machines(),
+        nic_rates,
+        seed: scenario.general.seed,
+        section: section as u32,
+        base_dir: scenario.base_dir.as_deref(),
+    }
 }
 
 /// What failed links have broken.

@@ -109,6 +109,7 @@ mod tests {
         let options = RunOptions {
             threads: 1,
             on_progress: &mut |_| Verdict::Continue,
+            on_flow: &mut |_, _, _| (),
         };
         let finished = assembly.run(options, || ());
         let pairs = |limit| {

@@ -128,6 +128,7 @@ impl Laboratory {
         let options = RunOptions {
             threads: 1,
             on_progress: &mut |_| Verdict::Continue,
+            on_flow: &mut |_, _, _| (),
         };
         Ok(Assembly::new(scenario)?.run(options, observer))
     }

@@ -27,6 +27,7 @@ pub mod record;
 pub mod reproduce;
 mod run;
 pub mod scenario;
+mod streamed;
 
 pub use assemble::{Assembly, TopologyReport};
 pub use catalogue::{Catalogue, Explanation, builtin_scenario, builtin_scenarios};
@@ -42,3 +43,4 @@ pub use clearway_fabric::topology::{LinkId, NodeId};
 pub use clearway_fabric::{LinkPauses, Observer, Progress, Stopped, Verdict};
 pub use clearway_transport::{Registry, cc, feedback, spray};
 pub use clearway_units as units;
+pub use clearway_workload::FlowSpec;

@@ -2,11 +2,12 @@
 
 use crate::assemble::Assembly;
 use clearway_fabric::{
-    LinkCounters, LinkPauses, LinkTotals, Observer, Progress, Reactions, RunControl, Sampler,
-    Simulation, Stopped, Verdict,
+    FlowOutcome, LinkCounters, LinkPauses, LinkTotals, Observer, Progress, Reactions, RunControl,
+    Sampler, Simulation, Stopped, Traffic, Verdict,
 };
 use clearway_transport::{EndpointCounters, FlowStatistics};
 use clearway_units::{Digest, FlowId, Span, Time};
+use clearway_workload::FlowSpec;
 
 /// How to run.
 pub struct RunOptions<'a> {
@@ -14,10 +15,13 @@ pub struct RunOptions<'a> {
     pub threads: usize,
     /// Called after each round of the engine; may stop the run.
     pub on_progress: &'a mut dyn FnMut(Progress) -> Verdict,
+    /// Called for each flow, by number when the run is over; where flows come [one by one](Assembly::streaming), when the flow is
+    /// done, and for those that are not when the run is over.
+    pub on_flow: &'a mut dyn FnMut(FlowId, &FlowSpec, &FlowResult),
 }
 
 /// What became of a flow.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct FlowResult {
     /// When its message was ready; `None` if what it waits for never happened.
     pub started: Option<Time>,
@@ -32,6 +36,17 @@ pub struct FlowResult {
 }
 
 impl FlowResult {
+    /// What became of a flow that has the completion time `ideal` by itself.
+    pub(crate) fn new(outcome: &FlowOutcome, ideal: Span) -> Self {
+        Self {
+            started: outcome.started,
+            received: outcome.received,
+            finished: outcome.sent,
+            ideal,
+            statistics: outcome.statistics,
+        }
+    }
+
     /// The flow completion time.
     pub fn completion(&self) -> Option<Span> {
         Some(self.finished? - self.started?)
@@ -41,7 +56,7 @@ impl FlowResult {
 /// A finished run.
 #[derive(Debug)]
 pub struct Finished<O = ()> {
-    /// By [`FlowId`].
+    /// By [`FlowId`]; empty where flows came [one by one](Assembly::streaming).
     pub flows: Vec<FlowResult>,
     /// When the last flow was done, or the run was stopped.
     pub simulated: Time,
@@ -109,6 +124,29 @@ impl Assembly {
         observer: impl FnMut() -> O,
         sampler: Option<&mut dyn Sampler>,
     ) -> Finished<O> {
+        if let Some(arrivals) = &self.arrivals {
+            return self.run_streamed(arrivals, options, observer, sampler);
+        }
+        let RunOptions {
+            threads,
+            on_progress,
+            on_flow,
+        } = options;
+        let finished = self.simulate((threads, on_progress), observer, sampler, None);
+        for ((id, flow), result) in self.workload.numbered().zip(&finished.flows) {
+            on_flow(id, flow, result);
+        }
+        finished
+    }
+
+    /// Runs the flows that are listed, and further `traffic`.
+    pub(crate) fn simulate<'a, O: Observer>(
+        &self,
+        (threads, on_progress): (usize, &'a mut dyn FnMut(Progress) -> Verdict),
+        observer: impl FnMut() -> O,
+        sampler: Option<&mut dyn Sampler>,
+        traffic: Option<Traffic<'a>>,
+    ) -> Finished<O> {
         let (mut local, global) = self.reactions();
         let reactions = |host| {
             let own = local.remove(&host)?;
@@ -116,28 +154,19 @@ impl Assembly {
         };
         let simulation = Simulation::new(&self.setup(), reactions, observer);
         let control = RunControl {
-            threads: options.threads,
+            threads,
             at_most: self.at_most,
             coordinator: global.map(|global| Box::new(global) as Box<dyn Reactions>),
-            traffic: None,
+            traffic,
             coordination_delay: self.trigger_delay,
-            on_progress: options.on_progress,
+            on_progress,
         };
         let outcome = simulation.run_sampled(control, sampler);
         if let Err(defect) = outcome.check_conservation() {
             panic!("packets are not conserved: {defect}");
         }
-        let flows = outcome
-            .flows
-            .iter()
-            .enumerate()
-            .map(|(id, flow)| FlowResult {
-                started: flow.started,
-                received: flow.received,
-                finished: flow.sent,
-                ideal: self.ideal_completion(FlowId(id as u32)),
-                statistics: flow.statistics,
-            });
+        let flows = (0..).map(FlowId).zip(&outcome.flows);
+        let flows = flows.map(|(id, flow)| FlowResult::new(flow, self.ideal_completion(id)));
         Finished {
             flows: flows.collect(),
             simulated: outcome.finished,

@@ -58,6 +58,7 @@ fn run(assembly: &Assembly, threads: usize) -> Finished {
     let options = RunOptions {
         threads,
         on_progress: &mut |_| Verdict::Continue,
+        on_flow: &mut |_, _, _| (),
     };
     assembly.run(options, || ())
 }

@@ -15,7 +15,7 @@
 //! few packets may be faster than its ideal by less than a packet's time.
 
 use crate::quantity::bytes;
-use crate::record::FlowRow;
+use crate::record::FlowTimes;
 use clearway_units::statistics::{equal_count_bins, nearest_rank};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -86,8 +86,8 @@ pub struct FlowsBySize {
 
 impl FlowsBySize {
     /// The completed ones among `flows`, which may be of several runs.
-    pub fn of<'a>(flows: impl IntoIterator<Item = &'a FlowRow>) -> Self {
-        let completed = |flow: &FlowRow| Some((flow.bytes, flow.slowdown()?));
+    pub fn of<'a>(flows: impl IntoIterator<Item = &'a FlowTimes>) -> Self {
+        let completed = |flow: &FlowTimes| Some((flow.bytes, flow.slowdown()?));
         let mut pairs: Vec<(u64, f64)> = flows.into_iter().filter_map(completed).collect();
         pairs.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
         let (sizes, slowdowns) = pairs.into_iter().unzip();
@@ -164,18 +164,18 @@ impl SizeClass {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::flow;
+    use crate::sample::times;
     use clearway_units::Span;
     use proptest::prelude::*;
 
     /// Flows of these sizes, number n n+1 times as slow as ideal.
-    fn of_sizes(sizes: impl IntoIterator<Item = u64>) -> Vec<FlowRow> {
+    fn of_sizes(sizes: impl IntoIterator<Item = u64>) -> Vec<FlowTimes> {
         (0..)
             .zip(sizes)
-            .map(|(number, bytes)| FlowRow {
+            .map(|(number, bytes)| FlowTimes {
                 bytes,
                 ideal_fct: Span::from_us(10),
-                ..flow(number, Some(Span::from_us(10 * (u64::from(number) + 1))))
+                ..times(number, Some(Span::from_us(10 * (u64::from(number) + 1))))
             })
             .collect()
     }
@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn flows_that_did_not_complete_are_in_no_bin() {
-        let unfinished = FlowsBySize::of(&[flow(0, None)]);
+        let unfinished = FlowsBySize::of(&[times(0, None)]);
         assert!(unfinished.bins().is_empty() && unfinished.classes().is_empty());
     }
 
@@ -293,7 +293,7 @@ mod tests {
             }
             let classes = by_size.classes();
             prop_assert_eq!(classes.iter().map(|class| class.flows).sum::<u64>(), flows.len() as u64);
-            let backwards: Vec<&FlowRow> = flows.iter().rev().collect();
+            let backwards: Vec<&FlowTimes> = flows.iter().rev().collect();
             prop_assert_eq!(FlowsBySize::of(backwards), by_size);
         }
     }

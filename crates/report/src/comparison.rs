@@ -41,7 +41,7 @@ mod warnings;
 pub use courses::{Course, METRICS as COURSE_METRICS};
 pub use measures::Unit;
 
-use crate::record::{FlowRow, RunRecord, ScenarioIdentity};
+use crate::record::{FlowTimes, RunRecord, ScenarioIdentity};
 use crate::summary::{FlowCounts, StatusName, Summary};
 use measures::all_measures;
 use serde::Serialize;
@@ -55,7 +55,7 @@ pub struct ComparedRun {
     /// What it came to.
     pub summary: Summary,
     /// All its flows.
-    pub flows: Vec<FlowRow>,
+    pub flows: Vec<FlowTimes>,
     /// Curves over time, if it was watched.
     pub courses: Vec<Course>,
     /// Where its results are, if they are kept.
@@ -68,7 +68,7 @@ impl ComparedRun {
         Self {
             summary: Summary::of(&record),
             courses: record.observed.as_ref().map(Course::of).unwrap_or_default(),
-            flows: record.flows,
+            flows: record.flow_times().into_owned(),
             folder: None,
         }
     }
@@ -82,8 +82,8 @@ impl ComparedRun {
     /// Payload of the completed flows, over the time from the first start to the last finish among them, in bits per second.
     fn goodput(&self) -> Option<f64> {
         let done = || self.flows.iter().filter(|flow| flow.fct().is_some());
-        let first = done().filter_map(|flow| flow.start).min()?;
-        let last = done().filter_map(|flow| flow.finish).max()?;
+        let first = done().filter_map(FlowTimes::start).min()?;
+        let last = done().filter_map(FlowTimes::finish).max()?;
         let bytes: u128 = done().map(|flow| u128::from(flow.bytes)).sum();
         let seconds = last.since(first).as_ps() as f64 * 1e-12;
         (seconds > 0.0).then(|| bytes as f64 * 8.0 / seconds)

@@ -1,4 +1,5 @@
-//! `flows.parquet`: one row for each flow, or message of a flow.
+//! `flows.parquet`: one row for each flow, or message of a flow; by number, or where flows are not listed before the run, as they
+//! ended.
 //!
 //! | column | type | null | meaning |
 //! |---|---|---|---|
@@ -80,9 +81,75 @@ const COLUMNS: [(&str, Column); 15] = [
     ("timeouts", Column::U64(|row| row.timeouts)),
 ];
 
-/// Writes the flows of `record` to `sink` as Parquet; the columns are described in the [table of the module](self).
+/// Writes `flows.parquet` row by row; the columns are described in the [table of the module](self).
 ///
-/// The memory needed beside the record does not grow with the number of flows.
+/// It holds one row group at a time, so that the memory needed does not grow with the number of flows.
+pub struct FlowsWriter<W: Write + Send> {
+    file: SerializedFileWriter<W>,
+    rows: Vec<FlowRow>,
+}
+
+impl<W: Write + Send> FlowsWriter<W> {
+    /// Begins the file in `sink`.
+    ///
+    /// # Errors
+    /// If `sink` does.
+    pub fn new(
+        sink: W,
+        version: &str,
+        revision: &str,
+        scenario: &ScenarioIdentity,
+    ) -> std::result::Result<Self, WriteFlowsError> {
+        let properties = properties(version, revision, scenario);
+        let file = SerializedFileWriter::new(sink, schema()?, Arc::new(properties))?;
+        Ok(Self {
+            file,
+            rows: Vec::new(),
+        })
+    }
+
+    /// Adds a row.
+    ///
+    /// # Errors
+    /// If the sink does, or a time is beyond 2^63 ps.
+    pub fn add(&mut self, row: FlowRow) -> std::result::Result<(), WriteFlowsError> {
+        self.rows.push(row);
+        if self.rows.len() == ROWS_PER_GROUP {
+            write_group(&mut self.file, &self.rows)?;
+            self.rows.clear();
+        }
+        Ok(())
+    }
+
+    /// Completes the file.
+    ///
+    /// # Errors
+    /// As [`add`](Self::add).
+    pub fn finish(mut self) -> std::result::Result<W, WriteFlowsError> {
+        if !self.rows.is_empty() {
+            write_group(&mut self.file, &self.rows)?;
+        }
+        Ok(self.file.into_inner()?)
+    }
+}
+
+fn write_group<W: Write + Send>(
+    file: &mut SerializedFileWriter<W>,
+    rows: &[FlowRow],
+) -> Result<()> {
+    let mut group = file.next_row_group()?;
+    for (name, column) in COLUMNS {
+        let mut writer = group.next_column()?.expect("the schema has every column");
+        column.write(rows, &mut writer).map_err(|error| {
+            ParquetError::General(format!("failed to write column `{name}`: {error}"))
+        })?;
+        writer.close()?;
+    }
+    group.close()?;
+    Ok(())
+}
+
+/// Writes the flows of `record` to `sink` as [`FlowsWriter`] does.
 ///
 /// # Errors
 /// If `sink` does, or a time is beyond 2^63 ps.
@@ -90,27 +157,11 @@ pub fn write_flows(
     sink: impl Write + Send,
     record: &RunRecord,
 ) -> std::result::Result<(), WriteFlowsError> {
-    let mut file = SerializedFileWriter::new(
-        sink,
-        schema()?,
-        Arc::new(properties(
-            &record.version,
-            &record.revision,
-            &record.scenario,
-        )),
-    )?;
-    for rows in record.flows.chunks(ROWS_PER_GROUP) {
-        let mut group = file.next_row_group()?;
-        for (name, column) in COLUMNS {
-            let mut writer = group.next_column()?.expect("the schema has every column");
-            column.write(rows, &mut writer).map_err(|error| {
-                ParquetError::General(format!("failed to write column `{name}`: {error}"))
-            })?;
-            writer.close()?;
-        }
-        group.close()?;
+    let mut writer = FlowsWriter::new(sink, &record.version, &record.revision, &record.scenario)?;
+    for row in &record.flows {
+        writer.add(row.clone())?;
     }
-    file.close()?;
+    writer.finish()?;
     Ok(())
 }
 

@@ -83,16 +83,16 @@ impl ResultFolder {
         fs::remove_file(&path).map_err(FolderError::io("delete", &path))
     }
 
-    /// Adds `flows.parquet` and `summary.json`, and puts the folder in place of what was there; gives back the summary.
+    /// Adds `flows.parquet`, unless its rows were [written](RunRecord::written) before, and `summary.json`, and puts the folder in
+    /// place of what was there; gives back the summary.
     ///
     /// A run that stopped early or was interrupted is published in the same way: its status says so. If this fails, what was there before
     /// is there still, unless the error is [`FolderError::NotRestored`] or [`FolderError::NotDeleted`].
     pub fn publish(mut self, record: &RunRecord) -> Result<Summary, FolderError> {
-        let file = self.create_file(flows::FILE_NAME)?;
-        write_flows(file, record).map_err(|source| FolderError::Flows {
-            path: self.target.join(flows::FILE_NAME),
-            source,
-        })?;
+        if record.written.is_none() {
+            let file = self.create_file(flows::FILE_NAME)?;
+            write_flows(file, record).map_err(|source| self.no_flows(source))?;
+        }
         let summary = Summary::of(record);
         self.write(summary::FILE_NAME, summary.to_json())?;
         sync(&self.staging())?;
@@ -104,6 +104,14 @@ impl ResultFolder {
             source,
         })?;
         Ok(summary)
+    }
+
+    /// `flows.parquet` could not be written.
+    pub fn no_flows(&self, source: WriteFlowsError) -> FolderError {
+        FolderError::Flows {
+            path: self.target.join(flows::FILE_NAME),
+            source,
+        }
     }
 
     fn staging(&self) -> PathBuf {

@@ -45,7 +45,7 @@ mod sample;
 pub use by_size::{FlowsBySize, SizeBin, SizeClass, Tail};
 pub use comparison::{ComparedRun, Comparison, Origin, Variant};
 pub use fct::{FctRow, fct_txt};
-pub use flows::{WriteFlowsError, read_flows, write_flows};
+pub use flows::{FlowsWriter, WriteFlowsError, read_flows, write_flows};
 pub use folder::{FolderError, ResultFolder};
 pub use htsim::{HtsimRow, HtsimTotals, htsim_txt};
 pub use observed::{
@@ -54,7 +54,9 @@ pub use observed::{
 };
 pub use parquet_file::ReadTableError;
 pub use pcapng::{CapturedLink, PcapngWriter};
-pub use record::{FlowRow, PacketCounts, PausedLink, RunRecord, ScenarioIdentity, Status};
+pub use record::{
+    FlowRow, FlowTimes, PacketCounts, PausedLink, RunRecord, ScenarioIdentity, Status,
+};
 pub use series::SeriesWriter;
 pub use start_finish::StartFinish;
 pub use statistics::Distribution;

@@ -3,6 +3,7 @@
 use crate::observed::{Happenings, Observed};
 use clearway_units::{Span, Time};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// One flow, or one message of a flow that carries several: a row of `flows.parquet`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,9 +53,68 @@ impl FlowRow {
 
     /// The completion time as a multiple of the ideal one; `None` if the flow did not complete or its ideal is zero.
     pub fn slowdown(&self) -> Option<f64> {
-        let fct = self.fct()?;
-        let ideal = self.ideal_fct;
-        (!ideal.is_zero()).then(|| fct.as_ps() as f64 / ideal.as_ps() as f64)
+        slowdown(self.fct()?, self.ideal_fct)
+    }
+}
+
+fn slowdown(fct: Span, ideal: Span) -> Option<f64> {
+    (!ideal.is_zero()).then(|| fct.as_ps() as f64 / ideal.as_ps() as f64)
+}
+
+/// What statistics need of a flow: much less than its row, for runs have millions of flows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FlowTimes {
+    /// Number of the flow in the run.
+    pub flow: u32,
+    /// Bytes of the message, without headers.
+    pub bytes: u64,
+    /// The completion time alone on an idle network.
+    pub ideal_fct: Span,
+    /// [`Time::NEVER`] if that did not happen.
+    pub(crate) start: Time,
+    pub(crate) finish: Time,
+}
+
+impl From<&FlowRow> for FlowTimes {
+    fn from(row: &FlowRow) -> Self {
+        Self {
+            flow: row.flow,
+            bytes: row.bytes,
+            ideal_fct: row.ideal_fct,
+            start: row.start.unwrap_or(Time::NEVER),
+            finish: row.finish.unwrap_or(Time::NEVER),
+        }
+    }
+}
+
+impl FlowTimes {
+    /// When the message was ready to send, if it ever was.
+    pub fn start(&self) -> Option<Time> {
+        (!self.start.is_never()).then_some(self.start)
+    }
+
+    /// When the last byte was acknowledged at the sender, if it was.
+    pub fn finish(&self) -> Option<Time> {
+        (!self.finish.is_never()).then_some(self.finish)
+    }
+
+    /// As [`FlowRow::fct`].
+    ///
+    /// # Panics
+    /// If the flow finished before it started.
+    pub fn fct(&self) -> Option<Span> {
+        let (start, finish) = (self.start()?, self.finish()?);
+        assert!(
+            finish >= start,
+            "flow {} finished at {finish}, before its start at {start}",
+            self.flow
+        );
+        Some(finish.since(start))
+    }
+
+    /// As [`FlowRow::slowdown`].
+    pub fn slowdown(&self) -> Option<f64> {
+        slowdown(self.fct()?, self.ideal_fct)
     }
 }
 
@@ -137,8 +197,11 @@ pub struct RunRecord {
     pub status: Status,
     /// The simulated time that passed.
     pub simulated: Span,
-    /// All flows, those that never started included, in the order in which they are to be written.
+    /// All flows, those that never started included, in the order in which they are to be written; none if they were
+    /// [written](Self::written) while the run went on.
     pub flows: Vec<FlowRow>,
+    /// What is left of flows whose rows are in the result folder already; see [`FlowsWriter`](crate::FlowsWriter).
+    pub written: Option<Vec<FlowTimes>>,
     /// Packet counts over all hosts and switches.
     pub packets: PacketCounts,
     /// The links that were paused.
@@ -163,4 +226,14 @@ pub struct RunRecord {
     pub observed: Option<Observed>,
     /// Single events, if they were recorded.
     pub happenings: Option<Happenings>,
+}
+
+impl RunRecord {
+    /// What statistics need of all flows.
+    pub fn flow_times(&self) -> Cow<'_, [FlowTimes]> {
+        match &self.written {
+            Some(written) => written.into(),
+            None => self.flows.iter().map(FlowTimes::from).collect(),
+        }
+    }
 }

@@ -1,6 +1,8 @@
 //! Small records for the tests.
 
-use crate::record::{FlowRow, PacketCounts, PausedLink, RunRecord, ScenarioIdentity, Status};
+use crate::record::{
+    FlowRow, FlowTimes, PacketCounts, PausedLink, RunRecord, ScenarioIdentity, Status,
+};
 use clearway_units::{Span, Time};
 use std::path::{Path, PathBuf};
 use std::{env, fs, process};
@@ -47,6 +49,11 @@ pub(crate) fn flow(number: u32, fct: Option<Span>) -> FlowRow {
     }
 }
 
+/// What statistics need of [`flow`].
+pub(crate) fn times(number: u32, fct: Option<Span>) -> FlowTimes {
+    FlowTimes::from(&flow(number, fct))
+}
+
 /// Four flows, all completed.
 pub(crate) fn run() -> RunRecord {
     let fcts = [48_881_300, 50_000_000, 97_762_600, 61_234_567];
@@ -64,6 +71,7 @@ pub(crate) fn run() -> RunRecord {
         flows: flows
             .map(|(number, ps)| flow(number, Some(Span::from_ps(ps))))
             .collect(),
+        written: None,
         packets: PacketCounts {
             data_sent: 1_961,
             data_delivered: 1_960,

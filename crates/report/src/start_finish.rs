@@ -3,7 +3,7 @@
 //! Of flows that compete for one link, fair sharing lets those that start first finish first, and all finish close together if they
 //! are equally long. Where late flows win, early ones finish last: the rank correlation of starts and finishes turns negative.
 
-use crate::record::FlowRow;
+use crate::record::FlowTimes;
 use clearway_units::Time;
 use clearway_units::statistics::spearman;
 use serde::{Deserialize, Serialize};
@@ -22,10 +22,10 @@ pub struct StartFinish {
 
 impl StartFinish {
     /// Of those `flows` that completed; `None` if none did.
-    pub fn of(flows: &[FlowRow]) -> Option<Self> {
+    pub fn of(flows: &[FlowTimes]) -> Option<Self> {
         let pairs: Vec<(u64, u64)> = flows
             .iter()
-            .filter_map(|flow| Some((flow.start?.as_ps(), flow.finish?.as_ps())))
+            .filter_map(|flow| Some((flow.start()?.as_ps(), flow.finish()?.as_ps())))
             .collect();
         let spread = |times: &dyn Fn(&(u64, u64)) -> u64| {
             let times = || pairs.iter().map(times);
@@ -43,7 +43,7 @@ impl StartFinish {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::flow;
+    use crate::sample::times;
     use clearway_units::Span;
 
     #[test]
@@ -52,7 +52,7 @@ mod tests {
         let of = |fcts: [u64; 4]| {
             let rows = (0..)
                 .zip(fcts)
-                .map(|(n, us)| flow(n, Some(Span::from_us(us))));
+                .map(|(n, us)| times(n, Some(Span::from_us(us))));
             StartFinish::of(&rows.collect::<Vec<_>>())
         };
         let expected = |spearman, finish_spread_us| {
@@ -69,8 +69,8 @@ mod tests {
 
     #[test]
     fn flows_that_did_not_complete_do_not_count() {
-        assert_eq!(StartFinish::of(&[flow(0, None)]), None);
-        let alone = StartFinish::of(&[flow(0, None), flow(7, Some(Span::from_us(5)))]).unwrap();
+        assert_eq!(StartFinish::of(&[times(0, None)]), None);
+        let alone = StartFinish::of(&[times(0, None), times(7, Some(Span::from_us(5)))]).unwrap();
         assert_eq!(
             (
                 alone.spearman,

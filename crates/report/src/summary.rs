@@ -58,7 +58,7 @@
 
 use crate::by_size::{FlowsBySize, SizeBin, SizeClass};
 use crate::observed::Fairness;
-use crate::record::{FlowRow, PacketCounts, PausedLink, RunRecord, ScenarioIdentity, Status};
+use crate::record::{FlowTimes, PacketCounts, PausedLink, RunRecord, ScenarioIdentity, Status};
 use crate::start_finish::StartFinish;
 use crate::statistics::Distribution;
 use serde::{Deserialize, Serialize};
@@ -157,13 +157,13 @@ pub struct FlowCounts {
 }
 
 impl FlowCounts {
-    fn of(flows: &[FlowRow]) -> Self {
+    fn of(flows: &[FlowTimes]) -> Self {
         let count =
-            |holds: fn(&FlowRow) -> bool| flows.iter().filter(|flow| holds(flow)).count() as u64;
+            |holds: fn(&FlowTimes) -> bool| flows.iter().filter(|flow| holds(flow)).count() as u64;
         Self {
             total: flows.len() as u64,
             completed: count(|flow| flow.fct().is_some()),
-            started: count(|flow| flow.start.is_some()),
+            started: count(|flow| flow.start().is_some()),
         }
     }
 }
@@ -176,7 +176,8 @@ impl Summary {
             Status::Incomplete { reason } => (StatusName::Incomplete, Some(reason.clone())),
             Status::Interrupted => (StatusName::Interrupted, None),
         };
-        let completed = || record.flows.iter().filter(|flow| flow.fct().is_some());
+        let flows = record.flow_times();
+        let completed = || flows.iter().filter(|flow| flow.fct().is_some());
         let fcts = completed().filter_map(|flow| Some(flow.fct()?.as_ps()));
         let ideals = completed().map(|flow| flow.ideal_fct.as_ps());
         let mut summary = Self {
@@ -187,10 +188,12 @@ impl Summary {
             status,
             status_reason,
             simulated_us: record.simulated.as_us(),
-            flows: FlowCounts::of(&record.flows),
+            flows: FlowCounts::of(&flows),
             fct_us: Distribution::of_picoseconds(fcts.collect()),
             ideal_fct_us: Distribution::of_picoseconds(ideals.collect()),
-            slowdown: Distribution::of_ratios(completed().filter_map(FlowRow::slowdown).collect()),
+            slowdown: Distribution::of_ratios(
+                completed().filter_map(FlowTimes::slowdown).collect(),
+            ),
             slowdown_by_size: Vec::new(),
             slowdown_by_class: Vec::new(),
             start_finish: None,
@@ -209,12 +212,12 @@ impl Summary {
             wall_seconds: record.wall_seconds,
             peak_rss_bytes: record.peak_rss_bytes,
         };
-        summary.analyse(&record.flows);
+        summary.analyse(&flows);
         summary
     }
 
     /// Fills in what follows from the `flows` of the run and summaries of older versions lack.
-    pub fn analyse(&mut self, flows: &[FlowRow]) {
+    pub fn analyse(&mut self, flows: &[FlowTimes]) {
         let by_size = FlowsBySize::of(flows);
         self.slowdown_by_size = by_size.bins();
         self.slowdown_by_class = by_size.classes();
@@ -453,7 +456,7 @@ mod tests {
         }
         let mut read = Summary::from_json(&earlier.to_string()).unwrap();
         assert_ne!(read, summary);
-        read.analyse(&record.flows);
+        read.analyse(&record.flow_times());
         assert_eq!(read, summary);
     }
 

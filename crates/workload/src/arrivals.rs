@@ -1,10 +1,11 @@
 //! Independent Poisson sources, one for each host, as one sequence of flows in the order of their starts.
 
 use crate::exponential::exponential;
-use crate::{FlowSpec, SizeDistribution};
+use crate::{FlowSpec, SizeDistribution, Start};
 use clearway_units::{Bytes, HostId, RandomStream, Span, Time};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::iter::Peekable;
 
 /// What one host offers.
 #[derive(Debug, Clone)]
@@ -72,6 +73,11 @@ impl Arrivals {
         }
     }
 
+    /// There are no flows any more.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pending.is_empty()
+    }
+
     /// Another host than `src`, and a size.
     fn draw(&mut self, src: u32) -> (u32, Bytes) {
         let others = self.sources.len() as u32 - 1;
@@ -100,5 +106,46 @@ impl Iterator for Arrivals {
             bytes,
             time,
         ))
+    }
+}
+
+/// The flows of several sections as one sequence, in the order in which [`Workload::merge`](crate::Workload::merge) lists them: by
+/// start, at equal starts by section.
+#[derive(Debug, Clone)]
+pub struct MergedArrivals {
+    sections: Vec<Peekable<Arrivals>>,
+    /// The start of the next flow of each section that has one.
+    heads: BinaryHeap<Reverse<(Time, usize)>>,
+}
+
+impl MergedArrivals {
+    /// The flows of these sections.
+    pub fn new(sections: impl IntoIterator<Item = Arrivals>) -> Self {
+        let sections = sections.into_iter().map(Iterator::peekable);
+        let mut merged = Self {
+            sections: sections.collect(),
+            heads: BinaryHeap::new(),
+        };
+        (0..merged.sections.len()).for_each(|section| merged.push_head(section));
+        merged
+    }
+
+    fn push_head(&mut self, section: usize) {
+        if let Some(head) = self.sections[section].peek()
+            && let Start::At(start) = head.start
+        {
+            self.heads.push(Reverse((start, section)));
+        }
+    }
+}
+
+impl Iterator for MergedArrivals {
+    type Item = FlowSpec;
+
+    fn next(&mut self) -> Option<FlowSpec> {
+        let Reverse((_, section)) = self.heads.pop()?;
+        let flow = self.sections[section].next();
+        self.push_head(section);
+        flow
     }
 }

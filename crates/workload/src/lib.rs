@@ -31,7 +31,7 @@ pub mod topo;
 mod trigger;
 mod words;
 
-pub use arrivals::Arrivals;
+pub use arrivals::{Arrivals, MergedArrivals};
 pub use cm::{CmFile, LinkFailure, StartUnit, SwitchLayer, parse_cm, write_cm};
 pub use error::{FileError, FileWarning, FlowName, Subject, WorkloadError};
 pub use flow::{FlowSpec, Start, TriggerIndex, TriggerKind, TriggerSpec, Workload};

@@ -2,7 +2,7 @@
 
 use crate::failure::{Failure, with_causes};
 use clearway_report::comparison::Course;
-use clearway_report::{ComparedRun, Summary, read_flows};
+use clearway_report::{ComparedRun, FlowTimes, Summary, read_flows};
 use std::path::{Path, PathBuf};
 
 /// Result folders that differ in their seeds only.
@@ -51,6 +51,7 @@ impl Group {
                 summary.flows.total
             )));
         }
+        let flows: Vec<FlowTimes> = flows.iter().map(FlowTimes::from).collect();
         summary.analyse(&flows);
         let resolved = std::fs::read_to_string(path.join("scenario.toml")).ok();
         let key = resolved.map(|text| Key {

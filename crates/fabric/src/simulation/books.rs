@@ -251,8 +251,8 @@ impl<'a, 's> Bookkeeper<'a, 's> {
         for (id, (outcome, flow)) in self.flows.iter().zip(&*self.flow_sources).enumerate() {
             add_flow(&mut digest, FlowId(id as u32), flow, outcome);
         }
-        for (id, flow, outcome) in self.stream.take().map_or_else(Vec::new, Stream::close) {
-            add_flow(&mut digest, id, &flow, &outcome);
+        if let Some(stream) = self.stream.take() {
+            stream.close(|id, flow, outcome| add_flow(&mut digest, id, flow, outcome));
         }
         Outcome {
             finished,
@@ -293,19 +293,26 @@ impl<'a, 's> Bookkeeper<'a, 's> {
         table + streamed.unwrap_or(0)
     }
 
-    fn note(&mut self, report: &Report) {
+    /// Notes where a flow has got; returns the flow.
+    fn note(&mut self, report: &Report) -> Flow {
         let event = report.event;
-        if let Some(outcome) = self.flows.get_mut(event.flow.index()) {
-            outcome.note(event, report.statistics);
-        } else if let Some(stream) = &mut self.stream
-            && let Some((flow, outcome)) = stream.note(event, report.statistics)
-        {
-            add_flow(&mut self.streamed, event.flow, &flow, &outcome);
-        }
         if event.moment == Moment::Sent {
             self.sent += 1;
             self.last_sent = self.last_sent.max(event.time);
         }
+        if let Some(outcome) = self.flows.get_mut(event.flow.index()) {
+            outcome.note(event, report.statistics);
+            return self.flow_sources[event.flow.index()];
+        }
+        let stream = self
+            .stream
+            .as_mut()
+            .expect("a flow is of the table or the stream");
+        let (flow, outcome) = stream.note(event, report.statistics);
+        if let Some(outcome) = outcome {
+            add_flow(&mut self.streamed, event.flow, &flow, &outcome);
+        }
+        flow
     }
 
     /// Orders flows of the stream when all rounds before `now` are over, each from the domain of its host.
@@ -355,9 +362,9 @@ impl<O: Observer, T: Telemetry> Conductor<FabricDomain<O, T>> for Bookkeeper<'_,
         self.now = round.end();
         self.rounds += 1;
         for report in reports.iter() {
-            self.note(report);
+            let flow = self.note(report);
             if let Some(sampler) = &mut self.sampler {
-                sampler.on_flow(report.event);
+                sampler.on_flow(report.event, &flow);
             }
             self.coordinate(report.event, orders);
         }

@@ -193,7 +193,7 @@ pub(super) fn build_switch<T: Telemetry>(
 
 /// The data classes that are in use: those of flows, and that in which control waits where it has no priority.
 pub(super) fn classes(setup: &Setup<'_>) -> ClassSet {
-    let mut used = ClassSet::EMPTY;
+    let mut used = setup.further_classes;
     setup.flows.iter().for_each(|flow| used.insert(flow.class));
     if !setup.switch.control_priority {
         used.insert(Class::DATA);

@@ -17,7 +17,7 @@ pub(crate) use books::{Report, StartOrder};
 use clearway_engine::{Domain, Engine, Mailroom, Verdict};
 use clearway_transport::cc::CongestionControl;
 use clearway_transport::telemetry::{HopRecords, Telemetry};
-use clearway_transport::{Class, Profile};
+use clearway_transport::{Class, ClassSet, Profile};
 use clearway_units::{Bytes, FlowId, HostId, Span, Time};
 pub use snapshot::{Sampler, Snapshot};
 use std::sync::Arc;
@@ -80,6 +80,8 @@ pub struct Setup<'a> {
     pub routes: Routes,
     /// All flows; flow `i` has [`FlowId`] `i`.
     pub flows: Arc<[Flow]>,
+    /// The classes of flows that come beside these: see [`RunControl::traffic`].
+    pub further_classes: ClassSet,
     /// The transport of all hosts. Line rate and bandwidth-delay product are replaced by those of the host's own NIC.
     pub profile: Arc<Profile>,
     /// What switches do.

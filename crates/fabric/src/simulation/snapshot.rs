@@ -1,6 +1,6 @@
 //! Looking at a whole fabric between two rounds.
 
-use super::FlowEvent;
+use super::{Flow, FlowEvent};
 use crate::domain::FabricDomain;
 use crate::host::Host;
 use crate::meter::LinkMeter;
@@ -16,9 +16,9 @@ pub trait Sampler {
     fn due(&self) -> Time;
     /// The fabric at `now`; at the end of the run whether due or not, and then perhaps at an instant that it has seen.
     fn on_sample(&mut self, now: Time, snapshot: &mut Snapshot<'_>);
-    /// A flow has got somewhere. Events of one round come in order, before any sample that is taken after that round.
-    fn on_flow(&mut self, event: FlowEvent) {
-        let _ = event;
+    /// `flow` has got somewhere. Events of one round come in order, before any sample that is taken after that round.
+    fn on_flow(&mut self, event: FlowEvent, flow: &Flow) {
+        let _ = (event, flow);
     }
 }
 

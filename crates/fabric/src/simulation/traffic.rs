@@ -10,7 +10,8 @@ pub struct Traffic<'a> {
     /// Yields the flows in the order of their starts, which all of them have. They are numbered in this order, after those of
     /// [`Setup::flows`](super::Setup::flows).
     pub arrivals: &'a mut dyn Iterator<Item = Flow>,
-    /// Takes each flow when it is done, in the order of that time; when the run is over, also those that are not, by number.
+    /// Takes each flow when it is done, in the order of that time; when the run is over, also those that are not, by number: those
+    /// that were under way, then those whose time never came.
     pub on_done: &'a mut dyn FnMut(FlowId, &Flow, &FlowOutcome),
 }
 
@@ -76,36 +77,42 @@ impl<'a> Stream<'a> {
         self.next_id as usize - first + usize::from(self.next.is_some())
     }
 
-    /// A flow of this stream has got somewhere. Returns the flow and what became of it if it is done.
+    /// A flow of this stream has got somewhere. Returns the flow, and what became of it if it is done.
     pub(super) fn note(
         &mut self,
         event: FlowEvent,
         statistics: FlowStatistics,
-    ) -> Option<(Flow, FlowOutcome)> {
-        let (_, outcome) = self
+    ) -> (Flow, Option<FlowOutcome>) {
+        let (flow, outcome) = self
             .under_way
             .get_mut(&event.flow)
             .expect("a flow ends once, after it was ordered");
         outcome.note(event, statistics);
+        let (flow, outcome) = (*flow, *outcome);
         if event.moment != Moment::Sent {
-            return None;
+            return (flow, None);
         }
-        let (flow, outcome) = self.under_way.remove(&event.flow)?;
+        self.under_way.remove(&event.flow);
         (self.traffic.on_done)(event.flow, &flow, &outcome);
-        Some((flow, outcome))
+        (flow, Some(outcome))
     }
 
-    /// The run is over: hands out what is left, by number.
-    pub(super) fn close(self) -> Vec<(FlowId, Flow, FlowOutcome)> {
-        let left = self.under_way.into_iter();
-        let mut left: Vec<_> = left
-            .map(|(id, (flow, outcome))| (id, flow, outcome))
-            .collect();
-        left.sort_unstable_by_key(|(id, ..)| *id);
-        for (id, flow, outcome) in &left {
-            (self.traffic.on_done)(*id, flow, outcome);
+    /// The run is over: hands out what is left, by number, also to `note`.
+    pub(super) fn close(self, mut note: impl FnMut(FlowId, &Flow, &FlowOutcome)) {
+        let Traffic { arrivals, on_done } = self.traffic;
+        let mut hand_out = |id, flow: &Flow, outcome: &FlowOutcome| {
+            on_done(id, flow, outcome);
+            note(id, flow, outcome);
+        };
+        let mut left: Vec<_> = self.under_way.into_iter().collect();
+        left.sort_unstable_by_key(|(id, _)| *id);
+        for (id, (flow, outcome)) in &left {
+            hand_out(*id, flow, outcome);
         }
-        left
+        let never_begun = self.next.into_iter().chain(arrivals);
+        for (id, flow) in (self.next_id..).zip(never_begun) {
+            hand_out(FlowId(id), &flow, &FlowOutcome::default());
+        }
     }
 }
 

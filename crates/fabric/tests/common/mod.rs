@@ -11,10 +11,10 @@ use clearway_fabric::{
     Flow, MarkAt, Observer, Outcome, Reactions, RunControl, Setup, SharedBufferParameters,
     Simulation, SwitchParameters, TelemetryFormat, Verdict,
 };
-use clearway_transport::Profile;
 use clearway_transport::cc::ControllerSettings;
 use clearway_transport::selective_repeat::ProbeClass;
 use clearway_transport::spray::SelectorSettings;
+use clearway_transport::{ClassSet, Profile};
 use clearway_units::{Bytes, FlowId, HostId, Rate, RelativeSize, Span, Time};
 use draw::Draw;
 use sniffer::Sniffer;
@@ -125,6 +125,7 @@ impl Scenario {
             topology: &self.topology,
             routes: Routes::compute(&self.topology).expect("random fabrics are connected"),
             flows: Arc::clone(&self.flows),
+            further_classes: ClassSet::EMPTY,
             profile: Arc::clone(&self.profile),
             switch: self.switch.clone(),
             buffer: self.buffer.clone(),

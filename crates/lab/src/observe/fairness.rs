@@ -1,9 +1,13 @@
 //! How fair flows are to each other: what they may send at an instant, and how soon that settles.
 
 use crate::assemble::Assembly;
+use clearway_fabric::topology::{PacketSizes, Paths};
+use clearway_fabric::{Flow, FlowEvent, Moment};
 use clearway_transport::OpenFlow;
 use clearway_units::statistics::jain_index;
 use clearway_units::{FlowId, Span, Time};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
 /// Jain's index from here on counts as fair.
 pub const FAIR: f64 = 0.95;
@@ -14,33 +18,55 @@ const UNLIMITED: u64 = 1 << 63;
 /// The rates at which the flows that are open may send, queue pairs together.
 #[derive(Debug)]
 pub(crate) struct AllowedRates {
-    /// The unloaded round trip of each flow.
-    round_trips: Vec<Span>,
-    /// Bytes per picosecond, by flow; zero of those that were not seen.
-    rates: Vec<f64>,
+    paths: Arc<Paths>,
+    sizes: PacketSizes,
+    under_way: FxHashMap<FlowId, AllowedRate>,
     seen: Vec<FlowId>,
+}
+
+/// Of one flow.
+#[derive(Debug, Clone, Copy)]
+struct AllowedRate {
+    round_trip: Span,
+    /// In bytes per picosecond; zero if it was not seen.
+    rate: f64,
 }
 
 impl AllowedRates {
     pub(crate) fn new(assembly: &Assembly) -> Self {
-        let count = assembly.workload.flows.len();
-        let round_trip = |flow: u32| {
-            let (from, to) = assembly.nics(FlowId(flow));
-            let paths = &assembly.routes.paths;
-            paths.round_trip(from, to, assembly.sizes)
-        };
         Self {
-            round_trips: (0..count as u32).map(round_trip).collect(),
-            rates: vec![0.0; count],
+            paths: Arc::clone(&assembly.routes.paths),
+            sizes: assembly.sizes,
+            under_way: FxHashMap::default(),
             seen: Vec::new(),
+        }
+    }
+
+    /// A flow has got somewhere.
+    pub(crate) fn on_flow(&mut self, event: FlowEvent, flow: &Flow) {
+        match event.moment {
+            Moment::Started => {
+                let rate = AllowedRate {
+                    round_trip: self.paths.round_trip(flow.src, flow.dst, self.sizes),
+                    rate: 0.0,
+                };
+                self.under_way.insert(event.flow, rate);
+            }
+            Moment::Received => {}
+            Moment::Sent => {
+                self.under_way.remove(&event.flow);
+            }
         }
     }
 
     /// Adds a queue pair of a flow. One that nothing limits is left out.
     pub(crate) fn add(&mut self, queue_pair: &OpenFlow<'_>) {
         let (flow, progress) = (queue_pair.flow(), queue_pair.progress());
+        let Some(own) = self.under_way.get_mut(&flow) else {
+            return;
+        };
         let window = progress.window.as_u64();
-        let round_trip = self.round_trips[flow.index()].as_ps() as f64;
+        let round_trip = own.round_trip.as_ps() as f64;
         let by_window = (window < UNLIMITED).then(|| window as f64 / round_trip);
         let pace = progress.rate.map(|rate| rate.as_bps());
         let by_pace = pace.filter(|&pace| pace < UNLIMITED);
@@ -48,20 +74,20 @@ impl AllowedRates {
         let Some(rate) = [by_window, by_pace].into_iter().flatten().reduce(f64::min) else {
             return;
         };
-        let sum = &mut self.rates[flow.index()];
-        if *sum == 0.0 {
+        if own.rate == 0.0 {
             self.seen.push(flow);
         }
-        *sum += rate;
+        own.rate += rate;
     }
 
     /// Jain's index of all that were added since this was last asked for; `None` of fewer than two.
     pub(crate) fn take_jain(&mut self) -> Option<f64> {
-        let index = jain_index(self.seen.iter().map(|flow| self.rates[flow.index()]));
-        for flow in self.seen.drain(..) {
-            self.rates[flow.index()] = 0.0;
-        }
-        index
+        let under_way = &mut self.under_way;
+        let rates = self.seen.drain(..).filter_map(|flow| {
+            let own = under_way.get_mut(&flow)?;
+            Some(std::mem::take(&mut own.rate))
+        });
+        jain_index(rates)
     }
 }
 

@@ -4,8 +4,8 @@ use crate::error::ScenarioError;
 use crate::scenario::{Chosen, ObserveSettings, Sampling};
 use clearway_fabric::topology::{LinkId, Topology};
 use clearway_units::{FlowId, Span, nearest, suggestion};
-use clearway_workload::Workload;
 use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 /// Which links have curves.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl WatchPlan {
     /// If they name a link or flow that does not exist.
     pub(crate) fn new(
         topology: &Topology,
-        workload: &Workload,
+        flow_bytes: impl IntoIterator<Item = u64>,
         base_rtt: Span,
         settings: &ObserveSettings,
     ) -> Result<Option<Self>, ScenarioError> {
@@ -51,17 +51,12 @@ impl WatchPlan {
             Sampling::Auto => topology.shortest_delay().max(base_rtt / AUTO_PER_RTT),
             Sampling::Every(span) => span,
         };
-        let bytes: Vec<u64> = workload
-            .flows
-            .iter()
-            .map(|flow| flow.bytes.as_u64())
-            .collect();
         Ok(Some(Self {
             every,
             fairness_window: base_rtt * FAIRNESS_RTTS,
             points: settings.points as usize,
             links: chosen_links(topology, &settings.links)?,
-            flows: chosen_flows(&bytes, &settings.flows)?,
+            flows: chosen_flows(flow_bytes, &settings.flows)?,
         }))
     }
 }
@@ -100,21 +95,30 @@ fn chosen_links(topology: &Topology, chosen: &Chosen) -> Result<Links, ScenarioE
     Ok(Links::Named(links))
 }
 
-fn chosen_flows(bytes: &[u64], chosen: &Chosen) -> Result<Vec<FlowId>, ScenarioError> {
+/// The flows that have curves. `bytes` are those of each flow.
+fn chosen_flows(
+    bytes: impl IntoIterator<Item = u64>,
+    chosen: &Chosen,
+) -> Result<Vec<FlowId>, ScenarioError> {
     let mut flows: Vec<FlowId> = match chosen {
         Chosen::Top(count) => {
-            let mut all: Vec<(Reverse<u64>, u32)> =
-                bytes.iter().map(|bytes| Reverse(*bytes)).zip(0..).collect();
-            all.sort_unstable();
-            let largest = all.into_iter().take(*count as usize);
-            largest.map(|(_, flow)| FlowId(flow)).collect()
+            // The smallest of those that are largest so far is on top; of equals, the last.
+            let mut largest = BinaryHeap::new();
+            for (bytes, flow) in bytes.into_iter().zip(0..) {
+                largest.push((Reverse(bytes), FlowId(flow)));
+                if largest.len() > *count as usize {
+                    largest.pop();
+                }
+            }
+            largest.into_iter().map(|(_, flow)| flow).collect()
         }
         Chosen::Named(names) => {
+            let count = bytes.into_iter().count();
             let number = |name: &String| {
                 let number: Option<u32> = name.parse().ok();
-                let known = number.filter(|&number| (number as usize) < bytes.len());
+                let known = number.filter(|&number| (number as usize) < count);
                 known.map(FlowId).ok_or_else(|| {
-                    let last = bytes.len().saturating_sub(1);
+                    let last = count.saturating_sub(1);
                     ScenarioError::about(
                         &["series.flows"],
                         format!("`observe.series.flows`: there is no flow `{name}`"),

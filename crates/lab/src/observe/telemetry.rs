@@ -5,10 +5,11 @@ use super::fairness::{AllowedRates, Fairness};
 use super::followed::{LinkChoice, Longest};
 use crate::assemble::Assembly;
 use clearway_fabric::topology::LinkId;
-use clearway_fabric::{FlowEvent, Moment, Sampler, Snapshot};
+use clearway_fabric::{Flow, FlowEvent, Moment, Sampler, Snapshot};
 use clearway_transport::FlowProgress;
 use clearway_units::statistics::jain_index;
 use clearway_units::{FlowId, Span, Time};
+use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -35,9 +36,11 @@ struct Interval {
     bytes: u64,
 }
 
-/// A flow as samples see it.
+/// A flow that is under way, as samples see it.
 #[derive(Debug, Clone, Copy, Default)]
 struct FlowMeter {
+    /// All bytes of the flow.
+    bytes: u64,
     /// Bytes acknowledged when it was last looked at.
     acknowledged: u64,
     /// The same at the present sample, queue pair by queue pair.
@@ -69,9 +72,8 @@ pub struct Telemetry<'a> {
     links: LinkChoice,
     /// Sorted.
     chosen_flows: Vec<FlowId>,
-    /// Bytes of each flow.
-    flow_bytes: Vec<u64>,
-    flows: Vec<FlowMeter>,
+    /// Those that are under way, or were at the last sample.
+    flows: FxHashMap<FlowId, FlowMeter>,
     /// Flows that were done since the last sample.
     finished: Vec<FlowId>,
     active: u64,
@@ -91,15 +93,13 @@ impl<'a> Telemetry<'a> {
     /// What the scenario asks for; `None` if it asks for nothing. `sink` is given each row when it arises.
     pub fn new(assembly: &Assembly, sink: Option<Sink<'a>>) -> Option<Self> {
         let plan = assembly.watch.as_ref()?;
-        let flows = &assembly.workload.flows;
         Some(Self {
             every: plan.every,
             last: Time::ZERO,
             due: Time::ZERO + plan.every,
             links: LinkChoice::new(&plan.links, assembly.topology.cables.len() * 2),
             chosen_flows: plan.flows.clone(),
-            flow_bytes: flows.iter().map(|flow| flow.bytes.as_u64()).collect(),
-            flows: vec![FlowMeter::default(); flows.len()],
+            flows: FxHashMap::default(),
             finished: Vec::new(),
             active: 0,
             completed: 0,
@@ -217,7 +217,9 @@ impl<'a> Telemetry<'a> {
         snapshot.for_each_open_flow(|queue_pair| {
             rates_now.add(queue_pair);
             let flow = queue_pair.flow();
-            let meter = &mut flows[flow.index()];
+            let Some(meter) = flows.get_mut(&flow) else {
+                return;
+            };
             if meter.seen != ordinal {
                 (meter.seen, meter.fresh) = (ordinal, 0);
                 open.push(flow);
@@ -233,13 +235,13 @@ impl<'a> Telemetry<'a> {
         let mut goodput = 0;
         let mut rates = BTreeMap::new();
         let finished = std::mem::take(&mut self.finished);
-        let done = finished
-            .iter()
-            .map(|flow| (*flow, self.flow_bytes[flow.index()]));
-        let open = open.iter().map(|flow| (*flow, flows[flow.index()].fresh));
+        let done = finished.iter().map(|flow| (*flow, flows[flow].bytes));
+        let open = open.iter().map(|flow| (*flow, flows[flow].fresh));
         let now: Vec<(FlowId, u64)> = done.chain(open).collect();
         for &(flow, acknowledged) in &now {
-            let meter = &mut self.flows[flow.index()];
+            let Some(meter) = self.flows.get_mut(&flow) else {
+                continue;
+            };
             let bytes = acknowledged.saturating_sub(meter.acknowledged);
             meter.acknowledged += bytes;
             goodput += bytes;
@@ -249,6 +251,9 @@ impl<'a> Telemetry<'a> {
         }
         self.ordinal = ordinal;
         self.judge_fairness(&now[finished.len()..]);
+        for flow in finished {
+            self.flows.remove(&flow);
+        }
         let seconds = self.seconds();
         let rate = |bytes: u64| bytes as f64 * 8.0 / seconds;
         for (flow, bytes) in rates {
@@ -276,7 +281,9 @@ impl<'a> Telemetry<'a> {
         }
         let mut shares = Vec::new();
         for &(flow, acknowledged) in open {
-            let meter = &mut self.flows[flow.index()];
+            let Some(meter) = self.flows.get_mut(&flow) else {
+                continue;
+            };
             if meter.window == window.ordinal {
                 shares.push(acknowledged.saturating_sub(meter.base) as f64);
             }
@@ -331,9 +338,15 @@ impl Sampler for Telemetry<'_> {
         self.due = Time::from_ps((now.as_ps() / every + 1).saturating_mul(every));
     }
 
-    fn on_flow(&mut self, event: FlowEvent) {
+    fn on_flow(&mut self, event: FlowEvent, flow: &Flow) {
+        self.rates.on_flow(event, flow);
         match event.moment {
             Moment::Started => {
+                let meter = FlowMeter {
+                    bytes: flow.bytes.as_u64(),
+                    ..FlowMeter::default()
+                };
+                self.flows.insert(event.flow, meter);
                 self.active += 1;
                 // A flow that is alone is fair to all others, and tells nothing of those before it.
                 if self.active > 1 {

@@ -102,6 +102,7 @@ fn watch(
     let options = RunOptions {
         threads,
         on_progress: &mut |_| Verdict::Continue,
+        on_flow: &mut |_, _, _| (),
     };
     let finished = assembly.run_sampled(options, Recorders::default, Some(&mut telemetry));
     let watched = telemetry.into_watched();
@@ -196,6 +197,7 @@ fn samples_change_nothing_and_do_not_depend_on_threads() {
         let options = RunOptions {
             threads: 1,
             on_progress: &mut |_| Verdict::Continue,
+            on_flow: &mut |_, _, _| (),
         };
         let unwatched = assembly.run(options, || ());
         assert_eq!(one.digest, unwatched.digest);

@@ -2,7 +2,7 @@
 
 use crate::assemble::Assembly;
 use crate::observe::AllowedRates;
-use clearway_fabric::{Sampler, Snapshot};
+use clearway_fabric::{Flow, FlowEvent, Sampler, Snapshot};
 use clearway_units::{Span, Time};
 
 /// Samples Jain's index over the rates at which flows may send, of all that are open: see
@@ -47,6 +47,10 @@ impl RateFairnessSampler {
 impl Sampler for RateFairnessSampler {
     fn due(&self) -> Time {
         self.due
+    }
+
+    fn on_flow(&mut self, event: FlowEvent, flow: &Flow) {
+        self.rates.on_flow(event, flow);
     }
 
     fn on_sample(&mut self, now: Time, snapshot: &mut Snapshot<'_>) {

@@ -370,6 +370,7 @@ mod tests {
         let options = RunOptions {
             threads,
             on_progress: &mut |_| Verdict::Continue,
+            on_flow: &mut |_, _, _| (),
         };
         let (finished, observers) = assembly
             .run(options, || HappeningRecorder::new(1 << 20))

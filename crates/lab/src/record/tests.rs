@@ -113,6 +113,7 @@ fn record(overrides: &[&str]) -> (All, Time) {
     let options = RunOptions {
         threads: 1,
         on_progress: &mut |_| Verdict::Continue,
+        on_flow: &mut |_, _, _| (),
     };
     let finished = assembly.run(options, observer);
     let mut whole = merge_all(finished.observers).unwrap();

@@ -8,10 +8,13 @@ use crate::record::{
     AckRecorder, Both, GoodputRecorder, LongQueueRecorder, LossRecorder, QueueRecorder,
     RateFairnessSampler, delay_us, merge_all,
 };
-use crate::{Assembly, Finished, Laboratory, Place, RunOptions, Scenario, ScenarioError};
+use crate::{
+    Assembly, Finished, FlowResult, Laboratory, Place, RunOptions, Scenario, ScenarioError,
+};
 use clearway_fabric::topology::LinkId;
 use clearway_fabric::{Observer, Progress, Sampler, Stopped, Verdict};
-use clearway_units::{FlowId, HostId, Span, nearest, suggestion};
+use clearway_units::{Bytes, FlowId, HostId, Span, nearest, suggestion};
+use clearway_workload::FlowSpec;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -237,7 +240,11 @@ impl Job {
         record: &RecordSpec,
         on_progress: &dyn Fn(&Progress) -> Verdict,
     ) -> Result<RunData, ScenarioError> {
-        let assembly = Assembly::new(&self.scenario)?;
+        let assembly = match record.queue {
+            // The link whose queue is recorded may be the one that most flows go to.
+            Some(_) => Assembly::new(&self.scenario)?,
+            None => Assembly::streaming(&self.scenario)?,
+        };
         let mut data = self.simulate(&assembly, record, on_progress)?;
         data.settings = self
             .scenario
@@ -258,9 +265,11 @@ impl Job {
         on_progress: &dyn Fn(&Progress) -> Verdict,
     ) -> Result<RunData, ScenarioError> {
         let mut on_progress = |progress: Progress| on_progress(&progress);
+        let mut table = FlowTable::new(assembly.flow_count());
         let options = RunOptions {
             threads: 1,
             on_progress: &mut on_progress,
+            on_flow: &mut |id, flow, result| table.add(assembly, id, flow, result),
         };
         let width = |width: Option<Span>| width.unwrap_or(Span::from_us(1));
         let link = recorded_link(assembly, record)?;
@@ -284,7 +293,7 @@ impl Job {
         };
         if record.acks.is_none() && *record == RecordSpec::default() {
             let finished = assembly.run(options, || ());
-            return Ok(summarise(assembly, &finished));
+            return Ok(summarise(assembly, table, &finished));
         }
         let sampler = |every| RateFairnessSampler::new(assembly, every, SERIES_LIMIT);
         let mut rates = record.rates.map(sampler);
@@ -292,7 +301,7 @@ impl Job {
             None => {
                 let sampler = rates.as_mut().map(|rates| rates as &mut dyn Sampler);
                 let finished = assembly.run_sampled(options, network, sampler);
-                let data = summarise(assembly, &finished);
+                let data = summarise(assembly, table, &finished);
                 (data, merge_all(finished.observers), None)
             }
             Some(limit) => {
@@ -302,7 +311,7 @@ impl Job {
                 };
                 let sampler = rates.as_mut().map(|rates| rates as &mut dyn Sampler);
                 let finished = assembly.run_sampled(options, observer, sampler);
-                let data = summarise(assembly, &finished);
+                let data = summarise(assembly, table, &finished);
                 let whole = merge_all(finished.observers);
                 let (network, acks) = whole.map(|both| (both.first, both.second)).unzip();
                 (data, network, acks)
@@ -398,23 +407,42 @@ fn named_link(assembly: &Assembly, name: &str) -> Result<LinkId, ScenarioError> 
     })
 }
 
-/// What every run yields, recorded or not.
-fn summarise<O: Observer>(assembly: &Assembly, finished: &Finished<O>) -> RunData {
-    let flows = &assembly.workload.flows;
-    let round_trip = |flow: usize| {
-        let (from, to) = assembly.nics(FlowId(flow as u32));
+/// What became of each flow.
+struct FlowTable {
+    results: Vec<FlowResult>,
+    sizes: Vec<Bytes>,
+    base_rtts: Vec<Span>,
+}
+
+impl FlowTable {
+    fn new(count: usize) -> Self {
+        Self {
+            results: vec![FlowResult::default(); count],
+            sizes: vec![Bytes::ZERO; count],
+            base_rtts: vec![Span::ZERO; count],
+        }
+    }
+
+    fn add(&mut self, assembly: &Assembly, id: FlowId, flow: &FlowSpec, result: &FlowResult) {
+        let (from, to) = assembly.ends(id, flow);
         let paths = &assembly.routes.paths;
-        paths.round_trip(from, to, assembly.sizes)
-    };
+        self.results[id.index()] = *result;
+        self.sizes[id.index()] = flow.bytes;
+        self.base_rtts[id.index()] = paths.round_trip(from, to, assembly.sizes);
+    }
+}
+
+/// What every run yields, recorded or not.
+fn summarise<O: Observer>(
+    assembly: &Assembly,
+    flows: FlowTable,
+    finished: &Finished<O>,
+) -> RunData {
     RunData {
-        flows: finished.flows.clone(),
-        sizes: flows.iter().map(|flow| flow.bytes).collect(),
-        base_rtts: (0..flows.len()).map(round_trip).collect(),
-        largest_message: flows
-            .iter()
-            .map(|flow| flow.bytes)
-            .max()
-            .unwrap_or_default(),
+        largest_message: flows.sizes.iter().copied().max().unwrap_or_default(),
+        flows: flows.results,
+        sizes: flows.sizes,
+        base_rtts: flows.base_rtts,
         network: assembly.network,
         settings: BTreeMap::new(),
         simulated: finished.simulated,

@@ -19,7 +19,8 @@ use clearway_fabric::topology::{PacketSizes, Topology};
 use clearway_transport::Reliability;
 use clearway_transport::go_back_n::MOST_QUEUE_PAIRS;
 use clearway_units::{Bytes, Rate, Span, Time, Value};
-use clearway_workload::{FlowSpec, Start, Workload};
+use clearway_workload::{FlowSpec, Start};
+use std::borrow::Borrow;
 
 const MOST_HOSTS: u64 = 1 << 20;
 const MOST_ROUTES: u64 = 1 << 27;
@@ -222,14 +223,15 @@ pub(super) fn check_links(
 
 /// Checks that flows start, and can end, in the time that a simulation can count.
 pub(crate) fn check_flows(
-    workload: &Workload,
+    flows: impl IntoIterator<Item: Borrow<FlowSpec>>,
     topology: &Topology,
     sizes: PacketSizes,
 ) -> Result<(), ScenarioError> {
     let slowest = topology.cables.iter().map(|cable| cable.rate).min();
     let slowest = slowest.unwrap_or(RATES.0);
     let name = |flow: &FlowSpec| format!("flow {} ({}->{})", flow.label, flow.src, flow.dst);
-    for flow in &workload.flows {
+    for flow in flows {
+        let flow: &FlowSpec = flow.borrow();
         if matches!(flow.start, Start::At(time) if time > Time::ZERO + LONGEST) {
             return Err(ScenarioError::about(
                 &["start", "file", "flows"],

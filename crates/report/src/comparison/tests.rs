@@ -4,7 +4,7 @@ use super::measures::{
 use super::*;
 use crate::by_size::CLASS_ENDS;
 use crate::observed::{Fairness, JainCourse, Observed};
-use crate::record::Status;
+use crate::record::{FlowRow, Status};
 use crate::sample::{flow, incomplete_run, run};
 use clearway_units::Span;
 use proptest::prelude::*;

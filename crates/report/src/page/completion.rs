@@ -4,7 +4,7 @@ use super::html::{Column, Document, details, paragraph, table};
 use super::plot::{Axis, Join, MOST_POINTS, Plot, Rule, Scale, Series, Shape, Unit};
 use super::{scatter, words};
 use crate::by_size::{SizeBin, SizeClass, Tail};
-use crate::record::{FlowRow, RunRecord};
+use crate::record::{FlowTimes, RunRecord};
 use crate::statistics::Distribution;
 use crate::summary::Summary;
 use clearway_units::Span;
@@ -18,8 +18,8 @@ pub(super) const WIDE: f64 = 50.0;
 /// The section on completion times.
 pub(super) fn section(document: &mut Document, record: &RunRecord, summary: &Summary) {
     document.open_section("completion", "Completion times");
-    let (mut fcts, mut ideals): (Vec<f64>, Vec<f64>) = record
-        .flows
+    let flows = record.flow_times();
+    let (mut fcts, mut ideals): (Vec<f64>, Vec<f64>) = flows
         .iter()
         .filter_map(|flow| Some((flow.fct()?.as_us(), flow.ideal_fct.as_us())))
         .unzip();
@@ -31,9 +31,7 @@ pub(super) fn section(document: &mut Document, record: &RunRecord, summary: &Sum
         document.plots(distribution(&fcts, &ideals));
         document.push(&percentiles(summary));
         let plots = by_size(&summary.slowdown_by_size);
-        let plots = plots
-            .into_iter()
-            .chain(scatter::plot(&record.flows, summary));
+        let plots = plots.into_iter().chain(scatter::plot(&flows, summary));
         document.plots(plots.collect());
         size_tables(document, summary);
     }
@@ -311,7 +309,7 @@ fn class_table(classes: &[SizeClass]) -> String {
 }
 
 /// The slowest flow: its completion time and its ideal one.
-pub(super) fn slowest(flows: &[FlowRow]) -> Option<(Span, Span)> {
+pub(super) fn slowest(flows: &[FlowTimes]) -> Option<(Span, Span)> {
     let completed = flows
         .iter()
         .filter_map(|flow| Some((flow.fct()?, flow.ideal_fct)));
@@ -322,7 +320,7 @@ pub(super) fn slowest(flows: &[FlowRow]) -> Option<(Span, Span)> {
 mod tests {
     use super::*;
     use crate::by_size::FlowsBySize;
-    use crate::sample::flow;
+    use crate::sample::times;
     use proptest::prelude::*;
 
     #[test]
@@ -363,9 +361,9 @@ mod tests {
     #[test]
     fn the_plot_by_size_says_what_its_percentiles_are_of() {
         let note = |sizes: u64, flows: u64| {
-            let rows = (0..sizes * flows).map(|number| FlowRow {
+            let rows = (0..sizes * flows).map(|number| FlowTimes {
                 bytes: 1000 + number % sizes,
-                ..flow(number as u32, Some(Span::from_us(100)))
+                ..times(number as u32, Some(Span::from_us(100)))
             });
             let bins = FlowsBySize::of(&rows.collect::<Vec<_>>()).bins();
             by_size(&bins).map(|plot| plot.note)

@@ -5,7 +5,7 @@ use super::plot::{Axis, Join, MOST_POINTS, MOST_SERIES, Plot, Series, Shape, Uni
 use super::words;
 use crate::comparison::Course;
 use crate::observed::{Curve, Metric, Observed, Subject};
-use crate::record::{FlowRow, RunRecord};
+use crate::record::{FlowTimes, RunRecord};
 use clearway_units::{Span, Time};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -125,7 +125,7 @@ impl Instants {
 struct Chosen(BTreeMap<Subject, usize>);
 
 impl Chosen {
-    fn new(observed: &Observed, flows: &[FlowRow]) -> Self {
+    fn new(observed: &Observed, flows: &[FlowTimes]) -> Self {
         let links = chosen_links(observed);
         let flows = chosen_flows(observed, flows);
         let colours = |subjects: Vec<Subject>| {
@@ -164,7 +164,7 @@ fn chosen_links(observed: &Observed) -> Vec<Subject> {
 }
 
 /// Flows evenly from the fastest to the slowest, both included; those that did not complete are the slowest.
-fn chosen_flows(observed: &Observed, flows: &[FlowRow]) -> Vec<Subject> {
+fn chosen_flows(observed: &Observed, flows: &[FlowTimes]) -> Vec<Subject> {
     let subjects: BTreeSet<u32> = observed
         .curves
         .iter()
@@ -331,7 +331,7 @@ pub(super) fn sections(document: &mut Document, record: &RunRecord, observed: &O
         document.close_section();
         return;
     }
-    let chosen = Chosen::new(observed, &record.flows);
+    let chosen = Chosen::new(observed, &record.flow_times());
     let groups: [(&str, &str, &[View]); 3] = [
         ("network", "The network over time", &RUN),
         ("queues", "Queues and links over time", &LINKS),
@@ -587,10 +587,10 @@ mod tests {
             curves: (0..100).map(curve).collect(),
             ..observed(4)
         };
-        let rows: Vec<FlowRow> = (0..100)
+        let rows: Vec<FlowTimes> = (0..100)
             .map(|flow| {
                 let fct = Span::from_us(1000 - u64::from(flow));
-                crate::sample::flow(flow, (flow != 50).then_some(fct))
+                crate::sample::times(flow, (flow != 50).then_some(fct))
             })
             .collect();
         let chosen = chosen_flows(&watched, &rows);

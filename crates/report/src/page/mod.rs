@@ -116,7 +116,7 @@ fn headline(document: &mut Document, record: &RunRecord, summary: &Summary) {
 
 fn completion_tiles(record: &RunRecord, summary: &Summary) -> Vec<Figure> {
     let mut tiles = Vec::new();
-    if let Some((fct, ideal)) = completion::slowest(&record.flows) {
+    if let Some((fct, ideal)) = completion::slowest(&record.flow_times()) {
         let under = if ideal.is_zero() {
             String::new()
         } else {

@@ -2,7 +2,7 @@
 
 use super::plot::{Axis, Join, Plot, Series, Shape, Unit};
 use super::words;
-use crate::record::FlowRow;
+use crate::record::FlowTimes;
 use crate::summary::Summary;
 use clearway_units::mix64;
 
@@ -10,7 +10,7 @@ use clearway_units::mix64;
 pub(super) const MOST_DOTS: usize = 3000;
 
 /// The plot, if flows start at different times.
-pub(super) fn plot(flows: &[FlowRow], summary: &Summary) -> Option<Plot> {
+pub(super) fn plot(flows: &[FlowTimes], summary: &Summary) -> Option<Plot> {
     let order = summary.start_finish?;
     if order.start_spread_us == 0.0 {
         return None;
@@ -55,17 +55,17 @@ pub(super) fn plot(flows: &[FlowRow], summary: &Summary) -> Option<Plot> {
 ///
 /// Which ones does not depend on their order: the first and the last to start and to finish, and those whose numbers have the
 /// smallest hashes, so that no pattern in the numbers makes one in the plot.
-fn dots(flows: &[FlowRow]) -> (Vec<(f64, f64)>, usize) {
+fn dots(flows: &[FlowTimes]) -> (Vec<(f64, f64)>, usize) {
     let completed = |place: &u32| flows[*place as usize].fct().is_some();
     let mut places: Vec<u32> = (0..flows.len() as u32).filter(completed).collect();
     let all = places.len();
     let row = |place: &u32| &flows[*place as usize];
     if all > MOST_DOTS {
         let ends = [
-            places.iter().min_by_key(|place| row(place).start),
-            places.iter().max_by_key(|place| row(place).start),
-            places.iter().min_by_key(|place| row(place).finish),
-            places.iter().max_by_key(|place| row(place).finish),
+            places.iter().min_by_key(|place| row(place).start()),
+            places.iter().max_by_key(|place| row(place).start()),
+            places.iter().min_by_key(|place| row(place).finish()),
+            places.iter().max_by_key(|place| row(place).finish()),
         ];
         let ends: Vec<u32> = ends.into_iter().flatten().copied().collect();
         let chosen = MOST_DOTS - ends.len();
@@ -78,7 +78,7 @@ fn dots(flows: &[FlowRow]) -> (Vec<(f64, f64)>, usize) {
         places.sort_unstable();
         places.dedup();
     }
-    let dot = |place: &u32| Some((row(place).start?.as_us(), row(place).finish?.as_us()));
+    let dot = |place: &u32| Some((row(place).start()?.as_us(), row(place).finish()?.as_us()));
     let mut dots: Vec<(f64, f64)> = places.iter().filter_map(dot).collect();
     dots.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
     (dots, all)
@@ -87,13 +87,13 @@ fn dots(flows: &[FlowRow]) -> (Vec<(f64, f64)>, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::flow;
+    use crate::sample::times;
     use clearway_units::Span;
 
     /// Flow n starts at n us; some never finish.
-    fn flows(count: u32) -> Vec<FlowRow> {
+    fn flows(count: u32) -> Vec<FlowTimes> {
         let row = |n: u32| {
-            flow(
+            times(
                 n,
                 (n % 10 != 3).then_some(Span::from_us(100 + mix64(n.into()) % 50)),
             )
@@ -122,7 +122,7 @@ mod tests {
         assert_eq!((chosen[0].0, chosen[chosen.len() - 1].0), (0.0, 9_999.0));
         let last = rows
             .iter()
-            .filter_map(|row| row.finish)
+            .filter_map(FlowTimes::finish)
             .max()
             .unwrap()
             .as_us();

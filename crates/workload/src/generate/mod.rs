@@ -21,7 +21,7 @@ pub use one_to_one::OneToOneSettings;
 pub use permutation::{PermutationSettings, derangement};
 pub use poisson::PoissonSettings;
 
-use crate::{FileWarning, LinkFailure, Workload, WorkloadError};
+use crate::{Arrivals, FileWarning, LinkFailure, Workload, WorkloadError};
 use clearway_units::{
     Bytes, HostId, ParameterInfo, ParameterSet, Purpose, RandomStream, Rate, SetError, Value,
 };
@@ -89,6 +89,14 @@ pub trait WorkloadDefinition: ParameterSet {
     /// # Errors
     /// If settings do not fit each other or the hosts.
     fn load(&self, context: &BuildContext<'_>) -> Result<LoadedWorkload, WorkloadError>;
+
+    /// The same traffic one flow after the other, where none waits for another: a run can then do without a list of all.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    fn arrivals(&self, _context: &BuildContext<'_>) -> Result<Option<Arrivals>, WorkloadError> {
+        Ok(None)
+    }
 
     /// The keys whose values name files that the traffic depends on.
     fn files(&self) -> Vec<&'static str> {
@@ -162,6 +170,16 @@ macro_rules! workloads {
             pub fn files(&self) -> Vec<&'static str> {
                 match self {
                     $(Self::$variant(settings) => settings.files(),)+
+                }
+            }
+            /// The traffic one flow after the other, if this generator makes flows that wait for nothing; the same flows as those of
+            /// [`load`](Self::load), and as sound.
+            ///
+            /// # Errors
+            /// As `load`.
+            pub fn arrivals(&self, context: &BuildContext<'_>) -> Result<Option<Arrivals>, WorkloadError> {
+                match self {
+                    $(Self::$variant(settings) => settings.arrivals(context),)+
                 }
             }
             fn load_unchecked(&self, context: &BuildContext<'_>) -> Result<LoadedWorkload, WorkloadError> {

@@ -33,17 +33,15 @@ impl WorkloadDefinition for PoissonSettings {
     const SUMMARY: &'static str = "data-centre traffic: Poisson arrivals at each host, sizes of a published distribution or a file";
 
     fn load(&self, context: &BuildContext<'_>) -> Result<LoadedWorkload, WorkloadError> {
-        let flows: Vec<_> = self.arrivals(context)?.collect();
-        if flows.is_empty() {
-            let message = format!("no flow happens to start within {}", self.duration);
-            let fix = "choose a longer duration, a higher `load` or another seed";
-            return Err(Self::fault("duration", message, fix));
-        }
         let workload = Workload {
-            flows,
+            flows: self.sources(context)?.collect(),
             triggers: Vec::new(),
         };
         Ok(workload.into())
+    }
+
+    fn arrivals(&self, context: &BuildContext<'_>) -> Result<Option<Arrivals>, WorkloadError> {
+        self.sources(context).map(Some)
     }
 
     fn files(&self) -> Vec<&'static str> {
@@ -55,14 +53,8 @@ impl WorkloadDefinition for PoissonSettings {
 }
 
 impl PoissonSettings {
-    /// The flows, one by one in the order of their starts. [`load`](WorkloadDefinition::load) collects them.
-    ///
-    /// # Errors
-    /// If settings do not fit each other or the hosts, or the file of sizes is at fault.
-    ///
-    /// # Panics
-    /// If the context lacks the rate of a host.
-    pub fn arrivals(&self, context: &BuildContext<'_>) -> Result<Arrivals, WorkloadError> {
+    /// The flows, one by one in the order of their starts.
+    fn sources(&self, context: &BuildContext<'_>) -> Result<Arrivals, WorkloadError> {
         let hosts = chosen_hosts::<Self>("hosts", self.hosts, context)?;
         if hosts < 2 {
             let message = "a single host has nobody to send to";
@@ -94,7 +86,13 @@ impl PoissonSettings {
         });
         let sources: Vec<Source> = sources.collect();
         self.check_number(&sources)?;
-        Ok(Arrivals::new(sources, sizes, self.start, end))
+        let arrivals = Arrivals::new(sources, sizes, self.start, end);
+        if arrivals.is_empty() {
+            let message = format!("no flow happens to start within {}", self.duration);
+            let fix = "choose a longer duration, a higher `load` or another seed";
+            return Err(Self::fault("duration", message, fix));
+        }
+        Ok(arrivals)
     }
 
     /// Refuses what would take all memory, before it does.

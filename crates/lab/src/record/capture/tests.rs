@@ -20,6 +20,7 @@ fn run(assembly: &Assembly, threads: usize) -> (Finished, Capture) {
     let options = RunOptions {
         threads,
         on_progress: &mut |_| Verdict::Continue,
+        on_flow: &mut |_, _, _| (),
     };
     let finished = assembly.run(options, || CaptureRecorder::new(plan));
     let (finished, recorders) = finished.split();

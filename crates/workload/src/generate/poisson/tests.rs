@@ -1,5 +1,5 @@
 use super::*;
-use crate::{FlowSpec, PublishedSizes, Start};
+use crate::{FlowSpec, MergedArrivals, PublishedSizes, Start};
 use clearway_units::{Bytes, Rate};
 use insta::assert_snapshot;
 use std::collections::BTreeMap;
@@ -173,13 +173,37 @@ fn flows_come_one_by_one() {
         hosts: Some(4),
         ..settings("ali-storage", 1.0, Span::from_ms(40_000))
     };
-    let arrivals = settings.arrivals(&context(4)).unwrap();
+    let arrivals = settings.arrivals(&context(4)).unwrap().unwrap();
     let shorter = PoissonSettings {
         duration: Span::from_ms(1),
         ..settings
     };
     let collected = flows(&shorter, &context(4));
     assert!(arrivals.take(collected.len()).eq(collected));
+}
+
+#[test]
+fn merged_arrivals_are_a_merged_workload() {
+    let section = |section, sizes, load| {
+        let context = BuildContext {
+            section,
+            ..context(6)
+        };
+        let settings = settings(sizes, load, Span::from_ms(3));
+        let arrivals = settings.arrivals(&context).unwrap().unwrap();
+        (arrivals, settings.load(&context).unwrap().workload)
+    };
+    // The first two are equal, so that all of their starts are.
+    let sections = [
+        section(0, "hadoop", 0.3),
+        section(0, "hadoop", 0.3),
+        section(1, "websearch", 0.5),
+    ];
+    let (arrivals, workloads): (Vec<_>, Vec<_>) = sections.into_iter().unzip();
+    let merged = Workload::merge(workloads).unwrap();
+    assert!(merged.flows.len() > 300);
+    assert!(MergedArrivals::new(arrivals).eq(merged.flows));
+    assert_eq!(MergedArrivals::new([]).next(), None);
 }
 
 #[test]

@@ -1,0 +1,110 @@
+//! Rows of flows on their way to `flows.parquet`.
+
+use crate::record::{REVISION, identity};
+use clearway_lab::{Assembly, FlowResult, FlowSpec, Scenario};
+use clearway_report::{
+    FlowRow, FlowTimes, FlowsWriter, FolderError, ResultFolder, RunRecord, WriteFlowsError, flows,
+};
+use clearway_units::FlowId;
+use std::fs::File;
+use std::io::BufWriter;
+
+/// Takes the flows of a run.
+pub(crate) enum FlowRows {
+    /// All of them.
+    Kept(Vec<FlowRow>),
+    /// Their rows are in the file already, if there is one.
+    Written {
+        times: Vec<FlowTimes>,
+        file: Option<Box<FlowsFile>>,
+    },
+}
+
+/// `flows.parquet`, as long as it can be written.
+pub(crate) struct FlowsFile(Result<FlowsWriter<BufWriter<File>>, WriteFlowsError>);
+
+impl FlowRows {
+    /// For a run of `assembly`, with the results in `folder` if they are kept.
+    pub(crate) fn new(
+        scenario: &Scenario,
+        assembly: &Assembly,
+        folder: Option<&ResultFolder>,
+    ) -> Result<Self, FolderError> {
+        if !assembly.is_streaming() {
+            return Ok(Self::Kept(Vec::with_capacity(assembly.flow_count())));
+        }
+        let create = |folder: &ResultFolder| {
+            let file = BufWriter::new(folder.create_file(flows::FILE_NAME)?);
+            let (version, identity) = (env!("CARGO_PKG_VERSION"), identity(scenario));
+            let writer = FlowsWriter::new(file, version, REVISION, &identity);
+            Ok(Box::new(FlowsFile(writer)))
+        };
+        Ok(Self::Written {
+            times: Vec::with_capacity(assembly.flow_count()),
+            file: folder.map(create).transpose()?,
+        })
+    }
+
+    /// Adds a flow. What goes wrong is told at the end: it must not end the run.
+    pub(crate) fn add(&mut self, id: FlowId, flow: &FlowSpec, result: &FlowResult) {
+        let row = row(id, flow, result);
+        match self {
+            Self::Kept(rows) => rows.push(row),
+            Self::Written { times, file } => {
+                times.push(FlowTimes::from(&row));
+                if let Some(file) = file {
+                    file.add(row);
+                }
+            }
+        }
+    }
+
+    /// Puts the flows into the record; gives back the file in which their rows are.
+    pub(crate) fn record(self, record: &mut RunRecord) -> Option<Box<FlowsFile>> {
+        match self {
+            Self::Kept(rows) => {
+                record.flows = rows;
+                None
+            }
+            Self::Written { times, file } => {
+                record.written = Some(times);
+                file
+            }
+        }
+    }
+}
+
+impl FlowsFile {
+    fn add(&mut self, row: FlowRow) {
+        if let Ok(writer) = &mut self.0
+            && let Err(error) = writer.add(row)
+        {
+            self.0 = Err(error);
+        }
+    }
+
+    /// Completes the file.
+    pub(crate) fn finish(self, folder: &ResultFolder) -> Result<(), FolderError> {
+        let finished = self.0.and_then(FlowsWriter::finish);
+        finished.map_err(|error| folder.no_flows(error)).map(drop)
+    }
+}
+
+fn row(id: FlowId, flow: &FlowSpec, result: &FlowResult) -> FlowRow {
+    let statistics = &result.statistics;
+    FlowRow {
+        flow: id.0,
+        label: flow.label,
+        src: flow.src.0,
+        dst: flow.dst.0,
+        bytes: flow.bytes.as_u64(),
+        start: result.started,
+        finish: result.finished,
+        ideal_fct: result.ideal,
+        packets: statistics.packets,
+        retransmits: statistics.retransmitted,
+        marks: statistics.marked.into(),
+        probes: statistics.probes.into(),
+        timeouts: statistics.timeouts.into(),
+    }
+}

@@ -1,0 +1,89 @@
+//! Runs whose flows come one by one, so that memory holds those under way and not all of the run.
+//!
+//! A run over 50 ms of a data centre's traffic has a million flows, of which a few thousand are under way at a time. Flows that wait for
+//! nothing can be made when their time has come and be forgotten when they are done. Hosts with several NICs need a list of all
+//! flows, and so do captures and timelines.
+
+use crate::assemble::{Assembly, Ground, build_context, fabric_flow, rates_of_hosts};
+use crate::error::ScenarioError;
+use crate::run::{Finished, FlowResult, RunOptions};
+use crate::scenario::{Scenario, check_flows};
+use clearway_fabric::{Flow, FlowOutcome, Observer, Progress, Sampler, Traffic};
+use clearway_units::{FlowId, Time};
+use clearway_workload::{Arrivals, FlowSpec, MergedArrivals, WorkloadError};
+use rustc_hash::FxHashMap;
+use std::cell::RefCell;
+
+/// The flows of a scenario, one by one; `None` if it needs all of them at once.
+///
+/// # Errors
+/// If they do not fit the scenario.
+pub(crate) fn arrivals(
+    scenario: &Scenario,
+    ground: &Ground,
+) -> Result<Option<MergedArrivals>, ScenarioError> {
+    let observe = &scenario.observe;
+    let is_listed = observe.perfetto || !observe.pcap.is_empty();
+    if is_listed || !ground.topology.further_nics.is_empty() || scenario.workloads.is_empty() {
+        return Ok(None);
+    }
+    let nic_rates = rates_of_hosts(&ground.topology);
+    let mut sections: Vec<Arrivals> = Vec::new();
+    for (section, settings) in scenario.workloads.iter().enumerate() {
+        let placed = |error: ScenarioError| error.or_in(scenario.places(), "workload", section);
+        let context = build_context(scenario, &ground.topology, &nic_rates, section);
+        let arrivals = settings.arrivals(&context);
+        let Some(arrivals) = arrivals.map_err(|error| placed(ScenarioError::from(error)))? else {
+            return Ok(None);
+        };
+        // Making them once more is cheap, and nothing can be wrong with one when the run is under way.
+        check_flows(arrivals.clone(), &ground.topology, ground.sizes).map_err(placed)?;
+        sections.push(arrivals);
+    }
+    let merged = MergedArrivals::new(sections);
+    if u32::try_from(merged.clone().count()).is_err() {
+        let error = ScenarioError::from(WorkloadError::TooMany { what: "flows" });
+        return Err(error.or_in(scenario.places(), "workload", 0));
+    }
+    Ok(Some(merged))
+}
+
+impl Assembly {
+    /// Runs it with flows that come one by one.
+    pub(crate) fn run_streamed<O: Observer>(
+        &self,
+        arrivals: &MergedArrivals,
+        options: RunOptions<'_>,
+        observer: impl FnMut() -> O,
+        sampler: Option<&mut dyn Sampler>,
+    ) -> Finished<O> {
+        let RunOptions {
+            threads,
+            on_progress,
+            on_flow,
+        } = options;
+        // The fabric does not know how users call a flow.
+        let labels = RefCell::new(FxHashMap::default());
+        let numbered = (0..).map(FlowId).zip(arrivals.clone());
+        let mut arrivals = numbered.map(|(id, flow)| {
+            labels.borrow_mut().insert(id, flow.label);
+            fabric_flow(&flow)
+        });
+        let mut on_done = |id: FlowId, flow: &Flow, outcome: &FlowOutcome| {
+            let label = labels.borrow_mut().remove(&id).unwrap_or_default();
+            let start = flow.start.unwrap_or(Time::NEVER);
+            let spec = FlowSpec::timed(label, flow.src, flow.dst, flow.bytes, start);
+            let paths = &self.routes.paths;
+            let ideal = paths.ideal_completion(flow.src, flow.dst, flow.bytes, self.sizes);
+            on_flow(id, &spec, &FlowResult::new(outcome, ideal));
+        };
+        let traffic = Traffic {
+            arrivals: &mut arrivals,
+            on_done: &mut on_done,
+        };
+        // The fabric does not know how many flows will come.
+        let flows = self.flow_count();
+        let on_progress = &mut |progress| on_progress(Progress { flows, ..progress });
+        self.simulate((threads, on_progress), observer, sampler, Some(traffic))
+    }
+}
