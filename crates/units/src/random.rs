@@ -24,6 +24,8 @@ pub enum Purpose {
     Test = 7,
     /// Lots that congestion controllers draw (entity: flow).
     Controller = 8,
+    /// How long computations take (entity: job, rank).
+    Compute = 9,
 }
 
 /// A stream of random numbers: PCG-XSH-RR 64/32 (O'Neill 2014), a fixed algorithm, 16 bytes of state.

@@ -6,6 +6,8 @@
 //! * [`WorkloadSettings`] is the registry of generators: one settings struct in one file and one line in the list of
 //!   [`generate`] make a new one.
 //! * A [`Graph`] is what the ranks of a job do: messages and computations, and which of them wait for which.
+//! * A [`JobSpec`] places such a graph on hosts and runs it again and again.
+//! * A [`RankRun`] is one rank of a job at run time: a state machine that says which messages to post when.
 //! * [`SizeDistribution`] is how large the flows of data-centre traffic are: built in ([`PublishedSizes`]) or from a file
 //!   ([`parse_sizes`]).
 //! * [`parse_cm`] reads htsim's connection matrices (`.cm`), [`parse_topo`] its fabrics (`.topo`); [`parse_hpcc_flows`] and
@@ -25,6 +27,8 @@ mod format;
 pub mod generate;
 pub mod graph;
 pub mod hpcc;
+mod job;
+pub mod rank;
 pub mod sizes;
 mod text;
 pub mod topo;
@@ -39,6 +43,8 @@ pub use format::FileFormat;
 pub use generate::{BuildContext, LoadedWorkload, WorkloadDefinition, WorkloadSettings};
 pub use graph::{Graph, GraphError, Need, Parallelism, Rank, Successors, Task, TaskId};
 pub use hpcc::{HpccLink, HpccTopology, parse_hpcc_flows, parse_hpcc_topology};
+pub use job::{Connection, JobSpec, Volume};
+pub use rank::{MessageNumber, Output, Pace, Plan, RankRun};
 pub use sizes::{PublishedSizes, SizeDistribution, SizePoint, SizeSource, parse_sizes};
 pub use text::read_text;
 pub use topo::{TierSpec, TopoFile, parse_topo};

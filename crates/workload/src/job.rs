@@ -1,0 +1,238 @@
+//! Jobs: ranks on hosts that run a graph, once or again and again.
+
+use crate::graph::{Graph, Rank, Task};
+use crate::rank::{Pace, Plan};
+use clearway_units::{Bytes, HostId, Purpose, RandomStream, Time};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What a collective moves, by which its speed is judged.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Volume {
+    /// The size of the operation, as nccl-tests count it: time and this make the algorithm bandwidth.
+    pub bytes: Bytes,
+    /// By which the bus bandwidth exceeds the algorithm bandwidth.
+    pub bus_factor: f64,
+}
+
+/// A job.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JobSpec {
+    /// The user's name for it.
+    pub label: String,
+    /// What its ranks do in an iteration.
+    pub plan: Arc<Plan>,
+    /// The host of each rank; no two ranks share one.
+    pub hosts: Vec<HostId>,
+    /// When it starts.
+    pub start: Time,
+    /// How often it runs its graph, above zero.
+    pub iterations: u32,
+    /// Each computation takes longer by up to this share of its time.
+    pub jitter: f64,
+    /// Ranks whose computations take so many times as long as those of others.
+    pub stragglers: BTreeMap<Rank, f64>,
+    /// What an iteration moves, if it is a collective.
+    pub volume: Option<Volume>,
+}
+
+/// All messages of a job from one rank to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Connection {
+    /// Who sends.
+    pub src: Rank,
+    /// Who receives.
+    pub dst: Rank,
+    /// How many messages, in all iterations.
+    pub messages: u32,
+    /// How many bytes, in all iterations.
+    pub bytes: Bytes,
+}
+
+impl JobSpec {
+    /// A job of `graph` that begins at the start of the run and runs once, its rank n on host n.
+    pub fn new(label: impl Into<String>, graph: Graph) -> Self {
+        Self {
+            label: label.into(),
+            hosts: (0..graph.ranks()).map(HostId).collect(),
+            plan: Arc::new(Plan::new(graph)),
+            start: Time::ZERO,
+            iterations: 1,
+            jitter: 0.0,
+            stragglers: BTreeMap::new(),
+            volume: None,
+        }
+    }
+
+    /// Its connections, by sender, then by receiver.
+    ///
+    /// # Panics
+    /// If one carries more than 2^64 bytes or 2^32 messages in all iterations; [`check`](Self::check) refuses that.
+    pub fn connections(&self) -> Vec<Connection> {
+        let sums = self.sums().into_iter();
+        let connection = |((src, dst), (messages, bytes)): ((Rank, Rank), (u64, u64))| {
+            let iterations = u64::from(self.iterations);
+            let messages = messages.checked_mul(iterations).map(u32::try_from);
+            let bytes = bytes.checked_mul(iterations);
+            Connection {
+                src,
+                dst,
+                messages: messages.and_then(Result::ok).expect("checked before"),
+                bytes: Bytes::new(bytes.expect("checked before")),
+            }
+        };
+        sums.map(connection).collect()
+    }
+
+    /// Messages and bytes of an iteration from rank to rank.
+    fn sums(&self) -> BTreeMap<(Rank, Rank), (u64, u64)> {
+        let mut sums: BTreeMap<(Rank, Rank), (u64, u64)> = BTreeMap::new();
+        for (_, task) in self.plan.graph().numbered() {
+            if let Task::Message { src, dst, bytes } = task {
+                let sum = sums.entry((src, dst)).or_default();
+                sum.0 += 1;
+                sum.1 += bytes.as_u64();
+            }
+        }
+        sums
+    }
+
+    /// Proves that it can run on `hosts` hosts. Its graph has been [checked](Graph::check) before.
+    ///
+    /// # Errors
+    /// What is wrong, and what to do about it.
+    pub fn check(&self, hosts: u32) -> Result<(), (String, String)> {
+        let fault = |message: String, fix: &str| Err((message, fix.to_owned()));
+        let ranks = self.plan.graph().ranks() as usize;
+        if self.hosts.len() != ranks {
+            let message = format!("{} hosts for {ranks} ranks", self.hosts.len());
+            return fault(message, "give each rank a host");
+        }
+        let mut taken = BTreeMap::new();
+        for (rank, host) in (0u32..).zip(&self.hosts) {
+            if host.0 >= hosts {
+                let message = format!("rank {rank} is on host {host}, but there are {hosts} hosts");
+                return fault(message, "choose hosts of the topology, counted from 0");
+            }
+            if let Some(other) = taken.insert(host, rank) {
+                let message = format!("ranks {other} and {rank} are both on host {host}");
+                return fault(message, "give each rank a host of its own");
+            }
+        }
+        if self.iterations == 0 {
+            return fault("no iterations".into(), "let it run at least once");
+        }
+        let tasks = self.plan.graph().len() as u64;
+        if tasks.saturating_mul(self.iterations.into()) >= u64::from(u32::MAX) {
+            let message = format!(
+                "{} iterations of {tasks} messages and computations",
+                self.iterations
+            );
+            return fault(message, "less than 2^32 in all iterations have numbers");
+        }
+        let iterations = u64::from(self.iterations);
+        let sums = self.sums().into_values();
+        if sums
+            .into_iter()
+            .any(|(_, bytes)| bytes.checked_mul(iterations).is_none())
+        {
+            let message = format!("more than 2^64 bytes in {iterations} iterations");
+            return fault(message, "send smaller messages, or run fewer iterations");
+        }
+        Ok(())
+    }
+
+    /// How fast a rank computes. `job` is the job's number in the run.
+    pub fn pace(&self, rank: Rank, job: u32, seed: u64) -> Pace {
+        let entity = u64::from(job) << 32 | u64::from(rank.0);
+        Pace {
+            factor: self.stragglers.get(&rank).copied().unwrap_or(1.0),
+            jitter: self.jitter,
+            random: RandomStream::new(seed, Purpose::Compute, entity),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KB: Bytes = Bytes::new(1000);
+
+    fn job() -> JobSpec {
+        let mut graph = Graph::new(3);
+        let pair = |src, dst| (Rank(src), Rank(dst));
+        let first = graph.message(pair(0, 1), KB, []);
+        graph.message(pair(1, 2), KB, [first]);
+        graph.message(pair(0, 1), KB, []);
+        JobSpec {
+            iterations: 4,
+            ..JobSpec::new("pairs", graph)
+        }
+    }
+
+    #[test]
+    fn messages_from_rank_to_rank_share_a_connection() {
+        let connection = |src, dst, messages| Connection {
+            src: Rank(src),
+            dst: Rank(dst),
+            messages,
+            bytes: Bytes::new(1000 * u64::from(messages)),
+        };
+        assert_eq!(
+            job().connections(),
+            [connection(0, 1, 8), connection(1, 2, 4)]
+        );
+    }
+
+    #[test]
+    fn what_cannot_run_is_refused() {
+        let error = |change: fn(&mut JobSpec)| {
+            let mut job = job();
+            change(&mut job);
+            job.check(8).map_err(|(message, _)| message)
+        };
+        assert_eq!(error(|_| ()), Ok(()));
+        let refused = |message: &str| Err(message.to_owned());
+        assert_eq!(
+            error(|job| job.hosts.truncate(2)),
+            refused("2 hosts for 3 ranks")
+        );
+        assert_eq!(
+            error(|job| job.hosts[1] = HostId(8)),
+            refused("rank 1 is on host 8, but there are 8 hosts")
+        );
+        assert_eq!(
+            error(|job| job.hosts[2] = HostId(0)),
+            refused("ranks 0 and 2 are both on host 0")
+        );
+        assert_eq!(error(|job| job.iterations = 0), refused("no iterations"));
+        assert_eq!(
+            error(|job| job.iterations = u32::MAX / 2),
+            refused("2147483647 iterations of 3 messages and computations")
+        );
+        let large = |job: &mut JobSpec| {
+            let mut graph = Graph::new(3);
+            graph.message((Rank(0), Rank(1)), Bytes::new(1 << 63), []);
+            job.plan = Arc::new(Plan::new(graph));
+        };
+        assert_eq!(
+            error(large),
+            refused("more than 2^64 bytes in 4 iterations")
+        );
+    }
+
+    #[test]
+    fn ranks_have_random_streams_of_their_own() {
+        let mut job = job();
+        job.stragglers.insert(Rank(1), 1.5);
+        let draw = |rank, number| job.pace(Rank(rank), number, 7).random.next_u64();
+        assert_eq!(draw(0, 0), draw(0, 0));
+        assert_ne!(draw(0, 0), draw(1, 0));
+        assert_ne!(draw(0, 0), draw(0, 1));
+        let factors: Vec<f64> = (0..3)
+            .map(|rank| job.pace(Rank(rank), 0, 7).factor)
+            .collect();
+        assert_eq!(factors, [1.0, 1.5, 1.0]);
+    }
+}

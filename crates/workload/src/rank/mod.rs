@@ -1,0 +1,321 @@
+//! One rank of a job at run time: a state machine that a simulator, or a host with sockets, drives.
+//!
+//! It is told what happens at its host (a message of its has been acknowledged, one to it has arrived, time has come) and says which
+//! messages to post. It knows nothing of the other ranks but what they send. A job runs its graph for several iterations; a rank
+//! begins the next one when it is through with the last: its own tasks are over, and all messages to it have arrived. Messages of ranks
+//! that are ahead are counted for the iteration that they belong to.
+//!
+//! Calls that have nothing to say are harmless: a deadline that has not come does nothing.
+
+mod plan;
+#[cfg(test)]
+mod tests;
+mod units;
+
+use crate::graph::{Rank, Task, TaskId};
+use clearway_units::{Bytes, RandomStream, Span, Time};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+pub use plan::Plan;
+use units::Units;
+
+/// A message of one iteration of a job: the number by which both of its ends know it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MessageNumber(pub u32);
+
+/// How long computations take, in relation to what the graph says.
+#[derive(Debug, Clone)]
+pub struct Pace {
+    /// All computations of this rank take so many times as long, above zero; 1 unless the rank is a straggler.
+    pub factor: f64,
+    /// Each takes longer by up to this share of its time, evenly distributed; zero or more.
+    pub jitter: f64,
+    /// What jitter is drawn from.
+    pub random: RandomStream,
+}
+
+impl Pace {
+    fn of(&mut self, span: Span) -> Span {
+        let mut factor = self.factor;
+        if self.jitter > 0.0 {
+            factor *= 1.0 + self.jitter * self.random.unit();
+        }
+        if factor == 1.0 {
+            return span;
+        }
+        // Too large a float becomes the largest integer.
+        Span::from_ps((span.as_ps() as f64 * factor + 0.5) as u64)
+    }
+}
+
+/// What a rank has to say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Output {
+    /// Post this message on the connection to another rank.
+    Post {
+        /// To whom.
+        to: Rank,
+        /// Its number.
+        message: MessageNumber,
+        /// Its length, above zero.
+        bytes: Bytes,
+    },
+    /// An iteration begins here.
+    Begun {
+        /// Which, from 0.
+        iteration: u32,
+    },
+    /// This rank is through with an iteration.
+    Over {
+        /// Which, from 0.
+        iteration: u32,
+    },
+}
+
+/// An iteration that is under way here or of which something has arrived.
+#[derive(Debug)]
+struct Iteration {
+    /// What each own task still waits for.
+    waits: Vec<u32>,
+    /// What has yet to happen until the rank is through.
+    left: u32,
+}
+
+impl Iteration {
+    fn new(plan: &Plan, rank: Rank) -> Self {
+        let needs = |id: &TaskId| plan.graph().needs(*id).len() as u32;
+        Self {
+            waits: plan.of(rank).iter().map(needs).collect(),
+            left: plan.work_of(rank),
+        }
+    }
+}
+
+/// One rank of a job.
+#[derive(Debug)]
+pub struct RankRun {
+    plan: Arc<Plan>,
+    rank: Rank,
+    iterations: u32,
+    pace: Pace,
+    /// The number of the iteration in front of `open`, which is the one that runs.
+    current: u32,
+    /// Empty before the start.
+    open: VecDeque<Iteration>,
+    running: bool,
+    units: Units,
+    /// Messages that may leave, but for the limit of parallelism.
+    held: VecDeque<TaskId>,
+    under_way: u32,
+    /// Tasks that are ready, and have not been looked at.
+    ready: VecDeque<TaskId>,
+    outputs: VecDeque<Output>,
+}
+
+impl RankRun {
+    /// Rank `rank` of a job that runs its plan `iterations` times.
+    ///
+    /// # Panics
+    /// If there is no such rank, or messages of all iterations are more than 2^32 - 1.
+    pub fn new(plan: Arc<Plan>, rank: Rank, iterations: u32, pace: Pace) -> Self {
+        assert!(rank.0 < plan.graph().ranks(), "the job has this rank");
+        let messages = plan.graph().len() as u64 * u64::from(iterations);
+        assert!(messages < u64::from(u32::MAX), "messages have numbers");
+        Self {
+            plan,
+            rank,
+            iterations,
+            pace,
+            current: 0,
+            open: VecDeque::new(),
+            running: false,
+            units: Units::default(),
+            held: VecDeque::new(),
+            under_way: 0,
+            ready: VecDeque::new(),
+            outputs: VecDeque::new(),
+        }
+    }
+
+    /// Which rank it is.
+    pub fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    /// It is through with all iterations.
+    pub fn is_over(&self) -> bool {
+        self.current == self.iterations
+    }
+
+    /// The job starts.
+    pub fn start(&mut self, now: Time) {
+        if !self.running && !self.is_over() {
+            self.running = true;
+            self.begin();
+            self.settle(now);
+        }
+    }
+
+    /// A message that this rank has posted is acknowledged.
+    ///
+    /// # Panics
+    /// If it was not posted in the present iteration.
+    pub fn on_sent(&mut self, now: Time, message: MessageNumber) {
+        let (iteration, task) = self.resolve(message);
+        assert_eq!(iteration, self.current, "a rank waits for its own messages");
+        self.under_way -= 1;
+        if let Some(held) = self.held.pop_front() {
+            self.post(held);
+        }
+        self.on_over(0, task);
+        self.settle(now);
+    }
+
+    /// A message to this rank has arrived.
+    ///
+    /// # Panics
+    /// If it belongs to an iteration that this rank is through with.
+    pub fn on_received(&mut self, now: Time, message: MessageNumber) {
+        let (iteration, task) = self.resolve(message);
+        let ahead = (iteration - self.current) as usize;
+        while self.open.len() <= ahead {
+            let iteration = Iteration::new(&self.plan, self.rank);
+            self.open.push_back(iteration);
+        }
+        self.on_over(ahead, task);
+        self.settle(now);
+    }
+
+    /// [`deadline`](Self::deadline) has come.
+    pub fn on_deadline(&mut self, now: Time) {
+        while let Some(task) = self.units.pop_due(now) {
+            self.on_over(0, task);
+            self.go_on(now, self.plan.graph().task(task));
+        }
+        self.settle(now);
+    }
+
+    /// When the next computation is over; [`Time::NEVER`] if none is under way.
+    pub fn deadline(&self) -> Time {
+        self.units.next()
+    }
+
+    /// What there is to do, in the order in which it arose.
+    pub fn poll_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    fn resolve(&self, message: MessageNumber) -> (u32, TaskId) {
+        let tasks = self.plan.graph().len() as u32;
+        (message.0 / tasks, TaskId(message.0 % tasks))
+    }
+
+    /// Begins the present iteration.
+    fn begin(&mut self) {
+        let iteration = self.current;
+        self.outputs.push_back(Output::Begun { iteration });
+        if self.open.is_empty() {
+            let iteration = Iteration::new(&self.plan, self.rank);
+            self.open.push_back(iteration);
+        }
+        let waits = &self.open[0].waits;
+        let own = self.plan.of(self.rank).iter().zip(waits);
+        let ready = own.filter(|&(_, &waits)| waits == 0).map(|(id, _)| *id);
+        self.ready.extend(ready);
+    }
+
+    /// Begins what is ready, and further iterations, until something has to happen first.
+    fn settle(&mut self, now: Time) {
+        loop {
+            while let Some(task) = self.ready.pop_front() {
+                self.begin_task(now, task);
+            }
+            let through = self.running && self.open.front().is_some_and(|open| open.left == 0);
+            if !through {
+                return;
+            }
+            self.open.pop_front();
+            let iteration = self.current;
+            self.outputs.push_back(Output::Over { iteration });
+            self.current += 1;
+            if self.is_over() {
+                self.running = false;
+                return;
+            }
+            self.begin();
+        }
+    }
+
+    fn begin_task(&mut self, now: Time, id: TaskId) {
+        match self.plan.graph().task(id) {
+            Task::Message { .. } => {
+                self.on_begun(id);
+                let limit = self.plan.graph().parallelism;
+                if limit.is_some_and(|limit| self.under_way >= limit.from_sender) {
+                    self.held.push_back(id);
+                } else {
+                    self.post(id);
+                }
+            }
+            Task::Compute { span, .. } if span.is_zero() => {
+                self.on_begun(id);
+                self.on_over(0, id);
+            }
+            task @ Task::Compute { unit, .. } => {
+                self.units.queue(unit, id);
+                self.go_on(now, task);
+            }
+        }
+    }
+
+    /// Lets the unit of a computation begin with the next one, if it is free.
+    fn go_on(&mut self, now: Time, task: Task) {
+        let Task::Compute { unit, .. } = task else {
+            return;
+        };
+        if let Some(next) = self.units.take_next(unit) {
+            let Task::Compute { span, .. } = self.plan.graph().task(next) else {
+                return;
+            };
+            let end = now.saturating_add(self.pace.of(span));
+            self.units.begin(unit, next, end);
+            self.on_begun(next);
+        }
+    }
+
+    fn post(&mut self, id: TaskId) {
+        let graph = self.plan.graph();
+        if let Task::Message { dst, bytes, .. } = graph.task(id) {
+            self.under_way += 1;
+            let message = MessageNumber(self.current * graph.len() as u32 + id.0);
+            self.outputs.push_back(Output::Post {
+                to: dst,
+                message,
+                bytes,
+            });
+        }
+    }
+
+    fn on_begun(&mut self, id: TaskId) {
+        self.release(0, id, true);
+    }
+
+    /// Something that tasks of this rank may wait for is over, in the iteration `ahead` of the present one.
+    fn on_over(&mut self, ahead: usize, id: TaskId) {
+        self.open[ahead].left -= 1;
+        self.release(ahead, id, false);
+    }
+
+    fn release(&mut self, ahead: usize, id: TaskId, for_beginning: bool) {
+        let waits = &mut self.open[ahead].waits;
+        let begins = self.running && ahead == 0;
+        for waiting in self.plan.waiting(id, self.rank, for_beginning) {
+            let waits = &mut waits[self.plan.place(waiting)];
+            *waits -= 1;
+            if *waits == 0 && begins {
+                self.ready.push_back(waiting);
+            }
+        }
+    }
+}

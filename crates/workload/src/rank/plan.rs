@@ -1,0 +1,92 @@
+//! What all ranks of a job share.
+
+use crate::graph::{Graph, Rank, Successors, Task, TaskId};
+
+/// A graph, prepared for running: which tasks are a rank's own, and which tasks wait for which.
+///
+/// Jobs that do the same can share one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    graph: Graph,
+    successors: Successors,
+    /// The tasks of rank 0, then those of rank 1, and so on, each in the order of their numbers.
+    by_rank: Vec<TaskId>,
+    /// Where each rank's tasks begin, and the end.
+    first: Vec<u32>,
+    /// For each task its place among those of its rank.
+    place: Vec<u32>,
+    /// Messages to each rank.
+    incoming: Vec<u32>,
+}
+
+impl Plan {
+    /// Prepares a graph that has been [checked](Graph::check).
+    ///
+    /// # Panics
+    /// If the graph names ranks that it does not have.
+    pub fn new(graph: Graph) -> Self {
+        let ranks = graph.ranks() as usize;
+        let mut first = vec![0u32; ranks + 1];
+        let mut incoming = vec![0; ranks];
+        for (_, task) in graph.numbered() {
+            first[task.rank().index() + 1] += 1;
+            if let Task::Message { dst, .. } = task {
+                incoming[dst.index()] += 1;
+            }
+        }
+        for rank in 0..ranks {
+            first[rank + 1] += first[rank];
+        }
+        let mut next = first.clone();
+        let mut by_rank = vec![TaskId(0); graph.len()];
+        let mut place = vec![0; graph.len()];
+        for (id, task) in graph.numbered() {
+            let rank = task.rank().index();
+            by_rank[next[rank] as usize] = id;
+            place[id.index()] = next[rank] - first[rank];
+            next[rank] += 1;
+        }
+        Self {
+            successors: graph.successors(),
+            graph,
+            by_rank,
+            first,
+            place,
+            incoming,
+        }
+    }
+
+    /// The graph.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// The tasks of a rank, by number.
+    pub(super) fn of(&self, rank: Rank) -> &[TaskId] {
+        let index = rank.index();
+        &self.by_rank[self.first[index] as usize..self.first[index + 1] as usize]
+    }
+
+    /// The place of a task among those of its rank.
+    pub(super) fn place(&self, id: TaskId) -> usize {
+        self.place[id.index()] as usize
+    }
+
+    /// How much has to happen at a rank until it is through: its tasks are over, and messages to it have arrived.
+    pub(super) fn work_of(&self, rank: Rank) -> u32 {
+        self.of(rank).len() as u32 + self.incoming[rank.index()]
+    }
+
+    /// The tasks of `rank` that wait for `id` to be over, or to have begun.
+    pub(super) fn waiting(
+        &self,
+        id: TaskId,
+        rank: Rank,
+        for_beginning: bool,
+    ) -> impl Iterator<Item = TaskId> + '_ {
+        let successors = self.successors.of(id).iter();
+        let wanted = successors.filter(move |&&(_, begun)| begun == for_beginning);
+        let own = move |id: &TaskId| self.graph.task(*id).rank() == rank;
+        wanted.map(|&(id, _)| id).filter(own)
+    }
+}
