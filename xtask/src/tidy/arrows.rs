@@ -4,12 +4,13 @@ use super::Source;
 use crate::Faults;
 
 /// The layers (ARCHITECTURE.md): a crate and what it may use.
-const ARROWS: [(&str, &[&str]); 8] = [
+const ARROWS: [(&str, &[&str]); 9] = [
     ("units", &[]),
     ("engine", &["units"]),
     ("transport", &["units"]),
     ("workload", &["units"]),
     ("report", &["units"]),
+    ("planner", &["units"]),
     ("fabric", &["engine", "transport", "units"]),
     (
         "lab",

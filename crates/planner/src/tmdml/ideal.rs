@@ -1,0 +1,28 @@
+//! The bounds that no rates can beat.
+
+use clearway_units::{Bytes, Rate, Span};
+
+/// The least time of an All-Reduce by scatter and gather among `servers`, each with one link of `rate`: in either stage a server sends
+/// `1 / servers` of the `model` to each of the others, so `2 (N - 1) / N` of the model in all. Rounded up to a picosecond.
+///
+/// # Panics
+/// If there are no servers.
+pub fn ideal_all_reduce(servers: u32, model: Bytes, rate: Rate) -> Span {
+    assert!(servers > 0, "an All-Reduce needs servers");
+    let bits = 2 * 8 * u128::from(servers - 1) * u128::from(model.as_u64());
+    let divisor = u128::from(servers) * u128::from(rate.as_bps());
+    let ps = (bits * 1_000_000_000_000).div_ceil(divisor);
+    Span::from_ps(u64::try_from(ps).unwrap_or(u64::MAX))
+}
+
+/// The same in BCube(`ports`, 1): `ports²` servers, each with two links of `rate`, over which it also relays.
+///
+/// To the `2 (n - 1)` servers that differ in one digit a flow takes one link out of a server, to the `(n - 1)²` others two, the second out
+/// of the relay: `2 n (n - 1)` in all for each server, of `1 / n²` of the model and shared by two links. That is `(n - 1) / n` of the model
+/// per link and stage: the same as for `n` servers on one link each. Twice the links and half of it is lost to relaying.
+///
+/// # Panics
+/// If switches have no ports.
+pub fn ideal_bcube_all_reduce(ports: u32, model: Bytes, rate: Rate) -> Span {
+    ideal_all_reduce(ports, model, rate)
+}

@@ -1,0 +1,145 @@
+//! Algorithm 1: a problem in every slot, queues between slots.
+
+use super::gradient::{Iterate, Scaled};
+use super::{
+    Allocation, Problem, SettingError, Solver, TmdmlParameters, fill, least_phi, least_rates,
+};
+
+/// TMDML's Algorithm 1 as a state machine: what flows have left goes in, their rates for the next slot come out.
+///
+/// It keeps the queues and, because one slot's problem is much like the last one's, the multipliers to start from.
+#[derive(Debug, Clone)]
+pub struct Optimizer<'a> {
+    problem: &'a Problem,
+    parameters: TmdmlParameters,
+    solver: Solver,
+    /// The optimum of the first slot in seconds, by which V counts.
+    reference: f64,
+    /// In bits (`Q_l`).
+    queues: Vec<f64>,
+    iterate: Iterate,
+}
+
+/// What a slot comes to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Slot {
+    /// The rates, and their largest `f`.
+    pub allocation: Allocation,
+    /// How far from the optimum of (5) they can be at most, as a share of their objective; zero for closed forms.
+    pub gap: f64,
+    /// Iterations of the gradient; zero for closed forms.
+    pub iterations: u32,
+}
+
+impl<'a> Optimizer<'a> {
+    /// Begins with empty queues.
+    ///
+    /// # Errors
+    /// If the parameters do not fit ([`TmdmlParameters::check`]).
+    pub fn new(
+        problem: &'a Problem,
+        parameters: &TmdmlParameters,
+        solver: Solver,
+    ) -> Result<Self, SettingError> {
+        parameters.check(problem)?;
+        let weights = problem.weights(problem.bytes(), parameters.bottlenecks);
+        Ok(Self {
+            problem,
+            parameters: parameters.clone(),
+            solver,
+            reference: least_phi(problem, &weights),
+            queues: vec![0.0; problem.capacities().len()],
+            iterate: Iterate::new(problem),
+        })
+    }
+
+    /// The queue before each link in bytes.
+    pub fn queues(&self) -> impl Iterator<Item = f64> {
+        self.queues.iter().map(|bits| bits / 8.0)
+    }
+
+    /// Chooses the rates of the next slot, in which the flows have `remaining` bytes, and moves the queues by what they send in it. Flows
+    /// without bytes have rate zero; if all are, nothing is sent and the queues drain.
+    ///
+    /// # Panics
+    /// If `remaining` has not one number for each flow.
+    pub fn step(&mut self, remaining: &[f64]) -> Slot {
+        assert_eq!(
+            remaining.len(),
+            self.problem.flow_count(),
+            "one number for each flow"
+        );
+        let weights = self.problem.weights(remaining, self.parameters.bottlenecks);
+        let slot = match weights.iter().any(|&weight| weight > 0.0) {
+            true => self.solve(&weights),
+            false => Slot {
+                allocation: Allocation::new(&weights, vec![0.0; weights.len()]),
+                gap: 0.0,
+                iterations: 0,
+            },
+        };
+        self.queue(remaining, &slot.allocation.rates);
+        slot
+    }
+
+    fn solve(&mut self, weights: &[f64]) -> Slot {
+        let prices = self.prices();
+        let exact = |allocation| Slot {
+            allocation,
+            gap: 0.0,
+            iterations: 0,
+        };
+        match self.solver {
+            Solver::Least => exact(least_rates(self.problem, weights, &prices)),
+            Solver::Filled => exact(fill(self.problem, weights)),
+            Solver::Gradient => {
+                let least_phi = least_phi(self.problem, weights);
+                let min_rate = self.parameters.min_rate.as_bps() as f64;
+                let scaled = Scaled::new(self.problem, weights, &prices, least_phi, min_rate);
+                let found = self.iterate.solve(&scaled, &self.parameters);
+                Slot {
+                    allocation: Allocation::new(weights, found.rates),
+                    gap: found.gap,
+                    iterations: found.iterations,
+                }
+            }
+        }
+    }
+
+    /// The optimum of the next slot, without taking part in it.
+    pub fn closed_form(&self, remaining: &[f64]) -> Allocation {
+        let weights = self.problem.weights(remaining, self.parameters.bottlenecks);
+        least_rates(self.problem, &weights, &self.prices())
+    }
+
+    /// What a bit/s on each link costs, where a second of `phi` costs one: `Q_l / V`.
+    fn prices(&self) -> Vec<f64> {
+        let slot = self.parameters.slot.as_secs();
+        let queues = self.queues.iter().zip(self.problem.capacities());
+        queues
+            .map(|(queue, capacity)| {
+                let slots = queue / (capacity * slot);
+                slots * self.reference / (capacity * self.parameters.v)
+            })
+            .collect()
+    }
+
+    /// `Q(t+1) = max(Q(t) + what comes - what is served, 0)`.
+    fn queue(&mut self, remaining: &[f64], rates: &[f64]) {
+        let slot = self.parameters.slot.as_secs();
+        let sent: Vec<f64> = remaining
+            .iter()
+            .zip(rates)
+            .map(|(bytes, rate)| (rate * slot).min(bytes * 8.0))
+            .collect();
+        let links = self
+            .problem
+            .sums(&sent)
+            .into_iter()
+            .zip(self.problem.capacities());
+        for (queue, (arrived, capacity)) in self.queues.iter_mut().zip(links) {
+            let served = capacity * self.parameters.service * slot;
+            *queue = (*queue + arrived - served).max(0.0);
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! The settings of TMDML's optimisation.
+
+use super::Problem;
+use clearway_units::{Rate, Span};
+use std::fmt;
+
+clearway_units::choices! {
+    /// What a flow asks of the links of its path, which makes those that are asked for more than they have its bottlenecks.
+    pub enum BottleneckRule {
+        /// What the links at both ends would grant: the lesser of the equal shares of its first and its last link. An incast then has no
+        /// bottleneck but its receiver, as in TMDML §II; where all servers send to all, those links inside the fabric are bottlenecks that
+        /// the hash has overloaded.
+        NicShare = "nic-share",
+        /// The rate of the narrowest link of its path, so that among equal links each that two flows share is a bottleneck, and the number
+        /// is not far from that of hops.
+        LineRate = "line-rate",
+        /// Nothing: each flow counts one, and `f` is the time to completion but for the number of flows of its destination.
+        Uniform = "uniform",
+    }
+}
+
+clearway_units::choices! {
+    /// Where the rates of a slot come from.
+    pub enum Solver {
+        /// The closed form, each flow with the least rate that the optimum needs.
+        Least = "least",
+        /// The fairest optimum: no link that a flow could use is left idle.
+        Filled = "filled",
+        /// Algorithm 1, the gradient-based one.
+        Gradient = "gradient",
+    }
+}
+
+clearway_units::parameters! {
+    /// Settings of [`Optimizer`](super::Optimizer) and [`completion`](super::completion).
+    pub struct TmdmlParameters {
+        /// Length of a time slot, in which rates do not change.
+        pub slot: Span = Span::from_ms(1), "slot", "decision: much shorter than a synchronisation, much longer than a round trip";
+        /// Weight of the objective against the queues (V), without a unit: the objective counts in units of its optimum in the first
+        /// slot, a queue in what its link carries in a slot, a rate in capacities of its link. Multiplied by capacity² and slot and
+        /// divided by that optimum, it is the paper's. Without effect where `service` is 1; rates swing from slot to slot where it is
+        /// below about a quarter.
+        pub v: f64 = 1.0, "v", "decision: the queue that balances it is about one slot's worth";
+        /// What part of a flow's rate a gradient step changes at most (epsilon 1), below 1.
+        pub rate_step: f64 = 0.5, "rate-step", "decision: 0.9 for all three takes half the iterations but is near the edge";
+        /// Step of the multipliers of `f(r) <= phi` (epsilon 2), relative to the multiplier.
+        pub time_step: f64 = 0.5, "time-step", "decision: as rate-step";
+        /// Step of the multipliers of the capacities (epsilon 3), relative to the multiplier.
+        pub capacity_step: f64 = 0.5, "capacity-step", "decision: as rate-step";
+        /// Lower bound of the rates of the gradient, before they are scaled down onto the links.
+        pub min_rate: Rate = Rate::from_bps(1_000), "min-rate", "decision: nothing beside any capacity, but above zero";
+        /// The gradient stops when the objective is proven to be within this share of the optimum.
+        pub tolerance: f64 = 0.001, "tolerance", "decision: a tenth of a percent";
+        /// The gradient stops after so many iterations in a slot in any case.
+        pub iterations: u32 = 10_000, "iterations", "decision: far more than usually needed";
+        /// Service rate of a queue as a share of its link's capacity, at most 1.
+        pub service: f64 = 1.0, "service", "decision: a port sends with the rate of its link";
+        /// What counts as a bottleneck of a flow.
+        pub bottlenecks: BottleneckRule = BottleneckRule::NicShare, "bottlenecks", "decision: agrees with TMDML §II";
+    }
+}
+
+/// Why settings do not fit, or not with a problem.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SettingError {
+    /// A value is out of range.
+    OutOfRange {
+        /// The key.
+        key: &'static str,
+        /// Completes "expected …".
+        expected: &'static str,
+    },
+    /// The flows of a link do not fit into it even at the least rate.
+    MinRateTooHigh {
+        /// The link.
+        link: usize,
+        /// Its flows.
+        flows: u32,
+    },
+}
+
+impl fmt::Display for SettingError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OutOfRange { key, expected } => write!(f, "`{key}`: expected {expected}"),
+            Self::MinRateTooHigh { link, flows } => write!(
+                f,
+                "`min-rate`: the {flows} flows of link {link} exceed its capacity even at this rate"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for SettingError {}
+
+impl TmdmlParameters {
+    /// Whether the settings make sense, and fit `problem`.
+    ///
+    /// # Errors
+    /// Names the setting.
+    pub fn check(&self, problem: &Problem) -> Result<(), SettingError> {
+        let above_zero = "a number above zero";
+        let open = "a number above 0 and below 1";
+        let between = |value: f64| value > 0.0 && value < 1.0;
+        for (key, fits, expected) in [
+            ("slot", !self.slot.is_zero(), "a duration above zero"),
+            ("v", self.v > 0.0 && self.v.is_finite(), above_zero),
+            ("rate-step", between(self.rate_step), open),
+            ("time-step", between(self.time_step), open),
+            ("capacity-step", between(self.capacity_step), open),
+            ("tolerance", between(self.tolerance), open),
+            (
+                "iterations",
+                self.iterations > 0,
+                "a whole number above zero",
+            ),
+            (
+                "service",
+                self.service > 0.0 && self.service <= 1.0,
+                "a number above 0, at most 1",
+            ),
+        ] {
+            if !fits {
+                return Err(SettingError::OutOfRange { key, expected });
+            }
+        }
+        let flows = problem.sums(&vec![1.0; problem.flow_count()]);
+        let min_rate = self.min_rate.as_bps() as f64;
+        let links = flows.iter().zip(problem.capacities()).enumerate();
+        for (link, (&flows, &capacity)) in links {
+            if flows * min_rate > capacity {
+                return Err(SettingError::MinRateTooHigh {
+                    link,
+                    flows: flows as u32,
+                });
+            }
+        }
+        Ok(())
+    }
+}

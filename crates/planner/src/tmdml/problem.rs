@@ -1,0 +1,241 @@
+//! Links, flows and what is left of them: problem (2) of TMDML.
+
+use super::BottleneckRule;
+use clearway_units::{Bytes, Rate};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Two sums that differ by less than this share are equal: seven sevenths of a link are not more than the link.
+const ROUNDING: f64 = 1e-9;
+
+/// A flow of a [`Problem`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Flow {
+    /// The links that it takes, as indices into the links of the problem, in order and each once (`a_il`).
+    pub path: Vec<u32>,
+    /// The server that it goes to (`Omega(i)`); flows with the same number share one.
+    pub destination: u32,
+    /// What it has to carry (`M_i(0)`), above zero.
+    pub bytes: Bytes,
+}
+
+/// Flows on links (TMDML §III.A). Links have one direction.
+#[derive(Debug, Clone)]
+pub struct Problem {
+    capacities: Vec<f64>,
+    /// The paths of all flows, one after the other.
+    hops: Vec<u32>,
+    /// Where the path of each flow ends in `hops`.
+    ends: Vec<usize>,
+    /// Destinations, numbered without gaps.
+    destinations: Vec<u32>,
+    destination_count: usize,
+    bytes: Vec<f64>,
+}
+
+/// Why links and flows are no [`Problem`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProblemError {
+    /// There is nothing to send.
+    NoFlows,
+    /// A flow takes no link.
+    EmptyPath {
+        /// Its index.
+        flow: usize,
+    },
+    /// A flow takes a link that does not exist.
+    UnknownLink {
+        /// The flow's index.
+        flow: usize,
+        /// The link that it names.
+        link: u32,
+        /// How many links there are.
+        links: usize,
+    },
+    /// A flow takes a link twice.
+    RepeatedLink {
+        /// The flow's index.
+        flow: usize,
+        /// The link.
+        link: u32,
+    },
+    /// A flow carries nothing.
+    NoBytes {
+        /// Its index.
+        flow: usize,
+    },
+}
+
+impl fmt::Display for ProblemError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::NoFlows => f.write_str("there are no flows"),
+            Self::EmptyPath { flow } => write!(f, "flow {flow} takes no link"),
+            Self::UnknownLink { flow, link, links } => write!(
+                f,
+                "flow {flow} takes link {link}, but there are only {links} links, numbered from zero"
+            ),
+            Self::RepeatedLink { flow, link } => {
+                write!(f, "flow {flow} takes link {link} more than once")
+            }
+            Self::NoBytes { flow } => write!(f, "flow {flow} has no bytes to carry"),
+        }
+    }
+}
+
+impl std::error::Error for ProblemError {}
+
+impl Problem {
+    /// The problem of `flows` on `links`, whose capacities (`C_l`) cannot be zero because a [`Rate`] cannot.
+    ///
+    /// # Errors
+    /// If there are no flows, or one takes no link, one that does not exist or one twice, or carries nothing.
+    pub fn new(links: &[Rate], flows: &[Flow]) -> Result<Self, ProblemError> {
+        if flows.is_empty() {
+            return Err(ProblemError::NoFlows);
+        }
+        let mut hops = Vec::new();
+        let mut ends = Vec::with_capacity(flows.len());
+        let mut numbers = BTreeMap::new();
+        let mut destinations = Vec::with_capacity(flows.len());
+        for (index, flow) in flows.iter().enumerate() {
+            check_flow(index, flow, links.len())?;
+            hops.extend_from_slice(&flow.path);
+            ends.push(hops.len());
+            let next = numbers.len() as u32;
+            destinations.push(*numbers.entry(flow.destination).or_insert(next));
+        }
+        Ok(Self {
+            capacities: links.iter().map(|rate| rate.as_bps() as f64).collect(),
+            hops,
+            ends,
+            destinations,
+            destination_count: numbers.len(),
+            bytes: flows.iter().map(|flow| flow.bytes.as_f64()).collect(),
+        })
+    }
+
+    /// How many flows there are.
+    pub fn flow_count(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// The capacities of the links in bit/s (`C_l`).
+    pub fn capacities(&self) -> &[f64] {
+        &self.capacities
+    }
+
+    /// What each flow has to carry in bytes (`M_i(0)`): a fluid, which has fractions as time goes on.
+    pub fn bytes(&self) -> &[f64] {
+        &self.bytes
+    }
+
+    /// The links of flow `flow`.
+    ///
+    /// # Panics
+    /// If there is no such flow.
+    pub fn path(&self, flow: usize) -> &[u32] {
+        let start = flow.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.hops[start..self.ends[flow]]
+    }
+
+    /// The capacity of the narrowest link of `flow` in bit/s: what it could send alone.
+    pub(super) fn line_rate(&self, flow: usize) -> f64 {
+        let capacities = self.path(flow).iter();
+        capacities.fold(f64::INFINITY, |least, &link| {
+            least.min(self.capacities[link as usize])
+        })
+    }
+
+    /// The sum over the flows of each link of a quantity of the flows, such as their rates.
+    pub fn sums(&self, of_flows: &[f64]) -> Vec<f64> {
+        let mut sums = vec![0.0; self.capacities.len()];
+        for (flow, &value) in of_flows.iter().enumerate() {
+            for &link in self.path(flow) {
+                sums[link as usize] += value;
+            }
+        }
+        sums
+    }
+
+    /// The number of bottlenecks of each flow (`n_i`) while it has `remaining` bytes: the links of its path whose flows ask for more than
+    /// the capacity, at least one. Zero for a flow that is over, which asks for nothing.
+    ///
+    /// At least one, because a flow without bottlenecks would have `f = 0` at any rate, even at one with which it never ends, and the
+    /// share of a destination none of whose flows have any would be zero by zero. It is also true: something limits every flow.
+    pub fn bottlenecks(&self, remaining: &[f64], rule: BottleneckRule) -> Vec<u32> {
+        let active: Vec<f64> = remaining
+            .iter()
+            .map(|&bytes| if bytes > 0.0 { 1.0 } else { 0.0 })
+            .collect();
+        let demands = match rule {
+            BottleneckRule::Uniform => return active.iter().map(|&one| one as u32).collect(),
+            BottleneckRule::LineRate => self.per_flow(&active, |flow| self.line_rate(flow)),
+            BottleneckRule::NicShare => {
+                let flows = self.sums(&active);
+                let share = |link: u32| self.capacities[link as usize] / flows[link as usize];
+                self.per_flow(&active, |flow| {
+                    let path = self.path(flow);
+                    share(path[0]).min(share(path[path.len() - 1]))
+                })
+            }
+        };
+        let asked = self.sums(&demands);
+        let exceeds = |link: &&u32| {
+            asked[**link as usize] > self.capacities[**link as usize] * (1.0 + ROUNDING)
+        };
+        (0..self.flow_count())
+            .map(|flow| match demands[flow] > 0.0 {
+                true => (self.path(flow).iter().filter(exceeds).count() as u32).max(1),
+                false => 0,
+            })
+            .collect()
+    }
+
+    /// The size of each flow as the objective sees it, in bits: `n_i M_i / (sum of n_j over its destination)`, so that its `f` is this by
+    /// its rate (Eq 1). Zero for flows that are over.
+    pub fn weights(&self, remaining: &[f64], rule: BottleneckRule) -> Vec<f64> {
+        let bottlenecks = self.bottlenecks(remaining, rule);
+        let mut of_destination = vec![0.0; self.destination_count];
+        for (&count, &to) in bottlenecks.iter().zip(&self.destinations) {
+            of_destination[to as usize] += f64::from(count);
+        }
+        let flows = bottlenecks.iter().zip(&self.destinations).zip(remaining);
+        flows
+            .map(|((&count, &to), &bytes)| match count {
+                0 => 0.0,
+                _ => f64::from(count) / of_destination[to as usize] * bytes * 8.0,
+            })
+            .collect()
+    }
+
+    /// `value` of each flow that is `active`, zero for others.
+    fn per_flow(&self, active: &[f64], value: impl Fn(usize) -> f64) -> Vec<f64> {
+        let flows = active.iter().enumerate();
+        flows
+            .map(|(flow, &one)| if one > 0.0 { value(flow) } else { 0.0 })
+            .collect()
+    }
+}
+
+fn check_flow(index: usize, flow: &Flow, links: usize) -> Result<(), ProblemError> {
+    if flow.path.is_empty() {
+        return Err(ProblemError::EmptyPath { flow: index });
+    }
+    if flow.bytes == Bytes::ZERO {
+        return Err(ProblemError::NoBytes { flow: index });
+    }
+    for (hop, &link) in flow.path.iter().enumerate() {
+        if link as usize >= links {
+            return Err(ProblemError::UnknownLink {
+                flow: index,
+                link,
+                links,
+            });
+        }
+        if flow.path[..hop].contains(&link) {
+            return Err(ProblemError::RepeatedLink { flow: index, link });
+        }
+    }
+    Ok(())
+}
