@@ -15,6 +15,7 @@
 //! * [`least_rates`], [`fill`]: each slot's optimum in closed form, and the fairest of all optima.
 //! * [`Optimizer`]: Algorithm 1, a projected gradient ascent of the dual in every slot and the queues between slots.
 //! * [`completion`]: the time that all flows take, slot by slot.
+//! * [`Fabric`]: the paper's fat-trees and BCubes as links and paths.
 //! * [`ideal_all_reduce`]: the bound that none can beat.
 //!
 //! Decisions where the paper leaves room:
@@ -34,6 +35,7 @@ mod parameters;
 mod problem;
 #[cfg(test)]
 mod tests;
+mod topology;
 
 pub use completion::{Completion, completion};
 pub use exact::{Allocation, fill, least_phi, least_rates};
@@ -41,3 +43,4 @@ pub use ideal::{ideal_all_reduce, ideal_bcube_all_reduce};
 pub use optimizer::{Optimizer, Slot};
 pub use parameters::{BottleneckRule, SettingError, Solver, TmdmlParameters};
 pub use problem::{Flow, Problem, ProblemError};
+pub use topology::{Fabric, Routing};
