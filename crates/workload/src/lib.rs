@@ -20,6 +20,7 @@
 mod arrivals;
 mod check;
 pub mod cm;
+pub mod collective;
 mod error;
 mod exponential;
 mod flow;
@@ -37,6 +38,7 @@ mod words;
 
 pub use arrivals::{Arrivals, MergedArrivals};
 pub use cm::{CmFile, LinkFailure, StartUnit, SwitchLayer, parse_cm, write_cm};
+pub use collective::{Collective, CollectiveError, CollectiveFault, CollectiveSettings};
 pub use error::{FileError, FileWarning, FlowName, Subject, WorkloadError};
 pub use flow::{FlowSpec, Start, TriggerIndex, TriggerKind, TriggerSpec, Workload};
 pub use format::FileFormat;

@@ -1,0 +1,67 @@
+//! Every rank has a different block for every other.
+
+use super::blocks::Blocks;
+use super::builder::{Builder, Extent, sound};
+use super::options::Options;
+use super::{Collective, CollectiveDefinition, CollectiveError, Effect, Operation, Parts};
+use crate::Parallelism;
+use clearway_units::{Bytes, parameters};
+
+parameters! {
+    /// All-to-all in which rank r sends to the ranks r + 1, r + 2, ... mod N in this order, a limited number at a time (STrack §4.3).
+    /// Limits count messages: with "auto" for `chunk` those are connections.
+    pub struct AllToAllSettings {
+        /// What each rank has for all ranks together. The block for itself stays where it is.
+        pub size: Bytes = Bytes::new(128_000_000), "size", "STrack §2.1: 128 MB";
+        /// How many messages may be under way from a rank at a time: the next leaves when one is acknowledged. "auto": any number.
+        pub parallelism: Option<u32> = Some(16), "parallelism", "STrack §4.3: 8, 16, 32 or 64";
+        /// Whether as many may be under way to a rank.
+        pub receiver_limit: bool = true, "receiver-limit", "STrack §4.3: sender and receiver";
+        with {
+            /// How it is cut into messages.
+            pub parts: Parts,
+        }
+    }
+}
+
+impl CollectiveDefinition for AllToAllSettings {
+    const OPERATION: &'static str = "all-to-all";
+    const ALGORITHM: &'static str = "direct";
+    const SUMMARY: &'static str = "every rank sends to every other, a limited number at a time";
+
+    fn build(&self, ranks: u32) -> Result<Collective, CollectiveError> {
+        sound::<Self>(ranks, self.size)?;
+        if self.parallelism == Some(0) {
+            let fix = "write how many messages may be under way, or \"auto\" for any number";
+            let message = "a parallelism of zero lets no message pass";
+            return Err(Self::fault("parallelism", message, fix));
+        }
+        let size = self.size.as_u64();
+        let extent = Extent {
+            pieces: u128::from(ranks) * u128::from(ranks - 1),
+            payload: u128::from(ranks) * u128::from(size),
+        };
+        let (operation, options) = (Operation::AllToAll, Options::from(&self.parts));
+        let mut builder = Builder::new::<Self>(operation, ranks, self.size, extent, options)?;
+        let blocks = Blocks::new(size, ranks);
+        for distance in 1..ranks {
+            for rank in 0..ranks {
+                let to = (rank + distance) % ranks;
+                let block = blocks.range(to);
+                let buffer = u64::from(rank) * size;
+                let range = buffer + block.start..buffer + block.end;
+                builder.send((rank, to), range, Effect::Copy, &[]);
+            }
+        }
+        let mut collective = builder.finish();
+        collective.graph.parallelism = self.parallelism.map(|limit| Parallelism {
+            from_sender: limit,
+            to_receiver: self.receiver_limit.then_some(limit),
+        });
+        Ok(collective)
+    }
+
+    fn steps(&self, _ranks: u32) -> u32 {
+        1
+    }
+}

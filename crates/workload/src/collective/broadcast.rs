@@ -1,0 +1,125 @@
+//! What one rank has goes to all: along a chain, or down a tree.
+
+use super::builder::{Builder, Extent, chosen_rank, sound};
+use super::options::Options;
+use super::{Collective, CollectiveDefinition, CollectiveError, Effect, Operation, Pipelining};
+use crate::{Rank, TaskId};
+use clearway_units::{Bytes, choices, parameters};
+
+parameters! {
+    /// Broadcast from the root to the next rank, from there to the one after it and so on, each chunk as soon as it has arrived: with
+    /// many chunks every rank but the last sends at full rate.
+    pub struct ChainBroadcastSettings {
+        /// What the root has.
+        pub size: Bytes = Bytes::new(128_000_000), "size", "as for an all-reduce";
+        /// The rank that has it.
+        pub root: u32 = 0, "root", "any is as good";
+        with {
+            /// How it is cut into messages.
+            pub pipelining: Pipelining,
+        }
+    }
+}
+
+choices! {
+    /// Who passes on to whom, in ranks counted from the root.
+    pub enum TreeShape {
+        /// Rank r to the ranks 2 r + 1 and 2 r + 2: no rank sends more than twice what it gets.
+        Binary = "binary",
+        /// In each round every rank that has the data sends it to one that has not, to the farthest first: fewest rounds, but
+        /// the root sends in each of them.
+        Binomial = "binomial",
+    }
+}
+
+parameters! {
+    /// Broadcast down a tree, each chunk as soon as it has arrived.
+    pub struct TreeBroadcastSettings {
+        /// What the root has.
+        pub size: Bytes = Bytes::new(128_000_000), "size", "as for an all-reduce";
+        /// The rank that has it.
+        pub root: u32 = 0, "root", "any is as good";
+        /// Who passes on to whom.
+        pub shape: TreeShape = TreeShape::Binary, "shape", "the faster one for messages of many chunks";
+        with {
+            /// How it is cut into messages.
+            pub pipelining: Pipelining,
+        }
+    }
+}
+
+/// Sends the root's buffer along `edges`, in ranks counted from the root: each from a rank that has it to one that has not.
+fn broadcast<D: CollectiveDefinition>(
+    ranks: u32,
+    size: Bytes,
+    root: u32,
+    edges: impl FnOnce() -> Vec<(u32, u32)>,
+    pipelining: &Pipelining,
+) -> Result<Collective, CollectiveError> {
+    let root = chosen_rank::<D>("root", Some(root), 0, ranks)?;
+    let pieces = u128::from(ranks - 1);
+    let payload = pieces * u128::from(size.as_u64());
+    let operation = Operation::Broadcast { root: Rank(root) };
+    let extent = Extent { pieces, payload };
+    let options = Options::from(pipelining);
+    let mut builder = Builder::new::<D>(operation, ranks, size, extent, options)?;
+    let rank = |from_root: u32| (root + from_root) % ranks;
+    let edges = edges();
+    let mut arrived: Vec<Option<TaskId>> = vec![None; ranks as usize];
+    for chunk in builder.chunks(0..size.as_u64()) {
+        for &(from, to) in &edges {
+            let ends = (rank(from), rank(to));
+            let after = arrived[from as usize];
+            let message = builder.message(ends, chunk.clone(), Effect::Copy, after);
+            arrived[to as usize] = Some(message);
+        }
+    }
+    Ok(builder.finish())
+}
+
+impl CollectiveDefinition for ChainBroadcastSettings {
+    const OPERATION: &'static str = "broadcast";
+    const ALGORITHM: &'static str = "chain";
+    const SUMMARY: &'static str = "from each rank to the next";
+
+    fn build(&self, ranks: u32) -> Result<Collective, CollectiveError> {
+        sound::<Self>(ranks, self.size)?;
+        let edges = || (1..ranks).map(|rank| (rank - 1, rank)).collect();
+        broadcast::<Self>(ranks, self.size, self.root, edges, &self.pipelining)
+    }
+
+    fn steps(&self, ranks: u32) -> u32 {
+        ranks - 1
+    }
+}
+
+impl CollectiveDefinition for TreeBroadcastSettings {
+    const OPERATION: &'static str = "broadcast";
+    const ALGORITHM: &'static str = "tree";
+    const SUMMARY: &'static str = "down a binary or binomial tree";
+
+    fn build(&self, ranks: u32) -> Result<Collective, CollectiveError> {
+        sound::<Self>(ranks, self.size)?;
+        let edges = || match self.shape {
+            TreeShape::Binary => (1..ranks).map(|rank| ((rank - 1) / 2, rank)).collect(),
+            TreeShape::Binomial => binomial(ranks),
+        };
+        broadcast::<Self>(ranks, self.size, self.root, edges, &self.pipelining)
+    }
+
+    fn steps(&self, ranks: u32) -> u32 {
+        // Binary: the depth of the last rank. Binomial: a rank is as many edges away as it has bits, and this many are the most.
+        ranks.ilog2()
+    }
+}
+
+/// The edges round by round.
+fn binomial(ranks: u32) -> Vec<(u32, u32)> {
+    let rounds = (0..ranks.next_power_of_two().ilog2()).rev();
+    let round = |bit: u32| {
+        let senders = (0..ranks).step_by(2 << bit);
+        senders.map(move |rank| (rank, rank + (1 << bit)))
+    };
+    let edges = rounds.flat_map(round);
+    edges.filter(|&(_, to)| to < ranks).collect()
+}

@@ -1,0 +1,271 @@
+//! Puts a collective together: cuts ranges into messages, and finds what each of them depends on.
+
+use super::options::Options;
+use super::{Collective, CollectiveDefinition, CollectiveError, Effect, Move, Operation};
+use crate::{Graph, Rank, TaskId};
+use clearway_units::{Bytes, Rate, Span};
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
+
+/// Messages that a collective may have: 13 GB of them.
+const MOST_MESSAGES: u64 = 1 << 28;
+
+/// What an algorithm will send, at most, for the refusal of what no memory holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Extent {
+    /// Contiguous ranges that are sent from one rank to another.
+    pub(super) pieces: u128,
+    /// Bytes of all of them.
+    pub(super) payload: u128,
+}
+
+/// A range of bytes that has been sent to a rank, message by message, for others to depend on.
+#[derive(Debug, Clone)]
+pub(super) struct Piece {
+    range: Range<u64>,
+    /// Where the first message begins: no later than the range.
+    origin: u64,
+    /// Bytes of each message but the last.
+    chunk: u64,
+    /// What the first message is over with at its receiver.
+    first: TaskId,
+    /// From the task that ends one message to that which ends the next.
+    stride: u32,
+}
+
+impl Piece {
+    /// Nothing has been sent.
+    pub(super) const EMPTY: Self = Self {
+        range: 0..0,
+        origin: 0,
+        chunk: 1,
+        first: TaskId(0),
+        stride: 1,
+    };
+
+    /// Whatever it is about, it is over with `task`.
+    pub(super) const fn whole(task: TaskId) -> Self {
+        Self {
+            range: 0..u64::MAX,
+            chunk: u64::MAX,
+            first: task,
+            ..Self::EMPTY
+        }
+    }
+
+    /// The part of it within `range`.
+    pub(super) fn clipped(self, range: &Range<u64>) -> Self {
+        let range = self.range.start.max(range.start)..self.range.end.min(range.end);
+        Self { range, ..self }
+    }
+
+    /// What has to be over for those of its bytes to be there which are in `range`.
+    pub(super) fn covering(&self, range: &Range<u64>) -> impl Iterator<Item = TaskId> + use<> {
+        let Range { start, end } = self.clone().clipped(range).range;
+        let messages = match start < end {
+            true => (start - self.origin) / self.chunk..(end - 1 - self.origin) / self.chunk + 1,
+            false => 0..0,
+        };
+        let (first, stride) = (self.first.0, self.stride);
+        messages.map(move |message| TaskId(first + message as u32 * stride))
+    }
+}
+
+/// Puts a collective together.
+pub(super) struct Builder {
+    collective: Collective,
+    chunk: u64,
+    window: usize,
+    /// The last messages from one rank to another, where there is a window.
+    under_way: BTreeMap<(Rank, Rank), VecDeque<TaskId>>,
+    reduction_rate: Option<Rate>,
+}
+
+impl Builder {
+    /// Begins a collective of `ranks` ranks with buffers of `size`, which must have been [found sound](sound).
+    ///
+    /// # Errors
+    /// If an option is zero, or if there would be too many messages or bytes.
+    pub(super) fn new<D: CollectiveDefinition>(
+        operation: Operation,
+        ranks: u32,
+        size: Bytes,
+        extent: Extent,
+        options: Options,
+    ) -> Result<Self, CollectiveError> {
+        if options.chunk == Some(Bytes::ZERO) {
+            let fix = "write a size of at least one byte, as in \"128KiB\"";
+            return Err(D::fault("chunk", "a chunk carries no bytes", fix));
+        }
+        if options.window == Some(0) {
+            let fix = "write how many messages may be under way, or \"auto\" for any number";
+            return Err(D::fault("window", "a window of no messages", fix));
+        }
+        if extent.payload > u128::from(u64::MAX) {
+            let message = "the messages carry more than 2^64 bytes";
+            return Err(D::fault("size", message, "write a smaller size"));
+        }
+        let chunk = options.chunk.map_or(u64::MAX, Bytes::as_u64);
+        let messages = extent.pieces + extent.payload / u128::from(chunk);
+        if messages > u128::from(MOST_MESSAGES) {
+            let message = format!(
+                "up to {messages} messages, but {MOST_MESSAGES} are the most that a collective may have"
+            );
+            return Err(match extent.pieces > u128::from(MOST_MESSAGES) {
+                true => D::rank_fault(message, "take fewer ranks"),
+                false => D::fault("chunk", message, "write a larger chunk"),
+            });
+        }
+        Ok(Self {
+            collective: Collective {
+                operation,
+                size,
+                graph: Graph::new(ranks),
+                moves: Vec::new(),
+            },
+            chunk,
+            window: options.window.map_or(usize::MAX, |window| window as usize),
+            under_way: BTreeMap::new(),
+            reduction_rate: options.reduction_rate,
+        })
+    }
+
+    /// A range chunk by chunk.
+    pub(super) fn chunks(&self, range: Range<u64>) -> impl Iterator<Item = Range<u64>> + use<> {
+        let (size, mut at) = (self.chunk, range.start);
+        std::iter::from_fn(move || {
+            let chunk = at..at.saturating_add(size).min(range.end);
+            at = chunk.end;
+            (!chunk.is_empty()).then_some(chunk)
+        })
+    }
+
+    /// Sends `range` from one rank to another, chunk by chunk, each when those of its bytes are there which belong to `after`.
+    pub(super) fn send(
+        &mut self,
+        ends: (u32, u32),
+        range: Range<u64>,
+        effect: Effect,
+        after: &[Piece],
+    ) -> Piece {
+        if range.is_empty() {
+            return Piece::EMPTY;
+        }
+        let mut first = None;
+        for chunk in self.chunks(range.clone()) {
+            let needs = after.iter().flat_map(|piece| piece.covering(&chunk));
+            let arrived = self.message(ends, chunk.clone(), effect, needs);
+            first = first.or(Some(arrived));
+        }
+        let computes = effect == Effect::Reduce && self.reduction_rate.is_some();
+        Piece {
+            origin: range.start,
+            range,
+            chunk: self.chunk,
+            first: first.unwrap_or(TaskId(0)),
+            stride: if computes { 2 } else { 1 },
+        }
+    }
+
+    /// Sends `range` as one message when `after` are over. The answer is what its receiver has to wait for.
+    pub(super) fn message(
+        &mut self,
+        (src, dst): (u32, u32),
+        range: Range<u64>,
+        effect: Effect,
+        after: impl IntoIterator<Item = TaskId>,
+    ) -> TaskId {
+        let ends = (Rank(src), Rank(dst));
+        let bytes = Bytes::new(range.end - range.start);
+        let before = match self.window {
+            usize::MAX => None,
+            window => {
+                let under_way = self.under_way.entry(ends).or_default();
+                let is_full = under_way.len() == window;
+                is_full.then(|| under_way.pop_front()).flatten()
+            }
+        };
+        let after = after.into_iter().chain(before);
+        let message = self.collective.graph.message(ends, bytes, after);
+        let offset = Bytes::new(range.start);
+        self.collective.moves.push(Move { offset, effect });
+        if self.window != usize::MAX {
+            self.under_way.entry(ends).or_default().push_back(message);
+        }
+        match self.reduction_rate {
+            Some(rate) if effect == Effect::Reduce => {
+                self.compute(dst, rate.span_of(bytes), [message])
+            }
+            _ => message,
+        }
+    }
+
+    /// What is over when all of `pieces` have arrived at `rank`, and `others` are over there.
+    pub(super) fn join(
+        &mut self,
+        rank: u32,
+        pieces: &[Piece],
+        others: impl IntoIterator<Item = TaskId>,
+    ) -> TaskId {
+        let all = 0..u64::MAX;
+        let pieces = pieces.iter().flat_map(|piece| piece.covering(&all));
+        self.compute(rank, Span::ZERO, pieces.chain(others))
+    }
+
+    fn compute(
+        &mut self,
+        rank: u32,
+        span: Span,
+        after: impl IntoIterator<Item = TaskId>,
+    ) -> TaskId {
+        let (offset, effect) = (Bytes::ZERO, Effect::Nothing);
+        self.collective.moves.push(Move { offset, effect });
+        self.collective.graph.compute(Rank(rank), span, after)
+    }
+
+    /// The collective.
+    pub(super) fn finish(self) -> Collective {
+        self.collective
+    }
+}
+
+/// Whether a collective can be among `ranks` ranks with `size` bytes.
+///
+/// # Errors
+/// With less than two ranks, or without bytes.
+pub(super) fn sound<D: CollectiveDefinition>(
+    ranks: u32,
+    size: Bytes,
+) -> Result<(), CollectiveError> {
+    if ranks < 2 {
+        let message = match ranks {
+            0 => "there are no ranks",
+            _ => "one rank has nobody to exchange data with",
+        };
+        return Err(D::rank_fault(message, "take 2 ranks or more"));
+    }
+    if size == Bytes::ZERO {
+        let fix = "write a size of at least one byte, as in \"128MB\"";
+        return Err(D::fault("size", "a buffer without bytes", fix));
+    }
+    Ok(())
+}
+
+/// The rank `chosen`, or `otherwise`.
+///
+/// # Errors
+/// If it is not among `ranks`.
+pub(super) fn chosen_rank<D: CollectiveDefinition>(
+    key: &'static str,
+    chosen: Option<u32>,
+    otherwise: u32,
+    ranks: u32,
+) -> Result<u32, CollectiveError> {
+    let rank = chosen.unwrap_or(otherwise);
+    if rank >= ranks {
+        let message = format!("rank {rank}, but there are {ranks} ranks");
+        let fix = format!("write a rank from 0 to {}", ranks - 1);
+        return Err(D::fault(key, message, fix));
+    }
+    Ok(rank)
+}

@@ -1,0 +1,195 @@
+//! Two binary trees, each for half of the data, in which the leaves of one are inner nodes of the other, so that every rank sends
+//! and receives the same (Sanders, Speck and Träff 2009; the trees are those of NCCL, `src/graph/trees.cc`).
+
+use super::builder::{Builder, Extent, sound};
+use super::options::Options;
+use super::{
+    Collective, CollectiveDefinition, CollectiveError, Effect, Operation, Pipelining, Reduction,
+};
+use crate::TaskId;
+use clearway_units::{Bytes, parameters};
+use std::ops::Range;
+
+parameters! {
+    /// All-reduce over two binary trees: chunks go alternately up and down the one and the other. A rank sends a chunk up when it has
+    /// it from its children; the root sends it down as soon as it has the sum, while later chunks are still on their way up.
+    pub struct DoubleBinaryTreeSettings {
+        /// What each rank has to add up.
+        pub size: Bytes = Bytes::new(128_000_000), "size", "STrack §2.1: 128 MB";
+        with {
+            /// How it is cut into messages.
+            pub pipelining: Pipelining,
+            /// What adding up costs.
+            pub reduction: Reduction,
+        }
+    }
+}
+
+/// A tree of all ranks in which none has more than two children.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BinaryTree {
+    /// The rank without parent.
+    pub root: u32,
+    /// For each rank its parent.
+    pub parents: Vec<Option<u32>>,
+    /// For each rank its children.
+    pub children: Vec<[Option<u32>; 2]>,
+}
+
+impl BinaryTree {
+    /// Both trees of `ranks` ranks, one or more. The second is the first mirrored if the number of ranks is even, else shifted by one.
+    pub fn pair(ranks: u32) -> [Self; 2] {
+        let first = Self::mapped(ranks, |rank| rank);
+        let second = match ranks % 2 {
+            0 => Self::mapped(ranks, |rank| ranks - 1 - rank),
+            _ => Self::mapped(ranks, |rank| (rank + 1) % ranks),
+        };
+        [first, second]
+    }
+
+    /// NCCL's tree, with each rank called by another name.
+    fn mapped(ranks: u32, name: impl Fn(u32) -> u32) -> Self {
+        let mut tree = Self {
+            root: name(0),
+            parents: vec![None; ranks as usize],
+            children: vec![[None; 2]; ranks as usize],
+        };
+        for rank in 0..ranks {
+            let at = name(rank) as usize;
+            tree.parents[at] = parent(ranks, rank).map(&name);
+            tree.children[at] = children(ranks, rank).map(|child| child.map(&name));
+        }
+        tree
+    }
+
+    /// The ranks, each behind its parent.
+    pub fn from_root(&self) -> Vec<u32> {
+        let mut order = vec![self.root];
+        let mut next = 0;
+        while let Some(&rank) = order.get(next) {
+            order.extend(self.children[rank as usize].iter().flatten());
+            next += 1;
+        }
+        order
+    }
+
+    /// Edges from the root to the rank that is farthest away.
+    pub fn depth(&self) -> u32 {
+        let mut depths = vec![0; self.parents.len()];
+        for rank in self.from_root() {
+            if let Some(parent) = self.parents[rank as usize] {
+                depths[rank as usize] = depths[parent as usize] + 1;
+            }
+        }
+        depths.into_iter().max().unwrap_or(0)
+    }
+}
+
+/// The lowest bit of `rank`, which is its height in the tree; for the root the lowest power of two that is no rank.
+fn height(ranks: u32, rank: u32) -> u32 {
+    match rank {
+        0 => ranks.next_power_of_two(),
+        _ => rank & rank.wrapping_neg(),
+    }
+}
+
+fn parent(ranks: u32, rank: u32) -> Option<u32> {
+    if rank == 0 {
+        return None;
+    }
+    let bit = height(ranks, rank);
+    let below = rank ^ bit;
+    let up = below | (bit << 1);
+    Some(if up < ranks { up } else { below })
+}
+
+fn children(ranks: u32, rank: u32) -> [Option<u32>; 2] {
+    let low = height(ranks, rank) / 2;
+    let lower = (rank > 0 && low > 0).then(|| rank - low);
+    let mut distances = std::iter::successors(Some(low), |low| Some(low / 2));
+    let upper = distances
+        .by_ref()
+        .take_while(|&distance| distance > 0)
+        .map(|distance| rank + distance)
+        .find(|&child| child < ranks);
+    [lower, upper]
+}
+
+impl CollectiveDefinition for DoubleBinaryTreeSettings {
+    const OPERATION: &'static str = "all-reduce";
+    const ALGORITHM: &'static str = "double-binary-tree";
+    const SUMMARY: &'static str = "up and down two binary trees, half of the chunks on each";
+
+    fn build(&self, ranks: u32) -> Result<Collective, CollectiveError> {
+        sound::<Self>(ranks, self.size)?;
+        let options = Options::from(&self.pipelining).reducing(&self.reduction);
+        let payload = 2 * u128::from(ranks - 1) * u128::from(self.size.as_u64());
+        let pieces = 2 * u128::from(ranks - 1);
+        let extent = Extent { pieces, payload };
+        let operation = Operation::AllReduce;
+        let mut builder = Builder::new::<Self>(operation, ranks, self.size, extent, options)?;
+        let mut passes = BinaryTree::pair(ranks).map(Pass::new);
+        for (number, chunk) in (0..).zip(builder.chunks(0..self.size.as_u64())) {
+            passes[number % 2].send(&mut builder, &chunk);
+        }
+        Ok(builder.finish())
+    }
+
+    fn steps(&self, ranks: u32) -> u32 {
+        let depths = BinaryTree::pair(ranks).map(|tree| tree.depth());
+        2 * depths[0].max(depths[1])
+    }
+}
+
+/// How a chunk goes up and down a tree.
+struct Pass {
+    tree: BinaryTree,
+    /// The ranks, each behind its parent.
+    order: Vec<u32>,
+    /// What each rank has sent up: what its parent waits for.
+    up: Vec<TaskId>,
+    /// What each rank has got from its parent.
+    down: Vec<TaskId>,
+}
+
+impl Pass {
+    fn new(tree: BinaryTree) -> Self {
+        let ranks = tree.parents.len();
+        Self {
+            order: tree.from_root(),
+            tree,
+            up: vec![TaskId(0); ranks],
+            down: vec![TaskId(0); ranks],
+        }
+    }
+
+    fn send(&mut self, builder: &mut Builder, chunk: &Range<u64>) {
+        let Self {
+            tree,
+            order,
+            up,
+            down,
+        } = self;
+        for &rank in order.iter().rev() {
+            if let Some(parent) = tree.parents[rank as usize] {
+                let children = tree.children[rank as usize].iter().flatten();
+                let arrived = children.map(|&child| up[child as usize]);
+                let ends = (rank, parent);
+                up[rank as usize] = builder.message(ends, chunk.clone(), Effect::Reduce, arrived);
+            }
+        }
+        for &rank in order.iter() {
+            if let Some(parent) = tree.parents[rank as usize] {
+                let children = tree.children[parent as usize].iter().flatten();
+                let is_root = parent == tree.root;
+                let sums = children
+                    .filter(|_| is_root)
+                    .map(|&child| up[child as usize]);
+                let copy = (!is_root).then(|| down[parent as usize]);
+                let ends = (parent, rank);
+                let after = sums.chain(copy);
+                down[rank as usize] = builder.message(ends, chunk.clone(), Effect::Copy, after);
+            }
+        }
+    }
+}

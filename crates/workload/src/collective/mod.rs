@@ -1,0 +1,148 @@
+//! Collective operations as graphs of messages: who sends which bytes of the buffer to whom, and after what.
+//!
+//! A collective is an *operation* (what must be true in the end: all-reduce, all-gather, …) and an *algorithm* (which messages
+//! make it true: ring, double binary tree, …). Both are named apart, because jobs and traces know the operation and users choose
+//! the algorithm. A new one is one file with a settings struct that implements [`CollectiveDefinition`], and one line in the
+//! `collectives!` list of `registry.rs`. That line yields the variant of [`CollectiveSettings`], the keys, the row of
+//! [`CollectiveSettings::KINDS`] and the entry in the tests that hold for all of them: the proof of [`Collective::verify`], that
+//! of every single fault in the graph, and the count of steps.
+//!
+//! What all of them share:
+//!
+//! * A chunk is a message of its own, and is sent as soon as the chunks that it depends on have arrived (STrack §4.3).
+//! * Blocks (the parts of a buffer that belong to a rank) differ by at most one byte: the first `size mod ranks` have one more.
+//!   A block or a half without bytes is not sent, and nothing waits for it.
+//! * Messages are numbered step by step, which is the order in which those of one rank leave that become ready together.
+//! * Which host a rank stands on is the job's business.
+
+mod all_to_all;
+mod blocks;
+mod broadcast;
+mod builder;
+mod direct;
+mod direct_all_reduce;
+mod double_binary_tree;
+mod halving_doubling;
+mod options;
+mod parameter_server;
+mod registry;
+mod ring;
+mod verify;
+
+#[cfg(test)]
+mod tests;
+
+use crate::{Graph, Rank, Task};
+use clearway_units::{Bytes, Rate, Span};
+
+pub use all_to_all::AllToAllSettings;
+pub use broadcast::{ChainBroadcastSettings, TreeBroadcastSettings, TreeShape};
+pub use direct::{DirectAllGatherSettings, DirectReduceScatterSettings};
+pub use direct_all_reduce::{Barrier, DirectAllReduceSettings};
+pub use double_binary_tree::{BinaryTree, DoubleBinaryTreeSettings};
+pub use halving_doubling::{FirstPartner, HalvingDoublingSettings};
+pub use options::{Parts, Pipelining, Reduction};
+pub use parameter_server::{ParameterServerSettings, ServerRole};
+pub use registry::{CollectiveDefinition, CollectiveError, CollectiveKind, CollectiveSettings};
+pub use ring::{RingAllGatherSettings, RingAllReduceSettings, RingReduceScatterSettings};
+pub use verify::CollectiveFault;
+
+/// What the ranks hold before a collective, and what they must hold after it.
+///
+/// S is [`Collective::size`], N the number of ranks. Block r is the r-th of N parts of a buffer of S.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    /// Every rank has S to add up; in the end every rank has the sum of all.
+    AllReduce,
+    /// Every rank has S to add up; in the end rank r has block r of the sum.
+    ReduceScatter,
+    /// Rank r has block r; in the end every rank has all blocks.
+    AllGather,
+    /// One rank has S; in the end every rank has it.
+    Broadcast {
+        /// That rank.
+        root: Rank,
+    },
+    /// Every rank has S, of which block r is for rank r; in the end every rank has its block from each.
+    ///
+    /// So that bytes can be told apart by their place, what rank q sends lies from q S on in one common space of N S bytes.
+    AllToAll,
+    /// Every rank but one has S to add up; in the end each of them has the sum. The one begins with zeros.
+    ParameterServer {
+        /// That one.
+        server: Rank,
+    },
+}
+
+/// What becomes of the bytes of a message where they arrive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// They are added to what is there.
+    Reduce,
+    /// They replace what is there.
+    Copy,
+    /// Nothing: the message only says that something has happened. Computations have this effect too.
+    Nothing,
+}
+
+/// What a task of a collective does to the buffers. How many bytes is in the message itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Move {
+    /// Where the bytes lie in the buffer, at the sender as at the receiver.
+    pub offset: Bytes,
+    /// What they do there.
+    pub effect: Effect,
+}
+
+/// A collective operation as a graph of messages, with what each of them carries; see the [module](self).
+///
+/// A message takes 48 bytes, of which 16 are its move: who needs no proof any more keeps the graph alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Collective {
+    /// What it must achieve.
+    pub operation: Operation,
+    /// S: the buffer of a rank; what that is for each operation, [`Operation`] says. The same as in nccl-tests.
+    pub size: Bytes,
+    /// Messages and computations.
+    pub graph: Graph,
+    /// For each task of the graph what it does to the buffers.
+    pub moves: Vec<Move>,
+}
+
+impl Collective {
+    /// Payload of all messages to each rank.
+    pub fn bytes_received(&self) -> Vec<Bytes> {
+        let mut received = vec![Bytes::ZERO; self.graph.ranks() as usize];
+        for (_, task) in self.graph.numbered() {
+            if let Task::Message { dst, bytes, .. } = task {
+                received[dst.index()] += bytes;
+            }
+        }
+        received
+    }
+
+    /// The time below which no network comes in which each rank sends at `rate` and receives at `rate`: that of the payload which
+    /// the busiest rank sends or receives.
+    ///
+    /// A double binary tree of 128 MB: 2 S, so 5.12 ms at 400 Gb/s; a ring of 32 ranks: 2 S 31/32, so 4.96 ms.
+    pub fn lower_bound(&self, rate: Rate) -> Span {
+        let sent = self.graph.bytes_sent().into_iter();
+        let busiest = sent.chain(self.bytes_received()).max();
+        rate.span_of(busiest.unwrap_or_default())
+    }
+
+    /// By what nccl-tests multiplies S / time (`algbw`) to get the rate at which an optimal algorithm would keep each rank busy
+    /// (`busbw`): 2 (N-1)/N for all-reduce, (N-1)/N for all-gather, reduce-scatter and all-to-all, 1 for broadcast.
+    ///
+    /// A parameter server counts as an all-reduce of the other ranks, so for two ranks, of which one is the server, it is zero.
+    pub fn bus_factor(&self) -> f64 {
+        let ranks = f64::from(self.graph.ranks());
+        let others = |ranks: f64| (ranks - 1.0) / ranks;
+        match self.operation {
+            Operation::AllReduce => 2.0 * others(ranks),
+            Operation::ReduceScatter | Operation::AllGather | Operation::AllToAll => others(ranks),
+            Operation::Broadcast { .. } => 1.0,
+            Operation::ParameterServer { .. } => 2.0 * others(ranks - 1.0),
+        }
+    }
+}

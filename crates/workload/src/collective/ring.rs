@@ -1,0 +1,156 @@
+//! Around a ring of the ranks in their order: block by block to the next rank, N-1 steps to add up and N-1 to hand out.
+
+use super::blocks::Blocks;
+use super::builder::{Builder, Extent, Piece, sound};
+use super::options::Options;
+use super::{
+    Collective, CollectiveDefinition, CollectiveError, Effect, Operation, Pipelining, Reduction,
+};
+use clearway_units::{Bytes, parameters};
+
+parameters! {
+    /// All-reduce around a ring: a reduce-scatter, then an all-gather, chunk by chunk without a pause between both (STrack §4.3).
+    /// Rank r sends block r - s mod N to rank r + 1 in step s.
+    pub struct RingAllReduceSettings {
+        /// What each rank has to add up.
+        pub size: Bytes = Bytes::new(128_000_000), "size", "STrack §2.1: 128 MB";
+        with {
+            /// How it is cut into messages.
+            pub pipelining: Pipelining,
+            /// What adding up costs.
+            pub reduction: Reduction,
+        }
+    }
+}
+
+parameters! {
+    /// Reduce-scatter around a ring. Rank r sends block r - 1 - s mod N to rank r + 1 in step s, so that block r ends at rank r.
+    pub struct RingReduceScatterSettings {
+        /// What each rank has to add up.
+        pub size: Bytes = Bytes::new(128_000_000), "size", "as for an all-reduce";
+        with {
+            /// How it is cut into messages.
+            pub pipelining: Pipelining,
+            /// What adding up costs.
+            pub reduction: Reduction,
+        }
+    }
+}
+
+parameters! {
+    /// All-gather around a ring. Rank r sends block r - s mod N to rank r + 1 in step s.
+    pub struct RingAllGatherSettings {
+        /// What each rank has in the end: the blocks of all ranks together.
+        pub size: Bytes = Bytes::new(128_000_000), "size", "as for an all-reduce";
+        with {
+            /// How it is cut into messages.
+            pub pipelining: Pipelining,
+        }
+    }
+}
+
+/// A way around a ring: rank r sends block r + `shift` - s in step s.
+struct Way {
+    operation: Operation,
+    shift: u32,
+    /// Steps that add up; those after them copy.
+    reducing: u32,
+    steps: u32,
+}
+
+impl Way {
+    fn build<D: CollectiveDefinition>(
+        &self,
+        ranks: u32,
+        size: Bytes,
+        options: Options,
+    ) -> Result<Collective, CollectiveError> {
+        let extent = Extent {
+            pieces: u128::from(self.steps) * u128::from(ranks),
+            payload: u128::from(self.steps) * u128::from(size.as_u64()),
+        };
+        let mut builder = Builder::new::<D>(self.operation, ranks, size, extent, options)?;
+        let blocks = Blocks::new(size.as_u64(), ranks);
+        // Where each block has come to: in one step each is sent by one rank, to the one that sends it in the next.
+        let mut arrived = vec![Piece::EMPTY; ranks as usize];
+        for step in 0..self.steps {
+            let effect = match step < self.reducing {
+                true => Effect::Reduce,
+                false => Effect::Copy,
+            };
+            for rank in 0..ranks {
+                let block = (rank + self.shift + ranks - step % ranks) % ranks;
+                let before = std::slice::from_ref(&arrived[block as usize]);
+                let ends = (rank, (rank + 1) % ranks);
+                let piece = builder.send(ends, blocks.range(block), effect, before);
+                arrived[block as usize] = piece;
+            }
+        }
+        Ok(builder.finish())
+    }
+}
+
+impl CollectiveDefinition for RingAllReduceSettings {
+    const OPERATION: &'static str = "all-reduce";
+    const ALGORITHM: &'static str = "ring";
+    const SUMMARY: &'static str = "blocks around a ring, once to add up and once to hand out";
+
+    fn build(&self, ranks: u32) -> Result<Collective, CollectiveError> {
+        sound::<Self>(ranks, self.size)?;
+        let way = Way {
+            operation: Operation::AllReduce,
+            shift: 0,
+            reducing: ranks - 1,
+            steps: self.steps(ranks),
+        };
+        let options = Options::from(&self.pipelining).reducing(&self.reduction);
+        way.build::<Self>(ranks, self.size, options)
+    }
+
+    fn steps(&self, ranks: u32) -> u32 {
+        (ranks - 1).saturating_mul(2)
+    }
+}
+
+impl CollectiveDefinition for RingReduceScatterSettings {
+    const OPERATION: &'static str = "reduce-scatter";
+    const ALGORITHM: &'static str = "ring";
+    const SUMMARY: &'static str = "blocks around a ring, each rank adds its own to them";
+
+    fn build(&self, ranks: u32) -> Result<Collective, CollectiveError> {
+        sound::<Self>(ranks, self.size)?;
+        let way = Way {
+            operation: Operation::ReduceScatter,
+            shift: ranks - 1,
+            reducing: ranks - 1,
+            steps: self.steps(ranks),
+        };
+        let options = Options::from(&self.pipelining).reducing(&self.reduction);
+        way.build::<Self>(ranks, self.size, options)
+    }
+
+    fn steps(&self, ranks: u32) -> u32 {
+        ranks - 1
+    }
+}
+
+impl CollectiveDefinition for RingAllGatherSettings {
+    const OPERATION: &'static str = "all-gather";
+    const ALGORITHM: &'static str = "ring";
+    const SUMMARY: &'static str = "blocks around a ring, each rank keeps a copy";
+
+    fn build(&self, ranks: u32) -> Result<Collective, CollectiveError> {
+        sound::<Self>(ranks, self.size)?;
+        let way = Way {
+            operation: Operation::AllGather,
+            shift: 0,
+            reducing: 0,
+            steps: self.steps(ranks),
+        };
+        way.build::<Self>(ranks, self.size, Options::from(&self.pipelining))
+    }
+
+    fn steps(&self, ranks: u32) -> u32 {
+        ranks - 1
+    }
+}
