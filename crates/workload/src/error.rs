@@ -329,7 +329,7 @@ impl From<FileError> for WorkloadError {
 pub struct FileError {
     /// The file, as the user named it.
     pub file: String,
-    /// The line, counted from 1.
+    /// The line, counted from 1; 0 in a file without lines.
     pub line: usize,
     /// The column in characters, counted from 1, where one token is at fault.
     pub column: Option<usize>,
@@ -343,9 +343,9 @@ impl FileError {
     fn position_and_message(&self) -> String {
         let column = self.column.map(|column| format!(":{column}"));
         format!(
-            "{}:{}{}: {}",
+            "{}{}{}: {}",
             self.file,
-            self.line,
+            line_suffix(self.line),
             column.unwrap_or_default(),
             self.message
         )
@@ -360,12 +360,20 @@ impl fmt::Display for FileError {
 
 impl std::error::Error for FileError {}
 
+/// `:12`, or nothing for a file without lines.
+fn line_suffix(line: usize) -> String {
+    match line {
+        0 => String::new(),
+        _ => format!(":{line}"),
+    }
+}
+
 /// Something in a file that is probably not what its author meant, but can run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileWarning {
     /// The file, as the user named it.
     pub file: String,
-    /// The line, counted from 1.
+    /// The line, counted from 1; 0 in a file without lines.
     pub line: usize,
     /// What to know about it.
     pub message: String,
@@ -373,6 +381,12 @@ pub struct FileWarning {
 
 impl fmt::Display for FileWarning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}: {}", self.file, self.line, self.message)
+        write!(
+            f,
+            "{}{}: {}",
+            self.file,
+            line_suffix(self.line),
+            self.message
+        )
     }
 }

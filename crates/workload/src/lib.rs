@@ -8,6 +8,8 @@
 //! * A [`Graph`] is what the ranks of a job do: messages and computations, and which of them wait for which.
 //! * A [`JobSpec`] places such a graph on hosts and runs it again and again.
 //! * A [`RankRun`] is one rank of a job at run time: a state machine that says which messages to post when.
+//! * A [`Program`] is what each rank of a job does in its own words, as traces tell it: sends and receives apart, and calls of
+//!   collectives. It becomes a `Graph`. [`parse_goal`] and [`parse_goal_binary`] read it from GOAL schedules.
 //! * [`SizeDistribution`] is how large the flows of data-centre traffic are: built in ([`PublishedSizes`]) or from a file
 //!   ([`parse_sizes`]).
 //! * [`parse_cm`] reads htsim's connection matrices (`.cm`), [`parse_topo`] its fabrics (`.topo`); [`parse_hpcc_flows`] and
@@ -26,10 +28,12 @@ mod exponential;
 mod flow;
 mod format;
 pub mod generate;
+pub mod goal;
 pub mod graph;
 pub mod hpcc;
 mod job;
 pub mod rank;
+pub mod program;
 pub mod sizes;
 mod text;
 pub mod topo;
@@ -43,10 +47,18 @@ pub use error::{FileError, FileWarning, FlowName, Subject, WorkloadError};
 pub use flow::{FlowSpec, Start, TriggerIndex, TriggerKind, TriggerSpec, Workload};
 pub use format::FileFormat;
 pub use generate::{BuildContext, LoadedWorkload, WorkloadDefinition, WorkloadSettings};
+pub use goal::{
+    GoalFile, GoalWriteError, is_goal_binary, parse_goal, parse_goal_binary, write_goal,
+    write_goal_binary,
+};
 pub use graph::{Graph, GraphError, Need, Parallelism, Rank, Successors, Task, TaskId};
 pub use hpcc::{HpccLink, HpccTopology, parse_hpcc_flows, parse_hpcc_topology};
 pub use job::{Connection, JobSpec, Volume};
 pub use rank::{MessageNumber, Output, Pace, Plan, RankRun};
+pub use program::{
+    CollectiveCall, CollectiveKind, Expand, Operation, OperationId, Program, ProgramError,
+    RankProgram, Wait,
+};
 pub use sizes::{PublishedSizes, SizeDistribution, SizePoint, SizeSource, parse_sizes};
 pub use text::read_text;
 pub use topo::{TierSpec, TopoFile, parse_topo};

@@ -5,8 +5,9 @@
 
 use clearway_units::{Bytes, Purpose, RandomStream};
 use clearway_workload::{
-    FileError, FileFormat, HpccLink, StartUnit, parse_cm, parse_hpcc_flows, parse_hpcc_topology,
-    parse_sizes, parse_topo, write_cm,
+    FileError, FileFormat, HpccLink, StartUnit, parse_cm, parse_goal, parse_goal_binary,
+    parse_hpcc_flows, parse_hpcc_topology, parse_sizes, parse_topo, write_cm, write_goal,
+    write_goal_binary,
 };
 use std::panic::catch_unwind;
 
@@ -54,8 +55,19 @@ const SIZES: [&str; 3] = [
     "0 0\n1 0.5\n2 1\n",
 ];
 
+const SCHEDULES: [&str; 3] = [
+    "num_ranks 2\nrank 0 {\nl1: calc 1500 cpu 1\nl2: send 4096b to 1 tag 7\nl2 requires l1\nl3: recv 8b from 1\n}\n\
+     rank 1 {\nl1: recv 4096b from 0 tag 7\nl2: calc 100\nl2 irequires l1\nl3: send 8b to 0\nl3 requires l2\n\
+     l3 requires l1\n}\n",
+    "num_ranks 3 // a ring\nrank 0 {\nl1: send 9b to 1\nl2: recv 9b from -1 tag -1 cpu 3 nic 1\n}\nrank 1 {\n\
+     l1: recv 9b from 0\nl2: send 9b to 2 tag 5\nl2 requires l1\n}\nrank 2 { l1: recv 9b from 1 tag -1\n\
+     l2: send 0b to 0 tag 1 nic 2\nl2 irequires l1\n/* self */ send 1b to 2\nl4: recv 1b from 2\nl4 requires l1\n}\n",
+    "num_ranks 2\nrank 0 {\nsend 1b to 1 tag 1\nsend 2b to 1 tag 2\nsend 3b to 1 tag 1\n}\nrank 1 {\n\
+     b: recv 9b from 0 tag 2\na: recv 9b from 0 tag -1\nc: recv 9b from -1 tag 1\nd: calc 5\nb requires d\nc requires a\n}\n",
+];
+
 /// Words that fit somewhere, and words that fit nowhere.
-const WORDS: [&str; 36] = [
+const WORDS: [&str; 47] = [
     "0",
     "1",
     "65536",
@@ -92,6 +104,17 @@ const WORDS: [&str; 36] = [
     "1e99s",
     "9999999999GB/s",
     "0.0000000000001",
+    "num_ranks",
+    "rank",
+    "send",
+    "recv",
+    "calc",
+    "requires",
+    "l1:",
+    "l2",
+    "tag",
+    "{",
+    "/*",
 ];
 
 fn pick<'a, T>(random: &mut RandomStream, items: &'a [T]) -> &'a T {
@@ -273,4 +296,80 @@ fn sizes() {
         Ok(())
     });
     assert_mixed(sound);
+}
+
+#[test]
+fn schedules() {
+    let sound = fuzz(&SCHEDULES, 6, |text| {
+        let file = parse_goal("fuzz.goal", text)?;
+        let graph = file.graph()?;
+        // What is accepted can run, and survives being written in both forms.
+        graph.check().unwrap();
+        let written = write_goal(&file.program).unwrap();
+        let again = parse_goal("again.goal", &written).unwrap();
+        assert_eq!(again.program, file.program);
+        let written = write_goal_binary(&file.program).unwrap();
+        let again = parse_goal_binary("again.bin", &written).unwrap();
+        assert_eq!(again.program, file.program);
+        assert_eq!(again.graph().unwrap(), graph);
+        Ok(())
+    });
+    assert_mixed(sound);
+}
+
+#[test]
+fn binary_schedules() {
+    let corpus = SCHEDULES.map(|text| {
+        let program = parse_goal("fuzz.goal", text).unwrap().program;
+        write_goal_binary(&program).unwrap()
+    });
+    let sound = fuzz_bytes(&corpus, 7, |bytes| {
+        let file = parse_goal_binary("fuzz.bin", bytes)?;
+        file.graph()?.check().unwrap();
+        Ok(())
+    });
+    assert_mixed(sound);
+}
+
+/// As [`fuzz`] of files without lines.
+fn fuzz_bytes(
+    corpus: &[Vec<u8>],
+    entity: u64,
+    check: impl Fn(&[u8]) -> Result<(), FileError> + std::panic::RefUnwindSafe,
+) -> u64 {
+    let mut sound = 0;
+    for iteration in 0..iterations() {
+        let mut random = RandomStream::new(iteration, Purpose::Test, entity);
+        let mut bytes = pick(&mut random, corpus).clone();
+        for _ in 0..random.below(4) {
+            mutate(&mut bytes, &mut random);
+        }
+        match catch_unwind(|| check(&bytes)) {
+            Ok(Ok(())) => sound += 1,
+            Ok(Err(error)) => assert!(
+                error.line == 0 && !error.message.is_empty() && !error.fix.is_empty(),
+                "iteration {iteration}: {error:?}\n{bytes:?}"
+            ),
+            Err(_) => panic!("iteration {iteration} panicked on:\n{bytes:?}"),
+        }
+    }
+    sound
+}
+
+/// Changes a byte, a number of four bytes, or the length.
+fn mutate(bytes: &mut Vec<u8>, random: &mut RandomStream) {
+    const NUMBERS: [u32; 6] = [0, 1, 2, 255, u32::MAX - 1, u32::MAX];
+    let at = random.below(bytes.len().max(1) as u32) as usize;
+    match random.below(8) {
+        0 => bytes.truncate(at),
+        1 => bytes.insert(at, random.below(256) as u8),
+        2 if at < bytes.len() => drop(bytes.remove(at)),
+        3 | 4 if at + 4 <= bytes.len() => {
+            let number = pick(random, &NUMBERS).to_le_bytes();
+            bytes[at..at + 4].copy_from_slice(&number);
+        }
+        5 if at < bytes.len() => bytes[at] = random.below(256) as u8,
+        _ if at < bytes.len() => bytes[at] = bytes[at].wrapping_add(1),
+        _ => bytes.push(0),
+    }
 }

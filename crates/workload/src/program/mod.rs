@@ -1,0 +1,249 @@
+//! What each rank of a job does in its own words, as traces tell it: sends and receives apart, and calls of collectives.
+//!
+//! A [`Program`] becomes a [`Graph`] in three steps:
+//!
+//! 1. Each receive finds its send. A receive takes the first message that fits, by sender and tag, of those that no receive before it
+//!    has taken; *before* means the order in which the rank lists its operations or, where they wait for later ones, the order with the
+//!    lowest number first among those that can run. Messages of one sender keep their order. MPI matches so for a rank that begins its
+//!    operations one after the other; operations of a rank that wait for nothing of each other may overtake in a run of MPI, and never
+//!    do here. A receive from any sender is accepted if at its turn only one sender has a message for it: then every order of arrival
+//!    gives the same. Otherwise it is refused, because the match would depend on the network.
+//! 2. Each collective call meets those of the other ranks of its group: the first of each rank on that group with the first, the second
+//!    with the second.
+//! 3. The tasks are added in an order in which each comes after all that it waits for: of those that can, the operation of the lowest
+//!    rank, and of its operations the first.
+//!
+//! What becomes of the operations:
+//!
+//! * A send and its receive become one message. For the sender it is over when it is acknowledged. What waits for the receive waits for
+//!   the arrival of all bytes, and for what the receive itself waits for. The message does not wait for the receive: it finds a buffer.
+//! * A receive has begun when all that it waits for is over.
+//! * A message of a rank to itself takes no time.
+//! * A message of no bytes carries one, as a message needs a packet.
+//! * A collective call begins when all that it waits for is over; an `expand` of the caller's makes messages of it. A call of no bytes,
+//!   but for a barrier, and a call in a group of one rank send nothing and wait for nobody.
+
+mod collectives;
+mod error;
+mod graph;
+mod matching;
+#[cfg(test)]
+mod tests;
+
+use crate::graph::{Graph, Rank, TaskId};
+use clearway_units::{Bytes, Span, choices};
+use std::fmt;
+
+pub use error::ProgramError;
+
+choices! {
+    /// What the ranks of a group do together.
+    pub enum CollectiveKind {
+        /// Each has the sum of all arrays.
+        AllReduce = "all-reduce",
+        /// Each has the parts of all.
+        AllGather = "all-gather",
+        /// Each has its part of the sum of all arrays.
+        ReduceScatter = "reduce-scatter",
+        /// Each has a part of everyone's array.
+        AllToAll = "all-to-all",
+        /// Each has the first rank's array.
+        Broadcast = "broadcast",
+        /// The first rank has the sum of all arrays.
+        Reduce = "reduce",
+        /// The first rank has the parts of all.
+        Gather = "gather",
+        /// Each has its part of the first rank's array.
+        Scatter = "scatter",
+        /// None goes on before all have come.
+        Barrier = "barrier",
+    }
+}
+
+/// Something that a rank does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    /// Keeps a unit of the rank busy; without time, it joins what it waits for.
+    Compute {
+        /// Which unit.
+        unit: u8,
+        /// How long.
+        span: Span,
+    },
+    /// Sends a message.
+    Send {
+        /// To where.
+        to: Rank,
+        /// How much.
+        bytes: Bytes,
+        /// By what the receiver tells it from others.
+        tag: u32,
+    },
+    /// Receives a message.
+    Receive {
+        /// From where; nothing for any rank.
+        from: Option<Rank>,
+        /// How much at most.
+        bytes: Bytes,
+        /// With which tag; nothing for any.
+        tag: Option<u32>,
+    },
+    /// Takes part in a collective.
+    Collective {
+        /// Which.
+        kind: CollectiveKind,
+        /// How much; see [`CollectiveCall::bytes`].
+        bytes: Bytes,
+        /// With whom: an index into [`Program::groups`].
+        group: u32,
+    },
+}
+
+/// What an operation waits for: another one of its rank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Wait {
+    /// The other one.
+    pub operation: u32,
+    /// It need only have begun.
+    pub is_begun: bool,
+}
+
+impl Wait {
+    /// Until `operation` is over.
+    pub const fn over(operation: u32) -> Self {
+        Self {
+            operation,
+            is_begun: false,
+        }
+    }
+
+    /// Until `operation` has begun.
+    pub const fn begun(operation: u32) -> Self {
+        Self {
+            operation,
+            is_begun: true,
+        }
+    }
+}
+
+/// The operations of one rank, numbered from zero.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RankProgram {
+    operations: Vec<Operation>,
+    /// Where the waits of each operation begin, and one more.
+    first_wait: Vec<u32>,
+    waits: Vec<Wait>,
+}
+
+impl RankProgram {
+    /// `operations`, of which each that `waits` names first waits for what stands beside it. A wait that stands twice counts once.
+    ///
+    /// # Panics
+    /// If a wait names an operation that does not exist, or with 2^31 operations or 2^32 waits.
+    pub fn new(operations: Vec<Operation>, mut waits: Vec<(u32, Wait)>) -> Self {
+        let count = operations.len();
+        assert!(count < 1 << 31, "a rank has less than 2^31 operations");
+        assert!(u32::try_from(waits.len()).is_ok(), "less than 2^32 waits");
+        waits.sort_unstable();
+        waits.dedup();
+        let mut first_wait = vec![0u32; count + 1];
+        for (who, wait) in &waits {
+            assert!((wait.operation as usize) < count, "no such operation");
+            first_wait[*who as usize + 1] += 1;
+        }
+        for index in 0..count {
+            first_wait[index + 1] += first_wait[index];
+        }
+        Self {
+            operations,
+            first_wait,
+            waits: waits.into_iter().map(|(_, wait)| wait).collect(),
+        }
+    }
+
+    /// What it does.
+    pub fn operations(&self) -> &[Operation] {
+        &self.operations
+    }
+
+    /// What `operation` waits for, by number.
+    ///
+    /// # Panics
+    /// If there is no such operation.
+    pub fn waits(&self, operation: u32) -> &[Wait] {
+        let index = operation as usize;
+        &self.waits[self.first_wait[index] as usize..self.first_wait[index + 1] as usize]
+    }
+}
+
+/// What the ranks of a job do; see the [module](self).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Program {
+    /// The operations of each rank.
+    pub ranks: Vec<RankProgram>,
+    /// The ranks of each group that collective calls name, in the order of their places in it.
+    pub groups: Vec<Vec<Rank>>,
+}
+
+/// Which operation of a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct OperationId {
+    /// Whose.
+    pub rank: Rank,
+    /// Its number there.
+    pub index: u32,
+}
+
+impl fmt::Display for OperationId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "operation {} of rank {}", self.index, self.rank)
+    }
+}
+
+impl Program {
+    /// The operation that `id` names.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn operation(&self, id: OperationId) -> Operation {
+        self.ranks[id.rank.index()].operations[id.index as usize]
+    }
+
+    /// Every operation with its place.
+    pub fn numbered(&self) -> impl Iterator<Item = (OperationId, Operation)> + '_ {
+        (0..).zip(&self.ranks).flat_map(|(rank, program)| {
+            let rank = Rank(rank);
+            let operations = (0..).zip(&program.operations);
+            operations.map(move |(index, operation)| (OperationId { rank, index }, *operation))
+        })
+    }
+
+    /// How many operations it has.
+    pub fn len(&self) -> usize {
+        self.ranks.iter().map(|rank| rank.operations.len()).sum()
+    }
+
+    /// It has no operations.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// One collective of all ranks of a group, for which messages are to be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CollectiveCall<'a> {
+    /// Which.
+    pub kind: CollectiveKind,
+    /// The size of the whole array, as nccl-tests counts it: of an all-gather or gather what is there in the end, of all others what
+    /// a rank (of a scatter the first) brings in. Above zero but for a barrier.
+    pub bytes: Bytes,
+    /// The ranks, at least two.
+    pub group: &'a [Rank],
+    /// For each rank of the group the task after which it begins.
+    pub starts: &'a [TaskId],
+}
+
+/// Makes the messages of a collective call: for each rank of the group, the tasks after which the call is over there. All of them are
+/// to be seen by that rank; none says that it is over when it begins.
+pub type Expand<'a> =
+    dyn FnMut(&CollectiveCall<'_>, &mut Graph) -> Result<Vec<Vec<TaskId>>, String> + 'a;

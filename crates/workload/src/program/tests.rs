@@ -1,0 +1,622 @@
+//! Which receive takes which send, what waits for what, and each program that is refused.
+
+use super::matching::{NONE, Numbers, order, partners};
+use super::*;
+use crate::graph::{Need, Task};
+use clearway_units::{Purpose, RandomStream};
+use proptest::prelude::*;
+
+const KB: Bytes = Bytes::new(1000);
+
+fn calc(us: u64) -> Operation {
+    Operation::Compute {
+        unit: 0,
+        span: Span::from_us(us),
+    }
+}
+
+fn send(to: u32, tag: u32) -> Operation {
+    let (to, bytes) = (Rank(to), KB);
+    Operation::Send { to, bytes, tag }
+}
+
+fn receive(from: impl Into<Option<u32>>, tag: impl Into<Option<u32>>) -> Operation {
+    Operation::Receive {
+        from: from.into().map(Rank),
+        bytes: KB,
+        tag: tag.into(),
+    }
+}
+
+fn sized(operation: Operation, new: u64) -> Operation {
+    let new = Bytes::new(new);
+    match operation {
+        Operation::Send { to, tag, .. } => Operation::Send {
+            to,
+            bytes: new,
+            tag,
+        },
+        Operation::Receive { from, tag, .. } => Operation::Receive {
+            from,
+            bytes: new,
+            tag,
+        },
+        Operation::Collective { kind, group, .. } => Operation::Collective {
+            kind,
+            bytes: new,
+            group,
+        },
+        Operation::Compute { .. } => operation,
+    }
+}
+
+fn reduce(group: u32) -> Operation {
+    Operation::Collective {
+        kind: CollectiveKind::AllReduce,
+        bytes: KB,
+        group,
+    }
+}
+
+const NO_WAITS: [(u32, Wait); 0] = [];
+
+fn rank<const N: usize, const W: usize>(
+    operations: [Operation; N],
+    waits: [(u32, Wait); W],
+) -> RankProgram {
+    RankProgram::new(operations.to_vec(), waits.to_vec())
+}
+
+fn program(ranks: impl Into<Vec<RankProgram>>) -> Program {
+    Program {
+        ranks: ranks.into(),
+        groups: Vec::new(),
+    }
+}
+
+fn id(rank: u32, index: u32) -> OperationId {
+    OperationId {
+        rank: Rank(rank),
+        index,
+    }
+}
+
+/// Every rank sends to every other one, and is done when it has all.
+fn to_all(call: &CollectiveCall<'_>, graph: &mut Graph) -> Result<Vec<Vec<TaskId>>, String> {
+    let mut ends = vec![Vec::new(); call.group.len()];
+    for (&src, &start) in call.group.iter().zip(call.starts) {
+        for (&dst, ends) in call.group.iter().zip(&mut ends) {
+            if src != dst {
+                ends.push(graph.message((src, dst), call.bytes, [start]));
+            }
+        }
+    }
+    Ok(ends)
+}
+
+fn graph(program: &Program) -> Graph {
+    let graph = program.graph(&mut to_all).unwrap();
+    graph.check().unwrap();
+    graph
+}
+
+fn refused(program: &Program) -> ProgramError {
+    let error = program.graph(&mut to_all).unwrap_err();
+    let (text, fix) = (error.to_string(), error.fix());
+    assert!(text.contains(&error.operation().to_string()) && !fix.is_empty());
+    error
+}
+
+/// The messages of a graph with their numbers, sorted by sender, receiver and order.
+fn messages(graph: &Graph) -> Vec<(u32, u32, TaskId)> {
+    let messages = graph.numbered().filter_map(|(id, task)| match task {
+        Task::Message { src, dst, .. } => Some((src.0, dst.0, id)),
+        Task::Compute { .. } => None,
+    });
+    let mut messages: Vec<_> = messages.collect();
+    messages.sort();
+    messages
+}
+
+/// The spans of the computations that wait for `message` at its receiver, in microseconds: who follows it tells which receive took it.
+fn followers(graph: &Graph, message: TaskId) -> Vec<u64> {
+    let successors = graph.successors();
+    let mut spans = Vec::new();
+    let mut next = vec![message];
+    while let Some(task) = next.pop() {
+        for &(follower, _) in successors.of(task) {
+            match graph.task(follower) {
+                Task::Compute { span, .. } if span.is_zero() => next.push(follower),
+                Task::Compute { span, .. } => spans.push(span.as_ps() / 1_000_000),
+                Task::Message { .. } => {}
+            }
+        }
+    }
+    spans.sort_unstable();
+    spans
+}
+
+/// A rank whose receives are each followed by a computation of 1, 2, … µs.
+fn receiver<const N: usize>(receives: [Operation; N]) -> RankProgram {
+    let mut operations = receives.to_vec();
+    operations.extend((1..=N as u64).map(calc));
+    let waits = (0..N as u32).map(|index| (N as u32 + index, Wait::over(index)));
+    RankProgram::new(operations, waits.collect())
+}
+
+#[test]
+fn a_send_and_its_receive_are_one_message() {
+    let program = program([
+        rank(
+            [calc(1), send(1, 7), calc(2)],
+            [(1, Wait::over(0)), (2, Wait::over(1))],
+        ),
+        rank([receive(0, 7), calc(3)], [(1, Wait::over(0))]),
+    ]);
+    let graph = graph(&program);
+    assert_eq!(graph.len(), 4);
+    let &[(0, 1, message)] = messages(&graph).as_slice() else {
+        panic!("one message");
+    };
+    let needs: Vec<&[Need]> = graph.numbered().map(|(id, _)| graph.needs(id)).collect();
+    let before = TaskId(0);
+    assert_eq!(
+        needs,
+        [
+            &[][..],
+            &[Need::over(before)],
+            &[Need::over(message)],
+            &[Need::over(message)]
+        ]
+    );
+}
+
+#[test]
+fn a_receive_that_waits_is_a_join_and_its_message_does_not_wait() {
+    let program = program([
+        rank([send(1, 0)], NO_WAITS),
+        rank(
+            [calc(1), receive(0, 0), calc(2), send(2, 0)],
+            [(1, Wait::over(0)), (2, Wait::over(1)), (3, Wait::begun(1))],
+        ),
+        rank([receive(1, 0)], NO_WAITS),
+    ]);
+    let graph = graph(&program);
+    let [(0, 1, first), (1, 2, second)] = messages(&graph)[..] else {
+        panic!("two messages");
+    };
+    assert!(graph.needs(first).is_empty());
+    // What waits for the beginning of the receive waits for what the receive waits for.
+    let &[begun] = graph.needs(second) else {
+        panic!("one need");
+    };
+    let calculated = TaskId(1);
+    assert_eq!(
+        graph.task(calculated),
+        Task::Compute {
+            rank: Rank(1),
+            unit: 0,
+            span: Span::from_us(1)
+        }
+    );
+    assert_eq!(graph.needs(begun.task()), [Need::over(calculated)]);
+    let (last, _) = graph
+        .numbered()
+        .find(|(_, task)| matches!(task, Task::Compute { span, .. } if *span == Span::from_us(2)))
+        .unwrap();
+    let &[join] = graph.needs(last) else {
+        panic!("one need");
+    };
+    assert_eq!(graph.needs(join.task()), [begun, Need::over(first)]);
+}
+
+#[test]
+fn a_request_may_follow_the_posting_of_the_receive_for_its_answer() {
+    let program = program([
+        rank(
+            [calc(1), receive(1, 0), send(1, 0)],
+            [(1, Wait::over(0)), (2, Wait::begun(1))],
+        ),
+        rank([receive(0, 0), send(0, 0)], [(1, Wait::over(0))]),
+    ]);
+    assert_eq!(messages(&graph(&program)).len(), 2);
+}
+
+#[test]
+fn what_waits_for_the_beginning_of_a_send_or_computation_waits_for_its_task() {
+    let program = program([
+        rank(
+            [send(1, 0), calc(1), calc(2)],
+            [(1, Wait::begun(0)), (2, Wait::begun(1))],
+        ),
+        rank([receive(0, 0), calc(3)], [(1, Wait::begun(0))]),
+    ]);
+    let graph = graph(&program);
+    assert_eq!(graph.needs(TaskId(1)), [Need::begun(TaskId(0))]);
+    assert_eq!(graph.needs(TaskId(2)), [Need::begun(TaskId(1))]);
+    // A receive that waits for nothing has begun from the start.
+    assert!(graph.needs(TaskId(3)).is_empty());
+}
+
+#[test]
+fn messages_of_one_sender_and_tag_keep_their_order() {
+    let sender = rank([send(1, 5), send(1, 6), send(1, 5)], NO_WAITS);
+    let program = program([
+        sender,
+        receiver([receive(0, 5), receive(0, 5), receive(0, 6)]),
+    ]);
+    let graph = graph(&program);
+    let followed: Vec<_> = messages(&graph)
+        .iter()
+        .map(|m| followers(&graph, m.2))
+        .collect();
+    assert_eq!(followed, [[1], [3], [2]]);
+}
+
+#[test]
+fn the_order_is_that_of_the_waits_where_they_run_against_the_list() {
+    // The second send and the second receive come first.
+    let sender = rank([send(1, 0), send(1, 0)], [(0, Wait::over(1))]);
+    let receiver = rank(
+        [receive(0, 0), receive(0, 0), calc(1), calc(2)],
+        [(0, Wait::over(1)), (2, Wait::over(0)), (3, Wait::over(1))],
+    );
+    let graph = graph(&program([sender, receiver]));
+    let [first, second] = [0, 1].map(|index| messages(&graph)[index].2);
+    assert_eq!(graph.needs(second), [Need::over(first)]);
+    assert_eq!(
+        (followers(&graph, first), followers(&graph, second)),
+        (vec![1, 2], vec![1])
+    );
+}
+
+#[test]
+fn any_tag_takes_the_first_message_of_its_sender() {
+    let sender = rank([send(1, 5), send(1, 6), send(1, 7)], NO_WAITS);
+    let program = program([
+        sender,
+        receiver([receive(0, 6), receive(0, None), receive(0, None)]),
+    ]);
+    let graph = graph(&program);
+    let followed: Vec<_> = messages(&graph)
+        .iter()
+        .map(|m| followers(&graph, m.2))
+        .collect();
+    assert_eq!(followed, [[2], [1], [3]]);
+}
+
+#[test]
+fn any_sender_is_taken_if_only_one_can_come() {
+    let senders = || {
+        [
+            rank([send(2, 5), send(2, 6)], NO_WAITS),
+            rank([send(2, 5)], NO_WAITS),
+        ]
+    };
+    let with = |receiver| program([&senders()[..], &[receiver]].concat());
+    let taken = |program: &Program| -> Vec<_> {
+        let graph = graph(program);
+        messages(&graph)
+            .iter()
+            .map(|m| followers(&graph, m.2))
+            .collect()
+    };
+    let tagged = with(receiver([
+        receive(0, 5),
+        receive(None, 5),
+        receive(None, 6),
+    ]));
+    assert_eq!(taken(&tagged), [[1], [3], [2]]);
+    let untagged = with(receiver([
+        receive(1, None),
+        receive(None, None),
+        receive(None, 6),
+    ]));
+    assert_eq!(taken(&untagged), [[2], [3], [1]]);
+    for (receives, index) in [
+        ([receive(None, 5), receive(0, None), receive(0, None)], 0),
+        ([receive(0, 6), receive(None, None), receive(None, 5)], 1),
+    ] {
+        let error = refused(&with(receiver(receives)));
+        let (receive, senders) = (id(2, index), [Rank(0), Rank(1)]);
+        assert_eq!(error, ProgramError::Ambiguous { receive, senders });
+    }
+}
+
+#[test]
+fn a_message_to_its_own_rank_takes_no_time() {
+    let program = program([rank(
+        [send(0, 1), receive(0, 1), calc(1), calc(2)],
+        [(2, Wait::over(1)), (3, Wait::begun(0))],
+    )]);
+    let graph = graph(&program);
+    assert!(messages(&graph).is_empty());
+    assert_eq!(
+        graph.needs(TaskId(1)).len() + graph.needs(TaskId(2)).len(),
+        2
+    );
+}
+
+#[test]
+fn a_message_of_nothing_carries_one_byte() {
+    let program = program([
+        rank([sized(send(1, 0), 0)], NO_WAITS),
+        rank([sized(receive(0, 0), 0)], NO_WAITS),
+    ]);
+    assert_eq!(graph(&program).bytes_sent(), [Bytes::new(1), Bytes::ZERO]);
+}
+
+#[test]
+fn sends_and_receives_that_do_not_fit_are_refused() {
+    let both = |send, receive| program([rank([send], NO_WAITS), rank([receive], NO_WAITS)]);
+    let nobody = |from: Option<u32>, tag| ProgramError::NoSend {
+        receive: id(1, 0),
+        from: from.map(Rank),
+        tag,
+    };
+    assert_eq!(
+        refused(&both(send(1, 4), receive(0, 5))),
+        nobody(Some(0), Some(5))
+    );
+    assert_eq!(
+        refused(&both(send(1, 4), receive(None, 5))),
+        nobody(None, Some(5))
+    );
+    assert_eq!(
+        refused(&both(calc(1), receive(None, None))),
+        nobody(None, None)
+    );
+    assert_eq!(
+        refused(&both(calc(1), receive(0, None))),
+        nobody(Some(0), None)
+    );
+    assert_eq!(
+        refused(&both(send(1, 4), calc(1))),
+        ProgramError::NoReceive {
+            send: id(0, 0),
+            to: Rank(1),
+            tag: 4
+        }
+    );
+    assert_eq!(
+        refused(&both(sized(send(1, 4), 1001), receive(0, 4))),
+        ProgramError::TooSmall {
+            receive: id(1, 0),
+            takes: KB,
+            send: id(0, 0),
+            brings: Bytes::new(1001)
+        }
+    );
+    let (missing, ranks) = (Rank(2), 2);
+    for (program, operation) in [
+        (both(send(2, 4), calc(1)), id(0, 0)),
+        (both(calc(1), receive(2, 4)), id(1, 0)),
+    ] {
+        let error = ProgramError::NoSuchRank {
+            operation,
+            rank: missing,
+            ranks,
+        };
+        assert_eq!(refused(&program), error);
+    }
+    let huge = sized(send(1, 0), u64::MAX);
+    let receives = [sized(receive(0, 0), u64::MAX), receive(0, 0)];
+    let too_much = program([rank([huge, send(1, 0)], NO_WAITS), rank(receives, NO_WAITS)]);
+    assert_eq!(
+        refused(&too_much),
+        ProgramError::TooManyBytes { send: id(0, 1) }
+    );
+}
+
+#[test]
+fn circles_are_named_across_ranks() {
+    let crossed = program([
+        rank([receive(1, 0), send(1, 0)], [(1, Wait::over(0))]),
+        rank(
+            [receive(0, 0), send(0, 0), calc(1)],
+            [(1, Wait::over(0)), (2, Wait::over(1))],
+        ),
+    ]);
+    let operations = vec![id(0, 0), id(1, 1), id(1, 0), id(0, 1)];
+    assert_eq!(refused(&crossed), ProgramError::Circle { operations });
+    let alone = program([rank([calc(1), calc(2)], [(1, Wait::begun(1))])]);
+    let operations = vec![id(0, 1)];
+    assert_eq!(refused(&alone), ProgramError::Circle { operations });
+    let mut skewed = program([
+        rank([reduce(0), reduce(1)], [(1, Wait::over(0))]),
+        rank([reduce(1), reduce(0)], [(1, Wait::over(0))]),
+    ]);
+    skewed.groups = vec![vec![Rank(0), Rank(1)], vec![Rank(0), Rank(1)]];
+    let operations = vec![id(0, 0), id(1, 1), id(1, 0), id(0, 1)];
+    assert_eq!(refused(&skewed), ProgramError::Circle { operations });
+}
+
+#[test]
+fn calls_meet_in_the_order_of_each_rank() {
+    let of_rank = |us| {
+        rank(
+            [calc(us), reduce(0), calc(10 * us)],
+            [(1, Wait::over(0)), (2, Wait::over(1))],
+        )
+    };
+    let mut program = program([of_rank(1), of_rank(2), of_rank(3)]);
+    program.groups = vec![vec![Rank(2), Rank(0)], vec![Rank(1)]];
+    program.ranks[1] = rank(
+        [calc(2), reduce(1), calc(20)],
+        [(1, Wait::over(0)), (2, Wait::over(1))],
+    );
+    let mut calls = Vec::new();
+    let graph = program
+        .graph(&mut |call, graph| {
+            calls.push((call.kind, call.bytes, call.group.to_vec()));
+            to_all(call, graph)
+        })
+        .unwrap();
+    graph.check().unwrap();
+    // A group of one sends nothing.
+    let group = vec![Rank(2), Rank(0)];
+    assert_eq!(calls, [(CollectiveKind::AllReduce, KB, group)]);
+    let [(0, 2, there), (2, 0, back)] = messages(&graph)[..] else {
+        panic!("two messages");
+    };
+    assert_eq!(
+        (followers(&graph, there), followers(&graph, back)),
+        (vec![30], vec![10])
+    );
+}
+
+#[test]
+fn a_call_of_nothing_waits_for_nobody_but_a_barrier_does() {
+    let with = |operation| {
+        let mut program = program([rank([operation], NO_WAITS), rank([operation], NO_WAITS)]);
+        program.groups = vec![vec![Rank(0), Rank(1)]];
+        let mut calls = 0;
+        let mut expand = |call: &CollectiveCall<'_>, _: &mut Graph| {
+            calls += 1;
+            Ok(vec![Vec::new(); call.group.len()])
+        };
+        program.graph(&mut expand).unwrap().check().unwrap();
+        calls
+    };
+    assert_eq!(with(sized(reduce(0), 0)), 0);
+    let (kind, bytes, group) = (CollectiveKind::Barrier, Bytes::ZERO, 0);
+    assert_eq!(with(Operation::Collective { kind, bytes, group }), 1);
+}
+
+#[test]
+fn calls_that_do_not_fit_are_refused() {
+    let both = |first: &[Operation], second: &[Operation]| {
+        let rank = |operations: &[Operation]| RankProgram::new(operations.to_vec(), Vec::new());
+        let mut program = program([rank(first), rank(second)]);
+        program.groups = vec![vec![Rank(0), Rank(1)], vec![Rank(1)]];
+        program
+    };
+    let no_call = |call, missing| ProgramError::NoCall {
+        call,
+        missing: Rank(missing),
+    };
+    assert_eq!(
+        refused(&both(&[reduce(0), reduce(0)], &[reduce(0)])),
+        no_call(id(0, 1), 1)
+    );
+    assert_eq!(refused(&both(&[], &[reduce(0)])), no_call(id(1, 0), 0));
+    let call = id(0, 0);
+    assert_eq!(
+        refused(&both(&[reduce(1)], &[])),
+        ProgramError::NotInGroup { call }
+    );
+    assert_eq!(
+        refused(&both(&[reduce(7)], &[])),
+        ProgramError::NotInGroup { call }
+    );
+    let calls = [
+        "all-reduce of 1000 B".to_owned(),
+        "all-reduce of 7 B".to_owned(),
+    ];
+    let (first, other) = (id(0, 0), id(1, 0));
+    assert_eq!(
+        refused(&both(&[reduce(0)], &[sized(reduce(0), 7)])),
+        ProgramError::Differ {
+            first,
+            other,
+            calls
+        }
+    );
+    let reason = "no algorithm".to_owned();
+    let expansion = both(&[reduce(0)], &[reduce(0)]).graph(&mut |_, _| Err(reason.clone()));
+    assert_eq!(expansion, Err(ProgramError::Expansion { call, reason }));
+    assert!(
+        both(&[reduce(0)], &[reduce(0)])
+            .graph(&mut |_, _| Ok(Vec::new()))
+            .is_err()
+    );
+}
+
+/// What MPI does: messages of each sender come in their order, receives are begun in theirs, and whichever comes first waits for the
+/// other one. The senders are interleaved at random.
+fn partners_of_a_run(program: &Program, seed: u64) -> Vec<(u32, u32)> {
+    let mut random = RandomStream::new(seed, Purpose::Test, 8);
+    let numbers = Numbers::of(program).unwrap();
+    let mut next = vec![0; program.ranks.len()];
+    let (mut messages, mut receives) = (Vec::new(), Vec::new());
+    let mut found = Vec::new();
+    let fits = |from: Option<Rank>, tag: Option<u32>, sent: (Rank, u32)| {
+        from.is_none_or(|from| from == sent.0) && tag.is_none_or(|tag| tag == sent.1)
+    };
+    loop {
+        let unfinished =
+            |rank: &u32| next[*rank as usize] < program.ranks[*rank as usize].operations().len();
+        let ranks: Vec<u32> = (0..next.len() as u32).filter(unfinished).collect();
+        if ranks.is_empty() {
+            return found;
+        }
+        let rank = ranks[random.below(ranks.len() as u32) as usize];
+        let operation = id(rank, next[rank as usize] as u32);
+        next[rank as usize] += 1;
+        let number = numbers.number(operation);
+        match program.operation(operation) {
+            Operation::Send { to, tag, .. } => {
+                let taker = receives.iter().position(|&(at, from, wanted, _)| {
+                    at == to && fits(from, wanted, (Rank(rank), tag))
+                });
+                match taker {
+                    Some(place) => found.push((receives.remove(place).3, number)),
+                    None => messages.push((to, Rank(rank), tag, number)),
+                }
+            }
+            Operation::Receive { from, tag, .. } => {
+                let message = messages.iter().position(|&(to, sender, sent, _)| {
+                    to == Rank(rank) && fits(from, tag, (sender, sent))
+                });
+                match message {
+                    Some(place) => found.push((number, messages.remove(place).3)),
+                    None => receives.push((Rank(rank), from, tag, number)),
+                }
+            }
+            Operation::Compute { .. } | Operation::Collective { .. } => {}
+        }
+    }
+}
+
+/// Two or three ranks that send to rank 0, which receives as much in some way.
+fn any_exchange() -> impl Strategy<Value = Program> {
+    let message = (1u32..4, 0u32..3);
+    proptest::collection::vec((message, 0u32..8, any::<bool>()), 0..8).prop_map(|messages| {
+        let mut ranks = vec![Vec::new(); 4];
+        let mut receives: Vec<_> = messages.clone();
+        receives.sort_by_key(|&(_, place, _)| place);
+        for ((from, tag), place, is_exact) in receives {
+            let any_tag = !is_exact && place % 2 == 0;
+            let any_rank = !is_exact && place % 3 == 0;
+            ranks[0].push(receive(
+                (!any_rank).then_some(from),
+                (!any_tag).then_some(tag),
+            ));
+        }
+        for ((from, tag), ..) in messages {
+            ranks[from as usize].push(send(0, tag));
+        }
+        program(
+            ranks
+                .into_iter()
+                .map(|operations| RankProgram::new(operations, Vec::new()))
+                .collect::<Vec<_>>(),
+        )
+    })
+}
+
+proptest! {
+    #[test]
+    fn every_run_matches_as_found_before(program in any_exchange(), seed in any::<u64>()) {
+        let numbers = Numbers::of(&program).unwrap();
+        let orders: Vec<Vec<u32>> = program.ranks.iter().map(order).collect();
+        if let Ok(partner) = partners(&program, &numbers, &orders) {
+            let found = partners_of_a_run(&program, seed);
+            prop_assert_eq!(2 * found.len(), partner.iter().filter(|&&p| p != NONE).count());
+            for (receive, send) in found {
+                prop_assert_eq!(partner[receive as usize], send);
+                prop_assert_eq!(partner[send as usize], receive);
+            }
+        }
+    }
+}
