@@ -9,7 +9,8 @@
 //! * A [`JobSpec`] places such a graph on hosts and runs it again and again.
 //! * A [`RankRun`] is one rank of a job at run time: a state machine that says which messages to post when.
 //! * A [`Program`] is what each rank of a job does in its own words, as traces tell it: sends and receives apart, and calls of
-//!   collectives. It becomes a `Graph`. [`parse_goal`] and [`parse_goal_binary`] read it from GOAL schedules.
+//!   collectives. It becomes a `Graph`. [`parse_goal`] and [`parse_goal_binary`] read it from GOAL schedules, [`read_chakra`] from the
+//!   execution traces of Chakra.
 //! * [`SizeDistribution`] is how large the flows of data-centre traffic are: built in ([`PublishedSizes`]) or from a file
 //!   ([`parse_sizes`]).
 //! * [`parse_cm`] reads htsim's connection matrices (`.cm`), [`parse_topo`] its fabrics (`.topo`); [`parse_hpcc_flows`] and
@@ -20,6 +21,7 @@
 //! none.
 
 mod arrivals;
+pub mod chakra;
 mod check;
 pub mod cm;
 pub mod collective;
@@ -32,8 +34,8 @@ pub mod goal;
 pub mod graph;
 pub mod hpcc;
 mod job;
-pub mod rank;
 pub mod program;
+pub mod rank;
 pub mod sizes;
 mod text;
 pub mod topo;
@@ -41,6 +43,9 @@ mod trigger;
 mod words;
 
 pub use arrivals::{Arrivals, MergedArrivals};
+pub use chakra::{
+    ChakraFiles, ChakraReader, ChakraTrace, ChakraWriteError, read_chakra, write_chakra,
+};
 pub use cm::{CmFile, LinkFailure, StartUnit, SwitchLayer, parse_cm, write_cm};
 pub use collective::{Collective, CollectiveError, CollectiveFault, CollectiveSettings};
 pub use error::{FileError, FileWarning, FlowName, Subject, WorkloadError};
@@ -54,11 +59,11 @@ pub use goal::{
 pub use graph::{Graph, GraphError, Need, Parallelism, Rank, Successors, Task, TaskId};
 pub use hpcc::{HpccLink, HpccTopology, parse_hpcc_flows, parse_hpcc_topology};
 pub use job::{Connection, JobSpec, Volume};
-pub use rank::{MessageNumber, Output, Pace, Plan, RankRun};
 pub use program::{
     CollectiveCall, CollectiveKind, Expand, Operation, OperationId, Program, ProgramError,
     RankProgram, Wait,
 };
+pub use rank::{MessageNumber, Output, Pace, Plan, RankRun};
 pub use sizes::{PublishedSizes, SizeDistribution, SizePoint, SizeSource, parse_sizes};
 pub use text::read_text;
 pub use topo::{TierSpec, TopoFile, parse_topo};

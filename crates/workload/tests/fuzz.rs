@@ -5,10 +5,14 @@
 
 use clearway_units::{Bytes, Purpose, RandomStream};
 use clearway_workload::{
-    FileError, FileFormat, HpccLink, StartUnit, parse_cm, parse_goal, parse_goal_binary,
-    parse_hpcc_flows, parse_hpcc_topology, parse_sizes, parse_topo, write_cm, write_goal,
-    write_goal_binary,
+    ChakraReader, CollectiveCall, CollectiveKind, FileError, FileFormat, Graph, HpccLink,
+    Operation, Rank, RankProgram, StartUnit, TaskId, Wait, parse_cm, parse_goal, parse_goal_binary,
+    parse_hpcc_flows, parse_hpcc_topology, parse_sizes, parse_topo, write_chakra, write_cm,
+    write_goal, write_goal_binary,
 };
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use std::io::Write;
 use std::panic::catch_unwind;
 
 const CONNECTIONS: [&str; 4] = [
@@ -326,6 +330,47 @@ fn binary_schedules() {
     let sound = fuzz_bytes(&corpus, 7, |bytes| {
         let file = parse_goal_binary("fuzz.bin", bytes)?;
         file.graph()?.check().unwrap();
+        Ok(())
+    });
+    assert_mixed(sound);
+}
+
+/// Every rank of a group sends to the next one.
+fn around(call: &CollectiveCall<'_>, graph: &mut Graph) -> Result<Vec<Vec<TaskId>>, String> {
+    let next = call.group.iter().cycle().skip(1);
+    let mut ends: Vec<Vec<TaskId>> = Vec::new();
+    for ((&src, &dst), &start) in call.group.iter().zip(next).zip(call.starts) {
+        let bytes = call.bytes.max(Bytes::new(1));
+        ends.push(vec![graph.message((src, dst), bytes, [start])]);
+    }
+    Ok(ends)
+}
+
+#[test]
+fn execution_traces() {
+    let text = "num_ranks 2\nrank 0 {\na: calc 2000 cpu 1\nb: send 4096b to 1 tag 7\nb requires a\n}\n\
+                rank 1 {\na: recv 4096b from 0 tag 7\nb: calc 1000\nb requires a\n}\n";
+    let mut program = parse_goal("job.goal", text).unwrap().program;
+    for rank in &mut program.ranks {
+        let mut operations = rank.operations().to_vec();
+        for kind in [CollectiveKind::AllReduce, CollectiveKind::AllGather] {
+            let (bytes, group) = (Bytes::new(1 << 20), 0);
+            operations.push(Operation::Collective { kind, bytes, group });
+        }
+        let waits = (1..4).map(|index| (index, Wait::over(index - 1)));
+        *rank = RankProgram::new(operations, waits.collect());
+    }
+    program.groups = vec![vec![Rank(1), Rank(0)]];
+    let files = write_chakra(&program).unwrap();
+    let mut packed = GzEncoder::new(Vec::new(), Compression::default());
+    packed.write_all(&files.traces[0]).unwrap();
+    let corpus = [files.traces[0].clone(), packed.finish().unwrap()];
+    let sound = fuzz_bytes(&corpus, 8, |bytes| {
+        let mut reader = ChakraReader::new(2);
+        reader.groups("fuzz.json", &files.groups)?;
+        reader.rank("fuzz.0.et", bytes)?;
+        reader.rank("fuzz.1.et", files.traces[1].as_slice())?;
+        reader.finish().graph(&mut around)?.check().unwrap();
         Ok(())
     });
     assert_mixed(sound);

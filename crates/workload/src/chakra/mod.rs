@@ -1,0 +1,422 @@
+//! Execution traces of Chakra, which ASTRA-sim runs: one file for each rank, `<prefix>.<rank>.et`.
+//!
+//! A file is a stream of protobuf messages, each with its length in front as a varint: first the global metadata, then nodes. It may be
+//! packed with gzip. Nodes become the operations of a [`Program`], in the order of their ids; what they wait for are both kinds of
+//! dependencies:
+//!
+//! * a computation keeps the GPU (unit 0) or, with `is_cpu_op` or without saying, the processor (unit 1) busy for `duration_micros`;
+//! * sends and receives meet by sender, receiver and `comm_tag`;
+//! * a collective is a call on the group that `pg_name` names: all ranks for `""` and `"0"`, otherwise the ranks that a comm-group file
+//!   or the metadata node of PyTorch lists. `comm_size` is what a rank brings in, as in ASTRA-sim: of an all-gather and a gather one
+//!   part. The calls of each rank on a group meet those of the others in their order.
+//!
+//! Integers may be attributes of any integer type, and what version the file says does not matter. Against ASTRA-sim:
+//!
+//! * the GPU begins a communication as soon as its dependencies are over (there: one at a time);
+//! * durations are never estimated from `num_ops` (there: with `roofline-enabled`), and memory takes no time: warnings tell;
+//! * a send whose receiver has no receive for it is an error, and so is a collective that some ranks do not call (there: the run
+//!   hangs);
+//! * collectives along some dimensions of a topology (`involved_dim`) are refused, as ranks have no coordinates.
+
+mod groups;
+mod node;
+mod proto;
+#[cfg(test)]
+mod tests;
+mod write;
+
+pub use write::{ChakraFiles, ChakraWriteError, write_chakra};
+
+use crate::graph::Rank;
+use crate::program::{
+    CollectiveKind, Expand, Operation, OperationId, Program, ProgramError, RankProgram, Wait,
+};
+use crate::text::{Source, read_text, shown};
+use crate::{FileError, FileWarning, Graph, WorkloadError};
+use clearway_units::Bytes;
+use flate2::read::MultiGzDecoder;
+use groups::{Groups, Interned, is_all, noted_groups, parse_groups};
+use node::{Action, Fault, METADATA, Skipped, action, shown_node};
+use proto::{Frames, GlobalMetadata, Node};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// The traces of all ranks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChakraTrace {
+    /// What the ranks do.
+    pub program: Program,
+    /// What is read but not simulated.
+    pub warnings: Vec<FileWarning>,
+    /// The file of each rank, as the user named it.
+    files: Vec<String>,
+    /// The ids of the nodes of each rank.
+    nodes: Vec<Vec<u64>>,
+}
+
+impl ChakraTrace {
+    /// The tasks of the traces, with the messages that `expand` makes of collectives.
+    ///
+    /// # Errors
+    /// If sends, receives and collectives do not fit each other or wait for one another, with file, rank and node.
+    pub fn graph(&self, expand: &mut Expand<'_>) -> Result<Graph, FileError> {
+        self.program
+            .graph(expand)
+            .map_err(|error| self.located(&error))
+    }
+
+    fn located(&self, error: &ProgramError) -> FileError {
+        let name = |OperationId { rank, index }: OperationId| {
+            let node = self.nodes[rank.index()][index as usize];
+            format!("node {node} of rank {rank}")
+        };
+        let file = &self.files[error.operation().rank.index()];
+        let fault = Source { file }.fault(0, None, error.message(&name));
+        fault.fix(error.fix())
+    }
+}
+
+/// Reads the traces `<prefix>.0.et`, `<prefix>.1.et` and so on, with the groups of the comm-group file `groups` if there is one.
+///
+/// # Errors
+/// If there are none or one is missing, or at the first place that is not sound.
+pub fn read_chakra(prefix: &Path, groups: Option<&Path>) -> Result<ChakraTrace, WorkloadError> {
+    let files = trace_files(prefix)?;
+    let mut reader = ChakraReader::new(files.len() as u32);
+    if let Some(path) = groups {
+        reader.groups(&path.display().to_string(), &read_text(path)?)?;
+    }
+    for path in files {
+        let name = path.display().to_string();
+        let file = File::open(&path).map_err(|error| WorkloadError::Unreadable {
+            file: name.clone(),
+            reason: error.to_string(),
+        })?;
+        reader.rank(&name, file)?;
+    }
+    Ok(reader.finish())
+}
+
+/// The files of all ranks: those with the prefix, of which none may be missing.
+fn trace_files(prefix: &Path) -> Result<Vec<PathBuf>, WorkloadError> {
+    let unreadable = |reason: String| WorkloadError::Unreadable {
+        file: format!("{}.0.et", prefix.display()),
+        reason,
+    };
+    let stem = prefix.file_name().and_then(|name| name.to_str());
+    let stem = stem.ok_or_else(|| unreadable("the prefix names no file".into()))?;
+    let folder = match prefix.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let entries = std::fs::read_dir(folder).map_err(|error| unreadable(error.to_string()))?;
+    let mut files = BTreeMap::new();
+    for entry in entries {
+        let path = entry.map_err(|error| unreadable(error.to_string()))?.path();
+        let name = path.file_name().and_then(|name| name.to_str());
+        let rank = name.and_then(|name| name.strip_prefix(stem)?.strip_prefix('.'));
+        let rank = rank.and_then(|name| name.strip_suffix(".et")?.parse::<u32>().ok());
+        if let Some(rank) = rank {
+            files.insert(rank, path);
+        }
+    }
+    for (expected, (&rank, path)) in (0..).zip(&files) {
+        if rank != expected {
+            let found = path.display();
+            return Err(WorkloadError::Unreadable {
+                file: format!("{}.{expected}.et", prefix.display()),
+                reason: format!("it does not exist, but {found} does"),
+            });
+        }
+    }
+    match files.is_empty() {
+        true => Err(unreadable("there are no traces with this prefix".into())),
+        false => Ok(files.into_values().collect()),
+    }
+}
+
+/// Puts traces together, rank by rank.
+#[derive(Debug)]
+pub struct ChakraReader {
+    ranks: u32,
+    /// The groups of the comm-group file.
+    groups: Groups,
+    interned: Interned,
+    skipped: BTreeMap<Skipped, (usize, String, u64)>,
+    trace: ChakraTrace,
+}
+
+impl ChakraReader {
+    /// For the traces of `ranks` ranks.
+    pub fn new(ranks: u32) -> Self {
+        Self {
+            ranks,
+            groups: Groups::new(),
+            interned: Interned::default(),
+            skipped: BTreeMap::new(),
+            trace: ChakraTrace {
+                program: Program::default(),
+                warnings: Vec::new(),
+                files: Vec::new(),
+                nodes: Vec::new(),
+            },
+        }
+    }
+
+    /// Takes the groups from the comm-group file `text`, which count before those that traces list; `name` is what errors call it.
+    ///
+    /// # Errors
+    /// If it is not JSON with a list of ranks under each name, or if the ranks do not exist.
+    pub fn groups(&mut self, name: &str, text: &str) -> Result<(), FileError> {
+        self.groups = parse_groups(name, text, self.ranks)?;
+        Ok(())
+    }
+
+    /// Reads the trace of the next rank; `name` is what errors call the file. They have no line (0) but name rank and node.
+    ///
+    /// # Errors
+    /// At the first place that is not sound. What only all ranks together show, [`ChakraTrace::graph`] finds.
+    ///
+    /// # Panics
+    /// If all ranks have been read.
+    pub fn rank(&mut self, name: &str, reader: impl Read) -> Result<(), FileError> {
+        let rank = Rank(self.trace.files.len() as u32);
+        assert!(rank.0 < self.ranks, "a trace for each rank, and no more");
+        self.trace.files.push(name.into());
+        let source = Source { file: name };
+        let mut pending = Pending::default();
+        read_nodes(source, rank, reader, |node| {
+            self.node(source, rank, &node, &mut pending)
+        })?;
+        let Pending {
+            mut nodes,
+            needed,
+            names,
+            noted,
+        } = pending;
+        nodes.sort_by_key(|node| node.id);
+        let ids: Vec<u64> = nodes.iter().map(|node| node.id).collect();
+        if let Some(pair) = ids.windows(2).find(|pair| pair[0] == pair[1]) {
+            let message = format!("node {} of rank {rank} stands twice", pair[0]);
+            let fault = source.fault(0, None, message);
+            return Err(fault.fix("give each node an id of its own"));
+        }
+        let groups: Vec<_> = names.iter().map(|name| self.group(name, &noted)).collect();
+        let mut operations = Vec::with_capacity(nodes.len());
+        let mut waits = Vec::with_capacity(needed.len());
+        for (index, node) in (0..).zip(&nodes) {
+            let operation = match node.action {
+                Ready::Operation(operation) => Ok(operation),
+                Ready::Call { kind, bytes, group } => {
+                    let group = group as usize;
+                    call((kind, bytes), &names[group], groups[group])
+                }
+            };
+            operations.push(operation.map_err(|Fault { message, fix }| {
+                let message = format!("node {} of rank {rank} {message}", node.id);
+                source.fault(0, None, message).fix(fix)
+            })?);
+            for dependency in &needed[node.needed.clone()] {
+                let Ok(other) = ids.binary_search(dependency) else {
+                    let message = format!(
+                        "node {} of rank {rank} depends on node {dependency}, which is not in the trace",
+                        node.id
+                    );
+                    let fault = source.fault(0, None, message);
+                    return Err(fault.fix("restore the file if it was cut off, or write it anew"));
+                };
+                waits.push((index, Wait::over(other as u32)));
+            }
+        }
+        let program = RankProgram::new(operations, waits);
+        self.trace.program.ranks.push(program);
+        self.trace.nodes.push(ids);
+        Ok(())
+    }
+
+    /// Keeps of a node what is needed until all have been read.
+    fn node(
+        &mut self,
+        source: Source<'_>,
+        rank: Rank,
+        node: &Node,
+        pending: &mut Pending,
+    ) -> Result<(), FileError> {
+        let inputs = node.inputs.as_ref().filter(|_| node.kind == METADATA);
+        if let Some(inputs) = inputs.filter(|inputs| inputs.values.contains("pg_name")) {
+            match noted_groups(&inputs.values, self.ranks) {
+                Some(noted) => pending.noted.extend(noted),
+                None => self.skip(Skipped::Groups, node, rank),
+            }
+        }
+        let (action, skipped) = action(node, rank).map_err(|Fault { message, fix }| {
+            let message = format!("{} {message}", shown_node(node, rank));
+            source.fault(0, None, message).fix(fix)
+        })?;
+        if let Some(what) = skipped {
+            self.skip(what, node, rank);
+        }
+        let action = match action {
+            Action::Operation(operation) => Ready::Operation(operation),
+            Action::Call { kind, bytes, group } => {
+                let group = pending.name(group);
+                Ready::Call { kind, bytes, group }
+            }
+        };
+        let first = pending.needed.len();
+        pending
+            .needed
+            .extend(node.ctrl_deps.iter().chain(&node.data_deps));
+        pending.nodes.push(ReadNode {
+            id: node.id,
+            action,
+            needed: first..pending.needed.len(),
+        });
+        Ok(())
+    }
+
+    fn skip(&mut self, what: Skipped, node: &Node, rank: Rank) {
+        let first = || (rank.index(), shown_node(node, rank), 0);
+        self.skipped.entry(what).or_insert_with(first).2 += 1;
+    }
+
+    /// The number of the group `name` and how many ranks it has, if they are known.
+    fn group(&mut self, name: &str, noted: &Groups) -> Option<(u32, u64)> {
+        let members: Vec<Rank> = match is_all(name) {
+            true => (0..self.ranks).map(Rank).collect(),
+            false => self.groups.get(name).or_else(|| noted.get(name))?.clone(),
+        };
+        let count = members.len() as u64;
+        let program = &mut self.trace.program;
+        Some((self.interned.number(program, name, members), count))
+    }
+
+    /// The traces of all ranks.
+    ///
+    /// # Panics
+    /// If ranks are missing.
+    pub fn finish(mut self) -> ChakraTrace {
+        let read = self.trace.files.len();
+        assert_eq!(read, self.ranks as usize, "a trace for each rank");
+        for (what, (file, first, count)) in self.skipped {
+            let others = match count {
+                1 => String::new(),
+                count => format!(" (and {} more like it)", count - 1),
+            };
+            self.trace.warnings.push(FileWarning {
+                file: self.trace.files[file].clone(),
+                line: 0,
+                message: format!("{first} {}{others}", what.message()),
+            });
+        }
+        self.trace
+    }
+}
+
+/// The nodes of a rank of which not all have been read.
+#[derive(Default)]
+struct Pending {
+    nodes: Vec<ReadNode>,
+    /// The ids of all nodes that others depend on.
+    needed: Vec<u64>,
+    /// The names of groups that are called on.
+    names: Vec<String>,
+    /// The groups that metadata nodes list.
+    noted: Groups,
+}
+
+impl Pending {
+    /// The number of a name; there are few.
+    fn name(&mut self, name: &str) -> u32 {
+        let known = self.names.iter().position(|known| known == name);
+        let index = known.unwrap_or_else(|| {
+            self.names.push(name.into());
+            self.names.len() - 1
+        });
+        index as u32
+    }
+}
+
+struct ReadNode {
+    id: u64,
+    action: Ready,
+    /// Which of the `needed` it depends on.
+    needed: Range<usize>,
+}
+
+/// What a node does, before its group is known.
+enum Ready {
+    Operation(Operation),
+    Call {
+        kind: CollectiveKind,
+        bytes: Bytes,
+        group: u32,
+    },
+}
+
+/// A call on a group, of which the number and the number of ranks are known if its ranks are.
+fn call(
+    (kind, bytes): (CollectiveKind, Bytes),
+    name: &str,
+    group: Option<(u32, u64)>,
+) -> Result<Operation, Fault> {
+    let (group, ranks) = group.ok_or_else(|| Fault {
+        message: format!(
+            "calls on group `{}`, of which no ranks are known",
+            shown(name)
+        ),
+        fix: "name a comm-group file that lists it".into(),
+    })?;
+    let parts = match kind {
+        CollectiveKind::AllGather | CollectiveKind::Gather => ranks,
+        _ => 1,
+    };
+    let bytes = bytes.as_u64().checked_mul(parts).ok_or_else(|| Fault {
+        message: "brings in more than 2^64 bytes with all others".into(),
+        fix: "write a smaller `comm_size`".into(),
+    })?;
+    let bytes = Bytes::new(bytes);
+    Ok(Operation::Collective { kind, bytes, group })
+}
+
+fn read_nodes(
+    source: Source<'_>,
+    rank: Rank,
+    reader: impl Read,
+    mut take: impl FnMut(Node) -> Result<(), FileError>,
+) -> Result<(), FileError> {
+    let mut reader = BufReader::new(reader);
+    let mut head = Vec::new();
+    let peeked = reader.by_ref().take(2).read_to_end(&mut head);
+    let is_packed = head == [0x1f, 0x8b];
+    let whole = std::io::Cursor::new(head).chain(reader);
+    let whole: Box<dyn Read + '_> = match is_packed {
+        true => Box::new(BufReader::new(MultiGzDecoder::new(whole))),
+        false => Box::new(whole),
+    };
+    let mut frames = Frames::new(whole);
+    let broken = |count: u64, error: &std::io::Error| {
+        let message =
+            format!("message {count} of the trace of rank {rank} cannot be read: {error}");
+        let fault = source.fault(0, None, message);
+        fault.fix("restore the file if it was cut off or changed; a trace is a stream of protobuf messages of Chakra, plain or packed with gzip")
+    };
+    peeked.map_err(|error| broken(0, &error))?;
+    let metadata = frames.next::<GlobalMetadata>();
+    if metadata.map_err(|error| broken(0, &error))?.is_none() {
+        let message = format!("the trace of rank {rank} is empty");
+        let fault = source.fault(0, None, message);
+        return Err(fault.fix("write a trace that begins with the global metadata"));
+    }
+    loop {
+        let count = frames.count;
+        match frames.next::<Node>() {
+            Ok(Some(node)) => take(node)?,
+            Ok(None) => return Ok(()),
+            Err(error) => return Err(broken(count, &error)),
+        }
+    }
+}
