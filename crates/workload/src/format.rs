@@ -1,6 +1,9 @@
 //! Which simulator a file was written for.
 
+use crate::chakra::begins_as_a_trace;
+use crate::goal::{begins_as_a_schedule, is_goal_binary};
 use crate::hpcc::begins_with_a_number;
+use crate::simai::begins_with_a_policy;
 use clearway_units::choices;
 
 choices! {
@@ -28,10 +31,51 @@ impl FileFormat {
     }
 }
 
+choices! {
+    /// The format of a trace of a job.
+    pub enum TraceFormat {
+        /// A schedule of LogGOPSim and ATLAHS, as text.
+        Goal = "goal",
+        /// The same in its binary form.
+        GoalBinary = "goal-binary",
+        /// The execution trace of a rank by Chakra, plain or packed.
+        Chakra = "chakra",
+        /// A workload of SimAI and AICB.
+        Simai = "simai",
+    }
+}
+
+impl TraceFormat {
+    /// The format that a file with this content has, judged by how it begins: a word of the format, or a number that its writers put
+    /// there. Nothing if it is none of them.
+    pub fn of(content: &[u8]) -> Option<Self> {
+        if is_goal_binary(content) {
+            return Some(Self::GoalBinary);
+        }
+        if begins_as_a_trace(content) {
+            return Some(Self::Chakra);
+        }
+        // Comments may stand in front, but not without end.
+        const HEAD: usize = 1 << 16;
+        let head = &content[..content.len().min(HEAD)];
+        let text = match std::str::from_utf8(head) {
+            Ok(text) => text,
+            Err(error) => std::str::from_utf8(&head[..error.valid_up_to()]).ok()?,
+        };
+        if begins_as_a_schedule(text) {
+            return Some(Self::Goal);
+        }
+        begins_with_a_policy(text).then_some(Self::Simai)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{StartUnit, parse_cm, parse_hpcc_flows, parse_hpcc_topology, parse_topo};
+    use crate::{
+        CollectiveKind, Program, SimaiPolicy, SimaiWorkload, StartUnit, parse_cm, parse_hpcc_flows,
+        parse_hpcc_topology, parse_topo, write_chakra, write_goal, write_goal_binary, write_simai,
+    };
 
     #[test]
     fn the_first_word_tells() {
@@ -64,5 +108,50 @@ mod tests {
         }
         let matrix = "Nodes 2\nConnections 1\n0->1 start 0 size 1\n";
         assert!(htsim_reads(matrix) && !hpcc_reads(matrix));
+    }
+
+    #[test]
+    fn traces_are_told_apart_by_how_they_begin() {
+        let operation = crate::Operation::Collective {
+            kind: CollectiveKind::AllReduce,
+            bytes: clearway_units::Bytes::new(5),
+            group: 0,
+        };
+        let rank = |operations| crate::RankProgram::new(operations, Vec::new());
+        let collective = Program {
+            ranks: vec![rank(vec![operation])],
+            groups: vec![vec![crate::Rank(0)]],
+        };
+        let program = Program {
+            ranks: vec![rank(Vec::new())],
+            groups: Vec::new(),
+        };
+        let workload = SimaiWorkload::new(SimaiPolicy::HybridTransformer);
+        let goal = write_goal(&program).unwrap();
+        let commented = format!("\u{feff}/* é */\n// c\n{goal}");
+        for (content, format) in [
+            (goal.into_bytes(), Some(TraceFormat::Goal)),
+            (commented.into_bytes(), Some(TraceFormat::Goal)),
+            (
+                write_goal_binary(&program).unwrap(),
+                Some(TraceFormat::GoalBinary),
+            ),
+            (
+                write_chakra(&collective).unwrap().traces.remove(0),
+                Some(TraceFormat::Chakra),
+            ),
+            (vec![0x1f, 0x8b, 8, 0], Some(TraceFormat::Chakra)),
+            (
+                write_simai(&workload).unwrap().into_bytes(),
+                Some(TraceFormat::Simai),
+            ),
+            (b"# c\nMICRO\n0\n".to_vec(), Some(TraceFormat::Simai)),
+            (b"Nodes 2\nConnections 1\n".to_vec(), None),
+            (b"376 56 480\n".to_vec(), None),
+            (b"\xff\xfe".to_vec(), None),
+            (Vec::new(), None),
+        ] {
+            assert_eq!(TraceFormat::of(&content), format, "{content:?}");
+        }
     }
 }

@@ -10,7 +10,8 @@
 //! * A [`RankRun`] is one rank of a job at run time: a state machine that says which messages to post when.
 //! * A [`Program`] is what each rank of a job does in its own words, as traces tell it: sends and receives apart, and calls of
 //!   collectives. It becomes a `Graph`. [`parse_goal`] and [`parse_goal_binary`] read it from GOAL schedules, [`read_chakra`] from the
-//!   execution traces of Chakra.
+//!   execution traces of Chakra; a [`SimaiWorkload`], read by [`parse_simai`], makes it for any number of ranks.
+//!   [`TraceFormat`] tells which is which.
 //! * [`SizeDistribution`] is how large the flows of data-centre traffic are: built in ([`PublishedSizes`]) or from a file
 //!   ([`parse_sizes`]).
 //! * [`parse_cm`] reads htsim's connection matrices (`.cm`), [`parse_topo`] its fabrics (`.topo`); [`parse_hpcc_flows`] and
@@ -36,6 +37,7 @@ pub mod hpcc;
 mod job;
 pub mod program;
 pub mod rank;
+pub mod simai;
 pub mod sizes;
 mod text;
 pub mod topo;
@@ -50,7 +52,7 @@ pub use cm::{CmFile, LinkFailure, StartUnit, SwitchLayer, parse_cm, write_cm};
 pub use collective::{Collective, CollectiveError, CollectiveFault, CollectiveSettings};
 pub use error::{FileError, FileWarning, FlowName, Subject, WorkloadError};
 pub use flow::{FlowSpec, Start, TriggerIndex, TriggerKind, TriggerSpec, Workload};
-pub use format::FileFormat;
+pub use format::{FileFormat, TraceFormat};
 pub use generate::{BuildContext, LoadedWorkload, WorkloadDefinition, WorkloadSettings};
 pub use goal::{
     GoalFile, GoalWriteError, is_goal_binary, parse_goal, parse_goal_binary, write_goal,
@@ -64,6 +66,10 @@ pub use program::{
     RankProgram, Wait,
 };
 pub use rank::{MessageNumber, Output, Pace, Plan, RankRun};
+pub use simai::{
+    SimaiCall, SimaiFile, SimaiGroup, SimaiLayer, SimaiPhase, SimaiPolicy, SimaiWorkload,
+    SimaiWriteError, parse_simai, write_simai,
+};
 pub use sizes::{PublishedSizes, SizeDistribution, SizePoint, SizeSource, parse_sizes};
 pub use text::read_text;
 pub use topo::{TierSpec, TopoFile, parse_topo};

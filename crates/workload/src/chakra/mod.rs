@@ -382,6 +382,19 @@ fn call(
     Ok(Operation::Collective { kind, bytes, group })
 }
 
+/// The first two bytes of a file that is packed with gzip.
+const PACKED: [u8; 2] = [0x1f, 0x8b];
+
+/// True if `content` begins as a trace does: packed, or with a message that begins with the version of the schema.
+pub(crate) fn begins_as_a_trace(content: &[u8]) -> bool {
+    // Field 1, a text, of a digit and more.
+    const VERSION: u8 = 0x0a;
+    let length = content.iter().take(5).position(|&byte| byte < 0x80);
+    let metadata = length.map_or(&[][..], |last| &content[last + 1..]);
+    let is_plain = matches!(metadata, [VERSION, _, first, ..] if first.is_ascii_digit());
+    is_plain || content.starts_with(&PACKED)
+}
+
 fn read_nodes(
     source: Source<'_>,
     rank: Rank,
@@ -391,7 +404,7 @@ fn read_nodes(
     let mut reader = BufReader::new(reader);
     let mut head = Vec::new();
     let peeked = reader.by_ref().take(2).read_to_end(&mut head);
-    let is_packed = head == [0x1f, 0x8b];
+    let is_packed = head == PACKED;
     let whole = std::io::Cursor::new(head).chain(reader);
     let whole: Box<dyn Read + '_> = match is_packed {
         true => Box::new(BufReader::new(MultiGzDecoder::new(whole))),

@@ -36,6 +36,7 @@ mod text;
 mod write;
 
 pub use binary::{is_goal_binary, parse_goal_binary};
+pub(crate) use text::begins_as_a_schedule;
 pub use text::parse_goal;
 pub use write::{GoalWriteError, write_goal, write_goal_binary};
 

@@ -44,6 +44,11 @@ pub fn parse_goal<'a>(name: &str, text: &'a str) -> Result<GoalFile<'a>, FileErr
     Ok(file)
 }
 
+/// True if `text` begins as a schedule does: with `num_ranks`.
+pub(crate) fn begins_as_a_schedule(text: &str) -> bool {
+    Parser::new("", text).begins()
+}
+
 struct Parser<'a> {
     source: Source<'a>,
     lexer: Lexer<'a>,
@@ -187,6 +192,11 @@ impl<'a> Parser<'a> {
             }
             _ => Err(self.unexpected(expected)),
         }
+    }
+
+    fn begins(&mut self) -> bool {
+        self.skip_lines();
+        self.has_word("num_ranks")
     }
 
     fn header(&mut self) -> Result<u32, FileError> {

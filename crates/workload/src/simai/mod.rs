@@ -1,0 +1,183 @@
+//! Workloads of SimAI, as its generator AICB writes them: what each layer of a model computes and which collectives follow.
+//!
+//! ```text
+//! HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 ep: 1 pp: 1 vpp: 1 ga: 1 all_gpus: 4 checkpoints: 0 checkpoint_initiates: 0
+//! 1
+//! mlp  -1  500 ALLREDUCE 4096  600 ALLREDUCE 4096  600 REDUCESCATTER 8192  100
+//! ```
+//!
+//! The first line holds the policy and keys with their values, the second the number of layers. A layer has twelve words: its name, a
+//! dependency that SimAI ignores, then time (ns), collective and size (bytes) of the forward pass, of the gradients of its inputs and of
+//! those of its weights, and the time of the update. With `HYBRID_CUSTOMIZED` a policy of its own follows.
+//!
+//! A collective alone means the tensor-parallel group in the first two phases and the data-parallel group in the third; `_EP` means the
+//! expert-parallel group, `_DP_EP` the ranks that have the same experts. Sizes are those of the whole array.
+//!
+//! Keys may be missing, as older generators do not write all; numbers may be decimals. `BROADCAST` is read as no collective, which is
+//! what SimAI makes of it. Otherwise the reader is strict: SimAI takes any word that it does not know for `NONE`, and reads no more
+//! layers than the second line says.
+//!
+//! [`SimaiWorkload::program`] says what of that is simulated.
+
+mod program;
+mod reader;
+#[cfg(test)]
+mod tests;
+mod write;
+
+pub(crate) use reader::begins_with_a_policy;
+pub use reader::parse_simai;
+pub use write::{SimaiWriteError, write_simai};
+
+use crate::FileWarning;
+use crate::program::CollectiveKind;
+use clearway_units::{Bytes, Span, choices};
+
+choices! {
+    /// Which collectives belong to which phase, and in which order the phases run.
+    pub enum SimaiPolicy {
+        /// The weight gradients of the first layer alone.
+        Micro = "MICRO",
+        /// Data parallel.
+        Data = "DATA",
+        /// Model parallel.
+        Model = "MODEL",
+        /// Model parallel between the dimensions of data parallelism.
+        HybridDataModel = "HYBRID_DATA_MODEL",
+        /// Data parallel between the dimensions of model parallelism.
+        HybridModelData = "HYBRID_MODEL_DATA",
+        /// A transformer: tensor, data and expert parallel.
+        HybridTransformer = "HYBRID_TRANSFORMER",
+        /// A transformer that may compute forward passes again.
+        HybridTransformerFwdInBckwd = "HYBRID_TRANSFORMER_FWD_IN_BCKWD",
+        /// A recommendation model.
+        HybridDlrm = "HYBRID_DLRM",
+        /// A recommendation model that waits less.
+        HybridDlrmEnhanced = "HYBRID_DLRM_ENHANCED",
+        /// Each layer has its own policy.
+        HybridCustomized = "HYBRID_CUSTOMIZED",
+        /// Forward passes only.
+        DistributedInference = "DISTRIBUTED_INFERENCE",
+    }
+}
+
+/// Which ranks a collective joins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SimaiGroup {
+    /// The ranks that share each layer.
+    Tp,
+    /// The ranks that have the same part of each layer.
+    Dp,
+    /// The ranks that share the experts.
+    Ep,
+    /// The ranks that have the same experts.
+    DpEp,
+}
+
+/// A collective of a phase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SimaiCall {
+    /// Which.
+    pub kind: CollectiveKind,
+    /// With whom.
+    pub group: SimaiGroup,
+    /// How much: the whole array.
+    pub bytes: Bytes,
+}
+
+/// What a layer does in one of its phases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SimaiPhase {
+    /// How long it computes.
+    pub compute: Span,
+    /// Which collective follows.
+    pub call: Option<SimaiCall>,
+}
+
+/// A layer of a model.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SimaiLayer {
+    /// What it is called; one word.
+    pub name: String,
+    /// The forward pass.
+    pub forward: SimaiPhase,
+    /// The gradients of its inputs.
+    pub input_gradient: SimaiPhase,
+    /// The gradients of its weights.
+    pub weight_gradient: SimaiPhase,
+    /// How long the update of the weights takes after the collective of the weight gradients.
+    pub update: Span,
+    /// Its own policy, with [`SimaiPolicy::HybridCustomized`].
+    pub policy: Option<SimaiPolicy>,
+}
+
+/// A workload of SimAI.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SimaiWorkload {
+    /// Which collectives belong to which phase.
+    pub policy: SimaiPolicy,
+    /// `model_parallel_NPU_group`: ranks that share each layer; nothing for all.
+    pub tp: Option<u32>,
+    /// `ep`: ranks that share the experts.
+    pub ep: u32,
+    /// `pp`: stages of the pipeline.
+    pub pp: u32,
+    /// `vpp`: virtual stages.
+    pub vpp: u32,
+    /// `ga`: batches whose gradients are added up; the generator writes the layers as often.
+    pub ga: u32,
+    /// `all_gpus`: ranks.
+    pub all_gpus: Option<u32>,
+    /// `checkpoints`: layers whose inputs are kept.
+    pub checkpoints: Vec<u32>,
+    /// `checkpoint_initiates`: layers before which forward passes are computed again.
+    pub checkpoint_initiates: Vec<u32>,
+    /// `pp_comm`: what goes from stage to stage.
+    pub pp_comm: Option<Bytes>,
+    /// `DLRM_LAST_BOTTOM_LAYER`, of recommendation models.
+    pub dlrm_last_bottom_layer: Option<u32>,
+    /// The layers, in the order of the forward pass.
+    pub layers: Vec<SimaiLayer>,
+}
+
+impl SimaiWorkload {
+    /// A workload of `policy` without layers, in which no key is given.
+    pub fn new(policy: SimaiPolicy) -> Self {
+        Self {
+            policy,
+            tp: None,
+            ep: 1,
+            pp: 1,
+            vpp: 1,
+            ga: 1,
+            all_gpus: None,
+            checkpoints: Vec::new(),
+            checkpoint_initiates: Vec::new(),
+            pp_comm: None,
+            dlrm_last_bottom_layer: None,
+            layers: Vec::new(),
+        }
+    }
+}
+
+/// A workload that was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SimaiFile {
+    /// What it says.
+    pub workload: SimaiWorkload,
+    /// What is read but not simulated.
+    pub warnings: Vec<FileWarning>,
+}
+
+/// The words for collectives.
+const CALLS: [(&str, CollectiveKind); 4] = [
+    ("ALLREDUCE", CollectiveKind::AllReduce),
+    ("ALLTOALL", CollectiveKind::AllToAll),
+    ("ALLGATHER", CollectiveKind::AllGather),
+    ("REDUCESCATTER", CollectiveKind::ReduceScatter),
+];
+/// No collective.
+const NONE: &str = "NONE";
+/// What follows the word for a collective of other groups.
+const EP: &str = "_EP";
+const DP_EP: &str = "_DP_EP";
