@@ -39,6 +39,7 @@ pub(crate) fn record(
         command: command_line(),
         observed: None,
         happenings: None,
+        jobs: Vec::new(),
     }
 }
 

@@ -301,6 +301,7 @@ fn large() -> RunRecord {
         command: "clearway run permutation-8k".into(),
         observed: Some(observed()),
         happenings: None,
+        jobs: Vec::new(),
     }
 }
 

@@ -25,10 +25,10 @@
 //! | `variants[].id` | text | `A`, `B`, …; the first is what ratios refer to |
 //! | `variants[].label` | text | what was compared |
 //! | `variants[].runs[]` | list | `scenario` (`name`, `hash`, `seed`), `status`, `flows` (`total`, `completed`, `started`), `bytes` (payload of all flows), `digest`, `version`, `revision` as in `summary.json`; `folder` (text or null): where its results are |
-//! | `measures[].name` | text | `fct_us.max`, `packets.dropped`, …: as in `summary.json`; and `goodput_bps`: payload of the completed flows, over the time from the first start to the last finish among them; and `slowdown_up_to_10KB.p999`, `slowdown_over_100MB.p50`, …: of one of the [classes of sizes](crate::by_size), above the one before and up to this size |
-//! | `measures[].title`, `.unit` | text | for people; the unit is `us`, `index` (from −1 to 1, without a ratio), `ratio`, `bps`, `flows`, `packets` or `frames` |
+//! | `measures[].name` | text | `fct_us.max`, `packets.dropped`, …: as in `summary.json`; and `iteration_us.max`: the longest iteration of all jobs; `busbw_gb_per_s`: bus bandwidth, the mean over all jobs that have one; `goodput_bps`: payload of the completed flows, over the time from the first start to the last finish among them; and `slowdown_up_to_10KB.p999`, `slowdown_over_100MB.p50`, …: of one of the [classes of sizes](crate::by_size), above the one before and up to this size |
+//! | `measures[].title`, `.unit` | text | for people; the unit is `us`, `index` (from −1 to 1, without a ratio), `ratio`, `bps`, `gb_per_s` (10⁹ bytes/s), `flows`, `packets` or `frames` |
 //! | `measures[].values[]` | list, one for each variant | |
-//! | `….per_seed` | list of numbers or null | one for each run; null if no flow completed |
+//! | `….per_seed` | list of numbers or null | one for each run; null if no flow, or no iteration of a job, completed |
 //! | `….median`, `.min`, `.max` | number or null | over those that are not null |
 //! | `….ratio` | number or null | of the medians, to the first variant |
 //! | `….within_spread` | true, false or null | whether the ranges overlap; null if either has fewer than two values |

@@ -10,8 +10,8 @@
 //! | `start_ps` | int64 | never started | when it was ready to send, in picoseconds since the start of the run |
 //! | `finish_ps` | int64 | not completed | when its last byte was acknowledged at the sender |
 //! | `fct_ps` | int64 | not completed | `finish_ps` - `start_ps` |
-//! | `ideal_fct_ps` | int64 | | the same alone on an idle network |
-//! | `slowdown` | double | not completed | `fct_ps` / `ideal_fct_ps` |
+//! | `ideal_fct_ps` | int64 | | the same alone on an idle network; 0 for a connection on which a job posts many messages |
+//! | `slowdown` | double | not completed, or no ideal | `fct_ps` / `ideal_fct_ps` |
 //! | `packets` | uint64 | | data packets sent, retransmissions included |
 //! | `retransmits` | uint64 | | data packets sent again |
 //! | `marks` | uint64 | | acknowledgements that echoed a congestion mark |

@@ -5,6 +5,7 @@
 //! * [`Summary`] is `summary.json`; [`summary`] documents each of its fields.
 //! * [`FlowsBySize`] tells slowdown by flow size; [`by_size`] documents its bins and classes.
 //!   [`StartFinish`] whether flows finish in the order of their starts, [`Fairness`] how soon they share fairly.
+//! * [`JobSummary`] tells how long the iterations of a job took; [`jobs`] documents what its bandwidths mean.
 //! * [`write_flows`] writes `flows.parquet`, [`read_flows`] reads it back; [`flows`] documents each of its columns.
 //! * [`SeriesWriter`] writes `series.parquet`; [`series`] documents its columns.
 //! * [`fct_txt`] gives completed flows as HPCC's simulator for ns-3 writes them; [`fct`] documents the columns. [`htsim_txt`] speaks
@@ -25,6 +26,7 @@ pub mod fct;
 pub mod flows;
 mod folder;
 pub mod htsim;
+pub mod jobs;
 pub mod observed;
 pub mod page;
 mod parquet_file;
@@ -48,6 +50,7 @@ pub use fct::{FctRow, fct_txt};
 pub use flows::{FlowsWriter, WriteFlowsError, read_flows, write_flows};
 pub use folder::{FolderError, ResultFolder};
 pub use htsim::{HtsimRow, HtsimTotals, htsim_txt};
+pub use jobs::JobSummary;
 pub use observed::{
     Curve, Fairness, Happening, HappeningRow, Happenings, JainCourse, LinkRow, Metric, NodeRow,
     Observed, SeriesRow, Subject,
@@ -55,7 +58,8 @@ pub use observed::{
 pub use parquet_file::ReadTableError;
 pub use pcapng::{CapturedLink, PcapngWriter};
 pub use record::{
-    FlowRow, FlowTimes, PacketCounts, PausedLink, RunRecord, ScenarioIdentity, Status,
+    FlowRow, FlowTimes, IterationRow, JobRow, PacketCounts, PausedLink, RunRecord,
+    ScenarioIdentity, Status,
 };
 pub use series::SeriesWriter;
 pub use start_finish::StartFinish;

@@ -69,6 +69,11 @@ pub fn factor(ratio: f64) -> String {
     format!("{number}{unit}")
 }
 
+/// A number of any kind with four significant digits: `48.88`; at most three of them after the dot.
+pub fn plain(value: f64) -> String {
+    significant(value, &[("", 1.0)], 4).0
+}
+
 /// `part` of `whole` in percent: `0.02 %`. Of nothing, it is `0 %`.
 pub fn percent(part: u64, whole: u64) -> String {
     if part == 0 || whole == 0 {
@@ -173,6 +178,9 @@ mod tests {
         assert_eq!(factor(12.345_6), "12.35x");
         assert_eq!(factor(123_456.0), "123,456x");
         assert_eq!(factor(1_250_000.0), "1.250 Mx");
+        assert_eq!(plain(48.881), "48.88");
+        assert_eq!(plain(0.0126), "0.013");
+        assert_eq!(plain(12_345.6), "12,346");
         assert_eq!(percent(0, 7), "0 %");
         assert_eq!(percent(7, 0), "0 %");
         assert_eq!(percent(1, 1_000_000), "<0.01 %");

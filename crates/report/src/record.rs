@@ -22,7 +22,8 @@ pub struct FlowRow {
     pub start: Option<Time>,
     /// When the last byte was acknowledged at the sender; `None` if that did not happen before the run ended.
     pub finish: Option<Time>,
-    /// The completion time of the same message alone on an idle network: wire bytes / bottleneck rate + unloaded round trip.
+    /// The completion time of the same message alone on an idle network: wire bytes / bottleneck rate + unloaded round trip. Zero
+    /// for a connection on which a job posts many messages: it has no completion time that means anything.
     pub ideal_fct: Span,
     /// Data packets sent, retransmissions included.
     pub packets: u64,
@@ -68,7 +69,7 @@ pub struct FlowTimes {
     pub flow: u32,
     /// Bytes of the message, without headers.
     pub bytes: u64,
-    /// The completion time alone on an idle network.
+    /// The completion time alone on an idle network; zero as in [`FlowRow`].
     pub ideal_fct: Span,
     /// [`Time::NEVER`] if that did not happen.
     pub(crate) start: Time,
@@ -112,9 +113,57 @@ impl FlowTimes {
         Some(finish.since(start))
     }
 
+    /// The completion time, and the one alone on an idle network; `None` if the flow did not complete or its ideal is zero.
+    pub fn fct_and_ideal(&self) -> Option<(Span, Span)> {
+        let fct = self.fct()?;
+        (!self.ideal_fct.is_zero()).then_some((fct, self.ideal_fct))
+    }
+
     /// As [`FlowRow::slowdown`].
     pub fn slowdown(&self) -> Option<f64> {
         slowdown(self.fct()?, self.ideal_fct)
+    }
+}
+
+/// A job of a run, and how long its iterations took.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JobRow {
+    /// The user's name for it, such as `ring-all-reduce 3`.
+    pub label: String,
+    /// How many ranks it has.
+    pub ranks: u32,
+    /// How many iterations it was to run.
+    pub iterations: u32,
+    /// The size of its collective in bytes as nccl-tests count it; `None` if it is no single collective.
+    pub bytes: Option<u64>,
+    /// By which its bus bandwidth exceeds its algorithm bandwidth, such as 2·(n − 1)/n for an all-reduce of n ranks; finite.
+    pub bus_factor: Option<f64>,
+    /// The iterations that began, in their order.
+    pub times: Vec<IterationRow>,
+}
+
+/// When an iteration of a job took place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IterationRow {
+    /// When its first rank began.
+    pub begun: Time,
+    /// When its last rank was through; `None` if that did not happen before the run ended.
+    pub over: Option<Time>,
+}
+
+impl IterationRow {
+    /// From the first rank that began to the last that was through; `None` if it was not over.
+    ///
+    /// # Panics
+    /// If it was over before it began.
+    pub fn time(&self) -> Option<Span> {
+        let over = self.over?;
+        assert!(
+            over >= self.begun,
+            "an iteration was over at {over}, before it began at {}",
+            self.begun
+        );
+        Some(over.since(self.begun))
     }
 }
 
@@ -202,6 +251,9 @@ pub struct RunRecord {
     pub flows: Vec<FlowRow>,
     /// What is left of flows whose rows are in the result folder already; see [`FlowsWriter`](crate::FlowsWriter).
     pub written: Option<Vec<FlowTimes>>,
+    /// Jobs: ranks that run a collective or a training iteration again and again. The messages of their connections are no rows
+    /// of `flows`, which has the connections.
+    pub jobs: Vec<JobRow>,
     /// Packet counts over all hosts and switches.
     pub packets: PacketCounts,
     /// The links that were paused.

@@ -1,7 +1,8 @@
 //! Small records for the tests.
 
 use crate::record::{
-    FlowRow, FlowTimes, PacketCounts, PausedLink, RunRecord, ScenarioIdentity, Status,
+    FlowRow, FlowTimes, IterationRow, JobRow, PacketCounts, PausedLink, RunRecord,
+    ScenarioIdentity, Status,
 };
 use clearway_units::{Span, Time};
 use std::path::{Path, PathBuf};
@@ -49,6 +50,26 @@ pub(crate) fn flow(number: u32, fct: Option<Span>) -> FlowRow {
     }
 }
 
+/// A collective of 8 MB on 8 ranks that ran so many of its iterations, one after the other from 5 us on, each as long as told.
+pub(crate) fn job(label: &str, iterations: u32, us: &[u64]) -> JobRow {
+    let mut begun = Time::from_us(5);
+    let iteration = |&us: &u64| {
+        let over = begun + Span::from_us(us);
+        IterationRow {
+            begun: std::mem::replace(&mut begun, over),
+            over: Some(over),
+        }
+    };
+    JobRow {
+        label: label.into(),
+        ranks: 8,
+        iterations,
+        bytes: Some(8_000_000),
+        bus_factor: Some(1.75),
+        times: us.iter().map(iteration).collect(),
+    }
+}
+
 /// What statistics need of [`flow`].
 pub(crate) fn times(number: u32, fct: Option<Span>) -> FlowTimes {
     FlowTimes::from(&flow(number, fct))
@@ -72,6 +93,7 @@ pub(crate) fn run() -> RunRecord {
             .map(|(number, ps)| flow(number, Some(Span::from_ps(ps))))
             .collect(),
         written: None,
+        jobs: Vec::new(),
         packets: PacketCounts {
             data_sent: 1_961,
             data_delivered: 1_960,

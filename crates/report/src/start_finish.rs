@@ -21,10 +21,11 @@ pub struct StartFinish {
 }
 
 impl StartFinish {
-    /// Of those `flows` that completed; `None` if none did.
+    /// Of those `flows` that completed, without connections of jobs, whose ideal is zero; `None` if there are none.
     pub fn of(flows: &[FlowTimes]) -> Option<Self> {
         let pairs: Vec<(u64, u64)> = flows
             .iter()
+            .filter(|flow| !flow.ideal_fct.is_zero())
             .filter_map(|flow| Some((flow.start()?.as_ps(), flow.finish()?.as_ps())))
             .collect();
         let spread = |times: &dyn Fn(&(u64, u64)) -> u64| {

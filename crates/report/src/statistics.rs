@@ -3,7 +3,7 @@
 use clearway_units::statistics::nearest_rank;
 use serde::{Deserialize, Serialize};
 
-/// How a quantity is distributed over the completed flows of a run.
+/// How a quantity is distributed over the completed flows of a run, or over its jobs, or the iterations of one.
 ///
 /// A percentile is the nearest rank: of n sorted values, the one at place ⌈n·p/100⌉. It is therefore always a value that occurred.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -26,9 +26,7 @@ impl Distribution {
     /// The distribution of times in picoseconds, in microseconds; `None` without any. The mean is rounded to a picosecond.
     pub(crate) fn of_picoseconds(mut times: Vec<u64>) -> Option<Self> {
         times.sort_unstable();
-        let count = times.len() as u128;
-        let sum: u128 = times.iter().map(|&time| u128::from(time)).sum();
-        let mean = (sum + count / 2).checked_div(count)?;
+        let mean = mean_of_picoseconds(&times)?;
         Self::of_sorted(&times, mean as f64 / 1e6, |ps| ps as f64 / 1e6)
     }
 
@@ -51,6 +49,14 @@ impl Distribution {
             max: convert(*sorted.last()?),
         })
     }
+}
+
+/// Rounded to a picosecond; `None` without any.
+pub(crate) fn mean_of_picoseconds(times: &[u64]) -> Option<u64> {
+    let count = times.len() as u128;
+    let sum: u128 = times.iter().map(|&time| u128::from(time)).sum();
+    let mean = (sum + count / 2).checked_div(count)?;
+    Some(u64::try_from(mean).expect("a mean is at most the greatest"))
 }
 
 #[cfg(test)]

@@ -34,6 +34,18 @@
 //! | `fairness.allowed_rate` | or null | Jain's index of the rates at which they may send, at each sample; null if no controller limits its flow |
 //! | `….min`, `….last` | index | its least value, and its last one |
 //! | `….settled_us` | us, or null | how long after the last start it was first 0.95 or more and stayed there; null if it was less in the end |
+//! | `jobs` | list | [the jobs of the run](crate::jobs): ranks that run a collective or a training iteration again and again |
+//! | `….label` | text | the user's name for it |
+//! | `….ranks`, `.iterations` | integer | how many ranks it has, and how many iterations it was to run |
+//! | `….completed` | iterations | those that were over when the run ended |
+//! | `….iteration_us` | us, or null | how long these took, each from the first rank that began to the last that was through |
+//! | `….start_us` | us, or null | when the first iteration began; null if none did |
+//! | `….end_us` | us, or null | when the last iteration was over; null if not all were |
+//! | `….bytes` | bytes, or null | size of the collective as nccl-tests count it; null if the job is no single collective |
+//! | `….algbw_gb_per_s` | 10⁹ bytes/s, or null | algorithm bandwidth: `bytes` / mean of `iteration_us` |
+//! | `….busbw_gb_per_s` | 10⁹ bytes/s, or null | bus bandwidth of nccl-tests: `algbw_gb_per_s` times the factor of the collective |
+//! | `….iterations_us` | list of us | how long each completed iteration took, in their order; of n above 1000 only 1000, the one at place i being number ⌊i·(n − 1)/999⌋, from zero |
+//! | `jobs_us` | us, or null | the mean time of an iteration over all jobs that completed one: its `mean` is the average job, its `max` the slowest; null if there are none |
 //! | `packets.data_sent` | packets | data packets put on the wire by hosts, retransmissions included |
 //! | `packets.data_delivered` | packets | data packets that arrived at their receiver, duplicates included |
 //! | `packets.retransmitted` | packets | data packets sent again |
@@ -52,11 +64,16 @@
 //! | `cpu_seconds`, `wall_seconds` | s | CPU time of all threads, and wall time |
 //! | `peak_rss_bytes` | bytes | the most memory that the process held |
 //!
-//! `fct_us`, `ideal_fct_us` and `slowdown` are objects with `min`, `mean`, `p50`, `p99`, `p999` and `max`; percentiles are nearest
-//! rank. All three are null if no flow completed. They are given in microseconds as floating point numbers; exact picoseconds stand
-//! in `flows.parquet`.
+//! `fct_us`, `ideal_fct_us`, `slowdown`, `iteration_us` and `jobs_us` are objects with `min`, `mean`, `p50`, `p99`, `p999` and `max`;
+//! percentiles are nearest rank. The first three are null if no flow completed. Times are given in microseconds as floating point
+//! numbers; exact picoseconds of flows stand in `flows.parquet`.
+//!
+//! A connection on which a job posts many messages is a flow whose ideal completion time is zero. It counts in `flows`, but has no
+//! completion time that means anything: `fct_us`, `ideal_fct_us`, `slowdown` and what follows from them, `start_finish` included,
+//! leave it out.
 
 use crate::by_size::{FlowsBySize, SizeBin, SizeClass};
+use crate::jobs::{self, JobSummary};
 use crate::observed::Fairness;
 use crate::record::{FlowTimes, PacketCounts, PausedLink, RunRecord, ScenarioIdentity, Status};
 use crate::start_finish::StartFinish;
@@ -109,6 +126,12 @@ pub struct Summary {
     /// How fair the last set of flows was; `None` if nothing was watched.
     #[serde(default)]
     pub fairness: Option<Fairness>,
+    /// Jobs and how long their iterations took.
+    #[serde(default)]
+    pub jobs: Vec<JobSummary>,
+    /// The mean time of an iteration in microseconds, over the jobs; `None` if no job completed one.
+    #[serde(default)]
+    pub jobs_us: Option<Distribution>,
     /// Packet counts.
     pub packets: PacketCounts,
     /// Links that flow control paused.
@@ -177,9 +200,9 @@ impl Summary {
             Status::Interrupted => (StatusName::Interrupted, None),
         };
         let flows = record.flow_times();
-        let completed = || flows.iter().filter(|flow| flow.fct().is_some());
-        let fcts = completed().filter_map(|flow| Some(flow.fct()?.as_ps()));
-        let ideals = completed().map(|flow| flow.ideal_fct.as_ps());
+        let completed = || flows.iter().filter_map(FlowTimes::fct_and_ideal);
+        let fcts = completed().map(|(fct, _)| fct.as_ps());
+        let ideals = completed().map(|(_, ideal)| ideal.as_ps());
         let mut summary = Self {
             schema: SCHEMA,
             version: record.version.clone(),
@@ -192,7 +215,7 @@ impl Summary {
             fct_us: Distribution::of_picoseconds(fcts.collect()),
             ideal_fct_us: Distribution::of_picoseconds(ideals.collect()),
             slowdown: Distribution::of_ratios(
-                completed().filter_map(FlowTimes::slowdown).collect(),
+                flows.iter().filter_map(FlowTimes::slowdown).collect(),
             ),
             slowdown_by_size: Vec::new(),
             slowdown_by_class: Vec::new(),
@@ -201,6 +224,8 @@ impl Summary {
                 .observed
                 .as_ref()
                 .and_then(|observed| observed.fairness),
+            jobs: record.jobs.iter().map(JobSummary::of).collect(),
+            jobs_us: jobs::over_jobs(&record.jobs),
             packets: record.packets,
             paused_links: record.paused_links.len() as u64,
             longest_paused: longest_paused(&record.paused_links),
@@ -290,206 +315,4 @@ pub enum ReadSummaryError {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::sample::{incomplete_run, run};
-
-    #[test]
-    fn the_document_of_a_complete_run() {
-        insta::assert_snapshot!(Summary::of(&run()).to_json(), @r#"
-        {
-          "schema": 1,
-          "version": "0.1.0",
-          "revision": "0123abc",
-          "scenario": {
-            "name": "permutation-4",
-            "hash": "89abcdef01234567",
-            "seed": 1
-          },
-          "status": "complete",
-          "status_reason": null,
-          "simulated_us": 100.7626,
-          "flows": {
-            "total": 4,
-            "completed": 4,
-            "started": 4
-          },
-          "fct_us": {
-            "min": 48.8813,
-            "mean": 64.469617,
-            "p50": 50.0,
-            "p99": 97.7626,
-            "p999": 97.7626,
-            "max": 97.7626
-          },
-          "ideal_fct_us": {
-            "min": 48.8813,
-            "mean": 48.8813,
-            "p50": 48.8813,
-            "p99": 48.8813,
-            "p999": 48.8813,
-            "max": 48.8813
-          },
-          "slowdown": {
-            "min": 1.0,
-            "mean": 1.3189014357228634,
-            "p50": 1.0228860525395191,
-            "p99": 2.0,
-            "p999": 2.0,
-            "max": 2.0
-          },
-          "slowdown_by_size": [
-            {
-              "smallest_bytes": 2000000,
-              "median_bytes": 2000000,
-              "largest_bytes": 2000000,
-              "flows": 4,
-              "mean": 1.3189014357228634,
-              "p50": 1.0228860525395191,
-              "p95": 2.0,
-              "p99": 2.0,
-              "p999": 2.0,
-              "max": 2.0
-            }
-          ],
-          "slowdown_by_class": [
-            {
-              "above_bytes": 1000000,
-              "up_to_bytes": 10000000,
-              "flows": 4,
-              "mean": 1.3189014357228634,
-              "p50": 1.0228860525395191,
-              "p95": 2.0,
-              "p99": 2.0,
-              "p999": 2.0,
-              "max": 2.0
-            }
-          ],
-          "start_finish": {
-            "spearman": 0.8,
-            "start_spread_us": 3.0,
-            "finish_spread_us": 50.8813
-          },
-          "fairness": null,
-          "packets": {
-            "data_sent": 1961,
-            "data_delivered": 1960,
-            "retransmitted": 1,
-            "dropped": 1,
-            "headroom_drops": 0,
-            "marked": 28,
-            "acks": 981,
-            "probes": 8,
-            "cnps": 0,
-            "pfc_pauses": 0,
-            "corrupted": 0,
-            "duplicates": 0
-          },
-          "paused_links": 0,
-          "longest_paused": [],
-          "data_packet_hops": 7842,
-          "packet_hops": 11774,
-          "digest": "fedcba9876543210",
-          "threads": 1,
-          "cpu_seconds": 0.00125,
-          "wall_seconds": 0.0015,
-          "peak_rss_bytes": 95000000
-        }
-        "#);
-    }
-
-    #[test]
-    fn the_document_of_a_run_without_a_completed_flow() {
-        let mut record = incomplete_run();
-        record.flows.retain(|flow| flow.finish.is_none());
-        let json = Summary::of(&record).to_json();
-        insta::assert_snapshot!(json.lines().skip(9).take(16).collect::<Vec<_>>().join("\n"), @r#"
-        "status": "incomplete",
-        "status_reason": "stopped at stop.at-most = 50ms",
-        "simulated_us": 100.7626,
-        "flows": {
-          "total": 2,
-          "completed": 0,
-          "started": 1
-        },
-        "fct_us": null,
-        "ideal_fct_us": null,
-        "slowdown": null,
-        "slowdown_by_size": [],
-        "slowdown_by_class": [],
-        "start_finish": null,
-        "fairness": null,
-        "packets": {
-        "#);
-    }
-
-    #[test]
-    fn an_interrupted_run_says_so() {
-        let record = RunRecord {
-            status: Status::Interrupted,
-            ..run()
-        };
-        let json = Summary::of(&record).to_json();
-        assert!(json.contains("\"status\": \"interrupted\",\n  \"status_reason\": null"));
-    }
-
-    #[test]
-    fn reading_gives_back_what_was_written() {
-        for record in [run(), incomplete_run()] {
-            let summary = Summary::of(&record);
-            assert_eq!(Summary::from_json(&summary.to_json()).unwrap(), summary);
-        }
-    }
-
-    #[test]
-    fn summaries_of_earlier_versions_are_completed_from_their_flows() {
-        let record = incomplete_run();
-        let summary = Summary::of(&record);
-        let mut earlier: serde_json::Value = serde_json::from_str(&summary.to_json()).unwrap();
-        for field in [
-            "slowdown_by_size",
-            "slowdown_by_class",
-            "start_finish",
-            "fairness",
-        ] {
-            earlier.as_object_mut().unwrap().remove(field).unwrap();
-        }
-        let mut read = Summary::from_json(&earlier.to_string()).unwrap();
-        assert_ne!(read, summary);
-        read.analyse(&record.flow_times());
-        assert_eq!(read, summary);
-    }
-
-    #[test]
-    fn fields_of_later_versions_are_skipped_but_not_other_schemas() {
-        let json = Summary::of(&run()).to_json();
-        let later = json.replacen("\"version\"", "\"tomorrow\": [1], \"version\"", 1);
-        assert!(Summary::from_json(&later).is_ok());
-        let other = json.replacen("\"schema\": 1", "\"schema\": 2", 1);
-        let error = Summary::from_json(&other).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "a summary of schema 2, where this version reads schema 1"
-        );
-        for bad in ["", "[]", "{}", "{\"schema\": 1}"] {
-            let error = Summary::from_json(bad).unwrap_err();
-            assert!(matches!(error, ReadSummaryError::Malformed(_)), "{bad}");
-        }
-    }
-
-    #[test]
-    fn the_order_of_flows_does_not_matter() {
-        let mut backwards = incomplete_run();
-        backwards.flows.reverse();
-        assert_eq!(Summary::of(&backwards), Summary::of(&incomplete_run()));
-    }
-
-    #[test]
-    #[should_panic(expected = "finished at 1us, before its start at 2us")]
-    fn a_flow_that_ends_before_it_starts_is_our_bug() {
-        let mut record = run();
-        record.flows[0].start = Some(clearway_units::Time::from_us(2));
-        record.flows[0].finish = Some(clearway_units::Time::from_us(1));
-        Summary::of(&record);
-    }
-}
+mod tests;

@@ -1,21 +1,25 @@
 //! The summary of a run for the terminal.
 
+mod jobs;
+
 use crate::by_size::Tail;
 use crate::quantity::{bytes, count, factor, microseconds, percent, prefixed, seconds};
 use crate::statistics::Distribution;
 use crate::summary::{StatusName, Summary};
 use crate::table::{Align, Table};
+use jobs::jobs;
 
 /// The width of the column of labels, equal in all parts.
 const LABEL: usize = 9;
 
-/// A plain-text table of `summary`, at most 80 characters wide unless a name is longer.
+/// A plain-text table of `summary`, at most 80 characters wide unless a name, or the numbers of a job, ask for more.
 ///
-/// It says what ran, how many flows completed, how long they took against an idle network, what happened to the packets, and what
+/// It says what ran, how many flows completed, how long jobs and flows took against an idle network, what happened to the packets, and what
 /// the simulation cost.
 pub fn summary_table(summary: &Summary) -> String {
     let parts = [
         outcome(summary),
+        jobs(summary),
         completion_times(summary),
         slowdown_by_class(summary),
         packets(summary),
@@ -65,7 +69,11 @@ fn outcome(summary: &Summary) -> String {
 
 fn completion_times(summary: &Summary) -> String {
     let Some(fct) = summary.fct_us else {
-        return format!("{}  no flow completed\n", label("FCT"));
+        return match summary.flows.completed {
+            0 => format!("{}  no flow completed\n", label("FCT")),
+            // They are connections of jobs.
+            _ => String::new(),
+        };
     };
     let mut table = Table::new().column("", Align::Left);
     for header in ["min", "mean", "p50", "p99", "p99.9", "max"] {

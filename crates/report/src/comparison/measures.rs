@@ -2,6 +2,7 @@
 
 use super::ComparedRun;
 use crate::by_size::{CLASS_ENDS, Tail};
+use crate::statistics::Distribution;
 use serde::Serialize;
 
 /// What is measured.
@@ -23,6 +24,10 @@ pub(super) enum Shown {
     IfAny,
     /// If some variant has a value of the measure of this name.
     IfKnown(&'static str),
+    /// If every variant has a value.
+    IfAllHave,
+    /// If some variant has a value, or not every one has a value of the measure of this name.
+    UnlessAllHave(&'static str),
     /// If some variant has flows of the class, and not all flows of all variants are of one.
     IfClassesDiffer,
 }
@@ -39,6 +44,9 @@ pub enum Unit {
     Ratio,
     /// Bits per second.
     Bps,
+    /// 10⁹ bytes per second.
+    #[serde(rename = "gb_per_s")]
+    GigabytesPerSecond,
     /// Flows.
     Flows,
     /// Packets.
@@ -58,6 +66,22 @@ const fn measure(
         title,
         unit,
         shown: Shown::Always,
+        of,
+    }
+}
+
+/// Of completion times, which flows of jobs have none of.
+const fn completion(
+    name: &'static str,
+    title: &'static str,
+    unit: Unit,
+    of: fn(&ComparedRun) -> Option<f64>,
+) -> Measure {
+    Measure {
+        name,
+        title,
+        unit,
+        shown: Shown::UnlessAllHave(MEAN_ITERATION),
         of,
     }
 }
@@ -142,14 +166,61 @@ pub(super) const CLASS_MEASURES: [Measure; PER_CLASS * (CLASS_ENDS.len() + 1)] =
     6 "over_100MB" "over 100 MB"
 ];
 
-/// All measures, in the order of the table: completion times, then slowdown by size, then the rest.
+/// All measures, in the order of the table: iterations of jobs, completion times, slowdown by size, then the rest.
 pub(super) fn all_measures() -> impl Iterator<Item = &'static Measure> {
-    COMPLETION_MEASURES
+    JOB_MEASURES
         .iter()
+        .chain(&COMPLETION_MEASURES)
         .chain(&CLASS_MEASURES)
         .chain(&SHARING_MEASURES)
         .chain(&OTHER_MEASURES)
 }
+
+const fn if_all_have(
+    name: &'static str,
+    title: &'static str,
+    unit: Unit,
+    of: fn(&ComparedRun) -> Option<f64>,
+) -> Measure {
+    Measure {
+        name,
+        title,
+        unit,
+        shown: Shown::IfAllHave,
+        of,
+    }
+}
+
+/// Over jobs, of the mean of each.
+pub(super) const MEAN_ITERATION: &str = "jobs_us.mean";
+
+/// How long iterations of jobs take.
+pub(super) const JOB_MEASURES: [Measure; 4] = {
+    use Unit::{GigabytesPerSecond, Us};
+    [
+        if_all_have(MEAN_ITERATION, "iteration mean", Us, |run| {
+            Some(run.summary.jobs_us?.mean)
+        }),
+        if_all_have("jobs_us.max", "slowest job", Us, |run| {
+            Some(run.summary.jobs_us?.max)
+        }),
+        if_all_have("iteration_us.max", "iteration max", Us, |run| {
+            let jobs = run.summary.jobs.iter();
+            let longest = jobs.filter_map(|job| Some(job.iteration_us?.max));
+            longest.max_by(f64::total_cmp)
+        }),
+        if_all_have(
+            "busbw_gb_per_s",
+            "bus bandwidth",
+            GigabytesPerSecond,
+            |run| {
+                let jobs = run.summary.jobs.iter();
+                let rates = jobs.filter_map(|job| job.busbw_gb_per_s).collect();
+                Some(Distribution::of_ratios(rates)?.mean)
+            },
+        ),
+    ]
+};
 
 /// How flows share what there is.
 pub(super) const SHARING_MEASURES: [Measure; 4] = {
@@ -181,28 +252,28 @@ pub(super) const SHARING_MEASURES: [Measure; 4] = {
 pub(super) const COMPLETION_MEASURES: [Measure; 8] = {
     use Unit::{Ratio, Us};
     [
-        measure("fct_us.max", "FCT max", Us, |run| {
+        completion("fct_us.max", "FCT max", Us, |run| {
             Some(run.summary.fct_us?.max)
         }),
-        measure("fct_us.p99", "FCT p99", Us, |run| {
+        completion("fct_us.p99", "FCT p99", Us, |run| {
             Some(run.summary.fct_us?.p99)
         }),
-        measure("fct_us.p50", "FCT p50", Us, |run| {
+        completion("fct_us.p50", "FCT p50", Us, |run| {
             Some(run.summary.fct_us?.p50)
         }),
-        measure("fct_us.mean", "FCT mean", Us, |run| {
+        completion("fct_us.mean", "FCT mean", Us, |run| {
             Some(run.summary.fct_us?.mean)
         }),
-        measure("slowdown.max", "slowdown max", Ratio, |run| {
+        completion("slowdown.max", "slowdown max", Ratio, |run| {
             Some(run.summary.slowdown?.max)
         }),
-        measure("slowdown.p99", "slowdown p99", Ratio, |run| {
+        completion("slowdown.p99", "slowdown p99", Ratio, |run| {
             Some(run.summary.slowdown?.p99)
         }),
-        measure("slowdown.p50", "slowdown p50", Ratio, |run| {
+        completion("slowdown.p50", "slowdown p50", Ratio, |run| {
             Some(run.summary.slowdown?.p50)
         }),
-        measure("slowdown.mean", "slowdown mean", Ratio, |run| {
+        completion("slowdown.mean", "slowdown mean", Ratio, |run| {
             Some(run.summary.slowdown?.mean)
         }),
     ]

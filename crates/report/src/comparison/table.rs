@@ -1,8 +1,8 @@
 //! A comparison for the terminal.
 
-use super::measures::{PER_CLASS, Shown, all_measures};
+use super::measures::{MEAN_ITERATION, PER_CLASS, Shown, all_measures};
 use super::{Comparison, MeasureRow, Spread, Unit, VariantOutcome};
-use crate::quantity::{bytes, count, factor, microseconds, prefixed};
+use crate::quantity::{bytes, count, factor, microseconds, plain, prefixed};
 use crate::table::{Align, Table};
 
 /// As many variants beside the first as fit on a terminal.
@@ -69,8 +69,8 @@ impl Comparison {
         table
     }
 
-    /// The measures but for those that most runs have none of, if all variants have none, and those of single classes of sizes, if
-    /// there is but one.
+    /// The measures but for those that most runs have none of, if all variants have none, those of single classes of sizes, if
+    /// there is but one, those of jobs, if a variant has none, and those of flows, if all flows belong to jobs.
     pub(crate) fn shown(&self) -> impl Iterator<Item = &MeasureRow> {
         let classes_differ = self.classes_differ();
         // A value of any variant above `least`.
@@ -78,17 +78,26 @@ impl Comparison {
             let mut values = row.values.iter();
             values.any(|spread| spread.max.is_some_and(|max| max > least))
         };
+        let all_have = |row: &MeasureRow| row.values.iter().all(|spread| spread.max.is_some());
         self.kinds()
             .filter(move |(shown, row)| match shown {
                 Shown::Always => true,
                 Shown::IfAny => has(row, 0.0),
-                Shown::IfKnown(name) => {
-                    let row = self.measures.iter().find(|row| row.name == *name);
-                    row.is_some_and(|row| has(row, f64::NEG_INFINITY))
+                Shown::IfKnown(name) => self
+                    .row(name)
+                    .is_some_and(|row| has(row, f64::NEG_INFINITY)),
+                Shown::IfAllHave => all_have(row),
+                Shown::UnlessAllHave(name) => {
+                    has(row, f64::NEG_INFINITY) || !self.row(name).is_some_and(all_have)
                 }
                 Shown::IfClassesDiffer => classes_differ && has(row, f64::NEG_INFINITY),
             })
             .map(|(_, row)| row)
+    }
+
+    /// The measure of this name.
+    fn row(&self, name: &str) -> Option<&MeasureRow> {
+        self.measures.iter().find(|row| row.name == name)
     }
 
     /// Each measure, and when it is shown.
@@ -112,6 +121,9 @@ impl Comparison {
         let mut text = String::new();
         if self.classes_differ() {
             text += "\"up to 10 KB\": slowdown of the flows of more than 1 KB, and so on.\n";
+        }
+        if self.shown().any(|row| row.name == MEAN_ITERATION) {
+            text += "iteration mean: over jobs, of the mean of each; slowest job: the greatest of these means.\n";
         }
         if self.shown().any(|row| row.unit == Unit::Index) {
             text += "finish order: rank correlation with the starts; 1: those that start first finish first.\n";
@@ -230,6 +242,7 @@ fn print(unit: Unit, value: f64) -> String {
             let space = if number.contains(' ') { "" } else { " " };
             format!("{number}{space}bps")
         }
+        Unit::GigabytesPerSecond => format!("{} GB/s", plain(value)),
         // Medians of even numbers of seeds may be halves.
         Unit::Flows | Unit::Packets | Unit::Frames if value.fract() == 0.0 => count(value as u64),
         Unit::Flows | Unit::Packets | Unit::Frames => format!("{}.5", count(value as u64)),

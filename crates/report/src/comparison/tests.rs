@@ -1,11 +1,11 @@
 use super::measures::{
-    CLASS_MEASURES, COMPLETION_MEASURES, OTHER_MEASURES, PER_CLASS, SHARING_MEASURES,
+    CLASS_MEASURES, COMPLETION_MEASURES, JOB_MEASURES, OTHER_MEASURES, PER_CLASS, SHARING_MEASURES,
 };
 use super::*;
 use crate::by_size::CLASS_ENDS;
 use crate::observed::{Fairness, JainCourse, Observed};
 use crate::record::{FlowRow, Status};
-use crate::sample::{flow, incomplete_run, run};
+use crate::sample::{flow, incomplete_run, job, run};
 use clearway_units::Span;
 use proptest::prelude::*;
 
@@ -147,6 +147,7 @@ fn measures_are_named_as_in_the_summary() {
     };
     let run = || {
         let mut record = run();
+        record.jobs = vec![job("a", 2, &[90, 110]), job("b", 1, &[50])];
         record.observed = Some(Observed {
             fairness: Some(fairness),
             ..Observed::default()
@@ -154,14 +155,14 @@ fn measures_are_named_as_in_the_summary() {
         record
     };
     let json = serde_json::to_value(Summary::of(&run())).unwrap();
-    let measures = COMPLETION_MEASURES.iter().chain(&SHARING_MEASURES);
-    for measure in measures.chain(&OTHER_MEASURES) {
+    let own = ["goodput_bps", "iteration_us.max", "busbw_gb_per_s"];
+    let measures = JOB_MEASURES.iter().chain(&COMPLETION_MEASURES);
+    for measure in measures.chain(&SHARING_MEASURES).chain(&OTHER_MEASURES) {
         let pointer = format!("/{}", measure.name.replace('.', "/"));
-        let own = measure.name == "goodput_bps";
         let value = (measure.of)(&ComparedRun::of(run()));
         match json.pointer(&pointer) {
             Some(found) => assert_eq!(found.as_f64(), value, "{pointer}"),
-            None => assert!(own, "{pointer}"),
+            None => assert!(own.contains(&measure.name) && value.is_some(), "{pointer}"),
         }
     }
 }
@@ -234,6 +235,49 @@ fn the_order_of_starts_and_finishes_is_no_ratio() {
     // Flows that start together have no order of starts.
     let together = Comparison::of(&[seeds("a", &[100])]);
     assert!(!together.to_table().contains("finish spread"));
+}
+
+#[test]
+fn jobs_are_compared_if_all_variants_have_some() {
+    let with = |seed: u64, us: &[u64]| {
+        let mut record = run();
+        record.scenario.seed = seed;
+        record.digest = format!("{seed}-{us:?}");
+        record.flows = vec![FlowRow {
+            ideal_fct: Span::ZERO,
+            ..flow(0, Some(Span::from_us(500)))
+        }];
+        record.jobs = vec![job("a", 2, us), job("b", 1, &us[..1])];
+        ComparedRun::of(record)
+    };
+    let comparison = Comparison::of(&[
+        variant("ring", [with(1, &[100, 300]), with(2, &[120, 320])]),
+        variant("tree", [with(1, &[50, 150]), with(2, &[60, 160])]),
+    ]);
+    let table = comparison.to_table();
+    let from = table.find("iteration mean").unwrap();
+    let to = table.find("simulated time").unwrap();
+    insta::assert_snapshot!(&table[from..to], @"
+    iteration mean           160.0 us           80.00 us  0.500x
+                      150.0..170.0 us    75.00..85.00 us
+    slowest job              210.0 us           105.0 us  0.500x
+                      200.0..220.0 us    100.0..110.0 us
+    iteration max            310.0 us           155.0 us  0.500x
+                      300.0..320.0 us    150.0..160.0 us
+    bus bandwidth          97.58 GB/s         195.2 GB/s  2.000x
+                    90.15..105.0 GB/s  180.3..210.0 GB/s
+    ");
+    assert!(table.contains("\niteration mean: over jobs"), "{table}");
+    // What flows of jobs have none of is left out, but kept in the document.
+    assert_eq!(row(&comparison, "fct_us.max").values[0].median, None);
+    let mixed = Comparison::of(&[variant("jobs", [with(1, &[100])]), seeds("flows", &[100])]);
+    let table = mixed.to_table();
+    assert!(
+        !table.contains("iteration") && !table.contains("bus"),
+        "{table}"
+    );
+    assert!(table.contains("FCT max"), "{table}");
+    assert_eq!(row(&mixed, "jobs_us.max").values[0].median, Some(100.0));
 }
 
 #[test]
@@ -442,7 +486,10 @@ fn the_document() {
               "folder": null
     "#);
     let value: serde_json::Value = serde_json::from_str(&json).unwrap();
-    let measure = &value["measures"][0];
+    let mut measures = value["measures"].as_array().unwrap().iter();
+    let measure = measures
+        .find(|measure| measure["name"] == "fct_us.max")
+        .unwrap();
     insta::assert_snapshot!(serde_json::to_string(measure).unwrap(), @r#"{"name":"fct_us.max","title":"FCT max","unit":"us","values":[{"max":120.0,"median":110.0,"min":100.0,"per_seed":[100.0,120.0],"ratio":1.0,"within_spread":true},{"max":140.0,"median":135.0,"min":130.0,"per_seed":[130.0,140.0],"ratio":1.2272727272727273,"within_spread":false}]}"#);
     assert_eq!(
         value["measures"].as_array().unwrap().len(),

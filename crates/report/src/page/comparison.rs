@@ -9,6 +9,7 @@ use crate::by_size::{FlowsBySize, SizeBin, Tail};
 use crate::comparison::{
     COURSE_METRICS, Comparison, Course, MeasureRow, Origin, Spread, Unit as MeasureUnit, Variant,
 };
+use crate::record::FlowTimes;
 use std::fmt::Write as _;
 
 /// The name of the file in the folder of a comparison.
@@ -203,7 +204,8 @@ fn completion(document: &mut Document, drawn: &[Drawn<'_>]) {
         .iter()
         .filter_map(|drawn| {
             let flows = drawn.variant.runs.iter().flat_map(|run| &run.flows);
-            let mut fcts: Vec<f64> = flows.filter_map(|flow| Some(flow.fct()?.as_us())).collect();
+            let pairs = flows.filter_map(FlowTimes::fct_and_ideal);
+            let mut fcts: Vec<f64> = pairs.map(|(fct, _)| fct.as_us()).collect();
             fcts.sort_unstable_by(f64::total_cmp);
             (!fcts.is_empty()).then_some((drawn, fcts))
         })

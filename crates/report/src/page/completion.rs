@@ -21,7 +21,8 @@ pub(super) fn section(document: &mut Document, record: &RunRecord, summary: &Sum
     let flows = record.flow_times();
     let (mut fcts, mut ideals): (Vec<f64>, Vec<f64>) = flows
         .iter()
-        .filter_map(|flow| Some((flow.fct()?.as_us(), flow.ideal_fct.as_us())))
+        .filter_map(FlowTimes::fct_and_ideal)
+        .map(|(fct, ideal)| (fct.as_us(), ideal.as_us()))
         .unzip();
     if fcts.is_empty() {
         document.push(&paragraph("No flow completed."));
@@ -308,11 +309,9 @@ fn class_table(classes: &[SizeClass]) -> String {
     )
 }
 
-/// The slowest flow: its completion time and its ideal one.
+/// The slowest flow that has an ideal: its completion time and its ideal one.
 pub(super) fn slowest(flows: &[FlowTimes]) -> Option<(Span, Span)> {
-    let completed = flows
-        .iter()
-        .filter_map(|flow| Some((flow.fct()?, flow.ideal_fct)));
+    let completed = flows.iter().filter_map(FlowTimes::fct_and_ideal);
     completed.max_by_key(|(fct, _)| *fct)
 }
 

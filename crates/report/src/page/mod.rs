@@ -117,13 +117,9 @@ fn headline(document: &mut Document, record: &RunRecord, summary: &Summary) {
 fn completion_tiles(record: &RunRecord, summary: &Summary) -> Vec<Figure> {
     let mut tiles = Vec::new();
     if let Some((fct, ideal)) = completion::slowest(&record.flow_times()) {
-        let under = if ideal.is_zero() {
-            String::new()
-        } else {
-            let ratio = fct.as_ps() as f64 / ideal.as_ps() as f64;
-            let ideal = words::time(ideal.as_us());
-            format!("{} its ideal of {ideal}", words::factor(ratio))
-        };
+        let ratio = fct.as_ps() as f64 / ideal.as_ps() as f64;
+        let ideal = words::time(ideal.as_us());
+        let under = format!("{} its ideal of {ideal}", words::factor(ratio));
         tiles.push(("Max FCT", words::time(fct.as_us()), under));
     }
     if let Some(slowdown) = summary.slowdown {

@@ -56,7 +56,7 @@ pub(super) fn plot(flows: &[FlowTimes], summary: &Summary) -> Option<Plot> {
 /// Which ones does not depend on their order: the first and the last to start and to finish, and those whose numbers have the
 /// smallest hashes, so that no pattern in the numbers makes one in the plot.
 fn dots(flows: &[FlowTimes]) -> (Vec<(f64, f64)>, usize) {
-    let completed = |place: &u32| flows[*place as usize].fct().is_some();
+    let completed = |place: &u32| flows[*place as usize].fct_and_ideal().is_some();
     let mut places: Vec<u32> = (0..flows.len() as u32).filter(completed).collect();
     let all = places.len();
     let row = |place: &u32| &flows[*place as usize];

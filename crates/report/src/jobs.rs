@@ -1,0 +1,223 @@
+//! Jobs: ranks that run a collective or a training iteration again and again, and how long an iteration takes.
+//!
+//! An iteration begins with its first rank and is over when its last rank is through. All that is said of a job is about the
+//! iterations that were over when the run ended.
+//!
+//! **Bandwidths** are those of nccl-tests, in GB/s of 10⁹ bytes: the *algorithm bandwidth* is the size of the collective over the mean
+//! time of an iteration, and the *bus bandwidth* that times a factor that belongs to the collective, such as 2·(n − 1)/n for an
+//! all-reduce of n ranks: what each link must carry whatever the algorithm, to be compared with the rate of a network card.
+
+use crate::record::{IterationRow, JobRow};
+use crate::statistics::{Distribution, mean_of_picoseconds};
+use clearway_units::Span;
+use serde::{Deserialize, Serialize};
+
+/// The most iterations of a job whose times are listed.
+pub const MOST_ITERATIONS: usize = 1000;
+
+/// A job, and how long its iterations took; the fields are described in the [table of `summary.json`](crate::summary).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct JobSummary {
+    /// The user's name for it.
+    pub label: String,
+    /// How many ranks it has.
+    pub ranks: u32,
+    /// How many iterations it was to run.
+    pub iterations: u32,
+    /// How many of them were over when the run ended.
+    pub completed: u32,
+    /// How long these took, in microseconds; `None` without any.
+    pub iteration_us: Option<Distribution>,
+    /// When the first iteration began, in microseconds.
+    pub start_us: Option<f64>,
+    /// When the last iteration was over, in microseconds; `None` if not all were.
+    pub end_us: Option<f64>,
+    /// The size of the collective in bytes.
+    pub bytes: Option<u64>,
+    /// Algorithm bandwidth: the size over the mean time of an iteration, in 10⁹ bytes per second.
+    pub algbw_gb_per_s: Option<f64>,
+    /// Bus bandwidth in 10⁹ bytes per second.
+    pub busbw_gb_per_s: Option<f64>,
+    /// How long each took, in microseconds, in their order: at most [`MOST_ITERATIONS`], the first and the last among them.
+    pub iterations_us: Vec<f64>,
+}
+
+impl JobSummary {
+    /// Sums up a job.
+    pub fn of(job: &JobRow) -> Self {
+        let times: Vec<Span> = job.times.iter().filter_map(IterationRow::time).collect();
+        let completed = times.len() as u32;
+        let iteration_us =
+            Distribution::of_picoseconds(times.iter().map(|time| time.as_ps()).collect());
+        let end = job
+            .times
+            .iter()
+            .filter_map(|iteration| iteration.over)
+            .max();
+        let algbw_gb_per_s = iteration_us.and_then(|us| gigabytes_per_second(job.bytes?, us.mean));
+        Self {
+            label: job.label.clone(),
+            ranks: job.ranks,
+            iterations: job.iterations,
+            completed,
+            iteration_us,
+            start_us: job.times.first().map(|first| first.begun.as_us()),
+            end_us: end
+                .filter(|_| completed == job.iterations)
+                .map(|end| end.as_us()),
+            bytes: job.bytes,
+            algbw_gb_per_s,
+            busbw_gb_per_s: algbw_gb_per_s.and_then(|algbw| Some(algbw * job.bus_factor?)),
+            iterations_us: evenly(times.len(), MOST_ITERATIONS)
+                .map(|place| times[place].as_us())
+                .collect(),
+        }
+    }
+
+    /// The mean time of an iteration in microseconds; `None` if none was over.
+    pub fn mean_us(&self) -> Option<f64> {
+        Some(self.iteration_us?.mean)
+    }
+}
+
+/// How the mean time of an iteration is distributed over `jobs`, in microseconds; `None` if no iteration of any was over.
+pub fn over_jobs(jobs: &[JobRow]) -> Option<Distribution> {
+    let mean = |job: &JobRow| {
+        let times = job.times.iter().filter_map(IterationRow::time);
+        mean_of_picoseconds(&times.map(|time| time.as_ps()).collect::<Vec<_>>())
+    };
+    Distribution::of_picoseconds(jobs.iter().filter_map(mean).collect())
+}
+
+/// `None` if it took no time, which no rate belongs to.
+fn gigabytes_per_second(bytes: u64, us: f64) -> Option<f64> {
+    (us > 0.0).then(|| bytes as f64 / (us * 1e3))
+}
+
+/// At most `most` places out of `count`, in their order, as even as can be, the first and the last among them: place i of them is
+/// ⌊i·(count − 1)/(most − 1)⌋.
+///
+/// # Panics
+/// If `most` is less than two.
+pub(crate) fn evenly(count: usize, most: usize) -> impl Iterator<Item = usize> {
+    assert!(most >= 2, "the first and the last");
+    let kept = count.min(most);
+    (0..kept).map(move |place| match count <= most {
+        true => place,
+        false => place * (count - 1) / (most - 1),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::job;
+    use clearway_units::Time;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_collective_has_bandwidths() {
+        // 8 MB in 100 us are 80 GB/s.
+        let summary = JobSummary::of(&job("ring", 3, &[90, 110, 100]));
+        assert_eq!((summary.completed, summary.iterations), (3, 3));
+        assert_eq!(summary.mean_us(), Some(100.0));
+        assert_eq!(summary.algbw_gb_per_s, Some(80.0));
+        assert_eq!(summary.busbw_gb_per_s, Some(140.0));
+        assert_eq!((summary.start_us, summary.end_us), (Some(5.0), Some(305.0)));
+        assert_eq!(summary.iterations_us, [90.0, 110.0, 100.0]);
+    }
+
+    #[test]
+    fn what_is_not_over_does_not_count() {
+        let mut row = job("ring", 4, &[90, 110, 100]);
+        row.times[2].over = None;
+        let summary = JobSummary::of(&row);
+        assert_eq!((summary.completed, summary.iterations), (2, 4));
+        assert_eq!(summary.mean_us(), Some(100.0));
+        assert_eq!((summary.start_us, summary.end_us), (Some(5.0), None));
+        assert_eq!(summary.iterations_us, [90.0, 110.0]);
+        for times in [vec![], row.times[2..].to_vec()] {
+            row.times = times;
+            let summary = JobSummary::of(&row);
+            assert_eq!((summary.completed, summary.iteration_us), (0, None));
+            assert_eq!(summary.start_us.is_some(), !row.times.is_empty());
+            assert_eq!((summary.end_us, summary.algbw_gb_per_s), (None, None));
+        }
+    }
+
+    #[test]
+    fn what_is_no_collective_or_took_no_time_has_no_bandwidth() {
+        let mut row = job("training", 2, &[90, 110]);
+        row.bytes = None;
+        let summary = JobSummary::of(&row);
+        assert_eq!(
+            (summary.algbw_gb_per_s, summary.busbw_gb_per_s),
+            (None, None)
+        );
+        row.bytes = Some(8_000_000);
+        row.bus_factor = None;
+        let summary = JobSummary::of(&row);
+        assert_eq!(summary.algbw_gb_per_s, Some(80.0));
+        assert_eq!(summary.busbw_gb_per_s, None);
+        let summary = JobSummary::of(&job("ring", 1, &[0]));
+        assert_eq!(
+            (summary.mean_us(), summary.algbw_gb_per_s),
+            (Some(0.0), None)
+        );
+    }
+
+    #[test]
+    fn jobs_count_by_their_means() {
+        let jobs = [
+            job("a", 3, &[90, 110, 100]),
+            job("b", 1, &[160]),
+            job("c", 1, &[]),
+        ];
+        let over_jobs = over_jobs(&jobs).unwrap();
+        assert_eq!(
+            (over_jobs.min, over_jobs.mean, over_jobs.max),
+            (100.0, 130.0, 160.0)
+        );
+        assert_eq!(super::over_jobs(&jobs[2..]), None);
+    }
+
+    #[test]
+    #[should_panic(expected = "was over at 1us, before it began at 2us")]
+    fn an_iteration_that_is_over_before_it_begins_is_our_bug() {
+        let mut row = job("ring", 1, &[10]);
+        row.times[0] = IterationRow {
+            begun: Time::from_us(2),
+            over: Some(Time::from_us(1)),
+        };
+        JobSummary::of(&row);
+    }
+
+    proptest! {
+        #[test]
+        fn even_places_grow_and_hold_both_ends(count in 0usize..5000, most in 2usize..1500) {
+            let places: Vec<usize> = evenly(count, most).collect();
+            prop_assert_eq!(places.len(), count.min(most));
+            prop_assert!(places.is_sorted_by(|a, b| a < b));
+            prop_assert_eq!(places.first().copied(), (count > 0).then_some(0));
+            prop_assert_eq!(places.last().copied(), count.checked_sub(1));
+            let gaps = || places.windows(2).map(|pair| pair[1] - pair[0]);
+            prop_assert!(gaps().max() <= gaps().min().map(|least| least + 1));
+        }
+
+        #[test]
+        fn the_summary_agrees_with_the_iterations(times in prop::collection::vec(1u64..1_000_000, 1..40), lost in 0u32..3) {
+            let row = job("any", times.len() as u32 + lost, &times);
+            let summary = JobSummary::of(&row);
+            prop_assert_eq!(summary.completed as usize, times.len());
+            let us: Vec<f64> = times.iter().map(|&us| us as f64).collect();
+            prop_assert_eq!(&summary.iterations_us, &us);
+            prop_assert_eq!(summary.end_us.is_some(), lost == 0);
+            let distribution = summary.iteration_us.unwrap();
+            prop_assert!(distribution.min <= distribution.mean && distribution.mean <= distribution.max);
+            // Bandwidth times time is the size again.
+            let bytes = summary.algbw_gb_per_s.unwrap() * 1e3 * distribution.mean;
+            prop_assert!((bytes - 8e6).abs() < 1e-3);
+            prop_assert_eq!(over_jobs(&[row]).unwrap().mean, distribution.mean);
+        }
+    }
+}
