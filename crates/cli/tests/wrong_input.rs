@@ -130,7 +130,7 @@ fn unknown_names() {
     nothing is called `adaptative`
       fix: did you mean `adaptive`?
     nothing is called `xyzzy`
-      fix: known are: adaptive, ali-storage, constant, dcqcn, dcqcn-timer, dctcp, dctcp-rate, dumbbell, fat-tree, file, flows, go-back-n, hadoop, hpcc, incast, interval, leaf-spine, links, lossy, none, oblivious, observe, one-to-one, permutation, pods, poisson, reno, rocev2, scenario, selective-repeat, shared-buffer, single, single-switch, strack, swift, switch, tcp, websearch
+      fix: known are: adaptive, ali-storage, constant, dcqcn, dcqcn-timer, dctcp, dctcp-rate, dumbbell, fat-tree, file, flows, go-back-n, hadoop, hpcc, incast, interval, leaf-spine, links, lossy, none, oblivious, observe, one-to-one, permutation, pods, poisson, progress, reno, rocev2, scenario, selective-repeat, shared-buffer, single, single-switch, strack, swift, switch, tcp, websearch
     quikstart: there is no such file or built-in scenario
       fix: did you mean `quickstart`? Give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32, mix-64, hadoop-320
     ");

@@ -1,7 +1,8 @@
 //! What controllers and selectors share: settings that are known by name, in the crate or outside it.
 
 /// Generates the settings enum of one kind of plug-in: a variant for each type in the list and one for registered types of
-/// other crates, which are kept behind an object-safe adaptor over the kind's definition trait.
+/// other crates, which are kept behind an object-safe adaptor over the kind's definition trait. `build` names the function of that
+/// trait which makes an instance.
 macro_rules! plugin_settings {
     (
         $(#[$settings_meta:meta])*
@@ -11,7 +12,7 @@ macro_rules! plugin_settings {
         definition: $definition:ident,
         behaviour: $behaviour:ident,
         built: $built:ident,
-        build: ($argument:ident: $argument_type:ty),
+        build: $new:ident($argument:ident: $argument_type:ty),
         types: [$($variant:ident($type:ty)),+],
     ) => {
         $(#[$settings_meta])*
@@ -81,11 +82,11 @@ macro_rules! plugin_settings {
                     Self::Custom(custom) => custom.0.entries(),
                 }
             }
-            /// An instance for a new flow.
+            /// An instance with these settings.
             pub fn build(&self, $argument: $argument_type) -> $built {
                 match self {
                     $(Self::$variant(parameters) => {
-                        $built::$variant(<$type as $definition>::new(parameters, $argument))
+                        $built::$variant(<$type as $definition>::$new(parameters, $argument))
                     })+
                     Self::Custom(custom) => $built::Custom(custom.0.build($argument)),
                 }
@@ -142,7 +143,7 @@ macro_rules! plugin_settings {
                 self.0.entries()
             }
             fn build(&self, $argument: $argument_type) -> Box<dyn $behaviour> {
-                Box::new(T::new(&self.0, $argument))
+                Box::new(T::$new(&self.0, $argument))
             }
             fn boxed_clone(&self) -> Box<dyn ErasedSettings> {
                 Box::new(Self(self.0.clone()))

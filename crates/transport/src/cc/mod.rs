@@ -314,7 +314,7 @@ macro_rules! controllers {
             definition: ControllerDefinition,
             behaviour: CongestionControl,
             built: Controller,
-            build: (network: &NetworkFacts),
+            build: new(network: &NetworkFacts),
             types: [$($variant($type)),+],
         }
     };

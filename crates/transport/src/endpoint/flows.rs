@@ -1,7 +1,7 @@
 //! Tables of an endpoint: flows by number, receivers, timers.
 
 use super::parts::{Receiver, Rules};
-use crate::feedback::Feedback;
+use crate::feedback::{EndpointFeedback, Feedback};
 use crate::packet::Packet;
 use crate::profile::Profile;
 use clearway_units::{FlowId, Time};
@@ -62,18 +62,27 @@ impl Directory {
     }
 }
 
-/// A receiver and its rule for notifications.
-pub(crate) struct Receiving {
-    pub(crate) receiver: Receiver,
-    pub(crate) feedback: Feedback,
+/// A receiver in its slot.
+struct Kept {
+    receiver: Receiver,
     key: Key,
+}
+
+/// The receiver of a packet.
+pub(crate) struct Receiving<'a> {
+    pub(crate) receiver: &'a mut Receiver,
+    /// The rule for notifications, that of all receivers.
+    pub(crate) feedback: &'a mut Feedback,
+    /// Where the receiver is, for the rule too.
+    pub(crate) slot: usize,
 }
 
 /// The receivers of an endpoint. Those of finished flows linger to answer late copies and are forgotten when new ones come:
 /// no timer wakes an endpoint only to free memory.
-#[derive(Default)]
 pub(crate) struct Receivers {
-    slots: Vec<Option<Receiving>>,
+    slots: Vec<Option<Kept>>,
+    /// Has the same slots, unless it is never asked.
+    feedback: Feedback,
     free: Vec<u32>,
     directory: Directory,
     /// Finished flows and when to look at them again, earliest first.
@@ -81,8 +90,24 @@ pub(crate) struct Receivers {
 }
 
 impl Receivers {
+    pub(crate) fn new(profile: &Profile) -> Self {
+        Self {
+            slots: Vec::new(),
+            feedback: profile.feedback.build(&profile.network),
+            free: Vec::new(),
+            directory: Directory::default(),
+            lingering: VecDeque::new(),
+        }
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.slots.len() - self.free.len()
+    }
+
+    /// The rule of all receivers.
+    #[cfg(test)]
+    pub(crate) fn feedback(&self) -> &Feedback {
+        &self.feedback
     }
 
     /// The receiver of a queue pair, if there is one.
@@ -101,7 +126,7 @@ impl Receivers {
         psn: u32,
         rules: &Rules,
         profile: &Profile,
-    ) -> Option<&mut Receiving> {
+    ) -> Option<Receiving<'_>> {
         let index = match self.directory.find(Key::of(packet)) {
             Some(index) => index,
             None if psn < rules.first_packets && packet.queue_pair < rules.queue_pairs => {
@@ -109,27 +134,34 @@ impl Receivers {
             }
             None => return None,
         };
-        self.slots[index as usize].as_mut()
+        let slot = index as usize;
+        Some(Receiving {
+            receiver: &mut self.slots[slot].as_mut()?.receiver,
+            feedback: &mut self.feedback,
+            slot,
+        })
     }
 
     fn create(&mut self, now: Time, packet: &Packet, rules: &Rules, profile: &Profile) -> u32 {
         self.forget(now, rules);
         let key = Key::of(packet);
-        let receiving = Some(Receiving {
+        let kept = Some(Kept {
             receiver: Receiver::new(packet.flow, profile, rules),
-            feedback: profile.feedback.build(&profile.network),
             key,
         });
         let index = match self.free.pop() {
             Some(index) => {
-                self.slots[index as usize] = receiving;
+                self.slots[index as usize] = kept;
                 index
             }
             None => {
-                self.slots.push(receiving);
+                self.slots.push(kept);
                 self.slots.len() as u32 - 1
             }
         };
+        if rules.notifies {
+            self.feedback.open(index as usize);
+        }
         self.directory.insert(key, index);
         index
     }
@@ -149,15 +181,15 @@ impl Receivers {
         {
             self.lingering.pop_front();
             let entry = &mut self.slots[index as usize];
-            let Some(receiving) = entry else { continue };
-            let last_arrival = receiving.receiver.last_arrival();
+            let Some(kept) = entry else { continue };
+            let last_arrival = kept.receiver.last_arrival();
             if last_arrival.saturating_add(rules.linger) > now {
                 // All linger equally long, so the queue stays sorted well enough: this one waits no longer than once more.
                 self.lingering
                     .push_back((now.saturating_add(rules.linger), index));
                 continue;
             }
-            self.directory.remove(receiving.key);
+            self.directory.remove(kept.key);
             *entry = None;
             self.free.push(index);
         }

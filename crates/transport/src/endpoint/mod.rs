@@ -24,13 +24,13 @@ mod tests;
 mod transmit;
 
 use crate::cc::CongestionControl;
-use crate::feedback::{CongestionFeedback, DataArrival};
+use crate::feedback::{DataArrival, EndpointFeedback};
 use crate::flow::{Context, Reports, answer};
 use crate::packet::{Class, ClassSet, Header, Packet};
 use crate::profile::Profile;
 use crate::telemetry::{Hop, Parcel, Telemetry};
 use clearway_units::{Bytes, FlowId, HostId, MessageId, Span, Time};
-use flows::{Directory, Key, Receivers, TimerHeap};
+use flows::{Directory, Key, Receivers, Receiving, TimerHeap};
 use parts::{Receiver, Rules, Sender};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -189,11 +189,11 @@ impl<T: Telemetry> Endpoint<T> {
             data_turn: false,
             tracing: false,
             paused: ClassSet::EMPTY,
-            profile,
             slots: Vec::new(),
             alive: 0,
             directory: Directory::default(),
-            receivers: Receivers::default(),
+            receivers: Receivers::new(&profile),
+            profile,
             outbox: Outbox::default(),
             sending: Stripes::default(),
             receiving: Stripes::default(),
@@ -322,6 +322,12 @@ impl<T: Telemetry> Endpoint<T> {
         senders.map(Sender::in_flight_exact).sum()
     }
 
+    /// The rule of the receivers here.
+    #[cfg(test)]
+    pub(crate) fn feedback(&self) -> &crate::feedback::Feedback {
+        self.receivers.feedback()
+    }
+
     #[inline(always)]
     fn on_data(&mut self, now: Time, packet: &Packet, psn: u32, telemetry: T) {
         let (rules, profile) = (&self.rules, &self.profile);
@@ -332,9 +338,17 @@ impl<T: Telemetry> Endpoint<T> {
             self.counters.overflow += 1;
             return;
         };
-        if rules.notifies && receiving.feedback.on_data(&arrival(now, packet)) {
-            let notification = answer(packet, rules.ack, Header::Notification);
-            self.outbox.push_control(notification.into());
+        let Receiving {
+            receiver,
+            feedback,
+            slot,
+        } = receiving;
+        if rules.notifies {
+            let accepted = receiver.accepts(psn, rules);
+            if feedback.on_data(slot, &arrival(now, packet, accepted)) {
+                let notification = answer(packet, rules.ack, Header::Notification);
+                self.outbox.push_control(notification.into());
+            }
         }
         let events_before = self.events.len();
         let mut reports = Reports {
@@ -343,7 +357,11 @@ impl<T: Telemetry> Endpoint<T> {
             counters: &mut self.counters,
             telemetry,
         };
-        if receiving.receiver.on_data(now, packet, rules, &mut reports) {
+        let finished = receiver.on_data(now, packet, rules, &mut reports);
+        if rules.notifies && self.events.len() > events_before {
+            feedback.on_complete(slot);
+        }
+        if finished {
             self.receivers.linger(now, Key::of(packet), rules);
         }
         if self.rules.queue_pairs > 1 {
@@ -503,7 +521,7 @@ impl<T: Telemetry> Endpoint<T> {
 }
 
 /// A data packet as a rule for notifications sees it.
-fn arrival(now: Time, packet: &Packet) -> DataArrival {
+fn arrival(now: Time, packet: &Packet, accepted: bool) -> DataArrival {
     let mut arrival = DataArrival {
         now,
         marked: packet.ecn,
@@ -511,6 +529,7 @@ fn arrival(now: Time, packet: &Packet) -> DataArrival {
         message: MessageId(0),
         offset: 0,
         ends_message: false,
+        accepted,
     };
     if let Header::Data {
         message,

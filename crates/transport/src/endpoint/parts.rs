@@ -276,6 +276,15 @@ impl Receiver {
         of_both!(self, receiver => receiver.last_arrival())
     }
 
+    /// A data packet with this number would bring what is missing, and be taken.
+    #[inline]
+    pub(crate) fn accepts(&self, psn: u32, rules: &Rules) -> bool {
+        match self {
+            Self::SelectiveRepeat(receiver) => receiver.accepts(psn, &rules.selective_repeat),
+            Self::GoBackN(receiver) => receiver.accepts(psn),
+        }
+    }
+
     /// A data packet has come; true if with it the flow is finished.
     #[inline(always)]
     pub(crate) fn on_data<T: Copy>(

@@ -13,7 +13,7 @@ clearway_units::parameters! {
 }
 
 /// Notifies of a marked packet, unless it did so a short while ago.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub struct Interval {
     interval: Span,
     /// When it notified last.
@@ -35,8 +35,10 @@ impl FeedbackDefinition for Interval {
 }
 
 impl CongestionFeedback for Interval {
+    type Shared = ();
+
     #[inline]
-    fn on_data(&mut self, arrival: &DataArrival) -> bool {
+    fn on_data(&mut self, (): &mut (), arrival: &DataArrival) -> bool {
         let due = arrival.marked
             && self
                 .last

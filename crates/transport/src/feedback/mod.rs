@@ -3,9 +3,14 @@
 //! A rule is told of each data packet and answers whether to send a notification to the sender (the CNP of RoCEv2), which
 //! [`CongestionControl::on_notification`](crate::cc::CongestionControl::on_notification) hears. A new rule is one file and one
 //! line in the `rules!` list, exactly as for [controllers](crate::cc).
+//!
+//! Each receiver has a rule of its own. What the rules of one endpoint have in common, such as the average over all flows to a
+//! host, is their [`Shared`](CongestionFeedback::Shared) state, which the endpoint keeps once and lends with each call.
 
+mod at_endpoint;
 mod interval;
 mod none;
+mod progress;
 #[cfg(test)]
 mod tests;
 
@@ -13,8 +18,10 @@ use crate::cc::NetworkFacts;
 use crate::plugin::plugin_settings;
 use clearway_units::{Bytes, MessageId, ParameterInfo, ParameterSet, SetError, Time, Value};
 
+pub use at_endpoint::{AtEndpoint, EndpointFeedback};
 pub use interval::{Interval, IntervalParameters};
 pub use none::{Silent, SilentParameters};
+pub use progress::{HostProgress, Progress, ProgressParameters};
 
 /// A data packet as a rule sees it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -31,12 +38,24 @@ pub struct DataArrival {
     pub offset: u64,
     /// It is the last packet of its message, or of its queue pair's part of it.
     pub ends_message: bool,
+    /// It brings what was missing: not a copy, and not a packet that the reliability scheme discards.
+    pub accepted: bool,
 }
 
 /// The rule of one receiver: of one queue pair of one flow. Pure state: no clock but the times passed in.
 pub trait CongestionFeedback: Send {
+    /// What the receivers of one endpoint share. `()` where each decides for itself, which costs nothing.
+    type Shared: Default + Send;
+
     /// A data packet has come, expected or not. True if the sender is to be notified.
-    fn on_data(&mut self, arrival: &DataArrival) -> bool;
+    fn on_data(&mut self, shared: &mut Self::Shared, arrival: &DataArrival) -> bool;
+
+    /// With the last packet that [`on_data`](Self::on_data) was told of, nothing is missing of that packet's message, or of the
+    /// queue pair's part of it.
+    #[inline]
+    fn on_complete(&mut self, shared: &mut Self::Shared) {
+        let _ = shared;
+    }
 }
 
 /// What makes a rule known by name.
@@ -50,24 +69,41 @@ pub trait FeedbackDefinition: CongestionFeedback + Sized + 'static {
 
     /// A rule for a new receiver.
     fn new(parameters: &Self::Parameters, network: &NetworkFacts) -> Self;
+
+    /// The rule at a new endpoint, which has no receivers yet.
+    fn at_endpoint(parameters: &Self::Parameters, network: &NetworkFacts) -> AtEndpoint<Self> {
+        AtEndpoint::new(parameters.clone(), *network)
+    }
 }
 
 /// Generates [`Feedback`], which dispatches by `match` in the packet loop, and [`FeedbackSettings`].
 macro_rules! rules {
     ($($variant:ident($type:ty)),+ $(,)?) => {
-        /// A rule of this crate, or a boxed one of another crate.
+        /// A rule of this crate at one endpoint, or a boxed one of another crate.
         pub enum Feedback {
-            $(#[doc = concat!("See [`", stringify!($type), "`].")] $variant($type),)+
+            $(#[doc = concat!("See [`", stringify!($type), "`].")] $variant(AtEndpoint<$type>),)+
             /// One of another crate.
-            Custom(Box<dyn CongestionFeedback>),
+            Custom(Box<dyn EndpointFeedback>),
         }
 
-        impl CongestionFeedback for Feedback {
-            #[inline]
-            fn on_data(&mut self, arrival: &DataArrival) -> bool {
+        impl EndpointFeedback for Feedback {
+            fn open(&mut self, slot: usize) {
                 match self {
-                    $(Self::$variant(rule) => rule.on_data(arrival),)+
-                    Self::Custom(rule) => rule.on_data(arrival),
+                    $(Self::$variant(rule) => rule.open(slot),)+
+                    Self::Custom(rule) => rule.open(slot),
+                }
+            }
+            #[inline]
+            fn on_data(&mut self, slot: usize, arrival: &DataArrival) -> bool {
+                match self {
+                    $(Self::$variant(rule) => rule.on_data(slot, arrival),)+
+                    Self::Custom(rule) => rule.on_data(slot, arrival),
+                }
+            }
+            fn on_complete(&mut self, slot: usize) {
+                match self {
+                    $(Self::$variant(rule) => rule.on_complete(slot),)+
+                    Self::Custom(rule) => rule.on_complete(slot),
                 }
             }
         }
@@ -78,9 +114,9 @@ macro_rules! rules {
             /// Settings of a rule of another crate; see [`FeedbackSettings::custom`].
             custom: CustomFeedback,
             definition: FeedbackDefinition,
-            behaviour: CongestionFeedback,
+            behaviour: EndpointFeedback,
             built: Feedback,
-            build: (network: &NetworkFacts),
+            build: at_endpoint(network: &NetworkFacts),
             types: [$($variant($type)),+],
         }
     };
@@ -89,6 +125,7 @@ macro_rules! rules {
 rules! {
     Silent(Silent),
     Interval(Interval),
+    Progress(Progress),
 }
 
 impl Default for FeedbackSettings {

@@ -23,8 +23,10 @@ impl FeedbackDefinition for Silent {
 }
 
 impl CongestionFeedback for Silent {
+    type Shared = ();
+
     #[inline]
-    fn on_data(&mut self, _: &DataArrival) -> bool {
+    fn on_data(&mut self, (): &mut (), _: &DataArrival) -> bool {
         false
     }
 }

@@ -44,6 +44,12 @@ impl Receiver {
         self.last_arrival
     }
 
+    /// The packet with this number is the one expected.
+    #[inline]
+    pub(crate) fn accepts(&self, psn: u32) -> bool {
+        psn == self.expected as u32
+    }
+
     /// A data packet has arrived. Queues the acknowledgement if one is due; true if with it the flow is finished.
     #[inline(never)]
     pub(crate) fn on_data<T: Copy>(

@@ -75,6 +75,14 @@ impl Receiver {
         self.last_arrival
     }
 
+    /// The packet with this number is within the window and has not been here.
+    #[inline]
+    pub(crate) fn accepts(&self, psn: u32, rules: &Rules) -> bool {
+        let ahead = psn.wrapping_sub(self.expected as u32) as i32;
+        (0..rules.window as i32).contains(&ahead)
+            && self.bitmap.segment(self.expected + ahead as u64) & 1 == 0
+    }
+
     /// A data packet has arrived. Queues the acknowledgement if one is due; true if with it the flow is finished.
     #[inline(always)]
     pub(crate) fn on_data<T: Copy>(

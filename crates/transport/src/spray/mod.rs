@@ -85,7 +85,7 @@ macro_rules! selectors {
             definition: SelectorDefinition,
             behaviour: PathSelector,
             built: Selector,
-            build: (random: RandomStream),
+            build: new(random: RandomStream),
             types: [$($variant($type)),+],
         }
     };

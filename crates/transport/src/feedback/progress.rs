@@ -1,0 +1,161 @@
+//! The notification point of TMDML-NIC (TMDML §III.C, Fig. 3): DCQCN's, but flows that fall behind are spared.
+//!
+//! A receiver counts the packets of its flow, its progress. Once for every `batch` packets that come to the host, the average
+//! progress of all flows to it is renewed. A marked packet is answered with a CNP only if its flow is not behind that average, and
+//! then at most once in an interval. A flow that has to pass more bottlenecks than others is marked more often and so slowed down
+//! more; this gives it back what it lost, without anything that hosts would have to tell each other.
+//!
+//! # Decisions
+//! * A flow is what has a rate of its own at the sender: a queue pair. A receiving NIC knows nothing else, and all connections
+//!   have equally many.
+//! * The average is over active flows: those of which a message has begun to arrive and is not complete. The paper does not say
+//!   which flows count; those that have finished would hold the average up, and those that wait for their next message, down.
+//! * Progress restarts with each message. In a collective a message is a flow's share of a stage, and flows of one stage wait for
+//!   each other: who was ahead a stage ago does not matter. Counted from the beginning, a lead would last for ever.
+//! * When the last active flow has left, a stage is over: the average is forgotten and the counter of packets restarts, so that the
+//!   flows of the next stage are not measured by the last.
+//! * Until there is an average, every flow is at it, and the rule is DCQCN's. The same holds for a flow that is alone.
+//! * "Does not fall behind" includes equality.
+//! * The packet counts before it is judged, and is in the average if that is due with it, in the order of Fig. 3.
+//! * Only packets that bring what was missing are progress: not copies, nor what go-back-N discards. A mark on these counts.
+//! * Progress is in packets, as in the paper, whatever the lengths of messages: that of a message is in no packet, so a receiver
+//!   cannot know which share has arrived.
+//! * The paper leaves `batch` to future work. 100 packets of 1000 bytes take 80 us at 10 Gb/s, about as long as one interval.
+//! * Where packets overtake each other, those of two messages may alternate, and progress restarts with each change.
+//!
+//! The sum over active flows is kept up to date, so that an average takes the same time for any number of flows, and it is
+//! compared as a fraction: nothing is rounded and nothing allocated.
+
+#[cfg(test)]
+mod tests;
+
+use super::{CongestionFeedback, DataArrival, FeedbackDefinition, Interval, IntervalParameters};
+use crate::cc::NetworkFacts;
+use clearway_units::{Bytes, MessageId};
+
+clearway_units::parameters! {
+    /// Settings of [`Progress`].
+    pub struct ProgressParameters {
+        /// Packets to a host after which the average progress of its flows is renewed, at least 1 (`B`).
+        pub batch: u32 = 100, "batch", "decision: TMDML §III.C leaves B open";
+        with {
+            /// How often a flow is notified at most.
+            pub interval: IntervalParameters,
+        }
+    }
+}
+
+/// What the flows to one host share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct HostProgress {
+    /// Flows of which a message is arriving, and the packets of these messages that have come.
+    now: Sum,
+    /// The same when the average was taken (`pro_avg`); nothing before the first time.
+    average: Sum,
+    /// Packets since then.
+    since_average: u32,
+}
+
+/// A mean as a fraction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Sum {
+    packets: u64,
+    flows: u64,
+}
+
+impl HostProgress {
+    #[inline]
+    fn on_packet(&mut self, batch: u32) {
+        self.now.packets += 1;
+        self.since_average += 1;
+        if self.since_average >= batch {
+            self.since_average = 0;
+            self.average = self.now;
+        }
+    }
+
+    /// A flow with so many packets falls behind the average.
+    #[inline]
+    fn is_ahead_of(&self, packets: u64) -> bool {
+        packets * self.average.flows < self.average.packets
+    }
+
+    fn leave(&mut self, packets: u64) {
+        self.now.flows -= 1;
+        self.now.packets -= packets;
+        if self.now.flows == 0 {
+            *self = Self::default();
+        }
+    }
+}
+
+/// Notifies as [`Interval`] does, but for flows that fall behind.
+#[derive(Debug, Clone, Copy)]
+pub struct Progress {
+    interval: Interval,
+    batch: u32,
+    /// The flow is in the average.
+    active: bool,
+    /// Which message is arriving, or was the last to.
+    message: MessageId,
+    /// Packets of it (`pro`).
+    packets: u64,
+}
+
+impl FeedbackDefinition for Progress {
+    const NAME: &'static str = "progress";
+    const SUMMARY: &'static str =
+        "TMDML-NIC: as interval, but flows behind the average of their host are spared";
+    type Parameters = ProgressParameters;
+
+    fn new(parameters: &ProgressParameters, network: &NetworkFacts) -> Self {
+        Self {
+            interval: Interval::new(&parameters.interval, network),
+            batch: parameters.batch.max(1),
+            active: false,
+            message: MessageId(0),
+            packets: 0,
+        }
+    }
+}
+
+impl CongestionFeedback for Progress {
+    type Shared = HostProgress;
+
+    #[inline]
+    fn on_data(&mut self, host: &mut HostProgress, arrival: &DataArrival) -> bool {
+        // A packet that only closes its flow belongs to no message.
+        let has_message = arrival.bytes > Bytes::ZERO || arrival.ends_message;
+        if arrival.accepted && has_message {
+            self.join(host, arrival.message);
+            self.packets += 1;
+            host.on_packet(self.batch);
+        }
+        !host.is_ahead_of(self.packets) && self.interval.on_data(&mut (), arrival)
+    }
+
+    fn on_complete(&mut self, host: &mut HostProgress) {
+        if self.active {
+            self.active = false;
+            host.leave(self.packets);
+        }
+    }
+}
+
+impl Progress {
+    /// A packet of `message` has come.
+    #[inline]
+    fn join(&mut self, host: &mut HostProgress, message: MessageId) {
+        if self.active && message == self.message {
+            return;
+        }
+        if self.active {
+            host.now.packets -= self.packets;
+        } else {
+            host.now.flows += 1;
+        }
+        self.active = true;
+        self.message = message;
+        self.packets = 0;
+    }
+}
