@@ -264,14 +264,10 @@ impl<'a> Build<'a> {
             return Err(error(reason.into()));
         }
         for (place, &number) in calls.iter().enumerate() {
-            let end = match ends[place].as_slice() {
-                [] => starts[place],
-                [alone] => *alone,
-                several => {
-                    let needs = several.iter().copied().map(Need::over);
-                    self.graph.add(join(group[place]), needs)
-                }
-            };
+            // A rank that only receives is not past the call before it has come to it.
+            let tasks = std::iter::once(starts[place]).chain(ends[place].iter().copied());
+            let needs = tasks.map(Need::over);
+            let end = self.graph.add(join(group[place]), needs);
             self.end[number as usize] = end.0;
         }
         for number in calls {

@@ -20,10 +20,12 @@
 //! * A receive has begun when all that it waits for is over.
 //! * A message of a rank to itself takes no time.
 //! * A message of no bytes carries one, as a message needs a packet.
-//! * A collective call begins when all that it waits for is over; an `expand` of the caller's makes messages of it. A call of no bytes,
+//! * A collective call begins when all that it waits for is over; an `expand` of the caller's makes messages of it, for example by
+//!   [embedding](CollectiveCall::embed) the graph of an algorithm. A call of no bytes,
 //!   but for a barrier, and a call in a group of one rank send nothing and wait for nobody.
 
 mod collectives;
+mod embed;
 mod error;
 mod graph;
 mod matching;
@@ -243,7 +245,7 @@ pub struct CollectiveCall<'a> {
     pub starts: &'a [TaskId],
 }
 
-/// Makes the messages of a collective call: for each rank of the group, the tasks after which the call is over there. All of them are
-/// to be seen by that rank; none says that it is over when it begins.
+/// Makes the messages of a collective call: for each rank of the group, the tasks after which the call is over there, beside its start.
+/// All of them are to be seen by that rank.
 pub type Expand<'a> =
     dyn FnMut(&CollectiveCall<'_>, &mut Graph) -> Result<Vec<Vec<TaskId>>, String> + 'a;

@@ -2,8 +2,9 @@
 
 use super::matching::{NONE, Numbers, order, partners};
 use super::*;
-use crate::graph::{Need, Task};
-use clearway_units::{Purpose, RandomStream};
+use crate::CollectiveSettings;
+use crate::graph::{Need, Parallelism, Task};
+use clearway_units::{Purpose, RandomStream, Value};
 use proptest::prelude::*;
 
 const KB: Bytes = Bytes::new(1000);
@@ -530,6 +531,102 @@ fn calls_that_do_not_fit_are_refused() {
             .graph(&mut |_, _| Ok(Vec::new()))
             .is_err()
     );
+}
+
+/// All tasks that `task` waits for at `rank`, and what they wait for there.
+fn before(graph: &Graph, task: TaskId, rank: Rank) -> Vec<bool> {
+    let mut seen = vec![false; graph.len()];
+    let mut next = vec![task];
+    while let Some(task) = next.pop() {
+        for need in graph.needs(task).iter().filter(|need| !need.is_begun()) {
+            let other = need.task();
+            if !std::mem::replace(&mut seen[other.index()], true)
+                && graph.task(other).rank() == rank
+            {
+                next.push(other);
+            }
+        }
+    }
+    seen
+}
+
+#[test]
+fn every_collective_fits_between_what_comes_before_and_after() {
+    for kind in CollectiveSettings::KINDS {
+        for ranks in [2, 4, 5, 8] {
+            let mut settings = CollectiveSettings::named(kind.operation, kind.algorithm).unwrap();
+            settings.set("size", &Value::Text("1KB".into())).unwrap();
+            let Ok(mut part) = settings.build(ranks) else {
+                continue;
+            };
+            part.graph.parallelism = None;
+            assert_embeds(&part.graph);
+        }
+    }
+}
+
+/// Two ranks more than `part` has, of which all but the first two compute, call the collective and compute.
+fn assert_embeds(part: &Graph) {
+    let ranks = part.ranks() + 2;
+    let of_rank = |own| match own {
+        0 | 1 => RankProgram::default(),
+        _ => rank(
+            [calc(1), reduce(0), calc(2)],
+            [(1, Wait::over(0)), (2, Wait::over(1))],
+        ),
+    };
+    let program = Program {
+        ranks: (0..ranks).map(of_rank).collect(),
+        groups: vec![(2..ranks).rev().map(Rank).collect()],
+    };
+    let graph = program
+        .graph(&mut |call, graph| call.embed(part, graph))
+        .unwrap();
+    graph.check().unwrap();
+    assert_eq!(messages(&graph).len(), messages(part).len());
+    let computes = |us| {
+        let span = Span::from_us(us);
+        let tasks = graph.numbered();
+        let found = tasks
+            .filter(move |(_, task)| matches!(task, Task::Compute { span: s, .. } if *s == span));
+        found
+            .map(|(id, task)| (id, task.rank()))
+            .collect::<Vec<_>>()
+    };
+    for (&(before_call, rank), &(after_call, same)) in computes(1).iter().zip(&computes(2)) {
+        assert_eq!(rank, same);
+        let seen = before(&graph, after_call, rank);
+        for (id, task) in graph
+            .numbered()
+            .filter(|(id, _)| *id != before_call && *id != after_call)
+        {
+            if task.is_seen_by(rank) {
+                assert!(seen[id.index()], "{task:?} is over before the call");
+            }
+            if task.rank() == rank {
+                assert!(
+                    before(&graph, id, rank)[before_call.index()],
+                    "{task:?} begins with it"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_no_graph_of_the_call_is_not_embedded() {
+    let operations = || rank([reduce(0)], NO_WAITS);
+    let mut program = program([operations(), operations()]);
+    program.groups = vec![vec![Rank(0), Rank(1)]];
+    let mut limited = Graph::new(2);
+    limited.parallelism = Some(Parallelism {
+        from_sender: 1,
+        to_receiver: None,
+    });
+    for part in [Graph::new(3), limited] {
+        let error = program.graph(&mut |call, graph| call.embed(&part, graph));
+        assert!(matches!(error, Err(ProgramError::Expansion { .. })));
+    }
 }
 
 /// What MPI does: messages of each sender come in their order, receives are begun in theirs, and whichever comes first waits for the

@@ -1,0 +1,81 @@
+//! A graph of messages as the expansion of a call.
+
+use super::CollectiveCall;
+use crate::graph::{Graph, Need, Task, TaskId};
+
+impl CollectiveCall<'_> {
+    /// Adds `part`, the messages of this collective alone among ranks that count from zero in the order of the group, to the `graph` of
+    /// the whole program. Returns what an [`Expand`](super::Expand) must.
+    ///
+    /// A rank does nothing of it before it has come to the call, and is past the call when all that happens at it is over:
+    /// all bytes that it receives have arrived, and all that it sends are acknowledged.
+    ///
+    /// # Errors
+    /// If `part` has another number of ranks than the group, or a limit of parallelism: that of a graph holds for all its messages.
+    pub fn embed(&self, part: &Graph, graph: &mut Graph) -> Result<Vec<Vec<TaskId>>, String> {
+        let ranks = self.group.len();
+        if part.ranks() as usize != ranks {
+            let has = part.ranks();
+            return Err(format!(
+                "a collective of {has} ranks cannot be that of {ranks}"
+            ));
+        }
+        if part.parallelism.is_some() {
+            return Err("its limit of parallelism would hold for all messages of the job".into());
+        }
+        let first = graph.len() as u32;
+        // Of each task whether another one waits for its end where it begins and where it ends.
+        let mut is_waited_for = vec![[false; 2]; part.len()];
+        let mut needs = Vec::new();
+        for (id, task) in part.numbered() {
+            let own = task.rank();
+            let mut follows_own = false;
+            for need in part.needs(id) {
+                let other = need.task();
+                let end = usize::from(part.task(other).rank() != own);
+                follows_own |= end == 0;
+                let moved = TaskId(first + other.0);
+                needs.push(match need.is_begun() {
+                    true => Need::begun(moved),
+                    false => {
+                        is_waited_for[other.index()][end] = true;
+                        Need::over(moved)
+                    }
+                });
+            }
+            // What follows another task of its rank comes after the start with that.
+            let start = self.starts[own.index()];
+            needs.extend((!follows_own).then_some(Need::over(start)));
+            graph.add(self.moved(task), needs.drain(..));
+        }
+        let mut ends = vec![Vec::new(); ranks];
+        for ((id, task), [at_begin, at_end]) in part.numbered().zip(is_waited_for) {
+            let moved = TaskId(first + id.0);
+            if !at_begin {
+                ends[task.rank().index()].push(moved);
+            }
+            if let Task::Message { dst, .. } = task
+                && !at_end
+            {
+                ends[dst.index()].push(moved);
+            }
+        }
+        Ok(ends)
+    }
+
+    /// A task with the ranks of the program.
+    fn moved(&self, task: Task) -> Task {
+        match task {
+            Task::Compute { rank, unit, span } => Task::Compute {
+                rank: self.group[rank.index()],
+                unit,
+                span,
+            },
+            Task::Message { src, dst, bytes } => Task::Message {
+                src: self.group[src.index()],
+                dst: self.group[dst.index()],
+                bytes,
+            },
+        }
+    }
+}
