@@ -33,6 +33,7 @@ fn permutation(topology: &Topology, bytes: u64) -> Setup<'_> {
         dst: HostId(order[(i + 1) % order.len()]),
         bytes: Bytes::new(bytes),
         class: Class::DATA,
+        messages: None,
         start: Some(Time::ZERO),
     });
     Setup {

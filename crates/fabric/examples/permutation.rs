@@ -30,6 +30,7 @@ fn main() {
         dst: HostId(order[(i + 1) % order.len()]),
         bytes: Bytes::new(bytes),
         class: Class::DATA,
+        messages: None,
         start: Some(Time::ZERO),
     });
     let setup = Setup {

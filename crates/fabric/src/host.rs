@@ -7,7 +7,8 @@ use crate::link::{Arrival, Cargo, Ledger, Link};
 use crate::meter::LinkMeter;
 use crate::observer::Observer;
 use crate::pause::{LinkPauses, PauseState};
-use crate::simulation::{Flow, FlowEvent, Moment, Reactions, Report, StartOrder};
+use crate::program::{ProgramAtHost, is_connection};
+use crate::simulation::{Flow, FlowEvent, Moment, Post, Program, Reactions, Report, StartOrder};
 use crate::switch::header_hash;
 use crate::topology::{LinkId, NodeId, PacketSizes, Paths, Topology};
 use clearway_engine::{Bags, Inlet, Outlook, Round};
@@ -30,6 +31,7 @@ pub(crate) struct Host<T> {
     /// Flows to start, earliest first.
     starts: BinaryHeap<Reverse<StartOrder>>,
     reactions: Option<Box<dyn Reactions>>,
+    program: ProgramAtHost,
     pause: PauseState,
     /// Time from the arrival of a pause frame to its effect.
     reaction: Span,
@@ -84,11 +86,18 @@ impl<T: Telemetry> Host<T> {
             inlet,
             starts: BinaryHeap::new(),
             reactions,
+            program: ProgramAtHost::default(),
             pause: PauseState::default(),
             reaction,
             control_among_data,
             effects: VecDeque::new(),
         }
+    }
+
+    /// Runs `program` here; returns when it begins.
+    pub(crate) fn run_program(&mut self, program: Box<dyn Program>) -> Time {
+        self.program = ProgramAtHost::new(program);
+        self.program.deadline
     }
 
     /// A flow from here is to start.
@@ -155,7 +164,11 @@ impl<T: Telemetry> Host<T> {
         {
             next = (time, Next::Pause);
         }
-        let timer = self.endpoint.deadline().min(start);
+        let timer = self
+            .endpoint
+            .deadline()
+            .min(start)
+            .min(self.program.deadline);
         if timer < next.0 {
             next = (timer.max(self.now), Next::Timer);
         }
@@ -242,6 +255,9 @@ impl<T: Telemetry> Host<T> {
             self.starts.pop();
             self.start(&order, context);
         }
+        if self.program.deadline <= self.now {
+            self.tell_program(context, |program, now| program.on_deadline(now));
+        }
     }
 
     fn start<O>(&mut self, order: &StartOrder, context: &mut Context<'_, O, T>) {
@@ -256,16 +272,50 @@ impl<T: Telemetry> Host<T> {
         assert_eq!(src, self.endpoint.host(), "a host starts its own flows");
         let path = context.ways.between(src, dst);
         self.endpoint.open_on_path(flow, dst, class, path);
-        self.endpoint.handle(
-            self.now,
-            Input::Post {
-                flow,
-                message: MessageId(0),
-                bytes,
-            },
-        );
+        let message = MessageId(0);
+        let post = Input::Post {
+            flow,
+            message,
+            bytes,
+        };
+        self.endpoint.handle(self.now, post);
         self.endpoint.handle(self.now, Input::Close { flow });
         self.report(flow, Moment::Started, FlowStatistics::default(), context);
+    }
+
+    /// Tells the program what has happened, and posts what it thereupon wants to send.
+    fn tell_program<O>(
+        &mut self,
+        context: &mut Context<'_, O, T>,
+        tell: impl FnOnce(&mut dyn Program, Time),
+    ) {
+        let now = self.now;
+        self.program.tell(|program| tell(program, now));
+        while let Some(post) = self.program.poll_post() {
+            self.post(post, context);
+        }
+    }
+
+    fn post<O>(&mut self, post: Post, context: &mut Context<'_, O, T>) {
+        let flow = post.connection;
+        let connection = context.flows[flow.index()];
+        let progress = self.program.on_post(flow, &connection);
+        if progress.is_first {
+            let path = context.ways.between(connection.src, connection.dst);
+            self.endpoint
+                .open_on_path(flow, connection.dst, connection.class, path);
+            self.report(flow, Moment::Started, FlowStatistics::default(), context);
+        }
+        let (message, bytes) = (post.message, post.bytes);
+        let post = Input::Post {
+            flow,
+            message,
+            bytes,
+        };
+        self.endpoint.handle(self.now, post);
+        if progress.is_last {
+            self.endpoint.handle(self.now, Input::Close { flow });
+        }
     }
 
     #[inline]
@@ -277,14 +327,49 @@ impl<T: Telemetry> Host<T> {
                 .on_transport(self.now, self.endpoint.host(), &event);
             match event {
                 Event::Sent {
-                    flow, statistics, ..
-                } => self.finish(flow, Moment::Sent, statistics, context),
-                Event::Received { flow, .. } => {
-                    self.finish(flow, Moment::Received, FlowStatistics::default(), context);
-                }
+                    flow,
+                    message,
+                    statistics,
+                    ..
+                } => self.on_sent(flow, message, statistics, context),
+                Event::Received { flow, message, .. } => self.on_received(flow, message, context),
                 Event::Ack { .. } | Event::Loss { .. } => {}
             }
         }
+    }
+
+    fn on_sent<O>(
+        &mut self,
+        flow: FlowId,
+        message: MessageId,
+        statistics: FlowStatistics,
+        context: &mut Context<'_, O, T>,
+    ) {
+        if !is_connection(context.flows, flow) {
+            return self.finish(flow, Moment::Sent, statistics, context);
+        }
+        if self.program.has_sent_all(flow) {
+            self.report(flow, Moment::Sent, statistics, context);
+        }
+        self.tell_program(context, |program, now| program.on_sent(now, flow, message));
+    }
+
+    fn on_received<O>(
+        &mut self,
+        flow: FlowId,
+        message: MessageId,
+        context: &mut Context<'_, O, T>,
+    ) {
+        if !is_connection(context.flows, flow) {
+            return self.finish(flow, Moment::Received, FlowStatistics::default(), context);
+        }
+        let messages = context.flows[flow.index()].messages;
+        if self.program.has_received_all(flow, messages) {
+            self.report(flow, Moment::Received, FlowStatistics::default(), context);
+        }
+        self.tell_program(context, |program, now| {
+            program.on_received(now, flow, message);
+        });
     }
 
     /// Reports that a flow has got somewhere and starts what waits for it here.

@@ -33,6 +33,7 @@ fn run_with(topology: &Topology, flows: &[(u32, u32, u64)], selector: &str) -> O
         dst: HostId(dst),
         bytes: Bytes::new(bytes),
         class: Class::DATA,
+        messages: None,
         start: Some(Time::ZERO),
     };
     let setup = Setup {
@@ -232,6 +233,7 @@ fn a_lone_roce_flow_takes_what_the_wires_take() {
             dst: HostId(1),
             bytes,
             class: Class::DATA,
+            messages: None,
             start: Some(Time::ZERO),
         }]
         .into(),

@@ -154,6 +154,7 @@ fn the_limit_holds_when_all_flows_are_done() {
             dst: HostId(1),
             bytes: Bytes::new(10_000),
             class: Class::DATA,
+            messages: None,
             start: Some(Time::ZERO),
         }]),
         topology: &topology,
@@ -216,6 +217,7 @@ fn a_link_loses_the_share_of_packets_that_it_should() {
             dst: HostId(1),
             bytes: Bytes::new(u64::from(payload) * 20_000),
             class: Class::DATA,
+            messages: None,
             start: Some(Time::ZERO),
         }]);
         (scenario.local, scenario.coordinated) = Default::default();
@@ -288,6 +290,7 @@ fn waiting_times(percent: u64, packets: u32) -> Vec<f64> {
         dst: HostId(SENDERS),
         bytes: Bytes::new(1186),
         class: Class::DATA,
+        messages: None,
         start: Some(Time::from_ps((random.unit() * end) as u64)),
     };
     let setup = Setup {

@@ -97,6 +97,7 @@ impl Incast {
             dst: HostId(0),
             bytes: self.bytes,
             class: if src % 2 == 1 { self.odd } else { Class::DATA },
+            messages: None,
             start: Some(Time::ZERO),
         };
         Setup {

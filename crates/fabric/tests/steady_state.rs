@@ -150,6 +150,7 @@ fn incast_with_seed(
         dst: HostId(0),
         bytes: Bytes::new(1 << 30),
         class: Class::DATA,
+        messages: None,
         start: Some(Time::ZERO),
     };
     let setup = Setup {

@@ -411,6 +411,7 @@ fn measured_round_trip(topology: &Topology, from: u32, to: u32) -> Span {
         dst: HostId(to),
         bytes: Bytes::new(u64::from(SIZES.payload)),
         class: Class::DATA,
+        messages: None,
         start: Some(Time::ZERO),
     };
     let setup = Setup {

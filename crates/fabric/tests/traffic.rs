@@ -35,6 +35,7 @@ fn flows(count: usize, seed: u64) -> Vec<Flow> {
             dst: HostId(dst),
             bytes: Bytes::new(1 + u64::from(random.below(30_000))),
             class: Class::DATA,
+            messages: None,
             start: Some(start),
         }
     };

@@ -18,24 +18,27 @@ use clearway_engine::{Domain, Engine, Mailroom, Verdict};
 use clearway_transport::cc::CongestionControl;
 use clearway_transport::telemetry::{HopRecords, Telemetry};
 use clearway_transport::{Class, ClassSet, Profile};
-use clearway_units::{Bytes, FlowId, HostId, Span, Time};
+use clearway_units::{Bytes, FlowId, HostId, MessageId, Span, Time};
 pub use snapshot::{Sampler, Snapshot};
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 pub use traffic::Traffic;
 
-/// A flow of one message.
+/// A flow: one message, or a connection on which a [`Program`] posts several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Flow {
     /// Who sends.
     pub src: HostId,
     /// Who receives.
     pub dst: HostId,
-    /// How much.
+    /// How much, all messages together.
     pub bytes: Bytes,
+    /// How many messages a program posts; `None` of a flow that begins by the clock or by a [reaction](Reactions).
+    pub messages: Option<NonZeroU32>,
     /// The class of its data packets.
     pub class: Class,
-    /// When; `None`: when something [reacts](Reactions) with it.
+    /// When; `None`: when something [reacts](Reactions) with it, or a program posts its first message.
     pub start: Option<Time>,
 }
 
@@ -69,6 +72,34 @@ pub struct FlowEvent {
 pub trait Reactions: Send {
     /// `event` has happened; flows to start are pushed to `start`.
     fn on_event(&mut self, event: FlowEvent, start: &mut Vec<FlowId>);
+}
+
+/// A message for a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Post {
+    /// A [`Flow`] with messages.
+    pub connection: FlowId,
+    /// Unique on its connection, and not `u32::MAX`.
+    pub message: MessageId,
+    /// Its length.
+    pub bytes: Bytes,
+}
+
+/// What a host does of its own accord: it posts messages on connections from there, in answer to messages that have come or are
+/// acknowledged, or because time has come.
+///
+/// A state machine: after each call it is asked what to post until it has nothing more.
+pub trait Program: Send {
+    /// A message that it has posted is acknowledged.
+    fn on_sent(&mut self, now: Time, connection: FlowId, message: MessageId);
+    /// A message on a connection to its host has arrived in full.
+    fn on_received(&mut self, now: Time, connection: FlowId, message: MessageId);
+    /// [`deadline`](Self::deadline) has come.
+    fn on_deadline(&mut self, now: Time);
+    /// When it wants to go on by itself; [`Time::NEVER`] if it waits for messages only.
+    fn deadline(&self) -> Time;
+    /// The next message to post.
+    fn poll_post(&mut self) -> Option<Post>;
 }
 
 /// Everything that a run is made of.
@@ -174,6 +205,19 @@ impl<O: Observer> Simulation<O> {
         })
     }
 
+    /// Gives hosts programs.
+    #[must_use]
+    pub fn with_programs(
+        mut self,
+        programs: impl FnMut(HostId) -> Option<Box<dyn Program>>,
+    ) -> Self {
+        match &mut self.0 {
+            Kind::Plain(fabric) => fabric.add_programs(programs),
+            Kind::WithTelemetry(fabric) => fabric.add_programs(programs),
+        }
+        self
+    }
+
     /// Runs until nothing is left to happen, or until `control` stops it.
     pub fn run(self, control: RunControl<'_>) -> Outcome<O> {
         self.run_sampled(control, None)
@@ -266,6 +310,17 @@ impl<O: Observer, T: Telemetry> Fabric<O, T> {
             flows: Arc::clone(&setup.flows),
             domain_of_host,
             hops,
+        }
+    }
+
+    fn add_programs(&mut self, mut programs: impl FnMut(HostId) -> Option<Box<dyn Program>>) {
+        for (domain, first) in &mut self.domains {
+            for (host, next) in domain.hosts.iter_mut().zip(&mut domain.host_next) {
+                if let Some(program) = programs(host.endpoint().host()) {
+                    *next = host.run_program(program).min(*next);
+                    *first = (*first).min(*next);
+                }
+            }
         }
     }
 

@@ -52,6 +52,7 @@ pub(super) fn flows_around_the_circle(draw: &mut Draw, hosts: u32) -> Arc<[Flow]
         dst: HostId((host + 2 * hosts / 5) % hosts),
         bytes,
         class: Class::DATA,
+        messages: None,
         start: Some(Time::ZERO),
     };
     (0..hosts).map(flow).collect()

@@ -112,6 +112,7 @@ fn scheduled_flows(draw: &mut Draw, hosts: u32, payload: u32) -> Vec<Flow> {
             dst,
             bytes,
             class: Class::DATA,
+            messages: None,
             start: Some(Time::from_ps(start)),
         }
     };
@@ -193,6 +194,7 @@ fn unscheduled(draw: &mut Draw, src: HostId, hosts: u32, payload: u32) -> Flow {
         dst: HostId((src.0 + 1 + draw.below(hosts - 1)) % hosts),
         bytes: random_size(draw, payload),
         class: Class::DATA,
+        messages: None,
         start: None,
     }
 }

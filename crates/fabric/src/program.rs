@@ -1,0 +1,106 @@
+//! A program at its host: when it goes on, and how far its connections are.
+
+use crate::simulation::{Flow, Post, Program};
+use clearway_units::{FlowId, Time};
+use rustc_hash::FxHashMap;
+use std::num::NonZeroU32;
+
+/// A program and the connections that it uses. Most hosts have none.
+pub(crate) struct ProgramAtHost {
+    program: Option<Box<dyn Program>>,
+    /// Its deadline: asked for with every event of the host.
+    pub(crate) deadline: Time,
+    /// Connections from here: messages to be posted, and those to be acknowledged.
+    sending: FxHashMap<FlowId, (u32, u32)>,
+    /// Connections to here: messages that have yet to arrive.
+    receiving: FxHashMap<FlowId, u32>,
+}
+
+impl Default for ProgramAtHost {
+    fn default() -> Self {
+        Self {
+            program: None,
+            deadline: Time::NEVER,
+            sending: FxHashMap::default(),
+            receiving: FxHashMap::default(),
+        }
+    }
+}
+
+/// Which of the messages of a connection one is.
+pub(crate) struct Place {
+    pub(crate) is_first: bool,
+    pub(crate) is_last: bool,
+}
+
+impl ProgramAtHost {
+    pub(crate) fn new(program: Box<dyn Program>) -> Self {
+        Self {
+            deadline: program.deadline(),
+            program: Some(program),
+            ..Self::default()
+        }
+    }
+
+    /// Tells the program something.
+    pub(crate) fn tell(&mut self, tell: impl FnOnce(&mut dyn Program)) {
+        if let Some(program) = &mut self.program {
+            tell(&mut **program);
+            self.deadline = program.deadline();
+        }
+    }
+
+    pub(crate) fn poll_post(&mut self) -> Option<Post> {
+        self.program.as_mut()?.poll_post()
+    }
+
+    /// A message is posted on `connection`.
+    ///
+    /// # Panics
+    /// If the flow is no connection, or has no messages left.
+    pub(crate) fn on_post(&mut self, id: FlowId, connection: &Flow) -> Place {
+        let messages = connection.messages.expect("programs post on connections");
+        let all = messages.get();
+        let (to_post, _) = self.sending.entry(id).or_insert((all, all));
+        let is_first = *to_post == all;
+        *to_post = to_post
+            .checked_sub(1)
+            .expect("a connection has so many messages");
+        Place {
+            is_first,
+            is_last: *to_post == 0,
+        }
+    }
+
+    /// A message is acknowledged; true if it was the last.
+    pub(crate) fn has_sent_all(&mut self, id: FlowId) -> bool {
+        let Some((_, left)) = self.sending.get_mut(&id) else {
+            return false;
+        };
+        *left -= 1;
+        let all = *left == 0;
+        if all {
+            self.sending.remove(&id);
+        }
+        all
+    }
+
+    /// A message has arrived; true if it was the last of so many.
+    pub(crate) fn has_received_all(&mut self, id: FlowId, messages: Option<NonZeroU32>) -> bool {
+        let all = messages.map_or(1, NonZeroU32::get);
+        let left = self.receiving.entry(id).or_insert(all);
+        *left -= 1;
+        let all = *left == 0;
+        if all {
+            self.receiving.remove(&id);
+        }
+        all
+    }
+}
+
+/// Whether a program posts on this flow. Flows that are not in the table never are.
+pub(crate) fn is_connection(flows: &[Flow], id: FlowId) -> bool {
+    flows
+        .get(id.index())
+        .is_some_and(|flow| flow.messages.is_some())
+}

@@ -1,0 +1,256 @@
+//! Hosts that post messages on connections of their own accord.
+
+use clearway_fabric::topology::{PacketSizes, Routes, Topology, leaf_spine};
+use clearway_fabric::{
+    Flow, Outcome, Post, Program, RunControl, Setup, Simulation, Stopped, SwitchParameters, Verdict,
+};
+use clearway_transport::{Class, ClassSet, Profile};
+use clearway_units::{Bytes, FlowId, HostId, MessageId, Rate, Span, Time};
+use std::collections::VecDeque;
+use std::num::NonZeroU32;
+use std::sync::{Arc, Mutex};
+
+const HOSTS: u32 = 8;
+const SIZES: PacketSizes = PacketSizes {
+    payload: 4086,
+    header: 64,
+    ack: 64,
+};
+
+/// When, where, what, which message.
+type Entry = (Time, u32, &'static str, u32);
+type Log = Arc<Mutex<Vec<Entry>>>;
+
+/// Two hosts that throw a ball: each answers a message with one on the connection back.
+struct Thrower {
+    host: u32,
+    to_other: FlowId,
+    bytes: Bytes,
+    throws: u32,
+    thrown: u32,
+    /// When the first one throws; the other waits.
+    serve: Time,
+    pause: Span,
+    posts: VecDeque<Post>,
+    log: Log,
+}
+
+impl Thrower {
+    fn note(&self, now: Time, what: &'static str, message: MessageId) {
+        let mut log = self.log.lock().unwrap();
+        log.push((now, self.host, what, message.0));
+    }
+}
+
+impl Program for Thrower {
+    fn on_sent(&mut self, now: Time, connection: FlowId, message: MessageId) {
+        assert_eq!(connection, self.to_other);
+        self.note(now, "sent", message);
+    }
+    fn on_received(&mut self, now: Time, connection: FlowId, message: MessageId) {
+        assert_ne!(connection, self.to_other);
+        self.note(now, "received", message);
+        self.serve = now + self.pause;
+        if self.pause.is_zero() {
+            self.on_deadline(now);
+        }
+    }
+    fn on_deadline(&mut self, now: Time) {
+        if now < self.serve {
+            return;
+        }
+        self.serve = Time::NEVER;
+        if self.thrown < self.throws {
+            self.posts.push_back(Post {
+                connection: self.to_other,
+                message: MessageId(self.thrown),
+                bytes: self.bytes,
+            });
+            self.thrown += 1;
+        }
+    }
+    fn deadline(&self) -> Time {
+        self.serve
+    }
+    fn poll_post(&mut self) -> Option<Post> {
+        self.posts.pop_front()
+    }
+}
+
+fn fabric() -> Topology {
+    let link = (Rate::from_gbps(400), Span::from_us(1));
+    leaf_spine(HOSTS, 4, 2, 1, link, link).unwrap()
+}
+
+/// Hosts 0 and `other` throw a ball of so many bytes so many times each.
+fn play(
+    other: u32,
+    bytes: u64,
+    throws: u32,
+    pause: Span,
+    threads: usize,
+) -> (Outcome<()>, Vec<Entry>) {
+    let topology = fabric();
+    let routes = Routes::compute(&topology).unwrap();
+    let network = routes.paths.network_facts(SIZES);
+    let connection = |src, dst| Flow {
+        src: HostId(src),
+        dst: HostId(dst),
+        bytes: Bytes::new(bytes * u64::from(throws)),
+        class: Class::DATA,
+        messages: NonZeroU32::new(throws),
+        start: None,
+    };
+    let setup = Setup {
+        topology: &topology,
+        routes,
+        flows: [connection(0, other), connection(other, 0)].into(),
+        further_classes: ClassSet::EMPTY,
+        profile: Arc::new(Profile::strack(network)),
+        switch: SwitchParameters::default(),
+        buffer: None,
+        seed: 1,
+    };
+    let log: Log = Arc::default();
+    let program = |host: HostId| {
+        let serve = match host.0 {
+            0 => Time::from_us(3),
+            host if host == other => Time::NEVER,
+            _ => return None,
+        };
+        Some(Box::new(Thrower {
+            host: host.0,
+            to_other: FlowId(u32::from(host.0 != 0)),
+            bytes: Bytes::new(bytes),
+            throws,
+            thrown: 0,
+            serve,
+            pause,
+            posts: VecDeque::new(),
+            log: Arc::clone(&log),
+        }) as Box<dyn Program>)
+    };
+    let simulation = Simulation::new(&setup, |_| None, || ()).with_programs(program);
+    let outcome = simulation.run(RunControl {
+        threads,
+        at_most: Time::NEVER,
+        coordinator: None,
+        traffic: None,
+        coordination_delay: None,
+        on_progress: &mut |_| Verdict::Continue,
+    });
+    outcome.check_conservation().unwrap();
+    let mut log = log.lock().unwrap().clone();
+    log.sort_unstable();
+    (outcome, log)
+}
+
+/// 4150 B at 400 Gb/s are 83 ns; four links of 1 us, store and forward.
+const ONE_WAY: Span = Span::from_ns(4 * (1000 + 83));
+/// 64 B are 1.28 ns.
+const ANSWER: Span = Span::from_ps(4 * (1_000_000 + 1280));
+
+#[test]
+fn a_ball_goes_to_and_fro() {
+    for (threads, pause) in [
+        (1, Span::ZERO),
+        (1, Span::from_us(50)),
+        (3, Span::from_us(2)),
+    ] {
+        let (outcome, log) = play(5, 4086, 3, pause, threads);
+        assert_eq!(outcome.stopped, None);
+        let mut expected = Vec::new();
+        let mut now = Time::from_us(3);
+        for throw in 0..6u32 {
+            let (from, to) = if throw % 2 == 0 { (0, 5) } else { (5, 0) };
+            now += ONE_WAY;
+            expected.push((now, to, "received", throw / 2));
+            expected.push((now + ANSWER, from, "sent", throw / 2));
+            // The acknowledgement leaves before what the host throws back at once.
+            now += pause.max(Span::from_ps(1280));
+        }
+        expected.sort_unstable();
+        assert_eq!(log, expected, "{pause}");
+        // The connections as flows: from the first message to the last acknowledgement.
+        let [there, back] = &outcome.flows[..] else {
+            panic!("two connections")
+        };
+        let times = |who: u32, what: &str| {
+            let own = expected
+                .iter()
+                .filter(|entry| entry.1 == who && entry.2 == what);
+            own.map(|entry| entry.0).max()
+        };
+        assert_eq!(there.started, Some(Time::from_us(3)));
+        assert_eq!(
+            (there.received, there.sent),
+            (times(5, "received"), times(0, "sent"))
+        );
+        assert_eq!(
+            (back.received, back.sent),
+            (times(0, "received"), times(5, "sent"))
+        );
+        assert_eq!(there.statistics.packets, 3);
+    }
+}
+
+#[test]
+fn results_do_not_depend_on_threads() {
+    let one = play(6, 3_000_000, 4, Span::from_ns(700), 1);
+    let three = play(6, 3_000_000, 4, Span::from_ns(700), 3);
+    assert_eq!(one.0.digest, three.0.digest);
+    assert_eq!(one.1, three.1);
+    assert_eq!(one.1.len(), 16);
+}
+
+#[test]
+fn a_program_that_stops_half_way_leaves_a_run_stuck() {
+    let topology = fabric();
+    let routes = Routes::compute(&topology).unwrap();
+    let network = routes.paths.network_facts(SIZES);
+    let setup = Setup {
+        topology: &topology,
+        routes,
+        flows: [Flow {
+            src: HostId(0),
+            dst: HostId(1),
+            bytes: Bytes::new(2000),
+            class: Class::DATA,
+            messages: NonZeroU32::new(2),
+            start: None,
+        }]
+        .into(),
+        further_classes: ClassSet::EMPTY,
+        profile: Arc::new(Profile::strack(network)),
+        switch: SwitchParameters::default(),
+        buffer: None,
+        seed: 1,
+    };
+    let log: Log = Arc::default();
+    let program = |host: HostId| {
+        (host.0 < 2).then(|| {
+            Box::new(Thrower {
+                host: host.0,
+                to_other: FlowId(host.0),
+                bytes: Bytes::new(1000),
+                throws: 1 - host.0,
+                thrown: 0,
+                serve: Time::ZERO,
+                pause: Span::ZERO,
+                posts: VecDeque::new(),
+                log: Arc::clone(&log),
+            }) as Box<dyn Program>
+        })
+    };
+    let simulation = Simulation::new(&setup, |_| None, || ()).with_programs(program);
+    let outcome = simulation.run(RunControl {
+        threads: 1,
+        at_most: Time::NEVER,
+        coordinator: None,
+        traffic: None,
+        coordination_delay: None,
+        on_progress: &mut |_| Verdict::Continue,
+    });
+    assert_eq!(outcome.stopped, Some(Stopped::Stuck));
+    assert_eq!(outcome.flows[0].sent, None);
+}
