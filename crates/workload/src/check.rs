@@ -50,7 +50,11 @@ impl Workload {
         self.check_circles(&wiring)
     }
 
-    pub(crate) fn check_counts(&self) -> Result<(), WorkloadError> {
+    /// Proves that flows and triggers have numbers.
+    ///
+    /// # Errors
+    /// If there are more than 2^32 of either.
+    pub fn check_counts(&self) -> Result<(), WorkloadError> {
         for (what, count) in [
             ("flows", self.flows.len()),
             ("triggers", self.triggers.len()),
@@ -86,7 +90,7 @@ impl Workload {
         }
         let waits_for = match spec.start {
             Start::At(time) if time.is_never() => return Err(WorkloadError::StartsNever { flow }),
-            Start::At(_) => None,
+            Start::At(_) | Start::Posted(_) => None,
             Start::On(trigger) => Some(trigger),
         };
         let triggers = self.triggers.len();
@@ -161,7 +165,7 @@ impl Workload {
         let mut started: Vec<bool> = self
             .flows
             .iter()
-            .map(|flow| matches!(flow.start, Start::At(_)))
+            .map(|flow| !matches!(flow.start, Start::On(_)))
             .collect();
         let mut running: Vec<FlowId> = self
             .numbered()

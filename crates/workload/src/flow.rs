@@ -23,6 +23,8 @@ pub enum Start {
     At(Time),
     /// A trigger.
     On(TriggerIndex),
+    /// A job, which posts so many messages on it. The bytes of the flow are those of all of them.
+    Posted(u32),
 }
 
 /// One message from one host to another.
@@ -225,7 +227,7 @@ fn merge_by_start(mut sections: Vec<Vec<FlowSpec>>) -> Vec<FlowSpec> {
         .collect();
     let after = |time: Time, flow: &FlowSpec| match flow.start {
         Start::At(start) => start,
-        Start::On(_) => time,
+        Start::On(_) | Start::Posted(_) => time,
     };
     let mut heads = BinaryHeap::new();
     for (index, section) in sections.iter_mut().enumerate() {

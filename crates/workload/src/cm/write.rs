@@ -46,6 +46,7 @@ fn write_flow(text: &mut String, flow: &FlowSpec, id: u64, trigger_ids: &[u64]) 
     let start = match flow.start {
         Start::At(time) => format!("start {}", microseconds(time)),
         Start::On(index) => format!("trigger {}", trigger(index)),
+        Start::Posted(_) => panic!("a connection matrix has no jobs"),
     };
     let sent = optional("send_done_trigger", flow.on_sent);
     let received = optional("recv_done_trigger", flow.on_received);

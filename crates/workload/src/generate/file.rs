@@ -45,6 +45,7 @@ impl WorkloadDefinition for FileSettings {
             return Err(Self::fault("file", message, fix));
         }
         Ok(LoadedWorkload {
+            jobs: Vec::new(),
             workload: file.workload,
             failures: file.failures,
             warnings: file.warnings,

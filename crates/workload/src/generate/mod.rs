@@ -9,6 +9,8 @@
 
 mod file;
 mod incast;
+mod job;
+mod job_kinds;
 mod list;
 mod one_to_one;
 mod permutation;
@@ -16,12 +18,14 @@ mod poisson;
 
 pub use file::FileSettings;
 pub use incast::{IncastSettings, Placement};
+pub use job::{JobPlacement, JobSettings};
+pub use job_kinds::*;
 pub use list::ListSettings;
 pub use one_to_one::OneToOneSettings;
 pub use permutation::{PermutationSettings, derangement};
 pub use poisson::PoissonSettings;
 
-use crate::{Arrivals, FileWarning, LinkFailure, Workload, WorkloadError};
+use crate::{Arrivals, FileWarning, JobSpec, LinkFailure, Workload, WorkloadError};
 use clearway_units::{
     Bytes, HostId, ParameterInfo, ParameterSet, Purpose, RandomStream, Rate, SetError, Value,
 };
@@ -57,10 +61,12 @@ impl BuildContext<'_> {
 }
 
 /// A workload with what came with it.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct LoadedWorkload {
     /// The traffic, checked for the hosts of the context.
     pub workload: Workload,
+    /// Jobs, whose ranks send of their own accord; checked, too.
+    pub jobs: Vec<JobSpec>,
     /// Links that the workload's file fails, for the topology to apply.
     pub failures: Vec<LinkFailure>,
     /// What the user should know.
@@ -71,6 +77,7 @@ impl From<Workload> for LoadedWorkload {
     fn from(workload: Workload) -> Self {
         Self {
             workload,
+            jobs: Vec::new(),
             failures: Vec::new(),
             warnings: Vec::new(),
         }
@@ -196,6 +203,18 @@ workloads! {
     Incast(IncastSettings),
     Poisson(PoissonSettings),
     OneToOne(OneToOneSettings),
+    RingAllReduce(RingAllReduceJob),
+    HalvingDoubling(HalvingDoublingJob),
+    DoubleBinaryTree(DoubleBinaryTreeJob),
+    DirectAllReduce(DirectAllReduceJob),
+    ParameterServer(ParameterServerJob),
+    AllToAll(AllToAllJob),
+    RingAllGather(RingAllGatherJob),
+    DirectAllGather(DirectAllGatherJob),
+    RingReduceScatter(RingReduceScatterJob),
+    DirectReduceScatter(DirectReduceScatterJob),
+    ChainBroadcast(ChainBroadcastJob),
+    TreeBroadcast(TreeBroadcastJob),
     List(ListSettings),
     File(FileSettings),
 }

@@ -149,7 +149,7 @@ fn an_incast_spreads_its_starts_and_keeps_its_senders() {
     let starts = |workload: &Workload| -> Vec<Span> {
         let at = |flow: &crate::FlowSpec| match flow.start {
             Start::At(time) => time - Time::from_us(10),
-            Start::On(_) => unreachable!("an incast has no triggers"),
+            Start::On(_) | Start::Posted(_) => unreachable!("an incast has no triggers"),
         };
         workload.flows.iter().map(at).collect()
     };
@@ -177,7 +177,7 @@ fn an_incast_starts_in_groups() {
         let workload = build("incast", &all, senders as u32 + 1);
         let start = |flow: &crate::FlowSpec| match flow.start {
             Start::At(time) => (flow.src.0, time.as_ps() / 1_000_000),
-            Start::On(_) => unreachable!("an incast has no triggers"),
+            Start::On(_) | Start::Posted(_) => unreachable!("an incast has no triggers"),
         };
         workload.flows.iter().map(start).collect()
     };

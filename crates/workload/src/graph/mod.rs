@@ -199,6 +199,26 @@ impl Graph {
         self.add(task, after.into_iter().map(Need::over))
     }
 
+    /// Adds all tasks of `other`, which has as many ranks. Each of them also waits until the task that `gates` names for its rank is
+    /// over; those of ranks without a gate wait for nothing more.
+    ///
+    /// # Panics
+    /// As [`add`](Self::add), or if the numbers of ranks differ.
+    pub fn append(&mut self, other: &Self, gates: &[TaskId]) {
+        assert_eq!(self.ranks, other.ranks, "one job has one set of ranks");
+        let offset = self.len() as u32;
+        let shifted = |need: &Need| match need.is_begun() {
+            true => Need::begun(TaskId(need.task().0 + offset)),
+            false => Need::over(TaskId(need.task().0 + offset)),
+        };
+        for (id, task) in other.numbered() {
+            let gate = gates.get(task.rank().index()).copied().map(Need::over);
+            let needs: Vec<Need> = other.needs(id).iter().map(shifted).chain(gate).collect();
+            self.add(task, needs);
+        }
+        self.parallelism = self.parallelism.or(other.parallelism);
+    }
+
     /// How many ranks it has.
     pub const fn ranks(&self) -> u32 {
         self.ranks

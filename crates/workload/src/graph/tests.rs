@@ -98,3 +98,20 @@ fn a_circle_is_named_without_what_waits_for_it() {
     let tasks = vec![third, second, first];
     assert_eq!(graph.check(), Err(GraphError::Circle { tasks }));
 }
+
+#[test]
+fn an_appended_graph_waits_for_its_gates() {
+    let mut pair = Graph::new(2);
+    let first = pair.message(ranks(0, 1), KB, []);
+    pair.message(ranks(1, 0), KB, [first]);
+    let mut graph = Graph::new(2);
+    let gates = [0, 1].map(|rank| graph.compute(Rank(rank), Span::from_us(5), []));
+    graph.append(&pair, &gates);
+    graph.append(&pair, &[]);
+    graph.check().unwrap();
+    let over = |id: u32| Need::over(TaskId(id));
+    assert_eq!(graph.needs(TaskId(2)), [over(0)]);
+    assert_eq!(graph.needs(TaskId(3)), [over(2), over(1)]);
+    assert!(graph.needs(TaskId(4)).is_empty());
+    assert_eq!(graph.needs(TaskId(5)), [over(4)]);
+}

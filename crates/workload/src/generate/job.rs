@@ -1,0 +1,291 @@
+//! What jobs that run collectives have in common: where their ranks are, how often they run, and what they compute.
+
+use super::{BuildContext, LoadedWorkload, WorkloadDefinition};
+use crate::collective::{CollectiveDefinition, CollectiveError};
+use crate::graph::{Graph, Rank, TaskId};
+use crate::rank::Plan;
+use crate::{JobSpec, Volume, Workload, WorkloadError};
+use clearway_units::{Bytes, HostId, RandomStream, Span, Time, Value, choices, parameters};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+choices! {
+    /// Which hosts the ranks of jobs are on.
+    pub enum JobPlacement {
+        /// Job after job on consecutive hosts, from host 0 on.
+        Packed = "packed",
+        /// Every rank on a host of its own, drawn at random.
+        Random = "random",
+        /// As many consecutive ranks as `block` says on consecutive hosts; the blocks lie at random.
+        RandomBlock = "random-block",
+    }
+}
+
+parameters! {
+    /// Where jobs run, how often, and what they compute beside.
+    pub struct JobSettings {
+        /// How many ranks each job has; "auto": as many as there are hosts for it.
+        pub ranks: Option<u32> = None, "ranks", "all hosts";
+        /// How many such jobs run side by side, on hosts of their own.
+        pub jobs: u32 = 1, "jobs", "one job alone";
+        /// Which hosts they are on.
+        pub placement: JobPlacement = JobPlacement::Packed, "placement", "STrack §4.3 places at random; alone, neighbours";
+        /// Hosts in a block of the placement "random-block".
+        pub block: u32 = 8, "block", "the NICs of a server with 8 GPUs";
+        /// The hosts of all ranks, job after job, instead of a placement; an empty list for none.
+        pub hosts: Vec<u32> = Vec::new(), "hosts", "by placement";
+        /// When the first job starts.
+        pub start: Time = Time::ZERO, "start", "the start of the run";
+        /// Time from the start of one job to that of the next.
+        pub stagger: Span = Span::ZERO, "stagger", "all at once is the hardest case";
+        /// How often each job computes and communicates.
+        pub iterations: u32 = 1, "iterations", "one collective";
+        /// How long each rank computes in an iteration, before its part of the collective begins.
+        pub compute: Span = Span::ZERO, "compute", "communication alone";
+        /// The collective is cut into so many operations of equal size, which become ready one after the other, as gradients do.
+        pub buckets: u32 = 1, "buckets", "one operation";
+        /// The share of `compute`, from its end, over which buckets become ready evenly: with 0 all of them are ready at its end.
+        pub overlap: f64 = 0.0, "overlap", "no overlap";
+        /// Each computation takes longer by a random share of its time up to this.
+        pub jitter: f64 = 0.0, "jitter", "none";
+        /// How many ranks of each job compute more slowly, drawn at random.
+        pub stragglers: u32 = 0, "stragglers", "none";
+        /// How many times as long their computations take.
+        pub straggler_factor: f64 = 1.5, "straggler-factor", "decision";
+    }
+}
+
+/// The jobs of a section `D` that run the collective `C`.
+pub(super) fn jobs<D: WorkloadDefinition, C: CollectiveDefinition + Clone>(
+    settings: &JobSettings,
+    collective: &C,
+    context: &BuildContext<'_>,
+) -> Result<LoadedWorkload, WorkloadError> {
+    settings.check::<D>()?;
+    let ranks = settings.ranks_of::<D>(context)?;
+    let hosts = settings.place::<D>(ranks, context)?;
+    let (graph, volume) = settings.iteration::<D, C>(collective, ranks)?;
+    let plan = Arc::new(Plan::new(graph));
+    let mut random = context.random_of(HostId(0));
+    let job = |number: u32| {
+        let first = (number * ranks) as usize;
+        let label = match settings.jobs {
+            1 => D::NAME.to_owned(),
+            _ => format!("{} {number}", D::NAME),
+        };
+        let spec = JobSpec {
+            label,
+            plan: Arc::clone(&plan),
+            hosts: hosts[first..first + ranks as usize].to_vec(),
+            start: settings
+                .start
+                .saturating_add(settings.stagger * u64::from(number)),
+            iterations: settings.iterations,
+            jitter: settings.jitter,
+            stragglers: settings.draw_stragglers(ranks, &mut random),
+            volume: Some(volume),
+        };
+        spec.check(context.hosts)
+            .map_err(|(message, fix)| D::fault("iterations", message, fix))?;
+        Ok::<JobSpec, WorkloadError>(spec)
+    };
+    Ok(LoadedWorkload {
+        jobs: (0..settings.jobs).map(job).collect::<Result<_, _>>()?,
+        ..LoadedWorkload::from(Workload::default())
+    })
+}
+
+impl JobSettings {
+    fn check<D: WorkloadDefinition>(&self) -> Result<(), WorkloadError> {
+        for (key, count) in [
+            ("jobs", self.jobs),
+            ("iterations", self.iterations),
+            ("buckets", self.buckets),
+            ("block", self.block),
+        ] {
+            if count == 0 {
+                return Err(D::fault(key, format!("no {key}"), "write 1 or more"));
+            }
+        }
+        // Of a number that is none, too.
+        if !(self.overlap >= 0.0 && self.overlap <= 1.0) {
+            let message = format!("a share of {}", self.overlap);
+            return Err(D::fault("overlap", message, "write a share from 0 to 1"));
+        }
+        if !(self.straggler_factor >= 1.0 && self.straggler_factor <= 1e6) {
+            let message = format!("a factor of {}", self.straggler_factor);
+            let fix = "write a factor from 1 to 1e6";
+            return Err(D::fault("straggler-factor", message, fix));
+        }
+        if !(self.jitter >= 0.0 && self.jitter <= 1e6) {
+            let message = format!("a share of {}", self.jitter);
+            return Err(D::fault("jitter", message, "write a share from 0 to 1e6"));
+        }
+        let last = self.stagger.as_ps().checked_mul(u64::from(self.jobs));
+        let last = last.map(|ps| self.start.saturating_add(Span::from_ps(ps)));
+        if last.is_none_or(Time::is_never) {
+            let message = format!(
+                "{} jobs, {} apart, are beyond the longest run",
+                self.jobs, self.stagger
+            );
+            return Err(D::fault(
+                "stagger",
+                message,
+                "let jobs start closer together",
+            ));
+        }
+        Ok(())
+    }
+
+    /// How many ranks each job has.
+    fn ranks_of<D: WorkloadDefinition>(
+        &self,
+        context: &BuildContext<'_>,
+    ) -> Result<u32, WorkloadError> {
+        let places = match self.hosts.len() as u32 {
+            0 => context.hosts,
+            listed => listed,
+        };
+        let ranks = self.ranks.unwrap_or(places / self.jobs);
+        let needed = u64::from(ranks) * u64::from(self.jobs);
+        if ranks == 0 || needed > u64::from(places) {
+            let ranks = ranks.max(1);
+            let what = if self.hosts.is_empty() {
+                "the topology has"
+            } else {
+                "`hosts` names"
+            };
+            let message = format!(
+                "{} jobs of {ranks} ranks, but {what} {places} hosts",
+                self.jobs
+            );
+            let fix =
+                "every rank needs a host of its own: choose fewer `ranks` or `jobs`, or more hosts";
+            return Err(D::fault("ranks", message, fix));
+        }
+        if !self.hosts.is_empty() && needed != u64::from(places) {
+            let message = format!("{places} hosts for {} jobs of {ranks} ranks", self.jobs);
+            return Err(D::fault("hosts", message, "name one host for each rank"));
+        }
+        Ok(ranks)
+    }
+
+    /// The hosts of all ranks, job after job.
+    fn place<D: WorkloadDefinition>(
+        &self,
+        ranks: u32,
+        context: &BuildContext<'_>,
+    ) -> Result<Vec<HostId>, WorkloadError> {
+        if !self.hosts.is_empty() {
+            let mut seen = BTreeMap::new();
+            for (place, &host) in self.hosts.iter().enumerate() {
+                if host >= context.hosts {
+                    let message =
+                        format!("host {host}, but the topology has {} hosts", context.hosts);
+                    return Err(D::fault("hosts", message, "hosts are numbered from 0"));
+                }
+                if seen.insert(host, place).is_some() {
+                    let message = format!("host {host} is named twice");
+                    return Err(D::fault(
+                        "hosts",
+                        message,
+                        "give each rank a host of its own",
+                    ));
+                }
+            }
+            return Ok(self.hosts.iter().copied().map(HostId).collect());
+        }
+        let block = match self.placement {
+            JobPlacement::Packed => context.hosts,
+            JobPlacement::Random => 1,
+            JobPlacement::RandomBlock => self.block,
+        };
+        let needed = (ranks * self.jobs) as usize;
+        let mut blocks: Vec<u32> = (0..context.hosts / block).collect();
+        if self.placement == JobPlacement::RandomBlock
+            && (!ranks.is_multiple_of(block) || blocks.len() * (block as usize) < needed)
+        {
+            let message = format!(
+                "{} jobs of {ranks} ranks in blocks of {block} on {} hosts",
+                self.jobs, context.hosts
+            );
+            let fix = "choose a block that divides the ranks, and hosts enough for whole blocks";
+            return Err(D::fault("block", message, fix));
+        }
+        context.random().shuffle(&mut blocks);
+        let hosts = blocks.iter().flat_map(|own| own * block..(own + 1) * block);
+        Ok(hosts.map(HostId).take(needed).collect())
+    }
+
+    /// What a rank does in an iteration: computations, and the collective in buckets.
+    fn iteration<D: WorkloadDefinition, C: CollectiveDefinition + Clone>(
+        &self,
+        collective: &C,
+        ranks: u32,
+    ) -> Result<(Graph, Volume), WorkloadError> {
+        let fault = |error: CollectiveError| {
+            D::fault(error.key.unwrap_or("ranks"), error.message, error.fix)
+        };
+        let whole = collective.build(ranks).map_err(fault)?;
+        let volume = Volume {
+            bytes: whole.size,
+            bus_factor: whole.bus_factor(),
+        };
+        if self.compute.is_zero() && self.buckets == 1 {
+            return Ok((whole.graph, volume));
+        }
+        let size = whole.size.as_u64();
+        let buckets = u64::from(self.buckets);
+        if size < buckets {
+            let message = format!("{buckets} buckets of {size} bytes in all");
+            return Err(D::fault(
+                "buckets",
+                message,
+                "choose at most one bucket for each byte",
+            ));
+        }
+        drop(whole);
+        let compute = self.compute.as_ps();
+        let overlapped = (compute as f64 * self.overlap) as u64;
+        let mut graph = Graph::new(ranks);
+        let mut gates: Vec<TaskId> = Vec::new();
+        for bucket in 0..buckets {
+            // The first part of the computation, without overlap, and the first share of the rest.
+            let before = if bucket == 0 { compute - overlapped } else { 0 };
+            let share = overlapped * (bucket + 1) / buckets - overlapped * bucket / buckets;
+            let span = Span::from_ps(before + share);
+            let last = std::mem::take(&mut gates);
+            for rank in (0..ranks).map(Rank) {
+                let after = last.get(rank.index()).copied();
+                gates.push(graph.compute(rank, span, after));
+            }
+            let bytes = Bytes::new(size * (bucket + 1) / buckets - size * bucket / buckets);
+            let part = with_size(collective, bytes).build(ranks).map_err(fault)?;
+            graph.append(&part.graph, &gates);
+        }
+        Ok((graph, volume))
+    }
+
+    /// The slow ranks of a job.
+    fn draw_stragglers(&self, ranks: u32, random: &mut RandomStream) -> BTreeMap<Rank, f64> {
+        let mut all: Vec<u32> = (0..ranks).collect();
+        if self.stragglers > 0 {
+            random.shuffle(&mut all);
+        }
+        let slow = all.into_iter().take(self.stragglers as usize);
+        slow.map(|rank| (Rank(rank), self.straggler_factor))
+            .collect()
+    }
+}
+
+/// The same collective of another size.
+fn with_size<C: CollectiveDefinition + Clone>(collective: &C, bytes: Bytes) -> C {
+    let mut part = collective.clone();
+    let size = Value::Text(format!("{}B", bytes.as_u64()));
+    part.set("size", &size)
+        .expect("every collective has a size");
+    part
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,199 @@
+//! Where jobs are, and what their ranks do.
+
+use super::*;
+use crate::graph::Task;
+use crate::{LoadedWorkload, WorkloadSettings};
+use clearway_units::Rate;
+use insta::assert_snapshot;
+
+const NIC_RATES: [Rate; 64] = [Rate::from_gbps(400); 64];
+
+fn load(kind: &str, settings: &[(&str, &str)], hosts: u32) -> Result<LoadedWorkload, String> {
+    let mut workload = WorkloadSettings::named(kind).unwrap();
+    for (key, value) in settings {
+        let list = value
+            .strip_prefix('[')
+            .and_then(|rest| rest.strip_suffix(']'));
+        let value = match (list, value.parse::<i64>(), value.parse::<f64>()) {
+            (Some(list), ..) => {
+                let items = list
+                    .split(',')
+                    .map(|item| Value::Integer(item.trim().parse().unwrap()));
+                Value::List(items.collect())
+            }
+            (_, Ok(number), _) => Value::Integer(number),
+            (_, _, Ok(number)) => Value::Float(number),
+            _ => Value::Text((*value).into()),
+        };
+        workload.set(key, &value).unwrap();
+    }
+    let context = BuildContext {
+        hosts,
+        nic_rates: &NIC_RATES,
+        seed: 1,
+        section: 0,
+        base_dir: None,
+    };
+    workload.load(&context).map_err(|error| error.to_string())
+}
+
+fn jobs(kind: &str, settings: &[(&str, &str)], hosts: u32) -> Vec<JobSpec> {
+    load(kind, settings, hosts).unwrap().jobs
+}
+
+fn hosts_of(jobs: &[JobSpec]) -> Vec<Vec<u32>> {
+    let own = |job: &JobSpec| job.hosts.iter().map(|host| host.0).collect();
+    jobs.iter().map(own).collect()
+}
+
+#[test]
+fn every_rank_has_a_host_of_its_own() {
+    let packed = jobs("ring-all-reduce", &[("jobs", "2"), ("size", "1MB")], 6);
+    assert_eq!(hosts_of(&packed), [[0, 1, 2], [3, 4, 5]]);
+    let random = [
+        ("jobs", "4"),
+        ("ranks", "8"),
+        ("placement", "random"),
+        ("size", "1MB"),
+    ];
+    let random = hosts_of(&jobs("ring-all-reduce", &random, 40));
+    let mut all = random.concat();
+    assert!(!random[0].is_sorted());
+    all.sort_unstable();
+    all.dedup();
+    assert_eq!((random.len(), all.len()), (4, 32));
+    let blocks = [
+        ("jobs", "2"),
+        ("ranks", "8"),
+        ("placement", "random-block"),
+        ("block", "4"),
+    ];
+    for own in hosts_of(&jobs("all-to-all", &blocks, 64)) {
+        for block in own.chunks(4) {
+            assert_eq!(block[0] % 4, 0);
+            assert!(block.windows(2).all(|pair| pair[1] == pair[0] + 1));
+        }
+    }
+    let listed = [
+        ("jobs", "2"),
+        ("hosts", "[3, 1, 0, 5]"),
+        ("stagger", "2us"),
+        ("start", "1us"),
+    ];
+    let listed = jobs("double-binary-tree", &listed, 6);
+    assert_eq!(hosts_of(&listed), [[3, 1], [0, 5]]);
+    let starts: Vec<Time> = listed.iter().map(|job| job.start).collect();
+    assert_eq!(starts, [1, 3].map(Time::from_us));
+    assert_eq!(listed[1].label, "double-binary-tree 1");
+    assert!(
+        Arc::ptr_eq(&listed[0].plan, &listed[1].plan),
+        "jobs that do the same share a plan"
+    );
+}
+
+#[test]
+fn buckets_become_ready_one_after_the_other() {
+    let settings = [
+        ("compute", "100us"),
+        ("buckets", "3"),
+        ("overlap", "0.6"),
+        ("size", "1000B"),
+        ("ranks", "2"),
+    ];
+    let job = &jobs("ring-all-reduce", &settings, 2)[0];
+    let graph = job.plan.graph();
+    graph.check().unwrap();
+    let spans: Vec<Span> = graph
+        .numbered()
+        .filter_map(|(_, task)| match task {
+            Task::Compute {
+                rank: Rank(1),
+                span,
+                ..
+            } => Some(span),
+            _ => None,
+        })
+        .collect();
+    // 40 us without overlap, then 20 us for each bucket.
+    assert_eq!(spans, [60, 20, 20].map(Span::from_us));
+    // 2 (N-1)/N of 1000 B from each of two ranks.
+    assert_eq!(graph.bytes_sent(), [Bytes::new(1000); 2]);
+    assert_eq!(job.volume.unwrap().bytes, Bytes::new(1000));
+    // What a rank sends waits for what it computes.
+    for (id, task) in graph.numbered() {
+        if let Task::Message { src, .. } = task {
+            let is_gate = |need: &crate::Need| matches!(graph.task(need.task()), Task::Compute { rank, .. } if rank == src);
+            assert!(graph.needs(id).iter().any(is_gate));
+        }
+    }
+}
+
+#[test]
+fn stragglers_are_drawn_for_each_job() {
+    let settings = [
+        ("jobs", "8"),
+        ("stragglers", "2"),
+        ("straggler-factor", "3.0"),
+        ("size", "1MB"),
+    ];
+    let jobs = jobs("ring-all-reduce", &settings, 64);
+    assert!(jobs.iter().all(|job| job.stragglers.len() == 2));
+    assert!(
+        jobs.iter()
+            .all(|job| job.stragglers.values().all(|&factor| factor == 3.0))
+    );
+    assert!(
+        jobs.iter()
+            .any(|job| job.stragglers.keys().ne(jobs[0].stragglers.keys()))
+    );
+}
+
+#[test]
+fn faults_of_settings() {
+    let error = |settings: &[(&str, &str)]| load("ring-all-reduce", settings, 8).unwrap_err();
+    assert_snapshot!(error(&[("jobs", "0")]), @"
+    `jobs` of the ring-all-reduce workload: no jobs
+      fix: write 1 or more
+    ");
+    assert_snapshot!(error(&[("jobs", "3"), ("ranks", "4")]), @"
+    `ranks` of the ring-all-reduce workload: 3 jobs of 4 ranks, but the topology has 8 hosts
+      fix: every rank needs a host of its own: choose fewer `ranks` or `jobs`, or more hosts
+    ");
+    assert_snapshot!(error(&[("jobs", "9")]), @"
+    `ranks` of the ring-all-reduce workload: 9 jobs of 1 ranks, but the topology has 8 hosts
+      fix: every rank needs a host of its own: choose fewer `ranks` or `jobs`, or more hosts
+    ");
+    assert_snapshot!(error(&[("hosts", "[1, 9]")]), @"
+    `hosts` of the ring-all-reduce workload: host 9, but the topology has 8 hosts
+      fix: hosts are numbered from 0
+    ");
+    assert_snapshot!(error(&[("hosts", "[1, 1]")]), @"
+    `hosts` of the ring-all-reduce workload: host 1 is named twice
+      fix: give each rank a host of its own
+    ");
+    assert_snapshot!(error(&[("hosts", "[1, 2, 3]"), ("jobs", "2")]), @"
+    `hosts` of the ring-all-reduce workload: 3 hosts for 2 jobs of 1 ranks
+      fix: name one host for each rank
+    ");
+    assert_snapshot!(error(&[("placement", "random-block"), ("block", "3"), ("ranks", "4")]), @"
+    `block` of the ring-all-reduce workload: 1 jobs of 4 ranks in blocks of 3 on 8 hosts
+      fix: choose a block that divides the ranks, and hosts enough for whole blocks
+    ");
+    assert_snapshot!(error(&[("overlap", "1.5")]), @"
+    `overlap` of the ring-all-reduce workload: a share of 1.5
+      fix: write a share from 0 to 1
+    ");
+    assert_snapshot!(error(&[("straggler-factor", "0.5")]), @"
+    `straggler-factor` of the ring-all-reduce workload: a factor of 0.5
+      fix: write a factor from 1 to 1e6
+    ");
+    assert_snapshot!(error(&[("ranks", "1")]), @"
+    `ranks` of the ring-all-reduce workload: one rank has nobody to exchange data with
+      fix: take 2 ranks or more
+    ");
+    assert_snapshot!(error(&[("iterations", "4000000000")]), @"");
+    assert_snapshot!(error(&[("size", "3B"), ("buckets", "4")]), @"
+    `buckets` of the ring-all-reduce workload: 4 buckets of 3 bytes in all
+      fix: choose at most one bucket for each byte
+    ");
+}
