@@ -1,8 +1,10 @@
 //! From a finished run to the record that all outputs are made of.
 
 use crate::measure::{Stopwatch, peak_rss_bytes};
-use clearway_lab::{Assembly, Finished, LinkPauses, Scenario, Stopped};
-use clearway_report::{PacketCounts, PausedLink, RunRecord, ScenarioIdentity, Status};
+use clearway_lab::{Assembly, Finished, IterationTimes, JobResult, LinkPauses, Scenario, Stopped};
+use clearway_report::{
+    IterationRow, JobRow, PacketCounts, PausedLink, RunRecord, ScenarioIdentity, Status,
+};
 
 /// The revision that the program was built from.
 pub(crate) const REVISION: &str = match option_env!("CLEARWAY_REVISION") {
@@ -39,7 +41,22 @@ pub(crate) fn record(
         command: command_line(),
         observed: None,
         happenings: None,
-        jobs: Vec::new(),
+        jobs: finished.jobs.iter().map(job).collect(),
+    }
+}
+
+fn job(job: &JobResult) -> JobRow {
+    let iteration = |times: &IterationTimes| IterationRow {
+        begun: times.begun,
+        over: times.over,
+    };
+    JobRow {
+        label: job.label.clone(),
+        ranks: job.ranks,
+        iterations: job.iterations,
+        bytes: job.volume.map(|volume| volume.bytes.as_u64()),
+        bus_factor: job.volume.map(|volume| volume.bus_factor),
+        times: job.times.iter().map(iteration).collect(),
     }
 }
 

@@ -2,15 +2,19 @@
 
 use crate::doubts::doubts;
 use crate::error::ScenarioError;
+use crate::fits::{
+    check_buffers, check_ecn, check_queue, check_timers, packet_sizes, telemetry_bytes,
+};
+use crate::jobs::{Jobs, fabric_flow};
 use crate::nics::{between_nics, path_lengths};
 use crate::observe::WatchPlan;
 use crate::record::CapturePlan;
 use crate::scenario::topology::apply_failure;
-use crate::scenario::{LONGEST, Scenario, SwitchSettings, check_flows};
+use crate::scenario::{Scenario, SwitchSettings, check_flows};
 use crate::streamed;
 use clearway_fabric::topology::{NodeId, PacketSizes, Paths, Routes, Topology, TopologyError};
 use clearway_fabric::{Flow, FlowEvent, Moment, Reactions, Setup};
-use clearway_transport::cc::{CongestionControl, NetworkFacts};
+use clearway_transport::cc::NetworkFacts;
 use clearway_transport::wire::Format;
 use clearway_transport::{Class, ClassSet, Profile, Reliability};
 use clearway_units::{Bytes, FlowId, HostId, Rate, Span, Time};
@@ -34,6 +38,8 @@ pub struct Assembly {
     pub network: NetworkFacts,
     /// All traffic, between hosts; none if flows come [one by one](Self::streaming).
     pub workload: Workload,
+    /// Jobs, whose connections are flows of the workload.
+    pub(crate) jobs: Jobs,
     /// The traffic that is not listed.
     pub(crate) arrivals: Option<MergedArrivals>,
     flow_count: usize,
@@ -53,7 +59,7 @@ pub struct Assembly {
     pub(crate) at_most: Time,
     pub(crate) trigger_delay: Option<Span>,
     switch: SwitchSettings,
-    seed: u64,
+    pub(crate) seed: u64,
 }
 
 /// What `clearway topology` shows.
@@ -79,6 +85,12 @@ pub struct TopologyReport {
     pub queue_bdp: Bytes,
     /// The shortest delay of a link; no round of the engine is longer.
     pub shortest_delay: Span,
+}
+
+/// The traffic of a run.
+enum Traffic {
+    Listed(Workload, Jobs),
+    OneByOne(MergedArrivals),
 }
 
 /// What traffic is made for: a fabric before its routes, from which traffic may still take links.
@@ -107,20 +119,6 @@ impl Ground {
     }
 }
 
-/// A flow as the fabric knows it.
-pub(crate) fn fabric_flow(flow: &FlowSpec) -> Flow {
-    Flow {
-        src: flow.src,
-        dst: flow.dst,
-        bytes: flow.bytes,
-        class: flow.priority.and_then(Class::new).unwrap_or(Class::DATA),
-        start: match flow.start {
-            Start::At(time) => Some(time),
-            Start::On(_) => None,
-        },
-    }
-}
-
 impl Assembly {
     /// Puts a scenario together.
     ///
@@ -128,11 +126,13 @@ impl Assembly {
     /// If its parts do not fit together.
     pub fn new(scenario: &Scenario) -> Result<Self, ScenarioError> {
         let mut ground = Ground::new(scenario)?;
-        let loaded = load_workloads(scenario, &mut ground)?;
+        let mut loaded = load_workloads(scenario, &mut ground)?;
         ground
             .warnings
             .extend(loaded.warnings.iter().map(ToString::to_string));
-        Self::on(ground, scenario, loaded.workload, None)
+        let jobs = Jobs::new(loaded.jobs, &mut loaded.workload)
+            .map_err(|error| error.or_in(scenario.places(), "workload", 0))?;
+        Self::on(ground, scenario, Traffic::Listed(loaded.workload, jobs))
     }
 
     /// As [`new`](Self::new), but where that can be, flows come one by one: memory then holds those that are under way and not all of
@@ -144,18 +144,17 @@ impl Assembly {
     pub fn streaming(scenario: &Scenario) -> Result<Self, ScenarioError> {
         let ground = Ground::new(scenario)?;
         match streamed::arrivals(scenario, &ground)? {
-            Some(arrivals) => Self::on(ground, scenario, Workload::default(), Some(arrivals)),
+            Some(arrivals) => Self::on(ground, scenario, Traffic::OneByOne(arrivals)),
             None => Self::new(scenario),
         }
     }
 
-    /// Puts a scenario together on the ground that has been prepared for it. Its traffic is that of `workload` or `arrivals`.
-    fn on(
-        ground: Ground,
-        scenario: &Scenario,
-        workload: Workload,
-        arrivals: Option<MergedArrivals>,
-    ) -> Result<Self, ScenarioError> {
+    /// Puts a scenario together on the ground that has been prepared for it.
+    fn on(ground: Ground, scenario: &Scenario, traffic: Traffic) -> Result<Self, ScenarioError> {
+        let (workload, jobs, arrivals) = match traffic {
+            Traffic::Listed(workload, jobs) => (workload, jobs, None),
+            Traffic::OneByOne(arrivals) => (Workload::default(), Jobs::default(), Some(arrivals)),
+        };
         let places = scenario.places();
         let topology_error = |error: ScenarioError| error.or_in(places, "topology", 0);
         let Ground {
@@ -179,6 +178,9 @@ impl Assembly {
         let capture =
             capture_plan(scenario, &topology).map_err(|error| error.or_in(places, "observe", 0))?;
         let has_several = !topology.further_nics.is_empty();
+        if has_several && !jobs.is_empty() {
+            return Err(jobs_on_several_nics().or_in(places, "workload", 0));
+        }
         let wired = has_several
             .then(|| between_nics(&topology, &routes.paths, &workload))
             .transpose()
@@ -189,13 +191,14 @@ impl Assembly {
         let flow_bytes = all().map(|flow| flow.bytes.as_u64());
         let watch = WatchPlan::new(&topology, flow_bytes, network.base_rtt, &scenario.observe)
             .map_err(|error| error.or_in(places, "observe", 0))?;
-        let first_start = first_start(all());
+        let first_start = first_start(all()).min(jobs.first_start());
         let flow_count = all().count();
         let mut further_classes = ClassSet::EMPTY;
         if arrivals.is_some() {
             further_classes.insert(Class::DATA);
         }
         let assembly = Self {
+            jobs,
             arrivals,
             flow_count,
             further_classes,
@@ -204,7 +207,7 @@ impl Assembly {
             profile: Arc::new(scenario.transport.profile(network)),
             switch: scenario.switch.clone(),
             seed: scenario.general.seed,
-            at_most: first_start + scenario.general.at_most,
+            at_most: first_start.saturating_add(scenario.general.at_most),
             trigger_delay: scenario.general.trigger_delay,
             topology,
             routes,
@@ -301,9 +304,12 @@ impl Assembly {
         &self.profile.reliability
     }
 
-    /// The completion time of a flow that has the network to itself.
+    /// The completion time of a flow that has the network to itself; zero of a connection of a job, which waits for others.
     pub fn ideal_completion(&self, flow: FlowId) -> Span {
         let flow = self.wired().flow(flow);
+        if let Start::Posted(_) = flow.start {
+            return Span::ZERO;
+        }
         self.routes
             .paths
             .ideal_completion(flow.src, flow.dst, flow.bytes, self.sizes)
@@ -415,9 +421,9 @@ fn check_reach(
 fn first_start(flows: impl Iterator<Item = FlowSpec>) -> Time {
     let starts = flows.filter_map(|flow| match flow.start {
         Start::At(time) => Some(time),
-        Start::On(_) => None,
+        Start::On(_) | Start::Posted(_) => None,
     });
-    starts.min().unwrap_or(Time::ZERO)
+    starts.min().unwrap_or(Time::NEVER)
 }
 
 /// Makes all traffic. A traffic file may fail links of the fabric.
@@ -439,6 +445,7 @@ fn load_workloads(
             apply_failure(&mut ground.topology, failure).map_err(placed)?;
         }
         all.warnings.extend(loaded.warnings);
+        all.jobs.extend(loaded.jobs);
         parts.push(loaded.workload);
     }
     let merged = Workload::merge(parts).map_err(ScenarioError::from);
@@ -460,6 +467,15 @@ pub(crate) fn build_context<'a>(
         section: section as u32,
         base_dir: scenario.base_dir.as_deref(),
     }
+}
+
+/// A rank has one NIC.
+fn jobs_on_several_nics() -> ScenarioError {
+    ScenarioError::about(
+        &["kind"],
+        "jobs on hosts with several NICs",
+        "give each GPU a host of its own with one NIC",
+    )
 }
 
 /// What failed links have broken.
@@ -491,165 +507,4 @@ fn routing_error(topology: &Topology, error: &TopologyError) -> ScenarioError {
         format!("impossible topology, with {down} {links} down: {message}"),
         fix,
     )
-}
-
-fn packet_sizes(scenario: &Scenario) -> Result<PacketSizes, ScenarioError> {
-    let packets = &scenario.transport.packets;
-    let (payload, header) = (packets.payload.as_u64(), packets.header.as_u64());
-    let ack = packets.ack_bytes();
-    let largest = u64::from(u16::MAX);
-    if payload == 0 || header == 0 || payload.saturating_add(header) > largest {
-        let error = ScenarioError::about(
-            &["payload", "header"],
-            format!(
-                "`transport.payload` = {} and `transport.header` = {} make no packet",
-                packets.payload, packets.header
-            ),
-            "both must be above zero and together at most 65535 bytes",
-        );
-        return Err(error.or_in(scenario.places(), "transport", 0));
-    }
-    if ack == 0 || ack > largest {
-        let error = ScenarioError::about(
-            &["ack-size"],
-            format!("`transport.ack-size` = {} is no packet", Bytes::new(ack)),
-            "give it 1 to 65535 bytes",
-        );
-        return Err(error.or_in(scenario.places(), "transport", 0));
-    }
-    Ok(PacketSizes {
-        payload: payload as u32,
-        header: header as u32,
-        ack: ack as u32,
-    })
-}
-
-/// Bytes of telemetry on each packet: none unless the controller uses it.
-fn telemetry_bytes(
-    scenario: &Scenario,
-    network: &NetworkFacts,
-    sizes: PacketSizes,
-) -> Result<u32, ScenarioError> {
-    let transport = &scenario.transport;
-    if !transport.controller.build(network).uses_telemetry() {
-        return Ok(0);
-    }
-    let telemetry = transport.packets.telemetry;
-    let longest = Bytes::new((sizes.payload + sizes.header).max(sizes.ack).into());
-    let whole = telemetry.as_u64().saturating_add(longest.as_u64());
-    if whole > u64::from(u16::MAX) {
-        return Err(ScenarioError::about(
-            &["telemetry-size"],
-            format!(
-                "`transport.telemetry-size` = {telemetry} on packets of {longest} makes them too long"
-            ),
-            "a packet has at most 65535 bytes in all",
-        ));
-    }
-    Ok(telemetry.as_u64() as u32)
-}
-
-/// Timers against the network's round trip.
-fn check_timers(scenario: &Scenario, network: &NetworkFacts) -> Result<(), ScenarioError> {
-    let (timeout, multiples) = match &scenario.transport.reliability {
-        Reliability::SelectiveRepeat(own) => (
-            own.timeout,
-            vec![
-                ("probe-after", own.probe_after),
-                ("probe-rtt-limit", own.probe_rtt_limit),
-            ],
-        ),
-        Reliability::GoBackN(own) => (own.timeout, Vec::new()),
-    };
-    if timeout < network.base_rtt {
-        return Err(ScenarioError::about(
-            &["rto", "payload"],
-            format!(
-                "`transport.rto` = {} is less than the unloaded round trip of {}: everything would be sent again before it can be acknowledged",
-                timeout, network.base_rtt
-            ),
-            "set `transport.rto` to several round trips",
-        ));
-    }
-    for (key, round_trips) in multiples {
-        if round_trips * network.propagation_rtt.as_ps() as f64 > LONGEST.as_ps() as f64 {
-            return Err(ScenarioError::about(
-                &[key],
-                format!(
-                    "`transport.{key}` = {round_trips:?} round trips of {} are longer than {LONGEST}",
-                    network.propagation_rtt
-                ),
-                "use a smaller multiple; 1e9 means never for any usual network",
-            ));
-        }
-    }
-    Ok(())
-}
-
-/// A queue below one packet passes nothing, for ever.
-fn check_queue(
-    scenario: &Scenario,
-    topology: &Topology,
-    network: &NetworkFacts,
-) -> Result<(), ScenarioError> {
-    let rates = topology.cables.iter().filter(|c| c.up).map(|c| c.rate);
-    let slowest = rates.min().unwrap_or(network.line_rate);
-    let bdp = slowest.bytes_in(network.propagation_rtt);
-    let (limit, packet) = (
-        scenario.switch.ports.queue.resolve(bdp),
-        Bytes::new(u64::from(network.payload + network.header)),
-    );
-    if limit < packet {
-        return Err(ScenarioError::about(
-            &["queue"],
-            format!(
-                "`switch.queue` = {} is {limit} at a link of {slowest}, too little for a packet of {packet}",
-                scenario.switch.ports.queue
-            ),
-            format!("give a size of at least {packet}, better several packets"),
-        ));
-    }
-    Ok(())
-}
-
-/// Reserves and headrooms against the buffers.
-fn check_buffers(setup: &Setup<'_>) -> Result<(), ScenarioError> {
-    setup.check_buffers().map_err(|error| {
-        ScenarioError::about(
-            &["buffer", "pfc.headroom", "pfc.reserve"],
-            format!(
-                "the buffer of {} has {}, but reserves, headrooms and a packet need {}",
-                error.switch, error.buffer, error.needed
-            ),
-            "enlarge `switch.buffer`, or set a smaller `switch.pfc.headroom`",
-        )
-    })
-}
-
-/// Thresholds relative to the bandwidth-delay product depend on the rate of the port.
-fn check_ecn(scenario: &Scenario, topology: &Topology, rtt: Span) -> Result<(), ScenarioError> {
-    let switch = &scenario.switch.ports;
-    let crossed = topology
-        .cables
-        .iter()
-        .map(|cable| cable.rate.bytes_in(rtt))
-        .any(|bdp| switch.kmin.resolve(bdp) > switch.kmax.resolve(bdp));
-    if switch.ecn && crossed {
-        return Err(ScenarioError::about(
-            &["ecn.kmin", "ecn.kmax"],
-            format!(
-                "`switch.ecn.kmin` = {} is above `switch.ecn.kmax` = {}",
-                switch.kmin, switch.kmax
-            ),
-            "set kmin to at most kmax",
-        ));
-    }
-    if switch.pmax > 1.0 {
-        return Err(ScenarioError::about(
-            &["ecn.pmax"],
-            format!("`switch.ecn.pmax` = {} is not a probability", switch.pmax),
-            "use 0 to 1",
-        ));
-    }
-    Ok(())
 }

@@ -20,6 +20,8 @@ mod dependencies;
 mod doubts;
 mod error;
 mod fct;
+mod fits;
+mod jobs;
 mod laboratory;
 mod nics;
 pub mod observe;
@@ -34,6 +36,7 @@ pub use catalogue::{Catalogue, Explanation, builtin_scenario, builtin_scenarios}
 pub use dependencies::Dependencies;
 pub use error::{Place, ScenarioError};
 pub use fct::FctRecord;
+pub use jobs::{Bandwidth, IterationTimes, JobResult};
 pub use laboratory::Laboratory;
 pub use run::{Finished, FlowResult, RunOptions};
 pub use scenario::Scenario;

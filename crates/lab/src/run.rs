@@ -1,9 +1,10 @@
 //! Running an assembly.
 
 use crate::assemble::Assembly;
+use crate::jobs::JobResult;
 use clearway_fabric::{
-    FlowOutcome, LinkCounters, LinkPauses, LinkTotals, Observer, Progress, Reactions, RunControl,
-    Sampler, Simulation, Stopped, Traffic, Verdict,
+    FlowOutcome, LinkCounters, LinkPauses, LinkTotals, Observer, Program, Progress, Reactions,
+    RunControl, Sampler, Simulation, Stopped, Traffic, Verdict,
 };
 use clearway_transport::{EndpointCounters, FlowStatistics};
 use clearway_units::{Digest, FlowId, Span, Time};
@@ -58,6 +59,8 @@ impl FlowResult {
 pub struct Finished<O = ()> {
     /// By [`FlowId`]; empty where flows came [one by one](Assembly::streaming).
     pub flows: Vec<FlowResult>,
+    /// In the order of the scenario.
+    pub jobs: Vec<JobResult>,
     /// When the last flow was done, or the run was stopped.
     pub simulated: Time,
     /// Why it ended early, if it did.
@@ -81,6 +84,7 @@ impl<O> Finished<O> {
     pub fn split(self) -> (Finished, Vec<O>) {
         let finished = Finished {
             flows: self.flows,
+            jobs: self.jobs,
             simulated: self.simulated,
             stopped: self.stopped,
             links: self.links,
@@ -152,7 +156,12 @@ impl Assembly {
             let own = local.remove(&host)?;
             Some(Box::new(own) as Box<dyn Reactions>)
         };
-        let simulation = Simulation::new(&self.setup(), reactions, observer);
+        let (mut programs, notes) = self.jobs.programs(self.seed);
+        let program = |host| {
+            let own = programs.remove(&host)?;
+            Some(Box::new(own) as Box<dyn Program>)
+        };
+        let simulation = Simulation::new(&self.setup(), reactions, observer).with_programs(program);
         let control = RunControl {
             threads,
             at_most: self.at_most,
@@ -169,6 +178,7 @@ impl Assembly {
         let flows = flows.map(|(id, flow)| FlowResult::new(flow, self.ideal_completion(id)));
         Finished {
             flows: flows.collect(),
+            jobs: self.jobs.results(&notes),
             simulated: outcome.finished,
             stopped: outcome.stopped,
             links: outcome.links,

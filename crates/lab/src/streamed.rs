@@ -4,8 +4,9 @@
 //! nothing can be made when their time has come and be forgotten when they are done. Hosts with several NICs need a list of all
 //! flows, and so do captures and timelines.
 
-use crate::assemble::{Assembly, Ground, build_context, fabric_flow, rates_of_hosts};
+use crate::assemble::{Assembly, Ground, build_context, rates_of_hosts};
 use crate::error::ScenarioError;
+use crate::jobs::fabric_flow;
 use crate::run::{Finished, FlowResult, RunOptions};
 use crate::scenario::{Scenario, check_flows};
 use clearway_fabric::{Flow, FlowOutcome, Observer, Progress, Sampler, Traffic};

@@ -35,7 +35,7 @@ fn flows(traffic: &str) -> Vec<FlowSpec> {
 fn start(flow: &FlowSpec) -> Time {
     match flow.start {
         Start::At(time) => time,
-        Start::On(_) => unreachable!("an arrival waits for nothing"),
+        Start::On(_) | Start::Posted(_) => unreachable!("an arrival waits for nothing"),
     }
 }
 

@@ -1,0 +1,177 @@
+//! Whether the parts of a scenario fit each other, and what follows from them.
+
+use crate::error::ScenarioError;
+use crate::scenario::{LONGEST, Scenario};
+use clearway_fabric::Setup;
+use clearway_fabric::topology::{PacketSizes, Topology};
+use clearway_transport::Reliability;
+use clearway_transport::cc::{CongestionControl, NetworkFacts};
+use clearway_units::{Bytes, Span};
+
+pub(crate) fn packet_sizes(scenario: &Scenario) -> Result<PacketSizes, ScenarioError> {
+    let packets = &scenario.transport.packets;
+    let (payload, header) = (packets.payload.as_u64(), packets.header.as_u64());
+    let ack = packets.ack_bytes();
+    let largest = u64::from(u16::MAX);
+    if payload == 0 || header == 0 || payload.saturating_add(header) > largest {
+        let error = ScenarioError::about(
+            &["payload", "header"],
+            format!(
+                "`transport.payload` = {} and `transport.header` = {} make no packet",
+                packets.payload, packets.header
+            ),
+            "both must be above zero and together at most 65535 bytes",
+        );
+        return Err(error.or_in(scenario.places(), "transport", 0));
+    }
+    if ack == 0 || ack > largest {
+        let error = ScenarioError::about(
+            &["ack-size"],
+            format!("`transport.ack-size` = {} is no packet", Bytes::new(ack)),
+            "give it 1 to 65535 bytes",
+        );
+        return Err(error.or_in(scenario.places(), "transport", 0));
+    }
+    Ok(PacketSizes {
+        payload: payload as u32,
+        header: header as u32,
+        ack: ack as u32,
+    })
+}
+
+/// Bytes of telemetry on each packet: none unless the controller uses it.
+pub(crate) fn telemetry_bytes(
+    scenario: &Scenario,
+    network: &NetworkFacts,
+    sizes: PacketSizes,
+) -> Result<u32, ScenarioError> {
+    let transport = &scenario.transport;
+    if !transport.controller.build(network).uses_telemetry() {
+        return Ok(0);
+    }
+    let telemetry = transport.packets.telemetry;
+    let longest = Bytes::new((sizes.payload + sizes.header).max(sizes.ack).into());
+    let whole = telemetry.as_u64().saturating_add(longest.as_u64());
+    if whole > u64::from(u16::MAX) {
+        return Err(ScenarioError::about(
+            &["telemetry-size"],
+            format!(
+                "`transport.telemetry-size` = {telemetry} on packets of {longest} makes them too long"
+            ),
+            "a packet has at most 65535 bytes in all",
+        ));
+    }
+    Ok(telemetry.as_u64() as u32)
+}
+
+/// Timers against the network's round trip.
+pub(crate) fn check_timers(
+    scenario: &Scenario,
+    network: &NetworkFacts,
+) -> Result<(), ScenarioError> {
+    let (timeout, multiples) = match &scenario.transport.reliability {
+        Reliability::SelectiveRepeat(own) => (
+            own.timeout,
+            vec![
+                ("probe-after", own.probe_after),
+                ("probe-rtt-limit", own.probe_rtt_limit),
+            ],
+        ),
+        Reliability::GoBackN(own) => (own.timeout, Vec::new()),
+    };
+    if timeout < network.base_rtt {
+        return Err(ScenarioError::about(
+            &["rto", "payload"],
+            format!(
+                "`transport.rto` = {} is less than the unloaded round trip of {}: everything would be sent again before it can be acknowledged",
+                timeout, network.base_rtt
+            ),
+            "set `transport.rto` to several round trips",
+        ));
+    }
+    for (key, round_trips) in multiples {
+        if round_trips * network.propagation_rtt.as_ps() as f64 > LONGEST.as_ps() as f64 {
+            return Err(ScenarioError::about(
+                &[key],
+                format!(
+                    "`transport.{key}` = {round_trips:?} round trips of {} are longer than {LONGEST}",
+                    network.propagation_rtt
+                ),
+                "use a smaller multiple; 1e9 means never for any usual network",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// A queue below one packet passes nothing, for ever.
+pub(crate) fn check_queue(
+    scenario: &Scenario,
+    topology: &Topology,
+    network: &NetworkFacts,
+) -> Result<(), ScenarioError> {
+    let rates = topology.cables.iter().filter(|c| c.up).map(|c| c.rate);
+    let slowest = rates.min().unwrap_or(network.line_rate);
+    let bdp = slowest.bytes_in(network.propagation_rtt);
+    let (limit, packet) = (
+        scenario.switch.ports.queue.resolve(bdp),
+        Bytes::new(u64::from(network.payload + network.header)),
+    );
+    if limit < packet {
+        return Err(ScenarioError::about(
+            &["queue"],
+            format!(
+                "`switch.queue` = {} is {limit} at a link of {slowest}, too little for a packet of {packet}",
+                scenario.switch.ports.queue
+            ),
+            format!("give a size of at least {packet}, better several packets"),
+        ));
+    }
+    Ok(())
+}
+
+/// Reserves and headrooms against the buffers.
+pub(crate) fn check_buffers(setup: &Setup<'_>) -> Result<(), ScenarioError> {
+    setup.check_buffers().map_err(|error| {
+        ScenarioError::about(
+            &["buffer", "pfc.headroom", "pfc.reserve"],
+            format!(
+                "the buffer of {} has {}, but reserves, headrooms and a packet need {}",
+                error.switch, error.buffer, error.needed
+            ),
+            "enlarge `switch.buffer`, or set a smaller `switch.pfc.headroom`",
+        )
+    })
+}
+
+/// Thresholds relative to the bandwidth-delay product depend on the rate of the port.
+pub(crate) fn check_ecn(
+    scenario: &Scenario,
+    topology: &Topology,
+    rtt: Span,
+) -> Result<(), ScenarioError> {
+    let switch = &scenario.switch.ports;
+    let crossed = topology
+        .cables
+        .iter()
+        .map(|cable| cable.rate.bytes_in(rtt))
+        .any(|bdp| switch.kmin.resolve(bdp) > switch.kmax.resolve(bdp));
+    if switch.ecn && crossed {
+        return Err(ScenarioError::about(
+            &["ecn.kmin", "ecn.kmax"],
+            format!(
+                "`switch.ecn.kmin` = {} is above `switch.ecn.kmax` = {}",
+                switch.kmin, switch.kmax
+            ),
+            "set kmin to at most kmax",
+        ));
+    }
+    if switch.pmax > 1.0 {
+        return Err(ScenarioError::about(
+            &["ecn.pmax"],
+            format!("`switch.ecn.pmax` = {} is not a probability", switch.pmax),
+            "use 0 to 1",
+        ));
+    }
+    Ok(())
+}

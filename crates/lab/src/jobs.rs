@@ -1,0 +1,339 @@
+//! Jobs in a run: the connections between their ranks, what each host does, and how long iterations took.
+
+use crate::error::ScenarioError;
+use clearway_fabric::{Flow, Post, Program};
+use clearway_transport::Class;
+use clearway_units::{FlowId, HostId, MessageId, Span, Time};
+use clearway_workload::{
+    FlowSpec, JobSpec, MessageNumber, Output, Rank, RankRun, Start, Volume, Workload,
+};
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, VecDeque};
+use std::num::NonZeroU32;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A rank has got somewhere with an iteration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Mark {
+    time: Time,
+    job: u32,
+    rank: Rank,
+    iteration: u32,
+    is_over: bool,
+}
+
+/// What the ranks of one host have noted.
+type Log = Arc<Mutex<Vec<Mark>>>;
+
+/// An iteration of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IterationTimes {
+    /// When its first rank began.
+    pub begun: Time,
+    /// When its last rank was through; `None` if the run ended before.
+    pub over: Option<Time>,
+}
+
+impl IterationTimes {
+    /// From the first rank's beginning to the last one's end.
+    pub fn span(&self) -> Option<Span> {
+        Some(self.over?.since(self.begun))
+    }
+}
+
+/// What became of a job.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JobResult {
+    /// The user's name for it.
+    pub label: String,
+    /// How many ranks it has.
+    pub ranks: u32,
+    /// How many iterations it was to run.
+    pub iterations: u32,
+    /// What an iteration moves, if it is a collective.
+    pub volume: Option<Volume>,
+    /// The iterations that began, in their order.
+    pub times: Vec<IterationTimes>,
+}
+
+/// The jobs of a run, wired up.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Jobs {
+    jobs: Vec<JobSpec>,
+    /// For each job, its connections with their numbers.
+    connections: Vec<BTreeMap<(Rank, Rank), FlowId>>,
+}
+
+impl Jobs {
+    /// Adds the connections of `jobs` to `workload`, after its flows.
+    ///
+    /// # Errors
+    /// If there are too many flows.
+    pub(crate) fn new(jobs: Vec<JobSpec>, workload: &mut Workload) -> Result<Self, ScenarioError> {
+        let mut wired = Vec::new();
+        for job in &jobs {
+            let mut connections = BTreeMap::new();
+            for connection in job.connections() {
+                let id = FlowId(workload.flows.len() as u32);
+                let host = |rank: Rank| job.hosts[rank.index()];
+                workload.flows.push(FlowSpec {
+                    start: Start::Posted(connection.messages),
+                    ..FlowSpec::timed(
+                        connections.len() as u64 + 1,
+                        host(connection.src),
+                        host(connection.dst),
+                        connection.bytes,
+                        Time::ZERO,
+                    )
+                });
+                connections.insert((connection.src, connection.dst), id);
+            }
+            wired.push(connections);
+        }
+        workload.check_counts().map_err(ScenarioError::from)?;
+        Ok(Self {
+            jobs,
+            connections: wired,
+        })
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.jobs.is_empty()
+    }
+
+    /// When the first of them starts; [`Time::NEVER`] if there are none.
+    pub(crate) fn first_start(&self) -> Time {
+        let starts = self.jobs.iter().map(|job| job.start);
+        starts.min().unwrap_or(Time::NEVER)
+    }
+
+    /// What each host does, and where it notes it.
+    pub(crate) fn programs(&self, seed: u64) -> (BTreeMap<HostId, HostProgram>, Notes) {
+        let mut programs: BTreeMap<HostId, HostProgram> = BTreeMap::new();
+        let mut notes = Notes::default();
+        for ((number, job), connections) in (0u32..).zip(&self.jobs).zip(&self.connections) {
+            let mut seats = Vec::new();
+            for (rank, &host) in (0..).map(Rank).zip(&job.hosts) {
+                let program = programs.entry(host).or_insert_with(|| {
+                    let program = HostProgram::default();
+                    notes.0.push(Arc::clone(&program.log));
+                    program
+                });
+                let pace = job.pace(rank, number, seed);
+                let run = RankRun::new(Arc::clone(&job.plan), rank, job.iterations, pace);
+                seats.push(program.add(number, job.start, run));
+            }
+            for (&(src, dst), &id) in connections {
+                let host = |rank: Rank| job.hosts[rank.index()];
+                if let Some(program) = programs.get_mut(&host(src)) {
+                    program.connect(seats[src.index()], dst, id);
+                }
+                if let Some(program) = programs.get_mut(&host(dst)) {
+                    program.owners.insert(id, seats[dst.index()]);
+                }
+            }
+        }
+        (programs, notes)
+    }
+
+    /// What became of the jobs.
+    pub(crate) fn results(&self, notes: &Notes) -> Vec<JobResult> {
+        let mut results: Vec<JobResult> = self.jobs.iter().map(empty_result).collect();
+        let mut ranks_over: BTreeMap<(u32, u32), u32> = BTreeMap::new();
+        let mut marks = notes.marks();
+        marks.sort_unstable_by_key(|mark| (mark.iteration, mark.is_over, mark.time));
+        for mark in marks {
+            let result = &mut results[mark.job as usize];
+            let index = mark.iteration as usize;
+            if !mark.is_over {
+                if result.times.len() == index {
+                    let (begun, over) = (mark.time, None);
+                    result.times.push(IterationTimes { begun, over });
+                }
+                continue;
+            }
+            let over = ranks_over.entry((mark.job, mark.iteration)).or_default();
+            *over += 1;
+            if *over == result.ranks {
+                result.times[index].over = Some(mark.time);
+            }
+        }
+        results
+    }
+}
+
+fn empty_result(job: &JobSpec) -> JobResult {
+    JobResult {
+        label: job.label.clone(),
+        ranks: job.hosts.len() as u32,
+        iterations: job.iterations,
+        volume: job.volume,
+        times: Vec::new(),
+    }
+}
+
+/// What has been noted at all hosts.
+#[derive(Debug, Default)]
+pub(crate) struct Notes(Vec<Log>);
+
+impl Notes {
+    fn marks(&self) -> Vec<Mark> {
+        let logs = self.0.iter();
+        let own = |log: &Log| log.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        logs.flat_map(own).collect()
+    }
+}
+
+/// A flow of the workload as the fabric knows it.
+pub(crate) fn fabric_flow(flow: &FlowSpec) -> Flow {
+    Flow {
+        src: flow.src,
+        dst: flow.dst,
+        bytes: flow.bytes,
+        class: flow.priority.and_then(Class::new).unwrap_or(Class::DATA),
+        messages: match flow.start {
+            Start::Posted(messages) => NonZeroU32::new(messages),
+            Start::At(_) | Start::On(_) => None,
+        },
+        start: match flow.start {
+            Start::At(time) => Some(time),
+            Start::On(_) | Start::Posted(_) => None,
+        },
+    }
+}
+
+/// A rank at its host.
+#[derive(Debug)]
+struct Seat {
+    job: u32,
+    /// When its job starts; `None` once it has.
+    start: Option<Time>,
+    run: RankRun,
+    /// Its connections to other ranks.
+    connections: FxHashMap<Rank, FlowId>,
+}
+
+impl Seat {
+    fn deadline(&self) -> Time {
+        self.start.unwrap_or_else(|| self.run.deadline())
+    }
+}
+
+/// All ranks of a host.
+#[derive(Debug, Default)]
+pub(crate) struct HostProgram {
+    seats: Vec<Seat>,
+    /// Whose connection it is, from here or to here.
+    owners: FxHashMap<FlowId, usize>,
+    posts: VecDeque<Post>,
+    log: Log,
+}
+
+impl HostProgram {
+    /// A rank takes a seat here; returns its number.
+    fn add(&mut self, job: u32, start: Time, run: RankRun) -> usize {
+        self.seats.push(Seat {
+            job,
+            start: Some(start),
+            run,
+            connections: FxHashMap::default(),
+        });
+        self.seats.len() - 1
+    }
+
+    /// The rank on `seat` sends to another on this connection.
+    fn connect(&mut self, seat: usize, to: Rank, id: FlowId) {
+        self.seats[seat].connections.insert(to, id);
+        self.owners.insert(id, seat);
+    }
+
+    fn listen(&mut self, now: Time, seat: usize) {
+        let Seat {
+            job,
+            run,
+            connections,
+            ..
+        } = &mut self.seats[seat];
+        let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        while let Some(output) = run.poll_output() {
+            let (iteration, is_over) = match output {
+                Output::Post { to, message, bytes } => {
+                    self.posts.push_back(Post {
+                        connection: connections[&to],
+                        message: MessageId(message.0),
+                        bytes,
+                    });
+                    continue;
+                }
+                Output::Begun { iteration } => (iteration, false),
+                Output::Over { iteration } => (iteration, true),
+            };
+            log.push(Mark {
+                time: now,
+                job: *job,
+                rank: run.rank(),
+                iteration,
+                is_over,
+            });
+        }
+    }
+}
+
+impl Program for HostProgram {
+    fn on_sent(&mut self, now: Time, connection: FlowId, message: MessageId) {
+        let seat = self.owners[&connection];
+        self.seats[seat].run.on_sent(now, MessageNumber(message.0));
+        self.listen(now, seat);
+    }
+
+    fn on_received(&mut self, now: Time, connection: FlowId, message: MessageId) {
+        let seat = self.owners[&connection];
+        self.seats[seat]
+            .run
+            .on_received(now, MessageNumber(message.0));
+        self.listen(now, seat);
+    }
+
+    fn on_deadline(&mut self, now: Time) {
+        for seat in 0..self.seats.len() {
+            let own = &mut self.seats[seat];
+            if own.deadline() > now {
+                continue;
+            }
+            match own.start.take() {
+                Some(_) => own.run.start(now),
+                None => own.run.on_deadline(now),
+            }
+            self.listen(now, seat);
+        }
+    }
+
+    fn deadline(&self) -> Time {
+        let deadlines = self.seats.iter().map(Seat::deadline);
+        deadlines.min().unwrap_or(Time::NEVER)
+    }
+
+    fn poll_post(&mut self) -> Option<Post> {
+        self.posts.pop_front()
+    }
+}
+
+/// The speed of a collective, as nccl-tests print it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bandwidth {
+    /// The size of the operation over its time, in bytes per second.
+    pub algorithm: f64,
+    /// What links must carry for that, in bytes per second.
+    pub bus: f64,
+}
+
+impl Bandwidth {
+    /// Of an operation that took `time`.
+    pub fn of(volume: Volume, time: Span) -> Self {
+        let algorithm = volume.bytes.as_u64() as f64 / (time.as_ps() as f64 * 1e-12);
+        Self {
+            algorithm,
+            bus: algorithm * volume.bus_factor,
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Jobs on simulated fabrics: closed forms, limits, iterations.
+
+use clearway_lab::{Assembly, Finished, Laboratory, RunOptions, Scenario, Stopped, Verdict};
+use clearway_units::{Span, Time};
+
+/// 16 hosts of 400 Gb/s on a single switch by way of leaves, with no congestion control in the way unless `settings` say so.
+fn scenario(settings: &[&str]) -> Scenario {
+    let common = [
+        "topology.kind=leaf-spine",
+        "topology.hosts=16",
+        "topology.hosts-per-leaf=16",
+        "topology.spines=1",
+        "topology.link-rate=400Gbps",
+        "topology.link-delay=500ns",
+        "switch.queue=100MB",
+        "switch.ecn.enabled=false",
+        "transport.controller=constant",
+    ];
+    let settings: Vec<String> = common
+        .iter()
+        .chain(settings)
+        .map(|text| (*text).into())
+        .collect();
+    Laboratory::new().read("test", "", None, &settings).unwrap()
+}
+
+fn run(settings: &[&str]) -> Finished {
+    let finished = Laboratory::new().run(&scenario(settings)).unwrap();
+    assert_eq!(finished.stopped, None, "{settings:?}");
+    finished
+}
+
+/// The time of the only iteration of the only job.
+fn time(settings: &[&str]) -> Span {
+    let finished = run(settings);
+    let [job] = &finished.jobs[..] else {
+        panic!("one job")
+    };
+    let [iteration] = &job.times[..] else {
+        panic!("one iteration")
+    };
+    iteration.span().unwrap()
+}
+
+/// How many times as long as its bytes on the wire take a collective needs. 64 MB on 16 ranks; packets of 4150 bytes carry 4086.
+fn ratio(kind: &str, factor: f64, settings: &[&str]) -> f64 {
+    let kind = format!("workload.kind={kind}");
+    let settings = [settings, &[&kind, "workload.size=64MB"]].concat();
+    let ideal_us = 64.0 * 8.0 / 0.4 * factor * (4150.0 / 4086.0);
+    time(&settings).as_us() / ideal_us
+}
+
+#[test]
+fn collectives_take_as_long_as_their_bytes() {
+    let once = 15.0 / 16.0;
+    for (kind, factor) in [
+        ("ring-all-reduce", 2.0 * once),
+        ("direct-all-reduce", 2.0 * once),
+        ("ring-all-gather", once),
+        ("ring-reduce-scatter", once),
+        ("direct-all-gather", once),
+        ("all-to-all", once),
+        // The first chunk is passed on 14 times.
+        ("chain-broadcast", 1.0 + 14.0 * 131_072.0 / 64e6),
+    ] {
+        let ratio = ratio(kind, factor, &[]);
+        assert!((1.0..1.03).contains(&ratio), "{kind}: {ratio}");
+    }
+    // The chunks of one step of halving and doubling compete with those of the next, so that both are late.
+    let whole = ratio("halving-doubling", 2.0 * once, &["workload.chunk=64MB"]);
+    assert!((1.0..1.03).contains(&whole), "{whole}");
+    let chunked = ratio("halving-doubling", 2.0 * once, &[]);
+    assert!((whole..1.12).contains(&chunked), "{chunked}");
+}
+
+#[test]
+fn iterations_compute_and_communicate() {
+    let settings = [
+        "workload.kind=ring-all-reduce",
+        "workload.size=4MB",
+        "workload.iterations=5",
+        "workload.compute=300us",
+    ];
+    let of = |further: &[&str]| {
+        let finished = run(&[&settings, further].concat());
+        let job = &finished.jobs[0];
+        assert_eq!((job.times.len(), job.iterations, job.ranks), (5, 5, 16));
+        let spans = job.times.iter().map(|times| times.span().unwrap().as_us());
+        spans.collect::<Vec<f64>>()
+    };
+    let steady = of(&[]);
+    // 300 us and 2 15/16 4 MB at 400 Gb/s, 152 us.
+    assert!(
+        steady.iter().all(|us| (450.0..500.0).contains(us)),
+        "{steady:?}"
+    );
+    // Half of the buckets are on their way while the second half of the computation goes on.
+    let overlapped = of(&["workload.buckets=4", "workload.overlap=1.0"]);
+    assert!(
+        overlapped.iter().all(|us| (300.0..400.0).contains(us)),
+        "{overlapped:?}"
+    );
+    let slow = of(&["workload.stragglers=1", "workload.straggler-factor=2.0"]);
+    assert!(
+        slow.iter().all(|us| (750.0..810.0).contains(us)),
+        "{slow:?}"
+    );
+    let jittery = of(&["workload.jitter=0.5"]);
+    assert!(
+        jittery.iter().all(|us| (451.0..700.0).contains(us)),
+        "{jittery:?}"
+    );
+    assert!(jittery[1..].iter().any(|us| *us != jittery[0]));
+}
+
+#[test]
+fn results_do_not_depend_on_threads_and_jobs_are_told_apart() {
+    let settings = [
+        "topology.hosts=64",
+        "topology.spines=4",
+        "workload.kind=double-binary-tree",
+        "workload.jobs=4",
+        "workload.ranks=16",
+        "workload.placement=random",
+        "workload.size=1MB",
+        "workload.iterations=2",
+        "workload.stagger=10us",
+        "transport.controller=strack",
+        "switch.ecn.enabled=true",
+        "switch.queue=5bdp",
+    ];
+    let assembly = Assembly::new(&scenario(&settings)).unwrap();
+    let with = |threads| {
+        let options = RunOptions {
+            threads,
+            on_progress: &mut |_| Verdict::Continue,
+            on_flow: &mut |_, _, _| (),
+        };
+        assembly.run(options, || ())
+    };
+    let (one, three) = (with(1), with(3));
+    assert_eq!(one.digest, three.digest);
+    assert_eq!(one.jobs, three.jobs);
+    let labels: Vec<&str> = one.jobs.iter().map(|job| job.label.as_str()).collect();
+    assert_eq!(labels[3], "double-binary-tree 3");
+    for (number, job) in (0..).zip(&one.jobs) {
+        assert_eq!(job.times[0].begun, Time::ZERO + Span::from_us(10) * number);
+        assert!(job.times.iter().all(|times| times.over.is_some()));
+        assert!(job.times[1].begun <= job.times[0].over.unwrap());
+    }
+}
+
+#[test]
+fn a_run_that_is_cut_off_says_how_far_jobs_came() {
+    let settings = [
+        "workload.kind=ring-all-reduce",
+        "workload.size=4MB",
+        "workload.iterations=50",
+        "stop.at-most=400us",
+    ];
+    let finished = Laboratory::new().run(&scenario(&settings)).unwrap();
+    assert_eq!(finished.stopped, Some(Stopped::AtMost));
+    let job = &finished.jobs[0];
+    assert!((2..4).contains(&job.times.len()), "{}", job.times.len());
+    assert!(job.times[0].over.is_some() && job.times.last().unwrap().over.is_none());
+}
