@@ -100,7 +100,9 @@ const Clearway = (() => {
       const ticks = logTicks(low, high, count);
       return { ticks: ticks.map((at) => [at, format(axis.unit, at)]), unit: "" };
     }
-    const { ticks, step } = linearTicks(low, high, count);
+    // Things are whole: at most a tick for each.
+    const most = axis.unit === "" && high - low >= 1 ? Math.min(count, high - low) : count;
+    const { ticks, step } = linearTicks(low, high, most);
     const [name, factor] = unitFor(axis.unit, Math.max(Math.abs(low), Math.abs(high)));
     const decimals = Math.max(0, -Math.floor(Math.log10(step / factor) + 1e-9));
     const label = (at) => separated((at / factor).toFixed(Math.min(decimals, 8)));

@@ -1,14 +1,17 @@
 //! `compare.html`: variants side by side, their distributions and curves laid over each other.
 
-use super::completion::{FEWEST_FOR_TAIL, WIDE, cumulative, place_of, slowdown_axis, tail};
+use super::completion::{
+    FEWEST_FOR_TAIL, WIDE, cumulative, nothing, place_of, slowdown_axis, tail,
+};
 use super::curves::overlay;
 use super::html::{Column, Document, Escaped, details, paragraph, table};
 use super::plot::{Axis, Join, MOST_SERIES, Plot, Scale, Series, Shape, Unit};
-use super::words;
+use super::{jobs, words};
 use crate::by_size::{FlowsBySize, SizeBin, Tail};
 use crate::comparison::{
     COURSE_METRICS, Comparison, Course, MeasureRow, Origin, Spread, Unit as MeasureUnit, Variant,
 };
+use crate::jobs::JobSummary;
 use crate::record::FlowTimes;
 use std::fmt::Write as _;
 
@@ -40,6 +43,7 @@ pub fn render_comparison(page: &ComparisonPage<'_>) -> String {
     document.push(&measures(comparison));
     document.close_section();
     let drawn = drawn(page);
+    jobs(&mut document, &drawn);
     completion(&mut document, &drawn);
     over_time(&mut document, &drawn);
     provenance(&mut document, page);
@@ -198,6 +202,20 @@ fn drawn<'a>(page: &ComparisonPage<'a>) -> Vec<Drawn<'a>> {
         .collect()
 }
 
+/// How long iterations of jobs take, if all variants have jobs.
+fn jobs(document: &mut Document, drawn: &[Drawn<'_>]) {
+    let variants = drawn.iter().map(|drawn| {
+        let jobs = drawn.variant.runs.iter().flat_map(|run| &run.summary.jobs);
+        let times = jobs.filter_map(JobSummary::mean_us).collect();
+        (drawn.name.as_str(), drawn.colour, times)
+    });
+    if let Some(plot) = jobs::overlay(variants.collect()) {
+        document.open_section("jobs", "Jobs");
+        document.plots(vec![plot]);
+        document.close_section();
+    }
+}
+
 fn completion(document: &mut Document, drawn: &[Drawn<'_>]) {
     document.open_section("completion", "Completion times");
     let sorted: Vec<(&Drawn<'_>, Vec<f64>)> = drawn
@@ -211,7 +229,9 @@ fn completion(document: &mut Document, drawn: &[Drawn<'_>]) {
         })
         .collect();
     if sorted.is_empty() {
-        document.push(&paragraph("No flow completed."));
+        let runs = drawn.iter().flat_map(|drawn| &drawn.variant.runs);
+        let completed = runs.map(|run| run.summary.flows.completed).sum();
+        document.push(&paragraph(nothing(completed)));
     } else {
         let mut plots = distributions(&sorted);
         plots.extend(by_size(drawn));
@@ -413,7 +433,7 @@ mod tests {
     use super::*;
     use crate::comparison::ComparedRun;
     use crate::observed::{Curve, Metric, Observed, Subject};
-    use crate::sample::{flow, incomplete_run, run};
+    use crate::sample::{flow, incomplete_run, job, run};
     use clearway_units::{Span, Time};
 
     fn variant(label: &str, runs: impl IntoIterator<Item = ComparedRun>) -> Variant {
@@ -509,6 +529,31 @@ mod tests {
         // Nothing is drawn of the time after the run.
         let goodput = &plots[5]["series"][1];
         assert_eq!(goodput["y"].as_array().unwrap().len(), 2);
+    }
+
+    #[test]
+    fn jobs_are_laid_over_each_other_if_all_variants_have_some() {
+        let with = |times: &[u64]| {
+            let mut record = run();
+            record.jobs = times.iter().map(|&us| job("ring", 1, &[us])).collect();
+            ComparedRun::of(record)
+        };
+        let page = |first: &[u64], second: &[u64]| {
+            html(&[variant("a", [with(first)]), variant("b", [with(second)])])
+        };
+        let both = page(&[120, 100], &[90]);
+        assert_eq!(plot_ids(&both)[0], "jobs");
+        let data = data(&both);
+        let plot = &data["plots"]["plots"][0];
+        let lists = &data["plots"]["lists"];
+        let x = |place: usize| &lists[plot["series"][place]["x"].as_u64().unwrap() as usize];
+        assert_eq!((x(0), x(1)), (&[100, 100, 120].into(), &[90, 90].into()));
+        assert_eq!(plot["series"][0]["y"], serde_json::json!([0, 0.5, 1]));
+        assert!(both.contains("<th scope=\"row\">slowest job</th>"));
+        for (first, second) in [(&[120, 100][..], &[][..]), (&[120], &[90])] {
+            let page = page(first, second);
+            assert!(!plot_ids(&page).contains(&"jobs".to_owned()));
+        }
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub(super) fn section(document: &mut Document, record: &RunRecord, summary: &Sum
         .map(|(fct, ideal)| (fct.as_us(), ideal.as_us()))
         .unzip();
     if fcts.is_empty() {
-        document.push(&paragraph("No flow completed."));
+        document.push(&paragraph(nothing(summary.flows.completed)));
     } else {
         fcts.sort_unstable_by(f64::total_cmp);
         ideals.sort_unstable_by(f64::total_cmp);
@@ -37,6 +37,16 @@ pub(super) fn section(document: &mut Document, record: &RunRecord, summary: &Sum
         size_tables(document, summary);
     }
     document.close_section();
+}
+
+/// What to say of a run whose flows have no completion times.
+pub(super) const fn nothing(completed: u64) -> &'static str {
+    match completed {
+        0 => "No flow completed.",
+        _ => {
+            "All flows that completed are connections of jobs, which have no completion time of their own."
+        }
+    }
 }
 
 /// A point of a distribution: a value, how many are at most it, how many at least.

@@ -10,6 +10,7 @@ pub(crate) mod completion;
 mod curves;
 mod heat;
 pub(crate) mod html;
+mod jobs;
 mod json;
 mod live;
 pub(crate) mod plot;
@@ -55,6 +56,7 @@ pub fn render(page: &Page<'_>) -> String {
     header(&mut document, record);
     document.push("<main>");
     headline(&mut document, record, &summary);
+    jobs::section(&mut document, &summary);
     completion::section(&mut document, record, &summary);
     match &record.observed {
         Some(observed) => {
@@ -98,8 +100,9 @@ type Figure = (&'static str, String, String);
 
 /// The figures that one looks for first.
 fn headline(document: &mut Document, record: &RunRecord, summary: &Summary) {
-    let tiles = completion_tiles(record, summary)
+    let tiles = jobs::tile(summary)
         .into_iter()
+        .chain(completion_tiles(record, summary))
         .chain(packet_tiles(summary));
     let mut html = String::from("<dl class=\"tiles\">\n");
     for (name, value, under) in tiles {

@@ -1,6 +1,6 @@
 use super::*;
 use crate::observed::{Curve, LinkRow, Metric, NodeRow, Observed, Subject};
-use crate::sample::{flow, incomplete_run, run};
+use crate::sample::{flow, incomplete_run, job, run};
 use clearway_units::{Rate, Span, Time};
 
 /// A fabric with figures that differ from link to link, watched without curves.
@@ -223,6 +223,7 @@ fn names_from_files_stay_names() {
     record.revision = evil.into();
     record.digest = evil.into();
     record.version = evil.into();
+    record.jobs = vec![job(evil, 2, &[10, 20]), job(evil, 1, &[30])];
     record.paused_links[0].link = evil.into();
     record.status = Status::Incomplete {
         reason: evil.into(),
