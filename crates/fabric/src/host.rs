@@ -262,6 +262,9 @@ impl<T: Telemetry> Host<T> {
 
     fn start<O>(&mut self, order: &StartOrder, context: &mut Context<'_, O, T>) {
         let flow = order.id;
+        if order.flow.messages.is_some() {
+            return self.tell_program(context, |program, now| program.on_granted(now, flow));
+        }
         let Flow {
             src,
             dst,
@@ -293,6 +296,9 @@ impl<T: Telemetry> Host<T> {
         self.program.tell(|program| tell(program, now));
         while let Some(post) = self.program.poll_post() {
             self.post(post, context);
+        }
+        while let Some((connection, moment)) = self.program.poll_word() {
+            self.report(connection, moment, FlowStatistics::default(), context);
         }
     }
 

@@ -1,6 +1,6 @@
 //! A program at its host: when it goes on, and how far its connections are.
 
-use crate::simulation::{Flow, Post, Program};
+use crate::simulation::{Flow, Moment, Post, Program};
 use clearway_units::{FlowId, Time};
 use rustc_hash::FxHashMap;
 use std::num::NonZeroU32;
@@ -52,6 +52,10 @@ impl ProgramAtHost {
 
     pub(crate) fn poll_post(&mut self) -> Option<Post> {
         self.program.as_mut()?.poll_post()
+    }
+
+    pub(crate) fn poll_word(&mut self) -> Option<(FlowId, Moment)> {
+        self.program.as_mut()?.poll_word()
     }
 
     /// A message is posted on `connection`.

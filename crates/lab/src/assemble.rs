@@ -5,7 +5,7 @@ use crate::error::ScenarioError;
 use crate::fits::{
     check_buffers, check_ecn, check_queue, check_timers, packet_sizes, telemetry_bytes,
 };
-use crate::jobs::{Jobs, fabric_flow};
+use crate::jobs::{Grants, Jobs, fabric_flow};
 use crate::nics::{between_nics, path_lengths};
 use crate::observe::WatchPlan;
 use crate::record::CapturePlan;
@@ -165,16 +165,8 @@ impl Assembly {
         let routes = Routes::compute(&topology)
             .map_err(|error| topology_error(routing_error(&topology, &error)))?;
         check_reach(&topology, &routes.paths, sizes).map_err(topology_error)?;
-        let network = routes.paths.network_facts(sizes);
-        let telemetry = telemetry_bytes(scenario, &network, sizes)
-            .map_err(|error| error.or_in(places, "transport", 0))?;
-        let network = routes.paths.network_facts(sizes.with(telemetry));
+        let network = network_of(scenario, &topology, &routes.paths, sizes)?;
         warnings.extend(doubts(&scenario.transport, &network, &routes.paths));
-        check_timers(scenario, &network).map_err(|error| error.or_in(places, "transport", 0))?;
-        check_queue(scenario, &topology, &network)
-            .map_err(|error| error.or_in(places, "switch", 0))?;
-        check_ecn(scenario, &topology, network.propagation_rtt)
-            .map_err(|error| error.or_in(places, "switch", 0))?;
         let capture =
             capture_plan(scenario, &topology).map_err(|error| error.or_in(places, "observe", 0))?;
         let has_several = !topology.further_nics.is_empty();
@@ -299,6 +291,18 @@ impl Assembly {
         (local, global)
     }
 
+    /// Who acts between hosts: the triggers that belong to no single NIC, and grants of messages; `None` if nobody has to.
+    pub(crate) fn coordinator(
+        &self,
+        triggers: Option<TriggerReactions>,
+    ) -> Option<Box<dyn Reactions>> {
+        let grants = self.jobs.grants();
+        if triggers.is_none() && grants.is_none() {
+            return None;
+        }
+        Some(Box::new(Coordinator { triggers, grants }))
+    }
+
     /// The reliability scheme of all flows.
     pub(crate) fn reliability(&self) -> &Reliability {
         &self.profile.reliability
@@ -345,6 +349,25 @@ impl Assembly {
     }
 }
 
+/// What transports know of the network, once it is known to suit them.
+fn network_of(
+    scenario: &Scenario,
+    topology: &Topology,
+    paths: &Paths,
+    sizes: PacketSizes,
+) -> Result<NetworkFacts, ScenarioError> {
+    let places = scenario.places();
+    let network = paths.network_facts(sizes);
+    let telemetry = telemetry_bytes(scenario, &network, sizes)
+        .map_err(|error| error.or_in(places, "transport", 0))?;
+    let network = paths.network_facts(sizes.with(telemetry));
+    check_timers(scenario, &network).map_err(|error| error.or_in(places, "transport", 0))?;
+    check_queue(scenario, topology, &network).map_err(|error| error.or_in(places, "switch", 0))?;
+    check_ecn(scenario, topology, network.propagation_rtt)
+        .map_err(|error| error.or_in(places, "switch", 0))?;
+    Ok(network)
+}
+
 fn capture_plan(
     scenario: &Scenario,
     topology: &Topology,
@@ -369,6 +392,23 @@ impl Reactions for TriggerReactions {
         };
         if let Some(trigger) = self.triggers.get_mut(index) {
             start.extend_from_slice(trigger.activate());
+        }
+    }
+}
+
+/// All that acts between hosts.
+struct Coordinator {
+    triggers: Option<TriggerReactions>,
+    grants: Option<Grants>,
+}
+
+impl Reactions for Coordinator {
+    fn on_event(&mut self, event: FlowEvent, start: &mut Vec<FlowId>) {
+        if let Some(triggers) = &mut self.triggers {
+            triggers.on_event(event, start);
+        }
+        if let Some(grants) = &mut self.grants {
+            grants.on_event(event, start);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Jobs in a run: the connections between their ranks, what each host does, and how long iterations took.
 
 use crate::error::ScenarioError;
-use clearway_fabric::{Flow, Post, Program};
+use clearway_fabric::{Flow, FlowEvent, Moment, Post, Program};
 use clearway_transport::Class;
 use clearway_units::{FlowId, HostId, MessageId, Span, Time};
 use clearway_workload::{
@@ -121,7 +121,7 @@ impl Jobs {
                 });
                 let pace = job.pace(rank, number, seed);
                 let run = RankRun::new(Arc::clone(&job.plan), rank, job.iterations, pace);
-                seats.push(program.add(number, job.start, run));
+                seats.push(program.add(number, job, run));
             }
             for (&(src, dst), &id) in connections {
                 let host = |rank: Rank| job.hosts[rank.index()];
@@ -134,6 +134,25 @@ impl Jobs {
             }
         }
         (programs, notes)
+    }
+
+    /// Who grants messages to receivers that take a limited number at a time; `None` if all take any number.
+    pub(crate) fn grants(&self) -> Option<Grants> {
+        let mut grants = Grants::default();
+        for (job, connections) in self.jobs.iter().zip(&self.connections) {
+            let Some(limit) = receiver_limit(job) else {
+                continue;
+            };
+            let mut receivers: BTreeMap<Rank, usize> = BTreeMap::new();
+            for (&(_, dst), &id) in connections {
+                let receiver = *receivers.entry(dst).or_insert_with(|| {
+                    grants.receivers.push(Receiver::new(limit));
+                    grants.receivers.len() - 1
+                });
+                grants.of_connection.insert(id, receiver);
+            }
+        }
+        (!grants.receivers.is_empty()).then_some(grants)
     }
 
     /// What became of the jobs.
@@ -159,6 +178,57 @@ impl Jobs {
             }
         }
         results
+    }
+}
+
+/// How many messages a rank of a job takes at a time, if there is a limit.
+fn receiver_limit(job: &JobSpec) -> Option<u32> {
+    job.plan.graph().parallelism?.to_receiver
+}
+
+/// A rank that takes a limited number of messages at a time.
+#[derive(Debug)]
+struct Receiver {
+    free: u32,
+    /// Connections on which a message waits, once for each.
+    waiting: VecDeque<FlowId>,
+}
+
+impl Receiver {
+    fn new(limit: u32) -> Self {
+        Self {
+            free: limit,
+            waiting: VecDeque::new(),
+        }
+    }
+}
+
+/// Lets receivers take a limited number of messages at a time (STrack §4.3 limits all-to-all at sender and receiver). Words from and to
+/// ranks cost no bytes, but the time that news take between hosts.
+#[derive(Debug, Default)]
+pub(crate) struct Grants {
+    receivers: Vec<Receiver>,
+    of_connection: FxHashMap<FlowId, usize>,
+}
+
+impl Grants {
+    /// A rank asks, or has room again; connections on which a message may be posted now are pushed to `start`.
+    pub(crate) fn on_event(&mut self, event: FlowEvent, start: &mut Vec<FlowId>) {
+        let Some(&index) = self.of_connection.get(&event.flow) else {
+            return;
+        };
+        let receiver = &mut self.receivers[index];
+        match event.moment {
+            Moment::Asked => receiver.waiting.push_back(event.flow),
+            Moment::Freed => receiver.free += 1,
+            Moment::Started | Moment::Received | Moment::Sent => return,
+        }
+        while receiver.free > 0
+            && let Some(connection) = receiver.waiting.pop_front()
+        {
+            receiver.free -= 1;
+            start.push(connection);
+        }
     }
 }
 
@@ -211,6 +281,8 @@ struct Seat {
     run: RankRun,
     /// Its connections to other ranks.
     connections: FxHashMap<Rank, FlowId>,
+    /// Receivers of its job take a limited number of messages at a time.
+    is_limited: bool,
 }
 
 impl Seat {
@@ -226,15 +298,19 @@ pub(crate) struct HostProgram {
     /// Whose connection it is, from here or to here.
     owners: FxHashMap<FlowId, usize>,
     posts: VecDeque<Post>,
+    /// Messages that may not be posted yet.
+    asked: FxHashMap<FlowId, VecDeque<MessageNumber>>,
+    words: VecDeque<(FlowId, Moment)>,
     log: Log,
 }
 
 impl HostProgram {
     /// A rank takes a seat here; returns its number.
-    fn add(&mut self, job: u32, start: Time, run: RankRun) -> usize {
+    fn add(&mut self, job: u32, spec: &JobSpec, run: RankRun) -> usize {
         self.seats.push(Seat {
             job,
-            start: Some(start),
+            start: Some(spec.start),
+            is_limited: receiver_limit(spec).is_some(),
             run,
             connections: FxHashMap::default(),
         });
@@ -265,6 +341,12 @@ impl HostProgram {
                     });
                     continue;
                 }
+                Output::Ask { to, message } => {
+                    let connection = connections[&to];
+                    self.asked.entry(connection).or_default().push_back(message);
+                    self.words.push_back((connection, Moment::Asked));
+                    continue;
+                }
                 Output::Begun { iteration } => (iteration, false),
                 Output::Over { iteration } => (iteration, true),
             };
@@ -288,10 +370,25 @@ impl Program for HostProgram {
 
     fn on_received(&mut self, now: Time, connection: FlowId, message: MessageId) {
         let seat = self.owners[&connection];
-        self.seats[seat]
-            .run
-            .on_received(now, MessageNumber(message.0));
+        let own = &mut self.seats[seat];
+        own.run.on_received(now, MessageNumber(message.0));
+        if own.is_limited {
+            self.words.push_back((connection, Moment::Freed));
+        }
         self.listen(now, seat);
+    }
+
+    fn on_granted(&mut self, now: Time, connection: FlowId) {
+        let asked = self.asked.get_mut(&connection);
+        if let Some(message) = asked.and_then(VecDeque::pop_front) {
+            let seat = self.owners[&connection];
+            self.seats[seat].run.on_granted(message);
+            self.listen(now, seat);
+        }
+    }
+
+    fn poll_word(&mut self) -> Option<(FlowId, Moment)> {
+        self.words.pop_front()
     }
 
     fn on_deadline(&mut self, now: Time) {

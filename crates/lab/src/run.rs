@@ -165,7 +165,7 @@ impl Assembly {
         let control = RunControl {
             threads,
             at_most: self.at_most,
-            coordinator: global.map(|global| Box::new(global) as Box<dyn Reactions>),
+            coordinator: self.coordinator(global),
             traffic,
             coordination_delay: self.trigger_delay,
             on_progress,

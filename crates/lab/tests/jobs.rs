@@ -1,7 +1,11 @@
 //! Jobs on simulated fabrics: closed forms, limits, iterations.
 
-use clearway_lab::{Assembly, Finished, Laboratory, RunOptions, Scenario, Stopped, Verdict};
-use clearway_units::{Span, Time};
+use clearway_lab::{
+    Assembly, Finished, Laboratory, NodeId, Observer, RunOptions, Scenario, Stopped, Verdict,
+};
+use clearway_transport::{Event, Packet};
+use clearway_units::{FlowId, HostId, Span, Time};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// 16 hosts of 400 Gb/s on a single switch by way of leaves, with no congestion control in the way unless `settings` say so.
 fn scenario(settings: &[&str]) -> Scenario {
@@ -163,4 +167,83 @@ fn a_run_that_is_cut_off_says_how_far_jobs_came() {
     let job = &finished.jobs[0];
     assert!((2..4).contains(&job.times.len()), "{}", job.times.len());
     assert!(job.times[0].over.is_some() && job.times.last().unwrap().over.is_none());
+}
+
+/// The connections on which each host sends, from the first acknowledgement to the last one, and those on which it receives, from the
+/// first packet to the last one.
+#[derive(Debug, Default)]
+struct AtOnce {
+    sending: BTreeMap<u32, Open>,
+    receiving: BTreeMap<u32, Open>,
+}
+
+/// Connections that are open or were.
+#[derive(Debug, Default)]
+struct Open {
+    open: BTreeSet<FlowId>,
+    closed: BTreeSet<FlowId>,
+    most: usize,
+}
+
+impl Open {
+    fn add(&mut self, flow: FlowId) {
+        if !self.closed.contains(&flow) {
+            self.open.insert(flow);
+            self.most = self.most.max(self.open.len());
+        }
+    }
+
+    fn close(&mut self, flow: FlowId) {
+        self.open.remove(&flow);
+        self.closed.insert(flow);
+    }
+}
+
+impl Observer for AtOnce {
+    const TRACES_TRANSPORT: bool = true;
+
+    fn on_arrival(&mut self, _now: Time, node: NodeId, packet: &Packet) {
+        if packet.class.is_data() && node.0 == packet.dst.0 {
+            self.receiving.entry(node.0).or_default().add(packet.flow);
+        }
+    }
+
+    fn on_transport(&mut self, _now: Time, host: HostId, event: &Event) {
+        match event {
+            Event::Ack { flow, .. } => self.sending.entry(host.0).or_default().add(*flow),
+            Event::Sent { flow, .. } => {
+                self.sending.entry(host.0).or_default().close(*flow);
+            }
+            Event::Received { flow, .. } => {
+                self.receiving.entry(host.0).or_default().close(*flow);
+            }
+            Event::Loss { .. } => {}
+        }
+    }
+}
+
+#[test]
+fn an_all_to_all_keeps_to_its_parallelism() {
+    for parallelism in [1, 4, 15] {
+        let settings = [
+            "workload.kind=all-to-all".to_owned(),
+            "workload.size=16MB".to_owned(),
+            format!("workload.parallelism={parallelism}"),
+        ];
+        let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
+        let scenario = scenario(&settings);
+        let finished = Laboratory::new()
+            .run_observed(&scenario, AtOnce::default)
+            .unwrap();
+        let mut hosts = 0;
+        for observer in &finished.observers {
+            for open in observer.sending.values().chain(observer.receiving.values()) {
+                assert_eq!(open.closed.len(), 15);
+                assert!(open.most <= parallelism, "{parallelism}: {open:?}");
+                assert!(open.most + 1 >= parallelism, "{parallelism}: {open:?}");
+                hosts += 1;
+            }
+        }
+        assert_eq!(hosts, 2 * 16);
+    }
 }

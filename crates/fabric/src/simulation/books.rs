@@ -158,6 +158,7 @@ impl FlowOutcome {
                 self.sent = Some(time);
                 self.statistics = statistics;
             }
+            Moment::Asked | Moment::Freed => {}
         }
     }
 }

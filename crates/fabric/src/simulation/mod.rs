@@ -51,6 +51,10 @@ pub enum Moment {
     Received,
     /// The sender has every acknowledgement.
     Sent,
+    /// The program of the sender asks whether it may post a message on a connection.
+    Asked,
+    /// The program of the receiver has had one.
+    Freed,
 }
 
 /// A flow has got somewhere.
@@ -68,7 +72,8 @@ pub struct FlowEvent {
 ///
 /// One that belongs to a host sees the events of that host (what its flows sent, what it received) and starts flows of that
 /// host at the same instant. One that belongs to the whole run sees all events and starts flows anywhere, but later by
-/// [`RunControl::coordination_delay`]: nothing in a network happens elsewhere at once.
+/// [`RunControl::coordination_delay`]: nothing in a network happens elsewhere at once. A connection that it starts is a message
+/// granted to the [program](Program) of its sender.
 pub trait Reactions: Send {
     /// `event` has happened; flows to start are pushed to `start`.
     fn on_event(&mut self, event: FlowEvent, start: &mut Vec<FlowId>);
@@ -100,6 +105,14 @@ pub trait Program: Send {
     fn deadline(&self) -> Time;
     /// The next message to post.
     fn poll_post(&mut self) -> Option<Post>;
+    /// The coordinator has started a connection from here: one more message that was [asked](Moment::Asked) for may be posted.
+    fn on_granted(&mut self, now: Time, connection: FlowId) {
+        let _ = (now, connection);
+    }
+    /// The next word for the coordinator, about a connection: [`Moment::Asked`] or [`Moment::Freed`].
+    fn poll_word(&mut self) -> Option<(FlowId, Moment)> {
+        None
+    }
 }
 
 /// Everything that a run is made of.

@@ -52,7 +52,7 @@ impl AllowedRates {
                 };
                 self.under_way.insert(event.flow, rate);
             }
-            Moment::Received => {}
+            Moment::Received | Moment::Asked | Moment::Freed => {}
             Moment::Sent => {
                 self.under_way.remove(&event.flow);
             }

@@ -353,7 +353,7 @@ impl Sampler for Telemetry<'_> {
                     self.settling = Some(Fairness::of_start(event.time, self.active));
                 }
             }
-            Moment::Received => {}
+            Moment::Received | Moment::Asked | Moment::Freed => {}
             Moment::Sent => {
                 self.active -= 1;
                 self.completed += 1;

@@ -61,6 +61,13 @@ pub enum Output {
         /// Its length, above zero.
         bytes: Bytes,
     },
+    /// Ask whether this message may be posted: its receiver takes a limited number at a time. [`RankRun::on_granted`] is the answer.
+    Ask {
+        /// To whom it will go.
+        to: Rank,
+        /// Its number.
+        message: MessageNumber,
+    },
     /// An iteration begins here.
     Begun {
         /// Which, from 0.
@@ -157,6 +164,12 @@ impl RankRun {
         }
     }
 
+    /// A message that this rank has asked for may be posted.
+    pub fn on_granted(&mut self, message: MessageNumber) {
+        let (_, task) = self.resolve(message);
+        self.post(task);
+    }
+
     /// A message that this rank has posted is acknowledged.
     ///
     /// # Panics
@@ -166,7 +179,7 @@ impl RankRun {
         assert_eq!(iteration, self.current, "a rank waits for its own messages");
         self.under_way -= 1;
         if let Some(held) = self.held.pop_front() {
-            self.post(held);
+            self.leave(held);
         }
         self.on_over(0, task);
         self.settle(now);
@@ -255,7 +268,7 @@ impl RankRun {
                 if limit.is_some_and(|limit| self.under_way >= limit.from_sender) {
                     self.held.push_back(id);
                 } else {
-                    self.post(id);
+                    self.leave(id);
                 }
             }
             Task::Compute { span, .. } if span.is_zero() => {
@@ -284,17 +297,28 @@ impl RankRun {
         }
     }
 
-    fn post(&mut self, id: TaskId) {
-        let graph = self.plan.graph();
-        if let Task::Message { dst, bytes, .. } = graph.task(id) {
-            self.under_way += 1;
-            let message = MessageNumber(self.current * graph.len() as u32 + id.0);
-            self.outputs.push_back(Output::Post {
-                to: dst,
-                message,
-                bytes,
-            });
+    /// A message leaves, or asks whether it may.
+    fn leave(&mut self, id: TaskId) {
+        self.under_way += 1;
+        let limit = self.plan.graph().parallelism;
+        if limit.is_none_or(|limit| limit.to_receiver.is_none()) {
+            self.post(id);
+        } else if let Task::Message { dst: to, .. } = self.plan.graph().task(id) {
+            let message = self.number(id);
+            self.outputs.push_back(Output::Ask { to, message });
         }
+    }
+
+    fn post(&mut self, id: TaskId) {
+        if let Task::Message { dst: to, bytes, .. } = self.plan.graph().task(id) {
+            let message = self.number(id);
+            self.outputs.push_back(Output::Post { to, message, bytes });
+        }
+    }
+
+    /// The number of an own message in the present iteration.
+    fn number(&self, id: TaskId) -> MessageNumber {
+        MessageNumber(self.current * self.plan.graph().len() as u32 + id.0)
     }
 
     fn on_begun(&mut self, id: TaskId) {

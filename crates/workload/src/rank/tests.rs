@@ -42,6 +42,8 @@ struct World {
     posted: BTreeMap<u32, Time>,
     /// Messages under way from each rank now, and the most at a time.
     under_way: Vec<(u32, u32)>,
+    /// How often a rank has asked; the answer is always yes.
+    asked: u32,
 }
 
 impl World {
@@ -59,6 +61,7 @@ impl World {
             over: BTreeMap::new(),
             posted: BTreeMap::new(),
             under_way: vec![(0, 0); ranks as usize],
+            asked: 0,
         }
     }
 
@@ -99,6 +102,10 @@ impl World {
                     let (now, most) = &mut self.under_way[rank as usize];
                     *now += 1;
                     *most = (*most).max(*now);
+                }
+                Output::Ask { message, .. } => {
+                    self.asked += 1;
+                    own.on_granted(message);
                 }
                 Output::Begun { iteration } => {
                     self.begun.insert((rank, iteration), now);
@@ -173,16 +180,19 @@ fn a_limit_holds_messages_back() {
     for to in 1..9 {
         graph.message((Rank(0), Rank(to)), KB, []);
     }
-    graph.parallelism = Some(Parallelism {
-        from_sender: 3,
-        to_receiver: None,
-    });
-    let mut world = World::new(graph, 2, |_| us(10));
-    world.run();
-    assert_eq!(world.under_way[0].1, 3);
-    let posted: Vec<Time> = world.posted.values().copied().take(8).collect();
-    let expected = [0, 0, 0, 20, 20, 20, 40, 40].map(Time::from_us);
-    assert_eq!(posted, expected);
+    for to_receiver in [None, Some(3)] {
+        graph.parallelism = Some(Parallelism {
+            from_sender: 3,
+            to_receiver,
+        });
+        let mut world = World::new(graph.clone(), 2, |_| us(10));
+        world.run();
+        assert_eq!(world.under_way[0].1, 3);
+        let posted: Vec<Time> = world.posted.values().copied().take(8).collect();
+        let expected = [0, 0, 0, 20, 20, 20, 40, 40].map(Time::from_us);
+        assert_eq!(posted, expected);
+        assert_eq!(world.asked, if to_receiver.is_some() { 16 } else { 0 });
+    }
 }
 
 #[test]
