@@ -120,9 +120,9 @@ fn unknown_names() {
     ];
     assert_snapshot!(errors.join("\n"), @"
     quikstart: there is no such file or built-in scenario
-      fix: did you mean `quickstart`? Give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32, mix-64, hadoop-320
+      fix: did you mean `quickstart`? Give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32, mix-64, training-256, hadoop-320
     no/such/file.toml: there is no such file or built-in scenario
-      fix: give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32, mix-64, hadoop-320
+      fix: give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32, mix-64, training-256, hadoop-320
     .: cannot be read: Is a directory (os error 21)
       fix: name a text file in UTF-8 that you may read
     there is no group `controler`
@@ -132,7 +132,7 @@ fn unknown_names() {
     nothing is called `xyzzy`
       fix: known are: adaptive, ali-storage, constant, dcqcn, dcqcn-timer, dctcp, dctcp-rate, dumbbell, fat-tree, file, flows, go-back-n, hadoop, hpcc, incast, interval, leaf-spine, links, lossy, none, oblivious, observe, one-to-one, permutation, pods, poisson, progress, reno, rocev2, scenario, selective-repeat, shared-buffer, single, single-switch, strack, swift, switch, tcp, websearch
     quikstart: there is no such file or built-in scenario
-      fix: did you mean `quickstart`? Give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32, mix-64, hadoop-320
+      fix: did you mean `quickstart`? Give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32, mix-64, training-256, hadoop-320
     ");
 }
 

@@ -14,7 +14,7 @@ use crate::record::{
 use clearway_fabric::{LinkCounters, Stopped};
 use clearway_transport::EndpointCounters;
 use clearway_transport::cc::{NetworkFacts, fluid};
-use clearway_units::statistics::jain_index;
+use clearway_units::statistics::{jain_index, nearest_rank};
 use clearway_units::{Bytes, Digest, FlowId, Rate, Span, Time, Value, nearest, suggestion};
 use std::collections::BTreeMap;
 
@@ -35,6 +35,8 @@ pub(crate) struct RunData {
     pub(crate) links: LinkCounters,
     pub(crate) endpoints: EndpointCounters,
     pub(crate) digest: Digest,
+    /// The mean iteration of each job in microseconds, ascending; `None` if one did not finish all of its iterations.
+    pub(crate) jobs: Option<Vec<f64>>,
     /// How often links were paused.
     pub(crate) pauses: u64,
     pub(crate) queue: Option<(Rate, QueueSeries)>,
@@ -119,6 +121,10 @@ measures! {
     window_bytes() needs Acks;
     window_after_cut() needs Acks;
     rtt_us() needs Acks;
+    job_us("percentile") needs Nothing;
+    job_mean_us() needs Nothing;
+    job_max_us() needs Nothing;
+    job_spread() needs Nothing;
     setting("key") needs Nothing;
     sampling_advantage("at") needs Nothing;
 }
@@ -166,6 +172,14 @@ impl RunData {
         completions.ok_or_else(|| "not all flows are done".into())
     }
 
+    fn jobs(&self) -> Result<&[f64], String> {
+        match self.jobs.as_deref() {
+            None => Err("not all jobs are done".into()),
+            Some([]) => Err("there are no jobs".into()),
+            Some(jobs) => Ok(jobs),
+        }
+    }
+
     fn longest(&self) -> Result<Span, String> {
         let completions = self.completions()?;
         completions
@@ -208,6 +222,29 @@ impl RunData {
         let ideals = self.flows.iter().map(|flow| flow.ideal);
         ideals.max().unwrap_or(Span::ZERO)
     }
+}
+
+/// A percentile over jobs of their mean time of an iteration, us; the median unless `percentile` says otherwise.
+fn job_us(run: &RunData, options: &Options) -> Result<f64, String> {
+    nearest_rank(run.jobs()?, options.per_mille).ok_or_else(|| "there are no jobs".into())
+}
+
+/// Mean over jobs of their mean time of an iteration, us.
+fn job_mean_us(run: &RunData, _: &Options) -> Result<f64, String> {
+    let jobs = run.jobs()?;
+    Ok(jobs.iter().sum::<f64>() / jobs.len() as f64)
+}
+
+/// The slowest job's mean time of an iteration, us.
+fn job_max_us(run: &RunData, _: &Options) -> Result<f64, String> {
+    let jobs = run.jobs()?;
+    Ok(jobs[jobs.len() - 1])
+}
+
+/// How much longer the slowest job takes than the fastest, as a share of the fastest one's time.
+fn job_spread(run: &RunData, _: &Options) -> Result<f64, String> {
+    let jobs = run.jobs()?;
+    Ok(jobs[jobs.len() - 1] / jobs[0] - 1.0)
 }
 
 /// Longest completion time, us.

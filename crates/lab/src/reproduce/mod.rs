@@ -57,6 +57,8 @@ const CLAIM_FILES: &[(&str, &str)] = claim_files!(
     "snyder/fig4.10",
     "snyder/table3.1",
     "snyder/table4.1",
+    "strack/fig1",
+    "strack/fig2",
     "strack/fig4",
     "strack/fig8",
     "strack/fig9",
@@ -71,6 +73,14 @@ const CLAIM_FILES: &[(&str, &str)] = claim_files!(
     "strack/fig18",
     "strack/fig19",
     "strack/fig20",
+    "strack/fig21",
+    "strack/fig22",
+    "strack/fig23",
+    "strack/fig24",
+    "strack/fig25",
+    "strack/fig26",
+    "strack/fig27",
+    "strack/fig28",
 );
 
 macro_rules! recorded_outcomes {

@@ -9,7 +9,8 @@ use crate::record::{
     RateFairnessSampler, delay_us, merge_all,
 };
 use crate::{
-    Assembly, Finished, FlowResult, Laboratory, Place, RunOptions, Scenario, ScenarioError,
+    Assembly, Finished, FlowResult, IterationTimes, JobResult, Laboratory, Place, RunOptions,
+    Scenario, ScenarioError,
 };
 use clearway_fabric::topology::LinkId;
 use clearway_fabric::{Observer, Progress, Sampler, Stopped, Verdict};
@@ -450,6 +451,7 @@ fn summarise<O: Observer>(
         links: finished.links,
         endpoints: finished.endpoints,
         digest: finished.digest,
+        jobs: mean_iterations(&finished.jobs),
         pauses: finished.pauses.iter().map(|link| link.pauses).sum(),
         queue: None,
         long_queues: None,
@@ -458,6 +460,19 @@ fn summarise<O: Observer>(
         acks: BTreeMap::new(),
         rates: None,
     }
+}
+
+/// The mean iteration of each job in microseconds, ascending; `None` if one did not finish all of its iterations.
+fn mean_iterations(jobs: &[JobResult]) -> Option<Vec<f64>> {
+    let mean = |job: &JobResult| {
+        let spans: Option<Vec<Span>> = job.times.iter().map(IterationTimes::span).collect();
+        let spans = spans.filter(|spans| spans.len() as u32 == job.iterations)?;
+        let sum: f64 = spans.iter().map(|span| span.as_us()).sum();
+        Some(sum / spans.len() as f64)
+    };
+    let mut means: Vec<f64> = jobs.iter().map(mean).collect::<Option<_>>()?;
+    means.sort_unstable_by(f64::total_cmp);
+    Some(means)
 }
 
 fn measures(data: &RunData) -> BTreeMap<String, f64> {
@@ -477,6 +492,10 @@ fn measures(data: &RunData) -> BTreeMap<String, f64> {
         }
         let sum: f64 = completions.iter().map(|span| span.as_us()).sum();
         add("fct-mean", sum / count as f64);
+    }
+    if let Some([first, .., last] | [first @ last]) = data.jobs.as_deref() {
+        add("job-min", *first);
+        add("job-max", *last);
     }
     add("ideal-max", data.longest_ideal().as_us());
     add("simulated", data.simulated.as_us());
