@@ -78,11 +78,8 @@ const fn completion(
     of: fn(&ComparedRun) -> Option<f64>,
 ) -> Measure {
     Measure {
-        name,
-        title,
-        unit,
         shown: Shown::UnlessAllHave(MEAN_ITERATION),
-        of,
+        ..measure(name, title, unit, of)
     }
 }
 
@@ -93,11 +90,8 @@ const fn if_any(
     of: fn(&ComparedRun) -> Option<f64>,
 ) -> Measure {
     Measure {
-        name,
-        title,
-        unit,
         shown: Shown::IfAny,
-        of,
+        ..measure(name, title, unit, of)
     }
 }
 
@@ -109,11 +103,8 @@ const fn if_known(
     of: fn(&ComparedRun) -> Option<f64>,
 ) -> Measure {
     Measure {
-        name,
-        title,
-        unit,
         shown: Shown::IfKnown(of_what),
-        of,
+        ..measure(name, title, unit, of)
     }
 }
 
@@ -124,11 +115,8 @@ const fn of_class(
     of: fn(&ComparedRun) -> Option<f64>,
 ) -> Measure {
     Measure {
-        name,
-        title,
-        unit: Unit::Ratio,
         shown: Shown::IfClassesDiffer,
-        of,
+        ..measure(name, title, Unit::Ratio, of)
     }
 }
 
@@ -183,11 +171,8 @@ const fn if_all_have(
     of: fn(&ComparedRun) -> Option<f64>,
 ) -> Measure {
     Measure {
-        name,
-        title,
-        unit,
         shown: Shown::IfAllHave,
-        of,
+        ..measure(name, title, unit, of)
     }
 }
 
