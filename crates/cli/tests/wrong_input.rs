@@ -105,7 +105,7 @@ fn unknown_names() {
     --set transport.spray=adaptiv: `transport.spray`: there is no "adaptiv"
       fix: did you mean `adaptive`? Use one of: adaptive, oblivious, single
     --set workload.kind=permutations: `workload.kind`: there is no "permutations"
-      fix: did you mean `permutation`? Use one of: permutation, incast, poisson, one-to-one, flows, file
+      fix: did you mean `permutation`? Use one of: permutation, incast, poisson, one-to-one, ring-all-reduce, halving-doubling, double-binary-tree, direct-all-reduce, parameter-server, all-to-all, ring-all-gather, direct-all-gather, ring-reduce-scatter, direct-reduce-scatter, chain-broadcast, tree-broadcast, trace, flows, file
     --set topology.kind=3: `topology.kind`: there is no 3
       fix: use one of: leaf-spine, fat-tree, pods, single-switch, dumbbell, file
     "#);
@@ -130,7 +130,7 @@ fn unknown_names() {
     nothing is called `adaptative`
       fix: did you mean `adaptive`?
     nothing is called `xyzzy`
-      fix: known are: adaptive, ali-storage, constant, dcqcn, dcqcn-timer, dctcp, dctcp-rate, dumbbell, fat-tree, file, flows, go-back-n, hadoop, hpcc, incast, interval, leaf-spine, links, lossy, none, oblivious, observe, one-to-one, permutation, pods, poisson, progress, reno, rocev2, scenario, selective-repeat, shared-buffer, single, single-switch, strack, swift, switch, tcp, websearch
+      fix: known are: adaptive, ali-storage, all-to-all, chain-broadcast, constant, dcqcn, dcqcn-timer, dctcp, dctcp-rate, direct-all-gather, direct-all-reduce, direct-reduce-scatter, double-binary-tree, dumbbell, fat-tree, file, flows, go-back-n, hadoop, halving-doubling, hpcc, incast, interval, leaf-spine, links, lossy, none, oblivious, observe, one-to-one, parameter-server, permutation, pods, poisson, progress, reno, ring-all-gather, ring-all-reduce, ring-reduce-scatter, rocev2, scenario, selective-repeat, shared-buffer, single, single-switch, strack, swift, switch, tcp, trace, tree-broadcast, websearch
     quikstart: there is no such file or built-in scenario
       fix: did you mean `quickstart`? Give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32, mix-64, training-256, hadoop-320
     ");

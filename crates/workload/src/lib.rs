@@ -11,7 +11,7 @@
 //! * A [`Program`] is what each rank of a job does in its own words, as traces tell it: sends and receives apart, and calls of
 //!   collectives. It becomes a `Graph`. [`parse_goal`] and [`parse_goal_binary`] read it from GOAL schedules, [`read_chakra`] from the
 //!   execution traces of Chakra; a [`SimaiWorkload`], read by [`parse_simai`], makes it for any number of ranks.
-//!   [`TraceFormat`] tells which is which.
+//!   [`TraceFormat`] tells which is which, and [`TraceSettings`](generate::TraceSettings) makes jobs of them.
 //! * [`SizeDistribution`] is how large the flows of data-centre traffic are: built in ([`PublishedSizes`]) or from a file
 //!   ([`parse_sizes`]).
 //! * [`parse_cm`] reads htsim's connection matrices (`.cm`), [`parse_topo`] its fabrics (`.topo`); [`parse_hpcc_flows`] and

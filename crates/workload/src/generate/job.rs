@@ -1,25 +1,14 @@
 //! What jobs that run collectives have in common: where their ranks are, how often they run, and what they compute.
 
+use super::placing::Placing;
 use super::{BuildContext, LoadedWorkload, WorkloadDefinition};
 use crate::collective::{CollectiveDefinition, CollectiveError};
 use crate::graph::{Graph, Rank, TaskId};
 use crate::rank::Plan;
 use crate::{JobSpec, Volume, Workload, WorkloadError};
-use clearway_units::{Bytes, HostId, RandomStream, Span, Time, Value, choices, parameters};
+use clearway_units::{Bytes, HostId, RandomStream, Span, Time, Value, parameters};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-choices! {
-    /// Which hosts the ranks of jobs are on.
-    pub enum JobPlacement {
-        /// Job after job on consecutive hosts, from host 0 on.
-        Packed = "packed",
-        /// Every rank on a host of its own, drawn at random.
-        Random = "random",
-        /// As many consecutive ranks as `block` says on consecutive hosts; the blocks lie at random.
-        RandomBlock = "random-block",
-    }
-}
 
 parameters! {
     /// Where jobs run, how often, and what they compute beside.
@@ -28,12 +17,6 @@ parameters! {
         pub ranks: Option<u32> = None, "ranks", "all hosts";
         /// How many such jobs run side by side, on hosts of their own.
         pub jobs: u32 = 1, "jobs", "one job alone";
-        /// Which hosts they are on.
-        pub placement: JobPlacement = JobPlacement::Packed, "placement", "STrack §4.3 places at random; alone, neighbours";
-        /// Hosts in a block of the placement "random-block".
-        pub block: u32 = 8, "block", "the NICs of a server with 8 GPUs";
-        /// The hosts of all ranks, job after job, instead of a placement; an empty list for none.
-        pub hosts: Vec<u32> = Vec::new(), "hosts", "by placement";
         /// When the first job starts.
         pub start: Time = Time::ZERO, "start", "the start of the run";
         /// Time from the start of one job to that of the next.
@@ -52,6 +35,10 @@ parameters! {
         pub stragglers: u32 = 0, "stragglers", "none";
         /// How many times as long their computations take.
         pub straggler_factor: f64 = 1.5, "straggler-factor", "decision";
+        with {
+            /// Which hosts they are on.
+            pub placing: Placing,
+        }
     }
 }
 
@@ -63,7 +50,7 @@ pub(super) fn jobs<D: WorkloadDefinition, C: CollectiveDefinition + Clone>(
 ) -> Result<LoadedWorkload, WorkloadError> {
     settings.check::<D>()?;
     let ranks = settings.ranks_of::<D>(context)?;
-    let hosts = settings.place::<D>(ranks, context)?;
+    let hosts = settings.placing.place::<D>(settings.jobs, ranks, context)?;
     let (graph, volume) = settings.iteration::<D, C>(collective, ranks)?;
     let plan = Arc::new(Plan::new(graph));
     let mut random = context.random_of(HostId(0));
@@ -101,7 +88,6 @@ impl JobSettings {
             ("jobs", self.jobs),
             ("iterations", self.iterations),
             ("buckets", self.buckets),
-            ("block", self.block),
         ] {
             if count == 0 {
                 return Err(D::fault(key, format!("no {key}"), "write 1 or more"));
@@ -142,15 +128,12 @@ impl JobSettings {
         &self,
         context: &BuildContext<'_>,
     ) -> Result<u32, WorkloadError> {
-        let places = match self.hosts.len() as u32 {
-            0 => context.hosts,
-            listed => listed,
-        };
+        let places = self.placing.places(context);
         let ranks = self.ranks.unwrap_or(places / self.jobs);
         let needed = u64::from(ranks) * u64::from(self.jobs);
         if ranks == 0 || needed > u64::from(places) {
             let ranks = ranks.max(1);
-            let what = if self.hosts.is_empty() {
+            let what = if self.placing.hosts.is_empty() {
                 "the topology has"
             } else {
                 "`hosts` names"
@@ -163,58 +146,11 @@ impl JobSettings {
                 "every rank needs a host of its own: choose fewer `ranks` or `jobs`, or more hosts";
             return Err(D::fault("ranks", message, fix));
         }
-        if !self.hosts.is_empty() && needed != u64::from(places) {
+        if !self.placing.hosts.is_empty() && needed != u64::from(places) {
             let message = format!("{places} hosts for {} jobs of {ranks} ranks", self.jobs);
             return Err(D::fault("hosts", message, "name one host for each rank"));
         }
         Ok(ranks)
-    }
-
-    /// The hosts of all ranks, job after job.
-    fn place<D: WorkloadDefinition>(
-        &self,
-        ranks: u32,
-        context: &BuildContext<'_>,
-    ) -> Result<Vec<HostId>, WorkloadError> {
-        if !self.hosts.is_empty() {
-            let mut seen = BTreeMap::new();
-            for (place, &host) in self.hosts.iter().enumerate() {
-                if host >= context.hosts {
-                    let message =
-                        format!("host {host}, but the topology has {} hosts", context.hosts);
-                    return Err(D::fault("hosts", message, "hosts are numbered from 0"));
-                }
-                if seen.insert(host, place).is_some() {
-                    let message = format!("host {host} is named twice");
-                    return Err(D::fault(
-                        "hosts",
-                        message,
-                        "give each rank a host of its own",
-                    ));
-                }
-            }
-            return Ok(self.hosts.iter().copied().map(HostId).collect());
-        }
-        let block = match self.placement {
-            JobPlacement::Packed => context.hosts,
-            JobPlacement::Random => 1,
-            JobPlacement::RandomBlock => self.block,
-        };
-        let needed = (ranks * self.jobs) as usize;
-        let mut blocks: Vec<u32> = (0..context.hosts / block).collect();
-        if self.placement == JobPlacement::RandomBlock
-            && (!ranks.is_multiple_of(block) || blocks.len() * (block as usize) < needed)
-        {
-            let message = format!(
-                "{} jobs of {ranks} ranks in blocks of {block} on {} hosts",
-                self.jobs, context.hosts
-            );
-            let fix = "choose a block that divides the ranks, and hosts enough for whole blocks";
-            return Err(D::fault("block", message, fix));
-        }
-        context.random().shuffle(&mut blocks);
-        let hosts = blocks.iter().flat_map(|own| own * block..(own + 1) * block);
-        Ok(hosts.map(HostId).take(needed).collect())
     }
 
     /// What a rank does in an iteration: computations, and the collective in buckets.

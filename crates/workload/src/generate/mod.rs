@@ -14,16 +14,20 @@ mod job_kinds;
 mod list;
 mod one_to_one;
 mod permutation;
+mod placing;
 mod poisson;
+mod trace;
 
 pub use file::FileSettings;
 pub use incast::{IncastSettings, Placement};
-pub use job::{JobPlacement, JobSettings};
+pub use job::JobSettings;
 pub use job_kinds::*;
 pub use list::ListSettings;
 pub use one_to_one::OneToOneSettings;
 pub use permutation::{PermutationSettings, derangement};
+pub use placing::{JobPlacement, Placing};
 pub use poisson::PoissonSettings;
+pub use trace::{TraceSettings, trace_files};
 
 use crate::{Arrivals, FileWarning, JobSpec, LinkFailure, Workload, WorkloadError};
 use clearway_units::{
@@ -215,6 +219,7 @@ workloads! {
     DirectReduceScatter(DirectReduceScatterJob),
     ChainBroadcast(ChainBroadcastJob),
     TreeBroadcast(TreeBroadcastJob),
+    Trace(TraceSettings),
     List(ListSettings),
     File(FileSettings),
 }

@@ -191,7 +191,10 @@ fn faults_of_settings() {
     `ranks` of the ring-all-reduce workload: one rank has nobody to exchange data with
       fix: take 2 ranks or more
     ");
-    assert_snapshot!(error(&[("iterations", "4000000000")]), @"");
+    assert_snapshot!(error(&[("iterations", "4000000000")]), @"
+    `iterations` of the ring-all-reduce workload: 4000000000 iterations of 13776 messages and computations
+      fix: less than 2^32 in all iterations have numbers
+    ");
     assert_snapshot!(error(&[("size", "3B"), ("buckets", "4")]), @"
     `buckets` of the ring-all-reduce workload: 4 buckets of 3 bytes in all
       fix: choose at most one bucket for each byte

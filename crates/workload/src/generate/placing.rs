@@ -1,0 +1,91 @@
+//! Which hosts the ranks of jobs are on.
+
+use super::{BuildContext, WorkloadDefinition};
+use crate::WorkloadError;
+use clearway_units::{HostId, choices, parameters};
+use std::collections::BTreeMap;
+
+choices! {
+    /// Which hosts the ranks of jobs are on.
+    pub enum JobPlacement {
+        /// Job after job on consecutive hosts, from host 0 on.
+        Packed = "packed",
+        /// Every rank on a host of its own, drawn at random.
+        Random = "random",
+        /// As many consecutive ranks as `block` says on consecutive hosts; the blocks lie at random.
+        RandomBlock = "random-block",
+    }
+}
+
+parameters! {
+    /// Where the ranks of jobs are.
+    pub struct Placing {
+        /// Which hosts they are on.
+        pub placement: JobPlacement = JobPlacement::Packed, "placement", "STrack §4.3 places at random; alone, neighbours";
+        /// Hosts in a block of the placement "random-block".
+        pub block: u32 = 8, "block", "the NICs of a server with 8 GPUs";
+        /// The hosts of all ranks, job after job, instead of a placement; an empty list for none.
+        pub hosts: Vec<u32> = Vec::new(), "hosts", "by placement";
+    }
+}
+
+impl Placing {
+    /// How many hosts there are to choose from.
+    pub(super) fn places(&self, context: &BuildContext<'_>) -> u32 {
+        match self.hosts.len() as u32 {
+            0 => context.hosts,
+            listed => listed,
+        }
+    }
+
+    /// The hosts of all ranks, job after job. There are [`places`](Self::places) enough for them, and as many as listed hosts.
+    pub(super) fn place<D: WorkloadDefinition>(
+        &self,
+        jobs: u32,
+        ranks: u32,
+        context: &BuildContext<'_>,
+    ) -> Result<Vec<HostId>, WorkloadError> {
+        if self.block == 0 {
+            return Err(D::fault("block", "no block", "write 1 or more"));
+        }
+        if !self.hosts.is_empty() {
+            let mut seen = BTreeMap::new();
+            for (place, &host) in self.hosts.iter().enumerate() {
+                if host >= context.hosts {
+                    let message =
+                        format!("host {host}, but the topology has {} hosts", context.hosts);
+                    return Err(D::fault("hosts", message, "hosts are numbered from 0"));
+                }
+                if seen.insert(host, place).is_some() {
+                    let message = format!("host {host} is named twice");
+                    return Err(D::fault(
+                        "hosts",
+                        message,
+                        "give each rank a host of its own",
+                    ));
+                }
+            }
+            return Ok(self.hosts.iter().copied().map(HostId).collect());
+        }
+        let block = match self.placement {
+            JobPlacement::Packed => context.hosts,
+            JobPlacement::Random => 1,
+            JobPlacement::RandomBlock => self.block,
+        };
+        let needed = (ranks * jobs) as usize;
+        let mut blocks: Vec<u32> = (0..context.hosts / block).collect();
+        if self.placement == JobPlacement::RandomBlock
+            && (!ranks.is_multiple_of(block) || blocks.len() * (block as usize) < needed)
+        {
+            let message = format!(
+                "{jobs} jobs of {ranks} ranks in blocks of {block} on {} hosts",
+                context.hosts
+            );
+            let fix = "choose a block that divides the ranks, and hosts enough for whole blocks";
+            return Err(D::fault("block", message, fix));
+        }
+        context.random().shuffle(&mut blocks);
+        let hosts = blocks.iter().flat_map(|own| own * block..(own + 1) * block);
+        Ok(hosts.map(HostId).take(needed).collect())
+    }
+}
