@@ -47,6 +47,7 @@ use clearway_units::{
     ParameterInfo, ParameterSet, SetError, Span, Value, mix64, nearest, suggestion,
 };
 use clearway_workload::WorkloadSettings;
+use clearway_workload::generate::trace_files;
 use source::Entry;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -242,10 +243,12 @@ impl Scenario {
     /// Hash of the resolved scenario and of the contents of its files: equal scenarios, equal hashes, wherever the files are.
     pub fn hash(&self) -> String {
         let text = self.written(|name| {
-            let contents = std::fs::read(topology::find_file(name, self.base_dir.as_deref()));
-            format!("{:016x}", hash_bytes(&contents.unwrap_or_default()))
+            let path = topology::find_file(name, self.base_dir.as_deref());
+            let hash =
+                |hash, file: PathBuf| hash_bytes(hash, &std::fs::read(file).unwrap_or_default());
+            format!("{:016x}", trace_files(&path).into_iter().fold(0, hash))
         });
-        format!("{:08x}", hash_bytes(text.as_bytes()) >> 32)
+        format!("{:08x}", hash_bytes(0, text.as_bytes()) >> 32)
     }
 
     /// What is simulated, as TOML, with the names of files as `file` gives them. What is watched is no part of it.
@@ -283,10 +286,11 @@ impl Scenario {
     }
 }
 
-fn hash_bytes(bytes: &[u8]) -> u64 {
+/// The hash of what `hash` is that of, with `bytes` behind it.
+fn hash_bytes(hash: u64, bytes: &[u8]) -> u64 {
     bytes
         .iter()
-        .fold(0, |hash, &byte| mix64(hash ^ u64::from(byte)))
+        .fold(hash, |hash, &byte| mix64(hash ^ u64::from(byte)))
 }
 
 /// The `[[workload]]` sections; one permutation if there is none.
@@ -348,7 +352,11 @@ fn write_entries(text: &mut String, entries: Vec<(&'static str, Value)>) {
 /// Adds an override, or replaces what it overrides. One that chooses another kind makes room for that kind's defaults.
 fn apply_override(entries: &mut Vec<Entry>, new: Entry) {
     let same_section = |entry: &Entry| entry.section == new.section && entry.index == new.index;
-    let chooses_kind = new.key == "kind" || (new.key == "file" && !new.section.is_empty());
+    let is_of_kind = entries
+        .iter()
+        .any(|entry| same_section(entry) && is_kind_with_file(entry));
+    let chooses_kind =
+        new.key == "kind" || (new.key == "file" && !new.section.is_empty() && !is_of_kind);
     if chooses_kind {
         // What was said of the old kind stays only if it was said by an earlier override.
         entries.retain(|entry| {
@@ -360,6 +368,16 @@ fn apply_override(entries: &mut Vec<Entry>, new: Entry) {
     }
     entries.retain(|entry| !(same_section(entry) && entry.key == new.key));
     entries.push(new);
+}
+
+/// A kind of workload that has a file, but is not called by that name: to name the file does not choose another kind.
+fn is_kind_with_file(entry: &Entry) -> bool {
+    let (true, Value::Text(kind)) = (entry.key == "kind", &entry.value) else {
+        return false;
+    };
+    let settings = WorkloadSettings::named(kind).filter(|_| kind != "file");
+    let mut keys = settings.iter().flat_map(WorkloadSettings::describe);
+    entry.section == "workload" && keys.any(|parameter| parameter.key == "file")
 }
 
 /// Keys that all kinds of a section share.

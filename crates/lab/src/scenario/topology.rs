@@ -9,6 +9,7 @@ use clearway_fabric::topology::{
     leaf_spine, single_switch,
 };
 use clearway_units::{ParameterInfo, ParameterSet, Rate, SetError, Span, Value};
+use clearway_workload::generate::trace_files;
 use clearway_workload::{
     FileFormat, LinkFailure, SwitchLayer, TopoFile, parse_hpcc_topology, parse_topo, read_text,
 };
@@ -357,11 +358,11 @@ fn build_fat_tree(s: &FatTreeSettings) -> Result<Topology, ScenarioError> {
     fat_tree(&spec).map_err(|error| topology_error(&["radix"], &error))
 }
 
-/// Where a file that the user names is: beside the scenario, else in the current folder.
+/// Where a file that the user names is, or files with that prefix are: beside the scenario, else in the current folder.
 pub(crate) fn find_file(name: &str, base_dir: Option<&Path>) -> PathBuf {
     let beside = base_dir.map(|folder| folder.join(name));
     beside
-        .filter(|path| path.exists())
+        .filter(|path| trace_files(path).iter().any(|file| file.exists()))
         .unwrap_or_else(|| PathBuf::from(name))
 }
 
