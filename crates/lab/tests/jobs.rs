@@ -247,3 +247,20 @@ fn an_all_to_all_keeps_to_its_parallelism() {
         assert_eq!(hosts, 2 * 16);
     }
 }
+
+#[test]
+fn one_collective_is_exchanged_for_another_in_a_word() {
+    let lines_of = |settings: &[&str]| {
+        let settings: Vec<String> = settings.iter().map(|text| (*text).into()).collect();
+        let scenario = Laboratory::new().load("training-256", &settings).unwrap();
+        let resolved = scenario.resolved();
+        let lines = resolved.lines().filter(|line| !line.starts_with("kind = "));
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let ring = lines_of(&["workload.kind=ring-all-reduce"]);
+    assert_eq!(ring, lines_of(&[]));
+    assert!(ring.contains(&"iterations = 5".to_owned()));
+    // Another kind of workload has nothing in common with them.
+    let flows = lines_of(&["workload.kind=permutation"]);
+    assert!(flows.contains(&"message = \"2MB\"".to_owned()), "{flows:?}");
+}

@@ -47,6 +47,7 @@ use clearway_units::{
     ParameterInfo, ParameterSet, SetError, Span, Value, mix64, nearest, suggestion,
 };
 use clearway_workload::WorkloadSettings;
+use clearway_workload::generate::JobSettings;
 use clearway_workload::generate::trace_files;
 use source::Entry;
 use std::fmt::Write as _;
@@ -357,12 +358,17 @@ fn apply_override(entries: &mut Vec<Entry>, new: Entry) {
         .any(|entry| same_section(entry) && is_kind_with_file(entry));
     let chooses_kind =
         new.key == "kind" || (new.key == "file" && !new.section.is_empty() && !is_of_kind);
+    let former = entries
+        .iter()
+        .find(|entry| same_section(entry) && entry.key == "kind");
+    let stays_with_job = new.key == "kind" && is_job(&new) && former.is_some_and(is_job);
     if chooses_kind {
         // What was said of the old kind stays only if it was said by an earlier override.
         entries.retain(|entry| {
             !same_section(entry)
                 || matches!(entry.place, Place::Override(_))
                 || is_common(&entry.section, &entry.key)
+                || stays_with_job && is_of_jobs(&entry.key)
         });
         entries.retain(|entry| !(same_section(entry) && new.key == "file" && entry.key == "kind"));
     }
@@ -378,6 +384,24 @@ fn is_kind_with_file(entry: &Entry) -> bool {
     let settings = WorkloadSettings::named(kind).filter(|_| kind != "file");
     let mut keys = settings.iter().flat_map(WorkloadSettings::describe);
     entry.section == "workload" && keys.any(|parameter| parameter.key == "file")
+}
+
+/// A kind of workload that runs a collective.
+fn is_job(kind: &Entry) -> bool {
+    let Value::Text(name) = &kind.value else {
+        return false;
+    };
+    let settings = WorkloadSettings::named(name).filter(|_| kind.section == "workload");
+    let mut keys = settings.iter().flat_map(WorkloadSettings::describe);
+    keys.any(|parameter| parameter.key == "buckets")
+}
+
+/// Keys that all collectives share: one is exchanged for another without a word on its hosts and iterations.
+fn is_of_jobs(key: &str) -> bool {
+    key == "size"
+        || JobSettings::describe()
+            .iter()
+            .any(|parameter| parameter.key == key)
 }
 
 /// Keys that all kinds of a section share.
