@@ -257,6 +257,7 @@ fn presets_choose_parts_that_keys_override() {
     for (kind, rest) in [
         ("strack", "selective-repeat strack adaptive none"),
         ("rocev2", "go-back-n dcqcn single interval"),
+        ("tmdml", "go-back-n dcqcn single progress"),
         ("dctcp", "go-back-n dctcp single none"),
         ("tcp", "go-back-n reno single none"),
         ("hpcc", "go-back-n hpcc single none"),
@@ -274,6 +275,29 @@ fn presets_choose_parts_that_keys_override() {
         panic!("it is go-back-N");
     };
     assert_eq!((own.queue_pairs, own.timeout), (4, Span::from_ms(2)));
+}
+
+#[test]
+fn a_preset_may_have_packets_of_its_own_and_yields_to_the_key() {
+    let described = |text: &str| {
+        let transport = read(text).transport;
+        let parameters = transport.describe();
+        let payload = parameters.into_iter().find(|info| info.key == "payload");
+        let payload = payload.expect("every transport has it");
+        let bytes = transport.packets.payload.as_u64();
+        (bytes, payload.default.to_string(), payload.source)
+    };
+    let paper = "STrack §4.2: MTU of 4 KB";
+    let rocev2 = described("transport.kind = \"rocev2\"\n");
+    assert_eq!(rocev2, (4096, "\"4096B\"".into(), paper));
+    let tmdml = described("transport.kind = \"tmdml\"\n");
+    assert_eq!(tmdml, (1000, "\"1KB\"".into(), "the preset"));
+    let text = "[transport]\nkind = \"tmdml\"\npayload = \"2000B\"\nbatch = 10\n";
+    let transport = read(text).transport;
+    assert_eq!(transport.packets.payload.as_u64(), 2000);
+    let entries = transport.feedback.entries();
+    assert!(entries.contains(&("batch", Value::Integer(10))));
+    assert!(entries.iter().any(|(key, _)| *key == "cnp-interval"));
 }
 
 #[test]

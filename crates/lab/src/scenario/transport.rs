@@ -7,7 +7,7 @@ use clearway_transport::cc::{ControllerSettings, NetworkFacts};
 use clearway_transport::feedback::FeedbackSettings;
 use clearway_transport::spray::SelectorSettings;
 use clearway_transport::{Profile, Registry, Reliability};
-use clearway_units::{Bytes, ParameterInfo, ParameterSet, SetError, Value};
+use clearway_units::{Bytes, Parameter, ParameterInfo, ParameterSet, SetError, Value};
 
 clearway_units::parameters! {
     /// The parts of a transport. Chosen before everything else, because they decide which other keys exist.
@@ -55,10 +55,12 @@ struct Preset {
     controller: &'static str,
     spray: &'static str,
     feedback: &'static str,
+    /// Payload of a full packet in bytes, where the transport has its own default.
+    payload: Option<u64>,
 }
 
 /// The transports; the first is the default.
-const PRESETS: [Preset; 6] = [
+const PRESETS: [Preset; 7] = [
     Preset {
         name: "strack",
         summary: "STrack: selective repeat, delay-based window, adaptive spraying (arXiv 2407.15266)",
@@ -66,6 +68,7 @@ const PRESETS: [Preset; 6] = [
         controller: "strack",
         spray: "adaptive",
         feedback: "none",
+        payload: None,
     },
     Preset {
         name: "rocev2",
@@ -74,6 +77,16 @@ const PRESETS: [Preset; 6] = [
         controller: "dcqcn",
         spray: "single",
         feedback: "interval",
+        payload: None,
+    },
+    Preset {
+        name: "tmdml",
+        summary: "TMDML-NIC: RoCEv2 whose receivers spare flows that fall behind, packets of 1000 B",
+        reliability: "go-back-n",
+        controller: "dcqcn",
+        spray: "single",
+        feedback: "progress",
+        payload: Some(1000),
     },
     Preset {
         name: "dctcp",
@@ -82,6 +95,7 @@ const PRESETS: [Preset; 6] = [
         controller: "dctcp",
         spray: "single",
         feedback: "none",
+        payload: None,
     },
     Preset {
         name: "tcp",
@@ -90,6 +104,7 @@ const PRESETS: [Preset; 6] = [
         controller: "reno",
         spray: "single",
         feedback: "none",
+        payload: None,
     },
     Preset {
         name: "hpcc",
@@ -98,6 +113,7 @@ const PRESETS: [Preset; 6] = [
         controller: "hpcc",
         spray: "single",
         feedback: "none",
+        payload: None,
     },
     Preset {
         name: "swift",
@@ -106,6 +122,7 @@ const PRESETS: [Preset; 6] = [
         controller: "swift",
         spray: "single",
         feedback: "none",
+        payload: None,
     },
 ];
 
@@ -125,6 +142,12 @@ impl Preset {
             "spray" => self.spray,
             _ => self.feedback,
         }
+    }
+
+    fn packets(&self) -> PacketParameters {
+        let mut packets = PacketParameters::default();
+        packets.payload = self.payload.map_or(packets.payload, Bytes::new);
+        packets
     }
 }
 
@@ -182,7 +205,7 @@ impl TransportSettings {
         let rules = names(registry.feedback_rules());
         let settings = Self {
             kind: preset.name,
-            packets: PacketParameters::default(),
+            packets: preset.packets(),
             reliability: part(entries, "reliability", preset, &schemes, Reliability::named)?,
             controller: part(entries, "controller", preset, &controllers, |name| {
                 registry.controller(name)
@@ -206,7 +229,7 @@ impl TransportSettings {
         let preset = Preset::named(name)?;
         Some(Self {
             kind: preset.name,
-            packets: PacketParameters::default(),
+            packets: preset.packets(),
             reliability: Reliability::named(preset.reliability)?,
             controller: registry.controller(preset.controller)?,
             selector: registry.selector(preset.spray)?,
@@ -269,15 +292,22 @@ impl TransportSettings {
     /// Every parameter; the parts have their preset's defaults.
     pub(crate) fn describe(&self) -> Vec<ParameterInfo> {
         let mut parameters = PartNames::describe();
+        parameters.extend(PacketParameters::describe());
         if let Some(preset) = Preset::named(self.kind) {
             for parameter in &mut parameters {
-                parameter.default = Value::Text(preset.part(parameter.key).into());
+                let key = parameter.key;
+                if PARTS.contains(&key) {
+                    parameter.default = Value::Text(preset.part(key).into());
+                } else if let ("payload", Some(bytes)) = (key, preset.payload) {
+                    parameter.default = Bytes::new(bytes).to_value();
+                } else {
+                    continue;
+                }
                 if preset.name != PRESETS[0].name {
                     parameter.source = "the preset";
                 }
             }
         }
-        parameters.extend(PacketParameters::describe());
         parameters.extend(self.reliability.describe());
         parameters.extend(self.controller.describe());
         parameters.extend(self.selector.describe());

@@ -20,7 +20,7 @@
 //! * Only packets that bring what was missing are progress: not copies, nor what go-back-N discards. A mark on these counts.
 //! * Progress is in packets, as in the paper, whatever the lengths of messages: that of a message is in no packet, so a receiver
 //!   cannot know which share has arrived.
-//! * The paper leaves `batch` to future work. 100 packets of 1000 bytes take 80 us at 10 Gb/s, about as long as one interval.
+//! * The paper leaves `batch` to future work. 100 packets of 1000 bytes take 80 us at 10 Gb/s, not much more than an interval.
 //! * Where packets overtake each other, those of two messages may alternate, and progress restarts with each change.
 //!
 //! The sum over active flows is kept up to date, so that an average takes the same time for any number of flows, and it is
