@@ -1,0 +1,168 @@
+//! What any rotations must cost at least.
+//!
+//! Both bounds rest on the same property: a job adds no less to the cost of a loaded circle than to that of an emptier one.
+
+use super::circle::{Circle, Loads, Wheel};
+use std::collections::BTreeMap;
+
+/// The least cost of each two jobs that are alone with each other: zero where they share nothing.
+#[derive(Debug, Clone)]
+pub(super) struct Pairs {
+    jobs: usize,
+    least: Vec<u64>,
+}
+
+impl Pairs {
+    /// Of all jobs of `circle`, with the sectors that were looked at.
+    pub(super) fn new(circle: &Circle) -> (Self, u64) {
+        let jobs = circle.wheels.len();
+        let mut least = vec![0; jobs * jobs];
+        let mut known: BTreeMap<[Vec<(u32, u32)>; 2], u64> = BTreeMap::new();
+        let mut work = 0;
+        for first in 0..jobs {
+            for second in first + 1..jobs {
+                let shared = shared(circle, first, second);
+                if shared[0].is_empty() {
+                    continue;
+                }
+                let exact = circle.wheels[second].exact;
+                let rotations = circle.wheels[second].rotations;
+                let cost = *known.entry(shared).or_insert_with_key(|[first, second]| {
+                    let turned = if exact { rotations } else { circle.sectors };
+                    let (cost, effort) = alone(circle, first, second, turned);
+                    work += effort;
+                    cost
+                });
+                least[first * jobs + second] = cost;
+                least[second * jobs + first] = cost;
+            }
+        }
+        (Self { jobs, least }, work)
+    }
+
+    /// The least cost of these two.
+    pub(super) fn of(&self, first: usize, second: usize) -> u64 {
+        self.least[first * self.jobs + second]
+    }
+}
+
+/// What each of two jobs puts on the resources that both use.
+fn shared(circle: &Circle, first: usize, second: usize) -> [Vec<(u32, u32)>; 2] {
+    let of = |wheel: usize, other: usize| {
+        let uses = circle.wheels[wheel].uses.iter().copied();
+        let other = &circle.wheels[other].uses;
+        uses.filter(|(resource, _)| other.iter().any(|(used, _)| used == resource))
+            .collect()
+    };
+    [of(first, second), of(second, first)]
+}
+
+/// The least cost of two jobs with these uses over so many rotations of the second one, and the sectors looked at.
+fn alone(
+    circle: &Circle,
+    first: &[(u32, u32)],
+    second: &[(u32, u32)],
+    rotations: u32,
+) -> (u64, u64) {
+    let mut tracks = Vec::new();
+    let mut wheel = |uses: &[(u32, u32)], rotations| Wheel {
+        rotations,
+        uses: uses
+            .iter()
+            .zip(0..)
+            .map(|(&(_, track), resource)| {
+                tracks.push(circle.tracks[track as usize].clone());
+                (resource, tracks.len() as u32 - 1)
+            })
+            .collect(),
+        exact: true,
+        twin: 0,
+    };
+    let wheels = vec![wheel(first, 1), wheel(second, rotations)];
+    let two = Circle {
+        sectors: circle.sectors,
+        wheels,
+        tracks,
+        weights: first
+            .iter()
+            .map(|&(resource, _)| circle.weights[resource as usize])
+            .collect(),
+        merged: Vec::new(),
+    };
+    let mut loads = Loads::new(&two);
+    let mut costs = Vec::new();
+    loads.place(0, 0);
+    loads.price(1, &mut costs);
+    (costs.into_iter().min().unwrap_or(0), loads.work())
+}
+
+/// The sum over disjoint pairs of `items` of what each gains, the largest first.
+pub(super) fn matching(items: &[usize], gain: impl Fn(usize, usize) -> u64) -> u64 {
+    let mut pairs = Vec::new();
+    for (at, &first) in items.iter().enumerate() {
+        for &second in &items[at + 1..] {
+            let gained = gain(first, second);
+            if gained > 0 {
+                pairs.push((std::cmp::Reverse(gained), first, second));
+            }
+        }
+    }
+    pairs.sort_unstable();
+    let mut taken = std::collections::BTreeSet::new();
+    let mut sum = 0;
+    for (gained, first, second) in pairs {
+        if !taken.contains(&first) && !taken.contains(&second) {
+            taken.extend([first, second]);
+            sum += gained.0;
+        }
+    }
+    sum
+}
+
+/// A bound for all rotations of `circle`, one resource at a time: what exceeds its volume, or what disjoint pairs of its jobs cost.
+/// Stops looking at pairs after so many sectors, and returns how many it has looked at.
+pub(super) fn resource_bound(circle: &Circle, most_work: u64) -> (u64, u64) {
+    let mut users: Vec<Vec<usize>> = vec![Vec::new(); circle.weights.len()];
+    let mut tracks: BTreeMap<(u32, usize), u32> = BTreeMap::new();
+    for (wheel, of) in circle.wheels.iter().enumerate() {
+        for &(resource, track) in &of.uses {
+            users[resource as usize].push(wheel);
+            tracks.insert((resource, wheel), track);
+        }
+    }
+    let mut known: BTreeMap<(u32, u32, u32), u64> = BTreeMap::new();
+    let mut work = 0;
+    let mut bound = 0;
+    for (resource, jobs) in users.iter().enumerate() {
+        let track = |wheel: usize| tracks[&(resource as u32, wheel)];
+        let asked: u64 = jobs.iter().map(|&job| circle.volume(track(job))).sum();
+        let mut costs: BTreeMap<(usize, usize), u64> = BTreeMap::new();
+        for (at, &first) in jobs.iter().enumerate() {
+            for &second in &jobs[at + 1..] {
+                let wheel = &circle.wheels[second];
+                let turned = if wheel.exact {
+                    wheel.rotations
+                } else {
+                    circle.sectors
+                };
+                let key = (track(first), track(second), turned);
+                let cost = match known.get(&key) {
+                    Some(&cost) => cost,
+                    None if work > most_work => 0,
+                    None => {
+                        let (cost, effort) =
+                            alone(circle, &[(resource as u32, key.0)], &[(0, key.1)], turned);
+                        let cost = cost / circle.weights[resource];
+                        work += effort;
+                        known.insert(key, cost);
+                        cost
+                    }
+                };
+                costs.insert((first, second), cost);
+            }
+        }
+        let paired = matching(jobs, |first, second| costs[&(first, second)]);
+        bound += circle.weights[resource] * paired.max(asked.saturating_sub(circle.capacity()));
+    }
+    (bound, work)
+}

@@ -1,0 +1,210 @@
+//! Depth-first branch and bound over rotations.
+//!
+//! One job stays where it is, for only rotations relative to each other matter. At each node the job that has the least choice is turned
+//! through all its rotations, the cheapest first; what the others must add at least on the circle as it then is, each for itself or in
+//! pairs, is the bound. Jobs that are the same in everything keep an order among themselves.
+
+use super::bound::{Pairs, matching};
+use super::circle::{Circle, Loads};
+
+/// Rotations, what they cost and what any cost at least.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Found {
+    /// Of each job, in sectors.
+    pub(super) rotations: Vec<u32>,
+    /// In millionths times sectors.
+    pub(super) cost: u64,
+    /// A proven lower bound of the cost of all rotations.
+    pub(super) bound: u64,
+    /// Sectors looked at.
+    pub(super) work: u64,
+}
+
+struct Search<'a> {
+    circle: &'a Circle,
+    pairs: Pairs,
+    loads: Loads<'a>,
+    placed: Vec<Option<u32>>,
+    /// What unplaced jobs will ask of each resource.
+    to_come: Vec<u64>,
+    best: Vec<u32>,
+    best_cost: u64,
+    /// No rotations that were not looked at cost less.
+    open: u64,
+    /// Nothing costs less: the search is over when it is met.
+    floor: u64,
+    most_work: u64,
+}
+
+/// What the unplaced jobs look like at a node.
+struct Outlook {
+    /// The job to turn.
+    next: usize,
+    /// What each of its rotations adds.
+    costs: Vec<u64>,
+    /// What the others add at least.
+    others: u64,
+    /// What the whole costs at least.
+    bound: u64,
+}
+
+/// The job that stays: the one with most rotations to try.
+pub(super) fn anchor(circle: &Circle) -> usize {
+    let rotations = |job: &usize| circle.wheels[*job].rotations;
+    let jobs = (0..circle.wheels.len()).rev();
+    jobs.max_by_key(rotations).expect("a circle of some jobs")
+}
+
+/// Looks for rotations that cost less than `known`, until it is sure or has looked at `most_work` sectors. `floor` is a bound that the
+/// caller has proven.
+pub(super) fn search(circle: &Circle, known: &[u32], floor: u64, most_work: u64) -> Found {
+    let mut loads = Loads::new(circle);
+    for (wheel, &rotation) in known.iter().enumerate() {
+        loads.place(wheel, rotation);
+    }
+    let best_cost = loads.cost();
+    let mut to_come = vec![0; circle.weights.len()];
+    for wheel in &circle.wheels {
+        for &(resource, track) in &wheel.uses {
+            to_come[resource as usize] += circle.volume(track);
+        }
+    }
+    let (pairs, work) = Pairs::new(circle);
+    let mut search = Search {
+        circle,
+        pairs,
+        loads: Loads::new(circle),
+        placed: vec![None; circle.wheels.len()],
+        to_come,
+        best: known.to_vec(),
+        best_cost,
+        open: u64::MAX,
+        floor,
+        most_work,
+    };
+    search.loads.add_work(work);
+    search.place(anchor(circle), 0);
+    search.descend();
+    Found {
+        cost: search.best_cost,
+        bound: search.open.min(search.best_cost).max(floor),
+        work: search.loads.work(),
+        rotations: search.best,
+    }
+}
+
+impl Search<'_> {
+    fn place(&mut self, wheel: usize, rotation: u32) {
+        self.loads.place(wheel, rotation);
+        self.placed[wheel] = Some(rotation);
+        for &(resource, track) in &self.circle.wheels[wheel].uses {
+            self.to_come[resource as usize] -= self.circle.volume(track);
+        }
+    }
+
+    fn lift(&mut self, wheel: usize, rotation: u32) {
+        self.loads.lift(wheel, rotation);
+        self.placed[wheel] = None;
+        for &(resource, track) in &self.circle.wheels[wheel].uses {
+            self.to_come[resource as usize] += self.circle.volume(track);
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        self.best_cost <= self.floor || self.loads.work() > self.most_work
+    }
+
+    fn descend(&mut self) {
+        let Some(outlook) = self.look() else {
+            let cost = self.loads.cost();
+            if cost < self.best_cost {
+                self.best_cost = cost;
+                let rotations = self.placed.iter().map(|placed| placed.unwrap_or(0));
+                self.best = rotations.collect();
+            }
+            return;
+        };
+        let so_far = self.loads.cost();
+        let choices = self.choices(outlook.next, &outlook.costs);
+        for (added, rotation) in choices {
+            let bound = outlook.bound.max(so_far + added + outlook.others);
+            if bound >= self.best_cost {
+                break;
+            }
+            if self.is_done() {
+                self.open = self.open.min(bound);
+                break;
+            }
+            self.place(outlook.next, rotation);
+            self.descend();
+            self.lift(outlook.next, rotation);
+        }
+    }
+
+    /// The rotations of `wheel`, the cheapest first, without those that only exchange it with a twin.
+    fn choices(&self, wheel: usize, costs: &[u64]) -> Vec<(u64, u32)> {
+        let (mut first, mut last) = (0, u32::MAX);
+        let twin = self.circle.wheels[wheel].twin;
+        let anchor = anchor(self.circle);
+        for (other, placed) in self.placed.iter().enumerate() {
+            let Some(rotation) = placed else { continue };
+            if other == anchor || self.circle.wheels[other].twin != twin {
+                continue;
+            }
+            match other < wheel {
+                true => first = first.max(*rotation),
+                false => last = last.min(*rotation),
+            }
+        }
+        let choices = costs
+            .iter()
+            .zip(0..)
+            .map(|(&cost, rotation)| (cost, rotation));
+        let mut choices: Vec<(u64, u32)> = choices
+            .filter(|&(_, rotation)| (first..=last).contains(&rotation))
+            .collect();
+        choices.sort_unstable();
+        choices
+    }
+
+    /// Prices all jobs that are not placed; `None` if there are none.
+    fn look(&mut self) -> Option<Outlook> {
+        let left: Vec<usize> = (0..self.placed.len())
+            .filter(|&wheel| self.placed[wheel].is_none())
+            .collect();
+        let mut least = vec![0; self.placed.len()];
+        let mut costs = Vec::new();
+        let mut next: Option<(usize, Vec<u64>, (u64, usize))> = None;
+        for &wheel in &left {
+            self.loads.price(wheel, &mut costs);
+            let cheapest = costs.iter().copied().min().unwrap_or(0);
+            let choice = costs.iter().filter(|&&cost| cost == cheapest).count();
+            least[wheel] = cheapest;
+            let rank = (cheapest, usize::MAX - choice);
+            if next.as_ref().is_none_or(|(_, _, best)| rank > *best) {
+                next = Some((wheel, std::mem::take(&mut costs), rank));
+            }
+        }
+        let (next, costs, _) = next?;
+        let alone: u64 = left.iter().map(|&wheel| least[wheel]).sum();
+        let gain = |items: &[usize]| {
+            matching(items, |first, second| {
+                let each = least[first] + least[second];
+                self.pairs.of(first, second).saturating_sub(each)
+            })
+        };
+        let others: Vec<usize> = left
+            .iter()
+            .copied()
+            .filter(|&wheel| wheel != next)
+            .collect();
+        let cost = self.loads.cost();
+        let volume = self.loads.volume_bound(&self.to_come);
+        Some(Outlook {
+            bound: (cost + alone + gain(&left)).max(volume),
+            others: alone - least[next] + gain(&others),
+            next,
+            costs,
+        })
+    }
+}

@@ -1,0 +1,361 @@
+//! From a problem to rotations, scores and priorities.
+
+use super::circle::{Circle, Loads};
+use super::exact::{self, Found};
+use super::grid::{Grid, GridError, common_circle};
+use super::priority::priorities;
+use super::problem::components;
+use super::{Kind, PlanParameters, Problem, Resource, SettingError, Share, Solver, bound, local};
+use clearway_units::{Purpose, RandomStream, Span};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Above so many jobs of one part, branch and bound is left alone unless it is asked for: what it proves there, the bounds prove too.
+const FEW: usize = 8;
+/// Loads of sectors that are kept at once; wider circles get longer sectors.
+const MOST_LOADS: u64 = 100_000_000;
+
+/// Why nothing was planned.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum PlanError {
+    /// A setting makes no sense.
+    Setting(SettingError),
+    /// Jobs have no unified circle.
+    Grid(GridError),
+}
+
+impl fmt::Display for PlanError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Setting(error) => error.fmt(f),
+            Self::Grid(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for PlanError {}
+
+impl From<SettingError> for PlanError {
+    fn from(error: SettingError) -> Self {
+        Self::Setting(error)
+    }
+}
+impl From<GridError> for PlanError {
+    fn from(error: GridError) -> Self {
+        Self::Grid(error)
+    }
+}
+
+/// What is known about jobs that share something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// The rotations keep all demands within what there is.
+    Compatible,
+    /// No rotations do.
+    Incompatible,
+    /// None were found within the budget, and none were ruled out.
+    Unknown,
+}
+
+/// Jobs that are planned together because they share links or GPUs, directly or through others (HotNets'22 §5).
+#[derive(Debug, Clone, PartialEq)]
+pub struct UnifiedCircle {
+    /// The jobs, in ascending order.
+    pub jobs: Vec<u32>,
+    /// The length of a sector.
+    pub tick: Span,
+    /// How many sectors there are (K); all of them together are the perimeter.
+    pub sectors: u32,
+    /// True if sectors are longer than the grid that was asked for, because there would be too many.
+    pub widened: bool,
+    /// Time in a turn by which demands exceed what there is, over all links and GPUs, in units of what each has.
+    pub overlap: Span,
+    /// No rotations overlap by less.
+    pub least_overlap: Span,
+    /// What that means.
+    pub verdict: Verdict,
+    /// Sectors that the search has looked at.
+    pub work: u64,
+}
+
+impl UnifiedCircle {
+    /// The time around it.
+    pub fn perimeter(&self) -> Span {
+        self.tick * u64::from(self.sectors)
+    }
+    /// True if no rotations overlap by less than these.
+    pub fn is_optimal(&self) -> bool {
+        self.overlap == self.least_overlap
+    }
+}
+
+/// What a job is to do.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlannedJob {
+    /// Which of its placements it has.
+    pub placement: usize,
+    /// The circle it is on; `None` if it shares nothing that could run short.
+    pub circle: Option<usize>,
+    /// The time from the start of one iteration to that of the next: its own, or longer by up to the tolerance.
+    pub period: Span,
+    /// How often it repeats on the way around the circle.
+    pub repeats: u32,
+    /// How far its iterations are moved: less than the period.
+    pub shift: Span,
+    /// The same as an angle of the unified circle, in degrees.
+    pub angle: f64,
+    /// How urgent it is among the jobs that it meets on links: 0 first, no two that meet alike.
+    pub priority: u32,
+}
+
+/// What the plan does to a link or a GPU.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlannedResource {
+    /// Which one.
+    pub resource: Resource,
+    /// The jobs that use it, in ascending order.
+    pub jobs: Vec<u32>,
+    /// The circle of those jobs; `None` if they could never ask for more than there is.
+    pub circle: Option<usize>,
+    /// What is asked for by what there is, averaged over time.
+    pub load: f64,
+    /// One less the share of time in which more is asked for than there is, weighted by how much more (1 = compatible).
+    pub score: f64,
+    /// The same if no job were moved.
+    pub score_before: f64,
+    /// Time in a turn by which demand exceeds what there is.
+    pub overlap: Span,
+}
+
+impl PlannedResource {
+    /// True if the jobs never ask for more than there is.
+    pub fn is_compatible(&self) -> bool {
+        self.overlap.is_zero()
+    }
+}
+
+/// What jobs are to do so that their communication does not collide.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// Every job of the problem.
+    pub jobs: Vec<PlannedJob>,
+    /// Every link and GPU that a job uses: links first, in ascending order.
+    pub resources: Vec<PlannedResource>,
+    /// The circles, in the order of their first jobs.
+    pub circles: Vec<UnifiedCircle>,
+}
+
+impl Plan {
+    /// All circles in one word: incompatible if one is, compatible if all are.
+    pub fn verdict(&self) -> Verdict {
+        let any = |verdict| self.circles.iter().any(|circle| circle.verdict == verdict);
+        if any(Verdict::Incompatible) {
+            Verdict::Incompatible
+        } else if any(Verdict::Unknown) {
+            Verdict::Unknown
+        } else {
+            Verdict::Compatible
+        }
+    }
+
+    /// What is missing to full scores, over all links and GPUs: zero if all are compatible.
+    pub fn missing(&self) -> f64 {
+        let scores = self.resources.iter().map(|resource| resource.score);
+        scores.map(|score| 1.0 - score).sum()
+    }
+}
+
+/// Plans `problem` with each job where it is: on the first of its placements.
+///
+/// # Errors
+/// If a setting makes no sense, or jobs have no unified circle.
+pub fn plan(problem: &Problem, settings: &PlanParameters) -> Result<Plan, PlanError> {
+    plan_at(problem, &vec![0; problem.jobs().len()], settings)
+}
+
+/// Plans `problem` with each job on the placement that `choices` has for it.
+///
+/// # Errors
+/// As for [`plan`].
+///
+/// # Panics
+/// If there is not one choice for each job, among its placements.
+pub fn plan_at(
+    problem: &Problem,
+    choices: &[usize],
+    settings: &PlanParameters,
+) -> Result<Plan, PlanError> {
+    settings.check()?;
+    let users = problem.users(choices);
+    let mut contended = users.clone();
+    contended.retain(|&resource, jobs| problem.contended(resource, jobs));
+    let mut plan = uncontended(problem, choices, &users);
+    let parts = components(problem.jobs().len(), &contended);
+    let mut budget = settings.budget;
+    let mut jobs_left: u64 = parts.iter().map(|(members, _)| members.len() as u64).sum();
+    for (index, (members, resources)) in parts.into_iter().enumerate() {
+        let grid = grid_of(problem, &members, resources.len(), settings)?;
+        let circle = Circle::new(problem, &members, &resources, &contended, &grid);
+        // What easy parts leave is for those that come after them.
+        let share = budget / jobs_left.max(1) * members.len() as u64;
+        let stream = u64::from(members[0]);
+        let mut random = RandomStream::new(settings.seed, Purpose::Ties, stream);
+        let found = solve(&circle, settings.solver, share, &mut random);
+        budget = budget.saturating_sub(found.work);
+        jobs_left -= members.len() as u64;
+        plan.add(index, settings, &members, &grid, &found);
+        plan.score(&resources, &circle, &grid, &found);
+    }
+    let periods: Vec<Span> = plan.jobs.iter().map(|job| job.period).collect();
+    for (job, level) in plan.jobs.iter_mut().zip(priorities(&periods, &users)) {
+        job.priority = level;
+    }
+    plan.load(problem);
+    Ok(plan)
+}
+
+/// The plan of jobs that have nothing to do with each other.
+fn uncontended(problem: &Problem, choices: &[usize], users: &BTreeMap<Resource, Vec<u32>>) -> Plan {
+    let jobs = problem.jobs().iter().zip(choices);
+    let resources = users.iter().map(|(&resource, jobs)| PlannedResource {
+        resource,
+        jobs: jobs.clone(),
+        circle: None,
+        load: 0.0,
+        score: 1.0,
+        score_before: 1.0,
+        overlap: Span::ZERO,
+    });
+    Plan {
+        jobs: jobs
+            .map(|(job, &placement)| PlannedJob {
+                placement,
+                circle: None,
+                period: job.profile.period(),
+                repeats: 1,
+                shift: Span::ZERO,
+                angle: 0.0,
+                priority: 0,
+            })
+            .collect(),
+        resources: resources.collect(),
+        circles: Vec::new(),
+    }
+}
+
+fn grid_of(
+    problem: &Problem,
+    members: &[u32],
+    resources: usize,
+    settings: &PlanParameters,
+) -> Result<Grid, GridError> {
+    let periods: Vec<Span> = members
+        .iter()
+        .map(|&job| problem.jobs()[job as usize].profile.period())
+        .collect();
+    let most = MOST_LOADS / resources.max(1) as u64;
+    let limit = u64::from(settings.sectors).min(most) as u32;
+    common_circle(members, &periods, settings.grid, settings.tolerance, limit)
+}
+
+/// Rotations for one part.
+fn solve(circle: &Circle, solver: Solver, budget: u64, random: &mut RandomStream) -> Found {
+    let (floor, work) = bound::resource_bound(circle, budget / 4);
+    let few = circle.wheels.len() <= FEW;
+    let exact = solver == Solver::Exact || solver == Solver::Auto && few;
+    let left = budget.saturating_sub(work);
+    let walk = if exact { left / 8 } else { left };
+    let mut found = local::search(circle, floor, walk, random);
+    found.work += work;
+    if exact && found.cost > found.bound {
+        let left = budget.saturating_sub(found.work);
+        let sure = exact::search(circle, &found.rotations, floor, left);
+        found = Found {
+            work: found.work + sure.work,
+            ..sure
+        };
+    }
+    found
+}
+
+/// Millionths times sectors as time.
+fn as_span(cost: u64, tick: Span) -> Span {
+    let whole = u128::from(Share::WHOLE.millionths());
+    // Up, so that nothing that overlaps becomes zero.
+    let ps = (u128::from(cost) * u128::from(tick.as_ps())).div_ceil(whole);
+    Span::from_ps(u64::try_from(ps).unwrap_or(u64::MAX))
+}
+
+impl Plan {
+    fn add(
+        &mut self,
+        index: usize,
+        settings: &PlanParameters,
+        members: &[u32],
+        grid: &Grid,
+        found: &Found,
+    ) {
+        let perimeter = grid.tick * u64::from(grid.sectors);
+        for ((&job, &repeats), &rotation) in members.iter().zip(&grid.repeats).zip(&found.rotations)
+        {
+            let job = &mut self.jobs[job as usize];
+            job.circle = Some(index);
+            job.period = perimeter / u64::from(repeats);
+            job.repeats = repeats;
+            job.shift = grid.tick * u64::from(rotation);
+            job.angle = 360.0 * f64::from(rotation) / f64::from(grid.sectors);
+        }
+        self.circles.push(UnifiedCircle {
+            jobs: members.to_vec(),
+            tick: grid.tick,
+            sectors: grid.sectors,
+            widened: grid.tick != settings.grid,
+            overlap: as_span(found.cost, grid.tick),
+            least_overlap: as_span(found.bound, grid.tick),
+            verdict: match (found.cost, found.bound) {
+                (0, _) => Verdict::Compatible,
+                (_, 0) => Verdict::Unknown,
+                _ => Verdict::Incompatible,
+            },
+            work: found.work,
+        });
+    }
+
+    fn score(&mut self, resources: &[Resource], circle: &Circle, grid: &Grid, found: &Found) {
+        let [before, after] = [&vec![0; found.rotations.len()], &found.rotations].map(|turned| {
+            let mut loads = Loads::new(circle);
+            for (wheel, &rotation) in turned.iter().enumerate() {
+                loads.place(wheel, rotation);
+            }
+            loads
+        });
+        let score = |excess: u64| 1.0 - excess as f64 / circle.capacity() as f64;
+        for (resource, &merged) in resources.iter().zip(&circle.merged) {
+            let at = self
+                .resources
+                .binary_search_by_key(resource, |planned| planned.resource)
+                .expect("parts are of resources in use");
+            let planned = &mut self.resources[at];
+            planned.circle = Some(self.circles.len() - 1);
+            planned.score = score(after.excess(merged));
+            planned.score_before = score(before.excess(merged));
+            planned.overlap = as_span(after.excess(merged), grid.tick);
+        }
+    }
+
+    /// The mean loads, with the periods of the plan.
+    fn load(&mut self, problem: &Problem) {
+        for planned in &mut self.resources {
+            let kind: Kind = planned.resource.kind();
+            for &job in &planned.jobs {
+                let shares = problem.shares(job as usize, planned.resource);
+                let phases = problem.jobs()[job as usize].profile.phases(kind);
+                for (phase, share) in phases.iter().zip(shares) {
+                    let part =
+                        phase.length.as_ps() as f64 / self.jobs[job as usize].period.as_ps() as f64;
+                    planned.load += part * f64::from(share) / 1e6;
+                }
+            }
+        }
+    }
+}

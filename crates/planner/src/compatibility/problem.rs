@@ -1,0 +1,323 @@
+//! Jobs on links and GPUs, and which of them have anything to do with each other.
+
+use super::{Demand, Kind, Profile, Share};
+use clearway_units::Rate;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// More jobs than this on one link would overflow the sum of their shares.
+const MOST_JOBS: usize = 4_000;
+
+/// Where a job could run: what it would use there.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Placement {
+    /// Links that its communication loads, each once.
+    pub links: Vec<u32>,
+    /// GPUs that its computation loads, each once.
+    pub gpus: Vec<u32>,
+}
+
+/// A job: what it does, and where it does or could do it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Job {
+    /// One iteration.
+    pub profile: Profile,
+    /// At least one; the first is where it is.
+    pub placements: Vec<Placement>,
+}
+
+/// Something that jobs share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Resource {
+    /// A link, by its index.
+    Link(u32),
+    /// A GPU, by its index.
+    Gpu(u32),
+}
+
+impl Resource {
+    /// The phases that load it.
+    pub fn kind(self) -> Kind {
+        match self {
+            Self::Link(_) => Kind::Communication,
+            Self::Gpu(_) => Kind::Compute,
+        }
+    }
+}
+
+impl fmt::Display for Resource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Link(index) => write!(f, "link {index}"),
+            Self::Gpu(index) => write!(f, "GPU {index}"),
+        }
+    }
+}
+
+/// Jobs and what they share.
+#[derive(Debug, Clone)]
+pub struct Problem {
+    links: Vec<Rate>,
+    gpus: u32,
+    jobs: Vec<Job>,
+}
+
+/// Why jobs and links are no [`Problem`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProblemError {
+    /// There is nothing to plan.
+    NoJobs,
+    /// A job runs nowhere.
+    NoPlacement {
+        /// Its index.
+        job: usize,
+    },
+    /// A job uses what does not exist.
+    Unknown {
+        /// The job's index.
+        job: usize,
+        /// What it names.
+        resource: Resource,
+        /// How many of that kind there are.
+        count: usize,
+    },
+    /// A job uses something twice.
+    Repeated {
+        /// The job's index.
+        job: usize,
+        /// What it names twice.
+        resource: Resource,
+    },
+    /// A phase asks for more than a link has.
+    AboveCapacity {
+        /// The job's index.
+        job: usize,
+        /// Which of its communication phases.
+        phase: usize,
+        /// What it asks for.
+        demand: Rate,
+        /// The link.
+        link: u32,
+        /// What that has.
+        capacity: Rate,
+    },
+    /// Too many jobs could be at one place.
+    TooManyJobs {
+        /// Where.
+        resource: Resource,
+    },
+}
+
+impl fmt::Display for ProblemError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::NoJobs => f.write_str("there are no jobs"),
+            Self::NoPlacement { job } => write!(
+                f,
+                "job {job} has no placement: give it at least one, even if it is empty"
+            ),
+            Self::Unknown {
+                job,
+                resource,
+                count,
+            } => {
+                write!(
+                    f,
+                    "job {job} uses {resource}, but there are only {count}, numbered from zero"
+                )
+            }
+            Self::Repeated { job, resource } => write!(
+                f,
+                "job {job} uses {resource} more than once in one placement"
+            ),
+            Self::AboveCapacity {
+                job,
+                phase,
+                demand,
+                link,
+                capacity,
+            } => write!(
+                f,
+                "communication phase {} of job {job} asks for {demand} of link {link}, which has {capacity}: lower the demand and lengthen the phase",
+                phase + 1
+            ),
+            Self::TooManyJobs { resource } => {
+                write!(f, "more than {MOST_JOBS} jobs could use {resource}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for ProblemError {}
+
+impl Problem {
+    /// The problem of `jobs` on links with the rates `links` and on so many `gpus`.
+    ///
+    /// # Errors
+    /// If there are no jobs, one has no placement or one with links or GPUs that are unknown or named twice, a phase asks for a rate
+    /// above that of a link that the job may use, or more than 4000 jobs could meet.
+    pub fn new(links: Vec<Rate>, gpus: u32, jobs: Vec<Job>) -> Result<Self, ProblemError> {
+        if jobs.is_empty() {
+            return Err(ProblemError::NoJobs);
+        }
+        let mut users: BTreeMap<Resource, usize> = BTreeMap::new();
+        for (index, job) in jobs.iter().enumerate() {
+            if job.placements.is_empty() {
+                return Err(ProblemError::NoPlacement { job: index });
+            }
+            for placement in &job.placements {
+                check_placement(index, job, placement, &links, gpus)?;
+                for resource in placement.resources() {
+                    *users.entry(resource).or_default() += 1;
+                }
+            }
+        }
+        match users.into_iter().find(|&(_, count)| count > MOST_JOBS) {
+            Some((resource, _)) => Err(ProblemError::TooManyJobs { resource }),
+            None => Ok(Self { links, gpus, jobs }),
+        }
+    }
+
+    /// The jobs, in the order in which they were given.
+    pub fn jobs(&self) -> &[Job] {
+        &self.jobs
+    }
+    /// The rates of the links.
+    pub fn links(&self) -> &[Rate] {
+        &self.links
+    }
+    /// How many GPUs there are.
+    pub fn gpus(&self) -> u32 {
+        self.gpus
+    }
+
+    /// What each phase of `job` takes of `resource`.
+    pub(super) fn shares(&self, job: usize, resource: Resource) -> Vec<u32> {
+        let phases = self.jobs[job].profile.phases(resource.kind());
+        let share = |demand| match (demand, resource) {
+            (Demand::Rate(rate), Resource::Link(link)) => {
+                Share::of_rate(rate, self.links[link as usize]).unwrap_or(Share::WHOLE)
+            }
+            (Demand::Share(share), _) => share,
+            // A profile has no rates of computations.
+            (Demand::Rate(_), Resource::Gpu(_)) => Share::WHOLE,
+        };
+        phases
+            .iter()
+            .map(|phase| share(phase.demand).millionths())
+            .collect()
+    }
+
+    /// The jobs of each link and GPU where jobs stand as `choices` says, in ascending order.
+    pub(super) fn users(&self, choices: &[usize]) -> BTreeMap<Resource, Vec<u32>> {
+        let mut users: BTreeMap<Resource, Vec<u32>> = BTreeMap::new();
+        for (index, (job, &choice)) in self.jobs.iter().zip(choices).enumerate() {
+            for resource in job.placements[choice].resources() {
+                if !job.profile.phases(resource.kind()).is_empty() {
+                    users.entry(resource).or_default().push(index as u32);
+                }
+            }
+        }
+        users
+    }
+
+    /// True if the jobs could ever ask for more than all of `resource`: no rotation matters otherwise.
+    pub(super) fn contended(&self, resource: Resource, jobs: &[u32]) -> bool {
+        let peak = |&job: &u32| {
+            let shares = self.shares(job as usize, resource);
+            u64::from(shares.into_iter().max().unwrap_or(0))
+        };
+        jobs.iter().map(peak).sum::<u64>() > u64::from(Share::WHOLE.millionths())
+    }
+}
+
+impl Placement {
+    /// All that it uses.
+    pub(super) fn resources(&self) -> impl Iterator<Item = Resource> + '_ {
+        let links = self.links.iter().map(|&link| Resource::Link(link));
+        links.chain(self.gpus.iter().map(|&gpu| Resource::Gpu(gpu)))
+    }
+}
+
+fn check_placement(
+    index: usize,
+    job: &Job,
+    placement: &Placement,
+    links: &[Rate],
+    gpus: u32,
+) -> Result<(), ProblemError> {
+    let mut seen = std::collections::BTreeSet::new();
+    for resource in placement.resources() {
+        let (number, count) = match resource {
+            Resource::Link(link) => (link, links.len()),
+            Resource::Gpu(gpu) => (gpu, gpus as usize),
+        };
+        if number as usize >= count {
+            return Err(ProblemError::Unknown {
+                job: index,
+                resource,
+                count,
+            });
+        }
+        if !seen.insert(resource) {
+            return Err(ProblemError::Repeated {
+                job: index,
+                resource,
+            });
+        }
+    }
+    let phases = job.profile.phases(Kind::Communication).iter().enumerate();
+    for (phase, given) in phases {
+        let Demand::Rate(demand) = given.demand else {
+            continue;
+        };
+        let narrow = placement
+            .links
+            .iter()
+            .find(|&&link| demand > links[link as usize]);
+        if let Some(&link) = narrow {
+            return Err(ProblemError::AboveCapacity {
+                job: index,
+                phase,
+                demand,
+                link,
+                capacity: links[link as usize],
+            });
+        }
+    }
+    Ok(())
+}
+
+/// The connected parts of the job-link graph (HotNets'22 §5): jobs that share something contended, directly or through others. Each part
+/// has its own unified circle. Jobs that share nothing are in none.
+pub(super) fn components(
+    jobs: usize,
+    users: &BTreeMap<Resource, Vec<u32>>,
+) -> Vec<(Vec<u32>, Vec<Resource>)> {
+    let mut leader: Vec<u32> = (0..jobs as u32).collect();
+    fn find(leader: &mut [u32], mut job: u32) -> u32 {
+        while leader[job as usize] != job {
+            leader[job as usize] = leader[leader[job as usize] as usize];
+            job = leader[job as usize];
+        }
+        job
+    }
+    for sharing in users.values() {
+        for pair in sharing.windows(2) {
+            let (a, b) = (find(&mut leader, pair[0]), find(&mut leader, pair[1]));
+            // The smaller one leads, so that parts come in the order of their first jobs.
+            leader[a.max(b) as usize] = a.min(b);
+        }
+    }
+    let mut parts: BTreeMap<u32, (Vec<u32>, Vec<Resource>)> = BTreeMap::new();
+    for (&resource, sharing) in users {
+        let part = parts.entry(find(&mut leader, sharing[0])).or_default();
+        part.1.push(resource);
+        part.0.extend_from_slice(sharing);
+    }
+    for (members, _) in parts.values_mut() {
+        members.sort_unstable();
+        members.dedup();
+    }
+    parts.into_values().collect()
+}

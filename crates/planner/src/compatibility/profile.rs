@@ -1,0 +1,236 @@
+//! What a job does in one iteration: a circle with arcs (HotNets'22 §3, Fig 3).
+
+use super::Share;
+use clearway_units::{Rate, Span};
+use std::fmt;
+
+/// What a job asks for while a phase lasts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Demand {
+    /// A part of whatever it uses.
+    Share(Share),
+    /// A rate, which is another share of each link. Computation has none.
+    Rate(Rate),
+}
+
+impl Demand {
+    /// All of it, as the paper has it: one job at a time.
+    pub const WHOLE: Self = Self::Share(Share::WHOLE);
+}
+
+/// What kind of phase a fault is about, and which resource it loads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// Data crosses the job's links.
+    Communication,
+    /// The job's GPUs are busy.
+    Compute,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Communication => "communication",
+            Self::Compute => "compute",
+        })
+    }
+}
+
+/// A part of the iteration in which the job communicates or computes: an arc of its circle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Phase {
+    /// From the beginning of the iteration.
+    pub start: Span,
+    /// How long it lasts.
+    pub length: Span,
+    /// What it asks for.
+    pub demand: Demand,
+}
+
+impl Phase {
+    /// A phase that asks for all of what it uses.
+    pub const fn whole(start: Span, length: Span) -> Self {
+        Self {
+            start,
+            length,
+            demand: Demand::WHOLE,
+        }
+    }
+    /// When it is over, from the beginning of the iteration.
+    pub fn end(&self) -> Span {
+        self.start + self.length
+    }
+}
+
+/// One iteration of a job that has everything to itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Profile {
+    period: Span,
+    communication: Vec<Phase>,
+    compute: Vec<Phase>,
+}
+
+/// Why phases make no [`Profile`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProfileError {
+    /// An iteration takes no time.
+    ZeroPeriod,
+    /// A phase takes no time.
+    ZeroPhase {
+        /// Of what kind.
+        kind: Kind,
+        /// Which of that kind.
+        phase: usize,
+    },
+    /// A phase ends after the iteration.
+    PastTheEnd {
+        /// Of what kind.
+        kind: Kind,
+        /// Which of that kind.
+        phase: usize,
+        /// When it ends.
+        end: Span,
+        /// When the iteration ends.
+        period: Span,
+    },
+    /// Two phases of one kind are at the same time.
+    Overlap {
+        /// Of what kind.
+        kind: Kind,
+        /// The one that begins first.
+        first: usize,
+        /// The other one.
+        second: usize,
+    },
+    /// A computation asks for a rate.
+    RateOfCompute {
+        /// Which computation.
+        phase: usize,
+    },
+}
+
+impl fmt::Display for ProfileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::ZeroPeriod => f.write_str(
+                "an iteration takes no time: give the time that it takes alone, such as \"255ms\"",
+            ),
+            Self::ZeroPhase { kind, phase } => {
+                write!(f, "{kind} phase {} takes no time: leave it out", phase + 1)
+            }
+            Self::PastTheEnd {
+                kind,
+                phase,
+                end,
+                period,
+            } => write!(
+                f,
+                "{kind} phase {} ends at {end}, after the iteration of {period}: lengthen the period, or cut the phase in two where the next iteration begins",
+                phase + 1
+            ),
+            Self::Overlap {
+                kind,
+                first,
+                second,
+            } => write!(
+                f,
+                "{kind} phases {} and {} overlap: make them one phase with the sum of their demands, or move one",
+                first + 1,
+                second + 1
+            ),
+            Self::RateOfCompute { phase } => write!(
+                f,
+                "compute phase {} asks for a rate: give the share of the GPU that it needs",
+                phase + 1
+            ),
+        }
+    }
+}
+
+impl std::error::Error for ProfileError {}
+
+impl Profile {
+    /// An iteration of `period` with phases of both kinds, in any order.
+    ///
+    /// # Errors
+    /// If the period or a phase is empty, a phase ends after the iteration, two of one kind overlap, or computation asks for a rate.
+    pub fn new(
+        period: Span,
+        communication: Vec<Phase>,
+        compute: Vec<Phase>,
+    ) -> Result<Self, ProfileError> {
+        if period.is_zero() {
+            return Err(ProfileError::ZeroPeriod);
+        }
+        check_phases(Kind::Communication, &communication, period)?;
+        check_phases(Kind::Compute, &compute, period)?;
+        let of_rate = |phase: &Phase| matches!(phase.demand, Demand::Rate(_));
+        if let Some(phase) = compute.iter().position(of_rate) {
+            return Err(ProfileError::RateOfCompute { phase });
+        }
+        Ok(Self {
+            period,
+            communication,
+            compute,
+        })
+    }
+
+    /// The paper's job: it computes, and then communicates at full rate until the iteration is over (Fig 3).
+    ///
+    /// # Errors
+    /// If either takes no time.
+    pub fn on_off(compute: Span, communication: Span) -> Result<Self, ProfileError> {
+        Self::new(
+            compute + communication,
+            vec![Phase::whole(compute, communication)],
+            vec![Phase::whole(Span::ZERO, compute)],
+        )
+    }
+
+    /// How long an iteration takes without anybody else: the perimeter of the circle.
+    pub fn period(&self) -> Span {
+        self.period
+    }
+    /// The phases of one kind, as given.
+    pub fn phases(&self, kind: Kind) -> &[Phase] {
+        match kind {
+            Kind::Communication => &self.communication,
+            Kind::Compute => &self.compute,
+        }
+    }
+    /// What part of the iteration phases of `kind` take, whatever they ask for.
+    pub fn fraction(&self, kind: Kind) -> f64 {
+        let busy: Span = self.phases(kind).iter().map(|phase| phase.length).sum();
+        busy.as_ps() as f64 / self.period.as_ps() as f64
+    }
+}
+
+fn check_phases(kind: Kind, phases: &[Phase], period: Span) -> Result<(), ProfileError> {
+    for (phase, given) in phases.iter().enumerate() {
+        if given.length.is_zero() {
+            return Err(ProfileError::ZeroPhase { kind, phase });
+        }
+        let end = given.start.checked_add(given.length).unwrap_or(Span::MAX);
+        if end > period {
+            return Err(ProfileError::PastTheEnd {
+                kind,
+                phase,
+                end,
+                period,
+            });
+        }
+    }
+    let mut order: Vec<usize> = (0..phases.len()).collect();
+    order.sort_by_key(|&phase| phases[phase].start);
+    match order
+        .windows(2)
+        .find(|pair| phases[pair[0]].end() > phases[pair[1]].start)
+    {
+        Some(pair) => Err(ProfileError::Overlap {
+            kind,
+            first: pair[0],
+            second: pair[1],
+        }),
+        None => Ok(()),
+    }
+}
