@@ -51,32 +51,25 @@ fn main() {
     reason = "this program measures how long plans take"
 )]
 fn measure(name: &str, problem: &Problem, settings: &PlanParameters) {
-    for solver in [Solver::Local] {
-        let settings = PlanParameters {
-            solver,
-            ..settings.clone()
-        };
-        let begin = std::time::Instant::now();
-        let plan = plan(problem, &settings).expect("a plan");
-        let seconds = begin.elapsed().as_secs_f64();
-        let used = plan.resources.len();
-        let contended = plan.resources.iter().filter(|r| r.circle.is_some()).count();
-        let before: f64 = plan.resources.iter().map(|r| 1.0 - r.score_before).sum();
-        let bound: f64 = plan
-            .circles
-            .iter()
-            .map(|c| c.least_overlap.as_secs() / c.perimeter().as_secs())
-            .sum();
-        println!(
-            "{name}: {} jobs on {used} links ({contended} contended), {} circles, largest of {} jobs and {} sectors; {}: overlap {before:.3} -> {:.4}, bound {bound:.4}, {seconds:.2} s",
-            problem.jobs().len(),
-            plan.circles.len(),
-            plan.circles.iter().map(|c| c.jobs.len()).max().unwrap_or(0),
-            plan.circles.iter().map(|c| c.sectors).max().unwrap_or(0),
-            solver.name(),
-            plan.missing(),
-        );
-    }
+    let begin = std::time::Instant::now();
+    let plan = plan(problem, settings).expect("a plan");
+    let seconds = begin.elapsed().as_secs_f64();
+    let contended = plan.resources.iter().filter(|r| r.circle.is_some()).count();
+    let before: f64 = plan.resources.iter().map(|r| 1.0 - r.score_before).sum();
+    let bound: f64 = plan
+        .circles
+        .iter()
+        .map(|c| c.least_overlap.as_secs() / c.perimeter().as_secs())
+        .sum();
+    println!(
+        "{name}: {} jobs on {} links, {contended} of them contended; largest circle of {} jobs and {} sectors; \
+         overlap {before:.3} -> {:.4}, bound {bound:.4}, {seconds:.2} s",
+        problem.jobs().len(),
+        plan.resources.len(),
+        plan.circles.iter().map(|c| c.jobs.len()).max().unwrap_or(0),
+        plan.circles.iter().map(|c| c.sectors).max().unwrap_or(0),
+        plan.missing(),
+    );
 }
 
 /// Jobs that are rings over some racks; each step takes the uplink and the downlink of a spine that chance chooses, as ECMP does.

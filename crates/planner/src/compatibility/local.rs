@@ -5,7 +5,7 @@ use super::exact::{Found, anchor};
 use clearway_units::RandomStream;
 
 /// After so many rounds in which nothing was gained, some jobs are turned at random.
-const PATIENCE: u32 = 6;
+const PATIENCE: u32 = 4;
 
 /// Looks for rotations that cost no more than `floor`, which nothing undercuts, until it has looked at `most_work` sectors.
 pub(super) fn search(
