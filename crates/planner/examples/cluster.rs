@@ -4,9 +4,7 @@
 
 #![allow(clippy::print_stdout, reason = "a program that prints")]
 
-use clearway_planner::compatibility::{
-    Job, Placement, PlanParameters, Problem, Profile, Solver, plan,
-};
+use clearway_planner::compatibility::{Job, Placement, PlanParameters, Problem, Profile, plan};
 use clearway_units::{Purpose, RandomStream, Rate, Span};
 
 /// Iteration times in ms, as in HotNets'22, Table 1, and what part of it communicates, in percent.
