@@ -4,7 +4,7 @@ use crate::host::{Context, Host, Ways};
 use crate::link::{Arrival, Ledger, LinkCounters};
 use crate::meter::LinkMeter;
 use crate::observer::Observer;
-use crate::simulation::{Flow, Report, StartOrder};
+use crate::simulation::{Flow, Order, Report};
 use crate::switch::{Desk, Switch};
 use crate::topology::LinkId;
 use clearway_engine::{Bags, Domain, Outlook, Round};
@@ -90,7 +90,7 @@ impl<O: Observer, T: Telemetry> FabricDomain<O, T> {
 
 impl<O: Observer, T: Telemetry> Domain for FabricDomain<O, T> {
     type Report = Report;
-    type Order = StartOrder;
+    type Order = Order;
     type Workbench = Workbench<T>;
 
     fn run(
@@ -135,10 +135,17 @@ impl<O: Observer, T: Telemetry> Domain for FabricDomain<O, T> {
         outlook
     }
 
-    fn accept(&mut self, order: StartOrder) -> Time {
-        let index = self.host_index(order.flow.src);
-        self.hosts[index].schedule(order);
-        self.host_next[index] = self.host_next[index].min(order.at);
-        order.at
+    fn accept(&mut self, order: Order) -> Time {
+        let (host, at) = match order {
+            Order::Start(order) => (order.flow.src, order.at),
+            Order::Dispatch { at, to, .. } => (to, at),
+        };
+        let index = self.host_index(host);
+        match order {
+            Order::Start(order) => self.hosts[index].schedule(order),
+            Order::Dispatch { at, dispatch, .. } => self.hosts[index].deliver(at, dispatch),
+        }
+        self.host_next[index] = self.host_next[index].min(at);
+        at
     }
 }

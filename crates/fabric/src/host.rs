@@ -8,7 +8,9 @@ use crate::meter::LinkMeter;
 use crate::observer::Observer;
 use crate::pause::{LinkPauses, PauseState};
 use crate::program::{ProgramAtHost, is_connection};
-use crate::simulation::{Flow, FlowEvent, Moment, Post, Program, Reactions, Report, StartOrder};
+use crate::simulation::{
+    Dispatch, Flow, FlowEvent, Moment, Post, Program, Reactions, Report, StartOrder,
+};
 use crate::switch::header_hash;
 use crate::topology::{LinkId, NodeId, PacketSizes, Paths, Topology};
 use clearway_engine::{Bags, Inlet, Outlook, Round};
@@ -103,6 +105,11 @@ impl<T: Telemetry> Host<T> {
     /// A flow from here is to start.
     pub(crate) fn schedule(&mut self, order: StartOrder) {
         self.starts.push(Reverse(order));
+    }
+
+    /// The program of another NIC of this machine has sent something, which comes at `at`.
+    pub(crate) fn deliver(&mut self, at: Time, dispatch: Dispatch) {
+        self.program.deliver(at, dispatch);
     }
 
     /// New packets have come in; returns when the first of all waiting ones arrives.
@@ -255,6 +262,9 @@ impl<T: Telemetry> Host<T> {
             self.starts.pop();
             self.start(&order, context);
         }
+        while let Some(dispatch) = self.program.take_dispatch(self.now) {
+            self.tell_program(context, |program, now| program.on_dispatch(now, dispatch));
+        }
         if self.program.deadline <= self.now {
             self.tell_program(context, |program, now| program.on_deadline(now));
         }
@@ -299,6 +309,13 @@ impl<T: Telemetry> Host<T> {
         }
         while let Some((connection, moment)) = self.program.poll_word() {
             self.report(connection, moment, FlowStatistics::default(), context);
+        }
+        while let Some((to, dispatch)) = self.program.poll_dispatch() {
+            context.reports.push(Report::Dispatch {
+                time: now,
+                to,
+                dispatch,
+            });
         }
     }
 
@@ -419,6 +436,6 @@ impl<T: Telemetry> Host<T> {
             flow,
             moment,
         };
-        context.reports.push(Report { event, statistics });
+        context.reports.push(Report::Flow { event, statistics });
     }
 }

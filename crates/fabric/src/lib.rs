@@ -32,8 +32,8 @@ pub use meter::{LinkMeter, LinkTotals};
 pub use observer::{DropCause, Observer};
 pub use pause::LinkPauses;
 pub use simulation::{
-    Flow, FlowEvent, FlowOutcome, Moment, Outcome, Post, Program, Progress, Reactions, RunControl,
-    Sampler, Setup, Simulation, Snapshot, Stopped, Traffic,
+    Affair, Dispatch, Flow, FlowEvent, FlowOutcome, Moment, Outcome, Post, Program, Progress,
+    Reactions, RunControl, Sampler, Setup, Simulation, Snapshot, Stopped, Traffic,
 };
 pub use switch::{
     LosslessClasses, MarkAt, SharedBufferParameters, SwitchParameters, TelemetryFormat,

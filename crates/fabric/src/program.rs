@@ -1,15 +1,19 @@
 //! A program at its host: when it goes on, and how far its connections are.
 
-use crate::simulation::{Flow, Moment, Post, Program};
-use clearway_units::{FlowId, Time};
+use crate::simulation::{Dispatch, Flow, Moment, Post, Program};
+use clearway_units::{FlowId, HostId, Time};
 use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::num::NonZeroU32;
 
 /// A program and the connections that it uses. Most hosts have none.
 pub(crate) struct ProgramAtHost {
     program: Option<Box<dyn Program>>,
-    /// Its deadline: asked for with every event of the host.
+    /// When it goes on by itself or a dispatch comes: asked for with every event of the host.
     pub(crate) deadline: Time,
+    /// What programs of other NICs have told it, and when that comes.
+    dispatches: BinaryHeap<Reverse<(Time, Dispatch)>>,
     /// Connections from here: messages to be posted, and those to be acknowledged.
     sending: FxHashMap<FlowId, (u32, u32)>,
     /// Connections to here: messages that have yet to arrive.
@@ -21,6 +25,7 @@ impl Default for ProgramAtHost {
         Self {
             program: None,
             deadline: Time::NEVER,
+            dispatches: BinaryHeap::new(),
             sending: FxHashMap::default(),
             receiving: FxHashMap::default(),
         }
@@ -46,8 +51,31 @@ impl ProgramAtHost {
     pub(crate) fn tell(&mut self, tell: impl FnOnce(&mut dyn Program)) {
         if let Some(program) = &mut self.program {
             tell(&mut **program);
-            self.deadline = program.deadline();
+            self.update_deadline();
         }
+    }
+
+    fn update_deadline(&mut self) {
+        let own = self.program.as_ref().map(|program| program.deadline());
+        let first = self.dispatches.peek().map(|Reverse((at, _))| *at);
+        self.deadline = own.into_iter().chain(first).min().unwrap_or(Time::NEVER);
+    }
+
+    /// A dispatch is on its way, and comes at `at`.
+    pub(crate) fn deliver(&mut self, at: Time, dispatch: Dispatch) {
+        self.dispatches.push(Reverse((at, dispatch)));
+        self.deadline = self.deadline.min(at);
+    }
+
+    /// The next dispatch that has come by `now`.
+    pub(crate) fn take_dispatch(&mut self, now: Time) -> Option<Dispatch> {
+        let &Reverse((at, dispatch)) = self.dispatches.peek()?;
+        if at > now {
+            return None;
+        }
+        self.dispatches.pop();
+        self.update_deadline();
+        Some(dispatch)
     }
 
     pub(crate) fn poll_post(&mut self) -> Option<Post> {
@@ -56,6 +84,10 @@ impl ProgramAtHost {
 
     pub(crate) fn poll_word(&mut self) -> Option<(FlowId, Moment)> {
         self.program.as_mut()?.poll_word()
+    }
+
+    pub(crate) fn poll_dispatch(&mut self) -> Option<(HostId, Dispatch)> {
+        self.program.as_mut()?.poll_dispatch()
     }
 
     /// A message is posted on `connection`.

@@ -170,11 +170,9 @@ impl Assembly {
         let capture =
             capture_plan(scenario, &topology).map_err(|error| error.or_in(places, "observe", 0))?;
         let has_several = !topology.further_nics.is_empty();
-        if has_several && !jobs.is_empty() {
-            return Err(jobs_on_several_nics().or_in(places, "workload", 0));
-        }
+        let choice = scenario.topology.nic_choice(scenario.general.seed);
         let wired = has_several
-            .then(|| between_nics(&topology, &routes.paths, &workload))
+            .then(|| between_nics(&topology, &routes.paths, &workload, choice))
             .transpose()
             .map_err(topology_error)?;
         let traffic = wired.as_ref().unwrap_or(&workload);
@@ -229,7 +227,7 @@ impl Assembly {
     }
 
     /// The traffic as the fabric carries it: from NIC to NIC.
-    fn wired(&self) -> &Workload {
+    pub(crate) fn wired(&self) -> &Workload {
         self.wired.as_ref().unwrap_or(&self.workload)
     }
 
@@ -507,15 +505,6 @@ pub(crate) fn build_context<'a>(
         section: section as u32,
         base_dir: scenario.base_dir.as_deref(),
     }
-}
-
-/// A rank has one NIC.
-fn jobs_on_several_nics() -> ScenarioError {
-    ScenarioError::about(
-        &["kind"],
-        "jobs on hosts with several NICs",
-        "give each GPU a host of its own with one NIC",
-    )
 }
 
 /// What failed links have broken.

@@ -1,9 +1,9 @@
 //! Jobs in a run: the connections between their ranks, what each host does, and how long iterations took.
 
 use crate::error::ScenarioError;
-use clearway_fabric::{Flow, FlowEvent, Moment, Post, Program};
+use clearway_fabric::{Affair, Dispatch, Flow, FlowEvent, Moment, Post, Program};
 use clearway_transport::Class;
-use clearway_units::{FlowId, HostId, MessageId, Span, Time};
+use clearway_units::{Bytes, FlowId, HostId, MessageId, Span, Time};
 use clearway_workload::{
     FlowSpec, JobSpec, MessageNumber, Output, Rank, RankRun, Start, Volume, Workload,
 };
@@ -97,24 +97,25 @@ impl Jobs {
         })
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.jobs.is_empty()
-    }
-
     /// When the first of them starts; [`Time::NEVER`] if there are none.
     pub(crate) fn first_start(&self) -> Time {
         let starts = self.jobs.iter().map(|job| job.start);
         starts.min().unwrap_or(Time::NEVER)
     }
 
-    /// What each host does, and where it notes it.
-    pub(crate) fn programs(&self, seed: u64) -> (BTreeMap<HostId, HostProgram>, Notes) {
+    /// What each NIC does, and where it notes it. A rank is at home at the first NIC of its host, which has the number of the host;
+    /// `wired` says which NICs its connections use.
+    pub(crate) fn programs(
+        &self,
+        seed: u64,
+        wired: &Workload,
+    ) -> (BTreeMap<HostId, HostProgram>, Notes) {
         let mut programs: BTreeMap<HostId, HostProgram> = BTreeMap::new();
         let mut notes = Notes::default();
         for ((number, job), connections) in (0u32..).zip(&self.jobs).zip(&self.connections) {
             let mut seats = Vec::new();
-            for (rank, &host) in (0..).map(Rank).zip(&job.hosts) {
-                let program = programs.entry(host).or_insert_with(|| {
+            for (rank, &home) in (0..).map(Rank).zip(&job.hosts) {
+                let program = programs.entry(home).or_insert_with(|| {
                     let program = HostProgram::default();
                     notes.0.push(Arc::clone(&program.log));
                     program
@@ -124,13 +125,17 @@ impl Jobs {
                 seats.push(program.add(number, job, run));
             }
             for (&(src, dst), &id) in connections {
-                let host = |rank: Rank| job.hosts[rank.index()];
-                if let Some(program) = programs.get_mut(&host(src)) {
-                    program.connect(seats[src.index()], dst, id);
+                let flow = wired.flow(id);
+                for (rank, nic) in [(src, flow.src), (dst, flow.dst)] {
+                    let home = job.hosts[rank.index()];
+                    let program = programs.entry(home).or_default();
+                    program.own(seats[rank.index()], id, (nic != home).then_some(nic));
+                    if nic != home {
+                        programs.entry(nic).or_default().homes.insert(id, home);
+                    }
                 }
-                if let Some(program) = programs.get_mut(&host(dst)) {
-                    program.owners.insert(id, seats[dst.index()]);
-                }
+                let program = programs.entry(job.hosts[src.index()]).or_default();
+                program.connect(seats[src.index()], dst, id);
             }
         }
         (programs, notes)
@@ -291,12 +296,17 @@ impl Seat {
     }
 }
 
-/// All ranks of a host.
+/// All ranks that are at home at a NIC, and what it does for ranks at home at another NIC of its host.
 #[derive(Debug, Default)]
 pub(crate) struct HostProgram {
     seats: Vec<Seat>,
-    /// Whose connection it is, from here or to here.
+    /// Whose connection it is, of those of ranks that are at home here.
     owners: FxHashMap<FlowId, usize>,
+    /// The connections of these that use another NIC.
+    elsewhere: FxHashMap<FlowId, HostId>,
+    /// The connections that use this NIC, of ranks at home elsewhere, and where.
+    homes: FxHashMap<FlowId, HostId>,
+    dispatches: VecDeque<(HostId, Dispatch)>,
     posts: VecDeque<Post>,
     /// Messages that may not be posted yet.
     asked: FxHashMap<FlowId, VecDeque<MessageNumber>>,
@@ -317,10 +327,32 @@ impl HostProgram {
         self.seats.len() - 1
     }
 
+    /// The rank on `seat` has this connection, which perhaps uses another NIC.
+    fn own(&mut self, seat: usize, id: FlowId, elsewhere: Option<HostId>) {
+        self.owners.insert(id, seat);
+        if let Some(nic) = elsewhere {
+            self.elsewhere.insert(id, nic);
+        }
+    }
+
     /// The rank on `seat` sends to another on this connection.
     fn connect(&mut self, seat: usize, to: Rank, id: FlowId) {
         self.seats[seat].connections.insert(to, id);
-        self.owners.insert(id, seat);
+    }
+
+    /// Tells the home of a connection what has become of a message; false if that is here.
+    fn tell_home(&mut self, connection: FlowId, message: MessageId, what: Affair) -> bool {
+        let Some(&home) = self.homes.get(&connection) else {
+            return false;
+        };
+        let dispatch = Dispatch {
+            connection,
+            message,
+            bytes: Bytes::ZERO,
+            what,
+        };
+        self.dispatches.push_back((home, dispatch));
+        true
     }
 
     fn listen(&mut self, now: Time, seat: usize) {
@@ -334,11 +366,23 @@ impl HostProgram {
         while let Some(output) = run.poll_output() {
             let (iteration, is_over) = match output {
                 Output::Post { to, message, bytes } => {
-                    self.posts.push_back(Post {
-                        connection: connections[&to],
-                        message: MessageId(message.0),
-                        bytes,
-                    });
+                    let (connection, message) = (connections[&to], MessageId(message.0));
+                    match self.elsewhere.get(&connection) {
+                        None => self.posts.push_back(Post {
+                            connection,
+                            message,
+                            bytes,
+                        }),
+                        Some(&nic) => {
+                            let dispatch = Dispatch {
+                                connection,
+                                message,
+                                bytes,
+                                what: Affair::Post,
+                            };
+                            self.dispatches.push_back((nic, dispatch));
+                        }
+                    }
                     continue;
                 }
                 Output::Ask { to, message } => {
@@ -363,12 +407,18 @@ impl HostProgram {
 
 impl Program for HostProgram {
     fn on_sent(&mut self, now: Time, connection: FlowId, message: MessageId) {
+        if self.tell_home(connection, message, Affair::Sent) {
+            return;
+        }
         let seat = self.owners[&connection];
         self.seats[seat].run.on_sent(now, MessageNumber(message.0));
         self.listen(now, seat);
     }
 
     fn on_received(&mut self, now: Time, connection: FlowId, message: MessageId) {
+        if self.tell_home(connection, message, Affair::Received) {
+            return;
+        }
         let seat = self.owners[&connection];
         let own = &mut self.seats[seat];
         own.run.on_received(now, MessageNumber(message.0));
@@ -379,6 +429,9 @@ impl Program for HostProgram {
     }
 
     fn on_granted(&mut self, now: Time, connection: FlowId) {
+        if self.tell_home(connection, MessageId(0), Affair::Granted) {
+            return;
+        }
         let asked = self.asked.get_mut(&connection);
         if let Some(message) = asked.and_then(VecDeque::pop_front) {
             let seat = self.owners[&connection];
@@ -389,6 +442,29 @@ impl Program for HostProgram {
 
     fn poll_word(&mut self) -> Option<(FlowId, Moment)> {
         self.words.pop_front()
+    }
+
+    fn on_dispatch(&mut self, now: Time, dispatch: Dispatch) {
+        let Dispatch {
+            connection,
+            message,
+            bytes,
+            what,
+        } = dispatch;
+        match what {
+            Affair::Post => self.posts.push_back(Post {
+                connection,
+                message,
+                bytes,
+            }),
+            Affair::Sent => self.on_sent(now, connection, message),
+            Affair::Received => self.on_received(now, connection, message),
+            Affair::Granted => self.on_granted(now, connection),
+        }
+    }
+
+    fn poll_dispatch(&mut self) -> Option<(HostId, Dispatch)> {
+        self.dispatches.pop_front()
     }
 
     fn on_deadline(&mut self, now: Time) {

@@ -2,15 +2,41 @@
 //!
 //! Users speak of hosts. A flow goes from a NIC of its sender to a NIC of its receiver: to the pair with the fewest links between
 //! them; of these to one whose slowest link is fastest (a server's NVSwitch rather than a leaf that both hang on). Where several
-//! pairs are equal, flow `n` takes the `n`-th of them, counted round, so that flows spread evenly. Pairs without a path are passed
-//! over: hosts do not forward.
+//! pairs are equal, flow `n` takes the `n`-th of them, counted round, so that flows spread evenly, or one by lot. Pairs without a
+//! path are passed over: hosts do not forward.
 
 use crate::error::ScenarioError;
 use clearway_fabric::topology::{Attachment, Paths, Routes, Topology};
-use clearway_units::{HostId, Rate};
+use clearway_units::{HostId, Purpose, RandomStream, Rate};
 use clearway_workload::{FlowSpec, Workload};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+
+/// Which of several pairs of NICs a flow takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NicChoice {
+    /// The next one.
+    InTurn,
+    /// Any, by lot.
+    Random {
+        /// Of the run.
+        seed: u64,
+    },
+}
+
+impl NicChoice {
+    /// One of `pairs`, of which there is at least one.
+    fn of(self, pairs: &[(HostId, HostId)], flow: usize) -> (HostId, HostId) {
+        let index = match self {
+            Self::InTurn => flow % pairs.len(),
+            Self::Random { seed } => {
+                let mut lots = RandomStream::new(seed, Purpose::Nics, flow as u64);
+                lots.below(pairs.len() as u32) as usize
+            }
+        };
+        pairs[index]
+    }
+}
 
 /// The same traffic between NICs instead of hosts.
 ///
@@ -20,6 +46,7 @@ pub(crate) fn between_nics(
     topology: &Topology,
     paths: &Paths,
     workload: &Workload,
+    choice: NicChoice,
 ) -> Result<Workload, ScenarioError> {
     let mut workload = workload.clone();
     for (number, flow) in workload.flows.iter_mut().enumerate() {
@@ -27,7 +54,7 @@ pub(crate) fn between_nics(
         if pairs.is_empty() {
             return Err(unreachable(flow));
         }
-        (flow.src, flow.dst) = pairs[number % pairs.len()];
+        (flow.src, flow.dst) = choice.of(&pairs, number);
     }
     Ok(workload)
 }

@@ -26,6 +26,8 @@ pub enum Purpose {
     Controller = 8,
     /// How long computations take (entity: job, rank).
     Compute = 9,
+    /// Which NICs a flow uses where its hosts have several (entity: flow).
+    Nics = 11,
 }
 
 /// A stream of random numbers: PCG-XSH-RR 64/32 (O'Neill 2014), a fixed algorithm, 16 bytes of state.

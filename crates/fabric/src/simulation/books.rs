@@ -2,7 +2,7 @@
 
 use super::snapshot::{EachDomain, Visible};
 use super::traffic::Stream;
-use super::{Flow, FlowEvent, Moment, Progress, RunControl, Sampler, Snapshot, Stopped};
+use super::{Dispatch, Flow, FlowEvent, Moment, Progress, RunControl, Sampler, Snapshot, Stopped};
 use crate::domain::FabricDomain;
 use crate::link::LinkCounters;
 use crate::meter::LinkTotals;
@@ -11,21 +11,42 @@ use crate::pause::LinkPauses;
 use clearway_engine::{Conductor, Domains, Ending, Round, Verdict};
 use clearway_transport::telemetry::Telemetry;
 use clearway_transport::{EndpointCounters, FlowStatistics};
-use clearway_units::{Digest, FlowId, Span, Time};
+use clearway_units::{Digest, FlowId, HostId, Span, Time};
 use std::cmp::Ordering;
 use std::sync::Arc;
 use std::sync::atomic::{self, AtomicU64};
 
 /// What domains tell between rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Report {
-    pub(crate) event: FlowEvent,
-    pub(crate) statistics: FlowStatistics,
+pub(crate) enum Report {
+    /// A flow has got somewhere.
+    Flow {
+        event: FlowEvent,
+        statistics: FlowStatistics,
+    },
+    /// A program tells something to that of the NIC `to`.
+    Dispatch {
+        time: Time,
+        to: HostId,
+        dispatch: Dispatch,
+    },
 }
 
 impl Ord for Report {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.event.cmp(&other.event)
+        match (self, other) {
+            (Self::Flow { event: a, .. }, Self::Flow { event: b, .. }) => a.cmp(b),
+            (
+                Self::Dispatch { time, to, dispatch },
+                Self::Dispatch {
+                    time: other_time,
+                    to: other_to,
+                    dispatch: other,
+                },
+            ) => (time, to, dispatch).cmp(&(other_time, other_to, other)),
+            (Self::Flow { .. }, Self::Dispatch { .. }) => Ordering::Less,
+            (Self::Dispatch { .. }, Self::Flow { .. }) => Ordering::Greater,
+        }
     }
 }
 
@@ -33,6 +54,18 @@ impl PartialOrd for Report {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
+}
+
+/// What a domain is told between rounds.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Order {
+    Start(StartOrder),
+    /// For the program of the NIC `to`.
+    Dispatch {
+        at: Time,
+        to: HostId,
+        dispatch: Dispatch,
+    },
 }
 
 /// A flow to start.
@@ -295,21 +328,20 @@ impl<'a, 's> Bookkeeper<'a, 's> {
     }
 
     /// Notes where a flow has got; returns the flow.
-    fn note(&mut self, report: &Report) -> Flow {
-        let event = report.event;
+    fn note(&mut self, event: FlowEvent, statistics: FlowStatistics) -> Flow {
         if event.moment == Moment::Sent {
             self.sent += 1;
             self.last_sent = self.last_sent.max(event.time);
         }
         if let Some(outcome) = self.flows.get_mut(event.flow.index()) {
-            outcome.note(event, report.statistics);
+            outcome.note(event, statistics);
             return self.flow_sources[event.flow.index()];
         }
         let stream = self
             .stream
             .as_mut()
             .expect("a flow is of the table or the stream");
-        let (flow, outcome) = stream.note(event, report.statistics);
+        let (flow, outcome) = stream.note(event, statistics);
         if let Some(outcome) = outcome {
             add_flow(&mut self.streamed, event.flow, &flow, &outcome);
         }
@@ -327,7 +359,7 @@ impl<'a, 's> Bookkeeper<'a, 's> {
     }
 
     /// What the coordinator does about an event.
-    fn coordinate(&mut self, event: FlowEvent, orders: &mut Vec<(usize, StartOrder)>) {
+    fn coordinate(&mut self, event: FlowEvent, orders: &mut Vec<(usize, Order)>) {
         let Some(coordinator) = &mut self.control.coordinator else {
             return;
         };
@@ -337,8 +369,28 @@ impl<'a, 's> Bookkeeper<'a, 's> {
         orders.extend(start.into_iter().map(|id| {
             let flow = self.flow_sources[id.index()];
             let domain = self.domain_of_host[flow.src.index()] as usize;
-            (domain, StartOrder { at, id, flow })
+            (domain, Order::Start(StartOrder { at, id, flow }))
         }));
+    }
+
+    fn on_flow(
+        &mut self,
+        event: FlowEvent,
+        statistics: FlowStatistics,
+        orders: &mut Vec<(usize, Order)>,
+    ) {
+        let flow = self.note(event, statistics);
+        if let Some(sampler) = &mut self.sampler {
+            sampler.on_flow(event, &flow);
+        }
+        self.coordinate(event, orders);
+    }
+
+    /// Passes on what a program tells another.
+    fn forward(&self, time: Time, to: HostId, dispatch: Dispatch) -> (usize, Order) {
+        let domain = self.domain_of_host[to.index()] as usize;
+        let at = time + self.delay;
+        (domain, Order::Dispatch { at, to, dispatch })
     }
 }
 
@@ -358,18 +410,21 @@ impl<O: Observer, T: Telemetry> Conductor<FabricDomain<O, T>> for Bookkeeper<'_,
         &mut self,
         round: &Round,
         reports: &mut Vec<Report>,
-        orders: &mut Vec<(usize, StartOrder)>,
+        orders: &mut Vec<(usize, Order)>,
     ) -> Verdict {
         self.now = round.end();
         self.rounds += 1;
         for report in reports.iter() {
-            let flow = self.note(report);
-            if let Some(sampler) = &mut self.sampler {
-                sampler.on_flow(report.event, &flow);
+            match *report {
+                Report::Flow { event, statistics } => self.on_flow(event, statistics, orders),
+                Report::Dispatch { time, to, dispatch } => {
+                    orders.push(self.forward(time, to, dispatch));
+                }
             }
-            self.coordinate(report.event, orders);
         }
-        self.order_stream(round.end(), |domain, order| orders.push((domain, order)));
+        self.order_stream(round.end(), |domain, order| {
+            orders.push((domain, Order::Start(order)));
+        });
         let progress = Progress {
             now: round.end(),
             flows_sent: self.sent,

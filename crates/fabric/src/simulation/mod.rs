@@ -13,7 +13,7 @@ use crate::switch::{SharedBufferParameters, SwitchParameters};
 use crate::topology::{PacketSizes, Routes, Topology};
 use books::Bookkeeper;
 pub use books::{FlowOutcome, Outcome};
-pub(crate) use books::{Report, StartOrder};
+pub(crate) use books::{Order, Report, StartOrder};
 use clearway_engine::{Domain, Engine, Mailroom, Verdict};
 use clearway_transport::cc::CongestionControl;
 use clearway_transport::telemetry::{HopRecords, Telemetry};
@@ -113,6 +113,41 @@ pub trait Program: Send {
     fn poll_word(&mut self) -> Option<(FlowId, Moment)> {
         None
     }
+    /// The program of another NIC of the same machine has sent this.
+    fn on_dispatch(&mut self, now: Time, dispatch: Dispatch) {
+        let _ = (now, dispatch);
+    }
+    /// The next dispatch, and the NIC that it goes to.
+    fn poll_dispatch(&mut self) -> Option<(HostId, Dispatch)> {
+        None
+    }
+}
+
+/// What the program of one NIC tells that of another, where a machine has several. It takes no bytes of the network and as much time as
+/// the coordinator's decisions ([`RunControl::coordination_delay`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Dispatch {
+    /// The connection that it is about.
+    pub connection: FlowId,
+    /// The message on it.
+    pub message: MessageId,
+    /// Its length; zero where only the message's fate is told.
+    pub bytes: Bytes,
+    /// What about it.
+    pub what: Affair,
+}
+
+/// What a [`Dispatch`] is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Affair {
+    /// The message is to be posted.
+    Post,
+    /// It is acknowledged.
+    Sent,
+    /// It has arrived.
+    Received,
+    /// One more message may be posted, whichever it is.
+    Granted,
 }
 
 /// Everything that a run is made of.
@@ -355,7 +390,7 @@ impl<O: Observer, T: Telemetry> Fabric<O, T> {
         let mut domains = self.domains;
         books.order_stream(Time::ZERO, |domain, order| {
             let (domain, first) = &mut domains[domain];
-            *first = domain.accept(order).min(*first);
+            *first = domain.accept(Order::Start(order)).min(*first);
         });
         let engine = Engine::new(self.lookahead, threads, domains, self.mailrooms);
         let (ending, domains) = engine.run(&mut books);

@@ -33,14 +33,16 @@ pub struct FatTree {
     pub cores: CoreWiring,
 }
 
-/// Which of the C·A cores an aggregation switch is connected to, where a pod has A of these and each of them C uplinks. The fabrics differ
-/// in the numbers of cores alone.
+/// Which of the cores an aggregation switch is connected to, where a pod has A of these and each of them C uplinks. There are C·A cores;
+/// the first two differ in their numbers alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CoreWiring {
     /// Switch `a` of each pod to the cores `a, a + A, a + 2A, …`, as in htsim's `.topo` files.
     Interleaved,
     /// Switch `a` of each pod to the cores `aC, aC + 1, …, aC + C - 1`, as in the fabric of HPCC's evaluation.
     Planes,
+    /// Each switch to all cores, of which there are C, as in the fat tree of eight servers of TMDML's Figure 1.
+    All,
 }
 
 fn impossible(what: impl Into<String>, fix: impl Into<String>) -> TopologyError {
@@ -187,17 +189,20 @@ fn add_cores(
         core.bundle,
         "uplinks of an aggregation switch in bundles",
     )?;
-    if core.down_ports != pods * core.bundle {
+    let (cores, below) = match spec.cores {
+        CoreWiring::Interleaved | CoreWiring::Planes => (cores_per_agg * aggs_per_pod, pods),
+        CoreWiring::All => (cores_per_agg, aggs.count),
+    };
+    let needed = below * core.bundle;
+    if core.down_ports != needed {
         return Err(impossible(
             format!(
-                "a core has {} ports down, but connects to {}",
+                "a core has {} ports down, but connects to {needed}",
                 core.down_ports,
-                pods * core.bundle
             ),
-            format!("give it {}", pods * core.bundle),
+            format!("give it {needed}"),
         ));
     }
-    let cores = cores_per_agg * aggs_per_pod;
     let core_level = add_switches(topology, "core", 2, cores, core.switch_latency);
     for index in 0..aggs.count {
         for k in 0..cores_per_agg {
@@ -205,6 +210,7 @@ fn add_cores(
             let upper = core_level.node(match spec.cores {
                 CoreWiring::Interleaved => agg + k * aggs_per_pod,
                 CoreWiring::Planes => agg * cores_per_agg + k,
+                CoreWiring::All => k,
             });
             for _ in 0..core.bundle {
                 topology.cables.push(cable(aggs.node(index), upper, core));

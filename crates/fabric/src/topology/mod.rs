@@ -1,10 +1,12 @@
 //! What is connected to what: hosts, switches and cables.
 
+mod bcube;
 mod build;
 mod nics;
 mod paths;
 mod routing;
 
+pub use bcube::bcube;
 pub use build::{CoreWiring, FatTree, Tier, dumbbell, fat_tree, leaf_spine, single_switch};
 pub use paths::{PacketSizes, PathClass, Paths};
 pub use routing::{Attachment, NextHops, Routes, SwitchRoutes};

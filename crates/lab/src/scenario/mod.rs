@@ -21,6 +21,7 @@
 //! single keys; if it changes the `kind` of a section (or gives a `file`), keys of the scenario that the new kind does not know
 //! are dropped, so that one can exchange a topology or workload in one word.
 
+mod bcube;
 mod graph;
 mod limits;
 mod observe;

@@ -9,6 +9,16 @@ use clearway_units::{Rate, Span};
 /// Of a fabric with 24 ports per host, at the greatest number of hosts.
 const MOST_CABLES: u64 = 24 << 20;
 
+clearway_units::choices! {
+    /// Which cores an aggregation switch has links to.
+    pub enum Wiring {
+        /// Those of its plane, which it shares with one switch of every other pod.
+        Planes = "planes",
+        /// All, which all aggregation switches share.
+        All = "all",
+    }
+}
+
 clearway_units::parameters! {
     /// Pods of leaves and aggregation switches, all connected within a pod, and cores above them. The default is the fabric of HPCC's
     /// evaluation: 320 hosts, 20 leaves, 20 aggregation switches, 16 cores.
@@ -21,9 +31,11 @@ clearway_units::parameters! {
         pub hosts: u32 = 16, "hosts-per-leaf", "HPCC §5.1";
         /// Aggregation switches of each pod; each leaf has one link to every one of its pod.
         pub aggs: u32 = 4, "aggs-per-pod", "HPCC §5.1";
-        /// Cores that each aggregation switch has a link to. Switch j of every pod shares its cores with switch j of all other pods, and
-        /// with no other: they are a plane.
+        /// Cores that each aggregation switch has a link to.
         pub cores: u32 = 4, "cores-per-agg", "HPCC §5.1";
+        /// "planes": switch j of every pod shares its cores with switch j of all other pods, and with no other. "all": all aggregation
+        /// switches share the same cores (TMDML Figure 1).
+        pub wiring: Wiring = Wiring::Planes, "core-wiring", "HPCC §5.1";
         /// Rate of the links of hosts.
         pub rate: Rate = Rate::from_gbps(100), "link-rate", "HPCC §5.1";
         /// Delay of the links of hosts.
@@ -60,15 +72,19 @@ impl Pods {
                 "use fewer switches",
             ));
         }
+        let (cores, below_core) = match self.wiring {
+            Wiring::Planes => (CoreWiring::Planes, self.pods),
+            Wiring::All => (CoreWiring::All, self.pods * self.aggs),
+        };
         let spec = FatTree {
             hosts: self.pods * self.leaves * self.hosts,
             hosts_per_pod: self.leaves * self.hosts,
             tiers: vec![
                 tier(self.hosts, self.aggs, (self.rate, self.delay)),
                 tier(self.leaves, self.cores, self.fabric_link()),
-                tier(self.pods, 0, self.fabric_link()),
+                tier(below_core, 0, self.fabric_link()),
             ],
-            cores: CoreWiring::Planes,
+            cores,
         };
         fat_tree(&spec).map_err(|error| topology_error(&KEYS, &error))
     }

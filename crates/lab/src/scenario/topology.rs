@@ -1,9 +1,11 @@
 //! The `[topology]` section.
 
+use super::bcube::Bcube;
 use super::graph;
 use super::limits::{check_hosts, check_links, check_size};
 use super::pods::Pods;
 use crate::error::ScenarioError;
+use crate::nics::NicChoice;
 use clearway_fabric::topology::{
     Cable, CoreWiring, FatTree, LinkId, Tier, Topology, TopologyError, dumbbell, fat_tree,
     leaf_spine, single_switch,
@@ -161,6 +163,7 @@ kinds! {
     LeafSpine(LeafSpine) = "leaf-spine", "leaves with hosts, each connected to every spine";
     FatTree(FatTreeSettings) = "fat-tree", "a k-ary fat tree of two or three tiers";
     Pods(Pods) = "pods", "three tiers: pods of leaves and aggregation switches under planes of cores (HPCC's 320 hosts)";
+    Bcube(Bcube) = "bcube", "servers with several ports that pass on packets (TMDML's 9 servers)";
     SingleSwitch(SingleSwitch) = "single-switch", "hosts on one switch";
     Dumbbell(Dumbbell) = "dumbbell", "two switches with one link between them";
     File(TopologyFile) = "file", "a fabric from a file of htsim (.topo), HPCC ns-3 or SimAI";
@@ -204,6 +207,14 @@ impl TopologySettings {
         parameters
     }
 
+    /// How flows choose NICs where hosts have several.
+    pub(crate) fn nic_choice(&self, seed: u64) -> NicChoice {
+        match &self.kind {
+            Kind::Bcube(settings) => settings.nic_choice(seed),
+            _ => NicChoice::InTurn,
+        }
+    }
+
     /// Builds the fabric. Returns it with warnings about its file.
     pub(crate) fn build(
         &self,
@@ -224,6 +235,7 @@ impl TopologySettings {
             Kind::LeafSpine(settings) => build_leaf_spine(settings)?,
             Kind::FatTree(settings) => build_fat_tree(settings)?,
             Kind::Pods(settings) => settings.build()?,
+            Kind::Bcube(settings) => settings.build()?,
             Kind::File(settings) => build_from_file(settings, base_dir, &mut warnings)?,
         };
         self.links.apply(&mut topology)?;

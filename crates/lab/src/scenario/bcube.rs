@@ -1,0 +1,59 @@
+//! BCube, as TMDML has it.
+
+use super::limits::check_hosts;
+use super::topology::topology_error;
+use crate::error::ScenarioError;
+use crate::nics::NicChoice;
+use clearway_fabric::topology::{Topology, bcube};
+use clearway_units::{Rate, Span};
+
+clearway_units::choices! {
+    /// How flows between servers that differ in several digits are spread over the ports of their servers.
+    pub enum NicOrder {
+        /// By lot.
+        Random = "random",
+        /// In turn.
+        InTurn = "in-turn",
+    }
+}
+
+clearway_units::parameters! {
+    /// Servers with several ports that pass on packets of others. The default is the fabric of TMDML's Figure 4: 9 servers and 6
+    /// switches.
+    pub struct Bcube {
+        /// Ports of each switch.
+        pub ports: u32 = 3, "switch-ports", "TMDML §II, Figure 4";
+        /// Levels of switches: so many ports has each server, and there are `switch-ports` to the power of `levels` servers.
+        pub levels: u32 = 2, "levels", "TMDML §II, Figure 4";
+        /// Rate of each link.
+        pub rate: Rate = Rate::from_gbps(10), "link-rate", "TMDML §V";
+        /// Delay of the cables.
+        pub delay: Span = Span::from_us(1), "link-delay", "decision: TMDML has none";
+        /// Delay between a server and its ports, and between these where it passes packets on.
+        pub crossing: Span = Span::from_us(1), "crossing-delay", "decision: about what a crossing of PCIe takes";
+        /// Which digit a flow corrects first, and so which NICs it uses: "random" or "in-turn".
+        pub order: NicOrder = NicOrder::Random, "first-digit", "decision: TMDML does not say; by a hash of the flow";
+    }
+}
+
+impl Bcube {
+    pub(super) fn build(&self) -> Result<Topology, ScenarioError> {
+        const KEYS: [&str; 2] = ["switch-ports", "levels"];
+        let servers = u64::from(self.ports).saturating_pow(self.levels);
+        check_hosts(&KEYS, servers.saturating_mul(u64::from(self.levels.max(1))))?;
+        bcube(
+            self.ports,
+            self.levels,
+            (self.rate, self.delay),
+            self.crossing,
+        )
+        .map_err(|error| topology_error(&KEYS, &error))
+    }
+
+    pub(super) fn nic_choice(&self, seed: u64) -> NicChoice {
+        match self.order {
+            NicOrder::Random => NicChoice::Random { seed },
+            NicOrder::InTurn => NicChoice::InTurn,
+        }
+    }
+}
