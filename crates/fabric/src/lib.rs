@@ -36,5 +36,5 @@ pub use simulation::{
     Reactions, RunControl, Sampler, Setup, Simulation, Snapshot, Stopped, Traffic,
 };
 pub use switch::{
-    LosslessClasses, MarkAt, SharedBufferParameters, SwitchParameters, TelemetryFormat,
+    LosslessClasses, MarkAt, PathChoice, SharedBufferParameters, SwitchParameters, TelemetryFormat,
 };

@@ -7,8 +7,8 @@ use crate::link::{Arrival, Errors, Link};
 use crate::order::Ticket;
 use crate::simulation::{Reactions, StartOrder};
 use crate::switch::{
-    BufferRules, Ingress, LossyPort, LossySwitch, PortFacts, QueueRules, SharedBufferParameters,
-    SharedPort, SharedSwitch, Switch, TelemetryFormat,
+    BufferRules, Ingress, LossyPort, LossySwitch, PathChoice, Pick, PortFacts, QueueRules,
+    SharedBufferParameters, SharedPort, SharedSwitch, Switch, TelemetryFormat,
 };
 use crate::topology::{Attachment, LinkId, Topology};
 use clearway_engine::{Inlet, Mailroom, Outlet, PostOffice};
@@ -159,11 +159,17 @@ pub(super) fn build_switch<T: Telemetry>(
         .map(|id| LinkId(id.0 ^ 1))
         .map(|id| (id, ends.inlet(id)))
         .collect();
-    let salt = RandomStream::new(setup.seed, Purpose::Hashing, index as u64).next_u64();
+    let routes = setup.routes.switches[index].clone();
+    let pick = match setup.switch.routing {
+        PathChoice::Ecmp => Pick::Hash {
+            salt: RandomStream::new(setup.seed, Purpose::Hashing, index as u64).next_u64(),
+        },
+        PathChoice::Destination => Pick::Destination,
+    };
     let ingress = Ingress::new(
         setup.topology.switch_node(index),
-        (salt, tie_seed(setup.seed)),
-        setup.routes.switches[index].clone(),
+        (pick, tie_seed(setup.seed)),
+        routes,
         attachments,
         inlets,
     );

@@ -36,11 +36,19 @@ impl BitSet {
     }
 }
 
+/// Which of several equal ways a packet takes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Pick {
+    /// By ECMP over the header, with the salt of this switch.
+    Hash { salt: u64 },
+    /// By the number of the destination.
+    Destination,
+}
+
 #[derive(Debug)]
 pub(crate) struct Ingress<T> {
     pub(super) node: NodeId,
-    /// Salt of this switch's ECMP hash.
-    salt: u64,
+    pick: Pick,
     /// Seed of the order of simultaneous arrivals.
     pub(super) tie_seed: u64,
     routes: SwitchRoutes,
@@ -54,14 +62,14 @@ pub(crate) struct Ingress<T> {
 impl<T> Ingress<T> {
     pub(crate) fn new(
         node: NodeId,
-        (salt, tie_seed): (u64, u64),
+        (pick, tie_seed): (Pick, u64),
         routes: SwitchRoutes,
         attachments: Arc<[Attachment]>,
         inlets: Vec<(LinkId, Inlet<Arrival<T>>)>,
     ) -> Self {
         Self {
             node,
-            salt,
+            pick,
             tie_seed,
             routes,
             attachments,
@@ -138,14 +146,18 @@ impl<T> Ingress<T> {
         self.inlets[port].0
     }
 
-    /// The egress port of a packet: ECMP over the header, salted by the switch.
+    /// The egress port of a packet.
     #[inline]
     pub(super) fn route(&self, packet: &Packet) -> usize {
         match self.routes.next_hops(self.attachments[packet.dst.index()]) {
             NextHops::Host(port) => port.into(),
-            NextHops::Ports(ports) => {
-                ports[ecmp(packet.header_hash, self.salt, ports.len())].into()
-            }
+            NextHops::Ports(ports) => match self.pick {
+                Pick::Hash { salt } => ports[ecmp(packet.header_hash, salt, ports.len())].into(),
+                Pick::Destination => {
+                    let stride = self.routes.strides[usize::from(ports[0])];
+                    ports[(packet.dst.0 / stride) as usize % ports.len()].into()
+                }
+            },
         }
     }
 

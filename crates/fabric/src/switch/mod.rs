@@ -22,12 +22,12 @@ use clearway_transport::Packet;
 use clearway_transport::telemetry::Telemetry;
 use clearway_units::{Time, mix64};
 
-pub(crate) use ingress::Ingress;
+pub(crate) use ingress::{Ingress, Pick};
 pub(crate) use lossy::LossySwitch;
 pub(crate) use lossy_port::LossyPort;
 pub(crate) use parameters::{BufferRules, PortFacts, QueueRules};
 pub use parameters::{
-    LosslessClasses, MarkAt, SharedBufferParameters, SwitchParameters, TelemetryFormat,
+    LosslessClasses, MarkAt, PathChoice, SharedBufferParameters, SwitchParameters, TelemetryFormat,
 };
 pub(crate) use shared::{SharedPort, SharedSwitch};
 

@@ -14,6 +14,16 @@ clearway_units::choices! {
 }
 
 clearway_units::choices! {
+    /// How a switch picks one of several equal ways.
+    pub enum PathChoice {
+        /// By a hash of the header, seeded by the switch: flows spread by chance.
+        Ecmp = "ecmp",
+        /// By the number of the destination: all flows to a host take one way down, and flows to different hosts are spread evenly.
+        Destination = "d-mod-k",
+    }
+}
+
+clearway_units::choices! {
     /// How finely telemetry is written.
     pub enum TelemetryFormat {
         /// Picoseconds and bytes.
@@ -40,6 +50,9 @@ clearway_units::parameters! {
         pub pmax: f64 = 1.0, "ecn.pmax", "decision Q12: STrack does not say; the UEC reference simulator marks linearly up to 1";
         /// Whether the decision is taken when a packet leaves or when it arrives.
         pub mark: MarkAt = MarkAt::Dequeue, "ecn.mark", "STrack §2.2.2: marking at egress, when a packet exits a queue";
+        /// How switches pick one of several equal ways: "ecmp" by a hash of the header; "d-mod-k" by the number of the destination, as
+        /// InfiniBand's fat-tree routing does, whatever the transport would spray over.
+        pub routing: PathChoice = PathChoice::Ecmp, "routing", "STrack §2.1: ECMP";
         /// Whether acknowledgements and probes overtake data.
         pub control_priority: bool = true, "control-priority", "decision: acknowledgements and probes in a strict-priority queue";
         /// How finely switches write telemetry (INT), where a transport asks for it.

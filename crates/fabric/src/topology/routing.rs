@@ -8,6 +8,7 @@ use super::paths::{PathClass, Paths, PathsBuilder, through, worse};
 use super::{LinkId, Topology, TopologyError};
 use clearway_units::Span;
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Where a host hangs: the group of its switch and the switch's port to it.
@@ -27,6 +28,9 @@ pub struct SwitchRoutes {
     /// For each group, a range of `ports`.
     ranges: Arc<[(u32, u16)]>,
     ports: Arc<[u16]>,
+    /// For each port, by how many the numbers of destinations differ that go to different switches of the tier behind it, where the number
+    /// decides (d-mod-k): so many ways there are to the switches below that tier.
+    pub(crate) strides: Arc<[u32]>,
 }
 
 impl SwitchRoutes {
@@ -112,11 +116,46 @@ impl Routes {
                 paths.push(class);
             }
         }
+        let mut switches: Vec<SwitchRoutes> = tables.into_iter().map(Table::finish).collect();
+        set_strides(topology, &search.hops, &mut switches);
         Ok(Self {
             attachments: attached.hosts.into(),
-            switches: tables.into_iter().map(Table::finish).collect(),
+            switches: switches.into(),
             paths: Arc::new(paths.finish()),
         })
+    }
+}
+
+/// The tier of the switch behind each port; zero behind ports to hosts.
+fn tiers_behind(topology: &Topology, hops: &[Hop]) -> Vec<u8> {
+    let mut tiers = Vec::new();
+    for hop in hops {
+        let port = usize::from(hop.port);
+        tiers.resize(tiers.len().max(port + 1), 0);
+        tiers[port] = topology.switches[hop.neighbour].tier;
+    }
+    tiers
+}
+
+fn set_strides(topology: &Topology, hops: &[Vec<Hop>], switches: &mut [SwitchRoutes]) {
+    let behind: Vec<Vec<u8>> = hops.iter().map(|own| tiers_behind(topology, own)).collect();
+    // For each tier, the most ways up that a switch has to choose from.
+    let mut widest: BTreeMap<u8, u32> = BTreeMap::new();
+    for (index, routes) in switches.iter().enumerate() {
+        let own = topology.switches[index].tier;
+        for &(first, count) in &*routes.ranges {
+            if count > 0 && behind[index][usize::from(routes.ports[first as usize])] > own {
+                let widest = widest.entry(own).or_insert(1);
+                *widest = (*widest).max(count.into());
+            }
+        }
+    }
+    let stride = |tier: u8| {
+        let below = widest.range(..tier.saturating_sub(1));
+        below.fold(1u32, |all, (_, &ways)| all.saturating_mul(ways))
+    };
+    for (routes, behind) in switches.iter_mut().zip(behind) {
+        routes.strides = behind.into_iter().map(stride).collect();
     }
 }
 
@@ -195,6 +234,7 @@ impl Table {
             own_group: self.own_group,
             ranges: self.ranges.into(),
             ports: self.ports.into(),
+            strides: Arc::default(),
         }
     }
 }
@@ -290,5 +330,36 @@ fn check_delays(topology: &Topology) -> Result<(), TopologyError> {
             to: topology.node_name(cable.ends[1]),
             delay: cable.delay,
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{CoreWiring, FatTree, Tier, fat_tree};
+    use super::*;
+    use clearway_units::Rate;
+
+    #[test]
+    fn destinations_change_ways_faster_the_lower_a_switch_is() {
+        let tier = |down_ports, up_ports| Tier {
+            down_ports,
+            up_ports,
+            link_rate: Rate::from_gbps(10),
+            link_delay: Span::from_us(1),
+            switch_latency: Span::ZERO,
+            bundle: 1,
+        };
+        // 4 leaves of 2 hosts with 2 uplinks, 4 aggregation switches with 3 uplinks, 3 cores.
+        let spec = FatTree {
+            hosts: 8,
+            hosts_per_pod: 4,
+            tiers: vec![tier(2, 2), tier(2, 3), tier(4, 0)],
+            cores: CoreWiring::All,
+        };
+        let routes = Routes::compute(&fat_tree(&spec).unwrap()).unwrap();
+        let strides = |switch: usize| routes.switches[switch].strides.to_vec();
+        assert_eq!(strides(0), [1; 4], "to hosts and aggregation switches");
+        assert_eq!(strides(4), [1, 1, 2, 2, 2], "to leaves and cores");
+        assert_eq!(strides(8), [1; 4], "to aggregation switches");
     }
 }

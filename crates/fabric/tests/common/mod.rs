@@ -8,8 +8,8 @@ mod triggers;
 
 use clearway_fabric::topology::{PacketSizes, Routes, Topology};
 use clearway_fabric::{
-    Flow, MarkAt, Observer, Outcome, Reactions, RunControl, Setup, SharedBufferParameters,
-    Simulation, SwitchParameters, TelemetryFormat, Verdict,
+    Flow, MarkAt, Observer, Outcome, PathChoice, Reactions, RunControl, Setup,
+    SharedBufferParameters, Simulation, SwitchParameters, TelemetryFormat, Verdict,
 };
 use clearway_transport::cc::ControllerSettings;
 use clearway_transport::selective_repeat::ProbeClass;
@@ -229,6 +229,7 @@ fn random_switch(draw: &mut Draw, payload: u32) -> SwitchParameters {
         kmax,
         pmax: draw.of(&[0.1, 0.5, 1.0]),
         mark: draw.of(&[MarkAt::Dequeue, MarkAt::Enqueue]),
+        routing: PathChoice::Ecmp,
         control_priority: draw.chance(60),
         telemetry: draw.of(&[TelemetryFormat::Exact, TelemetryFormat::Hpcc]),
     }
