@@ -5,6 +5,7 @@
 //!
 //! * [`QueueRecorder`]: the depth of chosen queues over time.
 //! * [`LongQueueRecorder`]: the longest of all queues over time.
+//! * [`LastHopRecorder`]: what comes to the queues in front of hosts; [`MarkRecorder`]: the marks of each queue.
 //! * [`GoodputRecorder`]: payload that arrives for the first time, per flow and bin.
 //! * [`RateFairnessSampler`]: fairness of the rates at which flows may send, sampled between rounds.
 //! * [`LossRecorder`]: when packets were dropped and marked.
@@ -18,6 +19,7 @@ mod capture;
 mod fairness;
 mod goodput;
 mod happenings;
+mod last_hops;
 mod long_queues;
 mod losses;
 mod queues;
@@ -30,6 +32,7 @@ pub use capture::{Capture, CapturePlace, CapturePlan, CaptureRecorder, CapturedF
 pub use fairness::RateFairnessSampler;
 pub use goodput::{FlowArrivals, GoodputRecorder};
 pub use happenings::{Happening, HappeningLog, HappeningRecord, HappeningRecorder};
+pub use last_hops::{LastHop, LastHopRecorder, MarkRecorder};
 pub use long_queues::{LongQueueRecorder, LongestQueue};
 pub use losses::{EventCounts, LossRecorder};
 pub(crate) use queues::delay_us;
@@ -107,6 +110,15 @@ impl<A: Observer, B: Observer> Observer for Both<A, B> {
     fn on_transport(&mut self, now: Time, host: HostId, event: &Event) {
         self.first.on_transport(now, host, event);
         self.second.on_transport(now, host, event);
+    }
+}
+
+impl<R: Merge> Merge for Option<R> {
+    /// All domains have one, or none.
+    fn merge(&mut self, other: Self) {
+        if let (Some(own), Some(other)) = (self, other) {
+            own.merge(other);
+        }
     }
 }
 

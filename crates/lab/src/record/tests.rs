@@ -192,6 +192,26 @@ fn the_longest_queue_anywhere_is_kept_and_when_it_was_last_long() {
     assert_eq!(recorder.last(), Some(Time::from_us(7)));
 }
 
+#[test]
+fn what_comes_to_hosts_is_counted_when_it_joins_the_queue() {
+    let topology = single_switch(3, Rate::from_gbps(400), Span::from_us(1)).unwrap();
+    let mut recorder = LastHopRecorder::new(&topology, Span::from_us(2), 100);
+    let other = recorder.clone();
+    // Link 1 leads to host 0, link 0 away from it.
+    recorder.on_enqueue(us(0), LinkId(1), 4000);
+    recorder.on_enqueue(us(1), LinkId(1), 8000);
+    recorder.on_dequeue(us(1), LinkId(1), 4000);
+    recorder.on_enqueue(us(2), LinkId(1), 10_000);
+    recorder.on_enqueue(us(2), LinkId(0), 50_000);
+    recorder.merge(other);
+    let hops: Vec<_> = recorder.hops().iter().collect();
+    let [(LinkId(1), hop)] = hops[..] else {
+        panic!("one queue in front of a host")
+    };
+    assert_eq!(hop.arrivals.buckets(), [8000, 6000]);
+    assert_eq!(hop.longest_delay(), Span::from_ns(200));
+}
+
 /// 4 senders with a queue that holds 10 packets: losses are counted once, goodput without duplicates.
 #[test]
 fn recorders_agree_with_the_counters_of_a_lossy_run() {

@@ -78,6 +78,10 @@ pub(crate) struct RecordSpec {
     pub(crate) long_queues: Option<Span>,
     /// Bucket width of drops and marks.
     pub(crate) losses: Option<Span>,
+    /// Marks are counted by switch.
+    pub(crate) switch_marks: bool,
+    /// The bin width of arrivals at the queues in front of hosts.
+    pub(crate) last_hops: Option<Span>,
     /// How many flows, and the bin width.
     pub(crate) goodput: Option<(u32, Span)>,
     /// How many acknowledgements of each flow are kept.

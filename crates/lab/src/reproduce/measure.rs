@@ -1,21 +1,27 @@
 //! What can be measured of a run, by name.
 
 use super::figure::RecordSpec;
+use super::jobs::{job_max_us, job_mean_us, job_spread, job_us};
 use super::options::Moment;
 pub(crate) use super::options::Options;
+use super::receivers::{
+    last_hop_arrival_gbps, last_hop_peak_us, notifications, received_gbps, slow_receiver_share,
+    switch_marks,
+};
 use super::sharing::{
     active_jain, active_jain_settled_us, finish_spread_us, rate_jain, rate_jain_settled_us,
     slowdown, start_finish_correlation,
 };
 use crate::FlowResult;
 use crate::record::{
-    AckTrace, FlowArrivals, LongQueueRecorder, LossRecorder, QueueSeries, Series, delay_us,
+    AckTrace, FlowArrivals, LastHopRecorder, LongQueueRecorder, LossRecorder, QueueSeries, Series,
+    delay_us,
 };
 use clearway_fabric::{LinkCounters, Stopped};
 use clearway_transport::EndpointCounters;
 use clearway_transport::cc::{NetworkFacts, fluid};
-use clearway_units::statistics::{jain_index, nearest_rank};
-use clearway_units::{Bytes, Digest, FlowId, Rate, Span, Time, Value, nearest, suggestion};
+use clearway_units::statistics::jain_index;
+use clearway_units::{Bytes, Digest, FlowId, HostId, Rate, Span, Time, Value, nearest, suggestion};
 use std::collections::BTreeMap;
 
 /// What is kept of a run.
@@ -24,6 +30,8 @@ pub(crate) struct RunData {
     pub(crate) flows: Vec<FlowResult>,
     /// The bytes of each flow.
     pub(crate) sizes: Vec<Bytes>,
+    /// The hosts of each flow.
+    pub(crate) ends: Vec<(HostId, HostId)>,
     /// The unloaded round trip of each flow.
     pub(crate) base_rtts: Vec<Span>,
     pub(crate) largest_message: Bytes,
@@ -42,6 +50,9 @@ pub(crate) struct RunData {
     pub(crate) queue: Option<(Rate, QueueSeries)>,
     pub(crate) long_queues: Option<LongQueueRecorder>,
     pub(crate) losses: Option<LossRecorder>,
+    /// Packets marked by each switch.
+    pub(crate) switch_marks: Option<BTreeMap<String, u64>>,
+    pub(crate) last_hops: Option<LastHopRecorder>,
     pub(crate) goodput: BTreeMap<FlowId, FlowArrivals>,
     pub(crate) acks: BTreeMap<FlowId, AckTrace>,
     /// Jain's index over the rates at which flows may send, sample by sample.
@@ -55,6 +66,8 @@ enum Needs {
     Queue,
     LongQueues,
     Losses,
+    SwitchMarks,
+    LastHops,
     Goodput,
     Acks,
     Rates,
@@ -97,6 +110,10 @@ measures! {
     pauses() needs Nothing;
     retransmitted() needs Nothing;
     timeouts() needs Nothing;
+    notifications("src", "dst") needs Nothing;
+    switch_marks("switch") needs SwitchMarks;
+    last_hop_arrival_gbps() needs LastHops;
+    last_hop_peak_us() needs LastHops;
     first_drop_us() needs Losses;
     last_drop_us() needs Losses;
     queue_mean_us("from", "to") needs Queue;
@@ -115,6 +132,8 @@ measures! {
     rate_jain("at") needs Rates;
     rate_jain_settled_us("fair", "to") needs Rates;
     goodput_gbps("from", "to", "flow") needs Goodput;
+    received_gbps("from", "to", "src", "dst") needs Goodput;
+    slow_receiver_share("from", "to", "rate") needs Goodput;
     first_ack_marked_share("within") needs Acks;
     first_high_rtt_us("factor") needs Acks;
     first_mark_rise_us() needs Acks;
@@ -149,6 +168,8 @@ impl Measure {
             Needs::Queue => (record.queue.is_some(), "queue"),
             Needs::LongQueues => (record.long_queues.is_some(), "long-queues"),
             Needs::Losses => (record.losses.is_some(), "losses"),
+            Needs::SwitchMarks => (record.switch_marks, "switch-marks"),
+            Needs::LastHops => (record.last_hops.is_some(), "last-hops"),
             Needs::Goodput => (record.goodput.is_some(), "goodput"),
             Needs::Acks => (record.acks.is_some(), "acks"),
             Needs::Rates => (record.rates.is_some(), "rates"),
@@ -170,14 +191,6 @@ impl RunData {
         let completions: Option<Vec<Span>> =
             self.flows.iter().map(FlowResult::completion).collect();
         completions.ok_or_else(|| "not all flows are done".into())
-    }
-
-    fn jobs(&self) -> Result<&[f64], String> {
-        match self.jobs.as_deref() {
-            None => Err("not all jobs are done".into()),
-            Some([]) => Err("there are no jobs".into()),
-            Some(jobs) => Ok(jobs),
-        }
     }
 
     fn longest(&self) -> Result<Span, String> {
@@ -202,7 +215,7 @@ impl RunData {
         })
     }
 
-    fn window(&self, options: &Options) -> Result<(Time, Time), String> {
+    pub(super) fn window(&self, options: &Options) -> Result<(Time, Time), String> {
         Ok((self.moment(options.from)?, self.end(options)?))
     }
 
@@ -222,29 +235,6 @@ impl RunData {
         let ideals = self.flows.iter().map(|flow| flow.ideal);
         ideals.max().unwrap_or(Span::ZERO)
     }
-}
-
-/// A percentile over jobs of their mean time of an iteration, us; the median unless `percentile` says otherwise.
-fn job_us(run: &RunData, options: &Options) -> Result<f64, String> {
-    nearest_rank(run.jobs()?, options.per_mille).ok_or_else(|| "there are no jobs".into())
-}
-
-/// Mean over jobs of their mean time of an iteration, us.
-fn job_mean_us(run: &RunData, _: &Options) -> Result<f64, String> {
-    let jobs = run.jobs()?;
-    Ok(jobs.iter().sum::<f64>() / jobs.len() as f64)
-}
-
-/// The slowest job's mean time of an iteration, us.
-fn job_max_us(run: &RunData, _: &Options) -> Result<f64, String> {
-    let jobs = run.jobs()?;
-    Ok(jobs[jobs.len() - 1])
-}
-
-/// How much longer the slowest job takes than the fastest, as a share of the fastest one's time.
-fn job_spread(run: &RunData, _: &Options) -> Result<f64, String> {
-    let jobs = run.jobs()?;
-    Ok(jobs[jobs.len() - 1] / jobs[0] - 1.0)
 }
 
 /// Longest completion time, us.

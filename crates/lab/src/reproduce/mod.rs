@@ -13,10 +13,13 @@
 
 mod expression;
 mod figure;
+mod jobs;
 mod judge;
 mod measure;
 mod options;
 mod outcome;
+mod receivers;
+mod recorders;
 mod runner;
 mod schema;
 mod sharing;
@@ -59,6 +62,7 @@ const CLAIM_FILES: &[(&str, &str)] = claim_files!(
     "snyder/table4.1",
     "strack/fig1",
     "strack/fig2",
+    "strack/fig3",
     "strack/fig4",
     "strack/fig8",
     "strack/fig9",
@@ -81,6 +85,17 @@ const CLAIM_FILES: &[(&str, &str)] = claim_files!(
     "strack/fig26",
     "strack/fig27",
     "strack/fig28",
+    "tmdml/fig2",
+    "tmdml/table1",
+    "tmdml/table2",
+    "tmdml/fig5",
+    "tmdml/fig6",
+    "tmdml/fig7",
+    "tmdml/fig8",
+    "tmdml/table4",
+    "tmdml/table5",
+    "tmdml/own-strack",
+    "tmdml/own-jobs",
 );
 
 macro_rules! recorded_outcomes {

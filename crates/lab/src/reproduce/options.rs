@@ -1,8 +1,9 @@
 //! The options of measures.
 
 use super::measure::Measure;
+use super::receivers::SLOW;
 use crate::observe::FAIR;
-use clearway_units::{Bytes, Span, Time};
+use clearway_units::{Bytes, HostId, Rate, Span, Time};
 use std::collections::BTreeMap;
 
 /// A moment of a run.
@@ -14,6 +15,33 @@ pub(super) enum Moment {
     At(Time),
     /// When the first flow is done.
     FirstFinish,
+}
+
+/// Hosts from one number to another, both included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Hosts {
+    first: u32,
+    last: u32,
+}
+
+impl Hosts {
+    const ALL: Self = Self {
+        first: 0,
+        last: u32::MAX,
+    };
+
+    /// `7`, or `0-3`.
+    fn read(text: &str) -> Option<Self> {
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
+        Some(Self {
+            first: first.parse().ok()?,
+            last: last.parse().ok()?,
+        })
+    }
+
+    pub(super) fn contain(self, host: HostId) -> bool {
+        (self.first..=self.last).contains(&host.0)
+    }
 }
 
 /// The options of a measure.
@@ -37,6 +65,13 @@ pub(crate) struct Options {
     pub(super) up_to: Bytes,
     /// A flow by its place among the recorded ones.
     pub(super) flow: Option<u32>,
+    /// The hosts that a flow comes from.
+    pub(super) src: Hosts,
+    /// The hosts that a flow leads to.
+    pub(super) dst: Hosts,
+    pub(super) rate: Rate,
+    /// The name of a switch, or without its number of all switches of a kind.
+    pub(super) switch: String,
     /// A key of the scenario.
     pub(super) key: String,
 }
@@ -56,6 +91,10 @@ impl Default for Options {
             above: None,
             up_to: Bytes::new(u64::MAX),
             flow: None,
+            src: Hosts::ALL,
+            dst: Hosts::ALL,
+            rate: SLOW,
+            switch: String::new(),
             key: String::new(),
         }
     }
@@ -97,6 +136,10 @@ impl Options {
             "high" => self.high = text.parse().ok()?,
             "factor" => self.factor = text.parse().ok()?,
             "flow" => self.flow = Some(text.parse().ok()?),
+            "src" => self.src = Hosts::read(text)?,
+            "dst" => self.dst = Hosts::read(text)?,
+            "rate" => self.rate = text.parse().ok()?,
+            "switch" => self.switch = text.to_owned(),
             "key" => self.key = text.to_owned(),
             _ => return None,
         }

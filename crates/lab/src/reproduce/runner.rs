@@ -4,17 +4,14 @@ use super::figure::{Axis, Figure, RecordSpec, Run, Scale};
 use super::judge::Runs;
 use super::measure::RunData;
 use super::outcome::{Curve, FigureOutcome, RunOutcome};
-use crate::record::{
-    AckRecorder, Both, GoodputRecorder, LongQueueRecorder, LossRecorder, QueueRecorder,
-    RateFairnessSampler, delay_us, merge_all,
-};
+use super::recorders::{keep, recorders};
+use crate::record::{AckRecorder, Both, RateFairnessSampler, delay_us, merge_all};
 use crate::{
     Assembly, Finished, FlowResult, IterationTimes, JobResult, Laboratory, Place, RunOptions,
     Scenario, ScenarioError,
 };
-use clearway_fabric::topology::LinkId;
 use clearway_fabric::{Observer, Progress, Sampler, Stopped, Verdict};
-use clearway_units::{Bytes, FlowId, HostId, Span, nearest, suggestion};
+use clearway_units::{Bytes, FlowId, HostId, Span};
 use clearway_workload::FlowSpec;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -22,7 +19,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Buckets of a series at most.
-const SERIES_LIMIT: usize = 1 << 17;
+pub(super) const SERIES_LIMIT: usize = 1 << 17;
 /// Points of a curve in an outcome at most.
 const CURVE_POINTS: usize = 400;
 
@@ -272,26 +269,7 @@ impl Job {
             on_progress: &mut on_progress,
             on_flow: &mut |id, flow, result| table.add(assembly, id, flow, result),
         };
-        let width = |width: Option<Span>| width.unwrap_or(Span::from_us(1));
-        let link = recorded_link(assembly, record)?;
-        let (flows, bin) = record.goodput.unwrap_or((0, Span::from_us(1)));
-        // All domains share its table of links.
-        let long_queues = LongQueueRecorder::new(
-            &assembly.topology,
-            record.long_queues.unwrap_or(Span::MAX),
-            width(record.long_queues),
-            SERIES_LIMIT,
-        );
-        let network = || Both {
-            first: QueueRecorder::new(link.as_slice(), width(record.queue), SERIES_LIMIT),
-            second: Both {
-                first: LossRecorder::new(width(record.losses), SERIES_LIMIT),
-                second: Both {
-                    first: GoodputRecorder::new(flows, bin, SERIES_LIMIT),
-                    second: long_queues.clone(),
-                },
-            },
-        };
+        let network = recorders(assembly, record)?;
         if record.acks.is_none() && *record == RecordSpec::default() {
             let finished = assembly.run(options, || ());
             return Ok(summarise(assembly, table, &finished));
@@ -343,75 +321,11 @@ impl Job {
     }
 }
 
-/// The link to the host that most flows go to, the first of several.
-fn busiest_last_hop(assembly: &Assembly) -> Option<LinkId> {
-    let mut flows: BTreeMap<HostId, usize> = BTreeMap::new();
-    for flow in 0..assembly.workload.flows.len() {
-        let (_, receiver) = assembly.nics(FlowId(flow as u32));
-        *flows.entry(receiver).or_default() += 1;
-    }
-    let most = flows.values().copied().max()?;
-    let host = flows.into_iter().find(|&(_, count)| count == most)?.0;
-    assembly.topology.link_to_host(host)
-}
-
-/// What is recorded in the network.
-type NetworkRecorders =
-    Both<QueueRecorder, Both<LossRecorder, Both<GoodputRecorder, LongQueueRecorder>>>;
-
-/// Adds what was recorded, as far as it was asked for.
-fn keep(
-    data: &mut RunData,
-    assembly: &Assembly,
-    record: &RecordSpec,
-    mut recorders: NetworkRecorders,
-) {
-    recorders.first.close(data.simulated);
-    let queue = recorders.first.queues().next();
-    data.queue = queue.map(|(link, series)| {
-        let rate = assembly.topology.cables[link.cable()].rate;
-        (rate, series.clone())
-    });
-    data.losses = record.losses.map(|_| recorders.second.first);
-    let rest = recorders.second.second;
-    data.goodput = rest.first.flows().clone();
-    data.long_queues = record.long_queues.map(|_| rest.second);
-}
-
-/// The link in front of which the queue is recorded, if one is.
-fn recorded_link(
-    assembly: &Assembly,
-    record: &RecordSpec,
-) -> Result<Option<LinkId>, ScenarioError> {
-    match (record.queue, &record.queue_link) {
-        (None, _) => Ok(None),
-        (Some(_), None) => Ok(busiest_last_hop(assembly)),
-        (Some(_), Some(name)) => named_link(assembly, name).map(Some),
-    }
-}
-
-/// The link that is called `name`.
-fn named_link(assembly: &Assembly, name: &str) -> Result<LinkId, ScenarioError> {
-    let topology = &assembly.topology;
-    let named = topology
-        .links_up()
-        .find(|&link| topology.link_name(link) == name);
-    named.ok_or_else(|| {
-        let known = topology.links_up().map(|link| topology.link_name(link));
-        let known: Vec<String> = known.collect();
-        let near = nearest(name, known.iter().map(String::as_str));
-        ScenarioError::about(
-            &[],
-            format!("`record.queue-link`: there is no link `{name}` that is up"),
-            suggestion(near, "name it by its ends, such as \"leaf0-spine2\""),
-        )
-    })
-}
-
 /// What became of each flow.
 struct FlowTable {
     results: Vec<FlowResult>,
     sizes: Vec<Bytes>,
+    ends: Vec<(HostId, HostId)>,
     base_rtts: Vec<Span>,
 }
 
@@ -420,6 +334,7 @@ impl FlowTable {
         Self {
             results: vec![FlowResult::default(); count],
             sizes: vec![Bytes::ZERO; count],
+            ends: vec![(HostId(0), HostId(0)); count],
             base_rtts: vec![Span::ZERO; count],
         }
     }
@@ -429,6 +344,7 @@ impl FlowTable {
         let paths = &assembly.routes.paths;
         self.results[id.index()] = *result;
         self.sizes[id.index()] = flow.bytes;
+        self.ends[id.index()] = (flow.src, flow.dst);
         self.base_rtts[id.index()] = paths.round_trip(from, to, assembly.sizes);
     }
 }
@@ -443,6 +359,7 @@ fn summarise<O: Observer>(
         largest_message: flows.sizes.iter().copied().max().unwrap_or_default(),
         flows: flows.results,
         sizes: flows.sizes,
+        ends: flows.ends,
         base_rtts: flows.base_rtts,
         network: assembly.network,
         settings: BTreeMap::new(),
@@ -456,6 +373,8 @@ fn summarise<O: Observer>(
         queue: None,
         long_queues: None,
         losses: None,
+        switch_marks: None,
+        last_hops: None,
         goodput: BTreeMap::new(),
         acks: BTreeMap::new(),
         rates: None,

@@ -73,6 +73,9 @@ pub(super) struct RecordFile {
     queue_link: Option<String>,
     long_queues: Option<String>,
     losses: Option<String>,
+    #[serde(default)]
+    switch_marks: bool,
+    last_hops: Option<String>,
     goodput: Option<GoodputFile>,
     acks: Option<usize>,
     rates: Option<String>,
@@ -157,6 +160,8 @@ impl RecordFile {
             rates: span(self.rates)?,
             long_queues: span(self.long_queues)?,
             losses: span(self.losses)?,
+            switch_marks: self.switch_marks,
+            last_hops: span(self.last_hops)?,
             goodput,
             acks: self.acks,
         })

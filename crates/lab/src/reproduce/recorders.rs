@@ -1,0 +1,139 @@
+//! What is recorded in the network for a figure.
+
+use super::figure::RecordSpec;
+use super::measure::RunData;
+use super::runner::SERIES_LIMIT;
+use crate::record::{
+    Both, GoodputRecorder, LastHopRecorder, LongQueueRecorder, LossRecorder, MarkRecorder,
+    QueueRecorder,
+};
+use crate::{Assembly, ScenarioError};
+use clearway_fabric::topology::LinkId;
+use clearway_units::{FlowId, HostId, Span, nearest, suggestion};
+use std::collections::BTreeMap;
+
+/// Makes the recorders of a domain.
+///
+/// # Errors
+/// If the figure names a link that is not there.
+pub(super) fn recorders(
+    assembly: &Assembly,
+    record: &RecordSpec,
+) -> Result<impl Fn() -> NetworkRecorders, ScenarioError> {
+    let width = |width: Option<Span>| width.unwrap_or(Span::from_us(1));
+    let link = recorded_link(assembly, record)?;
+    let (flows, bin) = record.goodput.unwrap_or((0, Span::from_us(1)));
+    let queue = QueueRecorder::new(link.as_slice(), width(record.queue), SERIES_LIMIT);
+    let losses = LossRecorder::new(width(record.losses), SERIES_LIMIT);
+    let goodput = GoodputRecorder::new(flows, bin, SERIES_LIMIT);
+    // All domains share its table of links, and that of last hops.
+    let long_queues = LongQueueRecorder::new(
+        &assembly.topology,
+        record.long_queues.unwrap_or(Span::MAX),
+        width(record.long_queues),
+        SERIES_LIMIT,
+    );
+    let last_hops = record
+        .last_hops
+        .map(|width| LastHopRecorder::new(&assembly.topology, width, SERIES_LIMIT));
+    let marks = record.switch_marks.then(MarkRecorder::default);
+    Ok(move || Both {
+        first: queue.clone(),
+        second: Both {
+            first: losses.clone(),
+            second: Both {
+                first: goodput.clone(),
+                second: Both {
+                    first: long_queues.clone(),
+                    second: Both {
+                        first: last_hops.clone(),
+                        second: marks.clone(),
+                    },
+                },
+            },
+        },
+    })
+}
+
+/// The link to the host that most flows go to, the first of several.
+fn busiest_last_hop(assembly: &Assembly) -> Option<LinkId> {
+    let mut flows: BTreeMap<HostId, usize> = BTreeMap::new();
+    for flow in 0..assembly.workload.flows.len() {
+        let (_, receiver) = assembly.nics(FlowId(flow as u32));
+        *flows.entry(receiver).or_default() += 1;
+    }
+    let most = flows.values().copied().max()?;
+    let host = flows.into_iter().find(|&(_, count)| count == most)?.0;
+    assembly.topology.link_to_host(host)
+}
+
+/// What is recorded in the network.
+pub(super) type NetworkRecorders =
+    Both<QueueRecorder, Both<LossRecorder, Both<GoodputRecorder, Both<LongQueueRecorder, ByLink>>>>;
+
+/// What is recorded of single links, where a figure asks for it.
+pub(super) type ByLink = Both<Option<LastHopRecorder>, Option<MarkRecorder>>;
+
+/// Adds what was recorded, as far as it was asked for.
+pub(super) fn keep(
+    data: &mut RunData,
+    assembly: &Assembly,
+    record: &RecordSpec,
+    mut recorders: NetworkRecorders,
+) {
+    recorders.first.close(data.simulated);
+    let queue = recorders.first.queues().next();
+    data.queue = queue.map(|(link, series)| {
+        let rate = assembly.topology.cables[link.cable()].rate;
+        (rate, series.clone())
+    });
+    data.losses = record.losses.map(|_| recorders.second.first);
+    let rest = recorders.second.second;
+    data.goodput = rest.first.flows().clone();
+    data.long_queues = record.long_queues.map(|_| rest.second.first);
+    data.last_hops = rest.second.second.first;
+    let marks = rest.second.second.second;
+    data.switch_marks = marks.map(|marks| by_switch(assembly, &marks));
+}
+
+/// Marks by the switch in whose queue they were set; of all switches.
+fn by_switch(assembly: &Assembly, marks: &MarkRecorder) -> BTreeMap<String, u64> {
+    let topology = &assembly.topology;
+    let names = topology.switches.iter().map(|switch| switch.name.clone());
+    let mut by_switch: BTreeMap<String, u64> = names.map(|name| (name, 0)).collect();
+    for (&link, count) in marks.marks() {
+        let (switch, _) = topology.link_ends(link);
+        *by_switch.entry(topology.node_name(switch)).or_default() += count;
+    }
+    by_switch
+}
+
+/// The link in front of which the queue is recorded, if one is.
+fn recorded_link(
+    assembly: &Assembly,
+    record: &RecordSpec,
+) -> Result<Option<LinkId>, ScenarioError> {
+    match (record.queue, &record.queue_link) {
+        (None, _) => Ok(None),
+        (Some(_), None) => Ok(busiest_last_hop(assembly)),
+        (Some(_), Some(name)) => named_link(assembly, name).map(Some),
+    }
+}
+
+/// The link that is called `name`.
+fn named_link(assembly: &Assembly, name: &str) -> Result<LinkId, ScenarioError> {
+    let topology = &assembly.topology;
+    let named = topology
+        .links_up()
+        .find(|&link| topology.link_name(link) == name);
+    named.ok_or_else(|| {
+        let known = topology.links_up().map(|link| topology.link_name(link));
+        let known: Vec<String> = known.collect();
+        let near = nearest(name, known.iter().map(String::as_str));
+        ScenarioError::about(
+            &[],
+            format!("`record.queue-link`: there is no link `{name}` that is up"),
+            suggestion(near, "name it by its ends, such as \"leaf0-spine2\""),
+        )
+    })
+}
