@@ -23,18 +23,20 @@ pub(crate) enum Command {
     Run(RunArguments),
     /// Run variants, or read their results, and show them side by side
     Compare(CompareArguments),
-    /// List what exists: transports, reliability, controllers, spray, feedback, topologies, switches, workloads, sizes, scenarios
+    /// List what exists: transports, reliability, controllers, spray, feedback, topologies, switches, workloads, sizes, scenarios, plans
     List {
         /// One group; all of them if left out
         group: Option<String>,
     },
     /// Explain everything that has a name: each parameter with default, unit, meaning and source
     Explain {
-        /// A name from `clearway list`, or: scenario, links, switch
+        /// A name from `clearway list`, or: scenario, links, switch, observe, plan, job, placement
         name: String,
     },
     /// Print what a topology is made of: nodes, links, path lengths, base RTT, BDP
     Topology(TopologyArguments),
+    /// Say which training jobs can share links, and how far to move each in time so that they do not collide
+    Plan(PlanArguments),
     /// Reproduce figures of papers: their claims, our numbers, pass or miss
     Reproduce(ReproduceArguments),
 }
@@ -161,6 +163,27 @@ pub(crate) struct CompareArguments {
     #[arg(long, value_name = "FILE|FOLDER")]
     pub(crate) out: Option<PathBuf>,
     /// Print compare.json instead of the table
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print nothing but errors
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  clearway plan vgg-pair
+  clearway plan jobs.toml --out out/tonight
+
+Exit codes: 0 all jobs are compatible, 1 they are not, 2 the file is wrong.")]
+pub(crate) struct PlanArguments {
+    /// A built-in plan (`clearway list plans`) or a TOML file with jobs and links
+    pub(crate) jobs: String,
+    /// Where `plan.json` and `report.html` go; `out/plan-NAME-HASH` if left out
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print plan.json instead of tables
     #[arg(long)]
     pub(crate) json: bool,
     /// Print nothing but errors

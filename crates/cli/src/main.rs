@@ -1,6 +1,7 @@
 //! The command line: arguments, progress, files, exit codes.
 //!
-//! Exit codes: 0 done; 1 a claim failed or flows are not done; 2 the user's input is wrong; 3 our own invariant broke; 130 interrupted.
+//! Exit codes: 0 done; 1 a claim failed, flows are not done or jobs are not compatible; 2 the user's input is wrong; 3 our own invariant
+//! broke; 130 interrupted.
 
 mod arguments;
 mod capture_file;
@@ -12,6 +13,7 @@ mod happenings;
 mod live;
 mod measure;
 mod output;
+mod plan;
 mod progress;
 mod record;
 mod report_page;
@@ -52,6 +54,7 @@ fn dispatch(command: Command) -> Result<ExitCode, Failure> {
         Command::Explain { name } => explain::explain(&name),
         Command::Topology(arguments) => topology::topology(&arguments),
         Command::Compare(arguments) => compare::compare(&arguments),
+        Command::Plan(arguments) => plan::plan(&arguments),
         Command::Reproduce(arguments) => reproduce::reproduce(&arguments),
     }
 }

@@ -1,5 +1,6 @@
 //! What exists, by name: for `clearway list` and `clearway explain`.
 
+use crate::plan::{JobSection, PlacementSection, PlanParameters, builtin_plans};
 use crate::scenario::topology::{Kind, LinkSettings};
 use crate::scenario::{General, ObserveSettings, TransportSettings};
 use crate::scenario::{SwitchKind, SwitchSettings};
@@ -63,7 +64,7 @@ impl<'a> Catalogue<'a> {
     }
 
     /// The groups of `clearway list`.
-    pub const GROUPS: [&'static str; 10] = [
+    pub const GROUPS: [&'static str; 11] = [
         "transports",
         "reliability",
         "controllers",
@@ -74,6 +75,7 @@ impl<'a> Catalogue<'a> {
         "workloads",
         "sizes",
         "scenarios",
+        "plans",
     ];
 
     /// Names and summaries of one group; `None` if there is no such group.
@@ -98,6 +100,10 @@ impl<'a> Catalogue<'a> {
                 PublishedSizes::ALL.iter().map(pair).collect()
             }
             "scenarios" => builtin_scenarios()
+                .iter()
+                .map(|(name, text)| (name.to_string(), first_comment(text)))
+                .collect(),
+            "plans" => builtin_plans()
                 .iter()
                 .map(|(name, text)| (name.to_string(), first_comment(text)))
                 .collect(),
@@ -153,19 +159,31 @@ impl<'a> Catalogue<'a> {
 
     /// Everything that [`explain`](Self::explain) knows.
     pub fn names(&self) -> Vec<String> {
-        let groups = Self::GROUPS.iter().filter(|group| **group != "scenarios");
+        let described = |group: &&&str| !["scenarios", "plans"].contains(*group);
+        let groups = Self::GROUPS.iter().filter(described);
         let mut names: Vec<String> = groups
             .flat_map(|group| self.group(group).unwrap_or_default())
             .map(|(name, _)| name)
             .collect();
-        names.extend(["scenario", "links", "switch", "observe"].map(String::from));
+        names.extend(KEYS_OF_FILES.map(String::from));
         names.sort();
         names.dedup();
         names
     }
 }
 
-/// The keys that a scenario has whatever it chooses.
+/// What has keys in every file, whatever that chooses.
+const KEYS_OF_FILES: [&str; 7] = [
+    "scenario",
+    "links",
+    "switch",
+    "observe",
+    "plan",
+    "job",
+    "placement",
+];
+
+/// The keys that a scenario has whatever it chooses, and those of a file of jobs.
 fn keys_of_all_kinds(name: &str) -> Option<Explanation> {
     let (role, summary, section, parameters) = match name {
         "scenario" => (
@@ -185,6 +203,24 @@ fn keys_of_all_kinds(name: &str) -> Option<Explanation> {
             "what is watched: time series, timelines, captures",
             "observe",
             ObserveSettings::describe(),
+        ),
+        "plan" => (
+            "the section [plan] of a file of jobs",
+            "how `clearway plan` searches",
+            "plan",
+            PlanParameters::describe(),
+        ),
+        "job" => (
+            "a section [[job]] of a file of jobs",
+            "a training job for `clearway plan`: an iteration, and what it uses",
+            "job",
+            JobSection::describe(),
+        ),
+        "placement" => (
+            "a section [[placement]] of a file of jobs",
+            "where a job could run instead",
+            "placement",
+            PlacementSection::describe(),
         ),
         _ => return None,
     };

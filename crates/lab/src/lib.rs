@@ -25,6 +25,7 @@ mod jobs;
 mod laboratory;
 mod nics;
 pub mod observe;
+pub mod plan;
 pub mod record;
 pub mod reproduce;
 mod run;

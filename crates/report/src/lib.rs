@@ -15,6 +15,7 @@
 //! * [`page::render`] gives `report.html`: everything about a run in one file, with plots.
 //! * [`ResultFolder`] puts them, and whatever else the caller adds, in place in one step.
 //! * [`Comparison`] lays variants side by side: `compare.json`, which [`comparison`] documents, and its table.
+//! * [`PlanRecord`] is `plan.json` and its table; [`plan`] documents the fields.
 //! * [`summary_table`] and [`Table`] print for people, [`quantity`] prints single quantities.
 //!
 //! **Architecture Invariant:** this crate knows nothing of the simulator, of scenarios or of arguments. It reads no clock and prints
@@ -31,6 +32,7 @@ pub mod observed;
 pub mod page;
 mod parquet_file;
 pub mod pcapng;
+pub mod plan;
 pub mod quantity;
 mod record;
 pub mod series;
@@ -57,6 +59,7 @@ pub use observed::{
 };
 pub use parquet_file::ReadTableError;
 pub use pcapng::{CapturedLink, PcapngWriter};
+pub use plan::PlanRecord;
 pub use record::{
     FlowRow, FlowTimes, IterationRow, JobRow, PacketCounts, PausedLink, RunRecord,
     ScenarioIdentity, Status,

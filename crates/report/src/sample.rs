@@ -1,5 +1,8 @@
 //! Small records for the tests.
 
+use crate::plan::{
+    CircleRow, PlanRecord, PlanVerdict, PlannedJobRow, PlannedLinkRow, PlannedPhase,
+};
 use crate::record::{
     FlowRow, FlowTimes, IterationRow, JobRow, PacketCounts, PausedLink, RunRecord,
     ScenarioIdentity, Status,
@@ -143,4 +146,64 @@ pub(crate) fn incomplete_run() -> RunRecord {
         .into();
     record.packets.duplicates = 9;
     record
+}
+
+/// Two jobs of 40 and 60 ms, whose arcs do not all fit.
+pub(crate) fn plan() -> PlanRecord {
+    let phase = |start_us, length_us| PlannedPhase {
+        start_us,
+        length_us,
+        share: Some(1.0),
+        rate_bps: None,
+    };
+    let job = |name: &str, period_us: f64, busy_us: f64, repeats, shift_us| PlannedJobRow {
+        name: name.into(),
+        placement: None,
+        circle: Some(0),
+        alone_us: period_us,
+        period_us,
+        communication_share: busy_us / period_us,
+        repeats,
+        shift_us,
+        angle_degrees: shift_us * 360.0 / 120e3,
+        priority: u32::from(shift_us > 0.0),
+        communication: vec![phase(period_us - busy_us, busy_us)],
+        compute: Vec::new(),
+    };
+    PlanRecord {
+        version: "0.1.0".into(),
+        revision: "unknown".into(),
+        command: "clearway plan x.toml".into(),
+        name: "x".into(),
+        hash: "01234567".into(),
+        verdict: PlanVerdict::Incompatible,
+        missing: 1.0 / 12.0,
+        missing_before: 1.0 / 12.0,
+        settings: vec![("grid", "1ms".into())],
+        jobs: vec![job("B", 60e3, 20e3, 2, 0.0), job("A", 40e3, 15e3, 3, 10e3)],
+        links: vec![PlannedLinkRow {
+            name: "L1".into(),
+            kind: "link",
+            jobs: vec![0, 1],
+            circle: Some(0),
+            load: 85.0 / 120.0,
+            score: 11.0 / 12.0,
+            score_before: 10.0 / 12.0,
+            overlap_us: 10e3,
+            compatible: false,
+            shares: vec![vec![1.0], vec![1.0]],
+        }],
+        circles: vec![CircleRow {
+            jobs: vec![0, 1],
+            perimeter_us: 120e3,
+            tick_us: 1e3,
+            sectors: 120,
+            overlap_us: 10e3,
+            least_overlap_us: 10e3,
+            verdict: PlanVerdict::Incompatible,
+            work: 720,
+        }],
+        moves: Vec::new(),
+        reasons: vec!["`L1`: 10ms of 120ms collide".into()],
+    }
 }

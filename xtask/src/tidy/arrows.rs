@@ -14,7 +14,14 @@ const ARROWS: [(&str, &[&str]); 9] = [
     ("fabric", &["engine", "transport", "units"]),
     (
         "lab",
-        &["engine", "fabric", "transport", "units", "workload"],
+        &[
+            "engine",
+            "fabric",
+            "planner",
+            "transport",
+            "units",
+            "workload",
+        ],
     ),
     ("cli", &["lab", "report", "units"]),
 ];

@@ -1,8 +1,7 @@
 //! From text to entries: dotted keys with values and the places where they stand.
 
-use super::unknown_section;
 use crate::error::{Place, ScenarioError};
-use clearway_units::Value;
+use clearway_units::{Value, nearest, suggestion};
 use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
 
@@ -22,58 +21,104 @@ pub(crate) struct Entry {
 /// Sections of a scenario.
 pub(crate) const SECTIONS: [&str; 5] = ["topology", "switch", "transport", "workload", "observe"];
 
+/// The sections that a file may have.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Layout {
+    /// All of them.
+    pub(crate) sections: &'static [&'static str],
+    /// Those that may come several times, in double brackets.
+    pub(crate) several: &'static [&'static str],
+    /// Tables that belong to the top.
+    pub(crate) top: &'static [&'static str],
+}
+
+const SCENARIO: Layout = Layout {
+    sections: &SECTIONS,
+    several: &["workload"],
+    top: &["stop"],
+};
+
 /// Reads a scenario text.
 pub(crate) fn read(file: &str, text: &str) -> Result<Vec<Entry>, ScenarioError> {
-    let lines = Lines { file, text };
-    let table = DeTable::parse(text).map_err(|error| {
-        ScenarioError::at(
-            &lines.place(error.span().map_or(0, |span| span.start)),
-            format!("not valid TOML: {}", error.message()),
-            "see https://toml.io for the syntax; texts such as sizes and rates go in quotes",
-        )
-    })?;
-    let mut entries = Vec::new();
-    for (key, value) in table.get_ref() {
-        let name = key.get_ref().as_ref();
-        let place = lines.place(key.span().start);
-        match value.get_ref() {
-            DeValue::Table(table) if SECTIONS.contains(&name) => {
-                flatten(&lines, name, 0, "", table, &mut entries)?;
-            }
-            DeValue::Array(items) if name == "workload" => {
-                for (index, item) in items.iter().enumerate() {
-                    let DeValue::Table(table) = item.get_ref() else {
-                        return Err(ScenarioError::at(
-                            &place,
-                            "`workload` must hold tables",
-                            "write `[[workload]]` before each",
-                        ));
-                    };
-                    if table.is_empty() {
-                        return Err(ScenarioError::at(
-                            &lines.place(item.span().start),
-                            "an empty `[[workload]]`",
-                            "give it a `kind`, or remove it",
-                        ));
-                    }
-                    flatten(&lines, name, index, "", table, &mut entries)?;
+    SCENARIO.read(file, text)
+}
+
+impl Layout {
+    /// Reads a text of this layout.
+    pub(crate) fn read(&self, file: &str, text: &str) -> Result<Vec<Entry>, ScenarioError> {
+        let lines = Lines { file, text };
+        let table = DeTable::parse(text).map_err(|error| {
+            ScenarioError::at(
+                &lines.place(error.span().map_or(0, |span| span.start)),
+                format!("not valid TOML: {}", error.message()),
+                "see https://toml.io for the syntax; texts such as sizes and rates go in quotes",
+            )
+        })?;
+        let mut entries = Vec::new();
+        for (key, value) in table.get_ref() {
+            let name = key.get_ref().as_ref();
+            let place = lines.place(key.span().start);
+            match value.get_ref() {
+                DeValue::Table(table) if self.sections.contains(&name) => {
+                    flatten(&lines, name, 0, "", table, &mut entries)?;
                 }
+                DeValue::Array(items) if self.several.contains(&name) => {
+                    for (index, item) in items.iter().enumerate() {
+                        let DeValue::Table(table) = item.get_ref() else {
+                            return Err(ScenarioError::at(
+                                &place,
+                                format!("`{name}` must hold tables"),
+                                format!("write `[[{name}]]` before each"),
+                            ));
+                        };
+                        if table.is_empty() {
+                            return Err(ScenarioError::at(
+                                &lines.place(item.span().start),
+                                format!("an empty `[[{name}]]`"),
+                                match name {
+                                    "workload" => "give it a `kind`, or remove it",
+                                    _ => "write keys into it, or remove it",
+                                },
+                            ));
+                        }
+                        flatten(&lines, name, index, "", table, &mut entries)?;
+                    }
+                }
+                _ if self.sections.contains(&name) => {
+                    return Err(ScenarioError::at(
+                        &place,
+                        format!("`{name}` must be a section"),
+                        match self.several.contains(&name) && name != "workload" {
+                            true => format!("write `[[{name}]]` and its keys below"),
+                            false => format!("write `[{name}]` and its keys below"),
+                        },
+                    ));
+                }
+                DeValue::Table(table) if self.top.contains(&name) => {
+                    flatten(&lines, "", 0, name, table, &mut entries)?;
+                }
+                DeValue::Table(_) => return Err(self.unknown_section(&place, name)),
+                DeValue::Array(items) if is_sections(items) => {
+                    return Err(self.unknown_section(&place, name));
+                }
+                _ => entries.push(lines.entry("", 0, name.into(), key, value)?),
             }
-            _ if SECTIONS.contains(&name) => {
-                return Err(ScenarioError::at(
-                    &place,
-                    format!("`{name}` must be a section"),
-                    format!("write `[{name}]` and its keys below"),
-                ));
-            }
-            DeValue::Table(table) if name == "stop" => {
-                flatten(&lines, "", 0, name, table, &mut entries)?;
-            }
-            DeValue::Table(_) => return Err(unknown_section(&place, name)),
-            _ => entries.push(lines.entry("", 0, name.into(), key, value)?),
         }
+        Ok(entries)
     }
-    Ok(entries)
+
+    /// "no such section", with the nearest that exists.
+    pub(crate) fn unknown_section(&self, place: &Place, section: &str) -> ScenarioError {
+        let known = format!("the sections are: {}", self.sections.join(", "));
+        let fix = suggestion(nearest(section, self.sections.iter().copied()), &known);
+        ScenarioError::at(place, format!("there is no section `{section}`"), fix)
+    }
+}
+
+/// True for what `[[name]]` makes.
+fn is_sections(items: &[Spanned<DeValue<'_>>]) -> bool {
+    let mut items = items.iter();
+    items.any(|item| matches!(item.get_ref(), DeValue::Table(_)))
 }
 
 /// Reads one `--set KEY=VALUE`. The value is TOML if it parses as such, otherwise plain text: `400Gbps` needs no quotes.

@@ -1,7 +1,7 @@
 //! What a job does in one iteration: a circle with arcs (HotNets'22 §3, Fig 3).
 
 use super::Share;
-use clearway_units::{Rate, Span};
+use clearway_units::{Parameter, Rate, Span, Value};
 use std::fmt;
 
 /// What a job asks for while a phase lasts.
@@ -16,6 +16,24 @@ pub enum Demand {
 impl Demand {
     /// All of it, as the paper has it: one job at a time.
     pub const WHOLE: Self = Self::Share(Share::WHOLE);
+}
+
+impl Parameter for Demand {
+    fn expected() -> String {
+        "a share above 0 and at most 1, such as `0.5`, or a rate such as \"25Gbps\"".into()
+    }
+    fn from_value(value: &Value) -> Option<Self> {
+        match value {
+            Value::Text(rate) => rate.parse().ok().map(Self::Rate),
+            _ => Share::from_value(value).map(Self::Share),
+        }
+    }
+    fn to_value(&self) -> Value {
+        match self {
+            Self::Share(share) => share.to_value(),
+            Self::Rate(rate) => rate.to_value(),
+        }
+    }
 }
 
 /// What kind of phase a fault is about, and which resource it loads.

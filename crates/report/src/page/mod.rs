@@ -13,6 +13,7 @@ pub(crate) mod html;
 mod jobs;
 mod json;
 mod live;
+mod plan;
 pub(crate) mod plot;
 mod scatter;
 mod settings;
@@ -28,6 +29,7 @@ pub use comparison::{COMPARISON_FILE_NAME, ComparisonPage, render_comparison};
 use html::Column;
 use html::{Document, Escaped, paragraph, table};
 pub use live::{LivePage, Tile, live, tiles};
+pub use plan::{PLAN_FILE_NAME, render_plan};
 pub use settings::Setting;
 use std::fmt::Write as _;
 

@@ -1,0 +1,178 @@
+//! `clearway plan`.
+
+use crate::arguments::PlanArguments;
+use crate::failure::Failure;
+use crate::output::print;
+use crate::record::{REVISION, command_line};
+use crate::whole_file::WholeFile;
+use clearway_lab::plan::{
+    Demand, JobsFile, Kind, Placed, PlannedResource, Resource, UnifiedCircle, Verdict,
+};
+use clearway_report::PlanRecord;
+use clearway_report::page::{PLAN_FILE_NAME, render_plan};
+use clearway_report::plan::{
+    CircleRow, FILE_NAME, MoveRow, PlanVerdict, PlannedJobRow, PlannedLinkRow, PlannedPhase,
+};
+use clearway_units::ParameterSet;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// What to do about results that cannot be written.
+const FIX: &str = "choose another folder with --out";
+
+pub(crate) fn plan(arguments: &PlanArguments) -> Result<ExitCode, Failure> {
+    let file = JobsFile::load(&arguments.jobs)?;
+    let placed = file.plan()?;
+    let record = record(&file, &placed);
+    let json = record.to_json();
+    if arguments.json {
+        print(&json);
+    } else if !arguments.quiet {
+        print(&record.to_table());
+    }
+    let folder = arguments.out.clone().unwrap_or_else(|| {
+        let name = format!("plan-{}-{}", file.name, record.hash);
+        PathBuf::from("out").join(name)
+    });
+    write(&folder, &record, &json)?;
+    if !arguments.json && !arguments.quiet {
+        print(&format!("\nResults  {}\n", folder.display()));
+    }
+    Ok(match placed.plan.verdict() {
+        Verdict::Compatible => ExitCode::SUCCESS,
+        Verdict::Incompatible | Verdict::Unknown => ExitCode::from(1),
+    })
+}
+
+/// Writes both files, each whole or not at all.
+fn write(folder: &Path, record: &PlanRecord, json: &str) -> Result<(), Failure> {
+    let document = WholeFile::create(&folder.join(FILE_NAME), FIX)?;
+    let page = WholeFile::create(&folder.join(PLAN_FILE_NAME), FIX)?;
+    document.publish(json)?;
+    page.publish(&render_plan(record))
+}
+
+fn verdict(verdict: Verdict) -> PlanVerdict {
+    match verdict {
+        Verdict::Compatible => PlanVerdict::Compatible,
+        Verdict::Incompatible => PlanVerdict::Incompatible,
+        Verdict::Unknown => PlanVerdict::Unknown,
+    }
+}
+
+/// The plan with the names of the file.
+fn record(file: &JobsFile, placed: &Placed) -> PlanRecord {
+    let plan = &placed.plan;
+    let settings = file.settings.entries().into_iter();
+    let moves = placed.moves.iter().map(|moved| MoveRow {
+        job: moved.job,
+        from: file.placements[moved.job][moved.from].clone(),
+        to: file.placements[moved.job][moved.to].clone(),
+        missing_without: moved.missing_without,
+    });
+    PlanRecord {
+        version: env!("CARGO_PKG_VERSION").into(),
+        revision: REVISION.into(),
+        command: command_line(),
+        name: file.name.clone(),
+        hash: file.hash(),
+        verdict: verdict(plan.verdict()),
+        missing: plan.missing(),
+        missing_before: placed.missing_before,
+        settings: settings
+            .map(|(key, value)| (key, value.to_string().trim_matches('"').to_string()))
+            .collect(),
+        jobs: (0..file.jobs.len())
+            .map(|job| job_row(file, placed, job))
+            .collect(),
+        links: plan
+            .resources
+            .iter()
+            .map(|used| link_row(file, used))
+            .collect(),
+        circles: plan.circles.iter().map(circle_row).collect(),
+        moves: moves.collect(),
+        reasons: file.reasons(placed),
+    }
+}
+
+fn job_row(file: &JobsFile, placed: &Placed, job: usize) -> PlannedJobRow {
+    let planned = &placed.plan.jobs[job];
+    let profile = &file.problem.jobs()[job].profile;
+    let phases = |kind| {
+        let phases = profile.phases(kind).iter();
+        phases
+            .map(|phase| PlannedPhase {
+                start_us: phase.start.as_us(),
+                length_us: phase.length.as_us(),
+                share: match phase.demand {
+                    Demand::Share(share) => Some(share.as_f64()),
+                    Demand::Rate(_) => None,
+                },
+                rate_bps: match phase.demand {
+                    Demand::Share(_) => None,
+                    Demand::Rate(rate) => Some(rate.as_bps()),
+                },
+            })
+            .collect()
+    };
+    let names = &file.placements[job];
+    PlannedJobRow {
+        name: file.jobs[job].clone(),
+        placement: (names.len() > 1).then(|| names[planned.placement].clone()),
+        circle: planned.circle,
+        alone_us: profile.period().as_us(),
+        period_us: planned.period.as_us(),
+        communication_share: profile.fraction(Kind::Communication),
+        repeats: planned.repeats,
+        shift_us: planned.shift.as_us(),
+        angle_degrees: planned.angle,
+        priority: planned.priority,
+        communication: phases(Kind::Communication),
+        compute: phases(Kind::Compute),
+    }
+}
+
+fn link_row(file: &JobsFile, used: &PlannedResource) -> PlannedLinkRow {
+    let shares = |&job: &u32| {
+        let profile = &file.problem.jobs()[job as usize].profile;
+        let phases = profile.phases(used.resource.kind()).iter();
+        phases
+            .map(|phase| match (phase.demand, used.resource) {
+                (Demand::Rate(rate), Resource::Link(link)) => {
+                    rate.as_gbps() / file.problem.links()[link as usize].as_gbps()
+                }
+                (Demand::Share(share), _) => share.as_f64(),
+                (Demand::Rate(_), Resource::Gpu(_)) => 1.0,
+            })
+            .collect()
+    };
+    PlannedLinkRow {
+        name: file.resource_name(used.resource).to_string(),
+        kind: match used.resource {
+            Resource::Link(_) => "link",
+            Resource::Gpu(_) => "gpu",
+        },
+        jobs: used.jobs.clone(),
+        circle: used.circle,
+        load: used.load,
+        score: used.score,
+        score_before: used.score_before,
+        overlap_us: used.overlap.as_us(),
+        compatible: used.is_compatible(),
+        shares: used.jobs.iter().map(shares).collect(),
+    }
+}
+
+fn circle_row(circle: &UnifiedCircle) -> CircleRow {
+    CircleRow {
+        jobs: circle.jobs.clone(),
+        perimeter_us: circle.perimeter().as_us(),
+        tick_us: circle.tick.as_us(),
+        sectors: circle.sectors,
+        overlap_us: circle.overlap.as_us(),
+        least_overlap_us: circle.least_overlap.as_us(),
+        verdict: verdict(circle.verdict),
+        work: circle.work,
+    }
+}

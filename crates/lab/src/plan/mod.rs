@@ -1,0 +1,183 @@
+//! Plans: which jobs are compatible, and how to keep them apart (HotNets'22).
+//!
+//! ```toml
+//! [plan]                      # clearway explain plan
+//! grid = "1ms"
+//!
+//! [[link]]
+//! name = "L1"
+//! rate = "50Gbps"
+//!
+//! [[job]]                     # clearway explain job
+//! name = "VGG16"
+//! compute = "141ms"
+//! communication = "114ms"
+//! links = ["L1"]
+//!
+//! [[placement]]               # where a job could run instead
+//! job = "VGG16"
+//! name = "rack 2"
+//! links = ["L2"]
+//! ```
+//!
+//! A [`JobsFile`] becomes a [`Problem`] of the planner, whose plan speaks of jobs and links by their numbers here.
+
+mod read;
+mod reasons;
+mod settings;
+#[cfg(test)]
+mod tests;
+
+pub use clearway_planner::compatibility::{
+    Demand, GridError, Job, Kind, Move, Phase, Placed, Placement, Plan, PlanError, PlanParameters,
+    PlannedJob, PlannedResource, Problem, Profile, Resource, SettingError, Share, Solver,
+    UnifiedCircle, Verdict,
+};
+pub use settings::{Arc, JobSection, JobsGeneral, LinkSection, PlacementSection};
+
+use crate::error::{Place, ScenarioError};
+use crate::scenario::Places;
+use clearway_planner::compatibility;
+use clearway_units::{ParameterSet, mix64, nearest, suggestion};
+use std::path::Path;
+
+macro_rules! plans {
+    ($($name:literal),+) => {
+        &[$(($name, include_str!(concat!("../../plans/", $name, ".toml")))),+]
+    };
+}
+
+/// The built-in files of jobs: name and text.
+pub fn builtin_plans() -> &'static [(&'static str, &'static str)] {
+    plans!("vgg-pair", "table-1", "two-racks")
+}
+
+/// Jobs, links and settings as a user wrote them, with every default filled in.
+#[derive(Debug, Clone)]
+pub struct JobsFile {
+    /// What the plan is called.
+    pub name: String,
+    /// `[plan]`.
+    pub settings: PlanParameters,
+    /// The names of the links, in the order of the problem.
+    pub links: Vec<String>,
+    /// The names of the GPUs, likewise.
+    pub gpus: Vec<String>,
+    /// The names of the jobs, likewise.
+    pub jobs: Vec<String>,
+    /// The names of the placements of each job, the first being where it is.
+    pub placements: Vec<Vec<String>>,
+    /// What is to be planned.
+    pub problem: Problem,
+    places: Places,
+}
+
+impl JobsFile {
+    /// Reads the text `text`, called `file` in errors.
+    ///
+    /// # Errors
+    /// At the first thing that cannot be meant.
+    pub fn read(file: &str, text: &str) -> Result<Self, ScenarioError> {
+        read::read(file, text)
+    }
+
+    /// Loads a built-in file of jobs by its name, or any by its path.
+    ///
+    /// # Errors
+    /// If there is none, or at the first thing in it that cannot be meant.
+    pub fn load(name: &str) -> Result<Self, ScenarioError> {
+        let builtin = builtin_plans().iter().find(|(known, _)| *known == name);
+        if let Some((_, text)) = builtin {
+            return Self::read(name, text);
+        }
+        let path = Path::new(name);
+        let text = std::fs::read_to_string(path).map_err(|error| no_file(name, &error))?;
+        let mut file = Self::read(name, &text)?;
+        if file.name == JobsGeneral::default().name {
+            let stem = path.file_stem().map(|stem| stem.to_string_lossy());
+            file.name = stem.map_or(file.name, |stem| stem.into_owned());
+        }
+        Ok(file)
+    }
+
+    /// Plans the jobs, and where to put those that have a choice.
+    ///
+    /// # Errors
+    /// If a setting makes no sense, or jobs that share links have no unified circle.
+    pub fn plan(&self) -> Result<Placed, ScenarioError> {
+        compatibility::place(&self.problem, &self.settings).map_err(|error| match error {
+            PlanError::Setting(error) => {
+                let place = self.places.of_keys("plan", 0, &[error.key()]);
+                let (message, fix) = in_two(&error.to_string());
+                ScenarioError::at(&place, format!("`plan.{}`: {message}", error.key()), fix)
+            }
+            PlanError::Grid(error) => {
+                let keys = ["period", "compute", "communication"];
+                let place = self.places.of_keys("job", error.job(), &keys);
+                let (message, fix) = in_two(&error.to_string());
+                let name = &self.jobs[error.job()];
+                ScenarioError::at(&place, format!("job `{name}`: {message}"), fix)
+            }
+        })
+    }
+
+    /// Why the plan is as it is, for people: a line for each placement that changed, each link on which jobs collide and each period
+    /// that is lengthened.
+    pub fn reasons(&self, placed: &Placed) -> Vec<String> {
+        reasons::reasons(self, placed)
+    }
+
+    /// The name of a link or a GPU.
+    pub fn resource_name(&self, resource: Resource) -> &str {
+        match resource {
+            Resource::Link(link) => &self.links[link as usize],
+            Resource::Gpu(gpu) => &self.gpus[gpu as usize],
+        }
+    }
+
+    /// Hash of all that the plan depends on: equal jobs, equal hashes.
+    pub fn hash(&self) -> String {
+        let text = format!(
+            "{:?} {:?} {:?} {:?} {:?}",
+            self.settings.entries(),
+            self.links,
+            self.jobs,
+            self.placements,
+            self.problem
+        );
+        let hash = text
+            .bytes()
+            .fold(0, |hash, byte| mix64(hash ^ u64::from(byte)));
+        format!("{:08x}", hash >> 32)
+    }
+}
+
+/// An error of the planner, which gives reason and fix in one sentence, as both.
+fn in_two(message: &str) -> (String, String) {
+    match message.split_once(": ") {
+        Some((reason, fix)) => (reason.into(), fix.into()),
+        None => (message.into(), "see `clearway explain job`".into()),
+    }
+}
+
+fn no_file(name: &str, error: &std::io::Error) -> ScenarioError {
+    let builtin = builtin_plans().iter().map(|(name, _)| *name);
+    let known: Vec<&str> = builtin.clone().collect();
+    let known = format!(
+        "give the path of a TOML file or a built-in plan: {}",
+        known.join(", ")
+    );
+    let place = Place::Whole { file: name.into() };
+    match error.kind() {
+        std::io::ErrorKind::NotFound => ScenarioError::at(
+            &place,
+            "there is no such file or built-in plan",
+            suggestion(nearest(name, builtin), &known),
+        ),
+        _ => ScenarioError::at(
+            &place,
+            format!("cannot be read: {error}"),
+            "name a text file in UTF-8 that you may read",
+        ),
+    }
+}

@@ -1,0 +1,434 @@
+//! `plan.json`: which jobs can share links, how far each is rotated, and what comes of it.
+//!
+//! Within schema 1 fields are only ever added, at any level; a reader must skip what it does not know. The order of the fields is fixed,
+//! and the same plan gives the same bytes. `null` stands where there is nothing to say. Jobs and circles are spoken of by their places in
+//! the lists, from 0.
+//!
+//! | field | type, unit | meaning |
+//! |---|---|---|
+//! | `schema` | 1 | version of this table |
+//! | `version`, `revision`, `command` | text | program, source revision and command that made the plan |
+//! | `name`, `hash` | text | name, and hash of jobs, links and settings |
+//! | `verdict` | text | `compatible`, `incompatible` (proven) or `unknown` (the search ended before it knew) |
+//! | `missing` | number | sum over all links and GPUs of one less the score |
+//! | `missing_before` | number | the same at the placements that were given |
+//! | `settings` | keys and texts | `[plan]` with every default |
+//! | `jobs` | list | every job |
+//! | `….name` | text | its name |
+//! | `….placement` | text or null | where it is to run; null if there is no choice |
+//! | `….circle` | place or null | its circle; null if it shares nothing that could run short |
+//! | `….alone_us` | us | its iteration without anybody else |
+//! | `….period_us` | us | from the start of one iteration to that of the next, in the plan |
+//! | `….communication_share` | 0 to 1 | the part of `alone_us` in which it communicates |
+//! | `….repeats` | integer | iterations in a turn of its circle |
+//! | `….shift_us` | us | how far its iterations are moved; less than `period_us` |
+//! | `….angle_degrees` | 0 to 360 | the same as an angle of its circle, counter-clockwise |
+//! | `….priority` | integer | 0 is the most urgent; no two jobs that meet on a link have the same |
+//! | `….communication`, `….compute` | lists | phases from the start of an iteration: `start_us`, `length_us`, `share` or `rate_bps` |
+//! | `links` | list | every link and GPU that a job uses |
+//! | `….name`, `….kind` | text | its name; `link` or `gpu` |
+//! | `….jobs` | places | the jobs that use it |
+//! | `….circle` | place or null | their circle; null if they never could ask for more than there is |
+//! | `….load` | number | what is asked for by what there is, on average |
+//! | `….score` | number | one less the share of time, weighted, in which more is asked for than there is |
+//! | `….score_before` | number | the same if no job were moved in time |
+//! | `….overlap_us` | us | time in a turn by which too much is asked for |
+//! | `….compatible` | boolean | `overlap_us` is zero |
+//! | `circles` | list | jobs that are planned together |
+//! | `….jobs` | places | those |
+//! | `….perimeter_us`, `….tick_us` | us | a turn, and one of its sectors |
+//! | `….sectors` | integer | how many it has |
+//! | `….overlap_us`, `….least_overlap_us` | us | collisions of all links in a turn, and a proven bound: no rotations have less |
+//! | `….verdict` | text | as above |
+//! | `….work` | integer | sectors that the search looked at |
+//! | `moves` | list | jobs that change their placement: `job` (place), `from`, `to` (texts), `missing_without` (`missing` if it stayed) |
+//! | `reasons` | texts | why the plan is as it is, for people |
+
+use crate::quantity;
+use crate::table::{Align, Table};
+use serde::{Serialize, Serializer};
+use std::fmt::Write as _;
+
+/// The name of the document in the folder of a plan.
+pub const FILE_NAME: &str = "plan.json";
+
+/// Links that the table in a terminal has at most; those with the lowest scores come first then.
+const MOST_LINKS: usize = 40;
+
+/// What is known about jobs that share links.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PlanVerdict {
+    /// They never ask for more than there is.
+    Compatible,
+    /// Whatever the rotations, they do.
+    Incompatible,
+    /// No rotations were found, and none excluded.
+    Unknown,
+}
+
+impl PlanVerdict {
+    /// In one word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Compatible => "compatible",
+            Self::Incompatible => "incompatible",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// A part of an iteration.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PlannedPhase {
+    /// From the start of the iteration.
+    pub start_us: f64,
+    /// How long it lasts.
+    pub length_us: f64,
+    /// What it takes of a link or GPU, if that is a share.
+    pub share: Option<f64>,
+    /// What it takes of a link, if that is a rate.
+    pub rate_bps: Option<u64>,
+}
+
+/// A job in a plan.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PlannedJobRow {
+    /// Its name.
+    pub name: String,
+    /// Where it is to run; `None` if there is no choice.
+    pub placement: Option<String>,
+    /// Its circle.
+    pub circle: Option<usize>,
+    /// Its iteration without anybody else.
+    pub alone_us: f64,
+    /// The time from one iteration to the next.
+    pub period_us: f64,
+    /// What part of `alone_us` it communicates.
+    pub communication_share: f64,
+    /// Iterations in a turn.
+    pub repeats: u32,
+    /// How far it is moved.
+    pub shift_us: f64,
+    /// The same as an angle.
+    pub angle_degrees: f64,
+    /// 0 is the most urgent.
+    pub priority: u32,
+    /// When it loads links.
+    pub communication: Vec<PlannedPhase>,
+    /// When it loads GPUs.
+    pub compute: Vec<PlannedPhase>,
+}
+
+/// A link or a GPU in a plan.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PlannedLinkRow {
+    /// Its name.
+    pub name: String,
+    /// `link` or `gpu`.
+    pub kind: &'static str,
+    /// The jobs that use it.
+    pub jobs: Vec<u32>,
+    /// Their circle.
+    pub circle: Option<usize>,
+    /// Mean demand.
+    pub load: f64,
+    /// 1 if jobs never collide.
+    pub score: f64,
+    /// The same if nothing were moved in time.
+    pub score_before: f64,
+    /// Time in a turn in which they collide.
+    pub overlap_us: f64,
+    /// They do not.
+    pub compatible: bool,
+    /// What each phase of each of `jobs` takes of it, for the drawing.
+    #[serde(skip)]
+    pub shares: Vec<Vec<f64>>,
+}
+
+/// Jobs that are planned together.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CircleRow {
+    /// Those.
+    pub jobs: Vec<u32>,
+    /// A turn.
+    pub perimeter_us: f64,
+    /// A sector.
+    pub tick_us: f64,
+    /// How many there are.
+    pub sectors: u32,
+    /// Collisions of all links in a turn.
+    pub overlap_us: f64,
+    /// No rotations have less.
+    pub least_overlap_us: f64,
+    /// What that means.
+    pub verdict: PlanVerdict,
+    /// Sectors that the search looked at.
+    pub work: u64,
+}
+
+/// A job that changes its place.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MoveRow {
+    /// The job.
+    pub job: usize,
+    /// Where it is.
+    pub from: String,
+    /// Where it should be.
+    pub to: String,
+    /// What would be missing if it alone stayed.
+    pub missing_without: f64,
+}
+
+/// A plan as it is written and shown.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PlanRecord {
+    /// The version of the program.
+    pub version: String,
+    /// Its source revision.
+    pub revision: String,
+    /// The command.
+    pub command: String,
+    /// What the plan is called.
+    pub name: String,
+    /// Hash of all that it depends on.
+    pub hash: String,
+    /// All circles in one word.
+    pub verdict: PlanVerdict,
+    /// What is missing to full scores.
+    pub missing: f64,
+    /// The same where jobs are.
+    pub missing_before: f64,
+    /// `[plan]`: keys and values.
+    #[serde(serialize_with = "as_map")]
+    pub settings: Vec<(&'static str, String)>,
+    /// Every job.
+    pub jobs: Vec<PlannedJobRow>,
+    /// Every link and GPU in use.
+    pub links: Vec<PlannedLinkRow>,
+    /// Jobs that are planned together.
+    pub circles: Vec<CircleRow>,
+    /// Jobs that move.
+    pub moves: Vec<MoveRow>,
+    /// Why, for people.
+    pub reasons: Vec<String>,
+}
+
+fn as_map<S: Serializer>(
+    settings: &[(&'static str, String)],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(settings.iter().map(|(key, value)| (key, value)))
+}
+
+impl PlanRecord {
+    /// `plan.json`.
+    pub fn to_json(&self) -> String {
+        #[derive(Serialize)]
+        struct Versioned<'a> {
+            schema: u32,
+            #[serde(flatten)]
+            plan: &'a PlanRecord,
+        }
+        let document = Versioned {
+            schema: 1,
+            plan: self,
+        };
+        let json = serde_json::to_string_pretty(&document);
+        json.expect("a plan is plain data") + "\n"
+    }
+
+    /// What a terminal shows.
+    pub fn to_table(&self) -> String {
+        let mut text = self.job_table().to_string();
+        if !self.links.is_empty() {
+            let _ = write!(text, "\n{}", self.link_table());
+        }
+        for reason in &self.reasons {
+            let _ = write!(text, "\n- {reason}");
+        }
+        if !self.reasons.is_empty() {
+            text.push('\n');
+        }
+        let _ = write!(text, "\n{}\n", self.headline());
+        text
+    }
+
+    /// The verdict in a sentence.
+    pub fn headline(&self) -> String {
+        let contended = self
+            .links
+            .iter()
+            .filter(|link| link.circle.is_some())
+            .count();
+        let bad = self.links.iter().filter(|link| !link.compatible).count();
+        let places = |count: usize| match self.links.iter().any(|link| link.kind == "gpu") {
+            true => format!("{} links and GPUs", quantity::count(count as u64)),
+            false if count == 1 => "1 link".into(),
+            false => format!("{} links", quantity::count(count as u64)),
+        };
+        match self.verdict {
+            PlanVerdict::Compatible if contended == 0 => {
+                "Compatible: no jobs could ever ask for more than there is.".into()
+            }
+            PlanVerdict::Compatible => format!(
+                "Compatible: on {} with several jobs none collide.",
+                places(contended)
+            ),
+            PlanVerdict::Incompatible => format!(
+                "Incompatible: jobs collide on {} of {} whatever the rotations; these are the best that were found.",
+                bad,
+                places(contended)
+            ),
+            PlanVerdict::Unknown => format!(
+                "Unknown: jobs collide on {} of {}, and the search ended before it could exclude that others do better.",
+                bad,
+                places(contended)
+            ),
+        }
+    }
+
+    /// True if a job has a choice of places.
+    pub(crate) fn has_placements(&self) -> bool {
+        self.jobs.iter().any(|job| job.placement.is_some())
+    }
+
+    fn job_table(&self) -> Table {
+        let mut table = Table::new()
+            .column("job", Align::Left)
+            .column("iteration", Align::Right)
+            .column("communicates", Align::Right)
+            .column("shift", Align::Right)
+            .column("angle", Align::Right)
+            .column("priority", Align::Right);
+        if self.has_placements() {
+            table = table.column("placement", Align::Left);
+        }
+        for job in &self.jobs {
+            let mut cells = vec![
+                job.name.clone(),
+                quantity::microseconds(job.period_us),
+                percent(job.communication_share),
+                quantity::microseconds(job.shift_us),
+                degrees(job.angle_degrees),
+                job.priority.to_string(),
+            ];
+            if self.has_placements() {
+                cells.push(job.placement.clone().unwrap_or_default());
+            }
+            table.row(cells);
+        }
+        table
+    }
+
+    fn link_table(&self) -> Table {
+        let mut table = Table::new()
+            .column("link", Align::Left)
+            .column("load", Align::Right)
+            .column("score", Align::Right)
+            .column("before", Align::Right)
+            .column("collide", Align::Right)
+            .column("jobs", Align::Left);
+        let mut links: Vec<&PlannedLinkRow> = self.links.iter().collect();
+        if links.len() > MOST_LINKS {
+            links.sort_by(|a, b| {
+                let score = a.score.total_cmp(&b.score);
+                score.then(a.score_before.total_cmp(&b.score_before))
+            });
+        }
+        for link in links.iter().take(MOST_LINKS) {
+            table.row([
+                link.name.clone(),
+                percent(link.load),
+                score(link.score),
+                score(link.score_before),
+                quantity::microseconds(link.overlap_us),
+                self.names(&link.jobs),
+            ]);
+        }
+        if links.len() > MOST_LINKS {
+            let rest = quantity::count((links.len() - MOST_LINKS) as u64);
+            let more = format!("and {rest} more, none with a lower score");
+            table.row([more.as_str(), "", "", "", "", ""]);
+        }
+        table
+    }
+
+    /// Names of jobs in a line.
+    pub(crate) fn names(&self, jobs: &[u32]) -> String {
+        let names = jobs.iter().take(8);
+        let names: Vec<&str> = names
+            .map(|&job| self.jobs[job as usize].name.as_str())
+            .collect();
+        match jobs.len().saturating_sub(8) {
+            0 => names.join(", "),
+            more => format!("{} and {more} more", names.join(", ")),
+        }
+    }
+}
+
+/// A share in percent: `44.7 %`.
+pub(crate) fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+/// A score with three digits, which is only 1 if nothing is missing.
+pub(crate) fn score(score: f64) -> String {
+    match score {
+        1.0 => "1".into(),
+        near if near > 0.9995 => ">0.999".into(),
+        other => format!("{other:.3}"),
+    }
+}
+
+/// An angle: `160.9°`.
+pub(crate) fn degrees(angle: f64) -> String {
+    let text = format!("{angle:.1}");
+    format!("{}°", text.trim_end_matches(".0"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::plan;
+
+    #[test]
+    fn the_document_has_its_schema_and_names_first() {
+        let json = plan().to_json();
+        let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(value["schema"], 1);
+        assert_eq!(value["verdict"], "incompatible");
+        assert_eq!(value["settings"]["grid"], "1ms");
+        assert_eq!(value["jobs"][1]["shift_us"], 10_000.0);
+        assert_eq!(value["links"][0]["jobs"][1], 1);
+        assert!(value["links"][0].get("shares").is_none());
+        assert!(json.starts_with("{\n  \"schema\": 1,\n  \"version\""));
+    }
+
+    #[test]
+    fn a_terminal_shows_jobs_links_and_reasons() {
+        insta::assert_snapshot!(plan().to_table(), @"
+        job  iteration  communicates     shift  angle  priority
+        ---  ---------  ------------  --------  -----  --------
+        B     60.00 ms        33.3 %       0 s     0°         0
+        A     40.00 ms        37.5 %  10.00 ms    30°         1
+
+        link    load  score  before   collide  jobs
+        ----  ------  -----  ------  --------  ----
+        L1    70.8 %  0.917   0.833  10.00 ms  B, A
+
+        - `L1`: 10ms of 120ms collide
+
+        Incompatible: jobs collide on 1 of 1 link whatever the rotations; these are the best that were found.
+        ");
+    }
+
+    #[test]
+    fn only_a_full_score_is_one() {
+        assert_eq!(score(1.0), "1");
+        assert_eq!(score(0.99999), ">0.999");
+        assert_eq!(score(0.5), "0.500");
+        assert_eq!(degrees(30.0), "30°");
+        assert_eq!(degrees(160.94), "160.9°");
+    }
+}
