@@ -130,7 +130,7 @@ fn unknown_names() {
     nothing is called `adaptative`
       fix: did you mean `adaptive`?
     nothing is called `xyzzy`
-      fix: known are: adaptive, ali-storage, all-to-all, chain-broadcast, constant, dcqcn, dcqcn-timer, dctcp, dctcp-rate, direct-all-gather, direct-all-reduce, direct-reduce-scatter, double-binary-tree, dumbbell, fat-tree, file, flows, go-back-n, hadoop, halving-doubling, hpcc, incast, interval, job, leaf-spine, links, lossy, none, oblivious, observe, one-to-one, parameter-server, permutation, placement, plan, pods, poisson, progress, reno, ring-all-gather, ring-all-reduce, ring-reduce-scatter, rocev2, scenario, selective-repeat, shared-buffer, single, single-switch, strack, swift, switch, tcp, tmdml, trace, tree-broadcast, websearch
+      fix: known are: adaptive, ali-storage, all-to-all, bcube, chain-broadcast, constant, dcqcn, dcqcn-timer, dctcp, dctcp-rate, direct-all-gather, direct-all-reduce, direct-reduce-scatter, double-binary-tree, dumbbell, fat-tree, file, flows, go-back-n, hadoop, halving-doubling, hpcc, incast, interval, job, leaf-spine, links, lossy, none, oblivious, observe, one-to-one, parameter-server, permutation, placement, plan, pods, poisson, progress, reno, ring-all-gather, ring-all-reduce, ring-reduce-scatter, rocev2, scenario, selective-repeat, shared-buffer, single, single-switch, strack, swift, switch, tcp, tmdml, trace, tree-broadcast, websearch
     quikstart: there is no such file or built-in scenario
       fix: did you mean `quickstart`? Give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32, mix-64, training-256, hadoop-320
     ");
