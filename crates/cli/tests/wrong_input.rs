@@ -27,7 +27,7 @@ fn misspelt_keys_and_sections() {
     --set topology.hsots=4: a topology of kind "leaf-spine" has no key `hsots`
       fix: did you mean `hosts`? The keys are: bit-error-rate, fabric-link-delay, fabric-link-rate, failed-uplinks.leaves, failed-uplinks.per-leaf, hosts, hosts-per-leaf, link-delay, link-rate, links, oversubscription, parallel-links, spines
     --set switch.ecn.kmn=1KB: a lossy switch has no key `ecn.kmn`
-      fix: did you mean `ecn.kmin`? The keys are: control-priority, ecn.enabled, ecn.kmax, ecn.kmin, ecn.mark, ecn.pmax, queue, telemetry
+      fix: did you mean `ecn.kmin`? The keys are: control-priority, ecn.enabled, ecn.kmax, ecn.kmin, ecn.mark, ecn.pmax, queue, routing, telemetry
     --set transport.controler=strack: a transport of reliability "selective-repeat", controller "strack", spray "adaptive" and feedback "none" has no key `controler`
       fix: did you mean `controller`? The keys are: ack-bytes, ack-on-ecn, ack-size, alpha, beta, bitmap, control-first, controller, eta, ewma, feedback, gamma, header, init-cwnd, kind, linger, max-cwnd, max-decrease, max-paths, md-requires-ecn, min-cwnd, min-paths, ooo-factor, ooo-min, payload, probe-after, probe-class, probe-rtt-limit, quick-adapt-fraction, reference-rate, reference-rtt, reliability, rto, spray, strict-window, target-qdelay, target-qhigh-factor, telemetry-size
     --set workload.mesage=1: a workload of kind "permutation" has no key `mesage`
@@ -64,7 +64,7 @@ fn misspelt_keys_and_sections() {
     s.toml:3: a topology of kind "fat-tree" has no key `hosts`
       fix: the keys are: bit-error-rate, failed-uplinks.leaves, failed-uplinks.per-leaf, link-delay, link-rate, links, oversubscription, radix, tiers
     s.toml:3: a lossy switch has no key `ecn.kmx`
-      fix: did you mean `ecn.kmax`? The keys are: control-priority, ecn.enabled, ecn.kmax, ecn.kmin, ecn.mark, ecn.pmax, queue, telemetry
+      fix: did you mean `ecn.kmax`? The keys are: control-priority, ecn.enabled, ecn.kmax, ecn.kmin, ecn.mark, ecn.pmax, queue, routing, telemetry
     s.toml:2: a transport of reliability "selective-repeat", controller "strack", spray "adaptive" and feedback "none" has no key `spary`
       fix: did you mean `spray`? The keys are: ack-bytes, ack-on-ecn, ack-size, alpha, beta, bitmap, control-first, controller, eta, ewma, feedback, gamma, header, init-cwnd, kind, linger, max-cwnd, max-decrease, max-paths, md-requires-ecn, min-cwnd, min-paths, ooo-factor, ooo-min, payload, probe-after, probe-class, probe-rtt-limit, quick-adapt-fraction, reference-rate, reference-rtt, reliability, rto, spray, strict-window, target-qdelay, target-qhigh-factor, telemetry-size
     s.toml:3: a workload of kind "incast" has no key `sender`
@@ -95,7 +95,7 @@ fn unknown_names() {
         &["topology.kind=3"],
     ]), @r#"
     --set topology.kind=leafspine: `topology.kind`: there is no "leafspine"
-      fix: did you mean `leaf-spine`? Use one of: leaf-spine, fat-tree, pods, single-switch, dumbbell, file
+      fix: did you mean `leaf-spine`? Use one of: leaf-spine, fat-tree, pods, bcube, single-switch, dumbbell, file
     --set switch.kind=lossless: `switch.kind`: there is no "lossless"
       fix: use one of: lossy, shared-buffer
     --set transport.kind=rocev1: `transport.kind`: there is no "rocev1"
@@ -107,7 +107,7 @@ fn unknown_names() {
     --set workload.kind=permutations: `workload.kind`: there is no "permutations"
       fix: did you mean `permutation`? Use one of: permutation, incast, poisson, one-to-one, ring-all-reduce, halving-doubling, double-binary-tree, direct-all-reduce, parameter-server, all-to-all, ring-all-gather, direct-all-gather, ring-reduce-scatter, direct-reduce-scatter, chain-broadcast, tree-broadcast, trace, flows, file
     --set topology.kind=3: `topology.kind`: there is no 3
-      fix: use one of: leaf-spine, fat-tree, pods, single-switch, dumbbell, file
+      fix: use one of: leaf-spine, fat-tree, pods, bcube, single-switch, dumbbell, file
     "#);
     let errors = [
         bench.refuse(&["run", "quikstart"]),
