@@ -448,6 +448,7 @@ fn the_defaults_of_strack() {
     ecn.kmax = "75%bdp" (STrack §4.1: 75% BDP)
     ecn.pmax = 1.0 (decision Q12: STrack does not say; the UEC reference simulator marks linearly up to 1)
     ecn.mark = "dequeue" (STrack §2.2.2: marking at egress, when a packet exits a queue)
+    routing = "ecmp" (STrack §2.1: ECMP)
     control-priority = true (decision: acknowledgements and probes in a strict-priority queue)
     telemetry = "exact" (decision: what HPCC would do with exact figures)
     "#);
