@@ -6,7 +6,7 @@
 
 use clearway_fabric::topology::{PacketSizes, Routes, Topology, leaf_spine};
 use clearway_fabric::{Flow, Outcome, RunControl, Setup, Simulation, SwitchParameters, Verdict};
-use clearway_transport::{Class, ClassSet, Profile};
+use clearway_transport::{ClassSet, Profile};
 use clearway_units::{Bytes, HostId, Purpose, RandomStream, Rate, Span, Time};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use std::sync::Arc;
@@ -28,13 +28,13 @@ fn permutation(topology: &Topology, bytes: u64) -> Setup<'_> {
     let profile = Profile::strack(routes.paths.network_facts(SIZES));
     let mut order: Vec<u32> = (0..topology.hosts).collect();
     RandomStream::new(1, Purpose::Test, 0).shuffle(&mut order);
-    let flows = (0..order.len()).map(|i| Flow {
-        src: HostId(order[i]),
-        dst: HostId(order[(i + 1) % order.len()]),
-        bytes: Bytes::new(bytes),
-        class: Class::DATA,
-        messages: None,
-        start: Some(Time::ZERO),
+    let flows = (0..order.len()).map(|i| {
+        Flow::timed(
+            HostId(order[i]),
+            HostId(order[(i + 1) % order.len()]),
+            Bytes::new(bytes),
+            Time::ZERO,
+        )
     });
     Setup {
         topology,

@@ -1,7 +1,7 @@
 //! Times a permutation on a leaf-spine fabric: hosts per leaf, leaves, bytes, threads.
 use clearway_fabric::topology::{PacketSizes, Routes, leaf_spine};
 use clearway_fabric::{Flow, RunControl, Setup, Simulation, SwitchParameters, Verdict};
-use clearway_transport::{Class, ClassSet, Profile};
+use clearway_transport::{ClassSet, Profile};
 use clearway_units::{Bytes, HostId, Purpose, RandomStream, Rate, Span, Time};
 use std::sync::Arc;
 
@@ -25,13 +25,13 @@ fn main() {
     });
     let mut order: Vec<u32> = (0..hosts).collect();
     RandomStream::new(1, Purpose::Test, 0).shuffle(&mut order);
-    let flows = (0..order.len()).map(|i| Flow {
-        src: HostId(order[i]),
-        dst: HostId(order[(i + 1) % order.len()]),
-        bytes: Bytes::new(bytes),
-        class: Class::DATA,
-        messages: None,
-        start: Some(Time::ZERO),
+    let flows = (0..order.len()).map(|i| {
+        Flow::timed(
+            HostId(order[i]),
+            HostId(order[(i + 1) % order.len()]),
+            Bytes::new(bytes),
+            Time::ZERO,
+        )
     });
     let setup = Setup {
         topology: &topology,

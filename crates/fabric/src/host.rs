@@ -276,15 +276,11 @@ impl<T: Telemetry> Host<T> {
             return self.tell_program(context, |program, now| program.on_granted(now, flow));
         }
         let Flow {
-            src,
-            dst,
-            bytes,
-            class,
-            ..
+            src, dst, bytes, ..
         } = order.flow;
         assert_eq!(src, self.endpoint.host(), "a host starts its own flows");
         let path = context.ways.between(src, dst);
-        self.endpoint.open_on_path(flow, dst, class, path);
+        self.endpoint.open(flow, dst, &order.flow.opening(path));
         let message = MessageId(0);
         let post = Input::Post {
             flow,
@@ -325,8 +321,8 @@ impl<T: Telemetry> Host<T> {
         let progress = self.program.on_post(flow, &connection);
         if progress.is_first {
             let path = context.ways.between(connection.src, connection.dst);
-            self.endpoint
-                .open_on_path(flow, connection.dst, connection.class, path);
+            let opening = connection.opening(path);
+            self.endpoint.open(flow, connection.dst, &opening);
             self.report(flow, Moment::Started, FlowStatistics::default(), context);
         }
         let (message, bytes) = (post.message, post.bytes);

@@ -10,7 +10,7 @@ use clearway_fabric::{
 use clearway_transport::cc::ControllerSettings;
 use clearway_transport::feedback::FeedbackSettings;
 use clearway_transport::spray::SelectorSettings;
-use clearway_transport::{Class, ClassSet, Profile, Reliability};
+use clearway_transport::{ClassSet, Profile, Reliability};
 use clearway_units::{Bytes, HostId, Rate, Span, Time};
 use std::sync::Arc;
 
@@ -28,14 +28,8 @@ fn run_with(topology: &Topology, flows: &[(u32, u32, u64)], selector: &str) -> O
     let routes = Routes::compute(topology).unwrap();
     let mut profile = Profile::strack(routes.paths.network_facts(SIZES));
     profile.selector = SelectorSettings::named(selector).unwrap();
-    let flow = |&(src, dst, bytes)| Flow {
-        src: HostId(src),
-        dst: HostId(dst),
-        bytes: Bytes::new(bytes),
-        class: Class::DATA,
-        messages: None,
-        start: Some(Time::ZERO),
-    };
+    let flow =
+        |&(src, dst, bytes)| Flow::timed(HostId(src), HostId(dst), Bytes::new(bytes), Time::ZERO);
     let setup = Setup {
         topology,
         routes,
@@ -228,15 +222,7 @@ fn a_lone_roce_flow_takes_what_the_wires_take() {
     let outcome = run_setup(&Setup {
         topology: &topology,
         routes,
-        flows: [Flow {
-            src: HostId(0),
-            dst: HostId(1),
-            bytes,
-            class: Class::DATA,
-            messages: None,
-            start: Some(Time::ZERO),
-        }]
-        .into(),
+        flows: [Flow::timed(HostId(0), HostId(1), bytes, Time::ZERO)].into(),
         further_classes: ClassSet::EMPTY,
         profile: Arc::new(profile),
         switch: SwitchParameters::default(),

@@ -149,14 +149,12 @@ fn the_limit_holds_when_all_flows_are_done() {
     let reliability = profile.reliability.selective_repeat_mut();
     reliability.expect("STrack has it").timeout = Span::from_us(6);
     let setup = Setup {
-        flows: Arc::new([Flow {
-            src: HostId(0),
-            dst: HostId(1),
-            bytes: Bytes::new(10_000),
-            class: Class::DATA,
-            messages: None,
-            start: Some(Time::ZERO),
-        }]),
+        flows: Arc::new([Flow::timed(
+            HostId(0),
+            HostId(1),
+            Bytes::new(10_000),
+            Time::ZERO,
+        )]),
         topology: &topology,
         routes,
         further_classes: ClassSet::EMPTY,
@@ -212,14 +210,12 @@ fn a_link_loses_the_share_of_packets_that_it_should() {
         scenario.profile = Arc::new(profile);
         scenario.switch = SwitchParameters::default();
         scenario.topology = topology;
-        scenario.flows = Arc::new([Flow {
-            src: HostId(0),
-            dst: HostId(1),
-            bytes: Bytes::new(u64::from(payload) * 20_000),
-            class: Class::DATA,
-            messages: None,
-            start: Some(Time::ZERO),
-        }]);
+        scenario.flows = Arc::new([Flow::timed(
+            HostId(0),
+            HostId(1),
+            Bytes::new(u64::from(payload) * 20_000),
+            Time::ZERO,
+        )]);
         (scenario.local, scenario.coordinated) = Default::default();
         scenario.at_most = Time::from_us(10_000_000);
         let outcome = scenario.run(1, || ());
@@ -285,13 +281,13 @@ fn waiting_times(percent: u64, packets: u32) -> Vec<f64> {
     // Given their number, the arrivals of a Poisson process are independent and uniform.
     let mut random = RandomStream::new(percent, Purpose::Test, 0);
     let end = SERVICE.as_ps() as f64 * f64::from(packets) * 100.0 / percent as f64;
-    let mut flow = |_| Flow {
-        src: HostId(random.below(SENDERS)),
-        dst: HostId(SENDERS),
-        bytes: Bytes::new(1186),
-        class: Class::DATA,
-        messages: None,
-        start: Some(Time::from_ps((random.unit() * end) as u64)),
+    let mut flow = |_| {
+        Flow::timed(
+            HostId(random.below(SENDERS)),
+            HostId(SENDERS),
+            Bytes::new(1186),
+            Time::from_ps((random.unit() * end) as u64),
+        )
     };
     let setup = Setup {
         flows: (0..packets).map(&mut flow).collect(),

@@ -93,12 +93,8 @@ impl Incast {
             .set("ooo-min", &Value::Integer(60_000))
             .unwrap();
         let flow = |src| Flow {
-            src: HostId(src),
-            dst: HostId(0),
-            bytes: self.bytes,
             class: if src % 2 == 1 { self.odd } else { Class::DATA },
-            messages: None,
-            start: Some(Time::ZERO),
+            ..Flow::timed(HostId(src), HostId(0), self.bytes, Time::ZERO)
         };
         Setup {
             topology: &self.topology,

@@ -20,7 +20,7 @@ use clearway_fabric::{
     DropCause, Flow, Observer, Outcome, RunControl, Setup, Simulation, SwitchParameters, Verdict,
 };
 use clearway_transport::selective_repeat::{ProbeClass, SelectiveRepeatParameters};
-use clearway_transport::{Class, ClassSet, Event, Header, Packet, Profile};
+use clearway_transport::{ClassSet, Event, Header, Packet, Profile};
 use clearway_units::{Bytes, HostId, Rate, Span, Time};
 use std::sync::Arc;
 
@@ -145,13 +145,13 @@ fn incast_with_seed(
     let mut profile = Profile::strack(facts);
     let reliability = profile.reliability.selective_repeat_mut();
     change(reliability.expect("STrack has it"));
-    let flow = |sender| Flow {
-        src: HostId(HOSTS_PER_LEAF + sender),
-        dst: HostId(0),
-        bytes: Bytes::new(1 << 30),
-        class: Class::DATA,
-        messages: None,
-        start: Some(Time::ZERO),
+    let flow = |sender| {
+        Flow::timed(
+            HostId(HOSTS_PER_LEAF + sender),
+            HostId(0),
+            Bytes::new(1 << 30),
+            Time::ZERO,
+        )
     };
     let setup = Setup {
         topology: &topology,

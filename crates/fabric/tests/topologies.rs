@@ -5,7 +5,7 @@ use clearway_fabric::topology::{
     TopologyError, dumbbell, fat_tree, leaf_spine, single_switch,
 };
 use clearway_fabric::{Flow, RunControl, Setup, Simulation, SwitchParameters, Verdict};
-use clearway_transport::{Class, ClassSet, Profile};
+use clearway_transport::{ClassSet, Profile};
 use clearway_units::{Bytes, HostId, Rate, Span, Time};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -406,14 +406,12 @@ fn failed_uplinks_are_spread_over_the_spines() {
 fn measured_round_trip(topology: &Topology, from: u32, to: u32) -> Span {
     let routes = Routes::compute(topology).unwrap();
     let profile = Profile::strack(routes.paths.network_facts(SIZES));
-    let flow = Flow {
-        src: HostId(from),
-        dst: HostId(to),
-        bytes: Bytes::new(u64::from(SIZES.payload)),
-        class: Class::DATA,
-        messages: None,
-        start: Some(Time::ZERO),
-    };
+    let flow = Flow::timed(
+        HostId(from),
+        HostId(to),
+        Bytes::new(u64::from(SIZES.payload)),
+        Time::ZERO,
+    );
     let setup = Setup {
         topology,
         routes,

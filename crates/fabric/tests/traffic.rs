@@ -5,7 +5,7 @@ use clearway_fabric::{
     Flow, FlowOutcome, Outcome, RunControl, Setup, Simulation, Stopped, SwitchParameters, Traffic,
     Verdict,
 };
-use clearway_transport::{Class, ClassSet, Profile};
+use clearway_transport::{ClassSet, Profile};
 use clearway_units::{Bytes, FlowId, HostId, Purpose, RandomStream, Rate, Span, Time};
 use std::cell::Cell;
 use std::sync::Arc;
@@ -30,14 +30,12 @@ fn flows(count: usize, seed: u64) -> Vec<Flow> {
         };
         let src = random.below(HOSTS);
         let dst = (src + 1 + random.below(HOSTS - 1)) % HOSTS;
-        Flow {
-            src: HostId(src),
-            dst: HostId(dst),
-            bytes: Bytes::new(1 + u64::from(random.below(30_000))),
-            class: Class::DATA,
-            messages: None,
-            start: Some(start),
-        }
+        Flow::timed(
+            HostId(src),
+            HostId(dst),
+            Bytes::new(1 + u64::from(random.below(30_000))),
+            start,
+        )
     };
     (0..count).map(|_| flow()).collect()
 }

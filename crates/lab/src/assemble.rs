@@ -187,14 +187,19 @@ impl Assembly {
         if arrivals.is_some() {
             further_classes.insert(Class::DATA);
         }
+        let mut flows: Vec<Flow> = traffic.flows.iter().map(fabric_flow).collect();
+        jobs.set_phases(&mut flows);
         let assembly = Self {
             jobs,
             arrivals,
             flow_count,
             further_classes,
             watch,
-            flows: traffic.flows.iter().map(fabric_flow).collect(),
-            profile: Arc::new(scenario.transport.profile(network)),
+            flows: flows.into(),
+            profile: Arc::new(Profile {
+                variants: scenario.variants(),
+                ..scenario.transport.profile(network)
+            }),
             switch: scenario.switch.clone(),
             seed: scenario.general.seed,
             at_most: first_start.saturating_add(scenario.general.at_most),
@@ -471,13 +476,13 @@ fn load_workloads(
 ) -> Result<LoadedWorkload, ScenarioError> {
     let mut all = LoadedWorkload::default();
     let mut parts = Vec::new();
+    let mut first_variant = 1;
     let nic_rates = rates_of_hosts(&ground.topology);
     for (section, settings) in scenario.workloads.iter().enumerate() {
         let context = build_context(scenario, &ground.topology, &nic_rates, section);
         let placed = |error: ScenarioError| error.or_in(scenario.places(), "workload", section);
-        let loaded = settings
-            .load(&context)
-            .map_err(|error| placed(ScenarioError::from(error)))?;
+        let loaded = settings.load(&context, first_variant).map_err(placed)?;
+        first_variant += settings.variants().len() as u16;
         check_flows(&loaded.workload.flows, &ground.topology, ground.sizes).map_err(placed)?;
         for failure in &loaded.failures {
             apply_failure(&mut ground.topology, failure).map_err(placed)?;

@@ -2,7 +2,7 @@
 
 use crate::plan::{JobSection, PlacementSection, PlanParameters, builtin_plans};
 use crate::scenario::topology::{Kind, LinkSettings};
-use crate::scenario::{General, ObserveSettings, TransportSettings};
+use crate::scenario::{FlowKeys, General, ObserveSettings, TransportSettings};
 use crate::scenario::{SwitchKind, SwitchSettings};
 use clearway_transport::{Registry, Reliability};
 use clearway_units::{ParameterInfo, ParameterSet, nearest};
@@ -173,10 +173,11 @@ impl<'a> Catalogue<'a> {
 }
 
 /// What has keys in every file, whatever that chooses.
-const KEYS_OF_FILES: [&str; 7] = [
+const KEYS_OF_FILES: [&str; 8] = [
     "scenario",
     "links",
     "switch",
+    "flows",
     "observe",
     "plan",
     "job",
@@ -197,6 +198,12 @@ fn keys_of_all_kinds(name: &str) -> Option<Explanation> {
             "faults and exceptions of links",
             "topology",
             LinkSettings::describe(),
+        ),
+        "flows" => (
+            "keys of [[workload]] for every kind; those of the controller go under `workload.transport`",
+            "in what its flows differ from others",
+            "workload",
+            FlowKeys::describe(),
         ),
         "observe" => (
             "the section [observe]",

@@ -78,6 +78,8 @@ impl Jobs {
                 let host = |rank: Rank| job.hosts[rank.index()];
                 workload.flows.push(FlowSpec {
                     start: Start::Posted(connection.messages),
+                    priority: job.priority,
+                    variant: job.variant,
                     ..FlowSpec::timed(
                         connections.len() as u64 + 1,
                         host(connection.src),
@@ -95,6 +97,16 @@ impl Jobs {
             jobs,
             connections: wired,
         })
+    }
+
+    /// Tells the connections how much they carry in an iteration.
+    pub(crate) fn set_phases(&self, flows: &mut [Flow]) {
+        for (job, connections) in self.jobs.iter().zip(&self.connections) {
+            for id in connections.values() {
+                let flow = &mut flows[id.index()];
+                flow.phase = Bytes::new(flow.bytes.as_u64() / u64::from(job.iterations));
+            }
+        }
     }
 
     /// When the first of them starts; [`Time::NEVER`] if there are none.
@@ -266,6 +278,9 @@ pub(crate) fn fabric_flow(flow: &FlowSpec) -> Flow {
         dst: flow.dst,
         bytes: flow.bytes,
         class: flow.priority.and_then(Class::new).unwrap_or(Class::DATA),
+        variant: flow.variant,
+        // That of a connection is known to its job.
+        phase: flow.bytes,
         messages: match flow.start {
             Start::Posted(messages) => NonZeroU32::new(messages),
             Start::At(_) | Start::On(_) => None,

@@ -36,5 +36,5 @@ pub use endpoint::{
     Endpoint, EndpointCounters, Event, FlowProgress, FlowStatistics, Input, OpenFlow,
 };
 pub use packet::{Class, ClassSet, Header, Packet};
-pub use profile::{Profile, Reliability};
+pub use profile::{Opening, Profile, Reliability};
 pub use registry::Registry;

@@ -1,11 +1,12 @@
 //! A transport: reliability, congestion controller, path selector and the receiver's feedback, composed.
 
-use crate::cc::{ControllerSettings, NetworkFacts};
+use crate::cc::{ControllerSettings, NetworkFacts, PathFacts};
 use crate::feedback::FeedbackSettings;
 use crate::go_back_n::GoBackNParameters;
+use crate::packet::Class;
 use crate::selective_repeat::SelectiveRepeatParameters;
 use crate::spray::SelectorSettings;
-use clearway_units::{ParameterInfo, ParameterSet, SetError, Value};
+use clearway_units::{Bytes, ParameterInfo, ParameterSet, SetError, Value};
 
 /// Acknowledgements, loss detection and retransmission: the scheme and its settings.
 #[derive(Debug, Clone, PartialEq)]
@@ -100,6 +101,8 @@ pub struct Profile {
     pub reliability: Reliability,
     /// The congestion controller.
     pub controller: ControllerSettings,
+    /// Further settings of the controller, for flows that are to behave otherwise; see [`Opening::variant`].
+    pub variants: Vec<ControllerSettings>,
     /// The path selector.
     pub selector: SelectorSettings,
     /// What receivers do about congestion.
@@ -113,8 +116,50 @@ impl Profile {
             network,
             reliability: Reliability::default(),
             controller: ControllerSettings::Strack(Default::default()),
+            variants: Vec::new(),
             selector: SelectorSettings::Adaptive(Default::default()),
             feedback: FeedbackSettings::default(),
+        }
+    }
+
+    /// The controller settings of a flow.
+    ///
+    /// # Panics
+    /// If there is no such variant.
+    pub fn controller_of(&self, variant: u16) -> &ControllerSettings {
+        match variant {
+            0 => &self.controller,
+            further => &self.variants[usize::from(further) - 1],
+        }
+    }
+
+    /// All controller settings: those of most flows, then the variants.
+    pub fn controllers(&self) -> impl Iterator<Item = &ControllerSettings> {
+        std::iter::once(&self.controller).chain(&self.variants)
+    }
+}
+
+/// What a sender is told of a flow when it opens, beside who the receiver is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Opening {
+    /// The class of its data, other than control; usually [`Class::DATA`].
+    pub class: Class,
+    /// The way to the receiver and back.
+    pub path: PathFacts,
+    /// Whose settings its controller has: 0 for those of the profile, n for its n-th [variant](Profile::variants).
+    pub variant: u16,
+    /// Payload of a communication phase: the flow sends that much, is done with it, and begins anew. Zero if nobody knows.
+    pub phase: Bytes,
+}
+
+impl Opening {
+    /// Of a flow like most others, which is one phase of unknown length.
+    pub const fn usual(class: Class, path: PathFacts) -> Self {
+        Self {
+            class,
+            path,
+            variant: 0,
+            phase: Bytes::ZERO,
         }
     }
 }

@@ -46,6 +46,8 @@ pub struct FlowSpec {
     pub on_received: Option<TriggerIndex>,
     /// The priority of its packets, 1 to 7, where its source says so.
     pub priority: Option<u8>,
+    /// Which of the run's variants of settings its sender has; 0 is what most have.
+    pub variant: u16,
     /// The port that it is addressed to, where its source says so. Means nothing in a run; output repeats it.
     pub dport: Option<u16>,
 }
@@ -62,6 +64,7 @@ impl FlowSpec {
             on_sent: None,
             on_received: None,
             priority: None,
+            variant: 0,
             dport: None,
         }
     }

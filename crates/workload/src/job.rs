@@ -34,6 +34,10 @@ pub struct JobSpec {
     pub stragglers: BTreeMap<Rank, f64>,
     /// What an iteration moves, if it is a collective.
     pub volume: Option<Volume>,
+    /// The priority of its packets, 1 to 7, if it has one of its own.
+    pub priority: Option<u8>,
+    /// Which of the run's variants of settings its senders have; 0 is what most have.
+    pub variant: u16,
 }
 
 /// All messages of a job from one rank to another.
@@ -61,6 +65,8 @@ impl JobSpec {
             jitter: 0.0,
             stragglers: BTreeMap::new(),
             volume: None,
+            priority: None,
+            variant: 0,
         }
     }
 

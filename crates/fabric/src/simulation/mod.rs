@@ -15,9 +15,9 @@ use books::Bookkeeper;
 pub use books::{FlowOutcome, Outcome};
 pub(crate) use books::{Order, Report, StartOrder};
 use clearway_engine::{Domain, Engine, Mailroom, Verdict};
-use clearway_transport::cc::CongestionControl;
+use clearway_transport::cc::{CongestionControl, PathFacts};
 use clearway_transport::telemetry::{HopRecords, Telemetry};
-use clearway_transport::{Class, ClassSet, Profile};
+use clearway_transport::{Class, ClassSet, Opening, Profile};
 use clearway_units::{Bytes, FlowId, HostId, MessageId, Span, Time};
 pub use snapshot::{Sampler, Snapshot};
 use std::num::NonZeroU32;
@@ -38,8 +38,38 @@ pub struct Flow {
     pub messages: Option<NonZeroU32>,
     /// The class of its data packets.
     pub class: Class,
+    /// Whose settings its congestion controller has; see [`Opening::variant`].
+    pub variant: u16,
+    /// Payload of a communication phase, zero if nobody knows; see [`Opening::phase`].
+    pub phase: Bytes,
     /// When; `None`: when something [reacts](Reactions) with it, or a program posts its first message.
     pub start: Option<Time>,
+}
+
+impl Flow {
+    /// A message that begins by the clock, in the class of data.
+    pub const fn timed(src: HostId, dst: HostId, bytes: Bytes, at: Time) -> Self {
+        Self {
+            src,
+            dst,
+            bytes,
+            messages: None,
+            class: Class::DATA,
+            variant: 0,
+            phase: Bytes::ZERO,
+            start: Some(at),
+        }
+    }
+
+    /// What its sender is told when it opens on `path`.
+    pub(crate) fn opening(&self, path: PathFacts) -> Opening {
+        Opening {
+            class: self.class,
+            path,
+            variant: self.variant,
+            phase: self.phase,
+        }
+    }
 }
 
 /// A moment in the life of a flow.
@@ -174,8 +204,9 @@ pub struct Setup<'a> {
 impl Setup<'_> {
     /// Packets carry telemetry.
     fn uses_telemetry(&self) -> bool {
-        let controller = self.profile.controller.build(&self.profile.network);
-        controller.uses_telemetry()
+        let mut controllers = self.profile.controllers();
+        let network = &self.profile.network;
+        controllers.any(|settings| settings.build(network).uses_telemetry())
     }
 
     fn ways(&self) -> Ways {

@@ -47,13 +47,13 @@ pub(super) fn circle(draw: &mut Draw) -> Topology {
 /// Each host sends to the switch after the next one.
 pub(super) fn flows_around_the_circle(draw: &mut Draw, hosts: u32) -> Arc<[Flow]> {
     let bytes = Bytes::new(draw.between(20_000, 200_000));
-    let flow = |host| Flow {
-        src: HostId(host),
-        dst: HostId((host + 2 * hosts / 5) % hosts),
-        bytes,
-        class: Class::DATA,
-        messages: None,
-        start: Some(Time::ZERO),
+    let flow = |host| {
+        Flow::timed(
+            HostId(host),
+            HostId((host + 2 * hosts / 5) % hosts),
+            bytes,
+            Time::ZERO,
+        )
     };
     (0..hosts).map(flow).collect()
 }

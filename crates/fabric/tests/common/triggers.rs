@@ -107,14 +107,7 @@ fn scheduled_flows(draw: &mut Draw, hosts: u32, payload: u32) -> Vec<Flow> {
             draw.between(0, 30) * draw.of(&[1, 333, 100_000, 1_000_000])
         };
         let bytes = equal.unwrap_or_else(|| random_size(draw, payload));
-        Flow {
-            src,
-            dst,
-            bytes,
-            class: Class::DATA,
-            messages: None,
-            start: Some(Time::from_ps(start)),
-        }
+        Flow::timed(src, dst, bytes, Time::from_ps(start))
     };
     (0..count).map(flow).collect()
 }
@@ -193,6 +186,8 @@ fn unscheduled(draw: &mut Draw, src: HostId, hosts: u32, payload: u32) -> Flow {
         src,
         dst: HostId((src.0 + 1 + draw.below(hosts - 1)) % hosts),
         bytes: random_size(draw, payload),
+        variant: 0,
+        phase: Bytes::ZERO,
         class: Class::DATA,
         messages: None,
         start: None,

@@ -32,6 +32,7 @@ pub(crate) mod source;
 mod switch;
 pub mod topology;
 mod transport;
+mod workload;
 
 pub(crate) use limits::{
     LONGEST, check_flows, check_general, check_observe, check_switch, check_transport,
@@ -41,9 +42,11 @@ pub(crate) use places::Places;
 pub use settings::Setting;
 pub use switch::{SwitchKind, SwitchSettings};
 pub use transport::TransportSettings;
+pub use workload::{FlowKeys, Priority, WorkloadSection};
 
 use crate::error::{Place, ScenarioError};
 use clearway_transport::Registry;
+use clearway_transport::cc::ControllerSettings;
 use clearway_units::{
     ParameterInfo, ParameterSet, SetError, Span, Value, mix64, nearest, suggestion,
 };
@@ -82,7 +85,7 @@ pub struct Scenario {
     /// `[transport]`.
     pub transport: TransportSettings,
     /// `[[workload]]`, one or more.
-    pub workloads: Vec<WorkloadSettings>,
+    pub workloads: Vec<WorkloadSection>,
     /// `[observe]`.
     pub observe: ObserveSettings,
     /// The folder of the scenario file: files are looked for there first.
@@ -134,15 +137,6 @@ impl Section for TopologySettings {
 }
 
 impl Section for TransportSettings {
-    fn set(&mut self, key: &str, value: &Value) -> Result<(), SetError> {
-        Self::set(self, key, value)
-    }
-    fn keys(&self) -> Vec<ParameterInfo> {
-        self.describe()
-    }
-}
-
-impl Section for WorkloadSettings {
     fn set(&mut self, key: &str, value: &Value) -> Result<(), SetError> {
         Self::set(self, key, value)
     }
@@ -212,7 +206,7 @@ impl Scenario {
         fill("[observe]", &mut observe, &of(entries, "observe", 0))?;
         check_observe(&observe).map_err(|error| error.or_in(&places, "observe", 0))?;
 
-        let workloads = workloads(entries)?;
+        let workloads = workloads(entries, &transport.controller, &places)?;
         Ok(Self {
             general,
             topology,
@@ -227,6 +221,14 @@ impl Scenario {
 
     pub(crate) fn places(&self) -> &Places {
         &self.places
+    }
+
+    /// The settings of the controller that sections have to themselves, section by section.
+    pub(crate) fn variants(&self) -> Vec<ControllerSettings> {
+        self.workloads
+            .iter()
+            .flat_map(WorkloadSection::variants)
+            .collect()
     }
 
     /// The scenario with every default written out, as TOML. Reading it gives the same scenario.
@@ -282,7 +284,11 @@ impl Scenario {
         write_entries(&mut text, self.transport.entries());
         for workload in &self.workloads {
             let _ = write!(text, "\n[[workload]]\nkind = \"{}\"\n", workload.kind());
-            write_entries(&mut text, named(workload.entries(), &workload.files()));
+            let files = workload.traffic.files();
+            write_entries(&mut text, named(workload.entries(), &files));
+            for (key, value) in workload.controller_entries() {
+                let _ = writeln!(text, "transport.{key} = {value}");
+            }
         }
         text
     }
@@ -296,7 +302,11 @@ fn hash_bytes(hash: u64, bytes: &[u8]) -> u64 {
 }
 
 /// The `[[workload]]` sections; one permutation if there is none.
-fn workloads(entries: &[Entry]) -> Result<Vec<WorkloadSettings>, ScenarioError> {
+fn workloads(
+    entries: &[Entry],
+    controller: &ControllerSettings,
+    places: &Places,
+) -> Result<Vec<WorkloadSection>, ScenarioError> {
     let sections = count_workloads(entries)?;
     let kinds: Vec<&str> = WorkloadSettings::KINDS
         .iter()
@@ -306,11 +316,19 @@ fn workloads(entries: &[Entry]) -> Result<Vec<WorkloadSettings>, ScenarioError> 
     for index in 0..sections.max(1) {
         let own = of(entries, "workload", index);
         let kind = kind_of(&own, &kinds, WorkloadSettings::named, "workload")?;
-        let mut workload =
+        let traffic =
             kind.unwrap_or_else(|| WorkloadSettings::named("permutation").expect("it exists"));
-        let name = format!("a workload of kind \"{}\"", workload.kind());
-        fill(&name, &mut workload, &without_kind(&own))?;
-        workloads.push(workload);
+        let section = WorkloadSection::read(traffic, controller, &without_kind(&own))
+            .map_err(|error| error.or_in(places, "workload", index))?;
+        workloads.push(section);
+    }
+    let variants = workloads.iter().map(|section| section.variants().len());
+    if variants.sum::<usize>() > usize::from(u16::MAX) {
+        return Err(ScenarioError::about(
+            &["transport"],
+            "more than 65535 variants of the controller",
+            "write one value for all jobs of a section",
+        ));
     }
     Ok(workloads)
 }
@@ -372,6 +390,14 @@ fn apply_override(entries: &mut Vec<Entry>, new: Entry) {
                 || stays_with_job && is_of_jobs(&entry.key)
         });
         entries.retain(|entry| !(same_section(entry) && new.key == "file" && entry.key == "kind"));
+        // What sections said of the old controller goes with it.
+        let is_moot = |entry: &Entry| {
+            new.section == "transport"
+                && entry.section == "workload"
+                && workload::is_of_controller(&entry.key)
+                && !matches!(entry.place, Place::Override(_))
+        };
+        entries.retain(|entry| !is_moot(entry));
     }
     entries.retain(|entry| !(same_section(entry) && entry.key == new.key));
     entries.push(new);
@@ -412,6 +438,7 @@ fn is_common(section: &str, key: &str) -> bool {
             .iter()
             .any(|parameter| parameter.key == key),
         "transport" => TransportSettings::is_common(key),
+        "workload" => workload::is_common(key),
         _ => false,
     }
 }

@@ -60,6 +60,13 @@ impl Scenario {
                 workload.entries(),
                 workload.describe(),
             );
+            add(
+                "workload.transport",
+                index,
+                None,
+                workload.controller_entries().to_vec(),
+                workload.describe_controller(),
+            );
         }
         let observe = super::ObserveSettings::describe();
         add("observe", 0, None, self.observe.entries(), observe);
@@ -74,12 +81,18 @@ impl Scenario {
         entries: Vec<(&'static str, Value)>,
         described: Vec<ParameterInfo>,
     ) -> Vec<Setting> {
-        let section = if name == "workload" && self.workloads.len() > 1 {
-            format!("{name}[{index}]")
+        // Keys below another one of the section have that for their section.
+        let (section, below) = name.split_once('.').unwrap_or((name, ""));
+        let written = |key: &str| match below {
+            "" => key.to_owned(),
+            below => format!("{below}.{key}"),
+        };
+        let given = |key: &str| self.places.is_given(section, index, &written(key));
+        let section = if section == "workload" && self.workloads.len() > 1 {
+            name.replacen(section, &format!("{section}[{index}]"), 1)
         } else {
             name.to_string()
         };
-        let given = |key: &str| self.places.is_given(name, index, key);
         let setting = |key, value, meaning: &str, source| Setting {
             section: section.clone(),
             key,

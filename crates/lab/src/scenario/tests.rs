@@ -200,10 +200,11 @@ fn every_parameter_can_be_set_to_its_own_default() {
         assert_eq!(settings, before);
     }
     for (kind, _) in WorkloadSettings::KINDS {
-        let mut settings = WorkloadSettings::named(kind).expect("it is listed");
+        let text = format!("[[workload]]\nkind = \"{kind}\"\n");
+        let mut settings = read(&text).workloads.remove(0);
         let before = settings.clone();
         set_to_defaults(kind, settings.describe(), &mut |key, value| {
-            settings.set(key, value)
+            Section::set(&mut settings, key, value)
         });
         assert_eq!(settings, before);
     }

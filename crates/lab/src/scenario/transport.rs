@@ -321,6 +321,7 @@ impl TransportSettings {
             network,
             reliability: self.reliability.clone(),
             controller: self.controller.clone(),
+            variants: Vec::new(),
             selector: self.selector.clone(),
             feedback: self.feedback.clone(),
         }

@@ -203,6 +203,11 @@ pub trait CongestionControl: Send {
     fn uses_telemetry(&self) -> bool {
         false
     }
+    /// The flow sends in phases: so many bytes of payload, then a pause until all of them are acknowledged, and so on. Told before
+    /// anything else happens, if at all.
+    fn take_phase(&mut self, phase: Bytes) {
+        let _ = phase;
+    }
     /// The flow's own random numbers, before anything else happens: for controllers that draw lots.
     fn take_random(&mut self, random: RandomStream) {
         let _ = random;
@@ -296,6 +301,12 @@ macro_rules! controllers {
                 match self {
                     $(Self::$variant(controller) => controller.uses_telemetry(),)+
                     Self::Custom(controller) => controller.uses_telemetry(),
+                }
+            }
+            fn take_phase(&mut self, phase: Bytes) {
+                match self {
+                    $(Self::$variant(controller) => controller.take_phase(phase),)+
+                    Self::Custom(controller) => controller.take_phase(phase),
                 }
             }
             fn take_random(&mut self, random: RandomStream) {

@@ -3,20 +3,25 @@
 use super::flows::Key;
 use super::parts::Sender;
 use super::{Endpoint, Slot};
-use crate::cc::PathFacts;
+use crate::cc::CongestionControl;
 use crate::flow::Ends;
 use crate::packet::Class;
+use crate::profile::Opening;
 use crate::telemetry::Telemetry;
 use clearway_units::{Bytes, FlowId, HostId, MessageId, Time};
 
 impl<T: Telemetry> Endpoint<T> {
-    /// As [`Input::Open`](super::Input::Open), for a flow whose way is known better than that of the profile's network.
+    /// As [`Input::Open`](super::Input::Open), for a flow of which more is known.
     ///
     /// # Panics
-    /// As [`handle`](Self::handle).
-    pub fn open_on_path(&mut self, flow: FlowId, peer: HostId, class: Class, path: PathFacts) {
+    /// As [`handle`](Self::handle), and if the profile has no such variant.
+    pub fn open(&mut self, flow: FlowId, peer: HostId, opening: &Opening) {
+        let class = opening.class;
         assert!(class.is_data(), "flow {flow} is opened as control");
-        let network = self.profile.network.on_path(path);
+        let network = self.profile.network.on_path(opening.path);
+        // Each queue pair has its share.
+        let queue_pairs = u64::from(self.rules.queue_pairs);
+        let phase = Bytes::new(opening.phase.as_u64().div_ceil(queue_pairs));
         for queue_pair in 0..self.rules.queue_pairs {
             let ends = Ends {
                 flow,
@@ -25,7 +30,12 @@ impl<T: Telemetry> Endpoint<T> {
                 queue_pair,
                 class,
             };
-            let sender = Sender::new(ends, &self.profile, &network, &self.rules, self.seed);
+            let settings = self.profile.controller_of(opening.variant);
+            let mut controller = settings.build(&network);
+            if phase > Bytes::ZERO {
+                controller.take_phase(phase);
+            }
+            let sender = Sender::new(ends, &self.profile, controller, &self.rules, self.seed);
             let index = self.free_slot(class);
             self.slots[index as usize].sender = Some(sender);
             self.alive += 1;

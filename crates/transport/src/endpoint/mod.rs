@@ -27,7 +27,7 @@ use crate::cc::CongestionControl;
 use crate::feedback::{DataArrival, EndpointFeedback};
 use crate::flow::{Context, Reports, answer};
 use crate::packet::{Class, ClassSet, Header, Packet};
-use crate::profile::Profile;
+use crate::profile::{Opening, Profile};
 use crate::telemetry::{Hop, Parcel, Telemetry};
 use clearway_units::{Bytes, FlowId, HostId, MessageId, Span, Time};
 use flows::{Directory, Key, Receivers, Receiving, TimerHeap};
@@ -180,7 +180,9 @@ impl<T: Telemetry> Endpoint<T> {
     /// # Panics
     /// As `new`.
     pub fn with_telemetry(host: HostId, profile: Arc<Profile>, seed: u64) -> Self {
-        let largest_window = profile.controller.build(&profile.network).largest_window();
+        let controllers = profile.controllers();
+        let largest_windows = controllers.map(|c| c.build(&profile.network).largest_window());
+        let largest_window = largest_windows.fold(0.0, f64::max);
         Self {
             host,
             seed,
@@ -270,7 +272,8 @@ impl<T: Telemetry> Endpoint<T> {
     pub fn handle(&mut self, now: Time, input: Input) {
         match input {
             Input::Open { flow, peer, class } => {
-                self.open_on_path(flow, peer, class, self.profile.network.path);
+                let path = self.profile.network.path;
+                self.open(flow, peer, &Opening::usual(class, path));
             }
             Input::Post {
                 flow,

@@ -1,6 +1,6 @@
 //! The reliability schemes behind one face: an endpoint asks of senders and receivers no more than the methods here.
 
-use crate::cc::NetworkFacts;
+use crate::cc::Controller;
 use crate::flow::{Context, Due, Ends, Reports};
 use crate::packet::Packet;
 use crate::profile::{Profile, Reliability};
@@ -100,7 +100,7 @@ impl Sender {
     pub(crate) fn new(
         ends: Ends,
         profile: &Profile,
-        network: &NetworkFacts,
+        controller: Controller,
         rules: &Rules,
         seed: u64,
     ) -> Self {
@@ -109,7 +109,7 @@ impl Sender {
                 Self::SelectiveRepeat(selective_repeat::Sender::new(
                     ends,
                     profile,
-                    network,
+                    controller,
                     &rules.selective_repeat,
                     seed,
                 ))
@@ -117,7 +117,7 @@ impl Sender {
             Reliability::GoBackN(_) => Self::GoBackN(go_back_n::Sender::new(
                 ends,
                 profile,
-                network,
+                controller,
                 &rules.go_back_n,
                 seed,
             )),

@@ -69,6 +69,33 @@ fn completion_times_on_an_ideal_wire_are_exact() {
 }
 
 #[test]
+fn a_flow_has_the_controller_of_its_variant() {
+    let with_window = |bytes: &str| {
+        let mut controller = ControllerSettings::named("constant").unwrap();
+        controller
+            .set("window", &Value::Text(bytes.into()))
+            .unwrap();
+        controller
+    };
+    let mut profile = Profile::strack(facts());
+    profile.controller = with_window("8KB");
+    profile.variants = vec![with_window("16KB"), with_window("1MB")];
+    let mut endpoint: Endpoint = Endpoint::new(HostId(0), Arc::new(profile), 1);
+    let mut window = |number: u16| {
+        let flow = FlowId(number.into());
+        let opening = Opening {
+            variant: number,
+            ..Opening::usual(Class::DATA, facts().path)
+        };
+        endpoint.open(flow, HostId(1), &opening);
+        endpoint.progress(flow).unwrap().window.as_u64()
+    };
+    assert_eq!([0, 1, 2].map(&mut window), [8000, 16_000, 1_000_000]);
+    // Every window fits into the numbers that receivers keep.
+    assert!(u64::from(endpoint.window_limit()) * 4096 > 1_000_000);
+}
+
+#[test]
 fn a_single_drop_costs_one_retransmission_and_is_found_by_overtaking() {
     let mut pair = ideal_pair();
     pair.ends[0].set_tracing(true);

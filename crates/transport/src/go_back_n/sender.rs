@@ -1,7 +1,7 @@
 //! The sending half of a queue pair: what to send next, and from where to send again.
 
 use super::Rules;
-use crate::cc::{AckSample, CongestionControl, Controller, LossCause, LossSample, NetworkFacts};
+use crate::cc::{AckSample, CongestionControl, Controller, LossCause, LossSample};
 use crate::endpoint::{Event, FlowProgress, FlowStatistics};
 use crate::flow::{Ends, Messages, Pacer};
 use crate::packet::{Header, Packet};
@@ -46,7 +46,7 @@ impl Sender {
     pub(crate) fn new(
         ends: Ends,
         profile: &Profile,
-        network: &NetworkFacts,
+        controller: Controller,
         rules: &Rules,
         seed: u64,
     ) -> Self {
@@ -66,7 +66,7 @@ impl Sender {
             timeout: rules.timeout,
             timeout_at: Time::NEVER,
             pacer: Pacer::default(),
-            controller: profile.controller.build(network),
+            controller,
             selector: profile.selector.build(random),
             statistics: FlowStatistics::default(),
         };

@@ -35,6 +35,7 @@ fn profile(window: &str, change: impl FnOnce(&mut GoBackNParameters)) -> Profile
         network: facts(),
         reliability: Reliability::GoBackN(parameters),
         controller,
+        variants: Vec::new(),
         selector: SelectorSettings::named("single").unwrap(),
         feedback: FeedbackSettings::default(),
     }

@@ -10,7 +10,7 @@ mod loss;
 use super::Rules;
 use super::parameters::ProbeClass;
 use super::scoreboard::{Scoreboard, numbers, parts};
-use crate::cc::{AckSample, CongestionControl, Controller, NetworkFacts};
+use crate::cc::{AckSample, CongestionControl, Controller};
 use crate::endpoint::{Event, FlowProgress, FlowStatistics};
 use crate::flow::{Due, Ends, Messages, Pacer, Part};
 use crate::packet::{Class, Header, Packet};
@@ -70,7 +70,7 @@ impl Sender {
     pub(crate) fn new(
         ends: Ends,
         profile: &Profile,
-        network: &NetworkFacts,
+        controller: Controller,
         rules: &Rules,
         seed: u64,
     ) -> Self {
@@ -100,7 +100,7 @@ impl Sender {
             sacks_since_probe: 0,
             probe_waits: false,
             pacer: Pacer::default(),
-            controller: profile.controller.build(network),
+            controller,
             selector: profile.selector.build(random),
             statistics: FlowStatistics::default(),
         };

@@ -40,6 +40,7 @@ impl Bench {
         let parameters = profile.reliability.selective_repeat_mut().unwrap();
         change(parameters);
         let rules = Rules::new(parameters, &facts(), (packets * MTU) as f64);
+        let controller = profile.controller.build(&facts());
         let ends = Ends {
             flow: FLOW,
             source: HostId(0),
@@ -49,7 +50,7 @@ impl Bench {
         };
         Self {
             now: Time::from_us(100),
-            sender: Sender::new(ends, &profile, &profile.network, &rules, 1),
+            sender: Sender::new(ends, &profile, controller, &rules, 1),
             receiver: Receiver::new(FLOW, &rules),
             rules,
             events: VecDeque::new(),

@@ -172,6 +172,7 @@ impl<'a> Whole<'a> {
                 on_sent: optional(record.on_sent)?,
                 on_received: optional(record.on_received)?,
                 priority: None,
+                variant: 0,
                 dport: None,
             });
         }

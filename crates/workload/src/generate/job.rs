@@ -71,6 +71,8 @@ pub(super) fn jobs<D: WorkloadDefinition, C: CollectiveDefinition + Clone>(
             jitter: settings.jitter,
             stragglers: settings.draw_stragglers(ranks, &mut random),
             volume: Some(volume),
+            priority: None,
+            variant: 0,
         };
         spec.check(context.hosts)
             .map_err(|(message, fix)| D::fault("iterations", message, fix))?;

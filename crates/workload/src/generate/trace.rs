@@ -90,6 +90,8 @@ impl WorkloadDefinition for TraceSettings {
             jitter: 0.0,
             stragglers: slowed.map(|rank| (Rank(rank), self.time_scale)).collect(),
             volume: None,
+            priority: None,
+            variant: 0,
         };
         job.check(context.hosts)
             .map_err(|(message, fix)| Self::fault("iterations", message, fix))?;

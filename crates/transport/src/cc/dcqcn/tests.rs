@@ -304,6 +304,7 @@ fn rocev2(facts: NetworkFacts) -> Profile {
         network: facts,
         reliability: Reliability::GoBackN(GoBackNParameters::default()),
         controller: ControllerSettings::named("dcqcn").unwrap(),
+        variants: Vec::new(),
         selector: SelectorSettings::named("single").unwrap(),
         feedback: FeedbackSettings::named("interval").unwrap(),
     }

@@ -368,6 +368,7 @@ fn lead(rule: &str, times: &[u64]) -> (Vec<f64>, f64) {
         network: facts,
         reliability: Reliability::GoBackN(GoBackNParameters::default()),
         controller: ControllerSettings::named("dcqcn").unwrap(),
+        variants: Vec::new(),
         selector: SelectorSettings::named("single").unwrap(),
         feedback: FeedbackSettings::named(rule).unwrap(),
     };

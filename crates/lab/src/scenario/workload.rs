@@ -1,0 +1,293 @@
+//! A `[[workload]]` section: what makes the traffic, and in what its flows differ from those of other sections.
+
+use super::{Entry, Section, fill};
+use crate::error::ScenarioError;
+use clearway_transport::cc::ControllerSettings;
+use clearway_units::{Parameter, ParameterInfo, ParameterSet, SetError, Value};
+use clearway_workload::generate::PerJob;
+use clearway_workload::{Arrivals, BuildContext, LoadedWorkload, WorkloadError, WorkloadSettings};
+
+/// The keys of a section that begin so are keys of the controller.
+const OWN: &str = "transport.";
+
+/// A class of data packets, 1 to 7.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Priority(pub u8);
+
+impl Parameter for Priority {
+    fn expected() -> String {
+        "a priority from 1 to 7".into()
+    }
+    fn from_value(value: &Value) -> Option<Self> {
+        let number = u8::from_value(value)?;
+        (1..=7).contains(&number).then_some(Self(number))
+    }
+    fn to_value(&self) -> Value {
+        Value::Integer(self.0.into())
+    }
+}
+
+clearway_units::parameters! {
+    /// What every workload section may say of its flows.
+    pub struct FlowKeys {
+        /// Priority of data packets, 1 to 7, or a list of one for each job; "auto": that of the workload's file, or else 1.
+        pub priority: Option<PerJob<Priority>> = None, "priority", "decision: all data is in class 1";
+    }
+}
+
+/// Settings of the controller that the flows of one section have to themselves.
+#[derive(Debug, Clone, PartialEq)]
+struct OwnController {
+    /// What all others have.
+    usual: ControllerSettings,
+    /// In the order of the controller's keys. A list has one value for each job.
+    changes: Vec<(&'static str, Value)>,
+}
+
+impl OwnController {
+    fn place_of(&self, key: &str) -> usize {
+        let keys = self.usual.entries();
+        let place = keys.iter().position(|(known, _)| *known == key);
+        place.unwrap_or(keys.len())
+    }
+
+    /// The value as the controller writes it.
+    fn accepted(&self, key: &str, value: &Value) -> Result<(&'static str, Value), SetError> {
+        let mut settings = self.usual.clone();
+        settings.set(key, value)?;
+        let mut entries = settings.entries().into_iter();
+        entries
+            .find(|(known, _)| *known == key)
+            .ok_or(SetError::UnknownKey)
+    }
+
+    /// How many values the lists have; an error if they do not agree.
+    fn count(&self) -> Result<Option<usize>, ScenarioError> {
+        let lengths = self.changes.iter().filter_map(|(key, value)| match value {
+            Value::List(values) => Some((*key, values.len())),
+            _ => None,
+        });
+        let mut lengths = lengths.peekable();
+        let Some(&(first, count)) = lengths.peek() else {
+            return Ok(None);
+        };
+        match lengths.find(|&(_, other)| other != count) {
+            None => Ok(Some(count)),
+            Some((key, other)) => Err(ScenarioError::about(
+                &["transport"],
+                format!("{count} values of `transport.{first}`, but {other} of `transport.{key}`"),
+                "write one value for each job",
+            )),
+        }
+    }
+
+    /// The settings, one after the other if there are lists; none if nothing differs.
+    fn variants(&self) -> Vec<ControllerSettings> {
+        if self.changes.is_empty() {
+            return Vec::new();
+        }
+        let count = self.count().ok().flatten().unwrap_or(1);
+        let variant = |index: usize| {
+            let mut settings = self.usual.clone();
+            for (key, value) in &self.changes {
+                let value = match value {
+                    Value::List(values) => &values[index],
+                    value => value,
+                };
+                settings.set(key, value).expect("accepted before");
+            }
+            settings
+        };
+        (0..count).map(variant).collect()
+    }
+}
+
+impl Section for OwnController {
+    fn set(&mut self, key: &str, value: &Value) -> Result<(), SetError> {
+        let (key, value) = match value {
+            Value::List(values) => {
+                let values = values.iter().map(|value| self.accepted(key, value));
+                let values: Vec<_> = values.collect::<Result<_, _>>()?;
+                let (key, _) = *values.first().ok_or_else(|| SetError::BadValue {
+                    expected: "a value, or a list of one for each job".into(),
+                })?;
+                let values = values.into_iter().map(|(_, value)| value);
+                (key, Value::List(values.collect()))
+            }
+            value => self.accepted(key, value)?,
+        };
+        self.changes.retain(|(known, _)| *known != key);
+        self.changes.push((key, value));
+        let mut changes = std::mem::take(&mut self.changes);
+        changes.sort_by_key(|(key, _)| self.place_of(key));
+        self.changes = changes;
+        Ok(())
+    }
+    fn keys(&self) -> Vec<ParameterInfo> {
+        self.usual.describe()
+    }
+}
+
+/// The section, resolved.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WorkloadSection {
+    /// What makes its traffic.
+    pub traffic: WorkloadSettings,
+    /// What it says of its flows.
+    pub flows: FlowKeys,
+    own: OwnController,
+}
+
+impl WorkloadSection {
+    /// The section of `entries` without its kind.
+    pub(super) fn read(
+        traffic: WorkloadSettings,
+        usual: &ControllerSettings,
+        entries: &[&Entry],
+    ) -> Result<Self, ScenarioError> {
+        let own = OwnController {
+            usual: usual.clone(),
+            changes: Vec::new(),
+        };
+        let mut section = Self {
+            traffic,
+            flows: FlowKeys::default(),
+            own,
+        };
+        let is_own = |entry: &&&Entry| entry.key.starts_with(OWN);
+        let (own, rest): (Vec<&Entry>, Vec<&Entry>) =
+            entries.iter().partition(|entry| is_own(entry));
+        let name = format!("a workload of kind \"{}\"", section.traffic.kind());
+        fill(&name, &mut section, &rest)?;
+        let own: Vec<Entry> = own.into_iter().map(without_prefix).collect();
+        let name = format!("the controller \"{}\"", usual.name());
+        fill(&name, &mut section.own, &own.iter().collect::<Vec<_>>())?;
+        section.own.count()?;
+        Ok(section)
+    }
+
+    /// The kind of its traffic.
+    pub fn kind(&self) -> &'static str {
+        self.traffic.kind()
+    }
+
+    /// Every key but those of the controller with its value.
+    pub fn entries(&self) -> Vec<(&'static str, Value)> {
+        let own = self.flows.entries();
+        self.traffic.entries().into_iter().chain(own).collect()
+    }
+
+    /// Every parameter but those of the controller.
+    pub fn describe(&self) -> Vec<ParameterInfo> {
+        let own = FlowKeys::describe();
+        self.traffic.describe().into_iter().chain(own).collect()
+    }
+
+    /// The keys of the controller that its flows have to themselves, with their values: lists of one for each job, or one for all.
+    pub fn controller_entries(&self) -> &[(&'static str, Value)] {
+        &self.own.changes
+    }
+
+    /// What the controller's keys mean.
+    pub(super) fn describe_controller(&self) -> Vec<ParameterInfo> {
+        self.own.usual.describe()
+    }
+
+    /// The settings of the controller that are its own: none, one for all flows, or one for each job.
+    pub(crate) fn variants(&self) -> Vec<ControllerSettings> {
+        self.own.variants()
+    }
+
+    /// Its traffic one flow after the other, where the workload can do that and says all about its flows.
+    pub(crate) fn arrivals(
+        &self,
+        context: &BuildContext<'_>,
+    ) -> Result<Option<Arrivals>, WorkloadError> {
+        match self.own.changes.is_empty() && self.flows == FlowKeys::default() {
+            true => self.traffic.arrivals(context),
+            false => Ok(None),
+        }
+    }
+
+    /// Its traffic. `first` is the number of its first variant.
+    pub(crate) fn load(
+        &self,
+        context: &BuildContext<'_>,
+        first: u16,
+    ) -> Result<LoadedWorkload, ScenarioError> {
+        let mut loaded = self.traffic.load(context).map_err(ScenarioError::from)?;
+        let priorities = self.flows.priority.as_ref();
+        let listed = self.own.count()?;
+        check_lists("transport", listed, loaded.jobs.len())?;
+        check_lists(
+            "priority",
+            priorities.and_then(PerJob::count),
+            loaded.jobs.len(),
+        )?;
+        let variant = |job: usize| match (self.own.changes.is_empty(), listed) {
+            (true, _) => 0,
+            (false, None) => first,
+            (false, Some(_)) => first + job as u16,
+        };
+        for (number, job) in loaded.jobs.iter_mut().enumerate() {
+            job.variant = variant(number);
+            job.priority = priorities.map(|priorities| priorities.of(number).0);
+        }
+        for flow in &mut loaded.workload.flows {
+            flow.variant = variant(0);
+            flow.priority = priorities.map_or(flow.priority, |all| Some(all.of(0).0));
+        }
+        Ok(loaded)
+    }
+}
+
+impl Section for WorkloadSection {
+    fn set(&mut self, key: &str, value: &Value) -> Result<(), SetError> {
+        match self.flows.set(key, value) {
+            Err(SetError::UnknownKey) => self.traffic.set(key, value),
+            result => result,
+        }
+    }
+    fn keys(&self) -> Vec<ParameterInfo> {
+        self.describe()
+    }
+}
+
+/// Whether the section's key stays when its kind is changed.
+pub(super) fn is_common(key: &str) -> bool {
+    is_of_controller(key) || FlowKeys::describe().iter().any(|own| own.key == key)
+}
+
+/// Whether a section's key is one of the controller.
+pub(super) fn is_of_controller(key: &str) -> bool {
+    key.starts_with(OWN)
+}
+
+fn without_prefix(entry: &Entry) -> Entry {
+    Entry {
+        section: "workload.transport".into(),
+        key: entry.key[OWN.len()..].into(),
+        ..entry.clone()
+    }
+}
+
+/// A list has a value for each job, and jobs alone have lists.
+fn check_lists(key: &'static str, count: Option<usize>, jobs: usize) -> Result<(), ScenarioError> {
+    match count {
+        Some(count) if count != jobs => Err(ScenarioError::about(
+            &[key],
+            match jobs {
+                0 => format!("a list under `{key}`, but the section has no jobs"),
+                jobs => format!("{count} values under `{key}` for {jobs} jobs"),
+            },
+            match jobs {
+                0 => "write one value for all flows",
+                _ => "write one value for all jobs, or one for each",
+            },
+        )),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

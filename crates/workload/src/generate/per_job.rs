@@ -1,0 +1,75 @@
+//! Settings that the jobs of a section may have in common or each for itself.
+
+use clearway_units::{Parameter, Value};
+
+/// One value for all jobs of a section, or one for each in turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PerJob<T> {
+    /// The same for all.
+    All(T),
+    /// As many as there are jobs.
+    Each(Vec<T>),
+}
+
+impl<T: Copy> PerJob<T> {
+    /// The value of the job with this number; the last one of those that have none of their own.
+    ///
+    /// # Panics
+    /// If there is a list, and nothing in it; none that is read from a scenario is empty.
+    pub fn of(&self, job: usize) -> T {
+        match self {
+            Self::All(value) => *value,
+            Self::Each(values) => values[job.min(values.len() - 1)],
+        }
+    }
+
+    /// For how many jobs there are values, if each has its own.
+    pub fn count(&self) -> Option<usize> {
+        match self {
+            Self::All(_) => None,
+            Self::Each(values) => Some(values.len()),
+        }
+    }
+}
+
+impl<T: Parameter> Parameter for PerJob<T> {
+    fn expected() -> String {
+        format!("{}, or a list of one for each job", T::expected())
+    }
+    fn from_value(value: &Value) -> Option<Self> {
+        match value {
+            Value::List(values) if values.is_empty() => None,
+            Value::List(values) => {
+                let values = values.iter().map(T::from_value);
+                values.collect::<Option<_>>().map(Self::Each)
+            }
+            value => T::from_value(value).map(Self::All),
+        }
+    }
+    fn to_value(&self) -> Value {
+        match self {
+            Self::All(value) => value.to_value(),
+            Self::Each(values) => Value::List(values.iter().map(T::to_value).collect()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clearway_units::Span;
+
+    #[test]
+    fn a_list_has_a_value_for_each_job() {
+        let text = |text: &str| Value::Text(text.into());
+        let list = Value::List(vec![text("1us"), text("2us")]);
+        let each = PerJob::<Span>::from_value(&list).unwrap();
+        assert_eq!(each.to_value(), list);
+        assert_eq!((each.count(), each.of(1)), (Some(2), Span::from_us(2)));
+        let all = PerJob::<Span>::from_value(&text("3us")).unwrap();
+        assert_eq!(all.to_value(), text("3us"));
+        assert_eq!((all.count(), all.of(7)), (None, Span::from_us(3)));
+        assert_eq!(PerJob::<Span>::from_value(&Value::List(vec![])), None);
+        assert_eq!(PerJob::<Span>::from_value(&text("x")), None);
+    }
+}
