@@ -17,6 +17,10 @@
 //! times the default does more for throughput there (the last of the 4 MB at 6.6 instead of 8.2 ms, with tokens 7.4 ms) and less for
 //! fairness (1.5 ms). With 96 senders, whose rates lie at the minimum, it changes nothing.
 //!
+//! # Adaptive unfairness
+//! `phase-increase = 1` multiplies the step of additive increase by [one plus the share of the communication phase that is
+//! done](super::PhaseIncrease); `phase-hyper` does so with that of hyper increase too, of which the paper does not speak.
+//!
 //! # Decisions
 //! * Rates in the paper are for 40 Gb/s. `rate-ai`, `rate-hai` and `byte-counter` scale with the line rate, timers do not.
 //! * The step of hyper increase: the paper multiplies it by the number of steps beyond fast recovery, which overshoots on fast
@@ -25,6 +29,7 @@
 //!   the results are those of timers that fire one by one.
 
 use super::increase::{DelayTokenParameters, VariableIncrease};
+use super::phase::{PhaseIncrease, PhaseIncreaseParameters};
 use super::rate::{RateLimits, Ticker, WindowLimit, decay};
 use super::{AckSample, Allowance, CongestionControl, ControllerDefinition, NetworkFacts};
 use clearway_units::{Bytes, Rate, Span, Time};
@@ -58,9 +63,13 @@ clearway_units::parameters! {
         pub initial_rate: Option<Rate> = None, "initial-rate", "DCQCN: no slow start";
         /// Whether a window limits what is in flight.
         pub window: WindowLimit = WindowLimit::None, "window", "DCQCN is purely rate based; the HPCC artifact scales a window";
+        /// Whether `phase-increase` is for the step of hyper increase, too.
+        pub phase_hyper: bool = false, "phase-hyper", "HotNets '22 §4 speaks of R_AI alone";
         with {
             /// Variable additive increase of both steps.
             pub increase: DelayTokenParameters,
+            /// Adaptive unfairness.
+            pub phase: PhaseIncreaseParameters,
         }
     }
 }
@@ -87,8 +96,46 @@ pub struct Dcqcn {
     g: f64,
     /// A notification has come.
     active: bool,
-    increase: Option<Box<VariableIncrease>>,
+    /// What changes the steps, if anything does.
+    steps: Option<Box<Steps>>,
     base_rtt: Span,
+}
+
+/// Steps that are not always the same.
+#[derive(Debug, Clone)]
+struct Steps {
+    variable: Option<VariableIncrease>,
+    phase: Option<PhaseIncrease>,
+    phase_hyper: bool,
+}
+
+impl Steps {
+    fn new(parameters: &DcqcnParameters, network: &NetworkFacts) -> Option<Box<Self>> {
+        let variable = parameters.increase.build(Span::ZERO, network);
+        let phase = PhaseIncrease::new(&parameters.phase);
+        let is_needed = variable.is_some() || phase.is_some();
+        is_needed.then(|| {
+            Box::new(Self {
+                variable,
+                phase,
+                phase_hyper: parameters.phase_hyper,
+            })
+        })
+    }
+
+    /// The factor of a step that is taken now.
+    fn take(&mut self, is_hyper: bool) -> f64 {
+        let phase = match &self.phase {
+            Some(phase) if !is_hyper || self.phase_hyper => phase.factor(),
+            _ => 1.0,
+        };
+        let Some(variable) = &mut self.variable else {
+            return phase;
+        };
+        let factor = variable.factor();
+        variable.spend();
+        factor * phase
+    }
 }
 
 impl ControllerDefinition for Dcqcn {
@@ -122,7 +169,7 @@ impl ControllerDefinition for Dcqcn {
             hai_multiplies: parameters.hai_multiplies,
             g: parameters.g.min(1.0),
             active: false,
-            increase: parameters.increase.build(Span::ZERO, network).map(Box::new),
+            steps: Steps::new(parameters, network),
             base_rtt: network.path.rtt,
         }
     }
@@ -133,9 +180,10 @@ impl Dcqcn {
     fn increase(&mut self) {
         let steps = (self.timer_steps, self.byte_steps);
         let (least, most) = (steps.0.min(steps.1), steps.0.max(steps.1));
+        let is_hyper = least > self.fast_recovery_steps;
         let step = if most < self.fast_recovery_steps {
             0.0
-        } else if least > self.fast_recovery_steps {
+        } else if is_hyper {
             let times = if self.hai_multiplies {
                 least - self.fast_recovery_steps
             } else {
@@ -145,27 +193,29 @@ impl Dcqcn {
         } else {
             self.rate_ai
         };
-        let step = match &mut self.increase {
-            Some(increase) if step > 0.0 => {
-                let factor = increase.factor();
-                increase.spend();
-                step * factor
-            }
+        let step = match &mut self.steps {
+            Some(steps) if step > 0.0 => step * steps.take(is_hyper),
             _ => step,
         };
         self.target = (self.target + step).min(self.limits.line);
         self.rate = (self.rate + self.target) / 2.0;
     }
 
-    /// Takes the queueing delay for the variable increase.
+    /// Takes what the steps depend on.
     #[cold]
     fn observe(&mut self, sample: &AckSample<'_>) {
         // Timers that were due before have spent what there was then.
         self.run_timer(sample.now);
         let delay = sample.rtt.saturating_sub(self.base_rtt).as_ps() as f64;
-        if let Some(increase) = &mut self.increase {
+        let Some(steps) = &mut self.steps else {
+            return;
+        };
+        if let Some(increase) = &mut steps.variable {
             increase.observe(delay, false);
             increase.on_ack(sample);
+        }
+        if let Some(phase) = &mut steps.phase {
+            phase.on_ack(sample);
         }
     }
 
@@ -194,7 +244,7 @@ impl Dcqcn {
 impl CongestionControl for Dcqcn {
     #[inline]
     fn on_ack(&mut self, sample: &AckSample<'_>) {
-        if self.increase.is_some() {
+        if self.steps.is_some() {
             self.observe(sample);
         }
     }
@@ -203,7 +253,11 @@ impl CongestionControl for Dcqcn {
         // What arrives comes before timers of the same instant.
         self.run_timer(now);
         self.update_alpha(now);
-        if let Some(increase) = &mut self.increase {
+        let variable = self
+            .steps
+            .as_mut()
+            .and_then(|steps| steps.variable.as_mut());
+        if let Some(increase) = variable {
             increase.observe(0.0, true);
         }
         self.active = true;
@@ -248,6 +302,13 @@ impl CongestionControl for Dcqcn {
 
     fn on_deadline(&mut self, now: Time) {
         self.run_timer(now.saturating_add(Span::from_ps(1)));
+    }
+
+    fn take_phase(&mut self, phase: Bytes) {
+        let own = self.steps.as_mut().and_then(|steps| steps.phase.as_mut());
+        if let Some(increase) = own {
+            increase.set_phase(phase);
+        }
     }
 }
 

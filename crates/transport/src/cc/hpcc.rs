@@ -33,6 +33,7 @@
 use super::base_rtt::BaseRtt;
 use super::increase::{VariableIncrease, VariableIncreaseParameters};
 use super::lots::{Lots, LotsParameters};
+use super::phase::{PhaseIncreaseParameters, Phased};
 use super::rate::{RateLimits, WindowLimit};
 use super::sampling::{Reference, ReferenceClock, SamplingParameters};
 use super::{AckSample, Allowance, CongestionControl, ControllerDefinition, NetworkFacts};
@@ -66,6 +67,8 @@ clearway_units::parameters! {
             pub sampling: SamplingParameters,
             /// Random feedback.
             pub lots: LotsParameters,
+            /// Adaptive unfairness.
+            pub phase: PhaseIncreaseParameters,
         }
     }
 }
@@ -146,6 +149,7 @@ pub struct Hpcc {
     inverse_rtt: f64,
     inverse_target: f64,
     rate_ai: f64,
+    phased: Option<Box<Phased<f64>>>,
     fast_react: bool,
 }
 
@@ -184,6 +188,7 @@ impl ControllerDefinition for Hpcc {
             inverse_rtt: 1.0 / base_rtt.as_ps() as f64,
             inverse_target: 1.0 / parameters.target_utilisation.max(1e-3),
             rate_ai: parameters.rate_ai.as_bps() as f64,
+            phased: Phased::new(&parameters.phase, parameters.rate_ai.as_bps() as f64),
             fast_react: parameters.fast_react,
         }
     }
@@ -209,6 +214,10 @@ impl CongestionControl for Hpcc {
     fn on_ack(&mut self, sample: &AckSample<'_>) {
         if sample.probe {
             return;
+        }
+        if let Some(phased) = &mut self.phased {
+            let (usual, factor) = phased.on_ack(sample);
+            self.rate_ai = usual * factor;
         }
         let Some(measure) = self.path.measure(sample.hops, self.inverse_rtt) else {
             self.reference.skip(sample);
@@ -240,6 +249,12 @@ impl CongestionControl for Hpcc {
 
     fn uses_telemetry(&self) -> bool {
         true
+    }
+
+    fn take_phase(&mut self, phase: Bytes) {
+        if let Some(phased) = &mut self.phased {
+            phased.set_phase(phase);
+        }
     }
 
     fn take_random(&mut self, random: RandomStream) {

@@ -70,6 +70,30 @@ impl PhaseIncrease {
     }
 }
 
+/// Steps of a controller that grow with the phase, and what they are at its beginning.
+#[derive(Debug, Clone)]
+pub(super) struct Phased<T> {
+    increase: PhaseIncrease,
+    usual: T,
+}
+
+impl<T> Phased<T> {
+    pub(super) fn new(parameters: &PhaseIncreaseParameters, usual: T) -> Option<Box<Self>> {
+        let increase = PhaseIncrease::new(parameters)?;
+        Some(Box::new(Self { increase, usual }))
+    }
+
+    pub(super) fn set_phase(&mut self, phase: Bytes) {
+        self.increase.set_phase(phase);
+    }
+
+    /// An acknowledgement has come: what the steps are at the beginning of the phase, and the present factor.
+    pub(super) fn on_ack(&mut self, sample: &AckSample<'_>) -> (&T, f64) {
+        self.increase.on_ack(sample);
+        (&self.usual, self.increase.factor())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -41,6 +41,7 @@
 //! | tokens and 30 packets | 0.25 | 0.55 | 1.9 |
 //! | `eta` 3.0 instead of 0.15 | 0.10 | 0.10 | 1.5 |
 
+use super::phase::{PhaseIncreaseParameters, Phased};
 use super::{
     AckSample, Allowance, CongestionControl, ControllerDefinition, LossCause, LossSample,
     NetworkFacts,
@@ -81,6 +82,10 @@ clearway_units::parameters! {
         pub reference_rate: Rate = Rate::from_gbps(100), "reference-rate", "STrack Table 1, bdp_sf";
         /// The round trip for which the gains of Table 1 are stated.
         pub reference_rtt: Span = Span::from_us(12), "reference-rtt", "STrack Table 1, bdp_sf and delay_sf (Q1)";
+        with {
+            /// Adaptive unfairness, of all that is added to the window.
+            pub phase: PhaseIncreaseParameters,
+        }
     }
 }
 
@@ -106,6 +111,14 @@ impl Gains {
             eta: parameters.eta * bdp_scale,
             // 4.0 × bdp_sf × delay_sf / base_rtt, with delay_sf = base_rtt / reference_rtt.
             alpha: parameters.alpha * bdp_scale / reference_rtt,
+        }
+    }
+
+    fn times(self, factor: f64) -> Self {
+        Self {
+            beta: self.beta * factor,
+            eta: self.eta * factor,
+            alpha: self.alpha * factor,
         }
     }
 }
@@ -141,12 +154,9 @@ pub struct Strack {
     ewma: f64,
     gamma: f64,
     max_decrease: f64,
-    /// Bytes per window of acknowledged bytes.
-    beta: f64,
-    /// Bytes per base round trip.
-    eta: f64,
-    /// Bytes per window of acknowledged bytes and picosecond below the target.
-    alpha: f64,
+    /// In bytes instead of packets.
+    gains: Gains,
+    phased: Option<Box<Phased<Gains>>>,
     decrease_requires_ecn: bool,
     started: bool,
 }
@@ -158,8 +168,8 @@ impl ControllerDefinition for Strack {
     type Parameters = StrackParameters;
 
     fn new(parameters: &StrackParameters, network: &NetworkFacts) -> Self {
-        let gains = Gains::new(parameters, network);
         let payload = f64::from(network.payload);
+        let gains = Gains::new(parameters, network).times(payload);
         let resolve = |size: RelativeSize| size.resolve(network.bdp).as_f64();
         let min_window = parameters.min_window.map_or(payload, resolve).max(1.0);
         let max_window = resolve(parameters.max_window).max(min_window);
@@ -187,9 +197,8 @@ impl ControllerDefinition for Strack {
             ewma: parameters.ewma.clamp(0.0, 1.0),
             gamma: parameters.gamma,
             max_decrease: parameters.max_decrease.min(1.0),
-            beta: gains.beta * payload,
-            eta: gains.eta * payload,
-            alpha: gains.alpha * payload,
+            gains,
+            phased: Phased::new(&parameters.phase, gains),
             decrease_requires_ecn: parameters.decrease_requires_ecn,
             started: false,
         }
@@ -225,15 +234,20 @@ impl Strack {
     fn adjust_window(&mut self, sample: &AckSample<'_>, delay: f64) {
         self.average_delay += self.ewma * (delay - self.average_delay);
         if !sample.ecn && delay > self.high_delay {
-            self.increase(self.beta, sample.acked);
+            self.increase(self.gains.beta, sample.acked);
         } else if !sample.ecn && delay < self.target {
-            self.increase(self.alpha * (self.target - delay), sample.acked);
+            self.increase(self.gains.alpha * (self.target - delay), sample.acked);
         } else if (sample.ecn || !self.decrease_requires_ecn) && self.average_delay > self.target {
             self.decrease(sample.now, delay);
         }
         if sample.now.since(self.last_fairness) > self.base_rtt {
             self.last_fairness = sample.now;
-            self.set_window(self.window + self.eta);
+            self.set_window(self.window + self.gains.eta);
+            // Once per round trip is often enough for that, and costs nothing else.
+            if let Some(phased) = &mut self.phased {
+                let (usual, factor) = phased.on_ack(sample);
+                self.gains = usual.times(factor);
+            }
         }
     }
 
@@ -313,6 +327,12 @@ impl CongestionControl for Strack {
 
     fn largest_window(&self) -> f64 {
         self.max_window
+    }
+
+    fn take_phase(&mut self, phase: Bytes) {
+        if let Some(phased) = &mut self.phased {
+            phased.set_phase(phase);
+        }
     }
 }
 

@@ -27,11 +27,12 @@
 use super::base_rtt::BaseRtt;
 use super::increase::{VariableIncrease, VariableIncreaseParameters};
 use super::lots::{Lots, LotsParameters};
+use super::phase::{PhaseIncreaseParameters, Phased};
 use super::sampling::{Reference, ReferenceClock, SamplingParameters};
 use super::{
     AckSample, Allowance, CongestionControl, ControllerDefinition, LossSample, NetworkFacts,
 };
-use clearway_units::{RandomStream, Rate, RelativeSize, Span, Time};
+use clearway_units::{Bytes, RandomStream, Rate, RelativeSize, Span, Time};
 
 clearway_units::choices! {
     /// What topology scaling counts.
@@ -87,6 +88,8 @@ clearway_units::parameters! {
             pub sampling: SamplingParameters,
             /// Random feedback.
             pub lots: LotsParameters,
+            /// Adaptive unfairness.
+            pub phase: PhaseIncreaseParameters,
         }
     }
 }
@@ -164,6 +167,7 @@ pub struct Swift {
     target: Target,
     /// Packets per round trip.
     step: f64,
+    phased: Option<Box<Phased<f64>>>,
     beta: f64,
     /// What one cut must leave, as a factor.
     least_factor: f64,
@@ -213,13 +217,15 @@ impl ControllerDefinition for Swift {
         } else {
             Form::Plain(lots)
         };
+        let step = parameters.rate_ai.as_bps() as f64 * base_rtt.as_ps() as f64 / 8e12 / payload;
         Self {
             window,
             min_window,
             max_window,
             initial_window: window,
             target,
-            step: parameters.rate_ai.as_bps() as f64 * base_rtt.as_ps() as f64 / 8e12 / payload,
+            step,
+            phased: Phased::new(&parameters.phase, step),
             beta: parameters.beta,
             least_factor: (1.0 - parameters.max_mdf).max(0.0),
             form,
@@ -308,6 +314,10 @@ impl CongestionControl for Swift {
             return;
         }
         self.rtt = sample.rtt;
+        if let Some(phased) = &mut self.phased {
+            let (usual, factor) = phased.on_ack(sample);
+            self.step = usual * factor;
+        }
         let delay = sample.rtt.as_ps() as i64 as f64;
         match self.form {
             Form::Plain(_) => self.adjust(sample, delay),
@@ -340,6 +350,12 @@ impl CongestionControl for Swift {
 
     fn largest_window(&self) -> f64 {
         self.max_window * self.payload
+    }
+
+    fn take_phase(&mut self, phase: Bytes) {
+        if let Some(phased) = &mut self.phased {
+            phased.set_phase(phase);
+        }
     }
 
     fn take_random(&mut self, random: RandomStream) {
