@@ -198,6 +198,7 @@ impl Assembly {
             flows: flows.into(),
             profile: Arc::new(Profile {
                 variants: scenario.variants(),
+                strict_priority: scenario.switch.ports.strict_priority,
                 ..scenario.transport.profile(network)
             }),
             switch: scenario.switch.clone(),

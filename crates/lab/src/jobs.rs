@@ -19,7 +19,16 @@ struct Mark {
     job: u32,
     rank: Rank,
     iteration: u32,
-    is_over: bool,
+    step: Step,
+}
+
+/// How far a rank is with an iteration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Step {
+    Begun,
+    /// It has posted its first message.
+    Sending,
+    Over,
 }
 
 /// What the ranks of one host have noted.
@@ -30,6 +39,8 @@ type Log = Arc<Mutex<Vec<Mark>>>;
 pub struct IterationTimes {
     /// When its first rank began.
     pub begun: Time,
+    /// When the first message was posted; `None` if none ever was.
+    pub sending: Option<Time>,
     /// When its last rank was through; `None` if the run ended before.
     pub over: Option<Time>,
 }
@@ -133,7 +144,9 @@ impl Jobs {
                     program
                 });
                 let pace = job.pace(rank, number, seed);
-                let run = RankRun::new(Arc::clone(&job.plan), rank, job.iterations, pace);
+                let slots = job.slots(rank, number, seed);
+                let run = RankRun::new(Arc::clone(&job.plan), rank, job.iterations, pace)
+                    .with_slots(slots);
                 seats.push(program.add(number, job, run));
             }
             for (&(src, dst), &id) in connections {
@@ -177,21 +190,27 @@ impl Jobs {
         let mut results: Vec<JobResult> = self.jobs.iter().map(empty_result).collect();
         let mut ranks_over: BTreeMap<(u32, u32), u32> = BTreeMap::new();
         let mut marks = notes.marks();
-        marks.sort_unstable_by_key(|mark| (mark.iteration, mark.is_over, mark.time));
+        marks.sort_unstable_by_key(|mark| (mark.iteration, mark.step, mark.time));
         for mark in marks {
             let result = &mut results[mark.job as usize];
             let index = mark.iteration as usize;
-            if !mark.is_over {
-                if result.times.len() == index {
-                    let (begun, over) = (mark.time, None);
-                    result.times.push(IterationTimes { begun, over });
+            match mark.step {
+                Step::Begun if result.times.len() == index => result.times.push(IterationTimes {
+                    begun: mark.time,
+                    sending: None,
+                    over: None,
+                }),
+                Step::Begun => {}
+                Step::Sending => {
+                    result.times[index].sending.get_or_insert(mark.time);
                 }
-                continue;
-            }
-            let over = ranks_over.entry((mark.job, mark.iteration)).or_default();
-            *over += 1;
-            if *over == result.ranks {
-                result.times[index].over = Some(mark.time);
+                Step::Over => {
+                    let over = ranks_over.entry((mark.job, mark.iteration)).or_default();
+                    *over += 1;
+                    if *over == result.ranks {
+                        result.times[index].over = Some(mark.time);
+                    }
+                }
             }
         }
         results
@@ -379,7 +398,7 @@ impl HostProgram {
         } = &mut self.seats[seat];
         let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
         while let Some(output) = run.poll_output() {
-            let (iteration, is_over) = match output {
+            let (iteration, step) = match output {
                 Output::Post { to, message, bytes } => {
                     let (connection, message) = (connections[&to], MessageId(message.0));
                     match self.elsewhere.get(&connection) {
@@ -406,15 +425,16 @@ impl HostProgram {
                     self.words.push_back((connection, Moment::Asked));
                     continue;
                 }
-                Output::Begun { iteration } => (iteration, false),
-                Output::Over { iteration } => (iteration, true),
+                Output::Begun { iteration } => (iteration, Step::Begun),
+                Output::Sending { iteration } => (iteration, Step::Sending),
+                Output::Over { iteration } => (iteration, Step::Over),
             };
             log.push(Mark {
                 time: now,
                 job: *job,
                 rank: run.rank(),
                 iteration,
-                is_over,
+                step,
             });
         }
     }

@@ -4,7 +4,8 @@ use clearway_units::{FlowId, HostId, MessageId, Time};
 
 /// The service class of a packet at NICs and switches, 0 to 7, as the priorities of IEEE 802.1Q.
 ///
-/// Class 0 is control: served first where strict priority is on, and then never paused. The others carry data and take turns.
+/// Class 0 is control: served first where it has priority, and then never paused. The others carry data, and take turns unless
+/// the higher ones go first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Class(u8);
 
@@ -78,6 +79,14 @@ impl ClassSet {
             None
         } else {
             Some(Class(from.trailing_zeros() as u8))
+        }
+    }
+    /// The class with the highest number.
+    #[inline]
+    pub const fn highest(self) -> Option<Class> {
+        match self.0 {
+            0 => None,
+            set => Some(Class(7 - set.leading_zeros() as u8)),
         }
     }
     /// Whether it has a class.

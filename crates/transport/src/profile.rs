@@ -107,6 +107,8 @@ pub struct Profile {
     pub selector: SelectorSettings,
     /// What receivers do about congestion.
     pub feedback: FeedbackSettings,
+    /// At a NIC, data of a higher class goes before that of a lower one; else classes take turns.
+    pub strict_priority: bool,
 }
 
 impl Profile {
@@ -119,6 +121,7 @@ impl Profile {
             variants: Vec::new(),
             selector: SelectorSettings::Adaptive(Default::default()),
             feedback: FeedbackSettings::default(),
+            strict_priority: false,
         }
     }
 

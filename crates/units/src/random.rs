@@ -26,6 +26,8 @@ pub enum Purpose {
     Controller = 8,
     /// How long computations take (entity: job, rank).
     Compute = 9,
+    /// By how much clocks are late (entity: job, rank).
+    Clock = 10,
     /// Which NICs a flow uses where its hosts have several (entity: flow).
     Nics = 11,
 }

@@ -1,8 +1,8 @@
 //! Jobs: ranks on hosts that run a graph, once or again and again.
 
 use crate::graph::{Graph, Rank, Task};
-use crate::rank::{Pace, Plan};
-use clearway_units::{Bytes, HostId, Purpose, RandomStream, Time};
+use crate::rank::{Pace, Plan, Slots};
+use clearway_units::{Bytes, HostId, Purpose, RandomStream, Span, Time};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -13,6 +13,15 @@ pub struct Volume {
     pub bytes: Bytes,
     /// By which the bus bandwidth exceeds the algorithm bandwidth.
     pub bus_factor: f64,
+}
+
+/// When a job may begin to communicate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Schedule {
+    /// Slots by a perfect clock.
+    pub slots: Slots,
+    /// The clock of each rank is late by a time of its own up to this.
+    pub skew: Span,
 }
 
 /// A job.
@@ -32,6 +41,8 @@ pub struct JobSpec {
     pub jitter: f64,
     /// Ranks whose computations take so many times as long as those of others.
     pub stragglers: BTreeMap<Rank, f64>,
+    /// When it may communicate, if not whenever it wants to.
+    pub schedule: Option<Schedule>,
     /// What an iteration moves, if it is a collective.
     pub volume: Option<Volume>,
     /// The priority of its packets, 1 to 7, if it has one of its own.
@@ -64,6 +75,7 @@ impl JobSpec {
             iterations: 1,
             jitter: 0.0,
             stragglers: BTreeMap::new(),
+            schedule: None,
             volume: None,
             priority: None,
             variant: 0,
@@ -148,15 +160,30 @@ impl JobSpec {
         Ok(())
     }
 
+    /// When a rank may begin to communicate, by its own clock. `job` is the job's number in the run.
+    pub fn slots(&self, rank: Rank, job: u32, seed: u64) -> Option<Slots> {
+        let Schedule { slots, skew } = self.schedule?;
+        let mut random = RandomStream::new(seed, Purpose::Clock, entity(job, rank));
+        let late = (skew.as_ps() as f64 * random.unit()) as u64;
+        Some(Slots {
+            skew: slots.skew + Span::from_ps(late),
+            ..slots
+        })
+    }
+
     /// How fast a rank computes. `job` is the job's number in the run.
     pub fn pace(&self, rank: Rank, job: u32, seed: u64) -> Pace {
-        let entity = u64::from(job) << 32 | u64::from(rank.0);
         Pace {
             factor: self.stragglers.get(&rank).copied().unwrap_or(1.0),
             jitter: self.jitter,
-            random: RandomStream::new(seed, Purpose::Compute, entity),
+            random: RandomStream::new(seed, Purpose::Compute, entity(job, rank)),
         }
     }
+}
+
+/// A rank of a job, as its random streams know it.
+fn entity(job: u32, rank: Rank) -> u64 {
+    u64::from(job) << 32 | u64::from(rank.0)
 }
 
 #[cfg(test)]

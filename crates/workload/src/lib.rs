@@ -60,12 +60,12 @@ pub use goal::{
 };
 pub use graph::{Graph, GraphError, Need, Parallelism, Rank, Successors, Task, TaskId};
 pub use hpcc::{HpccLink, HpccTopology, parse_hpcc_flows, parse_hpcc_topology};
-pub use job::{Connection, JobSpec, Volume};
+pub use job::{Connection, JobSpec, Schedule, Volume};
 pub use program::{
     CollectiveCall, CollectiveKind, Expand, Operation, OperationId, Program, ProgramError,
     RankProgram, Wait,
 };
-pub use rank::{MessageNumber, Output, Pace, Plan, RankRun};
+pub use rank::{MessageNumber, Output, Pace, Plan, RankRun, Slots};
 pub use simai::{
     SimaiCall, SimaiFile, SimaiGroup, SimaiLayer, SimaiPhase, SimaiPolicy, SimaiWorkload,
     SimaiWriteError, parse_simai, write_simai,

@@ -180,9 +180,11 @@ pub(super) fn build_switch<T: Telemetry>(
         (rules, ends.link(setup, id))
     };
     let Some(parameters) = &setup.buffer else {
-        let port = |(rules, link)| LossyPort::new(rules, setup.seed, link);
-        let ports = links.iter().map(&mut egress).map(port).collect();
-        return Switch::Lossy(LossySwitch::new(ingress, ports));
+        let ports = links.iter().map(&mut egress);
+        return match setup.switch.strict_priority {
+            false => Switch::Lossy(lossy(ingress, ports, setup.seed)),
+            true => Switch::Strict(Box::new(lossy(ingress, ports, setup.seed))),
+        };
     };
     let port = |(rules, link)| SharedPort::new(rules, setup.seed, link);
     let ports = links.iter().map(&mut egress).map(port).collect();
@@ -195,6 +197,15 @@ pub(super) fn build_switch<T: Telemetry>(
         &rules,
         (parameters.reaction, frame),
     )))
+}
+
+fn lossy<T: Telemetry, const QUEUES: usize>(
+    ingress: Ingress<T>,
+    ports: impl Iterator<Item = (QueueRules, Link<T>)>,
+    seed: u64,
+) -> LossySwitch<T, QUEUES> {
+    let port = |(rules, link)| LossyPort::new(rules, seed, link);
+    LossySwitch::new(ingress, ports.map(port).collect())
 }
 
 /// The data classes that are in use: those of flows, and that in which control waits where it has no priority.

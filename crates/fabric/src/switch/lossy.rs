@@ -13,16 +13,16 @@ use clearway_transport::telemetry::Telemetry;
 use clearway_units::Time;
 
 #[derive(Debug)]
-pub(crate) struct LossySwitch<T> {
+pub(crate) struct LossySwitch<T, const QUEUES: usize> {
     ingress: Ingress<T>,
-    ports: Vec<LossyPort<T>>,
+    ports: Vec<LossyPort<T, QUEUES>>,
     /// Ports with packets.
     active: BitSet,
     next: Time,
 }
 
-impl<T: Telemetry> LossySwitch<T> {
-    pub(crate) fn new(ingress: Ingress<T>, ports: Vec<LossyPort<T>>) -> Self {
+impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
+    pub(crate) fn new(ingress: Ingress<T>, ports: Vec<LossyPort<T, QUEUES>>) -> Self {
         Self {
             ingress,
             active: BitSet::new(ports.len()),

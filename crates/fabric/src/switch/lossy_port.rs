@@ -2,6 +2,9 @@
 //!
 //! Nothing happens at a port between two arrivals but transmissions, and these follow from the queue. So a port has no events
 //! of its own: [`LossyPort::advance`] carries out, when something looks at the port, what has happened since.
+//!
+//! A port has a queue for control and one for data, or with strict priority one for each data class, of which the highest is served
+//! first. How many is a type parameter, so that the usual two cost no more than two.
 
 use super::parameters::{MarkAt, QueueRules};
 use crate::link::{Ledger, Link};
@@ -30,26 +33,35 @@ impl<T> Default for Queue<T> {
     }
 }
 
-/// An egress port.
+/// Classes that a port tells apart if all data is in one queue.
+pub(crate) const ONE_DATA_QUEUE: usize = 2;
+
+/// An egress port with so many queues, the first of them for control.
 #[derive(Debug)]
-pub(crate) struct LossyPort<T> {
+pub(crate) struct LossyPort<T, const QUEUES: usize> {
     /// The class whose first packet is on the wire.
     busy: Option<Class>,
     /// When that packet's last bit leaves; otherwise when the next transmission may start.
     at: Time,
-    /// By class; without control priority all packets are in the data queue.
-    queues: [Queue<T>; 2],
+    /// By class; without control priority its packets are in the first data queue.
+    queues: [Queue<T>; QUEUES],
     rules: QueueRules,
     random: RandomStream,
     link: Link<T>,
 }
 
-impl<T: Telemetry> LossyPort<T> {
+impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
+    /// The last data queue.
+    const LAST: Class = match Class::new(QUEUES as u8 - 1) {
+        Some(class) => class,
+        None => panic!("no more queues than classes"),
+    };
+
     pub(crate) fn new(rules: QueueRules, seed: u64, link: Link<T>) -> Self {
         Self {
             busy: None,
             at: Time::ZERO,
-            queues: Default::default(),
+            queues: std::array::from_fn(|_| Queue::default()),
             rules,
             random: RandomStream::new(seed, Purpose::Marking, link.id.0.into()),
             link,
@@ -70,9 +82,9 @@ impl<T: Telemetry> LossyPort<T> {
             self.at = self.at.max(now);
         }
         let class = if self.rules.control_priority {
-            packet.class.min(Class::DATA)
+            packet.class.min(Self::LAST)
         } else {
-            Class::DATA
+            packet.class.min(Self::LAST).max(Class::DATA)
         };
         let queue = &mut self.queues[class.index()];
         let bytes = queue.bytes + u64::from(packet.size);
@@ -82,13 +94,13 @@ impl<T: Telemetry> LossyPort<T> {
         }
         queue.bytes = bytes;
         queue.packets.push_back(*parcel);
-        if class == Class::DATA {
+        if class.is_data() {
             ledger.observer.on_enqueue(now, self.link.id, bytes);
             if O::METERS_LINKS {
                 self.link.meter.on_enqueue(bytes);
             }
             if self.rules.mark == MarkAt::Enqueue {
-                self.decide(now, bytes, false, ledger);
+                self.decide(now, class, bytes, ledger);
             }
         }
     }
@@ -135,11 +147,11 @@ impl<T: Telemetry> LossyPort<T> {
         let queue = &mut self.queues[class.index()];
         let size = queue.packets.front().map_or(0, |parcel| parcel.packet.size);
         queue.bytes -= u64::from(size);
-        if class == Class::DATA {
+        if class.is_data() {
             let bytes = queue.bytes;
             ledger.observer.on_dequeue(self.at, self.link.id, bytes);
             if bytes > self.rules.kmin && self.rules.mark == MarkAt::Dequeue {
-                self.decide(self.at, bytes, true, ledger);
+                self.decide(self.at, class, bytes, ledger);
             }
         }
         if T::PRESENT {
@@ -159,28 +171,26 @@ impl<T: Telemetry> LossyPort<T> {
     #[inline]
     fn waiting_class(&self) -> Option<Class> {
         if !self.queues[0].packets.is_empty() {
-            Some(Class::CONTROL)
-        } else if !self.queues[1].packets.is_empty() {
-            Some(Class::DATA)
-        } else {
-            None
+            return Some(Class::CONTROL);
         }
+        let mut data = (1..QUEUES).rev();
+        let highest = data.find(|&queue| !self.queues[queue].packets.is_empty());
+        highest.and_then(|queue| Class::new(queue as u8))
     }
 
-    /// Decides about a mark on the first packet of the data queue, or on the last, with `bytes` in question.
+    /// Decides about a mark on the packet of a data queue that leaves or has just come, with `bytes` in question.
     #[inline(never)]
     fn decide<O: Observer>(
         &mut self,
         now: Time,
+        class: Class,
         bytes: u64,
-        first: bool,
         ledger: &mut Ledger<'_, O, T>,
     ) {
-        let packets = &mut self.queues[Class::DATA.index()].packets;
-        let packet = if first {
-            packets.front_mut()
-        } else {
-            packets.back_mut()
+        let packets = &mut self.queues[class.index()].packets;
+        let packet = match self.rules.mark {
+            MarkAt::Dequeue => packets.front_mut(),
+            MarkAt::Enqueue => packets.back_mut(),
         };
         let packet = packet.map(|parcel| &mut parcel.packet);
         let Some(packet) = packet.filter(|packet| packet.class.is_data()) else {
@@ -214,7 +224,8 @@ impl<T: Telemetry> LossyPort<T> {
 
     /// The link, its meter, and the bytes in front of it that are data.
     pub(crate) fn metered(&mut self) -> (LinkId, &mut LinkMeter, u64) {
-        let bytes = self.queues[Class::DATA.index()].bytes;
+        let data = &self.queues[Class::DATA.index()..];
+        let bytes = data.iter().map(|queue| queue.bytes).sum();
         (self.link.id, &mut self.link.meter, bytes)
     }
 

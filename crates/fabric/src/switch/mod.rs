@@ -18,13 +18,13 @@ use crate::order::Ticket;
 use crate::pause::LinkPauses;
 use crate::topology::LinkId;
 use clearway_engine::{Bags, Outlook, Round};
-use clearway_transport::Packet;
 use clearway_transport::telemetry::Telemetry;
+use clearway_transport::{Class, Packet};
 use clearway_units::{Time, mix64};
 
 pub(crate) use ingress::{Ingress, Pick};
 pub(crate) use lossy::LossySwitch;
-pub(crate) use lossy_port::LossyPort;
+pub(crate) use lossy_port::{LossyPort, ONE_DATA_QUEUE};
 pub(crate) use parameters::{BufferRules, PortFacts, QueueRules};
 pub use parameters::{
     LosslessClasses, MarkAt, PathChoice, SharedBufferParameters, SwitchParameters, TelemetryFormat,
@@ -34,7 +34,9 @@ pub(crate) use shared::{SharedPort, SharedSwitch};
 /// A switch of any kind.
 #[derive(Debug)]
 pub(crate) enum Switch<T> {
-    Lossy(LossySwitch<T>),
+    Lossy(LossySwitch<T, ONE_DATA_QUEUE>),
+    /// Lossy, with a queue for each class.
+    Strict(Box<LossySwitch<T, { Class::COUNT }>>),
     Shared(Box<SharedSwitch<T>>),
 }
 
@@ -61,6 +63,7 @@ impl<T: Telemetry> Switch<T> {
     pub(crate) fn collect(&mut self, port: usize, round: &Round, bags: &mut Bags<Arrival<T>>) {
         match self {
             Self::Lossy(switch) => switch.collect(port, round, bags),
+            Self::Strict(switch) => switch.collect(port, round, bags),
             Self::Shared(switch) => switch.collect(port, round, bags),
         }
     }
@@ -69,6 +72,7 @@ impl<T: Telemetry> Switch<T> {
     pub(crate) fn next(&self) -> Time {
         match self {
             Self::Lossy(switch) => switch.next(),
+            Self::Strict(switch) => switch.next(),
             Self::Shared(switch) => switch.next(),
         }
     }
@@ -82,6 +86,7 @@ impl<T: Telemetry> Switch<T> {
     ) -> Outlook {
         match self {
             Self::Lossy(switch) => switch.run(round, desk, ledger),
+            Self::Strict(switch) => switch.run(round, desk, ledger),
             Self::Shared(switch) => switch.run(round, desk, ledger),
         }
     }
@@ -90,6 +95,7 @@ impl<T: Telemetry> Switch<T> {
     pub(crate) fn queued(&self) -> u64 {
         match self {
             Self::Lossy(switch) => switch.queued(),
+            Self::Strict(switch) => switch.queued(),
             Self::Shared(switch) => switch.queued(),
         }
     }
@@ -98,6 +104,9 @@ impl<T: Telemetry> Switch<T> {
     pub(crate) fn for_each_link(&mut self, mut look: impl FnMut(LinkId, &mut LinkMeter, u64)) {
         match self {
             Self::Lossy(switch) => switch
+                .links()
+                .for_each(|(id, meter, bytes)| look(id, meter, bytes)),
+            Self::Strict(switch) => switch
                 .links()
                 .for_each(|(id, meter, bytes)| look(id, meter, bytes)),
             Self::Shared(switch) => switch
@@ -116,7 +125,7 @@ impl<T: Telemetry> Switch<T> {
     /// How its transmitters were paused until `end`.
     pub(crate) fn pauses(&self, end: Time) -> Vec<LinkPauses> {
         match self {
-            Self::Lossy(_) => Vec::new(),
+            Self::Lossy(_) | Self::Strict(_) => Vec::new(),
             Self::Shared(switch) => switch.pauses(end).collect(),
         }
     }
@@ -125,6 +134,7 @@ impl<T: Telemetry> Switch<T> {
     pub(crate) fn on_the_wire(&self) -> u64 {
         match self {
             Self::Lossy(switch) => switch.on_the_wire(),
+            Self::Strict(switch) => switch.on_the_wire(),
             Self::Shared(switch) => switch.on_the_wire(),
         }
     }

@@ -55,6 +55,9 @@ clearway_units::parameters! {
         pub routing: PathChoice = PathChoice::Ecmp, "routing", "STrack §2.1: ECMP";
         /// Whether acknowledgements and probes overtake data.
         pub control_priority: bool = true, "control-priority", "decision: acknowledgements and probes in a strict-priority queue";
+        /// Whether data of a higher priority, 1 to 7, always goes before that of a lower one, at switches and NICs; else priorities
+        /// take turns, or where switches are lossy share one queue.
+        pub strict_priority: bool = false, "strict-priority", "decision: one priority, as in all papers but HotNets '22 §4";
         /// How finely switches write telemetry (INT), where a transport asks for it.
         pub telemetry: TelemetryFormat = TelemetryFormat::Exact, "telemetry", "decision: what HPCC would do with exact figures";
     }
@@ -251,6 +254,7 @@ pub(crate) struct QueueRules {
     ecn: bool,
     pub(super) mark: MarkAt,
     pub(super) control_priority: bool,
+    pub(super) strict_priority: bool,
 }
 
 impl QueueRules {
@@ -264,6 +268,7 @@ impl QueueRules {
             ecn: parameters.ecn,
             mark: parameters.mark,
             control_priority: parameters.control_priority,
+            strict_priority: parameters.strict_priority,
         }
     }
 

@@ -13,6 +13,10 @@ impl Draw {
     pub(crate) fn about_buffers(seed: u64) -> Self {
         Self(RandomStream::new(seed, Purpose::Test, 1))
     }
+    /// Choices about priorities, apart from all others.
+    pub(crate) fn about_priorities(seed: u64) -> Self {
+        Self(RandomStream::new(seed, Purpose::Test, 2))
+    }
     pub(crate) fn below(&mut self, bound: u32) -> u32 {
         self.0.below(bound)
     }

@@ -46,10 +46,25 @@ impl Scenario {
     /// Any scenario: two fifths have shared buffers with priority flow control.
     pub(crate) fn random(seed: u64) -> Self {
         let mut draw = Draw::about_buffers(seed);
-        if draw.chance(40) {
+        let mut scenario = if draw.chance(40) {
             Self::lossless(seed, &mut draw)
         } else {
             Self::lossy(seed)
+        };
+        scenario.choose_priorities(&mut Draw::about_priorities(seed));
+        scenario
+    }
+
+    /// In some, higher classes go first.
+    fn choose_priorities(&mut self, draw: &mut Draw) {
+        if !draw.chance(35) {
+            return;
+        }
+        self.switch.strict_priority = true;
+        Arc::make_mut(&mut self.profile).strict_priority = true;
+        // The size of a shared buffer has been chosen for the classes that are in use.
+        if self.buffer.is_none() {
+            buffers::random_classes(draw, Arc::make_mut(&mut self.flows));
         }
     }
 
@@ -231,6 +246,7 @@ fn random_switch(draw: &mut Draw, payload: u32) -> SwitchParameters {
         mark: draw.of(&[MarkAt::Dequeue, MarkAt::Enqueue]),
         routing: PathChoice::Ecmp,
         control_priority: draw.chance(60),
+        strict_priority: false,
         telemetry: draw.of(&[TelemetryFormat::Exact, TelemetryFormat::Hpcc]),
     }
 }

@@ -1,4 +1,5 @@
-//! An egress port of the oracle in a lossy switch: two queues, at most one packet on the wire, drop-tail, marks.
+//! An egress port of the oracle in a lossy switch: queues for control and data, or for each class, at most one packet on the wire,
+//! drop-tail, marks.
 
 use crate::Parcel;
 use clearway_fabric::topology::LinkId;
@@ -58,13 +59,18 @@ impl Rules {
     pub(crate) fn control_priority(&self) -> bool {
         self.parameters.control_priority
     }
+
+    /// Each data class has a queue of its own, and the highest goes first.
+    pub(crate) fn strict_priority(&self) -> bool {
+        self.parameters.strict_priority
+    }
 }
 
 /// An egress port.
 pub(crate) struct Port {
     rules: Rules,
     /// By class.
-    waiting: [VecDeque<Parcel>; 2],
+    waiting: [VecDeque<Parcel>; Class::COUNT],
     /// The packet on the wire, and the queue it comes from.
     sending: Option<(usize, Parcel)>,
 }
@@ -94,9 +100,9 @@ impl Port {
         packets.map(|parcel| u64::from(parcel.packet.size)).sum()
     }
 
-    /// Everything in both queues.
+    /// Everything in all queues.
     pub(crate) fn waiting_bytes(&self) -> u64 {
-        self.bytes(0) + self.bytes(1)
+        (0..Class::COUNT).map(|queue| self.bytes(queue)).sum()
     }
 
     pub(crate) fn packets(&self) -> u64 {
@@ -107,7 +113,11 @@ impl Port {
     pub(crate) fn admit(&mut self, parcel: &mut Parcel) -> Result<Joined, DropCause> {
         let packet = &mut parcel.packet;
         let control = packet.class == Class::CONTROL && self.rules.control_priority();
-        let queue = usize::from(!control);
+        let queue = match (control, self.rules.strict_priority()) {
+            (true, _) => 0,
+            (false, false) => 1,
+            (false, true) => packet.class.index().max(1),
+        };
         let bytes = self.bytes(queue) + u64::from(packet.size);
         if !self.rules.allow(bytes) {
             return Err(DropCause::QueueFull);
@@ -123,18 +133,19 @@ impl Port {
         if self.sending.is_some() {
             return None;
         }
-        let queue = (0..2).find(|&queue| !self.waiting[queue].is_empty())?;
+        let mut order = std::iter::once(0).chain((1..Class::COUNT).rev());
+        let queue = order.find(|&queue| !self.waiting[queue].is_empty())?;
         self.sending = self.waiting[queue]
             .pop_front()
             .map(|parcel| (queue, parcel));
         self.sending.map(|(_, parcel)| parcel.packet.size)
     }
 
-    /// The packet on the wire has left: it, what stays in the data queue if it was there, and whether it was marked now.
+    /// The packet on the wire has left: it, what stays in its queue if that is for data, and whether it was marked now.
     pub(crate) fn end(&mut self) -> (Parcel, Option<u64>, bool) {
         let (queue, mut parcel) = self.sending.take().expect("a packet is on the wire");
         let left = self.bytes(queue);
-        let marked = queue == 1 && self.rules.mark(MarkAt::Dequeue, &mut parcel.packet, left);
-        (parcel, (queue == 1).then_some(left), marked)
+        let marked = queue > 0 && self.rules.mark(MarkAt::Dequeue, &mut parcel.packet, left);
+        (parcel, (queue > 0).then_some(left), marked)
     }
 }

@@ -294,10 +294,14 @@ impl Switch {
         Some(size.into())
     }
 
-    /// Control, then the data classes, the one after the last first.
+    /// Control, then the data classes, the one after the last first, or the highest.
     fn turns(&self, port: &Port) -> impl Iterator<Item = Class> + use<> {
         let last = port.served.index();
-        let data = (1..=7).map(move |step| (last - 1 + step) % 7 + 1);
+        let strict = port.rules.strict_priority();
+        let data = (1..=7).map(move |step| match strict {
+            true => 8 - step,
+            false => (last - 1 + step) % 7 + 1,
+        });
         let classes = std::iter::once(0).chain(data);
         classes.filter_map(|number| Class::new(number as u8))
     }

@@ -324,6 +324,7 @@ impl TransportSettings {
             variants: Vec::new(),
             selector: self.selector.clone(),
             feedback: self.feedback.clone(),
+            strict_priority: false,
         }
     }
 }

@@ -28,15 +28,19 @@ pub(crate) struct Outbox<T> {
     lanes: Vec<Lane<T>>,
     /// The lane whose turn it is.
     turn: usize,
+    /// The highest class goes first, whosever turn it is.
+    strict: bool,
     /// Classes that have a notice or control packet.
     notices: ClassSet,
     /// Classes that have a sendable flow.
     sendable: ClassSet,
 }
 
-impl<T> Default for Outbox<T> {
-    fn default() -> Self {
+impl<T> Outbox<T> {
+    /// Data of a higher class goes first if `strict`; else classes take turns.
+    pub(crate) fn new(strict: bool) -> Self {
         Self {
+            strict,
             control: VecDeque::new(),
             control_left: 0,
             lanes: Vec::new(),
@@ -45,9 +49,7 @@ impl<T> Default for Outbox<T> {
             sendable: ClassSet::EMPTY,
         }
     }
-}
 
-impl<T> Outbox<T> {
     /// Something may be sent while the classes `paused` may not.
     #[inline]
     pub(crate) fn is_ready(&self, paused: ClassSet) -> bool {
@@ -96,7 +98,7 @@ impl<T> Outbox<T> {
         }
     }
 
-    /// The lane whose flow is next: lanes take turns packet by packet.
+    /// The lane whose flow is next: that of the highest class, or else lanes take turns packet by packet.
     #[inline]
     pub(crate) fn next_lane(&self, paused: ClassSet) -> Option<u8> {
         let ready = self.sendable.without(paused);
@@ -105,13 +107,18 @@ impl<T> Outbox<T> {
         }
         // Nearly always the only one.
         match self.lanes.get(self.turn) {
-            Some(lane) if ready.contains(lane.class) => Some(self.turn as u8),
+            Some(lane) if ready.contains(lane.class) && !self.strict => Some(self.turn as u8),
             _ => self.lane_after_turn(ready),
         }
     }
 
     #[cold]
     fn lane_after_turn(&self, ready: ClassSet) -> Option<u8> {
+        if self.strict {
+            let class = ready.highest()?;
+            let lane = self.lanes.iter().position(|lane| lane.class == class);
+            return lane.map(|lane| lane as u8);
+        }
         let count = self.lanes.len();
         let lanes = (self.turn..count).chain(0..self.turn.min(count));
         let mut ready = lanes.filter(|lane| ready.contains(self.lanes[*lane].class));

@@ -81,7 +81,7 @@ impl Bench {
     }
 
     fn deliver(&mut self, packet: &Packet) -> Option<Packet> {
-        let mut outbox = Outbox::default();
+        let mut outbox = Outbox::new(false);
         let mut reports = Reports {
             outbox: &mut outbox,
             events: &mut self.events,

@@ -1,6 +1,7 @@
 //! What jobs that run collectives have in common: where their ranks are, how often they run, and what they compute.
 
 use super::placing::Placing;
+use super::scheduling::Scheduling;
 use super::{BuildContext, LoadedWorkload, WorkloadDefinition};
 use crate::collective::{CollectiveDefinition, CollectiveError};
 use crate::graph::{Graph, Rank, TaskId};
@@ -38,6 +39,8 @@ parameters! {
         with {
             /// Which hosts they are on.
             pub placing: Placing,
+            /// When they may communicate.
+            pub scheduling: Scheduling,
         }
     }
 }
@@ -70,6 +73,7 @@ pub(super) fn jobs<D: WorkloadDefinition, C: CollectiveDefinition + Clone>(
             iterations: settings.iterations,
             jitter: settings.jitter,
             stragglers: settings.draw_stragglers(ranks, &mut random),
+            schedule: settings.scheduling.schedule::<D>(settings.jobs, number)?,
             volume: Some(volume),
             priority: None,
             variant: 0,

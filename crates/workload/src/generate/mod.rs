@@ -17,6 +17,7 @@ mod per_job;
 mod permutation;
 mod placing;
 mod poisson;
+mod scheduling;
 mod trace;
 
 pub use file::FileSettings;
@@ -29,6 +30,7 @@ pub use per_job::PerJob;
 pub use permutation::{PermutationSettings, derangement};
 pub use placing::{JobPlacement, Placing};
 pub use poisson::PoissonSettings;
+pub use scheduling::Scheduling;
 pub use trace::{TraceSettings, trace_files};
 
 use crate::{Arrivals, FileWarning, JobSpec, LinkFailure, Workload, WorkloadError};

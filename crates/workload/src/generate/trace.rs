@@ -3,6 +3,7 @@
 mod calls;
 
 use super::placing::Placing;
+use super::scheduling::Scheduling;
 use super::{BuildContext, LoadedWorkload, WorkloadDefinition, located};
 use crate::error::counted;
 use crate::graph::{Graph, Rank};
@@ -64,6 +65,8 @@ parameters! {
         with {
             /// Which hosts its ranks are on.
             pub placing: Placing,
+            /// When it may communicate.
+            pub scheduling: Scheduling,
         }
     }
 }
@@ -89,6 +92,7 @@ impl WorkloadDefinition for TraceSettings {
             iterations: self.iterations,
             jitter: 0.0,
             stragglers: slowed.map(|rank| (Rank(rank), self.time_scale)).collect(),
+            schedule: self.scheduling.schedule::<Self>(1, 0)?,
             volume: None,
             priority: None,
             variant: 0,

@@ -5,9 +5,13 @@
 //! begins the next one when it is through with the last: its own tasks are over, and all messages to it have arrived. Messages of ranks
 //! that are ahead are counted for the iteration that they belong to.
 //!
+//! Where [`Slots`] say when a rank may begin to communicate, the first message of an iteration waits for the next of them, and others
+//! until then. What another rank has sent shows that the job has begun: a rank to which something has come waits no longer.
+//!
 //! Calls that have nothing to say are harmless: a deadline that has not come does nothing.
 
 mod plan;
+mod slots;
 #[cfg(test)]
 mod tests;
 mod units;
@@ -18,6 +22,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 pub use plan::Plan;
+pub use slots::Slots;
 use units::Units;
 
 /// A message of one iteration of a job: the number by which both of its ends know it.
@@ -73,6 +78,11 @@ pub enum Output {
         /// Which, from 0.
         iteration: u32,
     },
+    /// The first message of an iteration from here is posted.
+    Sending {
+        /// Which, from 0.
+        iteration: u32,
+    },
     /// This rank is through with an iteration.
     Over {
         /// Which, from 0.
@@ -87,6 +97,10 @@ struct Iteration {
     waits: Vec<u32>,
     /// What has yet to happen until the rank is through.
     left: u32,
+    /// Its communication has begun: messages may leave.
+    is_open: bool,
+    /// A message of its has been posted.
+    is_sending: bool,
 }
 
 impl Iteration {
@@ -95,6 +109,8 @@ impl Iteration {
         Self {
             waits: plan.of(rank).iter().map(needs).collect(),
             left: plan.work_of(rank),
+            is_open: false,
+            is_sending: false,
         }
     }
 }
@@ -112,6 +128,11 @@ pub struct RankRun {
     open: VecDeque<Iteration>,
     running: bool,
     units: Units,
+    slots: Option<Slots>,
+    /// The slot for which the present iteration waits; [`Time::NEVER`] if it does not.
+    opens: Time,
+    /// Messages that wait for it.
+    early: VecDeque<TaskId>,
     /// Messages that may leave, but for the limit of parallelism.
     held: VecDeque<TaskId>,
     under_way: u32,
@@ -138,11 +159,20 @@ impl RankRun {
             open: VecDeque::new(),
             running: false,
             units: Units::default(),
+            slots: None,
+            opens: Time::NEVER,
+            early: VecDeque::new(),
             held: VecDeque::new(),
             under_way: 0,
             ready: VecDeque::new(),
             outputs: VecDeque::new(),
         }
+    }
+
+    /// The same rank, which begins to communicate in these slots alone.
+    #[must_use]
+    pub fn with_slots(self, slots: Option<Slots>) -> Self {
+        Self { slots, ..self }
     }
 
     /// Which rank it is.
@@ -196,12 +226,20 @@ impl RankRun {
             let iteration = Iteration::new(&self.plan, self.rank);
             self.open.push_back(iteration);
         }
+        self.open[ahead].is_open = true;
+        if ahead == 0 {
+            self.let_go();
+        }
         self.on_over(ahead, task);
         self.settle(now);
     }
 
     /// [`deadline`](Self::deadline) has come.
     pub fn on_deadline(&mut self, now: Time) {
+        if self.opens <= now {
+            self.open[0].is_open = true;
+            self.let_go();
+        }
         while let Some(task) = self.units.pop_due(now) {
             self.on_over(0, task);
             self.go_on(now, self.plan.graph().task(task));
@@ -209,9 +247,9 @@ impl RankRun {
         self.settle(now);
     }
 
-    /// When the next computation is over; [`Time::NEVER`] if none is under way.
+    /// When the next computation is over, or the slot comes for which messages wait; [`Time::NEVER`] if there is no such thing.
     pub fn deadline(&self) -> Time {
-        self.units.next()
+        self.units.next().min(self.opens)
     }
 
     /// What there is to do, in the order in which it arose.
@@ -264,11 +302,10 @@ impl RankRun {
         match self.plan.graph().task(id) {
             Task::Message { .. } => {
                 self.on_begun(id);
-                let limit = self.plan.graph().parallelism;
-                if limit.is_some_and(|limit| self.under_way >= limit.from_sender) {
-                    self.held.push_back(id);
+                if self.may_communicate(now) {
+                    self.leave_or_hold(id);
                 } else {
-                    self.leave(id);
+                    self.early.push_back(id);
                 }
             }
             Task::Compute { span, .. } if span.is_zero() => {
@@ -297,6 +334,37 @@ impl RankRun {
         }
     }
 
+    /// Whether messages of the present iteration may leave; if not, the slot is chosen in which they will.
+    fn may_communicate(&mut self, now: Time) -> bool {
+        let (Some(slots), iteration) = (self.slots, &mut self.open[0]) else {
+            return true;
+        };
+        if !iteration.is_open && self.opens.is_never() {
+            let slot = slots.next(now);
+            iteration.is_open = slot <= now;
+            self.opens = if iteration.is_open { Time::NEVER } else { slot };
+        }
+        iteration.is_open
+    }
+
+    /// Messages that have waited for the slot wait no longer.
+    fn let_go(&mut self) {
+        self.opens = Time::NEVER;
+        while let Some(early) = self.early.pop_front() {
+            self.leave_or_hold(early);
+        }
+    }
+
+    /// A message leaves, unless too many are under way.
+    fn leave_or_hold(&mut self, id: TaskId) {
+        let limit = self.plan.graph().parallelism;
+        if limit.is_some_and(|limit| self.under_way >= limit.from_sender) {
+            self.held.push_back(id);
+        } else {
+            self.leave(id);
+        }
+    }
+
     /// A message leaves, or asks whether it may.
     fn leave(&mut self, id: TaskId) {
         self.under_way += 1;
@@ -312,6 +380,11 @@ impl RankRun {
     fn post(&mut self, id: TaskId) {
         if let Task::Message { dst: to, bytes, .. } = self.plan.graph().task(id) {
             let message = self.number(id);
+            let first = !std::mem::replace(&mut self.open[0].is_sending, true);
+            if first {
+                let iteration = self.current;
+                self.outputs.push_back(Output::Sending { iteration });
+            }
             self.outputs.push_back(Output::Post { to, message, bytes });
         }
     }

@@ -35,9 +35,10 @@ struct World {
     coming: BinaryHeap<Reverse<(Time, Happening, u32, u32)>>,
     latency: fn(TaskId) -> Span,
     tasks: u32,
-    /// When each rank began and was through with each iteration.
+    /// When each rank began each iteration, was through with it, and began to send in between.
     begun: BTreeMap<(u32, u32), Time>,
     over: BTreeMap<(u32, u32), Time>,
+    sending: BTreeMap<(u32, u32), Time>,
     /// When each message was posted.
     posted: BTreeMap<u32, Time>,
     /// Messages under way from each rank now, and the most at a time.
@@ -59,6 +60,7 @@ impl World {
             tasks: plan.graph().len() as u32,
             begun: BTreeMap::new(),
             over: BTreeMap::new(),
+            sending: BTreeMap::new(),
             posted: BTreeMap::new(),
             under_way: vec![(0, 0); ranks as usize],
             asked: 0,
@@ -110,6 +112,9 @@ impl World {
                 Output::Begun { iteration } => {
                     self.begun.insert((rank, iteration), now);
                 }
+                Output::Sending { iteration } => {
+                    self.sending.insert((rank, iteration), now);
+                }
                 Output::Over { iteration } => {
                     self.over.insert((rank, iteration), now);
                 }
@@ -131,6 +136,56 @@ fn ring(ranks: u32) -> Graph {
         graph.message((Rank(rank), Rank((rank + 1) % ranks)), KB, [compute]);
     }
     graph
+}
+
+/// In slots of 20 us whose first is at 3 us; rank r's clock is late by r us.
+fn in_slots(mut world: World) -> World {
+    let slots = |rank: &RankRun| Slots {
+        period: us(20),
+        shift: us(3),
+        grace: Span::ZERO,
+        skew: us(rank.rank().0.into()),
+    };
+    let ranks = std::mem::take(&mut world.ranks).into_iter();
+    let ranks = ranks.map(|rank| {
+        let slots = slots(&rank);
+        rank.with_slots(Some(slots))
+    });
+    world.ranks = ranks.collect();
+    world
+}
+
+#[test]
+fn communication_waits_for_its_slot_or_for_what_another_rank_has_sent() {
+    // Rank r computes from r us to r + 5 us. Rank 0 has missed 3 us and waits for 23 us; what it sends takes 2 us.
+    let mut world = in_slots(World::new(ring(3), 3, |_| us(2)));
+    world.run();
+    let sending = |iteration| {
+        let at = |rank| world.sending[&(rank, iteration)].as_us();
+        [at(0), at(1), at(2)]
+    };
+    assert_eq!(sending(0), [23.0, 24.0, 25.0]);
+    // Through at 27 us or a little later, ready 5 us later.
+    assert_eq!(sending(1), [43.0, 44.0, 45.0]);
+    assert_eq!(world.over.len(), 9);
+}
+
+#[test]
+fn a_rank_that_something_has_come_to_does_not_wait() {
+    // The second clock is late by 15 us.
+    let world = World::new(ring(2), 1, |_| us(2));
+    let mut world = in_slots(world);
+    let late = world.ranks.remove(1);
+    let slots = Slots {
+        skew: us(15),
+        ..late.slots.unwrap()
+    };
+    world.ranks.push(late.with_slots(Some(slots)));
+    world.run();
+    assert_eq!(world.sending[&(1, 0)], Time::from_us(18));
+    // At 20 us something has come to rank 0, whose slot would be at 23 us.
+    assert_eq!(world.sending[&(0, 0)], Time::from_us(20));
+    assert_eq!(world.over[&(0, 0)], Time::from_us(24));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! An egress port of a switch with a shared buffer: a queue for each class, pause frames before all of them.
 //!
-//! Control goes first. Data classes take turns packet by packet, the next higher one first, beginning above class 1; one that is
+//! Control goes first. With strict priority the highest data class that is not paused follows; else data classes take turns packet by packet, the next higher one first, beginning above class 1; one that is
 //! empty or paused is passed over and keeps no claim.
 
 use super::super::parameters::{MarkAt, QueueRules};
@@ -157,12 +157,15 @@ impl<T: Telemetry> SharedPort<T> {
         Some(now + self.link.clock.span_of(size))
     }
 
-    /// Control first, then the data classes in turn; none that is paused.
+    /// Control first, then the data classes in turn or by priority; none that is paused.
     #[inline]
     fn next_class(&mut self) -> Option<Class> {
         let eligible = self.waiting.without(self.pause.classes());
         if eligible.contains(Class::CONTROL) {
             return Some(Class::CONTROL);
+        }
+        if self.rules.strict_priority {
+            return eligible.highest();
         }
         let class = eligible.next_after(self.turn)?;
         self.turn = class;

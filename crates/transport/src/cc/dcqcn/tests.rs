@@ -307,6 +307,7 @@ fn rocev2(facts: NetworkFacts) -> Profile {
         variants: Vec::new(),
         selector: SelectorSettings::named("single").unwrap(),
         feedback: FeedbackSettings::named("interval").unwrap(),
+        strict_priority: false,
     }
 }
 
