@@ -27,11 +27,11 @@ fn misspelt_keys_and_sections() {
     --set topology.hsots=4: a topology of kind "leaf-spine" has no key `hsots`
       fix: did you mean `hosts`? The keys are: bit-error-rate, fabric-link-delay, fabric-link-rate, failed-uplinks.leaves, failed-uplinks.per-leaf, hosts, hosts-per-leaf, link-delay, link-rate, links, oversubscription, parallel-links, spines
     --set switch.ecn.kmn=1KB: a lossy switch has no key `ecn.kmn`
-      fix: did you mean `ecn.kmin`? The keys are: control-priority, ecn.enabled, ecn.kmax, ecn.kmin, ecn.mark, ecn.pmax, queue, routing, telemetry
+      fix: did you mean `ecn.kmin`? The keys are: control-priority, ecn.enabled, ecn.kmax, ecn.kmin, ecn.mark, ecn.pmax, queue, routing, strict-priority, telemetry
     --set transport.controler=strack: a transport of reliability "selective-repeat", controller "strack", spray "adaptive" and feedback "none" has no key `controler`
-      fix: did you mean `controller`? The keys are: ack-bytes, ack-on-ecn, ack-size, alpha, beta, bitmap, control-first, controller, eta, ewma, feedback, gamma, header, init-cwnd, kind, linger, max-cwnd, max-decrease, max-paths, md-requires-ecn, min-cwnd, min-paths, ooo-factor, ooo-min, payload, probe-after, probe-class, probe-rtt-limit, quick-adapt-fraction, reference-rate, reference-rtt, reliability, rto, spray, strict-window, target-qdelay, target-qhigh-factor, telemetry-size
+      fix: did you mean `controller`? The keys are: ack-bytes, ack-on-ecn, ack-size, alpha, beta, bitmap, control-first, controller, eta, ewma, feedback, gamma, header, init-cwnd, kind, linger, max-cwnd, max-decrease, max-paths, md-requires-ecn, min-cwnd, min-paths, ooo-factor, ooo-min, payload, phase-increase, probe-after, probe-class, probe-rtt-limit, quick-adapt-fraction, reference-rate, reference-rtt, reliability, rto, spray, strict-window, target-qdelay, target-qhigh-factor, telemetry-size
     --set workload.mesage=1: a workload of kind "permutation" has no key `mesage`
-      fix: did you mean `message`? The keys are: hosts, message, start
+      fix: did you mean `message`? The keys are: hosts, message, priority, start
     --set swtich.queue=1KB: there is no section `swtich`
       fix: did you mean `switch`? The sections are: topology, switch, transport, workload, observe
     --set observe.series=1: [observe] has no key `series`
@@ -39,7 +39,7 @@ fn misspelt_keys_and_sections() {
     --set stop.at-mots=1ms: the scenario has no key `stop.at-mots`
       fix: did you mean `stop.at-most`? The keys are: name, seed, stop.at-most, trigger-delay
     --set workload[1].mesage=1: a workload of kind "permutation" has no key `mesage`
-      fix: did you mean `message`? The keys are: hosts, message, start
+      fix: did you mean `message`? The keys are: hosts, message, priority, start
     --set workload[x].message=1: `workload[x]` is not a section
       fix: count sections from 0: `workload[1].message=2MB`
     --set workload[2].message=1KB: there is no section `workload[2]`, for there are 1
@@ -64,11 +64,11 @@ fn misspelt_keys_and_sections() {
     s.toml:3: a topology of kind "fat-tree" has no key `hosts`
       fix: the keys are: bit-error-rate, failed-uplinks.leaves, failed-uplinks.per-leaf, link-delay, link-rate, links, oversubscription, radix, tiers
     s.toml:3: a lossy switch has no key `ecn.kmx`
-      fix: did you mean `ecn.kmax`? The keys are: control-priority, ecn.enabled, ecn.kmax, ecn.kmin, ecn.mark, ecn.pmax, queue, routing, telemetry
+      fix: did you mean `ecn.kmax`? The keys are: control-priority, ecn.enabled, ecn.kmax, ecn.kmin, ecn.mark, ecn.pmax, queue, routing, strict-priority, telemetry
     s.toml:2: a transport of reliability "selective-repeat", controller "strack", spray "adaptive" and feedback "none" has no key `spary`
-      fix: did you mean `spray`? The keys are: ack-bytes, ack-on-ecn, ack-size, alpha, beta, bitmap, control-first, controller, eta, ewma, feedback, gamma, header, init-cwnd, kind, linger, max-cwnd, max-decrease, max-paths, md-requires-ecn, min-cwnd, min-paths, ooo-factor, ooo-min, payload, probe-after, probe-class, probe-rtt-limit, quick-adapt-fraction, reference-rate, reference-rtt, reliability, rto, spray, strict-window, target-qdelay, target-qhigh-factor, telemetry-size
+      fix: did you mean `spray`? The keys are: ack-bytes, ack-on-ecn, ack-size, alpha, beta, bitmap, control-first, controller, eta, ewma, feedback, gamma, header, init-cwnd, kind, linger, max-cwnd, max-decrease, max-paths, md-requires-ecn, min-cwnd, min-paths, ooo-factor, ooo-min, payload, phase-increase, probe-after, probe-class, probe-rtt-limit, quick-adapt-fraction, reference-rate, reference-rtt, reliability, rto, spray, strict-window, target-qdelay, target-qhigh-factor, telemetry-size
     s.toml:3: a workload of kind "incast" has no key `sender`
-      fix: did you mean `senders`? The keys are: group, message, placement, receiver, senders, spread, stagger, start
+      fix: did you mean `senders`? The keys are: group, message, placement, priority, receiver, senders, spread, stagger, start
     s.toml:1: there is no section `toplogy`
       fix: did you mean `topology`? The sections are: topology, switch, transport, workload, observe
     s.toml:1: there is no section `zzyzx`
@@ -130,7 +130,7 @@ fn unknown_names() {
     nothing is called `adaptative`
       fix: did you mean `adaptive`?
     nothing is called `xyzzy`
-      fix: known are: adaptive, ali-storage, all-to-all, bcube, chain-broadcast, constant, dcqcn, dcqcn-timer, dctcp, dctcp-rate, direct-all-gather, direct-all-reduce, direct-reduce-scatter, double-binary-tree, dumbbell, fat-tree, file, flows, go-back-n, hadoop, halving-doubling, hpcc, incast, interval, job, leaf-spine, links, lossy, none, oblivious, observe, one-to-one, parameter-server, permutation, placement, plan, pods, poisson, progress, reno, ring-all-gather, ring-all-reduce, ring-reduce-scatter, rocev2, scenario, selective-repeat, shared-buffer, single, single-switch, strack, swift, switch, tcp, tmdml, trace, tree-broadcast, websearch
+      fix: known are: adaptive, ali-storage, all-to-all, bcube, chain-broadcast, constant, dcqcn, dcqcn-timer, dctcp, dctcp-rate, direct-all-gather, direct-all-reduce, direct-reduce-scatter, double-binary-tree, dumbbell, fat-tree, file, flows, go-back-n, hadoop, halving-doubling, hpcc, incast, interval, job, leaf-spine, links, lossy, none, oblivious, observe, one-to-one, parameter-server, permutation, placement, plan, pods, poisson, progress, reno, ring-all-gather, ring-all-reduce, ring-reduce-scatter, rocev2, scenario, selective-repeat, shared-buffer, single, single-switch, strack, swift, switch, tcp, tmdml, trace, tree-broadcast, websearch, workload
     quikstart: there is no such file or built-in scenario
       fix: did you mean `quickstart`? Give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32, mix-64, training-256, hadoop-320
     ");

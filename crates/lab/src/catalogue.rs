@@ -177,7 +177,7 @@ const KEYS_OF_FILES: [&str; 8] = [
     "scenario",
     "links",
     "switch",
-    "flows",
+    "workload",
     "observe",
     "plan",
     "job",
@@ -199,7 +199,7 @@ fn keys_of_all_kinds(name: &str) -> Option<Explanation> {
             "topology",
             LinkSettings::describe(),
         ),
-        "flows" => (
+        "workload" => (
             "keys of [[workload]] for every kind; those of the controller go under `workload.transport`",
             "in what its flows differ from others",
             "workload",

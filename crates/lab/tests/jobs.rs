@@ -117,6 +117,74 @@ fn iterations_compute_and_communicate() {
     assert!(jittery[1..].iter().any(|us| *us != jittery[0]));
 }
 
+/// Two jobs of two ranks on either side of a link, which send 4 MB each way in an iteration: 81 us at 400 Gb/s.
+const TWO_JOBS: [&str; 7] = [
+    "topology.hosts=4",
+    "topology.hosts-per-leaf=2",
+    "workload.kind=ring-all-reduce",
+    "workload.ranks=2",
+    "workload.jobs=2",
+    "workload.hosts=[0, 2, 1, 3]",
+    "workload.size=4MB",
+];
+
+/// The times of the first iterations, us.
+fn first_iterations(settings: &[&str]) -> Vec<f64> {
+    let finished = run(&[&TWO_JOBS, settings].concat());
+    let jobs = finished.jobs.iter();
+    jobs.map(|job| job.times[0].span().unwrap().as_us())
+        .collect()
+}
+
+#[test]
+fn with_strict_priority_one_job_does_not_notice_the_other() {
+    let strict = ["switch.strict-priority=true", "workload.priority=[2, 5]"];
+    let alone = first_iterations(&["workload.hosts=[0, 2]", "workload.jobs=1"])[0];
+    let shared = ["switch.kind=shared-buffer", "switch.buffer=100MB"];
+    for kind in [&shared[..], &[]] {
+        let fair = first_iterations(kind);
+        assert!(fair.iter().all(|us| *us > 1.7 * alone), "{fair:?} {alone}");
+        let kind = [&strict, kind].concat();
+        let times = first_iterations(&kind);
+        assert!(times[1] < 1.05 * alone, "{times:?} {alone}");
+        assert!(times[0] > 1.7 * alone, "{times:?} {alone}");
+    }
+}
+
+#[test]
+fn a_job_has_controller_settings_to_itself() {
+    // Two packets under way are less than a third of what the round trip carries.
+    let times = first_iterations(&["workload.transport.window=[\"8KiB\", \"10bdp\"]"]);
+    assert!(times[0] > 3.0 * times[1], "{times:?}");
+}
+
+#[test]
+fn jobs_in_slots_communicate_in_turn() {
+    let settings = [
+        "workload.iterations=5",
+        "workload.compute=100us",
+        "workload.schedule.period=250us",
+        "workload.schedule.shift=[\"150us\", \"20us\"]",
+    ];
+    let sending = |further: &[&str]| {
+        let finished = run(&[&TWO_JOBS[..], &settings, further].concat());
+        let sending = |job: &clearway_lab::JobResult| -> Vec<f64> {
+            let times = job.times.iter();
+            times.map(|times| times.sending.unwrap().as_us()).collect()
+        };
+        finished.jobs.iter().map(sending).collect::<Vec<_>>()
+    };
+    let expected = [
+        [150.0, 400.0, 650.0, 900.0, 1150.0],
+        [270.0, 520.0, 770.0, 1020.0, 1270.0],
+    ];
+    assert_eq!(sending(&[]), expected);
+    let skewed = sending(&["workload.schedule.skew=10us"]);
+    for (at, by) in skewed.concat().into_iter().zip(expected.concat()) {
+        assert!(at > by && at < by + 10.0, "{at} {by}");
+    }
+}
+
 #[test]
 fn results_do_not_depend_on_threads_and_jobs_are_told_apart() {
     let settings = [

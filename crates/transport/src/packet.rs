@@ -205,6 +205,8 @@ mod tests {
         set.insert(Class::DATA);
         assert_eq!(set.next_after(Class::DATA), Some(seven));
         assert_eq!(set.next_after(seven), Some(Class::DATA));
+        assert_eq!(set.highest(), Some(seven));
+        assert_eq!(ClassSet::EMPTY.highest(), None);
         set.remove(seven);
         assert_eq!(set.next_after(Class::DATA), Some(Class::DATA));
         set.remove(Class::DATA);

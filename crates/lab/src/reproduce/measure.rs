@@ -1,7 +1,10 @@
 //! What can be measured of a run, by name.
 
 use super::figure::RecordSpec;
-use super::jobs::{job_max_us, job_mean_us, job_spread, job_us};
+use super::jobs::{
+    communication_us, iteration_mean_us, iteration_us, job_max_us, job_mean_us, job_spread, job_us,
+    overlap_us,
+};
 use super::options::Moment;
 pub(crate) use super::options::Options;
 use super::receivers::{
@@ -12,11 +15,11 @@ use super::sharing::{
     active_jain, active_jain_settled_us, finish_spread_us, rate_jain, rate_jain_settled_us,
     slowdown, start_finish_correlation,
 };
-use crate::FlowResult;
 use crate::record::{
     AckTrace, FlowArrivals, LastHopRecorder, LongQueueRecorder, LossRecorder, QueueSeries, Series,
     delay_us,
 };
+use crate::{FlowResult, JobResult};
 use clearway_fabric::{LinkCounters, Stopped};
 use clearway_transport::EndpointCounters;
 use clearway_transport::cc::{NetworkFacts, fluid};
@@ -45,6 +48,8 @@ pub(crate) struct RunData {
     pub(crate) digest: Digest,
     /// The mean iteration of each job in microseconds, ascending; `None` if one did not finish all of its iterations.
     pub(crate) jobs: Option<Vec<f64>>,
+    /// What became of each job.
+    pub(crate) job_results: Vec<JobResult>,
     /// How often links were paused.
     pub(crate) pauses: u64,
     pub(crate) queue: Option<(Rate, QueueSeries)>,
@@ -144,6 +149,10 @@ measures! {
     job_mean_us() needs Nothing;
     job_max_us() needs Nothing;
     job_spread() needs Nothing;
+    iteration_us("job", "percentile", "after") needs Nothing;
+    iteration_mean_us("job", "after") needs Nothing;
+    communication_us("job", "iteration") needs Nothing;
+    overlap_us("job", "with", "iteration") needs Nothing;
     setting("key") needs Nothing;
     sampling_advantage("at") needs Nothing;
 }

@@ -72,6 +72,13 @@ pub(crate) struct Options {
     pub(super) rate: Rate,
     /// The name of a switch, or without its number of all switches of a kind.
     pub(super) switch: String,
+    /// A job, and another one, by their places in the scenario.
+    pub(super) job: usize,
+    pub(super) with: usize,
+    /// One of a job's iterations, from 0.
+    pub(super) iteration: usize,
+    /// So many iterations of a job are left out at its beginning.
+    pub(super) after: usize,
     /// A key of the scenario.
     pub(super) key: String,
 }
@@ -95,6 +102,10 @@ impl Default for Options {
             dst: Hosts::ALL,
             rate: SLOW,
             switch: String::new(),
+            job: 0,
+            with: 1,
+            iteration: 0,
+            after: 0,
             key: String::new(),
         }
     }
@@ -135,6 +146,10 @@ impl Options {
             "low" => self.low = text.parse().ok()?,
             "high" => self.high = text.parse().ok()?,
             "factor" => self.factor = text.parse().ok()?,
+            "job" => self.job = text.parse().ok()?,
+            "with" => self.with = text.parse().ok()?,
+            "iteration" => self.iteration = text.parse().ok()?,
+            "after" => self.after = text.parse().ok()?,
             "flow" => self.flow = Some(text.parse().ok()?),
             "src" => self.src = Hosts::read(text)?,
             "dst" => self.dst = Hosts::read(text)?,

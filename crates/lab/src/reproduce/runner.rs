@@ -369,6 +369,7 @@ fn summarise<O: Observer>(
         endpoints: finished.endpoints,
         digest: finished.digest,
         jobs: mean_iterations(&finished.jobs),
+        job_results: finished.jobs.clone(),
         pauses: finished.pauses.iter().map(|link| link.pauses).sum(),
         queue: None,
         long_queues: None,

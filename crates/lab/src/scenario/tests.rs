@@ -429,6 +429,7 @@ fn the_defaults_of_strack() {
     quick-adapt-fraction = 8.0 (STrack Algorithm 4 line 11 (Q18))
     reference-rate = "100Gbps" (STrack Table 1, bdp_sf)
     reference-rtt = "12us" (STrack Table 1, bdp_sf and delay_sf (Q1))
+    phase-increase = 0.0 (off; HotNets '22 §4 has R_AI x (1 + sent / communication phase))
     ack-bytes = "auto" (STrack §3.3.1, condition 1 (Q14))
     ack-on-ecn = false (not in STrack; the UEC reference simulator does it (Q14))
     bitmap = "auto" (STrack §3.3.1: 256 bits in four segments)
@@ -451,6 +452,7 @@ fn the_defaults_of_strack() {
     ecn.mark = "dequeue" (STrack §2.2.2: marking at egress, when a packet exits a queue)
     routing = "ecmp" (STrack §2.1: ECMP)
     control-priority = true (decision: acknowledgements and probes in a strict-priority queue)
+    strict-priority = false (decision: one priority, as in all papers but HotNets '22 §4)
     telemetry = "exact" (decision: what HPCC would do with exact figures)
     "#);
 }

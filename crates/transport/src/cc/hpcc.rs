@@ -142,8 +142,8 @@ pub struct Hpcc {
     /// `U`.
     utilisation: f64,
     /// `incStage`.
-    stage: u32,
-    max_stage: u32,
+    stage: u16,
+    max_stage: u16,
     path: Box<Path>,
     /// One over the base round trip in picoseconds, and one over `eta`.
     inverse_rtt: f64,
@@ -183,7 +183,7 @@ impl ControllerDefinition for Hpcc {
             limits,
             utilisation: 1.0,
             stage: 0,
-            max_stage: parameters.max_stage,
+            max_stage: parameters.max_stage.min(u16::MAX.into()) as u16,
             path: Box::default(),
             inverse_rtt: 1.0 / base_rtt.as_ps() as f64,
             inverse_target: 1.0 / parameters.target_utilisation.max(1e-3),
@@ -197,7 +197,7 @@ impl ControllerDefinition for Hpcc {
 impl Hpcc {
     /// The rate that `U` asks for (`C` is `U / eta`), and the stage after it: HPCC Algorithm 1, `ComputeWind`.
     #[inline]
-    fn candidate(&self) -> (f64, u32, bool) {
+    fn candidate(&self) -> (f64, u16, bool) {
         let excess = self.utilisation * self.inverse_target;
         let step = self.rate_ai * self.reference.factor();
         let (rate, stage) = if excess >= 1.0 || self.stage >= self.max_stage {

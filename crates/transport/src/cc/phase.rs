@@ -40,7 +40,7 @@ pub struct PhaseIncrease {
 impl PhaseIncrease {
     /// For a new flow, if the parameters ask for it.
     pub fn new(parameters: &PhaseIncreaseParameters) -> Option<Self> {
-        (parameters.phase_increase > 0.0).then(|| Self {
+        (parameters.phase_increase > 0.0).then_some(Self {
             gain: parameters.phase_increase,
             phase: 0,
             inverse: 0.0,

@@ -301,6 +301,30 @@ fn classes_take_turns_and_a_paused_one_blocks_no_other() {
 }
 
 #[test]
+fn with_strict_priority_the_highest_class_that_is_not_paused_goes_first() {
+    let three = Class::new(3).unwrap();
+    let mut profile = Profile::strack(facts());
+    profile.strict_priority = true;
+    let mut endpoint = Endpoint::new(HostId(0), Arc::new(profile), 1);
+    open_in_class(&mut endpoint, 1, Class::DATA, 4);
+    open_in_class(&mut endpoint, 2, three, 2);
+    open_in_class(&mut endpoint, 3, three, 1);
+    let mut next = || endpoint.poll_transmit(Time::ZERO).unwrap().flow.0;
+    assert_eq!([next(), next()], [2, 3]);
+    let mut paused = ClassSet::EMPTY;
+    paused.insert(three);
+    endpoint.set_paused(paused);
+    assert_eq!(
+        endpoint
+            .poll_transmit(Time::ZERO)
+            .map(|packet| packet.flow.0),
+        Some(1)
+    );
+    endpoint.set_paused(ClassSet::EMPTY);
+    assert_eq!(polled_classes(&mut endpoint, Time::ZERO), [3, 1, 1, 1]);
+}
+
+#[test]
 fn control_that_is_paused_waits_and_lets_other_classes_go() {
     let profile = Arc::new(Profile::strack(facts()));
     let three = Class::new(3).unwrap();

@@ -64,7 +64,10 @@ mod tests {
 
     fn schedule(settings: &Scheduling, jobs: u32) -> Result<Option<Schedule>, String> {
         let schedule = settings.schedule::<TraceSettings>(jobs, jobs - 1);
-        schedule.map_err(|error| error.message())
+        schedule.map_err(|error| match error {
+            WorkloadError::Setting { message, .. } => message,
+            error => error.message(),
+        })
     }
 
     #[test]

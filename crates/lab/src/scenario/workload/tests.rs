@@ -92,10 +92,9 @@ fn what_cannot_be_meant_is_refused() {
             "[transport]\nkind = \"rocev2\"\n[[workload]]\nkind = \"ring-all-reduce\"\njobs = 2\n{rest}\n"
         )
     };
-    assert_eq!(
-        error(&section("transport.rate-tmer = \"1us\""), &[]),
-        "s.toml:6: the controller \"dcqcn\" has no key `rate-tmer`\n  fix: did you mean `rate-timer`?"
-    );
+    let unknown = error(&section("transport.rate-tmer = \"1us\""), &[]);
+    let start = "s.toml:6: the controller \"dcqcn\" has no key `rate-tmer`\n  fix: did you mean `rate-timer`?";
+    assert!(unknown.starts_with(start), "{unknown}");
     assert_eq!(
         error(&section("transport.rate-timer = 5"), &[]),
         "s.toml:6: `workload.transport.rate-timer` cannot be 5\n  fix: expected a duration such as \"1us\" or \"250ns\""
@@ -114,7 +113,7 @@ fn what_cannot_be_meant_is_refused() {
     let three = read(&section("transport.g = [0.1, 0.2, 0.3]"));
     let error = load(&three.workloads[0], 1).unwrap_err();
     assert_eq!(error.message, "3 values under `transport` for 2 jobs");
-    let flows = read("[[workload]]\nkind = \"incast\"\npriority = [1, 2]\n");
+    let flows = read("[[workload]]\nkind = \"incast\"\nsenders = 4\npriority = [1, 2]\n");
     let error = load(&flows.workloads[0], 1).unwrap_err();
     assert_eq!(
         error.message,

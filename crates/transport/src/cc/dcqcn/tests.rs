@@ -98,6 +98,64 @@ fn tokens_enlarge_the_steps_after_recovery() {
     }
 }
 
+/// An acknowledgement by which so many bytes of the flow have arrived.
+fn delivered(controller: &mut Dcqcn, bytes: u64) {
+    controller.on_ack(&AckSample {
+        now: Time::ZERO,
+        delivered: Bytes::new(bytes),
+        ..crate::cc::tests::ack(1, 0)
+    });
+}
+
+/// The target rate after each of so many increases by the timer, with `bytes` of a phase of 1000 acknowledged; in additive steps above
+/// what it was before.
+fn steps_with(change: impl FnOnce(&mut DcqcnParameters), bytes: u64) -> Vec<f64> {
+    let mut controller = dcqcn(change);
+    controller.take_phase(Bytes::new(1000));
+    delivered(&mut controller, bytes);
+    controller.on_notification(Time::from_us(0));
+    controller.on_notification(Time::from_us(1));
+    let start = controller.target;
+    let mut target = |step: u64| {
+        run_to(&mut controller, 1 + 55 * step);
+        (controller.target - start) / 40e6
+    };
+    (4..=7).map(&mut target).collect()
+}
+
+#[test]
+fn steps_grow_with_the_phase_and_only_if_asked_for() {
+    assert_eq!(steps_with(|_| {}, 500), [0.0, 1.0, 2.0, 3.0]);
+    let adaptive = |p: &mut DcqcnParameters| p.phase.phase_increase = 1.0;
+    assert_eq!(steps_with(adaptive, 0), [0.0, 1.0, 2.0, 3.0]);
+    assert_eq!(steps_with(adaptive, 500), [0.0, 1.5, 3.0, 4.5]);
+    // Of the third phase a quarter.
+    assert_eq!(steps_with(adaptive, 2250), [0.0, 1.25, 2.5, 3.75]);
+    assert_eq!(steps_with(adaptive, 3000), [0.0, 1.0, 2.0, 3.0]);
+}
+
+#[test]
+fn hyper_steps_grow_only_if_asked_for() {
+    let hyper = |phase_hyper| {
+        let mut controller = dcqcn(|p| {
+            p.phase.phase_increase = 1.0;
+            p.phase_hyper = phase_hyper;
+        });
+        controller.take_phase(Bytes::new(1000));
+        delivered(&mut controller, 500);
+        for us in 0..8 {
+            controller.on_notification(Time::from_us(us));
+        }
+        run_to(&mut controller, 7 + 55 * 6);
+        let now = Time::from_us(7 + 55 * 6 + 1);
+        controller.on_sent(now, Bytes::new(50_000_000));
+        let before = controller.target;
+        controller.on_sent(now, Bytes::new(10_000_000));
+        controller.target - before
+    };
+    assert_eq!((hyper(false), hyper(true)), (400e6, 600e6));
+}
+
 #[test]
 fn the_first_cut_halves_and_the_rate_has_a_floor() {
     let mut controller = dcqcn(|_| {});

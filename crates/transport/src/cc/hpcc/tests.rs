@@ -44,6 +44,16 @@ fn near(value: f64, expected: f64) {
 }
 
 #[test]
+fn the_step_grows_with_the_phase() {
+    let mut hpcc = hpcc(|p| p.phase.phase_increase = 1.0);
+    hpcc.take_phase(Bytes::new(4000));
+    for (number, factor) in [(1, 1.25), (2, 1.5), (4, 1.0), (5, 1.25)] {
+        feed(&mut hpcc, number, 100, &[hop(10_000, 0, 0)]);
+        near(hpcc.rate_ai, 50e6 * factor);
+    }
+}
+
+#[test]
 fn three_differences_by_hand() {
     let mut hpcc = hpcc(|_| {});
     let (rate, window) = (|h: &Hpcc| h.rate, |h: &Hpcc| h.allowance().window);
@@ -85,7 +95,7 @@ fn five_small_steps_then_a_large_one() {
     for n in 2..=6 {
         round_trips(&mut hpcc, n..=n, 0.5, 0);
         near(hpcc.rate, 10e9 + (n - 1) as f64 * 50e6);
-        assert_eq!(hpcc.stage, n as u32 - 1);
+        assert_eq!(hpcc.stage, n as u16 - 1);
     }
     round_trips(&mut hpcc, 7..=7, 0.5, 0);
     near(hpcc.rate, 10.25e9 / (0.5 / 0.95) + 50e6);
@@ -242,6 +252,7 @@ fn defaults_are_those_of_the_tables() {
         ("damp-decay-needs-empty-bank", "false"),
         ("sampling-acks", "\"auto\""),
         ("random-feedback", "false"),
+        ("phase-increase", "0.0"),
     ];
     assert_eq!(defaults, expected.map(|(key, value)| (key, value.into())));
     let mut hpcc = HpccParameters::default();

@@ -92,6 +92,28 @@ fn scenario_1_opens_the_window_by_the_distance_to_the_target() {
 }
 
 #[test]
+fn gains_grow_with_the_phase_once_per_round_trip() {
+    let mut controller = with(50.0, |p| p.phase.phase_increase = 1.0);
+    controller.take_phase(Bytes::new(1_000_000));
+    let half = AckSample {
+        delivered: Bytes::new(2_500_000),
+        ..ack(8, false)
+    };
+    controller.on_ack(&half);
+    assert_near(packets(&controller), 50.0);
+    let later = AckSample {
+        now: NOW + Span::from_us(9),
+        ..half
+    };
+    controller.on_ack(&later);
+    assert_near(packets(&controller), 50.4);
+    assert_near(controller.gains.eta / MTU, 0.6);
+    assert_near(controller.gains.beta / MTU, 20.0);
+    controller.on_ack(&ack(25, false));
+    assert_near(packets(&controller), 50.4 + 20.0 / 50.4);
+}
+
+#[test]
 fn unmarked_between_target_and_high_holds() {
     for delay in [8, 16, 24] {
         let mut controller = at(50.0);

@@ -29,6 +29,23 @@ fn near(value: f64, expected: f64, tolerance: f64) {
 }
 
 #[test]
+fn the_step_grows_with_the_phase() {
+    let grown = |delivered: u64| {
+        let mut swift = swift(|p| {
+            p.flow_scaling = false;
+            p.phase.phase_increase = 1.0;
+        });
+        swift.take_phase(Bytes::new(1_000_000));
+        swift.window = 5.0;
+        feed(&mut swift, delivered / 1000, 10.0, 5000, 5);
+        (swift.window - 5.0) / plain().step * 5.0
+    };
+    for (delivered, factor) in [(0, 1.0), (500_000, 1.5), (1_250_000, 1.25)] {
+        near(grown(delivered), factor, 1e-9);
+    }
+}
+
+#[test]
 fn target_delays_by_window() {
     let us = |swift: &Swift, window| swift.target.at(window) / 1e6;
     for (largest, slope, offset) in [(50.0, 8.276, -1.170), (100.0, 8.164, -0.816)] {
@@ -262,6 +279,7 @@ fn defaults_are_those_of_the_tables() {
         ("damp-decay-needs-empty-bank", "false"),
         ("sampling-acks", "\"auto\""),
         ("random-feedback", "false"),
+        ("phase-increase", "0.0"),
     ];
     assert_eq!(defaults, expected.map(|(key, value)| (key, value.into())));
 }
