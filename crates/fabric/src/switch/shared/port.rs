@@ -1,7 +1,7 @@
 //! An egress port of a switch with a shared buffer: a queue for each class, pause frames before all of them.
 //!
-//! Control goes first. With strict priority the highest data class that is not paused follows; else data classes take turns packet by packet, the next higher one first, beginning above class 1; one that is
-//! empty or paused is passed over and keeps no claim.
+//! Control goes first. With strict priority the highest data class that is not paused follows; else data classes take turns packet by
+//! packet, the next higher one first, beginning above class 1; one that is empty or paused is passed over and keeps no claim.
 
 use super::super::parameters::{MarkAt, QueueRules};
 use crate::link::{Ledger, Link};
