@@ -147,18 +147,22 @@ impl<T> Ingress<T> {
     }
 
     /// The egress port of a packet.
-    #[inline]
+    #[inline(always)]
     pub(super) fn route(&self, packet: &Packet) -> usize {
         match self.routes.next_hops(self.attachments[packet.dst.index()]) {
             NextHops::Host(port) => port.into(),
             NextHops::Ports(ports) => match self.pick {
                 Pick::Hash { salt } => ports[ecmp(packet.header_hash, salt, ports.len())].into(),
-                Pick::Destination => {
-                    let stride = self.routes.strides[usize::from(ports[0])];
-                    ports[(packet.dst.0 / stride) as usize % ports.len()].into()
-                }
+                Pick::Destination => self.port_by_number(packet, ports),
             },
         }
+    }
+
+    /// The one of several ports that the number of the destination picks.
+    #[cold]
+    fn port_by_number(&self, packet: &Packet, ports: &[u16]) -> usize {
+        let stride = self.routes.strides[usize::from(ports[0])];
+        ports[(packet.dst.0 / stride) as usize % ports.len()].into()
     }
 
     /// Letters on the wires towards this switch.

@@ -173,6 +173,9 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
         if !self.queues[0].packets.is_empty() {
             return Some(Class::CONTROL);
         }
+        if QUEUES == ONE_DATA_QUEUE {
+            return (!self.queues[1].packets.is_empty()).then_some(Class::DATA);
+        }
         let mut data = (1..QUEUES).rev();
         let highest = data.find(|&queue| !self.queues[queue].packets.is_empty());
         highest.and_then(|queue| Class::new(queue as u8))
