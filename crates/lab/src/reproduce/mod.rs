@@ -60,6 +60,7 @@ const CLAIM_FILES: &[(&str, &str)] = claim_files!(
     "snyder/fig4.10",
     "snyder/table3.1",
     "snyder/table4.1",
+    "mlcc/section4",
     "strack/fig1",
     "strack/fig2",
     "strack/fig3",
