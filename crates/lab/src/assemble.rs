@@ -166,7 +166,7 @@ impl Assembly {
             .map_err(|error| topology_error(routing_error(&topology, &error)))?;
         check_reach(&topology, &routes.paths, sizes).map_err(topology_error)?;
         let network = network_of(scenario, &topology, &routes.paths, sizes)?;
-        warnings.extend(doubts(&scenario.transport, &network, &routes.paths));
+        warnings.extend(doubts(scenario, &network, &routes.paths));
         let capture =
             capture_plan(scenario, &topology).map_err(|error| error.or_in(places, "observe", 0))?;
         let has_several = !topology.further_nics.is_empty();

@@ -1,21 +1,25 @@
 //! What fits together and yet will hardly do what was meant: warnings about a transport and its network.
 
-use crate::scenario::TransportSettings;
+use crate::scenario::{Scenario, TransportSettings};
+use clearway_fabric::PathChoice;
 use clearway_fabric::topology::Paths;
 use clearway_transport::cc::{
     CongestionControl, ControllerDefinition, ControllerSettings, Dcqcn, HopCount, NetworkFacts,
 };
 use clearway_transport::feedback::{FeedbackDefinition, Silent};
+use clearway_transport::spray::{SelectorDefinition, Single};
 use clearway_transport::telemetry::MOST_HOPS;
 
 /// All warnings about a transport on a network.
 pub(crate) fn doubts(
-    transport: &TransportSettings,
+    scenario: &Scenario,
     network: &NetworkFacts,
     paths: &Paths,
 ) -> impl Iterator<Item = String> {
+    let transport = &scenario.transport;
     let doubts = [
         deaf_controller(transport),
+        idle_sprayer(transport, scenario.switch.ports.routing),
         unrecorded_hops(transport, network, paths),
         unreachable_target(transport, network),
     ];
@@ -52,6 +56,18 @@ fn unreachable_target(transport: &TransportSettings, network: &NetworkFacts) -> 
     (target <= round_trip).then(|| {
         format!(
             "Swift's target of {target} is not above the unloaded round trip of {round_trip}, so that windows shrink without congestion; raise `transport.base-delay` or `transport.hop-delay`"
+        )
+    })
+}
+
+/// A transport that sprays, over switches that do not look at what it sprays with.
+fn idle_sprayer(transport: &TransportSettings, routing: PathChoice) -> Option<String> {
+    let sprays = transport.selector.name() != Single::NAME;
+    (sprays && routing == PathChoice::Destination).then(|| {
+        format!(
+            "`switch.routing` = \"d-mod-k\" takes one way to each host, so that `transport.spray` = \"{}\" spreads nothing; set it to \"{}\"",
+            transport.selector.name(),
+            Single::NAME
         )
     })
 }

@@ -55,3 +55,19 @@ fn an_exchange_of_all_with_all_fills_a_fat_tree_that_is_routed_by_destination() 
     let by_hash = ratio(&[]);
     assert!(by_hash > 1.2 * by_destination, "{by_hash}");
 }
+
+#[test]
+fn spraying_over_routes_by_destination_is_doubted() {
+    let warnings = |settings: &[&str]| {
+        let assembly = clearway_lab::Assembly::new(&fat_tree(settings)).unwrap();
+        assembly
+            .warnings
+            .iter()
+            .filter(|w| w.contains("spreads nothing"))
+            .count()
+    };
+    let by_destination = "switch.routing=d-mod-k";
+    assert_eq!(warnings(&[by_destination]), 0);
+    assert_eq!(warnings(&[by_destination, "transport.spray=oblivious"]), 1);
+    assert_eq!(warnings(&["transport.spray=oblivious"]), 0);
+}
