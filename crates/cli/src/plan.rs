@@ -6,7 +6,7 @@ use crate::output::print;
 use crate::record::{REVISION, command_line};
 use crate::whole_file::WholeFile;
 use clearway_lab::plan::{
-    Demand, JobsFile, Kind, Placed, PlannedResource, Resource, UnifiedCircle, Verdict,
+    Demand, JobsFile, Kind, Placed, PlannedResource, Resource, Share, UnifiedCircle, Verdict,
 };
 use clearway_report::PlanRecord;
 use clearway_report::page::{PLAN_FILE_NAME, render_plan};
@@ -88,7 +88,7 @@ fn record(file: &JobsFile, placed: &Placed) -> PlanRecord {
         links: plan
             .resources
             .iter()
-            .map(|used| link_row(file, used))
+            .map(|used| link_row(file, placed, used))
             .collect(),
         circles: plan.circles.iter().map(circle_row).collect(),
         moves: moves.collect(),
@@ -133,19 +133,11 @@ fn job_row(file: &JobsFile, placed: &Placed, job: usize) -> PlannedJobRow {
     }
 }
 
-fn link_row(file: &JobsFile, used: &PlannedResource) -> PlannedLinkRow {
+fn link_row(file: &JobsFile, placed: &Placed, used: &PlannedResource) -> PlannedLinkRow {
     let shares = |&job: &u32| {
-        let profile = &file.problem.jobs()[job as usize].profile;
-        let phases = profile.phases(used.resource.kind()).iter();
-        phases
-            .map(|phase| match (phase.demand, used.resource) {
-                (Demand::Rate(rate), Resource::Link(link)) => {
-                    rate.as_gbps() / file.problem.links()[link as usize].as_gbps()
-                }
-                (Demand::Share(share), _) => share.as_f64(),
-                (Demand::Rate(_), Resource::Gpu(_)) => 1.0,
-            })
-            .collect()
+        let choice = placed.plan.jobs[job as usize].placement;
+        let shares = file.problem.shares(job as usize, choice, used.resource);
+        shares.into_iter().map(Share::as_f64).collect()
     };
     PlannedLinkRow {
         name: file.resource_name(used.resource).to_string(),

@@ -4,7 +4,9 @@
 
 #![allow(clippy::print_stdout, reason = "a program that prints")]
 
-use clearway_planner::compatibility::{Job, Placement, PlanParameters, Problem, Profile, plan};
+use clearway_planner::compatibility::{
+    Job, Load, Placement, PlanParameters, Problem, Profile, plan,
+};
 use clearway_units::{Purpose, RandomStream, Rate, Span};
 
 /// Iteration times in ms, as in HotNets'22, Table 1, and what part of it communicates, in percent.
@@ -140,7 +142,7 @@ fn job(period: u64, communication: u64, links: Vec<u32>) -> Job {
     Job {
         profile: Profile::on_off(compute, communication).expect("a profile"),
         placements: vec![Placement {
-            links,
+            links: links.into_iter().map(Load::whole).collect(),
             gpus: Vec::new(),
         }],
     }

@@ -6,7 +6,7 @@ use crate::error::ScenarioError;
 use crate::scenario::Places;
 use crate::scenario::source::{Entry, Layout};
 use clearway_planner::compatibility::{
-    Demand, Job, Kind, Phase, Placement, PlanParameters, Problem, ProblemError, Profile,
+    Demand, Job, Kind, Load, Phase, Placement, PlanParameters, Problem, ProblemError, Profile,
     ProfileError,
 };
 use clearway_units::{ParameterSet, Rate, SetError, Span, nearest, suggestion};
@@ -229,8 +229,10 @@ impl Reader<'_> {
                 names.gpus.len() - 1
             }) as u32
         });
-        let gpus = gpus.collect();
-        Ok(Placement { links, gpus })
+        Ok(Placement {
+            links: links.into_iter().map(Load::whole).collect(),
+            gpus: gpus.collect(),
+        })
     }
 
     /// The job that a placement is for.

@@ -47,7 +47,7 @@ pub(super) struct Circle {
 impl Circle {
     /// The circle of `members`, which use `resources` where jobs stand as `users` says.
     pub(super) fn new(
-        problem: &Problem,
+        (problem, choices): (&Problem, &[usize]),
         members: &[u32],
         resources: &[Resource],
         users: &BTreeMap<Resource, Vec<u32>>,
@@ -76,7 +76,8 @@ impl Circle {
             let mut load = Vec::new();
             for &job in &users[&resource] {
                 let at = members.binary_search(&job).expect("a member of the part");
-                let shares = problem.shares(job as usize, resource);
+                let shares = problem.shares(job as usize, choices[job as usize], resource);
+                let shares = shares.into_iter().map(Share::millionths).collect();
                 let key = (job, resource.kind(), shares);
                 let track = *drawn.entry(key).or_insert_with_key(|(_, kind, shares)| {
                     let phases = problem.jobs()[job as usize].profile.phases(*kind);

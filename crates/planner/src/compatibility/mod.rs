@@ -44,6 +44,6 @@ pub use placement::{Move, Placed, place};
 pub use plan::{
     Plan, PlanError, PlannedJob, PlannedResource, UnifiedCircle, Verdict, plan, plan_at,
 };
-pub use problem::{Job, Placement, Problem, ProblemError, Resource};
+pub use problem::{Job, Load, Placement, Problem, ProblemError, Resource};
 pub use profile::{Demand, Kind, Phase, Profile, ProfileError};
 pub use share::Share;

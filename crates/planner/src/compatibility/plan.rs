@@ -188,14 +188,14 @@ pub fn plan_at(
     settings.check()?;
     let users = problem.users(choices);
     let mut contended = users.clone();
-    contended.retain(|&resource, jobs| problem.contended(resource, jobs));
+    contended.retain(|&resource, jobs| problem.contended(choices, resource, jobs));
     let mut plan = uncontended(problem, choices, &users);
     let parts = components(problem.jobs().len(), &contended);
     let mut budget = settings.budget;
     let mut jobs_left: u64 = parts.iter().map(|(members, _)| members.len() as u64).sum();
     for (index, (members, resources)) in parts.into_iter().enumerate() {
         let grid = grid_of(problem, &members, resources.len(), settings)?;
-        let circle = Circle::new(problem, &members, &resources, &contended, &grid);
+        let circle = Circle::new((problem, choices), &members, &resources, &contended, &grid);
         // What easy parts leave is for those that come after them.
         let share = budget / jobs_left.max(1) * members.len() as u64;
         let stream = u64::from(members[0]);
@@ -348,12 +348,13 @@ impl Plan {
         for planned in &mut self.resources {
             let kind: Kind = planned.resource.kind();
             for &job in &planned.jobs {
-                let shares = problem.shares(job as usize, planned.resource);
+                let choice = self.jobs[job as usize].placement;
+                let shares = problem.shares(job as usize, choice, planned.resource);
                 let phases = problem.jobs()[job as usize].profile.phases(kind);
                 for (phase, share) in phases.iter().zip(shares) {
                     let part =
                         phase.length.as_ps() as f64 / self.jobs[job as usize].period.as_ps() as f64;
-                    planned.load += part * f64::from(share) / 1e6;
+                    planned.load += part * share.as_f64();
                 }
             }
         }

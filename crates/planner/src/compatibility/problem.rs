@@ -8,11 +8,30 @@ use std::fmt;
 /// More jobs than this on one link would overflow the sum of their shares.
 const MOST_JOBS: usize = 4_000;
 
+/// A link that the communication of a job loads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Load {
+    /// Its index.
+    pub link: u32,
+    /// What there is of the job's demand on this link: less than all where its traffic spreads over several.
+    pub part: Share,
+}
+
+impl Load {
+    /// A link that all of the job's traffic crosses.
+    pub const fn whole(link: u32) -> Self {
+        Self {
+            link,
+            part: Share::WHOLE,
+        }
+    }
+}
+
 /// Where a job could run: what it would use there.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Placement {
     /// Links that its communication loads, each once.
-    pub links: Vec<u32>,
+    pub links: Vec<Load>,
     /// GPUs that its computation loads, each once.
     pub gpus: Vec<u32>,
 }
@@ -191,9 +210,13 @@ impl Problem {
         self.gpus
     }
 
-    /// What each phase of `job` takes of `resource`.
-    pub(super) fn shares(&self, job: usize, resource: Resource) -> Vec<u32> {
-        let phases = self.jobs[job].profile.phases(resource.kind());
+    /// What each phase of `job`, on the placement `choice`, takes of `resource`, which it uses there.
+    pub fn shares(&self, job: usize, choice: usize, resource: Resource) -> Vec<Share> {
+        let Job {
+            profile,
+            placements,
+        } = &self.jobs[job];
+        let part = placements[choice].part(resource);
         let share = |demand| match (demand, resource) {
             (Demand::Rate(rate), Resource::Link(link)) => {
                 Share::of_rate(rate, self.links[link as usize]).unwrap_or(Share::WHOLE)
@@ -202,10 +225,8 @@ impl Problem {
             // A profile has no rates of computations.
             (Demand::Rate(_), Resource::Gpu(_)) => Share::WHOLE,
         };
-        phases
-            .iter()
-            .map(|phase| share(phase.demand).millionths())
-            .collect()
+        let phases = profile.phases(resource.kind()).iter();
+        phases.map(|phase| share(phase.demand).of(part)).collect()
     }
 
     /// The jobs of each link and GPU where jobs stand as `choices` says, in ascending order.
@@ -221,11 +242,12 @@ impl Problem {
         users
     }
 
-    /// True if the jobs could ever ask for more than all of `resource`: no rotation matters otherwise.
-    pub(super) fn contended(&self, resource: Resource, jobs: &[u32]) -> bool {
+    /// True if the jobs, placed as `choices` says, could ever ask for more than all of `resource`: no rotation matters otherwise.
+    pub(super) fn contended(&self, choices: &[usize], resource: Resource, jobs: &[u32]) -> bool {
         let peak = |&job: &u32| {
-            let shares = self.shares(job as usize, resource);
-            u64::from(shares.into_iter().max().unwrap_or(0))
+            let shares = self.shares(job as usize, choices[job as usize], resource);
+            let largest = shares.into_iter().map(Share::millionths).max();
+            u64::from(largest.unwrap_or(0))
         };
         jobs.iter().map(peak).sum::<u64>() > u64::from(Share::WHOLE.millionths())
     }
@@ -234,8 +256,17 @@ impl Problem {
 impl Placement {
     /// All that it uses.
     pub(super) fn resources(&self) -> impl Iterator<Item = Resource> + '_ {
-        let links = self.links.iter().map(|&link| Resource::Link(link));
+        let links = self.links.iter().map(|load| Resource::Link(load.link));
         links.chain(self.gpus.iter().map(|&gpu| Resource::Gpu(gpu)))
+    }
+
+    /// What there is of the job's demand on `resource`.
+    fn part(&self, resource: Resource) -> Share {
+        let load = self
+            .links
+            .iter()
+            .find(|load| Resource::Link(load.link) == resource);
+        load.map_or(Share::WHOLE, |load| load.part)
     }
 }
 
@@ -274,8 +305,9 @@ fn check_placement(
         let narrow = placement
             .links
             .iter()
-            .find(|&&link| demand > links[link as usize]);
-        if let Some(&link) = narrow {
+            .map(|load| load.link)
+            .find(|&link| demand > links[link as usize]);
+        if let Some(link) = narrow {
             return Err(ProblemError::AboveCapacity {
                 job: index,
                 phase,

@@ -26,6 +26,13 @@ impl Share {
         (demand <= capacity).then_some(Self((millionths as u32).max(1)))
     }
 
+    /// This share of `whole`, rounded down but never to nothing.
+    #[must_use]
+    pub fn of(self, whole: Self) -> Self {
+        let millionths = u64::from(self.0) * u64::from(whole.0) / u64::from(Self::WHOLE.0);
+        Self((millionths as u32).max(1))
+    }
+
     /// As a fraction of one.
     pub fn as_f64(self) -> f64 {
         f64::from(self.0) / 1e6

@@ -15,7 +15,7 @@ fn on_links(profile: Profile, links: &[u32]) -> Job {
     Job {
         profile,
         placements: vec![Placement {
-            links: links.to_vec(),
+            links: links.iter().copied().map(Load::whole).collect(),
             gpus: Vec::new(),
         }],
     }
@@ -25,7 +25,7 @@ fn on_links(profile: Profile, links: &[u32]) -> Job {
 fn problem(jobs: Vec<Job>) -> Problem {
     let placements = jobs.iter().flat_map(|job| &job.placements);
     let links = placements.flat_map(|placement| &placement.links);
-    let count = links.max().map_or(0, |&link| link as usize + 1);
+    let count = links.map(|load| load.link as usize + 1).max().unwrap_or(0);
     Problem::new(vec![Rate::from_gbps(50); count], 0, jobs).expect("a problem")
 }
 
@@ -67,13 +67,13 @@ fn real_overlap(problem: &Problem, plan: &Plan, resource: Resource) -> f64 {
     for &job in &used.jobs {
         let planned = &plan.jobs[job as usize];
         let phases = problem.jobs()[job as usize].profile.phases(resource.kind());
-        let shares = problem.shares(job as usize, resource);
+        let shares = problem.shares(job as usize, planned.placement, resource);
         for repeat in 0..planned.repeats {
             let from = turn * f64::from(repeat) / f64::from(planned.repeats);
             for (phase, &share) in phases.iter().zip(&shares) {
                 let start = (from + (phase.start + planned.shift).as_ps() as f64) % turn;
                 let end = start + phase.length.as_ps() as f64;
-                let share = f64::from(share) / 1e6;
+                let share = share.as_f64();
                 edges.push((start, share));
                 edges.push((end.min(turn), -share));
                 if end > turn {
@@ -228,7 +228,7 @@ fn shared_gpus_keep_computations_apart() {
     let job = |compute, communication| Job {
         profile: on_off(compute, communication),
         placements: vec![Placement {
-            links: vec![0],
+            links: vec![Load::whole(0)],
             gpus: vec![0],
         }],
     };
@@ -264,6 +264,36 @@ fn demands_below_the_whole_add_up() {
     let plan = planned(&sharing(vec![half(30), half(30)]));
     assert_eq!(plan.circles[0].overlap, ms(12));
     assert!(plan.circles[0].is_optimal());
+}
+
+#[test]
+fn traffic_that_spreads_takes_a_part_of_each_link() {
+    let job = |part: f64, links: &[u32]| {
+        let part = Share::new(part).expect("a share");
+        let load = |&link: &u32| Load { link, part };
+        Job {
+            profile: on_off(20, 80),
+            placements: vec![Placement {
+                links: links.iter().map(load).collect(),
+                gpus: Vec::new(),
+            }],
+        }
+    };
+    // Two halves are one whole, and never run short.
+    let plan = planned(&problem(vec![job(0.5, &[0, 1]), job(0.5, &[1, 2])]));
+    assert!(plan.circles.is_empty());
+    assert!((plan.resources[1].load - 0.8).abs() < 1e-12);
+    // 80 + 80 of 100 overlap by 60 at least, and then ask for a tenth too much.
+    let plan = planned(&problem(vec![job(0.5, &[0]), job(0.6, &[0])]));
+    assert_eq!(plan.circles[0].overlap, ms(6));
+    assert!(plan.circles[0].is_optimal());
+    // The part belongs to the placement.
+    let mut moves = vec![job(0.5, &[0]), job(0.6, &[0])];
+    let elsewhere = job(0.5, &[0]).placements.remove(0);
+    moves[1].placements.push(elsewhere);
+    let placed = place(&problem(moves), &PlanParameters::default()).expect("a plan");
+    assert_eq!(placed.plan.jobs[1].placement, 1);
+    assert_eq!(placed.plan.verdict(), Verdict::Compatible);
 }
 
 #[test]
@@ -332,7 +362,7 @@ fn by_looking_at_all(problem: &Problem, turn: u64) -> u64 {
     let patterns: Vec<Vec<u64>> = (0..3)
         .map(|job| (0..turn).map(|at| asks(job, at)).collect())
         .collect();
-    let links: Vec<&[u32]> = problem
+    let links: Vec<&[Load]> = problem
         .jobs()
         .iter()
         .map(|job| &job.placements[0].links[..])
@@ -346,7 +376,7 @@ fn by_looking_at_all(problem: &Problem, turn: u64) -> u64 {
                 for at in 0..turn {
                     let turned = [0, second, third].into_iter().enumerate();
                     let load: u64 = turned
-                        .filter(|(job, _)| links[*job].contains(&link))
+                        .filter(|(job, _)| links[*job].contains(&Load::whole(link)))
                         .map(|(job, by)| patterns[job][((at + turn - by) % turn) as usize])
                         .sum();
                     over += load.saturating_sub(1_000_000);
@@ -554,7 +584,7 @@ fn incompatible_jobs_are_placed_elsewhere() {
         profile,
         placements: [first, 1 - first]
             .map(|link| Placement {
-                links: vec![link],
+                links: vec![Load::whole(link)],
                 gpus: Vec::new(),
             })
             .to_vec(),
@@ -597,10 +627,10 @@ fn many_jobs_move_one_or_two_at_a_time() {
         placements: (0..6)
             .map(|place| Placement {
                 // Long ones on three links, short ones on the other three.
-                links: vec![match index < 6 {
+                links: vec![Load::whole(match index < 6 {
                     true => (index % 3 + place) % 6,
                     false => (index % 3 + 3 + place) % 6,
-                }],
+                })],
                 gpus: Vec::new(),
             })
             .collect(),
