@@ -245,7 +245,7 @@ impl<T: Telemetry> Host<T> {
             return;
         };
         let packet = &mut parcel.packet;
-        packet.header_hash = header_hash(packet);
+        packet.header_hash = header_hash(packet.src, packet.dst, packet.source_port);
         self.free_at = self.now + self.link.clock.span_of(packet.size.into());
         context.ledger.counters.injected += 1;
         self.link.carry(self.free_at, &parcel, &mut context.ledger);

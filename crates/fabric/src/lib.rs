@@ -33,7 +33,7 @@ pub use observer::{DropCause, Observer};
 pub use pause::LinkPauses;
 pub use simulation::{
     Affair, Dispatch, Flow, FlowEvent, FlowOutcome, Moment, Outcome, Post, Program, Progress,
-    Reactions, RunControl, Sampler, Setup, Simulation, Snapshot, Stopped, Traffic,
+    Reactions, RunControl, Sampler, Setup, Simulation, Snapshot, Stopped, Traffic, Trails,
 };
 pub use switch::{
     LosslessClasses, MarkAt, PathChoice, SharedBufferParameters, SwitchParameters, TelemetryFormat,

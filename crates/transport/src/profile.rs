@@ -2,11 +2,12 @@
 
 use crate::cc::{ControllerSettings, NetworkFacts, PathFacts};
 use crate::feedback::FeedbackSettings;
+use crate::flow::{entity, path_selector};
 use crate::go_back_n::GoBackNParameters;
 use crate::packet::Class;
 use crate::selective_repeat::SelectiveRepeatParameters;
-use crate::spray::SelectorSettings;
-use clearway_units::{Bytes, ParameterInfo, ParameterSet, SetError, Value};
+use crate::spray::{PathSelector, SelectorSettings};
+use clearway_units::{Bytes, FlowId, ParameterInfo, ParameterSet, SetError, Value};
 
 /// Acknowledgements, loss detection and retransmission: the scheme and its settings.
 #[derive(Debug, Clone, PartialEq)]
@@ -134,6 +135,22 @@ impl Profile {
             0 => &self.controller,
             further => &self.variants[usize::from(further) - 1],
         }
+    }
+
+    /// The source ports of the first `packets` packets of a flow, one list for each of its queue pairs, if nothing is marked and its
+    /// window is wide open: by these ECMP picks its routes.
+    pub fn source_ports(&self, flow: FlowId, seed: u64, packets: usize) -> Vec<Vec<u16>> {
+        let queue_pairs = match &self.reliability {
+            Reliability::SelectiveRepeat(_) => 1,
+            Reliability::GoBackN(parameters) => parameters.queue_pairs(),
+        };
+        let ports = |queue_pair| {
+            let (salt, mut selector) =
+                path_selector(&self.selector, entity(flow, queue_pair), seed);
+            let next = || selector.choose(f64::from(u16::MAX)) ^ salt;
+            std::iter::repeat_with(next).take(packets).collect()
+        };
+        (0..queue_pairs).map(ports).collect()
     }
 
     /// All controller settings: those of most flows, then the variants.

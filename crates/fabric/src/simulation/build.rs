@@ -160,12 +160,7 @@ pub(super) fn build_switch<T: Telemetry>(
         .map(|id| (id, ends.inlet(id)))
         .collect();
     let routes = setup.routes.switches[index].clone();
-    let pick = match setup.switch.routing {
-        PathChoice::Ecmp => Pick::Hash {
-            salt: RandomStream::new(setup.seed, Purpose::Hashing, index as u64).next_u64(),
-        },
-        PathChoice::Destination => Pick::Destination,
-    };
+    let pick = pick(setup, index);
     let ingress = Ingress::new(
         setup.topology.switch_node(index),
         (pick, tie_seed(setup.seed)),
@@ -197,6 +192,16 @@ pub(super) fn build_switch<T: Telemetry>(
         &rules,
         (parameters.reaction, frame),
     )))
+}
+
+/// How the switch `index` chooses between equal ways.
+pub(super) fn pick(setup: &Setup<'_>, index: usize) -> Pick {
+    match setup.switch.routing {
+        PathChoice::Ecmp => Pick::Hash {
+            salt: RandomStream::new(setup.seed, Purpose::Hashing, index as u64).next_u64(),
+        },
+        PathChoice::Destination => Pick::Destination,
+    }
 }
 
 fn lossy<T: Telemetry, const QUEUES: usize>(

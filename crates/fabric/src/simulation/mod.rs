@@ -4,6 +4,7 @@ mod books;
 mod build;
 mod snapshot;
 mod traffic;
+mod trails;
 
 use crate::domain::FabricDomain;
 use crate::host::{Host, Ways};
@@ -24,6 +25,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 pub use traffic::Traffic;
+pub use trails::Trails;
 
 /// A flow: one message, or a connection on which a [`Program`] posts several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

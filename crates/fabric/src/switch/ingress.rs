@@ -5,7 +5,7 @@ use crate::link::Arrival;
 use crate::topology::{Attachment, LinkId, NextHops, NodeId, SwitchRoutes};
 use clearway_engine::{Bags, Inlet, Round};
 use clearway_transport::Packet;
-use clearway_units::Time;
+use clearway_units::{HostId, Time};
 use std::sync::Arc;
 
 /// A set of small numbers that is cheap to walk through in order.
@@ -43,6 +43,32 @@ pub(crate) enum Pick {
     Hash { salt: u64 },
     /// By the number of the destination.
     Destination,
+}
+
+impl Pick {
+    /// The port by which a switch with the table `routes` sends what goes to the host `dst`, which hangs at `to`.
+    #[inline(always)]
+    pub(crate) fn port(
+        self,
+        routes: &SwitchRoutes,
+        (dst, to): (HostId, Attachment),
+        header_hash: u32,
+    ) -> usize {
+        match routes.next_hops(to) {
+            NextHops::Host(port) => port.into(),
+            NextHops::Ports(ports) => match self {
+                Self::Hash { salt } => ports[ecmp(header_hash, salt, ports.len())].into(),
+                Self::Destination => port_by_number(routes, dst, ports),
+            },
+        }
+    }
+}
+
+/// The one of several ports that the number of the destination picks.
+#[cold]
+fn port_by_number(routes: &SwitchRoutes, dst: HostId, ports: &[u16]) -> usize {
+    let stride = routes.strides[usize::from(ports[0])];
+    ports[(dst.0 / stride) as usize % ports.len()].into()
 }
 
 #[derive(Debug)]
@@ -149,20 +175,9 @@ impl<T> Ingress<T> {
     /// The egress port of a packet.
     #[inline(always)]
     pub(super) fn route(&self, packet: &Packet) -> usize {
-        match self.routes.next_hops(self.attachments[packet.dst.index()]) {
-            NextHops::Host(port) => port.into(),
-            NextHops::Ports(ports) => match self.pick {
-                Pick::Hash { salt } => ports[ecmp(packet.header_hash, salt, ports.len())].into(),
-                Pick::Destination => self.port_by_number(packet, ports),
-            },
-        }
-    }
-
-    /// The one of several ports that the number of the destination picks.
-    #[cold]
-    fn port_by_number(&self, packet: &Packet, ports: &[u16]) -> usize {
-        let stride = self.routes.strides[usize::from(ports[0])];
-        ports[(packet.dst.0 / stride) as usize % ports.len()].into()
+        let to = self.attachments[packet.dst.index()];
+        self.pick
+            .port(&self.routes, (packet.dst, to), packet.header_hash)
     }
 
     /// Letters on the wires towards this switch.

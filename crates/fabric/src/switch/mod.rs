@@ -18,9 +18,9 @@ use crate::order::Ticket;
 use crate::pause::LinkPauses;
 use crate::topology::LinkId;
 use clearway_engine::{Bags, Outlook, Round};
+use clearway_transport::Class;
 use clearway_transport::telemetry::Telemetry;
-use clearway_transport::{Class, Packet};
-use clearway_units::{Time, mix64};
+use clearway_units::{HostId, Time, mix64};
 
 pub(crate) use ingress::{Ingress, Pick};
 pub(crate) use lossy::LossySwitch;
@@ -149,9 +149,9 @@ pub(crate) fn ecmp(header_hash: u32, salt: u64, choices: usize) -> usize {
 
 /// The digest of addressing that switches hash.
 #[inline]
-pub(crate) fn header_hash(packet: &Packet) -> u32 {
-    let addresses = u64::from(packet.src.0) << 32 | u64::from(packet.dst.0);
-    mix64(mix64(addresses) ^ u64::from(packet.source_port)) as u32
+pub(crate) fn header_hash(src: HostId, dst: HostId, source_port: u16) -> u32 {
+    let addresses = u64::from(src.0) << 32 | u64::from(dst.0);
+    mix64(mix64(addresses) ^ u64::from(source_port)) as u32
 }
 
 #[cfg(test)]

@@ -135,7 +135,7 @@ impl Scenario {
         }
     }
 
-    fn setup(&self) -> Setup<'_> {
+    pub(crate) fn setup(&self) -> Setup<'_> {
         Setup {
             topology: &self.topology,
             routes: Routes::compute(&self.topology).expect("random fabrics are connected"),

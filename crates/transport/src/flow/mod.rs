@@ -9,8 +9,9 @@ pub(crate) use pacer::Pacer;
 
 use crate::endpoint::{EndpointCounters, Event, Outbox};
 use crate::packet::{Class, Header, Packet};
+use crate::spray::{Selector, SelectorSettings};
 use crate::telemetry::{Hop, Parcel};
-use clearway_units::{FlowId, HostId, Time};
+use clearway_units::{FlowId, HostId, Purpose, RandomStream, Time};
 use std::collections::VecDeque;
 
 /// Who a sender is, and whom it sends to.
@@ -28,7 +29,7 @@ pub(crate) struct Ends {
 impl Ends {
     /// The number by which the sender's random stream is known; that of the flow, for its first queue pair.
     pub(crate) fn entity(&self) -> u64 {
-        u64::from(self.flow.0) | u64::from(self.queue_pair) << 32
+        entity(self.flow, self.queue_pair)
     }
 
     /// A packet from here, of no size yet.
@@ -48,6 +49,22 @@ impl Ends {
             header,
         }
     }
+}
+
+/// The number by which the random streams of a queue pair's sender are known.
+pub(crate) fn entity(flow: FlowId, queue_pair: u8) -> u64 {
+    u64::from(flow.0) | u64::from(queue_pair) << 32
+}
+
+/// The path selector of the sender with the number `entity`, and the salt that makes source ports of its choices.
+pub(crate) fn path_selector(
+    settings: &SelectorSettings,
+    entity: u64,
+    seed: u64,
+) -> (u16, Selector) {
+    let mut random = RandomStream::new(seed, Purpose::Paths, entity);
+    let salt = random.next_u32() as u16;
+    (salt, settings.build(random))
 }
 
 /// What answers `trigger`, in the class of control and with its stamp and port.

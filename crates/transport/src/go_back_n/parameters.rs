@@ -58,6 +58,11 @@ clearway_units::parameters! {
 }
 
 impl GoBackNParameters {
+    /// How many queue pairs a flow has.
+    pub(crate) fn queue_pairs(&self) -> u8 {
+        self.queue_pairs.clamp(1, MOST_QUEUE_PAIRS)
+    }
+
     /// In how many packets a queue pair carries its part of a message of `bytes`; none, if the message is too short to reach
     /// it.
     pub fn packets_of(&self, bytes: Bytes, queue_pair: u8, network: &NetworkFacts) -> u64 {
@@ -107,7 +112,7 @@ impl Rules {
             nack_interval: parameters.nack_interval,
             timeout,
             timeout_max,
-            queue_pairs: parameters.queue_pairs.clamp(1, MOST_QUEUE_PAIRS),
+            queue_pairs: parameters.queue_pairs(),
             stripe: parameters.stripe,
             stripe_chunk: chunk.div_ceil(payload).saturating_mul(payload),
             linger: parameters.linger.unwrap_or(

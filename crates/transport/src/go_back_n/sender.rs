@@ -3,7 +3,7 @@
 use super::Rules;
 use crate::cc::{AckSample, CongestionControl, Controller, LossCause, LossSample};
 use crate::endpoint::{Event, FlowProgress, FlowStatistics};
-use crate::flow::{Ends, Messages, Pacer};
+use crate::flow::{Ends, Messages, Pacer, path_selector};
 use crate::packet::{Header, Packet};
 use crate::profile::Profile;
 use crate::spray::{PathSelector, Selector};
@@ -50,8 +50,7 @@ impl Sender {
         rules: &Rules,
         seed: u64,
     ) -> Self {
-        let mut random = RandomStream::new(seed, Purpose::Paths, ends.entity());
-        let salt = random.next_u32() as u16;
+        let (salt, selector) = path_selector(&profile.selector, ends.entity(), seed);
         let mut sender = Self {
             ends,
             salt,
@@ -67,7 +66,7 @@ impl Sender {
             timeout_at: Time::NEVER,
             pacer: Pacer::default(),
             controller,
-            selector: profile.selector.build(random),
+            selector,
             statistics: FlowStatistics::default(),
         };
         let lots = RandomStream::new(seed, Purpose::Controller, ends.entity());

@@ -12,7 +12,7 @@ use super::parameters::ProbeClass;
 use super::scoreboard::{Scoreboard, numbers, parts};
 use crate::cc::{AckSample, CongestionControl, Controller};
 use crate::endpoint::{Event, FlowProgress, FlowStatistics};
-use crate::flow::{Due, Ends, Messages, Pacer, Part};
+use crate::flow::{Due, Ends, Messages, Pacer, Part, path_selector};
 use crate::packet::{Class, Header, Packet};
 use crate::profile::Profile;
 use crate::spray::{PathSelector, Selector};
@@ -74,8 +74,7 @@ impl Sender {
         rules: &Rules,
         seed: u64,
     ) -> Self {
-        let mut random = RandomStream::new(seed, Purpose::Paths, ends.entity());
-        let salt = random.next_u32() as u16;
+        let (salt, selector) = path_selector(&profile.selector, ends.entity(), seed);
         let mut sender = Self {
             ends,
             salt,
@@ -101,7 +100,7 @@ impl Sender {
             probe_waits: false,
             pacer: Pacer::default(),
             controller,
-            selector: profile.selector.build(random),
+            selector,
             statistics: FlowStatistics::default(),
         };
         let lots = RandomStream::new(seed, Purpose::Controller, ends.entity());

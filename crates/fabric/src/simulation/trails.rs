@@ -1,0 +1,72 @@
+//! Where packets will go: the decisions of switches without a run.
+
+use super::{Setup, build};
+use crate::switch::{Pick, header_hash};
+use crate::topology::LinkId;
+use clearway_units::{FlowId, HostId};
+use std::collections::BTreeMap;
+
+/// So many packets of a queue pair stand for all of them; STrack sprays over 256 paths.
+const PACKETS: usize = 256;
+
+/// The decisions of all switches of a fabric.
+pub struct Trails<'a> {
+    setup: &'a Setup<'a>,
+    picks: Vec<Pick>,
+    /// The links that leave each node, by port.
+    ports: Vec<Vec<LinkId>>,
+}
+
+impl<'a> Trails<'a> {
+    /// Of the fabric that `setup` describes.
+    pub fn new(setup: &'a Setup<'a>) -> Self {
+        let switches = 0..setup.topology.switches.len();
+        Self {
+            setup,
+            picks: switches.map(|index| build::pick(setup, index)).collect(),
+            ports: setup.topology.ports(),
+        }
+    }
+
+    /// The links that a packet with this source port crosses, in their order.
+    pub fn of_packet(&self, src: HostId, dst: HostId, source_port: u16) -> Vec<LinkId> {
+        let Setup {
+            topology, routes, ..
+        } = self.setup;
+        let hash = header_hash(src, dst, source_port);
+        let to = routes.attachments[dst.index()];
+        let mut links = vec![self.ports[src.index()][0]];
+        loop {
+            let (_, node) = topology.link_ends(links[links.len() - 1]);
+            let Some(switch) = topology.switch_index(node) else {
+                return links;
+            };
+            let port = self.picks[switch].port(&routes.switches[switch], (dst, to), hash);
+            links.push(self.ports[node.0 as usize][port]);
+        }
+    }
+
+    /// The links that data of a listed flow crosses, and what part of it crosses each. Exact where its packets have one path for each
+    /// queue pair; of a flow that sprays, what its first packets do if nothing is marked.
+    pub fn of_flow(&self, id: FlowId) -> BTreeMap<LinkId, f64> {
+        let flow = &self.setup.flows[id.index()];
+        let profile = &self.setup.profile;
+        let queue_pairs = profile.source_ports(id, self.setup.seed, PACKETS);
+        let mut ports: BTreeMap<u16, u32> = BTreeMap::new();
+        for port in queue_pairs.iter().flatten() {
+            *ports.entry(*port).or_default() += 1;
+        }
+        let all: u32 = ports.values().sum();
+        let mut crossing: BTreeMap<LinkId, u32> = BTreeMap::new();
+        for (port, packets) in ports {
+            for link in self.of_packet(flow.src, flow.dst, port) {
+                *crossing.entry(link).or_default() += packets;
+            }
+        }
+        let part = |packets| f64::from(packets) / f64::from(all);
+        crossing
+            .into_iter()
+            .map(|(link, packets)| (link, part(packets)))
+            .collect()
+    }
+}
