@@ -34,7 +34,8 @@
 //! at = ["2MB"]                   # the labels that `message` stands for; all of them if left out
 //! ```
 //! A value may be a table `{ label = …, set = {…}, needs = … }`. Runs that need something that is not there yet are not run,
-//! and claims on them are neither passed nor missed.
+//! and claims on them are neither passed nor missed. A value with `plan`, the name of a built-in file of jobs or the text of one,
+//! makes its runs plans: nothing is simulated, the planner answers.
 
 use super::expression::{Call, Comparison, Expression, Leaves, parse};
 use super::measure::{Measure, Options};
@@ -95,6 +96,8 @@ pub(crate) struct RecordSpec {
 pub(crate) struct AxisValue {
     pub(crate) label: String,
     pub(crate) settings: Vec<String>,
+    /// Its runs are planned instead of simulated: a built-in file of jobs, or the text of one.
+    pub(crate) plan: Option<String>,
     pub(crate) needs: Option<String>,
 }
 
@@ -183,6 +186,8 @@ pub struct Figure {
 pub(crate) struct Run {
     pub(crate) labels: Vec<String>,
     pub(crate) settings: Vec<String>,
+    /// The jobs that are planned, if nothing is simulated.
+    pub(crate) plan: Option<String>,
     pub(crate) needs: Option<String>,
 }
 
@@ -259,6 +264,7 @@ impl Figure {
         let mut runs = vec![Run {
             labels: Vec::new(),
             settings: Vec::new(),
+            plan: None,
             needs: None,
         }];
         for axis in &self.axes {
@@ -267,6 +273,7 @@ impl Figure {
                 values.iter().map(|value| Run {
                     labels: [run.labels.as_slice(), std::slice::from_ref(&value.label)].concat(),
                     settings: [run.settings.as_slice(), &value.settings].concat(),
+                    plan: run.plan.clone().or_else(|| value.plan.clone()),
                     needs: run.needs.clone().or_else(|| value.needs.clone()),
                 })
             });
@@ -288,6 +295,19 @@ impl Figure {
             true => self.setup.clone(),
             false => format!("{}; {own}", self.setup),
         }
+    }
+
+    /// The values that the labels of a run stand for.
+    pub(crate) fn values<'a>(
+        &'a self,
+        scale: Scale,
+        labels: &'a [String],
+    ) -> impl Iterator<Item = &'a AxisValue> {
+        let pairs = labels.iter().zip(&self.axes);
+        pairs.filter_map(move |(label, axis)| {
+            let mut values = axis.values[scale as usize].iter();
+            values.find(|value| value.label == *label)
+        })
     }
 
     pub(crate) fn axis(&self, name: &str) -> Option<&Axis> {
@@ -402,6 +422,13 @@ impl Figure {
             if let Some(pair) = labels.windows(2).find(|pair| pair[0] == pair[1]) {
                 return Err(format!("two labels or axes are called `{}`", pair[0]));
             }
+            let plans = |axis: &&Axis| {
+                let mut values = axis.values[scale as usize].iter();
+                values.any(|value| value.plan.is_some())
+            };
+            if self.axes.iter().filter(plans).count() > 1 {
+                return Err("two axes have plans: a run has one at most".into());
+            }
         }
         Ok(())
     }
@@ -464,9 +491,11 @@ impl Leaves for Checker<'_> {
         measure
             .check_record(&self.figure.record)
             .map_err(Unresolved::Fault)?;
-        self.figure
-            .choose(self.scale, &call.words, &self.binding)
-            .map(|_| 1.0)
+        let labels = self.figure.choose(self.scale, &call.words, &self.binding)?;
+        let mut values = self.figure.values(self.scale, &labels);
+        let planned = values.any(|value| value.plan.is_some());
+        measure.check_run(planned).map_err(Unresolved::Fault)?;
+        Ok(1.0)
     }
 
     fn over(&mut self, axis: &str, body: &Expression) -> Result<Vec<f64>, Unresolved> {

@@ -2,13 +2,14 @@
 
 use super::expression::{Call, Comparison, Expression, Leaves};
 use super::figure::{Binding, Claim, Figure, Scale, Unresolved, over_labels, restore};
-use super::measure::{Measure, Options, RunData};
+use super::measure::{Measure, Options};
 use super::outcome::{ClaimOutcome, Judgement, Verdict};
+use super::plans::Kept;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// All runs of a figure: by labels and seed.
-pub(crate) type Runs = BTreeMap<(Vec<String>, u64), Arc<RunData>>;
+pub(crate) type Runs = BTreeMap<(Vec<String>, u64), Arc<Kept>>;
 
 /// Why a quantity has no value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,16 +68,8 @@ impl Leaves for Evaluator<'_> {
 impl Figure {
     /// What a run needs that is not there yet.
     fn needs_of(&self, scale: Scale, labels: &[String]) -> Option<String> {
-        let pairs = labels.iter().zip(&self.axes);
-        let mut needs = pairs.filter_map(|(label, axis)| {
-            let values = &axis.values[scale as usize];
-            values
-                .iter()
-                .find(|value| value.label == *label)?
-                .needs
-                .clone()
-        });
-        needs.next()
+        let mut values = self.values(scale, labels);
+        values.find_map(|value| value.needs.clone())
     }
 
     /// Judges a claim by the runs.

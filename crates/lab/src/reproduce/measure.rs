@@ -7,13 +7,17 @@ use super::jobs::{
 };
 use super::options::Moment;
 pub(crate) use super::options::Options;
+use super::plans::{
+    Kept, PlanData, angle_degrees, arc_start_us, arc_us, collision_us, is_compatible,
+    least_collision_us, load, perimeter_us, period_us, repeats, score, score_before, shift_us,
+};
 use super::receivers::{
     last_hop_arrival_gbps, last_hop_peak_us, notifications, received_gbps, slow_receiver_share,
     switch_marks,
 };
 use super::sharing::{
-    active_jain, active_jain_settled_us, finish_spread_us, rate_jain, rate_jain_settled_us,
-    slowdown, start_finish_correlation,
+    active_jain, active_jain_settled_us, finish_spread_us, jain, jain_max, jain_min, rate_jain,
+    rate_jain_settled_us, slowdown, start_finish_correlation,
 };
 use crate::record::{
     AckTrace, FlowArrivals, LastHopRecorder, LongQueueRecorder, LossRecorder, QueueSeries, Series,
@@ -23,7 +27,6 @@ use crate::{FlowResult, JobResult};
 use clearway_fabric::{LinkCounters, Stopped};
 use clearway_transport::EndpointCounters;
 use clearway_transport::cc::{NetworkFacts, fluid};
-use clearway_units::statistics::jain_index;
 use clearway_units::{Bytes, Digest, FlowId, HostId, Rate, Span, Time, Value, nearest, suggestion};
 use std::collections::BTreeMap;
 
@@ -84,21 +87,28 @@ pub(crate) struct Measure {
     pub(super) name: &'static str,
     pub(super) options: &'static [&'static str],
     needs: Needs,
-    compute: fn(&RunData, &Options) -> Result<f64, String>,
+    compute: Compute,
+}
+
+/// What a measure is taken of.
+#[derive(Debug)]
+enum Compute {
+    Simulated(fn(&RunData, &Options) -> Result<f64, String>),
+    Planned(fn(&PlanData, &Options) -> Result<f64, String>),
 }
 
 macro_rules! measures {
-    ($($name:ident ( $($option:literal),* ) needs $needs:ident;)+) => {
-        const MEASURES: &[Measure] = &[$(Measure {
+    ($($of:ident { $($name:ident ( $($option:literal),* ) needs $needs:ident;)+ })+) => {
+        const MEASURES: &[Measure] = &[$($(Measure {
             name: stringify!($name),
             options: &[$($option),*],
             needs: Needs::$needs,
-            compute: $name,
-        }),+];
+            compute: Compute::$of($name),
+        }),+),+];
     };
 }
 
-measures! {
+measures! { Simulated {
     max_fct() needs Nothing;
     min_fct() needs Nothing;
     mean_fct() needs Nothing;
@@ -155,7 +165,21 @@ measures! {
     overlap_us("job", "with", "iteration") needs Nothing;
     setting("key") needs Nothing;
     sampling_advantage("at") needs Nothing;
-}
+} Planned {
+    perimeter_us("job") needs Nothing;
+    period_us("job") needs Nothing;
+    repeats("job") needs Nothing;
+    arc_start_us("job") needs Nothing;
+    arc_us("job") needs Nothing;
+    shift_us("job") needs Nothing;
+    angle_degrees("job") needs Nothing;
+    load("link") needs Nothing;
+    collision_us("link") needs Nothing;
+    least_collision_us("job") needs Nothing;
+    score("link") needs Nothing;
+    score_before("link") needs Nothing;
+    is_compatible("link") needs Nothing;
+} }
 
 impl Measure {
     /// The measure called `name`.
@@ -189,9 +213,22 @@ impl Measure {
         }
     }
 
+    /// An error if it cannot be taken of a run of this kind.
+    pub(crate) fn check_run(&self, planned: bool) -> Result<(), String> {
+        match (&self.compute, planned) {
+            (Compute::Simulated(_), false) | (Compute::Planned(_), true) => Ok(()),
+            (Compute::Simulated(_), true) => Err(format!("`{}` is not of plans", self.name)),
+            (Compute::Planned(_), false) => Err(format!("`{}` is of plans only", self.name)),
+        }
+    }
+
     /// Its value for a run.
-    pub(crate) fn of(&self, run: &RunData, options: &Options) -> Result<f64, String> {
-        (self.compute)(run, options)
+    pub(crate) fn of(&self, run: &Kept, options: &Options) -> Result<f64, String> {
+        match (&self.compute, run) {
+            (Compute::Simulated(compute), Kept::Simulated(run)) => compute(run, options),
+            (Compute::Planned(compute), Kept::Planned(plan)) => compute(plan, options),
+            _ => unreachable!("checked when the figure was read"),
+        }
     }
 }
 
@@ -400,7 +437,10 @@ fn long_queue_peak_us(run: &RunData, _: &Options) -> Result<f64, String> {
 }
 
 /// The bytes of each recorded flow in each whole bin of the window, with the width of the bins.
-fn window_bins(run: &RunData, options: &Options) -> Result<(Span, Vec<Vec<f64>>), String> {
+pub(super) fn window_bins(
+    run: &RunData,
+    options: &Options,
+) -> Result<(Span, Vec<Vec<f64>>), String> {
     let (from, to) = run.window(options)?;
     let (width, _, rows) = bins(run, from, to)?;
     Ok((width, rows))
@@ -433,31 +473,6 @@ pub(super) fn bins(
     let bytes = |flow: &Series<u64>, bin| flow.buckets().get(bin).map_or(0.0, |&n: &u64| n as f64);
     let rows = (first..end).map(|bin| flows.iter().map(|flow| bytes(flow, bin)).collect());
     Ok((width, first, rows.collect()))
-}
-
-/// Jain's index of what flows got; one alone, or all without any, are treated alike.
-fn jain_of(values: &[f64]) -> f64 {
-    jain_index(values.iter().copied()).unwrap_or(1.0)
-}
-
-/// Jain's index over the recorded flows in the most unfair bin.
-fn jain_min(run: &RunData, options: &Options) -> Result<f64, String> {
-    let (_, rows) = window_bins(run, options)?;
-    Ok(rows.iter().map(|row| jain_of(row)).fold(1.0, f64::min))
-}
-
-/// Jain's index over the recorded flows in the fairest bin.
-fn jain_max(run: &RunData, options: &Options) -> Result<f64, String> {
-    let (_, rows) = window_bins(run, options)?;
-    Ok(rows.iter().map(|row| jain_of(row)).fold(0.0, f64::max))
-}
-
-/// Jain's index over the recorded flows, of their bytes in the whole window.
-fn jain(run: &RunData, options: &Options) -> Result<f64, String> {
-    let (_, rows) = window_bins(run, options)?;
-    let total = |flow: usize| rows.iter().map(|row| row[flow]).sum::<f64>();
-    let totals: Vec<f64> = (0..rows[0].len()).map(total).collect();
-    Ok(jain_of(&totals))
 }
 
 /// Mean goodput of a recorded flow, Gb/s: of the one called `flow`, counted from zero, or over all of them.

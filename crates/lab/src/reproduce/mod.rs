@@ -18,6 +18,7 @@ mod judge;
 mod measure;
 mod options;
 mod outcome;
+mod plans;
 mod receivers;
 mod recorders;
 mod runner;
@@ -60,7 +61,12 @@ const CLAIM_FILES: &[(&str, &str)] = claim_files!(
     "snyder/fig4.10",
     "snyder/table3.1",
     "snyder/table4.1",
+    "mlcc/fig3",
+    "mlcc/fig4",
+    "mlcc/fig5",
+    "mlcc/table1",
     "mlcc/section4",
+    "mlcc/section5",
     "strack/fig1",
     "strack/fig2",
     "strack/fig3",

@@ -81,6 +81,8 @@ pub(crate) struct Options {
     pub(super) after: usize,
     /// A key of the scenario.
     pub(super) key: String,
+    /// The name of a link of a plan; all of them if empty.
+    pub(super) link: String,
 }
 
 impl Default for Options {
@@ -107,6 +109,7 @@ impl Default for Options {
             iteration: 0,
             after: 0,
             key: String::new(),
+            link: String::new(),
         }
     }
 }
@@ -156,6 +159,7 @@ impl Options {
             "rate" => self.rate = text.parse().ok()?,
             "switch" => self.switch = text.to_owned(),
             "key" => self.key = text.to_owned(),
+            "link" => self.link = text.to_owned(),
             _ => return None,
         }
         Some(())

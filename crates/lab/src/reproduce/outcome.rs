@@ -84,7 +84,7 @@ pub struct RunOutcome {
     pub labels: BTreeMap<String, String>,
     /// Its seed.
     pub seed: u64,
-    /// Its settings, as `clearway run --set` takes them.
+    /// Its settings, as `clearway run --set` takes them; of a plan, the lines of its file of jobs.
     pub settings: Vec<String>,
     /// Digest of its outcome.
     pub digest: String,

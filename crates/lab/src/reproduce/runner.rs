@@ -4,7 +4,9 @@ use super::figure::{Axis, Figure, RecordSpec, Run, Scale};
 use super::judge::Runs;
 use super::measure::RunData;
 use super::outcome::{Curve, FigureOutcome, RunOutcome};
+use super::plans::{Kept, PlanData, jobs_file, lines};
 use super::recorders::{keep, recorders};
+use crate::plan::JobsFile;
 use crate::record::{AckRecorder, Both, RateFairnessSampler, delay_us, merge_all};
 use crate::{
     Assembly, Finished, FlowResult, IterationTimes, JobResult, Laboratory, Place, RunOptions,
@@ -47,7 +49,7 @@ pub struct Request {
 pub struct Reproducer {
     laboratory: Laboratory,
     threads: usize,
-    known: BTreeMap<String, Arc<RunData>>,
+    known: BTreeMap<String, Arc<Kept>>,
 }
 
 /// A run with one seed.
@@ -55,8 +57,14 @@ struct Job {
     labels: Vec<String>,
     seed: u64,
     settings: Vec<String>,
-    scenario: Scenario,
+    work: Work,
     key: String,
+}
+
+/// What is to be done for a run.
+enum Work {
+    Simulate(Box<Scenario>),
+    Plan(Box<JobsFile>),
 }
 
 impl Reproducer {
@@ -121,18 +129,23 @@ impl Reproducer {
         request
             .changes
             .iter()
-            .try_for_each(|change| figure.refuse_change(change))?;
+            .try_for_each(|change| figure.refuse_change(change, &runs))?;
         for run in runs.iter().filter(|run| run.needs.is_none()) {
             for &seed in seeds {
-                let mut settings = figure.settings_of(request.scale, run, seed);
-                settings.extend(request.changes.iter().cloned());
-                jobs.push(self.job(figure, run, seed, settings)?);
+                jobs.push(match &run.plan {
+                    Some(plan) => planned(figure, run, seed, plan)?,
+                    None => {
+                        let mut settings = figure.settings_of(request.scale, run, seed);
+                        settings.extend(request.changes.iter().cloned());
+                        self.simulated(figure, run, seed, settings)?
+                    }
+                });
             }
         }
         Ok(jobs)
     }
 
-    fn job(
+    fn simulated(
         &self,
         figure: &Figure,
         run: &Run,
@@ -146,7 +159,7 @@ impl Reproducer {
             labels: run.labels.clone(),
             seed,
             settings,
-            scenario,
+            work: Work::Simulate(Box::new(scenario)),
             key,
         })
     }
@@ -171,8 +184,7 @@ impl Reproducer {
                 let result = job.run(&figure.record, &|progress| {
                     watcher.on_round(worker, progress)
                 });
-                let interrupted =
-                    matches!(&result, Ok(data) if data.stopped == Some(Stopped::Interrupted));
+                let interrupted = matches!(&result, Ok(Kept::Simulated(data)) if data.stopped == Some(Stopped::Interrupted));
                 if interrupted {
                     break;
                 }
@@ -203,7 +215,14 @@ impl Reproducer {
 
 impl Figure {
     /// A change of what the figure varies would make its labels false: a claim on 100 MB would be judged by something else.
-    fn refuse_change(&self, change: &str) -> Result<(), ScenarioError> {
+    fn refuse_change(&self, change: &str, runs: &[Run]) -> Result<(), ScenarioError> {
+        if runs.iter().all(|run| run.plan.is_some()) {
+            return Err(ScenarioError::at(
+                &Place::Override(change.into()),
+                format!("{} is planned: nothing is simulated", self.id),
+                "write a file of jobs of your own for `clearway plan`",
+            ));
+        }
         let key = |setting: &str| setting.split('=').next().map(|key| key.trim().to_owned());
         let varies = |axis: &Axis| {
             let values = axis.values.iter().flatten();
@@ -232,20 +251,35 @@ impl Figure {
     }
 }
 
+/// A run that is a plan.
+fn planned(figure: &Figure, run: &Run, seed: u64, plan: &str) -> Result<Job, ScenarioError> {
+    let file = jobs_file(&figure.id, plan, seed)?;
+    Ok(Job {
+        labels: run.labels.clone(),
+        seed,
+        settings: lines(plan),
+        key: format!("plan {}", file.hash()),
+        work: Work::Plan(Box::new(file)),
+    })
+}
+
 impl Job {
     fn run(
         &self,
         record: &RecordSpec,
         on_progress: &dyn Fn(&Progress) -> Verdict,
-    ) -> Result<RunData, ScenarioError> {
+    ) -> Result<Kept, ScenarioError> {
+        let scenario = match &self.work {
+            Work::Plan(file) => return Ok(Kept::Planned(Box::new(PlanData::of(file)?))),
+            Work::Simulate(scenario) => scenario,
+        };
         let assembly = match record.queue {
             // The link whose queue is recorded may be the one that most flows go to.
-            Some(_) => Assembly::new(&self.scenario)?,
-            None => Assembly::streaming(&self.scenario)?,
+            Some(_) => Assembly::new(scenario)?,
+            None => Assembly::streaming(scenario)?,
         };
         let mut data = self.simulate(&assembly, record, on_progress)?;
-        data.settings = self
-            .scenario
+        data.settings = scenario
             .settings()
             .into_iter()
             .map(|setting| match setting.section.as_str() {
@@ -253,7 +287,7 @@ impl Job {
                 section => (format!("{section}.{}", setting.key), setting.value),
             })
             .collect();
-        Ok(data)
+        Ok(Kept::Simulated(Box::new(data)))
     }
 
     fn simulate(
@@ -304,18 +338,21 @@ impl Job {
         Ok(data)
     }
 
-    fn outcome(&self, figure: &Figure, data: &RunData, with_curves: bool) -> RunOutcome {
+    fn outcome(&self, figure: &Figure, kept: &Kept, with_curves: bool) -> RunOutcome {
         let names = figure.axes.iter().map(|axis| axis.name.clone());
+        let (digest, measures) = match kept {
+            Kept::Simulated(data) => (data.digest.to_string(), measures(data)),
+            Kept::Planned(plan) => (plan.digest(), plan.measures()),
+        };
         RunOutcome {
             labels: names.zip(self.labels.iter().cloned()).collect(),
             seed: self.seed,
             settings: self.settings.clone(),
-            digest: data.digest.to_string(),
-            measures: measures(data),
-            curves: if with_curves {
-                curves(data)
-            } else {
-                Vec::new()
+            digest,
+            measures,
+            curves: match kept {
+                Kept::Simulated(data) if with_curves => curves(data),
+                _ => Vec::new(),
             },
         }
     }

@@ -63,6 +63,7 @@ pub(super) struct LabelledFile {
     label: String,
     #[serde(default)]
     set: Table,
+    plan: Option<String>,
     needs: Option<String>,
 }
 
@@ -122,15 +123,21 @@ impl ValueFile {
             Ok(AxisValue {
                 label,
                 settings: vec![format!("{key}={value}")],
+                plan: None,
                 needs: None,
             })
         };
         match self {
             Self::Text(text) => plain(Value::Text(text.clone()), text),
             Self::Number(number) => plain(Value::Integer(number), number.to_string()),
+            Self::Labelled(value) if value.plan.is_some() && !value.set.is_empty() => Err(format!(
+                "`{}` has a `plan` and something to `set`: only a simulation has settings",
+                value.label
+            )),
             Self::Labelled(value) => Ok(AxisValue {
                 settings: settings("", &value.set)?,
                 label: value.label,
+                plan: value.plan,
                 needs: value.needs,
             }),
         }

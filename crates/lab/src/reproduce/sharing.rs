@@ -1,9 +1,34 @@
 //! Measures of how flows share what there is: slowdown by size, the order of starts and finishes, fairness.
 
-use super::measure::{Options, RunData, bins};
+use super::measure::{Options, RunData, bins, window_bins};
 use crate::observe::JainCourse;
 use clearway_units::Time;
 use clearway_units::statistics::{jain_index, nearest_rank, spearman};
+
+/// Jain's index of what flows got; one alone, or all without any, are treated alike.
+fn jain_of(values: &[f64]) -> f64 {
+    jain_index(values.iter().copied()).unwrap_or(1.0)
+}
+
+/// Jain's index over the recorded flows in the most unfair bin.
+pub(super) fn jain_min(run: &RunData, options: &Options) -> Result<f64, String> {
+    let (_, rows) = window_bins(run, options)?;
+    Ok(rows.iter().map(|row| jain_of(row)).fold(1.0, f64::min))
+}
+
+/// Jain's index over the recorded flows in the fairest bin.
+pub(super) fn jain_max(run: &RunData, options: &Options) -> Result<f64, String> {
+    let (_, rows) = window_bins(run, options)?;
+    Ok(rows.iter().map(|row| jain_of(row)).fold(0.0, f64::max))
+}
+
+/// Jain's index over the recorded flows, of their bytes in the whole window.
+pub(super) fn jain(run: &RunData, options: &Options) -> Result<f64, String> {
+    let (_, rows) = window_bins(run, options)?;
+    let total = |flow: usize| rows.iter().map(|row| row[flow]).sum::<f64>();
+    let totals: Vec<f64> = (0..rows[0].len()).map(total).collect();
+    Ok(jain_of(&totals))
+}
 
 /// A percentile of the slowdown of flows with more than `above` and at most `up_to` bytes, nearest rank; the median unless
 /// `percentile` says otherwise. p99.9 of fewer than 1000 flows is the slowest one.

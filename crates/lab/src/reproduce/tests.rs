@@ -39,6 +39,11 @@ fn all_claim_files_are_sound_and_their_scenarios_can_be_read() {
             let runs = figure.runs(scale);
             assert!(runs.iter().any(|run| run.needs.is_none()), "{id}");
             for run in runs.iter().filter(|run| run.needs.is_none()) {
+                if let Some(plan) = &run.plan {
+                    let file = plans::jobs_file(id, plan, 1);
+                    assert!(file.is_ok(), "{id}: {file:?}");
+                    continue;
+                }
                 let settings = figure.settings_of(scale, run, 1);
                 let scenario = laboratory.read(id, "", None, &settings);
                 assert!(scenario.is_ok(), "{id}: {scenario:?}");
@@ -563,4 +568,181 @@ fn the_recorded_queue_can_be_named() {
     let nameless = unknown.replace("queue = \"1us\"\n", "");
     let error = Figure::read("test/sharing", &nameless).unwrap_err();
     assert!(error.contains("`queue-link` needs `queue`"), "{error}");
+}
+
+/// A figure of a plan and a simulation; `RULE` is what is claimed.
+const PLANNED: &str = r#"
+title = "Two jobs, planned and alone"
+source = "nowhere"
+setup = "one link"
+
+[base]
+topology.kind = "single-switch"
+topology.hosts = 2
+workload.kind = "flows"
+workload.flows = ["0->1 40KB"]
+
+[small]
+[full]
+
+[[axes]]
+name = "case"
+
+[[axes.values]]
+label = "simulated"
+
+[[axes.values]]
+label = "planned"
+plan = '''
+[plan]
+tolerance = 0.0
+[[link]]
+name = "L1"
+[[link]]
+name = "L2"
+[[job]]
+name = "A"
+compute = "60ms"
+communication = "20ms"
+links = ["L1"]
+[[job]]
+name = "B"
+compute = "30ms"
+communication = "10ms"
+links = ["L1", "L2"]
+[[job]]
+name = "C"
+period = "90ms"
+'''
+
+[[axes.values]]
+label = "builtin"
+plan = "table-1"
+
+[[claims]]
+id = "planned"
+paper = "what follows from the arithmetic"
+source = "arithmetic"
+expect = "RULE"
+"#;
+
+fn planned(rule: &str) -> FigureOutcome {
+    let figure = Figure::read("test/planned", &PLANNED.replace("RULE", rule)).unwrap();
+    let mut reproducer = Reproducer::new(Laboratory::new(), 1);
+    let quiet = Quiet::with_limit(u32::MAX);
+    reproducer.reproduce(&figure, &small(None), &quiet).unwrap()
+}
+
+#[test]
+fn plans_are_runs_of_a_figure() {
+    for rule in [
+        "max_fct(simulated) > 0",
+        "perimeter_us(planned) in [80000, 80000]",
+        "repeats(planned, job=1) in [2, 2]",
+        "period_us(planned, job=2) in [90000, 90000]",
+        "perimeter_us(planned, job=2) in [90000, 90000]",
+        "arc_start_us(planned) in [60000, 60000]",
+        "arc_us(planned, job=1) in [10000, 10000]",
+        "load(planned) in [0.5, 0.5]",
+        "load(planned, link=L2) in [0.25, 0.25]",
+        // At first both end together: 10 of 80 ms.
+        "score_before(planned, link=L1) in [0.875, 0.875]",
+        "score(planned) in [1, 1]",
+        "collision_us(planned) in [0, 0]",
+        "least_collision_us(planned) in [0, 0]",
+        "shift_us(planned, job=0) + shift_us(planned, job=1) > 0",
+        "angle_degrees(planned, job=0) * perimeter_us(planned) - 360 * shift_us(planned, job=0) in [0, 0]",
+        "is_compatible(planned) in [1, 1]",
+        "is_compatible(builtin, link=group-4) in [1, 1]",
+        "is_compatible(builtin, link=group-1) in [0, 0]",
+        "is_compatible(builtin) in [0, 0]",
+        "least_collision_us(builtin) - collision_us(builtin, link=group-1) in [0, 0]",
+    ] {
+        let outcome = planned(rule);
+        let claim = &outcome.claims[0];
+        assert_eq!(claim.verdict, ClaimVerdict::Pass, "{:?}", claim.judgements);
+    }
+}
+
+#[test]
+fn a_planned_run_says_what_it_is() {
+    let outcome = planned("is_compatible(planned) > 0");
+    assert!(outcome.complete);
+    assert_eq!(outcome.runs.len(), 3 * 3);
+    let run = &outcome.runs[3];
+    assert_eq!(run.labels["case"], "planned");
+    assert_eq!(run.settings[..3], ["[plan]", "tolerance = 0.0", "[[link]]"]);
+    assert_eq!(run.measures["period-us(B)"], 40_000.0);
+    assert_eq!(run.measures["score(L2)"], 1.0);
+    assert_ne!(run.digest, outcome.runs[6].digest);
+    assert_eq!(outcome.runs[6].settings[1], "name = \"table-1\"");
+}
+
+#[test]
+fn plans_and_simulations_are_told_apart() {
+    for (rule, message) in [
+        ("max_fct(planned) > 0", "`max_fct` is not of plans"),
+        ("score(simulated) > 0", "`score` is of plans only"),
+        (
+            "score(planned, at=1us) > 0",
+            "`score` has no option `at`; it has: link",
+        ),
+    ] {
+        let error = Figure::read("test/planned", &PLANNED.replace("RULE", rule)).unwrap_err();
+        assert_eq!(
+            error,
+            format!("test/planned.toml: claim `planned`: {message}")
+        );
+    }
+    for (rule, message) in [
+        (
+            "score(planned, link=L3) > 0",
+            "score: did you mean `L1`? No job uses a link `L3`",
+        ),
+        (
+            "shift_us(planned, job=3) > 0",
+            "shift_us: there is no job 3",
+        ),
+        (
+            "arc_us(planned, job=2) > 0",
+            "arc_us: job 2 does not communicate",
+        ),
+    ] {
+        let outcome = planned(rule);
+        let claim = &outcome.claims[0];
+        assert_eq!(claim.verdict, ClaimVerdict::Miss);
+        assert_eq!(claim.judgements[0].reason.as_deref(), Some(message));
+    }
+    let sound = PLANNED.replace("RULE", "score(planned) > 0");
+    let both = sound.replace("plan = \"table-1\"", "plan = \"table-1\"\nset.seed = 3");
+    let error = Figure::read("test/planned", &both).unwrap_err();
+    assert!(
+        error.contains("`builtin` has a `plan` and something to `set`"),
+        "{error}"
+    );
+    let twice = sound.replace(
+        "[[claims]]",
+        "[[axes]]\nname = \"again\"\nvalues = [{ label = \"x\", plan = \"table-1\" }]\n[[claims]]",
+    );
+    let error = Figure::read("test/planned", &twice).unwrap_err();
+    assert!(error.contains("two axes have plans"), "{error}");
+}
+
+#[test]
+fn changes_are_for_simulations() {
+    let request = Request {
+        changes: vec!["topology.hosts=4".into()],
+        ..small(Some(1))
+    };
+    let quiet = Quiet::with_limit(u32::MAX);
+    let mut reproducer = Reproducer::new(Laboratory::new(), 1);
+    let mixed = PLANNED.replace("RULE", "score(planned) > 0");
+    let mixed = Figure::read("test/planned", &mixed).unwrap();
+    let outcome = reproducer.reproduce(&mixed, &request, &quiet).unwrap();
+    let changed = |run: &RunOutcome| run.settings.contains(&request.changes[0]);
+    let changed: Vec<bool> = outcome.runs.iter().map(changed).collect();
+    assert_eq!(changed, [true, false, false]);
+    let plans = figure("mlcc/fig5").unwrap();
+    let error = reproducer.reproduce(&plans, &request, &quiet).unwrap_err();
+    assert!(error.message.contains("mlcc/fig5 is planned"), "{error}");
 }

@@ -1,0 +1,193 @@
+//! Runs that are plans: no packet is sent, the planner answers (HotNets'22 §3 and §5).
+
+use super::measure::RunData;
+use super::options::Options;
+use crate::ScenarioError;
+use crate::plan::{
+    JobsFile, Kind, Phase, Placed, PlannedJob, PlannedResource, Verdict, builtin_plans,
+};
+use clearway_units::{Span, nearest, suggestion};
+use std::collections::BTreeMap;
+
+/// What is kept of a run of a figure.
+#[derive(Debug)]
+pub(crate) enum Kept {
+    /// It was simulated.
+    Simulated(Box<RunData>),
+    /// It was planned.
+    Planned(Box<PlanData>),
+}
+
+/// A plan, and the jobs that it is for.
+#[derive(Debug)]
+pub(crate) struct PlanData {
+    file: JobsFile,
+    placed: Placed,
+}
+
+/// Reads the jobs of a run: `plan` is the name of a built-in file or the text of one; `seed` is that of the local search.
+pub(super) fn jobs_file(figure: &str, plan: &str, seed: u64) -> Result<JobsFile, ScenarioError> {
+    let is_text = plan.contains('\n');
+    let mut file = match is_text {
+        true => JobsFile::read(figure, plan)?,
+        false => JobsFile::load(plan)?,
+    };
+    file.settings.seed = seed;
+    Ok(file)
+}
+
+/// What a run that is planned says of its settings: the lines of its file of jobs.
+pub(super) fn lines(plan: &str) -> Vec<String> {
+    let builtin = builtin_plans().iter().find(|(name, _)| *name == plan);
+    let text = builtin.map_or(plan, |(_, text)| text);
+    let lines = text.lines().map(str::trim);
+    lines
+        .filter(|line| !line.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
+impl PlanData {
+    /// Plans the jobs of `file`.
+    pub(super) fn of(file: &JobsFile) -> Result<Self, ScenarioError> {
+        let (file, placed) = (file.clone(), file.plan()?);
+        Ok(Self { file, placed })
+    }
+
+    /// The hash of all that the plan depends on.
+    pub(super) fn digest(&self) -> String {
+        self.file.hash()
+    }
+
+    /// All there is to say of it by name.
+    pub(super) fn measures(&self) -> BTreeMap<String, f64> {
+        let plan = &self.placed.plan;
+        let mut measures = BTreeMap::new();
+        for (job, planned) in self.file.jobs.iter().zip(&plan.jobs) {
+            measures.insert(format!("shift-us({job})"), planned.shift.as_us());
+            measures.insert(format!("angle-degrees({job})"), planned.angle);
+            measures.insert(format!("period-us({job})"), planned.period.as_us());
+        }
+        for used in &plan.resources {
+            let name = self.file.resource_name(used.resource);
+            measures.insert(format!("collision-us({name})"), used.overlap.as_us());
+            measures.insert(format!("score({name})"), used.score);
+        }
+        measures
+    }
+
+    fn job(&self, options: &Options) -> Result<&PlannedJob, String> {
+        let job = self.placed.plan.jobs.get(options.job);
+        job.ok_or_else(|| format!("there is no job {}", options.job))
+    }
+
+    /// The link that is asked for, or all of them.
+    fn links(&self, options: &Options) -> Result<Vec<&PlannedResource>, String> {
+        let name = |used: &PlannedResource| self.file.resource_name(used.resource);
+        let all = self.placed.plan.resources.iter();
+        let wanted =
+            |used: &&PlannedResource| options.link.is_empty() || name(used) == options.link;
+        let links: Vec<_> = all.clone().filter(wanted).collect();
+        if links.is_empty() {
+            let near = nearest(&options.link, all.map(name));
+            return Err(suggestion(
+                near,
+                &format!("no job uses a link `{}`", options.link),
+            ));
+        }
+        Ok(links)
+    }
+
+    /// The first arc of a job's communication.
+    fn arc(&self, options: &Options) -> Result<&Phase, String> {
+        let job = self.file.problem.jobs().get(options.job);
+        let job = job.ok_or_else(|| format!("there is no job {}", options.job))?;
+        let arc = job.profile.phases(Kind::Communication).first();
+        arc.ok_or_else(|| format!("job {} does not communicate", options.job))
+    }
+}
+
+/// The perimeter of a job's unified circle, us; of a job that meets nobody, its own iteration.
+pub(super) fn perimeter_us(plan: &PlanData, options: &Options) -> Result<f64, String> {
+    let job = plan.job(options)?;
+    let circle = job
+        .circle
+        .map(|circle| plan.placed.plan.circles[circle].perimeter());
+    Ok(circle.unwrap_or(job.period).as_us())
+}
+
+/// From the start of one iteration of a job to that of the next, us.
+pub(super) fn period_us(plan: &PlanData, options: &Options) -> Result<f64, String> {
+    Ok(plan.job(options)?.period.as_us())
+}
+
+/// How often a job repeats on the way around its circle.
+pub(super) fn repeats(plan: &PlanData, options: &Options) -> Result<f64, String> {
+    Ok(f64::from(plan.job(options)?.repeats))
+}
+
+/// When the communication of a job begins, from the beginning of its iteration, us; before it is moved.
+pub(super) fn arc_start_us(plan: &PlanData, options: &Options) -> Result<f64, String> {
+    Ok(plan.arc(options)?.start.as_us())
+}
+
+/// For how long a job communicates in an iteration, us.
+pub(super) fn arc_us(plan: &PlanData, options: &Options) -> Result<f64, String> {
+    Ok(plan.arc(options)?.length.as_us())
+}
+
+/// By how much a job is moved, us.
+pub(super) fn shift_us(plan: &PlanData, options: &Options) -> Result<f64, String> {
+    Ok(plan.job(options)?.shift.as_us())
+}
+
+/// The same as an angle of the unified circle, degrees.
+pub(super) fn angle_degrees(plan: &PlanData, options: &Options) -> Result<f64, String> {
+    Ok(plan.job(options)?.angle)
+}
+
+/// What jobs ask for on a link by what it has, averaged over time; on the link that is asked for most if none is named.
+pub(super) fn load(plan: &PlanData, options: &Options) -> Result<f64, String> {
+    let loads = plan.links(options)?.into_iter().map(|used| used.load);
+    Ok(loads.fold(0.0, f64::max))
+}
+
+/// Time of a turn in which more is asked for than a link has, us; over all links if none is named.
+pub(super) fn collision_us(plan: &PlanData, options: &Options) -> Result<f64, String> {
+    let links = plan.links(options)?.into_iter();
+    Ok(links.map(|used| used.overlap.as_us()).sum())
+}
+
+/// Nobody can collide for less time than this around the circle of a job, over all its links, us.
+pub(super) fn least_collision_us(plan: &PlanData, options: &Options) -> Result<f64, String> {
+    let circle = plan.job(options)?.circle;
+    let least = circle.map(|circle| plan.placed.plan.circles[circle].least_overlap);
+    Ok(least.unwrap_or(Span::ZERO).as_us())
+}
+
+/// 1 less the share of time in which jobs collide on a link, the worst one if none is named; if nothing is moved.
+pub(super) fn score_before(plan: &PlanData, options: &Options) -> Result<f64, String> {
+    let links = plan.links(options)?.into_iter();
+    Ok(links.map(|used| used.score_before).fold(1.0, f64::min))
+}
+
+/// The same as planned.
+pub(super) fn score(plan: &PlanData, options: &Options) -> Result<f64, String> {
+    let links = plan.links(options)?.into_iter();
+    Ok(links.map(|used| used.score).fold(1.0, f64::min))
+}
+
+/// 1 if the jobs on a link, or on all of them, are compatible, 0 if it is proven that they are not.
+pub(super) fn is_compatible(plan: &PlanData, options: &Options) -> Result<f64, String> {
+    let circles = &plan.placed.plan.circles;
+    let mut all = 1.0_f64;
+    for used in plan.links(options)? {
+        let verdict = used.circle.map(|circle| circles[circle].verdict);
+        all = match verdict {
+            None | Some(Verdict::Compatible) => all,
+            Some(Verdict::Incompatible) => 0.0,
+            Some(Verdict::Unknown) => return Err("neither found nor ruled out".into()),
+        };
+    }
+    Ok(all)
+}
