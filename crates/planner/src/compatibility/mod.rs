@@ -9,6 +9,7 @@
 //! * [`Problem`]: jobs, the links that their communication loads and the GPUs that their computation loads.
 //! * [`plan`]: rotations for all jobs that minimise the total overlap, with a proven bound; scores of links; priorities.
 //! * [`place`]: the same, with the choice between placements.
+//! * [`fluid`]: how long iterations then take, and with each other way of sharing links, by a model without packets.
 //!
 //! Decisions where the paper leaves room ("the details of the optimization formulation are omitted"):
 //!
@@ -26,6 +27,7 @@
 mod bound;
 mod circle;
 mod exact;
+pub mod fluid;
 mod grid;
 mod local;
 mod parameters;

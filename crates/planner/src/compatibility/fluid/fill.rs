@@ -1,0 +1,96 @@
+//! Weighted max-min fair speeds of jobs on links.
+
+use crate::compatibility::Load;
+
+/// Who stops rising at a level that is higher by less than this part stops together: what floats make of equal levels.
+const SAME: f64 = 1e-12;
+
+/// A job that communicates.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sender<'a> {
+    /// What it takes of links at full speed.
+    pub(super) loads: &'a [Load],
+    /// How fast its speed rises as the level does.
+    pub(super) slope: f64,
+}
+
+/// What is left of each link.
+#[derive(Debug, Clone)]
+pub(super) struct Links {
+    free: Vec<f64>,
+    /// By how much what is left shrinks as the level rises.
+    slopes: Vec<f64>,
+}
+
+impl Links {
+    /// So many empty ones.
+    pub(super) fn new(count: u32) -> Self {
+        Self {
+            free: vec![1.0; count as usize],
+            slopes: vec![0.0; count as usize],
+        }
+    }
+
+    /// Takes everything away.
+    pub(super) fn clear(&mut self) {
+        self.free.fill(1.0);
+    }
+
+    /// Speeds of `senders` on what is left, by progressive filling, which is then gone: the level rises until a job is at full speed or a
+    /// link is full, those concerned stay where they are, and the others rise on.
+    pub(super) fn fill(&mut self, senders: &[Sender<'_>]) -> Vec<f64> {
+        let mut speeds = vec![0.0; senders.len()];
+        let mut rising: Vec<usize> = (0..senders.len()).collect();
+        while !rising.is_empty() {
+            for &at in &rising {
+                for load in senders[at].loads {
+                    self.slopes[load.link as usize] = 0.0;
+                }
+            }
+            for &at in &rising {
+                for load in senders[at].loads {
+                    self.slopes[load.link as usize] += load.part.as_f64() * senders[at].slope;
+                }
+            }
+            let ends = rising.iter().map(|&at| self.end(&senders[at]));
+            let level = ends.fold(f64::INFINITY, f64::min);
+            let brim = level * (1.0 + SAME);
+            // All of those that stop are known before links change.
+            let (stopping, on): (Vec<usize>, Vec<usize>) = rising
+                .iter()
+                .partition(|&&at| self.end(&senders[at]) <= brim);
+            for &at in &stopping {
+                let sender = &senders[at];
+                let full = sender.full();
+                speeds[at] = if full <= brim {
+                    1.0
+                } else {
+                    level * sender.slope
+                };
+                for load in sender.loads {
+                    let free = &mut self.free[load.link as usize];
+                    *free = (*free - load.part.as_f64() * speeds[at]).max(0.0);
+                }
+            }
+            rising = on;
+        }
+        speeds
+    }
+
+    /// The level at which `sender` stops rising if all rise on.
+    fn end(&self, sender: &Sender<'_>) -> f64 {
+        let full_link = |load: &Load| {
+            let link = load.link as usize;
+            self.free[link] / self.slopes[link]
+        };
+        let ends = sender.loads.iter().map(full_link);
+        ends.fold(sender.full(), f64::min)
+    }
+}
+
+impl Sender<'_> {
+    /// The level at which it is at full speed.
+    fn full(&self) -> f64 {
+        1.0 / self.slope
+    }
+}

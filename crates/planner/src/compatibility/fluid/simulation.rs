@@ -1,0 +1,306 @@
+//! From event to event.
+
+use super::fill::{Links, Sender};
+use super::{FluidError, FluidJob, FluidRun, Iteration, Sharing, Slots, Stretch, check};
+use clearway_units::{Span, Time};
+use std::collections::BTreeSet;
+
+/// What is sent is counted in this part of a picosecond at full speed, and speeds are whole numbers of it.
+const GRAINS: u128 = 1 << 48;
+/// Parts of a phase in which an adaptive weight stays the same.
+const STEPS: u128 = 200;
+
+/// Lets all jobs run to their end.
+///
+/// # Errors
+/// If a job has no iterations or phases without length, uses links that do not exist or one twice, numbers are out of range or do not
+/// match the number of jobs, or the run would last longer than [`Time`] can express.
+pub fn run(links: u32, jobs: &[FluidJob], sharing: &Sharing) -> Result<FluidRun, FluidError> {
+    observed(links, jobs, sharing, |_, _, _| ())
+}
+
+/// The same, and tells `observe` about each time between two events, with everybody as it is in between.
+pub(super) fn observed(
+    links: u32,
+    jobs: &[FluidJob],
+    sharing: &Sharing,
+    mut observe: impl FnMut(Time, Time, &[Runner<'_>]),
+) -> Result<FluidRun, FluidError> {
+    check(links, jobs, sharing)?;
+    let mut simulation = Simulation {
+        sharing,
+        links: Links::new(links),
+        runners: jobs.iter().map(Runner::new).collect(),
+        refresh: Time::NEVER,
+    };
+    let mut now = Time::ZERO;
+    loop {
+        let dues = simulation.runners.iter().map(|runner| runner.due);
+        let next = dues.fold(simulation.refresh, Time::min);
+        if next.is_never() {
+            break;
+        }
+        if next > now {
+            observe(now, next, &simulation.runners);
+        }
+        simulation.advance(now, next);
+        now = next;
+    }
+    let runners = simulation.runners.into_iter();
+    let unfinished = |runner: &Runner<'_>| !matches!(runner.doing, Doing::Nothing);
+    match runners.clone().any(|runner| unfinished(&runner)) {
+        true => Err(FluidError::TooLong),
+        false => Ok(FluidRun {
+            jobs: runners.map(|runner| runner.done).collect(),
+        }),
+    }
+}
+
+struct Simulation<'a> {
+    sharing: &'a Sharing,
+    links: Links,
+    runners: Vec<Runner<'a>>,
+    /// When weights change although nothing begins or ends.
+    refresh: Time,
+}
+
+/// What a job does.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Doing {
+    /// It computes, or has not begun, until the due time. Then what is said here comes.
+    Waits(Then),
+    /// It communicates.
+    Sends {
+        stretch: usize,
+        /// In grains.
+        sent: u128,
+    },
+    /// All iterations are over.
+    Nothing,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Then {
+    /// The next iteration begins.
+    Begin,
+    /// This stretch's communication begins, if it may.
+    Ask(usize),
+    /// It begins.
+    Send(usize),
+    /// The iteration is over.
+    End,
+}
+
+/// A job in the course of its iterations.
+#[derive(Debug, Clone)]
+pub(super) struct Runner<'a> {
+    pub(super) job: &'a FluidJob,
+    pub(super) doing: Doing,
+    /// When that is over, as far as is known.
+    due: Time,
+    /// In grains for each picosecond; only of a job that sends.
+    speed: u128,
+    begun: Time,
+    sending: Option<Time>,
+    done: Vec<Iteration>,
+}
+
+impl<'a> Runner<'a> {
+    fn new(job: &'a FluidJob) -> Self {
+        Self {
+            job,
+            doing: Doing::Waits(Then::Begin),
+            due: Time::ZERO + job.start,
+            speed: 0,
+            begun: Time::ZERO,
+            sending: None,
+            done: Vec::new(),
+        }
+    }
+
+    /// The part of its full rate that it gets while it communicates.
+    #[cfg(test)]
+    pub(super) fn speed(&self) -> f64 {
+        self.speed as f64 / GRAINS as f64
+    }
+
+    /// Everything that is due by `now` happens, however much takes no time.
+    fn on_due(&mut self, now: Time, slots: Option<&Slots>) {
+        while self.due <= now {
+            match self.doing {
+                Doing::Waits(Then::Begin) => {
+                    self.begun = now;
+                    self.sending = None;
+                    self.go_on(now, 0);
+                }
+                Doing::Waits(Then::Ask(stretch)) => {
+                    let waits = slots.filter(|_| stretch == 0);
+                    self.due = waits.map_or(now, |slots| slots.next(now));
+                    self.doing = Doing::Waits(Then::Send(stretch));
+                }
+                Doing::Waits(Then::Send(stretch)) => {
+                    self.sending = self.sending.or(Some(now));
+                    self.doing = Doing::Sends { stretch, sent: 0 };
+                    // Nobody knows before it has a speed.
+                    self.due = Time::NEVER;
+                }
+                Doing::Sends { stretch, .. } => self.go_on(now, stretch + 1),
+                Doing::Waits(Then::End) => self.on_over(now),
+                Doing::Nothing => return,
+            }
+        }
+    }
+
+    /// It computes until the communication of `stretch`, or until the end if there is none.
+    fn go_on(&mut self, now: Time, stretch: usize) {
+        let (then, gap) = match self.job.stretches.get(stretch) {
+            Some(next) => (Then::Ask(stretch), next.gap),
+            None => (Then::End, self.job.rest),
+        };
+        self.doing = Doing::Waits(then);
+        self.due = now.saturating_add(gap);
+    }
+
+    fn on_over(&mut self, now: Time) {
+        self.done.push(Iteration {
+            begun: self.begun,
+            sending: self.sending,
+            over: now,
+        });
+        if self.done.len() < self.job.iterations as usize {
+            self.doing = Doing::Waits(Then::Begin);
+        } else {
+            self.doing = Doing::Nothing;
+            self.due = Time::NEVER;
+        }
+    }
+
+    /// It has sent for so long.
+    fn advance(&mut self, span: Span) {
+        if let Doing::Sends { stretch, sent } = &mut self.doing {
+            let whole = grains(self.job.stretches[*stretch].length);
+            *sent = whole.min(*sent + self.speed * u128::from(span.as_ps()));
+        }
+    }
+
+    /// Its speed from `now` on.
+    fn set_speed(&mut self, now: Time, speed: f64) {
+        let Doing::Sends { stretch, sent } = self.doing else {
+            return;
+        };
+        // Down, so that no link is overfull.
+        self.speed = (speed * GRAINS as f64) as u128;
+        let left = grains(self.job.stretches[stretch].length) - sent;
+        self.due = match self.speed {
+            0 => Time::NEVER,
+            speed => after(now, (left + speed / 2) / speed),
+        };
+    }
+
+    /// How many steps of its phase are behind it, of [`STEPS`].
+    fn steps(&self, stretch: usize, sent: u128) -> u128 {
+        sent * STEPS / grains(self.job.stretches[stretch].length)
+    }
+
+    /// When the next step is, but for the last one, which is the end.
+    fn next_step(&self, now: Time) -> Time {
+        let Doing::Sends { stretch, sent } = self.doing else {
+            return Time::NEVER;
+        };
+        let next = self.steps(stretch, sent) + 1;
+        if next >= STEPS || self.speed == 0 {
+            return Time::NEVER;
+        }
+        let whole = grains(self.job.stretches[stretch].length);
+        let left = (whole * next).div_ceil(STEPS) - sent;
+        after(now, left.div_ceil(self.speed))
+    }
+
+    /// The part of what it sends in an iteration that is sent: in the middle of the step that it is in.
+    pub(super) fn progress(&self) -> f64 {
+        let Doing::Sends { stretch, sent } = self.doing else {
+            return 0.0;
+        };
+        let volume = |stretch: &Stretch| stretch.length.as_ps() as f64 * stretch.rate;
+        let (before, rest) = self.job.stretches.split_at(stretch);
+        let before: f64 = before.iter().map(volume).sum();
+        let all = before + rest.iter().map(volume).sum::<f64>();
+        let step = self.steps(stretch, sent).min(STEPS - 1);
+        (before + volume(&rest[0]) * (step as f64 + 0.5) / STEPS as f64) / all
+    }
+}
+
+fn grains(span: Span) -> u128 {
+    u128::from(span.as_ps()) * GRAINS
+}
+
+/// So many picoseconds after `now`, or never.
+fn after(now: Time, ps: u128) -> Time {
+    now.saturating_add(Span::from_ps(u64::try_from(ps).unwrap_or(u64::MAX)))
+}
+
+impl<'a> Simulation<'a> {
+    fn advance(&mut self, now: Time, next: Time) {
+        for (job, runner) in self.runners.iter_mut().enumerate() {
+            runner.advance(next - now);
+            let slots = match self.sharing {
+                Sharing::Slots(slots) => slots[job].as_ref(),
+                _ => None,
+            };
+            runner.on_due(next, slots);
+        }
+        self.share(next);
+    }
+
+    /// New speeds for all that send.
+    fn share(&mut self, now: Time) {
+        self.links.clear();
+        let sending: Vec<usize> = (0..self.runners.len())
+            .filter(|&job| matches!(self.runners[job].doing, Doing::Sends { .. }))
+            .collect();
+        let levels: BTreeSet<u32> = sending.iter().map(|&job| self.level(job)).collect();
+        let mut everybody_is_at_full_speed = true;
+        for level in levels {
+            let jobs: Vec<usize> = sending
+                .iter()
+                .copied()
+                .filter(|&job| self.level(job) == level)
+                .collect();
+            let senders: Vec<Sender<'_>> = jobs.iter().map(|&job| self.sender(job)).collect();
+            let speeds = self.links.fill(&senders);
+            for (job, speed) in jobs.into_iter().zip(speeds) {
+                everybody_is_at_full_speed &= speed == 1.0;
+                self.runners[job].set_speed(now, speed);
+            }
+        }
+        self.refresh = Time::NEVER;
+        if matches!(self.sharing, Sharing::Adaptive { .. }) && !everybody_is_at_full_speed {
+            let steps = sending.iter().map(|&job| self.runners[job].next_step(now));
+            self.refresh = steps.fold(Time::NEVER, Time::min);
+        }
+    }
+
+    fn level(&self, job: usize) -> u32 {
+        match self.sharing {
+            Sharing::Priorities(levels) => levels[job],
+            _ => 0,
+        }
+    }
+
+    fn sender(&self, job: usize) -> Sender<'a> {
+        let runner = &self.runners[job];
+        let Doing::Sends { stretch, .. } = runner.doing else {
+            unreachable!("only those that send have speeds");
+        };
+        let weight = match self.sharing {
+            Sharing::Weights(weights) => weights[job],
+            Sharing::Adaptive { gain } => 1.0 + gain * runner.progress(),
+            _ => 1.0,
+        };
+        let stretch = &runner.job.stretches[stretch];
+        Sender {
+            loads: &stretch.loads,
+            slope: weight / stretch.rate,
+        }
+    }
+}
