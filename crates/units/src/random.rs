@@ -30,6 +30,8 @@ pub enum Purpose {
     Clock = 10,
     /// Which NICs a flow uses where its hosts have several (entity: flow).
     Nics = 11,
+    /// Shakes of the planner's search (entity: the first job of a circle).
+    Planning = 12,
 }
 
 /// A stream of random numbers: PCG-XSH-RR 64/32 (O'Neill 2014), a fixed algorithm, 16 bytes of state.

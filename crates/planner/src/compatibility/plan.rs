@@ -199,7 +199,7 @@ pub fn plan_at(
         // What easy parts leave is for those that come after them.
         let share = budget / jobs_left.max(1) * members.len() as u64;
         let stream = u64::from(members[0]);
-        let mut random = RandomStream::new(settings.seed, Purpose::Ties, stream);
+        let mut random = RandomStream::new(settings.seed, Purpose::Planning, stream);
         let found = solve(&circle, settings.solver, share, &mut random);
         budget = budget.saturating_sub(found.work);
         jobs_left -= members.len() as u64;
