@@ -237,6 +237,13 @@ impl Assembly {
         self.wired.as_ref().unwrap_or(&self.workload)
     }
 
+    /// The same fabric with one of its jobs alone.
+    pub(crate) fn alone(&self, job: usize) -> Self {
+        let mut assembly = self.clone();
+        assembly.jobs.leave(job);
+        assembly
+    }
+
     /// How many flows there are.
     pub fn flow_count(&self) -> usize {
         self.flow_count

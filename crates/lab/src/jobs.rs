@@ -110,6 +110,21 @@ impl Jobs {
         })
     }
 
+    /// For each job how often it runs, and its connections.
+    pub(crate) fn connections(&self) -> impl Iterator<Item = (u32, Vec<FlowId>)> {
+        let jobs = self.jobs.iter().zip(&self.connections);
+        jobs.map(|(job, connections)| (job.iterations, connections.values().copied().collect()))
+    }
+
+    /// Lets only the job with this number start, as if the others were not there; flows keep their numbers, and with them their routes.
+    pub(crate) fn leave(&mut self, job: usize) {
+        for (index, spec) in self.jobs.iter_mut().enumerate() {
+            if index != job {
+                spec.start = Time::NEVER;
+            }
+        }
+    }
+
     /// Tells the connections how much they carry in an iteration.
     pub(crate) fn set_phases(&self, flows: &mut [Flow]) {
         for (job, connections) in self.jobs.iter().zip(&self.connections) {

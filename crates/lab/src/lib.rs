@@ -23,6 +23,7 @@ mod fct;
 mod fits;
 mod jobs;
 mod laboratory;
+mod loads;
 mod nics;
 pub mod observe;
 pub mod plan;

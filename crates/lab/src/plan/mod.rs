@@ -22,11 +22,15 @@
 //!
 //! A [`JobsFile`] becomes a [`Problem`] of the planner, whose plan speaks of jobs and links by their numbers here.
 
+mod network;
+mod profile;
 mod read;
 mod reasons;
+mod seats;
 mod settings;
 #[cfg(test)]
 mod tests;
+mod trials;
 
 pub use clearway_planner::compatibility::{
     Demand, GridError, Job, Kind, Move, Phase, Placed, Placement, Plan, PlanError, PlanParameters,
@@ -34,11 +38,14 @@ pub use clearway_planner::compatibility::{
     UnifiedCircle, Verdict,
 };
 pub use settings::{Arc, JobSection, JobsGeneral, LinkSection, PlacementSection};
+pub use trials::{Mechanism, Trial, TrialOptions, Trials};
 
 use crate::error::{Place, ScenarioError};
 use crate::scenario::Places;
 use clearway_planner::compatibility;
+use clearway_transport::Registry;
 use clearway_units::{ParameterSet, mix64, nearest, suggestion};
+use network::Network;
 use std::path::Path;
 
 macro_rules! plans {
@@ -69,6 +76,8 @@ pub struct JobsFile {
     pub placements: Vec<Vec<String>>,
     /// What is to be planned.
     pub problem: Problem,
+    /// The network that the jobs run on, if the file has one.
+    network: Option<Network>,
     places: Places,
 }
 
@@ -78,7 +87,7 @@ impl JobsFile {
     /// # Errors
     /// At the first thing that cannot be meant.
     pub fn read(file: &str, text: &str) -> Result<Self, ScenarioError> {
-        read::read(file, text)
+        read::read(&Registry::builtin(), file, text, None)
     }
 
     /// Loads a built-in file of jobs by its name, or any by its path.
@@ -92,7 +101,7 @@ impl JobsFile {
         }
         let path = Path::new(name);
         let text = std::fs::read_to_string(path).map_err(|error| no_file(name, &error))?;
-        let mut file = Self::read(name, &text)?;
+        let mut file = read::read(&Registry::builtin(), name, &text, path.parent())?;
         if file.name == JobsGeneral::default().name {
             let stem = path.file_stem().map(|stem| stem.to_string_lossy());
             file.name = stem.map_or(file.name, |stem| stem.into_owned());
@@ -137,13 +146,15 @@ impl JobsFile {
 
     /// Hash of all that the plan depends on: equal jobs, equal hashes.
     pub fn hash(&self) -> String {
+        let network = self.network.as_ref().map(Network::described);
         let text = format!(
-            "{:?} {:?} {:?} {:?} {:?}",
+            "{:?} {:?} {:?} {:?} {:?} {}",
             self.settings.entries(),
             self.links,
             self.jobs,
             self.placements,
-            self.problem
+            self.problem,
+            network.unwrap_or_default()
         );
         let hash = text
             .bytes()

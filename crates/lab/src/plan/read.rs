@@ -1,5 +1,6 @@
 //! From the text of a file of jobs to a problem.
 
+use super::network::{Network, OF_WORKLOAD, SECTIONS};
 use super::settings::{JobSection, JobsGeneral, LinkSection, PlacementSection};
 use super::{JobsFile, in_two};
 use crate::error::ScenarioError;
@@ -9,16 +10,31 @@ use clearway_planner::compatibility::{
     Demand, Job, Kind, Load, Phase, Placement, PlanParameters, Problem, ProblemError, Profile,
     ProfileError,
 };
+use clearway_transport::Registry;
 use clearway_units::{ParameterSet, Rate, SetError, Span, nearest, suggestion};
+use std::path::Path;
 
 const LAYOUT: Layout = Layout {
-    sections: &["plan", "link", "job", "placement"],
+    sections: &[
+        "plan",
+        "link",
+        "job",
+        "placement",
+        "topology",
+        "switch",
+        "transport",
+    ],
     several: &["link", "job", "placement"],
     top: &[],
 };
 
 /// Reads a file of jobs.
-pub(super) fn read(file: &str, text: &str) -> Result<JobsFile, ScenarioError> {
+pub(super) fn read(
+    registry: &Registry,
+    file: &str,
+    text: &str,
+    base_dir: Option<&Path>,
+) -> Result<JobsFile, ScenarioError> {
     let entries = LAYOUT.read(file, text)?;
     let reader = Reader {
         places: Places::new(file, &entries),
@@ -26,72 +42,99 @@ pub(super) fn read(file: &str, text: &str) -> Result<JobsFile, ScenarioError> {
     };
     let general: JobsGeneral = reader.section("the file", "", 0)?;
     let settings: PlanParameters = reader.section("[plan]", "plan", 0)?;
-    let links: Vec<LinkSection> = reader.sections("a link", "link")?;
-    let jobs: Vec<JobSection> = reader.sections("a job", "job")?;
-    let others: Vec<PlacementSection> = reader.sections("a placement", "placement")?;
-    if jobs.is_empty() {
-        return Err(ScenarioError::at(
-            &reader.places.of_keys("", 0, &[]),
-            "there are no jobs",
-            "write `[[job]]`, and below it a name, `compute`, `communication` and `links`",
-        ));
-    }
-    reader.check_names("link", links.iter().map(|link| link.name.as_str()))?;
-    reader.check_names("job", jobs.iter().map(|job| job.name.as_str()))?;
-    let mut names = Names {
-        links: links.iter().map(|link| link.name.clone()).collect(),
-        gpus: Vec::new(),
+    let mut sections = Sections {
+        links: reader.sections("a link", "link")?,
+        jobs: reader.sections("a job", "job")?,
+        placements: reader.sections("a placement", "placement")?,
     };
-    let rates: Vec<Rate> = links.iter().map(|link| link.rate).collect();
-    let mut found = Vec::new();
-    let mut placements = Vec::new();
-    for (index, job) in jobs.iter().enumerate() {
-        found.push(Job {
-            profile: reader.profile(index, job)?,
-            placements: vec![reader.placement(&mut names, "job", index, &job.links, &job.gpus)?],
-        });
-        placements.push(vec!["as given".to_string()]);
-    }
-    for (index, other) in others.iter().enumerate() {
-        let job = reader.job_of(index, other, &jobs)?;
-        let placement =
-            reader.placement(&mut names, "placement", index, &other.links, &other.gpus)?;
-        found[job].placements.push(placement);
-        let numbered = format!("placement {}", placements[job].len());
-        placements[job].push(match other.name.is_empty() {
-            true => numbered,
-            false => other.name.clone(),
-        });
-    }
-    let gpus = names.gpus.len() as u32;
-    let problem = Problem::new(rates, gpus, found);
-    let problem = problem.map_err(|error| reader.refusal(&error, &jobs, &links))?;
+    reader.check_sections(&sections)?;
     settings.check().map_err(|error| {
         let place = reader.places.of_keys("plan", 0, &[error.key()]);
         let (message, fix) = in_two(&error.to_string());
         ScenarioError::at(&place, format!("`plan.{}`: {message}", error.key()), fix)
     })?;
+    let is_own = |entry: &&Entry| SECTIONS.contains(&entry.section.as_str());
+    let own: Vec<Entry> = entries.iter().filter(is_own).cloned().collect();
+    let mut network = None;
+    let given = if own.is_empty() {
+        reader.by_links(&sections)?
+    } else {
+        let jobs = reader.seated(&sections)?;
+        let network = network.insert(Network {
+            file: file.into(),
+            registry: registry.clone(),
+            base_dir: base_dir.map(Path::to_path_buf),
+            seed: general.seed,
+            entries: own,
+            jobs,
+        });
+        reader.by_hosts(&mut sections, network)?
+    };
+    let Given {
+        links,
+        gpus,
+        jobs,
+        rates,
+    } = given;
+    let problem = Problem::new(rates, gpus.len() as u32, jobs);
+    let problem = problem.map_err(|error| reader.refusal(&error, &sections.jobs, &links))?;
     Ok(JobsFile {
         name: general.name,
         settings,
-        links: names.links,
-        gpus: names.gpus,
-        jobs: jobs.into_iter().map(|job| job.name).collect(),
-        placements,
+        links,
+        gpus,
+        placements: sections.placement_names(),
+        jobs: sections.jobs.into_iter().map(|job| job.name).collect(),
         problem,
+        network,
         places: reader.places,
     })
 }
 
-/// What numbers stand for. Links are declared, GPUs are whatever jobs name.
-struct Names {
-    links: Vec<String>,
-    gpus: Vec<String>,
+/// The sections of a file, in the order in which they stand there.
+pub(super) struct Sections {
+    pub(super) links: Vec<LinkSection>,
+    pub(super) jobs: Vec<JobSection>,
+    placements: Vec<PlacementSection>,
 }
 
-struct Reader<'a> {
-    places: Places,
-    entries: &'a [Entry],
+impl Sections {
+    /// The placements of a job beside the first, with their numbers.
+    pub(super) fn placements_of(
+        &self,
+        job: usize,
+    ) -> impl Iterator<Item = (usize, &PlacementSection)> {
+        let name = &self.jobs[job].name;
+        let numbered = self.placements.iter().enumerate();
+        numbered.filter(move |(_, placement)| placement.job == *name)
+    }
+
+    /// What the placements of each job are called.
+    fn placement_names(&self) -> Vec<Vec<String>> {
+        let names = |job| {
+            let others = self.placements_of(job).zip(1..);
+            let name = |((_, other), number): ((usize, &PlacementSection), u32)| match &other.name {
+                name if name.is_empty() => format!("placement {number}"),
+                name => name.clone(),
+            };
+            let first = "as given".to_string();
+            std::iter::once(first).chain(others.map(name)).collect()
+        };
+        (0..self.jobs.len()).map(names).collect()
+    }
+}
+
+/// What jobs share, and what they do.
+pub(super) struct Given {
+    pub(super) links: Vec<String>,
+    pub(super) gpus: Vec<String>,
+    pub(super) rates: Vec<Rate>,
+    pub(super) jobs: Vec<Job>,
+}
+
+pub(super) struct Reader<'a> {
+    pub(super) places: Places,
+    pub(super) entries: &'a [Entry],
 }
 
 impl Reader<'_> {
@@ -104,7 +147,11 @@ impl Reader<'_> {
     ) -> Result<S, ScenarioError> {
         let mut settings = S::default();
         let own = |entry: &&Entry| entry.section == section && entry.index == index;
+        let of_network = |entry: &&Entry| entry.key.starts_with(OF_WORKLOAD) && section == "job";
         for entry in self.entries.iter().filter(own) {
+            if of_network(&entry) {
+                continue;
+            }
             match settings.set(&entry.key, &entry.value) {
                 Ok(()) => {}
                 Err(SetError::BadValue { expected }) => {
@@ -145,7 +192,7 @@ impl Reader<'_> {
             .collect()
     }
 
-    fn fault(
+    pub(super) fn fault(
         &self,
         section: &str,
         index: usize,
@@ -205,46 +252,22 @@ impl Reader<'_> {
         Ok(numbers)
     }
 
-    fn placement(
-        &self,
-        names: &mut Names,
-        section: &str,
-        index: usize,
-        links: &[String],
-        gpus: &[String],
-    ) -> Result<Placement, ScenarioError> {
-        for (key, given) in [("links", links), ("gpus", gpus)] {
-            let repeated = (1..given.len()).find(|&at| given[..at].contains(&given[at]));
-            if let Some(at) = repeated {
-                let message = format!("`{key}` has `{}` twice", given[at]);
-                let fix = "name each once: what a job takes of it is its `demand`";
-                return Err(self.fault(section, index, &[key], message, fix));
-            }
+    /// Refuses names that are missing, repeated or unknown.
+    fn check_sections(&self, sections: &Sections) -> Result<(), ScenarioError> {
+        if sections.jobs.is_empty() {
+            return Err(ScenarioError::at(
+                &self.places.of_keys("", 0, &[]),
+                "there are no jobs",
+                "write `[[job]]`, and below it a name, `compute`, `communication` and `links`",
+            ));
         }
-        let links = self.numbers(section, index, links, &names.links)?;
-        let gpus = gpus.iter().map(|gpu| {
-            let known = names.gpus.iter().position(|known| known == gpu);
-            known.unwrap_or_else(|| {
-                names.gpus.push(gpu.clone());
-                names.gpus.len() - 1
-            }) as u32
-        });
-        Ok(Placement {
-            links: links.into_iter().map(Load::whole).collect(),
-            gpus: gpus.collect(),
-        })
-    }
-
-    /// The job that a placement is for.
-    fn job_of(
-        &self,
-        index: usize,
-        placement: &PlacementSection,
-        jobs: &[JobSection],
-    ) -> Result<usize, ScenarioError> {
-        let names = || jobs.iter().map(|job| job.name.as_str());
-        let job = names().position(|name| name == placement.job);
-        job.ok_or_else(|| {
+        let names = || sections.jobs.iter().map(|job| job.name.as_str());
+        self.check_names("link", sections.links.iter().map(|link| link.name.as_str()))?;
+        self.check_names("job", names())?;
+        for (index, placement) in sections.placements.iter().enumerate() {
+            if names().any(|name| name == placement.job) {
+                continue;
+            }
             let known: Vec<&str> = names().take(20).collect();
             let known = format!("the jobs are: {}", known.join(", "));
             let message = match placement.job.is_empty() {
@@ -252,12 +275,93 @@ impl Reader<'_> {
                 false => format!("there is no job `{}`", placement.job),
             };
             let fix = suggestion(nearest(&placement.job, names()), &known);
-            self.fault("placement", index, &["job"], message, fix)
+            return Err(self.fault("placement", index, &["job"], message, fix));
+        }
+        Ok(())
+    }
+
+    fn check_repeats(
+        &self,
+        section: &str,
+        index: usize,
+        key: &str,
+        given: &[String],
+    ) -> Result<(), ScenarioError> {
+        let repeated = (1..given.len()).find(|&at| given[..at].contains(&given[at]));
+        repeated.map_or(Ok(()), |at| {
+            let message = format!("`{key}` has `{}` twice", given[at]);
+            let fix = "name each once: what a job takes of it is its `demand`";
+            Err(self.fault(section, index, &[key], message, fix))
+        })
+    }
+
+    /// The numbers of GPUs, which are whatever jobs name.
+    pub(super) fn gpus(
+        &self,
+        section: &str,
+        index: usize,
+        given: &[String],
+        known: &mut Vec<String>,
+    ) -> Result<Vec<u32>, ScenarioError> {
+        self.check_repeats(section, index, "gpus", given)?;
+        let mut number = |gpu: &String| {
+            let at = known.iter().position(|known| known == gpu);
+            at.unwrap_or_else(|| {
+                known.push(gpu.clone());
+                known.len() - 1
+            }) as u32
+        };
+        Ok(given.iter().map(&mut number).collect())
+    }
+
+    /// Jobs that say themselves which links they load.
+    fn by_links(&self, sections: &Sections) -> Result<Given, ScenarioError> {
+        let links: Vec<String> = sections
+            .links
+            .iter()
+            .map(|link| link.name.clone())
+            .collect();
+        let mut gpus = Vec::new();
+        let mut placement =
+            |section: &str, index, named: &[String], hosts: &[u32], own: &[String]| {
+                if !hosts.is_empty() {
+                    let message = "hosts, but no network that they are in";
+                    let fix =
+                        "describe it under `[topology]`, or name the `links` that the job loads";
+                    return Err(self.fault(section, index, &["hosts"], message, fix));
+                }
+                self.check_repeats(section, index, "links", named)?;
+                let numbers = self.numbers(section, index, named, &links)?;
+                Ok(Placement {
+                    links: numbers.into_iter().map(Load::whole).collect(),
+                    gpus: self.gpus(section, index, own, &mut gpus)?,
+                })
+            };
+        let mut jobs = Vec::new();
+        for (index, job) in sections.jobs.iter().enumerate() {
+            self.refuse_workload(index)?;
+            let profile = self.profile(index, job)?;
+            let first = placement("job", index, &job.links, &job.hosts, &job.gpus)?;
+            let mut placements = vec![first];
+            for (at, other) in sections.placements_of(index) {
+                let other = placement("placement", at, &other.links, &other.hosts, &other.gpus)?;
+                placements.push(other);
+            }
+            jobs.push(Job {
+                profile,
+                placements,
+            });
+        }
+        Ok(Given {
+            rates: sections.links.iter().map(|link| link.rate).collect(),
+            links,
+            gpus,
+            jobs,
         })
     }
 
     /// What a job does in an iteration.
-    fn profile(&self, index: usize, job: &JobSection) -> Result<Profile, ScenarioError> {
+    pub(super) fn profile(&self, index: usize, job: &JobSection) -> Result<Profile, ScenarioError> {
         let refuse = |keys: &[&str], message: &str, fix: &str| {
             let message = format!("job `{}` {message}", job.name);
             self.fault("job", index, keys, message, fix)
@@ -342,7 +446,7 @@ impl Reader<'_> {
         &self,
         error: &ProblemError,
         jobs: &[JobSection],
-        links: &[LinkSection],
+        links: &[String],
     ) -> ScenarioError {
         match *error {
             ProblemError::AboveCapacity {
@@ -357,7 +461,7 @@ impl Reader<'_> {
                 &["demand", "arcs"],
                 format!(
                     "job `{}` asks for {demand} of link `{}`, which has {capacity}",
-                    jobs[job].name, links[link as usize].name
+                    jobs[job].name, links[link as usize]
                 ),
                 "lower the demand and lengthen the communication, or raise the link's `rate`",
             ),

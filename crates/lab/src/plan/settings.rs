@@ -8,6 +8,8 @@ clearway_units::parameters! {
     pub struct JobsGeneral {
         /// What the plan is called; its folder is named after it.
         pub name: String = "unnamed".into(), "name", "the user";
+        /// Seed of all random streams where there is a network, and with it of the routes.
+        pub seed: u64 = 1, "seed", "decision";
     }
 }
 
@@ -41,6 +43,10 @@ clearway_units::parameters! {
         pub demand: Demand = Demand::WHOLE, "demand", "HotNets'22 §3: all of it";
         /// The links that it loads.
         pub links: Vec<String> = Vec::new(), "links", "the user";
+        /// Where there is a `[topology]`, the hosts of its ranks instead: it loads the links of its routes. Keys that begin with
+        /// `workload.` are those of a `[[workload]]` of a scenario, by default `workload.kind = "ring-all-reduce"` of the size that takes
+        /// as long as `communication`.
+        pub hosts: Vec<u32> = Vec::new(), "hosts", "the user";
         /// The GPUs that it computes on; those with equal names are shared.
         pub gpus: Vec<String> = Vec::new(), "gpus", "the user";
     }
@@ -55,6 +61,8 @@ clearway_units::parameters! {
         pub name: String = String::new(), "name", "the user";
         /// The links that the job would load.
         pub links: Vec<String> = Vec::new(), "links", "the user";
+        /// The hosts that its ranks would be on, where there is a `[topology]`.
+        pub hosts: Vec<u32> = Vec::new(), "hosts", "the user";
         /// The GPUs that it would compute on.
         pub gpus: Vec<String> = Vec::new(), "gpus", "the user";
     }

@@ -167,7 +167,8 @@ impl Scenario {
         Ok(scenario)
     }
 
-    fn from_entries(
+    /// The scenario of `entries`, which stand at `places`.
+    pub(crate) fn from_entries(
         registry: &Registry,
         entries: &[Entry],
         places: Places,

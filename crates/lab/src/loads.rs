@@ -1,0 +1,32 @@
+//! What jobs load: the links of their routes, known without a run.
+
+use crate::assemble::Assembly;
+use clearway_fabric::Trails;
+use clearway_fabric::topology::LinkId;
+use std::collections::BTreeMap;
+
+/// What one iteration of a job sends over each link: bytes of data packets, headers included.
+pub(crate) type JobLoads = BTreeMap<LinkId, f64>;
+
+impl Assembly {
+    /// The loads of each job, in the order of the scenario: its connections by the decisions of ECMP ([`Trails`]). Acknowledgements, which
+    /// go the other way, are left out.
+    pub(crate) fn job_loads(&self) -> Vec<JobLoads> {
+        let setup = self.setup();
+        let trails = Trails::new(&setup);
+        let network = &self.network;
+        let framed = f64::from(network.payload + network.header) / f64::from(network.payload);
+        let of_job = |(iterations, connections): (u32, Vec<_>)| {
+            let mut loads = JobLoads::new();
+            for id in connections {
+                let all = self.workload.flow(id).bytes.as_u64() as f64;
+                let bytes = all / f64::from(iterations) * framed;
+                for (link, part) in trails.of_flow(id) {
+                    *loads.entry(link).or_default() += bytes * part;
+                }
+            }
+            loads
+        };
+        self.jobs.connections().map(of_job).collect()
+    }
+}

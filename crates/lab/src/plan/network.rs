@@ -1,0 +1,324 @@
+//! Jobs on hosts of a network: the links that they load, and the scenario that runs them.
+
+use crate::assemble::Assembly;
+use crate::error::{Place, ScenarioError};
+use crate::loads::JobLoads;
+use crate::scenario::source::Entry;
+use crate::scenario::{Places, Scenario};
+use clearway_fabric::topology::{LinkId, Topology};
+use clearway_planner::compatibility::{Demand, Kind, Load, Phase, Profile, Share};
+use clearway_transport::Registry;
+use clearway_units::{Bytes, Rate, Span, Value};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+/// Sections of a file of jobs that are those of a scenario.
+pub(super) const SECTIONS: [&str; 3] = ["topology", "switch", "transport"];
+/// The keys of a job that begin so are keys of its workload.
+pub(super) const OF_WORKLOAD: &str = "workload.";
+/// The size by which is found what a size makes of loads.
+const TRIAL_SIZE: Bytes = Bytes::new(1_000_000_000);
+/// What loads less than this part of what the busiest link of a job does takes part in no plan: a stray packet of a spray.
+const LEAST_PART: f64 = 1e-4;
+
+/// A job on hosts.
+#[derive(Debug, Clone)]
+pub(super) struct Seated {
+    /// Where a user wrote it.
+    pub(super) place: Place,
+    /// The hosts of its ranks at each of its placements.
+    pub(super) hosts: Vec<Vec<u32>>,
+    /// How long it computes before it communicates.
+    pub(super) compute: Span,
+    /// How many arcs the user gave.
+    pub(super) arcs: usize,
+    /// Keys of its workload, without what they begin with.
+    pub(super) workload: Vec<Entry>,
+    /// What its collective moves, if the user does not say.
+    pub(super) size: Option<Bytes>,
+}
+
+/// A network and the jobs on it.
+#[derive(Debug, Clone)]
+pub(super) struct Network {
+    pub(super) file: String,
+    pub(super) registry: Registry,
+    pub(super) base_dir: Option<PathBuf>,
+    pub(super) seed: u64,
+    /// Of the sections that are those of a scenario.
+    pub(super) entries: Vec<Entry>,
+    pub(super) jobs: Vec<Seated>,
+}
+
+/// In what a scenario differs from jobs that run undisturbed.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Changes {
+    /// Sections, keys and values.
+    pub(super) general: Vec<(&'static str, &'static str, Value)>,
+    /// Keys and values of each job's workload; empty if there are none at all.
+    pub(super) of_jobs: Vec<Vec<(&'static str, Value)>>,
+}
+
+/// How long each job would load each link in an iteration, if it had it to itself.
+pub(super) type BusyTimes = BTreeMap<LinkId, f64>;
+
+impl Network {
+    /// The scenario in which every job runs `iterations` times on the placement that `choices` has for it.
+    ///
+    /// # Errors
+    /// If it makes no sense, where the user wrote the reason.
+    pub(super) fn scenario(
+        &self,
+        choices: &[usize],
+        iterations: u32,
+        at_most: Span,
+        changes: &Changes,
+    ) -> Result<Scenario, ScenarioError> {
+        let whole = Place::Whole {
+            file: self.file.clone(),
+        };
+        let entry = |section: &str, index, key: &str, value, place: &Place| Entry {
+            section: section.into(),
+            index,
+            key: key.into(),
+            value,
+            place: place.clone(),
+        };
+        let seed = i64::try_from(self.seed).unwrap_or(i64::MAX);
+        let mut entries = vec![
+            entry("", 0, "seed", Value::Integer(seed), &whole),
+            entry(
+                "",
+                0,
+                "stop.at-most",
+                Value::Text(at_most.to_string()),
+                &whole,
+            ),
+        ];
+        entries.extend(self.entries.iter().cloned());
+        for (section, key, value) in &changes.general {
+            replace(&mut entries, entry(section, 0, key, value.clone(), &whole));
+        }
+        for (index, job) in self.jobs.iter().enumerate() {
+            let hosts = &job.hosts[choices[index].min(job.hosts.len() - 1)];
+            let listed = hosts.iter().map(|&host| Value::Integer(host.into()));
+            let mut own = |key: &str, value| {
+                replace(
+                    &mut entries,
+                    entry("workload", index, key, value, &job.place),
+                );
+            };
+            own("kind", Value::Text("ring-all-reduce".into()));
+            own("ranks", Value::Integer(hosts.len() as i64));
+            own("hosts", Value::List(listed.collect()));
+            own("compute", Value::Text(job.compute.to_string()));
+            own("iterations", Value::Integer(iterations.into()));
+            let size = job.size.unwrap_or(TRIAL_SIZE);
+            own("size", Value::Text(format!("{}B", size.as_u64())));
+            for given in &job.workload {
+                let given = Entry {
+                    section: "workload".into(),
+                    index,
+                    ..given.clone()
+                };
+                replace(&mut entries, given);
+            }
+            for (key, value) in changes.of_jobs.get(index).into_iter().flatten() {
+                replace(
+                    &mut entries,
+                    entry("workload", index, key, value.clone(), &job.place),
+                );
+            }
+        }
+        let places = Places::new(&self.file, &entries);
+        let mut scenario = Scenario::from_entries(&self.registry, &entries, places)?;
+        scenario.base_dir.clone_from(&self.base_dir);
+        Ok(scenario)
+    }
+
+    /// The fabric, and how long jobs load links at the placements with the number `choice`, or at the last that they have.
+    fn busy_times(&self, choice: usize) -> Result<(Topology, Vec<BusyTimes>), ScenarioError> {
+        let choices = vec![choice; self.jobs.len()];
+        let longest = Span::from_ms(1000);
+        let scenario = self.scenario(&choices, 1, longest, &Changes::default())?;
+        let assembly = Assembly::new(&scenario)?;
+        let loads = assembly.job_loads();
+        let topology = assembly.topology;
+        let times = loads.iter().map(|loads| busy_times(&topology, loads));
+        let times = times.collect();
+        Ok((topology, times))
+    }
+
+    /// Gives sizes to jobs that have none: that which occupies the busiest link as much as `phases`, of the first placement, ask for.
+    /// Returns the fabric, and how long jobs load links at each of their placements.
+    pub(super) fn settle(
+        &mut self,
+        phases: &[Vec<Phase>],
+    ) -> Result<(Topology, Vec<Vec<BusyTimes>>), ScenarioError> {
+        let most = self.jobs.iter().map(|job| job.hosts.len()).max();
+        let (topology, first) = self.busy_times(0)?;
+        let mut all = vec![first];
+        for choice in 1..most.unwrap_or(1) {
+            all.push(self.busy_times(choice)?.1);
+        }
+        for (index, job) in self.jobs.iter_mut().enumerate() {
+            let own = &all[0][index];
+            let Some(busiest) = busiest(&topology, own) else {
+                continue;
+            };
+            if job.has_size() || phases[index].is_empty() {
+                continue;
+            }
+            let asked = phases[index].iter().map(|phase| {
+                let share = share_of(phase.demand, busiest).as_f64();
+                phase.length.as_ps() as f64 * 1e-12 * share
+            });
+            let factor = asked.sum::<f64>() / longest(own);
+            let bytes = (TRIAL_SIZE.as_u64() as f64 * factor) as u64;
+            job.size = Some(Bytes::new(bytes.max(1)));
+            for at_choice in &mut all {
+                at_choice[index]
+                    .values_mut()
+                    .for_each(|time| *time *= factor);
+            }
+        }
+        Ok((topology, all))
+    }
+}
+
+impl Network {
+    /// All that the routes and runs depend on, as text.
+    pub(super) fn described(&self) -> String {
+        let keys = |entries: &[Entry]| {
+            let text = |entry: &Entry| format!("{}.{} = {}", entry.section, entry.key, entry.value);
+            entries.iter().map(text).collect::<Vec<_>>()
+        };
+        let jobs = self.jobs.iter().map(|job| {
+            let own = keys(&job.workload);
+            format!("{:?} {} {own:?} {:?}", job.hosts, job.compute, job.size)
+        });
+        let jobs: Vec<String> = jobs.collect();
+        format!("{} {:?} {jobs:?}", self.seed, keys(&self.entries))
+    }
+}
+
+impl Seated {
+    /// The user has said how much its collective moves.
+    pub(super) fn has_size(&self) -> bool {
+        self.workload.iter().any(|entry| entry.key == "size")
+    }
+}
+
+/// Adds an entry, or replaces the one with its key.
+fn replace(entries: &mut Vec<Entry>, new: Entry) {
+    let same =
+        |old: &Entry| old.section == new.section && old.index == new.index && old.key == new.key;
+    match entries.iter_mut().find(|old| same(old)) {
+        Some(old) => *old = new,
+        None => entries.push(new),
+    }
+}
+
+fn busy_times(topology: &Topology, loads: &JobLoads) -> BusyTimes {
+    let time = |(&link, bytes): (&LinkId, &f64)| {
+        let rate = topology.cables[link.cable()].rate.as_bps() as f64;
+        (link, bytes * 8.0 / rate)
+    };
+    loads.iter().map(time).collect()
+}
+
+/// The time of the busiest link, in seconds.
+pub(super) fn longest(times: &BusyTimes) -> f64 {
+    times.values().copied().fold(0.0, f64::max)
+}
+
+/// Links that several jobs could load, with their names and rates, and the part of each that jobs load.
+pub(super) struct SharedLinks {
+    pub(super) names: Vec<String>,
+    pub(super) rates: Vec<Rate>,
+    /// For each job, at each of its placements.
+    pub(super) loads: Vec<Vec<Vec<Load>>>,
+}
+
+impl SharedLinks {
+    /// `times` are those of each choice, of each job; `placements` is how many placements each job has.
+    pub(super) fn new(topology: &Topology, times: &[Vec<BusyTimes>], placements: &[usize]) -> Self {
+        let jobs = 0..placements.len();
+        let mut users: BTreeMap<LinkId, BTreeSet<usize>> = BTreeMap::new();
+        let parts = |job: usize, choice: usize| {
+            let own = &times[choice][job];
+            let longest = longest(own);
+            let parts = own.iter().map(move |(&link, time)| (link, time / longest));
+            parts.filter(|&(_, part)| part >= LEAST_PART)
+        };
+        for job in jobs.clone() {
+            for choice in 0..placements[job] {
+                for (link, _) in parts(job, choice) {
+                    users.entry(link).or_default().insert(job);
+                }
+            }
+        }
+        users.retain(|_, jobs| jobs.len() > 1);
+        let numbers: BTreeMap<LinkId, u32> = users.into_keys().zip(0..).collect();
+        let load = |(link, part): (LinkId, f64)| {
+            Some(Load {
+                link: *numbers.get(&link)?,
+                part: Share::new(part.min(1.0))?,
+            })
+        };
+        let loads = jobs.map(|job| {
+            let at = |choice| parts(job, choice).filter_map(load).collect();
+            (0..placements[job]).map(at).collect()
+        });
+        let loads = loads.collect();
+        let links = || numbers.keys().copied();
+        Self {
+            names: distinct(links().map(|link| topology.link_name(link))),
+            rates: links()
+                .map(|link| topology.cables[link.cable()].rate)
+                .collect(),
+            loads,
+        }
+    }
+}
+
+/// The names, with numbers behind those that parallel links share.
+fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {
+    let mut seen: BTreeMap<String, u32> = BTreeMap::new();
+    let number = |name: String| {
+        let count = seen.entry(name.clone()).or_insert(0);
+        *count += 1;
+        match *count {
+            1 => name,
+            further => format!("{name} #{further}"),
+        }
+    };
+    names.map(number).collect()
+}
+
+/// What a demand is of a link of that rate.
+fn share_of(demand: Demand, rate: Rate) -> Share {
+    match demand {
+        Demand::Share(share) => share,
+        Demand::Rate(asked) => Share::of_rate(asked, rate).unwrap_or(Share::WHOLE),
+    }
+}
+
+/// The profile with demands that are rates as shares of `busiest`, the link that holds the job up.
+pub(super) fn in_shares(profile: &Profile, busiest: Rate) -> Profile {
+    let share = |phase: &Phase| Phase {
+        demand: Demand::Share(share_of(phase.demand, busiest)),
+        ..*phase
+    };
+    let communication = profile.phases(Kind::Communication).iter().map(share);
+    let compute = profile.phases(Kind::Compute).to_vec();
+    Profile::new(profile.period(), communication.collect(), compute).expect("only demands are new")
+}
+
+/// The rate of the link that a job loads for longest.
+pub(super) fn busiest(topology: &Topology, times: &BusyTimes) -> Option<Rate> {
+    let longest = times
+        .iter()
+        .max_by(|a, b| a.1.total_cmp(b.1).then(b.0.cmp(a.0)));
+    longest.map(|(link, _)| topology.cables[link.cable()].rate)
+}
