@@ -174,12 +174,25 @@ pub(crate) struct CompareArguments {
 #[command(after_help = "\
 Examples:
   clearway plan vgg-pair
-  clearway plan jobs.toml --out out/tonight
+  clearway plan dumbbell-pair --simulate
+  clearway plan jobs.toml --profile --out out/tonight
 
 Exit codes: 0 all jobs are compatible, 1 they are not, 2 the file is wrong.")]
 pub(crate) struct PlanArguments {
     /// A built-in plan (`clearway list plans`) or a TOML file with jobs and links
     pub(crate) jobs: String,
+    /// Run each job alone in the packet simulator and plan with the phases that it has there; needs a `[topology]`
+    #[arg(long)]
+    pub(crate) profile: bool,
+    /// Run the jobs in the packet simulator: alone, together, and with each way to keep them apart; needs a `[topology]`
+    #[arg(long)]
+    pub(crate) simulate: bool,
+    /// How often each job runs together with others
+    #[arg(long, value_name = "N", default_value_t = 15, requires = "simulate", value_parser = clap::value_parser!(u32).range(3..=100_000))]
+    pub(crate) iterations: u32,
+    /// Worker threads of a simulation; results do not depend on them
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: u16,
     /// Where `plan.json` and `report.html` go; `out/plan-NAME-HASH` if left out
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,

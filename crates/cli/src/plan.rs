@@ -3,17 +3,21 @@
 use crate::arguments::PlanArguments;
 use crate::failure::Failure;
 use crate::output::print;
+use crate::progress::{Display, Interrupt};
 use crate::record::{REVISION, command_line};
 use crate::whole_file::WholeFile;
+use clearway_lab::Progress;
 use clearway_lab::plan::{
-    Demand, JobsFile, Kind, Placed, PlannedResource, Resource, Share, UnifiedCircle, Verdict,
+    Demand, JobsFile, Kind, Placed, PlannedResource, Resource, Share, TrialOptions, Trials,
+    UnifiedCircle, Verdict,
 };
 use clearway_report::PlanRecord;
 use clearway_report::page::{PLAN_FILE_NAME, render_plan};
 use clearway_report::plan::{
-    CircleRow, FILE_NAME, MoveRow, PlanVerdict, PlannedJobRow, PlannedLinkRow, PlannedPhase,
+    CircleRow, FILE_NAME, LeftOut, MoveRow, PlanVerdict, PlannedJobRow, PlannedLinkRow,
+    PlannedPhase, TrialRow, TrialsRecord,
 };
-use clearway_units::ParameterSet;
+use clearway_units::{ParameterSet, Span};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -21,9 +25,23 @@ use std::process::ExitCode;
 const FIX: &str = "choose another folder with --out";
 
 pub(crate) fn plan(arguments: &PlanArguments) -> Result<ExitCode, Failure> {
-    let file = JobsFile::load(&arguments.jobs)?;
+    let mut file = JobsFile::load(&arguments.jobs)?;
+    let mut simulator = Simulator::new(arguments);
+    if arguments.profile {
+        let Some(profiled) = simulator.with(|options| file.profiled(options))? else {
+            eprintln!("interrupted: nothing was planned");
+            return Ok(ExitCode::from(130));
+        };
+        file = profiled;
+    }
     let placed = file.plan()?;
-    let record = record(&file, &placed);
+    let trials = match arguments.simulate {
+        true => Some(simulator.with(|options| file.simulate(&placed, options))?),
+        false => None,
+    };
+    let interrupted = trials.as_ref().is_some_and(|trials| trials.interrupted);
+    let mut record = record(&file, &placed);
+    record.trials = trials.map(|trials| trials_record(&trials, arguments.iterations));
     let json = record.to_json();
     if arguments.json {
         print(&json);
@@ -39,9 +57,81 @@ pub(crate) fn plan(arguments: &PlanArguments) -> Result<ExitCode, Failure> {
         print(&format!("\nResults  {}\n", folder.display()));
     }
     Ok(match placed.plan.verdict() {
+        _ if interrupted => ExitCode::from(130),
         Verdict::Compatible => ExitCode::SUCCESS,
         Verdict::Incompatible | Verdict::Unknown => ExitCode::from(1),
     })
+}
+
+/// Runs simulations, shows how far they are, and lets the user stop them.
+struct Simulator {
+    iterations: u32,
+    threads: usize,
+    quiet: bool,
+    interrupt: Option<Interrupt>,
+}
+
+impl Simulator {
+    fn new(arguments: &PlanArguments) -> Self {
+        let simulates = arguments.profile || arguments.simulate;
+        Self {
+            iterations: arguments.iterations,
+            threads: arguments.threads.into(),
+            quiet: arguments.quiet,
+            interrupt: simulates.then(Interrupt::install),
+        }
+    }
+
+    fn with<R>(&mut self, simulate: impl FnOnce(&mut TrialOptions<'_>) -> R) -> R {
+        let mut shown: Option<(String, Display)> = None;
+        let interrupt = self.interrupt.get_or_insert_with(Interrupt::install);
+        let quiet = self.quiet;
+        let on_progress = &mut |title: &str, progress: Progress| {
+            if shown.as_ref().is_none_or(|(known, _)| known != title) {
+                if let Some((_, display)) = shown.take() {
+                    display.finish();
+                }
+                let display = Display::new(progress.flows, quiet).titled(&format!("{title} "));
+                shown = Some((title.to_owned(), display));
+            }
+            let (_, display) = shown.as_mut().expect("it has just been made");
+            display.update(&progress, interrupt)
+        };
+        let result = simulate(&mut TrialOptions {
+            iterations: self.iterations,
+            threads: self.threads,
+            on_progress,
+        });
+        if let Some((_, display)) = shown {
+            display.finish();
+        }
+        result
+    }
+}
+
+fn trials_record(trials: &Trials, iterations: u32) -> TrialsRecord {
+    let all = |spans: &[Option<Span>]| {
+        let spans = spans.iter();
+        spans.map(|span| span.map(Span::as_us)).collect()
+    };
+    let rows = trials.trials.iter().map(|trial| TrialRow {
+        mechanism: trial.mechanism.name(),
+        predicted_us: all(&trial.predicted),
+        simulated_us: all(&trial.simulated),
+        mean_us: all(&trial.means),
+    });
+    let left_out = trials.left_out.iter().map(|(mechanism, reason)| LeftOut {
+        mechanism: mechanism.name(),
+        reason: reason.clone(),
+    });
+    TrialsRecord {
+        iterations,
+        alone_us: all(&trials.alone),
+        trials: rows.collect(),
+        left_out: left_out.collect(),
+        stretch: trials.stretch,
+        interrupted: trials.interrupted,
+    }
 }
 
 /// Writes both files, each whole or not at all.
@@ -93,6 +183,8 @@ fn record(file: &JobsFile, placed: &Placed) -> PlanRecord {
         circles: plan.circles.iter().map(circle_row).collect(),
         moves: moves.collect(),
         reasons: file.reasons(placed),
+        profiled: file.profiled,
+        trials: None,
     }
 }
 

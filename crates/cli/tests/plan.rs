@@ -67,3 +67,42 @@ fn wrong_files_end_with_2() {
       fix: give both: an iteration is one after the other
     "#);
 }
+
+#[test]
+fn jobs_on_a_network_are_simulated() {
+    let bench = Bench::new("plan-simulate");
+    let arguments = [
+        "plan",
+        "dumbbell-pair",
+        "--simulate",
+        "--iterations",
+        "4",
+        "--out",
+        "here",
+    ];
+    let printed = bench.succeed(&arguments);
+    assert!(
+        printed.contains("simulated   job      predicted    median      mean  to fair\n"),
+        "{printed}"
+    );
+    let plan: serde_json::Value =
+        serde_json::from_str(&bench.read("here/plan.json")).expect("JSON");
+    let names = plan["trials"]["trials"].as_array().expect("trials").iter();
+    let names: Vec<&str> = names
+        .filter_map(|trial| trial["mechanism"].as_str())
+        .collect();
+    assert_eq!(
+        names,
+        ["fair", "shifted", "timers", "adaptive", "priorities"]
+    );
+    assert!(bench.read("here/report.html").contains("id=\"trials\""));
+    let threads = [&arguments[..], &["--threads", "2", "--json"]].concat();
+    let again: serde_json::Value = serde_json::from_str(&bench.succeed(&threads)).expect("JSON");
+    assert_eq!(again["trials"], plan["trials"], "the same on two threads");
+    let output = bench.output(&["plan", "vgg-pair", "--profile"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_snapshot!(String::from_utf8_lossy(&output.stderr), @"
+    error: vgg-pair: no network to simulate the jobs on
+      fix: describe it under `[topology]`, and give each job `hosts` instead of `links`
+    ");
+}

@@ -43,6 +43,18 @@
 //! | `….work` | integer | sectors that the search looked at |
 //! | `moves` | list | jobs that change their placement: `job` (place), `from`, `to` (texts), `missing_without` (`missing` if it stayed) |
 //! | `reasons` | texts | why the plan is as it is, for people |
+//! | `profiled` | boolean | phases were measured in the simulator, job by job |
+//! | `trials` | object or null | the jobs in the simulator |
+//! | `….iterations` | integer | how often each job ran together with others |
+//! | `….alone_us` | us | the median iteration of each job alone; here and below null if it never was over |
+//! | `….trials` | list | `mechanism` (text), and for each job `predicted_us`, `simulated_us` (medians) and `mean_us` |
+//! | `….left_out` | list | mechanisms that cannot be had: `mechanism`, `reason` |
+//! | `….stretch` | number | by which share slots are longer than planned |
+//! | `….interrupted` | boolean | simulations were stopped before all were over |
+
+mod trials;
+
+pub use trials::{LeftOut, TrialRow, TrialsRecord};
 
 use crate::quantity;
 use crate::table::{Align, Table};
@@ -212,6 +224,10 @@ pub struct PlanRecord {
     pub moves: Vec<MoveRow>,
     /// Why, for people.
     pub reasons: Vec<String>,
+    /// Phases were measured.
+    pub profiled: bool,
+    /// What became of the jobs in the simulator.
+    pub trials: Option<TrialsRecord>,
 }
 
 fn as_map<S: Serializer>(
@@ -251,6 +267,9 @@ impl PlanRecord {
             text.push('\n');
         }
         let _ = write!(text, "\n{}\n", self.headline());
+        if let Some(trials) = &self.trials {
+            let _ = write!(text, "\n{}", trials.to_table(self));
+        }
         text
     }
 
@@ -420,6 +439,50 @@ mod tests {
         - `L1`: 10ms of 120ms collide
 
         Incompatible: jobs collide on 1 of 1 link whatever the rotations; these are the best that were found.
+        ");
+    }
+
+    #[test]
+    fn a_terminal_shows_what_became_of_jobs() {
+        let mut plan = plan();
+        plan.trials = Some(TrialsRecord {
+            iterations: 15,
+            alone_us: vec![Some(61_000.0), Some(40_500.0)],
+            trials: vec![
+                TrialRow {
+                    mechanism: "fair",
+                    predicted_us: vec![Some(75_000.0), Some(50_000.0)],
+                    simulated_us: vec![Some(76_000.0), Some(51_000.0)],
+                    mean_us: vec![Some(76_500.0), Some(51_250.0)],
+                },
+                TrialRow {
+                    mechanism: "shifted",
+                    predicted_us: vec![None, Some(40_600.0)],
+                    simulated_us: vec![Some(61_200.0), None],
+                    mean_us: vec![Some(61_250.0), None],
+                },
+            ],
+            left_out: vec![LeftOut {
+                mechanism: "timers",
+                reason: "the controller has no `rate-timer`".into(),
+            }],
+            stretch: 0.0194,
+            interrupted: false,
+        });
+        let table = plan.to_table();
+        let (_, table) = table.split_once("found.\n\n").unwrap();
+        insta::assert_snapshot!(table, @"
+        simulated  job  predicted    median      mean  to fair
+        ---------  ---  ---------  --------  --------  -------
+        alone      B     60.00 ms  61.00 ms
+        alone      A     40.00 ms  40.50 ms
+        fair       B     75.00 ms  76.00 ms  76.50 ms    1.00x
+        fair       A     50.00 ms  51.00 ms  51.25 ms    1.00x
+        shifted    B            -  61.20 ms  61.25 ms    1.24x
+        shifted    A     40.60 ms         -         -        -
+
+        - slots are 1.9 % longer than planned: congestion control and headers need that
+        - `timers` was left out: the controller has no `rate-timer`
         ");
     }
 

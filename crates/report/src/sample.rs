@@ -205,5 +205,7 @@ pub(crate) fn plan() -> PlanRecord {
         }],
         moves: Vec::new(),
         reasons: vec!["`L1`: 10ms of 120ms collide".into()],
+        profiled: false,
+        trials: None,
     }
 }

@@ -20,6 +20,9 @@
 //! links = ["L2"]
 //! ```
 //!
+//! Or jobs run on hosts of a network, the sections `[topology]`, `[switch]` and `[transport]` of a scenario: then links are those of the
+//! routes that ECMP gives to a job's connections, and jobs can be [profiled](JobsFile::profiled) and [simulated](JobsFile::simulate).
+//!
 //! A [`JobsFile`] becomes a [`Problem`] of the planner, whose plan speaks of jobs and links by their numbers here.
 
 mod network;
@@ -56,7 +59,7 @@ macro_rules! plans {
 
 /// The built-in files of jobs: name and text.
 pub fn builtin_plans() -> &'static [(&'static str, &'static str)] {
-    plans!("vgg-pair", "table-1", "two-racks")
+    plans!("vgg-pair", "dumbbell-pair", "table-1", "two-racks")
 }
 
 /// Jobs, links and settings as a user wrote them, with every default filled in.
@@ -76,6 +79,8 @@ pub struct JobsFile {
     pub placements: Vec<Vec<String>>,
     /// What is to be planned.
     pub problem: Problem,
+    /// Its phases have been measured: see [`profiled`](Self::profiled).
+    pub profiled: bool,
     /// The network that the jobs run on, if the file has one.
     network: Option<Network>,
     places: Places,
@@ -95,13 +100,22 @@ impl JobsFile {
     /// # Errors
     /// If there is none, or at the first thing in it that cannot be meant.
     pub fn load(name: &str) -> Result<Self, ScenarioError> {
+        Self::load_with(&Registry::builtin(), name)
+    }
+
+    /// As [`load`](Self::load), with transports of your own for the network: those of a
+    /// [`Laboratory`](crate::Laboratory::registry).
+    ///
+    /// # Errors
+    /// As `load`.
+    pub fn load_with(registry: &Registry, name: &str) -> Result<Self, ScenarioError> {
         let builtin = builtin_plans().iter().find(|(known, _)| *known == name);
         if let Some((_, text)) = builtin {
-            return Self::read(name, text);
+            return read::read(registry, name, text, None);
         }
         let path = Path::new(name);
         let text = std::fs::read_to_string(path).map_err(|error| no_file(name, &error))?;
-        let mut file = read::read(&Registry::builtin(), name, &text, path.parent())?;
+        let mut file = read::read(registry, name, &text, path.parent())?;
         if file.name == JobsGeneral::default().name {
             let stem = path.file_stem().map(|stem| stem.to_string_lossy());
             file.name = stem.map_or(file.name, |stem| stem.into_owned());

@@ -56,7 +56,8 @@ impl Watched {
         let period = to.since(from);
         let gap = Span::from_ps((period.as_ps() as f64 * SHORTEST_GAP) as u64);
         let mut runs: Vec<(Span, Span, u64)> = Vec::new();
-        let first = (from.as_ps() / self.bin.as_ps()) as usize;
+        // A bin that begins before has the end of the former iteration.
+        let first = from.as_ps().div_ceil(self.bin.as_ps()) as usize;
         for (at, &bytes) in self.bytes.iter().enumerate().skip(first) {
             if bytes as f64 <= full * QUIET {
                 continue;
@@ -135,6 +136,7 @@ impl JobsFile {
             .expect("phases are shares, and nothing else is new");
         Ok(Some(Self {
             problem,
+            profiled: true,
             ..self.clone()
         }))
     }

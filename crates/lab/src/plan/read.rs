@@ -86,6 +86,7 @@ pub(super) fn read(
         placements: sections.placement_names(),
         jobs: sections.jobs.into_iter().map(|job| job.name).collect(),
         problem,
+        profiled: false,
         network,
         places: reader.places,
     })

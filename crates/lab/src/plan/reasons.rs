@@ -80,7 +80,11 @@ fn collision(file: &JobsFile, placed: &Placed, planned: &PlannedResource) -> Str
     let name = file.resource_name(planned.resource);
     let circle = planned.circle.map(|index| &placed.plan.circles[index]);
     let turn = circle.map_or(Span::ZERO, UnifiedCircle::perimeter);
-    let overlap = format!("`{name}`: {} of {turn} collide", planned.overlap);
+    let overlap = format!(
+        "`{name}`: {} of {} collide",
+        rounded(planned.overlap),
+        rounded(turn)
+    );
     if planned.load > 1.0 {
         let load = percent(planned.load);
         return format!(
@@ -121,8 +125,12 @@ fn two_periods(file: &JobsFile, placed: &Placed, planned: &PlannedResource) -> O
     let common = circle.perimeter() / (u64::from(a) * u64::from(b) / u64::from(x));
     (one + two > common).then(|| {
         format!(
-            "`{}` and `{}` meet in every distance within {common}, where {one} and {two} do not fit",
-            file.jobs[first as usize], file.jobs[second as usize]
+            "`{}` and `{}` meet in every distance within {}, where {} and {} do not fit",
+            file.jobs[first as usize],
+            file.jobs[second as usize],
+            rounded(common),
+            rounded(one),
+            rounded(two)
         )
     })
 }
@@ -144,7 +152,8 @@ fn circles(file: &JobsFile, placed: &Placed) -> Vec<String> {
         if circle.verdict == Verdict::Incompatible && !circle.is_optimal() {
             lines.push(format!(
                 "the circle of {who}: {} collide in all, and no rotations do with less than {}",
-                circle.overlap, circle.least_overlap
+                rounded(circle.overlap),
+                rounded(circle.least_overlap)
             ));
         }
     }
@@ -156,11 +165,12 @@ fn periods(file: &JobsFile, placed: &Placed) -> Vec<String> {
     let mut lengthened: Vec<(f64, String)> = Vec::new();
     for ((job, planned), name) in jobs.zip(&file.jobs) {
         let own = job.profile.period();
-        if planned.period.as_ps() > own.as_ps() + own.as_ps() / 100_000 {
+        if planned.period.as_ps() > own.as_ps() + own.as_ps() / 2_000 {
             let share = planned.period.as_ps() as f64 / own.as_ps() as f64 - 1.0;
             let text = format!(
-                "`{name}` begins an iteration every {} instead of {own} (+{}), so that iterations repeat together",
+                "`{name}` begins an iteration every {} instead of {} (+{}), so that iterations repeat together",
                 rounded(planned.period),
+                rounded(own),
                 percent(share)
             );
             lengthened.push((share, text));
@@ -179,7 +189,7 @@ fn periods(file: &JobsFile, placed: &Placed) -> Vec<String> {
     lines
 }
 
-/// A period for people: a turn in seven parts has no end of digits.
+/// A time for people: a turn in seven parts has no end of digits.
 fn rounded(period: Span) -> Span {
     Span::from_ps(period.as_ps() / 1_000_000 * 1_000_000)
 }

@@ -1,4 +1,6 @@
 use super::*;
+use crate::Progress;
+use clearway_units::Span;
 
 fn planned(name: &str) -> (JobsFile, Placed) {
     let file = JobsFile::load(name).expect("a built-in plan");
@@ -102,7 +104,7 @@ fn what_cannot_be_meant_is_refused_with_place_and_fix() {
         ),
         (
             format!("{job}{whole}linsk = [\"L1\"]\n"),
-            "x.toml:5: a job has no key `linsk`\n  fix: did you mean `links`? The keys are: arcs, communication, compute, compute-arcs, demand, gpus, links, name, period",
+            "x.toml:5: a job has no key `linsk`\n  fix: did you mean `links`? The keys are: arcs, communication, compute, compute-arcs, demand, gpus, hosts, links, name, period",
         ),
         (
             format!("{job}compute = \"5ms\"\n"),
@@ -165,6 +167,237 @@ fn what_cannot_be_meant_is_refused_with_place_and_fix() {
     let error = JobsFile::load("vgg-pai").expect_err("no such plan");
     assert_eq!(
         error.to_string(),
-        "vgg-pai: there is no such file or built-in plan\n  fix: did you mean `vgg-pair`? Give the path of a TOML file or a built-in plan: vgg-pair, table-1, two-racks"
+        "vgg-pai: there is no such file or built-in plan\n  fix: did you mean `vgg-pair`? Give the path of a TOML file or a built-in plan: vgg-pair, dumbbell-pair, table-1, two-racks"
+    );
+}
+
+const PAIR: &str = include_str!("../../plans/dumbbell-pair.toml");
+
+fn options(
+    iterations: u32,
+    on_progress: &mut dyn FnMut(&str, Progress) -> clearway_fabric::Verdict,
+) -> TrialOptions<'_> {
+    TrialOptions {
+        iterations,
+        threads: 1,
+        on_progress,
+    }
+}
+
+#[test]
+fn jobs_load_the_links_of_their_routes() {
+    let leaves = "[topology]\nkind = \"leaf-spine\"\nhosts = 8\nhosts-per-leaf = 2\nspines = 1\nlink-rate = \"100Gbps\"\n[transport]\nkind = \"rocev2\"\n";
+    let job = |name: &str, hosts: &str| {
+        format!(
+            "[[job]]\nname = \"{name}\"\ncompute = \"10ms\"\ncommunication = \"5ms\"\nhosts = {hosts}\n"
+        )
+    };
+    // A ring over three leaves, one over two of them, and one within a leaf, which shares nothing.
+    let text = format!(
+        "{leaves}{}{}{}",
+        job("A", "[0, 2, 4]"),
+        job("B", "[3, 5]"),
+        job("C", "[6, 7]")
+    );
+    let file = JobsFile::read("x.toml", &text).expect("jobs");
+    assert_eq!(
+        file.links,
+        [
+            "leaf1-spine0",
+            "spine0-leaf1",
+            "leaf2-spine0",
+            "spine0-leaf2"
+        ]
+    );
+    let placed = file.plan().expect("a plan");
+    assert_eq!(placed.plan.verdict(), Verdict::Compatible);
+    assert!(placed.plan.jobs[1].shift >= Span::from_ms(5));
+    assert_eq!(placed.plan.jobs[2].circle, None);
+    // Another place for B.
+    let elsewhere = format!("{text}[[placement]]\njob = \"B\"\nhosts = [1, 3]\n");
+    let file = JobsFile::read("x.toml", &elsewhere).expect("jobs");
+    let links: Vec<&str> = file.links.iter().map(String::as_str).collect();
+    assert!(links.contains(&"leaf0-spine0") && links.contains(&"leaf2-spine0"));
+    // Hosts with half the rate of what they share load half of it.
+    let slow = text.replace("100Gbps", "50Gbps") + "[switch]\nkind = \"lossy\"\n";
+    let slow = slow.replace("spines = 1\n", "spines = 1\nuplink-rate = \"100Gbps\"\n");
+    if let Ok(file) = JobsFile::read("x.toml", &slow) {
+        let shares = file.problem.shares(0, 0, Resource::Link(0));
+        assert_eq!(shares, [Share::new(0.5).expect("a share")]);
+    }
+}
+
+#[test]
+fn networks_that_make_no_sense_are_refused() {
+    let network = "[topology]\nkind = \"dumbbell\"\nleft = 2\nright = 2\n";
+    let times = "compute = \"1ms\"\ncommunication = \"1ms\"\n";
+    for (text, message) in [
+        (
+            format!("[[job]]\nname = \"A\"\n{times}hosts = [0, 2]\n"),
+            "x.toml:5: hosts, but no network that they are in\n  fix: describe it under `[topology]`, or name the `links` that the job loads",
+        ),
+        (
+            format!("[[job]]\nname = \"A\"\n{times}workload.size = \"1MB\"\n"),
+            "x.toml:5: `workload.size`, but no network to send over\n  fix: describe it under `[topology]`, and give the job `hosts`",
+        ),
+        (
+            format!("{network}[[job]]\nname = \"A\"\n{times}links = [\"L1\"]\nhosts = [0, 1]\n"),
+            "x.toml:9: links by name beside a network, whose routes say what a job loads\n  fix: write `hosts`, a list of one for each rank, instead of `links`",
+        ),
+        (
+            format!(
+                "{network}[[link]]\nname = \"L1\"\n[[job]]\nname = \"A\"\n{times}hosts = [0, 1]\n"
+            ),
+            "x.toml:6: link `L1` beside a network that has links\n  fix: leave out `[[link]]`, or the sections of the network",
+        ),
+        (
+            format!("{network}[[job]]\nname = \"A\"\n{times}"),
+            "x.toml:6: less than two hosts\n  fix: write `hosts = [0, 1]`: one for each rank",
+        ),
+        (
+            format!("{network}[[job]]\nname = \"A\"\n{times}hosts = [0, 9]\n"),
+            "x.toml:9: `hosts` of the ring-all-reduce workload: host 9, but the topology has 4 hosts\n  fix: hosts are numbered from 0",
+        ),
+        (
+            format!("{network}[[job]]\nname = \"A\"\ncompute = \"1ms\"\nhosts = [0, 2]\n"),
+            "x.toml:7: job `A` does not say for how long it communicates\n  fix: give `communication`, or what its collective moves: `workload.size = \"1GB\"`",
+        ),
+        (
+            format!("{network}[[job]]\nname = \"A\"\n{times}hosts = [0, 2]\nworkload.buckts = 4\n"),
+            "x.toml:10: a workload of kind \"ring-all-reduce\" has no key `buckts`\n  fix: did you mean `buckets`?",
+        ),
+        (
+            format!(
+                "{network}[[job]]\nname = \"A\"\n{times}hosts = [0, 2]\nworkload.iterations = 4\n"
+            ),
+            "x.toml:10: `workload.iterations` is no key of a job\n  fix: leave it out: `--iterations` says how many are simulated",
+        ),
+        (
+            format!(
+                "{network}[[job]]\nname = \"A\"\n{times}hosts = [0, 2]\n[[placement]]\njob = \"A\"\nhosts = [0, 1, 2]\n"
+            ),
+            "x.toml:12: 3 hosts for the 2 ranks of `A`\n  fix: name as many",
+        ),
+    ] {
+        let error = JobsFile::read("x.toml", &text)
+            .expect_err(message)
+            .to_string();
+        assert!(error.starts_with(message), "{error}\ninstead of\n{message}");
+    }
+    let file = JobsFile::load("vgg-pair").expect("a built-in plan");
+    let placed = file.plan().expect("a plan");
+    let error = file.simulate(
+        &placed,
+        &mut options(3, &mut |_, _| clearway_fabric::Verdict::Continue),
+    );
+    assert_eq!(
+        error.expect_err("no network").to_string(),
+        "vgg-pair: no network to simulate the jobs on\n  fix: describe it under `[topology]`, and give each job `hosts` instead of `links`"
+    );
+}
+
+#[test]
+fn profiles_are_measured() {
+    let near = |span: Span, us: f64| (span.as_us() - us).abs() < 60.0;
+    let go_on = &mut |_: &str, _| clearway_fabric::Verdict::Continue;
+    let buckets = "workload = { size = \"20MB\", buckets = 2, overlap = 0.5 }\n";
+    let text = PAIR.replace(
+        "communication = \"11400us\"\nhosts = [1, 3]\n",
+        &format!("hosts = [1, 3]\n{buckets}"),
+    );
+    let file = JobsFile::read("x.toml", &text).expect("jobs");
+    let measured = file
+        .profiled(&mut options(3, go_on))
+        .expect("a network")
+        .expect("not stopped");
+    let phases = |job: usize| {
+        measured.problem.jobs()[job]
+            .profile
+            .phases(Kind::Communication)
+            .to_vec()
+    };
+    let [first] = phases(0)[..] else {
+        panic!("one phase: {:?}", phases(0))
+    };
+    // It computes for 14.1 ms, then sends what takes 11.4 ms at the rate of the link, and DCQCN takes its part.
+    assert!(near(first.start, 14_100.0), "{first:?}");
+    assert!(
+        (11_400..12_500).contains(&(first.length.as_us() as u64)),
+        "{first:?}"
+    );
+    assert!(matches!(first.demand, Demand::Share(share) if share.as_f64() > 0.9));
+    // Half of the gradients are ready after three quarters of the computation, and are through before the rest.
+    let second = phases(1);
+    assert_eq!(second.len(), 2, "{second:?}");
+    assert!(near(second[0].start, 10_575.0));
+    assert!(near(second[1].start, 14_100.0));
+    let stopped = file.profiled(&mut options(3, &mut |_, _| clearway_fabric::Verdict::Stop));
+    assert!(stopped.expect("a network").is_none());
+}
+
+#[test]
+fn simulated_jobs_do_what_the_plan_says() {
+    let file = JobsFile::read("x.toml", PAIR).expect("jobs");
+    let placed = file.plan().expect("a plan");
+    let go_on = &mut |_: &str, _| clearway_fabric::Verdict::Continue;
+    let trials = file
+        .simulate(&placed, &mut options(8, go_on))
+        .expect("a network");
+    assert!(!trials.interrupted && trials.left_out.is_empty());
+    let us = |span: Option<Span>| span.expect("iterations are over").as_us();
+    for &alone in &trials.alone {
+        assert!((us(alone) / 25_500.0 - 1.0).abs() < 0.002, "{alone:?}");
+    }
+    let of = |mechanism| {
+        trials
+            .trials
+            .iter()
+            .find(|trial| trial.mechanism == mechanism)
+            .expect("all")
+    };
+    let fair = of(Mechanism::Fair);
+    let mean = (us(fair.means[0]) + us(fair.means[1])) / 2.0;
+    let predicted = us(fair.predicted[0]);
+    assert!((mean / predicted - 1.0).abs() < 0.08, "{mean} {predicted}");
+    let shifted = of(Mechanism::Shifted);
+    for job in 0..2 {
+        let [simulated, predicted] = [shifted.simulated[job], shifted.predicted[job]].map(us);
+        assert!(
+            (simulated / predicted - 1.0).abs() < 0.01,
+            "{simulated} {predicted}"
+        );
+        assert!(simulated * 1.3 < mean, "{simulated} {mean}");
+    }
+    // A transport without either of the keys.
+    let other = PAIR.replace(
+        "kind = \"rocev2\"",
+        "kind = \"rocev2\"\ncontroller = \"dctcp\"",
+    );
+    let other: Vec<&str> = other
+        .lines()
+        .filter(|line| {
+            !["rate-timer", "alpha-timer", "cnp-", "byte-"]
+                .iter()
+                .any(|key| line.starts_with(key))
+        })
+        .collect();
+    let file = JobsFile::read("x.toml", &other.join("\n")).expect("jobs");
+    let trials = file
+        .simulate(&placed, &mut options(3, go_on))
+        .expect("a network");
+    let left_out: Vec<(Mechanism, &str)> = trials
+        .left_out
+        .iter()
+        .map(|(left, why)| (*left, why.as_str()))
+        .collect();
+    assert_eq!(
+        left_out,
+        [
+            (Mechanism::Timers, "the controller has no `rate-timer`"),
+            (
+                Mechanism::Adaptive,
+                "the controller has no `phase-increase`"
+            )
+        ]
     );
 }

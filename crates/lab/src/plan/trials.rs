@@ -8,12 +8,16 @@ use clearway_fabric::Observer;
 use clearway_planner::compatibility::fluid::{self, FluidJob, Sharing, Slots};
 use clearway_planner::compatibility::{Kind, Phase, Profile};
 use clearway_units::statistics::nearest_rank;
-use clearway_units::{Span, Value};
+use clearway_units::{Bytes, Span, Value};
 
 /// Iterations that are left out of medians and means: jobs that begin together are not in step with anything yet.
 const WARM_UP: usize = 2;
 /// A job that runs alone, to be measured, runs so often.
 const ALONE: u32 = 3;
+/// A job whose size is to be found runs at most so often.
+const SIZINGS: usize = 4;
+/// A size is right if communication takes as long as it should to this part.
+const CLOSE: f64 = 0.001;
 /// Each job's timer is so much shorter than that of the next less urgent one (HotNets'22 §2: 100 instead of 125 us).
 const TIMER_STEP: f64 = 0.8;
 /// Slots are longer than the plan says by this share beside what congestion control needs: an iteration that is late by a packet would
@@ -23,6 +27,8 @@ const SLOT_MARGIN: f64 = 0.002;
 const GRACE: f64 = 0.01;
 /// No run simulates more than so many times what its iterations would take one after the other.
 const PATIENCE: u64 = 20;
+/// Under adaptive increase, the fluid model lets each job begin this part of an iteration later than the one before.
+const HEAD_START: u64 = 1000;
 /// The lowest priority of data is 1; see [`crate::scenario::Priority`].
 const PRIORITIES: u32 = 7;
 
@@ -166,7 +172,7 @@ impl JobsFile {
     pub(super) fn network(&self) -> Result<&Network, ScenarioError> {
         self.network.as_ref().ok_or_else(|| {
             ScenarioError::at(
-                &self.places.of_keys("", 0, &[]),
+                &self.places.of_keys("topology", 0, &[]),
                 "no network to simulate the jobs on",
                 "describe it under `[topology]`, and give each job `hosts` instead of `links`",
             )
@@ -223,19 +229,13 @@ impl JobsFile {
             stretch: 0.0,
             interrupted: false,
         };
-        let together = self.assembly(&choices, ALONE, &self.starts(placed))?;
-        for (job, name) in self.jobs.iter().enumerate() {
-            let ran = run(
-                &together.alone(job),
-                &format!("{name} alone"),
-                options,
-                || (),
-            );
-            trials.alone.push(median(&ran.jobs[job]));
-            if ran.interrupted {
+        let mut sized = self.clone();
+        for job in 0..self.jobs.len() {
+            let Some(alone) = sized.settle_alone(job, placed, options)? else {
                 trials.interrupted = true;
                 return Ok(trials);
-            }
+            };
+            trials.alone.push(alone);
         }
         let factors = self.stretches(placed, &trials.alone);
         trials.stretch = factors.iter().copied().fold(1.0, f64::max) - 1.0;
@@ -247,7 +247,7 @@ impl JobsFile {
                     continue;
                 }
             };
-            let assembly = self.assembly(&choices, options.iterations, &changes)?;
+            let assembly = sized.assembly(&choices, options.iterations, &changes)?;
             let ran = run(&assembly, mechanism.name(), options, || ());
             if ran.interrupted {
                 trials.interrupted = true;
@@ -261,6 +261,42 @@ impl JobsFile {
             });
         }
         Ok(trials)
+    }
+
+    /// Runs a job alone. If its size follows from the time for which it communicates, the size is changed until it communicates for that
+    /// long: headers, acknowledgements and congestion control take their part. Returns the median iteration, if any was over; nothing at
+    /// all if the user stopped it.
+    fn settle_alone(
+        &mut self,
+        job: usize,
+        placed: &Placed,
+        options: &mut TrialOptions<'_>,
+    ) -> Result<Option<Option<Span>>, ScenarioError> {
+        let choices = self.choices(placed);
+        let title = format!("{} alone", self.jobs[job]);
+        let mut alone = None;
+        for _ in 0..SIZINGS {
+            let together = self.assembly(&choices, ALONE, &self.starts(placed))?;
+            let ran = run(&together.alone(job), &title, options, || ());
+            if ran.interrupted {
+                return Ok(None);
+            }
+            alone = median(&ran.jobs[job]);
+            let period = self.problem.jobs()[job].profile.period();
+            let seated = self.network.as_mut().map(|it| &mut it.jobs[job]);
+            let sized = seated.and_then(|seated| Some((seated.compute, seated.size.as_mut()?)));
+            let (Some(alone), Some((compute, size)), false) = (alone, sized, self.profiled) else {
+                break;
+            };
+            let [wanted, had] =
+                [period, alone].map(|span| span.saturating_sub(compute).as_ps() as f64);
+            let factor = wanted / had.max(1.0);
+            if (factor - 1.0).abs() < CLOSE {
+                break;
+            }
+            *size = Bytes::new(((size.as_u64() as f64 * factor) as u64).max(1));
+        }
+        Ok(Some(alone))
     }
 
     /// Refuses jobs whose iterations no workload has.
@@ -412,9 +448,16 @@ impl JobsFile {
         iterations: u32,
     ) -> Vec<Option<Span>> {
         let planned = &placed.plan.jobs;
-        let jobs: Vec<FluidJob> = (0..self.jobs.len())
+        let mut jobs: Vec<FluidJob> = (0..self.jobs.len())
             .map(|job| FluidJob::new(&self.problem, job, planned[job].placement, iterations))
             .collect();
+        if mechanism == Mechanism::Adaptive {
+            // What chance does to packets: equal jobs in step would stay so.
+            for (index, job) in (0..).zip(&mut jobs) {
+                let period = self.problem.jobs()[index as usize].profile.period();
+                job.start = period / HEAD_START * index;
+            }
+        }
         let levels = || planned.iter().map(|job| job.priority);
         let sharing = match mechanism {
             Mechanism::Fair => Sharing::Fair,

@@ -14,6 +14,7 @@ mod jobs;
 mod json;
 mod live;
 mod plan;
+mod plan_trials;
 pub(crate) mod plot;
 mod scatter;
 mod settings;

@@ -4,7 +4,7 @@
 //! the outside. Arcs are SVG that needs no script.
 
 use super::html::{Column, Document, Escaped, paragraph, table};
-use super::words;
+use super::{plan_trials, words};
 use crate::plan::{PlanRecord, PlannedLinkRow, degrees, percent, score};
 use std::collections::BTreeMap;
 use std::f64::consts::TAU;
@@ -34,6 +34,7 @@ pub fn render_plan(plan: &PlanRecord) -> String {
     document.push("<main>");
     tiles(&mut document, plan);
     circles(&mut document, plan);
+    plan_trials::section(&mut document, plan);
     jobs(&mut document, plan);
     links(&mut document, plan);
     reasons(&mut document, plan);

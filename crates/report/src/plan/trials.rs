@@ -1,0 +1,127 @@
+//! What became of a plan's jobs in the simulator.
+
+use super::PlanRecord;
+use crate::quantity;
+use crate::table::{Align, Table};
+use serde::Serialize;
+use std::fmt::Write as _;
+
+/// Iterations of jobs under a mechanism.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TrialRow {
+    /// `fair`, `shifted`, `timers`, `adaptive` or `priorities`.
+    pub mechanism: &'static str,
+    /// Of each job, the median that the fluid model expects.
+    pub predicted_us: Vec<Option<f64>>,
+    /// Of each job, the median in the simulator.
+    pub simulated_us: Vec<Option<f64>>,
+    /// Of each job, the mean in the simulator.
+    pub mean_us: Vec<Option<f64>>,
+}
+
+/// A mechanism that was left out.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LeftOut {
+    /// Which one.
+    pub mechanism: &'static str,
+    /// Why.
+    pub reason: String,
+}
+
+/// The jobs of a plan in the simulator: alone, and together.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TrialsRecord {
+    /// How often each job ran together with others.
+    pub iterations: u32,
+    /// The median iteration of each job alone.
+    pub alone_us: Vec<Option<f64>>,
+    /// Together, mechanism by mechanism.
+    pub trials: Vec<TrialRow>,
+    /// Mechanisms that cannot be had.
+    pub left_out: Vec<LeftOut>,
+    /// By which share slots are longer than planned.
+    pub stretch: f64,
+    /// The user stopped the simulations.
+    pub interrupted: bool,
+}
+
+fn time(us: Option<f64>) -> String {
+    us.map_or("-".into(), quantity::microseconds)
+}
+
+impl TrialsRecord {
+    /// How often `job` is as fast as with fair shares, in the simulator.
+    pub(crate) fn speed_up(&self, trial: &TrialRow, job: usize) -> Option<f64> {
+        let fair = self.trials.iter().find(|trial| trial.mechanism == "fair")?;
+        Some(fair.simulated_us[job]? / trial.simulated_us[job]?)
+    }
+
+    /// The rows of the table: mechanism, job, predicted, simulated, mean, speed-up.
+    pub(crate) fn rows(&self, plan: &PlanRecord) -> Vec<[String; 6]> {
+        let name = |job: usize| plan.jobs[job].name.clone();
+        let alone = self.alone_us.iter().enumerate().map(|(job, &us)| {
+            let planned = quantity::microseconds(plan.jobs[job].alone_us);
+            let blank = String::new();
+            [
+                "alone".into(),
+                name(job),
+                planned,
+                time(us),
+                blank.clone(),
+                blank,
+            ]
+        });
+        let together = self.trials.iter().flat_map(|trial| {
+            (0..trial.simulated_us.len()).map(move |job| {
+                let speed_up = self.speed_up(trial, job);
+                [
+                    trial.mechanism.into(),
+                    name(job),
+                    time(trial.predicted_us[job]),
+                    time(trial.simulated_us[job]),
+                    time(trial.mean_us[job]),
+                    speed_up.map_or("-".into(), |factor| format!("{factor:.2}x")),
+                ]
+            })
+        });
+        alone.chain(together).collect()
+    }
+
+    /// What there is to say beside the table.
+    pub(crate) fn remarks(&self) -> Vec<String> {
+        let mut remarks = Vec::new();
+        if self.stretch > 0.0 {
+            remarks.push(format!(
+                "slots are {:.1} % longer than planned: congestion control and headers need that",
+                self.stretch * 100.0
+            ));
+        }
+        for LeftOut { mechanism, reason } in &self.left_out {
+            remarks.push(format!("`{mechanism}` was left out: {reason}"));
+        }
+        if self.interrupted {
+            remarks.push("interrupted: what is missing was not simulated".into());
+        }
+        remarks
+    }
+
+    /// What a terminal shows.
+    pub(crate) fn to_table(&self, plan: &PlanRecord) -> String {
+        let mut table = Table::new()
+            .column("simulated", Align::Left)
+            .column("job", Align::Left)
+            .column("predicted", Align::Right)
+            .column("median", Align::Right)
+            .column("mean", Align::Right)
+            .column("to fair", Align::Right);
+        self.rows(plan).into_iter().for_each(|row| table.row(row));
+        let mut text = table.to_string();
+        for remark in self.remarks() {
+            let _ = write!(text, "\n- {remark}");
+        }
+        if !self.remarks().is_empty() {
+            text.push('\n');
+        }
+        text
+    }
+}
