@@ -85,6 +85,8 @@ pub(crate) struct RecordSpec {
     pub(crate) last_hops: Option<Span>,
     /// How many flows, and the bin width.
     pub(crate) goodput: Option<(u32, Span)>,
+    /// Overlaps of jobs' communication are drawn, iteration by iteration.
+    pub(crate) overlaps: bool,
     /// How many acknowledgements of each flow are kept.
     pub(crate) acks: Option<usize>,
     /// The time between samples of the rates at which flows may send.

@@ -1,6 +1,7 @@
 //! Measures of jobs: their iterations, and when they communicate.
 
 use super::measure::{Options, RunData};
+use super::outcome::Curve;
 use crate::IterationTimes;
 use clearway_units::Time;
 use clearway_units::statistics::nearest_rank;
@@ -57,9 +58,10 @@ pub(super) fn job_spread(run: &RunData, _: &Options) -> Result<f64, String> {
     Ok(jobs[jobs.len() - 1] / jobs[0] - 1.0)
 }
 
-/// The times of a job's iterations but for the first `after`, us.
+/// The times of a job's iterations but for the first `after` and those from `before` on, us.
 fn iteration_times(run: &RunData, options: &Options) -> Result<Vec<f64>, String> {
-    let iterations = run.iterations(options.job)?.iter().skip(options.after);
+    let iterations = run.iterations(options.job)?.iter();
+    let iterations = iterations.take(options.before).skip(options.after);
     let spans = iterations.filter_map(IterationTimes::span);
     let times: Vec<f64> = spans.map(|span| span.as_us()).collect();
     match times.is_empty() {
@@ -94,6 +96,29 @@ pub(super) fn overlap_us(run: &RunData, options: &Options) -> Result<f64, String
     let phases = others.filter_map(|times| times.sending.zip(times.over));
     let shared = phases.map(|(from, to)| to.min(over).since(from.max(begun)).as_us());
     Ok(shared.sum())
+}
+
+/// For how long each two jobs communicate at the same time, us, in each iteration of the one that comes first.
+pub(super) fn overlaps(run: &RunData) -> Vec<Curve> {
+    let pairs = (0..run.job_results.len()).flat_map(|job| (0..job).map(move |first| (first, job)));
+    let curve = |(job, with): (usize, usize)| {
+        let overlap = |iteration: usize| {
+            let options = Options {
+                job,
+                with,
+                iteration,
+                ..Options::default()
+            };
+            overlap_us(run, &options).ok()
+        };
+        let values: Vec<f64> = (0..).map_while(overlap).collect();
+        (!values.is_empty()).then(|| Curve {
+            name: format!("overlap of jobs {job} and {with}, us"),
+            bucket_us: 0.0,
+            values,
+        })
+    };
+    pairs.filter_map(curve).collect()
 }
 
 #[cfg(test)]
@@ -169,6 +194,19 @@ mod tests {
         }
         assert_eq!(communication_us(&run, &options(2, 0, 2)), Ok(5.0));
         assert!(overlap_us(&run, &options(0, 1, 3)).is_err());
+        let curves = overlaps(&run);
+        let drawn: Vec<(&str, &[f64])> = curves
+            .iter()
+            .map(|curve| (curve.name.as_str(), curve.values.as_slice()))
+            .collect();
+        assert_eq!(
+            drawn,
+            [
+                ("overlap of jobs 0 and 1, us", [2.0; 3].as_slice()),
+                ("overlap of jobs 0 and 2, us", &[0.0; 3]),
+                ("overlap of jobs 1 and 2, us", &[3.0; 3]),
+            ]
+        );
         run.job_results[1].times.pop();
         let error = overlap_us(&run, &options(0, 1, 1));
         assert_eq!(error, Err("job 1 is not done".to_owned()));
@@ -190,5 +228,10 @@ mod tests {
         assert_eq!(iteration_us(&run, &options(1, 1000)), Ok(15.0));
         assert_eq!(iteration_mean_us(&run, &options(1, 500)), Ok(15.0));
         assert!(iteration_mean_us(&run, &options(3, 500)).is_err());
+        let first = Options {
+            before: 1,
+            ..options(0, 500)
+        };
+        assert_eq!(iteration_mean_us(&run, &first), Ok(100.0));
     }
 }

@@ -159,8 +159,8 @@ measures! { Simulated {
     job_mean_us() needs Nothing;
     job_max_us() needs Nothing;
     job_spread() needs Nothing;
-    iteration_us("job", "percentile", "after") needs Nothing;
-    iteration_mean_us("job", "after") needs Nothing;
+    iteration_us("job", "percentile", "after", "before") needs Nothing;
+    iteration_mean_us("job", "after", "before") needs Nothing;
     communication_us("job", "iteration") needs Nothing;
     overlap_us("job", "with", "iteration") needs Nothing;
     setting("key") needs Nothing;

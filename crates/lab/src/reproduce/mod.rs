@@ -61,6 +61,8 @@ const CLAIM_FILES: &[(&str, &str)] = claim_files!(
     "snyder/fig4.10",
     "snyder/table3.1",
     "snyder/table4.1",
+    "mlcc/fig1",
+    "mlcc/fig2",
     "mlcc/fig3",
     "mlcc/fig4",
     "mlcc/fig5",

@@ -79,6 +79,8 @@ pub(crate) struct Options {
     pub(super) iteration: usize,
     /// So many iterations of a job are left out at its beginning.
     pub(super) after: usize,
+    /// And those from this one on at its end.
+    pub(super) before: usize,
     /// A key of the scenario.
     pub(super) key: String,
     /// The name of a link of a plan; all of them if empty.
@@ -108,6 +110,7 @@ impl Default for Options {
             with: 1,
             iteration: 0,
             after: 0,
+            before: usize::MAX,
             key: String::new(),
             link: String::new(),
         }
@@ -153,6 +156,7 @@ impl Options {
             "with" => self.with = text.parse().ok()?,
             "iteration" => self.iteration = text.parse().ok()?,
             "after" => self.after = text.parse().ok()?,
+            "before" => self.before = text.parse().ok()?,
             "flow" => self.flow = Some(text.parse().ok()?),
             "src" => self.src = Hosts::read(text)?,
             "dst" => self.dst = Hosts::read(text)?,

@@ -64,13 +64,13 @@ pub struct ClaimOutcome {
     pub judgements: Vec<Judgement>,
 }
 
-/// A curve over time: values of buckets of one width from zero on.
+/// A curve over time: values of buckets of one width from zero on; or over the iterations of a job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Curve {
     /// What it shows, with its unit.
     pub name: String,
-    /// The width of a bucket.
+    /// The width of a bucket; zero if there is a value for each iteration.
     pub bucket_us: f64,
     /// The values.
     pub values: Vec<f64>,

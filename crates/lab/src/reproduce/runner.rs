@@ -1,6 +1,7 @@
 //! Running all runs of a figure, several at once.
 
 use super::figure::{Axis, Figure, RecordSpec, Run, Scale};
+use super::jobs::overlaps;
 use super::judge::Runs;
 use super::measure::RunData;
 use super::outcome::{Curve, FigureOutcome, RunOutcome};
@@ -351,7 +352,13 @@ impl Job {
             digest,
             measures,
             curves: match kept {
-                Kept::Simulated(data) if with_curves => curves(data),
+                Kept::Simulated(data) if with_curves => {
+                    let mut curves = curves(data);
+                    if figure.record.overlaps {
+                        curves.extend(overlaps(data));
+                    }
+                    curves
+                }
                 _ => Vec::new(),
             },
         }

@@ -78,6 +78,8 @@ pub(super) struct RecordFile {
     switch_marks: bool,
     last_hops: Option<String>,
     goodput: Option<GoodputFile>,
+    #[serde(default)]
+    overlaps: bool,
     acks: Option<usize>,
     rates: Option<String>,
 }
@@ -170,6 +172,7 @@ impl RecordFile {
             switch_marks: self.switch_marks,
             last_hops: span(self.last_hops)?,
             goodput,
+            overlaps: self.overlaps,
             acks: self.acks,
         })
     }
