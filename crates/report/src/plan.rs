@@ -46,7 +46,7 @@
 //! | `profiled` | boolean | phases were measured in the simulator, job by job |
 //! | `trials` | object or null | the jobs in the simulator |
 //! | `….iterations` | integer | how often each job ran together with others |
-//! | `….alone_us` | us | the median iteration of each job alone; here and below null if it never was over |
+//! | `….alone_us` | us | the median iteration of each job alone; here and below null if it did not get through all iterations |
 //! | `….trials` | list | `mechanism` (text), and for each job `predicted_us`, `simulated_us` (medians) and `mean_us` |
 //! | `….left_out` | list | mechanisms that cannot be had: `mechanism`, `reason` |
 //! | `….stretch` | number | by which share slots are longer than planned |

@@ -3,6 +3,7 @@
 use super::network::{Changes, Network};
 use super::{JobsFile, Placed};
 use crate::error::ScenarioError;
+use crate::scenario::LONGEST;
 use crate::{Assembly, IterationTimes, JobResult, Progress, RunOptions, Verdict};
 use clearway_fabric::Observer;
 use clearway_planner::compatibility::fluid::{self, FluidJob, Sharing, Slots};
@@ -86,7 +87,7 @@ pub struct Trial {
     pub mechanism: Mechanism,
     /// Of each job, the median that the fluid model expects.
     pub predicted: Vec<Option<Span>>,
-    /// Of each job, the median in the simulator; `None` if the run ended before enough iterations were over.
+    /// Of each job, the median in the simulator; `None` if the job never got through all iterations.
     pub simulated: Vec<Option<Span>>,
     /// Of each job, the mean in the simulator.
     pub means: Vec<Option<Span>>,
@@ -141,9 +142,12 @@ pub(super) fn run<O: Observer>(
     }
 }
 
-/// The times of the iterations that are over, but for those of the warm-up where there are more.
+/// The times of the iterations of a job that got through all of them, but for those of the warm-up where there are more.
 fn spans(job: &JobResult) -> Vec<Span> {
     let over: Vec<Span> = job.times.iter().filter_map(IterationTimes::span).collect();
+    if over.len() < job.iterations as usize {
+        return Vec::new();
+    }
     let skipped = WARM_UP.min(over.len().saturating_sub(1));
     over[skipped..].to_vec()
 }
@@ -157,7 +161,7 @@ fn median(job: &JobResult) -> Option<Span> {
 fn mean(job: &JobResult) -> Option<Span> {
     let spans = spans(job);
     let count = spans.len() as u64;
-    (count > 0).then(|| spans.into_iter().fold(Span::ZERO, |sum, span| sum + span) / count)
+    (count > 0).then(|| spans.into_iter().sum::<Span>() / count)
 }
 
 fn scaled(span: Span, factor: f64) -> Span {
@@ -190,11 +194,7 @@ impl JobsFile {
             sum.checked_add(period).unwrap_or(Span::MAX)
         });
         let patience = u128::from(all.as_ps()) * u128::from(PATIENCE * u64::from(iterations));
-        Span::from_ps(
-            u64::try_from(patience).map_or(crate::scenario::LONGEST.as_ps(), |ps| {
-                ps.min(crate::scenario::LONGEST.as_ps())
-            }),
-        )
+        Span::from_ps(u64::try_from(patience).unwrap_or(u64::MAX)).min(LONGEST)
     }
 
     /// The network's scenario put together.
@@ -276,7 +276,7 @@ impl JobsFile {
         let title = format!("{} alone", self.jobs[job]);
         let mut alone = None;
         for _ in 0..SIZINGS {
-            let together = self.assembly(&choices, ALONE, &self.starts(placed))?;
+            let together = self.assembly(&choices, ALONE, &self.starts())?;
             let ran = run(&together.alone(job), &title, options, || ());
             if ran.interrupted {
                 return Ok(None);
@@ -316,9 +316,8 @@ impl JobsFile {
     }
 
     /// When jobs start, so that without shifts they communicate when their arcs say.
-    fn starts(&self, placed: &Placed) -> Changes {
-        let jobs = self.problem.jobs().iter().zip(&placed.plan.jobs);
-        let of_jobs = jobs.map(|(job, _)| {
+    fn starts(&self) -> Changes {
+        let of_jobs = self.problem.jobs().iter().map(|job| {
             let end = last_end(&job.profile);
             match end < job.profile.period() {
                 // It computes after its communication: the simulated iteration begins there.
@@ -371,7 +370,7 @@ impl JobsFile {
         mechanism: Mechanism,
         factors: &[f64],
     ) -> Result<Changes, String> {
-        let mut changes = self.starts(placed);
+        let mut changes = self.starts();
         let controller = self.controller();
         let levels: Vec<u32> = placed.plan.jobs.iter().map(|job| job.priority).collect();
         let lowest = levels.iter().copied().max().unwrap_or(0);

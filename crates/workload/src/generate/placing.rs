@@ -24,6 +24,8 @@ parameters! {
         pub placement: JobPlacement = JobPlacement::Packed, "placement", "STrack §4.3 places at random; alone, neighbours";
         /// Hosts in a block of the placement "random-block".
         pub block: u32 = 8, "block", "the NICs of a server with 8 GPUs";
+        /// With the placement "random": so many ranks of the first job are on the first hosts, next to each other.
+        pub neighbours: u32 = 0, "neighbours", "none; STrack Fig. 28 has a job with 16 of 32 ranks on one leaf";
         /// The hosts of all ranks, job after job, instead of a placement; an empty list for none.
         pub hosts: Vec<u32> = Vec::new(), "hosts", "by placement";
     }
@@ -67,13 +69,20 @@ impl Placing {
             }
             return Ok(self.hosts.iter().copied().map(HostId).collect());
         }
+        if self.neighbours > 0
+            && (self.placement != JobPlacement::Random || self.neighbours > ranks)
+        {
+            let message = format!("{} neighbours of {ranks} ranks", self.neighbours);
+            let fix = "choose `placement = \"random\"`, and at most as many as a job has ranks";
+            return Err(D::fault("neighbours", message, fix));
+        }
         let block = match self.placement {
             JobPlacement::Packed => context.hosts,
             JobPlacement::Random => 1,
             JobPlacement::RandomBlock => self.block,
         };
         let needed = (ranks * jobs) as usize;
-        let mut blocks: Vec<u32> = (0..context.hosts / block).collect();
+        let mut blocks: Vec<u32> = (self.neighbours..context.hosts / block).collect();
         if self.placement == JobPlacement::RandomBlock
             && (!ranks.is_multiple_of(block) || blocks.len() * (block as usize) < needed)
         {
@@ -85,7 +94,8 @@ impl Placing {
             return Err(D::fault("block", message, fix));
         }
         context.random().shuffle(&mut blocks);
-        let hosts = blocks.iter().flat_map(|own| own * block..(own + 1) * block);
+        let drawn = blocks.iter().flat_map(|own| own * block..(own + 1) * block);
+        let hosts = (0..self.neighbours).chain(drawn);
         Ok(hosts.map(HostId).take(needed).collect())
     }
 }

@@ -62,6 +62,19 @@ fn every_rank_has_a_host_of_its_own() {
     all.sort_unstable();
     all.dedup();
     assert_eq!((random.len(), all.len()), (4, 32));
+    let near = [
+        ("jobs", "4"),
+        ("ranks", "8"),
+        ("placement", "random"),
+        ("neighbours", "5"),
+    ];
+    let near = hosts_of(&jobs("ring-all-reduce", &near, 40));
+    assert_eq!(near[0][..5], [0, 1, 2, 3, 4]);
+    let mut all = near.concat();
+    assert!(near[0][5..].iter().any(|&host| host > 10));
+    all.sort_unstable();
+    all.dedup();
+    assert_eq!(all.len(), 32);
     let blocks = [
         ("jobs", "2"),
         ("ranks", "8"),
@@ -179,6 +192,10 @@ fn faults_of_settings() {
     `block` of the ring-all-reduce workload: 1 jobs of 4 ranks in blocks of 3 on 8 hosts
       fix: choose a block that divides the ranks, and hosts enough for whole blocks
     ");
+    assert_snapshot!(error(&[("neighbours", "2")]), @r#"
+    `neighbours` of the ring-all-reduce workload: 2 neighbours of 8 ranks
+      fix: choose `placement = "random"`, and at most as many as a job has ranks
+    "#);
     assert_snapshot!(error(&[("overlap", "1.5")]), @"
     `overlap` of the ring-all-reduce workload: a share of 1.5
       fix: write a share from 0 to 1
