@@ -7,6 +7,9 @@ use std::collections::BTreeMap;
 /// The whole of a resource, in millionths.
 const WHOLE: u64 = Share::WHOLE.millionths() as u64;
 
+/// Times a hundred thousand sectors, a whole each, and as many links it is far from what prices can hold.
+const MOST_PENALTY: u64 = 1_000;
+
 /// Consecutive sectors, not across the beginning of the circle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Run {
@@ -131,20 +134,44 @@ impl Circle {
         u64::from(self.sectors) * WHOLE
     }
 
+    /// The part of the circle after which what `wheel` does repeats, in sectors: as many as it has rotations, or all.
+    fn turn(&self, wheel: usize) -> usize {
+        let Wheel {
+            rotations, exact, ..
+        } = self.wheels[wheel];
+        (if exact { rotations } else { self.sectors }) as usize
+    }
+
+    /// The work of one look at all rotations of every wheel, in sectors.
+    pub(super) fn effort_of_all(&self) -> u64 {
+        (0..self.wheels.len()).map(|wheel| self.effort(wheel)).sum()
+    }
+
     /// The work of one look at all rotations of `wheel`, in sectors.
-    pub(super) fn effort(&self, wheel: usize) -> u64 {
-        let wheel = &self.wheels[wheel];
+    fn effort(&self, wheel: usize) -> u64 {
+        let turn = self.turn(wheel);
+        let rotations = u64::from(self.wheels[wheel].rotations);
+        // Those of a turn are summed up once more where several turns are laid upon each other.
+        let sums = match turn as u32 == self.sectors {
+            true => turn as u64,
+            false => u64::from(self.sectors) + turn as u64,
+        };
         let of_track = |track: u32| {
             let shares = self.tracks[track as usize].iter();
-            shares
-                .map(|(_, runs)| {
-                    2 * u64::from(self.sectors) + u64::from(wheel.rotations) * runs.len() as u64
-                })
-                .sum::<u64>()
+            let of_share = |runs: &[Run]| sums + rotations * first_turn(runs, turn).count() as u64;
+            shares.map(|(_, runs)| of_share(runs)).sum::<u64>()
         };
-        let uses = wheel.uses.iter().map(|&(_, track)| of_track(track));
-        uses.sum::<u64>() + u64::from(wheel.rotations)
+        let uses = self.wheels[wheel].uses.iter();
+        uses.map(|&(_, track)| of_track(track)).sum::<u64>() + rotations
     }
+}
+
+/// Those of `runs`, or parts of them, that are in the first `turn` sectors: start and end.
+fn first_turn(runs: &[Run], turn: usize) -> impl Iterator<Item = (usize, usize)> {
+    let bounds = runs.iter().map(|run| (run.start, run.start + run.length));
+    let bounds = bounds.map(|(start, end)| (start as usize, end as usize));
+    let inside = bounds.take_while(move |&(start, _)| start < turn);
+    inside.map(move |(start, end)| (start, end.min(turn)))
 }
 
 /// Phases as sectors, all around the circle. A sector that a phase touches is taken for all of it, so that a plan that fits the sectors
@@ -195,6 +222,8 @@ pub(super) struct Loads<'a> {
     excess: Vec<u64>,
     /// Of each resource: what is asked for in all.
     asked: Vec<u64>,
+    /// How many times its weight excess on each resource is priced.
+    penalties: Vec<u64>,
     /// Room for sums.
     prefix: Vec<u64>,
     /// Sectors looked at so far.
@@ -210,6 +239,7 @@ impl<'a> Loads<'a> {
             sectors: vec![vec![0; circle.sectors as usize]; resources],
             excess: vec![0; resources],
             asked: vec![0; resources],
+            penalties: vec![1; resources],
             prefix: Vec::new(),
             work: 0,
         }
@@ -236,6 +266,26 @@ impl<'a> Loads<'a> {
         uses.any(|&(resource, _)| self.excess[resource as usize] > 0)
     }
 
+    /// Prices excess higher from now on, by `more` times the weight, on each resource that `wheel` suffers from.
+    pub(super) fn penalize(&mut self, wheel: usize, more: u64) {
+        for &(resource, _) in &self.circle.wheels[wheel].uses {
+            if self.excess[resource as usize] > 0 {
+                let penalty = &mut self.penalties[resource as usize];
+                *penalty = (*penalty + more).min(MOST_PENALTY);
+            }
+        }
+    }
+    /// Takes a quarter of all penalties away.
+    pub(super) fn fade_penalties(&mut self) {
+        for penalty in &mut self.penalties {
+            *penalty -= (*penalty - 1).div_ceil(4);
+        }
+    }
+    /// Prices are costs again.
+    pub(super) fn forget_penalties(&mut self) {
+        self.penalties.fill(1);
+    }
+
     /// What is asked of `resource` above the whole, in millionths times sectors.
     pub(super) fn excess(&self, resource: u32) -> u64 {
         self.excess[resource as usize]
@@ -258,39 +308,41 @@ impl<'a> Loads<'a> {
 
     /// What each rotation of `wheel` would add to the cost, into `costs`.
     ///
-    /// Sums along the circle give each rotation in one subtraction for each arc, for any shares.
+    /// A wheel that repeats on the way around meets all its turns at once: they are laid upon each other. Sums along what then remains
+    /// give each rotation in one subtraction for each arc, for any shares.
     pub(super) fn price(&mut self, wheel: usize, costs: &mut Vec<u64>) {
         let circle = self.circle;
         let rotations = circle.wheels[wheel].rotations as usize;
-        let sectors = circle.sectors as usize;
+        let turn = circle.turn(wheel);
         costs.clear();
         costs.resize(rotations, 0);
         self.work += circle.effort(wheel);
         for &(resource, track) in &circle.wheels[wheel].uses {
-            let weight = circle.weights[resource as usize];
+            let weight = circle.weights[resource as usize] * self.penalties[resource as usize];
             for (share, runs) in &circle.tracks[track as usize] {
-                self.sum_up(resource as usize, *share);
-                for run in runs {
-                    let (start, length) = (run.start as usize, run.length as usize);
-                    let first = rotations.min(sectors - start);
-                    let (straight, around) = costs.split_at_mut(first);
-                    add_sums(straight, &self.prefix[start..], length, weight);
-                    add_sums(around, &self.prefix, length, weight);
+                self.sum_up(resource as usize, *share, turn);
+                for (start, end) in first_turn(runs, turn) {
+                    add_sums(costs, &self.prefix, start, end - start, weight);
                 }
             }
         }
     }
 
-    /// Sums of what `share` more would add to the excess of `resource`, over two turns.
-    fn sum_up(&mut self, resource: usize, share: u32) {
+    /// Sums of what `share` more would add to the excess of `resource`, over one `turn`, all turns upon each other.
+    fn sum_up(&mut self, resource: usize, share: u32, turn: usize) {
         let loads = &self.sectors[resource];
         self.prefix.clear();
-        self.prefix.reserve(2 * loads.len() + 1);
-        self.prefix.push(0);
-        let mut sum = 0;
-        for &load in loads.iter().chain(loads) {
-            sum += added(load, share);
-            self.prefix.push(sum);
+        self.prefix.resize(turn + 1, 0);
+        let sums = &mut self.prefix[1..];
+        for loads in loads.chunks_exact(turn) {
+            for (sum, &load) in sums.iter_mut().zip(loads) {
+                *sum += added(load, share);
+            }
+        }
+        let mut all = 0;
+        for sum in sums {
+            all += *sum;
+            *sum = all;
         }
     }
 
@@ -354,10 +406,122 @@ fn added(load: u32, share: u32) -> u64 {
     over.saturating_sub(WHOLE.max(u64::from(load)))
 }
 
-/// Adds to each of `costs`, in order of rotation, the sum over `length` sectors from the one where it stands.
-fn add_sums(costs: &mut [u64], prefix: &[u64], length: usize, weight: u64) {
-    let ends = prefix.iter().skip(length);
-    for ((cost, from), to) in costs.iter_mut().zip(prefix).zip(ends) {
+/// Adds to each of `costs`, in order of rotation, the sum over `length` sectors from `start` on, turned by the rotation. `sums` are those
+/// from the beginning of a turn, which goes on where it began.
+fn add_sums(costs: &mut [u64], sums: &[u64], start: usize, length: usize, weight: u64) {
+    let turn = sums.len() - 1;
+    let whole = sums[turn];
+    // Rotations from which on the end, and then the beginning, is in the next turn.
+    let end_around = (turn - start - length + 1).min(costs.len());
+    let all_around = (turn - start).min(costs.len());
+    let (straight, rest) = costs.split_at_mut(end_around);
+    let (across, around) = rest.split_at_mut(all_around - end_around);
+    let ends = &sums[start + length..];
+    for ((cost, from), to) in straight.iter_mut().zip(&sums[start..]).zip(ends) {
         *cost += (to - from) * weight;
+    }
+    let begins = &sums[start + end_around..];
+    for ((cost, from), to) in across.iter_mut().zip(begins).zip(&sums[1..]) {
+        *cost += (whole - from + to) * weight;
+    }
+    let ends = sums.iter().skip(length);
+    for ((cost, from), to) in around.iter_mut().zip(sums).zip(ends) {
+        *cost += (to - from) * weight;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clearway_units::{Purpose, RandomStream};
+
+    /// Five jobs on three resources of a circle of 60 sectors; one does not repeat in whole sectors.
+    fn any_circle(random: &mut RandomStream) -> Circle {
+        let mut circle = Circle {
+            sectors: 60,
+            wheels: Vec::new(),
+            tracks: Vec::new(),
+            weights: vec![1, 2, 5],
+            merged: Vec::new(),
+        };
+        for (rotations, exact) in [(60, true), (30, true), (20, true), (12, true), (9, false)] {
+            let pattern: Vec<u32> = (0..if exact { rotations } else { 60 })
+                .map(|_| [0, 0, 300_000, 1_000_000][random.below(4) as usize])
+                .collect();
+            let sectors: Vec<u32> = pattern.iter().copied().cycle().take(60).collect();
+            let track = circle.tracks.len() as u32;
+            circle.tracks.push(runs(&sectors));
+            let uses = (0..3).filter(|_| random.chance(0.7));
+            circle.wheels.push(Wheel {
+                rotations,
+                uses: uses.map(|resource| (resource, track)).collect(),
+                exact,
+                twin: 0,
+            });
+        }
+        circle
+    }
+
+    #[test]
+    fn prices_are_what_placing_adds_to_the_cost() {
+        let mut random = RandomStream::new(7, Purpose::Test, 0);
+        for _ in 0..100 {
+            let circle = any_circle(&mut random);
+            let mut loads = Loads::new(&circle);
+            let mut rotations = Vec::new();
+            for wheel in 0..circle.wheels.len() {
+                rotations.push(random.below(circle.wheels[wheel].rotations));
+                loads.place(wheel, rotations[wheel]);
+            }
+            let mut prices = Vec::new();
+            for (wheel, of) in circle.wheels.iter().enumerate() {
+                loads.lift(wheel, rotations[wheel]);
+                loads.price(wheel, &mut prices);
+                let without = loads.cost();
+                let added = (0..of.rotations).map(|rotation| {
+                    loads.place(wheel, rotation);
+                    let with = loads.cost();
+                    loads.lift(wheel, rotation);
+                    with - without
+                });
+                assert_eq!(added.collect::<Vec<_>>(), prices);
+                loads.place(wheel, rotations[wheel]);
+            }
+        }
+    }
+
+    #[test]
+    fn penalties_raise_prices_and_fade() {
+        let mut circle = any_circle(&mut RandomStream::new(7, Purpose::Test, 1));
+        for wheel in &mut circle.wheels {
+            // The same everywhere, so that only resource 1 is short.
+            wheel.uses = vec![(1, 0)];
+        }
+        let mut loads = Loads::new(&circle);
+        loads.place(0, 0);
+        loads.place(0, 0);
+        let prices = |loads: &mut Loads<'_>| {
+            let mut prices = Vec::new();
+            loads.price(0, &mut prices);
+            prices
+        };
+        let plain = prices(&mut loads);
+        loads.penalize(0, 8);
+        let raised = |factor: u64| plain.iter().map(|price| price * factor).collect::<Vec<_>>();
+        assert_eq!(prices(&mut loads), raised(9));
+        loads.fade_penalties();
+        assert_eq!(prices(&mut loads), raised(7));
+        for _ in 0..20 {
+            loads.fade_penalties();
+        }
+        assert_eq!(prices(&mut loads), plain);
+        loads.penalize(0, u64::from(u32::MAX));
+        assert_eq!(prices(&mut loads), raised(MOST_PENALTY));
+        loads.forget_penalties();
+        assert_eq!(prices(&mut loads), plain);
+        // The cost itself knows nothing of them.
+        let cost = loads.cost();
+        loads.penalize(0, 8);
+        assert_eq!(loads.cost(), cost);
     }
 }

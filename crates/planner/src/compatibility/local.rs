@@ -1,11 +1,26 @@
-//! Good rotations for many jobs: each in turn where it costs least, and again from a shaken start when nobody can improve.
+//! Good rotations for many jobs.
+//!
+//! First come several starts: jobs are placed one after the other, each where it costs least, in an order that goes from neighbour to
+//! neighbour, so that what is placed is of one piece. Then the starts are mended, the most promising first: each job that suffers goes to
+//! where it costs least; if it is there already, what it suffers from is priced higher, until somebody else makes room (the breakout of
+//! P. Morris, "The Breakout Method for Escaping from Local Minima", AAAI'93, with penalties that fade).
 
 use super::circle::{Circle, Loads};
 use super::exact::{Found, anchor};
 use clearway_units::RandomStream;
 
-/// After so many rounds in which nothing was gained, some jobs are turned at random.
-const PATIENCE: u32 = 4;
+/// One part in so many of the work is for starts.
+const PART_FOR_STARTS: u64 = 4;
+/// More starts than that are not kept.
+const MOST_STARTS: usize = 100;
+/// After so many rounds over all jobs a start is known well enough to be compared.
+const ROUNDS_OF_START: u32 = 3;
+/// After so many rounds in which nothing was gained the next start is mended, and twice as many when it comes to this one again.
+const PATIENCE: usize = 50;
+/// By how many times its own weight a link is priced higher when a job cannot avoid it.
+const PENALTY: u64 = 16;
+/// How much the order of placing may deviate from that of the neighbours.
+const NOISE: f64 = 0.5;
 
 /// Looks for rotations that cost no more than `floor`, which nothing undercuts, until it has looked at `most_work` sectors.
 pub(super) fn search(
@@ -14,26 +29,17 @@ pub(super) fn search(
     most_work: u64,
     random: &mut RandomStream,
 ) -> Found {
-    let mut walk = Walk::new(circle);
-    let mut best = walk.rotations.clone();
-    let mut best_cost = walk.loads.cost();
-    let mut patience = 0;
-    while best_cost > floor && walk.loads.work() < most_work {
-        walk.round(random, most_work);
-        if walk.loads.cost() < best_cost {
-            best_cost = walk.loads.cost();
-            best.clone_from(&walk.rotations);
-            patience = 0;
-        } else {
-            patience += 1;
-        }
-        if patience == PATIENCE {
-            patience = 0;
-            walk.return_to(&best);
-            walk.shake(random);
-        }
+    let mut walk = Walk::new(circle, floor, most_work);
+    let mut starts = walk.starts(random);
+    let mut turn = 0;
+    while !walk.is_over() {
+        let at = turn % starts.len();
+        let patience = PATIENCE * (1 + turn / starts.len());
+        starts[at] = walk.mend(starts[at].clone(), patience, random);
+        turn += 1;
     }
-    walk.return_to(&best);
+    let best = std::mem::take(&mut walk.best.rotations);
+    walk.go_to(&best);
     walk.settle();
     Found {
         cost: walk.loads.cost(),
@@ -43,18 +49,28 @@ pub(super) fn search(
     }
 }
 
+/// Rotations that were met.
+#[derive(Debug, Clone)]
+struct Known {
+    cost: u64,
+    rotations: Vec<u32>,
+}
+
 struct Walk<'a> {
     circle: &'a Circle,
     loads: Loads<'a>,
     rotations: Vec<u32>,
     costs: Vec<u64>,
-    /// All but the one that stays.
+    /// All but the one that stays, those that use most first.
     movable: Vec<usize>,
+    best: Known,
+    floor: u64,
+    most_work: u64,
 }
 
 impl<'a> Walk<'a> {
     /// Places those that use most first, each where it costs least.
-    fn new(circle: &'a Circle) -> Self {
+    fn new(circle: &'a Circle, floor: u64, most_work: u64) -> Self {
         let stays = anchor(circle);
         let mut movable: Vec<usize> = (0..circle.wheels.len())
             .filter(|&wheel| wheel != stays)
@@ -71,17 +87,166 @@ impl<'a> Walk<'a> {
             rotations: vec![0; circle.wheels.len()],
             costs: Vec::new(),
             movable,
+            best: Known {
+                cost: u64::MAX,
+                rotations: Vec::new(),
+            },
+            floor,
+            most_work,
         };
         walk.loads.place(stays, 0);
         for at in 0..walk.movable.len() {
-            let wheel = walk.movable[at];
-            walk.loads.price(wheel, &mut walk.costs);
-            walk.put_where_cheapest(wheel);
+            walk.put_where_cheapest(walk.movable[at]);
         }
+        walk.note();
         walk
     }
 
+    /// True if nothing better is left to be found, or no work to find it with.
+    fn is_over(&self) -> bool {
+        self.best.cost <= self.floor || self.loads.work() >= self.most_work
+    }
+
+    /// Present rotations; the best so far if they are.
+    fn note(&mut self) -> Known {
+        let known = Known {
+            cost: self.loads.cost(),
+            rotations: self.rotations.clone(),
+        };
+        if known.cost < self.best.cost {
+            self.best = known.clone();
+        }
+        known
+    }
+
+    /// Where to begin, the most promising first.
+    fn starts(&mut self, random: &mut RandomStream) -> Vec<Known> {
+        self.descend(random);
+        let by_use = self.note();
+        let mut starts = Vec::new();
+        let enough = self.most_work / PART_FOR_STARTS;
+        let (mut noise, mut effort) = (0.0, 0);
+        while !self.is_over() && self.loads.work() + effort < enough && starts.len() < MOST_STARTS {
+            let before = self.loads.work();
+            self.grow(noise, random);
+            self.descend(random);
+            starts.push(self.note());
+            effort = self.loads.work() - before;
+            noise = NOISE;
+        }
+        starts.sort_by_key(|start| start.cost);
+        // It lies elsewhere than the others, and has its turn even if it costs more.
+        starts.insert(starts.len().min(2), by_use);
+        starts
+    }
+
+    /// A few rounds, as long as they help.
+    fn descend(&mut self, random: &mut RandomStream) {
+        for _ in 0..ROUNDS_OF_START {
+            let before = self.loads.cost();
+            if before <= self.floor {
+                return;
+            }
+            self.round(random, |walk, wheel, random| {
+                walk.turn(wheel, random);
+            });
+            if self.loads.cost() == before {
+                return;
+            }
+        }
+    }
+
+    /// Places all anew, next always the one that meets most of what is placed.
+    fn grow(&mut self, noise: f64, random: &mut RandomStream) {
+        let circle = self.circle;
+        let mut placed = vec![0; circle.weights.len()];
+        let add = |placed: &mut [u64], wheel: usize| {
+            for &(resource, track) in &circle.wheels[wheel].uses {
+                placed[resource as usize] += circle.volume(track);
+            }
+        };
+        add(&mut placed, anchor(circle));
+        let chance: Vec<f64> = (0..circle.wheels.len())
+            .map(|_| 1.0 + noise * random.unit())
+            .collect();
+        let mut left = self.movable.clone();
+        for &wheel in &left {
+            self.loads.lift(wheel, self.rotations[wheel]);
+        }
+        while !left.is_empty() {
+            let rank = |wheel: usize| met(circle, &placed, wheel) * chance[wheel];
+            let mut next = (0, rank(left[0]));
+            for (at, &wheel) in left.iter().enumerate().skip(1) {
+                let rank = rank(wheel);
+                if rank > next.1 {
+                    next = (at, rank);
+                }
+            }
+            let wheel = left.remove(next.0);
+            add(&mut placed, wheel);
+            self.put_where_cheapest(wheel);
+        }
+    }
+
+    /// Leads `from` to something better, and returns the best that it led to.
+    fn mend(&mut self, from: Known, patience: usize, random: &mut RandomStream) -> Known {
+        self.go_to(&from.rotations);
+        let mut own = from;
+        let mut idle = 0;
+        while idle < patience && own.cost > self.floor && !self.is_over() {
+            idle += 1;
+            self.round(random, |walk, wheel, random| {
+                if !walk.turn(wheel, random) {
+                    walk.loads.penalize(wheel, PENALTY);
+                }
+                if walk.loads.cost() < own.cost {
+                    own = walk.note();
+                    idle = 0;
+                }
+            });
+            self.loads.fade_penalties();
+        }
+        self.loads.forget_penalties();
+        own
+    }
+
+    /// Each job that suffers has its turn, in an order that chance says.
+    fn round(
+        &mut self,
+        random: &mut RandomStream,
+        mut turn: impl FnMut(&mut Self, usize, &mut RandomStream),
+    ) {
+        let mut order = self.movable.clone();
+        random.shuffle(&mut order);
+        for wheel in order {
+            if self.loads.work() > self.most_work {
+                return;
+            }
+            if self.loads.suffers(wheel) {
+                turn(self, wheel, random);
+            }
+        }
+    }
+
+    /// Turns a job to one of its cheapest rotations, whichever chance says: staying would be the end of the walk. True if that is cheaper
+    /// than before.
+    fn turn(&mut self, wheel: usize, random: &mut RandomStream) -> bool {
+        let before = self.rotations[wheel];
+        self.loads.lift(wheel, before);
+        self.loads.price(wheel, &mut self.costs);
+        let cheapest = self.costs.iter().copied().min().unwrap_or(0);
+        let is_cheapest = |&(cost, _): &(&u64, u32)| *cost == cheapest;
+        let equals = || self.costs.iter().zip(0..).filter(is_cheapest);
+        let chosen = random.below(equals().count() as u32) as usize;
+        let rotation = equals().nth(chosen).map_or(0, |(_, rotation)| rotation);
+        let gains = cheapest < self.costs[before as usize];
+        self.put(wheel, rotation);
+        gains
+    }
+
+    /// Places a job that is nowhere. Of equally good rotations it gets the smallest.
     fn put_where_cheapest(&mut self, wheel: usize) {
+        self.loads.price(wheel, &mut self.costs);
         let cheapest = self.costs.iter().zip(0..).min();
         let rotation = cheapest.map_or(0, |(_, rotation)| rotation);
         self.put(wheel, rotation);
@@ -92,45 +257,7 @@ impl<'a> Walk<'a> {
         self.rotations[wheel] = rotation;
     }
 
-    /// Each job that suffers goes to one of its cheapest rotations, whichever chance says: staying would be the end of the walk.
-    fn round(&mut self, random: &mut RandomStream, most_work: u64) {
-        let mut order = self.movable.clone();
-        random.shuffle(&mut order);
-        for wheel in order {
-            if self.loads.work() > most_work {
-                return;
-            }
-            if !self.loads.suffers(wheel) {
-                continue;
-            }
-            self.loads.lift(wheel, self.rotations[wheel]);
-            self.loads.price(wheel, &mut self.costs);
-            let cheapest = self.costs.iter().copied().min().unwrap_or(0);
-            let equal = self.costs.iter().filter(|&&cost| cost == cheapest).count();
-            let chosen = random.below(equal as u32) as usize;
-            let mut equals = self
-                .costs
-                .iter()
-                .zip(0..)
-                .filter(|(cost, _)| **cost == cheapest);
-            let rotation = equals.nth(chosen).map_or(0, |(_, rotation)| rotation);
-            self.put(wheel, rotation);
-        }
-    }
-
-    /// Turns up to three of those that suffer at random.
-    fn shake(&mut self, random: &mut RandomStream) {
-        let mut suffering: Vec<usize> = self.movable.clone();
-        suffering.retain(|&wheel| self.loads.suffers(wheel));
-        random.shuffle(&mut suffering);
-        for wheel in suffering.into_iter().take(3) {
-            self.loads.lift(wheel, self.rotations[wheel]);
-            let rotation = random.below(self.circle.wheels[wheel].rotations);
-            self.put(wheel, rotation);
-        }
-    }
-
-    fn return_to(&mut self, rotations: &[u32]) {
+    fn go_to(&mut self, rotations: &[u32]) {
         for (wheel, &rotation) in rotations.iter().enumerate() {
             if self.rotations[wheel] != rotation {
                 self.loads.lift(wheel, self.rotations[wheel]);
@@ -143,8 +270,20 @@ impl<'a> Walk<'a> {
     fn settle(&mut self) {
         for wheel in self.movable.clone() {
             self.loads.lift(wheel, self.rotations[wheel]);
-            self.loads.price(wheel, &mut self.costs);
             self.put_where_cheapest(wheel);
         }
     }
+}
+
+/// How much `wheel` meets of what is `placed` on each resource. Links that are fuller count more: there is less choice on them.
+fn met(circle: &Circle, placed: &[u64], wheel: usize) -> f64 {
+    let uses = circle.wheels[wheel].uses.iter();
+    let on_each = uses.map(|&(resource, track)| {
+        let (weight, there) = (
+            circle.weights[resource as usize],
+            placed[resource as usize] as f64,
+        );
+        weight as f64 * there * (there + circle.volume(track) as f64)
+    });
+    on_each.sum()
 }

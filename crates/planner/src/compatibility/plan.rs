@@ -12,6 +12,8 @@ use std::fmt;
 
 /// Above so many jobs of one part, branch and bound is left alone unless it is asked for: what it proves there, the bounds prove too.
 const FEW: usize = 8;
+/// What so many looks at every job do not find, branch and bound may look for.
+const ROUNDS_BEFORE_PROOF: u64 = 300;
 /// Loads of sectors that are kept at once; wider circles get longer sectors.
 const MOST_LOADS: u64 = 100_000_000;
 
@@ -264,7 +266,10 @@ fn solve(circle: &Circle, solver: Solver, budget: u64, random: &mut RandomStream
     let few = circle.wheels.len() <= FEW;
     let exact = solver == Solver::Exact || solver == Solver::Auto && few;
     let left = budget.saturating_sub(work);
-    let walk = if exact { left / 8 } else { left };
+    let walk = match exact {
+        true => (left / 8).min(ROUNDS_BEFORE_PROOF * circle.effort_of_all()),
+        false => left,
+    };
     let mut found = local::search(circle, floor, walk, random);
     found.work += work;
     if exact && found.cost > found.bound {

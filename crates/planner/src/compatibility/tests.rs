@@ -557,6 +557,49 @@ fn plans_are_the_same_every_time_and_depend_on_the_seed_alone() {
     }
 }
 
+/// Forty jobs with rotations that chance has hidden, on links that were only chosen where these do not collide.
+fn hidden(seed: u64) -> Problem {
+    const TURN: u64 = 360;
+    const LINKS: u32 = 160;
+    let mut random = RandomStream::new(seed, Purpose::Test, 40);
+    let mut busy = vec![[false; TURN as usize]; LINKS as usize];
+    let jobs = (0..40).map(|_| {
+        let period = [120, 180, 360][random.below(3) as usize];
+        let length = period / 10 + u64::from(random.below(period as u32 / 5));
+        let from = u64::from(random.below(period as u32));
+        let turns = (0..TURN).step_by(period as usize);
+        let takes: Vec<usize> = turns
+            .flat_map(|turn| (turn + from..turn + from + length).map(|at| (at % TURN) as usize))
+            .collect();
+        let mut used = Vec::new();
+        for _ in 0..200 {
+            let link = random.below(LINKS);
+            let sectors = &mut busy[link as usize];
+            if used.len() < 12 && takes.iter().all(|&at| !sectors[at]) {
+                takes.iter().for_each(|&at| sectors[at] = true);
+                used.push(link);
+            }
+        }
+        on_links(on_off(period - length, length), &used)
+    });
+    problem(jobs.collect())
+}
+
+#[test]
+fn a_hidden_plan_of_forty_jobs_is_found() {
+    for seed in 0..4 {
+        let problem = hidden(seed);
+        let settings = PlanParameters {
+            budget: 200_000_000,
+            ..exactly()
+        };
+        let plan = plan(&problem, &settings).expect("a plan");
+        let before: f64 = plan.resources.iter().map(|r| 1.0 - r.score_before).sum();
+        assert!(before > 20.0, "seed {seed}: {before}");
+        assert_eq!(plan.verdict(), Verdict::Compatible, "seed {seed}");
+    }
+}
+
 #[test]
 fn many_equal_links_cost_no_more_than_one() {
     let pair = |links: Vec<u32>| {
