@@ -30,7 +30,7 @@ pub enum Purpose {
     Clock = 10,
     /// Which NICs a flow uses where its hosts have several (entity: flow).
     Nics = 11,
-    /// Shakes of the planner's search (entity: the first job of a circle).
+    /// Lots of the planner's search (entity: the first job of a circle).
     Planning = 12,
 }
 
