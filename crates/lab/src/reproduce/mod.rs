@@ -153,6 +153,10 @@ const RECORDED: &[(&str, &str)] = recorded_outcomes!(
     "strack/fig18": "strack-fig18",
     "strack/fig19": "strack-fig19",
     "strack/fig20": "strack-fig20",
+    "tmdml/fig2": "tmdml-fig2",
+    "tmdml/table1": "tmdml-table1",
+    "tmdml/table2": "tmdml-table2",
+    "tmdml/fig5": "tmdml-fig5",
 );
 
 /// The ids of all figures.
