@@ -219,12 +219,14 @@ fn jobs_load_the_links_of_their_routes() {
     let links: Vec<&str> = file.links.iter().map(String::as_str).collect();
     assert!(links.contains(&"leaf0-spine0") && links.contains(&"leaf2-spine0"));
     // Hosts with half the rate of what they share load half of it.
-    let slow = text.replace("100Gbps", "50Gbps") + "[switch]\nkind = \"lossy\"\n";
-    let slow = slow.replace("spines = 1\n", "spines = 1\nuplink-rate = \"100Gbps\"\n");
-    if let Ok(file) = JobsFile::read("x.toml", &slow) {
-        let shares = file.problem.shares(0, 0, Resource::Link(0));
-        assert_eq!(shares, [Share::new(0.5).expect("a share")]);
-    }
+    let slow = text.replace(
+        "link-rate = \"100Gbps\"\n",
+        "link-rate = \"50Gbps\"\nfabric-link-rate = \"100Gbps\"\n",
+    );
+    let file = JobsFile::read("x.toml", &slow).expect("jobs");
+    assert_eq!(file.links[0], "leaf1-spine0");
+    let shares = file.problem.shares(0, 0, Resource::Link(0));
+    assert_eq!(shares, [Share::new(0.5).expect("a share")]);
 }
 
 #[test]

@@ -275,7 +275,7 @@ impl JobsFile {
         let choices = self.choices(placed);
         let title = format!("{} alone", self.jobs[job]);
         let mut alone = None;
-        for _ in 0..SIZINGS {
+        for round in 1..=SIZINGS {
             let together = self.assembly(&choices, ALONE, &self.starts())?;
             let ran = run(&together.alone(job), &title, options, || ());
             if ran.interrupted {
@@ -291,7 +291,8 @@ impl JobsFile {
             let [wanted, had] =
                 [period, alone].map(|span| span.saturating_sub(compute).as_ps() as f64);
             let factor = wanted / had.max(1.0);
-            if (factor - 1.0).abs() < CLOSE {
+            // What is returned is the time of the size that stays.
+            if (factor - 1.0).abs() < CLOSE || round == SIZINGS {
                 break;
             }
             *size = Bytes::new(((size.as_u64() as f64 * factor) as u64).max(1));
