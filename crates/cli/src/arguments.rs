@@ -181,17 +181,13 @@ Exit codes: 0 all jobs are compatible, 1 they are not, 2 the file is wrong.")]
 pub(crate) struct PlanArguments {
     /// A built-in plan (`clearway list plans`) or a TOML file with jobs and links
     pub(crate) jobs: String,
-    /// Run each job alone in the packet simulator and plan with the phases that it has there; needs a `[topology]`
-    #[arg(long)]
-    pub(crate) profile: bool,
-    /// Run the jobs in the packet simulator: alone, together, and with each way to keep them apart; needs a `[topology]`
-    #[arg(long)]
-    pub(crate) simulate: bool,
+    #[command(flatten)]
+    pub(crate) simulator: SimulatorArguments,
     /// How often each job runs together with others
     #[arg(long, value_name = "N", default_value_t = 15, requires = "simulate", value_parser = clap::value_parser!(u32).range(3..=100_000))]
     pub(crate) iterations: u32,
     /// Worker threads of a simulation; results do not depend on them
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "simulator", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: u16,
     /// Where `plan.json` and `report.html` go; `out/plan-NAME-HASH` if left out
     #[arg(long, value_name = "DIR")]
@@ -202,6 +198,18 @@ pub(crate) struct PlanArguments {
     /// Print nothing but errors
     #[arg(long, short)]
     pub(crate) quiet: bool,
+}
+
+/// What `clearway plan` simulates.
+#[derive(Debug, Args)]
+#[group(id = "simulator", multiple = true)]
+pub(crate) struct SimulatorArguments {
+    /// Run each job alone in the packet simulator and plan with the phases that it has there; needs a `[topology]`
+    #[arg(long)]
+    pub(crate) profile: bool,
+    /// Run the jobs in the packet simulator: alone, together, and with each way to keep them apart; needs a `[topology]`
+    #[arg(long)]
+    pub(crate) simulate: bool,
 }
 
 #[derive(Debug, Args)]

@@ -27,7 +27,7 @@ const FIX: &str = "choose another folder with --out";
 pub(crate) fn plan(arguments: &PlanArguments) -> Result<ExitCode, Failure> {
     let mut file = JobsFile::load(&arguments.jobs)?;
     let mut simulator = Simulator::new(arguments);
-    if arguments.profile {
+    if arguments.simulator.profile {
         let Some(profiled) = simulator.with(|options| file.profiled(options))? else {
             eprintln!("interrupted: nothing was planned");
             return Ok(ExitCode::from(130));
@@ -35,7 +35,7 @@ pub(crate) fn plan(arguments: &PlanArguments) -> Result<ExitCode, Failure> {
         file = profiled;
     }
     let placed = file.plan()?;
-    let trials = match arguments.simulate {
+    let trials = match arguments.simulator.simulate {
         true => Some(simulator.with(|options| file.simulate(&placed, options))?),
         false => None,
     };
@@ -73,7 +73,7 @@ struct Simulator {
 
 impl Simulator {
     fn new(arguments: &PlanArguments) -> Self {
-        let simulates = arguments.profile || arguments.simulate;
+        let simulates = arguments.simulator.profile || arguments.simulator.simulate;
         Self {
             iterations: arguments.iterations,
             threads: arguments.threads.into(),

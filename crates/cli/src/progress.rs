@@ -1,28 +1,30 @@
-//! Live progress on a terminal, and Ctrl-C.
+//! Live progress on a terminal, and what ends a run early: Ctrl-C, or a batch system that asks it to terminate.
 
 use crate::measure::Stopwatch;
 use clearway_lab::{Progress, Verdict};
 use clearway_report::quantity;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag::{register, register_conditional_shutdown};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Set by the first Ctrl-C; the second ends the process at once.
+/// Set by the first Ctrl-C or SIGTERM; the second ends the process at once. SIGHUP stays what `nohup` has made of it.
 #[derive(Clone)]
 pub(crate) struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// Catches Ctrl-C from now on.
+    /// Catches both signals from now on.
     pub(crate) fn install() -> Self {
         let raised = Arc::new(AtomicBool::new(false));
-        let seen = Arc::clone(&raised);
-        let installed = ctrlc::set_handler(move || {
-            if seen.swap(true, Ordering::Relaxed) {
-                std::process::exit(130);
+        for signal in [SIGINT, SIGTERM] {
+            // In this order: the first signal finds the flag down.
+            let installed =
+                register_conditional_shutdown(signal, 128 + signal, Arc::clone(&raised))
+                    .and_then(|_| register(signal, Arc::clone(&raised)));
+            if let Err(error) = installed {
+                eprintln!("warning: signal {signal} will not keep partial results: {error}");
             }
-        });
-        if let Err(error) = installed {
-            eprintln!("warning: Ctrl-C will not keep partial results: {error}");
         }
         Self(raised)
     }

@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// Width of the column with what the paper says.
 const CLAIM_WIDTH: usize = 58;
@@ -362,12 +363,18 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Progress on a terminal, and Ctrl-C.
+/// Progress, redrawn in place on a terminal and as a line now and then elsewhere; and what ends runs early.
 struct Screen {
     bar: ProgressBar,
     interrupt: Interrupt,
     rounds: AtomicU32,
+    stopwatch: Stopwatch,
+    /// When the log last got a line, in wall seconds.
+    said: Mutex<f64>,
 }
+
+/// Seconds between two lines of progress in a log.
+const LOG_INTERVAL: f64 = 60.0;
 
 impl Screen {
     fn new() -> Self {
@@ -380,12 +387,27 @@ impl Screen {
             bar,
             interrupt: Interrupt::install(),
             rounds: AtomicU32::new(0),
+            stopwatch: Stopwatch::start(),
+            said: Mutex::new(0.0),
         }
     }
 
     fn clear(&self) {
         self.bar.finish_and_clear();
         self.bar.reset();
+    }
+
+    /// A line for whoever watches a log, but not one for each of many short runs.
+    fn log(&self, figure: &str, done: usize, total: usize) {
+        let now = self.stopwatch.wall_seconds();
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        if now - *said >= LOG_INTERVAL {
+            *said = now;
+            eprintln!(
+                "{figure}: {done} of {total} runs after {}",
+                quantity::seconds(now)
+            );
+        }
     }
 }
 
@@ -415,6 +437,9 @@ impl Watcher for Screen {
         self.bar.set_prefix(figure.to_owned());
         self.bar.set_length(total as u64);
         self.bar.set_position(done as u64);
+        if self.bar.is_hidden() {
+            self.log(figure, done, total);
+        }
     }
 }
 

@@ -69,6 +69,13 @@ fn wrong_files_end_with_2() {
 }
 
 #[test]
+fn threads_are_those_of_a_simulation() {
+    let bench = Bench::new("plan-threads");
+    let error = bench.refuse(&["plan", "dumbbell-pair", "--threads", "2"]);
+    assert!(error.contains("<--profile|--simulate>"), "{error}");
+}
+
+#[test]
 fn jobs_on_a_network_are_simulated() {
     let bench = Bench::new("plan-simulate");
     let arguments = [

@@ -1,4 +1,4 @@
-//! Runs that end early: by a limit, by Ctrl-C.
+//! Runs that end early: by a limit, by Ctrl-C, by a batch system.
 
 mod common;
 
@@ -25,7 +25,19 @@ fn a_limit_of_simulated_time() {
 #[test]
 #[cfg(unix)]
 fn an_interrupted_run_keeps_what_it_has() {
-    let bench = Bench::new("interrupt");
+    end_early("-INT");
+}
+
+/// As batch systems do before they kill.
+#[test]
+#[cfg(unix)]
+fn a_terminated_run_keeps_what_it_has() {
+    end_early("-TERM");
+}
+
+#[cfg(unix)]
+fn end_early(signal: &str) {
+    let bench = Bench::new(&format!("interrupt{signal}"));
     // Minutes, if nobody interrupts it.
     let run = [
         "run",
@@ -53,7 +65,7 @@ fn an_interrupted_run_keeps_what_it_has() {
     let id = child.id().to_string();
     assert!(
         Command::new("kill")
-            .args(["-INT", &id])
+            .args([signal, &id])
             .status()
             .unwrap()
             .success()
