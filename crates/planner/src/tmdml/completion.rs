@@ -52,13 +52,15 @@ pub fn completion(
             .enumerate()
             .filter(|(_, left)| **left > 0.0)
         {
-            let seconds = *left * 8.0 / step.allocation.rates[flow];
-            if seconds <= slot {
+            let rate = step.allocation.rates[flow];
+            let (seconds, sent) = (*left * 8.0 / rate, rate * slot / 8.0);
+            // Rounding may find that the time is too short for bytes that fit: what is left then would be nothing, and not over.
+            if seconds <= slot || *left <= sent {
                 finishes[flow] = start + rounded_up(seconds);
                 *left = 0.0;
                 active -= 1;
             } else {
-                *left -= step.allocation.rates[flow] * slot / 8.0;
+                *left -= sent;
             }
         }
         slots += 1;

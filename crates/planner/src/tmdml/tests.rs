@@ -148,6 +148,20 @@ fn two_links_of_which_the_second_is_slower() {
 }
 
 #[test]
+fn flows_that_end_with_a_slot_are_over() {
+    // A fifth of 10 Gb/s is rounded down, so that 50 kB take longer than a slot of 200 us by the last bit, and yet nothing is left.
+    let flows: Vec<Flow> = (0..5).map(|worker| flow(&[worker, 5], 8, 50_000)).collect();
+    let incast = problem(&[10; 6], &flows);
+    let parameters = TmdmlParameters {
+        slot: Span::from_us(200),
+        ..settings()
+    };
+    let done = completion(&incast, &parameters, Solver::Least).unwrap();
+    assert_eq!(done.slots, 1);
+    assert_close(done.finish().as_secs(), 200e-6, 1e-8);
+}
+
+#[test]
 fn an_incast_of_seven_shares_the_receivers_link_alike() {
     // TMDML §II: seven workers send VGG-16 to server 8 through 10 Gb/s links; each flow has one bottleneck.
     let flows: Vec<Flow> = (0..7).map(|worker| flow(&[worker, 7], 8, VGG16)).collect();
