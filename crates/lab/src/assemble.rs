@@ -130,6 +130,7 @@ impl Assembly {
         ground
             .warnings
             .extend(loaded.warnings.iter().map(ToString::to_string));
+        ground.warnings.append(&mut loaded.doubts);
         let jobs = Jobs::new(loaded.jobs, &mut loaded.workload)
             .map_err(|error| error.or_in(scenario.places(), "workload", 0))?;
         Self::on(ground, scenario, Traffic::Listed(loaded.workload, jobs))
@@ -486,8 +487,12 @@ fn load_workloads(
     let mut parts = Vec::new();
     let mut first_variant = 1;
     let nic_rates = rates_of_hosts(&ground.topology);
+    let mut taken = BTreeSet::new();
     for (section, settings) in scenario.workloads.iter().enumerate() {
-        let context = build_context(scenario, &ground.topology, &nic_rates, section);
+        let context = BuildContext {
+            taken: &taken,
+            ..build_context(scenario, &ground.topology, &nic_rates, section)
+        };
         let placed = |error: ScenarioError| error.or_in(scenario.places(), "workload", section);
         let loaded = settings.load(&context, first_variant).map_err(placed)?;
         first_variant += settings.variants().len() as u16;
@@ -496,6 +501,8 @@ fn load_workloads(
             apply_failure(&mut ground.topology, failure).map_err(placed)?;
         }
         all.warnings.extend(loaded.warnings);
+        all.doubts.extend(loaded.doubts);
+        taken.extend(loaded.jobs.iter().flat_map(|job| &job.hosts));
         all.jobs.extend(loaded.jobs);
         parts.push(loaded.workload);
     }
@@ -516,6 +523,7 @@ pub(crate) fn build_context<'a>(
         nic_rates,
         seed: scenario.general.seed,
         section: section as u32,
+        taken: BuildContext::ALL_FREE,
         base_dir: scenario.base_dir.as_deref(),
     }
 }

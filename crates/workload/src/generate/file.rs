@@ -49,6 +49,7 @@ impl WorkloadDefinition for FileSettings {
             workload: file.workload,
             failures: file.failures,
             warnings: file.warnings,
+            doubts: Vec::new(),
         })
     }
 

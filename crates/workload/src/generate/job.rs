@@ -4,6 +4,7 @@ use super::placing::Placing;
 use super::scheduling::Scheduling;
 use super::{BuildContext, LoadedWorkload, WorkloadDefinition};
 use crate::collective::{CollectiveDefinition, CollectiveError};
+use crate::error::counted;
 use crate::graph::{Graph, Rank, TaskId};
 use crate::rank::Plan;
 use crate::{JobSpec, Volume, Workload, WorkloadError};
@@ -84,6 +85,7 @@ pub(super) fn jobs<D: WorkloadDefinition, C: CollectiveDefinition + Clone>(
     };
     Ok(LoadedWorkload {
         jobs: (0..settings.jobs).map(job).collect::<Result<_, _>>()?,
+        doubts: settings.doubts(context).collect(),
         ..LoadedWorkload::from(Workload::default())
     })
 }
@@ -100,6 +102,11 @@ impl JobSettings {
             }
         }
         // Of a number that is none, too.
+        if let Some(ranks) = self.ranks.filter(|&ranks| ranks < self.stragglers) {
+            let message = format!("{} stragglers of {ranks} ranks", self.stragglers);
+            let fix = "choose at most as many as a job has ranks";
+            return Err(D::fault("stragglers", message, fix));
+        }
         if !(self.overlap >= 0.0 && self.overlap <= 1.0) {
             let message = format!("a share of {}", self.overlap);
             return Err(D::fault("overlap", message, "write a share from 0 to 1"));
@@ -129,27 +136,53 @@ impl JobSettings {
         Ok(())
     }
 
+    /// Settings without effect.
+    fn doubts(&self, context: &BuildContext<'_>) -> impl Iterator<Item = String> {
+        let lengthened = [
+            ("jitter", self.jitter > 0.0),
+            ("stragglers", self.stragglers > 0),
+        ];
+        let lengthened = lengthened
+            .into_iter()
+            .filter(|(_, given)| *given && self.compute.is_zero());
+        let lengthened = lengthened
+            .map(|(key, _)| format!("`{key}` lengthens computations, and `compute` is zero"));
+        let spread = self.overlap > 0.0 && self.buckets == 1;
+        let spread = spread.then(|| {
+            format!(
+                "`overlap` = {} is that of buckets with the computation, and there is one: it is ready at the end",
+                self.overlap
+            )
+        });
+        lengthened.chain(spread).chain(self.placing.doubts(context))
+    }
+
     /// How many ranks each job has.
     fn ranks_of<D: WorkloadDefinition>(
         &self,
         context: &BuildContext<'_>,
     ) -> Result<u32, WorkloadError> {
+        if self.ranks == Some(0) {
+            let fix = "write 1 or more, or \"auto\"";
+            return Err(D::fault("ranks", "jobs without ranks", fix));
+        }
         let places = self.placing.places(context);
         let ranks = self.ranks.unwrap_or(places / self.jobs);
         let needed = u64::from(ranks) * u64::from(self.jobs);
         if ranks == 0 || needed > u64::from(places) {
-            let ranks = ranks.max(1);
-            let what = if self.placing.hosts.is_empty() {
-                "the topology has"
-            } else {
-                "`hosts` names"
+            let jobs = counted(self.jobs as usize, "job");
+            let ranks = counted(ranks.max(1) as usize, "rank");
+            let source = self.placing.source(context);
+            let places = counted(places as usize, "host");
+            let message = format!("{jobs} of {ranks}, but {source} {places}");
+            let fix = match context.taken.is_empty() || !self.placing.hosts.is_empty() {
+                true => {
+                    "every rank needs a host of its own: choose fewer `ranks` or `jobs`, or more hosts"
+                }
+                false => {
+                    "choose fewer `ranks`, or a larger topology, or name `hosts` that sections are to share"
+                }
             };
-            let message = format!(
-                "{} jobs of {ranks} ranks, but {what} {places} hosts",
-                self.jobs
-            );
-            let fix =
-                "every rank needs a host of its own: choose fewer `ranks` or `jobs`, or more hosts";
             return Err(D::fault("ranks", message, fix));
         }
         if !self.placing.hosts.is_empty() && needed != u64::from(places) {

@@ -37,6 +37,7 @@ use crate::{Arrivals, FileWarning, JobSpec, LinkFailure, Workload, WorkloadError
 use clearway_units::{
     Bytes, HostId, ParameterInfo, ParameterSet, Purpose, RandomStream, Rate, SetError, Value,
 };
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// What a generator knows of the run.
@@ -50,11 +51,16 @@ pub struct BuildContext<'a> {
     pub seed: u64,
     /// Which `[[workload]]` section this is, from 0.
     pub section: u32,
+    /// Where ranks of jobs of the sections before are: placements leave these hosts alone.
+    pub taken: &'a BTreeSet<HostId>,
     /// The folder of the scenario file, if there is one: files are looked for there, then in the current folder.
     pub base_dir: Option<&'a Path>,
 }
 
 impl BuildContext<'_> {
+    /// No host is taken.
+    pub const ALL_FREE: &'static BTreeSet<HostId> = &BTreeSet::new();
+
     /// The random numbers of this section.
     pub fn random(&self) -> RandomStream {
         RandomStream::new(self.seed, Purpose::Workload, self.section.into())
@@ -77,8 +83,10 @@ pub struct LoadedWorkload {
     pub jobs: Vec<JobSpec>,
     /// Links that the workload's file fails, for the topology to apply.
     pub failures: Vec<LinkFailure>,
-    /// What the user should know.
+    /// What the user should know of a file.
     pub warnings: Vec<FileWarning>,
+    /// What fits together and yet will hardly do what was meant.
+    pub doubts: Vec<String>,
 }
 
 impl From<Workload> for LoadedWorkload {
@@ -88,6 +96,7 @@ impl From<Workload> for LoadedWorkload {
             jobs: Vec::new(),
             failures: Vec::new(),
             warnings: Vec::new(),
+            doubts: Vec::new(),
         }
     }
 }

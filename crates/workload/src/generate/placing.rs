@@ -6,7 +6,7 @@ use clearway_units::{HostId, choices, parameters};
 use std::collections::BTreeMap;
 
 choices! {
-    /// Which hosts the ranks of jobs are on.
+    /// Which hosts the ranks of jobs are on. Hosts of jobs of earlier sections are passed over.
     pub enum JobPlacement {
         /// Job after job on consecutive hosts, from host 0 on.
         Packed = "packed",
@@ -26,7 +26,7 @@ parameters! {
         pub block: u32 = 8, "block", "the NICs of a server with 8 GPUs";
         /// With the placement "random": so many ranks of the first job are on the first hosts, next to each other.
         pub neighbours: u32 = 0, "neighbours", "none; STrack Fig. 28 has a job with 16 of 32 ranks on one leaf";
-        /// The hosts of all ranks, job after job, instead of a placement; an empty list for none.
+        /// The hosts of all ranks, job after job, instead of a placement; an empty list for none. Jobs of other sections may be there, too.
         pub hosts: Vec<u32> = Vec::new(), "hosts", "by placement";
     }
 }
@@ -35,9 +35,40 @@ impl Placing {
     /// How many hosts there are to choose from.
     pub(super) fn places(&self, context: &BuildContext<'_>) -> u32 {
         match self.hosts.len() as u32 {
-            0 => context.hosts,
+            0 => context.hosts - context.taken.len() as u32,
             listed => listed,
         }
+    }
+
+    /// Where the hosts to choose from come from, as a clause before their number.
+    pub(super) fn source(&self, context: &BuildContext<'_>) -> &'static str {
+        match (self.hosts.is_empty(), context.taken.is_empty()) {
+            (false, _) => "`hosts` names",
+            (true, true) => "the topology has",
+            (true, false) => "jobs of earlier sections leave",
+        }
+    }
+
+    /// Settings without effect, and hosts that are shared with earlier sections.
+    pub(super) fn doubts(&self, context: &BuildContext<'_>) -> impl Iterator<Item = String> {
+        let shared = self
+            .hosts
+            .iter()
+            .find(|&&host| context.taken.contains(&HostId(host)));
+        let shared = shared.map(|host| {
+            format!("host {host} of `hosts` has a rank of a job of an earlier section, too: both share its NIC")
+        });
+        let block =
+            self.placement != JobPlacement::RandomBlock && self.block != Self::default().block;
+        let block = block.then(|| {
+            format!(
+                "`block` = {} is of the placement \"random-block\" alone",
+                self.block
+            )
+        });
+        let placed = !self.hosts.is_empty() && self.placement != JobPlacement::Packed;
+        let placed = placed.then(|| "`hosts` takes the place of `placement`".to_owned());
+        [shared, block, placed].into_iter().flatten()
     }
 
     /// The hosts of all ranks, job after job. There are [`places`](Self::places) enough for them, and as many as listed hosts.
@@ -77,23 +108,31 @@ impl Placing {
             return Err(D::fault("neighbours", message, fix));
         }
         let block = match self.placement {
-            JobPlacement::Packed => context.hosts,
-            JobPlacement::Random => 1,
+            JobPlacement::Packed | JobPlacement::Random => 1,
             JobPlacement::RandomBlock => self.block,
         };
         let needed = (ranks * jobs) as usize;
+        let free = |host: u32| !context.taken.contains(&HostId(host));
+        if !(0..self.neighbours).all(free) {
+            let message = format!("not all of the first {} hosts are free", self.neighbours);
+            let fix = "write the section with `neighbours` before other jobs";
+            return Err(D::fault("neighbours", message, fix));
+        }
         let mut blocks: Vec<u32> = (self.neighbours..context.hosts / block).collect();
+        if self.placement != JobPlacement::Packed {
+            context.random().shuffle(&mut blocks);
+        }
+        blocks.retain(|own| (own * block..(own + 1) * block).all(free));
         if self.placement == JobPlacement::RandomBlock
             && (!ranks.is_multiple_of(block) || blocks.len() * (block as usize) < needed)
         {
             let message = format!(
                 "{jobs} jobs of {ranks} ranks in blocks of {block} on {} hosts",
-                context.hosts
+                self.places(context)
             );
             let fix = "choose a block that divides the ranks, and hosts enough for whole blocks";
             return Err(D::fault("block", message, fix));
         }
-        context.random().shuffle(&mut blocks);
         let drawn = blocks.iter().flat_map(|own| own * block..(own + 1) * block);
         let hosts = (0..self.neighbours).chain(drawn);
         Ok(hosts.map(HostId).take(needed).collect())

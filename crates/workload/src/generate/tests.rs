@@ -12,6 +12,7 @@ fn context(hosts: u32) -> BuildContext<'static> {
         nic_rates: &NIC_RATES,
         seed: 1,
         section: 0,
+        taken: BuildContext::ALL_FREE,
         base_dir: None,
     }
 }
@@ -106,6 +107,7 @@ fn draws_depend_on_seed_and_section_alone() {
         let context = BuildContext {
             seed,
             section,
+            taken: BuildContext::ALL_FREE,
             ..context(50)
         };
         permutation.build(&context).unwrap()

@@ -102,6 +102,7 @@ impl WorkloadDefinition for TraceSettings {
         Ok(LoadedWorkload {
             jobs: vec![job],
             warnings: trace.warnings,
+            doubts: self.placing.doubts(context).collect(),
             ..LoadedWorkload::from(Workload::default())
         })
     }
@@ -330,8 +331,9 @@ impl TraceSettings {
         }
         if ranks > places {
             let places = counted(places as usize, "host");
-            let message = format!("the trace has {ranks} ranks, but the topology {places}");
-            let fix = format!("choose a topology of {ranks} hosts or more");
+            let source = self.placing.source(context);
+            let message = format!("the trace has {ranks} ranks, but {source} {places}");
+            let fix = format!("choose a topology with {ranks} hosts or more for it");
             return Err(Self::fault("file", message, fix));
         }
         Ok(())

@@ -32,6 +32,7 @@ fn load(section: &WorkloadSection, first: u16) -> Result<LoadedWorkload, Scenari
         nic_rates: &[Rate::from_gbps(400); 8],
         seed: 1,
         section: 0,
+        taken: BuildContext::ALL_FREE,
         base_dir: None,
     };
     section.load(&context, first)

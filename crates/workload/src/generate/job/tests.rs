@@ -5,10 +5,21 @@ use crate::graph::Task;
 use crate::{LoadedWorkload, WorkloadSettings};
 use clearway_units::Rate;
 use insta::assert_snapshot;
+use std::collections::BTreeSet;
 
 const NIC_RATES: [Rate; 64] = [Rate::from_gbps(400); 64];
 
 fn load(kind: &str, settings: &[(&str, &str)], hosts: u32) -> Result<LoadedWorkload, String> {
+    load_beside(kind, settings, hosts, BuildContext::ALL_FREE)
+}
+
+/// The same where jobs of earlier sections are.
+fn load_beside(
+    kind: &str,
+    settings: &[(&str, &str)],
+    hosts: u32,
+    taken: &BTreeSet<HostId>,
+) -> Result<LoadedWorkload, String> {
     let mut workload = WorkloadSettings::named(kind).unwrap();
     for (key, value) in settings {
         let list = value
@@ -32,6 +43,7 @@ fn load(kind: &str, settings: &[(&str, &str)], hosts: u32) -> Result<LoadedWorkl
         nic_rates: &NIC_RATES,
         seed: 1,
         section: 0,
+        taken,
         base_dir: None,
     };
     workload.load(&context).map_err(|error| error.to_string())
@@ -39,6 +51,76 @@ fn load(kind: &str, settings: &[(&str, &str)], hosts: u32) -> Result<LoadedWorkl
 
 fn jobs(kind: &str, settings: &[(&str, &str)], hosts: u32) -> Vec<JobSpec> {
     load(kind, settings, hosts).unwrap().jobs
+}
+
+#[test]
+fn jobs_of_sections_are_on_different_hosts() {
+    let taken: BTreeSet<HostId> = [0, 1, 5].map(HostId).into();
+    let beside = |settings: &[(&str, &str)]| {
+        load_beside("ring-all-reduce", settings, 10, &taken).map(|loaded| hosts_of(&loaded.jobs))
+    };
+    assert_eq!(beside(&[]).unwrap(), [[2, 3, 4, 6, 7, 8, 9]]);
+    assert_eq!(
+        beside(&[("jobs", "2")]).unwrap(),
+        [[2, 3, 4], [6, 7, 8]],
+        "as many ranks as there are free hosts for each job"
+    );
+    let mut random = beside(&[("placement", "random")]).unwrap().remove(0);
+    assert!(!random.is_sorted());
+    random.sort_unstable();
+    assert_eq!(random, [2, 3, 4, 6, 7, 8, 9]);
+    let mut blocks = beside(&[
+        ("placement", "random-block"),
+        ("block", "2"),
+        ("ranks", "6"),
+    ])
+    .unwrap()
+    .remove(0);
+    blocks.sort_unstable();
+    assert_eq!(blocks, [2, 3, 6, 7, 8, 9], "whole blocks alone");
+    assert_snapshot!(beside(&[("ranks", "8")]).unwrap_err(), @"
+    `ranks` of the ring-all-reduce workload: 1 job of 8 ranks, but jobs of earlier sections leave 7 hosts
+      fix: choose fewer `ranks`, or a larger topology, or name `hosts` that sections are to share
+    ");
+    assert_snapshot!(beside(&[("placement", "random"), ("ranks", "4"), ("neighbours", "2")]).unwrap_err(), @"
+    `neighbours` of the ring-all-reduce workload: not all of the first 2 hosts are free
+      fix: write the section with `neighbours` before other jobs
+    ");
+    // Named hosts are shared, and the user hears of it.
+    let shared = [("hosts", "[5, 6]")];
+    let shared = load_beside("ring-all-reduce", &shared, 10, &taken).unwrap();
+    assert_eq!(hosts_of(&shared.jobs), [[5, 6]]);
+    assert_snapshot!(shared.doubts.join("\n"), @"host 5 of `hosts` has a rank of a job of an earlier section, too: both share its NIC");
+}
+
+#[test]
+fn settings_without_effect_are_doubted() {
+    let doubts = |settings: &[(&str, &str)]| load("ring-all-reduce", settings, 8).unwrap().doubts;
+    let idle = doubts(&[
+        ("jitter", "0.5"),
+        ("stragglers", "2"),
+        ("overlap", "0.5"),
+        ("block", "4"),
+        ("hosts", "[3, 1]"),
+        ("placement", "random"),
+    ]);
+    assert_snapshot!(idle.join("\n"), @r#"
+    `jitter` lengthens computations, and `compute` is zero
+    `stragglers` lengthens computations, and `compute` is zero
+    `overlap` = 0.5 is that of buckets with the computation, and there is one: it is ready at the end
+    `block` = 4 is of the placement "random-block" alone
+    `hosts` takes the place of `placement`
+    "#);
+    let used = doubts(&[
+        ("compute", "1ms"),
+        ("jitter", "0.5"),
+        ("stragglers", "2"),
+        ("overlap", "0.5"),
+        ("buckets", "2"),
+        ("block", "4"),
+        ("placement", "random-block"),
+    ]);
+    assert_eq!(used, [""; 0]);
 }
 
 fn hosts_of(jobs: &[JobSpec]) -> Vec<Vec<u32>> {
@@ -168,12 +250,20 @@ fn faults_of_settings() {
     `jobs` of the ring-all-reduce workload: no jobs
       fix: write 1 or more
     ");
+    assert_snapshot!(error(&[("ranks", "0")]), @r#"
+    `ranks` of the ring-all-reduce workload: jobs without ranks
+      fix: write 1 or more, or "auto"
+    "#);
+    assert_snapshot!(error(&[("ranks", "4"), ("stragglers", "5")]), @"
+    `stragglers` of the ring-all-reduce workload: 5 stragglers of 4 ranks
+      fix: choose at most as many as a job has ranks
+    ");
     assert_snapshot!(error(&[("jobs", "3"), ("ranks", "4")]), @"
     `ranks` of the ring-all-reduce workload: 3 jobs of 4 ranks, but the topology has 8 hosts
       fix: every rank needs a host of its own: choose fewer `ranks` or `jobs`, or more hosts
     ");
     assert_snapshot!(error(&[("jobs", "9")]), @"
-    `ranks` of the ring-all-reduce workload: 9 jobs of 1 ranks, but the topology has 8 hosts
+    `ranks` of the ring-all-reduce workload: 9 jobs of 1 rank, but the topology has 8 hosts
       fix: every rank needs a host of its own: choose fewer `ranks` or `jobs`, or more hosts
     ");
     assert_snapshot!(error(&[("hosts", "[1, 9]")]), @"

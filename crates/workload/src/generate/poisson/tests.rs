@@ -12,6 +12,7 @@ fn context(hosts: u32) -> BuildContext<'static> {
         nic_rates: &NIC_RATES,
         seed: 1,
         section: 0,
+        taken: BuildContext::ALL_FREE,
         base_dir: None,
     }
 }
@@ -140,6 +141,7 @@ fn more_time_and_more_hosts_change_nothing_before() {
     assert_eq!(flows(&some, &context(80)), before);
     let elsewhere = BuildContext {
         section: 1,
+        taken: BuildContext::ALL_FREE,
         ..context(50)
     };
     assert_ne!(flows(&short, &elsewhere), before);
@@ -187,6 +189,7 @@ fn merged_arrivals_are_a_merged_workload() {
     let section = |section, sizes, load| {
         let context = BuildContext {
             section,
+            taken: BuildContext::ALL_FREE,
             ..context(6)
         };
         let settings = settings(sizes, load, Span::from_ms(3));

@@ -37,6 +37,7 @@ impl Folder {
             nic_rates: &NIC_RATES,
             seed: 1,
             section: 0,
+            taken: BuildContext::ALL_FREE,
             base_dir: Some(&self.0),
         };
         let folder = self.0.display().to_string();
@@ -410,8 +411,8 @@ fn faults_of_settings() {
       fix: name one host for each rank
     ");
     assert_snapshot!(folder.load(&[file("a.goal")], 1).unwrap_err(), @"
-    `file` of the trace workload: the trace has 2 ranks, but the topology 1 host
-      fix: choose a topology of 2 hosts or more
+    `file` of the trace workload: the trace has 2 ranks, but the topology has 1 host
+      fix: choose a topology with 2 hosts or more for it
     ");
 }
 
