@@ -64,17 +64,33 @@ fn collectives_take_as_long_as_their_bytes() {
         ("ring-reduce-scatter", once),
         ("direct-all-gather", once),
         ("all-to-all", once),
+        ("halving-doubling", 2.0 * once),
+        // The server has S from each of the others to take and to give.
+        ("parameter-server", 2.0 * 15.0),
+        // Inner ranks send all they get twice.
+        ("tree-broadcast", 2.0),
         // The first chunk is passed on 14 times.
         ("chain-broadcast", 1.0 + 14.0 * 131_072.0 / 64e6),
     ] {
         let ratio = ratio(kind, factor, &[]);
         assert!((1.0..1.03).contains(&ratio), "{kind}: {ratio}");
     }
-    // The chunks of one step of halving and doubling compete with those of the next, so that both are late.
-    let whole = ratio("halving-doubling", 2.0 * once, &["workload.chunk=64MB"]);
-    assert!((1.0..1.03).contains(&whole), "{whole}");
-    let chunked = ratio("halving-doubling", 2.0 * once, &[]);
-    assert!((whole..1.12).contains(&chunked), "{chunked}");
+}
+
+#[test]
+fn chunks_of_steps_and_trees_compete() {
+    // Chunks of a step of halving and doubling compete with those of the next, so that both are late.
+    let chunked = ["workload.chunk=128KiB"];
+    let chunked = ratio("halving-doubling", 2.0 * 15.0 / 16.0, &chunked);
+    assert!((1.03..1.12).contains(&chunked), "{chunked}");
+    // A rank of the trees gets from two children and two parents and sends to as many, and now and then waits for one of them: NCCL
+    // (src/graph/tuning.cc) reckons with 0.92 of the bandwidth, 1.087 of the time.
+    for ranks in [8, 16, 32] {
+        let ranks = format!("workload.ranks={ranks}");
+        let hosts = "topology.hosts=32";
+        let trees = ratio("double-binary-tree", 2.0, &[&ranks, hosts]);
+        assert!((1.0..1.12).contains(&trees), "{ranks}: {trees}");
+    }
 }
 
 #[test]

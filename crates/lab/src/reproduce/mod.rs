@@ -153,6 +153,8 @@ const RECORDED: &[(&str, &str)] = recorded_outcomes!(
     "strack/fig18": "strack-fig18",
     "strack/fig19": "strack-fig19",
     "strack/fig20": "strack-fig20",
+    "strack/fig21": "strack-fig21",
+    "strack/fig25": "strack-fig25",
     "tmdml/fig2": "tmdml-fig2",
     "tmdml/table1": "tmdml-table1",
     "tmdml/table2": "tmdml-table2",

@@ -5,7 +5,7 @@ use super::blocks::Blocks;
 use super::builder::{Builder, Extent, Piece, sound};
 use super::options::Options;
 use super::{
-    Collective, CollectiveDefinition, CollectiveError, Effect, Operation, Pipelining, Reduction,
+    Collective, CollectiveDefinition, CollectiveError, Effect, Operation, Reduction, Steps,
 };
 use clearway_units::{Bytes, choices, parameters};
 use std::ops::Range;
@@ -30,7 +30,7 @@ parameters! {
         pub first_partner: FirstPartner = FirstPartner::Far, "first-partner", "recursive halving as in Thakur, Rabenseifner and Gropp 2005";
         with {
             /// How it is cut into messages.
-            pub pipelining: Pipelining,
+            pub cut: Steps,
             /// What adding up costs.
             pub reduction: Reduction,
         }
@@ -49,7 +49,7 @@ impl CollectiveDefinition for HalvingDoublingSettings {
             pieces: u128::from(ranks) * 2 * u128::from(ranks.ilog2() + 1),
             payload: u128::from(ranks) * 2 * u128::from(whole.end),
         };
-        let options = Options::from(&self.pipelining).reducing(&self.reduction);
+        let options = Options::from(&self.cut).reducing(&self.reduction);
         let mut builder =
             Builder::new::<Self>(Operation::AllReduce, ranks, self.size, extent, options)?;
         let core = 1 << ranks.ilog2();

@@ -41,7 +41,7 @@ pub use direct::{DirectAllGatherSettings, DirectReduceScatterSettings};
 pub use direct_all_reduce::{Barrier, DirectAllReduceSettings};
 pub use double_binary_tree::{BinaryTree, DoubleBinaryTreeSettings};
 pub use halving_doubling::{FirstPartner, HalvingDoublingSettings};
-pub use options::{Parts, Pipelining, Reduction};
+pub use options::{Parts, Pipelining, Reduction, Steps};
 pub use parameter_server::{ParameterServerSettings, ServerRole};
 pub use registry::{CollectiveDefinition, CollectiveError, CollectiveKind, CollectiveSettings};
 pub use ring::{RingAllGatherSettings, RingAllReduceSettings, RingReduceScatterSettings};

@@ -23,6 +23,16 @@ parameters! {
 }
 
 parameters! {
+    /// How an algorithm in which all ranks take the same steps cuts each step into messages.
+    pub struct Steps {
+        /// Payload of a message at most; each is passed on as soon as it has arrived. "auto": one message for a step.
+        pub chunk: Option<Bytes> = None, "chunk", "steps follow each other; chunks of one would compete with those of the next. STrack §4.3: 128KB";
+        /// How many messages may be under way from one rank to another at a time. "auto": any number.
+        pub window: Option<u32> = None, "window", "no limit";
+    }
+}
+
+parameters! {
     /// What adding up costs.
     pub struct Reduction {
         /// How fast a rank adds what has arrived to what it has, message by message; only then it may pass it on. "auto": at once.
@@ -52,6 +62,16 @@ impl From<&Pipelining> for Options {
         Self {
             chunk: Some(pipelining.chunk),
             window: pipelining.window,
+            reduction_rate: None,
+        }
+    }
+}
+
+impl From<&Steps> for Options {
+    fn from(steps: &Steps) -> Self {
+        Self {
+            chunk: steps.chunk,
+            window: steps.window,
             reduction_rate: None,
         }
     }
