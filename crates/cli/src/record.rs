@@ -48,11 +48,13 @@ pub(crate) fn record(
 fn job(job: &JobResult) -> JobRow {
     let iteration = |times: &IterationTimes| IterationRow {
         begun: times.begun,
+        sending: times.sending,
         over: times.over,
     };
     JobRow {
         label: job.label.clone(),
-        ranks: job.ranks,
+        hosts: job.hosts.iter().map(|host| host.0).collect(),
+        flows: job.flows.clone(),
         iterations: job.iterations,
         bytes: job.volume.map(|volume| volume.bytes.as_u64()),
         bus_factor: job.volume.map(|volume| volume.bus_factor),

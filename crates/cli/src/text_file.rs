@@ -36,10 +36,11 @@ const HTSIM: TextFormat = TextFormat {
 };
 
 /// The other files of the results.
-const TAKEN: [&str; 7] = [
+const TAKEN: [&str; 8] = [
     "summary.json",
     "scenario.toml",
     "flows.parquet",
+    "iterations.parquet",
     "series.parquet",
     "report.html",
     "trace.pcapng",

@@ -4,6 +4,7 @@ use crate::assemble::Assembly;
 use crate::run::Finished;
 use clearway_fabric::topology::{LinkId, PacketSizes, Topology};
 use clearway_units::{Bytes, FlowId, HostId, Rate, Span, Time};
+use clearway_workload::Start;
 use std::collections::BTreeMap;
 
 /// A completed flow.
@@ -31,7 +32,7 @@ const FIRST_SPORT: u16 = 10_000;
 const USUAL_DPORT: u16 = 100;
 
 impl Assembly {
-    /// The completed flows in order of completion.
+    /// The completed flows in order of completion, without the connections of jobs, on which many messages follow each other.
     ///
     /// Their standalone time is `2 × delay + Σ payload / rate + (bytes + packets × header) / bottleneck`, where delay, sum and bottleneck
     /// are over the links of a shortest path, with the sizes of payload and header of this run, in whole nanoseconds: each quotient is
@@ -47,6 +48,9 @@ impl Assembly {
         let mut standalone = Standalone::new(&self.topology, self.sizes);
         let record = |(end, id): (Time, FlowId)| {
             let spec = self.workload.flow(id);
+            if matches!(spec.start, Start::Posted(_)) {
+                return None;
+            }
             let start = finished.flows[id.index()].started?;
             let (from, to) = self.nics(id);
             Some(FctRecord {

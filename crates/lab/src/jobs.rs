@@ -10,6 +10,7 @@ use clearway_workload::{
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, VecDeque};
 use std::num::NonZeroU32;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A rank has got somewhere with an iteration.
@@ -59,6 +60,10 @@ pub struct JobResult {
     pub label: String,
     /// How many ranks it has.
     pub ranks: u32,
+    /// The host of each rank.
+    pub hosts: Vec<HostId>,
+    /// The numbers of the flows that are its connections.
+    pub flows: Range<u32>,
     /// How many iterations it was to run.
     pub iterations: u32,
     /// What an iteration moves, if it is a collective.
@@ -202,7 +207,8 @@ impl Jobs {
 
     /// What became of the jobs.
     pub(crate) fn results(&self, notes: &Notes) -> Vec<JobResult> {
-        let mut results: Vec<JobResult> = self.jobs.iter().map(empty_result).collect();
+        let jobs = self.jobs.iter().zip(&self.connections);
+        let mut results: Vec<JobResult> = jobs.map(empty_result).collect();
         let mut ranks_over: BTreeMap<(u32, u32), u32> = BTreeMap::new();
         let mut marks = notes.marks();
         marks.sort_unstable_by_key(|mark| (mark.iteration, mark.step, mark.time));
@@ -283,10 +289,14 @@ impl Grants {
     }
 }
 
-fn empty_result(job: &JobSpec) -> JobResult {
+fn empty_result((job, connections): (&JobSpec, &BTreeMap<(Rank, Rank), FlowId>)) -> JobResult {
+    // They have been numbered one after the other.
+    let first = connections.values().min().map_or(0, |first| first.0);
     JobResult {
         label: job.label.clone(),
         ranks: job.hosts.len() as u32,
+        hosts: job.hosts.clone(),
+        flows: first..first + connections.len() as u32,
         iterations: job.iterations,
         volume: job.volume,
         times: Vec::new(),

@@ -235,7 +235,20 @@ fn results_do_not_depend_on_threads_and_jobs_are_told_apart() {
         assert_eq!(job.times[0].begun, Time::ZERO + Span::from_us(10) * number);
         assert!(job.times.iter().all(|times| times.over.is_some()));
         assert!(job.times[1].begun <= job.times[0].over.unwrap());
+        // Its connections are between its hosts, and nobody else's.
+        let flow = |id: u32| assembly.workload.flow(FlowId(id));
+        assert!(
+            job.flows
+                .clone()
+                .map(flow)
+                .all(|flow| { job.hosts.contains(&flow.src) && job.hosts.contains(&flow.dst) })
+        );
     }
+    let of_jobs: Vec<u32> = one.jobs.iter().flat_map(|job| job.flows.clone()).collect();
+    assert!(of_jobs.into_iter().eq(0..assembly.flow_count() as u32));
+    // A connection carries many messages and has no completion time.
+    assert!(one.flows.iter().all(|flow| flow.finished.is_some()));
+    assert_eq!(assembly.fct_records(&one), []);
 }
 
 #[test]

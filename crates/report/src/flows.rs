@@ -26,14 +26,10 @@ mod read;
 
 pub use read::read_flows;
 
+use crate::parquet_table::{Column, Columns, properties, schema, write_group};
 use crate::record::{FlowRow, RunRecord, ScenarioIdentity};
-use parquet::basic::{Compression, LogicalType, Repetition, Type as PhysicalType};
-use parquet::data_type::{DataType, DoubleType, Int32Type, Int64Type};
-use parquet::errors::{ParquetError, Result};
-use parquet::file::metadata::KeyValue;
-use parquet::file::properties::WriterProperties;
-use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
-use parquet::schema::types::{Type, TypePtr};
+use parquet::errors::ParquetError;
+use parquet::file::writer::SerializedFileWriter;
 use std::io::Write;
 use std::sync::Arc;
 use thiserror::Error;
@@ -44,17 +40,7 @@ pub const FILE_NAME: &str = "flows.parquet";
 /// The most rows of a row group: what a reader must at least decode at a time.
 pub const ROWS_PER_GROUP: usize = 65_536;
 
-/// How a column is stored, and where its values come from. Times are in picoseconds.
-#[derive(Clone, Copy)]
-enum Column {
-    U32(fn(&FlowRow) -> u32),
-    U64(fn(&FlowRow) -> u64),
-    Ps(fn(&FlowRow) -> u64),
-    OptionalPs(fn(&FlowRow) -> Option<u64>),
-    OptionalDouble(fn(&FlowRow) -> Option<f64>),
-}
-
-const COLUMNS: [(&str, Column); 15] = [
+const COLUMNS: &Columns<FlowRow> = &[
     ("flow", Column::U32(|row| row.flow)),
     ("label", Column::U64(|row| row.label)),
     ("src", Column::U32(|row| row.src)),
@@ -101,7 +87,8 @@ impl<W: Write + Send> FlowsWriter<W> {
         scenario: &ScenarioIdentity,
     ) -> std::result::Result<Self, WriteFlowsError> {
         let properties = properties(version, revision, scenario);
-        let file = SerializedFileWriter::new(sink, schema()?, Arc::new(properties))?;
+        let file =
+            SerializedFileWriter::new(sink, schema("flows", COLUMNS)?, Arc::new(properties))?;
         Ok(Self {
             file,
             rows: Vec::new(),
@@ -115,7 +102,7 @@ impl<W: Write + Send> FlowsWriter<W> {
     pub fn add(&mut self, row: FlowRow) -> std::result::Result<(), WriteFlowsError> {
         self.rows.push(row);
         if self.rows.len() == ROWS_PER_GROUP {
-            write_group(&mut self.file, &self.rows)?;
+            write_group(&mut self.file, COLUMNS, &self.rows)?;
             self.rows.clear();
         }
         Ok(())
@@ -127,26 +114,10 @@ impl<W: Write + Send> FlowsWriter<W> {
     /// As [`add`](Self::add).
     pub fn finish(mut self) -> std::result::Result<W, WriteFlowsError> {
         if !self.rows.is_empty() {
-            write_group(&mut self.file, &self.rows)?;
+            write_group(&mut self.file, COLUMNS, &self.rows)?;
         }
         Ok(self.file.into_inner()?)
     }
-}
-
-fn write_group<W: Write + Send>(
-    file: &mut SerializedFileWriter<W>,
-    rows: &[FlowRow],
-) -> Result<()> {
-    let mut group = file.next_row_group()?;
-    for (name, column) in COLUMNS {
-        let mut writer = group.next_column()?.expect("the schema has every column");
-        column.write(rows, &mut writer).map_err(|error| {
-            ParquetError::General(format!("failed to write column `{name}`: {error}"))
-        })?;
-        writer.close()?;
-    }
-    group.close()?;
-    Ok(())
 }
 
 /// Writes the flows of `record` to `sink` as [`FlowsWriter`] does.
@@ -170,111 +141,12 @@ pub fn write_flows(
 #[error("failed to write Parquet")]
 pub struct WriteFlowsError(#[from] ParquetError);
 
-fn schema() -> Result<TypePtr> {
-    let fields = COLUMNS
-        .iter()
-        .map(|(name, column)| column.field(name).map(Arc::new))
-        .collect::<Result<_>>()?;
-    let schema = Type::group_type_builder("flows")
-        .with_fields(fields)
-        .build()?;
-    Ok(Arc::new(schema))
-}
-
-/// Compression and metadata of every Parquet file of a result.
-pub(crate) fn properties(
-    version: &str,
-    revision: &str,
-    scenario: &ScenarioIdentity,
-) -> WriterProperties {
-    let metadata = [
-        ("clearway.version", version.to_owned()),
-        ("clearway.revision", revision.to_owned()),
-        ("clearway.scenario.name", scenario.name.clone()),
-        ("clearway.scenario.hash", scenario.hash.clone()),
-        ("clearway.scenario.seed", scenario.seed.to_string()),
-    ];
-    let metadata = metadata.map(|(key, value)| KeyValue::new(key.to_owned(), value));
-    WriterProperties::builder()
-        .set_compression(Compression::SNAPPY)
-        .set_created_by(format!("clearway version {version} (build {revision})"))
-        .set_key_value_metadata(Some(metadata.into()))
-        .build()
-}
-
-impl Column {
-    fn field(self, name: &str) -> Result<Type> {
-        let int64 = |signed| (PhysicalType::INT64, Some(LogicalType::integer(64, signed)));
-        let (physical, logical) = match self {
-            Self::U32(_) => (PhysicalType::INT32, Some(LogicalType::integer(32, false))),
-            Self::U64(_) => int64(false),
-            Self::Ps(_) | Self::OptionalPs(_) => int64(true),
-            Self::OptionalDouble(_) => (PhysicalType::DOUBLE, None),
-        };
-        let repetition = match self {
-            Self::U32(_) | Self::U64(_) | Self::Ps(_) => Repetition::REQUIRED,
-            Self::OptionalPs(_) | Self::OptionalDouble(_) => Repetition::OPTIONAL,
-        };
-        Type::primitive_type_builder(name, physical)
-            .with_logical_type(logical)
-            .with_repetition(repetition)
-            .build()
-    }
-
-    fn write(self, rows: &[FlowRow], writer: &mut SerializedColumnWriter<'_>) -> Result<()> {
-        // Parquet stores unsigned integers as the signed ones with the same bits.
-        match self {
-            Self::U32(value) => {
-                required::<Int32Type>(writer, rows, |row| Ok(value(row).cast_signed()))
-            }
-            Self::U64(value) => {
-                required::<Int64Type>(writer, rows, |row| Ok(value(row).cast_signed()))
-            }
-            Self::Ps(value) => required::<Int64Type>(writer, rows, |row| picoseconds(value(row))),
-            Self::OptionalPs(value) => {
-                optional::<Int64Type>(writer, rows, |row| value(row).map(picoseconds).transpose())
-            }
-            Self::OptionalDouble(value) => {
-                optional::<DoubleType>(writer, rows, |row| Ok(value(row)))
-            }
-        }
-    }
-}
-
-fn picoseconds(ps: u64) -> Result<i64> {
-    i64::try_from(ps)
-        .map_err(|_| ParquetError::General(format!("{ps} ps is more than a signed number holds")))
-}
-
-fn required<T: DataType>(
-    writer: &mut SerializedColumnWriter<'_>,
-    rows: &[FlowRow],
-    value: impl Fn(&FlowRow) -> Result<T::T>,
-) -> Result<()> {
-    let values = rows.iter().map(value).collect::<Result<Vec<_>>>()?;
-    writer.typed::<T>().write_batch(&values, None, None)?;
-    Ok(())
-}
-
-fn optional<T: DataType>(
-    writer: &mut SerializedColumnWriter<'_>,
-    rows: &[FlowRow],
-    value: impl Fn(&FlowRow) -> Result<Option<T::T>>,
-) -> Result<()> {
-    let values = rows.iter().map(value).collect::<Result<Vec<_>>>()?;
-    let present: Vec<i16> = values.iter().map(|value| value.is_some().into()).collect();
-    let values: Vec<T::T> = values.into_iter().flatten().collect();
-    writer
-        .typed::<T>()
-        .write_batch(&values, Some(&present), None)?;
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::sample::{TestFolder, flow, incomplete_run, run};
     use clearway_units::{Span, Time};
+    use parquet::basic::Compression;
     use parquet::file::reader::{FileReader, SerializedFileReader};
     use parquet::record::Field;
     use proptest::prelude::*;

@@ -6,6 +6,7 @@
 //! which case the holder has both; never a part of one.
 
 use crate::flows::{self, WriteFlowsError, write_flows};
+use crate::iterations::{self, write_iterations};
 use crate::record::RunRecord;
 use crate::summary::{self, Summary};
 use serde::Deserialize;
@@ -83,7 +84,7 @@ impl ResultFolder {
         fs::remove_file(&path).map_err(FolderError::io("delete", &path))
     }
 
-    /// Adds `flows.parquet`, unless its rows were [written](RunRecord::written) before, and `summary.json`, and puts the folder in
+    /// Adds `flows.parquet`, unless its rows were [written](RunRecord::written) before, `iterations.parquet` if there are jobs, and `summary.json`, and puts the folder in
     /// place of what was there; gives back the summary.
     ///
     /// A run that stopped early or was interrupted is published in the same way: its status says so. If this fails, what was there before
@@ -92,6 +93,11 @@ impl ResultFolder {
         if record.written.is_none() {
             let file = self.create_file(flows::FILE_NAME)?;
             write_flows(file, record).map_err(|source| self.no_flows(source))?;
+        }
+        if !record.jobs.is_empty() {
+            let file = self.create_file(iterations::FILE_NAME)?;
+            write_iterations(file, record)
+                .map_err(|source| self.no_table(iterations::FILE_NAME, source))?;
         }
         let summary = Summary::of(record);
         self.write(summary::FILE_NAME, summary.to_json())?;
@@ -108,8 +114,12 @@ impl ResultFolder {
 
     /// `flows.parquet` could not be written.
     pub fn no_flows(&self, source: WriteFlowsError) -> FolderError {
-        FolderError::Flows {
-            path: self.target.join(flows::FILE_NAME),
+        self.no_table(flows::FILE_NAME, source)
+    }
+
+    fn no_table(&self, name: &str, source: WriteFlowsError) -> FolderError {
+        FolderError::Table {
+            path: self.target.join(name),
             source,
         }
     }
@@ -304,9 +314,9 @@ pub enum FolderError {
         /// The path.
         path: PathBuf,
     },
-    /// The flows could not be written.
-    #[error("failed to write the flows for `{}`", path.display())]
-    Flows {
+    /// A table could not be written.
+    #[error("failed to write the table `{}`", path.display())]
+    Table {
         /// The file that was to appear.
         path: PathBuf,
         /// Why.
@@ -544,7 +554,7 @@ mod tests {
             .unwrap()
             .publish(&record)
             .unwrap_err();
-        assert!(matches!(error, FolderError::Flows { .. }));
+        assert!(matches!(error, FolderError::Table { .. }));
         assert_eq!(Summary::read(&target).unwrap().scenario.seed, 1);
         assert_eq!(names(test.path()), ["result"]);
     }

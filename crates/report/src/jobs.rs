@@ -22,6 +22,12 @@ pub struct JobSummary {
     pub label: String,
     /// How many ranks it has.
     pub ranks: u32,
+    /// The host of each rank.
+    #[serde(default)]
+    pub hosts: Vec<u32>,
+    /// The connections between its ranks.
+    #[serde(default)]
+    pub flows: JobFlows,
     /// How many iterations it was to run.
     pub iterations: u32,
     /// How many of them were over when the run ended.
@@ -42,6 +48,15 @@ pub struct JobSummary {
     pub iterations_us: Vec<f64>,
 }
 
+/// Which rows of `flows.parquet` are connections of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct JobFlows {
+    /// The number of the first.
+    pub first: u32,
+    /// How many there are, numbered one after the other.
+    pub count: u32,
+}
+
 impl JobSummary {
     /// Sums up a job.
     pub fn of(job: &JobRow) -> Self {
@@ -57,7 +72,12 @@ impl JobSummary {
         let algbw_gb_per_s = iteration_us.and_then(|us| gigabytes_per_second(job.bytes?, us.mean));
         Self {
             label: job.label.clone(),
-            ranks: job.ranks,
+            ranks: job.hosts.len() as u32,
+            hosts: job.hosts.clone(),
+            flows: JobFlows {
+                first: job.flows.start,
+                count: job.flows.len() as u32,
+            },
             iterations: job.iterations,
             completed,
             iteration_us,
@@ -187,6 +207,7 @@ mod tests {
         let mut row = job("ring", 1, &[10]);
         row.times[0] = IterationRow {
             begun: Time::from_us(2),
+            sending: None,
             over: Some(Time::from_us(1)),
         };
         JobSummary::of(&row);

@@ -7,6 +7,7 @@
 //!   [`StartFinish`] whether flows finish in the order of their starts, [`Fairness`] how soon they share fairly.
 //! * [`JobSummary`] tells how long the iterations of a job took; [`jobs`] documents what its bandwidths mean.
 //! * [`write_flows`] writes `flows.parquet`, [`read_flows`] reads it back; [`flows`] documents each of its columns.
+//! * [`write_iterations`] writes `iterations.parquet`, [`read_iterations`] reads it back; [`iterations`] documents its columns.
 //! * [`SeriesWriter`] writes `series.parquet`; [`series`] documents its columns.
 //! * [`fct_txt`] gives completed flows as HPCC's simulator for ns-3 writes them; [`fct`] documents the columns. [`htsim_txt`] speaks
 //!   of them as htsim does, see [`htsim`].
@@ -27,10 +28,12 @@ pub mod fct;
 pub mod flows;
 mod folder;
 pub mod htsim;
+pub mod iterations;
 pub mod jobs;
 pub mod observed;
 pub mod page;
 mod parquet_file;
+mod parquet_table;
 pub mod pcapng;
 pub mod plan;
 pub mod quantity;
@@ -52,6 +55,7 @@ pub use fct::{FctRow, fct_txt};
 pub use flows::{FlowsWriter, WriteFlowsError, read_flows, write_flows};
 pub use folder::{FolderError, ResultFolder};
 pub use htsim::{HtsimRow, HtsimTotals, htsim_txt};
+pub use iterations::{read_iterations, write_iterations};
 pub use jobs::JobSummary;
 pub use observed::{
     Curve, Fairness, Happening, HappeningRow, Happenings, JainCourse, LinkRow, Metric, NodeRow,

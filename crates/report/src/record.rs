@@ -4,6 +4,7 @@ use crate::observed::{Happenings, Observed};
 use clearway_units::{Span, Time};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
+use std::ops::Range;
 
 /// One flow, or one message of a flow that carries several: a row of `flows.parquet`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -130,8 +131,10 @@ impl FlowTimes {
 pub struct JobRow {
     /// The user's name for it, such as `ring-all-reduce 3`.
     pub label: String,
-    /// How many ranks it has.
-    pub ranks: u32,
+    /// The hosts of its ranks.
+    pub hosts: Vec<u32>,
+    /// The numbers of the flows that are its connections.
+    pub flows: Range<u32>,
     /// How many iterations it was to run.
     pub iterations: u32,
     /// The size of its collective in bytes as nccl-tests count it; `None` if it is no single collective.
@@ -147,6 +150,8 @@ pub struct JobRow {
 pub struct IterationRow {
     /// When its first rank began.
     pub begun: Time,
+    /// When the first message was posted; `None` if none ever was.
+    pub sending: Option<Time>,
     /// When its last rank was through; `None` if that did not happen before the run ended.
     pub over: Option<Time>,
 }

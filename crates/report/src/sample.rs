@@ -60,12 +60,14 @@ pub(crate) fn job(label: &str, iterations: u32, us: &[u64]) -> JobRow {
         let over = begun + Span::from_us(us);
         IterationRow {
             begun: std::mem::replace(&mut begun, over),
+            sending: Some(over),
             over: Some(over),
         }
     };
     JobRow {
         label: label.into(),
-        ranks: 8,
+        hosts: (0..8).collect(),
+        flows: 4..12,
         iterations,
         bytes: Some(8_000_000),
         bus_factor: Some(1.75),

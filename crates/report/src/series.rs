@@ -20,8 +20,9 @@ mod read;
 
 pub(crate) use read::read_series;
 
-use crate::flows::{WriteFlowsError, properties};
+use crate::flows::WriteFlowsError;
 use crate::observed::{SeriesRow, Subject};
+use crate::parquet_table::properties;
 use crate::record::ScenarioIdentity;
 use parquet::basic::{LogicalType, Repetition, Type as PhysicalType};
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};

@@ -37,6 +37,8 @@
 //! | `jobs` | list | [the jobs of the run](crate::jobs): ranks that run a collective or a training iteration again and again |
 //! | `….label` | text | the user's name for it |
 //! | `….ranks`, `.iterations` | integer | how many ranks it has, and how many iterations it was to run |
+//! | `….hosts` | list of hosts | the host of each rank |
+//! | `….flows.first`, `.count` | integer | its connections are the flows with numbers from `first` to `first` + `count` - 1 in `flows.parquet` |
 //! | `….completed` | iterations | those that were over when the run ended |
 //! | `….iteration_us` | us, or null | how long these took, each from the first rank that began to the last that was through |
 //! | `….start_us` | us, or null | when the first iteration began; null if none did |
@@ -44,7 +46,7 @@
 //! | `….bytes` | bytes, or null | size of the collective as nccl-tests count it; null if the job is no single collective |
 //! | `….algbw_gb_per_s` | 10⁹ bytes/s, or null | algorithm bandwidth: `bytes` / mean of `iteration_us` |
 //! | `….busbw_gb_per_s` | 10⁹ bytes/s, or null | bus bandwidth of nccl-tests: `algbw_gb_per_s` times the factor of the collective |
-//! | `….iterations_us` | list of us | how long each completed iteration took, in their order; of n above 1000 only 1000, the one at place i being number ⌊i·(n − 1)/999⌋, from zero |
+//! | `….iterations_us` | list of us | how long each completed iteration took, in their order; of n above 1000 only 1000, the one at place i being number ⌊i·(n − 1)/999⌋, from zero; all of them are in `iterations.parquet` |
 //! | `jobs_us` | us, or null | the mean time of an iteration over all jobs that completed one: its `mean` is the average job, its `max` the slowest; null if there are none |
 //! | `packets.data_sent` | packets | data packets put on the wire by hosts, retransmissions included |
 //! | `packets.data_delivered` | packets | data packets that arrived at their receiver, duplicates included |

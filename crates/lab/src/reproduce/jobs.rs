@@ -173,6 +173,8 @@ mod tests {
         JobResult {
             label: String::new(),
             ranks: 2,
+            hosts: Vec::new(),
+            flows: 0..0,
             iterations: 3,
             volume: None,
             times: (0..3).map(iteration).collect(),

@@ -146,52 +146,80 @@ fn jobs_stand_in_the_document() {
     let from = json.find("  \"jobs\"").unwrap();
     let to = json.find("  \"packets\"").unwrap();
     insta::assert_snapshot!(&json[from..to], @r#"
-      "jobs": [
-        {
-          "label": "ring-all-reduce",
-          "ranks": 8,
-          "iterations": 3,
-          "completed": 2,
-          "iteration_us": {
-            "min": 90.0,
-            "mean": 100.0,
-            "p50": 90.0,
-            "p99": 110.0,
-            "p999": 110.0,
-            "max": 110.0
-          },
-          "start_us": 5.0,
-          "end_us": null,
-          "bytes": 8000000,
-          "algbw_gb_per_s": 80.0,
-          "busbw_gb_per_s": 140.0,
-          "iterations_us": [
-            90.0,
-            110.0
-          ]
+    "jobs": [
+      {
+        "label": "ring-all-reduce",
+        "ranks": 8,
+        "hosts": [
+          0,
+          1,
+          2,
+          3,
+          4,
+          5,
+          6,
+          7
+        ],
+        "flows": {
+          "first": 4,
+          "count": 8
         },
-        {
-          "label": "late",
-          "ranks": 8,
-          "iterations": 1,
-          "completed": 0,
-          "iteration_us": null,
-          "start_us": null,
-          "end_us": null,
-          "bytes": null,
-          "algbw_gb_per_s": null,
-          "busbw_gb_per_s": null,
-          "iterations_us": []
-        }
-      ],
-      "jobs_us": {
-        "min": 100.0,
-        "mean": 100.0,
-        "p50": 100.0,
-        "p99": 100.0,
-        "p999": 100.0,
-        "max": 100.0
+        "iterations": 3,
+        "completed": 2,
+        "iteration_us": {
+          "min": 90.0,
+          "mean": 100.0,
+          "p50": 90.0,
+          "p99": 110.0,
+          "p999": 110.0,
+          "max": 110.0
+        },
+        "start_us": 5.0,
+        "end_us": null,
+        "bytes": 8000000,
+        "algbw_gb_per_s": 80.0,
+        "busbw_gb_per_s": 140.0,
+        "iterations_us": [
+          90.0,
+          110.0
+        ]
       },
+      {
+        "label": "late",
+        "ranks": 8,
+        "hosts": [
+          0,
+          1,
+          2,
+          3,
+          4,
+          5,
+          6,
+          7
+        ],
+        "flows": {
+          "first": 4,
+          "count": 8
+        },
+        "iterations": 1,
+        "completed": 0,
+        "iteration_us": null,
+        "start_us": null,
+        "end_us": null,
+        "bytes": null,
+        "algbw_gb_per_s": null,
+        "busbw_gb_per_s": null,
+        "iterations_us": []
+      }
+    ],
+    "jobs_us": {
+      "min": 100.0,
+      "mean": 100.0,
+      "p50": 100.0,
+      "p99": 100.0,
+      "p999": 100.0,
+      "max": 100.0
+    },
     "#);
     assert_eq!(Summary::from_json(&json).unwrap(), summary);
 }

@@ -124,7 +124,7 @@ mod tests {
     fn few_jobs_have_a_line_each() {
         let mut training = job("training", 20, &[1000, 1250]);
         training.bytes = None;
-        training.ranks = 1024;
+        training.hosts = (0..1024).collect();
         let rows = vec![
             job("ring-all-reduce 3", 3, &[90, 110, 100]),
             training,
@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn wide_figures_fit_into_80_columns() {
         let mut row = job("ring-all-reduce 63", 10_000, &[999_949; 10_000]);
-        row.ranks = 65_536;
+        row.hosts = (0..65_536).collect();
         let wide = print(vec![row.clone(); 2]);
         row.label = "a name of many words ".repeat(5);
         for text in [wide, print(vec![row; 9])] {

@@ -1,0 +1,163 @@
+//! `iterations.parquet`: one row for each iteration of a job that began, job by job, each in its order. Runs without jobs have none.
+//!
+//! | column | type | null | meaning |
+//! |---|---|---|---|
+//! | `job` | uint32 | | place of the job in the list of [`summary.json`](crate::summary), from zero |
+//! | `iteration` | uint32 | | its number in the job, from zero |
+//! | `begun_ps` | int64 | | when its first rank began, in picoseconds since the start of the run |
+//! | `sending_ps` | int64 | nothing was sent | when the first message was posted: until then ranks compute or wait for a slot |
+//! | `over_ps` | int64 | run ended before | when its last rank was through |
+//! | `time_ps` | int64 | run ended before | `over_ps` - `begun_ps` |
+//!
+//! Types, metadata and compression are those of [`flows`](crate::flows).
+
+use crate::flows::WriteFlowsError;
+use crate::parquet_file::{Fault, ReadTableError, optional, read_groups, required};
+use crate::parquet_table::{Column, Columns, properties, schema, write_group};
+use crate::record::{IterationRow, RunRecord};
+use clearway_units::Time;
+use parquet::data_type::{Int32Type, Int64Type};
+use parquet::file::writer::SerializedFileWriter;
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The name of the file in a result folder.
+pub const FILE_NAME: &str = "iterations.parquet";
+
+/// The most rows of a row group.
+const ROWS_PER_GROUP: usize = 65_536;
+
+/// An iteration and whose it is.
+struct Row {
+    job: u32,
+    iteration: u32,
+    times: IterationRow,
+}
+
+const COLUMNS: &Columns<Row> = &[
+    ("job", Column::U32(|row| row.job)),
+    ("iteration", Column::U32(|row| row.iteration)),
+    ("begun_ps", Column::Ps(|row| row.times.begun.as_ps())),
+    (
+        "sending_ps",
+        Column::OptionalPs(|row| row.times.sending.map(Time::as_ps)),
+    ),
+    (
+        "over_ps",
+        Column::OptionalPs(|row| row.times.over.map(Time::as_ps)),
+    ),
+    (
+        "time_ps",
+        Column::OptionalPs(|row| row.times.time().map(|span| span.as_ps())),
+    ),
+];
+
+/// Writes the iterations of the jobs of `record` to `sink`; the columns are described in the [table of the module](self).
+///
+/// # Errors
+/// If `sink` does, or a time is beyond 2^63 ps.
+pub fn write_iterations(
+    sink: impl Write + Send,
+    record: &RunRecord,
+) -> Result<(), WriteFlowsError> {
+    let properties = properties(&record.version, &record.revision, &record.scenario);
+    let schema = schema("iterations", COLUMNS)?;
+    let mut file = SerializedFileWriter::new(sink, schema, Arc::new(properties))?;
+    let jobs = (0..).zip(&record.jobs);
+    let rows: Vec<Row> = jobs
+        .flat_map(|(job, row)| {
+            let times = (0..).zip(&row.times);
+            times.map(move |(iteration, &times)| Row {
+                job,
+                iteration,
+                times,
+            })
+        })
+        .collect();
+    for rows in rows.chunks(ROWS_PER_GROUP) {
+        write_group(&mut file, COLUMNS, rows)?;
+    }
+    file.close()?;
+    Ok(())
+}
+
+/// Reads what [`write_iterations`] wrote, from a result folder or an `iterations.parquet`: the iterations of each job.
+///
+/// # Errors
+/// If the file cannot be read, is damaged, holds something else, or says what cannot be.
+pub fn read_iterations(path: impl AsRef<Path>) -> Result<Vec<Vec<IterationRow>>, ReadTableError> {
+    let mut jobs: Vec<Vec<IterationRow>> = Vec::new();
+    let mut row = 0;
+    read_groups(path.as_ref(), FILE_NAME, |group| {
+        let numbers = required::<Int32Type>(group, "job")?;
+        let begun = required::<Int64Type>(group, "begun_ps")?;
+        let sending = optional::<Int64Type>(group, "sending_ps")?;
+        let over = optional::<Int64Type>(group, "over_ps")?;
+        for (place, job) in numbers.into_iter().enumerate() {
+            let job = job.cast_unsigned() as usize;
+            // Jobs stand in their order, and each has a row if a later one has.
+            if job > jobs.len() || job + 1 < jobs.len() {
+                return Err(Fault::Impossible(row, "its job is out of order"));
+            }
+            if job == jobs.len() {
+                jobs.push(Vec::new());
+            }
+            let time = |ps: i64| match u64::try_from(ps) {
+                Ok(ps) => Ok(Time::from_ps(ps)),
+                Err(_) => Err(Fault::Impossible(row, "a time before the run")),
+            };
+            jobs[job].push(IterationRow {
+                begun: time(begun[place])?,
+                sending: sending[place].map(time).transpose()?,
+                over: over[place].map(time).transpose()?,
+            });
+            row += 1;
+        }
+        Ok(())
+    })?;
+    Ok(jobs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::{TestFolder, job, run};
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use std::fs::File;
+
+    #[test]
+    fn every_iteration_is_read_back() {
+        let mut record = run();
+        record.jobs = vec![
+            job("a", 3, &[90, 110, 100]),
+            job("b", 2, &[40]),
+            job("c", 70_000, &vec![1; 70_000]),
+        ];
+        record.jobs[1].times.push(IterationRow {
+            begun: Time::from_us(45),
+            sending: None,
+            over: None,
+        });
+        let folder = TestFolder::new("iterations");
+        let path = folder.path().join(FILE_NAME);
+        write_iterations(File::create(&path).unwrap(), &record).unwrap();
+        let read = read_iterations(folder.path()).unwrap();
+        let times: Vec<_> = record.jobs.iter().map(|job| job.times.clone()).collect();
+        assert_eq!(read, times);
+        let reader = SerializedFileReader::new(File::open(&path).unwrap()).unwrap();
+        let mut text = Vec::new();
+        let schema = reader.metadata().file_metadata().schema();
+        parquet::schema::printer::print_schema(&mut text, schema);
+        insta::assert_snapshot!(String::from_utf8(text).unwrap(), @"
+        message iterations {
+          REQUIRED INT32 job (INTEGER(32,false));
+          REQUIRED INT32 iteration (INTEGER(32,false));
+          REQUIRED INT64 begun_ps (INTEGER(64,true));
+          OPTIONAL INT64 sending_ps (INTEGER(64,true));
+          OPTIONAL INT64 over_ps (INTEGER(64,true));
+          OPTIONAL INT64 time_ps (INTEGER(64,true));
+        }
+        ");
+    }
+}
