@@ -2,10 +2,12 @@
 
 use crate::error::counted;
 use crate::graph::Rank;
-use crate::text::Source;
+use crate::text::{Source, shown};
 use crate::{FileError, Program};
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// The ranks of each group, by name.
 pub(super) type Groups = BTreeMap<String, Vec<Rank>>;
@@ -22,19 +24,16 @@ pub(super) fn parse_groups(name: &str, text: &str, ranks: u32) -> Result<Groups,
         return Ok(Groups::new());
     }
     let fix = "write `{\"1\": [0, 1]}`: the ranks of each group under its name";
-    let json: Value = serde_json::from_str(text).map_err(|error| {
+    let Entries(entries) = serde_json::from_str(text).map_err(|error| {
         let (line, column) = (error.line().max(1), error.column().max(1));
         let message = error.to_string();
         let message = message.split(" at line ").next().unwrap_or_default();
         source.fault(line, Some(column), message).fix(fix)
     })?;
     let fault = |message: String| source.fault(1, None, message).fix(fix);
-    let Value::Object(entries) = json else {
-        return Err(fault("the file holds no groups".into()));
-    };
     let mut groups = Groups::new();
     for (group, members) in entries {
-        let shown = crate::text::shown(&group);
+        let shown = shown(&group);
         let members = rank_list(&members)
             .ok_or_else(|| fault(format!("group {shown} is no list of ranks")))?;
         check(&members, ranks).map_err(|what| fault(format!("group {shown} {what}")))?;
@@ -44,33 +43,86 @@ pub(super) fn parse_groups(name: &str, text: &str, ranks: u32) -> Result<Groups,
                 counted(members.len(), "rank")
             )));
         }
-        groups.insert(group, members);
+        add(&mut groups, group, members).map_err(|TwoLists { group }| {
+            let message = format!("group {shown} stands twice, with different ranks");
+            let fault = source.fault(line_of_second(text, &group), None, message);
+            fault.fix("keep the one that is right")
+        })?;
     }
     Ok(groups)
 }
 
+/// The members of a JSON object in their order, the same name as often as it stands there.
+struct Entries(Vec<(String, Value)>);
+
+impl<'de> Deserialize<'de> for Entries {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct All;
+        impl<'de> Visitor<'de> for All {
+            type Value = Entries;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("lists of ranks under their names")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entries, A::Error> {
+                let mut entries = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    entries.push(entry);
+                }
+                Ok(Entries(entries))
+            }
+        }
+        deserializer.deserialize_map(All)
+    }
+}
+
+/// The line on which the name of a group stands for the second time; the first one if it is written in another way.
+fn line_of_second(text: &str, group: &str) -> usize {
+    let quoted = format!("\"{group}\"");
+    let second = text.match_indices(&quoted).nth(1);
+    1 + second.map_or(0, |(at, _)| text[..at].matches('\n').count())
+}
+
+/// A group that two lists of ranks belong to.
+pub(super) struct TwoLists {
+    pub(super) group: String,
+}
+
+/// Adds a group, or the same one again.
+pub(super) fn add(groups: &mut Groups, group: String, members: Vec<Rank>) -> Result<(), TwoLists> {
+    match groups.get(&group) {
+        Some(known) if *known != members => Err(TwoLists { group }),
+        _ => {
+            groups.insert(group, members);
+            Ok(())
+        }
+    }
+}
+
 /// The groups that PyTorch notes in a trace: JSON, with a list of lists or quotes around it.
-pub(super) fn noted_groups(values: &str, ranks: u32) -> Option<Groups> {
+///
+/// For a group of all ranks PyTorch writes an empty list, whatever its name (`_pg_config_info` of `torch.distributed`).
+pub(super) fn noted_groups(values: &str, ranks: u32) -> Option<Vec<(String, Vec<Rank>)>> {
     let (start, end) = (values.find("[{")?, values.rfind("}]")? + 2);
     let text = values.get(start..end)?;
     let json: Value = serde_json::from_str(text)
         .or_else(|_| serde_json::from_str(&text.replace("\\\"", "\"").replace("\\\\", "\\")))
         .ok()?;
-    let mut groups = Groups::new();
-    for entry in json.as_array()? {
+    let noted = json.as_array()?.iter().map(|entry| {
         let name = match entry.get("pg_name")? {
             Value::String(name) => name.clone(),
             Value::Number(number) => number.to_string(),
             _ => return None,
         };
-        let members = rank_list(entry.get("ranks")?)?;
-        // Without a list, it is the group of all.
-        if !members.is_empty() {
-            check(&members, ranks).ok()?;
-            groups.insert(name, members);
+        let mut members = rank_list(entry.get("ranks")?)?;
+        if members.is_empty() {
+            members.extend((0..ranks).map(Rank));
         }
-    }
-    Some(groups)
+        check(&members, ranks).ok()?;
+        Some((name, members))
+    });
+    noted.collect()
 }
 
 fn rank_list(value: &Value) -> Option<Vec<Rank>> {

@@ -7,7 +7,7 @@
 //! * a computation keeps the GPU (unit 0) or, with `is_cpu_op` or without saying, the processor (unit 1) busy for `duration_micros`;
 //! * sends and receives meet by sender, receiver and `comm_tag`;
 //! * a collective is a call on the group that `pg_name` names: all ranks for `""` and `"0"`, otherwise the ranks that a comm-group file
-//!   or the metadata node of PyTorch lists. `comm_size` is what a rank brings in, as in ASTRA-sim: of an all-gather and a gather one
+//!   or the metadata node of PyTorch lists (there an empty list is that of all ranks). `comm_size` is what a rank brings in, as in ASTRA-sim: of an all-gather and a gather one
 //!   part. The calls of each rank on a group meet those of the others in their order.
 //!
 //! Integers may be attributes of any integer type, and what version the file says does not matter. Against ASTRA-sim:
@@ -35,7 +35,7 @@ use crate::text::{Source, read_text, shown};
 use crate::{FileError, FileWarning, Graph, WorkloadError};
 use clearway_units::Bytes;
 use flate2::read::MultiGzDecoder;
-use groups::{Groups, Interned, is_all, noted_groups, parse_groups};
+use groups::{Groups, Interned, TwoLists, add, is_all, noted_groups, parse_groups};
 use node::{Action, Fault, METADATA, Skipped, action, shown_node};
 use proto::{Frames, GlobalMetadata, Node};
 use std::collections::BTreeMap;
@@ -248,7 +248,13 @@ impl ChakraReader {
         let inputs = node.inputs.as_ref().filter(|_| node.kind == METADATA);
         if let Some(inputs) = inputs.filter(|inputs| inputs.values.contains("pg_name")) {
             match noted_groups(&inputs.values, self.ranks) {
-                Some(noted) => pending.noted.extend(noted),
+                Some(noted) => pending.note(noted).map_err(|TwoLists { group }| {
+                    let (node, group) = (shown_node(node, rank), shown(&group));
+                    let message =
+                        format!("with {node} group `{group}` is listed twice, with different ranks");
+                    let fault = source.fault(0, None, message);
+                    fault.fix("let the metadata list each group once, or give the groups names of their own")
+                })?,
                 None => self.skip(Skipped::Groups, node, rank),
             }
         }
@@ -329,6 +335,13 @@ struct Pending {
 }
 
 impl Pending {
+    /// Keeps groups that a metadata node lists.
+    fn note(&mut self, groups: Vec<(String, Vec<Rank>)>) -> Result<(), TwoLists> {
+        groups
+            .into_iter()
+            .try_for_each(|(group, members)| add(&mut self.noted, group, members))
+    }
+
     /// The number of a name; there are few.
     fn name(&mut self, name: &str) -> u32 {
         let known = self.names.iter().position(|known| known == name);

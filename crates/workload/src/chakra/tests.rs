@@ -219,6 +219,43 @@ fn groups_come_from_a_file_from_metadata_or_are_all() {
     }
 }
 
+/// A metadata node that lists groups.
+fn noting(id: u64, groups: &str) -> Node {
+    let values = format!("['[{groups}]']");
+    Node {
+        inputs: Some(IoInfo { values }),
+        ..node(id, METADATA, &[], [])
+    }
+}
+
+#[test]
+fn a_noted_group_without_a_list_is_that_of_all_ranks() {
+    let metadata = noting(0, r#"{"pg_name": "1", "ranks": []}"#);
+    let nodes = [metadata, call(1, 2, "1")];
+    let trace = read(&[bytes(&nodes), bytes(&nodes)], "empty").unwrap();
+    assert_eq!(trace.program.groups, [[Rank(0), Rank(1)]]);
+    let graph = trace.graph(&mut to_all).unwrap();
+    assert_eq!(graph.bytes_sent(), [Bytes::new(2000); 2]);
+}
+
+#[test]
+fn a_group_has_one_list_of_ranks() {
+    let (one, other) = (
+        r#"{"pg_name": "1", "ranks": [0]}"#,
+        r#"{"pg_name": "1", "ranks": [0, 1]}"#,
+    );
+    let message = "with node 5 of rank 0 group `1` is listed twice, with different ranks";
+    let both = format!("{one}, {other}");
+    for nodes in [
+        vec![noting(5, &both)],
+        vec![noting(4, one), noting(5, other)],
+    ] {
+        refused(&[&nodes, &[]], &format!("t.0.et: {message}"));
+    }
+    let again = [noting(4, one), noting(5, one)];
+    graph(&[&again, &[]], "empty").unwrap();
+}
+
 #[test]
 fn what_is_not_simulated_is_a_warning() {
     let odd = |id, kind| Node {
@@ -389,7 +426,10 @@ fn faults_of_comm_groups_have_a_place() {
             "groups.json:1:11: EOF while parsing a list",
         ),
         ("{\n\"1\": [0,, 1]}", "groups.json:2:9: expected value"),
-        ("[]", "groups.json:1: the file holds no groups"),
+        (
+            "[]",
+            "groups.json:1:1: invalid type: sequence, expected lists of ranks under their names",
+        ),
         ("{\"1\": 5}", "groups.json:1: group 1 is no list of ranks"),
         (
             "{\"1\": [0.5]}",
@@ -405,13 +445,20 @@ fn faults_of_comm_groups_have_a_place() {
             "{\"0\": [0]}",
             "groups.json:1: group 0 has 1 rank, but the name belongs to the group of all 2",
         ),
+        (
+            "{\"1\": [0],\n\"2\": [1],\n\"1\": [1]}",
+            "groups.json:3: group 1 stands twice, with different ranks",
+        ),
     ] {
         let error = ChakraReader::new(2)
             .groups("groups.json", groups)
             .unwrap_err();
         assert_eq!(error.to_string().lines().next().unwrap(), message);
     }
-    ChakraReader::new(2).groups("g", " empty\n").unwrap();
+    let twice = "{\"1\": [0], \"1\": [0]}";
+    for sound in [" empty\n", twice] {
+        ChakraReader::new(2).groups("g", sound).unwrap();
+    }
 }
 
 #[test]
