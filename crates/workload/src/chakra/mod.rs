@@ -1,4 +1,5 @@
-//! Execution traces of Chakra, which ASTRA-sim runs: one file for each rank, `<prefix>.<rank>.et`.
+//! Execution traces of Chakra, which ASTRA-sim runs: one file for each rank, `<prefix>.<rank>.et`, with the rank as `0` or `12` but not
+//! `00` or `+1`.
 //!
 //! A file is a stream of protobuf messages, each with its length in front as a varint: first the global metadata, then nodes. It may be
 //! packed with gzip. Nodes become the operations of a [`Program`], in the order of their ids; what they wait for are both kinds of
@@ -18,6 +19,7 @@
 //!   hangs);
 //! * collectives along some dimensions of a topology (`involved_dim`) are refused, as ranks have no coordinates.
 
+mod files;
 mod groups;
 mod node;
 mod proto;
@@ -25,8 +27,10 @@ mod proto;
 mod tests;
 mod write;
 
+pub use files::trace_files;
 pub use write::{ChakraFiles, ChakraWriteError, write_chakra};
 
+use crate::error::counted;
 use crate::graph::Rank;
 use crate::program::{
     CollectiveKind, Expand, Operation, OperationId, Program, ProgramError, RankProgram, Wait,
@@ -34,10 +38,12 @@ use crate::program::{
 use crate::text::{Source, read_text, shown};
 use crate::{FileError, FileWarning, Graph, WorkloadError};
 use clearway_units::Bytes;
+pub(crate) use files::{head, prefix_of, rank_files};
 use flate2::read::MultiGzDecoder;
 use groups::{Groups, Interned, TwoLists, add, is_all, noted_groups, parse_groups};
 use node::{Action, Fault, METADATA, Skipped, action, shown_node};
 use proto::{Frames, GlobalMetadata, Node};
+use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -84,7 +90,7 @@ impl ChakraTrace {
 /// # Errors
 /// If there are none or one is missing, or at the first place that is not sound.
 pub fn read_chakra(prefix: &Path, groups: Option<&Path>) -> Result<ChakraTrace, WorkloadError> {
-    let files = trace_files(prefix)?;
+    let files = all_ranks(prefix)?;
     let mut reader = ChakraReader::new(files.len() as u32);
     if let Some(path) = groups {
         reader.groups(&path.display().to_string(), &read_text(path)?)?;
@@ -101,28 +107,12 @@ pub fn read_chakra(prefix: &Path, groups: Option<&Path>) -> Result<ChakraTrace, 
 }
 
 /// The files of all ranks: those with the prefix, of which none may be missing.
-fn trace_files(prefix: &Path) -> Result<Vec<PathBuf>, WorkloadError> {
+fn all_ranks(prefix: &Path) -> Result<Vec<PathBuf>, WorkloadError> {
     let unreadable = |reason: String| WorkloadError::Unreadable {
         file: format!("{}.0.et", prefix.display()),
         reason,
     };
-    let stem = prefix.file_name().and_then(|name| name.to_str());
-    let stem = stem.ok_or_else(|| unreadable("the prefix names no file".into()))?;
-    let folder = match prefix.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    let entries = std::fs::read_dir(folder).map_err(|error| unreadable(error.to_string()))?;
-    let mut files = BTreeMap::new();
-    for entry in entries {
-        let path = entry.map_err(|error| unreadable(error.to_string()))?.path();
-        let name = path.file_name().and_then(|name| name.to_str());
-        let rank = name.and_then(|name| name.strip_prefix(stem)?.strip_prefix('.'));
-        let rank = rank.and_then(|name| name.strip_suffix(".et")?.parse::<u32>().ok());
-        if let Some(rank) = rank {
-            files.insert(rank, path);
-        }
-    }
+    let files = rank_files(prefix).map_err(|error| unreadable(error.to_string()))?;
     for (expected, (&rank, path)) in (0..).zip(&files) {
         if rank != expected {
             let found = path.display();
@@ -196,14 +186,11 @@ impl ChakraReader {
             needed,
             names,
             noted,
+            seen,
         } = pending;
+        drop(seen);
         nodes.sort_by_key(|node| node.id);
         let ids: Vec<u64> = nodes.iter().map(|node| node.id).collect();
-        if let Some(pair) = ids.windows(2).find(|pair| pair[0] == pair[1]) {
-            let message = format!("node {} of rank {rank} stands twice", pair[0]);
-            let fault = source.fault(0, None, message);
-            return Err(fault.fix("give each node an id of its own"));
-        }
         let groups: Vec<_> = names.iter().map(|name| self.group(name, &noted)).collect();
         let mut operations = Vec::with_capacity(nodes.len());
         let mut waits = Vec::with_capacity(needed.len());
@@ -245,6 +232,9 @@ impl ChakraReader {
         node: &Node,
         pending: &mut Pending,
     ) -> Result<(), FileError> {
+        pending
+            .admit(node, rank)
+            .map_err(|Fault { message, fix }| source.fault(0, None, message).fix(fix))?;
         let inputs = node.inputs.as_ref().filter(|_| node.kind == METADATA);
         if let Some(inputs) = inputs.filter(|inputs| inputs.values.contains("pg_name")) {
             match noted_groups(&inputs.values, self.ranks) {
@@ -332,9 +322,45 @@ struct Pending {
     names: Vec<String>,
     /// The groups that metadata nodes list.
     noted: Groups,
+    /// The ids of all nodes.
+    seen: FxHashSet<u64>,
 }
 
+/// The most nodes that a rank may have, and the most dependencies: some 2 GB of each while they are read. A packed file of a few
+/// megabytes can hold more, so that nobody would notice before the memory is full.
+const MOST_NODES: usize = 1 << 24;
+const MOST_DEPENDENCIES: usize = 1 << 26;
+
 impl Pending {
+    /// Refuses, before anything is kept of it, a node that cannot be one of this trace.
+    fn admit(&mut self, node: &Node, rank: Rank) -> Result<(), Fault> {
+        if node.id == 0 && node.kind == 0 && node.name.is_empty() {
+            return Err(Fault {
+                message: format!(
+                    "after {} of rank {rank} comes one without id, name and type",
+                    counted(self.nodes.len(), "node")
+                ),
+                fix: "restore the file if it was changed: zeros at its end are no nodes".into(),
+            });
+        }
+        if !self.seen.insert(node.id) {
+            return Err(Fault {
+                message: format!("node {} of rank {rank} stands twice", node.id),
+                fix: "give each node an id of its own".into(),
+            });
+        }
+        let dependencies = self.needed.len() + node.ctrl_deps.len() + node.data_deps.len();
+        if self.nodes.len() >= MOST_NODES || dependencies > MOST_DEPENDENCIES {
+            return Err(Fault {
+                message: format!(
+                    "rank {rank} has more than {MOST_NODES} nodes or {MOST_DEPENDENCIES} dependencies"
+                ),
+                fix: "split the trace".into(),
+            });
+        }
+        Ok(())
+    }
+
     /// Keeps groups that a metadata node lists.
     fn note(&mut self, groups: Vec<(String, Vec<Rank>)>) -> Result<(), TwoLists> {
         groups

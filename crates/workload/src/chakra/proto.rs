@@ -102,8 +102,9 @@ impl Value {
     }
 }
 
-/// The longest message. A node has some hundred bytes; one that lists the process groups of many ranks may have some millions.
-const LONGEST: u64 = 256 << 20;
+/// The longest message. A node has some hundred bytes; one that lists the process groups of many ranks may have some millions. What
+/// a message becomes may have fifty times as many: its shortest attribute has two.
+const LONGEST: u64 = 16 << 20;
 
 /// Takes messages from a file, each with its length in front as a varint.
 pub(super) struct Frames<R> {

@@ -418,6 +418,76 @@ fn broken_files_are_refused() {
     refused(b"num_ranks 2\nrank 0 {\n", "message 0");
 }
 
+/// Bytes without an end, of which it counts how many are taken.
+struct Endless<'a> {
+    head: &'a [u8],
+    byte: u8,
+    taken: usize,
+}
+
+impl Read for Endless<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let count = match self.head.read(buffer)? {
+            0 => {
+                buffer.fill(self.byte);
+                buffer.len()
+            }
+            count => count,
+        };
+        self.taken += count;
+        Ok(count)
+    }
+}
+
+#[test]
+fn a_trace_without_an_end_is_refused_where_it_goes_wrong() {
+    let plain = bytes(&[node(1, COMP, &[], [])]);
+    let again: Vec<u8> = bytes(&[call(7, 0, "")])[bytes(&[]).len()..].to_vec();
+    for (head, byte, message) in [
+        (
+            plain.clone(),
+            0,
+            "after 1 node of rank 0 comes one without id, name and type",
+        ),
+        (
+            [plain.clone(), again.clone(), again].concat(),
+            1,
+            "node 7 of rank 0 stands twice",
+        ),
+    ] {
+        let mut endless = Endless {
+            head: &head,
+            byte,
+            taken: 0,
+        };
+        let error = ChakraReader::new(1).rank("t", &mut endless).unwrap_err();
+        assert_eq!(error.message, message);
+        assert!(endless.taken < 1 << 16, "{} bytes", endless.taken);
+    }
+    let zeros = [plain, vec![0; 10_000_000]].concat();
+    let mut packed = GzEncoder::new(Vec::new(), Compression::default());
+    packed.write_all(&zeros).unwrap();
+    let error = read(&[packed.finish().unwrap()], "empty").unwrap_err();
+    assert!(error.message.contains("without id"), "{}", error.message);
+}
+
+#[test]
+fn nodes_and_their_dependencies_are_counted() {
+    let mut pending = Pending::default();
+    let mut many = node(1, COMP, &[], []);
+    many.ctrl_deps = vec![0; MOST_DEPENDENCIES / 2];
+    many.data_deps = vec![0; MOST_DEPENDENCIES / 2 + 1];
+    let fault = pending.admit(&many, Rank(3)).map_err(|fault| fault.message);
+    assert_eq!(
+        fault,
+        Err("rank 3 has more than 16777216 nodes or 67108864 dependencies".into())
+    );
+    let Err(error) = Frames::new([0x81, 0x80, 0x80, 0x08].as_slice()).next::<Node>() else {
+        panic!("a message of more than 16 MiB");
+    };
+    assert!(error.to_string().contains("16777217 bytes"), "{error}");
+}
+
 #[test]
 fn faults_of_comm_groups_have_a_place() {
     for (groups, message) in [

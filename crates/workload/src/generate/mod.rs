@@ -20,6 +20,7 @@ mod poisson;
 mod scheduling;
 mod trace;
 
+pub use crate::chakra::trace_files;
 pub use file::FileSettings;
 pub use incast::{IncastSettings, Placement};
 pub use job::JobSettings;
@@ -31,7 +32,7 @@ pub use permutation::{PermutationSettings, derangement};
 pub use placing::{JobPlacement, Placing};
 pub use poisson::PoissonSettings;
 pub use scheduling::Scheduling;
-pub use trace::{TraceSettings, trace_files};
+pub use trace::TraceSettings;
 
 use crate::{Arrivals, FileWarning, JobSpec, LinkFailure, Workload, WorkloadError};
 use clearway_units::{

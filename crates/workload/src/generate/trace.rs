@@ -5,6 +5,7 @@ mod calls;
 use super::placing::Placing;
 use super::scheduling::Scheduling;
 use super::{BuildContext, LoadedWorkload, WorkloadDefinition, located};
+use crate::chakra::{head, prefix_of, rank_files};
 use crate::error::counted;
 use crate::graph::{Graph, Rank};
 use crate::rank::Plan;
@@ -14,8 +15,6 @@ use crate::{
 };
 use calls::Calls;
 use clearway_units::{Bytes, Time, parameters};
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -29,7 +28,7 @@ macro_rules! first_algorithm {
 parameters! {
     /// A job that does what a trace says.
     pub struct TraceSettings {
-        /// The trace: a GOAL schedule, a workload of SimAI, the first of Chakra's files, `<prefix>.0.et`, or their prefix. Looked for in
+        /// The trace: a GOAL schedule, a workload of SimAI, one of Chakra's files, `<prefix>.<rank>.et`, or their prefix. Looked for in
         /// the folder of the scenario file, then in the current folder.
         pub file: String = String::new(), "file", "none: the file must be named";
         /// Its format; "auto" decides by how the file begins.
@@ -111,23 +110,6 @@ impl WorkloadDefinition for TraceSettings {
         let named = [("file", &self.file), ("comm-groups", &self.comm_groups)];
         let named = named.into_iter().filter(|(_, name)| !name.is_empty());
         named.map(|(key, _)| key).collect()
-    }
-}
-
-/// The files of the trace that `path` names: those of all ranks if it is the prefix of Chakra's files or the first of them, else itself.
-pub fn trace_files(path: &Path) -> Vec<PathBuf> {
-    let prefix = match path.is_file() {
-        true => prefix_of(path),
-        false => Some(path.to_owned()),
-    };
-    let of_rank = |rank: u32| {
-        let prefix = prefix.as_ref()?;
-        Some(rank_file(prefix, rank)).filter(|file| file.is_file())
-    };
-    let files: Vec<PathBuf> = (0..).map_while(of_rank).collect();
-    match files.is_empty() {
-        true => vec![path.to_owned()],
-        false => files,
     }
 }
 
@@ -213,11 +195,7 @@ impl TraceSettings {
 
     /// The format of the file at `path`, by how it begins.
     fn recognized(path: &Path) -> Result<TraceFormat, WorkloadError> {
-        const HEAD: u64 = 1 << 16;
-        let mut head = Vec::new();
-        File::open(path)
-            .and_then(|file| file.take(HEAD).read_to_end(&mut head))
-            .map_err(|error| unreadable(path, &error))?;
+        let head = head(path).map_err(|error| unreadable(path, &error))?;
         TraceFormat::of(&head).ok_or_else(|| {
             let message = format!("{} begins like no trace that is known", path.display());
             let known: Vec<&str> = TraceFormat::ALL.iter().map(|format| format.name()).collect();
@@ -359,22 +337,7 @@ fn in_file(name: &str, error: WorkloadError) -> WorkloadError {
 
 /// There are traces of Chakra with this prefix.
 fn is_prefix(path: &Path) -> bool {
-    rank_file(path, 0).is_file()
-}
-
-/// The trace of a rank.
-fn rank_file(prefix: &Path, rank: u32) -> PathBuf {
-    let mut name = prefix.as_os_str().to_owned();
-    name.push(format!(".{rank}.et"));
-    PathBuf::from(name)
-}
-
-/// What the name of a rank's trace begins with.
-fn prefix_of(path: &Path) -> Option<PathBuf> {
-    let name = path.file_name()?.to_str()?;
-    let (stem, rank) = name.strip_suffix(".et")?.rsplit_once('.')?;
-    rank.parse::<u32>().ok()?;
-    Some(path.with_file_name(stem))
+    rank_files(path).is_ok_and(|files| !files.is_empty())
 }
 
 fn unreadable(path: &Path, error: &std::io::Error) -> WorkloadError {

@@ -1,5 +1,6 @@
 //! Traces that run and that do not.
 
+use super::super::trace_files;
 use super::calls::{barrier, limited, reversed, star};
 use super::*;
 use crate::graph::{Need, Task, TaskId};
@@ -158,12 +159,45 @@ fn a_trace_of_chakra_is_all_its_files() {
     let folder = chakra_folder("files", &ping_pong()).with("a.goal", "");
     let path = |name: &str| folder.0.join(name);
     let all = ["run.0.et", "run.1.et"].map(path);
-    for name in ["run", "run.0.et"] {
+    for name in ["run", "run.0.et", "run.1.et"] {
         assert_eq!(trace_files(&path(name)), all);
     }
     for name in ["a.goal", "missing"] {
         assert_eq!(trace_files(&path(name)), [path(name)]);
     }
+}
+
+#[test]
+fn a_rank_has_one_name() {
+    let folder = chakra_folder("spelling", &ping_pong());
+    let trace = std::fs::read(folder.0.join("run.0.et")).unwrap();
+    let job = folder.job(&[file("run")], 4);
+    // Neither read nor part of the hash, though they are numbers.
+    let others = ["00", "+1", "2_", "01", "4294967296"].map(|rank| format!("run.{rank}.et"));
+    let folder = others
+        .iter()
+        .fold(folder, |folder, name| folder.with(name, "no trace"));
+    assert_eq!(folder.job(&[file("run")], 4), job);
+    let path = |name: &str| folder.0.join(name);
+    assert_eq!(
+        trace_files(&path("run")),
+        ["run.0.et", "run.1.et"].map(path)
+    );
+    assert_eq!(trace_files(&path("run.00.et")), [path("run.00.et")]);
+    let folder = folder.with("run.00.et", trace);
+    assert_snapshot!(folder.error(&[file("run.00.et")]), @"
+    `file` of the trace workload: DIR/run.00.et is the trace of one rank alone
+      fix: call the files of all ranks `<prefix>.<rank>.et`, with ranks from 0, and name the first
+    ");
+}
+
+#[test]
+fn a_schedule_may_be_called_as_a_trace_of_chakra() {
+    let folder =
+        chakra_folder("named", &ping_pong()).with("run.2.et", write_goal(&ping_pong()).unwrap());
+    let path = folder.0.join("run.2.et");
+    assert_eq!(trace_files(&path), [path]);
+    assert_eq!(folder.job(&[file("run.2.et")], 4).hosts.len(), 2);
 }
 
 #[test]
