@@ -53,7 +53,7 @@ impl SimaiWorkload {
 
     /// The operations of all ranks have numbers.
     fn check_length(&self, ranks: u32, passes: u32) -> Result<(), WorkloadError> {
-        const OF_LAYER: u128 = 7;
+        const OF_LAYER: u128 = 8;
         let layers = self.layers.len() as u128 * u128::from(passes) * u128::from(ranks);
         if layers * OF_LAYER < 1 << 31 {
             return Ok(());
@@ -268,6 +268,7 @@ impl Builder {
     fn weights(&mut self, index: usize, phase: SimaiPhase, update: Span) {
         self.compute(phase);
         let Some(call) = phase.call else { return };
+        self.join();
         let call = self.beside(self.collective(call));
         let update = Operation::Compute {
             unit: UPDATER,
@@ -296,6 +297,15 @@ impl Builder {
         let (number, _) = self.layout.place(group, self.rank);
         let group = self.layout.first(group) + number;
         Operation::Collective { kind, bytes, group }
+    }
+
+    /// One operation without time stands for all that the next one waits for. Otherwise each of many that wait for none of the others
+    /// would wait for all of them.
+    fn join(&mut self) {
+        if self.front.len() > 1 {
+            let (unit, span) = (GPU, Span::ZERO);
+            self.step(Operation::Compute { unit, span });
+        }
     }
 
     /// An operation that the next one waits for.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::graph::{Graph, Rank, TaskId};
-use crate::program::{CollectiveCall, Operation, OperationId, Program};
+use crate::program::{CollectiveCall, Operation, OperationId, Program, Wait};
 use proptest::prelude::*;
 
 const SMALL: &str = "\
@@ -345,6 +345,27 @@ fn other_policies_have_other_passes() {
     let found = steps(&with("MODEL"), 1);
     assert_eq!(found[..5], named(&inference));
     assert_eq!(found[5..], named(&model));
+}
+
+#[test]
+fn waits_grow_with_the_operations() {
+    let (layers, passes) = (50, 10);
+    let layer = "x -1 0 NONE 0 0 NONE 0 0 ALLREDUCE 4096 0\n";
+    let workload = parse(&format!("DATA\n{layers}\n{}", layer.repeat(layers)));
+    let program = workload.program(4, passes).unwrap();
+    let rank = &program.ranks[0];
+    let waits_of = |index| rank.waits(index).len();
+    let operations = 0..rank.operations().len() as u32;
+    let waits: usize = operations.map(waits_of).sum();
+    // Each update waits for its call; each call of the nine later passes for the join of all updates of the pass before.
+    let later = passes as usize - 1;
+    assert_eq!(waits, 10 * layers + later * 2 * layers + later - 1);
+    // The first call of the second pass comes after all updates of the first.
+    let join = 2 * layers as u32;
+    let updates: Vec<u32> = rank.waits(join).iter().map(|wait| wait.operation).collect();
+    assert!(updates.iter().copied().eq((1..join).step_by(2)));
+    assert_eq!(rank.waits(join + 1), [Wait::over(join)]);
+    program.graph(&mut to_all).unwrap().check().unwrap();
 }
 
 #[test]
