@@ -2,13 +2,10 @@
 
 use super::options::Options;
 use super::{Collective, CollectiveDefinition, CollectiveError, Effect, Move, Operation};
-use crate::{Graph, Rank, TaskId};
+use crate::graph::{ADDER, Graph, MOST_TASKS, Need, Rank, Task, TaskId};
 use clearway_units::{Bytes, Rate, Span};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
-
-/// Messages that a collective may have: 13 GB of them.
-const MOST_MESSAGES: u64 = 1 << 28;
 
 /// What an algorithm will send, at most, for the refusal of what no memory holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,14 +103,20 @@ impl Builder {
             return Err(D::fault("size", message, "write a smaller size"));
         }
         let chunk = options.chunk.map_or(u64::MAX, Bytes::as_u64);
+        // Each message may come with a computation.
+        let of_message = 1 + u128::from(options.reduction_rate.is_some());
+        let most = u128::from(MOST_TASKS) / of_message;
         let messages = extent.pieces + extent.payload / u128::from(chunk);
-        if messages > u128::from(MOST_MESSAGES) {
+        if messages > most {
             let message = format!(
-                "up to {messages} messages, but {MOST_MESSAGES} are the most that a collective may have"
+                "up to {messages} messages, but {most} are the most that a collective may have"
             );
-            return Err(match extent.pieces > u128::from(MOST_MESSAGES) {
-                true => D::rank_fault(message, "take fewer ranks"),
-                false => D::fault("chunk", message, "write a larger chunk"),
+            return Err(match most.checked_sub(extent.pieces) {
+                None | Some(0) => D::rank_fault(message, "take fewer ranks"),
+                Some(left) => {
+                    let fix = enough(size, chunk, extent, left);
+                    D::fault("chunk", message, fix)
+                }
             });
         }
         Ok(Self {
@@ -194,7 +197,7 @@ impl Builder {
         }
         match self.reduction_rate {
             Some(rate) if effect == Effect::Reduce => {
-                self.compute(dst, rate.span_of(bytes), [message])
+                self.compute(ADDER, dst, rate.span_of(bytes), [message])
             }
             _ => message,
         }
@@ -209,23 +212,43 @@ impl Builder {
     ) -> TaskId {
         let all = 0..u64::MAX;
         let pieces = pieces.iter().flat_map(|piece| piece.covering(&all));
-        self.compute(rank, Span::ZERO, pieces.chain(others))
+        self.compute(0, rank, Span::ZERO, pieces.chain(others))
     }
 
     fn compute(
         &mut self,
+        unit: u16,
         rank: u32,
         span: Span,
         after: impl IntoIterator<Item = TaskId>,
     ) -> TaskId {
         let (offset, effect) = (Bytes::ZERO, Effect::Nothing);
         self.collective.moves.push(Move { offset, effect });
-        self.collective.graph.compute(Rank(rank), span, after)
+        let rank = Rank(rank);
+        let task = Task::Compute { rank, unit, span };
+        let after = after.into_iter().map(Need::over);
+        self.collective.graph.add(task, after)
     }
 
     /// The collective.
     pub(super) fn finish(self) -> Collective {
         self.collective
+    }
+}
+
+/// What to write so that chunks make no more than `left` messages beside the pieces.
+fn enough(size: Bytes, chunk: u64, extent: Extent, left: u128) -> String {
+    const KIB: u64 = 1024;
+    let needed = (extent.payload / left) as u64 + 1;
+    let larger = match needed.checked_next_multiple_of(KIB) {
+        Some(larger) => larger / KIB,
+        None => u64::MAX / KIB,
+    };
+    let smaller = left * u128::from(chunk) * u128::from(size.as_u64()) / extent.payload;
+    let chunk = format!("write a chunk of {larger}KiB or more");
+    match smaller as u64 {
+        0 => chunk,
+        smaller => format!("{chunk}, or a size of {} at most", Bytes::new(smaller)),
     }
 }
 

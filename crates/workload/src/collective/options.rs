@@ -35,7 +35,8 @@ parameters! {
 parameters! {
     /// What adding up costs.
     pub struct Reduction {
-        /// How fast a rank adds what has arrived to what it has, message by message; only then it may pass it on. "auto": at once.
+        /// How fast a rank adds what has arrived to what it has, message by message; only then it may pass it on. It adds beside what
+        /// the job computes, and no slower if it is a straggler. "auto": at once.
         pub reduction_rate: Option<Rate> = None, "reduction-rate", "STrack §4.3 measures the network alone";
     }
 }

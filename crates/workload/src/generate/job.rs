@@ -5,7 +5,7 @@ use super::scheduling::Scheduling;
 use super::{BuildContext, LoadedWorkload, WorkloadDefinition};
 use crate::collective::{CollectiveDefinition, CollectiveError};
 use crate::error::counted;
-use crate::graph::{Graph, Rank, TaskId};
+use crate::graph::{Graph, MOST_TASKS, Rank, TaskId};
 use crate::rank::Plan;
 use crate::{JobSpec, Volume, Workload, WorkloadError};
 use clearway_units::{Bytes, HostId, RandomStream, Span, Time, Value, parameters};
@@ -221,24 +221,44 @@ impl JobSettings {
         }
         drop(whole);
         let compute = self.compute.as_ps();
-        let overlapped = (compute as f64 * self.overlap) as u64;
+        // The product is rounded, and may be above what it is a share of.
+        let overlapped = ((compute as f64 * self.overlap) as u64).min(compute);
         let mut graph = Graph::new(ranks);
         let mut gates: Vec<TaskId> = Vec::new();
         for bucket in 0..buckets {
             // The first part of the computation, without overlap, and the first share of the rest.
             let before = if bucket == 0 { compute - overlapped } else { 0 };
-            let share = overlapped * (bucket + 1) / buckets - overlapped * bucket / buckets;
-            let span = Span::from_ps(before + share);
+            let span = Span::from_ps(before + share_of(overlapped, bucket, buckets));
             let last = std::mem::take(&mut gates);
             for rank in (0..ranks).map(Rank) {
                 let after = last.get(rank.index()).copied();
                 gates.push(graph.compute(rank, span, after));
             }
-            let bytes = Bytes::new(size * (bucket + 1) / buckets - size * bucket / buckets);
+            let bytes = Bytes::new(share_of(size, bucket, buckets));
             let part = with_size(collective, bytes).build(ranks).map_err(fault)?;
+            if bucket == 0 {
+                self.check_tasks::<D>(part.graph.len() as u64 + u64::from(ranks))?;
+            }
             graph.append(&part.graph, &gates);
         }
         Ok((graph, volume))
+    }
+
+    /// All buckets together are no more than a graph may be.
+    fn check_tasks<D: WorkloadDefinition>(&self, of_bucket: u64) -> Result<(), WorkloadError> {
+        let buckets = u64::from(self.buckets);
+        if of_bucket.saturating_mul(buckets) <= MOST_TASKS {
+            return Ok(());
+        }
+        let message = format!(
+            "{buckets} buckets of {of_bucket} messages and computations, but {MOST_TASKS} are the most that an iteration may have"
+        );
+        let fix = match MOST_TASKS / of_bucket {
+            0 => "choose fewer ranks, or a larger `chunk`".into(),
+            1 => "leave it out".into(),
+            most => format!("choose {most} buckets at most, or a larger `chunk`"),
+        };
+        Err(D::fault("buckets", message, fix))
     }
 
     /// The slow ranks of a job.
@@ -251,6 +271,12 @@ impl JobSettings {
         slow.map(|rank| (Rank(rank), self.straggler_factor))
             .collect()
     }
+}
+
+/// What the part with number `part` of so many `parts` has of `whole`, if they differ by one at most.
+fn share_of(whole: u64, part: u64, parts: u64) -> u64 {
+    let up_to = |part: u64| u128::from(whole) * u128::from(part) / u128::from(parts);
+    (up_to(part + 1) - up_to(part)) as u64
 }
 
 /// The same collective of another size.

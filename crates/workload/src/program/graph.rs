@@ -138,6 +138,7 @@ impl<'a> Build<'a> {
             match self.program.operation(id) {
                 Operation::Compute { unit, span } => {
                     let rank = id.rank;
+                    let unit = unit.into();
                     self.begin_and_end(number, id, Task::Compute { rank, unit, span });
                 }
                 Operation::Send { to, bytes, .. } => self.send(number, id, to, bytes),

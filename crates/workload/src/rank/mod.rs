@@ -16,7 +16,7 @@ mod slots;
 mod tests;
 mod units;
 
-use crate::graph::{Rank, Task, TaskId};
+use crate::graph::{ADDER, Rank, Task, TaskId};
 use clearway_units::{Bytes, RandomStream, Span, Time};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -29,10 +29,11 @@ use units::Units;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MessageNumber(pub u32);
 
-/// How long computations take, in relation to what the graph says.
+/// How long computations take, in relation to what the graph says; those of the [`ADDER`] take what it says.
 #[derive(Debug, Clone)]
 pub struct Pace {
-    /// All computations of this rank take so many times as long, above zero; 1 unless the rank is a straggler.
+    /// All computations of this rank take so many times as long, zero or more; 1 unless the rank is a straggler or the time of a
+    /// trace is scaled.
     pub factor: f64,
     /// Each takes longer by up to this share of its time, evenly distributed; zero or more.
     pub jitter: f64,
@@ -328,7 +329,11 @@ impl RankRun {
             let Task::Compute { span, .. } = self.plan.graph().task(next) else {
                 return;
             };
-            let end = now.saturating_add(self.pace.of(span));
+            let span = match unit {
+                ADDER => span,
+                _ => self.pace.of(span),
+            };
+            let end = now.saturating_add(span);
             self.units.begin(unit, next, end);
             self.on_begun(next);
         }

@@ -296,7 +296,7 @@ fn random_graph(ranks: u32, tasks: &[(u32, u32, u64, Vec<prop::sample::Index>)])
             // Each computation has a unit of its own.
             true => Task::Compute {
                 rank: src,
-                unit: number as u8,
+                unit: number as u16,
                 span: us(*span),
             },
         };

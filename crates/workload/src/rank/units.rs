@@ -14,19 +14,19 @@ struct Unit {
 /// The units of a rank.
 #[derive(Debug, Default)]
 pub(super) struct Units {
-    units: BTreeMap<u8, Unit>,
+    units: BTreeMap<u16, Unit>,
     /// When the computations that are under way are over; at equal times by unit.
-    ends: BinaryHeap<Reverse<(Time, u8, TaskId)>>,
+    ends: BinaryHeap<Reverse<(Time, u16, TaskId)>>,
 }
 
 impl Units {
     /// A computation is ready.
-    pub(super) fn queue(&mut self, unit: u8, task: TaskId) {
+    pub(super) fn queue(&mut self, unit: u16, task: TaskId) {
         self.units.entry(unit).or_default().queue.push_back(task);
     }
 
     /// The computation that a free unit does next.
-    pub(super) fn take_next(&mut self, unit: u8) -> Option<TaskId> {
+    pub(super) fn take_next(&mut self, unit: u16) -> Option<TaskId> {
         let unit = self.units.get_mut(&unit)?;
         if unit.busy {
             return None;
@@ -35,7 +35,7 @@ impl Units {
     }
 
     /// A unit is busy with a computation until `end`.
-    pub(super) fn begin(&mut self, unit: u8, task: TaskId, end: Time) {
+    pub(super) fn begin(&mut self, unit: u16, task: TaskId, end: Time) {
         self.units.entry(unit).or_default().busy = true;
         self.ends.push(Reverse((end, unit, task)));
     }

@@ -71,11 +71,41 @@ fn errors_say_what_is_wrong_and_what_to_do() {
     assert_snapshot!(error(ring, &[("size", integer(0))], 4), @r#"`size` of the ring all-reduce: a buffer without bytes (write a size of at least one byte, as in "128MB")"#);
     assert_snapshot!(error(ring, &[("chunk", integer(0))], 4), @r#"`chunk` of the ring all-reduce: a chunk carries no bytes (write a size of at least one byte, as in "128KiB")"#);
     assert_snapshot!(error(ring, &[("window", integer(0))], 4), @r#"`window` of the ring all-reduce: a window of no messages (write how many messages may be under way, or "auto" for any number)"#);
-    assert_snapshot!(error(ring, &[("chunk", integer(1))], 32), @"`chunk` of the ring all-reduce: up to 7936001984 messages, but 268435456 are the most that a collective may have (write a larger chunk)");
+    assert_snapshot!(error(ring, &[("chunk", integer(1))], 32), @"`chunk` of the ring all-reduce: up to 7936001984 messages, but 33554432 are the most that a collective may have (write a chunk of 1KiB or more, or a size of 541168B at most)");
     assert_snapshot!(error(("all-to-all", "direct"), &[("parallelism", integer(0))], 4), @r#"`parallelism` of the direct all-to-all: a parallelism of zero lets no message pass (write how many messages may be under way, or "auto" for any number)"#);
-    assert_snapshot!(error(("all-to-all", "direct"), &[], 100_000), @"the direct all-to-all: up to 9999900000 messages, but 268435456 are the most that a collective may have (take fewer ranks)");
+    assert_snapshot!(error(("all-to-all", "direct"), &[], 100_000), @"the direct all-to-all: up to 9999900000 messages, but 33554432 are the most that a collective may have (take fewer ranks)");
     assert_snapshot!(error(("broadcast", "chain"), &[("root", integer(4))], 4), @"`root` of the chain broadcast: rank 4, but there are 4 ranks (write a rank from 0 to 3)");
     assert_snapshot!(error(("all-reduce", "parameter-server"), &[("server", integer(9))], 4), @"`server` of the parameter-server all-reduce: rank 9, but there are 4 ranks (write a rank from 0 to 3)");
+}
+
+#[test]
+fn the_limit_on_messages_says_what_is_within_it() {
+    for reduction in ["auto", "100Gbps"] {
+        let of = |size: &str, chunk: &str| {
+            let mut settings = CollectiveSettings::named("all-reduce", "ring").unwrap();
+            for (key, value) in [
+                ("size", size),
+                ("chunk", chunk),
+                ("reduction-rate", reduction),
+            ] {
+                settings.set(key, &Value::Text(value.into())).unwrap();
+            }
+            settings.build(16).map_err(|error| error.fix)
+        };
+        let fix = of("1TB", "128KiB").unwrap_err();
+        let words: Vec<&str> = fix.split(' ').collect();
+        let (chunk, size) = (words[4], words[11]);
+        // What it names is as little as it can be, and no more than it may be. A graph of so many messages takes too long to build here.
+        let kib: u64 = chunk.strip_suffix("KiB").unwrap().parse().unwrap();
+        assert!(of("1TB", &format!("{}KiB", kib - 1)).is_err(), "{fix}");
+        let (steps, bytes) = (30, 1_000_000_000_000);
+        let tasks = if reduction == "auto" { 1 } else { 2 };
+        let most = crate::graph::MOST_TASKS / tasks - 16 * steps;
+        assert!(steps * bytes / (kib * 1024) <= most, "{fix}");
+        let size: Bytes = size.parse().unwrap();
+        assert!(steps * size.as_u64() / 131_072 <= most, "{fix}");
+        assert!(size.as_u64() > most / steps * 131_000, "{fix}");
+    }
 }
 
 #[test]

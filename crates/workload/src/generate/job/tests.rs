@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::graph::Task;
-use crate::{LoadedWorkload, WorkloadSettings};
+use crate::{LoadedWorkload, Output, RankRun, WorkloadSettings};
 use clearway_units::Rate;
 use insta::assert_snapshot;
 use std::collections::BTreeSet;
@@ -221,6 +221,93 @@ fn buckets_become_ready_one_after_the_other() {
             assert!(graph.needs(id).iter().any(is_gate));
         }
     }
+}
+
+#[test]
+fn parts_add_up_to_the_whole_whatever_its_size() {
+    for (whole, parts) in [(u64::MAX, 7), (u64::MAX, 4_000_000_000), (10, 3), (0, 2)] {
+        let shares = [0, 1, parts / 2, parts - 1].map(|part| share_of(whole, part, parts));
+        for share in shares {
+            assert!(share == whole / parts || share == whole / parts + 1);
+        }
+    }
+    let sum: u64 = (0..7).map(|part| share_of(u64::MAX, part, 7)).sum();
+    assert_eq!(sum, u64::MAX);
+    // 2^53 + 1 ps as a float is rounded up: the share of all must not be more than all.
+    let span = (1u64 << 53) + 3;
+    let compute = format!("{span}ps");
+    let settings = [
+        ("compute", compute.as_str()),
+        ("overlap", "1.0"),
+        ("buckets", "2"),
+        ("size", "18446744073709551615B"),
+        ("chunk", "18446744073709551615B"),
+    ];
+    let loaded = load("chain-broadcast", &settings, 2).unwrap();
+    let graph = loaded.jobs[0].plan.graph();
+    let computed = graph.numbered().filter_map(|(_, task)| match task {
+        Task::Compute {
+            rank: Rank(0),
+            span,
+            ..
+        } => Some(span.as_ps()),
+        _ => None,
+    });
+    assert_eq!(computed.sum::<u64>(), span);
+    assert_eq!(graph.bytes_sent()[0], Bytes::new(u64::MAX));
+}
+
+#[test]
+fn buckets_have_together_what_a_graph_may_have() {
+    let of = |buckets: &str| {
+        let settings = [("buckets", buckets), ("size", "1GB"), ("chunk", "1GB")];
+        load("ring-all-reduce", &settings, 8).unwrap_err()
+    };
+    assert_snapshot!(of("900000000"), @"
+    `buckets` of the ring-all-reduce workload: 900000000 buckets of 22 messages and computations, but 33554432 are the most that an iteration may have
+      fix: choose 1525201 buckets at most, or a larger `chunk`
+    ");
+}
+
+#[test]
+fn sums_are_formed_beside_the_computation() {
+    let settings = [
+        ("compute", "100us"),
+        ("buckets", "2"),
+        ("overlap", "1.0"),
+        ("size", "2000B"),
+        ("reduction-rate", "8Gbps"),
+        ("stragglers", "2"),
+        ("straggler-factor", "2.0"),
+    ];
+    let job = &jobs("ring-all-reduce", &settings, 2)[0];
+    let mut rank = RankRun::new(Arc::clone(&job.plan), Rank(0), 1, job.pace(Rank(0), 0, 1));
+    rank.start(Time::ZERO);
+    // The first half of the computation of a straggler.
+    assert_eq!(rank.deadline(), Time::from_us(100));
+    rank.on_deadline(Time::from_us(100));
+    let posted = std::iter::from_fn(|| rank.poll_output()).find_map(|output| match output {
+        Output::Post { message, .. } => Some(message),
+        _ => None,
+    });
+    let incoming = job
+        .plan
+        .graph()
+        .numbered()
+        .find_map(|(id, task)| match task {
+            Task::Message { dst: Rank(0), .. } => Some(crate::MessageNumber(id.0)),
+            _ => None,
+        });
+    assert!(posted.is_some());
+    // Its neighbour's 500 B arrive: 0.5 us later they are added, long before the second half of the computation is over.
+    rank.on_received(Time::from_us(110), incoming.unwrap());
+    assert_eq!(rank.deadline(), Time::from_ps(110_500_000));
+    rank.on_deadline(Time::from_ps(110_500_000));
+    assert!(
+        std::iter::from_fn(|| rank.poll_output())
+            .any(|output| matches!(output, Output::Post { .. }))
+    );
+    assert_eq!(rank.deadline(), Time::from_us(200));
 }
 
 #[test]

@@ -4,12 +4,9 @@ use super::TraceSettings;
 use crate::WorkloadError;
 use crate::collective::CollectiveSettings;
 use crate::generate::WorkloadDefinition;
-use crate::graph::{Graph, Need, Rank, Task, TaskId};
+use crate::graph::{Graph, MOST_TASKS, Need, Rank, Task, TaskId};
 use crate::program::{CollectiveCall, CollectiveKind};
 use clearway_units::{Bytes, Value, nearest, suggestion};
-
-/// The most messages and computations that a trace may become: more would fill some 16 GB.
-const MOST_TASKS: usize = 1 << 28;
 
 /// The algorithms of `operation`.
 fn algorithms(operation: &'static str) -> impl Iterator<Item = &'static str> + Clone {
@@ -80,7 +77,7 @@ impl Calls {
         graph: &mut Graph,
     ) -> Result<Vec<Vec<TaskId>>, String> {
         let part = self.part(call)?;
-        let tasks = graph.len() + part.len();
+        let tasks = (graph.len() + part.len()) as u64;
         if tasks > MOST_TASKS {
             return Err(format!(
                 "with it the trace becomes {tasks} messages, but {MOST_TASKS} are the most: larger chunks make fewer"

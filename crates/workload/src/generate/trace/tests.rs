@@ -484,7 +484,7 @@ fn faults_of_traces_name_file_and_place() {
     ");
     let known = [file("run"), ("comm-groups", text("groups.json"))];
     assert_snapshot!(folder.error(&known), @"
-    DIR/run.0.et: node 0 of rank 0: `chunk` of the ring all-reduce: up to 34359738380 messages, but 268435456 are the most that a collective may have: write a larger chunk
+    DIR/run.0.et: node 0 of rank 0: `chunk` of the ring all-reduce: up to 34359738380 messages, but 33554432 are the most that a collective may have: write a chunk of 131073KiB or more, or a size of 1099511234560B at most
       fix: choose another algorithm for it
     ");
 }
