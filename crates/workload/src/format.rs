@@ -126,7 +126,11 @@ mod tests {
             ranks: vec![rank(Vec::new())],
             groups: Vec::new(),
         };
-        let workload = SimaiWorkload::new(SimaiPolicy::HybridTransformer);
+        let mut workload = SimaiWorkload::new(SimaiPolicy::HybridTransformer);
+        workload.layers.push(crate::SimaiLayer {
+            name: "layer".into(),
+            ..crate::SimaiLayer::default()
+        });
         let goal = write_goal(&program).unwrap();
         let commented = format!("\u{feff}/* é */\n// c\n{goal}");
         for (content, format) in [

@@ -62,8 +62,8 @@ pub use graph::{Graph, GraphError, Need, Parallelism, Rank, Successors, Task, Ta
 pub use hpcc::{HpccLink, HpccTopology, parse_hpcc_flows, parse_hpcc_topology};
 pub use job::{Connection, JobSpec, Schedule, Volume};
 pub use program::{
-    CollectiveCall, CollectiveKind, Expand, Operation, OperationId, Program, ProgramError,
-    RankProgram, Wait,
+    CollectiveCall, CollectiveKind, Expand, ExpansionFault, Operation, OperationId, Program,
+    ProgramError, RankProgram, Wait,
 };
 pub use rank::{MessageNumber, Output, Pace, Plan, RankRun, Slots};
 pub use simai::{

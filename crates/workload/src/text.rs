@@ -142,6 +142,26 @@ pub(crate) fn exact_decimal(text: &str, exponent: i32) -> Result<u64, DecimalFau
         .ok_or(DecimalFault::TooLarge)
 }
 
+/// As [`exact_decimal`], rounded down.
+pub(crate) fn whole_part(text: &str) -> Result<u64, DecimalFault> {
+    match exact_decimal(text, 0) {
+        Err(DecimalFault::TooFine) => {}
+        result => return result,
+    }
+    // Too fine a number is sound, so it has all these parts.
+    let (number, power) = match text.split_once(['e', 'E']) {
+        Some((number, power)) => (number, signed(power).ok_or(DecimalFault::NotANumber)?),
+        None => (text, 0),
+    };
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let digits = format!("{whole}{fraction}");
+    let kept = usize::try_from(whole.len() as i64 + i64::from(power)).unwrap_or(0);
+    match digits.get(..kept).unwrap_or(&digits) {
+        "" => Ok(0),
+        kept => kept.parse().map_err(|_| DecimalFault::TooLarge),
+    }
+}
+
 /// A short signed integer, as in an exponent.
 fn signed(text: &str) -> Option<i32> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
@@ -269,6 +289,25 @@ mod tests {
             ("nan", 0, Err(NotANumber)),
         ] {
             assert_eq!(exact_decimal(text, exponent), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_decimal_has_a_whole_part() {
+        for (text, expected) in [
+            ("5", Ok(5)),
+            ("8388608.5", Ok(8_388_608)),
+            ("1.23456789e5", Ok(123_456)),
+            ("1.5e+0", Ok(1)),
+            ("123.9e-2", Ok(1)),
+            ("123.9e-3", Ok(0)),
+            ("123e-9", Ok(0)),
+            ("18446744073709551615.9", Ok(u64::MAX)),
+            ("18446744073709551616.5", Err(DecimalFault::TooLarge)),
+            ("1.5e", Err(DecimalFault::NotANumber)),
+            ("1.5.1", Err(DecimalFault::NotANumber)),
+        ] {
+            assert_eq!(whole_part(text), expected, "{text}");
         }
     }
 

@@ -5,10 +5,10 @@
 
 use clearway_units::{Bytes, Purpose, RandomStream};
 use clearway_workload::{
-    ChakraReader, CollectiveCall, CollectiveKind, FileError, FileFormat, Graph, GraphError,
-    HpccLink, Operation, Rank, RankProgram, StartUnit, TaskId, Wait, parse_cm, parse_goal,
-    parse_goal_binary, parse_hpcc_flows, parse_hpcc_topology, parse_simai, parse_sizes, parse_topo,
-    write_chakra, write_cm, write_goal, write_goal_binary, write_simai,
+    ChakraReader, CollectiveCall, CollectiveKind, ExpansionFault, FileError, FileFormat, Graph,
+    GraphError, HpccLink, Operation, Rank, RankProgram, StartUnit, TaskId, Wait, parse_cm,
+    parse_goal, parse_goal_binary, parse_hpcc_flows, parse_hpcc_topology, parse_simai, parse_sizes,
+    parse_topo, write_chakra, write_cm, write_goal, write_goal_binary, write_simai,
 };
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -369,7 +369,10 @@ fn binary_schedules() {
 }
 
 /// Every rank of a group sends to the next one.
-fn around(call: &CollectiveCall<'_>, graph: &mut Graph) -> Result<Vec<Vec<TaskId>>, String> {
+fn around(
+    call: &CollectiveCall<'_>,
+    graph: &mut Graph,
+) -> Result<Vec<Vec<TaskId>>, ExpansionFault> {
     let next = call.group.iter().cycle().skip(1);
     let mut ends: Vec<Vec<TaskId>> = Vec::new();
     for ((&src, &dst), &start) in call.group.iter().zip(next).zip(call.starts) {

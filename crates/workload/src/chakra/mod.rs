@@ -8,8 +8,8 @@
 //! * a computation keeps the GPU (unit 0) or, with `is_cpu_op` or without saying, the processor (unit 1) busy for `duration_micros`;
 //! * sends and receives meet by sender, receiver and `comm_tag`;
 //! * a collective is a call on the group that `pg_name` names: all ranks for `""` and `"0"`, otherwise the ranks that a comm-group file
-//!   or the metadata node of PyTorch lists (there an empty list is that of all ranks). `comm_size` is what a rank brings in, as in ASTRA-sim: of an all-gather and a gather one
-//!   part. The calls of each rank on a group meet those of the others in their order.
+//!   or the metadata node of PyTorch lists (there an empty list is that of all ranks). `comm_size` is what a rank brings in, as in
+//!   ASTRA-sim: of an all-gather and a gather one part. The calls of each rank on a group meet those of the others in their order.
 //!
 //! Integers may be attributes of any integer type, and what version the file says does not matter. Against ASTRA-sim:
 //!

@@ -4,7 +4,7 @@ use super::node::{COLL, COMP, RECV, SEND};
 use super::proto::{Attribute, BoolList, IoInfo, Value};
 use super::*;
 use crate::graph::{Task, TaskId};
-use crate::program::CollectiveCall;
+use crate::program::{CollectiveCall, ExpansionFault};
 use clearway_units::Span;
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -66,7 +66,10 @@ fn read(traces: &[Vec<u8>], groups: &str) -> Result<ChakraTrace, FileError> {
 }
 
 /// Every rank sends to every other one, and is done when it has all.
-fn to_all(call: &CollectiveCall<'_>, graph: &mut Graph) -> Result<Vec<Vec<TaskId>>, String> {
+fn to_all(
+    call: &CollectiveCall<'_>,
+    graph: &mut Graph,
+) -> Result<Vec<Vec<TaskId>>, ExpansionFault> {
     let mut ends = vec![Vec::new(); call.group.len()];
     for (&src, &start) in call.group.iter().zip(call.starts) {
         for (&dst, ends) in call.group.iter().zip(&mut ends) {

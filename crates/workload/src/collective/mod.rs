@@ -12,7 +12,8 @@
 //! * A chunk is a message of its own, and is sent as soon as the chunks that it depends on have arrived (STrack §4.3).
 //! * Blocks (the parts of a buffer that belong to a rank) differ by at most one byte: the first `size mod ranks` have one more.
 //!   A block or a half without bytes is not sent, and nothing waits for it.
-//! * Messages are numbered step by step, which is the order in which those of one rank leave that become ready together.
+//! * Those of one rank that become ready together leave in the order of their numbers. Rings, halving and doubling and what is sent
+//!   directly are numbered step by step, trees and broadcasts chunk by chunk.
 //! * Which host a rank stands on is the job's business.
 
 mod all_to_all;

@@ -10,7 +10,7 @@ use crate::error::counted;
 use crate::graph::{Graph, Rank};
 use crate::rank::Plan;
 use crate::{
-    FileError, FileWarning, JobSpec, TraceFormat, Workload, WorkloadError, parse_goal,
+    CollectiveCall, FileWarning, JobSpec, TraceFormat, Workload, WorkloadError, parse_goal,
     parse_goal_binary, parse_simai, read_chakra, read_text,
 };
 use calls::Calls;
@@ -261,16 +261,9 @@ impl TraceSettings {
                 let ranks = given.unwrap_or_else(|| self.placing.places(context));
                 // Before work for ranks that have no hosts.
                 self.check_ranks(ranks, context)?;
-                let program = file.workload.program(ranks, self.passes);
-                let program = program.map_err(|error| in_file(&name, error))?;
-                let graph = program.graph(&mut |call, graph| calls.expand(call, graph));
-                let graph = graph.map_err(|error| FileError {
-                    file: name.clone(),
-                    line: 0,
-                    column: None,
-                    message: error.message(&|id| id.to_string()),
-                    fix: error.fix(),
-                })?;
+                let expand =
+                    &mut |call: &CollectiveCall<'_>, graph: &mut Graph| calls.expand(call, graph);
+                let graph = file.graph(ranks, self.passes, expand)?;
                 Self::checked(Trace {
                     graph,
                     warnings: file.warnings,
@@ -315,23 +308,6 @@ impl TraceSettings {
             return Err(Self::fault("file", message, fix));
         }
         Ok(())
-    }
-}
-
-/// An error about what the file `name` says.
-fn in_file(name: &str, error: WorkloadError) -> WorkloadError {
-    match error {
-        WorkloadError::Setting {
-            key, message, fix, ..
-        } => FileError {
-            file: name.into(),
-            line: 0,
-            column: None,
-            message: format!("`{key}`: {message}"),
-            fix,
-        }
-        .into(),
-        error => error,
     }
 }
 

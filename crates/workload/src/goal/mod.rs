@@ -25,8 +25,8 @@
 //!   the network; what does is refused.
 //!
 //! The reader of the text takes more in these points: comments may stand behind an operation, and `}` on the line of the last one. It
-//! is stricter in these: a label stands once in a rank, numbers fit their field, ranks come in their order and all are there, and a
-//! send names its tag.
+//! is stricter in these: a label stands once in a rank, numbers fit their field, ranks come in their order and all are there, and
+//! a send's tag is a number. Without `tag`, it is 0 at both ends.
 
 mod binary;
 mod lexer;
@@ -40,7 +40,9 @@ pub(crate) use text::begins_as_a_schedule;
 pub use text::parse_goal;
 pub use write::{GoalWriteError, write_goal, write_goal_binary};
 
-use crate::program::{CollectiveCall, Operation, OperationId, Program, ProgramError};
+use crate::program::{
+    CollectiveCall, ExpansionFault, Operation, OperationId, Program, ProgramError,
+};
 use crate::text::{Source, shown};
 use crate::{FileError, FileWarning, Graph};
 use clearway_units::Bytes;
@@ -78,8 +80,12 @@ impl GoalFile<'_> {
     /// # Errors
     /// If sends and receives do not fit each other or wait for one another, with the place of the operation.
     pub fn graph(&self) -> Result<Graph, FileError> {
-        let mut expand =
-            |_: &CollectiveCall<'_>, _: &mut Graph| Err("GOAL has no collectives".into());
+        let mut expand = |_: &CollectiveCall<'_>, _: &mut Graph| {
+            Err(ExpansionFault {
+                reason: "GOAL has no collectives".into(),
+                fix: "write sends and receives".into(),
+            })
+        };
         self.program
             .graph(&mut expand)
             .map_err(|error| self.located(&error))

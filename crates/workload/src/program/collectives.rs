@@ -113,6 +113,14 @@ fn called(program: &Program, call: OperationId) -> (CollectiveKind, Bytes) {
 }
 
 fn differ(program: &Program, first: OperationId, other: OperationId) -> ProgramError {
+    let [(kind, size), (other_kind, other_size)] = [first, other].map(|call| called(program, call));
+    if (kind, other_kind) == (CollectiveKind::AllToAll, CollectiveKind::AllToAll) {
+        return ProgramError::Uneven {
+            first,
+            other,
+            sizes: [size, other_size],
+        };
+    }
     let words = |call| {
         let (kind, bytes) = called(program, call);
         format!("{} of {} B", kind.name(), bytes.as_u64())

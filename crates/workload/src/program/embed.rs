@@ -1,6 +1,6 @@
 //! A graph of messages as the expansion of a call.
 
-use super::CollectiveCall;
+use super::{CollectiveCall, ExpansionFault};
 use crate::graph::{Graph, Need, Task, TaskId};
 
 impl CollectiveCall<'_> {
@@ -12,16 +12,24 @@ impl CollectiveCall<'_> {
     ///
     /// # Errors
     /// If `part` has another number of ranks than the group, or a limit of parallelism: that of a graph holds for all its messages.
-    pub fn embed(&self, part: &Graph, graph: &mut Graph) -> Result<Vec<Vec<TaskId>>, String> {
+    pub fn embed(
+        &self,
+        part: &Graph,
+        graph: &mut Graph,
+    ) -> Result<Vec<Vec<TaskId>>, ExpansionFault> {
         let ranks = self.group.len();
         if part.ranks() as usize != ranks {
             let has = part.ranks();
-            return Err(format!(
-                "a collective of {has} ranks cannot be that of {ranks}"
-            ));
+            return Err(ExpansionFault {
+                reason: format!("a collective of {has} ranks cannot be that of {ranks}"),
+                fix: format!("build it for {ranks} ranks"),
+            });
         }
         if part.parallelism.is_some() {
-            return Err("its limit of parallelism would hold for all messages of the job".into());
+            return Err(ExpansionFault {
+                reason: "its limit of parallelism would hold for all messages of the job".into(),
+                fix: "build it without a limit".into(),
+            });
         }
         let first = graph.len() as u32;
         // Of each task whether another one waits for its end where it begins and where it ends.

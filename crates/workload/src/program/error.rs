@@ -1,6 +1,6 @@
 //! What can be wrong with a program.
 
-use super::OperationId;
+use super::{ExpansionFault, OperationId};
 use crate::graph::Rank;
 use clearway_units::Bytes;
 use std::fmt;
@@ -89,12 +89,21 @@ pub enum ProgramError {
         /// What each calls.
         calls: [String; 2],
     },
+    /// An all-to-all into which two ranks bring different sizes.
+    Uneven {
+        /// The call of the first rank of the group.
+        first: OperationId,
+        /// The other call.
+        other: OperationId,
+        /// What each brings in.
+        sizes: [Bytes; 2],
+    },
     /// A collective of which no messages can be made.
     Expansion {
         /// The call of the first rank of the group.
         call: OperationId,
-        /// Why not.
-        reason: String,
+        /// Why not, and what to do about it.
+        fault: ExpansionFault,
     },
 }
 
@@ -111,7 +120,7 @@ impl ProgramError {
             Self::NotInGroup { call }
             | Self::NoCall { call, .. }
             | Self::Expansion { call, .. } => *call,
-            Self::Differ { other, .. } => *other,
+            Self::Differ { other, .. } | Self::Uneven { other, .. } => *other,
         }
     }
 
@@ -143,13 +152,7 @@ impl ProgramError {
                 takes,
                 send,
                 brings,
-            } => format!(
-                "{} takes {} B, but the message that comes to it, {}, has {} B",
-                name(*receive),
-                takes.as_u64(),
-                name(*send),
-                brings.as_u64()
-            ),
+            } => too_small_message([name(*receive), name(*send)], [takes, brings]),
             Self::Ambiguous {
                 receive,
                 senders: [first, second],
@@ -165,10 +168,8 @@ impl ProgramError {
             }
             Self::Circle { operations } => circle_message(operations, name),
             Self::NotInGroup { call } => {
-                format!(
-                    "{} is a collective of a group without its rank",
-                    name(*call)
-                )
+                let call = name(*call);
+                format!("{call} is a collective of a group without its rank")
             }
             Self::NoCall { call, missing } => format!(
                 "{} is a collective in which rank {missing} takes no part: it has fewer calls on that group",
@@ -178,12 +179,16 @@ impl ProgramError {
                 first,
                 other,
                 calls: [called, differs],
-            } => format!(
-                "{} calls {differs}, but its partner, {}, {called}",
-                name(*other),
-                name(*first)
-            ),
-            Self::Expansion { call, reason } => format!("{}: {reason}", name(*call)),
+            } => {
+                let (other, first) = (name(*other), name(*first));
+                format!("{other} calls {differs}, but its partner, {first}, {called}")
+            }
+            Self::Uneven {
+                first,
+                other,
+                sizes,
+            } => uneven_message(sizes.map(Bytes::as_u64), [name(*first), name(*other)]),
+            Self::Expansion { call, fault } => format!("{}: {}", name(*call), fault.reason),
         }
     }
 
@@ -213,9 +218,23 @@ impl ProgramError {
             Self::Differ { .. } => {
                 "check that the traces of all ranks belong to the same run: the calls on a group meet in their order".into()
             }
-            Self::Expansion { .. } => "choose another algorithm for it".into(),
+            Self::Uneven { .. } => {
+                "give all ranks of the call one size, such as the mean, or write it as sends and receives".into()
+            }
+            Self::Expansion { fault, .. } => fault.fix.clone(),
         }
     }
+}
+
+fn too_small_message([receive, send]: [String; 2], sizes: [&Bytes; 2]) -> String {
+    let [takes, brings] = sizes.map(|size| size.as_u64());
+    format!("{receive} takes {takes} B, but the message that comes to it, {send}, has {brings} B")
+}
+
+fn uneven_message([size, differs]: [u64; 2], [first, other]: [String; 2]) -> String {
+    format!(
+        "{other} brings {differs} B into an all-to-all, but its partner, {first}, {size} B: an all-to-all of different sizes is not supported"
+    )
 }
 
 fn circle_message(operations: &[OperationId], name: &dyn Fn(OperationId) -> String) -> String {

@@ -2,7 +2,9 @@
 
 use super::collectives::{Meeting, meetings};
 use super::matching::{NONE, Numbers, order, partners};
-use super::{CollectiveCall, Expand, Operation, OperationId, Program, ProgramError, Wait};
+use super::{
+    CollectiveCall, Expand, ExpansionFault, Operation, OperationId, Program, ProgramError, Wait,
+};
 use crate::graph::{Graph, Need, Rank, Task, TaskId};
 use clearway_units::{Bytes, Span};
 use rustc_hash::FxHashMap;
@@ -255,14 +257,16 @@ impl<'a> Build<'a> {
             group,
             starts: &starts,
         };
-        let error = |reason: String| ProgramError::Expansion {
+        let error = |fault: ExpansionFault| ProgramError::Expansion {
             call: self.numbers.id(calls[0]),
-            reason,
+            fault,
         };
         let ends = expand(&call, &mut self.graph).map_err(error)?;
         if ends.len() != group.len() {
-            let reason = "the expansion says nothing of some ranks";
-            return Err(error(reason.into()));
+            return Err(error(ExpansionFault {
+                reason: "the expansion says nothing of some ranks".into(),
+                fix: "let it name tasks for each rank of the group".into(),
+            }));
         }
         for (place, &number) in calls.iter().enumerate() {
             // A rank that only receives is not past the call before it has come to it.

@@ -23,6 +23,8 @@
 //! * A collective call begins when all that it waits for is over; an `expand` of the caller's makes messages of it, for example by
 //!   [embedding](CollectiveCall::embed) the graph of an algorithm. A call of no bytes,
 //!   but for a barrier, and a call in a group of one rank send nothing and wait for nobody.
+//! * All ranks of a call bring in the same. An all-to-all in which ranks bring in different sizes, as those of a mixture of experts do,
+//!   is refused: the algorithms here cut equal arrays into equal parts.
 
 mod collectives;
 mod embed;
@@ -245,7 +247,16 @@ pub struct CollectiveCall<'a> {
     pub starts: &'a [TaskId],
 }
 
+/// Why no messages can be made of a collective call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExpansionFault {
+    /// What is wrong, as a fragment of a sentence.
+    pub reason: String,
+    /// What to do about it.
+    pub fix: String,
+}
+
 /// Makes the messages of a collective call: for each rank of the group, the tasks after which the call is over there, beside its start.
 /// All of them are to be seen by that rank.
 pub type Expand<'a> =
-    dyn FnMut(&CollectiveCall<'_>, &mut Graph) -> Result<Vec<Vec<TaskId>>, String> + 'a;
+    dyn FnMut(&CollectiveCall<'_>, &mut Graph) -> Result<Vec<Vec<TaskId>>, ExpansionFault> + 'a;

@@ -83,7 +83,10 @@ fn id(rank: u32, index: u32) -> OperationId {
 }
 
 /// Every rank sends to every other one, and is done when it has all.
-fn to_all(call: &CollectiveCall<'_>, graph: &mut Graph) -> Result<Vec<Vec<TaskId>>, String> {
+fn to_all(
+    call: &CollectiveCall<'_>,
+    graph: &mut Graph,
+) -> Result<Vec<Vec<TaskId>>, ExpansionFault> {
     let mut ends = vec![Vec::new(); call.group.len()];
     for (&src, &start) in call.group.iter().zip(call.starts) {
         for (&dst, ends) in call.group.iter().zip(&mut ends) {
@@ -523,9 +526,26 @@ fn calls_that_do_not_fit_are_refused() {
             calls
         }
     );
-    let reason = "no algorithm".to_owned();
-    let expansion = both(&[reduce(0)], &[reduce(0)]).graph(&mut |_, _| Err(reason.clone()));
-    assert_eq!(expansion, Err(ProgramError::Expansion { call, reason }));
+    let scatter = |bytes| Operation::Collective {
+        kind: CollectiveKind::AllToAll,
+        bytes: Bytes::new(bytes),
+        group: 0,
+    };
+    let uneven = refused(&both(&[scatter(1000)], &[scatter(7)]));
+    assert_eq!(
+        uneven.to_string(),
+        "operation 0 of rank 1 brings 7 B into an all-to-all, but its partner, operation 0 of rank 0, 1000 B: \
+         an all-to-all of different sizes is not supported\n  \
+         fix: give all ranks of the call one size, such as the mean, or write it as sends and receives"
+    );
+    let fault = ExpansionFault {
+        reason: "no algorithm".into(),
+        fix: "choose one".into(),
+    };
+    let expansion = both(&[reduce(0)], &[reduce(0)]).graph(&mut |_, _| Err(fault.clone()));
+    let error = expansion.unwrap_err();
+    assert_eq!(error.fix(), "choose one");
+    assert_eq!(error, ProgramError::Expansion { call, fault });
     assert!(
         both(&[reduce(0)], &[reduce(0)])
             .graph(&mut |_, _| Ok(Vec::new()))

@@ -14,8 +14,8 @@
 //! expert-parallel group, `_DP_EP` the ranks that have the same experts. Sizes are those of the whole array.
 //!
 //! Keys may be missing, as older generators do not write all; numbers may be decimals. `BROADCAST` is read as no collective, which is
-//! what SimAI makes of it. Otherwise the reader is strict: SimAI takes any word that it does not know for `NONE`, and reads no more
-//! layers than the second line says.
+//! what SimAI makes of it. Otherwise the reader is strict: no ranks in a group, no ranks, no batches and no layers are refused. (SimAI
+//! takes any word that it does not know for `NONE`, and reads no more layers than the second line says.)
 //!
 //! [`SimaiWorkload::program`] says what of that is simulated.
 
@@ -25,12 +25,14 @@ mod reader;
 mod tests;
 mod write;
 
+use program::SettingFault;
 pub(crate) use reader::begins_with_a_policy;
 pub use reader::parse_simai;
 pub use write::{SimaiWriteError, write_simai};
 
-use crate::FileWarning;
-use crate::program::CollectiveKind;
+use crate::program::{CollectiveKind, Expand, OperationId};
+use crate::text::{Source, shown};
+use crate::{FileError, FileWarning, Graph};
 use clearway_units::{Bytes, Span, choices};
 
 choices! {
@@ -167,6 +169,43 @@ pub struct SimaiFile {
     pub workload: SimaiWorkload,
     /// What is read but not simulated.
     pub warnings: Vec<FileWarning>,
+    /// The file, as the user named it.
+    name: String,
+    /// The line of the policy and the keys.
+    header_line: usize,
+    /// The line of each layer.
+    layer_lines: Vec<usize>,
+}
+
+impl SimaiFile {
+    /// The tasks of `ranks` ranks in `passes` iterations, with the messages that `expand` makes of collectives.
+    ///
+    /// # Errors
+    /// As [`SimaiWorkload::program`], with the line of the header, or if of a collective no messages can be made, with that of its
+    /// layer.
+    pub fn graph(
+        &self,
+        ranks: u32,
+        passes: u32,
+        expand: &mut Expand<'_>,
+    ) -> Result<Graph, FileError> {
+        let source = Source { file: &self.name };
+        let program = self.workload.steps(ranks, passes);
+        let (program, layers) = program.map_err(|SettingFault { key, message, fix }| {
+            let message = format!("`{key}`: {message}");
+            source.fault(self.header_line, None, message).fix(fix)
+        })?;
+        program.graph(expand).map_err(|error| {
+            let layer = |id: OperationId| layers[id.index as usize] as usize;
+            let name = |id: OperationId| {
+                let name = &self.workload.layers[layer(id)].name;
+                format!("layer `{}` at rank {}", shown(name), id.rank)
+            };
+            let line = self.layer_lines[layer(error.operation())];
+            let fault = source.fault(line, None, error.message(&name));
+            fault.fix(error.fix())
+        })
+    }
 }
 
 /// The words for collectives.

@@ -28,10 +28,31 @@ impl SimaiWorkload {
     /// If the groups do not fit the ranks, and for policies that divide the ranks by dimensions of a topology, or have a schedule of
     /// recommendation models.
     pub fn program(&self, ranks: u32, passes: u32) -> Result<Program, WorkloadError> {
+        let steps = self.steps(ranks, passes);
+        let (program, _) = steps.map_err(|SettingFault { key, message, fix }| {
+            let kind = "SimAI";
+            WorkloadError::Setting {
+                kind,
+                key,
+                message,
+                fix,
+            }
+        })?;
+        Ok(program)
+    }
+
+    /// What the ranks do, and for each operation of a rank (they are the same at all ranks) the layer that it belongs to.
+    pub(super) fn steps(
+        &self,
+        ranks: u32,
+        passes: u32,
+    ) -> Result<(Program, Vec<u32>), SettingFault> {
         let schedule = self.schedule()?;
         let layout = self.layout(ranks)?;
         self.check_length(ranks, passes)?;
-        let programs = (0..ranks).map(|rank| {
+        let mut layers = Vec::new();
+        let mut programs = Vec::with_capacity(ranks as usize);
+        for rank in 0..ranks {
             let mut builder = Builder {
                 layout,
                 rank,
@@ -39,20 +60,25 @@ impl SimaiWorkload {
                 waits: Vec::new(),
                 front: Vec::new(),
                 updates: vec![None; self.layers.len()],
+                layer: 0,
+                layers: std::mem::take(&mut layers),
             };
+            builder.layers.clear();
             for _ in 0..passes {
                 builder.pass(self, schedule);
             }
-            RankProgram::new(builder.operations, builder.waits)
-        });
-        Ok(Program {
-            ranks: programs.collect(),
+            layers = builder.layers;
+            programs.push(RankProgram::new(builder.operations, builder.waits));
+        }
+        let program = Program {
+            ranks: programs,
             groups: layout.groups(),
-        })
+        };
+        Ok((program, layers))
     }
 
     /// The operations of all ranks have numbers.
-    fn check_length(&self, ranks: u32, passes: u32) -> Result<(), WorkloadError> {
+    fn check_length(&self, ranks: u32, passes: u32) -> Result<(), SettingFault> {
         const OF_LAYER: u128 = 8;
         let layers = self.layers.len() as u128 * u128::from(passes) * u128::from(ranks);
         if layers * OF_LAYER < 1 << 31 {
@@ -62,7 +88,7 @@ impl SimaiWorkload {
         Err(setting("layers", message, "run fewer passes".into()))
     }
 
-    fn schedule(&self) -> Result<Schedule, WorkloadError> {
+    fn schedule(&self) -> Result<Schedule, SettingFault> {
         match self.policy {
             SimaiPolicy::HybridTransformer | SimaiPolicy::HybridTransformerFwdInBckwd => {
                 Ok(Schedule::Transformer)
@@ -83,7 +109,7 @@ impl SimaiWorkload {
         }
     }
 
-    fn layout(&self, ranks: u32) -> Result<Layout, WorkloadError> {
+    fn layout(&self, ranks: u32) -> Result<Layout, SettingFault> {
         if let Some(gpus) = self.all_gpus.filter(|&gpus| gpus != ranks) {
             return Err(setting(
                 "all_gpus",
@@ -124,13 +150,15 @@ impl SimaiWorkload {
     }
 }
 
-fn setting(key: &'static str, message: String, fix: String) -> WorkloadError {
-    WorkloadError::Setting {
-        kind: "SimAI",
-        key,
-        message,
-        fix,
-    }
+/// A key of the header whose value does not do.
+pub(super) struct SettingFault {
+    pub(super) key: &'static str,
+    pub(super) message: String,
+    pub(super) fix: String,
+}
+
+fn setting(key: &'static str, message: String, fix: String) -> SettingFault {
+    SettingFault { key, message, fix }
 }
 
 /// The order of the phases.
@@ -220,6 +248,10 @@ struct Builder {
     front: Vec<u32>,
     /// The last update of each layer.
     updates: Vec<Option<u32>>,
+    /// The layer whose turn it is.
+    layer: usize,
+    /// The layer of each operation.
+    layers: Vec<u32>,
 }
 
 impl Builder {
@@ -232,6 +264,7 @@ impl Builder {
             return;
         }
         for (index, layer) in layers.iter().enumerate() {
+            self.layer = index;
             self.front.extend(self.updates[index]);
             self.compute(layer.forward);
             if schedule != Schedule::Data {
@@ -242,6 +275,7 @@ impl Builder {
             return;
         }
         for (index, layer) in layers.iter().enumerate().rev() {
+            self.layer = index;
             match schedule {
                 Schedule::Data => {
                     self.weights(index, layer.weight_gradient, layer.update);
@@ -274,8 +308,7 @@ impl Builder {
             unit: UPDATER,
             span: update,
         };
-        self.operations.push(update);
-        let number = self.operations.len() as u32 - 1;
+        let number = self.push(update);
         self.waits.push((number, Wait::over(call)));
         self.updates[index] = Some(number);
     }
@@ -316,13 +349,19 @@ impl Builder {
 
     /// An operation that the next one does not wait for.
     fn beside(&mut self, operation: Operation) -> u32 {
-        let number = self.operations.len() as u32;
-        self.operations.push(operation);
+        let number = self.push(operation);
         let waits = self
             .front
             .iter()
             .map(|&before| (number, Wait::over(before)));
         self.waits.extend(waits);
+        number
+    }
+
+    fn push(&mut self, operation: Operation) -> u32 {
+        let number = self.operations.len() as u32;
+        self.operations.push(operation);
+        self.layers.push(self.layer as u32);
         number
     }
 }

@@ -5,7 +5,9 @@ use super::{
     SimaiWorkload,
 };
 use crate::error::counted;
-use crate::text::{DecimalFault, Line, Source, Token, exact_decimal, lines, meant, one_of, shown};
+use crate::text::{
+    DecimalFault, Line, Source, Token, exact_decimal, lines, meant, one_of, shown, whole_part,
+};
 use crate::{FileError, FileWarning};
 use clearway_units::{Bytes, Span};
 use std::collections::BTreeSet;
@@ -49,6 +51,7 @@ pub fn parse_simai(name: &str, text: &str) -> Result<SimaiFile, FileError> {
     let mut reader = Reader {
         source,
         warnings: Vec::new(),
+        broadcasts: None,
     };
     let Some(header) = lines.next() else {
         let fault = source.fault(1, None, "the file is empty");
@@ -57,6 +60,7 @@ pub fn parse_simai(name: &str, text: &str) -> Result<SimaiFile, FileError> {
     let mut workload = reader.header(&header)?;
     let (count, count_line) = reader.count(lines.next(), header.number)?;
     let mut last = count_line;
+    let mut layer_lines = Vec::new();
     for line in lines {
         if workload.layers.len() as u64 == count {
             let message = format!(
@@ -67,6 +71,7 @@ pub fn parse_simai(name: &str, text: &str) -> Result<SimaiFile, FileError> {
             return Err(fault.fix("correct the number of layers, or remove what comes after"));
         }
         last = line.number;
+        layer_lines.push(line.number);
         let layer = reader.layer(&line, workload.policy)?;
         workload.layers.push(layer);
     }
@@ -79,10 +84,14 @@ pub fn parse_simai(name: &str, text: &str) -> Result<SimaiFile, FileError> {
         let fault = source.fault(last, None, message);
         return Err(fault.fix("correct the number, or restore the missing lines"));
     }
+    reader.warn_of_broadcasts();
     reader.warn_of_keys(&workload, header.number);
     Ok(SimaiFile {
         workload,
         warnings: reader.warnings,
+        name: name.into(),
+        header_line: header.number,
+        layer_lines,
     })
 }
 
@@ -98,9 +107,23 @@ pub(crate) fn begins_with_a_policy(text: &str) -> bool {
 struct Reader<'a> {
     source: Source<'a>,
     warnings: Vec<FileWarning>,
+    /// The line of the first broadcast, and how many there are.
+    broadcasts: Option<(usize, u64)>,
 }
 
 impl Reader<'_> {
+    fn warn_of_broadcasts(&mut self) {
+        let Some((line, count)) = self.broadcasts else {
+            return;
+        };
+        let others = match count {
+            1 => String::new(),
+            count => format!(" (and {} more like it)", count - 1),
+        };
+        let message = "`BROADCAST` is no collective of SimAI, which takes it for `NONE`";
+        self.warn(line, format!("{message}{others}"));
+    }
+
     fn warn(&mut self, line: usize, message: String) {
         self.warnings.push(FileWarning {
             file: self.source.file.into(),
@@ -209,13 +232,13 @@ impl Reader<'_> {
             })
         };
         match key {
-            // Generators write 0 for what they do not use, and SimAI takes it for nothing.
-            "model_parallel_NPU_group" => workload.tp = Some(number(0)?).filter(|&tp| tp > 0),
+            "model_parallel_NPU_group" => workload.tp = Some(number(1)?),
+            // Generators write 0 for kinds of parallelism that they do not use, and SimAI takes it for nothing.
             "ep" => workload.ep = number(0)?.max(1),
             "pp" => workload.pp = number(0)?.max(1),
             "vpp" => workload.vpp = number(0)?.max(1),
-            "ga" => workload.ga = number(0)?.max(1),
-            "all_gpus" => workload.all_gpus = Some(number(0)?).filter(|&gpus| gpus > 0),
+            "ga" => workload.ga = number(1)?,
+            "all_gpus" => workload.all_gpus = Some(number(1)?),
             "DLRM_LAST_BOTTOM_LAYER" => workload.dlrm_last_bottom_layer = Some(number(0)?),
             "pp_comm" => {
                 let bytes = self.whole_part(line, value, key)?;
@@ -263,6 +286,13 @@ impl Reader<'_> {
             return Err(fault.fix("write each layer on a line of its own"));
         }
         let count = self.number(line.number, line.tokens[0], "the number of layers", 0)?;
+        if count == 0 {
+            let column = Some(line.tokens[0].column);
+            let fault = self
+                .source
+                .fault(line.number, column, "there are no layers");
+            return Err(fault.fix("write how many follow, one on each line"));
+        }
         Ok((count, line.number))
     }
 
@@ -292,12 +322,7 @@ impl Reader<'_> {
 
     /// As [`number`](Self::number), rounded down.
     fn whole_part(&self, line: usize, token: Token<'_>, name: &str) -> Result<u64, FileError> {
-        match (exact_decimal(token.text, 0), token.text.split_once('.')) {
-            (Err(DecimalFault::TooFine), Some((whole, _))) => {
-                exact_decimal(whole, 0).map_err(|_| self.no_number(line, token, name))
-            }
-            _ => self.number(line, token, name, 0),
-        }
+        whole_part(token.text).map_err(|_| self.no_number(line, token, name))
     }
 
     fn layer(&mut self, line: &Line<'_>, policy: SimaiPolicy) -> Result<SimaiLayer, FileError> {
@@ -362,8 +387,7 @@ impl Reader<'_> {
             return Ok(None);
         }
         if word.text == "BROADCAST" {
-            let message = "`BROADCAST` is no collective of SimAI, which takes it for `NONE`";
-            self.warn(line, message.into());
+            self.broadcasts.get_or_insert((line, 0)).1 += 1;
             return Ok(None);
         }
         let (name, group) = match (word.text.strip_suffix(DP_EP), word.text.strip_suffix(EP)) {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::graph::{Graph, Rank, TaskId};
-use crate::program::{CollectiveCall, Operation, OperationId, Program, Wait};
+use crate::program::{CollectiveCall, ExpansionFault, Operation, OperationId, Program, Wait};
 use proptest::prelude::*;
 
 const SMALL: &str = "\
@@ -27,7 +27,10 @@ fn refused(text: &str, message: &str) {
 }
 
 /// Every rank sends to every other one, and is done when it has all.
-fn to_all(call: &CollectiveCall<'_>, graph: &mut Graph) -> Result<Vec<Vec<TaskId>>, String> {
+fn to_all(
+    call: &CollectiveCall<'_>,
+    graph: &mut Graph,
+) -> Result<Vec<Vec<TaskId>>, ExpansionFault> {
     let mut ends = vec![Vec::new(); call.group.len()];
     for (&src, &start) in call.group.iter().zip(call.starts) {
         for (&dst, ends) in call.group.iter().zip(&mut ends) {
@@ -77,17 +80,29 @@ fn a_workload_is_read() {
 
 #[test]
 fn keys_may_be_missing_or_written_otherwise() {
-    let old = parse(
-        "HYBRID_TRANSFORMER model_parallel_NPU_group: 8 checkpoints: 0 checkpoint_initiates: 0\n0\n",
-    );
+    const LAYER: &str = "1\nl -1 0 NONE 0 0 NONE 0 0 NONE 0 0\n";
+    let of_one_layer = |policy| {
+        let mut workload = SimaiWorkload::new(policy);
+        workload.layers.push(SimaiLayer {
+            name: "l".into(),
+            ..SimaiLayer::default()
+        });
+        workload
+    };
+    let old = parse(&format!(
+        "HYBRID_TRANSFORMER model_parallel_NPU_group: 8 checkpoints: 0 checkpoint_initiates: 0\n{LAYER}"
+    ));
     assert_eq!(
         old,
         SimaiWorkload {
             tp: Some(8),
-            ..SimaiWorkload::new(SimaiPolicy::HybridTransformer)
+            ..of_one_layer(SimaiPolicy::HybridTransformer)
         }
     );
-    assert_eq!(parse("MICRO\n0"), SimaiWorkload::new(SimaiPolicy::Micro));
+    let micro = parse(&format!("MICRO ep: 0 pp: 0 vpp: 0\n{LAYER}"));
+    assert_eq!(micro, of_one_layer(SimaiPolicy::Micro));
+    let exponent = parse(&format!("MICRO pp_comm: 1.23456789e5\n{LAYER}"));
+    assert_eq!(exponent.pp_comm, Some(Bytes::new(123_456)));
     let layer = "l -1 10.0 NONE 0 0.5 NONE 7 1e1 ALLREDUCE 16777216.0 0";
     let text = format!("DATA pp_comm: 8388608.5 ga 4\n1\n{layer}\n");
     let workload = parse(&text);
@@ -108,13 +123,14 @@ fn keys_may_be_missing_or_written_otherwise() {
     );
     let custom = parse("HYBRID_CUSTOMIZED\n1\nl -1 0 NONE 0 0 NONE 0 0 NONE 0 0 DATA\n");
     assert_eq!(custom.layers[0].policy, Some(SimaiPolicy::Data));
-    let dlrm = parse("HYBRID_DLRM DLRM_LAST_BOTTOM_LAYER: 3\n0\n");
+    let dlrm = parse(&format!("HYBRID_DLRM DLRM_LAST_BOTTOM_LAYER: 3\n{LAYER}"));
     assert_eq!(dlrm.dlrm_last_bottom_layer, Some(3));
 }
 
 #[test]
 fn what_is_not_simulated_is_a_warning() {
-    let text = "HYBRID_TRANSFORMER pp: 4 mbs: 1 2 checkpoints: 1 0 checkpoint_initiates: 0\n1\n\
+    let text = "HYBRID_TRANSFORMER pp: 4 mbs: 1 2 checkpoints: 1 0 checkpoint_initiates: 0\n2\n\
+                norm -1 0 BROADCAST 16384 1 NONE 0 1 BROADCAST 8 100\n\
                 norm -1 0 BROADCAST 16384 1 NONE 0 1 NONE 0 100\n";
     let file = parse_simai("x.txt", text).unwrap();
     let warnings: Vec<String> = file.warnings.iter().map(FileWarning::to_string).collect();
@@ -122,7 +138,7 @@ fn what_is_not_simulated_is_a_warning() {
         warnings,
         [
             "x.txt:1: `mbs:` is not known, and ignored as in SimAI",
-            "x.txt:3: `BROADCAST` is no collective of SimAI, which takes it for `NONE`",
+            "x.txt:3: `BROADCAST` is no collective of SimAI, which takes it for `NONE` (and 2 more like it)",
             "x.txt:1: a pipeline of 4 stages sets ranks apart, but no messages go from stage to stage and no stage waits for another, as in SimAI",
             "x.txt:1: no forward pass is computed again: SimAI reads the checkpoints but never does so",
         ]
@@ -149,6 +165,17 @@ fn faults_have_a_place() {
         "1:11: `4294967296` is no value for `ep`",
     );
     refused("MICRO ga: 0.5\n0\n", "1:11: `0.5` is too fine for ga");
+    refused("MICRO ga: 0\n", "1:11: `0` is no value for `ga`");
+    refused("DATA all_gpus: 0\n", "1:16: `0` is no value for `all_gpus`");
+    refused(
+        "DATA model_parallel_NPU_group: 0\n",
+        "1:32: `0` is no value for `model_parallel_NPU_group`",
+    );
+    refused("MICRO\n0\n", "2:1: there are no layers");
+    refused(
+        "MICRO pp_comm: 1.5e\n",
+        "1:16: `1.5e` is no value for pp_comm",
+    );
     refused(
         "MICRO checkpoints: 2 1\n0\n",
         "1:20: `checkpoints` announces 2 layers, but 1 word is left on the line",
@@ -167,8 +194,8 @@ fn faults_have_a_place() {
     );
     let layer = "l -1 1 NONE 0 1 NONE 0 1 NONE 0 1";
     refused(
-        &format!("MICRO\n0\n{layer}\n"),
-        "3: line 2 announces 0 layers, and this line comes after them; SimAI ignores the rest of the file",
+        &format!("MICRO\n1\n{layer}\n{layer}\n"),
+        "4: line 2 announces 1 layer, and this line comes after them; SimAI ignores the rest of the file",
     );
     let line = |from: &str, to: &str, message: &str| {
         refused(
@@ -369,6 +396,43 @@ fn waits_grow_with_the_operations() {
 }
 
 #[test]
+fn faults_of_a_run_have_a_line() {
+    let file = parse_simai("x.txt", &format!("\n{SMALL}")).unwrap();
+    let error = file.graph(9, 1, &mut to_all).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "x.txt:2: `all_gpus`: the workload is for 8 ranks, but 9 are to run it\n  fix: give it 8 ranks, or generate it anew"
+    );
+    let graph = file.graph(8, 2, &mut to_all).unwrap();
+    let program = file.workload.program(8, 2).unwrap();
+    assert_eq!(graph, program.graph(&mut to_all).unwrap());
+    // Of both passes; the layer is told by the size of its collective.
+    for (bytes, line) in [(1000, 5), (900, 6), (2000, 5), (4096, 4), (500, 5)] {
+        let refused = file.graph(
+            8,
+            2,
+            &mut |call, graph| match call.bytes.as_u64() == bytes {
+                true => Err(ExpansionFault {
+                    reason: "too large".into(),
+                    fix: "choose a smaller one".into(),
+                }),
+                false => to_all(call, graph),
+            },
+        );
+        let error = refused.unwrap_err();
+        assert_eq!(
+            (error.line, error.fix.as_str()),
+            (line, "choose a smaller one")
+        );
+        let layer = &file.workload.layers[line - 4].name;
+        assert_eq!(
+            error.message,
+            format!("layer `{layer}` at rank 0: too large")
+        );
+    }
+}
+
+#[test]
 fn groups_that_do_not_fit_are_refused() {
     let workload = parse(SMALL);
     let refused = |change: &dyn Fn(&mut SimaiWorkload), ranks, message: &str| {
@@ -442,7 +506,7 @@ fn any_workload() -> impl Strategy<Value = SimaiWorkload> {
         proptest::collection::vec(any::<u32>(), 0..3),
         proptest::option::of(1..=u64::MAX),
     );
-    let layers = proptest::collection::vec(layer, 0..6);
+    let layers = proptest::collection::vec(layer, 1..6);
     (header, lists, layers).prop_map(
         |((policy, tp, ep, pp, all_gpus, last), (kept, pp_comm), layers)| {
             let policy = SimaiPolicy::ALL[policy];
@@ -529,6 +593,11 @@ fn what_simai_cannot_say_is_refused() {
         write(&|l| l.forward.call = call(barrier, SimaiGroup::Tp)).contains("no such collective")
     );
     assert!(write(&|l| l.policy = Some(SimaiPolicy::Data)).contains("policy of its own"));
+    let none = SimaiWorkload::new(SimaiPolicy::Data);
+    assert_eq!(
+        write_simai(&none).unwrap_err().to_string(),
+        "layer 0: there is none, and SimAI has no workload without layers"
+    );
     let mut custom = parse(SMALL);
     custom.policy = SimaiPolicy::HybridCustomized;
     assert!(

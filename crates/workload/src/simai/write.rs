@@ -53,6 +53,12 @@ pub fn write_simai(workload: &SimaiWorkload) -> Result<String, SimaiWriteError> 
             put(&mut text, format_args!(" {layer}"));
         }
     }
+    if workload.layers.is_empty() {
+        return Err(SimaiWriteError {
+            layer: 0,
+            reason: "there is none, and SimAI has no workload without layers",
+        });
+    }
     put(&mut text, format_args!("\n{}\n", workload.layers.len()));
     for (index, layer) in workload.layers.iter().enumerate() {
         write_layer(&mut text, layer, workload.policy).map_err(|reason| SimaiWriteError {

@@ -5,7 +5,7 @@ use crate::WorkloadError;
 use crate::collective::CollectiveSettings;
 use crate::generate::WorkloadDefinition;
 use crate::graph::{Graph, MOST_TASKS, Need, Rank, Task, TaskId};
-use crate::program::{CollectiveCall, CollectiveKind};
+use crate::program::{CollectiveCall, CollectiveKind, ExpansionFault};
 use clearway_units::{Bytes, Value, nearest, suggestion};
 
 /// The algorithms of `operation`.
@@ -75,19 +75,22 @@ impl Calls {
         &self,
         call: &CollectiveCall<'_>,
         graph: &mut Graph,
-    ) -> Result<Vec<Vec<TaskId>>, String> {
+    ) -> Result<Vec<Vec<TaskId>>, ExpansionFault> {
         let part = self.part(call)?;
         let tasks = (graph.len() + part.len()) as u64;
         if tasks > MOST_TASKS {
-            return Err(format!(
-                "with it the trace becomes {tasks} messages, but {MOST_TASKS} are the most: larger chunks make fewer"
-            ));
+            return Err(ExpansionFault {
+                reason: format!(
+                    "with it the trace becomes {tasks} messages and computations, but {MOST_TASKS} are the most that a job may have"
+                ),
+                fix: "write a larger `chunk`, or run fewer passes or ranks".into(),
+            });
         }
         call.embed(&part, graph)
     }
 
     /// The messages of a collective, among ranks that count from zero.
-    fn part(&self, call: &CollectiveCall<'_>) -> Result<Graph, String> {
+    fn part(&self, call: &CollectiveCall<'_>) -> Result<Graph, ExpansionFault> {
         let ranks = call.group.len() as u32;
         let built = |settings: &CollectiveSettings| {
             let mut settings = settings.clone();
@@ -95,7 +98,10 @@ impl Calls {
             let collective = settings.build(ranks);
             collective
                 .map(|collective| collective.graph)
-                .map_err(|error| format!("{error}: {}", error.fix))
+                .map_err(|error| ExpansionFault {
+                    reason: error.to_string(),
+                    fix: error.fix,
+                })
         };
         match call.kind {
             CollectiveKind::AllReduce => built(&self.all_reduce),

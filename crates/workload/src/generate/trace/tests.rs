@@ -236,7 +236,7 @@ fn a_workload_of_simai_has_as_many_ranks_as_it_says_or_as_there_are_hosts() {
     };
     assert_eq!(tasks(3), 3 * tasks(1));
     assert_snapshot!(folder.load(&[file("four.txt"), six], 8).unwrap_err(), @"
-    DIR/four.txt: `all_gpus`: the workload is for 4 ranks, but 6 are to run it
+    DIR/four.txt:1: `all_gpus`: the workload is for 4 ranks, but 6 are to run it
       fix: give it 4 ranks, or generate it anew
     ");
 }
@@ -475,7 +475,7 @@ fn faults_of_traces_name_file_and_place() {
       fix: write a whole number from 1 to 4294967295
     ");
     assert_snapshot!(folder.error(&[file("dlrm.txt")]), @"
-    DIR/dlrm.txt: `policy`: HYBRID_DLRM can be read but not simulated
+    DIR/dlrm.txt:1: `policy`: HYBRID_DLRM can be read but not simulated
       fix: use HYBRID_TRANSFORMER_FWD_IN_BCKWD, which AICB writes
     ");
     assert_snapshot!(folder.error(&[file("run")]), @"
@@ -484,7 +484,7 @@ fn faults_of_traces_name_file_and_place() {
     ");
     let known = [file("run"), ("comm-groups", text("groups.json"))];
     assert_snapshot!(folder.error(&known), @"
-    DIR/run.0.et: node 0 of rank 0: `chunk` of the ring all-reduce: up to 34359738380 messages, but 33554432 are the most that a collective may have: write a chunk of 131073KiB or more, or a size of 1099511234560B at most
-      fix: choose another algorithm for it
+    DIR/run.0.et: node 0 of rank 0: `chunk` of the ring all-reduce: up to 34359738380 messages, but 33554432 are the most that a collective may have
+      fix: write a chunk of 131073KiB or more, or a size of 1099511234560B at most
     ");
 }
