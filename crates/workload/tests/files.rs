@@ -26,6 +26,7 @@ fn context(base_dir: &Path, hosts: u32) -> BuildContext<'_> {
         seed: 1,
         section: 0,
         base_dir: Some(base_dir),
+        taken: BuildContext::ALL_FREE,
     }
 }
 

@@ -99,8 +99,12 @@ fn is_lean(settings: &CollectiveSettings, ranks: u32) -> bool {
     let has = |key, value: Value| entries.contains(&(key, value));
     let is_whole = match settings {
         CollectiveSettings::HalvingDoubling(settings) => {
-            let chunks = settings.pipelining.chunk.as_u64() << ranks.ilog2();
-            settings.size.as_u64().is_multiple_of(chunks)
+            let chunks = |chunk: Bytes| chunk.as_u64() << ranks.ilog2();
+            let size = settings.size.as_u64();
+            settings
+                .cut
+                .chunk
+                .is_none_or(|chunk| size.is_multiple_of(chunks(chunk)))
         }
         _ => true,
     };

@@ -183,7 +183,7 @@ fn halving_and_doubling_moves_what_a_ring_does_and_the_folded_ranks_once_more() 
                 first_partner,
                 ..Default::default()
             };
-            settings.pipelining.chunk = Bytes::new(5);
+            settings.cut.chunk = Some(Bytes::new(5));
             let collective = settings.build(ranks).unwrap();
             let core = 1 << ranks.ilog2();
             let expected = |rank| match rank {
