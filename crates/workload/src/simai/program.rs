@@ -286,7 +286,7 @@ impl Builder {
                 Schedule::Model => {
                     self.compute(layer.input_gradient);
                     let call = layer.input_gradient.call.filter(|_| index > 0);
-                    let call = call.map(|call| self.beside(self.collective(call)));
+                    let call = call.map(|call| self.call_beside(call));
                     self.compute(layer.weight_gradient);
                     self.front.extend(call);
                 }
@@ -302,8 +302,7 @@ impl Builder {
     fn weights(&mut self, index: usize, phase: SimaiPhase, update: Span) {
         self.compute(phase);
         let Some(call) = phase.call else { return };
-        self.join();
-        let call = self.beside(self.collective(call));
+        let call = self.call_beside(call);
         let update = Operation::Compute {
             unit: UPDATER,
             span: update,
@@ -332,13 +331,15 @@ impl Builder {
         Operation::Collective { kind, bytes, group }
     }
 
-    /// One operation without time stands for all that the next one waits for. Otherwise each of many that wait for none of the others
-    /// would wait for all of them.
-    fn join(&mut self) {
+    /// A collective that the next operation does not wait for.
+    fn call_beside(&mut self, call: SimaiCall) -> u32 {
+        // One operation without time stands for all that it waits for. Otherwise many such collectives, one after the other and none
+        // waiting for another, would each wait for all of that.
         if self.front.len() > 1 {
             let (unit, span) = (GPU, Span::ZERO);
             self.step(Operation::Compute { unit, span });
         }
+        self.beside(self.collective(call))
     }
 
     /// An operation that the next one waits for.

@@ -393,6 +393,15 @@ fn waits_grow_with_the_operations() {
     assert!(updates.iter().copied().eq((1..join).step_by(2)));
     assert_eq!(rank.waits(join + 1), [Wait::over(join)]);
     program.graph(&mut to_all).unwrap().check().unwrap();
+
+    let layer = "x -1 0 NONE 0 0 ALLREDUCE 4096 0 NONE 0 0\n";
+    let workload = parse(&format!("MODEL\n{layers}\n{}", layer.repeat(layers)));
+    let program = workload.program(4, passes).unwrap();
+    let rank = &program.ranks[0];
+    let count = rank.operations().len() as u32;
+    let waits: usize = (0..count).map(|index| rank.waits(index).len()).sum();
+    // A join of two and a call for each layer but the first.
+    assert!(waits < 2 * count as usize, "{waits} of {count}");
 }
 
 #[test]
