@@ -512,6 +512,8 @@ fn numbers_beyond_all_measure() {
         &["workload.message=18446744073709551616B"],
         &["workload.hosts=2", "workload.message=9000000TB"],
         &["workload.start=18446744s"],
+        &["workload.kind=ring-all-reduce", "workload.start=18446744s"],
+        &["workload.kind=ring-all-reduce", "workload.size=1MB", "workload.compute=18446744s"],
         &["stop.at-most=18446744s"],
         &["trigger-delay=18446744s"],
         &["transport.rto=18446744s"],
@@ -547,6 +549,10 @@ fn numbers_beyond_all_measure() {
       fix: send a smaller message, or use faster links
     --set workload.start=18446744s: flow 1 (0->42) starts too late
       fix: start flows within 2592000s (30 days)
+    --set workload.start=18446744s: the job ring-all-reduce starts too late
+      fix: start jobs within 2592000s (30 days)
+    --set workload.compute=18446744s: `compute` of the ring-all-reduce workload: computations of 18446744s
+      fix: use at most 2592000s (30 days)
     --set stop.at-most=18446744s: `stop.at-most` = 18446744s is too long
       fix: use at most 2592000s (30 days)
     --set trigger-delay=18446744s: `trigger-delay` = 18446744s is too long

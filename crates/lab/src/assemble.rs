@@ -10,7 +10,7 @@ use crate::nics::{between_nics, path_lengths};
 use crate::observe::WatchPlan;
 use crate::record::CapturePlan;
 use crate::scenario::topology::apply_failure;
-use crate::scenario::{Scenario, SwitchSettings, check_flows};
+use crate::scenario::{Scenario, SwitchSettings, check_flows, check_starts};
 use crate::streamed;
 use clearway_fabric::topology::{NodeId, PacketSizes, Paths, Routes, Topology, TopologyError};
 use clearway_fabric::{Flow, FlowEvent, Moment, Reactions, Setup};
@@ -131,7 +131,11 @@ impl Assembly {
             .warnings
             .extend(loaded.warnings.iter().map(ToString::to_string));
         ground.warnings.append(&mut loaded.doubts);
+        let listed = loaded.workload.flows.len();
         let jobs = Jobs::new(loaded.jobs, &mut loaded.workload)
+            .map_err(|error| error.or_in(scenario.places(), "workload", 0))?;
+        let connections = &loaded.workload.flows[listed..];
+        check_flows(connections, &ground.topology, ground.sizes)
             .map_err(|error| error.or_in(scenario.places(), "workload", 0))?;
         Self::on(ground, scenario, Traffic::Listed(loaded.workload, jobs))
     }
@@ -502,6 +506,7 @@ fn load_workloads(
         }
         all.warnings.extend(loaded.warnings);
         all.doubts.extend(loaded.doubts);
+        check_starts(&loaded.jobs).map_err(placed)?;
         taken.extend(loaded.jobs.iter().flat_map(|job| &job.hosts));
         all.jobs.extend(loaded.jobs);
         parts.push(loaded.workload);

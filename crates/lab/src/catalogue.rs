@@ -111,8 +111,48 @@ impl<'a> Catalogue<'a> {
         })
     }
 
-    /// Explains `name`. A name that belongs to several things (STrack is a transport and a controller) gives several.
+    /// Explains `name`. A name that belongs to several things (STrack is a transport and a controller) gives several. What is no thing
+    /// can be a key (`workload.jitter`, `jitter`), the first word of keys (`stop`) or one of the values of a key (`d-mod-k`).
     pub fn explain(&self, name: &str) -> Vec<Explanation> {
+        let things = self.things(name);
+        if things.is_empty() {
+            return self.keys(name);
+        }
+        things
+    }
+
+    /// The keys that are meant by `name`, each with the things that have it.
+    fn keys(&self, name: &str) -> Vec<Explanation> {
+        let mut found: Vec<Explanation> = Vec::new();
+        for thing in self.names() {
+            for known in self.things(&thing) {
+                let named = known.parameters.into_iter().filter(|parameter| {
+                    is_meant(name, known.section, parameter.key)
+                        || parameter.expected.contains(&format!("\"{name}\""))
+                });
+                for parameter in named {
+                    let same = |other: &&mut Explanation| {
+                        other.section == known.section && other.parameters[0] == parameter
+                    };
+                    match found.iter_mut().find(same) {
+                        // A transport and its controller can have the same name.
+                        Some(other) if other.summary.ends_with(&format!(" {thing}")) => {}
+                        Some(other) => other.summary += &format!(", {thing}"),
+                        None => found.push(Explanation {
+                            name: full_key(known.section, parameter.key),
+                            role: "a key".into(),
+                            summary: format!("Of {thing}"),
+                            section: known.section,
+                            parameters: vec![parameter],
+                        }),
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    fn things(&self, name: &str) -> Vec<Explanation> {
         let mut found: Vec<Explanation> = keys_of_all_kinds(name).into_iter().collect();
         found.extend(switches(name));
         found.extend(self.parts_of_transport(name));
@@ -170,6 +210,23 @@ impl<'a> Catalogue<'a> {
         names.dedup();
         names
     }
+}
+
+/// A key as an override names it.
+fn full_key(section: &str, key: &str) -> String {
+    match section {
+        "" => key.into(),
+        section => format!("{section}.{key}"),
+    }
+}
+
+/// Whether `name` is the key, with its section or without, or the first word of it.
+fn is_meant(name: &str, section: &str, key: &str) -> bool {
+    let full = full_key(section, key);
+    [key, full.as_str()].iter().any(|key| {
+        let rest = key.strip_prefix(name);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    })
 }
 
 /// What has keys in every file, whatever that chooses.
@@ -302,4 +359,35 @@ fn first_comment(text: &str) -> String {
         .map_while(|line| line.strip_prefix('#'))
         .map(str::trim);
     lines.collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(name: &str) -> Vec<(String, String)> {
+        let registry = Registry::builtin();
+        let found = Catalogue::new(&registry).explain(name);
+        let key = |found: Explanation| (found.name, found.summary);
+        found.into_iter().map(key).collect()
+    }
+
+    #[test]
+    fn keys_and_values_are_explained() {
+        for name in ["jitter", "workload.jitter"] {
+            let [(key, of)] = &keys(name)[..] else {
+                panic!("one meaning")
+            };
+            assert_eq!(key, "workload.jitter");
+            assert!(of.starts_with("Of all-to-all, "), "{of}");
+            assert!(of.contains(", ring-all-reduce"), "{of}");
+        }
+        let stop: Vec<String> = keys("stop").into_iter().map(|(key, _)| key).collect();
+        assert!(stop.contains(&"stop.at-most".into()), "{stop:?}");
+        let routing = keys("d-mod-k");
+        assert_eq!(routing[0].0, "switch.routing");
+        // Things come first: the transport, not the keys whose value it is.
+        assert!(keys("strack").iter().all(|(name, _)| name == "strack"));
+        assert!(keys("jit").is_empty(), "whole words alone");
+    }
 }

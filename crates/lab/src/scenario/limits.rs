@@ -19,7 +19,7 @@ use clearway_fabric::topology::{PacketSizes, Topology};
 use clearway_transport::Reliability;
 use clearway_transport::go_back_n::MOST_QUEUE_PAIRS;
 use clearway_units::{Bytes, Rate, Span, Time, Value};
-use clearway_workload::{FlowSpec, Start};
+use clearway_workload::{FlowSpec, JobSpec, Start};
 use std::borrow::Borrow;
 
 const MOST_HOSTS: u64 = 1 << 20;
@@ -221,6 +221,19 @@ pub(super) fn check_links(
     Ok(())
 }
 
+/// Checks that jobs start in the time that a simulation can count.
+pub(crate) fn check_starts(jobs: &[JobSpec]) -> Result<(), ScenarioError> {
+    let late = jobs.iter().find(|job| job.start > Time::ZERO + LONGEST);
+    match late {
+        None => Ok(()),
+        Some(job) => Err(ScenarioError::about(
+            &["start", "stagger"],
+            format!("the job {} starts too late", job.label),
+            format!("start jobs within {LONGEST} (30 days)"),
+        )),
+    }
+}
+
 /// Checks that flows start, and can end, in the time that a simulation can count.
 pub(crate) fn check_flows(
     flows: impl IntoIterator<Item: Borrow<FlowSpec>>,
@@ -245,7 +258,7 @@ pub(crate) fn check_flows(
         let seconds = bits / u128::from(slowest.as_bps());
         if seconds >= u128::from(LONGEST.as_ps() / Span::from_ms(1000).as_ps()) {
             return Err(ScenarioError::about(
-                &["message", "file", "flows"],
+                &["message", "size", "file", "flows"],
                 format!(
                     "{} carries {}, which takes longer than 30 days at the {slowest} of the slowest link",
                     name(flow),

@@ -35,7 +35,7 @@ mod transport;
 mod workload;
 
 pub(crate) use limits::{
-    LONGEST, check_flows, check_general, check_observe, check_switch, check_transport,
+    LONGEST, check_flows, check_general, check_observe, check_starts, check_switch, check_transport,
 };
 pub use observe::{Chosen, MOST_CHOSEN, ObserveSettings, Sampling};
 pub(crate) use places::Places;
