@@ -95,9 +95,12 @@ impl std::error::Error for ScenarioError {}
 impl From<FileError> for ScenarioError {
     fn from(error: FileError) -> Self {
         Self {
-            place: Some(Place::Line {
-                file: error.file,
-                line: error.line,
+            place: Some(match error.line {
+                0 => Place::Whole { file: error.file },
+                line => Place::Line {
+                    file: error.file,
+                    line,
+                },
             }),
             message: error.message,
             fix: error.fix,

@@ -216,8 +216,8 @@ fn what_cannot_run_says_why() {
             .collect::<String>();
     folder.write("nine.goal", nine);
     assert_snapshot!(error("kind = \"trace\"\nfile = \"nine.goal\""), @"
-    test:15: `file` of the trace workload: the trace has 9 ranks, but the topology 8 hosts
-      fix: choose a topology of 9 hosts or more
+    test:15: `file` of the trace workload: the trace has 9 ranks, but the topology has 8 hosts
+      fix: choose a topology with 9 hosts or more for it
     ");
     folder.write(
         "lonely.goal",

@@ -84,8 +84,8 @@ impl ResultFolder {
         fs::remove_file(&path).map_err(FolderError::io("delete", &path))
     }
 
-    /// Adds `flows.parquet`, unless its rows were [written](RunRecord::written) before, `iterations.parquet` if there are jobs, and `summary.json`, and puts the folder in
-    /// place of what was there; gives back the summary.
+    /// Adds `flows.parquet`, unless its rows were [written](RunRecord::written) before, `iterations.parquet` if there are jobs, and
+    /// `summary.json`, and puts the folder in place of what was there; gives back the summary.
     ///
     /// A run that stopped early or was interrupted is published in the same way: its status says so. If this fails, what was there before
     /// is there still, unless the error is [`FolderError::NotRestored`] or [`FolderError::NotDeleted`].
