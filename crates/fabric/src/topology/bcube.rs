@@ -1,7 +1,7 @@
 //! BCube: servers with several ports that pass on packets of others.
 //!
 //! BCube(n, levels) has n^levels servers, numbered by `levels` digits to the base n, and n^(levels - 1) switches of n ports on each
-//! level (TMDML §II, Figure 4: n = 3, two levels). Port `i` of a server is on the switch of level `i` that connects the servers which
+//! level (TMDML §IV, Figure 4: n = 3, two levels). Port `i` of a server is on the switch of level `i` that connects the servers which
 //! differ from it in digit `i` alone. Servers that differ in more digits reach each other over servers in between.
 //!
 //! Nodes that send and receive have one cable here and forward nothing, so each port of a server is a NIC with a *relay*: a switch of its

@@ -22,11 +22,11 @@ clearway_units::parameters! {
     /// switches.
     pub struct Bcube {
         /// Ports of each switch.
-        pub ports: u32 = 3, "switch-ports", "TMDML §II, Figure 4";
+        pub ports: u32 = 3, "switch-ports", "TMDML §IV, Figure 4";
         /// Levels of switches: so many ports has each server, and there are `switch-ports` to the power of `levels` servers.
-        pub levels: u32 = 2, "levels", "TMDML §II, Figure 4";
+        pub levels: u32 = 2, "levels", "TMDML §IV, Figure 4";
         /// Rate of each link.
-        pub rate: Rate = Rate::from_gbps(10), "link-rate", "TMDML §V";
+        pub rate: Rate = Rate::from_gbps(10), "link-rate", "TMDML §IV";
         /// Delay of the cables.
         pub delay: Span = Span::from_us(1), "link-delay", "decision: TMDML has none";
         /// Delay between a server and its ports, and between these where it passes packets on.
