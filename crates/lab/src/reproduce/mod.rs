@@ -159,6 +159,8 @@ const RECORDED: &[(&str, &str)] = recorded_outcomes!(
     "tmdml/table1": "tmdml-table1",
     "tmdml/table2": "tmdml-table2",
     "tmdml/fig5": "tmdml-fig5",
+    "tmdml/table4": "tmdml-table4",
+    "tmdml/own-strack": "tmdml-own-strack",
 );
 
 /// The ids of all figures.
