@@ -155,6 +155,7 @@ const RECORDED: &[(&str, &str)] = recorded_outcomes!(
     "strack/fig20": "strack-fig20",
     "strack/fig21": "strack-fig21",
     "strack/fig25": "strack-fig25",
+    "strack/fig26": "strack-fig26",
     "tmdml/fig2": "tmdml-fig2",
     "tmdml/table1": "tmdml-table1",
     "tmdml/table2": "tmdml-table2",
