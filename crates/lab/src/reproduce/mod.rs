@@ -161,7 +161,9 @@ const RECORDED: &[(&str, &str)] = recorded_outcomes!(
     "tmdml/table2": "tmdml-table2",
     "tmdml/fig5": "tmdml-fig5",
     "tmdml/table4": "tmdml-table4",
+    "tmdml/fig8": "tmdml-fig8",
     "tmdml/own-strack": "tmdml-own-strack",
+    "tmdml/own-jobs": "tmdml-own-jobs",
 );
 
 /// The ids of all figures.
