@@ -156,6 +156,7 @@ const RECORDED: &[(&str, &str)] = recorded_outcomes!(
     "strack/fig21": "strack-fig21",
     "strack/fig25": "strack-fig25",
     "strack/fig26": "strack-fig26",
+    "strack/fig27": "strack-fig27",
     "tmdml/fig2": "tmdml-fig2",
     "tmdml/table1": "tmdml-table1",
     "tmdml/table2": "tmdml-table2",
