@@ -68,13 +68,37 @@ impl Piece {
     }
 }
 
+/// Where messages go that one window is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Edge {
+    src: Rank,
+    dst: Rank,
+    /// Which of the trees or rings that it belongs to, where a collective has several.
+    channel: usize,
+}
+
+impl Edge {
+    /// The edge between two ranks in a channel of a collective that has several.
+    pub(super) fn of_channel((src, dst): (u32, u32), channel: usize) -> Self {
+        let (src, dst) = (Rank(src), Rank(dst));
+        Self { src, dst, channel }
+    }
+}
+
+impl From<(u32, u32)> for Edge {
+    /// The edge between two ranks of a collective with one channel.
+    fn from(ends: (u32, u32)) -> Self {
+        Self::of_channel(ends, 0)
+    }
+}
+
 /// Puts a collective together.
 pub(super) struct Builder {
     collective: Collective,
     chunk: u64,
     window: usize,
-    /// The last messages from one rank to another, where there is a window.
-    under_way: BTreeMap<(Rank, Rank), VecDeque<TaskId>>,
+    /// The last messages of each edge, where there is a window.
+    under_way: BTreeMap<Edge, VecDeque<TaskId>>,
     reduction_rate: Option<Rate>,
 }
 
@@ -173,31 +197,32 @@ impl Builder {
     /// Sends `range` as one message when `after` are over. The answer is what its receiver has to wait for.
     pub(super) fn message(
         &mut self,
-        (src, dst): (u32, u32),
+        edge: impl Into<Edge>,
         range: Range<u64>,
         effect: Effect,
         after: impl IntoIterator<Item = TaskId>,
     ) -> TaskId {
-        let ends = (Rank(src), Rank(dst));
+        let edge = edge.into();
+        let Edge { src, dst, .. } = edge;
         let bytes = Bytes::new(range.end - range.start);
         let before = match self.window {
             usize::MAX => None,
             window => {
-                let under_way = self.under_way.entry(ends).or_default();
+                let under_way = self.under_way.entry(edge).or_default();
                 let is_full = under_way.len() == window;
                 is_full.then(|| under_way.pop_front()).flatten()
             }
         };
         let after = after.into_iter().chain(before);
-        let message = self.collective.graph.message(ends, bytes, after);
+        let message = self.collective.graph.message((src, dst), bytes, after);
         let offset = Bytes::new(range.start);
         self.collective.moves.push(Move { offset, effect });
         if self.window != usize::MAX {
-            self.under_way.entry(ends).or_default().push_back(message);
+            self.under_way.entry(edge).or_default().push_back(message);
         }
         match self.reduction_rate {
             Some(rate) if effect == Effect::Reduce => {
-                self.compute(ADDER, dst, rate.span_of(bytes), [message])
+                self.compute(ADDER, dst.0, rate.span_of(bytes), [message])
             }
             _ => message,
         }

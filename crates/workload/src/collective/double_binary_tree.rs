@@ -1,7 +1,7 @@
 //! Two binary trees, each for half of the data, in which the leaves of one are inner nodes of the other, so that every rank sends
 //! and receives the same (Sanders, Speck and Träff 2009; the trees are those of NCCL, `src/graph/trees.cc`).
 
-use super::builder::{Builder, Extent, sound};
+use super::builder::{Builder, Edge, Extent, sound};
 use super::options::Options;
 use super::{
     Collective, CollectiveDefinition, CollectiveError, Effect, Operation, Pipelining, Reduction,
@@ -130,7 +130,8 @@ impl CollectiveDefinition for DoubleBinaryTreeSettings {
         let mut builder = Builder::new::<Self>(operation, ranks, self.size, extent, options)?;
         let mut passes = BinaryTree::pair(ranks).map(Pass::new);
         for (number, chunk) in (0..).zip(builder.chunks(0..self.size.as_u64())) {
-            passes[number % 2].send(&mut builder, &chunk);
+            let channel = number % 2;
+            passes[channel].send(&mut builder, channel, &chunk);
         }
         Ok(builder.finish())
     }
@@ -163,7 +164,7 @@ impl Pass {
         }
     }
 
-    fn send(&mut self, builder: &mut Builder, chunk: &Range<u64>) {
+    fn send(&mut self, builder: &mut Builder, channel: usize, chunk: &Range<u64>) {
         let Self {
             tree,
             order,
@@ -174,8 +175,8 @@ impl Pass {
             if let Some(parent) = tree.parents[rank as usize] {
                 let children = tree.children[rank as usize].iter().flatten();
                 let arrived = children.map(|&child| up[child as usize]);
-                let ends = (rank, parent);
-                up[rank as usize] = builder.message(ends, chunk.clone(), Effect::Reduce, arrived);
+                let edge = Edge::of_channel((rank, parent), channel);
+                up[rank as usize] = builder.message(edge, chunk.clone(), Effect::Reduce, arrived);
             }
         }
         for &rank in order.iter() {
@@ -186,9 +187,9 @@ impl Pass {
                     .filter(|_| is_root)
                     .map(|&child| up[child as usize]);
                 let copy = (!is_root).then(|| down[parent as usize]);
-                let ends = (parent, rank);
+                let edge = Edge::of_channel((parent, rank), channel);
                 let after = sums.chain(copy);
-                down[rank as usize] = builder.message(ends, chunk.clone(), Effect::Copy, after);
+                down[rank as usize] = builder.message(edge, chunk.clone(), Effect::Copy, after);
             }
         }
     }

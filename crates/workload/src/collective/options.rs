@@ -7,7 +7,7 @@ parameters! {
     pub struct Pipelining {
         /// Payload of a message at most. A rank passes on each chunk as soon as it has it.
         pub chunk: Bytes = Bytes::new(131_072), "chunk", "STrack §4.3: 128KB";
-        /// How many messages may be under way from one rank to another at a time. "auto": any number.
+        /// How many messages may be under way from one rank to another at a time, in each tree of its own. "auto": any number.
         pub window: Option<u32> = None, "window", "STrack names no limit";
     }
 }

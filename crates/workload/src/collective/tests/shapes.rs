@@ -416,6 +416,35 @@ fn a_window_keeps_as_many_messages_of_an_edge_under_way() {
     }
 }
 
+/// Both trees of 32 ranks have 8 edges in common. Chunks of one tree must not wait for those of the other there: with one chunk under way
+/// on each edge, the last chunk is down after all before it have gone over an edge and it has gone up and down itself.
+#[test]
+fn a_window_is_for_an_edge_of_one_tree() {
+    let mut settings = DoubleBinaryTreeSettings {
+        size: Bytes::new(200),
+        ..Default::default()
+    };
+    settings.pipelining.chunk = Bytes::new(1);
+    settings.pipelining.window = Some(1);
+    for ranks in [2, 3, 6, 32, 33] {
+        let graph = settings.build(ranks).unwrap().graph;
+        let mut steps: Vec<u32> = Vec::new();
+        for (id, _) in graph.numbered() {
+            let before = graph
+                .needs(id)
+                .iter()
+                .map(|need| steps[need.task().index()]);
+            steps.push(1 + before.max().unwrap_or(0));
+        }
+        let (chunks_of_a_tree, most) = (100, steps.iter().max());
+        assert_eq!(
+            most,
+            Some(&(chunks_of_a_tree - 1 + settings.steps(ranks))),
+            "{ranks} ranks"
+        );
+    }
+}
+
 #[test]
 fn what_is_added_up_is_passed_on_when_the_sum_is_formed() {
     let mut settings = RingAllReduceSettings {
