@@ -121,11 +121,8 @@ fn status(scenario: &Scenario, stopped: Option<Stopped>) -> Status {
         Some(Stopped::AtMost) => Status::Incomplete {
             reason: format!("stopped at stop.at-most = {}", scenario.general.at_most),
         },
-        Some(Stopped::Deadlocked) => Status::Incomplete {
-            reason: "deadlock: paused links wait for each other".into(),
-        },
-        Some(Stopped::Stuck) => Status::Incomplete {
-            reason: "nothing was left to happen although flows wait".into(),
+        Some(stopped @ (Stopped::Deadlocked | Stopped::Stuck)) => Status::Incomplete {
+            reason: stopped.to_string(),
         },
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! Users speak of hosts. A flow goes from a NIC of its sender to a NIC of its receiver: to the pair with the fewest links between
 //! them; of these to one whose slowest link is fastest (a server's NVSwitch rather than a leaf that both hang on). Where several
-//! pairs are equal, flow `n` takes the `n`-th of them, counted round, so that flows spread evenly, or one by lot. Pairs without a
-//! path are passed over: hosts do not forward.
+//! pairs are equal, flow `n` takes the `n`-th of them, counted round, so that flows spread evenly, or one by lot, or all flows go from
+//! low to high NICs. Pairs without a path are passed over: hosts do not forward.
 
 use crate::error::ScenarioError;
 use clearway_fabric::topology::{Attachment, Paths, Routes, Topology};
@@ -22,6 +22,8 @@ pub(crate) enum NicChoice {
         /// Of the run.
         seed: u64,
     },
+    /// From the lowest NIC of the sender to the highest of the receiver.
+    Ascending,
 }
 
 impl NicChoice {
@@ -32,6 +34,10 @@ impl NicChoice {
             Self::Random { seed } => {
                 let mut lots = RandomStream::new(seed, Purpose::Nics, flow as u64);
                 lots.below(pairs.len() as u32) as usize
+            }
+            Self::Ascending => {
+                let ascent = |&index: &usize| (Reverse(pairs[index].0), pairs[index].1);
+                (0..pairs.len()).max_by_key(ascent).unwrap_or(0)
             }
         };
         pairs[index]

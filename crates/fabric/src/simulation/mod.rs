@@ -444,6 +444,17 @@ pub enum Stopped {
     Deadlocked,
 }
 
+impl std::fmt::Display for Stopped {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::AtMost => "stopped at the time limit",
+            Self::Interrupted => "interrupted",
+            Self::Stuck => "nothing was left to happen although flows wait",
+            Self::Deadlocked => "deadlock: paused links wait for each other",
+        })
+    }
+}
+
 /// How far a run is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {

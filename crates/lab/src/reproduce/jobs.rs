@@ -9,7 +9,7 @@ use clearway_units::statistics::nearest_rank;
 impl RunData {
     fn jobs(&self) -> Result<&[f64], String> {
         match self.jobs.as_deref() {
-            None => Err("not all jobs are done".into()),
+            None => Err(self.unfinished("jobs")),
             Some([]) => Err("there are no jobs".into()),
             Some(jobs) => Ok(jobs),
         }

@@ -233,10 +233,21 @@ impl Measure {
 }
 
 impl RunData {
+    /// Why not all flows or jobs are done, as far as the run knows.
+    pub(super) fn unfinished(&self, what: &str) -> String {
+        match self.stopped {
+            None => format!("not all {what} are done"),
+            Some(stopped) => {
+                let after = self.simulated.since(Time::ZERO);
+                format!("not all {what} are done after {after}: {stopped}")
+            }
+        }
+    }
+
     pub(crate) fn completions(&self) -> Result<Vec<Span>, String> {
         let completions: Option<Vec<Span>> =
             self.flows.iter().map(FlowResult::completion).collect();
-        completions.ok_or_else(|| "not all flows are done".into())
+        completions.ok_or_else(|| self.unfinished("flows"))
     }
 
     fn longest(&self) -> Result<Span, String> {

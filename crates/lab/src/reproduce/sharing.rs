@@ -42,7 +42,7 @@ pub(super) fn slowdown(run: &RunData, options: &Options) -> Result<f64, String> 
         Some(completion.as_ps() as f64 / flow.ideal.as_ps() as f64)
     });
     let slowdowns: Option<Vec<f64>> = slowdowns.collect();
-    let mut slowdowns = slowdowns.ok_or("not all flows are done")?;
+    let mut slowdowns = slowdowns.ok_or_else(|| run.unfinished("flows"))?;
     slowdowns.sort_unstable_by(f64::total_cmp);
     nearest_rank(&slowdowns, options.per_mille).ok_or_else(|| "no flow is of these sizes".into())
 }
@@ -54,7 +54,7 @@ fn starts_and_finishes(run: &RunData) -> Result<Vec<(Time, Time)>, String> {
         .iter()
         .map(|flow| Some((flow.started?, flow.finished?)));
     let both: Option<Vec<_>> = both.collect();
-    both.ok_or_else(|| "not all flows are done".into())
+    both.ok_or_else(|| run.unfinished("flows"))
 }
 
 /// Spearman's rank correlation of start and finish: 1 if flows finish in the order of their starts, −1 in the opposite order.

@@ -14,6 +14,8 @@ clearway_units::choices! {
         Random = "random",
         /// In turn.
         InTurn = "in-turn",
+        /// From the lowest to the highest digit, all of them.
+        Lowest = "lowest",
     }
 }
 
@@ -31,7 +33,9 @@ clearway_units::parameters! {
         pub delay: Span = Span::from_us(1), "link-delay", "decision: TMDML has none";
         /// Delay between a server and its ports, and between these where it passes packets on.
         pub crossing: Span = Span::from_us(1), "crossing-delay", "decision: about what a crossing of PCIe takes";
-        /// Which digit a flow corrects first, and so which NICs it uses: "random" or "in-turn".
+        /// Which digit a flow corrects first, and so which NICs it uses: "random", "in-turn" or "lowest". With flow control on links
+        /// and some that begin with one digit, some with another, links can wait for each other in a circle; with "lowest", which also
+        /// ends with the highest digit, they cannot on up to three levels.
         pub order: NicOrder = NicOrder::Random, "first-digit", "decision: TMDML does not say; by a hash of the flow";
     }
 }
@@ -54,6 +58,7 @@ impl Bcube {
         match self.order {
             NicOrder::Random => NicChoice::Random { seed },
             NicOrder::InTurn => NicChoice::InTurn,
+            NicOrder::Lowest => NicChoice::Ascending,
         }
     }
 }
