@@ -514,6 +514,8 @@ fn numbers_beyond_all_measure() {
         &["workload.start=18446744s"],
         &["workload.kind=ring-all-reduce", "workload.start=18446744s"],
         &["workload.kind=ring-all-reduce", "workload.size=1MB", "workload.compute=18446744s"],
+        &["workload.kind=ring-all-reduce", "workload.size=1MB", "workload.compute=1s", "workload.stragglers=1", "workload.straggler-factor=1e6", "workload.jitter=2.0"],
+        &["workload.kind=ring-all-reduce", "workload.size=1GB", "workload.chunk=1GB", "workload.reduction-rate=1bps"],
         &["stop.at-most=18446744s"],
         &["trigger-delay=18446744s"],
         &["transport.rto=18446744s"],
@@ -551,7 +553,11 @@ fn numbers_beyond_all_measure() {
       fix: start flows within 2592000s (30 days)
     --set workload.start=18446744s: the job ring-all-reduce starts too late
       fix: start jobs within 2592000s (30 days)
-    --set workload.compute=18446744s: `compute` of the ring-all-reduce workload: computations of 18446744s
+    --set workload.compute=18446744s: a computation of the job ring-all-reduce can take 18446744s
+      fix: use at most 2592000s (30 days)
+    --set workload.straggler-factor=1e6: a computation of the job ring-all-reduce can take 3000000s
+      fix: use at most 2592000s (30 days)
+    --set workload.reduction-rate=1bps: a computation of the job ring-all-reduce can take 18446744.073709551615s
       fix: use at most 2592000s (30 days)
     --set stop.at-most=18446744s: `stop.at-most` = 18446744s is too long
       fix: use at most 2592000s (30 days)

@@ -10,7 +10,7 @@ use crate::nics::{between_nics, path_lengths};
 use crate::observe::WatchPlan;
 use crate::record::CapturePlan;
 use crate::scenario::topology::apply_failure;
-use crate::scenario::{Scenario, SwitchSettings, check_flows, check_starts};
+use crate::scenario::{Scenario, SwitchSettings, check_flows, check_jobs};
 use crate::streamed;
 use clearway_fabric::topology::{NodeId, PacketSizes, Paths, Routes, Topology, TopologyError};
 use clearway_fabric::{Flow, FlowEvent, Moment, Reactions, Setup};
@@ -505,8 +505,13 @@ fn load_workloads(
             apply_failure(&mut ground.topology, failure).map_err(placed)?;
         }
         all.warnings.extend(loaded.warnings);
-        all.doubts.extend(loaded.doubts);
-        check_starts(&loaded.jobs).map_err(placed)?;
+        let doubts = loaded.doubts.into_iter();
+        all.doubts
+            .extend(doubts.map(|doubt| match scenario.workloads.len() {
+                1 => doubt,
+                _ => format!("workload {} ({}): {doubt}", section + 1, settings.kind()),
+            }));
+        check_jobs(&loaded.jobs).map_err(placed)?;
         taken.extend(loaded.jobs.iter().flat_map(|job| &job.hosts));
         all.jobs.extend(loaded.jobs);
         parts.push(loaded.workload);

@@ -285,3 +285,24 @@ fn warnings_of_the_reader_reach_the_user() {
     assert_snapshot!(warnings.replace(&folder.0.display().to_string(), "DIR"), @"DIR/empty.goal:3: `l1` of rank 0 (line 3) has no bytes to send, and sends one because a message needs a packet");
     assert_eq!(folder.times(workload).len(), 1);
 }
+
+#[test]
+fn computations_of_traces_end_in_the_time_that_a_simulation_can_count() {
+    let folder = Folder::new("computations");
+    let rank =
+        |compute: &str| format!("rank 0 {{\na: calc {compute}\n}}\nrank 1 {{\nb: calc 1\n}}\n");
+    for (nanoseconds, fits) in [("2592000000000000", true), ("3000000000000000", false)] {
+        folder.write("long.goal", format!("num_ranks 2\n{}", rank(nanoseconds)));
+        let scenario = folder.scenario("kind = \"trace\"\nfile = \"long.goal\"");
+        let error = Assembly::new(&scenario)
+            .err()
+            .map(|error| error.to_string());
+        match fits {
+            true => assert_eq!(error, None),
+            false => assert_snapshot!(error.unwrap(), @r"
+            test:15: a computation of the job long can take 3000000s
+              fix: use at most 2592000s (30 days)
+            "),
+        }
+    }
+}

@@ -154,6 +154,7 @@ const RECORDED: &[(&str, &str)] = recorded_outcomes!(
     "strack/fig19": "strack-fig19",
     "strack/fig20": "strack-fig20",
     "strack/fig21": "strack-fig21",
+    "strack/fig22": "strack-fig22",
     "strack/fig25": "strack-fig25",
     "strack/fig26": "strack-fig26",
     "strack/fig27": "strack-fig27",

@@ -11,7 +11,7 @@
 //! | pause frame | 1 B to 65535 B |
 //! | bytes that a capture keeps of a frame | at least 96 |
 //! | frames of a capture | 1 to 100 million |
-//! | `stop.at-most`, starts of flows, timers, and the time that a message takes alone on the slowest link | 30 days |
+//! | `stop.at-most`, starts, timers, computations, and the time that a message takes alone on the slowest link | 30 days |
 
 use super::{General, ObserveSettings, Sampling, SwitchSettings, TransportSettings};
 use crate::error::ScenarioError;
@@ -19,8 +19,9 @@ use clearway_fabric::topology::{PacketSizes, Topology};
 use clearway_transport::Reliability;
 use clearway_transport::go_back_n::MOST_QUEUE_PAIRS;
 use clearway_units::{Bytes, Rate, Span, Time, Value};
-use clearway_workload::{FlowSpec, JobSpec, Start};
+use clearway_workload::{FlowSpec, JobSpec, Plan, Start, Task};
 use std::borrow::Borrow;
+use std::sync::Arc;
 
 const MOST_HOSTS: u64 = 1 << 20;
 const MOST_ROUTES: u64 = 1 << 27;
@@ -221,17 +222,45 @@ pub(super) fn check_links(
     Ok(())
 }
 
-/// Checks that jobs start in the time that a simulation can count.
-pub(crate) fn check_starts(jobs: &[JobSpec]) -> Result<(), ScenarioError> {
-    let late = jobs.iter().find(|job| job.start > Time::ZERO + LONGEST);
-    match late {
-        None => Ok(()),
-        Some(job) => Err(ScenarioError::about(
-            &["start", "stagger"],
-            format!("the job {} starts too late", job.label),
-            format!("start jobs within {LONGEST} (30 days)"),
-        )),
+/// Checks that jobs start, and that all of their computations end, in the time that a simulation can count.
+pub(crate) fn check_jobs(jobs: &[JobSpec]) -> Result<(), ScenarioError> {
+    // Jobs of a section share their plan.
+    let mut former: Option<(&Arc<Plan>, Span)> = None;
+    for job in jobs {
+        if job.start > Time::ZERO + LONGEST {
+            return Err(ScenarioError::about(
+                &["start", "stagger"],
+                format!("the job {} starts too late", job.label),
+                format!("start jobs within {LONGEST} (30 days)"),
+            ));
+        }
+        let longest = match former {
+            Some((plan, longest)) if Arc::ptr_eq(plan, &job.plan) => longest,
+            _ => longest_computation(&job.plan),
+        };
+        former = Some((&job.plan, longest));
+        // At the slowest rank, with the worst jitter.
+        let slowest = job.stragglers.values().fold(1.0, |a: f64, b| a.max(*b));
+        let longest = longest.as_ps() as f64 * slowest * (1.0 + job.jitter);
+        if longest > LONGEST.as_ps() as f64 {
+            let span = Span::from_ps(longest as u64);
+            return Err(ScenarioError::about(
+                &["compute", "straggler-factor", "reduction-rate", "file"],
+                format!("a computation of the job {} can take {span}", job.label),
+                format!("use at most {LONGEST} (30 days)"),
+            ));
+        }
     }
+    Ok(())
+}
+
+/// What the longest computation takes at a rank like any other, without jitter.
+fn longest_computation(plan: &Plan) -> Span {
+    let spans = plan.graph().numbered().map(|(_, task)| match task {
+        Task::Compute { span, .. } => span,
+        Task::Message { .. } => Span::ZERO,
+    });
+    spans.max().unwrap_or(Span::ZERO)
 }
 
 /// Checks that flows start, and can end, in the time that a simulation can count.

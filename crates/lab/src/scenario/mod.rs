@@ -35,7 +35,7 @@ mod transport;
 mod workload;
 
 pub(crate) use limits::{
-    LONGEST, check_flows, check_general, check_observe, check_starts, check_switch, check_transport,
+    LONGEST, check_flows, check_general, check_jobs, check_observe, check_switch, check_transport,
 };
 pub use observe::{Chosen, MOST_CHOSEN, ObserveSettings, Sampling};
 pub(crate) use places::Places;
@@ -373,9 +373,13 @@ fn write_entries(text: &mut String, entries: Vec<(&'static str, Value)>) {
 /// Adds an override, or replaces what it overrides. One that chooses another kind makes room for that kind's defaults.
 fn apply_override(entries: &mut Vec<Entry>, new: Entry) {
     let same_section = |entry: &Entry| entry.section == new.section && entry.index == new.index;
+    let is_chosen = |entry: &Entry| {
+        let by_override = entry.key == "kind" && matches!(entry.place, Place::Override(_));
+        by_override || is_kind_with_file(entry)
+    };
     let is_of_kind = entries
         .iter()
-        .any(|entry| same_section(entry) && is_kind_with_file(entry));
+        .any(|entry| same_section(entry) && is_chosen(entry));
     let chooses_kind =
         new.key == "kind" || (new.key == "file" && !new.section.is_empty() && !is_of_kind);
     let former = entries

@@ -105,6 +105,16 @@ fn a_file_implies_its_kind() {
     let scenario = read_with(text, &overrides).unwrap();
     assert_eq!(scenario.topology.kind.name(), "file");
     assert_eq!(scenario.workloads[0].kind(), "file");
+    // But it does not replace the kind that another override chooses, wherever that stands.
+    let mut overrides = ["workload.kind=gobble", "workload.file=x.cm"];
+    for _ in 0..2 {
+        let error = read_with(text, &overrides).unwrap_err();
+        assert!(
+            error.to_string().contains("there is no \"gobble\""),
+            "{error}"
+        );
+        overrides.reverse();
+    }
 }
 
 #[test]

@@ -46,9 +46,6 @@ parameters! {
     }
 }
 
-/// Of an iteration: as long as any other time in a scenario.
-const LONGEST_COMPUTATION: Span = Span::from_ms(30 * 24 * 3600 * 1000);
-
 /// The jobs of a section `D` that run the collective `C`.
 pub(super) fn jobs<D: WorkloadDefinition, C: CollectiveDefinition + Clone>(
     settings: &JobSettings,
@@ -103,11 +100,6 @@ impl JobSettings {
             if count == 0 {
                 return Err(D::fault(key, format!("no {key}"), "write 1 or more"));
             }
-        }
-        if self.compute > LONGEST_COMPUTATION {
-            let message = format!("computations of {}", self.compute);
-            let fix = format!("use at most {LONGEST_COMPUTATION} (30 days)");
-            return Err(D::fault("compute", message, fix));
         }
         // Of a number that is none, too.
         if let Some(ranks) = self.ranks.filter(|&ranks| ranks < self.stragglers) {
