@@ -32,8 +32,9 @@ kind = \"flows\"
 flows = [\"0->1 20MB\", \"2->3 20MB\", \"4->1 20MB\"]
 ";
 
-fn completions(overrides: &[&str], threads: usize) -> Vec<f64> {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("progress");
+/// Milliseconds of each flow. Tests run at the same time, so each has a folder of its own.
+fn completions(test: &str, overrides: &[&str], threads: usize) -> Vec<f64> {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("progress-{test}"));
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("row.txt"), ROW).unwrap();
     let overrides: Vec<String> = overrides.iter().map(ToString::to_string).collect();
@@ -54,8 +55,8 @@ fn completions(overrides: &[&str], threads: usize) -> Vec<f64> {
 #[test]
 fn a_flow_with_two_bottlenecks_keeps_up_with_its_neighbour_at_the_receiver() {
     for seed in ["seed=1", "seed=2", "seed=3"] {
-        let even = completions(&[seed], 1);
-        let plain = completions(&[seed, "transport.feedback=interval"], 1);
+        let even = completions("bottlenecks", &[seed], 1);
+        let plain = completions("bottlenecks", &[seed, "transport.feedback=interval"], 1);
         // Marked twice as often, it is last by a third under DCQCN (TMDML §III.C); here it is level.
         assert!(plain[0] > 1.25 * plain[2], "{plain:?}");
         assert!((0.98..1.02).contains(&(even[0] / even[2])), "{even:?}");
@@ -67,5 +68,6 @@ fn a_flow_with_two_bottlenecks_keeps_up_with_its_neighbour_at_the_receiver() {
 
 #[test]
 fn the_number_of_threads_changes_nothing() {
-    assert_eq!(completions(&[], 1), completions(&[], 3));
+    let [one, three] = [1, 3].map(|threads| completions("threads", &[], threads));
+    assert_eq!(one, three);
 }
