@@ -163,6 +163,7 @@ const RECORDED: &[(&str, &str)] = recorded_outcomes!(
     "tmdml/table2": "tmdml-table2",
     "tmdml/fig5": "tmdml-fig5",
     "tmdml/table4": "tmdml-table4",
+    "tmdml/table5": "tmdml-table5",
     "tmdml/fig8": "tmdml-fig8",
     "tmdml/own-strack": "tmdml-own-strack",
     "tmdml/own-jobs": "tmdml-own-jobs",
