@@ -138,6 +138,8 @@ const RECORDED: &[(&str, &str)] = recorded_outcomes!(
     "mlcc/fig3": "mlcc-fig3",
     "mlcc/fig4": "mlcc-fig4",
     "mlcc/fig5": "mlcc-fig5",
+    "mlcc/table1": "mlcc-table1",
+    "mlcc/section4": "mlcc-section4",
     "mlcc/section5": "mlcc-section5",
     "strack/fig4": "strack-fig4",
     "strack/fig8": "strack-fig8",
