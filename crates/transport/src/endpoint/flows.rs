@@ -1,6 +1,6 @@
 //! Tables of an endpoint: flows by number, receivers, timers.
 
-use super::parts::{Receiver, Rules};
+use super::parts::{FinalAck, Receiver, Rules};
 use crate::feedback::{EndpointFeedback, Feedback};
 use crate::packet::Packet;
 use crate::profile::Profile;
@@ -77,8 +77,12 @@ pub(crate) struct Receiving<'a> {
     pub(crate) slot: usize,
 }
 
-/// The receivers of an endpoint. Those of finished flows linger to answer late copies and are forgotten when new ones come:
-/// no timer wakes an endpoint only to free memory.
+/// The receivers of an endpoint. Those of finished flows linger, and when new ones come they give way to their final
+/// acknowledgements: no timer wakes an endpoint only to free memory.
+///
+/// A final acknowledgement stays for good. However late a copy comes, its flow is known to be finished: it is answered, and
+/// nothing is delivered a second time. No time after the last packet would do instead, as a copy can wait in queues for longer than
+/// any timer here.
 pub(crate) struct Receivers {
     slots: Vec<Option<Kept>>,
     /// Has the same slots, unless it is never asked.
@@ -87,6 +91,8 @@ pub(crate) struct Receivers {
     directory: Directory,
     /// Finished flows and when to look at them again, earliest first.
     lingering: VecDeque<(Time, u32)>,
+    /// Flows that have lingered long enough: 17 bytes each, and room to grow.
+    finished: FxHashMap<Key, FinalAck>,
 }
 
 impl Receivers {
@@ -97,6 +103,7 @@ impl Receivers {
             free: Vec::new(),
             directory: Directory::default(),
             lingering: VecDeque::new(),
+            finished: FxHashMap::default(),
         }
     }
 
@@ -117,7 +124,13 @@ impl Receivers {
         Some(&mut slot.receiver)
     }
 
-    /// The receiver of a data packet. For an unknown flow a new one, unless `psn` shows that this is not its beginning.
+    /// What is known of a queue pair that has finished and whose receiver is gone.
+    pub(crate) fn final_ack(&self, key: Key) -> Option<FinalAck> {
+        self.finished.get(&key).copied()
+    }
+
+    /// The receiver of a data packet. For an unknown flow a new one, unless it has finished or `psn` shows that this is not its
+    /// beginning.
     #[inline]
     pub(crate) fn find_or_create(
         &mut self,
@@ -129,7 +142,10 @@ impl Receivers {
     ) -> Option<Receiving<'_>> {
         let index = match self.directory.find(Key::of(packet)) {
             Some(index) => index,
-            None if psn < rules.first_packets && packet.queue_pair < rules.queue_pairs => {
+            None if psn < rules.first_packets
+                && packet.queue_pair < rules.queue_pairs
+                && !self.finished.contains_key(&Key::of(packet)) =>
+            {
                 self.create(now, packet, rules, profile)
             }
             None => return None,
@@ -174,7 +190,7 @@ impl Receivers {
         }
     }
 
-    /// Forgets the flows that have lingered long enough since their last packet.
+    /// Keeps no more than the final acknowledgements of flows that have lingered long enough since their last packet.
     pub(crate) fn forget(&mut self, now: Time, rules: &Rules) {
         while let Some(&(time, index)) = self.lingering.front()
             && time <= now
@@ -190,6 +206,7 @@ impl Receivers {
                 continue;
             }
             self.directory.remove(kept.key);
+            self.finished.insert(kept.key, kept.receiver.final_ack());
             *entry = None;
             self.free.push(index);
         }

@@ -7,8 +7,10 @@
 //! A flow has one queue pair, or several where its reliability scheme offers that; each has a slot of its own, and shows as a
 //! flow everywhere but in events, where messages and statistics are those of the whole flow.
 //!
-//! Receivers come into being with the first packet of a flow and are forgotten some time after the last; senders when they are
-//! closed and everything is acknowledged. Memory is bounded by the flows that are alive at a time, not by their number.
+//! Receivers come into being with the first packet of a flow. Some time after the last packet only the final acknowledgement stays
+//! of one, and that for good: a copy that comes later than any timer, or that somebody replays, is answered and delivers nothing.
+//! Senders are gone when they are closed and everything is acknowledged. Memory is bounded by the flows that are alive at a time,
+//! but for a few bytes at the receiver of each that has finished.
 //!
 //! Timers are lazy: a flow has one entry in a heap, which is looked at when it comes due and put back if the flow's real
 //! deadline has moved on. An acknowledgement therefore touches no heap.
@@ -37,6 +39,7 @@ use std::sync::Arc;
 use stripes::Stripes;
 
 pub(crate) use outbox::Outbox;
+pub(crate) use parts::FinalAck;
 
 pub use report::{EndpointCounters, Event, FlowProgress, FlowStatistics};
 
@@ -60,7 +63,7 @@ use context;
 pub enum Input {
     /// A flow from here to `peer` begins. The other end needs no notice.
     Open {
-        /// Unique among all flows that are alive anywhere.
+        /// A number that no flow had before, anywhere: packets of a finished flow are taken for late copies.
         flow: FlowId,
         /// The host at the other end.
         peer: HostId,
@@ -237,7 +240,7 @@ impl<T: Telemetry> Endpoint<T> {
         self.alive
     }
 
-    /// Flows to here that are remembered, finished ones that linger included, counted once for each queue pair.
+    /// Flows to here that have a receiver, finished ones that linger included, counted once for each queue pair.
     pub fn open_receivers(&self) -> usize {
         self.receivers.len()
     }
@@ -338,8 +341,7 @@ impl<T: Telemetry> Endpoint<T> {
             .receivers
             .find_or_create(now, packet, psn, rules, profile)
         else {
-            self.counters.overflow += 1;
-            return;
+            return self.on_unexpected(packet, telemetry);
         };
         let Receiving {
             receiver,
@@ -372,16 +374,31 @@ impl<T: Telemetry> Endpoint<T> {
         }
     }
 
+    /// A data packet has come for which there is no receiver, and which begins no flow.
+    #[cold]
+    fn on_unexpected(&mut self, packet: &Packet, telemetry: T) {
+        let Some(last) = self.receivers.final_ack(Key::of(packet)) else {
+            self.counters.overflow += 1;
+            return;
+        };
+        self.counters.data_received += 1;
+        self.counters.marked += u64::from(packet.ecn);
+        self.counters.duplicates += 1;
+        if let Some(packet) = last.answer(packet, &self.profile, &self.rules) {
+            self.outbox.push(Parcel { packet, telemetry });
+        }
+    }
+
     fn on_probe(&mut self, now: Time, packet: &Packet) {
         self.counters.probes_received += 1;
-        // Of an unknown flow nothing has arrived, and the sender needs to hear that; but a probe alone begins no flow.
-        let sack = match self.receivers.find(Key::of(packet)) {
-            Some(receiver) => receiver.on_probe(now, packet, &self.rules),
-            None => Receiver::new(packet.flow, &self.profile, &self.rules).on_probe(
-                now,
-                packet,
-                &self.rules,
-            ),
+        let (key, rules, profile) = (Key::of(packet), &self.rules, &*self.profile);
+        let sack = match self.receivers.find(key) {
+            Some(receiver) => receiver.on_probe(now, packet, rules),
+            None => match self.receivers.final_ack(key) {
+                Some(last) => last.answer(packet, profile, rules),
+                // Of an unknown flow nothing has arrived, and the sender needs to hear that; but a probe alone begins no flow.
+                None => Receiver::new(packet.flow, profile, rules).on_probe(now, packet, rules),
+            },
         };
         if let Some(sack) = sack {
             self.outbox.push_control(sack.into());

@@ -2,7 +2,7 @@
 
 use crate::cc::Controller;
 use crate::flow::{Context, Due, Ends, Reports};
-use crate::packet::Packet;
+use crate::packet::{Header, Packet};
 use crate::profile::{Profile, Reliability};
 use crate::{go_back_n, selective_repeat};
 use clearway_units::{Bytes, FlowId, MessageId, Span, Time};
@@ -255,6 +255,37 @@ impl Sender {
     }
 }
 
+/// The last acknowledgement of a finished flow, or of one of its queue pairs: all that stays known of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FinalAck {
+    /// One more than the number of its last packet.
+    pub(crate) epsn: u32,
+    /// With selective repeat, its payload bytes modulo 2^32.
+    pub(crate) bytes_received: u32,
+}
+
+impl FinalAck {
+    /// The answer to a late copy of a data packet, or to a probe, if there is one.
+    pub(crate) fn answer(
+        self,
+        packet: &Packet,
+        profile: &Profile,
+        rules: &Rules,
+    ) -> Option<Packet> {
+        match (&profile.reliability, packet.header) {
+            (Reliability::SelectiveRepeat(_), _) => Some(selective_repeat::late_sack(
+                self,
+                packet,
+                &rules.selective_repeat,
+            )),
+            (Reliability::GoBackN(_), Header::Data { .. }) => {
+                go_back_n::late_ack(self, packet, &rules.go_back_n)
+            }
+            (Reliability::GoBackN(_), _) => None,
+        }
+    }
+}
+
 /// The receiver of one flow, or of one of its queue pairs.
 #[derive(Debug)]
 pub(crate) enum Receiver {
@@ -274,6 +305,11 @@ impl Receiver {
 
     pub(crate) fn last_arrival(&self) -> Time {
         of_both!(self, receiver => receiver.last_arrival())
+    }
+
+    /// What stays known of a finished flow.
+    pub(crate) fn final_ack(&self) -> FinalAck {
+        of_both!(self, receiver => receiver.final_ack())
     }
 
     /// A data packet with this number would bring what is missing, and be taken.

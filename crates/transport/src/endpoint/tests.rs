@@ -7,7 +7,7 @@ use crate::spray::SelectorSettings;
 use crate::testing::{Bottleneck, Pair, PipeSettings, network};
 use clearway_units::{Rate, Value};
 use proptest::prelude::*;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 fn facts() -> NetworkFacts {
@@ -495,7 +495,7 @@ fn memory_is_that_of_the_living_flows() {
 }
 
 #[test]
-fn a_copy_that_comes_after_its_flow_was_forgotten_reaches_no_other_flow() {
+fn a_copy_that_comes_when_its_receiver_is_gone_is_answered_and_delivers_nothing() {
     let profile = Arc::new(Profile::strack(facts()));
     let mut sender = Endpoint::new(HostId(0), Arc::clone(&profile), 1);
     let mut receiver = Endpoint::new(HostId(1), profile, 1);
@@ -508,17 +508,117 @@ fn a_copy_that_comes_after_its_flow_was_forgotten_reaches_no_other_flow() {
     receiver.on_packet(Time::from_us(1), &packets[0]);
     receiver.on_packet(Time::from_us(2000), &packets[1]);
     assert_eq!(receiver.open_receivers(), 1);
+    while receiver.poll_transmit(Time::from_us(2000)).is_some() {}
     receiver.on_packet(Time::from_us(2000), &packets[0]);
-    assert_eq!(receiver.open_receivers(), 2);
-    assert_eq!(receiver.counters().duplicates, 0);
+    assert_eq!(receiver.open_receivers(), 1);
+    assert_eq!(receiver.counters().duplicates, 1);
+    let answer = receiver.poll_transmit(Time::from_us(2000)).unwrap();
+    assert_eq!((answer.flow, answer.stamp), (FlowId(1), packets[0].stamp));
+    assert!(matches!(
+        answer.header,
+        Header::Sack {
+            epsn: 1,
+            bytes_received: 4096,
+            bitmap: 0,
+            out_of_order: 0,
+            ..
+        }
+    ));
     let flows: Vec<_> = std::iter::from_fn(|| receiver.poll_event())
         .map(|event| match event {
             Event::Received { flow, .. } => flow.0,
             other => panic!("{other:?}"),
         })
         .collect();
-    // Four timeouts after its last packet, a flow is new: that is the price of forgetting.
-    assert_eq!(flows, [1, 2, 1]);
+    assert_eq!(flows, [1, 2]);
+}
+
+/// Profiles of each reliability scheme, that of go-back-N with one and with three queue pairs; receivers linger for `linger`.
+fn each_reliability(linger: Option<Span>) -> Vec<Profile> {
+    let mut strack = Profile::strack(facts());
+    selective_repeat(&mut strack).linger = linger;
+    let go_back_n = |queue_pairs| Profile {
+        reliability: Reliability::GoBackN(GoBackNParameters {
+            queue_pairs,
+            stripe_chunk: Bytes::new(4096),
+            linger,
+            ..GoBackNParameters::default()
+        }),
+        controller: ControllerSettings::named("dcqcn").unwrap(),
+        selector: SelectorSettings::named("single").unwrap(),
+        ..Profile::strack(facts())
+    };
+    vec![strack, go_back_n(1), go_back_n(3)]
+}
+
+/// Packets of a flow that its receiver gets once, then once more when `after` has passed and another flow has begun.
+fn replay(profile: &Arc<Profile>, bytes: u64, after: Span) -> (Endpoint, Vec<Packet>) {
+    let mut sender = Endpoint::new(HostId(0), Arc::clone(profile), 1);
+    let mut receiver = Endpoint::new(HostId(1), Arc::clone(profile), 1);
+    let mut send = |flow: u32, bytes: u64| -> Vec<Packet> {
+        open_and_post(&mut sender, flow, bytes);
+        let flow = FlowId(flow);
+        sender.handle(Time::ZERO, Input::Close { flow });
+        // Pacing lets one go at a time.
+        let mut packets = Vec::new();
+        for now in (0..10_000).map(|ns| Time::ZERO + Span::from_ns(ns)) {
+            sender.handle(now, Input::Deadline);
+            packets.extend(sender.poll_transmit(now));
+        }
+        packets
+    };
+    let (packets, other) = (send(1, bytes), send(2, 1));
+    let first = Time::from_us(1);
+    packets.iter().for_each(|p| receiver.on_packet(first, p));
+    let later = first + after;
+    other.iter().for_each(|p| receiver.on_packet(later, p));
+    while receiver.poll_transmit(later).is_some() {}
+    packets.iter().for_each(|p| receiver.on_packet(later, p));
+    let answers = std::iter::from_fn(|| receiver.poll_transmit(later)).collect();
+    (receiver, answers)
+}
+
+#[test]
+fn a_replayed_flow_is_delivered_once_with_every_reliability_and_any_number_of_queue_pairs() {
+    for profile in each_reliability(None).into_iter().map(Arc::new) {
+        // While it lingers, long after, and ages after.
+        for after in [1, 100_000, 3_600_000_000].map(Span::from_us) {
+            let (mut receiver, answers) = replay(&profile, 12 * 4096, after);
+            let received: Vec<u32> = std::iter::from_fn(|| receiver.poll_event())
+                .map(|event| match event {
+                    Event::Received { flow, .. } => flow.0,
+                    other => panic!("{other:?}"),
+                })
+                .collect();
+            assert_eq!(received, [1, 2], "{after}");
+            assert_eq!(
+                (answers.len(), receiver.counters().duplicates),
+                (12, 12),
+                "{after}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_sender_whose_last_acknowledgements_are_lost_hears_them_however_late_it_asks() {
+    for profile in each_reliability(Some(Span::ZERO)) {
+        let mut pair = Pair::new(profile, PipeSettings::ideal(&facts()), 1);
+        // Nothing comes back for a second; other flows begin meanwhile, so that the receiver of the first is gone.
+        let blocked = Rc::new(Cell::new(true));
+        let blocks = Rc::clone(&blocked);
+        pair.pipes[1].drop_if(move |_, _| blocks.get());
+        let flow = pair.send(Bytes::new(100 * 4096));
+        let other = pair.send(Bytes::new(1));
+        pair.run_until(Time::from_us(1_000_000));
+        blocked.set(false);
+        let last = pair.send(Bytes::new(1));
+        pair.run_until(Time::from_us(3_000_000));
+        for flow in [flow, other, last] {
+            assert!(pair.finished(flow).is_some(), "{flow}");
+            assert_eq!(pair.deliveries(flow, 0), 1, "{flow}");
+        }
+    }
 }
 
 #[test]

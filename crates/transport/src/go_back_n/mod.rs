@@ -27,5 +27,5 @@ mod tests;
 
 pub(crate) use parameters::Rules;
 pub use parameters::{AckClass, GoBackNParameters, MOST_QUEUE_PAIRS, Stripe};
-pub(crate) use receiver::Receiver;
+pub(crate) use receiver::{Receiver, late_ack};
 pub(crate) use sender::Sender;

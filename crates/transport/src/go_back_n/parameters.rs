@@ -51,8 +51,8 @@ clearway_units::parameters! {
         pub stripe_chunk: Bytes = Bytes::new(65_536), "stripe-chunk", "decision";
         /// Send control packets before data; otherwise they take turns with it.
         pub control_first: bool = true, "control-first", "HPCC artifact: the acknowledgement queue of a NIC goes first";
-        /// How long a receiver remembers a flow after its last packet, so that late copies are answered; `"auto"` is four of the
-        /// longest timeouts.
+        /// Life of a receiver after the last packet of its flow, in which copies count for congestion notifications. Later copies are
+        /// answered by the final acknowledgement, which stays for good; `"auto"` is four of the longest timeouts.
         pub linger: Option<Span> = None, "linger", "several lost acknowledgements in a row";
     }
 }

@@ -1,12 +1,34 @@
 //! The receiving half of a queue pair: everything in order, or not at all.
 
 use super::parameters::{AckClass, Rules};
-use crate::endpoint::Event;
+use crate::endpoint::{Event, FinalAck};
 use crate::flow::{Reports, answer};
 use crate::packet::{Header, Packet};
 use clearway_units::{Bytes, FlowId, Time};
 
 const NONE: u64 = u64::MAX;
+
+/// An acknowledgement of everything below `epsn`, in answer to `trigger`.
+#[inline]
+fn ack(epsn: u32, nack: bool, trigger: &Packet, rules: &Rules) -> Packet {
+    let header = Header::Ack {
+        epsn,
+        nack,
+        marked: trigger.ecn,
+    };
+    let mut packet = answer(trigger, rules.ack, header);
+    if rules.ack_class == AckClass::Data {
+        packet.class = trigger.class;
+    }
+    packet
+}
+
+/// The answer to a late copy on a queue pair of which everything has arrived, where duplicates are answered.
+pub(crate) fn late_ack(last: FinalAck, trigger: &Packet, rules: &Rules) -> Option<Packet> {
+    rules
+        .ack_duplicates
+        .then(|| ack(last.epsn, false, trigger, rules))
+}
 
 /// The receiver of one queue pair.
 #[derive(Debug)]
@@ -42,6 +64,14 @@ impl Receiver {
 
     pub(crate) fn last_arrival(&self) -> Time {
         self.last_arrival
+    }
+
+    /// The acknowledgement of everything that has arrived, once the queue pair is finished.
+    pub(crate) fn final_ack(&self) -> FinalAck {
+        FinalAck {
+            epsn: self.expected as u32,
+            bytes_received: 0,
+        }
     }
 
     /// The packet with this number is the one expected.
@@ -123,16 +153,7 @@ impl Receiver {
         reports: &mut Reports<'_, T>,
     ) {
         self.unacknowledged = 0;
-        let header = Header::Ack {
-            epsn: self.expected as u32,
-            nack,
-            marked: trigger.ecn,
-        };
-        let mut packet = answer(trigger, rules.ack, header);
-        if rules.ack_class == AckClass::Data {
-            packet.class = trigger.class;
-        }
         reports.counters.nacks_sent += u64::from(nack);
-        reports.answer(packet);
+        reports.answer(ack(self.expected as u32, nack, trigger, rules));
     }
 }

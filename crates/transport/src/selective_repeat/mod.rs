@@ -33,7 +33,7 @@ mod tests;
 
 pub(crate) use parameters::Rules;
 pub use parameters::{ProbeClass, SelectiveRepeatParameters};
-pub(crate) use receiver::Receiver;
+pub(crate) use receiver::{Receiver, late_sack};
 #[cfg(test)]
 pub(crate) use sender::Context;
 pub(crate) use sender::Sender;

@@ -51,8 +51,8 @@ clearway_units::parameters! {
         pub strict_window: bool = false, "strict-window", "STrack §3.3.2 and §4.2 (Q11)";
         /// Send acknowledgements and probes before data; otherwise they take turns with it.
         pub control_first: bool = true, "control-first", "not in STrack; the UEC reference simulator does it";
-        /// How long a receiver remembers a flow after its last packet, so that late copies are answered; `"auto"` is four
-        /// retransmission timeouts.
+        /// Life of a receiver after the last packet of its flow, in which copies count for congestion notifications. Later copies are
+        /// answered by the final acknowledgement, which stays for good; `"auto"` is four retransmission timeouts.
         pub linger: Option<Span> = None, "linger", "several lost acknowledgements in a row";
     }
 }

@@ -3,7 +3,7 @@
 use super::Rules;
 use super::bitmap::Bitmap;
 use super::parameters::SEGMENT_BITS;
-use crate::endpoint::Event;
+use crate::endpoint::{Event, FinalAck};
 use crate::flow::{Reports, answer};
 use crate::packet::{Header, Packet};
 use clearway_units::{Bytes, FlowId, MessageId, Time};
@@ -18,6 +18,22 @@ struct Incoming {
     received: u64,
     /// Known once the last packet has arrived.
     total: Option<u64>,
+}
+
+/// The selective acknowledgement of a flow of which everything has arrived, in answer to a late copy or a probe.
+pub(crate) fn late_sack(last: FinalAck, trigger: &Packet, rules: &Rules) -> Packet {
+    let header = Header::Sack {
+        bitmap: 0,
+        bytes_received: last.bytes_received,
+        epsn: last.epsn,
+        base_offset: 0,
+        out_of_order: 0,
+        probe: matches!(trigger.header, Header::Probe { .. }),
+    };
+    Packet {
+        ecn: trigger.ecn,
+        ..answer(trigger, rules.ack, header)
+    }
 }
 
 /// The receiver of one flow (STrack §3.3.1).
@@ -73,6 +89,14 @@ impl Receiver {
 
     pub(crate) fn last_arrival(&self) -> Time {
         self.last_arrival
+    }
+
+    /// The acknowledgement of everything that has arrived, once the flow is finished.
+    pub(crate) fn final_ack(&self) -> FinalAck {
+        FinalAck {
+            epsn: self.expected as u32,
+            bytes_received: self.bytes_received as u32,
+        }
     }
 
     /// The packet with this number is within the window and has not been here.
