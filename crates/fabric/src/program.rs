@@ -121,16 +121,13 @@ impl ProgramAtHost {
         all
     }
 
-    /// A message has arrived; true if it was the last of so many.
+    /// A message has arrived; true if it was the last of so many. Nothing that comes after the last makes it the last again.
     pub(crate) fn has_received_all(&mut self, id: FlowId, messages: Option<NonZeroU32>) -> bool {
         let all = messages.map_or(1, NonZeroU32::get);
         let left = self.receiving.entry(id).or_insert(all);
-        *left -= 1;
-        let all = *left == 0;
-        if all {
-            self.receiving.remove(&id);
-        }
-        all
+        let was_last = *left == 1;
+        *left = left.saturating_sub(1);
+        was_last
     }
 }
 

@@ -403,10 +403,11 @@ pub(crate) struct TriggerReactions {
 
 impl Reactions for TriggerReactions {
     fn on_event(&mut self, event: FlowEvent, start: &mut Vec<FlowId>) {
-        let Some(index) = self.activations.get(&(event.flow, event.moment)) else {
+        // Each event activates its trigger once, however often it is told.
+        let Some(index) = self.activations.remove(&(event.flow, event.moment)) else {
             return;
         };
-        if let Some(trigger) = self.triggers.get_mut(index) {
+        if let Some(trigger) = self.triggers.get_mut(&index) {
             start.extend_from_slice(trigger.activate());
         }
     }

@@ -481,8 +481,8 @@ impl Program for HostProgram {
         }
         let seat = self.owners[&connection];
         let own = &mut self.seats[seat];
-        own.run.on_received(now, MessageNumber(message.0));
-        if own.is_limited {
+        let is_new = own.run.on_received(now, MessageNumber(message.0));
+        if is_new && own.is_limited {
             self.words.push_back((connection, Moment::Freed));
         }
         self.listen(now, seat);

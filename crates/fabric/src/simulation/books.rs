@@ -177,22 +177,22 @@ impl<O> Outcome<O> {
 }
 
 impl FlowOutcome {
-    /// The flow has got somewhere.
-    ///
-    /// # Panics
-    /// If it is done twice.
-    pub(super) fn note(&mut self, event: FlowEvent, statistics: FlowStatistics) {
-        let FlowEvent { time, flow, moment } = event;
-        match moment {
-            Moment::Started => self.started = Some(time),
-            Moment::Received => self.received = Some(time),
-            Moment::Sent => {
-                assert!(self.sent.is_none(), "flow {flow} is done twice");
-                self.sent = Some(time);
-                self.statistics = statistics;
-            }
-            Moment::Asked | Moment::Freed => {}
+    /// The flow has got somewhere; false if it has been there before, which changes nothing.
+    pub(super) fn note(&mut self, event: FlowEvent, statistics: FlowStatistics) -> bool {
+        let at = match event.moment {
+            Moment::Started => &mut self.started,
+            Moment::Received => &mut self.received,
+            Moment::Sent => &mut self.sent,
+            Moment::Asked | Moment::Freed => return true,
+        };
+        if at.is_some() {
+            return false;
         }
+        *at = Some(event.time);
+        if event.moment == Moment::Sent {
+            self.statistics = statistics;
+        }
+        true
     }
 }
 
@@ -327,25 +327,27 @@ impl<'a, 's> Bookkeeper<'a, 's> {
         table + streamed.unwrap_or(0)
     }
 
-    /// Notes where a flow has got; returns the flow.
-    fn note(&mut self, event: FlowEvent, statistics: FlowStatistics) -> Flow {
+    /// Notes where a flow has got; returns the flow, unless it has been there before.
+    fn note(&mut self, event: FlowEvent, statistics: FlowStatistics) -> Option<Flow> {
+        let flow = if let Some(outcome) = self.flows.get_mut(event.flow.index()) {
+            if !outcome.note(event, statistics) {
+                return None;
+            }
+            self.flow_sources[event.flow.index()]
+        } else {
+            let stream = self.stream.as_mut();
+            let stream = stream.expect("a flow is of the table or the stream");
+            let (flow, outcome) = stream.note(event, statistics)?;
+            if let Some(outcome) = outcome {
+                add_flow(&mut self.streamed, event.flow, &flow, &outcome);
+            }
+            flow
+        };
         if event.moment == Moment::Sent {
             self.sent += 1;
             self.last_sent = self.last_sent.max(event.time);
         }
-        if let Some(outcome) = self.flows.get_mut(event.flow.index()) {
-            outcome.note(event, statistics);
-            return self.flow_sources[event.flow.index()];
-        }
-        let stream = self
-            .stream
-            .as_mut()
-            .expect("a flow is of the table or the stream");
-        let (flow, outcome) = stream.note(event, statistics);
-        if let Some(outcome) = outcome {
-            add_flow(&mut self.streamed, event.flow, &flow, &outcome);
-        }
-        flow
+        Some(flow)
     }
 
     /// Orders flows of the stream when all rounds before `now` are over, each from the domain of its host.
@@ -379,7 +381,9 @@ impl<'a, 's> Bookkeeper<'a, 's> {
         statistics: FlowStatistics,
         orders: &mut Vec<(usize, Order)>,
     ) {
-        let flow = self.note(event, statistics);
+        let Some(flow) = self.note(event, statistics) else {
+            return;
+        };
         if let Some(sampler) = &mut self.sampler {
             sampler.on_flow(event, &flow);
         }

@@ -77,24 +77,24 @@ impl<'a> Stream<'a> {
         self.next_id as usize - first + usize::from(self.next.is_some())
     }
 
-    /// A flow of this stream has got somewhere. Returns the flow, and what became of it if it is done.
+    /// A flow of this stream has got somewhere. Returns the flow, and what became of it if it is done; `None` if it was done
+    /// before, or has been there.
     pub(super) fn note(
         &mut self,
         event: FlowEvent,
         statistics: FlowStatistics,
-    ) -> (Flow, Option<FlowOutcome>) {
-        let (flow, outcome) = self
-            .under_way
-            .get_mut(&event.flow)
-            .expect("a flow ends once, after it was ordered");
-        outcome.note(event, statistics);
+    ) -> Option<(Flow, Option<FlowOutcome>)> {
+        let (flow, outcome) = self.under_way.get_mut(&event.flow)?;
+        if !outcome.note(event, statistics) {
+            return None;
+        }
         let (flow, outcome) = (*flow, *outcome);
         if event.moment != Moment::Sent {
-            return (flow, None);
+            return Some((flow, None));
         }
         self.under_way.remove(&event.flow);
         (self.traffic.on_done)(event.flow, &flow, &outcome);
-        (flow, Some(outcome))
+        Some((flow, Some(outcome)))
     }
 
     /// The run is over: hands out what is left, by number, also to `note`.

@@ -98,6 +98,8 @@ struct Iteration {
     waits: Vec<u32>,
     /// What has yet to happen until the rank is through.
     left: u32,
+    /// A bit for each message to the rank: it has arrived.
+    arrived: Vec<u64>,
     /// Its communication has begun: messages may leave.
     is_open: bool,
     /// A message of its has been posted.
@@ -110,9 +112,18 @@ impl Iteration {
         Self {
             waits: plan.of(rank).iter().map(needs).collect(),
             left: plan.work_of(rank),
+            arrived: vec![0; plan.incoming(rank).div_ceil(64)],
             is_open: false,
             is_sending: false,
         }
+    }
+
+    /// Notes that the message with this place has arrived; false if it had before.
+    fn note_arrival(&mut self, place: usize) -> bool {
+        let (word, bit) = (&mut self.arrived[place / 64], 1 << (place % 64));
+        let is_new = *word & bit == 0;
+        *word |= bit;
+        is_new
     }
 }
 
@@ -216,16 +227,24 @@ impl RankRun {
         self.settle(now);
     }
 
-    /// A message to this rank has arrived.
-    ///
-    /// # Panics
-    /// If it belongs to an iteration that this rank is through with.
-    pub fn on_received(&mut self, now: Time, message: MessageNumber) {
+    /// A message to this rank has arrived; true if it is one that this rank waits for. One that has come before, whose iteration is
+    /// over or that is no message to this rank changes nothing.
+    pub fn on_received(&mut self, now: Time, message: MessageNumber) -> bool {
         let (iteration, task) = self.resolve(message);
-        let ahead = (iteration - self.current) as usize;
+        let is_known = iteration < self.iterations;
+        let Some(place) = self.plan.arrival(task, self.rank).filter(|_| is_known) else {
+            return false;
+        };
+        let Some(ahead) = iteration.checked_sub(self.current) else {
+            return false;
+        };
+        let ahead = ahead as usize;
         while self.open.len() <= ahead {
             let iteration = Iteration::new(&self.plan, self.rank);
             self.open.push_back(iteration);
+        }
+        if !self.open[ahead].note_arrival(place) {
+            return false;
         }
         self.open[ahead].is_open = true;
         if ahead == 0 {
@@ -233,6 +252,7 @@ impl RankRun {
         }
         self.on_over(ahead, task);
         self.settle(now);
+        true
     }
 
     /// [`deadline`](Self::deadline) has come.

@@ -15,6 +15,8 @@ pub struct Plan {
     first: Vec<u32>,
     /// For each task its place among those of its rank.
     place: Vec<u32>,
+    /// For each message its place among those to its receiver.
+    arrival: Vec<u32>,
     /// Messages to each rank.
     incoming: Vec<u32>,
 }
@@ -28,9 +30,11 @@ impl Plan {
         let ranks = graph.ranks() as usize;
         let mut first = vec![0u32; ranks + 1];
         let mut incoming = vec![0; ranks];
-        for (_, task) in graph.numbered() {
+        let mut arrival = vec![0; graph.len()];
+        for (id, task) in graph.numbered() {
             first[task.rank().index() + 1] += 1;
             if let Task::Message { dst, .. } = task {
+                arrival[id.index()] = incoming[dst.index()];
                 incoming[dst.index()] += 1;
             }
         }
@@ -52,6 +56,7 @@ impl Plan {
             by_rank,
             first,
             place,
+            arrival,
             incoming,
         }
     }
@@ -70,6 +75,19 @@ impl Plan {
     /// The place of a task among those of its rank.
     pub(super) fn place(&self, id: TaskId) -> usize {
         self.place[id.index()] as usize
+    }
+
+    /// The place of a message among those to its receiver, if `id` is one to `rank`.
+    pub(super) fn arrival(&self, id: TaskId, rank: Rank) -> Option<usize> {
+        match self.graph.task(id) {
+            Task::Message { dst, .. } if dst == rank => Some(self.arrival[id.index()] as usize),
+            _ => None,
+        }
+    }
+
+    /// Messages to a rank.
+    pub(super) fn incoming(&self, rank: Rank) -> usize {
+        self.incoming[rank.index()] as usize
     }
 
     /// How much has to happen at a rank until it is through: its tasks are over, and messages to it have arrived.

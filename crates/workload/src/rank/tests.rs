@@ -5,7 +5,7 @@ use crate::graph::{Graph, Need, Parallelism};
 use clearway_units::Purpose;
 use proptest::prelude::*;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 const KB: Bytes = Bytes::new(1000);
 
@@ -45,6 +45,10 @@ struct World {
     under_way: Vec<(u32, u32)>,
     /// How often a rank has asked; the answer is always yes.
     asked: u32,
+    /// Each message is told of again so long after it has arrived.
+    repeats: Vec<Span>,
+    /// The messages that a rank has waited for.
+    arrived: BTreeSet<u32>,
 }
 
 impl World {
@@ -64,6 +68,8 @@ impl World {
             posted: BTreeMap::new(),
             under_way: vec![(0, 0); ranks as usize],
             asked: 0,
+            repeats: Vec::new(),
+            arrived: BTreeSet::new(),
         }
     }
 
@@ -78,7 +84,10 @@ impl World {
         while let Some(Reverse((now, what, rank, message))) = self.coming.pop() {
             let own = &mut self.ranks[rank as usize];
             match what {
-                Happening::Received => own.on_received(now, MessageNumber(message)),
+                Happening::Received => {
+                    let is_new = own.on_received(now, MessageNumber(message));
+                    assert_eq!(is_new, self.arrived.insert(message), "{message}");
+                }
                 Happening::Sent => {
                     self.under_way[rank as usize].0 -= 1;
                     own.on_sent(now, MessageNumber(message));
@@ -100,6 +109,10 @@ impl World {
                     let received = (now + latency, Happening::Received, to.0, message.0);
                     let sent = (now + latency * 2, Happening::Sent, rank, message.0);
                     self.coming.extend([Reverse(received), Reverse(sent)]);
+                    let again = self.repeats.iter().map(|&later| {
+                        Reverse((received.0 + later, Happening::Received, to.0, message.0))
+                    });
+                    self.coming.extend(again);
                     assert_eq!(self.posted.insert(message.0, now), None);
                     let (now, most) = &mut self.under_way[rank as usize];
                     *now += 1;
@@ -126,6 +139,23 @@ impl World {
             self.coming.push(Reverse(event));
         }
     }
+}
+
+#[test]
+fn words_of_messages_that_a_rank_does_not_have_change_nothing() {
+    let graph = ring(2);
+    let tasks = graph.len() as u32;
+    let mut world = World::new(graph, 2, |_| us(1));
+    let other = |number| {
+        let message = world.ranks[1].plan.graph().task(TaskId(number % tasks));
+        matches!(message, Task::Message { dst: Rank(0), .. })
+    };
+    let to_the_other = (0..tasks).find(|&number| other(number)).unwrap();
+    // Of another rank, beyond the last iteration, and the largest number there is.
+    for number in [to_the_other, 2 * tasks + to_the_other, u32::MAX] {
+        assert!(!world.ranks[1].on_received(Time::ZERO, MessageNumber(number)));
+    }
+    world.run();
 }
 
 /// Computes 5 us, sends to the right, waits for what comes from the left.
@@ -348,10 +378,12 @@ proptest! {
             1..120,
         ),
         iterations in 1u32..4,
+        repeats in prop::collection::vec(0u64..300, 0..3),
     ) {
         let graph = random_graph(ranks, &tasks);
         let expected = expected(&graph, iterations);
         let mut world = World::new(graph, iterations, latency);
+        world.repeats = repeats.into_iter().map(us).collect();
         world.run();
         prop_assert_eq!(world.over, expected);
     }
