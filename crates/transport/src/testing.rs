@@ -73,6 +73,11 @@ pub struct PipeSettings {
     pub duplication: f64,
     /// Each packet takes up to so much longer, at random, so that packets overtake each other.
     pub jitter: Span,
+    /// Probability with which a packet is replayed: a further copy comes later by up to [`replay_within`](Self::replay_within),
+    /// and perhaps one more after that.
+    pub replay: f64,
+    /// The longest time by which a replayed packet comes later. Each order of magnitude from a microsecond on is as likely.
+    pub replay_within: Span,
 }
 
 impl PipeSettings {
@@ -86,6 +91,8 @@ impl PipeSettings {
             control_loss: 0.0,
             duplication: 0.0,
             jitter: Span::ZERO,
+            replay: 0.0,
+            replay_within: Span::ZERO,
         }
     }
 }
@@ -180,9 +187,23 @@ impl Pipe {
         let copies = 1 + u64::from(self.random.chance(self.settings.duplication));
         self.counters.duplicated += copies - 1;
         self.counters.delivered += copies;
-        (0..copies)
+        let mut arrivals: Vec<Time> = (0..copies)
             .map(|_| out + self.settings.delay + self.draw_jitter())
-            .collect()
+            .collect();
+        while self.random.chance(self.settings.replay) {
+            self.counters.duplicated += 1;
+            self.counters.delivered += 1;
+            arrivals.push(out + self.settings.delay + self.draw_replay());
+        }
+        arrivals
+    }
+
+    fn draw_replay(&mut self) -> Span {
+        let doublings = (self.settings.replay_within.as_ps() / 1_000_000)
+            .max(2)
+            .ilog2();
+        let base = 1 << self.random.below(doublings);
+        Span::from_us(base + u64::from(self.random.below(base as u32)))
     }
 
     fn draw_jitter(&mut self) -> Span {

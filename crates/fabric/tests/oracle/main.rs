@@ -15,13 +15,14 @@ mod simulator;
 
 use clearway_fabric::topology::LinkId;
 use clearway_fabric::{DropCause, LinkPauses, Outcome, Stopped};
-use clearway_transport::ClassSet;
 use clearway_transport::telemetry::HopRecords;
-use clearway_units::{Span, Time};
+use clearway_transport::{ClassSet, Reliability};
+use clearway_units::{FlowId, Span, Time};
 use common::Scenario;
 use log::{Entry, Log};
 use network::Network;
 use simulator::Oracle;
+use std::sync::Arc;
 
 /// A packet as the oracle carries it: always with telemetry, whether or not anyone looks at it.
 type Parcel = clearway_transport::telemetry::Parcel<HopRecords>;
@@ -309,7 +310,7 @@ fn check_ending(scenario: &Scenario, outcome: &Outcome<()>, last_within: Option<
     }
 }
 
-/// Scenarios in which a receiver forgot a flow before its sender knew that all had arrived.
+/// Scenarios in which the receiver of a flow is gone before its sender knows that all has arrived.
 const ONCE_ENDLESS: [u64; 2] = [9006, 12_113];
 
 #[test]
@@ -325,4 +326,40 @@ fn both_simulators_tell_the_same_story() {
     if scenarios >= SCENARIOS {
         coverage.check();
     }
+}
+
+/// Scenarios with an adversary, and the longest time by which it delays packets: all timers are shorter.
+const HOSTILE_SCENARIOS: u64 = 200;
+const LONGEST_DELAY: Span = Span::from_us(1_500);
+
+#[test]
+fn a_network_that_replays_and_delays_packets_delivers_each_message_once() {
+    let (mut finished, mut replayed, mut late) = (0, 0, 0);
+    for seed in 0..HOSTILE_SCENARIOS {
+        let mut scenario = Scenario::random(seed);
+        // Receivers are gone as soon as their flows are over.
+        match &mut Arc::make_mut(&mut scenario.profile).reliability {
+            Reliability::SelectiveRepeat(parameters) => parameters.linger = Some(Span::ZERO),
+            Reliability::GoBackN(parameters) => parameters.linger = Some(Span::ZERO),
+        }
+        let end = scenario.at_most.min(Time::from_us(3_000));
+        let result = Oracle::new(&scenario).hostile(LONGEST_DELAY).run(end);
+        for (flow, &times) in &result.deliveries {
+            assert_eq!(times, 1, "seed {seed}, flow {flow}");
+        }
+        for (index, outcome) in result.flows.iter().enumerate() {
+            let is_delivered = result.deliveries.contains_key(&FlowId(index as u32));
+            assert!(
+                is_delivered || outcome.sent.is_none(),
+                "seed {seed}, flow {index}"
+            );
+            finished += u32::from(outcome.sent.is_some());
+        }
+        replayed += result.replayed;
+        late += result.endpoints.duplicates;
+    }
+    assert!(
+        finished > 1000 && replayed > 10_000 && late > 10_000,
+        "{finished} flows, {replayed} copies, {late} of them of data"
+    );
 }

@@ -80,6 +80,10 @@ pub(crate) struct Result {
     pub(crate) last_within: Option<Time>,
     /// The last event of all.
     pub(crate) last: Time,
+    /// How often the message of each flow was delivered.
+    pub(crate) deliveries: BTreeMap<FlowId, u32>,
+    /// Copies that an adversary has added.
+    pub(crate) replayed: u64,
 }
 
 /// The simulator.
@@ -107,6 +111,35 @@ pub(crate) struct Oracle<'a> {
     log: Log,
     last_within: Option<Time>,
     last: Time,
+    adversary: Option<Adversary>,
+    deliveries: BTreeMap<FlowId, u32>,
+}
+
+/// Somebody on the last links who holds packets back and replays them, at any time up to the longest delay.
+struct Adversary {
+    random: RandomStream,
+    longest: Span,
+    replayed: u64,
+}
+
+impl Adversary {
+    /// A delay from a microsecond up to the longest, each order of magnitude as often as any other.
+    fn delay(&mut self) -> Span {
+        let doublings = (self.longest.as_ps() / 1_000_000).max(2).ilog2();
+        let exponent = self.random.below(doublings);
+        Span::from_us(1 << exponent) + Span::from_us(u64::from(self.random.below(1 << exponent)))
+    }
+
+    /// How much later than it should each copy of a packet arrives.
+    fn delays(&mut self) -> Vec<Span> {
+        let held_back = self.random.chance(0.05);
+        let mut delays = vec![if held_back { self.delay() } else { Span::ZERO }];
+        while self.random.chance(0.2) {
+            self.replayed += 1;
+            delays.push(self.delay());
+        }
+        delays
+    }
 }
 
 impl<'a> Oracle<'a> {
@@ -168,8 +201,20 @@ impl<'a> Oracle<'a> {
             log: Log::default(),
             last_within: None,
             last: Time::ZERO,
+            adversary: None,
+            deliveries: BTreeMap::new(),
             network,
         }
+    }
+
+    /// The same network, on whose last links packets come late, in disorder and again, by up to `longest`.
+    pub(crate) fn hostile(mut self, longest: Span) -> Self {
+        self.adversary = Some(Adversary {
+            random: RandomStream::new(self.scenario.seed, Purpose::Test, 77),
+            longest,
+            replayed: 0,
+        });
+        self
     }
 
     /// Runs all events before `end`.
@@ -382,7 +427,14 @@ impl<'a> Oracle<'a> {
             return;
         }
         let arrival = end + self.network.delay(link);
-        self.push(arrival, What::Arrival(link, parcel));
+        let to_host = self.network.is_host(self.network.end_of(link));
+        let delays = match &mut self.adversary {
+            Some(adversary) if to_host => adversary.delays(),
+            _ => vec![Span::ZERO],
+        };
+        for delay in delays {
+            self.push(arrival + delay, What::Arrival(link, parcel));
+        }
     }
 
     fn lose(&mut self, time: Time, link: LinkId, packet: &Packet, cause: DropCause) {
@@ -520,6 +572,7 @@ impl<'a> Oracle<'a> {
                     flow, statistics, ..
                 } => self.on_sent(host, flow, statistics),
                 Event::Received { flow, .. } => {
+                    *self.deliveries.entry(flow).or_default() += 1;
                     self.flows[flow.index()].received = Some(self.now);
                     self.report(flow, Moment::Received);
                     self.react(host, flow, Moment::Received);
@@ -608,6 +661,8 @@ impl<'a> Oracle<'a> {
             digest,
             last_within: self.last_within,
             last: self.last,
+            deliveries: self.deliveries,
+            replayed: self.adversary.map_or(0, |adversary| adversary.replayed),
         }
     }
 }
