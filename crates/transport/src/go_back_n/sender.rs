@@ -268,13 +268,9 @@ impl Sender {
                 });
         self.acknowledged = epsn;
         self.delivered += bytes;
-        if epsn >= self.next {
-            // What was sent before the sender went back had arrived after all.
-            self.next = epsn;
-            self.in_flight = 0;
-        } else {
-            self.in_flight -= bytes;
-        }
+        // What was sent before the sender went back is not in flight, and may have arrived after all.
+        self.next = self.next.max(epsn);
+        self.in_flight = self.in_flight.saturating_sub(bytes);
         self.timeout = cx.rules.timeout;
         self.timeout_at = cx.now.saturating_add(self.timeout);
         bytes

@@ -174,6 +174,34 @@ fn timeouts_double_up_to_the_longest_and_start_afresh_with_progress() {
 }
 
 #[test]
+fn progress_sets_the_timeout_back_to_its_start() {
+    let mut pair = pair();
+    pair.ends[0].set_tracing(true);
+    let open = Rc::new(RefCell::new(false));
+    let is_open = Rc::clone(&open);
+    pair.pipes[0].drop_if(move |_, _| !*is_open.borrow());
+    let timeouts = |pair: &Pair, after: Time| -> Vec<u64> {
+        let events = pair.events().iter();
+        let lost = events.filter(|(_, _, event)| matches!(event, Event::Loss { .. }));
+        lost.filter(|(time, ..)| *time > after)
+            .map(|(time, ..)| time.since(after).as_us().round() as u64)
+            .collect()
+    };
+    let flow = pair.open();
+    pair.post(flow, 0, Bytes::new(2 * MTU));
+    pair.run_until(Time::from_us(3500));
+    assert_eq!(timeouts(&pair, Time::ZERO), [1000, 3000]);
+    *open.borrow_mut() = true;
+    pair.run_until(Time::from_us(10_000));
+    assert_eq!(pair.deliveries(flow, 0), 1);
+    // The third timeout came at 7 ms; after it everything arrived.
+    *open.borrow_mut() = false;
+    pair.post(flow, 1, Bytes::new(2 * MTU));
+    pair.run_until(Time::from_us(14_000));
+    assert_eq!(timeouts(&pair, Time::from_us(10_000)), [1000, 3000]);
+}
+
+#[test]
 fn a_lost_nack_is_repeated_after_the_interval() {
     let mut pair = pair_with(profile("100MB", |_| {}));
     pair.pipes[0].drop_if(|_, packet| psn_of(packet) == Some((10, false)));

@@ -40,7 +40,7 @@ pub(crate) struct Sender {
     received: u64,
     messages: Messages,
 
-    /// Packets that wait to be sent again, and a number below which there are none.
+    /// Packets that wait to be sent again, and a number at most a window below the next packet below which there are none.
     lost: u32,
     lost_from: u64,
     scoreboard: Scoreboard,
@@ -250,10 +250,9 @@ impl Sender {
 
     /// The lowest packet that waits to be sent again.
     fn retransmission(&mut self, rules: &Rules) -> Header {
-        let from = self.lost_from.max(self.acknowledged);
         let psn = self
             .scoreboard
-            .first_lost(from, self.next)
+            .first_lost(self.lost_from, self.next)
             .expect("packets are counted as lost, so one is marked");
         let bit = 1 << (psn & 63);
         let block = self.scoreboard.block(psn);
@@ -406,8 +405,8 @@ impl Sender {
         }
     }
 
-    /// The first packet from `epsn` on that is not known to have arrived. A receiver that remembers the flow has stepped over the
-    /// others itself; one that has forgotten it, and that a late copy has called back, never will.
+    /// The first packet from `epsn` on that is not known to have arrived. A receiver has stepped over the others itself; one
+    /// that has lost its state, as a process that was restarted, never will.
     fn step_over_known(&mut self, mut epsn: u64) -> u64 {
         while epsn < self.marked_end {
             let (block, bit) = (self.scoreboard.block(epsn), 1 << (epsn & 63));

@@ -4,9 +4,10 @@ use crate::endpoint::{EndpointCounters, Event, Outbox};
 use crate::flow::{Due, Ends, Reports};
 use crate::packet::{Class, ClassSet, Header, Packet};
 use crate::profile::Profile;
+use crate::spray::SelectorSettings;
 use crate::testing::network;
 use clearway_units::{Bytes, FlowId, HostId, MessageId, Rate, RelativeSize, Span, Time, Value};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 const MTU: u64 = 4096;
 const FLOW: FlowId = FlowId(7);
@@ -33,12 +34,17 @@ impl Bench {
 
     fn with(packets: u64, change: impl FnOnce(&mut SelectiveRepeatParameters)) -> Self {
         let mut profile = Profile::strack(facts());
+        change(profile.reliability.selective_repeat_mut().unwrap());
+        Self::seeded(profile, packets, 1)
+    }
+
+    /// A fixed window of `packets`, and a flow whose paths are drawn from `seed`.
+    fn seeded(mut profile: Profile, packets: u64, seed: u64) -> Self {
         let mut controller = ControllerSettings::named("constant").unwrap();
         let window = RelativeSize::Absolute(Bytes::new(packets * MTU)).to_string();
         controller.set("window", &Value::Text(window)).unwrap();
         profile.controller = controller;
         let parameters = profile.reliability.selective_repeat_mut().unwrap();
-        change(parameters);
         let rules = Rules::new(parameters, &facts(), (packets * MTU) as f64);
         let controller = profile.controller.build(&facts());
         let ends = Ends {
@@ -50,7 +56,7 @@ impl Bench {
         };
         Self {
             now: Time::from_us(100),
-            sender: Sender::new(ends, &profile, controller, &rules, 1),
+            sender: Sender::new(ends, &profile, controller, &rules, seed),
             receiver: Receiver::new(FLOW, &rules),
             rules,
             events: VecDeque::new(),
@@ -727,14 +733,14 @@ fn bitmaps_are_sized_by_the_largest_window() {
 }
 
 #[test]
-fn a_forgetful_receiver_does_not_leave_the_sender_waiting() {
+fn a_receiver_that_has_lost_its_state_does_not_leave_the_sender_waiting() {
     for news_first in [true, false] {
         let mut bench = Bench::new(4);
         bench.post(0, 2 * MTU);
         bench.sender.close(&bench.rules);
         let packets = bench.transmit();
         let news_of_the_second = bench.deliver(&packets[1]).unwrap();
-        // The first packet arrives, its acknowledgement is lost, and the receiver forgets the flow; then comes a late copy.
+        // The first packet arrives, its acknowledgement is lost, and the receiver is restarted; then comes a copy.
         bench.deliver(&packets[0]).unwrap();
         bench.receiver = Receiver::new(FLOW, &bench.rules);
         let of_the_first = bench.deliver(&packets[0]).unwrap();
@@ -747,4 +753,52 @@ fn a_forgetful_receiver_does_not_leave_the_sender_waiting() {
         assert!(bench.sender.is_finished(), "{news_first}");
         assert_eq!(bench.sent_messages(), [0]);
     }
+}
+
+/// The distinct source ports of what `count` calls of `send` yield.
+fn distinct_ports(count: usize, mut send: impl FnMut() -> u16) -> usize {
+    let ports: BTreeSet<u16> = (0..count).map(|_| send()).collect();
+    ports.len()
+}
+
+#[test]
+fn probes_use_every_path_of_the_selector() {
+    // A path is told by its port, whatever the salt of the flow.
+    for seed in 1..=8 {
+        let mut profile = Profile::strack(facts());
+        profile.selector = SelectorSettings::named("oblivious").unwrap();
+        let paths = Value::Integer(16);
+        profile.selector.set("max-paths", &paths).unwrap();
+        let mut bench = Bench::seeded(profile, 100, seed);
+        let rules = bench.rules.clone();
+        let ports = distinct_ports(64, || bench.sender.probe(&rules).source_port);
+        assert_eq!(ports, 16, "seed {seed}");
+    }
+}
+
+#[test]
+fn a_window_of_four_packets_sprays_over_eight_paths() {
+    // Twice the window in packets (Algorithm 3), however many bytes it has.
+    let mut profile = Profile::strack(facts());
+    profile
+        .selector
+        .set("min-paths", &Value::Integer(1))
+        .unwrap();
+    let mut bench = Bench::seeded(profile, 4, 1);
+    bench.post(0, 400 * MTU);
+    let mut ports = BTreeSet::new();
+    for _ in 0..100 {
+        let packets = bench.transmit();
+        // Marked, so that no acknowledgement offers a path.
+        for packet in &packets {
+            ports.insert(packet.source_port);
+            if let Some(sack) = bench.deliver(&Packet {
+                ecn: true,
+                ..*packet
+            }) {
+                bench.sack(&sack);
+            }
+        }
+    }
+    assert_eq!(ports.len(), 8);
 }

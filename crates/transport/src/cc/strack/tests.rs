@@ -344,3 +344,16 @@ fn the_queue_settles_where_fairness_and_decrease_cancel() {
         );
     }
 }
+
+#[test]
+fn the_largest_window_bounds_the_fall_to_what_was_achieved_however_small_the_fraction() {
+    for fraction in [1.0, 0.5, 0.0, -1.0] {
+        let mut strack = with(50.0, |p| p.quick_adapt_fraction = fraction);
+        assert_eq!(strack.quick_adapt_limit, strack.max_window, "{fraction}");
+        // More was achieved than that, so the window falls by its usual factor instead.
+        strack.achieved = (strack.max_window * 1.5) as u64;
+        strack.average_delay = 20e6;
+        strack.decrease(NOW, 60e6);
+        assert!(packets(&strack) < 50.0, "{fraction}: {}", packets(&strack));
+    }
+}

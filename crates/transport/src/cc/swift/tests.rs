@@ -283,3 +283,34 @@ fn defaults_are_those_of_the_tables() {
     ];
     assert_eq!(defaults, expected.map(|(key, value)| (key, value.into())));
 }
+
+/// How much the reference grows over round trips with this delay, where a congested flow heeds lots of an even chance.
+fn reference_growth(ns: u64) -> f64 {
+    let mut swift = swift(|p| {
+        p.flow_scaling = false;
+        p.reference_window = true;
+        p.lots.random_feedback = true;
+    });
+    swift.take_random(RandomStream::new(1, Purpose::Test, 1));
+    let reference = |swift: &Swift| match &swift.form {
+        Form::Reference(reference) => reference.value,
+        Form::Plain(_) => panic!("a reference window was asked for"),
+    };
+    let before = reference(&swift);
+    for number in 1..=400 {
+        feed(&mut swift, number, 10.0 * number as f64, ns, 10);
+    }
+    reference(&swift) - before
+}
+
+#[test]
+fn a_delay_that_meets_the_target_is_no_congestion() {
+    // The reference never skips a round trip by lot.
+    assert_eq!(reference_growth(7000), reference_growth(6999));
+    assert!(reference_growth(7001) < reference_growth(7000) * 0.8);
+    // Without a reference the window stays: it grows below the target, and falls above.
+    let mut swift = plain();
+    swift.window = 5.0;
+    feed(&mut swift, 1, 100.0, 7000, 5);
+    assert_eq!(swift.window, 5.0);
+}
