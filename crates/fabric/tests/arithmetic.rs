@@ -1,8 +1,8 @@
 //! Completion times that can be worked out by hand, to the picosecond.
 
 use clearway_fabric::topology::{
-    CoreWiring, FatTree, PacketSizes, Routes, Tier, Topology, dumbbell, fat_tree, leaf_spine,
-    single_switch,
+    CoreWiring, FatTree, PacketSizes, PathUse, Routes, Striped, Tier, Topology, dumbbell, fat_tree,
+    leaf_spine, single_switch,
 };
 use clearway_fabric::{
     Flow, Outcome, RunControl, Setup, SharedBufferParameters, Simulation, SwitchParameters, Verdict,
@@ -19,6 +19,16 @@ const SIZES: PacketSizes = PacketSizes {
     header: 64,
     ack: 64,
 };
+
+/// The ideal of a message of one queue pair, on one path or sprayed over 256.
+fn ideal(routes: &Routes, to: u32, bytes: u64, paths: u32, sizes: PacketSizes) -> Span {
+    let message = Striped {
+        parts: &[Bytes::new(bytes)],
+        paths: PathUse::PerQueuePair(paths),
+    };
+    let paths = &routes.paths;
+    paths.ideal_completion(HostId(0), HostId(to), message, sizes)
+}
 
 fn run(topology: &Topology, flows: &[(u32, u32, u64)]) -> Outcome<()> {
     run_with(topology, flows, "adaptive")
@@ -75,10 +85,10 @@ fn a_lone_flow_takes_what_the_wires_take() {
         let finish = outcome.flows[0].sent.expect("finished");
         assert_eq!(finish.as_ps(), ps, "{bytes} bytes");
         let routes = Routes::compute(&topology).unwrap();
-        let ideal = routes
-            .paths
-            .ideal_completion(HostId(0), HostId(15), Bytes::new(bytes), SIZES);
-        assert_eq!(ideal.as_ps(), ps, "ideal of {bytes} bytes");
+        for paths in [1, 256] {
+            let ideal = ideal(&routes, 15, bytes, paths, SIZES);
+            assert_eq!(ideal.as_ps(), ps, "ideal of {bytes} bytes, {paths} paths");
+        }
     }
 }
 
@@ -127,9 +137,7 @@ const MESSAGES: [u64; 7] = [1, 4086, 4087, 4986, 8172, 8173, 10 * 4086 + 77];
 
 fn completion(topology: &Topology, to: u32, bytes: u64) -> (Span, Span) {
     let routes = Routes::compute(topology).unwrap();
-    let ideal = routes
-        .paths
-        .ideal_completion(HostId(0), HostId(to), Bytes::new(bytes), SIZES);
+    let ideal = ideal(&routes, to, bytes, 1, SIZES);
     // On several paths a short packet may overtake a long one.
     let outcome = run_with(topology, &[(0, to, bytes)], "single");
     (outcome.flows[0].sent.unwrap() - Time::ZERO, ideal)
@@ -216,9 +224,7 @@ fn a_lone_roce_flow_takes_what_the_wires_take() {
     profile.selector = SelectorSettings::named("single").unwrap();
     let bytes = Bytes::new(100_000_000);
     let expected = Span::from_ps(8_388_093_440);
-    let ideal = routes
-        .paths
-        .ideal_completion(HostId(0), HostId(1), bytes, sizes);
+    let ideal = ideal(&routes, 1, bytes.as_u64(), 1, sizes);
     let outcome = run_setup(&Setup {
         topology: &topology,
         routes,

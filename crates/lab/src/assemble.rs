@@ -12,8 +12,10 @@ use crate::record::CapturePlan;
 use crate::scenario::topology::apply_failure;
 use crate::scenario::{Scenario, SwitchSettings, check_flows, check_jobs};
 use crate::streamed;
-use clearway_fabric::topology::{NodeId, PacketSizes, Paths, Routes, Topology, TopologyError};
-use clearway_fabric::{Flow, FlowEvent, Moment, Reactions, Setup};
+use clearway_fabric::topology::{
+    NodeId, PacketSizes, PathUse, Paths, Routes, Striped, Topology, TopologyError,
+};
+use clearway_fabric::{Flow, FlowEvent, Moment, PathChoice, Reactions, Setup};
 use clearway_transport::cc::NetworkFacts;
 use clearway_transport::wire::Format;
 use clearway_transport::{Class, ClassSet, Profile, Reliability};
@@ -330,9 +332,22 @@ impl Assembly {
         if let Start::Posted(_) = flow.start {
             return Span::ZERO;
         }
-        self.routes
-            .paths
-            .ideal_completion(flow.src, flow.dst, flow.bytes, self.sizes)
+        self.ideal_between(flow.src, flow.dst, flow.bytes)
+    }
+
+    /// The completion time of a message from one NIC to another that has the network to itself.
+    pub(crate) fn ideal_between(&self, from: HostId, to: HostId, bytes: Bytes) -> Span {
+        let paths = match self.switch.ports.routing {
+            PathChoice::Ecmp => PathUse::PerQueuePair(self.profile.selector.most_paths()),
+            PathChoice::Destination => PathUse::One,
+        };
+        let parts = self.profile.parts(bytes);
+        let message = Striped {
+            parts: &parts,
+            paths,
+        };
+        let fabric = &self.routes.paths;
+        fabric.ideal_completion(from, to, message, self.sizes)
     }
 
     /// What was built, in numbers.

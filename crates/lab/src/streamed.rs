@@ -74,8 +74,7 @@ impl Assembly {
             let label = labels.borrow_mut().remove(&id).unwrap_or_default();
             let start = flow.start.unwrap_or(Time::NEVER);
             let spec = FlowSpec::timed(label, flow.src, flow.dst, flow.bytes, start);
-            let paths = &self.routes.paths;
-            let ideal = paths.ideal_completion(flow.src, flow.dst, flow.bytes, self.sizes);
+            let ideal = self.ideal_between(flow.src, flow.dst, flow.bytes);
             on_flow(id, &spec, &FlowResult::new(outcome, ideal));
         };
         let traffic = Traffic {

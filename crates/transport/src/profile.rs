@@ -153,6 +153,14 @@ impl Profile {
         (0..queue_pairs).map(ports).collect()
     }
 
+    /// The payload that each queue pair carries of a message of `bytes`, of those that carry any.
+    pub fn parts(&self, bytes: Bytes) -> Vec<Bytes> {
+        match &self.reliability {
+            Reliability::SelectiveRepeat(_) => vec![bytes],
+            Reliability::GoBackN(parameters) => parameters.parts(bytes, &self.network),
+        }
+    }
+
     /// All controller settings: those of most flows, then the variants.
     pub fn controllers(&self) -> impl Iterator<Item = &ControllerSettings> {
         std::iter::once(&self.controller).chain(&self.variants)

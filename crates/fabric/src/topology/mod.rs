@@ -2,12 +2,15 @@
 
 mod bcube;
 mod build;
+mod ideal;
 mod nics;
 mod paths;
 mod routing;
+mod ways;
 
 pub use bcube::bcube;
 pub use build::{CoreWiring, FatTree, Tier, dumbbell, fat_tree, leaf_spine, single_switch};
+pub use ideal::{PathUse, Striped};
 pub use paths::{PacketSizes, PathClass, Paths};
 pub use routing::{Attachment, NextHops, Routes, SwitchRoutes};
 

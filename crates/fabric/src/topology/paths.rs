@@ -1,8 +1,11 @@
-//! Unloaded path lengths: base round-trip times, bandwidth-delay products, ideal completion times.
+//! Unloaded path lengths: base round-trip times and bandwidth-delay products. Of equal-cost paths the longest counts, by which
+//! controllers take their bearings; ideal completion times ask for the shortest (the module `ideal`).
 
+use super::ways::{Bundle, Way};
 use super::{LinkId, Topology};
 use clearway_transport::cc::{NetworkFacts, PathFacts};
-use clearway_units::{Bytes, HostId, Rate, Span};
+use clearway_units::{HostId, Rate, Span};
+use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 /// The packet sizes for which times are computed.
@@ -29,7 +32,7 @@ impl PacketSizes {
 }
 
 /// The length of a path in one direction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct PathClass {
     /// Links.
     pub hops: u32,
@@ -46,8 +49,8 @@ pub struct PathClass {
 }
 
 /// What a byte takes at `rate` in femtoseconds, rounded down: at 2.88 Tb/s a whole number of picoseconds would be 8 % off.
-fn fs_per_byte(rate: Rate) -> u64 {
-    (8_000_000_000_000_000 / u128::from(rate.as_bps())) as u64
+pub(super) fn fs_per_byte(rate: Rate) -> u64 {
+    8_000_000_000_000_000 / rate.as_bps()
 }
 
 fn whole_ps(femtoseconds: u64) -> Span {
@@ -56,7 +59,7 @@ fn whole_ps(femtoseconds: u64) -> Span {
 
 impl PathClass {
     /// The path of one link.
-    fn of_link(topology: &Topology, link: LinkId) -> Self {
+    pub(super) fn of_link(topology: &Topology, link: LinkId) -> Self {
         let rate = topology.cables[link.cable()].rate;
         let fs_per_byte = fs_per_byte(rate);
         Self {
@@ -94,7 +97,7 @@ impl PathClass {
     }
 
     /// The longer of two paths for a packet of 1000 bytes.
-    fn longer(self, other: Self) -> Self {
+    pub(super) fn longer(self, other: Self) -> Self {
         if other.span_of(1000) > self.span_of(1000) {
             other
         } else {
@@ -115,9 +118,11 @@ const NO_PATH: u32 = u32::MAX;
 #[derive(Debug, Clone)]
 pub struct Paths {
     groups: usize,
-    /// Distinct path lengths between attachment switches.
-    classes: Vec<PathClass>,
-    /// `between[to * groups + from]` is an index into `classes`, or [`NO_PATH`].
+    /// Distinct sets of equal-cost paths between attachment switches.
+    ways: Vec<Way>,
+    /// The fastest paths of those ways that have others than the longest one, in ranges.
+    pub(super) fastest: Vec<PathClass>,
+    /// `between[to * groups + from]` is an index into `ways`, or [`NO_PATH`].
     between: Vec<u32>,
     /// For each host its group, its link up and its link down.
     hosts: Vec<(u16, PathClass, PathClass)>,
@@ -126,7 +131,8 @@ pub struct Paths {
 /// Collects [`Paths`] while routes are computed.
 pub(super) struct PathsBuilder {
     paths: Paths,
-    known: BTreeMap<PathClass, u32>,
+    known: FxHashMap<Way, u32>,
+    known_fastest: FxHashMap<Vec<PathClass>, (u32, u8)>,
 }
 
 impl PathsBuilder {
@@ -134,41 +140,44 @@ impl PathsBuilder {
         Self {
             paths: Paths {
                 groups,
-                classes: Vec::new(),
+                ways: Vec::new(),
+                fastest: Vec::new(),
                 between: Vec::with_capacity(groups * groups),
                 hosts,
             },
-            known: BTreeMap::new(),
+            known: FxHashMap::default(),
+            known_fastest: FxHashMap::default(),
         }
     }
 
-    /// Appends the path from the next group to the group at hand, if there is one.
-    pub(super) fn push(&mut self, class: Option<PathClass>) {
-        let Some(class) = class else {
+    /// Appends the paths from the next group to the group at hand, if there are any.
+    pub(super) fn push(&mut self, bundle: &Bundle) {
+        let Some(way) = bundle.way(|fastest| self.range_of(fastest)) else {
             self.paths.between.push(NO_PATH);
             return;
         };
-        let classes = &mut self.paths.classes;
-        let index = *self.known.entry(class).or_insert_with(|| {
-            classes.push(class);
-            classes.len() as u32 - 1
+        let ways = &mut self.paths.ways;
+        let index = *self.known.entry(way).or_insert_with(|| {
+            ways.push(way);
+            ways.len() as u32 - 1
         });
         self.paths.between.push(index);
+    }
+
+    /// Where a list of fastest paths is kept.
+    fn range_of(&mut self, fastest: &[PathClass]) -> (u32, u8) {
+        if let Some(&range) = self.known_fastest.get(fastest) {
+            return range;
+        }
+        let range = (self.paths.fastest.len() as u32, fastest.len() as u8);
+        self.paths.fastest.extend_from_slice(fastest);
+        self.known_fastest.insert(fastest.to_vec(), range);
+        range
     }
 
     pub(super) fn finish(self) -> Paths {
         self.paths
     }
-}
-
-/// The path over one link, then `rest`.
-pub(super) fn through(topology: &Topology, link: LinkId, rest: PathClass) -> PathClass {
-    PathClass::of_link(topology, link).then(rest)
-}
-
-/// The worse of two equally short ways.
-pub(super) fn worse(a: PathClass, b: PathClass) -> PathClass {
-    a.longer(b)
 }
 
 impl Paths {
@@ -194,9 +203,20 @@ impl Paths {
     }
 
     fn between_groups(&self, from: usize, to: usize) -> PathClass {
-        let class = self.between[to * self.groups + from];
-        let class = self.classes.get(class as usize);
-        *class.expect("a path leads there")
+        self.way(from, to).longest
+    }
+
+    fn way(&self, from: usize, to: usize) -> &Way {
+        let way = self.between[to * self.groups + from];
+        self.ways.get(way as usize).expect("a path leads there")
+    }
+
+    /// The link of one host up, all equal-cost paths from switch to switch, those of the way back, and the link of the other host down.
+    pub(super) fn legs(&self, from: HostId, to: HostId) -> (PathClass, &Way, &Way, PathClass) {
+        let (from_group, up, _) = self.hosts[from.index()];
+        let (to_group, _, down) = self.hosts[to.index()];
+        let (from, to) = (from_group.into(), to_group.into());
+        (up, self.way(from, to), self.way(to, from), down)
     }
 
     /// The round trip of a lone full packet and its acknowledgement.
@@ -271,36 +291,6 @@ impl Paths {
             ack: sizes.ack,
             path: self.path_facts(from, to, sizes),
         }
-    }
-
-    /// The completion time of a message that has the network to itself and is never held back by its window: the first packet
-    /// store-and-forward up to the slowest link, all bytes over that, the last packet on to the receiver, the acknowledgement
-    /// back. On one path never too long, and exact where all links have one rate. With several paths a short last packet may
-    /// overtake the one before it and save less than the time of a packet.
-    pub fn ideal_completion(
-        &self,
-        from: HostId,
-        to: HostId,
-        message: Bytes,
-        sizes: PacketSizes,
-    ) -> Span {
-        let (there, back) = (self.between(from, to), self.between(to, from));
-        let packets = message.packets_of(sizes.payload).0;
-        let wire = message.as_u64() + packets * u64::from(sizes.header);
-        let full = u64::from(sizes.payload + sizes.header);
-        let acknowledgement = back.span_of(sizes.ack);
-        let (Some(slowest), 2..) = (there.bottleneck, packets) else {
-            return there.span_of(wire as u32) + acknowledgement;
-        };
-        let last = wire - (packets - 1) * full;
-        let after = there.fs_per_byte - there.before_bottleneck;
-        let after = after - fs_per_byte(slowest);
-        let over_the_slowest = slowest.span_of(Bytes::new(wire))
-            + whole_ps(there.before_bottleneck * full + after * last);
-        // A short last packet may catch up with the one before it on the links behind the slowest.
-        let behind_the_others = slowest.span_of(Bytes::new((packets - 2) * full))
-            + whole_ps(there.fs_per_byte * full + there.last * last);
-        there.propagation + over_the_slowest.max(behind_the_others) + acknowledgement
     }
 
     /// For each number of links, how many ordered pairs of different hosts are so far apart.

@@ -4,7 +4,8 @@
 //! leaf does not hash onto a spine that has lost its link to the destination's leaf: that spine is no longer on a shortest
 //! path (STrack §4.2, decision Q25: no black holes).
 
-use super::paths::{PathClass, Paths, PathsBuilder, through, worse};
+use super::paths::{PathClass, Paths, PathsBuilder};
+use super::ways::Bundle;
 use super::{LinkId, Topology, TopologyError};
 use clearway_units::Span;
 use rustc_hash::FxHashMap;
@@ -75,11 +76,11 @@ struct Table {
     known: FxHashMap<Vec<u16>, (u32, u16)>,
 }
 
-/// A neighbour of a switch: its port there, the neighbour, and the link that leads to it.
+/// A neighbour of a switch: its port there, the neighbour, and the length of the link that leads to it.
 struct Hop {
     port: u16,
     neighbour: usize,
-    link: LinkId,
+    link: PathClass,
 }
 
 impl Routes {
@@ -94,10 +95,9 @@ impl Routes {
         check_port_counts(topology, &ports)?;
         let attached = attach(topology, &ports)?;
         let mut search = Search {
-            topology,
             hops: switch_neighbours(topology, &ports),
             distance: Vec::new(),
-            classes: Vec::new(),
+            bundles: Vec::new(),
         };
         let mut tables: Vec<Table> = Vec::new();
         tables.resize_with(topology.switches.len(), Table::default);
@@ -106,14 +106,14 @@ impl Routes {
             tables[root].own_group = Some(group as u16);
             search.grow_tree(root, &mut tables);
             for &from in &attached.groups {
-                let class = search.classes[from];
-                if class.is_none() && topology.further_nics.is_empty() {
+                let bundle = &search.bundles[from];
+                if bundle.is_empty() && topology.further_nics.is_empty() {
                     return Err(TopologyError::NotConnected {
                         from: topology.switches[from].name.clone(),
                         to: topology.switches[root].name.clone(),
                     });
                 }
-                paths.push(class);
+                paths.push(bundle);
             }
         }
         let mut switches: Vec<SwitchRoutes> = tables.into_iter().map(Table::finish).collect();
@@ -160,25 +160,24 @@ fn set_strides(topology: &Topology, hops: &[Vec<Hop>], switches: &mut [SwitchRou
 }
 
 /// Breadth-first searches from one attachment switch after the other.
-struct Search<'a> {
-    topology: &'a Topology,
+struct Search {
     /// Neighbours of each switch.
     hops: Vec<Vec<Hop>>,
     distance: Vec<u32>,
-    /// The longest of the shortest paths from each switch to the root.
-    classes: Vec<Option<PathClass>>,
+    /// The shortest paths from each switch to the root.
+    bundles: Vec<Bundle>,
 }
 
-impl Search<'_> {
+impl Search {
     /// Every switch learns its next hops towards the switch `root`.
     fn grow_tree(&mut self, root: usize, tables: &mut [Table]) {
         let count = self.hops.len();
         self.distance.clear();
         self.distance.resize(count, u32::MAX);
-        self.classes.clear();
-        self.classes.resize(count, None);
+        self.bundles.resize_with(count, Bundle::default);
+        self.bundles.iter_mut().for_each(Bundle::clear);
         self.distance[root] = 0;
-        self.classes[root] = Some(PathClass::default());
+        self.bundles[root].arrive();
         let mut queue = vec![root];
         let mut head = 0;
         while let Some(&at) = queue.get(head) {
@@ -201,18 +200,18 @@ impl Search<'_> {
         }
     }
 
-    /// The ports of `at` that lead one step nearer to the root; notes the path class of `at` on the way.
+    /// The ports of `at` that lead one step nearer to the root; notes the paths of `at` on the way.
     fn next_hops(&mut self, at: usize) -> Vec<u16> {
         let mut ports = Vec::new();
+        let mut own = std::mem::take(&mut self.bundles[at]);
         for hop in &self.hops[at] {
             if self.distance[hop.neighbour] < self.distance[at] {
                 ports.push(hop.port);
-                let rest = self.classes[hop.neighbour].expect("nearer switches come first");
-                let class = through(self.topology, hop.link, rest);
-                self.classes[at] =
-                    Some(self.classes[at].map_or(class, |known| worse(known, class)));
+                // Nearer switches come first, so that theirs are complete.
+                own.add(hop.link, &self.bundles[hop.neighbour]);
             }
         }
+        self.bundles[at] = own;
         ports
     }
 }
@@ -293,7 +292,7 @@ fn switch_neighbours(topology: &Topology, ports: &[Vec<LinkId>]) -> Vec<Vec<Hop>
                 Some(Hop {
                     port: port as u16,
                     neighbour,
-                    link,
+                    link: PathClass::of_link(topology, link),
                 })
             })
             .collect()

@@ -70,6 +70,14 @@ impl GoBackNParameters {
         let part = rules.part(MessageId(0), bytes, queue_pair);
         part.map_or(0, |part| part.bytes.div_ceil(rules.payload).max(1))
     }
+
+    /// The payload of each queue pair that carries some of a message of `bytes`.
+    pub(crate) fn parts(&self, bytes: Bytes, network: &NetworkFacts) -> Vec<Bytes> {
+        let rules = Rules::new(self, network);
+        let part = |queue_pair| rules.part(MessageId(0), bytes, queue_pair);
+        let parts = (0..rules.queue_pairs).filter_map(part);
+        parts.map(|part| Bytes::new(part.bytes)).collect()
+    }
 }
 
 /// [`GoBackNParameters`] resolved for one network.

@@ -91,6 +91,18 @@ macro_rules! selectors {
     };
 }
 
+impl SelectorSettings {
+    /// The most paths that one selector chooses from.
+    pub fn most_paths(&self) -> u32 {
+        match self {
+            Self::Adaptive(parameters) => parameters.max_paths.max(1).into(),
+            Self::Oblivious(parameters) => parameters.max_paths.max(1).into(),
+            Self::Single(_) => 1,
+            Self::Custom(_) => u32::from(PathId::MAX) + 1,
+        }
+    }
+}
+
 selectors! {
     Adaptive(Adaptive),
     Oblivious(Oblivious),
