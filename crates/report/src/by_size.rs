@@ -11,8 +11,7 @@
 //! larger. Classes without flows are left out.
 //!
 //! Percentiles are nearest rank, and therefore values that occurred. One of fewer flows than it needs is the slowest flow: p95 takes
-//! 20 flows to be exceeded by at most one in twenty, p99 takes 100 and p99.9 takes 1000. Slowdown is not cut off at 1: a message of a
-//! few packets may be faster than its ideal by less than a packet's time.
+//! 20 flows to be exceeded by at most one in twenty, p99 takes 100 and p99.9 takes 1000.
 
 use crate::quantity::bytes;
 use crate::record::FlowTimes;

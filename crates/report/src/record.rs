@@ -23,7 +23,7 @@ pub struct FlowRow {
     pub start: Option<Time>,
     /// When the last byte was acknowledged at the sender; `None` if that did not happen before the run ended.
     pub finish: Option<Time>,
-    /// The completion time of the same message alone on an idle network: wire bytes / bottleneck rate + unloaded round trip. Zero
+    /// The completion time of the same message alone on an idle network: a lower bound. Zero
     /// for a connection on which a job posts many messages: it has no completion time that means anything.
     pub ideal_fct: Span,
     /// Data packets sent, retransmissions included.

@@ -16,7 +16,7 @@
 //! | `flows.completed` | flows | those whose last byte was acknowledged |
 //! | `flows.started` | flows | those that became ready to send; the others still waited for a trigger |
 //! | `fct_us` | us, or null | completion time of the completed flows: ready to last byte acknowledged at the sender |
-//! | `ideal_fct_us` | us, or null | their completion time alone on an idle network: wire bytes / bottleneck rate + round trip |
+//! | `ideal_fct_us` | us, or null | their completion time alone on an idle network, a lower bound |
 //! | `slowdown` | ratio, or null | their FCT / ideal FCT |
 //! | `slowdown_by_size` | list | slowdown of completed flows by [size](crate::by_size): bins of equally many flows, from the smallest flows on |
 //! | `….smallest_bytes`, `.median_bytes`, `.largest_bytes` | bytes | flows of the bin |

@@ -147,3 +147,118 @@ fn faster_than_both(a: PathClass, b: PathClass) -> PathClass {
         last: a.last.min(b.last),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clearway_units::{Purpose, RandomStream, Span};
+
+    fn link(gbps: u64, ns: u64) -> PathClass {
+        let rate = Rate::from_gbps(gbps);
+        PathClass {
+            hops: 1,
+            propagation: Span::from_ns(ns),
+            fs_per_byte: fs_per_byte(rate),
+            bottleneck: Some(rate),
+            before_bottleneck: 0,
+            last: fs_per_byte(rate),
+        }
+    }
+
+    /// A train over a path, as the module `ideal` has it, in femtoseconds: `full` packets of 1000 bytes and one of `short`.
+    fn train(path: PathClass, full: u64, short: u64) -> u64 {
+        let slowest = path.bottleneck.map_or(0, fs_per_byte);
+        let after = path.fs_per_byte - path.before_bottleneck - slowest;
+        let first = slowest * (full * 1000 + short) + path.before_bottleneck * 1000 + after * short;
+        let second = slowest * (full - 1) * 1000 + path.fs_per_byte * 1000 + path.last * short;
+        path.propagation.as_ps() * 1000 + first.max(second)
+    }
+
+    /// Layers of parallel links, and the bundle of all paths over one link of each.
+    fn layers(random: &mut RandomStream, links: u32) -> (Vec<PathClass>, Bundle) {
+        let (rates, delays) = (1 + random.below(5), 1 + random.below(4));
+        let (mut all, mut bundle) = (vec![PathClass::default()], Bundle::default());
+        bundle.arrive();
+        for _ in 0..1 + random.below(3) {
+            let mut draw = |choices: &[u64], kinds| choices[random.below(kinds) as usize];
+            let links: Vec<PathClass> = (0..links)
+                .map(|_| {
+                    link(
+                        draw(&[100, 10, 25, 40, 400], rates),
+                        draw(&[5, 1, 50, 9], delays),
+                    )
+                })
+                .collect();
+            let mut next = Bundle::default();
+            for &link in &links {
+                next.add(link, &bundle);
+            }
+            bundle = next;
+            let prepended = |&link| all.iter().map(move |&path| PathClass::then(link, path));
+            all = links.iter().flat_map(prepended).collect();
+        }
+        (all, bundle)
+    }
+
+    /// Of many paths the bundle keeps a few, of which one is the fastest for each train; more than it can keep become faster.
+    #[test]
+    fn the_fastest_of_many_paths_are_kept() {
+        let (mut exact, mut most) = (0, 0);
+        for seed in 0..3000 {
+            let mut random = RandomStream::new(seed, Purpose::Test, 0);
+            let width = 1 + random.below(6);
+            let (all, bundle) = layers(&mut random, width);
+            assert!(bundle.fastest.len() <= MOST_FASTEST);
+            most = most.max(bundle.fastest.len());
+            let (up, down) = (link(100, 3), link([10, 100, 400][seed as usize % 3], 3));
+            for (full, short) in [(1, 64), (1, 1000), (3, 64), (3, 999), (50, 500)] {
+                let whole = |&path: &PathClass| train(up.then(path).then(down), full, short);
+                let least = all.iter().map(whole).min().unwrap();
+                let kept = bundle.fastest.iter().map(whole).min().unwrap();
+                assert!(kept <= least, "seed {seed}: {kept} {least}");
+                exact += u32::from(kept == least);
+            }
+            let longest = all.iter().map(|path| path.span_of(1000)).max();
+            assert_eq!(bundle.longest.map(|path| path.span_of(1000)), longest);
+        }
+        assert!(most > 3 && exact > 14_500, "{most} {exact}");
+    }
+
+    #[test]
+    fn more_paths_than_are_kept_become_one_that_is_faster() {
+        let mut bundle = Bundle::default();
+        let mut root = Bundle::default();
+        root.arrive();
+        // Each is faster than the ones before and takes longer to cross.
+        let links: Vec<PathClass> = (1..=20).map(|n| link(10 * n, 100 * n)).collect();
+        for &link in &links {
+            bundle.add(link, &root);
+        }
+        assert_eq!(bundle.fastest.len(), MOST_FASTEST);
+        for link in links {
+            let faster = |&known: &PathClass| never_slower(known, link);
+            assert!(bundle.fastest.iter().any(faster), "{link:?}");
+        }
+        assert_eq!(bundle.capacity, 2_100_000_000_000);
+    }
+
+    #[test]
+    fn capacities_add_up_as_far_as_what_is_behind_them_goes() {
+        let mut root = Bundle::default();
+        root.arrive();
+        let (mut thin, mut wide, mut leaf) = Default::default();
+        let add = |bundle: &mut Bundle, gbps, rest: &Bundle| bundle.add(link(gbps, 1), rest);
+        add(&mut thin, 100, &root);
+        add(&mut wide, 400, &root);
+        add(&mut wide, 400, &root);
+        assert!(thin.way(|_| (0, 0)).unwrap().is_single);
+        add(&mut leaf, 400, &thin);
+        add(&mut leaf, 400, &wide);
+        let way = leaf.way(|_| (7, 1)).unwrap();
+        assert_eq!((way.capacity, way.is_single), (500_000_000_000, false));
+        assert_eq!(way.longest.bottleneck, Some(Rate::from_gbps(100)));
+        assert_eq!(leaf.fastest[0].bottleneck, Some(Rate::from_gbps(400)));
+        leaf.clear();
+        assert!(leaf.is_empty() && leaf.way(|_| (0, 0)).is_none());
+    }
+}
