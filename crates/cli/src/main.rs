@@ -21,6 +21,7 @@ mod reproduce;
 mod run;
 mod series_file;
 mod text_file;
+mod threads;
 mod timeline_file;
 mod topology;
 mod watch;

@@ -12,6 +12,7 @@ use crate::record::record;
 use crate::report_page;
 use crate::series_file::SeriesFile;
 use crate::text_file::TextFiles;
+use crate::threads;
 use crate::timeline_file;
 use crate::watch::{self, Watch, Watchers};
 use clearway_lab::record::Capture;
@@ -79,6 +80,11 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     record.happenings = watch.happenings;
     // Shown before it is written: a full disk must not cost the user the figures of a long run.
     show(arguments, &Summary::of(&record));
+    if !arguments.quiet
+        && let Some(note) = threads::note(arguments.threads, finished.rounds, &assembly)
+    {
+        eprintln!("{note}");
+    }
     if !arguments.no_report {
         report_page::write(&outputs.folder, &scenario, &record).map_err(unwritten)?;
     }

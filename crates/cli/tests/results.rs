@@ -436,3 +436,37 @@ fn a_flow_beyond_32_bits_keeps_its_size() {
         "the column of sizes"
     );
 }
+
+#[test]
+fn threads_that_do_not_help_are_said() {
+    let bench = Bench::new("threads_that_do_not_help");
+    let run = |threads: &str, settings: &[&str]| {
+        let settings = settings.iter().flat_map(|setting| ["--set", setting]);
+        let mut arguments = vec![
+            "run",
+            "quickstart",
+            "--threads",
+            threads,
+            "--out",
+            "results",
+        ];
+        arguments.extend(settings);
+        let output = bench.output(&arguments);
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let short = r#"topology.links=["host3-leaf0 delay=1ns"]"#;
+    let small = "workload.message=100KB";
+    let errors = run("2", &[short, small]);
+    let note = errors.lines().find(|line| line.starts_with("note: "));
+    let note = note.unwrap_or_else(|| panic!("no note in {errors:?}"));
+    for part in [
+        "`--threads 2` did not help",
+        "ran on one thread",
+        "is 1ns (host3-leaf0)",
+    ] {
+        assert!(note.contains(part), "{note}");
+    }
+    assert!(!run("1", &[short, small]).contains("note: "));
+    assert!(!run("2", &[]).contains("note: "), "these carry enough");
+}

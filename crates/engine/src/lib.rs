@@ -14,6 +14,7 @@
 //!
 //! * Nothing is locked for long and nothing is shared between running domains: each mailbox has one writer and one reader and
 //!   two halves, of which a round uses one for writing and the other for reading.
+//! * Rounds that carry too little to share are run by one thread while the others are parked.
 //! * Results do not depend on the number of threads: what a domain sees in a round was complete before the round began.
 //!   Reports are sorted before the conductor sees them.
 //!
@@ -22,9 +23,10 @@
 mod barrier;
 mod mail;
 mod run;
+mod sharing;
 
 pub use mail::{Bags, Inlet, Mailroom, Outlet, PostOffice};
-pub use run::{Conductor, Domain, Domains, Ending, Engine, Outlook, Verdict};
+pub use run::{Concluded, Conductor, Domain, Domains, Ending, Engine, Outlook, Rounds, Verdict};
 
 use clearway_units::Time;
 

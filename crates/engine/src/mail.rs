@@ -1,7 +1,7 @@
 //! Mailboxes between domains: one writer, one reader, two halves.
 
 use crate::Round;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The shared middle of a mailbox. The halves' locks are never contended: in any round the writer uses one half and the reader
@@ -19,7 +19,8 @@ pub struct Mailroom {
 
 #[derive(Debug, Default)]
 struct Half {
-    any: AtomicBool,
+    /// Letters for the reader of the mailboxes, all inlets together.
+    letters: AtomicU64,
     /// Bit `i % 64` of word `i / 64` is set if inlet `i` has letters.
     inlets: Vec<AtomicU64>,
 }
@@ -27,7 +28,7 @@ struct Half {
 impl Mailroom {
     fn with_inlets(inlets: usize) -> Self {
         let half = || Half {
-            any: AtomicBool::new(false),
+            letters: AtomicU64::new(0),
             inlets: (0..inlets.div_ceil(64))
                 .map(|_| AtomicU64::new(0))
                 .collect(),
@@ -38,25 +39,27 @@ impl Mailroom {
     }
 
     // Relaxed suffices: the barrier between two rounds orders all of this.
-    fn announce(&self, half: usize, inlet: u32) {
+    fn announce(&self, half: usize, inlet: u32, letters: usize) {
         let half = &self.halves[half];
         half.inlets[inlet as usize / 64].fetch_or(1 << (inlet % 64), Ordering::Relaxed);
-        half.any.store(true, Ordering::Relaxed);
+        half.letters.fetch_add(letters as u64, Ordering::Relaxed);
     }
 
     /// True if any letter waits for `round`.
     pub(crate) fn has_mail(&self, round: &Round) -> bool {
         self.halves[round.reading_half()]
-            .any
+            .letters
             .load(Ordering::Relaxed)
+            > 0
     }
 
-    /// Lists the inlets that have letters for `round`, in ascending order, and forgets them.
-    pub(crate) fn take(&self, round: &Round, inlets: &mut Vec<u32>) {
+    /// Lists the inlets that have letters for `round`, in ascending order, and forgets them. Returns how many letters these are.
+    pub(crate) fn take(&self, round: &Round, inlets: &mut Vec<u32>) -> u64 {
         inlets.clear();
         let half = &self.halves[round.reading_half()];
-        if !half.any.swap(false, Ordering::Relaxed) {
-            return;
+        let letters = half.letters.swap(0, Ordering::Relaxed);
+        if letters == 0 {
+            return 0;
         }
         for (word, bits) in half.inlets.iter().enumerate() {
             let mut bits = bits.swap(0, Ordering::Relaxed);
@@ -65,6 +68,7 @@ impl Mailroom {
                 bits &= bits - 1;
             }
         }
+        letters
     }
 }
 
@@ -134,6 +138,7 @@ impl<M> Outlet<M> {
             return;
         }
         let half = round.writing_half();
+        let letters = self.letters.len();
         {
             let mut waiting = self.mailbox.halves[half]
                 .lock()
@@ -144,7 +149,7 @@ impl<M> Outlet<M> {
                 waiting.append(&mut self.letters);
             }
         }
-        self.reader.announce(half, self.inlet);
+        self.reader.announce(half, self.inlet, letters);
     }
 }
 
@@ -290,7 +295,7 @@ mod tests {
             "not in the same round"
         );
         assert!(room.has_mail(&round(1)));
-        room.take(&round(1), &mut named);
+        assert_eq!(room.take(&round(1), &mut named), 4, "letters");
         assert_eq!(named, [3, 69]);
         ends[3].1.collect(&round(1), &mut bags);
         assert_eq!(ends[3].1.unread(), [1, 2]);

@@ -1,6 +1,7 @@
 //! The loop over rounds.
 
 use crate::barrier::{Barrier, Guard};
+use crate::sharing::{Load, Sharing};
 use crate::{Mailroom, Round};
 use clearway_units::{Span, Time};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -56,6 +57,44 @@ pub enum Ending {
     Stopped,
 }
 
+/// Rounds of a run and the work in them, counted as letters read and domains run.
+///
+/// The leading thread ran a round by itself if there was no other, or if the rounds before it carried too little to share. Counts of
+/// shared rounds are the same for any number of threads above one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Rounds {
+    /// Number of rounds; stretches in which nothing happens have none.
+    pub total: u64,
+    /// Rounds that were open to all threads.
+    pub shared: u64,
+    /// Work in all rounds.
+    pub work: u64,
+    /// Work in rounds that were open to all threads.
+    pub shared_work: u64,
+}
+
+impl Rounds {
+    fn add(&mut self, is_shared: bool, work: u64) {
+        self.total += 1;
+        self.work += work;
+        if is_shared {
+            self.shared += 1;
+            self.shared_work += work;
+        }
+    }
+}
+
+/// A run that is over.
+#[derive(Debug)]
+pub struct Concluded<D> {
+    /// Why it ended.
+    pub ending: Ending,
+    /// The domains, in order.
+    pub domains: Vec<D>,
+    /// The rounds that it took.
+    pub rounds: Rounds,
+}
+
 /// Sees what the domains report and may give orders, between rounds and on one thread.
 pub trait Conductor<D: Domain> {
     /// Called before each round; `start` is its first event, after stretches in which nothing happens. The domains may be
@@ -93,6 +132,7 @@ impl<D> Domains<'_, D> {
 pub struct Engine<D> {
     lookahead: Span,
     threads: usize,
+    shares_all: bool,
     slots: Vec<Slot<D>>,
 }
 
@@ -114,8 +154,24 @@ struct Shared<'a, D: Domain> {
     chunk: usize,
     /// The earliest arrival among the letters of this round.
     sent: AtomicU64,
-    reports: Mutex<Vec<D::Report>>,
+    yields: Mutex<Yield<D::Report>>,
     barrier: Barrier,
+}
+
+/// What the domains that ran have left for the leader.
+#[derive(Debug)]
+struct Yield<R> {
+    reports: Vec<R>,
+    load: Load,
+}
+
+impl<R> Default for Yield<R> {
+    fn default() -> Self {
+        Self {
+            reports: Vec::new(),
+            load: Load::default(),
+        }
+    }
 }
 
 impl<D: Domain> Engine<D> {
@@ -139,6 +195,7 @@ impl<D: Domain> Engine<D> {
         Self {
             lookahead,
             threads: threads.max(1),
+            shares_all: false,
             slots: slots
                 .map(|((domain, next), mailroom)| Slot {
                     domain: Mutex::new(domain),
@@ -149,9 +206,17 @@ impl<D: Domain> Engine<D> {
         }
     }
 
-    /// Runs until nothing is left to happen or the conductor stops it; gives the domains back, in order.
-    pub fn run(self, conductor: &mut dyn Conductor<D>) -> (Ending, Vec<D>) {
+    /// Shares every round among the threads, even one that carries too little to be worth it. For tests: results are the same.
+    #[must_use]
+    pub fn sharing_all_rounds(mut self) -> Self {
+        self.shares_all = true;
+        self
+    }
+
+    /// Runs until nothing is left to happen or the conductor stops it.
+    pub fn run(self, conductor: &mut dyn Conductor<D>) -> Concluded<D> {
         let threads = self.threads.min(self.slots.len().max(1));
+        let threads = threads.min(Barrier::MOST_WORKERS);
         let shared = Shared {
             slots: &self.slots,
             round: Mutex::new(Round {
@@ -163,19 +228,25 @@ impl<D: Domain> Engine<D> {
             // Small enough to balance, large enough that threads seldom meet.
             chunk: (self.slots.len() / (threads * 16)).max(1),
             sent: AtomicU64::new(u64::MAX),
-            reports: Mutex::new(Vec::new()),
-            barrier: Barrier::default(),
+            yields: Mutex::default(),
+            barrier: Barrier::new(threads),
         };
-        let ending = std::thread::scope(|scope| {
+        let (ending, rounds) = std::thread::scope(|scope| {
             for _ in 1..threads {
-                scope.spawn(|| shared.work_until_closed());
+                scope.spawn(|| shared.work_until_over());
             }
             let _guard = Guard(&shared.barrier);
-            let ending = lead(&shared, self.lookahead, threads - 1, conductor);
-            shared.barrier.close();
-            ending
+            let mut rounds = Rounds::default();
+            let sharing = (threads > 1).then(|| Sharing::new(self.shares_all));
+            let ending = lead(&shared, self.lookahead, sharing, conductor, &mut rounds);
+            shared.barrier.end();
+            (ending, rounds)
         });
-        (ending, self.into_domains())
+        Concluded {
+            ending,
+            domains: self.into_domains(),
+            rounds,
+        }
     }
 
     fn into_domains(self) -> Vec<D> {
@@ -189,8 +260,9 @@ impl<D: Domain> Engine<D> {
 fn lead<D: Domain>(
     shared: &Shared<'_, D>,
     lookahead: Span,
-    workers: usize,
+    mut sharing: Option<Sharing>,
     conductor: &mut dyn Conductor<D>,
+    rounds: &mut Rounds,
 ) -> Ending {
     let mut scratch = Scratch::<D>::default();
     let (mut reports, mut orders) = (Vec::new(), Vec::new());
@@ -208,13 +280,15 @@ fn lead<D: Domain>(
             start: Time::from_ps(start),
             end: Time::from_ps(start.saturating_add(lookahead.as_ps())),
         };
-        shared.open(round);
-        shared.barrier.start();
-        shared.work(&round, &mut scratch);
-        if !shared.barrier.wait_for_finish(workers) {
+        let is_shared = sharing.as_ref().is_some_and(Sharing::is_worthwhile);
+        if !shared.run(round, is_shared, &mut scratch) {
             return Ending::Stopped; // A worker panicked; the scope passes its panic on.
         }
-        std::mem::swap(&mut reports, &mut lock(&shared.reports));
+        let load = shared.collect(&mut reports);
+        rounds.add(is_shared, load.total());
+        if let Some(sharing) = &mut sharing {
+            sharing.on_round(load);
+        }
         reports.sort_unstable();
         let verdict = conductor.between_rounds(&round, &mut reports, &mut orders);
         reports.clear();
@@ -235,6 +309,7 @@ fn lead<D: Domain>(
 struct Scratch<D: Domain> {
     incoming: Vec<u32>,
     reports: Vec<D::Report>,
+    load: Load,
     bench: D::Workbench,
 }
 
@@ -243,6 +318,7 @@ impl<D: Domain> Default for Scratch<D> {
         Self {
             incoming: Vec::new(),
             reports: Vec::new(),
+            load: Load::default(),
             bench: D::Workbench::default(),
         }
     }
@@ -257,20 +333,33 @@ impl<D: Domain> Shared<'_, D> {
         nexts.fold(self.sent.load(Ordering::Relaxed), u64::min)
     }
 
-    fn open(&self, round: Round) {
+    /// Leader: runs a round, with the help of the workers if it `is_shared`. False if one of them panicked.
+    fn run(&self, round: Round, is_shared: bool, scratch: &mut Scratch<D>) -> bool {
         *lock(&self.round) = round;
         self.cursor.store(0, Ordering::Relaxed);
         self.sent.store(u64::MAX, Ordering::Relaxed);
+        if is_shared {
+            self.barrier.open();
+        }
+        self.work(&round, scratch);
+        !is_shared || self.barrier.close()
     }
 
-    fn work_until_closed(&self) {
+    /// Leader: takes the reports and the load of the round that was run.
+    fn collect(&self, reports: &mut Vec<D::Report>) -> Load {
+        let mut yields = lock(&self.yields);
+        std::mem::swap(reports, &mut yields.reports);
+        std::mem::take(&mut yields.load)
+    }
+
+    fn work_until_over(&self) {
         let _guard = Guard(&self.barrier);
         let mut scratch = Scratch::<D>::default();
-        let mut seen = 0;
-        while self.barrier.wait_for_start(&mut seen) {
+        let mut last = 0;
+        while self.barrier.enter(&mut last) {
             let round = *lock(&self.round);
             self.work(&round, &mut scratch);
-            self.barrier.finish();
+            self.barrier.leave();
         }
     }
 
@@ -286,8 +375,11 @@ impl<D: Domain> Shared<'_, D> {
                 self.run_if_due(slot, round, scratch);
             }
         }
-        if !scratch.reports.is_empty() {
-            lock(&self.reports).append(&mut scratch.reports);
+        let load = std::mem::take(&mut scratch.load);
+        if load != Load::default() {
+            let mut yields = lock(&self.yields);
+            yields.reports.append(&mut scratch.reports);
+            yields.load.add(load);
         }
     }
 
@@ -296,12 +388,14 @@ impl<D: Domain> Shared<'_, D> {
         if !due && !slot.mailroom.has_mail(round) {
             return;
         }
-        slot.mailroom.take(round, &mut scratch.incoming);
+        let letters = slot.mailroom.take(round, &mut scratch.incoming);
         let Scratch {
             incoming,
             reports,
+            load,
             bench,
         } = scratch;
+        load.add_domain(letters);
         let outlook = lock(&slot.domain).run(round, incoming, reports, bench);
         assert!(
             outlook.next >= round.end && outlook.sent >= round.end,

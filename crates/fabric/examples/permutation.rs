@@ -60,7 +60,7 @@ fn main() {
         outcome.links.marked,
         outcome.endpoints.retransmitted,
         outcome.digest,
-        outcome.rounds,
+        outcome.rounds.total,
         outcome.check_conservation()
     );
 }

@@ -26,7 +26,7 @@ mod simulation;
 mod switch;
 pub mod topology;
 
-pub use clearway_engine::Verdict;
+pub use clearway_engine::{Rounds, Verdict};
 pub use link::LinkCounters;
 pub use meter::{LinkMeter, LinkTotals};
 pub use observer::{DropCause, Observer};

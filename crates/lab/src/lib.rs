@@ -45,7 +45,7 @@ pub use scenario::Scenario;
 
 // What users of the library need to add their own and to drive a run.
 pub use clearway_fabric::topology::{LinkId, NodeId};
-pub use clearway_fabric::{LinkPauses, Observer, Progress, Stopped, Verdict};
+pub use clearway_fabric::{LinkPauses, Observer, Progress, Rounds, Stopped, Verdict};
 pub use clearway_transport::{Registry, cc, feedback, spray};
 pub use clearway_units as units;
 pub use clearway_workload::FlowSpec;

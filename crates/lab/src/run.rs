@@ -4,7 +4,7 @@ use crate::assemble::Assembly;
 use crate::jobs::JobResult;
 use clearway_fabric::{
     FlowOutcome, LinkCounters, LinkPauses, LinkTotals, Observer, Program, Progress, Reactions,
-    RunControl, Sampler, Simulation, Stopped, Traffic, Verdict,
+    Rounds, RunControl, Sampler, Simulation, Stopped, Traffic, Verdict,
 };
 use clearway_transport::{EndpointCounters, FlowStatistics};
 use clearway_units::{Digest, FlowId, Span, Time};
@@ -65,6 +65,8 @@ pub struct Finished<O = ()> {
     pub simulated: Time,
     /// Why it ended early, if it did.
     pub stopped: Option<Stopped>,
+    /// Rounds of the engine.
+    pub rounds: Rounds,
     /// Links and queues.
     pub links: LinkCounters,
     /// The links that flow control has paused, in the order of links.
@@ -87,6 +89,7 @@ impl<O> Finished<O> {
             jobs: self.jobs,
             simulated: self.simulated,
             stopped: self.stopped,
+            rounds: self.rounds,
             links: self.links,
             pauses: self.pauses,
             meters: self.meters,
@@ -181,6 +184,7 @@ impl Assembly {
             jobs: self.jobs.results(&notes),
             simulated: outcome.finished,
             stopped: outcome.stopped,
+            rounds: outcome.rounds,
             links: outcome.links,
             pauses: outcome.pauses,
             meters: outcome.meters,

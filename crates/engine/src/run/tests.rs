@@ -191,14 +191,23 @@ fn play(
                 next,
             )
         });
-    let engine = Engine::new(delay, threads, domains.collect(), post.into_mailrooms());
+    let mut engine = Engine::new(delay, threads, domains.collect(), post.into_mailrooms());
+    if limit == 0 {
+        // Such a game is too small to be shared; the games with orders are, if they are worth it.
+        engine = engine.sharing_all_rounds();
+    }
     let mut referee = Referee {
         limit,
         ..Referee::default()
     };
-    let (ending, players) = engine.run(&mut referee);
-    assert_eq!(ending, Ending::Idle);
-    let histories = players.iter().map(|player| player.history).collect();
+    let concluded = engine.run(&mut referee);
+    assert_eq!(concluded.ending, Ending::Idle);
+    assert_eq!(concluded.rounds.total, referee.rounds);
+    let histories = concluded
+        .domains
+        .iter()
+        .map(|player| player.history)
+        .collect();
     (histories, referee.stopped, referee.rounds)
 }
 
@@ -232,6 +241,117 @@ fn reports_and_orders_do_not_depend_on_threads() {
     for threads in [2, 3, 4, 16] {
         assert_eq!(play(9, 30, threads, delay, 60), one, "{threads} threads");
     }
+}
+
+/// A domain that has a given number of letters from itself to read in each of its rounds.
+#[derive(Debug)]
+struct Clerk {
+    outlet: Outlet<()>,
+    inlet: Inlet<()>,
+    letters: fn(u64) -> u64,
+    rounds: u64,
+}
+
+impl Domain for Clerk {
+    type Report = u64;
+    type Order = ();
+    type Workbench = Bags<()>;
+
+    fn run(
+        &mut self,
+        round: &Round,
+        incoming: &[u32],
+        reports: &mut Vec<u64>,
+        bags: &mut Bags<()>,
+    ) -> Outlook {
+        if !incoming.is_empty() {
+            self.inlet.collect(round, bags);
+            reports.push(self.inlet.unread().len() as u64);
+            self.inlet.advance(self.inlet.unread().len());
+        }
+        let next = if round.ordinal() + 1 < self.rounds {
+            (0..(self.letters)(round.ordinal() + 1)).for_each(|_| self.outlet.post((), bags));
+            self.outlet.send(round);
+            round.end()
+        } else {
+            Time::NEVER
+        };
+        let sent = Time::NEVER;
+        Outlook { next, sent }
+    }
+
+    fn accept(&mut self, (): ()) -> Time {
+        Time::NEVER
+    }
+}
+
+/// Counts letters.
+#[derive(Default)]
+struct Auditor(u64);
+
+impl Conductor<Clerk> for Auditor {
+    fn between_rounds(
+        &mut self,
+        _: &Round,
+        reports: &mut Vec<u64>,
+        _: &mut Vec<(usize, ())>,
+    ) -> Verdict {
+        self.0 += reports.drain(..).sum::<u64>();
+        Verdict::Continue
+    }
+}
+
+/// Rounds of a run of four domains that each take `letters(ordinal)` letters in a round.
+fn clerks(threads: usize, rounds: u64, letters: fn(u64) -> u64) -> Rounds {
+    let mut post = PostOffice::new(&[1; 4]);
+    let ends: Vec<_> = (0..4).map(|domain| post.mailbox(domain)).collect();
+    let clerk = |(outlet, inlet)| Clerk {
+        outlet,
+        inlet,
+        letters,
+        rounds,
+    };
+    let domains = ends.into_iter().map(|ends| (clerk(ends), Time::ZERO));
+    let engine = Engine::new(
+        Span::from_ns(1),
+        threads,
+        domains.collect(),
+        post.into_mailrooms(),
+    );
+    let mut auditor = Auditor::default();
+    let counts = engine.run(&mut auditor).rounds;
+    let expected: u64 = 4 * (1..rounds).map(letters).sum::<u64>();
+    assert_eq!(auditor.0, expected, "no letter is lost");
+    assert_eq!(
+        counts.work,
+        expected + 4 * rounds,
+        "and one for each domain"
+    );
+    counts
+}
+
+#[test]
+fn rounds_that_carry_too_little_are_not_shared() {
+    let poor = clerks(2, 10_000, |_| 1);
+    assert_eq!(poor.total, 10_000);
+    assert!((1..100).contains(&poor.shared), "{poor:?}");
+    let rich = clerks(2, 500, |_| 200);
+    assert_eq!((rich.total, rich.shared), (500, 500));
+    assert_eq!(rich.shared_work, rich.work);
+    assert_eq!(clerks(1, 500, |_| 200).shared, 0, "with whom?");
+}
+
+#[test]
+fn sharing_stops_and_returns_with_the_work() {
+    // Busy, idle, busy, idle, 500 rounds each.
+    let letters = |ordinal| {
+        if ordinal / 500 % 2 == 0 { 300 } else { 1 }
+    };
+    let rounds = clerks(2, 2_000, letters);
+    assert!((1_000..1_100).contains(&rounds.shared), "{rounds:?}");
+    assert!(rounds.shared_work * 10 > rounds.work * 9, "{rounds:?}");
+    assert_eq!(clerks(3, 2_000, letters), rounds, "three threads");
+    assert_eq!(clerks(16, 2_000, letters), rounds, "one for each domain");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::link::LinkCounters;
 use crate::meter::LinkTotals;
 use crate::observer::Observer;
 use crate::pause::LinkPauses;
-use clearway_engine::{Conductor, Domains, Ending, Round, Verdict};
+use clearway_engine::{Concluded, Conductor, Domains, Ending, Round, Rounds, Verdict};
 use clearway_transport::telemetry::Telemetry;
 use clearway_transport::{EndpointCounters, FlowStatistics};
 use clearway_units::{Digest, FlowId, HostId, Span, Time};
@@ -113,8 +113,8 @@ pub struct Outcome<O> {
     /// When the time limit ended the run although something was still to happen. If all flows were done by then, the run is
     /// complete all the same: what was left, such as packets sent twice or a timer, was nobody's.
     pub cut_off: Option<Time>,
-    /// Rounds of the engine.
-    pub rounds: u64,
+    /// Rounds of the engine. How many of them were shared depends on whether there was more than one thread, and nothing else does.
+    pub rounds: Rounds,
     /// Links and queues.
     pub links: LinkCounters,
     /// Endpoints.
@@ -207,7 +207,6 @@ pub(super) struct Bookkeeper<'a, 's> {
     sent: usize,
     last_sent: Time,
     now: Time,
-    rounds: u64,
     stopped: Option<Stopped>,
     cut_off: Option<Time>,
     delay: Span,
@@ -236,7 +235,6 @@ impl<'a, 's> Bookkeeper<'a, 's> {
             sent: 0,
             last_sent: Time::ZERO,
             now: Time::ZERO,
-            rounds: 0,
             stopped: None,
             cut_off: None,
             delay,
@@ -251,9 +249,13 @@ impl<'a, 's> Bookkeeper<'a, 's> {
     /// Closes the books.
     pub(super) fn close<O: Observer, T: Telemetry>(
         mut self,
-        ending: Ending,
-        mut domains: Vec<FabricDomain<O, T>>,
+        concluded: Concluded<FabricDomain<O, T>>,
     ) -> Outcome<O> {
+        let Concluded {
+            ending,
+            mut domains,
+            rounds,
+        } = concluded;
         let mut links = LinkCounters::default();
         let mut endpoints = EndpointCounters::default();
         for domain in &domains {
@@ -294,7 +296,7 @@ impl<'a, 's> Bookkeeper<'a, 's> {
             meters: meters(&mut domains),
             stopped,
             cut_off: self.cut_off,
-            rounds: self.rounds,
+            rounds,
             digest,
             in_network,
             flows: self.flows,
@@ -417,7 +419,6 @@ impl<O: Observer, T: Telemetry> Conductor<FabricDomain<O, T>> for Bookkeeper<'_,
         orders: &mut Vec<(usize, Order)>,
     ) -> Verdict {
         self.now = round.end();
-        self.rounds += 1;
         for report in reports.iter() {
             match *report {
                 Report::Flow { event, statistics } => self.on_flow(event, statistics, orders),

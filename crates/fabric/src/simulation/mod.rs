@@ -299,6 +299,16 @@ impl<O: Observer> Simulation<O> {
         self
     }
 
+    /// Shares every round among the threads, even one that carries too little to be worth it. For tests: results are the same.
+    #[must_use]
+    pub fn sharing_all_rounds(mut self) -> Self {
+        match &mut self.0 {
+            Kind::Plain(fabric) => fabric.shares_all = true,
+            Kind::WithTelemetry(fabric) => fabric.shares_all = true,
+        }
+        self
+    }
+
     /// Runs until nothing is left to happen, or until `control` stops it.
     pub fn run(self, control: RunControl<'_>) -> Outcome<O> {
         self.run_sampled(control, None)
@@ -322,6 +332,8 @@ struct Fabric<O, T> {
     domains: Vec<(FabricDomain<O, T>, Time)>,
     mailrooms: Vec<Arc<Mailroom>>,
     lookahead: Span,
+    /// Every round is shared among the threads.
+    shares_all: bool,
     /// The shortest delay of a link; rounds may be shorter still.
     shortest_delay: Span,
     flows: Arc<[Flow]>,
@@ -387,6 +399,7 @@ impl<O: Observer, T: Telemetry> Fabric<O, T> {
                 .collect(),
             mailrooms,
             lookahead: build::lookahead(setup),
+            shares_all: false,
             shortest_delay: topology.shortest_delay(),
             flows: Arc::clone(&setup.flows),
             domain_of_host,
@@ -425,9 +438,12 @@ impl<O: Observer, T: Telemetry> Fabric<O, T> {
             let (domain, first) = &mut domains[domain];
             *first = domain.accept(Order::Start(order)).min(*first);
         });
-        let engine = Engine::new(self.lookahead, threads, domains, self.mailrooms);
-        let (ending, domains) = engine.run(&mut books);
-        books.close(ending, domains)
+        let mut engine = Engine::new(self.lookahead, threads, domains, self.mailrooms);
+        if self.shares_all {
+            engine = engine.sharing_all_rounds();
+        }
+        let concluded = engine.run(&mut books);
+        books.close(concluded)
     }
 }
 

@@ -154,7 +154,9 @@ impl Scenario {
         observer: impl FnMut() -> O,
     ) -> Outcome<O> {
         let setup = self.setup();
-        Simulation::new(&setup, |host| self.reactions_of(host), observer).run(RunControl {
+        let simulation = Simulation::new(&setup, |host| self.reactions_of(host), observer);
+        // Most of these fabrics are so small that one thread would run nearly all rounds by itself.
+        simulation.sharing_all_rounds().run(RunControl {
             threads,
             at_most: self.at_most,
             coordinator: self.coordinator(),

@@ -14,7 +14,7 @@ mod shared;
 mod simulator;
 
 use clearway_fabric::topology::LinkId;
-use clearway_fabric::{DropCause, LinkPauses, Outcome, Stopped};
+use clearway_fabric::{DropCause, LinkPauses, Outcome, Rounds, Stopped};
 use clearway_transport::telemetry::HopRecords;
 use clearway_transport::{ClassSet, Reliability};
 use clearway_units::{FlowId, Span, Time};
@@ -161,7 +161,11 @@ fn fast(scenario: &Scenario, threads: usize) -> (Log, Outcome<()>) {
         finished: outcome.finished,
         stopped: outcome.stopped,
         cut_off: outcome.cut_off,
-        rounds: outcome.rounds,
+        rounds: Rounds {
+            shared: 0,
+            shared_work: 0,
+            ..outcome.rounds
+        },
         links: outcome.links,
         endpoints: outcome.endpoints,
         in_network: outcome.in_network,
@@ -209,7 +213,7 @@ fn check(seed: u64, coverage: &mut Coverage) {
         coverage.derived_headroom += usize::from(!outcome.pauses.is_empty());
     }
     check_ending(&scenario, &outcome, oracle.last_within, oracle.last);
-    if seed.is_multiple_of(THREADED) && outcome.rounds < THREADED_ROUNDS {
+    if seed.is_multiple_of(THREADED) && outcome.rounds.total < THREADED_ROUNDS {
         check_threads(&scenario, &log, &outcome);
         coverage.threaded += 1;
     }

@@ -1,0 +1,150 @@
+//! Choice of the rounds that are worth sharing among threads.
+
+/// Shareable work of a round, in letters, from which a second thread pays. Opening a round to a parked thread takes some
+/// microseconds, and what another core has touched is not in one's own cache; a letter takes about 0.1 us.
+const WORTHWHILE: u64 = 64;
+
+/// Work of a round that counts at most, so that a busy stretch is forgotten soon.
+const MOST: u64 = 16 * WORTHWHILE;
+
+/// Rounds over which the average is taken.
+const WINDOW: u64 = 8;
+
+/// Work of one round, or of a part of it: letters taken, and one for each domain that ran.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Load {
+    total: u64,
+    largest: u64,
+}
+
+impl Load {
+    /// Adds what one domain had to do.
+    pub(crate) fn add_domain(&mut self, letters: u64) {
+        self.add(Self {
+            total: letters + 1,
+            largest: letters + 1,
+        });
+    }
+
+    /// Adds what other domains had to do.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.total += other.total;
+        self.largest = self.largest.max(other.largest);
+    }
+
+    /// All of it.
+    pub(crate) fn total(self) -> u64 {
+        self.total
+    }
+
+    /// Work that others could do while one thread is busy with the largest domain.
+    fn shareable(self) -> u64 {
+        self.total - self.largest
+    }
+}
+
+/// Moving average of the shareable work of rounds.
+///
+/// It rests on counts, not on time, so that the same rounds are shared whenever a run is repeated on several threads.
+#[derive(Debug)]
+pub(crate) struct Sharing {
+    /// The average, times [`WINDOW`].
+    level: u64,
+    /// Every round is shared, whatever it carries.
+    always: bool,
+}
+
+impl Default for Sharing {
+    /// Rounds are shared until they turn out to carry too little.
+    fn default() -> Self {
+        Self {
+            level: MOST * WINDOW,
+            always: false,
+        }
+    }
+}
+
+impl Sharing {
+    /// Sharing of every round or of those that are worth it.
+    pub(crate) fn new(always: bool) -> Self {
+        Self {
+            always,
+            ..Self::default()
+        }
+    }
+
+    /// True if the next round is worth sharing.
+    pub(crate) fn is_worthwhile(&self) -> bool {
+        self.always || self.level >= WORTHWHILE * WINDOW
+    }
+
+    /// Takes the load of a round into account.
+    pub(crate) fn on_round(&mut self, load: Load) {
+        self.level -= self.level.div_ceil(WINDOW);
+        self.level += load.shareable().min(MOST);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A round in which `domains` domains each take `letters` letters.
+    fn load(domains: u64, letters: u64) -> Load {
+        let mut load = Load::default();
+        for _ in 0..domains {
+            load.add_domain(letters);
+        }
+        load
+    }
+
+    /// How many rounds with this load it takes until the choice is `worthwhile`.
+    fn rounds_until(worthwhile: bool, sharing: &mut Sharing, load: Load) -> u32 {
+        let mut rounds = 0;
+        while sharing.is_worthwhile() != worthwhile {
+            sharing.on_round(load);
+            rounds += 1;
+            assert!(rounds < 1_000, "never");
+        }
+        rounds
+    }
+
+    #[test]
+    fn poor_rounds_fall_back_soon_and_rich_ones_return_at_once() {
+        let mut sharing = Sharing::default();
+        assert!(sharing.is_worthwhile(), "the first rounds are shared");
+        assert_eq!(rounds_until(false, &mut sharing, load(1, 1)), 21);
+        assert_eq!(rounds_until(true, &mut sharing, load(200, 50)), 1);
+        let rounds = rounds_until(false, &mut sharing, load(3, 2));
+        assert!((1..=21).contains(&rounds), "{rounds}");
+        // What carries just enough on average is shared in the end, too.
+        assert!(rounds_until(true, &mut sharing, load(2, WORTHWHILE + 8)) <= 40);
+    }
+
+    #[test]
+    fn one_domain_has_nothing_to_share() {
+        let mut sharing = Sharing::default();
+        rounds_until(false, &mut sharing, load(1, 1_000_000));
+        let mut lopsided = load(1, 1_000_000);
+        lopsided.add(load(10, 2));
+        sharing.on_round(lopsided);
+        assert!(!sharing.is_worthwhile(), "the others have 30");
+    }
+
+    #[test]
+    fn loads_of_threads_add_up() {
+        let (mut together, mut first, mut second) =
+            (Load::default(), Load::default(), Load::default());
+        for letters in [3, 9, 0] {
+            together.add_domain(letters);
+            first.add_domain(letters);
+        }
+        for letters in [12, 1] {
+            together.add_domain(letters);
+            second.add_domain(letters);
+        }
+        first.add(second);
+        assert_eq!(first, together);
+        assert_eq!(first.shareable(), 3 + 9 + 1 + 4);
+    }
+}
