@@ -1,13 +1,12 @@
 //! Captures, as Wireshark reads them.
 //!
-//! What needs `tshark` says SKIPPED where it is not installed.
+//! What needs `tshark` is skipped where it is not installed.
 
 mod common;
 
 use clearway_report::Summary;
 use common::Bench;
 use std::collections::BTreeMap;
-use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -45,11 +44,10 @@ fn tshark(bench: &Bench, feature: &str, arguments: &[&str]) -> Option<String> {
             .name()
             .unwrap_or_default()
             .to_string();
-        // Not for the test harness to swallow.
-        let _ = writeln!(
-            std::io::stderr(),
-            "SKIPPED: {name} did NOT look at the capture, for tshark is not installed or lacks \"{feature}\""
+        let why = format!(
+            "{name} did NOT look at the capture: tshark is not installed or lacks \"{feature}\""
         );
+        clearway_testing::skip("tshark", &why);
         return None;
     }
     let output = Command::new("tshark")

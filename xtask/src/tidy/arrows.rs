@@ -4,7 +4,7 @@ use super::Source;
 use crate::Faults;
 
 /// The layers (ARCHITECTURE.md): a crate and what it may use.
-const ARROWS: [(&str, &[&str]); 9] = [
+const ARROWS: [(&str, &[&str]); 10] = [
     ("units", &[]),
     ("engine", &["units"]),
     ("transport", &["units"]),
@@ -24,6 +24,7 @@ const ARROWS: [(&str, &[&str]); 9] = [
         ],
     ),
     ("cli", &["lab", "report", "units"]),
+    ("xtask", &["testing"]),
 ];
 
 /// Checks every manifest.

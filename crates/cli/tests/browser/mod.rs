@@ -35,11 +35,10 @@ impl Browser {
     pub(crate) fn start(name: &str) -> Option<Self> {
         let (Some(driver), Some(chromium)) = (installed(&["chromedriver"]), installed(&CHROMIUM))
         else {
-            // Not a print macro: its output would be kept back from a test that passes.
-            let _ = writeln!(
-                std::io::stderr(),
-                "\n*** SKIPPED {name}: it needs chromium and chromedriver on the PATH ***\n"
+            let why = format!(
+                "no page was opened in {name}: chromium or chromedriver is not on the PATH"
             );
+            clearway_testing::skip("chromium", &why);
             return None;
         };
         let profile = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("profile-{name}"));
