@@ -86,7 +86,7 @@ fn spraying_adds_up_thin_links() {
     let (sprayed, _) = slowdowns(&lone);
     assert!((1.0..1.02).contains(&sprayed), "{sprayed}");
     let (single, _) = slowdowns(&[&lone[..], &["transport.spray=single"]].concat());
-    assert!((1.0..1.02).contains(&single), "{single}");
+    assert!((1.0..1.1).contains(&single), "{single}");
 }
 
 /// Four queue pairs with a packet of 1024 B and 64 B each: 4 x 87.04 ns on the first link of 100 Gb/s, 4 x 21.76 ns on four of

@@ -76,11 +76,12 @@ struct Table {
     known: FxHashMap<Vec<u16>, (u32, u16)>,
 }
 
-/// A neighbour of a switch: its port there, the neighbour, and the length of the link that leads to it.
+/// A neighbour of a switch: its port there, the neighbour, and the kind of the link that leads to it. Small, because every search
+/// looks at all of them.
 struct Hop {
     port: u16,
-    neighbour: usize,
-    link: PathClass,
+    kind: u32,
+    neighbour: u32,
 }
 
 impl Routes {
@@ -94,8 +95,10 @@ impl Routes {
         let ports = topology.ports();
         check_port_counts(topology, &ports)?;
         let attached = attach(topology, &ports)?;
+        let (hops, kinds) = switch_neighbours(topology, &ports);
         let mut search = Search {
-            hops: switch_neighbours(topology, &ports),
+            hops,
+            kinds,
             distance: Vec::new(),
             bundles: Vec::new(),
         };
@@ -132,7 +135,7 @@ fn tiers_behind(topology: &Topology, hops: &[Hop]) -> Vec<u8> {
     for hop in hops {
         let port = usize::from(hop.port);
         tiers.resize(tiers.len().max(port + 1), 0);
-        tiers[port] = topology.switches[hop.neighbour].tier;
+        tiers[port] = topology.switches[hop.neighbour as usize].tier;
     }
     tiers
 }
@@ -163,6 +166,8 @@ fn set_strides(topology: &Topology, hops: &[Vec<Hop>], switches: &mut [SwitchRou
 struct Search {
     /// Neighbours of each switch.
     hops: Vec<Vec<Hop>>,
+    /// The lengths of links, each once.
+    kinds: Vec<PathClass>,
     distance: Vec<u32>,
     /// The shortest paths from each switch to the root.
     bundles: Vec<Bundle>,
@@ -183,9 +188,9 @@ impl Search {
         while let Some(&at) = queue.get(head) {
             head += 1;
             for hop in &self.hops[at] {
-                if self.distance[hop.neighbour] == u32::MAX {
-                    self.distance[hop.neighbour] = self.distance[at] + 1;
-                    queue.push(hop.neighbour);
+                if self.distance[hop.neighbour as usize] == u32::MAX {
+                    self.distance[hop.neighbour as usize] = self.distance[at] + 1;
+                    queue.push(hop.neighbour as usize);
                 }
             }
             let towards = self.next_hops(at);
@@ -205,10 +210,13 @@ impl Search {
         let mut ports = Vec::new();
         let mut own = std::mem::take(&mut self.bundles[at]);
         for hop in &self.hops[at] {
-            if self.distance[hop.neighbour] < self.distance[at] {
+            if self.distance[hop.neighbour as usize] < self.distance[at] {
                 ports.push(hop.port);
                 // Nearer switches come first, so that theirs are complete.
-                own.add(hop.link, &self.bundles[hop.neighbour]);
+                own.add(
+                    self.kinds[hop.kind as usize],
+                    &self.bundles[hop.neighbour as usize],
+                );
             }
         }
         self.bundles[at] = own;
@@ -281,8 +289,21 @@ fn attach(topology: &Topology, ports: &[Vec<LinkId>]) -> Result<Attached, Topolo
     Ok(attached)
 }
 
-fn switch_neighbours(topology: &Topology, ports: &[Vec<LinkId>]) -> Vec<Vec<Hop>> {
-    let of_switch = |index: usize| {
+/// The neighbours of each switch, and the lengths of the links to them, each once.
+fn switch_neighbours(
+    topology: &Topology,
+    ports: &[Vec<LinkId>],
+) -> (Vec<Vec<Hop>>, Vec<PathClass>) {
+    let mut kinds = Vec::new();
+    let mut known: FxHashMap<PathClass, u32> = FxHashMap::default();
+    let mut kind_of = |link| {
+        let class = PathClass::of_link(topology, link);
+        *known.entry(class).or_insert_with(|| {
+            kinds.push(class);
+            kinds.len() as u32 - 1
+        })
+    };
+    let mut of_switch = |index: usize| {
         let links = ports[topology.switch_node(index).0 as usize]
             .iter()
             .enumerate();
@@ -291,13 +312,14 @@ fn switch_neighbours(topology: &Topology, ports: &[Vec<LinkId>]) -> Vec<Vec<Hop>
                 let neighbour = topology.switch_index(topology.link_ends(link).1)?;
                 Some(Hop {
                     port: port as u16,
-                    neighbour,
-                    link: PathClass::of_link(topology, link),
+                    kind: kind_of(link),
+                    neighbour: neighbour as u32,
                 })
             })
             .collect()
     };
-    (0..topology.switches.len()).map(of_switch).collect()
+    let hops = (0..topology.switches.len()).map(&mut of_switch).collect();
+    (hops, kinds)
 }
 
 /// Port numbers have 16 bits.

@@ -35,6 +35,7 @@ impl Way {
 #[derive(Debug, Default)]
 pub(super) struct Bundle {
     longest: Option<PathClass>,
+    /// Empty while all paths are alike.
     fastest: Vec<PathClass>,
     /// In bit/s.
     capacity: u64,
@@ -54,7 +55,6 @@ impl Bundle {
     /// This is the destination.
     pub(super) fn arrive(&mut self) {
         self.longest = Some(PathClass::default());
-        self.fastest.push(PathClass::default());
         self.capacity = u64::MAX;
         self.paths = 1;
     }
@@ -70,21 +70,28 @@ impl Bundle {
     /// again behind it that is more than the maximum flow, never less.
     pub(super) fn add(&mut self, link: PathClass, rest: &Self) {
         let Some(longest) = rest.longest else { return };
-        let through = link.then(longest);
-        self.longest = Some(match self.longest {
-            Some(known) if known != through => known.longer(through),
-            _ => through,
-        });
-        for &path in &rest.fastest {
-            self.offer(if path == longest {
-                through
-            } else {
-                link.then(path)
-            });
-        }
         let rate = link.bottleneck.map_or(u64::MAX, Rate::as_bps);
         self.capacity = self.capacity.saturating_add(rate.min(rest.capacity));
         self.paths = self.paths.saturating_add(rest.paths);
+        let through = link.then(longest);
+        let Some(known) = self.longest else {
+            self.longest = Some(through);
+            let fastest = rest.fastest.iter().map(|&path| link.then(path));
+            return self.fastest.extend(fastest);
+        };
+        if known == through && self.fastest.is_empty() && rest.fastest.is_empty() {
+            return;
+        }
+        if self.fastest.is_empty() {
+            self.fastest.push(known);
+        }
+        self.longest = Some(known.longer(through));
+        if rest.fastest.is_empty() {
+            return self.offer(through);
+        }
+        for &path in &rest.fastest {
+            self.offer(link.then(path));
+        }
     }
 
     /// Takes `path` among the fastest ones, unless one of these is never slower.
@@ -104,10 +111,10 @@ impl Bundle {
     /// What is kept of them; `keep` stores a list and says where.
     pub(super) fn way(&self, keep: impl FnOnce(&[PathClass]) -> (u32, u8)) -> Option<Way> {
         let longest = self.longest?;
-        let alone = self.fastest == [longest];
+        let alike = self.fastest.is_empty() || self.fastest == [longest];
         Some(Way {
             longest,
-            fastest: if alone { (0, 0) } else { keep(&self.fastest) },
+            fastest: if alike { (0, 0) } else { keep(&self.fastest) },
             capacity: self.capacity,
             is_single: self.paths == 1,
         })
@@ -165,6 +172,13 @@ mod tests {
         }
     }
 
+    fn fastest(bundle: &Bundle) -> &[PathClass] {
+        match &bundle.fastest[..] {
+            [] => bundle.longest.as_slice(),
+            fastest => fastest,
+        }
+    }
+
     /// A train over a path, as the module `ideal` has it, in femtoseconds: `full` packets of 1000 bytes and one of `short`.
     fn train(path: PathClass, full: u64, short: u64) -> u64 {
         let slowest = path.bottleneck.map_or(0, fs_per_byte);
@@ -214,7 +228,7 @@ mod tests {
             for (full, short) in [(1, 64), (1, 1000), (3, 64), (3, 999), (50, 500)] {
                 let whole = |&path: &PathClass| train(up.then(path).then(down), full, short);
                 let least = all.iter().map(whole).min().unwrap();
-                let kept = bundle.fastest.iter().map(whole).min().unwrap();
+                let kept = fastest(&bundle).iter().map(whole).min().unwrap();
                 assert!(kept <= least, "seed {seed}: {kept} {least}");
                 exact += u32::from(kept == least);
             }
