@@ -8,6 +8,7 @@
 
 mod decimal;
 mod digest;
+mod domain;
 mod id;
 mod parameter;
 mod random;
@@ -19,6 +20,7 @@ mod time;
 
 pub use decimal::ParseUnitError;
 pub use digest::{Digest, mix64};
+pub use domain::ValueDomain;
 pub use id::{FlowId, HostId, MessageId};
 pub use parameter::{Parameter, ParameterInfo, ParameterSet, SetError, Value};
 pub use random::{Purpose, RandomStream};

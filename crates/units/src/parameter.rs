@@ -4,7 +4,7 @@
 //! reader, `clearway explain` and the resolved scenario that is written beside the results all use that one declaration, so they
 //! cannot drift apart.
 
-use crate::{Bytes, Rate, RelativeSize, Span, Time};
+use crate::{Bytes, Rate, RelativeSize, Span, Time, ValueDomain};
 use std::fmt::{self, Write as _};
 
 /// A value as a scenario gives it.
@@ -58,6 +58,8 @@ fn write_text(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
 pub trait Parameter: Sized {
     /// What a user should have written, with an example; completes "expected …".
     fn expected() -> String;
+    /// The values that it can have. Some of them may be refused: limits can depend on other settings.
+    fn domain() -> ValueDomain;
     /// Reads a value; `None` if it is of another kind or out of range.
     fn from_value(value: &Value) -> Option<Self>;
     /// The value that [`from_value`](Self::from_value) reads back to `self`.
@@ -65,10 +67,13 @@ pub trait Parameter: Sized {
 }
 
 macro_rules! text_parameter {
-    ($($type:ty: $example:literal),+ $(,)?) => {$(
+    ($($type:ty: $domain:ident, $example:literal;)+) => {$(
         impl Parameter for $type {
             fn expected() -> String {
                 $example.into()
+            }
+            fn domain() -> ValueDomain {
+                ValueDomain::$domain
             }
             fn from_value(value: &Value) -> Option<Self> {
                 match value {
@@ -84,15 +89,18 @@ macro_rules! text_parameter {
 }
 
 text_parameter! {
-    Span: "a duration such as \"1us\" or \"250ns\"",
-    Time: "an instant such as \"0s\" or \"12.5us\"",
-    Rate: "a rate such as \"400Gbps\"",
-    RelativeSize: "a size such as \"100KB\", \"25%bdp\" or \"5bdp\"",
+    Span: Duration, "a duration such as \"1us\" or \"250ns\"";
+    Time: Instant, "an instant such as \"0s\" or \"12.5us\"";
+    Rate: Rate, "a rate such as \"400Gbps\"";
+    RelativeSize: RelativeSize, "a size such as \"100KB\", \"25%bdp\" or \"5bdp\"";
 }
 
 impl Parameter for Bytes {
     fn expected() -> String {
         "a size such as \"2MB\", \"64KiB\" or \"4096B\"".into()
+    }
+    fn domain() -> ValueDomain {
+        ValueDomain::Size
     }
     fn from_value(value: &Value) -> Option<Self> {
         match value {
@@ -110,6 +118,9 @@ impl Parameter for String {
     fn expected() -> String {
         "a text in quotes".into()
     }
+    fn domain() -> ValueDomain {
+        ValueDomain::Text
+    }
     fn from_value(value: &Value) -> Option<Self> {
         match value {
             Value::Text(text) => Some(text.clone()),
@@ -125,6 +136,9 @@ impl Parameter for bool {
     fn expected() -> String {
         "`true` or `false`".into()
     }
+    fn domain() -> ValueDomain {
+        ValueDomain::Flag
+    }
     fn from_value(value: &Value) -> Option<Self> {
         match value {
             Value::Boolean(value) => Some(*value),
@@ -139,6 +153,9 @@ impl Parameter for bool {
 impl Parameter for f64 {
     fn expected() -> String {
         "a number of zero or more".into()
+    }
+    fn domain() -> ValueDomain {
+        ValueDomain::Number
     }
     fn from_value(value: &Value) -> Option<Self> {
         let number = match value {
@@ -158,6 +175,10 @@ macro_rules! integer_parameter {
         impl Parameter for $type {
             fn expected() -> String {
                 format!("a whole number from 0 to {}", i64::try_from(Self::MAX).unwrap_or(i64::MAX))
+            }
+            fn domain() -> ValueDomain {
+                let most = i64::try_from(Self::MAX).unwrap_or(i64::MAX);
+                ValueDomain::Whole { least: 0, most: most.unsigned_abs() }
             }
             fn from_value(value: &Value) -> Option<Self> {
                 match value {
@@ -179,6 +200,9 @@ impl<T: Parameter> Parameter for Option<T> {
     fn expected() -> String {
         format!("{}, or \"auto\"", T::expected())
     }
+    fn domain() -> ValueDomain {
+        T::domain().or_word("auto")
+    }
     fn from_value(value: &Value) -> Option<Self> {
         match value {
             Value::Text(text) if text == "auto" => Some(None),
@@ -196,6 +220,9 @@ impl<T: Parameter> Parameter for Option<T> {
 impl<T: Parameter> Parameter for Vec<T> {
     fn expected() -> String {
         format!("a list in brackets; each item {}", T::expected())
+    }
+    fn domain() -> ValueDomain {
+        T::domain().list()
     }
     fn from_value(value: &Value) -> Option<Self> {
         match value {
@@ -217,6 +244,8 @@ pub struct ParameterInfo {
     pub default: Value,
     /// What it expects, with an example.
     pub expected: String,
+    /// The same for programs.
+    pub domain: ValueDomain,
     /// What it does.
     pub meaning: String,
     /// Where the default comes from.
@@ -316,6 +345,7 @@ macro_rules! parameters {
                         key: $key,
                         default: $crate::Parameter::to_value(&defaults.$field),
                         expected: <$type as $crate::Parameter>::expected(),
+                        domain: <$type as $crate::Parameter>::domain(),
                         meaning: [$($doc.trim()),+].join(" "),
                         source: $source,
                     },)*],
@@ -409,6 +439,9 @@ macro_rules! choices {
             fn expected() -> String {
                 concat!("one of ", $("\"", $word, "\", "),+).trim_end_matches(", ").into()
             }
+            fn domain() -> $crate::ValueDomain {
+                $crate::ValueDomain::Words(vec![$($word),+])
+            }
             fn from_value(value: &$crate::Value) -> Option<Self> {
                 match value {
                     $crate::Value::Text(text) => match text.as_str() {
@@ -450,6 +483,12 @@ mod tests {
         assert_eq!(info[0].meaning, "How long. Longer than a line.");
         assert_eq!(info[1].key, "limits.count");
         assert_eq!(info[1].default.to_string(), "\"auto\"");
+        assert_eq!(info[0].domain, ValueDomain::Duration);
+        let most = u32::MAX.into();
+        assert_eq!(
+            info[1].domain,
+            ValueDomain::Whole { least: 0, most }.or_word("auto")
+        );
         let mut sample = Sample::default();
         sample.set("limits.count", &Value::Integer(3)).unwrap();
         assert_eq!(sample.count, Some(3));

@@ -1,7 +1,9 @@
 //! Settings of switches, and the form in which queues use them.
 
 use clearway_transport::{Class, ClassSet};
-use clearway_units::{Bytes, Parameter, RandomStream, Rate, RelativeSize, Span, Value};
+use clearway_units::{
+    Bytes, Parameter, RandomStream, Rate, RelativeSize, Span, Value, ValueDomain,
+};
 
 clearway_units::choices! {
     /// When a queue decides about a mark.
@@ -88,6 +90,9 @@ impl LosslessClasses {
 impl Parameter for LosslessClasses {
     fn expected() -> String {
         "a list of priorities from 1 to 7 such as `[1, 3]`".into()
+    }
+    fn domain() -> ValueDomain {
+        ValueDomain::Whole { least: 1, most: 7 }.list()
     }
     fn from_value(value: &Value) -> Option<Self> {
         let Value::List(list) = value else {

@@ -1,7 +1,7 @@
 //! What can be written in a file of jobs.
 
 use clearway_planner::compatibility::{Demand, Phase};
-use clearway_units::{Parameter, Rate, Span, Value};
+use clearway_units::{Parameter, Rate, Span, Value, ValueDomain};
 
 clearway_units::parameters! {
     /// The top of a file of jobs.
@@ -114,6 +114,9 @@ impl Arc {
 impl Parameter for Arc {
     fn expected() -> String {
         "an arc such as \"141ms..255ms\" or \"141ms..255ms at 0.5\"".into()
+    }
+    fn domain() -> ValueDomain {
+        ValueDomain::Text
     }
     fn from_value(value: &Value) -> Option<Self> {
         match value {

@@ -1,6 +1,6 @@
 //! The `[observe]` section: what is watched while a run goes on. It changes no result, and is no part of the scenario's hash.
 
-use clearway_units::{Bytes, Parameter, Span, Value};
+use clearway_units::{Bytes, Parameter, Span, Value, ValueDomain};
 
 /// How often curves get a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +17,12 @@ pub enum Sampling {
 impl Parameter for Sampling {
     fn expected() -> String {
         "a duration such as \"1us\", \"auto\" or \"off\"".into()
+    }
+    fn domain() -> ValueDomain {
+        ValueDomain::Either(vec![
+            ValueDomain::Words(vec!["auto", "off"]),
+            ValueDomain::Duration,
+        ])
     }
     fn from_value(value: &Value) -> Option<Self> {
         match value {
@@ -53,6 +59,10 @@ impl Parameter for Chosen {
         format!(
             "\"top:16\" for the 16 largest (0 to {MOST_CHOSEN}), or a list of names in brackets"
         )
+    }
+    fn domain() -> ValueDomain {
+        let tops = ValueDomain::Words(vec!["top:0", "top:1", "top:16", "top:1024"]);
+        ValueDomain::Either(vec![tops, ValueDomain::Text.list()])
     }
     fn from_value(value: &Value) -> Option<Self> {
         match value {

@@ -3,7 +3,7 @@
 use super::{Entry, Section, fill};
 use crate::error::ScenarioError;
 use clearway_transport::cc::ControllerSettings;
-use clearway_units::{Parameter, ParameterInfo, ParameterSet, SetError, Value};
+use clearway_units::{Parameter, ParameterInfo, ParameterSet, SetError, Value, ValueDomain};
 use clearway_workload::generate::PerJob;
 use clearway_workload::{Arrivals, BuildContext, LoadedWorkload, WorkloadError, WorkloadSettings};
 
@@ -17,6 +17,9 @@ pub struct Priority(pub u8);
 impl Parameter for Priority {
     fn expected() -> String {
         "a priority from 1 to 7".into()
+    }
+    fn domain() -> ValueDomain {
+        ValueDomain::Whole { least: 1, most: 7 }
     }
     fn from_value(value: &Value) -> Option<Self> {
         let number = u8::from_value(value)?;

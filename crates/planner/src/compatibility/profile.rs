@@ -1,7 +1,7 @@
 //! What a job does in one iteration: a circle with arcs (HotNets'22 §3, Fig 3).
 
 use super::Share;
-use clearway_units::{Parameter, Rate, Span, Value};
+use clearway_units::{Parameter, Rate, Span, Value, ValueDomain};
 use std::fmt;
 
 /// What a job asks for while a phase lasts.
@@ -21,6 +21,9 @@ impl Demand {
 impl Parameter for Demand {
     fn expected() -> String {
         "a share above 0 and at most 1, such as `0.5`, or a rate such as \"25Gbps\"".into()
+    }
+    fn domain() -> ValueDomain {
+        ValueDomain::Either(vec![ValueDomain::Number, ValueDomain::Rate])
     }
     fn from_value(value: &Value) -> Option<Self> {
         match value {

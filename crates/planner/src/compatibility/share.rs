@@ -1,6 +1,6 @@
 //! Parts of a link or a GPU, exactly.
 
-use clearway_units::{Parameter, Rate, Value};
+use clearway_units::{Parameter, Rate, Value, ValueDomain};
 use std::fmt;
 
 /// A part of a link's capacity or of a GPU, in millionths, so that sums are exact: three thirds are not more than one whole.
@@ -53,6 +53,9 @@ impl fmt::Display for Share {
 impl Parameter for Share {
     fn expected() -> String {
         "a share above 0 and at most 1, such as `0.5`".into()
+    }
+    fn domain() -> ValueDomain {
+        ValueDomain::Number
     }
     fn from_value(value: &Value) -> Option<Self> {
         match value {

@@ -1,7 +1,7 @@
 //! Which round trip a controller takes for the unloaded one.
 
 use super::NetworkFacts;
-use clearway_units::{Parameter, Span, Value};
+use clearway_units::{Parameter, Span, Value, ValueDomain};
 
 /// Where the unloaded round trip of a flow comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +30,12 @@ impl BaseRtt {
 impl Parameter for BaseRtt {
     fn expected() -> String {
         "\"network\", \"path\" or a duration such as \"12us\"".into()
+    }
+    fn domain() -> ValueDomain {
+        ValueDomain::Either(vec![
+            ValueDomain::Words(vec!["network", "path"]),
+            ValueDomain::Duration,
+        ])
     }
     fn from_value(value: &Value) -> Option<Self> {
         match value {

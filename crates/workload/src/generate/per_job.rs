@@ -1,6 +1,6 @@
 //! Settings that the jobs of a section may have in common or each for itself.
 
-use clearway_units::{Parameter, Value};
+use clearway_units::{Parameter, Value, ValueDomain};
 
 /// One value for all jobs of a section, or one for each in turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +35,9 @@ impl<T: Copy> PerJob<T> {
 impl<T: Parameter> Parameter for PerJob<T> {
     fn expected() -> String {
         format!("{}, or a list of one for each job", T::expected())
+    }
+    fn domain() -> ValueDomain {
+        ValueDomain::Either(vec![T::domain(), T::domain().list()])
     }
     fn from_value(value: &Value) -> Option<Self> {
         match value {

@@ -4,7 +4,7 @@ use super::{PublishedSizes, SizeDistribution, parse_sizes};
 use crate::generate::{WorkloadDefinition, located};
 use crate::text::{one_of, shown};
 use crate::{WorkloadError, read_text};
-use clearway_units::{Parameter, Value, nearest, suggestion};
+use clearway_units::{Parameter, Value, ValueDomain, nearest, suggestion};
 use std::path::Path;
 
 /// A published distribution or the file of one. Of both that have the same name, the published one is meant; `./hadoop` is the file.
@@ -58,6 +58,10 @@ impl Parameter for SizeSource {
             "{} or the path of a file",
             names.collect::<Vec<_>>().join(", ")
         )
+    }
+    fn domain() -> ValueDomain {
+        let names = PublishedSizes::ALL.iter().map(|sizes| sizes.name);
+        ValueDomain::Either(vec![ValueDomain::Words(names.collect()), ValueDomain::Text])
     }
 
     fn from_value(value: &Value) -> Option<Self> {
