@@ -8,7 +8,7 @@
 //! * [`JobSummary`] tells how long the iterations of a job took; [`jobs`] documents what its bandwidths mean.
 //! * [`write_flows`] writes `flows.parquet`, [`read_flows`] reads it back; [`flows`] documents each of its columns.
 //! * [`write_iterations`] writes `iterations.parquet`, [`read_iterations`] reads it back; [`iterations`] documents its columns.
-//! * [`SeriesWriter`] writes `series.parquet`; [`series`] documents its columns.
+//! * [`SeriesWriter`] writes `series.parquet`, [`read_series`] reads it back; [`series`] documents its columns.
 //! * [`fct_txt`] gives completed flows as HPCC's simulator for ns-3 writes them; [`fct`] documents the columns. [`htsim_txt`] speaks
 //!   of them as htsim does, see [`htsim`].
 //! * [`PcapngWriter`] writes captures for Wireshark.
@@ -68,7 +68,7 @@ pub use record::{
     FlowRow, FlowTimes, IterationRow, JobRow, PacketCounts, PausedLink, RunRecord,
     ScenarioIdentity, Status,
 };
-pub use series::SeriesWriter;
+pub use series::{SeriesLine, SeriesWriter, read_series};
 pub use start_finish::StartFinish;
 pub use statistics::Distribution;
 pub use summary::{FlowCounts, ReadSummaryError, StatusName, Summary};

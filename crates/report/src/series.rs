@@ -18,7 +18,7 @@
 
 mod read;
 
-pub(crate) use read::read_series;
+pub use read::{SeriesLine, read_series};
 
 use crate::flows::WriteFlowsError;
 use crate::observed::{SeriesRow, Subject};

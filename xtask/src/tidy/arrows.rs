@@ -4,7 +4,7 @@ use super::Source;
 use crate::Faults;
 
 /// The layers (ARCHITECTURE.md): a crate and what it may use.
-const ARROWS: [(&str, &[&str]); 10] = [
+const ARROWS: [(&str, &[&str]); 11] = [
     ("units", &[]),
     ("engine", &["units"]),
     ("transport", &["units"]),
@@ -25,6 +25,8 @@ const ARROWS: [(&str, &[&str]); 10] = [
     ),
     ("cli", &["lab", "report", "units"]),
     ("xtask", &["testing"]),
+    // Beside the command line, whose program it runs: nothing depends on it.
+    ("storm", &["lab", "report", "units"]),
 ];
 
 /// Checks every manifest.
@@ -96,6 +98,12 @@ mod tests {
             ["crates/fabric/Cargo.toml: must not depend on clearway-lab"]
         );
         assert_eq!(faults("crates/cli/Cargo.toml", lab), Faults::new());
+        assert_eq!(faults("storm/Cargo.toml", lab), Faults::new());
+        let fabric = "[dependencies]\nclearway-fabric.workspace = true";
+        assert_eq!(
+            faults("storm/Cargo.toml", fabric),
+            ["storm/Cargo.toml: must not depend on clearway-fabric"]
+        );
         assert_eq!(faults("examples/x/Cargo.toml", lab), Faults::new());
         let fabric = "[dev-dependencies]\nclearway-fabric = { path = \"..\" }";
         assert_eq!(faults("crates/workload/Cargo.toml", fabric), Faults::new());

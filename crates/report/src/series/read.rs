@@ -9,15 +9,15 @@ use std::path::Path;
 
 /// A row as the file has it, its subject by name.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct SeriesLine<'a> {
+pub struct SeriesLine<'a> {
     /// The end of the interval.
-    pub(crate) time: Time,
+    pub time: Time,
     /// What.
-    pub(crate) metric: Metric,
+    pub metric: Metric,
     /// Of whom: `run`, `leaf0-spine2`, `flow 7`.
-    pub(crate) subject: &'a str,
+    pub subject: &'a str,
     /// How much.
-    pub(crate) value: f64,
+    pub value: f64,
 }
 
 /// Shows all rows that [`SeriesWriter`](super::SeriesWriter) wrote, in their order, to `each`.
@@ -26,7 +26,7 @@ pub(crate) struct SeriesLine<'a> {
 ///
 /// # Errors
 /// If the file cannot be read, is damaged, holds something else, or says what cannot be.
-pub(crate) fn read_series(
+pub fn read_series(
     path: impl AsRef<Path>,
     mut each: impl FnMut(SeriesLine<'_>),
 ) -> Result<(), ReadTableError> {

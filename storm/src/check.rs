@@ -1,0 +1,446 @@
+//! What must hold of every run.
+
+use crate::run::Ended;
+use clearway_report::flows::FILE_NAME as FLOWS;
+use clearway_report::iterations::FILE_NAME as ITERATIONS;
+use clearway_report::series::FILE_NAME as SERIES;
+use clearway_report::{
+    Distribution, FlowRow, JobSummary, StatusName, Summary, read_flows, read_iterations,
+    read_series,
+};
+use std::fs;
+use std::path::Path;
+
+/// Something that must not be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Violation {
+    /// What kind it is, in a word that file names can have.
+    pub(crate) kind: &'static str,
+    /// What tells two of one kind apart: a place in the source, or the check that failed.
+    pub(crate) mark: String,
+    /// In full.
+    pub(crate) detail: String,
+}
+
+impl Violation {
+    pub(crate) fn new(
+        kind: &'static str,
+        mark: impl Into<String>,
+        detail: impl Into<String>,
+    ) -> Self {
+        Self {
+            kind,
+            mark: mark.into(),
+            detail: detail.into(),
+        }
+    }
+
+    /// Equal for what is likely one fault.
+    pub(crate) fn signature(&self) -> String {
+        format!("{}: {}", self.kind, self.mark)
+    }
+}
+
+/// Checks one after the other; the first that fails ends them.
+type Verdict = Result<(), Violation>;
+
+fn must(holds: bool, kind: &'static str, mark: &str, detail: impl FnOnce() -> String) -> Verdict {
+    match holds {
+        true => Ok(()),
+        false => Err(Violation::new(kind, mark, detail())),
+    }
+}
+
+/// Whether the process ended as it may: with exit code 0, 1 or 2.
+pub(crate) fn exit(ended: &Ended) -> Verdict {
+    if let Some(0..=2) = ended.code {
+        return Ok(());
+    }
+    let errors = ended.errors.as_str();
+    let shown = || {
+        let lines: Vec<&str> = errors.lines().take(12).collect();
+        format!("{}\n{}", ended.status, lines.join("\n"))
+    };
+    if ended.hung {
+        return Err(Violation::new("time", "wall", shown()));
+    }
+    if errors.contains("memory allocation of") || errors.contains("failed to spawn thread") {
+        return Err(Violation::new("memory", "allocation failed", shown()));
+    }
+    // `thread 'main' (123) panicked at crates/x/src/y.rs:12:5:`
+    let places = errors
+        .lines()
+        .filter_map(|line| line.split_once("panicked at "));
+    if let Some((_, place)) = places.into_iter().next() {
+        let place = place.trim_end_matches(':');
+        let line = place.rsplit_once(':').map_or(place, |(line, _)| line);
+        return Err(Violation::new("panic", line, shown()));
+    }
+    if ended.code.is_none() && !ended.status.contains("SIGABRT") {
+        return Err(Violation::new("time", "cpu", shown()));
+    }
+    let mark = errors.lines().next().unwrap_or(&ended.status);
+    Err(Violation::new("exit", mark, shown()))
+}
+
+/// The results of a run that ended with exit code 0 or 1.
+#[derive(Debug)]
+pub(crate) struct Results {
+    pub(crate) summary: Summary,
+    flows: Vec<FlowRow>,
+}
+
+impl Results {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// If a file is missing, or says what cannot be.
+    pub(crate) fn read(folder: &Path) -> Result<Self, Violation> {
+        let unreadable = |file: &str, error: &dyn std::error::Error| {
+            let mut text = error.to_string();
+            let mut source = error.source();
+            while let Some(error) = source {
+                text = format!("{text}: {error}");
+                source = error.source();
+            }
+            Violation::new("file", file, text)
+        };
+        let summary = Summary::read(folder).map_err(|error| unreadable("summary.json", &error))?;
+        let flows = read_flows(folder).map_err(|error| unreadable(FLOWS, &error))?;
+        Ok(Self { summary, flows })
+    }
+
+    /// Everything that can be said of one run.
+    pub(crate) fn check(&self, ended: &Ended) -> Verdict {
+        self.status(ended.code)?;
+        self.numbers()?;
+        self.packets()?;
+        self.rows()?;
+        self.slowdowns()?;
+        self.jobs(&ended.out)?;
+        series(&ended.out)
+    }
+
+    /// *Complete* means all flows and all iterations, and exit code 0.
+    fn status(&self, code: Option<i32>) -> Verdict {
+        let summary = &self.summary;
+        let complete = summary.status == StatusName::Complete;
+        let flows = &summary.flows;
+        let unfinished = summary
+            .jobs
+            .iter()
+            .find(|job| job.completed < job.iterations);
+        let all_done = flows.completed == flows.total && unfinished.is_none();
+        must(
+            !complete || all_done,
+            "complete",
+            "although not all is done",
+            || {
+                format!(
+                    "status complete, {} of {} flows, {:?}",
+                    flows.completed,
+                    flows.total,
+                    unfinished.map(|job| (&job.label, job.completed, job.iterations))
+                )
+            },
+        )?;
+        must(
+            complete || !all_done,
+            "complete",
+            "not although all is done",
+            || format!("status {:?}: {:?}", summary.status, summary.status_reason),
+        )?;
+        must(
+            (code == Some(0)) == complete,
+            "exit",
+            "code against status",
+            || format!("exit code {code:?}, status {:?}", summary.status),
+        )?;
+        let reason = summary.status_reason.is_some();
+        must(
+            reason == (summary.status == StatusName::Incomplete),
+            "complete",
+            "reason",
+            || format!("status {:?}: {:?}", summary.status, summary.status_reason),
+        )
+    }
+
+    /// Numbers are finite and no less than zero, and percentiles in order. JSON has no number that is not finite.
+    fn numbers(&self) -> Verdict {
+        let summary = &self.summary;
+        let single = [
+            ("simulated_us", summary.simulated_us),
+            ("cpu_seconds", summary.cpu_seconds),
+            ("wall_seconds", summary.wall_seconds),
+        ];
+        let of_jobs = summary.jobs.iter().flat_map(|job| {
+            let JobSummary {
+                start_us,
+                end_us,
+                algbw_gb_per_s,
+                busbw_gb_per_s,
+                ..
+            } = job;
+            let options = [start_us, end_us, algbw_gb_per_s, busbw_gb_per_s];
+            let options = options.into_iter().flatten();
+            options.chain(&job.iterations_us).map(|&us| ("jobs", us))
+        });
+        for (name, value) in single.into_iter().chain(of_jobs) {
+            must(value.is_finite() && value >= 0.0, "numbers", name, || {
+                format!("{name} is {value}")
+            })?;
+        }
+        let distributions = [
+            ("fct_us", &summary.fct_us),
+            ("ideal_fct_us", &summary.ideal_fct_us),
+            ("slowdown", &summary.slowdown),
+            ("jobs_us", &summary.jobs_us),
+        ];
+        let of_jobs = summary.jobs.iter();
+        let of_jobs = of_jobs.map(|job| ("iteration_us", &job.iteration_us));
+        for (name, distribution) in distributions.into_iter().chain(of_jobs) {
+            if let Some(distribution) = distribution {
+                ordered(name, distribution)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Packets are where they can be.
+    fn packets(&self) -> Verdict {
+        let packets = &self.summary.packets;
+        let at_most = [
+            ("retransmitted", packets.retransmitted, packets.data_sent),
+            ("data_delivered", packets.data_delivered, packets.data_sent),
+            ("duplicates", packets.duplicates, packets.data_delivered),
+            ("headroom_drops", packets.headroom_drops, packets.dropped),
+            (
+                "data_packet_hops",
+                self.summary.data_packet_hops,
+                self.summary.packet_hops,
+            ),
+        ];
+        for (name, value, most) in at_most {
+            must(value <= most, "conservation", name, || {
+                format!("{name} is {value}, more than {most}: {packets:?}")
+            })?;
+        }
+        // What is sent, of whatever kind, arrives, is lost, or is under way.
+        let sent = packets.data_sent + packets.acks + packets.probes + packets.cnps;
+        let lost = packets.dropped + packets.corrupted;
+        must(
+            packets.data_delivered + lost <= sent,
+            "conservation",
+            "sum",
+            || format!("{packets:?}"),
+        )?;
+        let paused = self.summary.paused_links;
+        must(
+            (packets.pfc_pauses > 0) == (paused > 0),
+            "sums",
+            "paused links",
+            || format!("{} pauses, {paused} links", packets.pfc_pauses),
+        )
+    }
+
+    /// `flows.parquet` says what `summary.json` does.
+    fn rows(&self) -> Verdict {
+        let (summary, flows) = (&self.summary, &self.flows);
+        let count =
+            |holds: fn(&FlowRow) -> bool| flows.iter().filter(|row| holds(row)).count() as u64;
+        let sum = |of: fn(&FlowRow) -> u64| flows.iter().map(of).sum::<u64>();
+        let sums = [
+            ("flows.total", summary.flows.total, flows.len() as u64),
+            (
+                "flows.started",
+                summary.flows.started,
+                count(|row| row.start.is_some()),
+            ),
+            (
+                "flows.completed",
+                summary.flows.completed,
+                count(|row| row.finish.is_some()),
+            ),
+            (
+                "data_sent",
+                summary.packets.data_sent,
+                sum(|row| row.packets),
+            ),
+            (
+                "retransmitted",
+                summary.packets.retransmitted,
+                sum(|row| row.retransmits),
+            ),
+            ("probes", summary.packets.probes, sum(|row| row.probes)),
+        ];
+        for (name, of_summary, of_rows) in sums {
+            must(of_summary == of_rows, "sums", name, || {
+                format!("{name}: {of_summary} in summary.json, {of_rows} in flows.parquet")
+            })?;
+        }
+        for (place, row) in flows.iter().enumerate() {
+            let shown = || format!("row {place}: {row:?}");
+            must(
+                row.flow as usize == place,
+                "sums",
+                "numbers of flows",
+                shown,
+            )?;
+            must(
+                row.retransmits <= row.packets,
+                "sums",
+                "retransmits of a flow",
+                shown,
+            )?;
+            must(
+                row.packets == 0 || row.start.is_some(),
+                "sums",
+                "sent before its start",
+                shown,
+            )?;
+            let last = row.finish.or(row.start).map_or(0.0, |time| time.as_us());
+            // The summary has microseconds as a decimal number.
+            let late = last > summary.simulated_us * (1.0 + 1e-9) + 1e-6;
+            must(
+                !late || row.finish.is_none(),
+                "sums",
+                "after the end",
+                shown,
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Nothing is faster than alone on an idle network.
+    fn slowdowns(&self) -> Verdict {
+        for row in &self.flows {
+            if let Some(fct) = row.fct() {
+                must(fct >= row.ideal_fct, "slowdown", "below 1", || {
+                    format!("took {fct}, alone {}: {row:?}", row.ideal_fct)
+                })?;
+            }
+        }
+        let completed = self.flows.iter().filter_map(FlowRow::slowdown);
+        let least = completed.min_by(f64::total_cmp);
+        let of_summary = self.summary.slowdown.as_ref().map(|all| all.min);
+        must(least == of_summary, "sums", "slowdown", || {
+            format!("{of_summary:?} in summary.json, {least:?} in flows.parquet")
+        })?;
+        let by_size = self.summary.slowdown_by_size.iter();
+        let wrong = by_size
+            .filter(|bin| !(bin.slowdown.mean >= 1.0 && bin.slowdown.p50 <= bin.slowdown.max));
+        let wrong: Vec<_> = wrong.collect();
+        must(wrong.is_empty(), "slowdown", "by size", || {
+            format!("{wrong:?}")
+        })
+    }
+
+    /// `iterations.parquet` says what `summary.json` does.
+    fn jobs(&self, folder: &Path) -> Verdict {
+        let jobs = &self.summary.jobs;
+        if jobs.is_empty() {
+            return Ok(());
+        }
+        let unreadable = |error| Violation::new("file", ITERATIONS, format!("{error:?}"));
+        let rows = read_iterations(folder).map_err(unreadable)?;
+        must(rows.len() <= jobs.len(), "sums", "jobs", || {
+            format!("{} jobs, {} in iterations.parquet", jobs.len(), rows.len())
+        })?;
+        // The last ones may never have begun.
+        let rows = rows.into_iter().chain(std::iter::repeat(Vec::new()));
+        for (job, times) in jobs.iter().zip(rows) {
+            let shown = || format!("{job:?}: {times:?}");
+            let over = times.iter().filter(|times| times.over.is_some()).count();
+            must(over == job.completed as usize, "sums", "iterations", shown)?;
+            must(
+                times.len() <= job.iterations as usize,
+                "sums",
+                "more iterations",
+                shown,
+            )?;
+            let in_order = times.iter().all(|times| {
+                let sending = times.sending.unwrap_or(times.begun);
+                times.begun <= sending && times.over.is_none_or(|over| sending <= over)
+            });
+            must(in_order, "sums", "order within an iteration", shown)?;
+            let one_by_one = times.windows(2).all(|pair| pair[0].begun <= pair[1].begun);
+            must(one_by_one, "sums", "order of iterations", shown)?;
+        }
+        Ok(())
+    }
+}
+
+/// Finite, none below zero, and in order.
+fn ordered(name: &str, all: &Distribution) -> Verdict {
+    let steps = [all.min, all.p50, all.p99, all.p999, all.max];
+    let finite = steps
+        .iter()
+        .chain([&all.mean])
+        .all(|value| value.is_finite());
+    let in_order = steps.windows(2).all(|pair| pair[0] <= pair[1]);
+    // The mean is rounded.
+    let within =
+        all.mean >= all.min * (1.0 - 1e-9) - 1e-6 && all.mean <= all.max * (1.0 + 1e-9) + 1e-6;
+    must(
+        finite && in_order && within && all.min >= 0.0,
+        "numbers",
+        name,
+        || format!("{name}: {all:?}"),
+    )
+}
+
+/// `series.parquet`, if there is one, holds finite numbers of zero or more.
+fn series(folder: &Path) -> Verdict {
+    if !folder.join(SERIES).exists() {
+        return Ok(());
+    }
+    let mut wrong = None;
+    let read = read_series(folder, |line| {
+        if !(line.value.is_finite() && line.value >= 0.0) {
+            wrong.get_or_insert_with(|| format!("{line:?}"));
+        }
+    });
+    read.map_err(|error| Violation::new("file", SERIES, format!("{error:?}")))?;
+    must(wrong.is_none(), "numbers", SERIES, || {
+        wrong.unwrap_or_default()
+    })
+}
+
+/// Two runs that differ in nothing but threads have one outcome.
+pub(crate) fn same(one: (&Results, &Path), two: (&Results, &Path)) -> Verdict {
+    let (first, second) = (&one.0.summary, &two.0.summary);
+    must(
+        first.digest == second.digest,
+        "digest",
+        "of two runs",
+        || format!("{} and {}", first.digest, second.digest),
+    )?;
+    let plain = |summary: &Summary| Summary {
+        threads: 0,
+        cpu_seconds: 0.0,
+        wall_seconds: 0.0,
+        peak_rss_bytes: 0,
+        ..summary.clone()
+    };
+    let (first, second) = (plain(first).to_json(), plain(second).to_json());
+    must(
+        first == second,
+        "digest",
+        "same digest, other summary",
+        || {
+            let lines = first.lines().zip(second.lines());
+            let other = lines.filter(|(one, two)| one != two);
+            format!("{:?}", other.take(5).collect::<Vec<_>>())
+        },
+    )?;
+    for file in [FLOWS, ITERATIONS, SERIES, "scenario.toml"] {
+        let read = |folder: &Path| fs::read(folder.join(file)).ok();
+        must(read(one.1) == read(two.1), "digest", file, || {
+            format!("{file} of the two runs differ")
+        })?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,448 @@
+//! Scenarios by lot.
+
+use crate::draft::{Draft, Entry, Section};
+use crate::files::{self, Use};
+use crate::lots::Lots;
+use crate::plausible::{self, Mood};
+use crate::schema::{Schema, Thing, covered};
+use crate::values::{self, text};
+use clearway_lab::scenario::Sampling;
+use clearway_lab::{Assembly, Laboratory, LinkId, Place, Scenario, ScenarioError};
+use clearway_units::{ParameterInfo, Span, Value, ValueDomain};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+
+/// Data packets that all hosts together may send by the end of a run at their full rates.
+const MOST_PACKETS: u128 = 2_000_000;
+/// Rounds of the engine.
+const MOST_ROUNDS: u64 = 300_000;
+/// Points of all curves together.
+const MOST_POINTS: u64 = 300_000;
+/// How long a run is in a fabric of unknown size.
+const SHORT: Span = Span::from_us(100);
+/// Whole numbers up to here are no danger in a fabric.
+const MOST_IN_FABRIC: i64 = 64;
+/// How often a draft is mended before it is given up.
+const MENDINGS: usize = 12;
+/// How often a scenario is drawn anew.
+const ATTEMPTS: usize = 20;
+
+/// What the reader calls a draft.
+const NAME: &str = "storm";
+
+/// What a fabric has.
+#[derive(Debug, Clone)]
+struct Facts {
+    hosts: u32,
+    /// Names of links, each cable once.
+    links: Vec<String>,
+    /// Of the NICs of all hosts.
+    bits_per_second: u128,
+    shortest_delay: Span,
+    base_rtt: Span,
+}
+
+/// Draws scenarios.
+#[derive(Debug)]
+pub(crate) struct Drawer {
+    laboratory: Laboratory,
+    schema: Schema,
+    /// Where files of scenarios are.
+    folder: PathBuf,
+}
+
+/// A scenario that the reader accepts, and how many it took to find it.
+#[derive(Debug)]
+pub(crate) struct Drawn {
+    pub(crate) draft: Draft,
+    /// Entries that the reader refused.
+    pub(crate) mended: usize,
+    lots: Lots,
+    mood: Mood,
+}
+
+impl Drawer {
+    /// `folder` is that of the scenarios, with the files that they name.
+    pub(crate) fn new(folder: PathBuf) -> Self {
+        let laboratory = Laboratory::new();
+        let schema = Schema::of(&laboratory);
+        Self {
+            laboratory,
+            schema,
+            folder,
+        }
+    }
+
+    pub(crate) fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    /// The scenario `number` of the storm with this seed; `None` if chance makes none that fits together.
+    pub(crate) fn draw(&self, seed: u64, number: u64) -> Option<Drawn> {
+        let mut lots = Lots::new(seed, number);
+        (0..ATTEMPTS).find_map(|_| self.attempt(&mut lots))
+    }
+
+    fn attempt(&self, lots: &mut Lots) -> Option<Drawn> {
+        let mood = Mood::drawn(lots);
+        let mut drawn = Drawn {
+            draft: Draft::default(),
+            mended: 0,
+            lots: lots.clone(),
+            mood,
+        };
+        drawn.topology(&self.schema);
+        let mut facts = self.fabric(&mut drawn)?;
+        if let Some(plain) = &facts {
+            drawn.links(&self.schema, plain);
+            facts = self.fabric(&mut drawn)?;
+        }
+        drawn.top(&self.schema);
+        drawn.switch(&self.schema);
+        let controller = self.transport(&mut drawn);
+        drawn.workloads(&self.schema, facts.as_ref(), controller.as_ref());
+        drawn.observe(&self.schema, facts.as_ref());
+        let read = self.mend(&mut drawn, |draft| self.read(draft));
+        *lots = drawn.lots.clone();
+        let scenario = read?;
+        drawn.limit(&scenario, facts.as_ref());
+        Some(drawn)
+    }
+
+    /// Reads a draft as the program would.
+    fn read(&self, draft: &Draft) -> Result<Scenario, ScenarioError> {
+        self.laboratory
+            .read(NAME, &draft.text(), Some(&self.folder), &[])
+    }
+
+    /// Tries until nothing is refused, and changes what is.
+    fn mend<T>(
+        &self,
+        drawn: &mut Drawn,
+        attempt: impl Fn(&Draft) -> Result<T, ScenarioError>,
+    ) -> Option<T> {
+        for _ in 0..MENDINGS {
+            match attempt(&drawn.draft) {
+                Ok(value) => return Some(value),
+                Err(error) => match error.place {
+                    // Files that a scenario names have lines, too.
+                    Some(Place::Line { file, line }) if file == NAME && drawn.mend_line(line) => {}
+                    _ => return None,
+                },
+            }
+        }
+        None
+    }
+
+    /// Builds the fabric that has been drawn so far; `None` if there is no such fabric, `Some(None)` if it is too large to be built here.
+    fn fabric(&self, drawn: &mut Drawn) -> Option<Option<Facts>> {
+        let is_large = |entry: &Entry| matches!(entry.value, Value::Integer(number) if number > MOST_IN_FABRIC);
+        if drawn.draft.entries().iter().any(is_large) {
+            return Some(None);
+        }
+        let build = |draft: &Draft| {
+            let scenario = self.read(draft)?;
+            // A defect shows in the program, too, and is found there.
+            let built = catch_unwind(AssertUnwindSafe(|| Assembly::new(&scenario)));
+            built.map_or(Ok(None), |built| built.map(Some))
+        };
+        let assembly = self.mend(drawn, build)?;
+        Some(assembly.as_ref().map(Facts::of))
+    }
+
+    /// Draws a transport and the keys of its parts; returns its controller.
+    fn transport(&self, drawn: &mut Drawn) -> Option<Thing> {
+        let section = Section::Transport;
+        let preset = drawn.lots.pick(&self.schema.transports);
+        drawn.set_kind(section, "kind", &preset.name);
+        for (part, things) in &self.schema.parts {
+            if drawn.lots.chance(0.3) {
+                let thing = drawn.lots.pick(things);
+                drawn.set_kind(section, part, &thing.name);
+            }
+        }
+        let common = preset.keys.iter();
+        let own = common.filter(|info| !self.schema.is_choice(info.key));
+        let own: Vec<ParameterInfo> = own.cloned().collect();
+        drawn.keys(section, "transport", &own, None);
+        let all = drawn.draft.entries();
+        let chosen = drawn.draft.keep(|place| {
+            let entry = &all[place];
+            entry.section == section && self.schema.is_choice(&entry.key)
+        });
+        let settings = self.read(&chosen).ok()?.settings();
+        let mut controller = None;
+        for (part, things) in &self.schema.parts {
+            let chosen = settings
+                .iter()
+                .find(|setting| setting.section == section.name() && setting.key == *part)?;
+            let thing = things
+                .iter()
+                .find(|thing| chosen.value == text(&thing.name))?;
+            drawn.keys(section, &thing.name, &thing.keys, None);
+            if *part == "controller" {
+                controller = Some(thing.clone());
+            }
+        }
+        controller
+    }
+}
+
+impl Facts {
+    fn of(assembly: &Assembly) -> Self {
+        let topology = &assembly.topology;
+        let report = assembly.topology_report();
+        let cables = 0..topology.cables.len();
+        let is_host = |cable: &usize| {
+            let ends = topology.cables[*cable].ends;
+            ends.iter().any(|end| topology.switch_index(*end).is_none())
+        };
+        let bps = |cable: usize| u128::from(topology.cables[cable].rate.as_bps());
+        Self {
+            hosts: report.hosts,
+            bits_per_second: cables.clone().filter(is_host).map(bps).sum(),
+            links: cables
+                .map(|cable| topology.link_name(LinkId::from_end(cable, 0)))
+                .collect(),
+            shortest_delay: report.shortest_delay,
+            base_rtt: report.network.base_rtt,
+        }
+    }
+}
+
+impl Drawn {
+    fn set_kind(&mut self, section: Section, key: &str, name: &str) {
+        let covers = format!("{}.{key} {name}", section.name());
+        self.draft.set(section, key, text(name), covers);
+    }
+
+    /// Sets some of the keys of `owner`.
+    fn keys(
+        &mut self,
+        section: Section,
+        owner: &str,
+        infos: &[ParameterInfo],
+        facts: Option<&Facts>,
+    ) {
+        for info in infos {
+            if let Some(value) = self.value(section, info, facts) {
+                let covers = covered(owner, section.name(), info.key);
+                self.draft.set(section, info.key, value, covers);
+            }
+        }
+    }
+
+    /// The value of a key, if it is to have one.
+    fn value(
+        &mut self,
+        section: Section,
+        info: &ParameterInfo,
+        facts: Option<&Facts>,
+    ) -> Option<Value> {
+        let hosts = facts.map_or(4, |facts| facts.hosts);
+        let lots = &mut self.lots;
+        if let Some(value) = named(section, info, hosts, facts, lots) {
+            let often = if info.key == "file" || info.key == "flows" {
+                1.0
+            } else {
+                0.2
+            };
+            return lots.chance(often).then_some(value);
+        }
+        let is_list = matches!(info.domain, ValueDomain::List(_));
+        if !lots.chance(self.mood.boldness * 0.1)
+            && let Some(value) = plausible::habitual(section.name(), info.key, self.mood, lots)
+            && (!is_list || matches!(value, None | Some(Value::List(_))))
+        {
+            return value;
+        }
+        let set = lots.chance(self.mood.boldness);
+        set.then(|| values::drawn(info, lots))
+    }
+
+    fn top(&mut self, schema: &Schema) {
+        self.keys(Section::Top, "scenario", &schema.general, None);
+    }
+
+    fn topology(&mut self, schema: &Schema) {
+        let things = &schema.topologies;
+        // Where most has gone wrong so far.
+        let common = self.lots.chance(0.3);
+        let thing = if common {
+            &things[0]
+        } else {
+            self.lots.pick(things)
+        };
+        self.set_kind(Section::Topology, "kind", &thing.name);
+        self.keys(Section::Topology, &thing.name, &thing.keys, None);
+    }
+
+    /// Exceptions for links.
+    fn links(&mut self, schema: &Schema, facts: &Facts) {
+        self.keys(Section::Topology, "links", &schema.links, Some(facts));
+    }
+
+    fn switch(&mut self, schema: &Schema) {
+        let thing = self.lots.pick(&schema.switches);
+        self.set_kind(Section::Switch, "kind", &thing.name);
+        self.keys(Section::Switch, &thing.name, &thing.keys, None);
+    }
+
+    fn workloads(&mut self, schema: &Schema, facts: Option<&Facts>, controller: Option<&Thing>) {
+        let count = *self.lots.pick(&[1, 1, 1, 2, 3]);
+        for number in 0..count {
+            let section = Section::Workload(number);
+            let thing = self.lots.pick(&schema.workloads);
+            self.set_kind(section, "kind", &thing.name);
+            self.keys(section, &thing.name, &thing.keys, facts);
+            self.keys(section, "workload", &schema.flows, facts);
+            if let Some(controller) = controller.filter(|thing| !thing.keys.is_empty())
+                && self.lots.chance(0.15)
+            {
+                let info = self.lots.pick(&controller.keys);
+                let mut value = values::drawn(info, &mut self.lots);
+                if self.lots.chance(0.2) {
+                    value = Value::List(vec![value, info.default.clone()]);
+                }
+                let covers = covered(&controller.name, "workload.transport", info.key);
+                let key = format!("transport.{}", info.key);
+                self.draft.set(section, &key, value, covers);
+            }
+        }
+    }
+
+    fn observe(&mut self, schema: &Schema, facts: Option<&Facts>) {
+        self.keys(Section::Observe, "observe", &schema.observe, facts);
+    }
+
+    /// Changes what stands on a refused line; false if that cannot be done.
+    pub(crate) fn mend_line(&mut self, line: usize) -> bool {
+        let Some(place) = self.draft.at_line(line) else {
+            return false;
+        };
+        self.mended += 1;
+        let entry = self.draft.entries()[place].clone();
+        let name = entry.section.name();
+        if plausible::is_needed(name, &entry.key) {
+            let habit = plausible::habitual(name, &entry.key, self.mood, &mut self.lots);
+            let Some(Some(value)) = habit else {
+                return false;
+            };
+            self.draft = self.draft.with_value(place, value);
+            return true;
+        }
+        if entry.key == "kind" {
+            return false;
+        }
+        self.draft = self.draft.keep(|other| other != place);
+        true
+    }
+
+    /// Lets the run end before it gets long for nothing: what it can do by then is bounded.
+    fn limit(&mut self, scenario: &Scenario, facts: Option<&Facts>) {
+        let most = facts.map_or(SHORT, |facts| longest(scenario, facts));
+        if scenario.general.at_most > most {
+            let covers = covered("scenario", "", "stop.at-most");
+            let value = text(most.to_string());
+            self.draft.set(Section::Top, "stop.at-most", value, covers);
+        }
+    }
+}
+
+/// The longest time after which a run cannot have done more than it may.
+fn longest(scenario: &Scenario, facts: &Facts) -> Span {
+    let payload = scenario.transport.packets.payload.as_u64();
+    let header = scenario.transport.packets.header.as_u64();
+    let bits = 8 * (u128::from(payload) + u128::from(header)).max(64);
+    let by_packets = MOST_PACKETS * bits * 1_000_000_000_000 / facts.bits_per_second.max(1);
+    let by_rounds = facts.shortest_delay.as_ps().saturating_mul(MOST_ROUNDS);
+    let every = match scenario.observe.every {
+        Sampling::Off => Span::MAX,
+        Sampling::Auto => Span::from_ps(facts.base_rtt.as_ps() / 4),
+        Sampling::Every(span) => span,
+    };
+    let every = every.as_ps().max(facts.shortest_delay.as_ps());
+    let by_points = every.saturating_mul(MOST_POINTS / (facts.links.len() as u64 + 1));
+    let by_packets = u64::try_from(by_packets).unwrap_or(u64::MAX);
+    Span::from_ps(by_packets.min(by_rounds).min(by_points))
+}
+
+/// The value of a key that names hosts, links or files; `None` of any other key.
+fn named(
+    section: Section,
+    info: &ParameterInfo,
+    hosts: u32,
+    facts: Option<&Facts>,
+    lots: &mut Lots,
+) -> Option<Value> {
+    let host = |lots: &mut Lots| lots.below(hosts.max(1) as usize);
+    let list = |items: Vec<String>| Value::List(items.into_iter().map(Value::Text).collect());
+    let link = |lots: &mut Lots| {
+        let links = facts.map_or(&[][..], |facts| &facts.links);
+        match links.is_empty() {
+            true => "leaf0-spine0".into(),
+            false => lots.pick(links).clone(),
+        }
+    };
+    let is_list = matches!(info.domain, ValueDomain::List(_));
+    Some(match (section, info.key) {
+        (Section::Topology, "links") => {
+            let count = 1 + lots.below(3);
+            let one = |lots: &mut Lots| {
+                let name = link(lots);
+                plausible::ailment(&name, lots)
+            };
+            list((0..count).map(|_| one(lots)).collect())
+        }
+        (Section::Topology, "file") => text(lots.pick(&files::names(Use::Topology))),
+        (Section::Workload(_), "file") => {
+            let both = [Use::Flows, Use::Trace];
+            let is_trace = info.meaning.contains("race");
+            let wanted = if is_trace { both[1] } else { both[0] };
+            text(lots.pick(&files::names(wanted)))
+        }
+        (Section::Workload(_), "sizes") if lots.chance(0.2) => {
+            text(lots.pick(&files::names(Use::Sizes)))
+        }
+        (Section::Workload(_), "flows") if is_list => {
+            let count = 1 + lots.below(5);
+            list(
+                (0..count)
+                    .map(|_| flow(host(lots), host(lots), lots))
+                    .collect(),
+            )
+        }
+        (Section::Workload(_), "hosts") if is_list => {
+            let mut all: Vec<i64> = (0..i64::from(hosts)).collect();
+            let count = (2 + lots.below(3)).min(all.len());
+            let mut chosen = Vec::new();
+            while chosen.len() < count {
+                let place = lots.below(all.len());
+                chosen.push(Value::Integer(all.swap_remove(place)));
+            }
+            Value::List(chosen)
+        }
+        (Section::Observe, "series.links") => list(vec![link(lots)]),
+        (Section::Observe, "series.flows") => list(vec![lots.below(3).to_string()]),
+        (Section::Observe, "trace.pcap") => {
+            let place = match lots.chance(0.5) {
+                true => format!("host:{}", host(lots)),
+                false => format!("link:{}", link(lots)),
+            };
+            list(vec![place])
+        }
+        _ => return None,
+    })
+}
+
+/// A flow as `workload.flows` has it.
+fn flow(src: usize, dst: usize, lots: &mut Lots) -> String {
+    const SIZES: [&str; 6] = ["1B", "4096B", "4097B", "100KB", "300KB", "1MB"];
+    const STARTS: [&str; 4] = ["", " at 1ps", " at 5us", " at 50us"];
+    // Nobody sends to himself.
+    let dst = if src == dst { src ^ 1 } else { dst };
+    format!("{src}->{dst} {}{}", lots.pick(&SIZES), lots.pick(&STARTS))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,42 @@
+//! Random choices.
+
+use clearway_units::{Purpose, RandomStream};
+
+/// The lots of one scenario.
+#[derive(Debug, Clone)]
+pub(crate) struct Lots(RandomStream);
+
+impl Lots {
+    /// Those of the scenario `number` of the storm with this seed.
+    pub(crate) fn new(seed: u64, number: u64) -> Self {
+        Self(RandomStream::new(seed, Purpose::Test, number))
+    }
+
+    /// One of `items`.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub(crate) fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
+        &items[self.below(items.len())]
+    }
+
+    /// A number below `bound`.
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
+        let bound = u32::try_from(bound).expect("few things to choose from");
+        self.0.below(bound) as usize
+    }
+
+    /// True with probability `p`.
+    pub(crate) fn chance(&mut self, p: f64) -> bool {
+        self.0.chance(p)
+    }
+
+    /// A number near `centre` on a logarithmic scale, by a factor of up to 2^`doublings`.
+    pub(crate) fn around(&mut self, centre: u64, doublings: u32) -> u64 {
+        let steps = self.below(2 * doublings as usize + 1) as u32;
+        // Between powers of two, too: limits are often at these.
+        let centre = u128::from(centre) * (768 + self.below(513) as u128) / 1024;
+        let value = (centre << steps) >> doublings;
+        u64::try_from(value).unwrap_or(u64::MAX)
+    }
+}

@@ -1,0 +1,47 @@
+//! Random scenarios against the program: what must hold of every run.
+//!
+//! Scenarios are [drawn](draw) from the [schema] that `clearway explain` shows, so that a new key is drawn from the day on which it is
+//! declared; [habits](plausible) keep runs short and conditions hostile. Each scenario [runs](run) on one and on two threads, in
+//! processes of their own, under limits of memory and time, and what it leaves is [checked](check). What fails is [shrunk](shrink) to a
+//! file that `clearway run` replays.
+//!
+//! `cargo xtask storm` builds the program and starts this one. The seed alone decides what is drawn.
+
+#![allow(clippy::print_stdout, reason = "a program for developers")]
+
+mod arguments;
+mod check;
+mod clock;
+mod draft;
+mod draw;
+mod files;
+mod judge;
+mod lots;
+mod plausible;
+mod report;
+mod run;
+mod schema;
+mod shrink;
+mod storm;
+mod values;
+
+use arguments::Arguments;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::read(std::env::args().skip(1)) {
+        Ok(arguments) => arguments,
+        Err(fault) => {
+            eprintln!("{fault}\n{}", arguments::USAGE);
+            return ExitCode::from(2);
+        }
+    };
+    match storm::run(&arguments) {
+        Ok(0) => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("storm: {error}");
+            ExitCode::from(2)
+        }
+    }
+}

@@ -1,0 +1,340 @@
+//! What scenarios of the storm usually look like: small, quick and hostile.
+//!
+//! Keys that are not listed here are drawn from their domains alone, so a new one needs nothing here. What is listed keeps runs short (few
+//! hosts, small messages) or puts them where faults have been found (slow links, deep queues, impatient timers).
+
+use crate::lots::Lots;
+use clearway_units::Value;
+
+/// Section, key, how often it is set, and to what.
+type Habit = (&'static str, &'static str, f64, &'static [&'static str]);
+
+/// What keeps runs small.
+const USUAL: &[Habit] = &[
+    (
+        "topology",
+        "hosts",
+        1.0,
+        &["2", "3", "4", "8", "8", "12", "16", "16", "32"],
+    ),
+    (
+        "topology",
+        "hosts-per-leaf",
+        1.0,
+        &["1", "2", "4", "4", "4", "8"],
+    ),
+    (
+        "topology",
+        "spines",
+        0.7,
+        &["auto", "1", "2", "2", "3", "4"],
+    ),
+    ("topology", "parallel-links", 0.2, &["1", "2", "3"]),
+    ("topology", "oversubscription", 0.15, &["1", "2", "4"]),
+    ("topology", "radix", 1.0, &["2", "4", "4", "4", "6"]),
+    ("topology", "tiers", 0.5, &["2", "3"]),
+    ("topology", "pods", 1.0, &["1", "2", "2", "3"]),
+    ("topology", "leaves-per-pod", 1.0, &["1", "2"]),
+    ("topology", "aggs-per-pod", 1.0, &["1", "2"]),
+    ("topology", "cores-per-agg", 1.0, &["1", "2"]),
+    ("topology", "switch-ports", 1.0, &["2", "2", "3"]),
+    ("topology", "levels", 1.0, &["1", "2", "2", "3"]),
+    ("topology", "left", 1.0, &["1", "2", "4", "8"]),
+    ("topology", "right", 1.0, &["1", "2", "4"]),
+    (
+        "topology",
+        "link-rate",
+        0.6,
+        &[
+            "10Gbps", "25Gbps", "40Gbps", "100Gbps", "200Gbps", "800Gbps",
+        ],
+    ),
+    (
+        "topology",
+        "link-delay",
+        0.4,
+        &["1ns", "50ns", "500ns", "1us", "5us", "20us"],
+    ),
+    (
+        "workload",
+        "message",
+        1.0,
+        &[
+            "1B", "7B", "1000B", "4096B", "4097B", "64KB", "100KB", "100KB", "300KB", "1MB",
+        ],
+    ),
+    (
+        "workload",
+        "size",
+        1.0,
+        &[
+            "7B", "1000B", "4096B", "64KB", "100KB", "300KB", "1MB", "3MB",
+        ],
+    ),
+    ("workload", "senders", 1.0, &["1", "2", "3", "7"]),
+    (
+        "workload",
+        "duration",
+        1.0,
+        &["5us", "20us", "50us", "100us", "200us"],
+    ),
+    (
+        "workload",
+        "load",
+        0.6,
+        &["0.01", "0.1", "0.3", "0.8", "1.0"],
+    ),
+    ("workload", "hosts", 0.3, &["auto", "2", "4"]),
+    ("workload", "ranks", 0.5, &["auto", "2", "3", "4"]),
+    ("workload", "jobs", 0.3, &["1", "2", "2", "3"]),
+    ("workload", "iterations", 0.4, &["1", "2", "3", "10"]),
+    ("workload", "passes", 0.3, &["1", "2"]),
+    (
+        "workload",
+        "compute",
+        0.4,
+        &["0s", "1ns", "1us", "20us", "100us"],
+    ),
+    ("workload", "buckets", 0.3, &["1", "2", "5"]),
+    (
+        "workload",
+        "chunk",
+        0.4,
+        &["1000B", "4096B", "10KB", "64KB", "1MB"],
+    ),
+    ("workload", "window", 0.3, &["auto", "1", "2", "4"]),
+    (
+        "workload",
+        "start",
+        0.2,
+        &["0s", "1ps", "1us", "100us", "1s"],
+    ),
+    (
+        "workload",
+        "stagger",
+        0.2,
+        &["0s", "1ns", "1us", "20us", "100us"],
+    ),
+    ("workload", "spread", 0.3, &["0s", "1us", "50us"]),
+    ("workload", "from", 0.4, &["0", "1"]),
+    ("workload", "to", 0.4, &["auto", "0", "1", "2"]),
+    ("workload", "receiver", 0.3, &["auto", "0", "1"]),
+    ("workload", "root", 0.3, &["0", "1"]),
+    ("workload", "server", 0.3, &["auto", "0", "1"]),
+    ("workload", "count", 0.7, &["1", "2", "5", "20"]),
+    (
+        "workload",
+        "reduction-rate",
+        0.3,
+        &["auto", "1Gbps", "10Gbps", "400Gbps"],
+    ),
+    ("workload", "stragglers", 0.2, &["0", "1", "2"]),
+    ("workload", "straggler-factor", 0.2, &["1.0", "1.5", "10.0"]),
+    ("workload", "jitter", 0.2, &["0.0", "0.1", "1.0"]),
+    ("workload", "overlap", 0.2, &["0.0", "0.5", "1.0"]),
+    (
+        "workload",
+        "schedule.period",
+        0.15,
+        &["0s", "20us", "100us", "1ms"],
+    ),
+    ("workload", "time-scale", 0.3, &["0.0", "0.5", "1.0", "3.0"]),
+    (
+        "transport",
+        "payload",
+        0.4,
+        &["256B", "1000B", "1024B", "4096B", "9000B"],
+    ),
+    ("transport", "qps", 0.3, &["1", "2", "3", "4", "8"]),
+    ("observe", "series.every", 0.7, &["off", "off", "1us"]),
+    ("observe", "trace.perfetto", 0.1, &["true"]),
+    (
+        "",
+        "stop.at-most",
+        1.0,
+        &["50us", "200us", "1ms", "5ms", "20ms", "20ms", "100ms"],
+    ),
+    ("", "seed", 0.5, &["2", "3", "77", "9223372036854775807"]),
+];
+
+/// What runs suffer from.
+const HOSTILE: &[Habit] = &[
+    ("topology", "bit-error-rate", 0.3, &["1e-9", "1e-7", "1e-6"]),
+    (
+        "topology",
+        "fabric-link-rate",
+        0.4,
+        &["1Gbps", "5Gbps", "10Gbps", "100Gbps", "400Gbps"],
+    ),
+    (
+        "topology",
+        "fabric-link-delay",
+        0.4,
+        &["1ns", "200ns", "2us", "50us"],
+    ),
+    (
+        "topology",
+        "bottleneck-rate",
+        0.6,
+        &["1Gbps", "3Gbps", "10Gbps", "100Gbps"],
+    ),
+    (
+        "topology",
+        "bottleneck-delay",
+        0.4,
+        &["1ns", "500ns", "20us"],
+    ),
+    ("topology", "failed-uplinks.leaves", 0.1, &["1", "2"]),
+    ("topology", "failed-uplinks.per-leaf", 0.1, &["1", "2"]),
+    (
+        "switch",
+        "queue",
+        0.5,
+        &[
+            "9300B", "15KB", "100KB", "1MB", "10MB", "50MB", "1bdp", "100bdp",
+        ],
+    ),
+    (
+        "switch",
+        "buffer",
+        0.3,
+        &["300KB", "1MB", "11MB", "64MB", "auto"],
+    ),
+    ("switch", "control-priority", 0.4, &["false"]),
+    ("switch", "strict-priority", 0.3, &["true"]),
+    ("switch", "ecn.enabled", 0.2, &["false"]),
+    ("switch", "pfc.reaction", 0.2, &["100ns", "1us", "10us"]),
+    ("switch", "pfc.classes", 0.2, &["[]", "[1]", "[3]"]),
+    (
+        "transport",
+        "linger",
+        0.5,
+        &["0s", "1ns", "250ns", "1us", "10us"],
+    ),
+    (
+        "transport",
+        "rto",
+        0.5,
+        &["1us", "5us", "20us", "100us", "1ms"],
+    ),
+    ("transport", "rto-max", 0.3, &["5us", "50us", "1ms"]),
+    ("transport", "nack-interval", 0.3, &["0s", "1us", "10us"]),
+    ("transport", "ack-duplicates", 0.2, &["false"]),
+    ("transport", "ack-class", 0.2, &["data"]),
+    ("transport", "control-first", 0.2, &["false"]),
+    ("transport", "strict-window", 0.2, &["true"]),
+];
+
+/// What links suffer from, as `topology.links` has it.
+const AILMENTS: [&str; 13] = [
+    "down",
+    "rate=1Gbps",
+    "rate=3Gbps",
+    "rate=10Gbps",
+    "rate=100Gbps",
+    "rate=800Gbps",
+    "delay=1ns",
+    "delay=7us",
+    "delay=100us",
+    "rate=3Gbps delay=7us",
+    "bit-error-rate=1e-6",
+    "packet-loss=0.001",
+    "packet-loss=0.3",
+];
+
+/// How wild a scenario is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Mood {
+    /// Probability that a key without habits is set at all.
+    pub(crate) boldness: f64,
+    /// By which the probabilities of hostile keys are multiplied.
+    pub(crate) hostility: f64,
+}
+
+impl Mood {
+    pub(crate) fn drawn(lots: &mut Lots) -> Self {
+        Self {
+            boldness: *lots.pick(&[0.0, 0.02, 0.06, 0.2, 0.5]),
+            hostility: *lots.pick(&[0.3, 1.0, 1.0, 1.6]),
+        }
+    }
+}
+
+/// What habit says of a key: `None` if there is none for it, `Some(None)` if the key is to stay at its default.
+pub(crate) fn habitual(
+    section: &str,
+    key: &str,
+    mood: Mood,
+    lots: &mut Lots,
+) -> Option<Option<Value>> {
+    let find = |habits: &'static [Habit]| {
+        let mut habits = habits.iter();
+        habits.find(|habit| (habit.0, habit.1) == (section, key))
+    };
+    if let Some((.., often, values)) = find(USUAL) {
+        return Some(lots.chance(*often).then(|| read(lots.pick::<&str>(values))));
+    }
+    let (.., often, values) = find(HOSTILE)?;
+    let set = lots.chance(often * mood.hostility);
+    set.then(|| Some(read(lots.pick::<&str>(values))))
+}
+
+/// Whether the runs get long without the key.
+pub(crate) fn is_needed(section: &str, key: &str) -> bool {
+    let mut habits = USUAL.iter();
+    habits.any(|habit| (habit.0, habit.1, habit.2) == (section, key, 1.0))
+}
+
+/// An exception for the link called `name`.
+pub(crate) fn ailment(name: &str, lots: &mut Lots) -> String {
+    format!("{name} {}", lots.pick(&AILMENTS))
+}
+
+/// A value as a habit writes it.
+fn read(text: &str) -> Value {
+    if let Some(items) = text.strip_prefix('[') {
+        let items = items.trim_end_matches(']').split(", ");
+        return Value::List(items.filter(|item| !item.is_empty()).map(read).collect());
+    }
+    if let Ok(flag) = text.parse() {
+        return Value::Boolean(flag);
+    }
+    if let Ok(number) = text.parse() {
+        return Value::Integer(number);
+    }
+    match text.parse() {
+        Ok(number) => Value::Float(number),
+        Err(_) => Value::Text(text.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::Schema;
+    use clearway_lab::Laboratory;
+
+    #[test]
+    fn habits_are_of_keys_that_exist() {
+        let universe = Schema::of(&Laboratory::new()).universe();
+        for (section, key, ..) in USUAL.iter().chain(HOSTILE) {
+            let full = match *section {
+                "" => format!("{key} ("),
+                section => format!("{section}.{key} ("),
+            };
+            assert!(
+                universe.iter().any(|known| known.starts_with(&full)),
+                "{full}"
+            );
+        }
+    }
+
+    #[test]
+    fn values_are_read_as_toml_has_them() {
+        assert_eq!(read("[1, 3]").to_string(), "[1, 3]");
+        assert_eq!(read("[]").to_string(), "[]");
+        assert_eq!(read("1e-9"), Value::Float(1e-9));
+        assert_eq!(read("0s").to_string(), "\"0s\"");
+        assert_eq!(read("false"), Value::Boolean(false));
+    }
+}

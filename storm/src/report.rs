@@ -1,0 +1,148 @@
+//! What a storm came to.
+
+use crate::check::Violation;
+use crate::draft::Draft;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+/// Violations of one signature.
+#[derive(Debug)]
+pub(crate) struct Found {
+    count: u64,
+    first: Violation,
+    /// The number of the scenario in which it was first seen.
+    number: u64,
+    /// The least scenario that shows it, once that is known.
+    pub(crate) file: Option<PathBuf>,
+}
+
+/// Counts and findings.
+#[derive(Debug, Default)]
+pub(crate) struct Report {
+    /// Scenarios that the program accepted.
+    pub(crate) scenarios: u64,
+    /// Of these, those whose flows and jobs were all done.
+    pub(crate) complete: u64,
+    /// Processes, those of shrinking not counted.
+    pub(crate) runs: u64,
+    /// Scenarios that were drawn and that the program refused, or that did not come about.
+    pub(crate) refused: u64,
+    /// Scenarios that touched a key.
+    coverage: BTreeMap<String, u64>,
+    found: BTreeMap<String, Found>,
+}
+
+impl Report {
+    /// Counts the keys of a scenario that ran.
+    pub(crate) fn cover(&mut self, draft: &Draft) {
+        self.scenarios += 1;
+        for entry in draft.entries() {
+            *self.coverage.entry(entry.covers.clone()).or_default() += 1;
+        }
+    }
+
+    /// Adds a violation; true if there was none like it.
+    pub(crate) fn add(&mut self, number: u64, violation: &Violation) -> bool {
+        let found = self.found.entry(violation.signature());
+        let found = found.or_insert_with(|| Found {
+            count: 0,
+            first: violation.clone(),
+            number,
+            file: None,
+        });
+        found.count += 1;
+        found.count == 1
+    }
+
+    /// The finding with this signature.
+    pub(crate) fn found(&mut self, signature: &str) -> Option<&mut Found> {
+        self.found.get_mut(signature)
+    }
+
+    pub(crate) fn violations(&self) -> u64 {
+        self.found.values().map(|found| found.count).sum()
+    }
+
+    /// In one line.
+    pub(crate) fn line(&self, minutes: f64, seed: u64) -> String {
+        format!(
+            "{} scenarios, {} runs, {} refused, {} violations in {minutes:.1} minutes (seed {seed})",
+            self.scenarios,
+            self.runs,
+            self.refused,
+            self.violations()
+        )
+    }
+
+    /// Each kind of violation with its count and file.
+    pub(crate) fn findings(&self) -> String {
+        let mut text = String::new();
+        for (signature, found) in &self.found {
+            let times = if found.count == 1 { "once" } else { "times" };
+            let count = match found.count {
+                1 => times.to_owned(),
+                count => format!("{count} {times}"),
+            };
+            let _ = writeln!(
+                text,
+                "VIOLATION {signature} ({count}, first in scenario {})",
+                found.number
+            );
+            for line in found.first.detail.lines() {
+                let _ = writeln!(text, "    {}", shortened(line));
+            }
+            if let Some(file) = &found.file {
+                let _ = writeln!(text, "    clearway run {}", file.display());
+            }
+        }
+        text
+    }
+
+    /// How many of all keys were touched and, if `all`, how often each was.
+    pub(crate) fn coverage(&self, universe: &BTreeSet<String>, all: bool) -> String {
+        let touched = |key: &&String| self.coverage.contains_key(*key);
+        let count = universe.iter().filter(touched).count();
+        let mut text = format!("{count} of {} keys and kinds in runs\n", universe.len());
+        if all {
+            for key in universe {
+                let count = self.coverage.get(key).unwrap_or(&0);
+                let _ = writeln!(text, "{count:>8}  {key}");
+            }
+        }
+        text
+    }
+}
+
+/// Rows of large tables are of no use in a log.
+fn shortened(line: &str) -> &str {
+    let end = line
+        .char_indices()
+        .nth(400)
+        .map_or(line.len(), |(end, _)| end);
+    &line[..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_alike_is_told_once() {
+        let mut report = Report::default();
+        let violation = Violation::new("panic", "x.rs:1", "one\ntwo");
+        assert!(report.add(7, &violation));
+        assert!(!report.add(8, &violation));
+        assert!(report.add(9, &Violation::new("digest", "of two runs", "")));
+        report.found("panic: x.rs:1").unwrap().file = Some("a.toml".into());
+        assert_eq!(
+            report.findings(),
+            "VIOLATION digest: of two runs (once, first in scenario 9)\n\
+             VIOLATION panic: x.rs:1 (2 times, first in scenario 7)\n    one\n    two\n    clearway run a.toml\n"
+        );
+        assert_eq!(
+            report.line(2.0, 5),
+            "0 scenarios, 0 runs, 0 refused, 3 violations in 2.0 minutes (seed 5)"
+        );
+    }
+}

@@ -1,0 +1,119 @@
+//! One run of the program in a process of its own, under limits.
+
+use crate::clock;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+/// What a run may use.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    /// Address space in bytes.
+    pub(crate) memory: u64,
+    /// CPU time of all threads in seconds.
+    pub(crate) cpu: u64,
+    /// Wall time.
+    pub(crate) wall: Duration,
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    /// `None` if a signal ended it.
+    pub(crate) code: Option<i32>,
+    /// In words.
+    pub(crate) status: String,
+    pub(crate) errors: String,
+    /// It was still going on at the limit of wall time.
+    pub(crate) hung: bool,
+    /// Its results.
+    pub(crate) out: PathBuf,
+}
+
+/// Runs the program.
+#[derive(Debug)]
+pub(crate) struct Runner {
+    program: PathBuf,
+    /// A folder of its own.
+    scratch: PathBuf,
+}
+
+impl Runner {
+    /// # Errors
+    /// If its folder cannot be created.
+    pub(crate) fn new(program: &Path, scratch: PathBuf) -> std::io::Result<Self> {
+        fs::create_dir_all(&scratch)?;
+        let program = program.to_path_buf();
+        Ok(Self { program, scratch })
+    }
+
+    /// Runs the scenario in the file `scenario`; results go to the folder `name`.
+    ///
+    /// # Errors
+    /// If it cannot be started.
+    pub(crate) fn run(
+        &self,
+        scenario: &Path,
+        name: &str,
+        threads: u32,
+        limits: Limits,
+    ) -> std::io::Result<Ended> {
+        let out = self.scratch.join(name);
+        let errors = self.scratch.join(format!("{name}.txt"));
+        // Results of the run before must not be taken for this one's.
+        match fs::remove_dir_all(&out) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let limit = format!(
+            "ulimit -v {}; ulimit -t {}; ulimit -c 0; exec \"$@\"",
+            limits.memory / 1024,
+            limits.cpu
+        );
+        let mut child = Command::new("sh")
+            .args(["-c", &limit, "sh"])
+            .arg(&self.program)
+            .args(["run", "--quiet", "--threads", &threads.to_string()])
+            .arg("--out")
+            .arg(&out)
+            .arg(scenario)
+            .env("RUST_BACKTRACE", "0")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(File::create(&errors)?)
+            .spawn()?;
+        let status = wait(&mut child, limits.wall)?;
+        let hung = status.is_none();
+        let status = match status {
+            Some(status) => status,
+            None => {
+                child.kill()?;
+                child.wait()?
+            }
+        };
+        Ok(Ended {
+            code: status.code(),
+            status: status.to_string(),
+            errors: String::from_utf8_lossy(&fs::read(&errors)?).into_owned(),
+            hung,
+            out,
+        })
+    }
+}
+
+/// Waits for the end of `child`; `None` if that takes too long.
+fn wait(child: &mut Child, limit: Duration) -> std::io::Result<Option<ExitStatus>> {
+    let start = clock::now();
+    let mut pause = Duration::from_micros(500);
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if start.elapsed() > limit {
+            return Ok(None);
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 5 / 4).min(Duration::from_millis(20));
+    }
+}

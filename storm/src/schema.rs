@@ -1,0 +1,153 @@
+//! What a scenario can say, from the catalogue that `clearway explain` reads: nothing here knows a key by name.
+
+use clearway_lab::{Catalogue, Laboratory};
+use clearway_units::ParameterInfo;
+use std::collections::BTreeSet;
+
+/// A thing with a name and keys of its own.
+#[derive(Debug, Clone)]
+pub(crate) struct Thing {
+    pub(crate) name: String,
+    pub(crate) keys: Vec<ParameterInfo>,
+}
+
+/// The choices and keys of all sections.
+#[derive(Debug, Clone)]
+pub(crate) struct Schema {
+    /// Keys at the top.
+    pub(crate) general: Vec<ParameterInfo>,
+    /// Keys of `[observe]`.
+    pub(crate) observe: Vec<ParameterInfo>,
+    /// Keys of `[topology]` for every kind.
+    pub(crate) links: Vec<ParameterInfo>,
+    pub(crate) topologies: Vec<Thing>,
+    pub(crate) switches: Vec<Thing>,
+    /// Transports, and the keys that all of them have.
+    pub(crate) transports: Vec<Thing>,
+    /// The parts of a transport that can be exchanged: the key that chooses one, and what there is.
+    pub(crate) parts: Vec<(&'static str, Vec<Thing>)>,
+    pub(crate) workloads: Vec<Thing>,
+    /// Keys of `[[workload]]` for every kind.
+    pub(crate) flows: Vec<ParameterInfo>,
+}
+
+/// The parts of a transport: key and group of the catalogue.
+const PARTS: [(&str, &str); 4] = [
+    ("reliability", "reliability"),
+    ("controller", "controllers"),
+    ("spray", "spray"),
+    ("feedback", "feedback"),
+];
+
+impl Schema {
+    /// All that `laboratory` knows.
+    pub(crate) fn of(laboratory: &Laboratory) -> Self {
+        let catalogue = Catalogue::new(laboratory.registry());
+        let common = |name: &str| {
+            let explained = catalogue.explain(name).into_iter();
+            let own = explained.filter(|known| !known.role.contains(" = \""));
+            own.flat_map(|known| known.parameters).collect()
+        };
+        let things = |group: &str, chosen_by: &str| -> Vec<Thing> {
+            let names = catalogue.group(group).unwrap_or_default();
+            let thing = |(name, _): (String, String)| {
+                let role = format!("{chosen_by} = \"{name}\"");
+                let explained = catalogue.explain(&name).into_iter();
+                let own = explained.filter(|known| known.role == role);
+                let keys = own.flat_map(|known| known.parameters).collect();
+                Thing { name, keys }
+            };
+            names.into_iter().map(thing).collect()
+        };
+        let mut transports = things("transports", "transport.kind");
+        keep_common(&mut transports);
+        Self {
+            general: common("scenario"),
+            observe: common("observe"),
+            links: common("links"),
+            topologies: things("topologies", "topology.kind"),
+            switches: things("switches", "switch.kind"),
+            transports,
+            parts: PARTS
+                .map(|(key, group)| (key, things(group, &format!("transport.{key}"))))
+                .into(),
+            workloads: things("workloads", "workload.kind"),
+            flows: common("workload"),
+        }
+    }
+
+    /// Whether a key of `[transport]` chooses what else there is.
+    pub(crate) fn is_choice(&self, key: &str) -> bool {
+        key == "kind" || self.parts.iter().any(|(part, _)| *part == key)
+    }
+
+    /// Everything that scenarios can touch, as coverage names it.
+    pub(crate) fn universe(&self) -> BTreeSet<String> {
+        let mut all = BTreeSet::new();
+        let mut add = |owner: &str, section: &str, keys: &[ParameterInfo]| {
+            all.extend(keys.iter().map(|info| covered(owner, section, info.key)));
+        };
+        add("scenario", "", &self.general);
+        add("observe", "observe", &self.observe);
+        add("links", "topology", &self.links);
+        add("workload", "workload", &self.flows);
+        for thing in &self.topologies {
+            add(&thing.name, "topology", &thing.keys);
+        }
+        for thing in &self.switches {
+            add(&thing.name, "switch", &thing.keys);
+        }
+        for thing in &self.workloads {
+            add(&thing.name, "workload", &thing.keys);
+        }
+        let of_transports = self.transports.iter().take(1);
+        for info in of_transports.flat_map(|thing| &thing.keys) {
+            if !self.is_choice(info.key) {
+                add("transport", "transport", std::slice::from_ref(info));
+            }
+        }
+        for (part, things) in &self.parts {
+            for thing in things {
+                add(&thing.name, "transport", &thing.keys);
+                if *part == "controller" {
+                    add(&thing.name, "workload.transport", &thing.keys);
+                }
+            }
+        }
+        let kinds = [
+            ("topology.kind", &self.topologies),
+            ("switch.kind", &self.switches),
+            ("transport.kind", &self.transports),
+            ("workload.kind", &self.workloads),
+        ];
+        for (key, things) in kinds {
+            all.extend(things.iter().map(|thing| format!("{key} {}", thing.name)));
+        }
+        for (part, things) in &self.parts {
+            let name = |thing: &Thing| format!("transport.{part} {}", thing.name);
+            all.extend(things.iter().map(name));
+        }
+        all
+    }
+}
+
+/// A key as coverage names it: whose it is, and its full name.
+pub(crate) fn covered(owner: &str, section: &str, key: &str) -> String {
+    match section {
+        "" => format!("{key} ({owner})"),
+        section => format!("{section}.{key} ({owner})"),
+    }
+}
+
+/// Leaves the keys that all `things` have.
+fn keep_common(things: &mut [Thing]) {
+    let all: Vec<BTreeSet<&'static str>> = things
+        .iter()
+        .map(|thing| thing.keys.iter().map(|info| info.key).collect())
+        .collect();
+    for thing in things {
+        thing
+            .keys
+            .retain(|info| all.iter().all(|keys| keys.contains(info.key)));
+    }
+}

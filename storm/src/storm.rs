@@ -1,0 +1,199 @@
+//! The storm itself: workers that draw, run and judge until time is up.
+
+use crate::arguments::Arguments;
+use crate::check::Violation;
+use crate::clock;
+use crate::draft::Draft;
+use crate::draw::{Drawer, Drawn};
+use crate::files;
+use crate::judge::{Judge, Judged};
+use crate::report::Report;
+use crate::shrink::shrunk;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How often a scenario is mended that the program refuses.
+const MENDINGS: usize = 8;
+/// One scenario in so many is run again from its resolved form.
+const RESOLVED: u64 = 8;
+/// How long a violation is shrunk.
+const SHRINKING: Duration = Duration::from_secs(90);
+/// How often progress is told.
+const TELLING: Duration = Duration::from_secs(30);
+
+/// What workers share.
+struct Storm<'a> {
+    arguments: &'a Arguments,
+    /// Of scenarios and results.
+    folder: PathBuf,
+    drawer: Drawer,
+    next: AtomicU64,
+    start: Instant,
+    report: Mutex<Report>,
+}
+
+/// Storms, and returns the number of violations.
+///
+/// # Errors
+/// If files cannot be written or the program not be started.
+pub(crate) fn run(arguments: &Arguments) -> io::Result<u64> {
+    std::fs::create_dir_all(&arguments.out)?;
+    let folder = arguments.out.canonicalize()?;
+    files::write_all(&folder)?;
+    let storm = Storm {
+        arguments,
+        drawer: Drawer::new(folder.clone()),
+        folder,
+        next: AtomicU64::new(0),
+        start: clock::now(),
+        report: Mutex::default(),
+    };
+    storm.blow()?;
+    let report = storm.report();
+    let universe = storm.drawer.schema().universe();
+    print!("{}", report.coverage(&universe, arguments.coverage));
+    print!("{}", report.findings());
+    println!("{}", report.line(storm.minutes(), arguments.seed));
+    Ok(report.violations())
+}
+
+impl Storm<'_> {
+    /// Runs the workers, and tells of progress.
+    fn blow(&self) -> io::Result<()> {
+        std::thread::scope(|scope| {
+            let worker = |number| scope.spawn(move || self.work(number));
+            let workers: Vec<_> = (0..self.arguments.jobs).map(worker).collect();
+            let mut told = clock::now();
+            while workers.iter().any(|worker| !worker.is_finished()) {
+                std::thread::sleep(Duration::from_millis(100));
+                if told.elapsed() >= TELLING {
+                    told = clock::now();
+                    let report = self.report();
+                    println!("{}", report.line(self.minutes(), self.arguments.seed));
+                }
+            }
+            let ended = workers.into_iter().map(|worker| worker.join());
+            ended
+                .map(|ended| ended.unwrap_or_else(|_| Err(io::Error::other("a worker panicked"))))
+                .collect()
+        })
+    }
+
+    fn minutes(&self) -> f64 {
+        self.start.elapsed().as_secs_f64() / 60.0
+    }
+
+    fn report(&self) -> MutexGuard<'_, Report> {
+        self.report.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn work(&self, worker: usize) -> io::Result<()> {
+        let mut judge = Judge::new(&self.arguments.program, &self.folder, worker)?;
+        while self.minutes() < self.arguments.minutes {
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            if number >= self.arguments.runs {
+                break;
+            }
+            match self.drawer.draw(self.arguments.seed, number) {
+                Some(drawn) => self.scenario(&mut judge, number, drawn)?,
+                None => self.report().refused += 1,
+            }
+        }
+        Ok(())
+    }
+
+    /// Judges a scenario, and mends it as long as the program refuses it.
+    fn scenario(&self, judge: &mut Judge, number: u64, mut drawn: Drawn) -> io::Result<()> {
+        for _ in 0..MENDINGS {
+            let before = judge.runs;
+            let judged = judge.judge(&drawn.draft, number.is_multiple_of(RESOLVED))?;
+            let mut report = self.report();
+            report.runs += judge.runs - before;
+            match judged {
+                Judged::Refused(line) => {
+                    report.refused += 1;
+                    drop(report);
+                    if !line.is_some_and(|line| drawn.mend_line(line)) {
+                        return Ok(());
+                    }
+                }
+                Judged::Sound { complete } => {
+                    report.cover(&drawn.draft);
+                    report.complete += u64::from(complete);
+                    return Ok(());
+                }
+                Judged::Wrong(violation) => {
+                    report.cover(&drawn.draft);
+                    let is_new = report.add(number, &violation);
+                    drop(report);
+                    if is_new {
+                        self.tell(judge, number, &drawn.draft, &violation)?;
+                    }
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Shrinks what has gone wrong, and writes it down.
+    fn tell(
+        &self,
+        judge: &mut Judge,
+        number: u64,
+        draft: &Draft,
+        violation: &Violation,
+    ) -> io::Result<()> {
+        println!("scenario {number}: {}", violation.signature());
+        let seed = self.arguments.seed;
+        let file = self
+            .folder
+            .join(format!("{}-{seed}-{number}.toml", violation.kind));
+        // What is found must not be lost if the shrinking is interrupted.
+        write(&file, draft, violation, seed, number)?;
+        let start = clock::now();
+        let mut failed = None;
+        let least = shrunk(draft, |candidate| {
+            if start.elapsed() > SHRINKING || failed.is_some() {
+                return false;
+            }
+            judge
+                .confirms(candidate, violation)
+                .unwrap_or_else(|error| {
+                    failed = Some(error);
+                    false
+                })
+        });
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        write(&file, &least, violation, seed, number)?;
+        if let Some(found) = self.report().found(&violation.signature()) {
+            found.file = Some(file);
+        }
+        Ok(())
+    }
+}
+
+/// Writes a scenario with what it violates.
+fn write(
+    file: &Path,
+    draft: &Draft,
+    violation: &Violation,
+    seed: u64,
+    number: u64,
+) -> io::Result<()> {
+    let mut text = format!(
+        "# clearway run {}\n# {}\n",
+        file.file_name().unwrap_or_default().display(),
+        violation.signature()
+    );
+    for line in violation.detail.lines().take(12) {
+        text += &format!("#   {line}\n");
+    }
+    text += &format!("# Scenario {number} of `cargo xtask storm --seed {seed}`, shrunk.\n\n");
+    std::fs::write(file, text + &draft.text())
+}
