@@ -271,21 +271,27 @@ impl Results {
                 summary.packets.retransmitted,
                 sum(|row| row.retransmits),
             ),
-            ("probes", summary.packets.probes, sum(|row| row.probes)),
         ];
         for (name, of_summary, of_rows) in sums {
             must(of_summary == of_rows, "sums", name, || {
                 format!("{name}: {of_summary} in summary.json, {of_rows} in flows.parquet")
             })?;
         }
+        let probes = sum(|row| row.probes);
+        // One may leave when its flow is over, which then no longer counts it.
+        must(probes <= summary.packets.probes, "sums", "probes", || {
+            let all = summary.packets.probes;
+            format!("probes: {all} in summary.json, {probes} in flows.parquet")
+        })?;
+        // Those of a stream stand in the order in which they were done.
+        let mut numbers: Vec<u32> = flows.iter().map(|row| row.flow).collect();
+        numbers.sort_unstable();
+        let each_once = (0..).zip(&numbers).all(|(place, &number)| number == place);
+        must(each_once, "sums", "numbers of flows", || {
+            format!("{numbers:?}")
+        })?;
         for (place, row) in flows.iter().enumerate() {
             let shown = || format!("row {place}: {row:?}");
-            must(
-                row.flow as usize == place,
-                "sums",
-                "numbers of flows",
-                shown,
-            )?;
             must(
                 row.retransmits <= row.packets,
                 "sums",
@@ -342,13 +348,13 @@ impl Results {
             return Ok(());
         }
         let unreadable = |error| Violation::new("file", ITERATIONS, format!("{error:?}"));
-        let rows = read_iterations(folder).map_err(unreadable)?;
+        let mut rows = read_iterations(folder).map_err(unreadable)?;
         must(rows.len() <= jobs.len(), "sums", "jobs", || {
             format!("{} jobs, {} in iterations.parquet", jobs.len(), rows.len())
         })?;
-        // The last ones may never have begun.
-        let rows = rows.into_iter().chain(std::iter::repeat(Vec::new()));
-        for (job, times) in jobs.iter().zip(rows) {
+        for (number, job) in (0..).zip(jobs) {
+            // Some may never have begun.
+            let times = rows.remove(&number).unwrap_or_default();
             let shown = || format!("{job:?}: {times:?}");
             let over = times.iter().filter(|times| times.over.is_some()).count();
             must(over == job.completed as usize, "sums", "iterations", shown)?;

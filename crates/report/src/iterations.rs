@@ -18,6 +18,7 @@ use crate::record::{IterationRow, RunRecord};
 use clearway_units::Time;
 use parquet::data_type::{Int32Type, Int64Type};
 use parquet::file::writer::SerializedFileWriter;
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
@@ -82,12 +83,15 @@ pub fn write_iterations(
     Ok(())
 }
 
-/// Reads what [`write_iterations`] wrote, from a result folder or an `iterations.parquet`: the iterations of each job.
+/// Reads what [`write_iterations`] wrote, from a result folder or an `iterations.parquet`: the iterations of each job that has
+/// begun, by its number.
 ///
 /// # Errors
 /// If the file cannot be read, is damaged, holds something else, or says what cannot be.
-pub fn read_iterations(path: impl AsRef<Path>) -> Result<Vec<Vec<IterationRow>>, ReadTableError> {
-    let mut jobs: Vec<Vec<IterationRow>> = Vec::new();
+pub fn read_iterations(
+    path: impl AsRef<Path>,
+) -> Result<BTreeMap<u32, Vec<IterationRow>>, ReadTableError> {
+    let mut jobs: BTreeMap<u32, Vec<IterationRow>> = BTreeMap::new();
     let mut row = 0;
     read_groups(path.as_ref(), FILE_NAME, |group| {
         let numbers = required::<Int32Type>(group, "job")?;
@@ -95,19 +99,15 @@ pub fn read_iterations(path: impl AsRef<Path>) -> Result<Vec<Vec<IterationRow>>,
         let sending = optional::<Int64Type>(group, "sending_ps")?;
         let over = optional::<Int64Type>(group, "over_ps")?;
         for (place, job) in numbers.into_iter().enumerate() {
-            let job = job.cast_unsigned() as usize;
-            // Jobs stand in their order, and each has a row if a later one has.
-            if job > jobs.len() || job + 1 < jobs.len() {
+            let job = job.cast_unsigned();
+            if jobs.last_key_value().is_some_and(|(&last, _)| job < last) {
                 return Err(Fault::Impossible(row, "its job is out of order"));
-            }
-            if job == jobs.len() {
-                jobs.push(Vec::new());
             }
             let time = |ps: i64| match u64::try_from(ps) {
                 Ok(ps) => Ok(Time::from_ps(ps)),
                 Err(_) => Err(Fault::Impossible(row, "a time before the run")),
             };
-            jobs[job].push(IterationRow {
+            jobs.entry(job).or_default().push(IterationRow {
                 begun: time(begun[place])?,
                 sending: sending[place].map(time).transpose()?,
                 over: over[place].map(time).transpose()?,
@@ -132,7 +132,9 @@ mod tests {
         record.jobs = vec![
             job("a", 3, &[90, 110, 100]),
             job("b", 2, &[40]),
+            job("never begun", 5, &[]),
             job("c", 70_000, &vec![1; 70_000]),
+            job("stopped before", 1, &[]),
         ];
         record.jobs[1].times.push(IterationRow {
             begun: Time::from_us(45),
@@ -143,7 +145,11 @@ mod tests {
         let path = folder.path().join(FILE_NAME);
         write_iterations(File::create(&path).unwrap(), &record).unwrap();
         let read = read_iterations(folder.path()).unwrap();
-        let times: Vec<_> = record.jobs.iter().map(|job| job.times.clone()).collect();
+        let jobs = (0..)
+            .zip(&record.jobs)
+            .filter(|(_, job)| !job.times.is_empty());
+        let times: BTreeMap<_, _> = jobs.map(|(id, job)| (id, job.times.clone())).collect();
+        assert_eq!(times.keys().copied().collect::<Vec<u32>>(), [0, 1, 3]);
         assert_eq!(read, times);
         let reader = SerializedFileReader::new(File::open(&path).unwrap()).unwrap();
         let mut text = Vec::new();

@@ -10,7 +10,7 @@ use crate::observer::Observer;
 use crate::pause::LinkPauses;
 use clearway_engine::{Concluded, Conductor, Domains, Ending, Round, Rounds, Verdict};
 use clearway_transport::telemetry::Telemetry;
-use clearway_transport::{EndpointCounters, FlowStatistics};
+use clearway_transport::{EndpointCounters, FlowStatistics, OpenFlow};
 use clearway_units::{Digest, FlowId, HostId, Span, Time};
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -97,7 +97,7 @@ pub struct FlowOutcome {
     pub received: Option<Time>,
     /// When the last byte was acknowledged at the sender: start to here is the flow completion time.
     pub sent: Option<Time>,
-    /// What its sender counted.
+    /// What its sender counted, until it was done or the run ended.
     pub statistics: FlowStatistics,
 }
 
@@ -262,6 +262,8 @@ impl<'a, 's> Bookkeeper<'a, 's> {
             links.merge(&domain.counters);
             for host in &domain.hosts {
                 endpoints.merge(host.endpoint().counters());
+                host.endpoint()
+                    .for_each_open(|queue_pair| self.note_unfinished(queue_pair));
             }
         }
         let letters: u64 = domains.iter().map(FabricDomain::in_network).sum();
@@ -350,6 +352,21 @@ impl<'a, 's> Bookkeeper<'a, 's> {
             self.last_sent = self.last_sent.max(event.time);
         }
         Some(flow)
+    }
+
+    /// Notes what a queue pair of a flow has done that is not over when the run ends.
+    fn note_unfinished(&mut self, queue_pair: &OpenFlow<'_>) {
+        let id = queue_pair.flow();
+        let outcome = match self.flows.get_mut(id.index()) {
+            Some(outcome) => Some(outcome),
+            None => self
+                .stream
+                .as_mut()
+                .and_then(|stream| stream.outcome_mut(id)),
+        };
+        if let Some(outcome) = outcome.filter(|outcome| outcome.sent.is_none()) {
+            outcome.statistics.merge(&queue_pair.progress().statistics);
+        }
     }
 
     /// Orders flows of the stream when all rounds before `now` are over, each from the domain of its host.

@@ -97,6 +97,11 @@ impl<'a> Stream<'a> {
         Some((flow, Some(outcome)))
     }
 
+    /// What has become of a flow that is under way.
+    pub(super) fn outcome_mut(&mut self, id: FlowId) -> Option<&mut FlowOutcome> {
+        self.under_way.get_mut(&id).map(|(_, outcome)| outcome)
+    }
+
     /// The run is over: hands out what is left, by number, also to `note`.
     pub(super) fn close(self, mut note: impl FnMut(FlowId, &Flow, &FlowOutcome)) {
         let Traffic { arrivals, on_done } = self.traffic;

@@ -646,6 +646,14 @@ impl<'a> Oracle<'a> {
         for host in &self.hosts {
             endpoints.merge(host.endpoint.counters());
         }
+        for host in &self.hosts {
+            host.endpoint.for_each_open(|queue_pair| {
+                let outcome = &mut self.flows[queue_pair.flow().index()];
+                if outcome.sent.is_none() {
+                    outcome.statistics.merge(&queue_pair.progress().statistics);
+                }
+            });
+        }
         let mut digest = self.links.losses;
         for (id, (outcome, flow)) in self.flows.iter().zip(&*self.scenario.flows).enumerate() {
             let finish = outcome.sent.map_or(u64::MAX, Time::as_ps);

@@ -80,7 +80,7 @@ pub struct FlowStatistics {
 
 impl FlowStatistics {
     /// Adds what another queue pair of the flow has done.
-    pub(crate) fn merge(&mut self, other: &Self) {
+    pub fn merge(&mut self, other: &Self) {
         if self.packets == 0 || (other.packets > 0 && other.first_send < self.first_send) {
             self.first_send = other.first_send;
         }
