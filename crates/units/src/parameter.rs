@@ -6,6 +6,7 @@
 
 use crate::{Bytes, Rate, RelativeSize, Span, Time, ValueDomain};
 use std::fmt::{self, Write as _};
+use std::num::NonZero;
 
 /// A value as a scenario gives it.
 #[derive(Debug, Clone, PartialEq)]
@@ -194,6 +195,28 @@ macro_rules! integer_parameter {
 }
 
 integer_parameter!(u8, u16, u32, u64);
+
+macro_rules! positive_parameter {
+    ($($type:ty),+) => {$(
+        /// A count that cannot be zero: the type is the range, so that what is documented and what is accepted are one.
+        impl Parameter for NonZero<$type> {
+            fn expected() -> String {
+                format!("a whole number from 1 to {}", i64::try_from(<$type>::MAX).unwrap_or(i64::MAX))
+            }
+            fn domain() -> ValueDomain {
+                ValueDomain::Whole { least: 1, most: <$type>::MAX.into() }
+            }
+            fn from_value(value: &Value) -> Option<Self> {
+                <$type>::from_value(value).and_then(Self::new)
+            }
+            fn to_value(&self) -> Value {
+                self.get().to_value()
+            }
+        }
+    )+};
+}
+
+positive_parameter!(u16, u32);
 
 /// `None` is written `"auto"`: derived from other settings, as the parameter's meaning says.
 impl<T: Parameter> Parameter for Option<T> {
@@ -512,6 +535,21 @@ mod tests {
                 pub sample: Sample,
             }
         }
+    }
+
+    #[test]
+    fn a_count_of_at_least_one_refuses_zero() {
+        let domain = ValueDomain::Whole { least: 1, most: 65_535 };
+        assert_eq!(NonZero::<u16>::domain(), domain);
+        let read = |number| NonZero::<u16>::from_value(&Value::Integer(number));
+        assert_eq!(read(0), None);
+        assert_eq!(read(-1), None);
+        assert_eq!(read(65_536), None);
+        for number in [1, 65_535] {
+            let count = read(number).expect("in range");
+            assert_eq!(count.to_value(), Value::Integer(number));
+        }
+        assert_eq!(NonZero::<u16>::expected(), "a whole number from 1 to 65535");
     }
 
     #[test]

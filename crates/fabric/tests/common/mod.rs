@@ -18,6 +18,7 @@ use clearway_transport::{ClassSet, Profile};
 use clearway_units::{Bytes, FlowId, HostId, Rate, RelativeSize, Span, Time};
 use draw::Draw;
 use sniffer::Sniffer;
+use std::num::NonZero;
 use std::sync::Arc;
 pub(crate) use triggers::Triggers;
 
@@ -201,8 +202,12 @@ fn random_transport(draw: &mut Draw, profile: &mut Profile) {
     let selector = draw.of(&["adaptive", "oblivious", "single"]);
     profile.selector = SelectorSettings::named(selector).expect("built in");
     match &mut profile.selector {
-        SelectorSettings::Adaptive(settings) if draw.chance(30) => settings.max_paths = 3,
-        SelectorSettings::Oblivious(settings) if draw.chance(30) => settings.max_paths = 5,
+        SelectorSettings::Adaptive(settings) if draw.chance(30) => {
+            settings.max_paths = NonZero::new(3).expect("not zero");
+        }
+        SelectorSettings::Oblivious(settings) if draw.chance(30) => {
+            settings.max_paths = NonZero::new(5).expect("not zero");
+        }
         _ => {}
     }
     let reliability = profile.reliability.selective_repeat_mut();

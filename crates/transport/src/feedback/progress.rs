@@ -35,12 +35,13 @@ mod tests;
 use super::{CongestionFeedback, DataArrival, FeedbackDefinition, Interval, IntervalParameters};
 use crate::cc::NetworkFacts;
 use clearway_units::{Bytes, MessageId};
+use std::num::NonZero;
 
 clearway_units::parameters! {
     /// Settings of [`Progress`].
     pub struct ProgressParameters {
         /// Packets to a host after which the average progress of its flows is renewed, at least 1 (`B`).
-        pub batch: u32 = 100, "batch", "decision: TMDML §III.C leaves B open";
+        pub batch: NonZero<u32> = NonZero::new(100).expect("not zero"), "batch", "decision: TMDML §III.C leaves B open";
         with {
             /// How often a flow is notified at most.
             pub interval: IntervalParameters,
@@ -114,7 +115,7 @@ impl FeedbackDefinition for Progress {
     fn new(parameters: &ProgressParameters, network: &NetworkFacts) -> Self {
         Self {
             interval: Interval::new(&parameters.interval, network),
-            batch: parameters.batch.max(1),
+            batch: parameters.batch.get(),
             active: false,
             message: MessageId(0),
             packets: 0,

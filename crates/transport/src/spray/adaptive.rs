@@ -14,16 +14,19 @@
 //! * Q16: the window in `2 × cwnd` is in packets.
 //! * Probes sweep but leave the remembered path to data; the paper says nothing of their paths.
 
-use super::{PathId, PathSelector, SelectorDefinition};
+use super::{DEFAULT_PATHS, PathId, PathSelector, SelectorDefinition};
 use clearway_units::RandomStream;
+use std::num::NonZero;
+
+const DEFAULT_SWEEP: NonZero<u16> = NonZero::new(8).expect("not zero");
 
 clearway_units::parameters! {
     /// Settings of [`Adaptive`].
     pub struct AdaptiveParameters {
         /// Number of paths, at least 1.
-        pub max_paths: u16 = 256, "max-paths", "STrack §4.1 and Algorithm 3 line 1";
+        pub max_paths: NonZero<u16> = DEFAULT_PATHS, "max-paths", "STrack §4.1 and Algorithm 3 line 1";
         /// Paths that are swept however small the window, at least 1.
-        pub min_paths: u16 = 8, "min-paths", "STrack Algorithm 3 line 18";
+        pub min_paths: NonZero<u16> = DEFAULT_SWEEP, "min-paths", "STrack Algorithm 3 line 18";
     }
 }
 
@@ -47,11 +50,11 @@ impl SelectorDefinition for Adaptive {
     type Parameters = AdaptiveParameters;
 
     fn new(parameters: &AdaptiveParameters, mut random: RandomStream) -> Self {
-        let max_paths = u32::from(parameters.max_paths.max(1));
+        let max_paths = u32::from(parameters.max_paths.get());
         Self {
             next: None,
             last: random.below(max_paths),
-            min_paths: u32::from(parameters.min_paths).clamp(1, max_paths),
+            min_paths: u32::from(parameters.min_paths.get()).min(max_paths),
             max_paths,
             bad: vec![0; max_paths.div_ceil(64) as usize].into_boxed_slice(),
         }

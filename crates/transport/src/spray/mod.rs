@@ -11,10 +11,14 @@ mod tests;
 
 use crate::plugin::plugin_settings;
 use clearway_units::{ParameterInfo, ParameterSet, RandomStream, SetError, Value};
+use std::num::NonZero;
 
 pub use adaptive::{Adaptive, AdaptiveParameters};
 pub use oblivious::{Oblivious, ObliviousParameters};
 pub use single::{Single, SingleParameters};
+
+/// Number of paths of STrack §4.1, which both spraying selectors start from.
+const DEFAULT_PATHS: NonZero<u16> = NonZero::new(256).expect("not zero");
 
 /// An entropy value, `0..max_paths`.
 pub type PathId = u16;
@@ -95,8 +99,8 @@ impl SelectorSettings {
     /// The most paths that one selector chooses from.
     pub fn most_paths(&self) -> u32 {
         match self {
-            Self::Adaptive(parameters) => parameters.max_paths.max(1).into(),
-            Self::Oblivious(parameters) => parameters.max_paths.max(1).into(),
+            Self::Adaptive(parameters) => parameters.max_paths.get().into(),
+            Self::Oblivious(parameters) => parameters.max_paths.get().into(),
             Self::Single(_) => 1,
             Self::Custom(_) => u32::from(PathId::MAX) + 1,
         }

@@ -5,14 +5,15 @@
 //! each wrap) is that of the UEC reference simulator. Without it, flows that started together would march over the fabric in
 //! step for ever.
 
-use super::{PathId, PathSelector, SelectorDefinition};
+use super::{DEFAULT_PATHS, PathId, PathSelector, SelectorDefinition};
 use clearway_units::RandomStream;
+use std::num::NonZero;
 
 clearway_units::parameters! {
     /// Settings of [`Oblivious`].
     pub struct ObliviousParameters {
         /// How many paths are used in turn, at least 1.
-        pub max_paths: u16 = 256, "max-paths", "STrack §4.1";
+        pub max_paths: NonZero<u16> = DEFAULT_PATHS, "max-paths", "STrack §4.1";
     }
 }
 
@@ -35,7 +36,7 @@ impl SelectorDefinition for Oblivious {
     type Parameters = ObliviousParameters;
 
     fn new(parameters: &ObliviousParameters, mut random: RandomStream) -> Self {
-        let max_paths = u32::from(parameters.max_paths.max(1));
+        let max_paths = u32::from(parameters.max_paths.get());
         let position_mask = max_paths.next_power_of_two() - 1;
         let draw = random.next_u32();
         Self {
@@ -76,7 +77,9 @@ mod tests {
     fn oblivious_uses_every_path_once_in_each_round() {
         for max_paths in [1u16, 8, 200, 256] {
             let mut selector = Oblivious::new(
-                &ObliviousParameters { max_paths },
+                &ObliviousParameters {
+                    max_paths: NonZero::new(max_paths).unwrap(),
+                },
                 RandomStream::new(1, Purpose::Paths, 5),
             );
             while selector.position != selector.position_mask {

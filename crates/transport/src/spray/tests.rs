@@ -2,6 +2,7 @@ use super::*;
 use crate::Registry;
 use clearway_units::Purpose;
 use proptest::prelude::*;
+use std::num::NonZero;
 
 fn stream(entity: u64) -> RandomStream {
     RandomStream::new(1, Purpose::Paths, entity)
@@ -9,8 +10,8 @@ fn stream(entity: u64) -> RandomStream {
 
 fn adaptive(max_paths: u16, min_paths: u16) -> Adaptive {
     let parameters = AdaptiveParameters {
-        max_paths,
-        min_paths,
+        max_paths: NonZero::new(max_paths).unwrap(),
+        min_paths: NonZero::new(min_paths).unwrap(),
     };
     Adaptive::new(&parameters, stream(0))
 }
@@ -225,11 +226,11 @@ fn every_registered_selector_survives_random_acknowledgements() {
 
 #[test]
 fn extreme_settings_are_survived() {
-    for (max_paths, min_paths) in [(0, 0), (1, 8), (u16::MAX, u16::MAX), (64, 1), (65, 0)] {
+    for (max_paths, min_paths) in [(1, 1), (1, 8), (u16::MAX, u16::MAX), (64, 1), (65, 1)] {
         let mut selector = adaptive(max_paths, min_paths);
         for step in 0..1000u16 {
             let path = selector.choose(f64::from(step));
-            assert!(path < max_paths.max(1));
+            assert!(path < max_paths);
             selector.on_ack(path, step % 3 != 0);
         }
     }

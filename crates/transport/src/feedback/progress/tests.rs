@@ -238,14 +238,12 @@ fn a_message_that_overtakes_another_starts_from_nothing() {
 }
 
 #[test]
-fn a_batch_of_one_renews_with_every_packet_and_so_does_zero() {
-    for batch in [0, 1] {
-        let mut host = host(batch, 2);
-        feed(&mut host, &[3, 1]);
-        assert_eq!(average(&host), (4, 2));
-        feed(&mut host, &[1]);
-        assert_eq!(average(&host), (5, 2));
-    }
+fn a_batch_of_one_renews_with_every_packet() {
+    let mut host = host(1, 2);
+    feed(&mut host, &[3, 1]);
+    assert_eq!(average(&host), (4, 2));
+    feed(&mut host, &[1]);
+    assert_eq!(average(&host), (5, 2));
 }
 
 #[test]
