@@ -177,7 +177,7 @@ Examples:
   clearway plan dumbbell-pair --simulate
   clearway plan jobs.toml --profile --out out/tonight
 
-Exit codes: 0 all jobs are compatible, 1 they are not, 2 the file is wrong.")]
+Exit codes: 0 all jobs are compatible, 1 they are not, 2 the file is wrong or the plan cannot be written.")]
 pub(crate) struct PlanArguments {
     /// A built-in plan (`clearway list plans`) or a TOML file with jobs and links
     pub(crate) jobs: String,

@@ -1,33 +1,31 @@
 //! `trace.pcapng`: the frames that `[observe] trace.pcap` asks for.
 
+use crate::output;
 use crate::record::REVISION;
 use clearway_lab::record::{Capture, CapturePlan};
 use clearway_lab::units::Time;
 use clearway_lab::{Assembly, Finished, Scenario};
-use clearway_report::{CapturedLink, FolderError, PcapngWriter, ResultFolder, pcapng};
-use std::io::{self, BufWriter, Write};
+use clearway_report::{CapturedLink, PcapngWriter, ResultFolder, pcapng};
+use std::io::{self, Write};
 
-/// Adds the capture to the results; if that cannot be, warns and takes it away, for the other results are still good.
+/// Adds the capture to the results.
 pub(crate) fn write(
-    folder: &ResultFolder,
+    folder: &mut ResultFolder,
     scenario: &Scenario,
     assembly: &Assembly,
     capture: &Capture,
     finished: &Finished,
-) -> Result<(), FolderError> {
+) {
     let Some(plan) = &assembly.capture else {
-        return Ok(());
+        return;
     };
-    let file = BufWriter::new(folder.create_file(pcapng::FILE_NAME)?);
     let general = &scenario.general;
     let (name, hash, seed) = (&general.name, scenario.hash(), general.seed);
     let comment = format!("scenario {name} ({hash}), seed {seed}");
     let end = finished.simulated;
-    if let Err(error) = write_frames(file, &comment, plan, assembly, capture, end) {
-        eprintln!("warning: the capture is lost: {error}");
-        return folder.remove(pcapng::FILE_NAME);
-    }
-    Ok(())
+    folder.add(pcapng::FILE_NAME, |file| {
+        write_frames(file, &comment, plan, assembly, capture, end)
+    });
 }
 
 fn write_frames(
@@ -65,8 +63,8 @@ pub(crate) fn warn(capture: &Capture) {
     let left_out: u64 = capture.counts().iter().map(|(_, left_out)| left_out).sum();
     if left_out > 0 {
         let (file, kept) = (pcapng::FILE_NAME, capture.frames.len());
-        eprintln!(
-            "warning: {file} has the first {kept} frames and lacks {left_out} later ones; raise `observe.trace.pcap-frames` or capture fewer links"
-        );
+        output::warn(&format!(
+            "{file} has the first {kept} frames and lacks {left_out} later ones; raise `observe.trace.pcap-frames` or capture fewer links"
+        ));
     }
 }

@@ -10,11 +10,11 @@ use crate::arguments::CompareArguments;
 use crate::failure::{Failure, with_causes};
 use crate::flow_rows::FlowRows;
 use crate::measure::Stopwatch;
-use crate::output::print;
+use crate::output::{print, say, warn};
+use crate::outputs::{Outputs, Results};
 use crate::progress::{Display, Interrupt};
 use crate::record::{REVISION, command_line, record};
-use crate::report_page;
-use crate::run::Outputs;
+use crate::same_file::{Input, refuse_input, refuse_input_in};
 use crate::watch::{self, Watchers};
 use crate::whole_file::WholeFile;
 use clearway_lab::{Assembly, Scenario};
@@ -36,11 +36,12 @@ pub(crate) fn compare(arguments: &CompareArguments) -> Result<ExitCode, Failure>
         check(variant, arguments)?;
     }
     let target = Target::of(arguments, &planned);
+    target.refuse_inputs(&planned)?;
     let files = Files::create(&target)?;
     let total = planned.iter().map(Planned::runs_to_do).sum();
     let run = run_all(planned, arguments, &target, total)?;
     if run.variants.is_empty() {
-        eprintln!("interrupted before a run was done: there is nothing to compare");
+        say("interrupted before a run was done: there is nothing to compare");
         return Ok(ExitCode::from(130));
     }
     let comparison = Comparison::of(&run.variants);
@@ -51,12 +52,13 @@ pub(crate) fn compare(arguments: &CompareArguments) -> Result<ExitCode, Failure>
         complete: run.done == total,
     };
     let json = comparison.to_json(&origin);
-    // Shown before it is written: a full disk must not cost the user the figures of long runs.
-    if arguments.json {
-        print(&json);
-    } else if !arguments.quiet {
-        print(&comparison.to_table());
-    }
+    // Shown before it is written, and each output is tried whatever becomes of the others: a full disk must not cost the user the figures
+    // of long runs.
+    let shown = match (arguments.json, arguments.quiet) {
+        (true, _) => print(&json),
+        (false, false) => print(&comparison.to_table()),
+        (false, true) => Ok(()),
+    };
     let page = || {
         render_comparison(&ComparisonPage {
             comparison: &comparison,
@@ -64,16 +66,17 @@ pub(crate) fn compare(arguments: &CompareArguments) -> Result<ExitCode, Failure>
             origin: &origin,
         })
     };
-    files.publish(&json, page)?;
+    let written = files.publish(&json, page);
     let place = target.path().display();
+    Failure::all([run.kept, shown, written])?;
     if !arguments.json && !arguments.quiet {
-        print(&format!("\nResults  {place}\n"));
+        print(&format!("\nResults  {place}\n"))?;
     }
     if run.done < total {
-        eprintln!(
+        say(&format!(
             "interrupted: {} of {total} runs are done; the comparison of those is kept in {place}",
             run.done
-        );
+        ));
         return Ok(ExitCode::from(130));
     }
     Ok(match comparison.is_incomplete() {
@@ -90,7 +93,7 @@ fn check(variant: &Planned, arguments: &CompareArguments) -> Result<(), Failure>
         let assembly = Assembly::streaming(first).map_err(|error| variant.refusal(&error))?;
         if !arguments.quiet {
             let warnings = assembly.warnings.iter();
-            warnings.for_each(|warning| eprintln!("warning: {}: {warning}", variant.label));
+            warnings.for_each(|warning| warn(&format!("{}: {warning}", variant.label)));
         }
     }
     Ok(())
@@ -102,6 +105,8 @@ struct Ran {
     variants: Vec<Variant>,
     /// How many runs were done.
     done: usize,
+    /// Whether the results of all of them are kept.
+    kept: Result<(), Failure>,
 }
 
 /// Runs what is not there yet, seed by seed, until all is done or the user interrupts.
@@ -125,6 +130,7 @@ fn run_all(
         to_do.push(scenarios);
     }
     let mut done = 0;
+    let mut kept = Vec::new();
     'all: for seed in 0..most {
         for (place, scenarios) in to_do.iter().enumerate() {
             let Some(scenario) = scenarios.get(seed) else {
@@ -136,15 +142,21 @@ fn run_all(
                 folder: target.folder_of(place, scenario),
                 title: format!("run {} of {total}  ", done + 1),
             };
-            let Some(run) = run.simulate(&interrupt)? else {
+            let Some((run, is_kept)) = run.simulate(&interrupt)? else {
                 break 'all;
             };
             variants[place].runs.push(run);
+            kept.push(is_kept);
             done += 1;
         }
     }
     variants.retain(|variant| !variant.runs.is_empty());
-    Ok(Ran { variants, done })
+    let kept = Failure::all(kept);
+    Ok(Ran {
+        variants,
+        done,
+        kept,
+    })
 }
 
 /// A run that is to be done.
@@ -157,30 +169,29 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Runs it and keeps its results; `None` if it was interrupted: a part of a run compares with nothing.
-    fn simulate(self, interrupt: &Interrupt) -> Result<Option<ComparedRun>, Failure> {
+    /// Runs it and keeps its results; `None` if it was interrupted: a part of a run compares with nothing. Where the results cannot be
+    /// kept, the run can still be compared.
+    fn simulate(
+        self,
+        interrupt: &Interrupt,
+    ) -> Result<Option<(ComparedRun, Result<(), Failure>)>, Failure> {
         let stopwatch = Stopwatch::start();
         let assembly = Assembly::streaming(self.scenario)?;
-        let mut outputs = match &self.folder {
-            None => None,
-            Some(path) => {
-                let outputs = ResultFolder::create(path)
-                    .and_then(|folder| Outputs::create(folder, self.scenario, &assembly));
-                Some(outputs.map_err(|error| self.no_results(&error))?)
-            }
+        let unkept = || FlowRows::unkept(&assembly);
+        let (mut outputs, mut rows, prepared) = match self.outputs(&assembly) {
+            Ok(Some((outputs, rows))) => (Some(outputs), rows, Ok(())),
+            Ok(None) => (None, unkept(), Ok(())),
+            Err(failure) => (None, unkept(), Err(failure)),
         };
         let (quiet, threads) = (
             self.arguments.quiet || self.arguments.json,
             self.arguments.threads,
         );
         let mut display = Display::new(assembly.flow_count(), quiet).titled(&self.title);
-        let folder = outputs.as_ref().map(|outputs| &outputs.folder);
-        let rows = FlowRows::new(self.scenario, &assembly, folder);
-        let mut rows = rows.map_err(|error| self.no_results(&error))?;
         let watchers = Watchers {
             on_progress: &mut |progress| display.update(&progress, interrupt),
             on_flow: &mut |id, flow, result| rows.add(id, flow, result),
-            happenings: outputs.as_ref().is_some_and(|outputs| outputs.timeline),
+            happenings: outputs.as_ref().is_some_and(Outputs::wants_timeline),
             on_rows: &mut |rows| outputs.iter_mut().for_each(|outputs| outputs.add(rows)),
         };
         let watch = watch::simulate(&assembly, threads.into(), watchers);
@@ -198,21 +209,39 @@ impl Run<'_> {
         if record.status == Status::Interrupted {
             return Ok(None);
         }
-        if let Some(mut outputs) = outputs {
+        let is_kept = prepared.and_then(|()| {
+            let Some(mut outputs) = outputs else {
+                return Ok(());
+            };
             outputs.flows = flows;
-            let capture = watch.capture.as_ref();
-            let written = capture
-                .map_or(Ok(()), |capture| {
-                    outputs.add_capture(self.scenario, &assembly, capture, &watch.finished)
-                })
-                .and_then(|()| report_page::write(&outputs.folder, self.scenario, &record));
-            written
-                .and_then(|()| outputs.publish(&record))
-                .map_err(|error| self.no_results(&error))?;
-        }
+            let written = outputs.publish(&Results {
+                record: &record,
+                finished: &watch.finished,
+                capture: watch.capture.as_ref(),
+                texts: None,
+            });
+            written.map_err(|error| self.no_results(&error))
+        });
         let mut run = ComparedRun::of(record);
-        run.folder = self.folder.map(|folder| folder.display().to_string());
-        Ok(Some(run))
+        let folder = self.folder.filter(|_| is_kept.is_ok());
+        run.folder = folder.map(|folder| folder.display().to_string());
+        Ok(Some((run, is_kept)))
+    }
+
+    /// The result folder, if results are kept.
+    fn outputs<'a>(
+        &'a self,
+        assembly: &'a Assembly,
+    ) -> Result<Option<(Outputs<'a>, FlowRows)>, Failure> {
+        let Some(path) = &self.folder else {
+            return Ok(None);
+        };
+        let outputs = ResultFolder::create(path).and_then(|folder| {
+            let outputs = Outputs::create(folder, self.scenario, assembly, true)?;
+            let rows = FlowRows::new(self.scenario, assembly, &outputs.folder)?;
+            Ok((outputs, rows))
+        });
+        outputs.map(Some).map_err(|error| self.no_results(&error))
     }
 
     fn no_results(&self, error: &FolderError) -> Failure {
@@ -248,6 +277,28 @@ impl Target {
         match self {
             Self::Folder(path) | Self::Json(path) | Self::Page(path) => path,
         }
+    }
+
+    /// Fails if what is compared would be overwritten, or deleted with former results.
+    fn refuse_inputs(&self, planned: &[Planned]) -> Result<(), Failure> {
+        let inputs: Vec<Input> = planned.iter().flat_map(Planned::inputs).collect();
+        let Self::Folder(folder) = self else {
+            return refuse_input("--out", self.path(), &inputs);
+        };
+        for name in ["compare.json", COMPARISON_FILE_NAME] {
+            refuse_input("--out", &folder.join(name), &inputs)?;
+        }
+        for (place, variant) in planned.iter().enumerate() {
+            if let Source::Scenarios(scenarios) = &variant.source {
+                for run in scenarios
+                    .iter()
+                    .filter_map(|run| self.folder_of(place, run))
+                {
+                    refuse_input_in("--out", &run, &inputs)?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Where the results of a run of the variant at `place` are kept, if they are.
@@ -308,13 +359,10 @@ impl Files {
         })
     }
 
+    /// Puts them in place, each whatever becomes of the other.
     fn publish(self, json: &str, page: impl FnOnce() -> String) -> Result<(), Failure> {
-        if let Some(file) = self.json {
-            file.publish(json)?;
-        }
-        if let Some(file) = self.page {
-            file.publish(&page())?;
-        }
-        Ok(())
+        let json = self.json.map_or(Ok(()), |file| file.publish(json));
+        let page = self.page.map_or(Ok(()), |file| file.publish(&page()));
+        Failure::all([json, page])
     }
 }

@@ -31,7 +31,7 @@ pub(crate) fn list(group: Option<&str>) -> Result<ExitCode, Failure> {
             .for_each(|(name, summary)| table.row([name, summary]));
         text += &format!("{}\n", table.render(WIDTH));
     }
-    print(&text);
+    print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -51,7 +51,7 @@ pub(crate) fn explain(name: &str) -> Result<ExitCode, Failure> {
         )));
     }
     let texts: Vec<String> = found.iter().map(explanation).collect();
-    print(&texts.join("\n"));
+    print(&texts.join("\n"))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,28 +1,42 @@
 //! What can go wrong, and the exit code for it.
 
+use crate::output::say;
 use clearway_lab::ScenarioError;
 use std::error::Error;
 use std::process::ExitCode;
 
-/// A command that cannot do what it was asked.
+/// What keeps a command from doing what it was asked: input that is wrong, or surroundings in which its output cannot be written, such as a
+/// full disk. Both are the user's to mend, so that the exit code is 2.
 #[derive(Debug)]
-pub(crate) struct Failure(String);
+pub(crate) struct Failure(Vec<String>);
 
 impl Failure {
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self(message.into())
+        Self(vec![message.into()])
     }
 
-    /// Says what is wrong; the user's to mend.
+    /// Fails with all that failed, if anything did.
+    pub(crate) fn all(results: impl IntoIterator<Item = Result<(), Self>>) -> Result<(), Self> {
+        let failed = results.into_iter().filter_map(Result::err);
+        let messages: Vec<String> = failed.flat_map(|failure| failure.0).collect();
+        match messages.is_empty() {
+            true => Ok(()),
+            false => Err(Self(messages)),
+        }
+    }
+
+    /// Says what is wrong.
     pub(crate) fn report(self) -> ExitCode {
-        eprintln!("error: {}", self.0);
+        self.0
+            .iter()
+            .for_each(|message| say(&format!("error: {message}")));
         ExitCode::from(2)
     }
 }
 
 impl From<ScenarioError> for Failure {
     fn from(error: ScenarioError) -> Self {
-        Self(error.to_string())
+        Self::new(error.to_string())
     }
 }
 

@@ -7,7 +7,6 @@ use clearway_report::{
 };
 use clearway_units::FlowId;
 use std::fs::File;
-use std::io::BufWriter;
 
 /// Takes the flows of a run.
 pub(crate) enum FlowRows {
@@ -21,28 +20,34 @@ pub(crate) enum FlowRows {
 }
 
 /// `flows.parquet`, as long as it can be written.
-pub(crate) struct FlowsFile(Result<FlowsWriter<BufWriter<File>>, WriteFlowsError>);
+pub(crate) struct FlowsFile(Result<FlowsWriter<File>, WriteFlowsError>);
 
 impl FlowRows {
-    /// For a run of `assembly`, with the results in `folder` if they are kept.
+    /// For a run of `assembly`, with the results in `folder`.
     pub(crate) fn new(
         scenario: &Scenario,
         assembly: &Assembly,
-        folder: Option<&ResultFolder>,
+        folder: &ResultFolder,
     ) -> Result<Self, FolderError> {
-        if !assembly.is_streaming() {
-            return Ok(Self::Kept(Vec::with_capacity(assembly.flow_count())));
-        }
-        let create = |folder: &ResultFolder| {
-            let file = BufWriter::new(folder.create_file(flows::FILE_NAME)?);
+        let mut rows = Self::unkept(assembly);
+        if let Self::Written { file, .. } = &mut rows {
+            let sink = folder.create_file(flows::FILE_NAME)?;
             let (version, identity) = (env!("CARGO_PKG_VERSION"), identity(scenario));
-            let writer = FlowsWriter::new(file, version, REVISION, &identity);
-            Ok(Box::new(FlowsFile(writer)))
-        };
-        Ok(Self::Written {
-            times: Vec::with_capacity(assembly.flow_count()),
-            file: folder.map(create).transpose()?,
-        })
+            let writer = FlowsWriter::new(sink, version, REVISION, &identity);
+            *file = Some(Box::new(FlowsFile(writer)));
+        }
+        Ok(rows)
+    }
+
+    /// The same for a run whose results are not kept.
+    pub(crate) fn unkept(assembly: &Assembly) -> Self {
+        match assembly.is_streaming() {
+            false => Self::Kept(Vec::with_capacity(assembly.flow_count())),
+            true => Self::Written {
+                times: Vec::with_capacity(assembly.flow_count()),
+                file: None,
+            },
+        }
     }
 
     /// Adds a flow. What goes wrong is told at the end: it must not end the run.
@@ -83,10 +88,15 @@ impl FlowsFile {
         }
     }
 
+    /// True if it could not be written.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.0.is_err()
+    }
+
     /// Completes the file.
-    pub(crate) fn finish(self, folder: &ResultFolder) -> Result<(), FolderError> {
+    pub(crate) fn finish(self, folder: &mut ResultFolder) {
         let finished = self.0.and_then(FlowsWriter::finish);
-        finished.map_err(|error| folder.no_flows(error)).map(drop)
+        folder.complete(flows::FILE_NAME, finished.map_err(Into::into));
     }
 }
 

@@ -1,7 +1,7 @@
 //! The command line: arguments, progress, files, exit codes.
 //!
-//! Exit codes: 0 done; 1 a claim failed, flows are not done or jobs are not compatible; 2 the user's input is wrong; 3 our own invariant
-//! broke; 130 interrupted.
+//! Exit codes: 0 done; 1 a claim failed, flows are not done or jobs are not compatible; 2 the user's input is wrong, or the output cannot be
+//! written; 3 our own invariant broke; 130 interrupted.
 
 mod arguments;
 mod capture_file;
@@ -13,12 +13,14 @@ mod happenings;
 mod live;
 mod measure;
 mod output;
+mod outputs;
 mod plan;
 mod progress;
 mod record;
 mod report_page;
 mod reproduce;
 mod run;
+mod same_file;
 mod series_file;
 mod text_file;
 mod threads;
@@ -30,21 +32,44 @@ mod whole_file;
 use arguments::{Arguments, Command};
 use clap::Parser;
 use failure::Failure;
+use std::io::ErrorKind;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(request) => return answer(&request),
+    };
+    survive_limits();
     // A defect of ours must not look like the user's mistake.
     let result = std::panic::catch_unwind(|| dispatch(arguments.command));
     match result {
         Ok(Ok(code)) => code,
         Ok(Err(failure)) => failure.report(),
         Err(_) => {
-            eprintln!(
-                "clearway: this is a defect of clearway; please report the message above with the scenario"
+            output::say(
+                "clearway: this is a defect of clearway; please report the message above with the scenario",
             );
             ExitCode::from(3)
         }
+    }
+}
+
+/// Prints help, or what is wrong with the arguments.
+fn answer(request: &clap::Error) -> ExitCode {
+    match request.print() {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => ExitCode::from(2),
+        _ => ExitCode::from(request.exit_code() as u8),
+    }
+}
+
+/// Makes a file that grows beyond the limit of the process an error of the write instead of the end of the process.
+fn survive_limits() {
+    #[cfg(unix)]
+    {
+        use signal_hook::{consts::SIGXFSZ, flag::register};
+        // If it cannot be caught, such a run ends as it would have without.
+        let _ = register(SIGXFSZ, std::sync::Arc::default());
     }
 }
 

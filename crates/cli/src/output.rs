@@ -1,8 +1,55 @@
-//! What is printed on standard output.
+//! Texts on standard output and standard error.
 
-use std::io::Write as _;
+use crate::failure::Failure;
+use std::io::{self, ErrorKind, Write};
 
-/// Prints `text`. A closed pipe (`| head`) is no failure.
-pub(crate) fn print(text: &str) {
-    let _ = std::io::stdout().lock().write_all(text.as_bytes());
+/// Prints `text` on standard output. A closed pipe (`| head`) is no failure; a full disk is.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    print_to(io::stdout().lock(), text)
+}
+
+fn print_to(mut output: impl Write, text: &str) -> Result<(), Failure> {
+    let written = output.write_all(text.as_bytes());
+    match written.and_then(|()| output.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::new(format!(
+            "cannot write to standard output: {error}\n  fix: print to a terminal, or to a file on a disk with room"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Says `text` on standard error, in a line of its own. If that fails nobody is left to tell, and the run must go on.
+pub(crate) fn say(text: &str) {
+    let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// Warns on standard error.
+pub(crate) fn warn(text: &str) {
+    say(&format!("warning: {text}"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Fails in one way.
+    struct Broken(ErrorKind);
+
+    impl Write for Broken {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(self.0.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_closed_pipe_is_no_failure_and_a_full_disk_is() {
+        assert!(print_to(Broken(ErrorKind::BrokenPipe), "x").is_ok());
+        assert!(print_to(Broken(ErrorKind::StorageFull), "x").is_err());
+        // What is buffered is not written yet.
+        assert!(print_to(io::LineWriter::new(Broken(ErrorKind::StorageFull)), "x").is_err());
+    }
 }

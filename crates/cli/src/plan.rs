@@ -2,14 +2,15 @@
 
 use crate::arguments::PlanArguments;
 use crate::failure::Failure;
-use crate::output::print;
+use crate::output::{print, say};
 use crate::progress::{Display, Interrupt};
 use crate::record::{REVISION, command_line};
+use crate::same_file::{Input, refuse_input};
 use crate::whole_file::WholeFile;
 use clearway_lab::Progress;
 use clearway_lab::plan::{
     Demand, JobsFile, Kind, Placed, PlannedResource, Resource, Share, TrialOptions, Trials,
-    UnifiedCircle, Verdict,
+    UnifiedCircle, Verdict, builtin_plans,
 };
 use clearway_report::PlanRecord;
 use clearway_report::page::{PLAN_FILE_NAME, render_plan};
@@ -26,15 +27,26 @@ const FIX: &str = "choose another folder with --out";
 
 pub(crate) fn plan(arguments: &PlanArguments) -> Result<ExitCode, Failure> {
     let mut file = JobsFile::load(&arguments.jobs)?;
+    if let Some(folder) = &arguments.out {
+        check_inputs(folder, &arguments.jobs)?;
+        // Leaves no trace: only to see that it can be done.
+        Files::create(folder)?;
+    }
     let mut simulator = Simulator::new(arguments);
     if arguments.simulator.profile {
         let Some(profiled) = simulator.with(|options| file.profiled(options))? else {
-            eprintln!("interrupted: nothing was planned");
+            say("interrupted: nothing was planned");
             return Ok(ExitCode::from(130));
         };
         file = profiled;
     }
+    let folder = arguments.out.clone().unwrap_or_else(|| {
+        let name = format!("plan-{}-{}", file.name, file.hash());
+        PathBuf::from("out").join(name)
+    });
     let placed = file.plan()?;
+    // Before simulations, which may be long.
+    let files = Files::create(&folder)?;
     let trials = match arguments.simulator.simulate {
         true => Some(simulator.with(|options| file.simulate(&placed, options))?),
         false => None,
@@ -43,18 +55,15 @@ pub(crate) fn plan(arguments: &PlanArguments) -> Result<ExitCode, Failure> {
     let mut record = record(&file, &placed);
     record.trials = trials.map(|trials| trials_record(&trials, arguments.iterations));
     let json = record.to_json();
-    if arguments.json {
-        print(&json);
-    } else if !arguments.quiet {
-        print(&record.to_table());
-    }
-    let folder = arguments.out.clone().unwrap_or_else(|| {
-        let name = format!("plan-{}-{}", file.name, record.hash);
-        PathBuf::from("out").join(name)
-    });
-    write(&folder, &record, &json)?;
+    let shown = match (arguments.json, arguments.quiet) {
+        (true, _) => print(&json),
+        (false, false) => print(&record.to_table()),
+        (false, true) => Ok(()),
+    };
+    let written = files.publish(&record, &json);
+    Failure::all([shown, written])?;
     if !arguments.json && !arguments.quiet {
-        print(&format!("\nResults  {}\n", folder.display()));
+        print(&format!("\nResults  {}\n", folder.display()))?;
     }
     Ok(match placed.plan.verdict() {
         _ if interrupted => ExitCode::from(130),
@@ -134,12 +143,42 @@ fn trials_record(trials: &Trials, iterations: u32) -> TrialsRecord {
     }
 }
 
-/// Writes both files, each whole or not at all.
-fn write(folder: &Path, record: &PlanRecord, json: &str) -> Result<(), Failure> {
-    let document = WholeFile::create(&folder.join(FILE_NAME), FIX)?;
-    let page = WholeFile::create(&folder.join(PLAN_FILE_NAME), FIX)?;
-    document.publish(json)?;
-    page.publish(&render_plan(record))
+/// The files of a plan in the making, each whole or not at all.
+struct Files {
+    document: WholeFile,
+    page: WholeFile,
+}
+
+impl Files {
+    fn create(folder: &Path) -> Result<Self, Failure> {
+        Ok(Self {
+            document: WholeFile::create(&folder.join(FILE_NAME), FIX)?,
+            page: WholeFile::create(&folder.join(PLAN_FILE_NAME), FIX)?,
+        })
+    }
+
+    /// Puts both in place, each whatever becomes of the other.
+    fn publish(self, record: &PlanRecord, json: &str) -> Result<(), Failure> {
+        let document = self.document.publish(json);
+        let page = self.page.publish(&render_plan(record));
+        Failure::all([document, page])
+    }
+}
+
+/// Fails if the plan would overwrite what it is made from.
+fn check_inputs(folder: &Path, jobs: &str) -> Result<(), Failure> {
+    let input = Input {
+        what: "the file of jobs".into(),
+        path: jobs.into(),
+    };
+    let inputs: &[Input] = match builtin_plans().iter().any(|(name, _)| *name == jobs) {
+        true => &[],
+        false => &[input],
+    };
+    for name in [FILE_NAME, PLAN_FILE_NAME] {
+        refuse_input("--out", &folder.join(name), inputs)?;
+    }
+    Ok(())
 }
 
 fn verdict(verdict: Verdict) -> PlanVerdict {

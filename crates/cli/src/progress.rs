@@ -1,6 +1,7 @@
 //! Live progress on a terminal, and what ends a run early: Ctrl-C, or a batch system that asks it to terminate.
 
 use crate::measure::Stopwatch;
+use crate::output::warn;
 use clearway_lab::{Progress, Verdict};
 use clearway_report::quantity;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -23,7 +24,9 @@ impl Interrupt {
                 register_conditional_shutdown(signal, 128 + signal, Arc::clone(&raised))
                     .and_then(|_| register(signal, Arc::clone(&raised)));
             if let Err(error) = installed {
-                eprintln!("warning: signal {signal} will not keep partial results: {error}");
+                warn(&format!(
+                    "signal {signal} will not keep partial results: {error}"
+                ));
             }
         }
         Self(raised)

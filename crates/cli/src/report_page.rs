@@ -2,14 +2,10 @@
 
 use clearway_lab::Scenario;
 use clearway_report::page::{self, Page, Setting};
-use clearway_report::{FolderError, ResultFolder, RunRecord};
+use clearway_report::{ResultFolder, RunRecord};
 
 /// Writes the report into the result folder.
-pub(crate) fn write(
-    folder: &ResultFolder,
-    scenario: &Scenario,
-    record: &RunRecord,
-) -> Result<(), FolderError> {
+pub(crate) fn write(folder: &mut ResultFolder, scenario: &Scenario, record: &RunRecord) {
     let settings: Vec<Setting> = scenario
         .settings()
         .into_iter()
@@ -27,5 +23,5 @@ pub(crate) fn write(
         scenario_text: &scenario.resolved(),
         settings: &settings,
     });
-    folder.write(page::FILE_NAME, html)
+    folder.add(page::FILE_NAME, |file| file.write_all(html.as_bytes()));
 }

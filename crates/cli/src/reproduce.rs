@@ -3,7 +3,7 @@
 use crate::arguments::ReproduceArguments;
 use crate::failure::Failure;
 use crate::measure::Stopwatch;
-use crate::output::print;
+use crate::output::{print, say};
 use crate::progress::Interrupt;
 use crate::record::REVISION;
 use crate::whole_file::WholeFile;
@@ -59,7 +59,8 @@ struct Header {
 pub(crate) fn reproduce(arguments: &ReproduceArguments) -> Result<ExitCode, Failure> {
     let ids = chosen(arguments)?;
     if ids.is_empty() {
-        return Ok(list());
+        list()?;
+        return Ok(ExitCode::SUCCESS);
     }
     let request = Request {
         scale: arguments.scale.into(),
@@ -68,33 +69,48 @@ pub(crate) fn reproduce(arguments: &ReproduceArguments) -> Result<ExitCode, Fail
     };
     let screen = Screen::new();
     let mut reproducer = Reproducer::new(Laboratory::new(), arguments.threads.into());
+    let place = |id: &str| arguments.out.join(file_name(id, &request));
+    let file = |id: &str| WholeFile::create(&place(id), "choose another folder with --out");
+    // Before the first, which may take hours. They leave no trace.
+    ids.iter().try_for_each(|id| file(id).map(drop))?;
     let mut total = Tally::default();
+    let (mut shown, mut kept) = (Vec::new(), Ok(()));
     for id in ids {
         let figure = figure(id).expect("its id comes from the list");
+        let file = file(id)?;
         let stopwatch = Stopwatch::start();
         let outcome = reproducer.reproduce(&figure, &request, &screen)?;
         screen.clear();
         let command = command(id, arguments);
         let text = as_lines(&outcome, command, &stopwatch);
-        let path = arguments.out.join(file_name(&outcome));
-        WholeFile::create(&path, "choose another folder with --out")?.publish(&text)?;
-        print(&if arguments.json {
-            text
-        } else {
-            describe(&outcome) + &format!("results  {}\n\n", path.display())
+        let path = place(id);
+        let written = file.publish(&text);
+        shown.push(match (arguments.json, &written) {
+            (true, _) => print(&text),
+            (false, Ok(())) => {
+                print(&(describe(&outcome) + &format!("results  {}\n\n", path.display())))
+            }
+            (false, Err(_)) => print(&describe(&outcome)),
         });
         total.add(outcome.tally());
+        if written.is_err() {
+            kept = written;
+            break;
+        }
         if !outcome.complete {
-            eprintln!(
+            say(&format!(
                 "interrupted: what was done of {id} is kept in {}",
                 path.display()
-            );
+            ));
             return Ok(ExitCode::from(130));
         }
     }
     if !arguments.json {
-        print(&format!("{}\n", counts(&total, request.scale)));
+        shown.push(print(&format!("{}\n", counts(&total, request.scale))));
     }
+    // Where nothing can be printed there are the files all the same; once is enough to say so.
+    let shown = shown.into_iter().find(Result::is_err);
+    Failure::all([shown.unwrap_or(Ok(())), kept])?;
     Ok(match total.missed {
         0 => ExitCode::SUCCESS,
         _ => ExitCode::from(1),
@@ -135,19 +151,19 @@ fn command(id: &str, arguments: &ReproduceArguments) -> String {
     command
 }
 
-fn file_name(outcome: &FigureOutcome) -> String {
-    let name = outcome.figure.replace('/', "-");
+fn file_name(id: &str, request: &Request) -> String {
+    let name = id.replace('/', "-");
     // What was changed must not be taken for the figure.
-    let changed = if outcome.changes.is_empty() {
+    let changed = if request.changes.is_empty() {
         ""
     } else {
         ".changed"
     };
-    format!("{name}.{}{changed}.jsonl", outcome.scale.name())
+    format!("{name}.{}{changed}.jsonl", request.scale.name())
 }
 
 /// All figures with what is known of them.
-fn list() -> ExitCode {
+fn list() -> Result<(), Failure> {
     let mut table = Table::new()
         .column("figure", Align::Left)
         .column("full scale", Align::Left)
@@ -158,8 +174,7 @@ fn list() -> ExitCode {
     }
     print(&format!(
         "{table}\nclearway reproduce FIGURE... | PAPER | --all [--scale small|full]\n"
-    ));
-    ExitCode::SUCCESS
+    ))
 }
 
 /// What the recorded outcome of a figure says.
@@ -403,10 +418,10 @@ impl Screen {
         let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         if now - *said >= LOG_INTERVAL {
             *said = now;
-            eprintln!(
+            say(&format!(
                 "{figure}: {done} of {total} runs after {}",
                 quantity::seconds(now)
-            );
+            ));
         }
     }
 }

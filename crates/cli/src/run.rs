@@ -3,24 +3,19 @@
 use crate::arguments::{RunArguments, ScenarioArguments};
 use crate::capture_file;
 use crate::failure::{Failure, with_causes};
-use crate::flow_rows::{FlowRows, FlowsFile};
+use crate::flow_rows::FlowRows;
 use crate::live::Live;
 use crate::measure::Stopwatch;
-use crate::output::print;
+use crate::output::{print, say, warn};
+use crate::outputs::{Outputs, Results};
 use crate::progress::{Display, Interrupt};
 use crate::record::record;
-use crate::report_page;
-use crate::series_file::SeriesFile;
+use crate::same_file::{Input, is_same, refuse_input_in};
 use crate::text_file::TextFiles;
 use crate::threads;
-use crate::timeline_file;
 use crate::watch::{self, Watch, Watchers};
-use clearway_lab::record::Capture;
-use clearway_lab::scenario::Sampling;
-use clearway_lab::{Assembly, Finished, Laboratory, Scenario, Verdict};
-use clearway_report::{
-    FolderError, ResultFolder, RunRecord, SeriesRow, Status, Summary, summary_table,
-};
+use clearway_lab::{Assembly, Laboratory, Scenario, Verdict, builtin_scenario};
+use clearway_report::{FolderError, ResultFolder, Status, Summary, summary_table};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -54,18 +49,19 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
         false => Assembly::streaming(&scenario)?,
     };
     // Before the run, which may be long, but after everything that can be wrong with the scenario: that leaves nothing behind.
-    let texts = TextFiles::prepare(arguments, &target, &assembly)?;
+    let inputs = inputs(arguments, &scenario);
+    refuse_deleting(&target, &inputs)?;
+    let texts = TextFiles::prepare(arguments, &target, &inputs, &assembly)?;
     let live = Live::start(arguments, &scenario, &assembly)?;
-    let folder = ResultFolder::create(&target).map_err(|error| no_results(arguments, &error))?;
-    if !arguments.quiet {
-        assembly
-            .warnings
-            .iter()
-            .for_each(|warning| eprintln!("warning: {warning}"));
-    }
     let unwritten = |error: FolderError| no_results(arguments, &error);
-    let mut outputs = Outputs::create(folder, &scenario, &assembly).map_err(unwritten)?;
-    let rows = FlowRows::new(&scenario, &assembly, Some(&outputs.folder)).map_err(unwritten)?;
+    let folder = ResultFolder::create(&target).map_err(unwritten)?;
+    if !arguments.quiet {
+        assembly.warnings.iter().for_each(|warning| warn(warning));
+    }
+    let report = !arguments.no_report;
+    let mut outputs = Outputs::create(folder, &scenario, &assembly, report).map_err(unwritten)?;
+    texts.reserve(&mut outputs.folder).map_err(unwritten)?;
+    let rows = FlowRows::new(&scenario, &assembly, &outputs.folder).map_err(unwritten)?;
     let (watch, rows) = simulate(&assembly, arguments, &mut outputs, rows, live.as_ref());
     let finished = &watch.finished;
     let mut record = record(
@@ -78,97 +74,65 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     outputs.flows = rows.record(&mut record);
     record.observed = watch.observed;
     record.happenings = watch.happenings;
-    // Shown before it is written: a full disk must not cost the user the figures of a long run.
-    show(arguments, &Summary::of(&record));
+    // Shown before it is written, and each output is tried whatever becomes of the others: a full disk must not cost the user the figures
+    // of a long run.
+    let shown = show(arguments, &Summary::of(&record));
     if !arguments.quiet
         && let Some(note) = threads::note(arguments.threads, finished.rounds, &assembly)
     {
-        eprintln!("{note}");
+        say(&note);
     }
-    if !arguments.no_report {
-        report_page::write(&outputs.folder, &scenario, &record).map_err(unwritten)?;
+    if let (Some(capture), false) = (&watch.capture, arguments.quiet) {
+        capture_file::warn(capture);
     }
-    texts
-        .write(&outputs.folder, &assembly, finished)
-        .map_err(unwritten)?;
-    if let Some(capture) = &watch.capture {
-        outputs
-            .add_capture(&scenario, &assembly, capture, finished)
-            .map_err(unwritten)?;
-        if !arguments.quiet {
-            capture_file::warn(capture);
-        }
-    }
-    outputs.publish(&record).map_err(unwritten)?;
-    texts.publish(&assembly, finished)?;
+    let written = outputs.publish(&Results {
+        record: &record,
+        finished,
+        capture: watch.capture.as_ref(),
+        texts: Some(&texts),
+    });
+    let texts = texts.publish(&assembly, finished);
+    let place = match &written {
+        Ok(()) => Some(target.clone()),
+        Err(FolderError::Partial { kept, .. }) => kept.as_ref().map(|(place, _)| place.clone()),
+        Err(_) => None,
+    };
     if let Some(live) = live {
-        live.conclude(&record, &target);
+        live.conclude(
+            &record,
+            place.as_deref().unwrap_or(Path::new("nothing is kept")),
+        );
     }
-    Ok(conclude(arguments, &target, &record.status))
+    Failure::all([shown, written.map_err(unwritten), texts])
+        .and_then(|()| conclude(arguments, &target, &record.status))
+        .inspect_err(|_| say_status(&record.status, place.as_deref()))
 }
 
-/// The result folder in the making, and files in it that grow while the run goes on.
-pub(crate) struct Outputs<'a> {
-    pub(crate) folder: ResultFolder,
-    /// If rows of flows are written while the run goes on.
-    pub(crate) flows: Option<Box<FlowsFile>>,
-    /// If anything is sampled.
-    series: Option<SeriesFile<'a>>,
-    /// A timeline is wanted.
-    pub(crate) timeline: bool,
+/// The files that a run reads.
+fn inputs(arguments: &RunArguments, scenario: &Scenario) -> Vec<Input> {
+    let own = arguments.scenario.scenario.iter();
+    let own = own.filter(|name| builtin_scenario(name).is_none());
+    let own = own.map(|name| Input {
+        what: "the scenario".into(),
+        path: name.into(),
+    });
+    let named = scenario.files().into_iter().map(|(key, path)| Input {
+        what: format!("`{key}`"),
+        path,
+    });
+    own.chain(named).collect()
 }
 
-impl<'a> Outputs<'a> {
-    pub(crate) fn create(
-        folder: ResultFolder,
-        scenario: &Scenario,
-        assembly: &'a Assembly,
-    ) -> Result<Self, FolderError> {
-        folder.write("scenario.toml", scenario.resolved())?;
-        let series = match scenario.observe.every {
-            Sampling::Off => None,
-            _ => Some(SeriesFile::create(&folder, scenario, assembly)?),
-        };
-        Ok(Self {
-            folder,
-            flows: None,
-            series,
-            timeline: scenario.observe.perfetto,
-        })
-    }
-
-    /// Adds the rows of a sample.
-    pub(crate) fn add(&mut self, rows: &[SeriesRow]) {
-        if let Some(series) = &mut self.series {
-            series.add(rows);
-        }
-    }
-
-    /// Adds the frames that were captured.
-    pub(crate) fn add_capture(
-        &self,
-        scenario: &Scenario,
-        assembly: &Assembly,
-        capture: &Capture,
-        finished: &Finished,
-    ) -> Result<(), FolderError> {
-        capture_file::write(&self.folder, scenario, assembly, capture, finished)
-    }
-
-    /// Completes the files and puts the folder in place.
-    pub(crate) fn publish(self, record: &RunRecord) -> Result<(), FolderError> {
-        if let Some(flows) = self.flows {
-            flows.finish(&self.folder)?;
-        }
-        if let Some(series) = self.series {
-            series.finish(&self.folder)?;
-        }
-        if self.timeline {
-            timeline_file::write(&self.folder, record)?;
-        }
-        self.folder.publish(record)?;
-        Ok(())
-    }
+/// Fails if the run would delete what it reads, except for the resolved scenario of the results that it replaces: that is how one runs
+/// it again.
+fn refuse_deleting(target: &Path, inputs: &[Input]) -> Result<(), Failure> {
+    let is_resolved = |input: &Input| is_same(&input.path, &target.join("scenario.toml"));
+    let others: Vec<Input> = inputs
+        .iter()
+        .filter(|input| !is_resolved(input))
+        .cloned()
+        .collect();
+    refuse_input_in("--out", target, &others)
 }
 
 fn simulate(
@@ -189,7 +153,7 @@ fn simulate(
             (verdict, _) => verdict,
         },
         on_flow: &mut |id, flow, result| flow_rows.add(id, flow, result),
-        happenings: outputs.timeline,
+        happenings: outputs.wants_timeline(),
         on_rows: &mut |rows| {
             outputs.add(rows);
             if let Some(live) = live {
@@ -206,15 +170,18 @@ fn simulate(
 }
 
 /// Results that cannot be written.
-fn no_results(arguments: &RunArguments, error: &dyn std::error::Error) -> Failure {
+fn no_results(arguments: &RunArguments, error: &FolderError) -> Failure {
     let place = match &arguments.out {
         Some(folder) => format!("--out {}: ", folder.display()),
         None => String::new(),
     };
-    Failure::new(format!(
-        "{place}{}\n  fix: name a folder with `--out` that does not exist yet, or that holds earlier results",
-        with_causes(error)
-    ))
+    let fix = match error {
+        FolderError::Partial { .. } => {
+            "see to it that they can be written, and run the scenario again: it has the same results"
+        }
+        _ => "name a folder with `--out` that does not exist yet, or that holds earlier results",
+    };
+    Failure::new(format!("{place}{}\n  fix: {fix}", with_causes(error)))
 }
 
 fn default_folder(scenario: &Scenario) -> PathBuf {
@@ -234,29 +201,41 @@ fn default_folder(scenario: &Scenario) -> PathBuf {
 }
 
 /// Prints the figures of a run.
-fn show(arguments: &RunArguments, summary: &Summary) {
+fn show(arguments: &RunArguments, summary: &Summary) -> Result<(), Failure> {
     if arguments.json {
-        print(&format!("{}\n", summary.to_json().trim_end()));
+        print(&format!("{}\n", summary.to_json().trim_end()))
     } else if !arguments.quiet {
-        print(&format!("{}\n", summary_table(summary).trim_end()));
+        print(&format!("{}\n", summary_table(summary).trim_end()))
+    } else {
+        Ok(())
     }
 }
 
 /// Says where the results are, and what they are not.
-fn conclude(arguments: &RunArguments, target: &Path, status: &Status) -> ExitCode {
-    let folder = target.display();
+fn conclude(arguments: &RunArguments, target: &Path, status: &Status) -> Result<ExitCode, Failure> {
     if !arguments.json && !arguments.quiet {
-        print(&format!("Results    {folder}\n"));
+        print(&format!("Results    {}\n", target.display()))?;
     }
-    match status {
+    say_status(status, Some(target));
+    Ok(match status {
         Status::Complete => ExitCode::SUCCESS,
+        Status::Incomplete { .. } => ExitCode::from(1),
+        Status::Interrupted => ExitCode::from(130),
+    })
+}
+
+/// Says what of a run is not there, and where the rest is, if it is kept.
+fn say_status(status: &Status, kept: Option<&Path>) {
+    let kept = |what: &str| match kept {
+        Some(folder) => format!("{what} kept in {}", folder.display()),
+        None => "nothing of it is kept".into(),
+    };
+    match status {
+        Status::Complete => {}
         Status::Incomplete { reason } => {
-            eprintln!("incomplete: {reason}; what was simulated is kept in {folder}");
-            ExitCode::from(1)
+            let kept = kept("what was simulated is");
+            say(&format!("incomplete: {reason}; {kept}"));
         }
-        Status::Interrupted => {
-            eprintln!("interrupted: partial results are kept in {folder}");
-            ExitCode::from(130)
-        }
+        Status::Interrupted => say(&format!("interrupted: {}", kept("partial results are"))),
     }
 }

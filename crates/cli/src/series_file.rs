@@ -1,18 +1,16 @@
 //! `series.parquet`, written while the run goes on.
 
-use crate::failure::with_causes;
 use crate::record::{REVISION, identity};
 use clearway_lab::{Assembly, LinkId, Scenario};
 use clearway_report::{
     FolderError, ResultFolder, SeriesRow, SeriesWriter, WriteFlowsError, series,
 };
 use std::fs::File;
-use std::io::BufWriter;
 
 /// The file, as long as it can be written.
 pub(crate) struct SeriesFile<'a> {
     assembly: &'a Assembly,
-    state: Result<SeriesWriter<BufWriter<File>>, WriteFlowsError>,
+    state: Result<SeriesWriter<File>, WriteFlowsError>,
 }
 
 impl<'a> SeriesFile<'a> {
@@ -21,7 +19,7 @@ impl<'a> SeriesFile<'a> {
         scenario: &Scenario,
         assembly: &'a Assembly,
     ) -> Result<Self, FolderError> {
-        let file = BufWriter::new(folder.create_file(series::FILE_NAME)?);
+        let file = folder.create_file(series::FILE_NAME)?;
         let identity = identity(scenario);
         let version = env!("CARGO_PKG_VERSION");
         Ok(Self {
@@ -41,14 +39,14 @@ impl<'a> SeriesFile<'a> {
         }
     }
 
-    /// Completes the file; if that cannot be, warns and takes it away, for the other results are still good.
-    pub(crate) fn finish(self, folder: &ResultFolder) -> Result<(), FolderError> {
-        match self.state.and_then(SeriesWriter::finish) {
-            Ok(_) => Ok(()),
-            Err(error) => {
-                eprintln!("warning: the time series are lost: {}", with_causes(&error));
-                folder.remove(series::FILE_NAME)
-            }
-        }
+    /// True if it could not be written.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.state.is_err()
+    }
+
+    /// Completes the file.
+    pub(crate) fn finish(self, folder: &mut ResultFolder) {
+        let finished = self.state.and_then(SeriesWriter::finish);
+        folder.complete(series::FILE_NAME, finished.map_err(Into::into));
     }
 }

@@ -3,13 +3,14 @@
 use crate::arguments::RunArguments;
 use crate::failure::Failure;
 use crate::output::print;
+use crate::same_file::{Input, is_same, refuse_input};
 use crate::whole_file::WholeFile;
 use clearway_lab::{Assembly, Finished};
 use clearway_report::fct::MOST_HOSTS;
 use clearway_report::{
     FctRow, FolderError, HtsimRow, HtsimTotals, ResultFolder, fct_txt, htsim_txt,
 };
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// A format.
 struct TextFormat {
@@ -68,18 +69,24 @@ impl TextFiles {
     pub(crate) fn prepare(
         arguments: &RunArguments,
         results: &Path,
+        inputs: &[Input],
         assembly: &Assembly,
     ) -> Result<Self, Failure> {
         let wanted = [(FCT, &arguments.fct_txt), (HTSIM, &arguments.htsim_txt)];
-        if let (Some(path), true) = (&arguments.fct_txt, arguments.fct_txt == arguments.htsim_txt) {
+        if let (Some(fct), Some(htsim)) = (&arguments.fct_txt, &arguments.htsim_txt)
+            && is_same(fct, htsim)
+        {
             return Err(Failure::new(format!(
                 "--htsim-txt {}: `--fct-txt` writes there, too\n  fix: choose another name",
-                path.display()
+                htsim.display()
             )));
         }
         let mut files = Vec::new();
         for (format, path) in wanted {
             let Some(path) = path else { continue };
+            if path != Path::new("-") {
+                refuse_input(format.option, path, inputs)?;
+            }
             let place = place(&format, path, results, assembly)?;
             if matches!(place, Place::StandardOutput) && arguments.json {
                 return Err(Failure::new(format!(
@@ -93,31 +100,36 @@ impl TextFiles {
         Ok(Self(files))
     }
 
+    /// Opens those that belong there in the results.
+    pub(crate) fn reserve(&self, results: &mut ResultFolder) -> Result<(), FolderError> {
+        self.0.iter().try_for_each(|file| match &file.place {
+            Place::InResults(name) => results.reserve(name),
+            _ => Ok(()),
+        })
+    }
+
     /// Adds those that belong there to the results.
     pub(crate) fn write(
         &self,
-        results: &ResultFolder,
+        results: &mut ResultFolder,
         assembly: &Assembly,
         finished: &Finished,
-    ) -> Result<(), FolderError> {
+    ) {
         for file in &self.0 {
             if let Place::InResults(name) = &file.place {
-                results.write(name, (file.text)(assembly, finished))?;
+                let text = (file.text)(assembly, finished);
+                results.add(name, |file| file.write_all(text.as_bytes()));
             }
         }
-        Ok(())
     }
 
     /// Puts the others in their places.
     pub(crate) fn publish(self, assembly: &Assembly, finished: &Finished) -> Result<(), Failure> {
-        for file in self.0 {
-            match file.place {
-                Place::StandardOutput => print(&(file.text)(assembly, finished)),
-                Place::Elsewhere(whole) => whole.publish(&(file.text)(assembly, finished))?,
-                Place::InResults(_) => {}
-            }
-        }
-        Ok(())
+        Failure::all(self.0.into_iter().map(|file| match file.place {
+            Place::StandardOutput => print(&(file.text)(assembly, finished)),
+            Place::Elsewhere(whole) => whole.publish(&(file.text)(assembly, finished)),
+            Place::InResults(_) => Ok(()),
+        }))
     }
 }
 
@@ -138,9 +150,10 @@ fn place(
     if path == Path::new("-") {
         return Ok(Place::StandardOutput);
     }
-    let is_inside = path
-        .parent()
-        .is_some_and(|folder| full(folder) == full(results));
+    let is_inside = path.parent().is_some_and(|folder| {
+        let here = folder.as_os_str().is_empty();
+        is_same(if here { Path::new(".") } else { folder }, results)
+    });
     let name = path.file_name().filter(|_| is_inside);
     let Some(name) = name.map(|name| name.to_string_lossy().into_owned()) else {
         return Ok(Place::Elsewhere(WholeFile::create(path, format.fix)?));
@@ -151,19 +164,6 @@ fn place(
         )));
     }
     Ok(Place::InResults(name))
-}
-
-/// A folder by its full name, whether it exists or not.
-fn full(folder: &Path) -> Option<PathBuf> {
-    let folder = if folder.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        folder
-    };
-    let full = folder
-        .canonicalize()
-        .or_else(|_| std::path::absolute(folder));
-    full.ok()
 }
 
 fn fct(assembly: &Assembly, finished: &Finished) -> String {

@@ -15,7 +15,7 @@ pub(crate) fn topology(arguments: &TopologyArguments) -> Result<ExitCode, Failur
     if arguments.links {
         text += &format!("\n{}", links(&assembly));
     }
-    print(&text);
+    print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 

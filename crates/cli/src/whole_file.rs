@@ -1,15 +1,18 @@
 //! Files that are either there in full or as they were before.
 
 use crate::failure::{Failure, with_causes};
+use clearway_report::Owner;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 /// A file in the making, beside the place where it is to appear. Dropped without [`publish`](Self::publish) it leaves no trace.
 pub(crate) struct WholeFile {
+    /// As the user calls it.
     path: PathBuf,
-    temporary: PathBuf,
     file: File,
+    /// What is moved where in the end; `None` if the file is a device or a pipe, which takes what is written at once.
+    renamed: Option<(PathBuf, PathBuf)>,
     /// What the user may do about a fault.
     fix: &'static str,
 }
@@ -22,37 +25,75 @@ impl WholeFile {
             let error = io::Error::from(io::ErrorKind::IsADirectory);
             return Err(fault("write", path, &error, fix));
         };
-        let folder = path.parent().unwrap_or(Path::new(""));
+        let write = |error| fault("write", path, &error, fix);
+        if path.exists() && !path.is_file() {
+            let file = File::options().append(true).open(path).map_err(write)?;
+            return Ok(Self {
+                path: path.to_owned(),
+                file,
+                renamed: None,
+                fix,
+            });
+        }
+        // A link stays one: what it leads to is replaced.
+        let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let name = target.file_name().unwrap_or(name).to_string_lossy();
+        let folder = target.parent().unwrap_or(Path::new(""));
         if !folder.as_os_str().is_empty() {
             let created = fs::create_dir_all(folder);
             created.map_err(|error| fault("create the folder of", path, &error, fix))?;
         }
-        let name = format!(".{}.{}", name.to_string_lossy(), std::process::id());
-        let temporary = folder.join(name);
-        let file = File::create(&temporary).map_err(|error| fault("write", path, &error, fix))?;
+        let temporary = folder.join(format!(".{name}.{}", Owner::this()));
+        let file = File::create(&temporary).map_err(write)?;
+        clear(folder, &format!(".{name}."), &file);
         Ok(Self {
             path: path.to_owned(),
-            temporary,
             file,
+            renamed: Some((temporary, target)),
             fix,
         })
     }
 
     /// Puts the file in its place with `text` in it.
     pub(crate) fn publish(mut self, text: &str) -> Result<(), Failure> {
-        let written = self
-            .file
-            .write_all(text.as_bytes())
-            .and_then(|()| self.file.sync_all())
-            .and_then(|()| fs::rename(&self.temporary, &self.path));
+        let written = self.file.write_all(text.as_bytes());
+        let written = written.and_then(|()| match &self.renamed {
+            None => self.file.flush(),
+            Some((temporary, target)) => {
+                self.file.sync_all()?;
+                fs::rename(temporary, target)
+            }
+        });
         written.map_err(|error| fault("write", &self.path, &error, self.fix))
     }
 }
 
 impl Drop for WholeFile {
     fn drop(&mut self) {
-        // Gone already if it was published; nobody is left to tell otherwise.
-        let _ = fs::remove_file(&self.temporary);
+        if let Some((temporary, _)) = &self.renamed {
+            // Gone already if it was published; nobody is left to tell otherwise.
+            let _ = fs::remove_file(temporary);
+        }
+    }
+}
+
+/// Deletes files in `folder` that killed processes have left behind: those of names that begin with `prefix`.
+fn clear(folder: &Path, prefix: &str, fresh: &File) {
+    let folder = match folder.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => folder,
+    };
+    let (Ok(entries), Ok(fresh)) = (fs::read_dir(folder), fresh.metadata()) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let owner = name.to_str().and_then(|name| name.strip_prefix(prefix));
+        let owner = owner.and_then(Owner::read);
+        if owner.is_some_and(|owner| owner.has_abandoned(&entry, &fresh)) {
+            // It is no concern of this process if that fails.
+            let _ = fs::remove_file(entry.path());
+        }
     }
 }
 
@@ -77,6 +118,28 @@ mod tests {
         assert_eq!(fs::read_to_string(&path).unwrap(), "new");
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
         assert!(WholeFile::create(&folder, "mend it").is_err());
+        // What another process has left behind goes, if that has ended.
+        let this = Owner::this().to_string();
+        let (process, start) = this.rsplit_once('-').unwrap();
+        let gone = format!(".x.jsonl.{process}-{}", start.parse::<u64>().unwrap() + 1);
+        for name in [gone.as_str(), ".x.jsonl.77", ".y.jsonl.1"] {
+            fs::write(folder.join(name), "").unwrap();
+        }
+        drop(create());
+        assert_eq!(folder.join(gone).exists(), !cfg!(target_os = "linux"));
+        assert!(folder.join(".x.jsonl.77").exists() && folder.join(".y.jsonl.1").exists());
+        #[cfg(unix)]
+        {
+            let link = folder.join("link");
+            std::os::unix::fs::symlink(&path, &link).unwrap();
+            let linked = WholeFile::create(&link, "mend it").unwrap();
+            linked.publish("through a link").unwrap();
+            assert!(link.is_symlink());
+            assert_eq!(fs::read_to_string(&path).unwrap(), "through a link");
+            let null = WholeFile::create(Path::new("/dev/null"), "mend it").unwrap();
+            null.publish("x").unwrap();
+            assert!(!Path::new("/dev/null").is_file());
+        }
         fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -9,7 +9,7 @@ use common::Bench;
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
-use std::process::{Child, ChildStderr, Stdio};
+use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::Duration;
 
 /// Nothing that a test waits for takes longer.
@@ -29,13 +29,29 @@ struct Run {
 impl Run {
     /// Starts one and reads its address.
     fn start(bench: &Bench, arguments: &[&str]) -> Self {
+        Self::spawn(bench.command(&[]), arguments)
+    }
+
+    /// As [`start`](Self::start), with so many descriptors.
+    #[cfg(unix)]
+    fn start_limited(bench: &Bench, descriptors: u32, arguments: &[&str]) -> Self {
+        let mut command = Command::new("sh");
+        command
+            .arg("-c")
+            .arg(format!("ulimit -n {descriptors} && exec \"$0\" \"$@\""))
+            .arg(env!("CARGO_BIN_EXE_clearway"))
+            .current_dir(bench.path(""));
+        Self::spawn(command, arguments)
+    }
+
+    fn spawn(mut command: Command, arguments: &[&str]) -> Self {
         let all: Vec<&str> = ["run"]
             .into_iter()
             .chain(arguments.iter().copied())
             .chain(["--live", "--quiet", "--out", "results"])
             .collect();
-        let mut child = bench
-            .command(&all)
+        let mut child = command
+            .args(&all)
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
@@ -235,6 +251,10 @@ fn wrong_orders(run: &Run) {
     assert_eq!(status, 422);
     assert!(answer.contains("cannot step to `soon`"), "{answer}");
     assert_eq!(run.order(&json!({ "action": "explode" })).0, 422);
+    for action in ["stop", "resume", "pause"] {
+        let order = json!({ "action": action, "until": "1ms" });
+        assert_eq!(run.order(&order).0, 422, "{order}");
+    }
     assert_eq!(run.state("")["status"], "paused");
 }
 
@@ -269,6 +289,18 @@ fn strangers_are_refused() {
     ] {
         assert_eq!(post(&format!("{OWN_HOST}{kind}"), stop), 415, "{kind}");
     }
+    // An absolute address goes before the header.
+    for address in [
+        "http://evil.example",
+        "http://127.0.0.1:1",
+        "https://127.0.0.1:{port}",
+    ] {
+        let first = format!("POST {address}/api/control").replace("{port}", &run.port.to_string());
+        let headers = format!("{OWN_HOST}{json}");
+        assert_eq!(run.request(&first, &headers, stop).0, 403, "{first}");
+    }
+    let own = format!("GET http://127.0.0.1:{}/api/state", run.port);
+    assert_eq!(run.request(&own, OWN_HOST, "").0, 200);
     assert_eq!(run.request("GET /api/control", OWN_HOST, "").0, 405);
     assert_eq!(run.request("GET /secret", OWN_HOST, "").0, 404);
     assert_eq!(
@@ -313,6 +345,43 @@ fn clients_that_vanish_do_not_matter() {
     run.obey(&json!({ "action": "stop" }));
     run.assert_stopped(&bench);
     drop((silent, deaf));
+}
+
+/// More idle connections than the process has descriptors.
+#[test]
+#[cfg(unix)]
+fn idle_connections_leave_room_for_pages_and_results() {
+    let bench = Bench::new("live-idle");
+    let run = Run::start_limited(&bench, 128, &LONG);
+    let address = ("127.0.0.1", run.port);
+    let idle: Vec<TcpStream> = (0..249)
+        .map_while(|_| TcpStream::connect(address).ok())
+        .collect();
+    assert!(idle.len() > 128);
+    let before = run.state("");
+    run.wait_until("going on", |state| now(state) > now(&before));
+    run.obey(&json!({ "action": "stop" }));
+    run.assert_stopped(&bench);
+    for name in ["report.html", "flows.parquet", "series.parquet"] {
+        assert!(bench.path("results").join(name).exists(), "{name}");
+    }
+    drop(idle);
+}
+
+#[test]
+fn a_request_that_does_not_come_is_not_waited_for() {
+    let bench = Bench::new("live-slow");
+    let run = Run::start(&bench, &[&LONG[..], &["--live-paused"]].concat());
+    let mut slow = TcpStream::connect(("127.0.0.1", run.port)).unwrap();
+    slow.set_read_timeout(Some(PATIENCE)).unwrap();
+    slow.write_all(b"GET / HTTP/1.1\r\nHost: ").unwrap();
+    let mut answer = Vec::new();
+    // An end, or an error that is not that of a read which took too long.
+    if let Err(error) = slow.read_to_end(&mut answer) {
+        assert_ne!(error.kind(), std::io::ErrorKind::WouldBlock);
+    }
+    run.obey(&json!({ "action": "stop" }));
+    run.assert_stopped(&bench);
 }
 
 #[test]

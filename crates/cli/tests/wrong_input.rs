@@ -201,6 +201,10 @@ fn wrong_units_and_types() {
         &["switch.ecn.enabled=1"],
         &["switch.ecn=3"],
         &["transport.max-paths=65536"],
+        &["transport.max-paths=0"],
+        &["transport.min-paths=0"],
+        &["transport.spray=oblivious", "transport.max-paths=0"],
+        &["transport.kind=tmdml", "transport.batch=0"],
         &["workload.message=2Mbps"],
         &["workload.message=1.5B"],
         &["seed=abc"],
@@ -233,7 +237,15 @@ fn wrong_units_and_types() {
     --set switch.ecn=3: a lossy switch has no key `ecn`
       fix: give its parts: ecn.enabled, ecn.kmin, ecn.kmax, ecn.pmax, ecn.mark
     --set transport.max-paths=65536: `transport.max-paths` cannot be 65536
-      fix: expected a whole number from 0 to 65535
+      fix: expected a whole number from 1 to 65535
+    --set transport.max-paths=0: `transport.max-paths` cannot be 0
+      fix: expected a whole number from 1 to 65535
+    --set transport.min-paths=0: `transport.min-paths` cannot be 0
+      fix: expected a whole number from 1 to 65535
+    --set transport.max-paths=0: `transport.max-paths` cannot be 0
+      fix: expected a whole number from 1 to 65535
+    --set transport.batch=0: `transport.batch` cannot be 0
+      fix: expected a whole number from 1 to 4294967295
     --set workload.message=2Mbps: `workload.message` cannot be "2Mbps"
       fix: expected a size such as "2MB", "64KiB" or "4096B"
     --set workload.message=1.5B: `workload.message` cannot be "1.5B"

@@ -1,30 +1,47 @@
-//! Result folders that are either there in full or not at all.
+//! Result folders that are there in full, unless the disk has no room for that.
 //!
-//! All files of a result are written into a hidden *holder* beside the final place, `.clearway-PROCESS-NUMBER/new`, and moved from there
-//! with one rename once they are on disk. A former result is first moved into the same holder (`…/former-N`) and deleted at the end. If
-//! the program is killed at any point, the final name holds the former result, the new one, or (between two renames) nothing, in
-//! which case the holder has both; never a part of one.
+//! All files of a result are written into a hidden [holder] beside the final place and moved from there with one rename once they are on
+//! disk. A former result is first moved into the same holder and deleted at the end. If the program is killed at any point, the final
+//! name holds the former result, the new one, or (between two renames) nothing, in which case the holder has both and the next run puts
+//! the new one in place; never a part of one.
+//!
+//! A file that cannot be written is left out, and with it the claim to be a result: what is whole goes to the final place if nothing is
+//! there, else beside it, and the error says which files these are, where they are, and which are missing.
 
-use crate::flows::{self, WriteFlowsError, write_flows};
+mod error;
+mod holder;
+
+use crate::flows::{self, write_flows};
 use crate::iterations::{self, write_iterations};
 use crate::record::RunRecord;
 use crate::summary::{self, Summary};
+pub use error::{FolderError, MissingFile};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use std::collections::BTreeMap;
+use std::error::Error;
 use std::fs::{self, File};
-use std::io::{self, ErrorKind};
+use std::io::{self, BufWriter, ErrorKind, Seek as _, Write};
 use std::path::{Component, Path, PathBuf};
-use std::process;
-use thiserror::Error;
 
 /// How often publishing starts anew because another process put its result at the same place in the meantime.
 const ATTEMPTS: u32 = 16;
 
-/// A result folder in the making. Dropping it without [`publish`](Self::publish) leaves no trace.
+/// The resolved scenario, which says nothing of the run and is no reason to keep a part of a result.
+const SCENARIO: &str = "scenario.toml";
+
+/// Bytes that are set aside for `summary.json`, the most important file and a small one, lest others leave no room for it.
+const SUMMARY_ROOM: usize = 8 << 10;
+
+/// A result folder in the making. Dropping it without [`finish`](Self::finish) leaves no trace.
 #[derive(Debug)]
 pub struct ResultFolder {
     target: PathBuf,
     holder: PathBuf,
+    /// Files that are open but not written yet.
+    reserved: BTreeMap<String, File>,
+    /// Files that could not be written.
+    missing: Vec<MissingFile>,
     /// False while the holder has a former result that could not be put back.
     disposable: bool,
 }
@@ -33,7 +50,8 @@ impl ResultFolder {
     /// Prepares the folder that is to appear at `target`, and its parents.
     ///
     /// A former result, an empty folder or nothing may be there now: what else is there is left alone, and refused here, before any time
-    /// goes into a run. A former result is deleted with all the files in it when the new one is published.
+    /// goes into a run. A former result is deleted with all the files in it when the new one is published. Holders of killed processes
+    /// beside it are deleted.
     pub fn create(target: impl AsRef<Path>) -> Result<Self, FolderError> {
         let target = resolve(target.as_ref())?;
         check_replaceable(&target, &target)?;
@@ -41,15 +59,22 @@ impl ResultFolder {
             return Err(FolderError::Unnamed { path: target });
         };
         fs::create_dir_all(parent).map_err(FolderError::io("create the folder", parent))?;
-        let holder = create_holder(parent)?;
-        let folder = Self {
+        let mut folder = Self {
+            holder: holder::create(parent)?,
             target,
-            holder,
+            reserved: BTreeMap::new(),
+            missing: Vec::new(),
             disposable: true,
         };
-        let staging = folder.staging();
-        fs::create_dir(&staging).map_err(FolderError::io("create the folder", &staging))?;
-        Ok(folder)
+        folder.reserve(summary::FILE_NAME)?;
+        let room = folder.reserved.get_mut(summary::FILE_NAME);
+        let filled = room.map_or(Ok(()), |file| file.write_all(&[b' '; SUMMARY_ROOM]));
+        match filled {
+            Err(error) if error.kind() == ErrorKind::StorageFull => {
+                Err(FolderError::io("create a result in", &folder.target)(error))
+            }
+            _ => Ok(folder),
+        }
     }
 
     /// The absolute path at which the folder is to appear.
@@ -57,10 +82,21 @@ impl ResultFolder {
         &self.target
     }
 
-    /// Creates the file `name`; `target()/name` is where it is to appear.
+    /// Opens the file `name`, which is to be [added](Self::add) later, while there are descriptors.
     ///
     /// # Panics
     /// If `name` is not a plain file name: results have no folders in them.
+    pub fn reserve(&mut self, name: &str) -> Result<(), FolderError> {
+        let file = self.create_file(name)?;
+        self.reserved.insert(name.into(), file);
+        Ok(())
+    }
+
+    /// Creates the file `name`, which grows during the run and must be [completed](Self::complete); `target()/name` is where it is to
+    /// appear.
+    ///
+    /// # Panics
+    /// If `name` is not a plain file name.
     pub fn create_file(&self, name: &str) -> Result<File, FolderError> {
         let path = self.file(name);
         File::create(&path).map_err(FolderError::io("create", &path))
@@ -75,57 +111,135 @@ impl ResultFolder {
         fs::write(&path, contents).map_err(FolderError::io("write", &path))
     }
 
-    /// Takes the file `name` away again.
+    /// Adds the file `name` with what `fill` writes. If that fails, the file is missing in the result, which goes on without it.
     ///
     /// # Panics
     /// If `name` is not a plain file name.
-    pub fn remove(&self, name: &str) -> Result<(), FolderError> {
+    pub fn add<E: Into<Box<dyn Error + Send + Sync>>>(
+        &mut self,
+        name: &str,
+        fill: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), E>,
+    ) {
         let path = self.file(name);
-        fs::remove_file(&path).map_err(FolderError::io("delete", &path))
+        let file = match self.reserved.remove(name) {
+            Some(file) => rewound(file),
+            None => File::create(&path),
+        };
+        let written = file.map_err(Into::into).and_then(|file| {
+            let mut writer = BufWriter::new(file);
+            fill(&mut writer).map_err(Into::into)?;
+            Ok(writer
+                .into_inner()
+                .map_err(io::IntoInnerError::into_error)?)
+        });
+        self.complete(name, written);
     }
 
-    /// Adds `flows.parquet`, unless its rows were [written](RunRecord::written) before, `iterations.parquet` if there are jobs, and
-    /// `summary.json`, and puts the folder in place of what was there; gives back the summary.
+    /// Completes the file `name`: it is whole, or missing in the result, which goes on without it.
+    pub fn complete(&mut self, name: &str, file: Result<File, Box<dyn Error + Send + Sync>>) {
+        let on_disk = file.and_then(|mut file| {
+            // A file that was reserved may have been longer than what was written.
+            let length = file.stream_position()?;
+            file.set_len(length)?;
+            Ok(file.sync_all()?)
+        });
+        if let Err(source) = on_disk {
+            // Its room goes to the files that follow. If that fails, it is not taken for one that is whole.
+            let _ = fs::remove_file(self.file(name));
+            self.missing.push(MissingFile {
+                name: name.into(),
+                source,
+            });
+        }
+    }
+
+    /// Adds `summary.json`, `flows.parquet`, unless its rows were [written](RunRecord::written) before, and `iterations.parquet` if there
+    /// are jobs; gives back the summary.
+    pub fn add_tables(&mut self, record: &RunRecord) -> Summary {
+        let summary = Summary::of(record);
+        self.add(summary::FILE_NAME, |file| {
+            file.write_all(summary.to_json().as_bytes())
+        });
+        if record.written.is_none() {
+            self.add(flows::FILE_NAME, |file| write_flows(file, record));
+        }
+        if !record.jobs.is_empty() {
+            self.add(iterations::FILE_NAME, |file| write_iterations(file, record));
+        }
+        summary
+    }
+
+    /// Puts the folder in place of what was there.
     ///
     /// A run that stopped early or was interrupted is published in the same way: its status says so. If this fails, what was there before
     /// is there still, unless the error is [`FolderError::NotRestored`] or [`FolderError::NotDeleted`].
-    pub fn publish(mut self, record: &RunRecord) -> Result<Summary, FolderError> {
-        if record.written.is_none() {
-            let file = self.create_file(flows::FILE_NAME)?;
-            write_flows(file, record).map_err(|source| self.no_flows(source))?;
+    pub fn finish(mut self) -> Result<(), FolderError> {
+        for name in std::mem::take(&mut self.reserved).into_keys() {
+            let path = self.file(&name);
+            fs::remove_file(&path).map_err(FolderError::io("delete", &path))?;
         }
-        if !record.jobs.is_empty() {
-            let file = self.create_file(iterations::FILE_NAME)?;
-            write_iterations(file, record)
-                .map_err(|source| self.no_table(iterations::FILE_NAME, source))?;
+        if !self.missing.is_empty() {
+            return Err(self.keep_part());
         }
-        let summary = Summary::of(record);
-        self.write(summary::FILE_NAME, summary.to_json())?;
-        sync(&self.staging())?;
-        self.replace_target()?;
+        let has_former = self.replace_target()?;
         self.disposable = false;
-        fs::remove_dir_all(&self.holder).map_err(|source| FolderError::NotDeleted {
+        let deleted = match has_former {
+            true => fs::remove_dir_all(&self.holder),
+            // Needs no descriptor.
+            false => fs::remove_dir(&self.holder),
+        };
+        deleted.map_err(|source| FolderError::NotDeleted {
             path: self.target.clone(),
             holder: self.holder.clone(),
             source,
-        })?;
+        })
+    }
+
+    /// [Adds the tables](Self::add_tables) and [finishes](Self::finish); gives back the summary.
+    pub fn publish(mut self, record: &RunRecord) -> Result<Summary, FolderError> {
+        let summary = self.add_tables(record);
+        self.finish()?;
         Ok(summary)
     }
 
-    /// `flows.parquet` could not be written.
-    pub fn no_flows(&self, source: WriteFlowsError) -> FolderError {
-        self.no_table(flows::FILE_NAME, source)
-    }
-
-    fn no_table(&self, name: &str, source: WriteFlowsError) -> FolderError {
-        FolderError::Table {
-            path: self.target.join(name),
-            source,
+    /// Puts what is whole where it harms nothing, and says what that is.
+    fn keep_part(mut self) -> FolderError {
+        let missing = std::mem::take(&mut self.missing);
+        let kept = names(&self.staging());
+        let place = match kept.iter().any(|name| name != SCENARIO) {
+            true => self.place_part(&kept),
+            false => None,
+        };
+        FolderError::Partial {
+            path: self.target.clone(),
+            missing,
+            kept: place.map(|place| (place, kept)),
         }
     }
 
+    /// Moves what is whole to the target, if nothing is there and later runs will know it for a result; else beside it.
+    fn place_part(&self, kept: &[String]) -> Option<PathBuf> {
+        let is_known = kept.iter().any(|name| name == summary::FILE_NAME);
+        let target = is_known.then(|| self.target.clone());
+        let name = self.target.file_name()?.to_string_lossy().into_owned();
+        let beside = (1..=u32::from(u16::MAX)).map(|number| {
+            let number = (number > 1).then(|| format!("-{number}"));
+            let number = number.unwrap_or_default();
+            self.target
+                .with_file_name(format!("{name}.partial{number}"))
+        });
+        let mut places = target.into_iter().chain(beside);
+        // Over an empty folder, or nothing.
+        let placed = places.find_map(|place| match fs::rename(self.staging(), &place) {
+            Ok(()) => Some(Some(place)),
+            Err(_) if fs::symlink_metadata(&place).is_ok() => None,
+            Err(_) => Some(None),
+        });
+        placed.flatten()
+    }
+
     fn staging(&self) -> PathBuf {
-        self.holder.join("new")
+        holder::staging(&self.holder)
     }
 
     fn file(&self, name: &str) -> PathBuf {
@@ -138,12 +252,15 @@ impl ResultFolder {
         self.staging().join(name)
     }
 
-    fn replace_target(&mut self) -> Result<(), FolderError> {
+    /// True if a former result was moved into the holder.
+    fn replace_target(&mut self) -> Result<bool, FolderError> {
         let mut attempt = 0;
+        let mut has_former = false;
         loop {
             let former = self.move_former_aside(attempt)?;
+            has_former |= former.is_some();
             let Err(source) = fs::rename(self.staging(), &self.target) else {
-                return Ok(());
+                return Ok(has_former);
             };
             attempt += 1;
             // Who was in the way may have been moved aside by yet another process since.
@@ -165,10 +282,21 @@ impl ResultFolder {
     ///
     /// It is inspected once it is out of the reach of other processes, and put back if it is not ours.
     fn move_former_aside(&mut self, attempt: u32) -> Result<Option<PathBuf>, FolderError> {
-        let former = self.holder.join(format!("former-{attempt}"));
+        if fs::symlink_metadata(&self.target)
+            .is_err_and(|error| error.kind() == ErrorKind::NotFound)
+        {
+            return Ok(None);
+        }
+        let folder = holder::former(&self.holder, attempt);
+        fs::create_dir(&folder).map_err(FolderError::io("create the folder", &folder))?;
+        // Whoever finds the holder of a killed process reads there which result it is.
+        let former = folder.join(self.target.file_name().unwrap_or_default());
         match fs::rename(&self.target, &former) {
             Ok(()) => {}
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                fs::remove_dir(&folder).map_err(FolderError::io("delete", &folder))?;
+                return Ok(None);
+            }
             Err(error) => return Err(FolderError::io("replace", &self.target)(error)),
         }
         if let Err(error) = check_replaceable(&former, &self.target) {
@@ -183,7 +311,7 @@ impl ResultFolder {
             self.disposable = false;
             FolderError::NotRestored {
                 path: self.target.clone(),
-                former: former.to_path_buf(),
+                former: holder::keep(former),
                 source,
             }
         })
@@ -251,362 +379,21 @@ fn is_result(folder: &Path) -> bool {
     json.is_ok_and(|json| serde_json::from_str::<Signature>(&json).is_ok())
 }
 
-/// Creates a folder in `parent` that is certainly this process's own.
-fn create_holder(parent: &Path) -> Result<PathBuf, FolderError> {
-    for number in 0u32.. {
-        let holder = parent.join(format!(".clearway-{}-{number}", process::id()));
-        match fs::create_dir(&holder) {
-            Ok(()) => return Ok(holder),
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(FolderError::io("create the folder", &holder)(error)),
-        }
-    }
-    unreachable!("no folder holds 2^32 others")
+/// The file from its beginning.
+fn rewound(mut file: File) -> io::Result<File> {
+    file.rewind()?;
+    Ok(file)
 }
 
-/// Waits until the files of `folder` are on disk, lest a power failure leave them empty under their final name.
-fn sync(folder: &Path) -> Result<(), FolderError> {
-    // Elsewhere a file must be open for writing to be synchronised.
-    if cfg!(unix) {
-        let failed = || FolderError::io("write to disk", folder);
-        for entry in fs::read_dir(folder).map_err(failed())? {
-            let file = entry.and_then(|entry| File::open(entry.path()));
-            file.and_then(|file| file.sync_all()).map_err(failed())?;
-        }
-    }
-    Ok(())
-}
-
-/// Results that could not be put in place.
-#[derive(Debug, Error)]
-pub enum FolderError {
-    /// A file has the name of the result folder.
-    #[error("`{}` is not a folder: choose another name for the results, or move it away", path.display())]
-    NotAFolder {
-        /// The file.
-        path: PathBuf,
-    },
-    /// A folder of something else has the name of the result folder.
-    #[error(
-        "the folder `{}` holds something other than Clearway results (no valid `summary.json`) and is left alone: \
-         choose another folder for the results, or delete this one",
-        path.display()
-    )]
-    NotAResult {
-        /// The folder.
-        path: PathBuf,
-    },
-    /// The folder holds another folder, which cannot be part of a result.
-    #[error(
-        "the folder `{}` holds the folder `{inner}`, which replacing the results would delete: \
-         choose another folder for the results, or move `{inner}` away",
-        path.display()
-    )]
-    HoldsFolder {
-        /// The folder.
-        path: PathBuf,
-        /// The name of the folder in it.
-        inner: String,
-    },
-    /// The path has no last name, such as `/`.
-    #[error("`{}` cannot become a result folder: choose a folder with a name", path.display())]
-    Unnamed {
-        /// The path.
-        path: PathBuf,
-    },
-    /// A table could not be written.
-    #[error("failed to write the table `{}`", path.display())]
-    Table {
-        /// The file that was to appear.
-        path: PathBuf,
-        /// Why.
-        source: WriteFlowsError,
-    },
-    /// The file system refused something.
-    #[error("failed to {action} `{}`", path.display())]
-    Io {
-        /// What was tried.
-        action: &'static str,
-        /// With what.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
-    /// The new results could not be put in place, nor the former ones back.
-    #[error(
-        "failed to put the former results back to `{}`: they are kept in `{}`",
-        path.display(), former.display()
-    )]
-    NotRestored {
-        /// Where they were.
-        path: PathBuf,
-        /// Where they are.
-        former: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// The new results are in place, but the former ones could not be deleted.
-    #[error(
-        "the results are in `{}`, but failed to delete the former ones: delete `{}` yourself",
-        path.display(), holder.display()
-    )]
-    NotDeleted {
-        /// Where the new results are.
-        path: PathBuf,
-        /// What is left of the former ones.
-        holder: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-}
-
-impl FolderError {
-    fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
-        let path = path.to_path_buf();
-        move |source| Self::Io {
-            action,
-            path,
-            source,
-        }
-    }
+/// The names in `folder`, sorted; none if it cannot be read.
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::record::Status;
-    use crate::sample::{TestFolder, run};
-    use crate::summary::StatusName;
-
-    /// The names in `folder`, sorted.
-    fn names(folder: &Path) -> Vec<String> {
-        let entries = fs::read_dir(folder).unwrap();
-        let mut names: Vec<String> = entries
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .collect();
-        names.sort();
-        names
-    }
-
-    fn seeded(seed: u64) -> RunRecord {
-        let mut record = run();
-        record.scenario.seed = seed;
-        record
-    }
-
-    #[test]
-    fn a_result_appears_only_when_it_is_whole() {
-        let test = TestFolder::new("appears");
-        let target = test.path().join("out/deep/result");
-        let folder = ResultFolder::create(&target).unwrap();
-        folder.write("scenario.toml", "seed = 1\n").unwrap();
-        assert!(!target.exists());
-        let summary = folder.publish(&run()).unwrap();
-        assert_eq!(summary, Summary::read(&target).unwrap());
-        assert_eq!(
-            names(&target),
-            ["flows.parquet", "scenario.toml", "summary.json"]
-        );
-        assert_eq!(names(target.parent().unwrap()), ["result"]);
-    }
-
-    #[test]
-    fn an_abandoned_result_leaves_no_trace_and_no_change() {
-        let test = TestFolder::new("abandoned");
-        let target = test.path().join("result");
-        ResultFolder::create(&target)
-            .unwrap()
-            .publish(&seeded(1))
-            .unwrap();
-        let folder = ResultFolder::create(&target).unwrap();
-        folder.write("scenario.toml", "").unwrap();
-        drop(folder);
-        assert_eq!(names(test.path()), ["result"]);
-        assert_eq!(Summary::read(&target).unwrap().scenario.seed, 1);
-    }
-
-    #[test]
-    fn a_former_result_is_replaced_with_all_its_files() {
-        let test = TestFolder::new("replaced");
-        let target = test.path().join("result");
-        let first = ResultFolder::create(&target).unwrap();
-        first.write("old-trace.json", "").unwrap();
-        first.publish(&seeded(1)).unwrap();
-        ResultFolder::create(&target)
-            .unwrap()
-            .publish(&seeded(2))
-            .unwrap();
-        assert_eq!(Summary::read(&target).unwrap().scenario.seed, 2);
-        assert_eq!(names(&target), ["flows.parquet", "summary.json"]);
-        assert_eq!(names(test.path()), ["result"]);
-    }
-
-    #[test]
-    fn interrupted_runs_are_published_too() {
-        let test = TestFolder::new("interrupted");
-        let target = test.path().join("result");
-        let mut record = run();
-        record.status = Status::Interrupted;
-        ResultFolder::create(&target)
-            .unwrap()
-            .publish(&record)
-            .unwrap();
-        assert_eq!(
-            Summary::read(&target).unwrap().status,
-            StatusName::Interrupted
-        );
-    }
-
-    #[test]
-    fn an_empty_folder_is_taken() {
-        let test = TestFolder::new("empty");
-        ResultFolder::create(test.path())
-            .unwrap()
-            .publish(&run())
-            .unwrap();
-        assert_eq!(names(test.path()), ["flows.parquet", "summary.json"]);
-    }
-
-    #[test]
-    fn what_is_not_a_result_is_left_alone() {
-        let test = TestFolder::new("refused");
-        let thesis = test.path().join("thesis");
-        fs::create_dir(&thesis).unwrap();
-        let refused = |target: &Path| {
-            let error = ResultFolder::create(target).unwrap_err();
-            error.to_string().replace(test.path().to_str().unwrap(), "")
-        };
-
-        fs::write(thesis.join("chapter"), "").unwrap();
-        let message = "the folder `/thesis` holds something other than Clearway results (no valid `summary.json`) and is left alone: \
-                       choose another folder for the results, or delete this one";
-        assert_eq!(refused(&thesis), message);
-        for foreign in ["{}", "[1]", "{\"schema\": 1}", "schema"] {
-            fs::write(thesis.join("summary.json"), foreign).unwrap();
-            assert_eq!(refused(&thesis), message);
-        }
-        assert_eq!(
-            refused(&thesis.join("chapter")),
-            "`/thesis/chapter` is not a folder: choose another name for the results, or move it away"
-        );
-        assert_eq!(names(test.path()), ["thesis"]);
-        assert_eq!(names(&thesis), ["chapter", "summary.json"]);
-    }
-
-    #[test]
-    fn a_result_with_other_results_in_it_is_left_alone() {
-        let test = TestFolder::new("nested");
-        let target = test.path().join("out");
-        ResultFolder::create(&target)
-            .unwrap()
-            .publish(&run())
-            .unwrap();
-        ResultFolder::create(target.join("inner"))
-            .unwrap()
-            .publish(&run())
-            .unwrap();
-        let error = ResultFolder::create(&target).unwrap_err();
-        assert!(matches!(error, FolderError::HoldsFolder { inner, .. } if inner == "inner"));
-        assert!(Summary::read(target.join("inner")).is_ok());
-    }
-
-    #[test]
-    fn what_appears_during_the_run_is_left_alone() {
-        let test = TestFolder::new("appeared");
-        let target = test.path().join("result");
-        let folder = ResultFolder::create(&target).unwrap();
-        fs::create_dir(&target).unwrap();
-        fs::write(target.join("notes"), "mine").unwrap();
-        let error = folder.publish(&run()).unwrap_err();
-        assert!(matches!(error, FolderError::NotAResult { .. }));
-        assert_eq!(names(&target), ["notes"]);
-        assert_eq!(names(test.path()), ["result"]);
-    }
-
-    #[test]
-    fn the_former_result_is_back_if_the_new_one_cannot_be_put_in_place() {
-        let test = TestFolder::new("restored");
-        let target = test.path().join("result");
-        ResultFolder::create(&target)
-            .unwrap()
-            .publish(&seeded(1))
-            .unwrap();
-        let mut folder = ResultFolder::create(&target).unwrap();
-        fs::remove_dir(folder.staging()).unwrap();
-        let error = folder.replace_target().unwrap_err();
-        assert!(matches!(error, FolderError::Io { .. }));
-        drop(folder);
-        assert_eq!(Summary::read(&target).unwrap().scenario.seed, 1);
-        assert_eq!(names(test.path()), ["result"]);
-    }
-
-    #[test]
-    fn a_result_that_cannot_be_written_changes_nothing() {
-        let test = TestFolder::new("unwritable");
-        let target = test.path().join("result");
-        ResultFolder::create(&target)
-            .unwrap()
-            .publish(&seeded(1))
-            .unwrap();
-        let mut record = seeded(2);
-        record.flows[0].ideal_fct = clearway_units::Span::MAX;
-        let error = ResultFolder::create(&target)
-            .unwrap()
-            .publish(&record)
-            .unwrap_err();
-        assert!(matches!(error, FolderError::Table { .. }));
-        assert_eq!(Summary::read(&target).unwrap().scenario.seed, 1);
-        assert_eq!(names(test.path()), ["result"]);
-    }
-
-    #[test]
-    fn many_writers_of_one_folder_leave_one_whole_result() {
-        let test = TestFolder::new("race");
-        let target = test.path().join("result");
-        for _ in 0..10 {
-            let folders: Vec<ResultFolder> = (0..4)
-                .map(|_| ResultFolder::create(&target).unwrap())
-                .collect();
-            std::thread::scope(|scope| {
-                for (folder, seed) in folders.into_iter().zip(0..) {
-                    scope.spawn(move || folder.publish(&seeded(seed)).unwrap());
-                }
-            });
-        }
-        assert!(Summary::read(&target).is_ok());
-        assert_eq!(names(&target), ["flows.parquet", "summary.json"]);
-        assert_eq!(names(test.path()), ["result"]);
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn a_link_to_a_folder_stays_one() {
-        let test = TestFolder::new("link");
-        let (link, target) = (test.path().join("latest"), test.path().join("result"));
-        fs::create_dir(&target).unwrap();
-        std::os::unix::fs::symlink(&target, &link).unwrap();
-        ResultFolder::create(&link)
-            .unwrap()
-            .publish(&run())
-            .unwrap();
-        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-        assert!(Summary::read(&link).is_ok());
-    }
-
-    #[test]
-    fn a_folder_without_a_name_is_refused() {
-        let error = ResultFolder::create("/").unwrap_err();
-        assert!(!error.to_string().is_empty());
-        let test = TestFolder::new("unnamed");
-        let error = ResultFolder::create(test.path().join("missing/..")).unwrap_err();
-        assert!(matches!(error, FolderError::Unnamed { .. }));
-    }
-
-    #[test]
-    #[should_panic(expected = "is not a plain file name")]
-    fn files_stay_in_the_folder() {
-        let test = TestFolder::new("escape");
-        let folder = ResultFolder::create(test.path().join("result")).unwrap();
-        let _ = folder.write("../escaped", "");
-    }
-}
+mod tests;

@@ -14,7 +14,7 @@
 //! * [`PcapngWriter`] writes captures for Wireshark.
 //! * [`write_timeline`] is `trace.perfetto`; [`timeline`] documents what is drawn how.
 //! * [`page::render`] gives `report.html`: everything about a run in one file, with plots.
-//! * [`ResultFolder`] puts them, and whatever else the caller adds, in place in one step.
+//! * [`ResultFolder`] puts them, and whatever else the caller adds, in place in one step. [`Owner`] says whose temporary files are.
 //! * [`Comparison`] lays variants side by side: `compare.json`, which [`comparison`] documents, and its table.
 //! * [`PlanRecord`] is `plan.json` and its table; [`plan`] documents the fields.
 //! * [`summary_table`] and [`Table`] print for people, [`quantity`] prints single quantities.
@@ -31,6 +31,7 @@ pub mod htsim;
 pub mod iterations;
 pub mod jobs;
 pub mod observed;
+mod owner;
 pub mod page;
 mod parquet_file;
 mod parquet_table;
@@ -53,7 +54,7 @@ pub use by_size::{FlowsBySize, SizeBin, SizeClass, Tail};
 pub use comparison::{ComparedRun, Comparison, Origin, Variant};
 pub use fct::{FctRow, fct_txt};
 pub use flows::{FlowsWriter, WriteFlowsError, read_flows, write_flows};
-pub use folder::{FolderError, ResultFolder};
+pub use folder::{FolderError, MissingFile, ResultFolder};
 pub use htsim::{HtsimRow, HtsimTotals, htsim_txt};
 pub use iterations::{read_iterations, write_iterations};
 pub use jobs::JobSummary;
@@ -61,6 +62,7 @@ pub use observed::{
     Curve, Fairness, Happening, HappeningRow, Happenings, JainCourse, LinkRow, Metric, NodeRow,
     Observed, SeriesRow, Subject,
 };
+pub use owner::Owner;
 pub use parquet_file::ReadTableError;
 pub use pcapng::{CapturedLink, PcapngWriter};
 pub use plan::PlanRecord;

@@ -12,6 +12,7 @@
 use super::folders::Group;
 use crate::arguments::CompareArguments;
 use crate::failure::Failure;
+use crate::same_file::Input;
 use clearway_lab::{Laboratory, Place, Scenario, ScenarioError, builtin_scenario};
 use clearway_report::ComparedRun;
 use std::path::{Path, PathBuf};
@@ -56,6 +57,29 @@ impl Planned {
         match &self.source {
             Source::Folders(_) => 0,
             Source::Scenarios(scenarios) => scenarios.len(),
+        }
+    }
+
+    /// The files that it is read from.
+    pub(super) fn inputs(&self) -> Vec<Input> {
+        let input = |what: String, path: PathBuf| Input { what, path };
+        match &self.source {
+            Source::Folders(runs) => {
+                let folders = runs.iter().filter_map(|run| run.folder.as_ref());
+                let results = |folder| {
+                    let path = Path::new(folder).join("summary.json");
+                    input("a result that is compared".into(), path)
+                };
+                folders.map(results).collect()
+            }
+            Source::Scenarios(scenarios) => {
+                let name = Some(&self.wanted.name).filter(|name| builtin_scenario(name).is_none());
+                let own = name.map(|name| input("a scenario".into(), name.into()));
+                // Its seeds read the same files.
+                let files = scenarios.iter().take(1).flat_map(Scenario::files);
+                let named = files.map(|(key, path)| input(format!("`{key}`"), path));
+                own.into_iter().chain(named).collect()
+            }
         }
     }
 

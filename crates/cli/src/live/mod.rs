@@ -7,12 +7,14 @@
 //! Pages ask; nothing is sent to them unasked. So one that is closed, or was never opened, costs nothing and is not noticed. The
 //! simulation depends on none of this: a paused or watched run has the digest that it would have had alone.
 
+mod connections;
 mod history;
 mod server;
 mod state;
 
 use crate::arguments::RunArguments;
 use crate::failure::Failure;
+use crate::output::say;
 use crate::progress::Interrupt;
 use crate::record::identity;
 use clearway_lab::scenario::Sampling;
@@ -70,7 +72,7 @@ impl<'a> Live<'a> {
 
     /// Says where the page is. Even a quiet run does: nobody could find it otherwise.
     pub(crate) fn announce(&self) {
-        eprintln!("live: http://127.0.0.1:{}/", self.server.port());
+        say(&format!("live: http://127.0.0.1:{}/", self.server.port()));
     }
 
     /// Called with the rows of each sample.

@@ -7,9 +7,12 @@
 //! | `POST /api/control` | does what the JSON says: `{"action": "pause"}`, `resume`, `stop`, or `step` with `"until": "150us"` |
 //!
 //! Nobody but pages of this server is answered: it listens on 127.0.0.1 only, a request must call it by that name (or localhost),
-//! for a foreign name may have been made to point here, and must not come from a page of another origin.
+//! for a foreign name may have been made to point here, and must not come from a page of another origin. [`Connections`] bounds how many
+//! can ask at a time, and for how long.
 
+use super::connections::Connections;
 use super::state::{Order, Refusal, Shared};
+use crate::output::warn;
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
@@ -82,15 +85,15 @@ impl Drop for Server {
 }
 
 async fn serve(listener: TcpListener, site: Arc<Site>, stopped: oneshot::Receiver<()>) {
-    let listener = match tokio::net::TcpListener::from_std(listener) {
-        Ok(listener) => listener,
+    let connections = match Connections::new(listener) {
+        Ok(connections) => connections,
         Err(error) => {
-            eprintln!("warning: the live view is not served: {error}");
+            warn(&format!("the live view is not served: {error}"));
             return;
         }
     };
     let router = router(site);
-    tokio::spawn(async move { axum::serve(listener, router).await });
+    tokio::spawn(async move { axum::serve(connections, router).await });
     // An error says that the other half was dropped, which is how it stops.
     let _ = stopped.await;
 }
@@ -115,7 +118,7 @@ fn hosts(port: u16) -> Vec<String> {
 }
 
 async fn guard(State(site): State<Arc<Site>>, request: Request, next: Next) -> Response {
-    let mut response = match stranger(request.headers(), &site.hosts) {
+    let mut response = match stranger(request.uri(), request.headers(), &site.hosts) {
         Some(reason) => (StatusCode::FORBIDDEN, reason).into_response(),
         None => next.run(request).await,
     };
@@ -124,6 +127,8 @@ async fn guard(State(site): State<Arc<Site>>, request: Request, next: Next) -> R
         (header::CACHE_CONTROL, "no-store"),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::REFERRER_POLICY, "no-referrer"),
+        // A connection is short: see `connections`.
+        (header::CONNECTION, "close"),
     ] {
         headers.insert(name, HeaderValue::from_static(value));
     }
@@ -131,13 +136,18 @@ async fn guard(State(site): State<Arc<Site>>, request: Request, next: Next) -> R
 }
 
 /// Why a request is not from a page of this server; `None` if it may be.
-fn stranger(headers: &HeaderMap, hosts: &[String]) -> Option<&'static str> {
+fn stranger(address: &Uri, headers: &HeaderMap, hosts: &[String]) -> Option<&'static str> {
     let only = |name| {
         let mut values = headers.get_all(name).iter();
         values.next().filter(|_| values.next().is_none())
     };
     let own = |value: &[u8]| hosts.iter().any(|host| host.as_bytes() == value);
-    if !only(header::HOST).is_some_and(|host| own(host.as_bytes())) {
+    // What an absolute address says goes before the header: RFC 9112, section 3.2.2.
+    let addressed = address
+        .authority()
+        .is_none_or(|authority| own(authority.as_str().as_bytes()));
+    let called = only(header::HOST).is_some_and(|host| own(host.as_bytes()));
+    if !addressed || !called || address.scheme_str().is_some_and(|scheme| scheme != "http") {
         return Some("this server is called 127.0.0.1 or localhost\n");
     }
     if !headers.contains_key(header::ORIGIN) {
@@ -202,7 +212,32 @@ mod tests {
         for (name, value) in headers {
             map.append(name, value);
         }
-        stranger(&map, &hosts(8000)).is_some()
+        let address = Uri::from_static("/api/state");
+        stranger(&address, &map, &hosts(8000)).is_some()
+    }
+
+    #[test]
+    fn an_absolute_address_names_this_server() {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::HOST, HeaderValue::from_static("127.0.0.1:8000"));
+        let is_strange = |address| {
+            let address = Uri::from_static(address);
+            stranger(&address, &headers, &hosts(8000)).is_some()
+        };
+        for own in ["/", "http://127.0.0.1:8000/", "http://localhost:8000/api"] {
+            assert!(!is_strange(own), "{own}");
+        }
+        for foreign in [
+            "http://evil.example/",
+            "http://evil.example:8000/",
+            "http://127.0.0.1:8001/",
+            "http://127.0.0.1/",
+            "http://user@127.0.0.1:8000/",
+            "https://127.0.0.1:8000/",
+            "127.0.0.1:8001",
+        ] {
+            assert!(is_strange(foreign), "{foreign}");
+        }
     }
 
     #[test]

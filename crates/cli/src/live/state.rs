@@ -15,20 +15,22 @@ use std::time::Duration;
 const GLANCE: Duration = Duration::from_millis(100);
 
 /// What a page can ask for.
+///
+/// Orders without fields have braces: of a variant without them, serde takes fields that nobody knows.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(tag = "action", rename_all = "lowercase", deny_unknown_fields)]
 pub(super) enum Order {
     /// Wait after the present round.
-    Pause,
+    Pause {},
     /// Go on.
-    Resume,
+    Resume {},
     /// Go on up to a simulated time, then wait.
     Step {
         /// Such as `150us`.
         until: String,
     },
     /// End the run and keep what there is.
-    Stop,
+    Stop {},
 }
 
 /// Why an order is not carried out.
@@ -178,9 +180,9 @@ impl Shared {
             return Err(Refusal::Over);
         }
         match order {
-            Order::Pause => (state.hold, state.pause_at) = (true, None),
-            Order::Resume => (state.hold, state.pause_at) = (false, None),
-            Order::Stop => state.stop = true,
+            Order::Pause {} => (state.hold, state.pause_at) = (true, None),
+            Order::Resume {} => (state.hold, state.pause_at) = (false, None),
+            Order::Stop {} => state.stop = true,
             Order::Step { until } => {
                 let now = state.progress.now;
                 let at: Time = match until.parse() {

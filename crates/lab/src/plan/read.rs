@@ -1,11 +1,11 @@
 //! From the text of a file of jobs to a problem.
 
 use super::network::{Network, OF_WORKLOAD, SECTIONS};
-use super::settings::{JobSection, JobsGeneral, LinkSection, PlacementSection};
+use super::settings::{Arc, JobSection, JobsGeneral, LinkSection, PlacementSection};
 use super::{JobsFile, in_two};
 use crate::error::ScenarioError;
-use crate::scenario::Places;
 use crate::scenario::source::{Entry, Layout};
+use crate::scenario::{LONGEST, Places};
 use clearway_planner::compatibility::{
     Demand, Job, Kind, Load, Phase, Placement, PlanParameters, Problem, ProblemError, Profile,
     ProfileError,
@@ -48,6 +48,11 @@ pub(super) fn read(
         placements: reader.sections("a placement", "placement")?,
     };
     reader.check_sections(&sections)?;
+    if settings.grid > LONGEST {
+        let message = format!("`plan.grid` = {} is too long", settings.grid);
+        let fix = format!("use at most {LONGEST} (30 days)");
+        return Err(reader.fault("plan", 0, &["grid"], message, fix));
+    }
     settings.check().map_err(|error| {
         let place = reader.places.of_keys("plan", 0, &[error.key()]);
         let (message, fix) = in_two(&error.to_string());
@@ -376,6 +381,7 @@ impl Reader<'_> {
                 ));
             }
         }
+        self.check_spans(index, job)?;
         let (period, communication) = self.communication(index, job)?;
         let profile = Profile::new(period, communication, computation(job));
         let profile = profile.map_err(|error| {
@@ -398,6 +404,28 @@ impl Reader<'_> {
             ));
         }
         Ok(profile)
+    }
+
+    /// Refuses times that are longer than any simulation: sums of them would overflow.
+    fn check_spans(&self, index: usize, job: &JobSection) -> Result<(), ScenarioError> {
+        let ends = |arcs: &[Arc]| arcs.iter().map(|arc| arc.to).max();
+        let both = job.compute.zip(job.communication);
+        let sum = both.map(|(one, other)| one.checked_add(other).unwrap_or(Span::MAX));
+        for (key, span) in [
+            ("compute", job.compute),
+            ("communication", job.communication),
+            ("period", job.period),
+            ("arcs", ends(&job.arcs)),
+            ("compute-arcs", ends(&job.compute_arcs)),
+            ("communication", sum),
+        ] {
+            if let Some(span) = span.filter(|span| *span > LONGEST) {
+                let message = format!("job `{}`: `{key}` takes until {span}", job.name);
+                let fix = format!("use at most {LONGEST} (30 days)");
+                return Err(self.fault("job", index, &[key], message, fix));
+            }
+        }
+        Ok(())
     }
 
     /// The iteration time of a job and its communication, in whichever way the user gave them.

@@ -123,6 +123,28 @@ fn what_cannot_be_meant_is_refused_with_place_and_fix() {
             "x.toml:4: job `A` has an arc that ends at 2ms, before it begins\n  fix: cut an arc that goes past the end of the iteration in two: one to the end, one from 0s",
         ),
         (
+            format!("{job}period = \"18446744s\"\narcs = [\"1ms..18446743s\"]\n"),
+            "x.toml:3: job `A`: `period` takes until 18446744s\n  fix: use at most 2592000s (30 days)",
+        ),
+        (
+            format!(
+                "{job}compute = \"18446744s\"\ncommunication = \"18446744s\"\nperiod = \"1ms\"\n"
+            ),
+            "x.toml:3: job `A`: `compute` takes until 18446744s\n  fix: use at most 2592000s (30 days)",
+        ),
+        (
+            format!("{job}compute = \"1500000s\"\ncommunication = \"1500000s\"\n"),
+            "x.toml:4: job `A`: `communication` takes until 3000000s\n  fix: use at most 2592000s (30 days)",
+        ),
+        (
+            format!("{job}period = \"1ms\"\narcs = [\"1s..2s\", \"1s..3000000s\"]\n"),
+            "x.toml:4: job `A`: `arcs` takes until 3000000s\n  fix: use at most 2592000s (30 days)",
+        ),
+        (
+            format!("[plan]\ngrid = \"3000000s\"\n{job}{whole}"),
+            "x.toml:2: `plan.grid` = 3000000s is too long\n  fix: use at most 2592000s (30 days)",
+        ),
+        (
             format!("{job}period = \"0s\"\n"),
             "x.toml:3: job `A`: an iteration takes no time\n  fix: give the time that it takes alone, such as \"255ms\"",
         ),

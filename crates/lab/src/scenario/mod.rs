@@ -256,6 +256,35 @@ impl Scenario {
         format!("{:08x}", hash_bytes(0, text.as_bytes()) >> 32)
     }
 
+    /// The files that it reads beside its own, with the keys that name them.
+    pub fn files(&self) -> Vec<(String, PathBuf)> {
+        let mut files = Vec::new();
+        let mut add = |key: String, value: &Value| {
+            if let Value::Text(name) = value {
+                let path = topology::find_file(name, self.base_dir.as_deref());
+                files.extend(
+                    trace_files(&path)
+                        .into_iter()
+                        .map(|path| (key.clone(), path)),
+                );
+            }
+        };
+        for (key, value) in self.topology.entries() {
+            if key == "file" {
+                add("topology.file".into(), &value);
+            }
+        }
+        for (index, workload) in self.workloads.iter().enumerate() {
+            let named = workload.traffic.files();
+            for (key, value) in workload.entries() {
+                if named.contains(&key) {
+                    add(format!("workload[{index}].{key}"), &value);
+                }
+            }
+        }
+        files
+    }
+
     /// What is simulated, as TOML, with the names of files as `file` gives them. What is watched is no part of it.
     fn written(&self, file: impl Fn(&str) -> String) -> String {
         let named = |mut entries: Vec<(&'static str, Value)>, files: &[&str]| {

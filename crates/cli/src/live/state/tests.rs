@@ -35,7 +35,7 @@ struct Stopping<'a>(&'a Shared);
 
 impl Drop for Stopping<'_> {
     fn drop(&mut self) {
-        let _ = self.0.order(Order::Stop);
+        let _ = self.0.order(Order::Stop {});
     }
 }
 
@@ -70,12 +70,12 @@ fn nobody_holds_a_run_that_nobody_asked_to_wait() {
 fn a_paused_run_stands_still_and_goes_on() {
     let shared = Shared::new(3, false);
     let end = beside(&shared, || {
-        shared.order(Order::Pause).unwrap();
+        shared.order(Order::Pause {}).unwrap();
         wait_for(&shared, "paused");
         let before = shared.view(0, 0).progress;
         thread::sleep(2 * GLANCE);
         assert_eq!(shared.view(0, 0).progress, before);
-        shared.order(Order::Resume).unwrap();
+        shared.order(Order::Resume {}).unwrap();
         while shared.view(0, 0).progress.now <= before.now {
             thread::yield_now();
         }
@@ -119,7 +119,7 @@ fn a_run_that_is_over_takes_no_orders_and_tells_its_end() {
     assert_eq!(shared.view(0, 0).until, Some(Time::from_ps(7_500_000)));
     shared.on_simulated(|_| ());
     assert_eq!(status(&shared), "writing results");
-    assert_eq!(shared.order(Order::Pause), Err(Refusal::Over));
+    assert_eq!(shared.order(Order::Pause {}), Err(Refusal::Over));
     let ending = Ending {
         status: "incomplete",
         reason: Some("a \"limit\"".into()),
@@ -156,7 +156,7 @@ fn a_run_that_nobody_looks_at_ends_without_waiting() {
 #[test]
 fn orders_are_read_strictly() {
     let read = |text: &str| serde_json::from_str::<Order>(text);
-    assert_eq!(read(r#"{"action":"pause"}"#).unwrap(), Order::Pause);
+    assert_eq!(read(r#"{"action":"pause"}"#).unwrap(), Order::Pause {});
     assert_eq!(
         read(r#"{"action":"step","until":"1us"}"#).unwrap(),
         step_to("1us")
@@ -165,6 +165,9 @@ fn orders_are_read_strictly() {
         r#"{"action":"step"}"#,
         r#"{"action":"step","until":5}"#,
         r#"{"action":"explode"}"#,
+        r#"{"action":"stop","reason":"x"}"#,
+        r#"{"action":"pause","until":"1us"}"#,
+        r#"{"action":"resume","now":1}"#,
         "{}",
         "null",
     ] {

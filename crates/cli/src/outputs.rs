@@ -1,0 +1,121 @@
+//! The files of a result folder, in the order of what they are worth.
+//!
+//! `summary.json` and `flows.parquet` come first and `report.html`, which can be made anew, last: whatever the disk has no room for is
+//! left out, and the rest is kept. Files are opened before the run, while there are descriptors.
+
+use crate::capture_file;
+use crate::flow_rows::FlowsFile;
+use crate::report_page;
+use crate::series_file::SeriesFile;
+use crate::text_file::TextFiles;
+use crate::timeline_file;
+use clearway_lab::record::Capture;
+use clearway_lab::scenario::Sampling;
+use clearway_lab::{Assembly, Finished, Scenario};
+use clearway_report::{
+    FolderError, ResultFolder, RunRecord, SeriesRow, flows, iterations, page, pcapng, timeline,
+};
+
+/// The result folder in the making, and files in it that grow while the run goes on.
+pub(crate) struct Outputs<'a> {
+    pub(crate) folder: ResultFolder,
+    /// If rows of flows are written while the run goes on.
+    pub(crate) flows: Option<Box<FlowsFile>>,
+    /// If anything is sampled.
+    series: Option<SeriesFile<'a>>,
+    scenario: &'a Scenario,
+    assembly: &'a Assembly,
+    /// `report.html` is wanted.
+    report: bool,
+}
+
+/// Everything that is written when a run is over.
+pub(crate) struct Results<'a> {
+    pub(crate) record: &'a RunRecord,
+    pub(crate) finished: &'a Finished,
+    pub(crate) capture: Option<&'a Capture>,
+    /// Those that were asked for.
+    pub(crate) texts: Option<&'a TextFiles>,
+}
+
+impl<'a> Outputs<'a> {
+    pub(crate) fn create(
+        mut folder: ResultFolder,
+        scenario: &'a Scenario,
+        assembly: &'a Assembly,
+        report: bool,
+    ) -> Result<Self, FolderError> {
+        folder.write("scenario.toml", scenario.resolved())?;
+        for (name, wanted) in [
+            (flows::FILE_NAME, !assembly.is_streaming()),
+            // Deleted in the end if there are no jobs.
+            (iterations::FILE_NAME, true),
+            (pcapng::FILE_NAME, assembly.capture.is_some()),
+            (timeline::FILE_NAME, scenario.observe.perfetto),
+            (page::FILE_NAME, report),
+        ] {
+            if wanted {
+                folder.reserve(name)?;
+            }
+        }
+        let series = match scenario.observe.every {
+            Sampling::Off => None,
+            _ => Some(SeriesFile::create(&folder, scenario, assembly)?),
+        };
+        Ok(Self {
+            folder,
+            flows: None,
+            series,
+            scenario,
+            assembly,
+            report,
+        })
+    }
+
+    /// A timeline is wanted.
+    pub(crate) fn wants_timeline(&self) -> bool {
+        self.scenario.observe.perfetto
+    }
+
+    /// Adds the rows of a sample.
+    pub(crate) fn add(&mut self, rows: &[SeriesRow]) {
+        if let Some(series) = &mut self.series {
+            series.add(rows);
+        }
+    }
+
+    /// Completes the files and puts the folder in place.
+    pub(crate) fn publish(mut self, results: &Results<'_>) -> Result<(), FolderError> {
+        let folder = &mut self.folder;
+        // What is lost already makes room for the rest.
+        let mut series = self.series;
+        if let Some(lost) = series.take_if(|series| series.is_lost()) {
+            lost.finish(folder);
+        }
+        let mut flows = self.flows;
+        if let Some(lost) = flows.take_if(|flows| flows.is_lost()) {
+            lost.finish(folder);
+        }
+        folder.add_tables(results.record);
+        if let Some(flows) = flows {
+            flows.finish(folder);
+        }
+        if let Some(series) = series {
+            series.finish(folder);
+        }
+        if let Some(texts) = results.texts {
+            texts.write(folder, self.assembly, results.finished);
+        }
+        if let Some(capture) = results.capture {
+            let (scenario, assembly) = (self.scenario, self.assembly);
+            capture_file::write(folder, scenario, assembly, capture, results.finished);
+        }
+        if self.scenario.observe.perfetto {
+            timeline_file::write(folder, results.record);
+        }
+        if self.report {
+            report_page::write(folder, self.scenario, results.record);
+        }
+        self.folder.finish()
+    }
+}
