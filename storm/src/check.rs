@@ -8,6 +8,7 @@ use clearway_report::{
     Distribution, FlowRow, JobSummary, StatusName, Summary, read_flows, read_iterations,
     read_series,
 };
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -248,7 +249,6 @@ impl Results {
         let (summary, flows) = (&self.summary, &self.flows);
         let count =
             |holds: fn(&FlowRow) -> bool| flows.iter().filter(|row| holds(row)).count() as u64;
-        let sum = |of: fn(&FlowRow) -> u64| flows.iter().map(of).sum::<u64>();
         let sums = [
             ("flows.total", summary.flows.total, flows.len() as u64),
             (
@@ -261,35 +261,21 @@ impl Results {
                 summary.flows.completed,
                 count(|row| row.finish.is_some()),
             ),
-            (
-                "data_sent",
-                summary.packets.data_sent,
-                sum(|row| row.packets),
-            ),
-            (
-                "retransmitted",
-                summary.packets.retransmitted,
-                sum(|row| row.retransmits),
-            ),
         ];
         for (name, of_summary, of_rows) in sums {
             must(of_summary == of_rows, "sums", name, || {
                 format!("{name}: {of_summary} in summary.json, {of_rows} in flows.parquet")
             })?;
         }
-        let probes = sum(|row| row.probes);
-        // One may leave when its flow is over, which then no longer counts it.
-        must(probes <= summary.packets.probes, "sums", "probes", || {
-            let all = summary.packets.probes;
-            format!("probes: {all} in summary.json, {probes} in flows.parquet")
-        })?;
-        // Those of a stream stand in the order in which they were done.
-        let mut numbers: Vec<u32> = flows.iter().map(|row| row.flow).collect();
-        numbers.sort_unstable();
-        let each_once = (0..).zip(&numbers).all(|(place, &number)| number == place);
-        must(each_once, "sums", "numbers of flows", || {
-            format!("{numbers:?}")
-        })?;
+        self.counted()?;
+        let numbers: BTreeSet<u32> = flows.iter().map(|row| row.flow).collect();
+        let all = (0..).zip(&numbers).all(|(place, &number)| place == number);
+        must(
+            all && numbers.len() == flows.len(),
+            "sums",
+            "numbers of flows",
+            || format!("{numbers:?}"),
+        )?;
         for (place, row) in flows.iter().enumerate() {
             let shown = || format!("row {place}: {row:?}");
             must(
@@ -315,6 +301,30 @@ impl Results {
             )?;
         }
         Ok(())
+    }
+
+    /// What senders counted is the sum of the rows.
+    fn counted(&self) -> Verdict {
+        let packets = &self.summary.packets;
+        let sum = |of: fn(&FlowRow) -> u64| self.flows.iter().map(of).sum::<u64>();
+        let again = sum(|row| row.retransmits);
+        let probes = sum(|row| row.probes);
+        let told = |name: &'static str, all: u64, rows: u64| {
+            move || format!("{name}: {all} in summary.json, {rows} in flows.parquet")
+        };
+        let sent = sum(|row| row.packets);
+        let shown = told("data_sent", packets.data_sent, sent);
+        must(sent == packets.data_sent, "sums", "data_sent", shown)?;
+        let shown = told("retransmitted", packets.retransmitted, again);
+        must(
+            again == packets.retransmitted,
+            "sums",
+            "retransmitted",
+            shown,
+        )?;
+        // One may leave when its flow is over, which then no longer counts it.
+        let shown = told("probes", packets.probes, probes);
+        must(probes <= packets.probes, "sums", "probes", shown)
     }
 
     /// Nothing is faster than alone on an idle network.

@@ -301,7 +301,7 @@ impl Drawn {
             {
                 let info = self.lots.pick(&controller.keys);
                 let mut value = values::drawn(info, &mut self.lots);
-                if self.lots.chance(0.2) {
+                if self.lots.chance(0.1) {
                     value = Value::List(vec![value, info.default.clone()]);
                 }
                 let covers = covered(&controller.name, "workload.transport", info.key);

@@ -20,13 +20,22 @@ const SECONDS_TO_SPARE: f64 = 3.0;
 /// What became of a scenario.
 #[derive(Debug)]
 pub(crate) enum Judged {
-    /// The program refuses it, and names this line.
-    Refused(Option<usize>),
+    /// The program refuses it.
+    Refused(Refusal),
     /// Everything holds; whether all flows and jobs were done.
     Sound {
         complete: bool,
     },
     Wrong(Violation),
+}
+
+/// Why the program refuses a scenario.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    /// The line of the scenario that it names.
+    pub(crate) line: Option<usize>,
+    /// What it says of that, all numbers alike.
+    pub(crate) reason: String,
 }
 
 /// Runs and checks scenarios, one at a time.
@@ -82,7 +91,7 @@ impl Judge {
         let scenario = self.scenario.clone();
         let one = self.run(&scenario, "one", 1)?;
         if one.code == Some(2) {
-            return Ok(Judged::Refused(refused_line(&one.errors, &scenario)));
+            return Ok(Judged::Refused(Refusal::read(&one.errors, &scenario)));
         }
         let first = match checked(&one) {
             Ok(results) => results,
@@ -113,11 +122,22 @@ impl Judge {
     }
 }
 
-/// The line of `scenario` that an error names.
-fn refused_line(errors: &str, scenario: &Path) -> Option<usize> {
-    let place = format!("{}:", scenario.display());
-    let (_, rest) = errors.split_once(&place)?;
-    rest.split(':').next()?.parse().ok()
+impl Refusal {
+    /// Finds both in what the program says about `scenario`.
+    fn read(errors: &str, scenario: &Path) -> Self {
+        let place = format!("{}:", scenario.display());
+        let rest = errors.split_once(&place).map_or(errors, |(_, rest)| rest);
+        let (line, reason) = rest.split_once(':').unwrap_or(("", rest));
+        let line = line.parse().ok();
+        let reason = if line.is_some() { reason } else { rest };
+        let reason = reason.lines().next().unwrap_or_default().trim();
+        let numberless = reason.split(|c: char| c.is_ascii_digit());
+        let words: Vec<&str> = numberless.filter(|part| !part.is_empty()).collect();
+        Self {
+            line,
+            reason: words.join("#"),
+        }
+    }
 }
 
 /// The results of a run by itself.
@@ -173,9 +193,15 @@ mod tests {
     #[test]
     fn refused_lines_are_found() {
         let path = Path::new("/x/work-0.toml");
-        let errors = "error: /x/work-0.toml:12: `queue` cannot be 3\n  fix: expected\n";
-        assert_eq!(refused_line(errors, path), Some(12));
-        assert_eq!(refused_line("error: /x/work-0.toml: what\n", path), None);
-        assert_eq!(refused_line("error: other.toml:3: what\n", path), None);
+        let read = |errors| {
+            let refusal = Refusal::read(errors, path);
+            (refusal.line, refusal.reason)
+        };
+        let errors = "error: /x/work-0.toml:12: `queue` cannot be 30\n  fix: expected\n";
+        assert_eq!(read(errors), (Some(12), "`queue` cannot be #".into()));
+        let whole = "error: /x/work-0.toml: what\n";
+        assert_eq!(read(whole), (None, "what".into()));
+        let other = "error: other.toml:3: what\n";
+        assert_eq!(read(other).0, None);
     }
 }

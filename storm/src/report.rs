@@ -27,7 +27,8 @@ pub(crate) struct Report {
     /// Processes, those of shrinking not counted.
     pub(crate) runs: u64,
     /// Scenarios that were drawn and that the program refused, or that did not come about.
-    pub(crate) refused: u64,
+    refused: u64,
+    reasons: BTreeMap<String, u64>,
     /// Scenarios that touched a key.
     coverage: BTreeMap<String, u64>,
     found: BTreeMap<String, Found>,
@@ -40,6 +41,20 @@ impl Report {
         for entry in draft.entries() {
             *self.coverage.entry(entry.covers.clone()).or_default() += 1;
         }
+    }
+
+    /// Counts a scenario that was refused, and why.
+    pub(crate) fn refuse(&mut self, reason: String) {
+        self.refused += 1;
+        *self.reasons.entry(reason).or_default() += 1;
+    }
+
+    /// Why scenarios were refused, the most frequent reasons first.
+    pub(crate) fn refusals(&self) -> String {
+        let mut reasons: Vec<(&String, &u64)> = self.reasons.iter().collect();
+        reasons.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+        let line = |(reason, count): (&String, &u64)| format!("{count:>8}  refused: {reason}\n");
+        reasons.into_iter().map(line).collect()
     }
 
     /// Adds a violation; true if there was none like it.

@@ -55,8 +55,8 @@ fn without_entries(least: &mut Draft, fails: &mut impl FnMut(&Draft) -> bool) {
             let taken = |place: usize| {
                 let entry = &least.entries()[place];
                 (from..from + share).contains(&place)
-                    && entry.key != "kind"
-                    // Without it, runs get long; what is left of it shows below.
+                    // One by one: without it, runs get long, or other keys unknown.
+                    && (share == 1 || entry.key != "kind")
                     && (share == 1 || !plausible::is_needed(entry.section.name(), &entry.key))
             };
             let candidate = least.keep(|place| !taken(place));

@@ -55,6 +55,9 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<u64> {
     let report = storm.report();
     let universe = storm.drawer.schema().universe();
     print!("{}", report.coverage(&universe, arguments.coverage));
+    if arguments.coverage {
+        print!("{}", report.refusals());
+    }
     print!("{}", report.findings());
     println!("{}", report.line(storm.minutes(), arguments.seed));
     Ok(report.violations())
@@ -99,7 +102,7 @@ impl Storm<'_> {
             }
             match self.drawer.draw(self.arguments.seed, number) {
                 Some(drawn) => self.scenario(&mut judge, number, drawn)?,
-                None => self.report().refused += 1,
+                None => self.report().refuse("nothing fits together".into()),
             }
         }
         Ok(())
@@ -113,10 +116,10 @@ impl Storm<'_> {
             let mut report = self.report();
             report.runs += judge.runs - before;
             match judged {
-                Judged::Refused(line) => {
-                    report.refused += 1;
+                Judged::Refused(refusal) => {
+                    report.refuse(refusal.reason);
                     drop(report);
-                    if !line.is_some_and(|line| drawn.mend_line(line)) {
+                    if !refusal.line.is_some_and(|line| drawn.mend_line(line)) {
                         return Ok(());
                     }
                 }
