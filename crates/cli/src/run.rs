@@ -77,13 +77,11 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     // Shown before it is written, and each output is tried whatever becomes of the others: a full disk must not cost the user the figures
     // of a long run.
     let shown = show(arguments, &Summary::of(&record));
-    if !arguments.quiet
-        && let Some(note) = threads::note(arguments.threads, finished.rounds, &assembly)
-    {
-        say(&note);
-    }
-    if let (Some(capture), false) = (&watch.capture, arguments.quiet) {
-        capture_file::warn(capture);
+    if !arguments.quiet {
+        threads::tell(arguments.threads, finished.rounds, &assembly);
+        if let Some(capture) = &watch.capture {
+            capture_file::warn(capture);
+        }
     }
     let written = outputs.publish(&Results {
         record: &record,

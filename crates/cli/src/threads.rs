@@ -1,12 +1,19 @@
 //! Note on threads that had nothing to do.
 
+use crate::output::say;
 use clearway_lab::{Assembly, Rounds};
 
 /// Rounds of a run from which the note is worth reading; fewer are over in an instant.
 const MANY: u64 = 1_000;
 
-/// Says so if most of the work of a run on several `threads` was done by one, and why.
-pub(crate) fn note(threads: u16, rounds: Rounds, assembly: &Assembly) -> Option<String> {
+/// Tells the user if most of the work of a run on several `threads` was done by one, and why.
+pub(crate) fn tell(threads: u16, rounds: Rounds, assembly: &Assembly) {
+    if let Some(note) = note(threads, rounds, assembly) {
+        say(&note);
+    }
+}
+
+fn note(threads: u16, rounds: Rounds, assembly: &Assembly) -> Option<String> {
     if threads == 1 || rounds.total < MANY || rounds.shared_work * 2 >= rounds.work {
         return None;
     }

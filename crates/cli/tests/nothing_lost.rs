@@ -1,4 +1,5 @@
-//! Full disks, limits of the process and killed runs: what is whole is kept, what is lost is said, and nothing of the user's is overwritten.
+//! Full disks, limits of the process and killed runs: what is whole is kept, what is lost is said, and nothing of the user's is
+//! overwritten.
 
 mod common;
 

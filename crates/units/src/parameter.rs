@@ -539,7 +539,10 @@ mod tests {
 
     #[test]
     fn a_count_of_at_least_one_refuses_zero() {
-        let domain = ValueDomain::Whole { least: 1, most: 65_535 };
+        let domain = ValueDomain::Whole {
+            least: 1,
+            most: 65_535,
+        };
         assert_eq!(NonZero::<u16>::domain(), domain);
         let read = |number| NonZero::<u16>::from_value(&Value::Integer(number));
         assert_eq!(read(0), None);
