@@ -131,11 +131,17 @@ impl Refusal {
         let line = line.parse().ok();
         let reason = if line.is_some() { reason } else { rest };
         let reason = reason.lines().next().unwrap_or_default().trim();
-        let numberless = reason.split(|c: char| c.is_ascii_digit());
-        let words: Vec<&str> = numberless.filter(|part| !part.is_empty()).collect();
+        let mut alike = String::new();
+        for c in reason.chars() {
+            match c.is_ascii_digit() {
+                true if alike.ends_with('#') => {}
+                true => alike.push('#'),
+                false => alike.push(c),
+            }
+        }
         Self {
             line,
-            reason: words.join("#"),
+            reason: alike,
         }
     }
 }

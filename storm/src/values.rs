@@ -47,7 +47,7 @@ fn default_of<T: Parameter>(info: &ParameterInfo) -> Option<T> {
 }
 
 fn duration(info: &ParameterInfo, lots: &mut Lots) -> Value {
-    const EXTREMES: [&str; 6] = ["0s", "1ps", "1ns", "10ns", "1s", "30000000s"];
+    const EXTREMES: [&str; 6] = ["0s", "1ps", "1ns", "10ns", "1s", "2592000s"];
     if lots.chance(0.15) {
         return text(lots.pick(&EXTREMES));
     }
