@@ -1,7 +1,7 @@
 //! The command line: arguments, progress, files, exit codes.
 //!
-//! Exit codes: 0 done; 1 a claim failed, flows are not done or jobs are not compatible; 2 the user's input is wrong, or the output
-//! cannot be written; 3 our own invariant broke; 130 interrupted.
+//! Exit codes: 0 done; 1 a claim failed, flows or jobs are not done or jobs are not compatible; 2 the user's input is wrong, or the
+//! output cannot be written; 3 our own invariant broke; 130 interrupted.
 
 mod arguments;
 mod capture_file;

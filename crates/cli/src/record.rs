@@ -25,7 +25,7 @@ pub(crate) fn record(
         version: env!("CARGO_PKG_VERSION").into(),
         revision: REVISION.into(),
         scenario: identity(scenario),
-        status: status(scenario, finished.stopped),
+        status: status(scenario, finished),
         simulated: finished.simulated.since(clearway_units::Time::ZERO),
         flows: Vec::new(),
         written: None,
@@ -114,15 +114,19 @@ pub(crate) fn command_line() -> String {
         .join(" ")
 }
 
-fn status(scenario: &Scenario, stopped: Option<Stopped>) -> Status {
-    match stopped {
-        None => Status::Complete,
-        Some(Stopped::Interrupted) => Status::Interrupted,
-        Some(Stopped::AtMost) => Status::Incomplete {
-            reason: format!("stopped at stop.at-most = {}", scenario.general.at_most),
-        },
-        Some(stopped @ (Stopped::Deadlocked | Stopped::Stuck)) => Status::Incomplete {
-            reason: stopped.to_string(),
-        },
-    }
+/// How the run ended, and if it did so early, what of its jobs is not done: all flows may be, when computations are not.
+fn status(scenario: &Scenario, finished: &Finished) -> Status {
+    let reason = match finished.stopped {
+        None => return Status::Complete,
+        Some(Stopped::Interrupted) => return Status::Interrupted,
+        Some(Stopped::AtMost) => format!("stopped at stop.at-most = {}", scenario.general.at_most),
+        Some(stopped @ (Stopped::Deadlocked | Stopped::Stuck)) => stopped.to_string(),
+    };
+    let jobs = finished.jobs.len();
+    let reason = match finished.jobs.iter().filter(|job| !job.is_done()).count() {
+        0 => reason,
+        1 if jobs == 1 => format!("{reason}; the job is not done"),
+        left => format!("{reason}; {left} of {jobs} jobs are not done"),
+    };
+    Status::Incomplete { reason }
 }

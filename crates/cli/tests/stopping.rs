@@ -23,6 +23,63 @@ fn a_limit_of_simulated_time() {
 }
 
 #[test]
+fn a_limit_within_the_last_computation() {
+    let bench = Bench::new("at-most-computation");
+    bench.write(
+        "t.goal",
+        "num_ranks 2\nrank 0 {\ns: send 1000b to 1\nc: calc 500000\nc requires s\n}\nrank 1 {\nrecv 1000b from 0\n}\n",
+    );
+    let small = [
+        "--set",
+        "topology.hosts=4",
+        "--set",
+        "topology.hosts-per-leaf=2",
+    ];
+    let cut = ["--set", "stop.at-most=100us"];
+    let reduction = [
+        "--set",
+        "workload.kind=ring-reduce-scatter",
+        "--set",
+        "workload.ranks=2",
+        "--set",
+        "workload.size=100KB",
+        "--set",
+        "workload.reduction-rate=1Gbps",
+    ];
+    let trace = [
+        "--set",
+        "workload.kind=trace",
+        "--set",
+        "workload.file=t.goal",
+    ];
+    for job in [&reduction[..], &trace] {
+        let whole = [&small[..], job].concat();
+        let (errors, summary) = bench.unfinished(&[&whole[..], &cut].concat());
+        let reason = "stopped at stop.at-most = 100us; the job is not done";
+        assert_eq!(
+            errors,
+            format!("incomplete: {reason}; what was simulated is kept in results\n")
+        );
+        assert_eq!(summary.status, StatusName::Incomplete);
+        assert_eq!(summary.status_reason.as_deref(), Some(reason));
+        assert_eq!(summary.flows.completed, summary.flows.total);
+        assert_eq!(summary.jobs[0].completed, 0);
+        assert!((summary.simulated_us - 100.0).abs() < 3.0);
+
+        let summary = bench.summary(&whole);
+        assert_eq!(summary.status, StatusName::Complete);
+        assert_eq!(summary.jobs[0].end_us, Some(summary.simulated_us));
+    }
+    let two = [&["s.toml"][..], &small, &cut].concat();
+    bench.write(
+        "s.toml",
+        "[[workload]]\nkind = \"trace\"\nfile = \"t.goal\"\n\n[[workload]]\nkind = \"chain-broadcast\"\nranks = 2\nsize = \"1KB\"\n",
+    );
+    let (errors, _) = bench.unfinished(&two);
+    assert!(errors.contains("; 1 of 2 jobs are not done; "), "{errors}");
+}
+
+#[test]
 #[cfg(unix)]
 fn an_interrupted_run_keeps_what_it_has() {
     end_early("-INT");

@@ -102,6 +102,11 @@ impl<T: Telemetry> Host<T> {
         self.program.deadline
     }
 
+    /// When the program here was done; `None` if it is not.
+    pub(crate) fn program_over(&self) -> Option<Time> {
+        self.program.over()
+    }
+
     /// A flow from here is to start.
     pub(crate) fn schedule(&mut self, order: StartOrder) {
         self.starts.push(Reverse(order));

@@ -61,6 +61,12 @@ impl ProgramAtHost {
         self.deadline = own.into_iter().chain(first).min().unwrap_or(Time::NEVER);
     }
 
+    /// When the program was done, if there is one; `None` if it is not.
+    pub(crate) fn over(&self) -> Option<Time> {
+        let program = self.program.as_ref();
+        program.map_or(Some(Time::ZERO), |program| program.over())
+    }
+
     /// A dispatch is on its way, and comes at `at`.
     pub(crate) fn deliver(&mut self, at: Time, dispatch: Dispatch) {
         self.dispatches.push(Reverse((at, dispatch)));

@@ -205,6 +205,98 @@ fn results_do_not_depend_on_threads() {
     assert_eq!(one.1.len(), 16);
 }
 
+/// Computes until `end`, and posts nothing; one that gives up never does so.
+struct Computer {
+    end: Time,
+    gives_up: bool,
+    over: Option<Time>,
+}
+
+impl Program for Computer {
+    fn on_sent(&mut self, _: Time, _: FlowId, _: MessageId) {}
+    fn on_received(&mut self, _: Time, _: FlowId, _: MessageId) {}
+    fn on_deadline(&mut self, now: Time) {
+        if now >= self.end {
+            self.end = Time::NEVER;
+            self.over = Some(now).filter(|_| !self.gives_up);
+        }
+    }
+    fn deadline(&self) -> Time {
+        self.end
+    }
+    fn poll_post(&mut self) -> Option<Post> {
+        None
+    }
+    fn over(&self) -> Option<Time> {
+        self.over
+    }
+}
+
+/// A message from host 0 to host 1, and a computation of 500 us at host 2.
+fn compute_beside_a_flow(at_most: Time, gives_up: bool, interrupt: bool) -> Outcome<()> {
+    let topology = fabric();
+    let routes = Routes::compute(&topology).unwrap();
+    let network = routes.paths.network_facts(SIZES);
+    let setup = Setup {
+        topology: &topology,
+        routes,
+        flows: [Flow::timed(
+            HostId(0),
+            HostId(1),
+            Bytes::new(4086),
+            Time::ZERO,
+        )]
+        .into(),
+        further_classes: ClassSet::EMPTY,
+        profile: Arc::new(Profile::strack(network)),
+        switch: SwitchParameters::default(),
+        buffer: None,
+        seed: 1,
+    };
+    let program = |host: HostId| {
+        (host.0 == 2).then(|| {
+            Box::new(Computer {
+                end: Time::from_us(500),
+                gives_up,
+                over: None,
+            }) as Box<dyn Program>
+        })
+    };
+    let outcome = Simulation::new(&setup, |_| None, || ())
+        .with_programs(program)
+        .run(RunControl {
+            threads: 1,
+            at_most,
+            coordinator: None,
+            traffic: None,
+            coordination_delay: None,
+            on_progress: &mut |progress| match interrupt && progress.flows_sent == 1 {
+                true => Verdict::Stop,
+                false => Verdict::Continue,
+            },
+        });
+    outcome.check_conservation().unwrap();
+    assert!(outcome.flows[0].sent.unwrap() < Time::from_us(20));
+    outcome
+}
+
+#[test]
+fn a_run_is_over_when_its_programs_are() {
+    let end = |outcome: &Outcome<()>| (outcome.stopped, outcome.finished);
+    let limit = Time::from_us(100);
+    let whole = compute_beside_a_flow(Time::NEVER, false, false);
+    assert_eq!(end(&whole), (None, Time::from_us(500)));
+    let cut = compute_beside_a_flow(limit, false, false);
+    assert_eq!(end(&cut), (Some(Stopped::AtMost), limit));
+    assert_eq!(cut.cut_off, Some(limit));
+    assert_eq!(cut.digest, whole.digest);
+    let stuck = compute_beside_a_flow(Time::NEVER, true, false);
+    assert_eq!(stuck.stopped, Some(Stopped::Stuck));
+    let interrupted = compute_beside_a_flow(Time::NEVER, false, true);
+    assert_eq!(interrupted.stopped, Some(Stopped::Interrupted));
+    assert!(interrupted.finished < limit);
+}
+
 #[test]
 fn a_program_that_stops_half_way_leaves_a_run_stuck() {
     let topology = fabric();

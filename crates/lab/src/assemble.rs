@@ -57,7 +57,7 @@ pub struct Assembly {
     flows: Arc<[Flow]>,
     /// Of the traffic that is not listed.
     further_classes: ClassSet,
-    /// When the run stops although flows are not done.
+    /// When the run stops although flows or jobs are not done.
     pub(crate) at_most: Time,
     pub(crate) trigger_delay: Option<Span>,
     switch: SwitchSettings,

@@ -72,6 +72,14 @@ pub struct JobResult {
     pub times: Vec<IterationTimes>,
 }
 
+impl JobResult {
+    /// Whether all of its iterations are over.
+    pub fn is_done(&self) -> bool {
+        let over = self.times.iter().filter(|times| times.over.is_some());
+        over.count() as u64 == u64::from(self.iterations)
+    }
+}
+
 /// The jobs of a run, wired up.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Jobs {
@@ -371,6 +379,8 @@ pub(crate) struct HostProgram {
     asked: FxHashMap<FlowId, VecDeque<MessageNumber>>,
     words: VecDeque<(FlowId, Moment)>,
     log: Log,
+    /// When a rank here was last through with an iteration.
+    last_over: Time,
 }
 
 impl HostProgram {
@@ -452,7 +462,10 @@ impl HostProgram {
                 }
                 Output::Begun { iteration } => (iteration, Step::Begun),
                 Output::Sending { iteration } => (iteration, Step::Sending),
-                Output::Over { iteration } => (iteration, Step::Over),
+                Output::Over { iteration } => {
+                    self.last_over = now;
+                    (iteration, Step::Over)
+                }
             };
             log.push(Mark {
                 time: now,
@@ -548,6 +561,11 @@ impl Program for HostProgram {
 
     fn poll_post(&mut self) -> Option<Post> {
         self.posts.pop_front()
+    }
+
+    fn over(&self) -> Option<Time> {
+        let all = self.seats.iter().all(|seat| seat.run.is_over());
+        all.then_some(self.last_over)
     }
 }
 

@@ -61,7 +61,7 @@ pub struct Finished<O = ()> {
     pub flows: Vec<FlowResult>,
     /// In the order of the scenario.
     pub jobs: Vec<JobResult>,
-    /// When the last flow was done, or the run was stopped.
+    /// When the last flow or job was done, or the run was stopped.
     pub simulated: Time,
     /// Why it ended early, if it did.
     pub stopped: Option<Stopped>,

@@ -280,6 +280,45 @@ fn a_run_that_is_cut_off_says_how_far_jobs_came() {
     assert!(job.times[0].over.is_some() && job.times.last().unwrap().over.is_none());
 }
 
+#[test]
+fn a_job_is_done_when_its_last_computation_is() {
+    // The sum of the last part takes 400 us, and the messages before it 5 us.
+    let settings = |more: &[&str]| {
+        let job = [
+            "workload.kind=ring-reduce-scatter",
+            "workload.ranks=2",
+            "workload.size=100KB",
+            "workload.reduction-rate=1Gbps",
+        ];
+        scenario(&[&job[..], more].concat())
+    };
+    let run = |scenario: &Scenario, threads| {
+        let options = RunOptions {
+            threads,
+            on_progress: &mut |_| Verdict::Continue,
+            on_flow: &mut |_, _, _| (),
+        };
+        Assembly::new(scenario).unwrap().run(options, || ())
+    };
+    for threads in [1, 2] {
+        let whole = run(&settings(&[]), threads);
+        assert_eq!(whole.stopped, None);
+        assert!(whole.jobs[0].is_done());
+        assert_eq!(whole.jobs[0].times[0].over, Some(whole.simulated));
+        let last_flow = whole.flows.iter().filter_map(|flow| flow.finished).max();
+        assert!(last_flow.unwrap() < Time::from_us(20) && whole.simulated > Time::from_us(400));
+
+        let cut = run(&settings(&["stop.at-most=100us"]), threads);
+        assert_eq!(cut.stopped, Some(Stopped::AtMost));
+        assert!(cut.flows.iter().all(|flow| flow.finished.is_some()));
+        assert!(!cut.jobs[0].is_done());
+        assert_eq!(
+            (cut.digest, cut.jobs[0].times[0].over),
+            (whole.digest, None)
+        );
+    }
+}
+
 /// The connections on which each host sends, from the first acknowledgement to the last one, and those on which it receives, from the
 /// first packet to the last one.
 #[derive(Debug, Default)]

@@ -24,7 +24,7 @@
 //! | `warnings` | list of text | why ratios may not mean what they seem to |
 //! | `variants[].id` | text | `A`, `B`, …; the first is what ratios refer to |
 //! | `variants[].label` | text | what was compared |
-//! | `variants[].runs[]` | list | `scenario` (`name`, `hash`, `seed`), `status`, `flows` (`total`, `completed`, `started`), `bytes` (payload of all flows), `digest`, `version`, `revision` as in `summary.json`; `folder` (text or null): where its results are |
+//! | `variants[].runs[]` | list | `scenario` (`name`, `hash`, `seed`), `status`, `flows` (`total`, `completed`, `started`), `jobs` (`total`, `completed`), `bytes` (payload of all flows), `digest`, `version`, `revision` as in `summary.json`; `folder` (text or null): where its results are |
 //! | `measures[].name` | text | `fct_us.max`, `packets.dropped`, …: as in `summary.json`; and `iteration_us.max`: the longest iteration of all jobs; `busbw_gb_per_s`: bus bandwidth, the mean over all jobs that have one; `goodput_bps`: payload of the completed flows, over the time from the first start to the last finish among them; and `slowdown_up_to_10KB.p999`, `slowdown_over_100MB.p50`, …: of one of the [classes of sizes](crate::by_size), above the one before and up to this size |
 //! | `measures[].title`, `.unit` | text | for people; the unit is `us`, `index` (from −1 to 1, without a ratio), `ratio`, `bps`, `gb_per_s` (10⁹ bytes/s), `flows`, `packets` or `frames` |
 //! | `measures[].values[]` | list, one for each variant | |
@@ -41,6 +41,7 @@ mod warnings;
 pub use courses::{Course, METRICS as COURSE_METRICS};
 pub use measures::Unit;
 
+use crate::jobs::JobCounts;
 use crate::record::{FlowTimes, RunRecord, ScenarioIdentity};
 use crate::summary::{FlowCounts, StatusName, Summary};
 use measures::all_measures;
@@ -130,6 +131,8 @@ pub struct RunOutcome {
     pub status: StatusName,
     /// How many flows it had.
     pub flows: FlowCounts,
+    /// How many jobs it had.
+    pub jobs: JobCounts,
     /// Payload of all flows in bytes.
     pub bytes: u64,
     /// Digest of its outcome.
@@ -258,7 +261,7 @@ impl Comparison {
         }
     }
 
-    /// True if flows of some run did not complete.
+    /// True if flows or jobs of some run did not complete.
     pub fn is_incomplete(&self) -> bool {
         let mut runs = self.variants.iter().flat_map(|variant| &variant.runs);
         runs.any(|run| run.status != StatusName::Complete)
@@ -307,6 +310,7 @@ fn outcome(run: &ComparedRun) -> RunOutcome {
         scenario: summary.scenario.clone(),
         status: summary.status,
         flows: summary.flows,
+        jobs: JobCounts::of(&summary.jobs),
         bytes: run.bytes(),
         digest: summary.digest.clone(),
         version: summary.version.clone(),

@@ -57,6 +57,26 @@ pub struct JobFlows {
     pub count: u32,
 }
 
+/// How many jobs a run had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct JobCounts {
+    /// All jobs.
+    pub total: u64,
+    /// Those of which all iterations were over when the run ended.
+    pub completed: u64,
+}
+
+impl JobCounts {
+    /// The counts of `jobs`.
+    pub fn of(jobs: &[JobSummary]) -> Self {
+        let completed = jobs.iter().filter(|job| job.completed == job.iterations);
+        Self {
+            total: jobs.len() as u64,
+            completed: completed.count() as u64,
+        }
+    }
+}
+
 impl JobSummary {
     /// Sums up a job.
     pub fn of(job: &JobRow) -> Self {

@@ -57,7 +57,7 @@ pub use flows::{FlowsWriter, WriteFlowsError, read_flows, write_flows};
 pub use folder::{FolderError, MissingFile, ResultFolder};
 pub use htsim::{HtsimRow, HtsimTotals, htsim_txt};
 pub use iterations::{read_iterations, write_iterations};
-pub use jobs::JobSummary;
+pub use jobs::{JobCounts, JobSummary};
 pub use observed::{
     Curve, Fairness, Happening, HappeningRow, Happenings, JainCourse, LinkRow, Metric, NodeRow,
     Observed, SeriesRow, Subject,

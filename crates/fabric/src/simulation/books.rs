@@ -106,12 +106,12 @@ pub struct FlowOutcome {
 pub struct Outcome<O> {
     /// For each flow.
     pub flows: Vec<FlowOutcome>,
-    /// When the last flow was done; the end of the last round if some are not.
+    /// When the last flow or program was done; the end of the last round if some are not.
     pub finished: Time,
-    /// Why the run ended before all flows were done, if it did.
+    /// Why the run ended before all flows and programs were done, if it did.
     pub stopped: Option<Stopped>,
-    /// When the time limit ended the run although something was still to happen. If all flows were done by then, the run is
-    /// complete all the same: what was left, such as packets sent twice or a timer, was nobody's.
+    /// When the time limit ended the run although something was still to happen. If all flows and programs were done by then, the run
+    /// is complete all the same: what was left, such as packets sent twice or a timer, was nobody's.
     pub cut_off: Option<Time>,
     /// Rounds of the engine. How many of them were shared depends on whether there was more than one thread, and nothing else does.
     pub rounds: Rounds,
@@ -207,7 +207,7 @@ pub(super) struct Bookkeeper<'a, 's> {
     sent: usize,
     last_sent: Time,
     now: Time,
-    stopped: Option<Stopped>,
+    interrupted: bool,
     cut_off: Option<Time>,
     delay: Span,
     flow_sources: Arc<[Flow]>,
@@ -235,7 +235,7 @@ impl<'a, 's> Bookkeeper<'a, 's> {
             sent: 0,
             last_sent: Time::ZERO,
             now: Time::ZERO,
-            stopped: None,
+            interrupted: false,
             cut_off: None,
             delay,
             flow_sources: flows,
@@ -268,15 +268,16 @@ impl<'a, 's> Bookkeeper<'a, 's> {
         }
         let letters: u64 = domains.iter().map(FabricDomain::in_network).sum();
         let in_network = letters - (links.pause_frames - links.pause_frames_received);
+        let programs = programs_over(&domains).filter(|_| self.sent == self.known());
         let stopped = match ending {
             Ending::Idle if in_network > 0 => Some(Stopped::Deadlocked),
-            Ending::Idle => (self.sent < self.known()).then_some(Stopped::Stuck),
-            Ending::Stopped => self.stopped,
+            Ending::Idle => programs.is_none().then_some(Stopped::Stuck),
+            Ending::Stopped if self.interrupted => Some(Stopped::Interrupted),
+            Ending::Stopped => programs.is_none().then_some(Stopped::AtMost),
         };
-        let finished = if stopped.is_some() {
-            self.now
-        } else {
-            self.last_sent
+        let finished = match (stopped, programs) {
+            (None, Some(programs)) => self.last_sent.max(programs),
+            _ => self.now,
         };
         if let Some(sampler) = &mut self.sampler {
             let mut each = |look: &mut dyn FnMut(&mut dyn Visible)| {
@@ -423,7 +424,6 @@ impl<O: Observer, T: Telemetry> Conductor<FabricDomain<O, T>> for Bookkeeper<'_,
         if start >= self.control.at_most {
             self.now = self.now.max(self.control.at_most);
             self.cut_off = Some(self.now);
-            self.stopped = (self.sent < self.known()).then_some(Stopped::AtMost);
             return Verdict::Stop;
         }
         Verdict::Continue
@@ -454,11 +454,19 @@ impl<O: Observer, T: Telemetry> Conductor<FabricDomain<O, T>> for Bookkeeper<'_,
             hops: self.hops.load(atomic::Ordering::Relaxed),
         };
         if (self.control.on_progress)(progress) == Verdict::Stop {
-            self.stopped = Some(Stopped::Interrupted);
+            self.interrupted = true;
             return Verdict::Stop;
         }
         Verdict::Continue
     }
+}
+
+/// When the last program was done; `None` if one is not.
+fn programs_over<O: Observer, T: Telemetry>(domains: &[FabricDomain<O, T>]) -> Option<Time> {
+    let mut hosts = domains.iter().flat_map(|domain| &domain.hosts);
+    hosts.try_fold(Time::ZERO, |last, host| {
+        Some(last.max(host.program_over()?))
+    })
 }
 
 /// What each link has carried, by link.

@@ -137,6 +137,11 @@ pub trait Program: Send {
     fn deadline(&self) -> Time;
     /// The next message to post.
     fn poll_post(&mut self) -> Option<Post>;
+    /// Time at which its work was over; `None` while some is left, be it only a computation. A program that does nothing but answer
+    /// messages has none of its own.
+    fn over(&self) -> Option<Time> {
+        Some(Time::ZERO)
+    }
     /// The coordinator has started a connection from here: one more message that was [asked](Moment::Asked) for may be posted.
     fn on_granted(&mut self, now: Time, connection: FlowId) {
         let _ = (now, connection);
@@ -447,14 +452,14 @@ impl<O: Observer, T: Telemetry> Fabric<O, T> {
     }
 }
 
-/// Why a run ended before all flows were done.
+/// Why a run ended before all flows and [programs](Program) were done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stopped {
     /// The time limit was reached.
     AtMost,
     /// The progress callback said so.
     Interrupted,
-    /// Nothing was left to happen although flows wait: their triggers never came.
+    /// Nothing was left to happen although flows or programs wait: their triggers never came.
     Stuck,
     /// Nothing was left to happen because paused links wait for each other.
     Deadlocked,
@@ -465,7 +470,7 @@ impl std::fmt::Display for Stopped {
         f.write_str(match self {
             Self::AtMost => "stopped at the time limit",
             Self::Interrupted => "interrupted",
-            Self::Stuck => "nothing was left to happen although flows wait",
+            Self::Stuck => "nothing was left to happen although flows or jobs wait",
             Self::Deadlocked => "deadlock: paused links wait for each other",
         })
     }
@@ -488,7 +493,7 @@ pub struct Progress {
 pub struct RunControl<'a> {
     /// Worker threads; results do not depend on them.
     pub threads: usize,
-    /// Stop when the next event is at or after this time, whether or not all flows are done; a round that has begun is finished.
+    /// Stop when the next event is at or after this time, whether or not all is done; a round that has begun is finished.
     pub at_most: Time,
     /// Sees all flow events and starts flows anywhere.
     pub coordinator: Option<Box<dyn Reactions>>,

@@ -19,7 +19,7 @@ impl RunData {
     fn iterations(&self, job: usize) -> Result<&[IterationTimes], String> {
         let result = self.job_results.get(job);
         let result = result.ok_or_else(|| format!("there is no job {job}"))?;
-        match result.times.len() == result.iterations as usize {
+        match result.is_done() {
             true => Ok(&result.times),
             false => Err(format!("job {job} is not done")),
         }
@@ -209,9 +209,14 @@ mod tests {
                 ("overlap of jobs 1 and 2, us", &[3.0; 3]),
             ]
         );
+        // It began its last iteration, and was cut off in it.
+        run.job_results[1].times[2].over = None;
+        let error = || overlap_us(&run, &options(0, 1, 1));
+        let expected = Err("job 1 is not done".to_owned());
+        assert_eq!(error(), expected);
         run.job_results[1].times.pop();
-        let error = overlap_us(&run, &options(0, 1, 1));
-        assert_eq!(error, Err("job 1 is not done".to_owned()));
+        let error = || overlap_us(&run, &options(0, 1, 1));
+        assert_eq!(error(), expected);
     }
 
     #[test]

@@ -65,7 +65,8 @@ clearway_units::parameters! {
         pub name: String = "unnamed".into(), "name", "the user";
         /// Seed of all random streams.
         pub seed: u64 = 1, "seed", "decision";
-        /// Simulated time after which a run stops although flows are not done, counted from the first start of a flow by the clock.
+        /// Simulated time after which a run stops although flows or jobs are not done, counted from the first start of a flow by the
+        /// clock or of a job.
         pub at_most: Span = Span::from_ms(1000), "stop.at-most", "decision";
         /// Time from an event until a trigger starts a flow on another host; at least, and with "auto", the shortest delay of a
         /// link. On one host triggers act at once.

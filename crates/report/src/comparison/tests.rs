@@ -440,6 +440,18 @@ fn warnings_name_what_is_not_comparable() {
             "B is incomplete (seed 1: 1 of 2 flows completed): its completion times leave out the slowest flows"
         ]
     );
+    let mut computing = run();
+    computing.status = Status::Incomplete {
+        reason: "stopped".into(),
+    };
+    computing.flows.truncate(2);
+    computing.jobs = vec![job("done", 1, &[10]), job("training", 3, &[10, 10])];
+    assert_eq!(
+        warnings(variant("b", [ComparedRun::of(computing)])),
+        [
+            "B is incomplete (seed 1: 2 of 2 flows and 1 of 2 jobs completed): its times of iterations leave out those that were not over"
+        ]
+    );
 }
 
 #[test]
@@ -453,7 +465,7 @@ fn the_document() {
     let comparison = Comparison::of(&[seeds("a", &[100, 120]), seeds("b", &[130, 140])]);
     let json = comparison.to_json(&origin);
     let lines: Vec<&str> = json.lines().collect();
-    insta::assert_snapshot!(lines[..30].join("\n"), @r#"
+    insta::assert_snapshot!(lines[..34].join("\n"), @r#"
     {
       "kind": "comparison",
       "schema": 1,
@@ -478,6 +490,10 @@ fn the_document() {
                 "total": 1,
                 "completed": 1,
                 "started": 1
+              },
+              "jobs": {
+                "total": 0,
+                "completed": 0
               },
               "bytes": 2000000,
               "digest": "1-[100]",

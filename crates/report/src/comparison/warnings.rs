@@ -18,30 +18,32 @@ pub(super) fn of(variants: &[VariantOutcome]) -> Vec<String> {
     warnings
 }
 
-/// Completion times cover completed flows only: the slowest are missing.
+/// Times cover completed flows and iterations only: the slowest are missing.
 fn unfinished(variant: &VariantOutcome) -> Option<String> {
     let short = |run: &&RunOutcome| run.status != StatusName::Complete;
-    let seeds: Vec<String> = variant
-        .runs
-        .iter()
-        .filter(short)
-        .map(|run| {
-            let flows = run.flows;
-            format!(
-                "seed {}: {} of {} flows completed",
-                run.scenario.seed,
-                count(flows.completed),
-                count(flows.total)
-            )
-        })
-        .collect();
+    let short: Vec<&RunOutcome> = variant.runs.iter().filter(short).collect();
+    let seeds: Vec<String> = short.iter().copied().map(completed).collect();
+    let has_flows = |run: &&RunOutcome| run.flows.completed < run.flows.total;
+    // Computations may be left when all messages are through.
+    let left_out = match short.is_empty() || short.iter().any(has_flows) {
+        true => "its completion times leave out the slowest flows",
+        false => "its times of iterations leave out those that were not over",
+    };
     (!seeds.is_empty()).then(|| {
-        format!(
-            "{} is incomplete ({}): its completion times leave out the slowest flows",
-            variant.id,
-            seeds.join("; ")
-        )
+        let seeds = seeds.join("; ");
+        format!("{} is incomplete ({seeds}): {left_out}", variant.id)
     })
+}
+
+fn completed(run: &RunOutcome) -> String {
+    let of = |completed, total| format!("{} of {}", count(completed), count(total));
+    let (flows, jobs) = (run.flows, run.jobs);
+    let jobs = match jobs.completed < jobs.total {
+        true => format!(" and {} jobs", of(jobs.completed, jobs.total)),
+        false => String::new(),
+    };
+    let flows = of(flows.completed, flows.total);
+    format!("seed {}: {flows} flows{jobs} completed", run.scenario.seed)
 }
 
 /// The runs of two variants that have a seed in common.

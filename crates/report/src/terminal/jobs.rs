@@ -1,7 +1,7 @@
 //! Jobs for the terminal: a line each if they are few, the ends and the middle if they are many.
 
 use super::{label, labelled};
-use crate::jobs::JobSummary;
+use crate::jobs::{JobCounts, JobSummary};
 use crate::quantity::{count, microseconds, plain};
 use crate::statistics::Distribution;
 use crate::summary::Summary;
@@ -74,9 +74,9 @@ fn done(job: &JobSummary) -> String {
 
 fn overview(summary: &Summary) -> String {
     let jobs = &summary.jobs;
-    let finished = jobs.iter().filter(|job| job.completed == job.iterations);
     let mut table = labelled();
-    let counts = [finished.count(), jobs.len()].map(|number| count(number as u64));
+    let JobCounts { completed, total } = JobCounts::of(jobs);
+    let counts = [completed, total].map(count);
     table.row([
         label("Jobs"),
         format!("{} of {} done", counts[0], counts[1]),
