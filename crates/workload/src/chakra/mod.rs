@@ -21,6 +21,7 @@
 
 mod files;
 mod groups;
+mod listed;
 mod node;
 mod proto;
 #[cfg(test)]
@@ -31,7 +32,7 @@ pub use files::trace_files;
 pub use write::{ChakraFiles, ChakraWriteError, write_chakra};
 
 use crate::error::counted;
-use crate::graph::Rank;
+use crate::graph::{MOST_TASKS, Rank};
 use crate::program::{
     CollectiveKind, Expand, Operation, OperationId, Program, ProgramError, RankProgram, Wait,
 };
@@ -40,7 +41,9 @@ use crate::{FileError, FileWarning, Graph, WorkloadError};
 use clearway_units::Bytes;
 pub(crate) use files::{head, prefix_of, rank_files};
 use flate2::read::MultiGzDecoder;
-use groups::{Groups, Interned, TwoLists, add, is_all, noted_groups, parse_groups};
+use groups::{
+    Groups, Interned, Members, Names, NoRoom, TooMuch, is_all, noted_groups, parse_groups,
+};
 use node::{Action, Fault, METADATA, Skipped, action, shown_node};
 use proto::{Frames, GlobalMetadata, Node};
 use rustc_hash::FxHashSet;
@@ -135,6 +138,8 @@ pub struct ChakraReader {
     /// The groups of the comm-group file.
     groups: Groups,
     interned: Interned,
+    /// Nodes and dependencies of all ranks so far.
+    counts: (usize, usize),
     skipped: BTreeMap<Skipped, (usize, String, u64)>,
     trace: ChakraTrace,
 }
@@ -144,8 +149,9 @@ impl ChakraReader {
     pub fn new(ranks: u32) -> Self {
         Self {
             ranks,
-            groups: Groups::new(),
+            groups: Groups::default(),
             interned: Interned::default(),
+            counts: (0, 0),
             skipped: BTreeMap::new(),
             trace: ChakraTrace {
                 program: Program::default(),
@@ -189,9 +195,23 @@ impl ChakraReader {
             seen,
         } = pending;
         drop(seen);
+        self.count(nodes.len(), needed.len(), rank)
+            .map_err(|Fault { message, fix }| source.fault(0, None, message).fix(fix))?;
         nodes.sort_by_key(|node| node.id);
         let ids: Vec<u64> = nodes.iter().map(|node| node.id).collect();
-        let groups: Vec<_> = names.iter().map(|name| self.group(name, &noted)).collect();
+        let mut groups = Vec::with_capacity(names.all().len());
+        for (index, name) in (0..).zip(names.all()) {
+            groups.push(self.group(name, &noted).map_err(|TooMuch(what)| {
+                let first = nodes.iter().find(|node| node.action.calls_on(index));
+                let node = first.map_or(0, |node| node.id);
+                let message = format!(
+                    "with group `{}`, which node {node} of rank {rank} calls on, the traces have {what}",
+                    shown(name)
+                );
+                source.fault(0, None, message).fix(TooMuch::FIX)
+            })?);
+        }
+        let names = names.all();
         let mut operations = Vec::with_capacity(nodes.len());
         let mut waits = Vec::with_capacity(needed.len());
         for (index, node) in (0..).zip(&nodes) {
@@ -238,13 +258,9 @@ impl ChakraReader {
         let inputs = node.inputs.as_ref().filter(|_| node.kind == METADATA);
         if let Some(inputs) = inputs.filter(|inputs| inputs.values.contains("pg_name")) {
             match noted_groups(&inputs.values, self.ranks) {
-                Some(noted) => pending.note(noted).map_err(|TwoLists { group }| {
-                    let (node, group) = (shown_node(node, rank), shown(&group));
-                    let message =
-                        format!("with {node} group `{group}` is listed twice, with different ranks");
-                    let fault = source.fault(0, None, message);
-                    fault.fix("let the metadata list each group once, or give the groups names of their own")
-                })?,
+                Some(noted) => pending
+                    .note(noted)
+                    .map_err(|error| cannot_note(source, &shown_node(node, rank), error))?,
                 None => self.skip(Skipped::Groups, node, rank),
             }
         }
@@ -258,7 +274,12 @@ impl ChakraReader {
         let action = match action {
             Action::Operation(operation) => Ready::Operation(operation),
             Action::Call { kind, bytes, group } => {
-                let group = pending.name(group);
+                let number = pending.names.number(group);
+                let group = number.map_err(|TooMuch(what)| {
+                    let node = shown_node(node, rank);
+                    let message = format!("with {node} the trace calls on {what}");
+                    source.fault(0, None, message).fix(TooMuch::FIX)
+                })?;
                 Ready::Call { kind, bytes, group }
             }
         };
@@ -274,20 +295,38 @@ impl ChakraReader {
         Ok(())
     }
 
+    /// Counts the nodes and dependencies of another rank.
+    fn count(&mut self, nodes: usize, dependencies: usize, rank: Rank) -> Result<(), Fault> {
+        self.counts.0 += nodes;
+        self.counts.1 += dependencies;
+        if self.counts.0 > MOST_NODES_OF_ALL || self.counts.1 > MOST_DEPENDENCIES_OF_ALL {
+            return Err(Fault {
+                message: format!(
+                    "with rank {rank} the traces have more than {MOST_NODES_OF_ALL} nodes or {MOST_DEPENDENCIES_OF_ALL} dependencies"
+                ),
+                fix: "run a trace of fewer ranks or iterations".into(),
+            });
+        }
+        Ok(())
+    }
+
     fn skip(&mut self, what: Skipped, node: &Node, rank: Rank) {
         let first = || (rank.index(), shown_node(node, rank), 0);
         self.skipped.entry(what).or_insert_with(first).2 += 1;
     }
 
     /// The number of the group `name` and how many ranks it has, if they are known.
-    fn group(&mut self, name: &str, noted: &Groups) -> Option<(u32, u64)> {
-        let members: Vec<Rank> = match is_all(name) {
-            true => (0..self.ranks).map(Rank).collect(),
-            false => self.groups.get(name).or_else(|| noted.get(name))?.clone(),
+    fn group(&mut self, name: &str, noted: &Groups) -> Result<Option<(u32, u64)>, TooMuch> {
+        let members = match is_all(name) {
+            true => Some(&Members::All),
+            false => self.groups.get(name).or_else(|| noted.get(name)),
         };
-        let count = members.len() as u64;
+        let Some(members) = members else {
+            return Ok(None);
+        };
         let program = &mut self.trace.program;
-        Some((self.interned.number(program, name, members), count))
+        let number = self.interned.number(program, name, members, self.ranks)?;
+        Ok(Some((number, members.count(self.ranks) as u64)))
     }
 
     /// The traces of all ranks.
@@ -319,7 +358,7 @@ struct Pending {
     /// The ids of all nodes that others depend on.
     needed: Vec<u64>,
     /// The names of groups that are called on.
-    names: Vec<String>,
+    names: Names,
     /// The groups that metadata nodes list.
     noted: Groups,
     /// The ids of all nodes.
@@ -330,6 +369,10 @@ struct Pending {
 /// megabytes can hold more, so that nobody would notice before the memory is full.
 const MOST_NODES: usize = 1 << 24;
 const MOST_DEPENDENCIES: usize = 1 << 26;
+
+/// The most of all ranks together: as many nodes as a graph may have tasks, some 2 GB with as many dependencies.
+const MOST_NODES_OF_ALL: usize = MOST_TASKS as usize;
+const MOST_DEPENDENCIES_OF_ALL: usize = 1 << 27;
 
 impl Pending {
     /// Refuses, before anything is kept of it, a node that cannot be one of this trace.
@@ -362,20 +405,28 @@ impl Pending {
     }
 
     /// Keeps groups that a metadata node lists.
-    fn note(&mut self, groups: Vec<(String, Vec<Rank>)>) -> Result<(), TwoLists> {
+    fn note(&mut self, groups: Vec<(String, Members)>) -> Result<(), NoRoom> {
         groups
             .into_iter()
-            .try_for_each(|(group, members)| add(&mut self.noted, group, members))
+            .try_for_each(|(group, members)| self.noted.add(group, members))
     }
+}
 
-    /// The number of a name; there are few.
-    fn name(&mut self, name: &str) -> u32 {
-        let known = self.names.iter().position(|known| known == name);
-        let index = known.unwrap_or_else(|| {
-            self.names.push(name.into());
-            self.names.len() - 1
-        });
-        index as u32
+/// Groups that `node` lists cannot be kept.
+fn cannot_note(source: Source<'_>, node: &str, error: NoRoom) -> FileError {
+    match error {
+        NoRoom::TwoLists { group } => {
+            let group = shown(&group);
+            let message =
+                format!("with {node} group `{group}` is listed twice, with different ranks");
+            let fault = source.fault(0, None, message);
+            fault
+                .fix("let the metadata list each group once, or give the groups names of their own")
+        }
+        NoRoom::TooMuch(TooMuch(what)) => {
+            let message = format!("with {node} the trace lists {what}");
+            source.fault(0, None, message).fix(TooMuch::FIX)
+        }
     }
 }
 
@@ -394,6 +445,13 @@ enum Ready {
         bytes: Bytes,
         group: u32,
     },
+}
+
+impl Ready {
+    /// It is a call on the group with this number.
+    fn calls_on(&self, number: u32) -> bool {
+        matches!(self, Self::Call { group, .. } if *group == number)
+    }
 }
 
 /// A call on a group, of which the number and the number of ranks are known if its ranks are.

@@ -1,5 +1,6 @@
 //! Traces in and out, and each way in which one is refused.
 
+use super::groups::{MOST_MEMBERS, MOST_NAMES};
 use super::node::{COLL, COMP, RECV, SEND};
 use super::proto::{Attribute, BoolList, IoInfo, Value};
 use super::*;
@@ -492,6 +493,137 @@ fn nodes_and_their_dependencies_are_counted() {
 }
 
 #[test]
+fn nodes_of_all_ranks_are_counted() {
+    let mut reader = ChakraReader::new(3);
+    reader
+        .rank("t.0.et", bytes(&[call(0, 0, "")]).as_slice())
+        .unwrap();
+    reader.counts = (MOST_NODES_OF_ALL - 1, MOST_DEPENDENCIES_OF_ALL);
+    reader
+        .rank("t.1.et", bytes(&[call(0, 0, "")]).as_slice())
+        .unwrap();
+    let error = reader.rank("t.2.et", bytes(&[call(0, 0, "")]).as_slice());
+    assert_eq!(
+        error.unwrap_err().to_string(),
+        "t.2.et: with rank 2 the traces have more than 33554432 nodes or 134217728 dependencies\n  fix: run a trace of fewer ranks or iterations"
+    );
+}
+
+/// Many long names are refused before all are kept: the trace has no end.
+#[test]
+fn names_of_called_groups_are_counted() {
+    struct Named {
+        next: u64,
+        frame: std::io::Cursor<Vec<u8>>,
+    }
+    impl Read for Named {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            if self.frame.position() == self.frame.get_ref().len() as u64 {
+                self.next += 1;
+                let name = format!("{}{}", "x".repeat(MOST_NAMES / 8), self.next);
+                let node = call(self.next, 0, &name);
+                self.frame = std::io::Cursor::new(node.encode_length_delimited_to_vec());
+            }
+            self.frame.read(buffer)
+        }
+    }
+    let mut trace = Named {
+        next: 0,
+        frame: std::io::Cursor::new(bytes(&[])),
+    };
+    let error = ChakraReader::new(1).rank("t.0.et", &mut trace).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "t.0.et: with node 8 of rank 0 the trace calls on groups whose names have more than 67108864 bytes together\n  fix: list each group once, under a short name, and only those that are called on"
+    );
+    assert!(trace.next <= 9);
+}
+
+#[test]
+fn groups_of_all_ranks_are_written_out_for_calls_alone() {
+    let ranks = 1u32 << 20;
+    let most = (MOST_MEMBERS >> 20) as u64;
+    let names: Vec<String> = (1..=1000u64)
+        .map(|number| format!(r#"{{"pg_name": {number}, "ranks": []}}"#))
+        .collect();
+    let listed = noting(0, &names.join(","));
+    let trace = |calls: u64| {
+        let calls = (1..=calls).map(|number| call(number, 0, &number.to_string()));
+        bytes(
+            &[listed.clone()]
+                .into_iter()
+                .chain(calls)
+                .collect::<Vec<_>>(),
+        )
+    };
+    let mut reader = ChakraReader::new(ranks);
+    // A thousand million ranks, if all were written out.
+    reader.rank("t.0.et", trace(most).as_slice()).unwrap();
+    assert_eq!(reader.trace.program.groups.len() as u64, most);
+    // The same groups again take no further room.
+    reader.rank("t.1.et", trace(most).as_slice()).unwrap();
+    let error = reader.rank("t.2.et", trace(most + 1).as_slice());
+    assert_eq!(
+        error.unwrap_err().message,
+        "with group `9`, which node 9 of rank 2 calls on, the traces have groups with more than 8388608 ranks together"
+    );
+}
+
+#[test]
+fn listed_groups_are_counted() {
+    let mut tally = groups::Tally::default();
+    for _ in 0..groups::MOST_GROUPS {
+        tally.add("", 0).unwrap();
+    }
+    let full = tally.add("", 0).map_err(|groups::TooMuch(what)| what);
+    assert_eq!(full, Err("more than 1048576 groups".into()));
+
+    // Each list of a node is another one's size.
+    let members: Vec<String> = (0..1u32 << 16).map(|rank| rank.to_string()).collect();
+    let members = members.join(",");
+    let mut reader = ChakraReader::new(1 << 17);
+    let node = |id: u64| {
+        let groups: Vec<String> = (0..8)
+            .map(|group| format!(r#"{{"pg_name": "{id}-{group}", "ranks": [{members}]}}"#))
+            .collect();
+        noting(id, &groups.join(","))
+    };
+    let trace = bytes(&(0..17).map(node).collect::<Vec<_>>());
+    let error = reader.rank("t.0.et", trace.as_slice()).unwrap_err();
+    assert_eq!(
+        error.message,
+        "with node 16 of rank 0 the trace lists groups with more than 8388608 ranks together"
+    );
+
+    let long = "x".repeat(MOST_NAMES / 8);
+    let name = |group: u32| format!(r#""{long}{group}": [0]"#);
+    let names: Vec<String> = (0..8).map(name).collect();
+    let file = format!("{{{}}}", names.join(","));
+    let error = ChakraReader::new(1).groups("g.json", &file).unwrap_err();
+    assert!(
+        error
+            .message
+            .ends_with("the file has groups whose names have more than 67108864 bytes together"),
+        "{}",
+        error.message
+    );
+}
+
+/// Many names are looked up, not searched for: with a search this would take minutes.
+#[test]
+fn many_groups_are_told_apart() {
+    let count = 200_000u64;
+    let mut names = groups::Names::default();
+    for round in 0..2 {
+        for number in 0..count {
+            let name = format!("{:x}", number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+            assert_eq!(names.number(&name), Ok(number as u32), "{round}");
+        }
+    }
+    assert_eq!(names.all().len() as u64, count);
+}
+
+#[test]
 fn faults_of_comm_groups_have_a_place() {
     for (groups, message) in [
         (
@@ -504,6 +636,10 @@ fn faults_of_comm_groups_have_a_place() {
             "groups.json:1:1: invalid type: sequence, expected lists of ranks under their names",
         ),
         ("{\"1\": 5}", "groups.json:1: group 1 is no list of ranks"),
+        (
+            "{\n\"1\": [0],\n\"2\": [\"0\"]}",
+            "groups.json:3: group 2 is no list of ranks",
+        ),
         (
             "{\"1\": [0.5]}",
             "groups.json:1: group 1 is no list of ranks",
