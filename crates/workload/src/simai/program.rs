@@ -2,7 +2,7 @@
 
 use super::{SimaiCall, SimaiGroup, SimaiPhase, SimaiPolicy, SimaiWorkload};
 use crate::WorkloadError;
-use crate::graph::Rank;
+use crate::graph::{MOST_TASKS, Rank};
 use crate::program::{Operation, Program, RankProgram, Wait};
 use clearway_units::Span;
 
@@ -49,7 +49,6 @@ impl SimaiWorkload {
     ) -> Result<(Program, Vec<u32>), SettingFault> {
         let schedule = self.schedule()?;
         let layout = self.layout(ranks)?;
-        self.check_length(ranks, passes)?;
         let mut layers = Vec::new();
         let mut programs = Vec::with_capacity(ranks as usize);
         for rank in 0..ranks {
@@ -64,8 +63,11 @@ impl SimaiWorkload {
                 layers: std::mem::take(&mut layers),
             };
             builder.layers.clear();
-            for _ in 0..passes {
+            for pass in 0..passes {
                 builder.pass(self, schedule);
+                if (rank, pass) == (0, 0) {
+                    check_length(builder.operations.len().max(1), ranks, passes)?;
+                }
             }
             layers = builder.layers;
             programs.push(RankProgram::new(builder.operations, builder.waits));
@@ -75,17 +77,6 @@ impl SimaiWorkload {
             groups: layout.groups(),
         };
         Ok((program, layers))
-    }
-
-    /// The operations of all ranks have numbers.
-    fn check_length(&self, ranks: u32, passes: u32) -> Result<(), SettingFault> {
-        const OF_LAYER: u128 = 8;
-        let layers = self.layers.len() as u128 * u128::from(passes) * u128::from(ranks);
-        if layers * OF_LAYER < 1 << 31 {
-            return Ok(());
-        }
-        let message = format!("{ranks} ranks have more than 2^31 operations in {passes} passes");
-        Err(setting("layers", message, "run fewer passes".into()))
     }
 
     fn schedule(&self) -> Result<Schedule, SettingFault> {
@@ -148,6 +139,17 @@ impl SimaiWorkload {
             pp: self.pp,
         })
     }
+}
+
+/// The operations of all ranks, of which each has as many in its first pass, fit in memory as a graph.
+fn check_length(of_pass: usize, ranks: u32, passes: u32) -> Result<(), SettingFault> {
+    let operations = of_pass as u128 * u128::from(passes) * u128::from(ranks);
+    if operations <= u128::from(MOST_TASKS) {
+        return Ok(());
+    }
+    let message =
+        format!("{ranks} ranks have more than {MOST_TASKS} operations in {passes} passes");
+    Err(setting("layers", message, "run fewer passes".into()))
 }
 
 /// A key of the header whose value does not do.

@@ -479,7 +479,7 @@ fn groups_that_do_not_fit_are_refused() {
     let none = SimaiWorkload::new(SimaiPolicy::Data);
     assert!(none.program(0, 1).is_err() && none.program(1, 1).unwrap().is_empty());
     let error = workload.program(8, u32::MAX).unwrap_err();
-    assert!(error.message().contains("more than 2^31 operations"));
+    assert!(error.message().contains("more than 33554432 operations"));
 }
 
 fn any_phase(alone: SimaiGroup) -> impl Strategy<Value = SimaiPhase> {
