@@ -5,12 +5,13 @@ use crate::error::ScenarioError;
 use crate::fits::{
     check_buffers, check_ecn, check_queue, check_timers, packet_sizes, telemetry_bytes,
 };
-use crate::jobs::{Grants, Jobs, fabric_flow};
+use crate::grants::Grants;
+use crate::jobs::{Jobs, fabric_flow};
 use crate::nics::{between_nics, path_lengths};
 use crate::observe::WatchPlan;
 use crate::record::CapturePlan;
-use crate::scenario::topology::apply_failure;
-use crate::scenario::{Scenario, SwitchSettings, check_flows, check_jobs};
+use crate::scenario::topology::Uplinks;
+use crate::scenario::{Scenario, SwitchSettings, check_flows, check_jobs, slowest_link};
 use crate::streamed;
 use clearway_fabric::topology::{
     NodeId, PacketSizes, PathUse, Paths, Routes, Striped, Topology, TopologyError,
@@ -20,6 +21,7 @@ use clearway_transport::cc::NetworkFacts;
 use clearway_transport::wire::Format;
 use clearway_transport::{Class, ClassSet, Profile, Reliability};
 use clearway_units::{Bytes, FlowId, HostId, Rate, Span, Time};
+use clearway_workload::generate::TakenHosts;
 use clearway_workload::{
     BuildContext, FlowSpec, LoadedWorkload, MergedArrivals, Start, Trigger, TriggerIndex, Triggers,
     Workload,
@@ -137,7 +139,7 @@ impl Assembly {
         let jobs = Jobs::new(loaded.jobs, &mut loaded.workload)
             .map_err(|error| error.or_in(scenario.places(), "workload", 0))?;
         let connections = &loaded.workload.flows[listed..];
-        check_flows(connections, &ground.topology, ground.sizes)
+        check_flows(connections, slowest_link(&ground.topology), ground.sizes)
             .map_err(|error| error.or_in(scenario.places(), "workload", 0))?;
         Self::on(ground, scenario, Traffic::Listed(loaded.workload, jobs))
     }
@@ -507,7 +509,9 @@ fn load_workloads(
     let mut parts = Vec::new();
     let mut first_variant = 1;
     let nic_rates = rates_of_hosts(&ground.topology);
-    let mut taken = BTreeSet::new();
+    let slowest = slowest_link(&ground.topology);
+    let mut uplinks = None;
+    let mut taken = TakenHosts::new();
     for (section, settings) in scenario.workloads.iter().enumerate() {
         let context = BuildContext {
             taken: &taken,
@@ -516,9 +520,11 @@ fn load_workloads(
         let placed = |error: ScenarioError| error.or_in(scenario.places(), "workload", section);
         let loaded = settings.load(&context, first_variant).map_err(placed)?;
         first_variant += settings.variants().len() as u16;
-        check_flows(&loaded.workload.flows, &ground.topology, ground.sizes).map_err(placed)?;
+        check_flows(&loaded.workload.flows, slowest, ground.sizes).map_err(placed)?;
         for failure in &loaded.failures {
-            apply_failure(&mut ground.topology, failure).map_err(placed)?;
+            let uplinks = uplinks.get_or_insert_with(|| Uplinks::of(&ground.topology));
+            let cable = uplinks.named(failure).map_err(placed)?;
+            ground.topology.cables[cable].up = false;
         }
         all.warnings.extend(loaded.warnings);
         let doubts = loaded.doubts.into_iter();
@@ -528,7 +534,7 @@ fn load_workloads(
                 _ => format!("workload {} ({}): {doubt}", section + 1, settings.kind()),
             }));
         check_jobs(&loaded.jobs).map_err(placed)?;
-        taken.extend(loaded.jobs.iter().flat_map(|job| &job.hosts));
+        taken.extend(loaded.jobs.iter().flat_map(|job| job.hosts.iter().copied()));
         all.jobs.extend(loaded.jobs);
         parts.push(loaded.workload);
     }

@@ -1,14 +1,15 @@
 //! Jobs in a run: the connections between their ranks, what each host does, and how long iterations took.
 
 use crate::error::ScenarioError;
-use clearway_fabric::{Affair, Dispatch, Flow, FlowEvent, Moment, Post, Program};
+use crate::grants::Grants;
+use clearway_fabric::{Affair, Dispatch, Flow, Moment, Post, Program};
 use clearway_transport::Class;
 use clearway_units::{Bytes, FlowId, HostId, MessageId, Span, Time};
 use clearway_workload::{
     FlowSpec, JobSpec, MessageNumber, Output, Rank, RankRun, Start, Volume, Workload,
 };
 use rustc_hash::FxHashMap;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::num::NonZeroU32;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -203,14 +204,12 @@ impl Jobs {
             };
             let mut receivers: BTreeMap<Rank, usize> = BTreeMap::new();
             for (&(_, dst), &id) in connections {
-                let receiver = *receivers.entry(dst).or_insert_with(|| {
-                    grants.receivers.push(Receiver::new(limit));
-                    grants.receivers.len() - 1
-                });
-                grants.of_connection.insert(id, receiver);
+                let receiver = receivers.entry(dst);
+                let receiver = *receiver.or_insert_with(|| grants.add_receiver(limit));
+                grants.add_connection(id, receiver);
             }
         }
-        (!grants.receivers.is_empty()).then_some(grants)
+        (!grants.is_empty()).then_some(grants)
     }
 
     /// What became of the jobs.
@@ -249,52 +248,6 @@ impl Jobs {
 /// How many messages a rank of a job takes at a time, if there is a limit.
 fn receiver_limit(job: &JobSpec) -> Option<u32> {
     job.plan.graph().parallelism?.to_receiver
-}
-
-/// A rank that takes a limited number of messages at a time.
-#[derive(Debug)]
-struct Receiver {
-    free: u32,
-    /// Connections on which a message waits, once for each.
-    waiting: VecDeque<FlowId>,
-}
-
-impl Receiver {
-    fn new(limit: u32) -> Self {
-        Self {
-            free: limit,
-            waiting: VecDeque::new(),
-        }
-    }
-}
-
-/// Lets receivers take a limited number of messages at a time (STrack §4.3 limits all-to-all at sender and receiver). Words from and to
-/// ranks cost no bytes, but the time that news take between hosts.
-#[derive(Debug, Default)]
-pub(crate) struct Grants {
-    receivers: Vec<Receiver>,
-    of_connection: FxHashMap<FlowId, usize>,
-}
-
-impl Grants {
-    /// A rank asks, or has room again; connections on which a message may be posted now are pushed to `start`.
-    pub(crate) fn on_event(&mut self, event: FlowEvent, start: &mut Vec<FlowId>) {
-        let Some(&index) = self.of_connection.get(&event.flow) else {
-            return;
-        };
-        let receiver = &mut self.receivers[index];
-        match event.moment {
-            Moment::Asked => receiver.waiting.push_back(event.flow),
-            Moment::Freed => receiver.free += 1,
-            Moment::Started | Moment::Received | Moment::Sent => return,
-        }
-        while receiver.free > 0
-            && let Some(connection) = receiver.waiting.pop_front()
-        {
-            receiver.free -= 1;
-            start.push(connection);
-        }
-    }
 }
 
 fn empty_result((job, connections): (&JobSpec, &BTreeMap<(Rank, Rank), FlowId>)) -> JobResult {
@@ -355,6 +308,8 @@ struct Seat {
     connections: FxHashMap<Rank, FlowId>,
     /// Receivers of its job take a limited number of messages at a time.
     is_limited: bool,
+    /// Its deadline among those of its host.
+    scheduled: Time,
 }
 
 impl Seat {
@@ -367,6 +322,8 @@ impl Seat {
 #[derive(Debug, Default)]
 pub(crate) struct HostProgram {
     seats: Vec<Seat>,
+    /// Seats that have a deadline: thousands of jobs may share a host.
+    deadlines: BTreeSet<(Time, usize)>,
     /// Whose connection it is, of those of ranks that are at home here.
     owners: FxHashMap<FlowId, usize>,
     /// The connections of these that use another NIC.
@@ -392,8 +349,27 @@ impl HostProgram {
             is_limited: receiver_limit(spec).is_some(),
             run,
             connections: FxHashMap::default(),
+            scheduled: Time::NEVER,
         });
-        self.seats.len() - 1
+        let seat = self.seats.len() - 1;
+        self.schedule(seat);
+        seat
+    }
+
+    /// Keeps the deadline of a seat, which may have changed.
+    fn schedule(&mut self, seat: usize) {
+        let own = &mut self.seats[seat];
+        let deadline = own.deadline();
+        let former = std::mem::replace(&mut own.scheduled, deadline);
+        if former == deadline {
+            return;
+        }
+        if !former.is_never() {
+            self.deadlines.remove(&(former, seat));
+        }
+        if !deadline.is_never() {
+            self.deadlines.insert((deadline, seat));
+        }
     }
 
     /// The rank on `seat` has this connection, which perhaps uses another NIC.
@@ -425,6 +401,7 @@ impl HostProgram {
     }
 
     fn listen(&mut self, now: Time, seat: usize) {
+        self.schedule(seat);
         let Seat {
             job,
             run,
@@ -541,11 +518,11 @@ impl Program for HostProgram {
     }
 
     fn on_deadline(&mut self, now: Time) {
-        for seat in 0..self.seats.len() {
+        let due = self.deadlines.range(..=(now, usize::MAX));
+        let mut due: Vec<usize> = due.map(|&(_, seat)| seat).collect();
+        due.sort_unstable();
+        for seat in due {
             let own = &mut self.seats[seat];
-            if own.deadline() > now {
-                continue;
-            }
             match own.start.take() {
                 Some(_) => own.run.start(now),
                 None => own.run.on_deadline(now),
@@ -555,8 +532,7 @@ impl Program for HostProgram {
     }
 
     fn deadline(&self) -> Time {
-        let deadlines = self.seats.iter().map(Seat::deadline);
-        deadlines.min().unwrap_or(Time::NEVER)
+        self.deadlines.first().map_or(Time::NEVER, |first| first.0)
     }
 
     fn poll_post(&mut self) -> Option<Post> {

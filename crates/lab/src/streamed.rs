@@ -8,7 +8,7 @@ use crate::assemble::{Assembly, Ground, build_context, rates_of_hosts};
 use crate::error::ScenarioError;
 use crate::jobs::fabric_flow;
 use crate::run::{Finished, FlowResult, RunOptions};
-use crate::scenario::{Scenario, check_flows};
+use crate::scenario::{Scenario, check_flows, slowest_link};
 use clearway_fabric::{Flow, FlowOutcome, Observer, Progress, Sampler, Traffic};
 use clearway_units::{FlowId, Time};
 use clearway_workload::{Arrivals, FlowSpec, MergedArrivals, WorkloadError};
@@ -29,6 +29,7 @@ pub(crate) fn arrivals(
         return Ok(None);
     }
     let nic_rates = rates_of_hosts(&ground.topology);
+    let slowest = slowest_link(&ground.topology);
     let mut sections: Vec<Arrivals> = Vec::new();
     for (section, settings) in scenario.workloads.iter().enumerate() {
         let placed = |error: ScenarioError| error.or_in(scenario.places(), "workload", section);
@@ -38,7 +39,7 @@ pub(crate) fn arrivals(
             return Ok(None);
         };
         // Making them once more is cheap, and nothing can be wrong with one when the run is under way.
-        check_flows(arrivals.clone(), &ground.topology, ground.sizes).map_err(placed)?;
+        check_flows(arrivals.clone(), slowest, ground.sizes).map_err(placed)?;
         sections.push(arrivals);
     }
     let merged = MergedArrivals::new(sections);

@@ -92,3 +92,41 @@ fn pods_are_wired_as_hpccs_file() {
     assert!(a.flows.len() > 200);
     assert_eq!(a.digest, b.digest);
 }
+
+/// A search for each name over all links would take minutes.
+#[test]
+fn thousands_of_links_are_named() {
+    const HOSTS: usize = 8192;
+    let list = |item: &dyn Fn(usize) -> String| {
+        let items: Vec<String> = (0..HOSTS)
+            .map(|host| format!("\"{}\"", item(host)))
+            .collect();
+        items.join(",")
+    };
+    let name = |host: usize| format!("host{host}-leaf{}", host / 64);
+    let slower = list(&|host| match host % 2 {
+        0 => format!("{} rate=25Gbps", name(host)),
+        _ => format!("leaf{}-host{host} delay=3us", host / 64),
+    });
+    let curves: Vec<String> = (0..1024)
+        .map(|host| format!("\"{}\"", name(host)))
+        .collect();
+    let text = format!(
+        "[topology]\nkind = \"leaf-spine\"\nhosts = {HOSTS}\nhosts-per-leaf = 64\nspines = 1\nlinks = [{slower}]\n\
+        [observe]\nseries.links = [{}]\ntrace.pcap = [{}, {}]\n[[workload]]\nkind = \"one-to-one\"\n",
+        curves.join(","),
+        list(&|host| format!("host:{host}")),
+        list(&|host| format!("link:{}", name(host))),
+    );
+    let assembly = assembly(&read(&text, &[]));
+    for host in 0..HOSTS {
+        let cable = &assembly.topology.cables[host];
+        assert_eq!(cable.ends[0], NodeId(host as u32));
+        let is_slow = host % 2 == 0;
+        assert_eq!(cable.rate == Rate::from_gbps(25), is_slow, "{host}");
+        assert_eq!(cable.delay == Span::from_us(3), !is_slow, "{host}");
+    }
+    // Both directions of each cable, each once.
+    let capture = assembly.capture.expect("places are named");
+    assert_eq!(capture.places.len(), 2 * HOSTS);
+}

@@ -319,6 +319,29 @@ fn a_job_is_done_when_its_last_computation_is() {
     }
 }
 
+/// A search for free hosts from the first one on, or over all jobs of a host with each message, would take minutes.
+#[test]
+fn thousands_of_sections_have_jobs() {
+    const COUNT: u32 = 4000;
+    let job = "[[workload]]\nkind = \"ring-all-reduce\"\nranks = 2\nsize = \"1KB\"\n";
+    let read = |fabric: &str, section: &str| {
+        let text = format!(
+            "[topology]\nkind = \"single-switch\"\n{fabric}\n[observe]\nseries.every = \"off\"\n{}",
+            section.repeat(COUNT as usize)
+        );
+        Laboratory::new().read("s.toml", &text, None, &[]).unwrap()
+    };
+    let apart = Assembly::new(&read("hosts = 8000", job)).unwrap();
+    let flows = apart.workload.flows.iter();
+    let hosts: BTreeSet<u32> = flows.map(|flow| flow.src.0).collect();
+    assert!(hosts.into_iter().eq(0..2 * COUNT));
+
+    let shared = format!("{job}compute = \"1us\"\nhosts = [0, 1]\n");
+    let finished = Laboratory::new().run(&read("hosts = 2", &shared)).unwrap();
+    assert_eq!(finished.jobs.len(), COUNT as usize);
+    assert!(finished.jobs.iter().all(clearway_lab::JobResult::is_done));
+}
+
 /// The connections on which each host sends, from the first acknowledgement to the last one, and those on which it receives, from the
 /// first packet to the last one.
 #[derive(Debug, Default)]

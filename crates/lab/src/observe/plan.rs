@@ -1,6 +1,7 @@
 //! What `[observe]` asks for, with its names found.
 
 use crate::error::ScenarioError;
+use crate::link_names::LinkNames;
 use crate::scenario::{Chosen, ObserveSettings, Sampling};
 use clearway_fabric::topology::{LinkId, Topology};
 use clearway_units::{FlowId, Span, nearest, suggestion};
@@ -66,14 +67,12 @@ fn chosen_links(topology: &Topology, chosen: &Chosen) -> Result<Links, ScenarioE
         Chosen::Top(count) => return Ok(Links::Top(*count as usize)),
         Chosen::Named(names) => names,
     };
+    let named = LinkNames::of(topology, names.iter().map(String::as_str));
+    let is_up = |link: &LinkId| topology.cables[link.cable()].up;
     let mut links = Vec::new();
     for name in names {
         let before = links.len();
-        links.extend(
-            topology
-                .links_up()
-                .filter(|&link| topology.link_name(link) == *name),
-        );
+        links.extend(named.named(name).iter().copied().filter(is_up));
         if links.len() == before {
             let known: Vec<String> = topology
                 .links_up()

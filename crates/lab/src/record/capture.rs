@@ -11,12 +11,14 @@ mod tests;
 use super::Merge;
 use crate::Assembly;
 use crate::error::ScenarioError;
+use crate::link_names::LinkNames;
 use crate::scenario::ObserveSettings;
 use clearway_fabric::Observer;
 use clearway_fabric::topology::{LinkId, NodeId, Topology};
 use clearway_transport::wire::{self, Format, PauseSource};
 use clearway_transport::{ClassSet, Header, Packet, Reliability};
 use clearway_units::{HostId, Rate, Span, Time, nearest, suggestion};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A link that is captured.
@@ -65,12 +67,19 @@ impl CapturePlan {
         if settings.pcap.is_empty() {
             return Ok(None);
         }
+        let names = settings.pcap.iter();
+        let names = LinkNames::of(
+            topology,
+            names.filter_map(|place| place.strip_prefix("link:")),
+        );
+        let to_hosts = links_to_hosts(topology);
         let mut links = Vec::new();
         for place in &settings.pcap {
-            links.extend(links_at(place, topology)?);
+            links.extend(links_at(place, topology, &names, &to_hosts)?);
         }
         let mut indices = vec![NOT_CAPTURED; topology.cables.len() * 2];
         let mut places: Vec<CapturePlace> = Vec::new();
+        let mut same_name: BTreeMap<String, u32> = BTreeMap::new();
         let (reaction, pause_size) = pauses.unwrap_or_default();
         for link in links {
             let index = &mut indices[link.0 as usize];
@@ -79,10 +88,11 @@ impl CapturePlan {
             }
             *index = places.len() as u32;
             let base = topology.link_name(link);
-            let same = |place: &&CapturePlace| topology.link_name(place.link) == base;
-            let name = match places.iter().filter(same).count() {
-                0 => base,
-                earlier => format!("{base}#{}", earlier + 1),
+            let ordinal = same_name.entry(base.clone()).or_default();
+            *ordinal += 1;
+            let name = match *ordinal {
+                1 => base,
+                ordinal => format!("{base}#{ordinal}"),
             };
             places.push(CapturePlace {
                 link,
@@ -129,7 +139,24 @@ fn pause_source(topology: &Topology, node: NodeId) -> PauseSource {
 }
 
 /// The links of a place as the user named it.
-fn links_at(place: &str, topology: &Topology) -> Result<Vec<LinkId>, ScenarioError> {
+/// For each NIC the link that reaches it, if one that is up does.
+fn links_to_hosts(topology: &Topology) -> Vec<Option<LinkId>> {
+    let mut links = vec![None; topology.hosts as usize];
+    for link in topology.links_up() {
+        let (_, end) = topology.link_ends(link);
+        if let Some(nic) = links.get_mut(end.0 as usize) {
+            nic.get_or_insert(link);
+        }
+    }
+    links
+}
+
+fn links_at(
+    place: &str,
+    topology: &Topology,
+    names: &LinkNames<'_>,
+    to_hosts: &[Option<LinkId>],
+) -> Result<Vec<LinkId>, ScenarioError> {
     let wrong = |message: String, fix: String| {
         ScenarioError::about(
             &["trace.pcap"],
@@ -148,12 +175,13 @@ fn links_at(place: &str, topology: &Topology) -> Result<Vec<LinkId>, ScenarioErr
             };
             let to_nics = topology
                 .nics_of(HostId(host))
-                .filter_map(|nic| topology.link_to_host(nic));
+                .filter_map(|nic| to_hosts[nic.index()]);
             Ok(to_nics.flat_map(|link| [opposite(link), link]).collect())
         }
         Some(("link", name)) => {
-            let named = |link: &LinkId| topology.link_name(*link) == name;
-            let links: Vec<LinkId> = topology.links_up().filter(named).collect();
+            let is_up = |link: &LinkId| topology.cables[link.cable()].up;
+            let links = names.named(name).iter().copied();
+            let links: Vec<LinkId> = links.filter(is_up).collect();
             if links.is_empty() {
                 let names: Vec<String> = topology
                     .links_up()

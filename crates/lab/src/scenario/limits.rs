@@ -263,14 +263,18 @@ fn longest_computation(plan: &Plan) -> Span {
     spans.max().unwrap_or(Span::ZERO)
 }
 
+/// The rate of the slowest link of a fabric, be it up or down.
+pub(crate) fn slowest_link(topology: &Topology) -> Rate {
+    let rates = topology.cables.iter().map(|cable| cable.rate);
+    rates.min().unwrap_or(RATES.0)
+}
+
 /// Checks that flows start, and can end, in the time that a simulation can count.
 pub(crate) fn check_flows(
     flows: impl IntoIterator<Item: Borrow<FlowSpec>>,
-    topology: &Topology,
+    slowest: Rate,
     sizes: PacketSizes,
 ) -> Result<(), ScenarioError> {
-    let slowest = topology.cables.iter().map(|cable| cable.rate).min();
-    let slowest = slowest.unwrap_or(RATES.0);
     let name = |flow: &FlowSpec| format!("flow {} ({}->{})", flow.label, flow.src, flow.dst);
     for flow in flows {
         let flow: &FlowSpec = flow.borrow();

@@ -36,6 +36,7 @@ mod workload;
 
 pub(crate) use limits::{
     LONGEST, check_flows, check_general, check_jobs, check_observe, check_switch, check_transport,
+    slowest_link,
 };
 pub use observe::{Chosen, MOST_CHOSEN, ObserveSettings, Sampling};
 pub(crate) use places::Places;
@@ -338,14 +339,13 @@ fn workloads(
     controller: &ControllerSettings,
     places: &Places,
 ) -> Result<Vec<WorkloadSection>, ScenarioError> {
-    let sections = count_workloads(entries)?;
+    let sections = by_section(entries)?;
     let kinds: Vec<&str> = WorkloadSettings::KINDS
         .iter()
         .map(|(name, _)| *name)
         .collect();
     let mut workloads = Vec::new();
-    for index in 0..sections.max(1) {
-        let own = of(entries, "workload", index);
+    for (index, own) in sections.into_iter().enumerate() {
         let kind = kind_of(&own, &kinds, WorkloadSettings::named, "workload")?;
         let traffic =
             kind.unwrap_or_else(|| WorkloadSettings::named("permutation").expect("it exists"));
@@ -364,15 +364,16 @@ fn workloads(
     Ok(workloads)
 }
 
-/// How many `[[workload]]` sections there are. An override may add one, but leave none out.
-fn count_workloads(entries: &[Entry]) -> Result<usize, ScenarioError> {
+/// The entries of each `[[workload]]` section; of one without any if there is none. An override may add one, but leave none out.
+fn by_section(entries: &[Entry]) -> Result<Vec<Vec<&Entry>>, ScenarioError> {
     let mut own: Vec<&Entry> = entries
         .iter()
         .filter(|entry| entry.section == "workload")
         .collect();
     own.sort_by_key(|entry| entry.index);
-    let mut count = 0;
+    let mut sections: Vec<Vec<&Entry>> = Vec::new();
     for entry in own {
+        let count = sections.len();
         if entry.index > count {
             return Err(ScenarioError::at(
                 &entry.place,
@@ -383,9 +384,15 @@ fn count_workloads(entries: &[Entry]) -> Result<usize, ScenarioError> {
                 format!("count sections from 0; `workload[{count}]` adds one"),
             ));
         }
-        count = count.max(entry.index + 1);
+        if entry.index == count {
+            sections.push(Vec::new());
+        }
+        sections[entry.index].push(entry);
     }
-    Ok(count)
+    if sections.is_empty() {
+        sections.push(Vec::new());
+    }
+    Ok(sections)
 }
 
 /// The entries of one section.

@@ -7,6 +7,7 @@ use crate::error::Place;
 #[derive(Debug, Clone)]
 pub(crate) struct Places {
     whole: Place,
+    /// Sorted by section, those of one in their order.
     keys: Vec<KeyPlace>,
 }
 
@@ -16,6 +17,12 @@ struct KeyPlace {
     index: usize,
     key: String,
     place: Place,
+}
+
+impl KeyPlace {
+    fn section(&self) -> (&str, usize) {
+        (&self.section, self.index)
+    }
 }
 
 /// Two scenarios are equal wherever they were written.
@@ -33,27 +40,32 @@ impl Places {
             key: entry.key.clone(),
             place: entry.place.clone(),
         };
+        let mut keys: Vec<KeyPlace> = entries.iter().map(key).collect();
+        keys.sort_by(|a, b| a.section().cmp(&b.section()));
         Self {
             whole: Place::Whole { file: file.into() },
-            keys: entries.iter().map(key).collect(),
+            keys,
         }
+    }
+
+    /// The keys of a section, in their order.
+    fn of_section(&self, section: &str, index: usize) -> &[KeyPlace] {
+        let wanted = (section, index);
+        let first = self.keys.partition_point(|known| known.section() < wanted);
+        let behind = &self.keys[first..];
+        &behind[..behind.partition_point(|known| known.section() == wanted)]
     }
 
     /// True if the user gave `key` of a section.
     pub(crate) fn is_given(&self, section: &str, index: usize, key: &str) -> bool {
-        self.keys
-            .iter()
-            .any(|known| known.section == section && known.index == index && known.key == key)
+        let mut own = self.of_section(section, index).iter();
+        own.any(|known| known.key == key)
     }
 
     /// The best place for a fault in `keys` of a section: what was changed last is likeliest to be wrong, so overrides come
     /// before lines; then the first of the keys that was written at all; then the section; then the scenario.
     pub(crate) fn of_keys(&self, section: &str, index: usize, keys: &[&str]) -> Place {
-        let of_section = || {
-            self.keys
-                .iter()
-                .filter(|known| known.section == section && known.index == index)
-        };
+        let of_section = || self.of_section(section, index).iter();
         let is_override = |known: &&KeyPlace| matches!(known.place, Place::Override(_));
         let named = |known: &&KeyPlace| keys.contains(&known.key.as_str());
         let first_named = || {

@@ -46,7 +46,7 @@ pub(crate) fn read(file: &str, text: &str) -> Result<Vec<Entry>, ScenarioError> 
 impl Layout {
     /// Reads a text of this layout.
     pub(crate) fn read(&self, file: &str, text: &str) -> Result<Vec<Entry>, ScenarioError> {
-        let lines = Lines { file, text };
+        let lines = Lines::new(file, text);
         let table = DeTable::parse(text).map_err(|error| {
             ScenarioError::at(
                 &lines.place(error.span().map_or(0, |span| span.start)),
@@ -182,16 +182,23 @@ fn read_value(text: &str) -> Value {
 
 struct Lines<'a> {
     file: &'a str,
-    text: &'a str,
+    /// Offset of the end of each line.
+    ends: Vec<usize>,
 }
 
-impl Lines<'_> {
+impl<'a> Lines<'a> {
+    fn new(file: &'a str, text: &str) -> Self {
+        let ends = text.match_indices('\n').map(|(end, _)| end);
+        Self {
+            file,
+            ends: ends.collect(),
+        }
+    }
+
     fn place(&self, offset: usize) -> Place {
-        let before = &self.text.as_bytes()[..offset.min(self.text.len())];
-        let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
         Place::Line {
             file: self.file.into(),
-            line,
+            line: self.ends.partition_point(|&end| end < offset) + 1,
         }
     }
 

@@ -485,3 +485,31 @@ fn faults_point_at_the_key_that_was_changed_last() {
         "--set topology.hosts=131"
     );
 }
+
+/// A search for each key over the lines of the file, over all keys or over all sections would take minutes.
+#[test]
+fn twenty_thousand_sections_are_read() {
+    const COUNT: usize = 20_000;
+    let section = |number: usize| {
+        let from = number % 15 + 1;
+        format!("[[workload]]\nkind = \"one-to-one\"\nfrom = {from}\n")
+    };
+    let text: String = (0..COUNT).map(section).collect();
+    let scenario = read(&text);
+    assert_eq!(scenario.workloads.len(), COUNT);
+    let place = |index, key| scenario.places().of_keys("workload", index, &[key]);
+    assert_eq!(place(0, "from").to_string(), "s.toml:3");
+    assert_eq!(place(COUNT - 1, "kind").to_string(), "s.toml:59999");
+    assert_eq!(place(COUNT - 1, "to").to_string(), "s.toml:59999");
+    assert_eq!(place(COUNT, "from").to_string(), "s.toml");
+    let settings = scenario.settings();
+    let given = settings.iter().filter(|setting| setting.given);
+    assert_eq!(given.count(), 2 * COUNT);
+    let error = read_with(&format!("{text}[[workload]]\nkidn = \"incast\"\n"), &[]);
+    assert_eq!(
+        error.unwrap_err().place.unwrap().to_string(),
+        "s.toml:60002"
+    );
+    let error = read_with(&text, &["workload[20001].from=1"]).unwrap_err();
+    assert!(error.to_string().contains("for there are 20000"), "{error}");
+}

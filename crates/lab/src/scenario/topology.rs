@@ -5,6 +5,7 @@ use super::graph;
 use super::limits::{check_hosts, check_links, check_size};
 use super::pods::Pods;
 use crate::error::ScenarioError;
+use crate::link_names::LinkNames;
 use crate::nics::NicChoice;
 use clearway_fabric::topology::{
     Cable, CoreWiring, FatTree, LinkId, Tier, Topology, TopologyError, dumbbell, fat_tree,
@@ -418,47 +419,61 @@ fn from_file(file: &TopoFile) -> Result<Topology, ScenarioError> {
     fat_tree(&spec).map_err(|error| topology_error(&["file"], &error))
 }
 
-/// Applies a `failure` line of a `.cm` file: the n-th uplink of the n-th switch of a tier.
-pub(crate) fn apply_failure(
-    topology: &mut Topology,
-    failure: &LinkFailure,
-) -> Result<(), ScenarioError> {
-    let tier = match failure.layer {
-        SwitchLayer::Leaf => 0,
-        SwitchLayer::Aggregation => 1,
-        SwitchLayer::Core => 2,
-    };
-    let nodes: Vec<_> = (0..topology.switches.len())
-        .filter(|&index| topology.switches[index].tier == tier)
-        .map(|index| topology.switch_node(index))
-        .collect();
-    let node = nodes.get(failure.switch as usize).ok_or_else(|| {
-        impossible(
-            &["file"],
-            format!(
-                "a `failure` line names switch {} of tier {tier}, which has {}",
-                failure.switch,
-                nodes.len()
-            ),
-            "count switches of a tier from 0",
-        )
-    })?;
-    let uplinks: Vec<usize> = (0..topology.cables.len())
-        .filter(|&cable| topology.cables[cable].ends[0] == *node)
-        .collect();
-    let cable = uplinks.get(failure.uplink as usize).ok_or_else(|| {
-        impossible(
-            &["file"],
-            format!(
-                "a `failure` line names uplink {} of a switch with {}",
-                failure.uplink,
-                uplinks.len()
-            ),
-            "count uplinks from 0; the top tier has none",
-        )
-    })?;
-    topology.cables[*cable].up = false;
-    Ok(())
+/// The cables to switches above, switch by switch: what `failure` lines of a `.cm` file name.
+pub(crate) struct Uplinks {
+    /// Of the switches of each tier, in their order.
+    tiers: [Vec<Vec<usize>>; 3],
+}
+
+impl Uplinks {
+    pub(crate) fn of(topology: &Topology) -> Self {
+        let mut of_switch = vec![Vec::new(); topology.switches.len()];
+        for (index, cable) in topology.cables.iter().enumerate() {
+            if let Some(switch) = topology.switch_index(cable.ends[0]) {
+                of_switch[switch].push(index);
+            }
+        }
+        let mut tiers = [const { Vec::new() }; 3];
+        for (switch, uplinks) in topology.switches.iter().zip(of_switch) {
+            if let Some(tier) = tiers.get_mut(usize::from(switch.tier)) {
+                tier.push(uplinks);
+            }
+        }
+        Self { tiers }
+    }
+
+    /// The cable that a `failure` line names: the n-th uplink of the n-th switch of a tier.
+    pub(crate) fn named(&self, failure: &LinkFailure) -> Result<usize, ScenarioError> {
+        let tier = match failure.layer {
+            SwitchLayer::Leaf => 0,
+            SwitchLayer::Aggregation => 1,
+            SwitchLayer::Core => 2,
+        };
+        let switches = &self.tiers[tier];
+        let uplinks = switches.get(failure.switch as usize).ok_or_else(|| {
+            impossible(
+                &["file"],
+                format!(
+                    "a `failure` line names switch {} of tier {tier}, which has {}",
+                    failure.switch,
+                    switches.len()
+                ),
+                "count switches of a tier from 0",
+            )
+        })?;
+        let cable = uplinks.get(failure.uplink as usize).copied();
+        cable.ok_or_else(|| {
+            impossible(
+                &["file"],
+                format!(
+                    "a `failure` line names uplink {} of a switch with {}",
+                    failure.uplink,
+                    uplinks.len()
+                ),
+                "count uplinks from 0; the top tier has none",
+            )
+        })
+    }
 }
 
 impl LinkSettings {
@@ -487,9 +502,11 @@ impl LinkSettings {
                 .fail_uplinks(leaves, uplinks)
                 .map_err(|error| topology_error(&keys, &error))?;
         }
+        let first_words = self.exceptions.iter().filter_map(|text| first_word(text));
+        let links = LinkNames::of(topology, first_words);
         self.exceptions
             .iter()
-            .try_for_each(|text| apply_exception(topology, text))
+            .try_for_each(|text| apply_exception(topology, &links, text))
     }
 }
 
@@ -514,8 +531,16 @@ fn probability(text: &str) -> Option<f64> {
     text.parse().ok().filter(|value| (0.0..1.0).contains(value))
 }
 
+fn first_word(text: &str) -> Option<&str> {
+    text.split_whitespace().next()
+}
+
 /// Applies one exception: a link's name and what is different about it.
-fn apply_exception(topology: &mut Topology, text: &str) -> Result<(), ScenarioError> {
+fn apply_exception(
+    topology: &mut Topology,
+    links: &LinkNames<'_>,
+    text: &str,
+) -> Result<(), ScenarioError> {
     let fault = |message: String, fix: &str| {
         ScenarioError::about(&["links"], format!("`links`: \"{text}\": {message}"), fix)
     };
@@ -526,9 +551,10 @@ fn apply_exception(topology: &mut Topology, text: &str) -> Result<(), ScenarioEr
             "name a link, for instance \"leaf0-spine2 down\"",
         )
     })?;
-    let cables: Vec<usize> = (0..topology.cables.len())
-        .filter(|&cable| (0..2).any(|end| topology.link_name(LinkId::from_end(cable, end)) == name))
-        .collect();
+    let named = links.named(name);
+    let mut cables: Vec<usize> = named.iter().map(|link| link.cable()).collect();
+    // A cable between two switches of one name would have the same name both ways.
+    cables.dedup();
     if cables.is_empty() {
         let all =
             (0..topology.cables.len()).map(|cable| topology.link_name(LinkId::from_end(cable, 0)));

@@ -29,7 +29,7 @@ pub use list::ListSettings;
 pub use one_to_one::OneToOneSettings;
 pub use per_job::PerJob;
 pub use permutation::{PermutationSettings, derangement};
-pub use placing::{JobPlacement, Placing};
+pub use placing::{JobPlacement, Placing, TakenHosts};
 pub use poisson::PoissonSettings;
 pub use scheduling::Scheduling;
 pub use trace::TraceSettings;
@@ -38,7 +38,6 @@ use crate::{Arrivals, FileWarning, JobSpec, LinkFailure, Workload, WorkloadError
 use clearway_units::{
     Bytes, HostId, ParameterInfo, ParameterSet, Purpose, RandomStream, Rate, SetError, Value,
 };
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// What a generator knows of the run.
@@ -53,14 +52,14 @@ pub struct BuildContext<'a> {
     /// Which `[[workload]]` section this is, from 0.
     pub section: u32,
     /// Where ranks of jobs of the sections before are: placements leave these hosts alone.
-    pub taken: &'a BTreeSet<HostId>,
+    pub taken: &'a TakenHosts,
     /// The folder of the scenario file, if there is one: files are looked for there, then in the current folder.
     pub base_dir: Option<&'a Path>,
 }
 
 impl BuildContext<'_> {
     /// No host is taken.
-    pub const ALL_FREE: &'static BTreeSet<HostId> = &BTreeSet::new();
+    pub const ALL_FREE: &'static TakenHosts = &TakenHosts::new();
 
     /// The random numbers of this section.
     pub fn random(&self) -> RandomStream {

@@ -3,7 +3,7 @@
 use super::{BuildContext, WorkloadDefinition};
 use crate::WorkloadError;
 use clearway_units::{HostId, choices, parameters};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 choices! {
     /// Which hosts the ranks of jobs are on. Hosts of jobs of earlier sections are passed over.
@@ -31,11 +31,52 @@ parameters! {
     }
 }
 
+/// Hosts with ranks of jobs.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TakenHosts {
+    hosts: BTreeSet<HostId>,
+    /// The first that is not among them.
+    lowest_free: u32,
+}
+
+impl TakenHosts {
+    /// No hosts.
+    pub const fn new() -> Self {
+        Self {
+            hosts: BTreeSet::new(),
+            lowest_free: 0,
+        }
+    }
+
+    /// True if there are none.
+    pub fn is_empty(&self) -> bool {
+        self.hosts.is_empty()
+    }
+
+    /// True if `host` is one of them.
+    pub fn contains(&self, host: HostId) -> bool {
+        self.hosts.contains(&host)
+    }
+
+    fn is_free(&self, host: u32) -> bool {
+        !self.contains(HostId(host))
+    }
+}
+
+impl Extend<HostId> for TakenHosts {
+    fn extend<I: IntoIterator<Item = HostId>>(&mut self, hosts: I) {
+        self.hosts.extend(hosts);
+        while !self.is_free(self.lowest_free) {
+            self.lowest_free += 1;
+        }
+    }
+}
+
 impl Placing {
     /// How many hosts there are to choose from.
     pub(super) fn places(&self, context: &BuildContext<'_>) -> u32 {
         match self.hosts.len() as u32 {
-            0 => context.hosts - context.taken.len() as u32,
+            0 => context.hosts - context.taken.hosts.len() as u32,
             listed => listed,
         }
     }
@@ -54,7 +95,7 @@ impl Placing {
         let shared = self
             .hosts
             .iter()
-            .find(|&&host| context.taken.contains(&HostId(host)));
+            .find(|&&host| context.taken.contains(HostId(host)));
         let shared = shared.map(|host| {
             format!("host {host} of `hosts` has a rank of a job of an earlier section, too: both share its NIC")
         });
@@ -112,16 +153,23 @@ impl Placing {
             JobPlacement::RandomBlock => self.block,
         };
         let needed = (ranks * jobs) as usize;
-        let free = |host: u32| !context.taken.contains(&HostId(host));
+        let free = |host: u32| context.taken.is_free(host);
         if !(0..self.neighbours).all(free) {
             let message = format!("not all of the first {} hosts are free", self.neighbours);
             let fix = "write the section with `neighbours` before other jobs";
             return Err(D::fault("neighbours", message, fix));
         }
-        let mut blocks: Vec<u32> = (self.neighbours..context.hosts / block).collect();
-        if self.placement != JobPlacement::Packed {
-            context.random().shuffle(&mut blocks);
+        if self.placement == JobPlacement::Packed {
+            // Not from host 0 on: thousands of sections would each pass over all before.
+            let hosts = context.taken.lowest_free..context.hosts;
+            return Ok(hosts
+                .filter(|&host| free(host))
+                .map(HostId)
+                .take(needed)
+                .collect());
         }
+        let mut blocks: Vec<u32> = (self.neighbours..context.hosts / block).collect();
+        context.random().shuffle(&mut blocks);
         blocks.retain(|own| (own * block..(own + 1) * block).all(free));
         if self.placement == JobPlacement::RandomBlock
             && (!ranks.is_multiple_of(block) || blocks.len() * (block as usize) < needed)

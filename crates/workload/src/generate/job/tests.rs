@@ -1,11 +1,11 @@
 //! Where jobs are, and what their ranks do.
 
 use super::*;
+use crate::generate::TakenHosts;
 use crate::graph::Task;
 use crate::{LoadedWorkload, Output, RankRun, WorkloadSettings};
 use clearway_units::Rate;
 use insta::assert_snapshot;
-use std::collections::BTreeSet;
 
 const NIC_RATES: [Rate; 64] = [Rate::from_gbps(400); 64];
 
@@ -18,7 +18,7 @@ fn load_beside(
     kind: &str,
     settings: &[(&str, &str)],
     hosts: u32,
-    taken: &BTreeSet<HostId>,
+    taken: &TakenHosts,
 ) -> Result<LoadedWorkload, String> {
     let mut workload = WorkloadSettings::named(kind).unwrap();
     for (key, value) in settings {
@@ -55,7 +55,8 @@ fn jobs(kind: &str, settings: &[(&str, &str)], hosts: u32) -> Vec<JobSpec> {
 
 #[test]
 fn jobs_of_sections_are_on_different_hosts() {
-    let taken: BTreeSet<HostId> = [0, 1, 5].map(HostId).into();
+    let mut taken = TakenHosts::new();
+    taken.extend([0, 1, 5].map(HostId));
     let beside = |settings: &[(&str, &str)]| {
         load_beside("ring-all-reduce", settings, 10, &taken).map(|loaded| hosts_of(&loaded.jobs))
     };
