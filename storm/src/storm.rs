@@ -78,10 +78,10 @@ impl Storm<'_> {
                     println!("{}", report.line(self.minutes(), self.arguments.seed));
                 }
             }
-            let ended = workers.into_iter().map(|worker| worker.join());
-            ended
-                .map(|ended| ended.unwrap_or_else(|_| Err(io::Error::other("a worker panicked"))))
-                .collect()
+            let panicked = || Err(io::Error::other("a worker panicked"));
+            workers
+                .into_iter()
+                .try_for_each(|worker| worker.join().unwrap_or_else(|_| panicked()))
         })
     }
 

@@ -24,7 +24,7 @@ fn of_domain(domain: &ValueDomain, info: &ParameterInfo, lots: &mut Lots) -> Val
         ValueDomain::Number => number(info, lots),
         ValueDomain::Flag => Value::Boolean(info.default != Value::Boolean(true)),
         ValueDomain::Words(words) => text(lots.pick(words)),
-        ValueDomain::Text => text(&free_text(info, lots)),
+        ValueDomain::Text => text(free_text(info, lots)),
         ValueDomain::List(items) => {
             let count = lots.below(4);
             let item = |_| of_domain(items, info, lots);

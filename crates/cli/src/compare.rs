@@ -142,11 +142,11 @@ fn run_all(
                 folder: target.folder_of(place, scenario),
                 title: format!("run {} of {total}  ", done + 1),
             };
-            let Some((run, is_kept)) = run.simulate(&interrupt)? else {
+            let Some(simulated) = run.simulate(&interrupt)? else {
                 break 'all;
             };
-            variants[place].runs.push(run);
-            kept.push(is_kept);
+            variants[place].runs.push(simulated.run);
+            kept.push(simulated.kept);
             done += 1;
         }
     }
@@ -168,13 +168,17 @@ struct Run<'a> {
     title: String,
 }
 
+/// A run that is over.
+struct Simulated {
+    run: ComparedRun,
+    /// Whether its results are kept, if they were to be.
+    kept: Result<(), Failure>,
+}
+
 impl Run<'_> {
     /// Runs it and keeps its results; `None` if it was interrupted: a part of a run compares with nothing. Where the results cannot be
     /// kept, the run can still be compared.
-    fn simulate(
-        self,
-        interrupt: &Interrupt,
-    ) -> Result<Option<(ComparedRun, Result<(), Failure>)>, Failure> {
+    fn simulate(self, interrupt: &Interrupt) -> Result<Option<Simulated>, Failure> {
         let stopwatch = Stopwatch::start();
         let assembly = Assembly::streaming(self.scenario)?;
         let unkept = || FlowRows::unkept(&assembly);
@@ -209,7 +213,7 @@ impl Run<'_> {
         if record.status == Status::Interrupted {
             return Ok(None);
         }
-        let is_kept = prepared.and_then(|()| {
+        let kept = prepared.and_then(|()| {
             let Some(mut outputs) = outputs else {
                 return Ok(());
             };
@@ -223,9 +227,9 @@ impl Run<'_> {
             written.map_err(|error| self.no_results(&error))
         });
         let mut run = ComparedRun::of(record);
-        let folder = self.folder.filter(|_| is_kept.is_ok());
+        let folder = self.folder.filter(|_| kept.is_ok());
         run.folder = folder.map(|folder| folder.display().to_string());
-        Ok(Some((run, is_kept)))
+        Ok(Some(Simulated { run, kept }))
     }
 
     /// The result folder, if results are kept.

@@ -225,7 +225,7 @@ fn folders_of_killed_runs_are_cleared_away_and_those_of_others_are_not() {
             "--quiet",
         ];
         let known = holders(&bench.path("")).len();
-        let child = bench
+        let mut child = bench
             .command(&[&long[..], &["--out", out]].concat())
             .spawn()
             .unwrap();
@@ -235,7 +235,8 @@ fn folders_of_killed_runs_are_cleared_away_and_those_of_others_are_not() {
             }
             std::thread::sleep(Duration::from_millis(20));
         }
-        panic!("it makes no folder");
+        child.kill().unwrap();
+        panic!("it makes no folder: {:?}", child.wait());
     };
     let mut killed = start("killed");
     let mut alive = start("alive");

@@ -108,30 +108,30 @@ fn what_cannot_be_is_found() {
     type Change = fn(&mut RunRecord);
     let cases: [(&str, Change); 13] = [
         ("complete: although not all is done", |run| {
-            run.flows[0].finish = None
+            run.flows[0].finish = None;
         }),
         ("complete: although not all is done", |run| {
             run.jobs[0].times[0].over = None;
         }),
         ("complete: although not all is done", |run| {
-            run.jobs[0].iterations = 2
+            run.jobs[0].iterations = 2;
         }),
         ("slowdown: below 1", |run| {
             run.flows[1].ideal_fct = Span::from_ps(7_000_001);
         }),
         ("conservation: data_delivered", |run| {
-            run.packets.data_delivered = 7
+            run.packets.data_delivered = 7;
         }),
         ("conservation: duplicates", |run| run.packets.duplicates = 6),
         ("conservation: sum", |run| run.packets.dropped = 7),
         ("conservation: data_packet_hops", |run| {
-            run.data_packet_hops = 21
+            run.data_packet_hops = 21;
         }),
         ("sums: data_sent", |run| run.flows[0].packets = 4),
         ("sums: retransmitted", |run| run.flows[0].retransmits = 2),
         ("sums: numbers of flows", |run| run.flows[0].flow = 2),
         ("sums: after the end", |run| {
-            run.simulated = Span::from_us(9)
+            run.simulated = Span::from_us(9);
         }),
         ("sums: paused links", |run| run.packets.pfc_pauses = 1),
     ];

@@ -3,7 +3,7 @@
 use super::{BuildContext, WorkloadDefinition};
 use crate::WorkloadError;
 use clearway_units::{HostId, choices, parameters};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 choices! {
     /// Which hosts the ranks of jobs are on. Hosts of jobs of earlier sections are passed over.
@@ -123,23 +123,7 @@ impl Placing {
             return Err(D::fault("block", "no block", "write 1 or more"));
         }
         if !self.hosts.is_empty() {
-            let mut seen = BTreeMap::new();
-            for (place, &host) in self.hosts.iter().enumerate() {
-                if host >= context.hosts {
-                    let message =
-                        format!("host {host}, but the topology has {} hosts", context.hosts);
-                    return Err(D::fault("hosts", message, "hosts are numbered from 0"));
-                }
-                if seen.insert(host, place).is_some() {
-                    let message = format!("host {host} is named twice");
-                    return Err(D::fault(
-                        "hosts",
-                        message,
-                        "give each rank a host of its own",
-                    ));
-                }
-            }
-            return Ok(self.hosts.iter().copied().map(HostId).collect());
+            return self.listed::<D>(context);
         }
         if self.neighbours > 0
             && (self.placement != JobPlacement::Random || self.neighbours > ranks)
@@ -184,5 +168,25 @@ impl Placing {
         let drawn = blocks.iter().flat_map(|own| own * block..(own + 1) * block);
         let hosts = (0..self.neighbours).chain(drawn);
         Ok(hosts.map(HostId).take(needed).collect())
+    }
+
+    /// The hosts that are listed.
+    fn listed<D: WorkloadDefinition>(
+        &self,
+        context: &BuildContext<'_>,
+    ) -> Result<Vec<HostId>, WorkloadError> {
+        let mut seen = BTreeSet::new();
+        for &host in &self.hosts {
+            if host >= context.hosts {
+                let message = format!("host {host}, but the topology has {} hosts", context.hosts);
+                return Err(D::fault("hosts", message, "hosts are numbered from 0"));
+            }
+            if !seen.insert(host) {
+                let message = format!("host {host} is named twice");
+                let fix = "give each rank a host of its own";
+                return Err(D::fault("hosts", message, fix));
+            }
+        }
+        Ok(self.hosts.iter().copied().map(HostId).collect())
     }
 }
