@@ -770,7 +770,7 @@ fn probes_use_every_path_of_the_selector() {
         let paths = Value::Integer(16);
         profile.selector.set("max-paths", &paths).unwrap();
         let mut bench = Bench::seeded(profile, 100, seed);
-        let rules = bench.rules.clone();
+        let rules = bench.rules;
         let ports = distinct_ports(64, || bench.sender.probe(&rules).source_port);
         assert_eq!(ports, 16, "seed {seed}");
     }
