@@ -77,7 +77,7 @@ pub(crate) fn exit(ended: &Ended) -> Verdict {
         let line = place.rsplit_once(':').map_or(place, |(line, _)| line);
         return Err(Violation::new("panic", line, shown()));
     }
-    if ended.code.is_none() && !ended.status.contains("SIGABRT") {
+    if ended.status.contains("SIGXCPU") {
         return Err(Violation::new("time", "cpu", shown()));
     }
     let mark = errors.lines().next().unwrap_or(&ended.status);

@@ -67,9 +67,11 @@ impl Runner {
             _ => {}
         }
         let limit = format!(
-            "ulimit -v {}; ulimit -t {}; ulimit -c 0; exec \"$@\"",
+            // At the soft limit comes a signal of its own, which tells it from what else may kill a process.
+            "ulimit -v {}; ulimit -St {}; ulimit -Ht {}; ulimit -c 0; exec \"$@\"",
             limits.memory / 1024,
-            limits.cpu
+            limits.cpu,
+            limits.cpu + 5
         );
         let mut child = Command::new("sh")
             .args(["-c", &limit, "sh"])

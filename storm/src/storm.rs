@@ -78,10 +78,9 @@ impl Storm<'_> {
                     println!("{}", report.line(self.minutes(), self.arguments.seed));
                 }
             }
-            let panicked = || Err(io::Error::other("a worker panicked"));
-            workers
-                .into_iter()
-                .try_for_each(|worker| worker.join().unwrap_or_else(|_| panicked()))
+            let mut ended = workers.into_iter().map(|worker| worker.join());
+            let panicked = |_| Err(io::Error::other("a worker panicked"));
+            ended.try_for_each(|ended| ended.unwrap_or_else(panicked))
         })
     }
 

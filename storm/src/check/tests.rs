@@ -217,8 +217,13 @@ fn ends_are_told_apart() {
         Some("memory: allocation failed")
     );
     assert_eq!(
-        ended(None, "signal: 9 (SIGKILL)", "", false).as_deref(),
+        ended(None, "signal: 24 (SIGXCPU)", "", false).as_deref(),
         Some("time: cpu")
+    );
+    // The machine has too little memory.
+    assert_eq!(
+        ended(None, "signal: 9 (SIGKILL)", "", false).as_deref(),
+        Some("exit: signal: 9 (SIGKILL)")
     );
     assert_eq!(
         ended(None, "signal: 9 (SIGKILL)", "", true).as_deref(),
