@@ -8,7 +8,6 @@ use common::Bench;
 use std::fs::{self, File, OpenOptions};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::time::Duration;
 
 const SMALL: [&str; 8] = [
     "run",
@@ -203,7 +202,20 @@ fn reproductions_that_cannot_be_written_are_not_begun() {
     assert_eq!(bench.read("file"), "mine");
 }
 
+/// A process that ends with the value, also where a test fails.
+#[cfg(target_os = "linux")]
+struct Guarded(std::process::Child);
+
+#[cfg(target_os = "linux")]
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// The names of hidden folders in `folder` in which results are made.
+#[cfg(unix)]
 fn holders(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).unwrap();
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -225,31 +237,26 @@ fn folders_of_killed_runs_are_cleared_away_and_those_of_others_are_not() {
             "--quiet",
         ];
         let known = holders(&bench.path("")).len();
-        let mut child = bench
-            .command(&[&long[..], &["--out", out]].concat())
-            .spawn()
-            .unwrap();
+        let mut command = bench.command(&[&long[..], &["--out", out]].concat());
+        let child = Guarded(command.spawn().unwrap());
         for _ in 0..1000 {
             if holders(&bench.path("")).len() > known {
                 return child;
             }
-            std::thread::sleep(Duration::from_millis(20));
+            std::thread::sleep(std::time::Duration::from_millis(20));
         }
-        child.kill().unwrap();
-        panic!("it makes no folder: {:?}", child.wait());
+        panic!("it makes no folder");
     };
-    let mut killed = start("killed");
-    let mut alive = start("alive");
+    let killed = start("killed");
+    let alive = start("alive");
     let both = holders(&bench.path(""));
     assert_eq!(both.len(), 2);
-    killed.kill().unwrap();
-    killed.wait().unwrap();
+    drop(killed);
     bench.succeed(&with(&["--out", "later"]));
     let left = holders(&bench.path(""));
     assert_eq!(left.len(), 1, "{both:?}: {left:?}");
-    assert!(left[0].contains(&format!("-{}-", alive.id())), "{left:?}");
-    alive.kill().unwrap();
-    alive.wait().unwrap();
+    assert!(left[0].contains(&format!("-{}-", alive.0.id())), "{left:?}");
+    drop(alive);
     bench.succeed(&with(&["--out", "later"]));
     assert_eq!(holders(&bench.path("")), [""; 0]);
 }
