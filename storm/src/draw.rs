@@ -8,7 +8,7 @@ use crate::schema::{Schema, Thing, covered};
 use crate::values::{self, text};
 use clearway_lab::scenario::Sampling;
 use clearway_lab::{Assembly, Laboratory, LinkId, Place, Scenario, ScenarioError};
-use clearway_units::{ParameterInfo, Span, Value, ValueDomain};
+use clearway_units::{Parameter, ParameterInfo, Span, Value, ValueDomain};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 
@@ -18,6 +18,8 @@ const MOST_PACKETS: u128 = 2_000_000;
 const MOST_ROUNDS: u64 = 300_000;
 /// Points of all curves together.
 const MOST_POINTS: u64 = 300_000;
+/// How many times as long as its run a stream of flows may be.
+const STREAM_BEYOND_RUN: u64 = 4;
 /// How long a run is in a fabric of unknown size.
 const SHORT: Span = Span::from_us(100);
 /// Whole numbers up to here are no danger in a fabric.
@@ -345,6 +347,19 @@ impl Drawn {
             let covers = covered("scenario", "", "stop.at-most");
             let value = text(most.to_string());
             self.draft.set(Section::Top, "stop.at-most", value, covers);
+        }
+        self.limit_streams(scenario.general.at_most.min(most));
+    }
+
+    /// Lets streams end soon after the run: all their flows are drawn and have rows, also those that never start.
+    fn limit_streams(&mut self, end: Span) {
+        let most = Span::from_ps(end.as_ps().saturating_mul(STREAM_BEYOND_RUN));
+        for place in 0..self.draft.entries().len() {
+            let entry = &self.draft.entries()[place];
+            let is_stream = entry.section.name() == "workload" && entry.key == "duration";
+            if is_stream && Span::from_value(&entry.value).is_some_and(|span| span > most) {
+                self.draft = self.draft.with_value(place, text(most.to_string()));
+            }
         }
     }
 }

@@ -1,16 +1,33 @@
 use super::*;
 use std::collections::BTreeSet;
 
-fn drawer(name: &str) -> Drawer {
-    let folder = std::env::temp_dir().join(format!("clearway-storm-{name}-{}", std::process::id()));
-    files::write_all(&folder).unwrap();
-    Drawer::new(folder)
+/// A folder of files that scenarios name, removed at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let name = format!("clearway-storm-{name}-{}", std::process::id());
+        let folder = Self(std::env::temp_dir().join(name));
+        files::write_all(&folder.0).unwrap();
+        folder
+    }
+
+    fn drawer(&self) -> Drawer {
+        Drawer::new(self.0.clone())
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
 }
 
 /// A key that is added to the schema fails here if it cannot be drawn.
 #[test]
 fn every_key_and_every_kind_is_drawn() {
-    let drawer = drawer("coverage");
+    let folder = Folder::new("coverage");
+    let drawer = folder.drawer();
     let mut missing = drawer.schema().universe();
     let mut drawn = 0;
     for number in 0..6000 {
@@ -29,7 +46,8 @@ fn every_key_and_every_kind_is_drawn() {
 
 #[test]
 fn the_seed_alone_decides_what_is_drawn() {
-    let drawer = drawer("seed");
+    let folder = Folder::new("seed");
+    let drawer = folder.drawer();
     let draw = |seed| -> Vec<String> {
         let drawn = (0..20).filter_map(|number| drawer.draw(seed, number));
         drawn.map(|scenario| scenario.draft.text()).collect()
@@ -43,11 +61,31 @@ fn the_seed_alone_decides_what_is_drawn() {
 
 #[test]
 fn what_is_drawn_is_accepted_by_the_reader() {
-    let drawer = drawer("read");
+    let folder = Folder::new("read");
+    let drawer = folder.drawer();
     let drawn: Vec<Drawn> = (0..100).filter_map(|n| drawer.draw(2, n)).collect();
     assert!(drawn.len() >= 95, "{}", drawn.len());
     for scenario in drawn {
         let read = drawer.read(&scenario.draft);
         assert!(read.is_ok(), "{}\n{read:?}", scenario.draft.text());
     }
+}
+
+#[test]
+fn streams_end_soon_after_their_runs() {
+    let folder = Folder::new("streams");
+    let drawer = folder.drawer();
+    let mut streams = 0;
+    for scenario in (0..400).filter_map(|number| drawer.draw(3, number)) {
+        let read = drawer.read(&scenario.draft).unwrap();
+        let most = STREAM_BEYOND_RUN * read.general.at_most.as_ps();
+        for entry in scenario.draft.entries() {
+            if entry.section.name() == "workload" && entry.key == "duration" {
+                let span = Span::from_value(&entry.value).unwrap();
+                assert!(span.as_ps() <= most, "{}", scenario.draft.text());
+                streams += 1;
+            }
+        }
+    }
+    assert!(streams > 20, "{streams}");
 }
