@@ -22,6 +22,8 @@ const MOST_POINTS: u64 = 300_000;
 const STREAM_BEYOND_RUN: u64 = 4;
 /// How long a run is in a fabric of unknown size.
 const SHORT: Span = Span::from_us(100);
+/// Hosts that all take part if nothing says otherwise: of thousands, messages between all pairs are millions.
+const MOST_HOSTS: u32 = 128;
 /// Whole numbers up to here are no danger in a fabric.
 const MOST_IN_FABRIC: i64 = 64;
 /// How often a draft is mended before it is given up.
@@ -252,6 +254,11 @@ impl Drawn {
             return lots.chance(often).then_some(value);
         }
         let is_list = matches!(info.domain, ValueDomain::List(_));
+        let is_crowd =
+            matches!(section, Section::Workload(_)) && matches!(info.key, "ranks" | "hosts");
+        if is_crowd && !is_list && facts.is_none_or(|facts| facts.hosts > MOST_HOSTS) {
+            return Some(Value::Integer(2 + lots.below(31) as i64));
+        }
         if !lots.chance(self.mood.boldness * 0.1)
             && let Some(value) = plausible::habitual(section.name(), info.key, self.mood, lots)
             && (!is_list || matches!(value, None | Some(Value::List(_))))

@@ -89,3 +89,28 @@ fn streams_end_soon_after_their_runs() {
     }
     assert!(streams > 20, "{streams}");
 }
+
+#[test]
+fn few_hosts_of_a_large_fabric_take_part() {
+    let folder = Folder::new("large");
+    let drawer = folder.drawer();
+    let is_large = |entry: &&Entry| {
+        let name = entry.section.name();
+        name == "topology"
+            && matches!(entry.value, Value::Integer(number) if number > MOST_IN_FABRIC)
+    };
+    let mut large = 0;
+    for drawn in (0..3000).filter_map(|number| drawer.draw(4, number)) {
+        if !drawn.draft.entries().iter().any(|entry| is_large(&entry)) {
+            continue;
+        }
+        large += 1;
+        let read = drawer.read(&drawn.draft).unwrap();
+        for setting in read.settings() {
+            let is_crowd = setting.section == "workload" && setting.key == "ranks";
+            let few = matches!(setting.value, Value::Integer(..=32));
+            assert!(!is_crowd || few, "{}", drawn.draft.text());
+        }
+    }
+    assert!(large > 20, "{large}");
+}

@@ -55,6 +55,9 @@ pub(super) fn jobs<D: WorkloadDefinition, C: CollectiveDefinition + Clone>(
     settings.check::<D>()?;
     let ranks = settings.ranks_of::<D>(context)?;
     let hosts = settings.placing.place::<D>(settings.jobs, ranks, context)?;
+    let schedule = |job| settings.scheduling.schedule::<D>(settings.jobs, job);
+    let schedules: Vec<_> = (0..settings.jobs).map(schedule).collect::<Result<_, _>>()?;
+    // Last, because it may take seconds.
     let (graph, volume) = settings.iteration::<D, C>(collective, ranks)?;
     let plan = Arc::new(Plan::new(graph));
     let mut random = context.random_of(HostId(0));
@@ -74,7 +77,7 @@ pub(super) fn jobs<D: WorkloadDefinition, C: CollectiveDefinition + Clone>(
             iterations: settings.iterations,
             jitter: settings.jitter,
             stragglers: settings.draw_stragglers(ranks, &mut random),
-            schedule: settings.scheduling.schedule::<D>(settings.jobs, number)?,
+            schedule: schedules[number as usize],
             volume: Some(volume),
             priority: None,
             variant: 0,
@@ -219,7 +222,8 @@ impl JobSettings {
                 "choose at most one bucket for each byte",
             ));
         }
-        drop(whole);
+        // Built once if there is one bucket: of thousands of ranks it takes seconds.
+        let mut whole = (buckets == 1).then_some(whole.graph);
         let compute = self.compute.as_ps();
         // The product is rounded, and may be above what it is a share of.
         let overlapped = ((compute as f64 * self.overlap) as u64).min(compute);
@@ -235,11 +239,19 @@ impl JobSettings {
                 gates.push(graph.compute(rank, span, after));
             }
             let bytes = Bytes::new(share_of(size, bucket, buckets));
-            let part = with_size(collective, bytes).build(ranks).map_err(fault)?;
+            let part = match whole.take() {
+                Some(whole) => whole,
+                None => {
+                    with_size(collective, bytes)
+                        .build(ranks)
+                        .map_err(fault)?
+                        .graph
+                }
+            };
             if bucket == 0 {
-                self.check_tasks::<D>(part.graph.len() as u64 + u64::from(ranks))?;
+                self.check_tasks::<D>(part.len() as u64 + u64::from(ranks))?;
             }
-            graph.append(&part.graph, &gates);
+            graph.append(&part, &gates);
         }
         Ok((graph, volume))
     }

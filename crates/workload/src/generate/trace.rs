@@ -77,6 +77,7 @@ impl WorkloadDefinition for TraceSettings {
 
     fn load(&self, context: &BuildContext<'_>) -> Result<LoadedWorkload, WorkloadError> {
         self.check()?;
+        let schedule = self.scheduling.schedule::<Self>(1, 0)?;
         let calls = Calls::new(self)?;
         let place = self.find(context)?;
         let trace = self.read(&place, &calls, context)?;
@@ -91,7 +92,7 @@ impl WorkloadDefinition for TraceSettings {
             iterations: self.iterations,
             jitter: 0.0,
             stragglers: slowed.map(|rank| (Rank(rank), self.time_scale)).collect(),
-            schedule: self.scheduling.schedule::<Self>(1, 0)?,
+            schedule,
             volume: None,
             priority: None,
             variant: 0,
