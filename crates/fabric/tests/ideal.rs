@@ -11,6 +11,7 @@ use clearway_transport::{Profile, Reliability};
 use clearway_units::{Bytes, HostId, Purpose, RandomStream, Rate, RelativeSize, Span, Time};
 use common::{HEADER, Scenario};
 use proptest::prelude::*;
+use std::num::NonZero;
 use std::sync::Arc;
 
 /// What is chosen beside the scenario itself.
@@ -53,7 +54,7 @@ fn mix(draw: &mut Draw, topology: &mut Topology) {
 fn stripe(draw: &mut Draw, profile: &mut Profile) {
     let mut reliability = Reliability::named("go-back-n").expect("built in");
     if let Reliability::GoBackN(settings) = &mut reliability {
-        settings.queue_pairs = draw.of(&[1, 2, 3, 4]);
+        settings.queue_pairs = NonZero::new(draw.of(&[1, 2, 3, 4])).unwrap();
         settings.stripe = draw.of(&[Stripe::Split, Stripe::RoundRobin]);
         settings.stripe_chunk = Bytes::new(draw.of(&[1, 4000, 65_536]));
         settings.timeout = Span::from_us(300);

@@ -10,6 +10,7 @@ use clearway_units::{Bytes, FlowId, MessageId, Rate, Span, Time};
 use proptest::prelude::*;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::num::NonZero;
 use std::rc::Rc;
 
 fn facts() -> clearway_transport::cc::NetworkFacts {
@@ -21,7 +22,7 @@ fn profiles(linger: Option<Span>) -> Vec<Profile> {
     let strack = Profile::strack(facts());
     let go_back_n = |queue_pairs, stripe| Profile {
         reliability: Reliability::GoBackN(GoBackNParameters {
-            queue_pairs,
+            queue_pairs: NonZero::new(queue_pairs).expect("not zero"),
             stripe,
             stripe_chunk: Bytes::new(4096),
             linger,

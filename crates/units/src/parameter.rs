@@ -216,7 +216,7 @@ macro_rules! positive_parameter {
     )+};
 }
 
-positive_parameter!(u16, u32);
+positive_parameter!(u8, u16, u32);
 
 /// `None` is written `"auto"`: derived from other settings, as the parameter's meaning says.
 impl<T: Parameter> Parameter for Option<T> {

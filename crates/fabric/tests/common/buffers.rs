@@ -8,6 +8,7 @@ use clearway_transport::cc::ControllerSettings;
 use clearway_transport::go_back_n::{AckClass, Stripe};
 use clearway_transport::{Class, Profile, Reliability};
 use clearway_units::{Bytes, HostId, Parameter, Rate, RelativeSize, Span, Time, Value};
+use std::num::NonZero;
 use std::sync::Arc;
 
 /// Five switches in a circle with a host or two each. Whoever sends to the switch after the next one takes part in a circle of
@@ -68,8 +69,8 @@ pub(super) fn random_transport(draw: &mut Draw, profile: &mut Profile) {
         settings.timeout = Span::from_us(draw.of(&[40, 100, 250]));
         settings.timeout_max = settings.timeout * 4;
         settings.nack_interval = Span::from_us(draw.of(&[1, 20]));
-        settings.queue_pairs = draw.of(&[1, 1, 2, 4]);
-        settings.ack_interval = draw.of(&[1, 4]);
+        settings.queue_pairs = NonZero::new(draw.of(&[1, 1, 2, 4])).unwrap();
+        settings.ack_interval = NonZero::new(draw.of(&[1, 4])).unwrap();
         settings.ack_class = draw.of(&[AckClass::Control, AckClass::Data]);
         settings.stripe = draw.of(&[Stripe::Split, Stripe::RoundRobin]);
     }

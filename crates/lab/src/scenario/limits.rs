@@ -109,7 +109,7 @@ pub(crate) fn check_transport(transport: &TransportSettings) -> Result<(), Scena
         not_too_long("transport.", key, span)?;
     }
     if let Reliability::GoBackN(own) = &transport.reliability
-        && !(1..=MOST_QUEUE_PAIRS).contains(&own.queue_pairs)
+        && own.queue_pairs.get() > MOST_QUEUE_PAIRS
     {
         return Err(ScenarioError::about(
             &["qps"],

@@ -285,7 +285,7 @@ fn presets_choose_parts_that_keys_override() {
     let Reliability::GoBackN(own) = read(text).transport.reliability else {
         panic!("it is go-back-N");
     };
-    assert_eq!((own.queue_pairs, own.timeout), (4, Span::from_ms(2)));
+    assert_eq!((own.queue_pairs.get(), own.timeout), (4, Span::from_ms(2)));
 }
 
 #[test]
@@ -350,7 +350,11 @@ fn impossible_transports_say_why() {
         ),
         (
             "[transport]\nkind = \"rocev2\"\nqps = 0\n",
-            "`transport.qps` = 0",
+            "`transport.qps` cannot be 0",
+        ),
+        (
+            "[transport]\nkind = \"rocev2\"\nack-interval = 0\n",
+            "`transport.ack-interval` cannot be 0",
         ),
         (
             "[transport]\nkind = \"rocev2\"\nrto = \"1us\"\n",

@@ -8,6 +8,7 @@ use crate::testing::{Bottleneck, Pair, PipeSettings, network};
 use clearway_units::{Rate, Value};
 use proptest::prelude::*;
 use std::cell::{Cell, RefCell};
+use std::num::NonZero;
 use std::rc::Rc;
 
 fn facts() -> NetworkFacts {
@@ -539,7 +540,7 @@ fn each_reliability(linger: Option<Span>) -> Vec<Profile> {
     selective_repeat(&mut strack).linger = linger;
     let go_back_n = |queue_pairs| Profile {
         reliability: Reliability::GoBackN(GoBackNParameters {
-            queue_pairs,
+            queue_pairs: NonZero::new(queue_pairs).unwrap(),
             stripe_chunk: Bytes::new(4096),
             linger,
             ..GoBackNParameters::default()
@@ -895,7 +896,7 @@ proptest! {
     ) {
         let mut profile = Profile::strack(facts());
         if go_back_n {
-            let two = Reliability::GoBackN(GoBackNParameters { queue_pairs: 2, ..Default::default() });
+            let two = Reliability::GoBackN(GoBackNParameters { queue_pairs: NonZero::new(2).unwrap(), ..Default::default() });
             profile.reliability = two;
         }
         let mut endpoint = Endpoint::new(HostId(0), Arc::new(profile), 1);

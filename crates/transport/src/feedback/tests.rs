@@ -4,6 +4,7 @@ use crate::testing::network;
 use crate::testing::{Pair, PipeSettings};
 use crate::{Event, Profile, Registry, Reliability};
 use clearway_units::{FlowId, Rate, Span};
+use std::num::NonZero;
 
 fn arrival(now: Time, marked: bool) -> DataArrival {
     DataArrival {
@@ -184,7 +185,7 @@ fn every_rule_works_with_several_queue_pairs() {
         let facts = network(Rate::from_gbps(400), Span::from_us(8));
         let mut profile = Profile::strack(facts);
         profile.reliability = Reliability::GoBackN(GoBackNParameters {
-            queue_pairs: 4,
+            queue_pairs: NonZero::new(4).unwrap(),
             ..GoBackNParameters::default()
         });
         profile.feedback = feedback;

@@ -3,6 +3,7 @@
 use crate::cc::NetworkFacts;
 use crate::flow::Part;
 use clearway_units::{Bytes, MessageId, Span};
+use std::num::NonZero;
 
 /// The most queue pairs of a flow.
 pub const MOST_QUEUE_PAIRS: u8 = 32;
@@ -32,7 +33,7 @@ clearway_units::parameters! {
     pub struct GoBackNParameters {
         /// Packets after which an acknowledgement is due. The last packet of a message, and one that fills the window, are
         /// acknowledged at once.
-        pub ack_interval: u32 = 1, "ack-interval", "HPCC artifact: L2_ACK_INTERVAL 1, one acknowledgement for each packet";
+        pub ack_interval: NonZero<u32> = NonZero::new(1).expect("not zero"), "ack-interval", "HPCC artifact: L2_ACK_INTERVAL 1, one acknowledgement for each packet";
         /// The service class of acknowledgements.
         pub ack_class: AckClass = AckClass::Control, "ack-class", "decision; \"data\" is the HPCC artifact's ACK_HIGH_PRIO 0";
         /// Acknowledge duplicates again.
@@ -43,8 +44,8 @@ clearway_units::parameters! {
         pub timeout: Span = Span::from_ms(1), "rto", "decision: the HPCC artifact has no timeout and hangs when the last packet is lost";
         /// The longest that doubling makes the timeout.
         pub timeout_max: Span = Span::from_ms(8), "rto-max", "decision";
-        /// Queue pairs of each flow, 1 to 32, each with its own congestion controller and path.
-        pub queue_pairs: u8 = 1, "qps", "STrack §2.1 uses 1 and 4";
+        /// Queue pairs of each flow, at most 32, each with its own congestion controller and path.
+        pub queue_pairs: NonZero<u8> = NonZero::new(1).expect("not zero"), "qps", "STrack §2.1 uses 1 and 4";
         /// How messages are striped over the queue pairs.
         pub stripe: Stripe = Stripe::Split, "stripe", "decision: STrack §2.1 does not say";
         /// Chunk that one queue pair carries before it is the next one's turn, rounded up to whole packets.
@@ -60,7 +61,7 @@ clearway_units::parameters! {
 impl GoBackNParameters {
     /// How many queue pairs a flow has.
     pub(crate) fn queue_pairs(&self) -> u8 {
-        self.queue_pairs.clamp(1, MOST_QUEUE_PAIRS)
+        self.queue_pairs.get().min(MOST_QUEUE_PAIRS)
     }
 
     /// In how many packets a queue pair carries its part of a message of `bytes`; none, if the message is too short to reach
@@ -114,7 +115,7 @@ impl Rules {
             packets_per_byte: 1.0 / f64::from(network.payload),
             header: network.header as u16,
             ack: network.ack as u16,
-            ack_interval: parameters.ack_interval.max(1),
+            ack_interval: parameters.ack_interval.get(),
             ack_class: parameters.ack_class,
             ack_duplicates: parameters.ack_duplicates,
             nack_interval: parameters.nack_interval,

@@ -10,6 +10,7 @@ use clearway_units::{Bytes, FlowId, HostId, MessageId, Rate, Span, Time, Value};
 use proptest::prelude::*;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::num::NonZero;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -228,7 +229,9 @@ fn a_lost_nack_is_repeated_after_the_interval() {
 #[test]
 fn acknowledgements_are_coalesced_but_for_the_last() {
     let acks = |interval, packets: u64| {
-        let mut pair = pair_with(profile("1MB", |p| p.ack_interval = interval));
+        let mut pair = pair_with(profile("1MB", |p| {
+            p.ack_interval = NonZero::new(interval).unwrap()
+        }));
         let flow = pair.send(Bytes::new(packets * MTU));
         pair.run();
         assert!(pair.finished(flow).is_some());
@@ -241,7 +244,9 @@ fn acknowledgements_are_coalesced_but_for_the_last() {
 
 #[test]
 fn a_window_smaller_than_the_interval_does_not_stall() {
-    let mut pair = pair_with(profile("20000B", |p| p.ack_interval = 64));
+    let mut pair = pair_with(profile("20000B", |p| {
+        p.ack_interval = NonZero::new(64).unwrap()
+    }));
     let flow = pair.send(Bytes::new(50 * MTU));
     pair.run();
     assert!(pair.finished(flow).is_some());
@@ -422,7 +427,7 @@ fn queue_pairs_share_a_message_and_finish_it_once() {
     for stripe in [Stripe::Split, Stripe::RoundRobin] {
         for bytes in [0, 1, 4, 10_000, 65_536, 65_537, 1_000_003, 300_000] {
             let mut pair = pair_with(profile("1MB", |p| {
-                (p.queue_pairs, p.stripe) = (4, stripe);
+                (p.queue_pairs, p.stripe) = (NonZero::new(4).unwrap(), stripe);
                 p.stripe_chunk = Bytes::new(10_000);
             }));
             let seen = watch(&mut pair);
@@ -441,7 +446,7 @@ fn queue_pairs_share_a_message_and_finish_it_once() {
                 });
             let packets = pair.counters().data_sent;
             let parameters = GoBackNParameters {
-                queue_pairs: 4,
+                queue_pairs: NonZero::new(4).unwrap(),
                 stripe,
                 stripe_chunk: Bytes::new(10_000),
                 ..Default::default()
@@ -476,7 +481,7 @@ fn queue_pairs_share_a_message_and_finish_it_once() {
 #[test]
 fn a_split_message_has_contiguous_parts_and_the_rest_goes_first() {
     let parameters = GoBackNParameters {
-        queue_pairs: 4,
+        queue_pairs: NonZero::new(4).unwrap(),
         ..Default::default()
     };
     let rules = Rules::new(&parameters, &facts());
@@ -496,7 +501,7 @@ fn a_split_message_has_contiguous_parts_and_the_rest_goes_first() {
 
 #[test]
 fn a_loss_on_one_queue_pair_leaves_the_others_alone() {
-    let mut pair = pair_with(profile("1MB", |p| p.queue_pairs = 4));
+    let mut pair = pair_with(profile("1MB", |p| p.queue_pairs = NonZero::new(4).unwrap()));
     pair.pipes[0].drop_if(|_, packet| packet.queue_pair == 2 && psn_of(packet) == Some((5, false)));
     let flow = pair.send(Bytes::new(100 * MTU));
     pair.run();
@@ -506,7 +511,7 @@ fn a_loss_on_one_queue_pair_leaves_the_others_alone() {
 
 #[test]
 fn memory_is_that_of_the_living_flows() {
-    let mut pair = pair_with(profile("1MB", |p| p.queue_pairs = 2));
+    let mut pair = pair_with(profile("1MB", |p| p.queue_pairs = NonZero::new(2).unwrap()));
     for round in 0..300u64 {
         for _ in 0..3 {
             pair.send(Bytes::new(round * 1000));
@@ -545,8 +550,8 @@ proptest! {
             ..PipeSettings::ideal(&facts())
         };
         let profile = profile("1MB", |p| {
-            p.queue_pairs = queue_pairs;
-            p.ack_interval = ack_interval;
+            p.queue_pairs = NonZero::new(queue_pairs).unwrap();
+            p.ack_interval = NonZero::new(ack_interval).unwrap();
             if round_robin {
                 p.stripe = Stripe::RoundRobin;
                 p.stripe_chunk = Bytes::new(16_384);
