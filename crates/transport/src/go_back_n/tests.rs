@@ -230,7 +230,7 @@ fn a_lost_nack_is_repeated_after_the_interval() {
 fn acknowledgements_are_coalesced_but_for_the_last() {
     let acks = |interval, packets: u64| {
         let mut pair = pair_with(profile("1MB", |p| {
-            p.ack_interval = NonZero::new(interval).unwrap()
+            p.ack_interval = NonZero::new(interval).unwrap();
         }));
         let flow = pair.send(Bytes::new(packets * MTU));
         pair.run();
@@ -245,7 +245,7 @@ fn acknowledgements_are_coalesced_but_for_the_last() {
 #[test]
 fn a_window_smaller_than_the_interval_does_not_stall() {
     let mut pair = pair_with(profile("20000B", |p| {
-        p.ack_interval = NonZero::new(64).unwrap()
+        p.ack_interval = NonZero::new(64).unwrap();
     }));
     let flow = pair.send(Bytes::new(50 * MTU));
     pair.run();
