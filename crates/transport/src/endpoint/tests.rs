@@ -4,10 +4,12 @@ use crate::go_back_n::GoBackNParameters;
 use crate::profile::Reliability;
 use crate::selective_repeat::SelectiveRepeatParameters;
 use crate::spray::SelectorSettings;
+use crate::telemetry::{Hop, HopRecords, Telemetry};
 use crate::testing::{Bottleneck, Pair, PipeSettings, network};
 use clearway_units::{Rate, Value};
 use proptest::prelude::*;
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::num::NonZero;
 use std::rc::Rc;
 
@@ -470,6 +472,48 @@ fn flows_and_packets_spread_over_ports() {
 }
 
 #[test]
+fn the_ports_of_a_profile_are_those_of_the_packets() {
+    for profile in each_reliability(None) {
+        let profile = Arc::new(profile);
+        let mut endpoint = Endpoint::new(HostId(0), Arc::clone(&profile), 5);
+        open_and_post(&mut endpoint, 3, 60 * 4096);
+        let mut sent: Vec<Vec<u16>> = Vec::new();
+        let mut now = Time::ZERO;
+        while sent.iter().map(Vec::len).sum::<usize>() < 60 {
+            endpoint.handle(now, Input::Deadline);
+            if let Some(packet) = endpoint.poll_transmit(now) {
+                let queue_pair = usize::from(packet.queue_pair);
+                sent.resize(sent.len().max(queue_pair + 1), Vec::new());
+                sent[queue_pair].push(packet.source_port);
+            }
+            now += Span::from_ns(100);
+        }
+        let foretold = profile.source_ports(FlowId(3), 5, 60 / sent.len());
+        assert_eq!(sent, foretold);
+    }
+}
+
+#[test]
+fn the_parts_of_a_profile_are_what_queue_pairs_carry() {
+    for profile in each_reliability(None) {
+        let mut pair = Pair::new(profile.clone(), PipeSettings::ideal(&facts()), 1);
+        let carried = Rc::new(RefCell::new(BTreeMap::<u8, u64>::new()));
+        let sum = Rc::clone(&carried);
+        pair.pipes[0].mark_if(move |_, packet| {
+            if let Header::Data { payload, .. } = packet.header {
+                *sum.borrow_mut().entry(packet.queue_pair).or_default() += u64::from(payload);
+            }
+            false
+        });
+        let bytes = Bytes::new(100_001);
+        pair.send(bytes);
+        pair.run();
+        let carried: Vec<Bytes> = carried.borrow().values().copied().map(Bytes::new).collect();
+        assert_eq!(profile.parts(bytes), carried);
+    }
+}
+
+#[test]
 fn memory_is_that_of_the_living_flows() {
     let mut pair = ideal_pair();
     for round in 0..200u64 {
@@ -730,6 +774,77 @@ fn strays_are_counted_and_probes_of_unknown_flows_begin_nothing() {
         (endpoint.counters().overflow, endpoint.open_receivers()),
         (1, 0)
     );
+}
+
+/// The rate of an HPCC flow after some packets through one port with so many bytes in its queue.
+fn rate_behind(queue: u32, reliability: Reliability) -> Rate {
+    let profile = Arc::new(Profile {
+        controller: ControllerSettings::named("hpcc").unwrap(),
+        reliability,
+        ..Profile::strack(facts())
+    });
+    let [mut sender, mut receiver] = [0, 1]
+        .map(|host| Endpoint::<HopRecords>::with_telemetry(HostId(host), Arc::clone(&profile), 1));
+    let flow = FlowId(1);
+    let (peer, class) = (HostId(1), Class::DATA);
+    sender.handle(Time::ZERO, Input::Open { flow, peer, class });
+    let (message, bytes) = (MessageId(0), Bytes::new(10_000_000));
+    sender.handle(
+        Time::ZERO,
+        Input::Post {
+            flow,
+            message,
+            bytes,
+        },
+    );
+    let mut sent = 0;
+    for step in 1..400 {
+        let now = Time::from_ps(200_000 * step);
+        sender.handle(now, Input::Deadline);
+        if let Some(mut data) = sender.poll_parcel(now) {
+            sent += u32::from(data.packet.size);
+            let rate = Rate::from_gbps(400);
+            data.telemetry.record(Hop {
+                time: now,
+                rate,
+                sent,
+                queue,
+            });
+            receiver.on_parcel(now, &data);
+        }
+        if let Some(ack) = receiver.poll_parcel(now) {
+            sender.on_parcel(now, &ack);
+        }
+    }
+    sender.progress(flow).unwrap().rate.unwrap()
+}
+
+#[test]
+fn what_switches_write_on_data_reaches_the_controller_of_the_sender() {
+    for reliability in [
+        Reliability::default(),
+        Reliability::named("go-back-n").unwrap(),
+    ] {
+        let (free, full) = (
+            rate_behind(0, reliability.clone()),
+            rate_behind(2_000_000, reliability),
+        );
+        assert!(
+            full.as_bps() * 2 < free.as_bps(),
+            "{full} behind a queue, {free} without"
+        );
+    }
+}
+
+#[test]
+fn an_endpoint_knows_its_host_and_its_open_flows() {
+    let mut endpoint: Endpoint = Endpoint::new(HostId(3), Arc::new(Profile::strack(facts())), 1);
+    assert_eq!(endpoint.host(), HostId(3));
+    open_and_post(&mut endpoint, 4, 4096);
+    open_and_post(&mut endpoint, 7, 4096);
+    let mut open = Vec::new();
+    endpoint.for_each_open(|flow| open.push((flow.flow(), flow.acknowledged())));
+    assert_eq!(open, [(FlowId(4), Bytes::ZERO), (FlowId(7), Bytes::ZERO)]);
 }
 
 #[test]

@@ -253,3 +253,11 @@ fn settings_of_other_crates_behave_like_our_own() {
     assert_eq!(settings.build(stream(0)).choose(1.0), 3);
     assert_eq!(SelectorSettings::named("last"), None);
 }
+
+#[test]
+fn the_most_paths_are_those_of_the_settings() {
+    let most = |name: &str| SelectorSettings::named(name).unwrap().most_paths();
+    assert_eq!(["adaptive", "oblivious", "single"].map(most), [256, 256, 1]);
+    let last = SelectorSettings::custom::<Last>();
+    assert_eq!(last.most_paths(), 65_536);
+}

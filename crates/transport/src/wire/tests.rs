@@ -308,3 +308,19 @@ fn cut_or_damaged_frames_are_refused() {
     frame[12] = 0x86;
     assert_eq!(decode(&frame), Err(WireError::NotOurs));
 }
+
+/// The total length of the IP packet, in 16 bits, has room for no more.
+#[test]
+fn the_longest_payload_fills_an_ip_packet_and_no_more() {
+    for format in [Format::Rocev2, Format::Strack] {
+        let mut packet = data(5, 0, 0, true);
+        if let Header::Data { payload, .. } = &mut packet.header {
+            (*payload, packet.size) = (u16::MAX, u16::MAX);
+        }
+        let frame = whole(&packet, format);
+        let ip = usize::from(u16::from_be_bytes([frame[16], frame[17]]));
+        assert!((65_532..=65_535).contains(&ip), "{format:?} {ip}");
+        assert!(frame.len() >= ETHERNET + ip);
+        assert!(decode(&frame).is_ok(), "{format:?}");
+    }
+}
