@@ -7,9 +7,7 @@ use clearway_lab::{
     Assembly, Finished, FlowResult, FlowSpec, LinkId, NodeId, Observer, Progress, RunOptions,
     Verdict,
 };
-use clearway_report::{
-    Curve, Fairness, Happenings, JainCourse, LinkRow, Metric, NodeRow, Observed, SeriesRow, Subject,
-};
+use clearway_report::{Fairness, Happenings, JainCourse, LinkRow, NodeRow, Observed, SeriesRow};
 use clearway_units::{FlowId, Span, Time};
 
 /// A run that is over, and what was seen of it.
@@ -45,13 +43,7 @@ pub(crate) fn simulate(assembly: &Assembly, threads: usize, watchers: Watchers<'
         on_progress,
         on_flow,
     };
-    let mut rows = Vec::new();
-    let sink = |sample: &[observe::SeriesRow]| {
-        rows.clear();
-        rows.extend(sample.iter().map(series_row));
-        on_rows(&rows);
-    };
-    let telemetry = Telemetry::new(assembly, Some(Box::new(sink)));
+    let telemetry = Telemetry::new(assembly, Some(Box::new(on_rows)));
     with_observers(assembly, options, telemetry, happenings)
 }
 
@@ -137,14 +129,9 @@ fn metered<O: Observer>(
 }
 
 fn observed(assembly: &Assembly, finished: &Finished, watched: Watched) -> Observed {
-    let curve = |curve: observe::Curve| Curve {
-        metric: metric(curve.metric),
-        subject: subject(curve.subject),
-        values: curve.values,
-    };
     Observed {
         times: watched.times,
-        curves: watched.curves.into_iter().map(curve).collect(),
+        curves: watched.curves,
         nodes: nodes(assembly),
         links: links(assembly, finished),
         fairness: watched.fairness.as_ref().map(fairness),
@@ -208,49 +195,4 @@ fn links(assembly: &Assembly, finished: &Finished) -> Vec<LinkRow> {
         (link.pauses, link.paused) = (pauses.pauses, pauses.time);
     }
     links
-}
-
-fn series_row(row: &observe::SeriesRow) -> SeriesRow {
-    SeriesRow {
-        time: row.time,
-        interval: row.interval,
-        metric: metric(row.metric),
-        subject: subject(row.subject),
-        value: row.value,
-    }
-}
-
-fn subject(subject: observe::Subject) -> Subject {
-    match subject {
-        observe::Subject::Run => Subject::Run,
-        observe::Subject::Link(link) => Subject::Link(link.0),
-        observe::Subject::Flow(flow) => Subject::Flow(flow.0),
-    }
-}
-
-fn metric(metric: observe::Metric) -> Metric {
-    macro_rules! same {
-        ($($name:ident),+) => {
-            match metric {
-                $(observe::Metric::$name => Metric::$name),+
-            }
-        };
-    }
-    same!(
-        QueueDepth,
-        QueuePeak,
-        LinkRate,
-        FlowGoodput,
-        Window,
-        PacingRate,
-        InFlight,
-        Goodput,
-        ActiveFlows,
-        CompletedFlows,
-        Fairness,
-        RateFairness,
-        Marks,
-        Drops,
-        PausedLinks
-    )
 }

@@ -6,7 +6,7 @@ mod common;
 use browser::Browser;
 use clearway_report::page::{self, Page};
 use clearway_report::{
-    Curve, FlowRow, LinkRow, Metric, NodeRow, Observed, RunRecord, ScenarioIdentity, Status,
+    Curve, FlowRow, LinkRow, Metric, NodeRow, Observed, RunRecord, ScenarioIdentity, Scope, Status,
     Subject,
 };
 use clearway_units::{Rate, Span, Time, mix64};
@@ -338,15 +338,11 @@ fn observed() -> Observed {
     });
     let links = links.collect();
     let mut curves = Vec::new();
-    for metric in Metric::ALL {
-        let subjects: Vec<Subject> = match metric {
-            Metric::QueueDepth | Metric::QueuePeak | Metric::LinkRate => {
-                (0..40).map(Subject::Link).collect()
-            }
-            Metric::FlowGoodput | Metric::Window | Metric::PacingRate | Metric::InFlight => {
-                (0..40).map(Subject::Flow).collect()
-            }
-            _ => vec![Subject::Run],
+    for &metric in Metric::ALL {
+        let subjects: Vec<Subject> = match metric.info().scope {
+            Scope::Link => (0..40).map(Subject::Link).collect(),
+            Scope::Flow => (0..40).map(Subject::Flow).collect(),
+            Scope::Run => vec![Subject::Run],
         };
         for (number, subject) in subjects.into_iter().enumerate() {
             let values =

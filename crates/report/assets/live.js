@@ -7,17 +7,9 @@
   const IDLE = 700;
   const PATIENCE = 6;
   const MOST = 8;
-  const PLOTS = [
-    { id: "goodput", label: "goodput", unit: "bps", join: "mean", run: [["goodput_bps", "goodput"]] },
-    { id: "flow-goodput", label: "goodput", unit: "bps", join: "mean", of: "flow_goodput_bps", ranked: false },
-    { id: "queue-peak", label: "longest in each interval", unit: "B", join: "max", of: "queue_peak_bytes", ranked: true },
-    { id: "link-rate", label: "on the wire", unit: "bps", join: "mean", of: "link_bps", like: "queue_peak_bytes" },
-    { id: "active-flows", label: "flows", unit: "", join: "mean", run: [["active_flows", "active"], ["completed_flows", "completed"]] },
-    { id: "fairness", label: "Jain's index", unit: "1", join: "mean", run: [["jain_index", "goodput"], ["jain_rate_index", "allowed rates"]] },
-    { id: "marks", label: "per µs", unit: "/us", join: "mean", run: [["marked_packets", "marks"], ["dropped_packets", "drops"]] },
-    { id: "paused-links", label: "links", unit: "", join: "max", run: [["paused_links", "paused"]] },
-  ];
-  const EVENTS = ["marked_packets", "dropped_packets"];
+  // What is drawn, and how: of each plot its metrics, and of each metric how its values are drawn and joined.
+  const PLOTS = JSON.parse(document.getElementById("data").textContent).live;
+  const EVENTS = new Set(PLOTS.flatMap((plot) => plot.series.filter((series) => series.per_us).map((series) => series.metric)));
 
   const element = (id) => document.getElementById(id);
   const say = (id, text) => {
@@ -56,7 +48,7 @@
     samples.forEach(([, length, entries], place) => {
       for (const [curve, value] of entries) {
         const [metric, subject] = curves[curve];
-        const events = EVENTS.includes(metric) && length > 0;
+        const events = EVENTS.has(metric) && length > 0;
         values.get(metric).get(subject)[place] = events && value !== null ? value / length : value;
       }
     });
@@ -83,14 +75,15 @@
   }
 
   function seriesOf(plot, values, x) {
-    const series = (name, y, colour) => ({ name, shape: "interval", join: plot.join, colour, x, y });
+    const drawn = ({ shape, join }, name, y, colour) => ({ name, shape, join: join || undefined, colour, x, y });
     const none = () => new Array(x.length).fill(null);
-    if (plot.run) {
-      return plot.run.map(([metric, name], place) => series(name, (values.get(metric) || new Map()).get("run") || none(), place));
+    if (plot.of_run) {
+      return plot.series.map((one, place) => drawn(one, one.label, (values.get(one.metric) || new Map()).get("run") || none(), place));
     }
-    const own = values.get(plot.of) || new Map();
-    if (!plot.like) choose(plot.of, own, plot.ranked);
-    return (shown.get(plot.like || plot.of) || []).map((subject, place) => series(subject, own.get(subject) || none(), place));
+    const one = plot.series[0];
+    const own = values.get(one.metric) || new Map();
+    if (!plot.like) choose(one.metric, own, plot.ranked);
+    return (shown.get(plot.like || one.metric) || []).map((subject, place) => drawn(one, subject, own.get(subject) || none(), place));
   }
 
   function draw() {

@@ -60,7 +60,7 @@ pub use iterations::{read_iterations, write_iterations};
 pub use jobs::{JobCounts, JobSummary};
 pub use observed::{
     Curve, Fairness, Happening, HappeningRow, Happenings, JainCourse, LinkRow, Metric, NodeRow,
-    Observed, SeriesRow, Subject,
+    Observed, Scope, SeriesRow, Subject,
 };
 pub use owner::Owner;
 pub use parquet_file::ReadTableError;

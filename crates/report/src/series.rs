@@ -4,13 +4,11 @@
 //! |---|---|---|
 //! | `time_ps` | int64 | the end of the interval, in picoseconds since the start of the run |
 //! | `interval_ps` | int64 | its length |
-//! | `metric` | text | what: see below; the unit is its last part |
+//! | `metric` | text | the name of a [`Metric`](crate::Metric); the unit is its last part |
 //! | `subject` | text | of whom: `run`, a link such as `leaf0-spine2`, or `flow 7` |
 //! | `value` | double | how much |
 //!
-//! Metrics of links: `queue_bytes` (at the end), `queue_peak_bytes`, `link_bps`. Of flows: `flow_goodput_bps`, `window_bytes`,
-//! `pacing_bps`, `in_flight_bytes`. Of the run: `goodput_bps`, `active_flows`, `completed_flows`, `jain_index`, `jain_rate_index`,
-//! `marked_packets`, `dropped_packets`, `paused_links`; [`Metric`](crate::Metric) says what each is.
+//! [`Metric`](crate::Metric) has the names of metrics, and says what each is.
 //!
 //! Rows are written while the run goes on, ordered by time. The interval grows as a run gets long, and is longer where nothing
 //! happened, so weigh means by `interval_ps`. Links and flows have rows only while they are followed. The metadata is that of

@@ -4,12 +4,13 @@ use super::Source;
 use crate::Faults;
 
 /// The layers (ARCHITECTURE.md): a crate and what it may use.
-const ARROWS: [(&str, &[&str]); 11] = [
+const ARROWS: [(&str, &[&str]); 12] = [
     ("units", &[]),
     ("engine", &["units"]),
     ("transport", &["units"]),
     ("workload", &["units"]),
-    ("report", &["units"]),
+    ("results", &["units"]),
+    ("report", &["results", "units"]),
     ("planner", &["units"]),
     ("fabric", &["engine", "transport", "units"]),
     (
@@ -18,6 +19,7 @@ const ARROWS: [(&str, &[&str]); 11] = [
             "engine",
             "fabric",
             "planner",
+            "results",
             "transport",
             "units",
             "workload",

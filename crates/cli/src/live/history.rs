@@ -3,7 +3,7 @@
 //! When there are too many, neighbours are merged and later ones must be longer before they count. Samples are numbered within an
 //! *epoch*, which ends when they are merged: a page that knows an earlier epoch gets everything anew.
 
-use clearway_report::{Metric, SeriesRow, Subject};
+use clearway_report::{Metric, SeriesRow, Subject, page};
 use clearway_units::{Span, Time};
 use serde::ser::{Serialize, SerializeTuple as _, Serializer};
 use std::collections::BTreeMap;
@@ -11,21 +11,6 @@ use std::sync::Arc;
 
 /// The most samples that are kept.
 pub(super) const LIMIT: usize = 1000;
-
-/// What a page draws. Windows, pacing rates and bytes in flight it leaves to the report.
-const DRAWN: [Metric; 11] = [
-    Metric::QueuePeak,
-    Metric::LinkRate,
-    Metric::FlowGoodput,
-    Metric::Goodput,
-    Metric::ActiveFlows,
-    Metric::CompletedFlows,
-    Metric::Fairness,
-    Metric::RateFairness,
-    Metric::Marks,
-    Metric::Drops,
-    Metric::PausedLinks,
-];
 
 type Key = (Metric, Subject);
 
@@ -85,7 +70,7 @@ impl History {
             length: *interval,
             values: BTreeMap::new(),
         };
-        for row in rows.iter().filter(|row| DRAWN.contains(&row.metric)) {
+        for row in rows.iter().filter(|row| page::is_drawn_live(row.metric)) {
             let number = self.number((row.metric, row.subject), name);
             sample.values.insert(number, row.value);
         }
@@ -194,19 +179,12 @@ impl History {
 
 /// Two neighbours as one.
 fn merged(a: &Sample, b: &Sample, keys: &[Key]) -> Sample {
+    let lengths = [a.length, b.length].map(|span| span.as_ps() as f64);
     let mut values = a.values.clone();
     for (&curve, &later) in &b.values {
-        let both = |earlier: f64| match keys[curve as usize].0 {
-            Metric::QueuePeak | Metric::PausedLinks => earlier.max(later),
-            Metric::Marks | Metric::Drops => earlier + later,
-            Metric::ActiveFlows | Metric::CompletedFlows => later,
-            _ => {
-                let [first, second] = [a.length, b.length].map(|span| span.as_ps() as f64);
-                (earlier * first + later * second) / (first + second)
-            }
-        };
         let value = values.entry(curve).or_insert(f64::NAN);
-        *value = if value.is_nan() { later } else { both(*value) };
+        let both = [*value, later].into_iter().zip(lengths);
+        *value = keys[curve as usize].0.merge().fold(both);
     }
     Sample {
         end: b.end,
@@ -321,6 +299,31 @@ mod tests {
         let gone = curve(&news, Metric::QueuePeak, Subject::Link(0));
         assert!(gone.is_empty(), "nobody has followed it for long");
         assert_eq!(news.curves.len(), 4);
+    }
+
+    #[test]
+    fn every_metric_is_merged_by_its_rule() {
+        let mut history = History::default();
+        let values = [5.0, 2.0];
+        for (us, value) in (1..).zip(values) {
+            let rows = Metric::ALL.iter();
+            let rows: Vec<SeriesRow> = rows
+                .map(|&metric| row(us, metric, Subject::Run, value))
+                .collect();
+            history.add(&rows, &name);
+        }
+        history.halve();
+        let news = history.since(9, 0);
+        for &metric in Metric::ALL {
+            let merged = curve(&news, metric, Subject::Run);
+            let expected = metric.merge().fold(values.into_iter().zip([1.0, 1.0]));
+            let drawn = page::is_drawn_live(metric);
+            assert_eq!(
+                merged,
+                Vec::from_iter(drawn.then_some(expected)),
+                "{metric:?}"
+            );
+        }
     }
 
     #[test]

@@ -1,129 +1,8 @@
 //! Curves of bounded length with common instants.
 
-use clearway_fabric::topology::LinkId;
-use clearway_units::{FlowId, Span, Time};
+use clearway_results::{Curve, Metric, SeriesRow, Subject};
+use clearway_units::{Span, Time};
 use std::collections::BTreeMap;
-
-/// What a curve tells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Metric {
-    /// Bytes in the data queue in front of a link, at the end of the interval.
-    QueueDepth,
-    /// The most bytes that were in it during the interval.
-    QueuePeak,
-    /// Bits per second on the wire of a link, headers included.
-    LinkRate,
-    /// Bits per second of payload that a flow's receiver has acknowledged.
-    FlowGoodput,
-    /// The congestion window of a flow in bytes.
-    Window,
-    /// The rate in bits per second at which a flow may send.
-    PacingRate,
-    /// Bytes of a flow that are sent and not acknowledged.
-    InFlight,
-    /// Payload of all flows, in bits per second.
-    Goodput,
-    /// Flows that have started and are not done.
-    ActiveFlows,
-    /// Flows that are done.
-    CompletedFlows,
-    /// Jain's fairness index over the goodput of flows in the last window of eight base round trips (or one interval, if that is
-    /// longer), of the flows that were active during all of it: 1 is fair, 1/n is one of n.
-    Fairness,
-    /// Jain's fairness index over the rates at which flows may send, of all flows that are active at the end of the interval. The
-    /// rate of a flow is its pacing rate or its window over its unloaded round trip, whichever is less.
-    RateFairness,
-    /// Packets marked.
-    Marks,
-    /// Packets dropped.
-    Drops,
-    /// Links that flow control holds back, at the end of the interval.
-    PausedLinks,
-}
-
-/// How two neighbouring intervals become one.
-enum Merging {
-    /// The later.
-    Last,
-    /// The larger.
-    Largest,
-    /// The mean over time.
-    Mean,
-    /// The sum.
-    Sum,
-}
-
-impl Metric {
-    fn merging(self) -> Merging {
-        match self {
-            Self::QueuePeak => Merging::Largest,
-            Self::LinkRate | Self::FlowGoodput | Self::Goodput | Self::Fairness => Merging::Mean,
-            Self::Marks | Self::Drops => Merging::Sum,
-            Self::QueueDepth
-            | Self::Window
-            | Self::PacingRate
-            | Self::InFlight
-            | Self::ActiveFlows
-            | Self::CompletedFlows
-            | Self::RateFairness
-            | Self::PausedLinks => Merging::Last,
-        }
-    }
-
-    /// The value over two intervals of lengths `spans`. Where one has none, the other's.
-    fn merge(self, values: [f64; 2], spans: [Span; 2]) -> f64 {
-        let [a, b] = values;
-        if a.is_nan() || b.is_nan() {
-            return if b.is_nan() { a } else { b };
-        }
-        match self.merging() {
-            Merging::Last => b,
-            Merging::Largest => a.max(b),
-            Merging::Sum => a + b,
-            Merging::Mean => {
-                let [first, second] = spans.map(|span| span.as_ps() as f64);
-                (a * first + b * second) / (first + second)
-            }
-        }
-    }
-}
-
-/// Whom a curve is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Subject {
-    /// The whole run.
-    Run,
-    /// A link.
-    Link(LinkId),
-    /// A flow.
-    Flow(FlowId),
-}
-
-/// One value of one metric.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct SeriesRow {
-    /// The end of the interval.
-    pub time: Time,
-    /// Its length.
-    pub interval: Span,
-    /// What.
-    pub metric: Metric,
-    /// Of whom.
-    pub subject: Subject,
-    /// How much.
-    pub value: f64,
-}
-
-/// A metric of one subject over time.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Curve {
-    /// What.
-    pub metric: Metric,
-    /// Of whom.
-    pub subject: Subject,
-    /// One value for each instant; not a number where there is none.
-    pub values: Vec<f64>,
-}
 
 /// Many curves over the same instants, at most `limit` of them.
 #[derive(Debug)]
@@ -174,9 +53,9 @@ impl Curves {
         for ((metric, _), values) in &mut self.curves {
             values.resize(spans.len(), f64::NAN);
             let pairs = values.chunks(2).zip(spans.chunks(2));
-            let merged = pairs.map(|(values, spans)| match (values, spans) {
-                ([a, b], [first, second]) => metric.merge([*a, *b], [*first, *second]),
-                _ => values[0],
+            let merged = pairs.map(|(values, spans)| {
+                let lengths = spans.iter().map(|span| span.as_ps() as f64);
+                metric.merge().fold(values.iter().copied().zip(lengths))
             });
             *values = merged.collect();
         }
@@ -202,5 +81,39 @@ impl Curves {
                 }
             });
         (self.times, curves.collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_metric_is_merged_by_its_rule() {
+        let (times, values) = ([1, 4].map(Time::from_us), [5.0, 2.0]);
+        let mut curves = Curves::new(2);
+        for (end, value) in times.into_iter().zip(values) {
+            let row = |&metric: &Metric| SeriesRow {
+                time: end,
+                interval: Span::from_us(1),
+                metric,
+                subject: Subject::Run,
+                value,
+            };
+            let rows: Vec<SeriesRow> = Metric::ALL.iter().map(row).collect();
+            curves.add(end, &rows);
+        }
+        let (merged_times, merged) = curves.into_parts();
+        assert_eq!(merged_times, [Time::from_us(4)]);
+        assert_eq!(merged.len(), Metric::ALL.len());
+        for Curve {
+            metric,
+            values: merged,
+            ..
+        } in merged
+        {
+            let expected = metric.merge().fold(values.into_iter().zip([1.0, 3.0]));
+            assert_eq!(merged, [expected], "{metric:?}");
+        }
     }
 }

@@ -18,7 +18,7 @@ mod telemetry;
 #[cfg(test)]
 mod tests;
 
-pub use curves::{Curve, Metric, SeriesRow, Subject};
+pub use clearway_results::{Curve, Metric, SeriesRow, Subject};
 pub(crate) use fairness::AllowedRates;
 pub use fairness::{FAIR, Fairness, JainCourse};
 pub use meter::Metering;

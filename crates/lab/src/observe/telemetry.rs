@@ -1,11 +1,12 @@
 //! Samples of a whole fabric, taken between rounds.
 
-use super::curves::{Curve, Curves, Metric, SeriesRow, Subject};
+use super::curves::Curves;
 use super::fairness::{AllowedRates, Fairness};
 use super::followed::{LinkChoice, Longest};
 use crate::assemble::Assembly;
 use clearway_fabric::topology::LinkId;
 use clearway_fabric::{Flow, FlowEvent, Moment, Sampler, Snapshot};
+use clearway_results::{Curve, Metric, SeriesRow, Subject};
 use clearway_transport::FlowProgress;
 use clearway_units::statistics::jain_index;
 use clearway_units::{FlowId, Span, Time};
@@ -121,7 +122,7 @@ impl<'a> Telemetry<'a> {
     /// The curves.
     pub fn into_watched(mut self) -> Watched {
         for link in self.links.surplus() {
-            self.curves.forget(Subject::Link(link));
+            self.curves.forget(Subject::Link(link.0));
         }
         let (times, curves) = self.curves.into_parts();
         Watched {
@@ -167,7 +168,7 @@ impl<'a> Telemetry<'a> {
         intervals.sort_unstable_by_key(|interval| interval.link);
         let seconds = self.seconds();
         for interval in intervals {
-            let subject = Subject::Link(interval.link);
+            let subject = Subject::Link(interval.link.0);
             self.row(Metric::QueueDepth, subject, interval.queue as f64);
             self.row(Metric::QueuePeak, subject, interval.peak as f64);
             let bits = interval.bytes as f64 * 8.0;
@@ -203,7 +204,7 @@ impl<'a> Telemetry<'a> {
                     return;
                 }
                 top.remove(other);
-                self.curves.forget(Subject::Link(other));
+                self.curves.forget(Subject::Link(other.0));
             }
             top.insert(link, peak);
         }
@@ -297,7 +298,7 @@ impl<'a> Telemetry<'a> {
     }
 
     fn add_flow(&mut self, flow: FlowId, goodput: f64, progress: Option<&FlowProgress>) {
-        let subject = Subject::Flow(flow);
+        let subject = Subject::Flow(flow.0);
         self.row(Metric::FlowGoodput, subject, goodput);
         let Some(progress) = progress else { return };
         let bytes = |bytes: clearway_units::Bytes| bytes.as_u64() as f64;

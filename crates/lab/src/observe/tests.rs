@@ -282,7 +282,7 @@ fn named_links_and_flows_have_curves() {
     subjects.dedup();
     let link = subjects.iter().filter(|of| matches!(of, Subject::Link(_)));
     let flows = subjects.iter().filter_map(|of| match of {
-        Subject::Flow(flow) => Some(flow.0),
+        Subject::Flow(flow) => Some(*flow),
         _ => None,
     });
     assert_eq!((link.count(), flows.collect::<Vec<_>>()), (1, vec![0, 2]));

@@ -6,6 +6,7 @@ use super::words;
 use crate::comparison::Course;
 use crate::observed::{Curve, Metric, Observed, Subject};
 use crate::record::{FlowTimes, RunRecord};
+use clearway_results::Merge;
 use clearway_units::{Span, Time};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -13,53 +14,6 @@ use std::sync::Arc;
 
 /// From here on a value is no value: controllers that set no window, or no rate, say `u64::MAX`.
 const UNLIMITED: f64 = (1u64 << 63) as f64;
-
-/// What one value stands for, which decides how several become one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// A level at the end of the interval: the last one.
-    Level,
-    /// The most within the interval: the greatest.
-    Peak,
-    /// A mean over the interval: the mean, each as long as it lasted.
-    Mean,
-    /// Things that happened in the interval: their sum, divided by its length.
-    Events,
-}
-
-impl Kind {
-    const fn of(metric: Metric) -> Self {
-        match metric {
-            Metric::QueueDepth
-            | Metric::Window
-            | Metric::PacingRate
-            | Metric::InFlight
-            | Metric::ActiveFlows
-            | Metric::CompletedFlows
-            | Metric::RateFairness => Self::Level,
-            Metric::QueuePeak | Metric::PausedLinks => Self::Peak,
-            Metric::LinkRate | Metric::FlowGoodput | Metric::Goodput | Metric::Fairness => {
-                Self::Mean
-            }
-            Metric::Marks | Metric::Drops => Self::Events,
-        }
-    }
-
-    const fn shape(self) -> Shape {
-        match self {
-            Self::Level => Shape::Line,
-            Self::Peak | Self::Mean | Self::Events => Shape::Interval,
-        }
-    }
-
-    const fn join(self) -> Join {
-        match self {
-            Self::Level => Join::Never,
-            Self::Peak => Join::Peak,
-            Self::Mean | Self::Events => Join::Mean,
-        }
-    }
-}
 
 /// Instants as the plots use them: equal runs of samples joined, so that at most [`MOST_POINTS`] are left.
 pub(super) struct Instants {
@@ -102,19 +56,19 @@ impl Instants {
             .map(move |from| from..(from + self.run).min(count))
     }
 
-    fn join(&self, kind: Kind, values: &[f64]) -> Vec<f64> {
+    /// One value for each joined interval; of what happened in it, how much in a microsecond.
+    fn join(&self, merge: Merge, values: &[f64]) -> Vec<f64> {
         self.runs()
             .map(|run| {
-                let own = || {
-                    let both = values[run.clone()].iter().zip(&self.lengths[run.clone()]);
-                    both.filter(|(value, _)| **value < UNLIMITED)
-                };
-                let length: f64 = own().map(|(_, length)| length).sum();
-                match kind {
-                    Kind::Level => own().next_back().map_or(f64::NAN, |(value, _)| *value),
-                    Kind::Peak => own().map(|(value, _)| *value).fold(f64::NAN, f64::max),
-                    Kind::Mean => own().map(|(value, length)| value * length).sum::<f64>() / length,
-                    Kind::Events => own().map(|(value, _)| value).sum::<f64>() / length,
+                let lengths = self.lengths[run.clone()].iter().copied();
+                let both = values[run].iter().copied().zip(lengths);
+                let limited = both.filter(|(value, _)| *value < UNLIMITED);
+                match merge {
+                    Merge::Sum => {
+                        let length: f64 = limited.clone().map(|(_, length)| length).sum();
+                        merge.fold(limited) / length
+                    }
+                    Merge::Last | Merge::Max | Merge::Mean => merge.fold(limited),
                 }
             })
             .collect()
@@ -196,11 +150,16 @@ struct View {
     title: &'static str,
     /// What the axis says.
     label: &'static str,
-    unit: Unit,
-    /// The metrics of the plot, and what their curves are called if they are about the whole run.
-    metrics: &'static [(Metric, &'static str)],
+    /// The metrics of the plot, all of one unit.
+    metrics: &'static [Metric],
     /// What to say instead if all values are zero; empty if even that deserves a plot.
     if_zero: &'static str,
+}
+
+impl View {
+    fn unit(&self) -> Unit {
+        Unit::of(self.metrics[0])
+    }
 }
 
 const LINKS: [View; 3] = [
@@ -208,24 +167,21 @@ const LINKS: [View; 3] = [
         id: "queue-peak",
         title: "Queues",
         label: "longest in each interval",
-        unit: Unit::Bytes,
-        metrics: &[(Metric::QueuePeak, "")],
+        metrics: &[Metric::QueuePeak],
         if_zero: "All queues that were watched stayed empty.",
     },
     View {
         id: "queue-depth",
         title: "Queues",
         label: "at the end of each interval",
-        unit: Unit::Bytes,
-        metrics: &[(Metric::QueueDepth, "")],
+        metrics: &[Metric::QueueDepth],
         if_zero: "",
     },
     View {
         id: "link-rate",
         title: "Throughput of links",
         label: "on the wire",
-        unit: Unit::Rate,
-        metrics: &[(Metric::LinkRate, "")],
+        metrics: &[Metric::LinkRate],
         if_zero: "",
     },
 ];
@@ -235,32 +191,28 @@ const FLOWS: [View; 4] = [
         id: "flow-goodput",
         title: "Goodput of flows",
         label: "goodput",
-        unit: Unit::Rate,
-        metrics: &[(Metric::FlowGoodput, "")],
+        metrics: &[Metric::FlowGoodput],
         if_zero: "",
     },
     View {
         id: "flow-window",
         title: "Congestion windows",
         label: "window",
-        unit: Unit::Bytes,
-        metrics: &[(Metric::Window, "")],
+        metrics: &[Metric::Window],
         if_zero: "",
     },
     View {
         id: "flow-rate",
         title: "Rates at which flows may send",
         label: "rate",
-        unit: Unit::Rate,
-        metrics: &[(Metric::PacingRate, "")],
+        metrics: &[Metric::PacingRate],
         if_zero: "",
     },
     View {
         id: "flow-in-flight",
         title: "In flight",
         label: "sent and not acknowledged",
-        unit: Unit::Bytes,
-        metrics: &[(Metric::InFlight, "")],
+        metrics: &[Metric::InFlight],
         if_zero: "",
     },
 ];
@@ -270,54 +222,42 @@ const RUN: [View; 6] = [
         id: "goodput",
         title: "Goodput of all flows",
         label: "goodput",
-        unit: Unit::Rate,
-        metrics: &[(Metric::Goodput, "goodput")],
+        metrics: &[Metric::Goodput],
         if_zero: "",
     },
     View {
         id: "fairness",
         title: "Fairness",
         label: "Jain's index",
-        unit: Unit::Fraction,
-        metrics: &[
-            (Metric::Fairness, "goodput"),
-            (Metric::RateFairness, "allowed rates"),
-        ],
+        metrics: &[Metric::Fairness, Metric::RateFairness],
         if_zero: "",
     },
     View {
         id: "active-flows",
         title: "Flows",
         label: "flows",
-        unit: Unit::Count,
-        metrics: &[
-            (Metric::ActiveFlows, "active"),
-            (Metric::CompletedFlows, "completed"),
-        ],
+        metrics: &[Metric::ActiveFlows, Metric::CompletedFlows],
         if_zero: "",
     },
     View {
         id: "marks",
         title: "Marked packets",
         label: "per µs",
-        unit: Unit::PerMicrosecond,
-        metrics: &[(Metric::Marks, "marks")],
+        metrics: &[Metric::Marks],
         if_zero: "No packet was marked.",
     },
     View {
         id: "drops",
         title: "Dropped packets",
         label: "per µs",
-        unit: Unit::PerMicrosecond,
-        metrics: &[(Metric::Drops, "drops")],
+        metrics: &[Metric::Drops],
         if_zero: "No packet was dropped.",
     },
     View {
         id: "paused-links",
         title: "Paused links",
         label: "links",
-        unit: Unit::Count,
-        metrics: &[(Metric::PausedLinks, "paused")],
+        metrics: &[Metric::PausedLinks],
         if_zero: "No link was paused.",
     },
 ];
@@ -378,7 +318,7 @@ pub(super) fn overlay(
     courses: &[(&str, usize, Course)],
     note: &str,
 ) -> Option<Result<Plot, &'static str>> {
-    let shows = |view: &&View| view.metrics.iter().any(|(own, _)| *own == metric);
+    let shows = |view: &&View| view.metrics.contains(&metric);
     let view = RUN.iter().chain(&LINKS).find(shows)?;
     let (id, title) = match metric {
         Metric::QueuePeak => (view.id, "Longest queue"),
@@ -387,7 +327,7 @@ pub(super) fn overlay(
         Metric::RateFairness => ("rate-fairness", "Fairness of allowed rates"),
         _ => (view.id, view.title),
     };
-    let kind = Kind::of(metric);
+    let merge = metric.merge();
     let series: Vec<Series> = courses
         .iter()
         .map(|(name, colour, course)| {
@@ -398,10 +338,10 @@ pub(super) fn overlay(
             let instants = Instants::of(&course.times, end);
             Series {
                 name: (*name).into(),
-                y: instants.join(kind, &course.values),
+                y: instants.join(merge, &course.values),
                 x: instants.ends,
-                shape: kind.shape(),
-                join: kind.join(),
+                shape: Shape::of(merge),
+                join: Join::of(merge),
                 colour: *colour,
             }
         })
@@ -413,7 +353,7 @@ pub(super) fn overlay(
     if !view.if_zero.is_empty() && values().all(|value| !value.is_finite() || *value == 0.0) {
         return Some(Err(view.if_zero));
     }
-    let y = Axis::from_zero(view.label, view.unit);
+    let y = Axis::from_zero(view.label, view.unit());
     Some(Ok(Plot {
         id,
         title: title.into(),
@@ -427,7 +367,7 @@ pub(super) fn overlay(
             group: Some("time"),
             ..Axis::from_zero("time", Unit::Time)
         },
-        y: match view.unit {
+        y: match view.unit() {
             Unit::Fraction => y.to(1.0),
             _ => y,
         },
@@ -444,27 +384,27 @@ enum Part {
 /// The plot of a view; `None` if there is nothing to draw.
 fn part(view: &View, observed: &Observed, instants: &Instants, chosen: &Chosen) -> Option<Part> {
     let mut series: Vec<Series> = Vec::new();
-    for (place, &(metric, name)) in view.metrics.iter().enumerate() {
-        let kind = Kind::of(metric);
+    for (place, &metric) in view.metrics.iter().enumerate() {
+        let merge = metric.merge();
         for curve in observed.of(metric) {
             let Some(&colour) = chosen.0.get(&curve.subject) else {
                 continue;
             };
-            let y = instants.join(kind, &curve.values);
+            let y = instants.join(merge, &curve.values);
             if y.iter().all(|value| !value.is_finite()) {
                 continue;
             }
             let of_run = curve.subject == Subject::Run;
             series.push(Series {
                 name: if of_run {
-                    name.into()
+                    metric.info().label.into()
                 } else {
                     observed.name_of(curve.subject)
                 },
                 x: instants.ends.clone(),
                 y,
-                shape: kind.shape(),
-                join: kind.join(),
+                shape: Shape::of(merge),
+                join: Join::of(merge),
                 colour: if of_run { place } else { colour },
             });
         }
@@ -477,7 +417,7 @@ fn part(view: &View, observed: &Observed, instants: &Instants, chosen: &Chosen) 
     if !view.if_zero.is_empty() && values.all(|value| !value.is_finite() || *value == 0.0) {
         return Some(Part::Sentence(view.if_zero));
     }
-    let y = Axis::from_zero(view.label, view.unit);
+    let y = Axis::from_zero(view.label, view.unit());
     Some(Part::Plot(Box::new(Plot {
         id: view.id,
         title: view.title.into(),
@@ -486,7 +426,7 @@ fn part(view: &View, observed: &Observed, instants: &Instants, chosen: &Chosen) 
             group: Some("time"),
             ..Axis::from_zero("time", Unit::Time)
         },
-        y: match view.unit {
+        y: match view.unit() {
             Unit::Fraction => y.to(1.0),
             _ => y,
         },
@@ -497,7 +437,7 @@ fn part(view: &View, observed: &Observed, instants: &Instants, chosen: &Chosen) 
 
 /// What one should know to read a plot: what was left out, or what the figures are of.
 fn note(view: &View, observed: &Observed, shown: usize) -> String {
-    let metric = view.metrics[0].0;
+    let metric = view.metrics[0];
     let all = observed.of(metric).count();
     if metric == Metric::Fairness {
         return "1 is fair; goodput over eight base round trips, rates at each sample".into();
@@ -532,7 +472,7 @@ mod tests {
         let instants = Instants::of(&observed(1000).times, Span::from_us(5000));
         assert_eq!(instants.ends.len(), 1000);
         let values: Vec<f64> = (0..1000).map(f64::from).collect();
-        assert_eq!(instants.join(Kind::Level, &values), values);
+        assert_eq!(instants.join(Merge::Last, &values), values);
     }
 
     #[test]
@@ -544,7 +484,7 @@ mod tests {
     #[test]
     fn an_unlimited_window_is_no_value() {
         let instants = Instants::of(&observed(3).times, Span::from_us(3));
-        let joined = instants.join(Kind::Level, &[u64::MAX as f64, 5.0, f64::NAN]);
+        let joined = instants.join(Merge::Last, &[u64::MAX as f64, 5.0, f64::NAN]);
         assert!(joined[0].is_nan() && joined[1] == 5.0 && joined[2].is_nan());
     }
 
@@ -557,11 +497,43 @@ mod tests {
         assert_eq!(instants.ends[833], 2500.0);
         let mut values = vec![0.0; 2500];
         values[..6].copy_from_slice(&[6.0, 9.0, 3.0, f64::NAN, 2.0, 4.0]);
-        let joined = |kind| instants.join(kind, &values)[..2].to_vec();
-        assert_eq!(joined(Kind::Level), [3.0, 4.0]);
-        assert_eq!(joined(Kind::Peak), [9.0, 4.0]);
-        assert_eq!(joined(Kind::Mean), [6.0, 3.0]);
-        assert_eq!(joined(Kind::Events), [6.0, 3.0]);
+        let joined = |merge| instants.join(merge, &values)[..2].to_vec();
+        assert_eq!(joined(Merge::Last), [3.0, 4.0]);
+        assert_eq!(joined(Merge::Max), [9.0, 4.0]);
+        assert_eq!(joined(Merge::Mean), [6.0, 3.0]);
+        assert_eq!(joined(Merge::Sum), [6.0, 3.0]);
+    }
+
+    #[test]
+    fn every_metric_is_drawn_by_its_rule() {
+        let watched = |metric| Observed {
+            curves: vec![Curve {
+                metric,
+                subject: Subject::Run,
+                values: (0..2 * MOST_POINTS as u64)
+                    .map(|n| (n % 2 * 7) as f64)
+                    .collect(),
+            }],
+            ..observed(2 * MOST_POINTS as u64)
+        };
+        for view in RUN.iter().chain(&LINKS).chain(&FLOWS) {
+            for &metric in view.metrics {
+                let watched = watched(metric);
+                let instants = Instants::of(&watched.times, Span::from_us(2 * MOST_POINTS as u64));
+                let chosen = Chosen(BTreeMap::from([(Subject::Run, 0)]));
+                let Some(Part::Plot(plot)) = part(view, &watched, &instants, &chosen) else {
+                    panic!("{metric:?} is not drawn");
+                };
+                let merge = metric.merge();
+                let length = if merge == Merge::Sum { 2.0 } else { 1.0 };
+                let expected = merge.fold([(0.0, 1.0), (7.0, 1.0)]) / length;
+                let series = &plot.series[0];
+                assert!(series.y.iter().all(|&y| y == expected), "{metric:?}");
+                assert_eq!(series.shape, Shape::of(merge), "{metric:?}");
+                assert_eq!(series.join, Join::of(merge), "{metric:?}");
+                assert_eq!(plot.y.unit, Unit::of(metric), "{metric:?}");
+            }
+        }
     }
 
     #[test]
@@ -572,8 +544,8 @@ mod tests {
         let instants = Instants::of(&watched.times, Span::from_us(2000));
         let mut values = vec![0.0; 2000];
         values[..2].copy_from_slice(&[4.0, 8.0]);
-        assert_eq!(instants.join(Kind::Mean, &values)[0], 7.0);
-        assert_eq!(instants.join(Kind::Events, &values)[0], 6.0);
+        assert_eq!(instants.join(Merge::Mean, &values)[0], 7.0);
+        assert_eq!(instants.join(Merge::Sum, &values)[0], 6.0);
     }
 
     #[test]

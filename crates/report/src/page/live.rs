@@ -4,9 +4,12 @@
 //! that line is told where it is served.
 
 use super::html::{Escaped, File, PAGE_SCRIPT, PLOT_SCRIPT, STYLE};
+use super::plot::{Join, Shape, Unit};
 use super::{completion_tiles, packet_tiles};
+use crate::observed::Metric;
 use crate::record::{RunRecord, ScenarioIdentity};
 use crate::summary::Summary;
+use clearway_results::Merge;
 use serde::Serialize;
 use std::fmt::Write as _;
 
@@ -43,35 +46,155 @@ pub fn tiles(record: &RunRecord) -> Vec<Tile> {
         .collect()
 }
 
-/// A plot: its name in the page, its title, and what one should know to read it.
-type PlotText = (&'static str, &'static str, &'static str);
+/// Plot of a live page.
+struct LivePlot {
+    /// Its name in the page.
+    id: &'static str,
+    title: &'static str,
+    /// What one should know to read it.
+    note: &'static str,
+    /// What the axis says.
+    label: &'static str,
+    /// What it shows, all of one unit.
+    metrics: &'static [Metric],
+    subjects: Subjects,
+}
 
-const PLOTS: [PlotText; 8] = [
-    ("goodput", "Goodput of all flows", "payload acknowledged"),
-    (
-        "flow-goodput",
-        "Goodput of flows",
-        "those that observe.series.flows asks for, at most 8",
-    ),
-    (
-        "queue-peak",
-        "Queues",
-        "the longest, at most 8; peaks of each interval",
-    ),
-    ("link-rate", "Throughput of links", "the same links"),
-    ("active-flows", "Flows", "at the end of each interval"),
-    (
-        "fairness",
-        "Fairness",
-        "1 is fair; goodput over eight base round trips, rates at each sample",
-    ),
-    (
-        "marks",
-        "Marked and dropped packets",
-        "means over each interval",
-    ),
-    ("paused-links", "Paused links", "held back by flow control"),
+/// Subjects that a plot shows.
+enum Subjects {
+    /// The run: one series for each metric.
+    Run,
+    /// The first of those that there are.
+    First,
+    /// Those with the greatest values.
+    Greatest,
+    /// Those of the plot of another metric.
+    Of(Metric),
+}
+
+const PLOTS: [LivePlot; 8] = [
+    LivePlot {
+        id: "goodput",
+        title: "Goodput of all flows",
+        note: "payload acknowledged",
+        label: "goodput",
+        metrics: &[Metric::Goodput],
+        subjects: Subjects::Run,
+    },
+    LivePlot {
+        id: "flow-goodput",
+        title: "Goodput of flows",
+        note: "those that observe.series.flows asks for, at most 8",
+        label: "goodput",
+        metrics: &[Metric::FlowGoodput],
+        subjects: Subjects::First,
+    },
+    LivePlot {
+        id: "queue-peak",
+        title: "Queues",
+        note: "the longest, at most 8; peaks of each interval",
+        label: "longest in each interval",
+        metrics: &[Metric::QueuePeak],
+        subjects: Subjects::Greatest,
+    },
+    LivePlot {
+        id: "link-rate",
+        title: "Throughput of links",
+        note: "the same links",
+        label: "on the wire",
+        metrics: &[Metric::LinkRate],
+        subjects: Subjects::Of(Metric::QueuePeak),
+    },
+    LivePlot {
+        id: "active-flows",
+        title: "Flows",
+        note: "at the end of each interval",
+        label: "flows",
+        metrics: &[Metric::ActiveFlows, Metric::CompletedFlows],
+        subjects: Subjects::Run,
+    },
+    LivePlot {
+        id: "fairness",
+        title: "Fairness",
+        note: "1 is fair; goodput over eight base round trips, rates at each sample",
+        label: "Jain's index",
+        metrics: &[Metric::Fairness, Metric::RateFairness],
+        subjects: Subjects::Run,
+    },
+    LivePlot {
+        id: "marks",
+        title: "Marked and dropped packets",
+        note: "means over each interval",
+        label: "per µs",
+        metrics: &[Metric::Marks, Metric::Drops],
+        subjects: Subjects::Run,
+    },
+    LivePlot {
+        id: "paused-links",
+        title: "Paused links",
+        note: "held back by flow control",
+        label: "links",
+        metrics: &[Metric::PausedLinks],
+        subjects: Subjects::Run,
+    },
 ];
+
+/// Whether a live page draws a metric. Windows, pacing rates and bytes in flight it leaves to the report.
+pub fn is_drawn_live(metric: Metric) -> bool {
+    PLOTS.iter().any(|plot| plot.metrics.contains(&metric))
+}
+
+/// What the script is told of a metric.
+#[derive(Serialize)]
+struct LiveSeries {
+    metric: &'static str,
+    label: &'static str,
+    shape: &'static str,
+    join: Option<&'static str>,
+    /// Values are counts, drawn by how many there are in a microsecond.
+    per_us: bool,
+}
+
+/// What the script is told of a plot.
+#[derive(Serialize)]
+struct LivePlotData {
+    id: &'static str,
+    label: &'static str,
+    unit: &'static str,
+    series: Vec<LiveSeries>,
+    /// Each metric has one series, of the run.
+    of_run: bool,
+    ranked: bool,
+    /// The metric whose subjects are shown.
+    like: Option<&'static str>,
+}
+
+impl LivePlot {
+    fn data(&self) -> LivePlotData {
+        let series = |&metric: &Metric| {
+            let merge = metric.merge();
+            LiveSeries {
+                metric: metric.name(),
+                label: metric.info().label,
+                shape: Shape::of(merge).name(),
+                join: Join::of(merge).name(),
+                per_us: merge == Merge::Sum,
+            }
+        };
+        LivePlotData {
+            id: self.id,
+            label: self.label,
+            unit: Unit::of(self.metrics[0]).name(),
+            series: self.metrics.iter().map(series).collect(),
+            of_run: matches!(self.subjects, Subjects::Run),
+            ranked: matches!(self.subjects, Subjects::Greatest),
+            like: match self.subjects {
+                Subjects::Of(metric) => Some(metric.name()),
+                Subjects::Run | Subjects::First | Subjects::Greatest => None,
+            },
+        }
+    }
+}
 
 /// The page of a run of `scenario`; `sampled` says whether there will be anything to plot.
 pub fn live(scenario: &ScenarioIdentity, sampled: bool) -> LivePage {
@@ -90,7 +213,10 @@ pub fn live(scenario: &ScenarioIdentity, sampled: bool) -> LivePage {
     body.push_str(if sampled { "" } else { UNSAMPLED });
     if sampled {
         body.push_str("<div class=\"plots\">\n");
-        for (id, title, note) in PLOTS {
+        for LivePlot {
+            id, title, note, ..
+        } in &PLOTS
+        {
             let _ = writeln!(
                 body,
                 "<figure class=\"plot\">\n<figcaption><strong>{title}</strong> <span class=\"note\">{note}</span></figcaption>\n\
@@ -100,10 +226,14 @@ pub fn live(scenario: &ScenarioIdentity, sampled: bool) -> LivePage {
         body.push_str("</div>\n");
     }
     body.push_str("</main>\n");
+    let plots: Vec<LivePlotData> = PLOTS.iter().map(LivePlot::data).collect();
+    let plots = serde_json::to_string(&plots).expect("names and flags");
     let file = File {
         title: &format!("{} · Clearway, live", scenario.name),
         body: &body,
-        data: "{\"plots\":{\"lists\":[],\"plots\":[]},\"heat\":null}",
+        data: &format!(
+            "{{\"plots\":{{\"lists\":[],\"plots\":[]}},\"heat\":null,\"live\":{plots}}}"
+        ),
         style: &[STYLE, LIVE_STYLE].concat(),
         script: &[PLOT_SCRIPT, PAGE_SCRIPT, LIVE_SCRIPT].concat(),
         sources: "; connect-src 'self'; img-src 'self'",
@@ -177,16 +307,44 @@ mod tests {
     }
 
     #[test]
-    fn each_plot_has_a_place_and_a_description_in_the_script() {
+    fn each_plot_has_a_place_and_the_script_is_told_of_it() {
         let sampled = page("x", true).html;
         let unsampled = page("x", false).html;
-        for (id, ..) in PLOTS {
+        for LivePlot { id, .. } in &PLOTS {
             let place = format!("data-plot=\"{id}\"");
             assert_eq!(sampled.matches(&place).count(), 1, "{id}");
             assert!(!unsampled.contains(&place), "{id}");
-            assert!(LIVE_SCRIPT.contains(&format!("id: \"{id}\"")), "{id}");
+            assert!(
+                sampled.contains(&format!("{{\"id\":\"{id}\"")),
+                "{id} is told of"
+            );
         }
         assert!(unsampled.contains("Nothing is sampled"));
+    }
+
+    /// The script has no metric by name but the one of its tile: what it draws, and how, it is told.
+    #[test]
+    fn the_script_knows_no_metric() {
+        for metric in Metric::ALL {
+            let name = format!("\"{}\"", metric.name());
+            let times = LIVE_SCRIPT.matches(&name).count();
+            assert_eq!(times, usize::from(*metric == Metric::Goodput), "{name}");
+        }
+        for rule in ["\"mean\"", "\"max\"", "\"last\"", "\"sum\""] {
+            assert!(!LIVE_SCRIPT.contains(rule), "{rule}");
+        }
+    }
+
+    #[test]
+    fn plots_have_metrics_of_one_unit() {
+        for plot in &PLOTS {
+            let units = plot.metrics.iter().map(|metric| Unit::of(*metric));
+            assert!(
+                units.clone().all(|unit| Some(unit) == units.clone().next()),
+                "{}",
+                plot.id
+            );
+        }
     }
 
     #[test]

@@ -29,7 +29,7 @@ use crate::summary::Summary;
 pub use comparison::{COMPARISON_FILE_NAME, ComparisonPage, render_comparison};
 use html::Column;
 use html::{Document, Escaped, paragraph, table};
-pub use live::{LivePage, Tile, live, tiles};
+pub use live::{LivePage, Tile, is_drawn_live, live, tiles};
 pub use plan::{PLAN_FILE_NAME, render_plan};
 pub use settings::Setting;
 use std::fmt::Write as _;

@@ -6,6 +6,8 @@
 use super::html::{Column, Escaped, details, table};
 use super::json::{push_list, push_number, push_numbers, push_text};
 use super::words;
+use crate::observed::Metric;
+use clearway_results::{self as results, Merge};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -34,8 +36,19 @@ pub(crate) enum Unit {
 }
 
 impl Unit {
+    /// That in which a metric is drawn: events are drawn by how many there are in a microsecond.
+    pub(crate) const fn of(metric: Metric) -> Self {
+        match (metric.info().unit, metric.merge()) {
+            (_, Merge::Sum) => Self::PerMicrosecond,
+            (results::Unit::Bytes, _) => Self::Bytes,
+            (results::Unit::BitsPerSecond, _) => Self::Rate,
+            (results::Unit::Count, _) => Self::Count,
+            (results::Unit::Fraction, _) => Self::Fraction,
+        }
+    }
+
     /// As the script calls it.
-    const fn name(self) -> &'static str {
+    pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Time => "us",
             Self::Bytes => "B",
@@ -154,7 +167,15 @@ pub(crate) enum Shape {
 }
 
 impl Shape {
-    const fn name(self) -> &'static str {
+    /// That of values that are merged so.
+    pub(crate) const fn of(merge: Merge) -> Self {
+        match merge.is_over_interval() {
+            false => Self::Line,
+            true => Self::Interval,
+        }
+    }
+
+    pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Line => "line",
             Self::Interval => "interval",
@@ -174,6 +195,26 @@ pub(crate) enum Join {
     Mean,
     /// By the greatest of them.
     Peak,
+}
+
+impl Join {
+    /// That of values that are merged so. Levels stay as they are: the script draws each.
+    pub(crate) const fn of(merge: Merge) -> Self {
+        match merge {
+            Merge::Last => Self::Never,
+            Merge::Max => Self::Peak,
+            Merge::Mean | Merge::Sum => Self::Mean,
+        }
+    }
+
+    /// As the script calls it; `None` if it does not join.
+    pub(super) const fn name(self) -> Option<&'static str> {
+        match self {
+            Self::Never => None,
+            Self::Mean => Some("mean"),
+            Self::Peak => Some("max"),
+        }
+    }
 }
 
 /// One named line of a plot.
@@ -310,10 +351,8 @@ impl Plot {
             let list = lists.iter().position(|list| *list == series.x);
             text.push_str("{\"name\":");
             push_text(text, &series.name);
-            match series.join {
-                Join::Never => {}
-                Join::Mean => text.push_str(",\"join\":\"mean\""),
-                Join::Peak => text.push_str(",\"join\":\"max\""),
+            if let Some(join) = series.join.name() {
+                let _ = write!(text, ",\"join\":\"{join}\"");
             }
             let _ = write!(
                 text,

@@ -1,5 +1,5 @@
 use super::*;
-use crate::observed::{Curve, LinkRow, Metric, NodeRow, Observed, Subject};
+use crate::observed::{Curve, LinkRow, Metric, NodeRow, Observed, Scope, Subject};
 use crate::sample::{flow, incomplete_run, job, run};
 use clearway_units::{Rate, Span, Time};
 
@@ -42,15 +42,11 @@ pub(super) fn leaf_spine(leaves: u32, spines: u32, hosts_per_leaf: u32) -> Obser
 /// Every metric over `samples` intervals: those of links and flows for `subjects` of each.
 fn with_curves(mut observed: Observed, samples: u64, subjects: u32) -> Observed {
     observed.times = (1..=samples).map(|n| Time::from_ps(n * 100_000)).collect();
-    for metric in Metric::ALL {
-        let own: Vec<Subject> = match metric {
-            Metric::QueueDepth | Metric::QueuePeak | Metric::LinkRate => {
-                (0..subjects).map(Subject::Link).collect()
-            }
-            Metric::FlowGoodput | Metric::Window | Metric::PacingRate | Metric::InFlight => {
-                (0..subjects).map(Subject::Flow).collect()
-            }
-            _ => vec![Subject::Run],
+    for &metric in Metric::ALL {
+        let own: Vec<Subject> = match metric.info().scope {
+            Scope::Link => (0..subjects).map(Subject::Link).collect(),
+            Scope::Flow => (0..subjects).map(Subject::Flow).collect(),
+            Scope::Run => vec![Subject::Run],
         };
         for (place, subject) in own.into_iter().enumerate() {
             let value = |n: u64| {

@@ -42,8 +42,7 @@ pub fn read_series(
             let metric = text(&metrics[place]).ok_or_else(|| impossible("`metric` is no text"))?;
             let subject =
                 text(&subjects[place]).ok_or_else(|| impossible("`subject` is no text"))?;
-            let known = Metric::ALL.into_iter().find(|known| known.name() == metric);
-            if let Some(metric) = known {
+            if let Some(metric) = Metric::named(metric) {
                 each(SeriesLine {
                     time: Time::from_ps(ps),
                     metric,

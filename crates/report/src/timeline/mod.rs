@@ -28,7 +28,7 @@ mod tracks;
 #[cfg(test)]
 mod tests;
 
-use crate::observed::{Happening, Metric, Subject};
+use crate::observed::{Happening, Subject};
 use crate::record::{FlowRow, RunRecord};
 use clearway_units::Time;
 use message::Message;
@@ -265,7 +265,7 @@ impl<'a> Timeline<'a> {
                     continue;
                 }
                 last = Some(value);
-                let time = if is_over_interval(curve.metric) {
+                let time = if curve.metric.merge().is_over_interval() {
                     begin
                 } else {
                     end
@@ -404,25 +404,4 @@ fn number(event: Message, name: &str, value: u64) -> Message {
 
 fn text(event: Message, name: &str, value: &str) -> Message {
     argument(event, name, |own| own.text(6, value))
-}
-
-/// True if a value is about all of its interval, false if it is about the end.
-const fn is_over_interval(metric: Metric) -> bool {
-    match metric {
-        Metric::QueuePeak
-        | Metric::LinkRate
-        | Metric::FlowGoodput
-        | Metric::Goodput
-        | Metric::Fairness
-        | Metric::Marks
-        | Metric::Drops => true,
-        Metric::QueueDepth
-        | Metric::Window
-        | Metric::PacingRate
-        | Metric::InFlight
-        | Metric::ActiveFlows
-        | Metric::CompletedFlows
-        | Metric::RateFairness
-        | Metric::PausedLinks => false,
-    }
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::observed::{Curve, HappeningRow, Happenings, LinkRow, NodeRow, Observed};
+use crate::observed::{Curve, HappeningRow, Happenings, LinkRow, Metric, NodeRow, Observed};
 use crate::sample;
 use clearway_units::{Rate, Span};
 use insta::assert_snapshot;

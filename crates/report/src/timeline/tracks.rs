@@ -2,6 +2,7 @@
 
 use super::message::Message;
 use crate::observed::{Metric, Observed, Subject};
+use clearway_results::Unit;
 use clearway_units::Time;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -183,19 +184,12 @@ const ORDER_EXPLICIT: u64 = 3;
 fn counter(metric: Metric) -> Message {
     const COUNT: u64 = 2;
     const BYTES: u64 = 3;
-    let own = match metric {
-        Metric::QueueDepth | Metric::QueuePeak | Metric::Window | Metric::InFlight => {
-            Message::default().number(3, BYTES)
-        }
-        Metric::LinkRate | Metric::FlowGoodput | Metric::PacingRate | Metric::Goodput => {
-            Message::default().text(6, "bit/s")
-        }
-        Metric::ActiveFlows
-        | Metric::CompletedFlows
-        | Metric::Marks
-        | Metric::Drops
-        | Metric::PausedLinks => Message::default().number(3, COUNT),
-        Metric::Fairness | Metric::RateFairness => Message::default(),
+    let own = Message::default();
+    let own = match metric.info().unit {
+        Unit::Bytes => own.number(3, BYTES),
+        Unit::BitsPerSecond => own.text(6, "bit/s"),
+        Unit::Count => own.number(3, COUNT),
+        Unit::Fraction => own,
     };
     own.text(7, metric.name())
 }

@@ -1,0 +1,188 @@
+//! The table of metrics.
+
+use crate::merge::Merge;
+
+/// Unit of a metric's values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Unit {
+    /// Bytes.
+    Bytes,
+    /// Bits per second.
+    BitsPerSecond,
+    /// A count: of flows, links or packets.
+    Count,
+    /// A share from 0 to 1.
+    Fraction,
+}
+
+/// Kind of subject that a metric is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Scope {
+    /// The whole run.
+    Run,
+    /// One link.
+    Link,
+    /// One flow.
+    Flow,
+}
+
+/// Declaration of a metric: a line of the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MetricInfo {
+    /// Name in `series.parquet`; the unit is its last part.
+    pub name: &'static str,
+    /// What it is of.
+    pub scope: Scope,
+    /// Unit of its values.
+    pub unit: Unit,
+    /// How neighbouring samples become one.
+    pub merge: Merge,
+    /// Name in plots, where there is one value of the run.
+    pub label: &'static str,
+    /// Meaning, in a sentence.
+    pub meaning: &'static str,
+}
+
+/// Declares [`Metric`] and its table.
+macro_rules! metrics {
+    ($(
+        $(#[doc = $meaning:literal])+
+        $metric:ident: $name:literal, $scope:ident, $unit:ident, $merge:ident, $label:literal;
+    )+) => {
+        /// Metric of a run over time: what a curve, or a row of `series.parquet`, tells.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Metric {
+            $($(#[doc = $meaning])+ $metric,)+
+        }
+
+        impl Metric {
+            /// All of them, in the order of the table.
+            pub const ALL: &'static [Self] = &[$(Self::$metric),+];
+
+            /// Its line of the table.
+            pub const fn info(self) -> &'static MetricInfo {
+                match self {
+                    $(Self::$metric => {
+                        const INFO: MetricInfo = MetricInfo {
+                            name: $name,
+                            scope: Scope::$scope,
+                            unit: Unit::$unit,
+                            merge: Merge::$merge,
+                            label: $label,
+                            meaning: concat!($($meaning),+).trim_ascii(),
+                        };
+                        &INFO
+                    },)+
+                }
+            }
+        }
+    };
+}
+
+metrics! {
+    /// Bytes in the data queue in front of a link, at the end of the interval.
+    QueueDepth: "queue_bytes", Link, Bytes, Last, "queue";
+    /// The most bytes that were in the data queue in front of a link during the interval.
+    QueuePeak: "queue_peak_bytes", Link, Bytes, Max, "longest queue";
+    /// Bits per second on the wire of a link, headers included, over the interval.
+    LinkRate: "link_bps", Link, BitsPerSecond, Mean, "throughput";
+    /// Bits per second of payload that a flow's receiver has acknowledged to its sender, over the interval.
+    FlowGoodput: "flow_goodput_bps", Flow, BitsPerSecond, Mean, "goodput";
+    /// The congestion window of a flow in bytes, at the end of the interval.
+    Window: "window_bytes", Flow, Bytes, Last, "window";
+    /// The rate in bits per second at which a flow may send, at the end of the interval.
+    PacingRate: "pacing_bps", Flow, BitsPerSecond, Last, "pacing rate";
+    /// Bytes of a flow that are sent and not acknowledged, at the end of the interval.
+    InFlight: "in_flight_bytes", Flow, Bytes, Last, "in flight";
+    /// Payload of all flows, in bits per second.
+    Goodput: "goodput_bps", Run, BitsPerSecond, Mean, "goodput";
+    /// Flows that have started and are not done, at the end of the interval.
+    ActiveFlows: "active_flows", Run, Count, Last, "active";
+    /// Flows that were done by the end of the interval.
+    CompletedFlows: "completed_flows", Run, Count, Last, "completed";
+    /// Jain's fairness index over the goodput of flows in the last window of eight base round trips (or one interval, if that is
+    /// longer), of the flows that were active during all of it: 1 is fair, 1/n is one of n.
+    Fairness: "jain_index", Run, Fraction, Mean, "goodput";
+    /// Jain's fairness index over the rates at which flows may send, of all flows that are active at the end of the interval. The
+    /// rate of a flow is its pacing rate or its window over its unloaded round trip, whichever is less.
+    RateFairness: "jain_rate_index", Run, Fraction, Last, "allowed rates";
+    /// Packets marked during the interval.
+    Marks: "marked_packets", Run, Count, Sum, "marks";
+    /// Packets dropped during the interval.
+    Drops: "dropped_packets", Run, Count, Sum, "drops";
+    /// Links that flow control holds back: the most at any sample in the interval, so that a short pause is not lost when samples
+    /// become one.
+    PausedLinks: "paused_links", Run, Count, Max, "paused";
+}
+
+impl Metric {
+    /// Name in the column `metric` of `series.parquet`.
+    pub const fn name(self) -> &'static str {
+        self.info().name
+    }
+
+    /// The metric of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        let mut all = Self::ALL.iter().copied();
+        all.find(|metric| metric.name() == name)
+    }
+
+    /// How neighbouring samples become one.
+    pub const fn merge(self) -> Merge {
+        self.info().merge
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn names_are_unique_and_end_in_the_unit() {
+        let names: BTreeSet<_> = Metric::ALL.iter().map(|metric| metric.name()).collect();
+        assert_eq!(names.len(), Metric::ALL.len());
+        for metric in Metric::ALL {
+            let MetricInfo {
+                name,
+                unit,
+                meaning,
+                ..
+            } = metric.info();
+            let endings: &[&str] = match unit {
+                Unit::Bytes => &["_bytes"],
+                Unit::BitsPerSecond => &["_bps"],
+                Unit::Count => &["_flows", "_packets", "_links"],
+                Unit::Fraction => &["_index"],
+            };
+            assert!(
+                endings.iter().any(|ending| name.ends_with(ending)),
+                "{name}"
+            );
+            assert!(
+                meaning.ends_with('.') && !meaning.contains("  "),
+                "{meaning}"
+            );
+            assert_eq!(Metric::named(name), Some(*metric));
+        }
+        assert_eq!(Metric::named("speed"), None);
+    }
+
+    /// The page on results has the table as it is here.
+    #[test]
+    fn the_book_has_every_metric() {
+        let page = include_str!("../../../docs/src/results.md");
+        for metric in Metric::ALL {
+            let MetricInfo {
+                name,
+                scope,
+                meaning,
+                ..
+            } = metric.info();
+            let scope = format!("{scope:?}").to_lowercase();
+            let rule = metric.merge().name();
+            let row = format!("| `{name}` | {scope} | {rule} | {meaning} |");
+            assert!(page.contains(&row), "there is no\n{row}");
+        }
+    }
+}

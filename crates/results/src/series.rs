@@ -1,0 +1,41 @@
+//! Samples over time.
+
+use crate::metric::Metric;
+use clearway_units::{Span, Time};
+
+/// Subject of a value: the run, a link or a flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Subject {
+    /// The whole run.
+    Run,
+    /// A link: its number, which is its place among all links.
+    Link(u32),
+    /// A flow: its number.
+    Flow(u32),
+}
+
+/// Sample of one metric of one subject: a row of `series.parquet`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SeriesRow {
+    /// The end of the interval.
+    pub time: Time,
+    /// Its length.
+    pub interval: Span,
+    /// The metric.
+    pub metric: Metric,
+    /// The subject.
+    pub subject: Subject,
+    /// The value, in the unit of the metric.
+    pub value: f64,
+}
+
+/// Metric of one subject over time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Curve {
+    /// The metric.
+    pub metric: Metric,
+    /// The subject.
+    pub subject: Subject,
+    /// One value for each instant that the curves of a run share; not a number where there is none.
+    pub values: Vec<f64>,
+}
