@@ -357,3 +357,14 @@ fn the_largest_window_bounds_the_fall_to_what_was_achieved_however_small_the_fra
         assert!(packets(&strack) < 50.0, "{fraction}: {}", packets(&strack));
     }
 }
+
+/// Algorithm 4 line 15 is of delays above the target, whatever their average.
+#[test]
+fn a_delay_of_the_target_itself_decreases_nothing() {
+    let mut strack = at(100.0);
+    strack.average_delay = 4.0 * strack.target;
+    strack.decrease(NOW, strack.target);
+    assert_near(packets(&strack), 100.0);
+    strack.decrease(NOW, strack.target * 1.001);
+    assert!(packets(&strack) < 100.0);
+}
