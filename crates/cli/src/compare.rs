@@ -195,7 +195,7 @@ impl Run<'_> {
         let watchers = Watchers {
             on_progress: &mut |progress| display.update(&progress, interrupt),
             on_flow: &mut |id, flow, result| rows.add(id, flow, result),
-            happenings: outputs.as_ref().is_some_and(Outputs::wants_timeline),
+            events: outputs.as_ref().is_some_and(Outputs::wants_timeline),
             on_rows: &mut |rows| outputs.iter_mut().for_each(|outputs| outputs.add(rows)),
         };
         let watch = watch::simulate(&assembly, threads.into(), watchers);
@@ -209,7 +209,7 @@ impl Run<'_> {
         );
         let flows = rows.record(&mut record);
         record.observed = watch.observed;
-        record.happenings = watch.happenings;
+        record.events = watch.events;
         if record.status == Status::Interrupted {
             return Ok(None);
         }

@@ -6,10 +6,10 @@
 mod arguments;
 mod capture_file;
 mod compare;
+mod event_log;
 mod explain;
 mod failure;
 mod flow_rows;
-mod happenings;
 mod live;
 mod measure;
 mod output;

@@ -40,7 +40,7 @@ pub(crate) fn record(
         peak_rss_bytes: peak_rss_bytes(),
         command: command_line(),
         observed: None,
-        happenings: None,
+        events: None,
         jobs: finished.jobs.iter().map(job).collect(),
     }
 }

@@ -73,7 +73,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     );
     outputs.flows = rows.record(&mut record);
     record.observed = watch.observed;
-    record.happenings = watch.happenings;
+    record.events = watch.events;
     // Shown before it is written, and each output is tried whatever becomes of the others: a full disk must not cost the user the figures
     // of a long run.
     let shown = show(arguments, &Summary::of(&record));
@@ -151,7 +151,7 @@ fn simulate(
             (verdict, _) => verdict,
         },
         on_flow: &mut |id, flow, result| flow_rows.add(id, flow, result),
-        happenings: outputs.wants_timeline(),
+        events: outputs.wants_timeline(),
         on_rows: &mut |rows| {
             outputs.add(rows);
             if let Some(live) = live {

@@ -1,13 +1,13 @@
 //! Running a simulation under watch: series, link totals, and whatever else `[observe]` asks for.
 
-use crate::happenings::{self, happenings};
+use crate::event_log::{self, event_log};
 use clearway_lab::observe::{self, Metering, Telemetry, Watched};
 use clearway_lab::record::{Both, Capture, CaptureRecorder, merge_all};
 use clearway_lab::{
     Assembly, Finished, FlowResult, FlowSpec, LinkId, NodeId, Observer, Progress, RunOptions,
     Verdict,
 };
-use clearway_report::{Fairness, Happenings, JainCourse, LinkRow, NodeRow, Observed, SeriesRow};
+use clearway_report::{EventLog, Fairness, JainCourse, LinkRow, NodeRow, Observed, SeriesRow};
 use clearway_units::{FlowId, Span, Time};
 
 /// A run that is over, and what was seen of it.
@@ -15,7 +15,7 @@ pub(crate) struct Watch {
     pub(crate) finished: Finished,
     pub(crate) observed: Option<Observed>,
     pub(crate) capture: Option<Capture>,
-    pub(crate) happenings: Option<Happenings>,
+    pub(crate) events: Option<EventLog>,
 }
 
 /// What watches a run while it goes on.
@@ -27,7 +27,7 @@ pub(crate) struct Watchers<'a> {
     /// Called with the rows of each sample.
     pub(crate) on_rows: &'a mut dyn FnMut(&[SeriesRow]),
     /// Single events are recorded, too.
-    pub(crate) happenings: bool,
+    pub(crate) events: bool,
 }
 
 /// Runs what was put together.
@@ -36,7 +36,7 @@ pub(crate) fn simulate(assembly: &Assembly, threads: usize, watchers: Watchers<'
         on_progress,
         on_flow,
         on_rows,
-        happenings,
+        events,
     } = watchers;
     let options = RunOptions {
         threads,
@@ -44,7 +44,7 @@ pub(crate) fn simulate(assembly: &Assembly, threads: usize, watchers: Watchers<'
         on_flow,
     };
     let telemetry = Telemetry::new(assembly, Some(Box::new(on_rows)));
-    with_observers(assembly, options, telemetry, happenings)
+    with_observers(assembly, options, telemetry, events)
 }
 
 /// Whatever is watched costs time at each packet, so a run that nobody watches, and one that is only sampled, are compiled by
@@ -77,7 +77,7 @@ fn recorded(
     let observer = || Both {
         first: Metering,
         second: Both {
-            first: eventful.then(happenings::recorder),
+            first: eventful.then(event_log::recorder),
             second: plan.map(CaptureRecorder::new),
         },
     };
@@ -88,7 +88,7 @@ fn recorded(
         .unzip();
     let events = events.into_iter().flatten();
     Watch {
-        happenings: eventful.then(|| happenings(assembly, &watch.finished, events)),
+        events: eventful.then(|| event_log(assembly, &watch.finished, events)),
         capture: merge_all(captures.into_iter().flatten()).map(CaptureRecorder::into_capture),
         observed: watch.observed.filter(|_| is_observed),
         finished: watch.finished,
@@ -101,7 +101,7 @@ fn unseen(finished: Finished) -> Watch {
         finished,
         observed: None,
         capture: None,
-        happenings: None,
+        events: None,
     }
 }
 

@@ -300,7 +300,7 @@ fn large() -> RunRecord {
         peak_rss_bytes: 1,
         command: "clearway run permutation-8k".into(),
         observed: Some(observed()),
-        happenings: None,
+        events: None,
         jobs: Vec::new(),
     }
 }

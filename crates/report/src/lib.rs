@@ -59,8 +59,8 @@ pub use htsim::{HtsimRow, HtsimTotals, htsim_txt};
 pub use iterations::{read_iterations, write_iterations};
 pub use jobs::{JobCounts, JobSummary};
 pub use observed::{
-    Curve, Fairness, Happening, HappeningRow, Happenings, JainCourse, LinkRow, Metric, NodeRow,
-    Observed, Scope, SeriesRow, Subject,
+    Curve, EventLog, Fairness, JainCourse, LinkRow, Metric, NodeRow, Observed, Scope, SeriesRow,
+    Subject,
 };
 pub use owner::Owner;
 pub use parquet_file::ReadTableError;

@@ -3,7 +3,9 @@
 //! Curves share their sampling instants. Early samples may be closer together than late ones, or have been merged, so the
 //! instants are given one by one.
 
-pub use clearway_results::{Curve, Metric, Scope, SeriesRow, Subject};
+pub use clearway_results::{
+    Curve, EventLog, Metric, Scope, SeriesRow, Subject, TraceEvent, TraceRecord,
+};
 use clearway_units::{Rate, Span, Time};
 use serde::{Deserialize, Serialize};
 
@@ -115,52 +117,4 @@ impl Observed {
             Subject::Flow(flow) => format!("flow {flow}"),
         }
     }
-}
-
-/// What happened at one moment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Happening {
-    /// A packet of a flow vanished in front of, or on, a link.
-    Dropped {
-        /// A place in [`Observed::links`].
-        link: u32,
-        /// The flow.
-        flow: u32,
-    },
-    /// A sender took packets for lost.
-    LossDetected {
-        /// The flow.
-        flow: u32,
-        /// How it was found, in a word or two: `timeout`, `out of order`.
-        cause: &'static str,
-        /// How many packets are sent again.
-        packets: u32,
-    },
-    /// Flow control holds back a link from now on, or lets it go on.
-    Pause {
-        /// A place in [`Observed::links`].
-        link: u32,
-        /// A bit for each class that is held back; zero: none is.
-        classes: u8,
-    },
-}
-
-/// One entry of [`Happenings`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct HappeningRow {
-    /// When.
-    pub time: Time,
-    /// What.
-    pub what: Happening,
-}
-
-/// Single events of a run, for timelines.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Happenings {
-    /// In the order of time.
-    pub rows: Vec<HappeningRow>,
-    /// How many more there were than are kept.
-    pub left_out: u64,
-    /// Flows that started because another one got somewhere: `(cause, effect)`.
-    pub dependencies: Vec<(u32, u32)>,
 }

@@ -1,6 +1,6 @@
 //! The input of every output: one record of a run, filled by the caller.
 
-use crate::observed::{Happenings, Observed};
+use crate::observed::{EventLog, Observed};
 use clearway_units::{Span, Time};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -282,7 +282,7 @@ pub struct RunRecord {
     /// Curves and totals of links, if they were watched.
     pub observed: Option<Observed>,
     /// Single events, if they were recorded.
-    pub happenings: Option<Happenings>,
+    pub events: Option<EventLog>,
 }
 
 impl RunRecord {

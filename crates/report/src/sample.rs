@@ -119,7 +119,7 @@ pub(crate) fn run() -> RunRecord {
         peak_rss_bytes: 95_000_000,
         command: "clearway run quickstart".into(),
         observed: None,
-        happenings: None,
+        events: None,
     }
 }
 

@@ -3,10 +3,12 @@
 //! Recorders fill it, and `series.parquet`, reports, the live view, timelines and comparisons read it: the name of a metric, its unit, what
 //! it is of, and how samples become one where there are too many ([`Merge`]) stand in one table, [`Metric`].
 
+mod events;
 mod merge;
 mod metric;
 mod series;
 
+pub use events::{EventLog, TraceEvent, TraceRecord};
 pub use merge::Merge;
 pub use metric::{Metric, MetricInfo, Scope, Unit};
 pub use series::{Curve, SeriesRow, Subject};

@@ -72,7 +72,7 @@ fn record() -> RunRecord {
         peak_rss_bytes: 1,
         command: "clearway run".into(),
         observed: None,
-        happenings: None,
+        events: None,
     }
 }
 

@@ -11,14 +11,13 @@
 //! * [`LossRecorder`]: when packets were dropped and marked.
 //! * [`AckRecorder`]: acknowledgements as their senders saw them.
 //! * [`CaptureRecorder`]: the frames on chosen links.
-//! * [`HappeningRecorder`]: the first drops, detected losses and pauses, one by one.
+//! * [`TraceEventRecorder`]: the first drops, detected losses and pauses, one by one.
 //! * [`Both`] joins two recorders into one, and so any number of them.
 
 mod acks;
 mod capture;
 mod fairness;
 mod goodput;
-mod happenings;
 mod last_hops;
 mod long_queues;
 mod losses;
@@ -26,18 +25,19 @@ mod queues;
 mod series;
 #[cfg(test)]
 mod tests;
+mod trace_events;
 
 pub use acks::{AckRecord, AckRecorder, AckTrace};
 pub use capture::{Capture, CapturePlace, CapturePlan, CaptureRecorder, CapturedFrame};
 pub use fairness::RateFairnessSampler;
 pub use goodput::{FlowArrivals, GoodputRecorder};
-pub use happenings::{Happening, HappeningLog, HappeningRecord, HappeningRecorder};
 pub use last_hops::{LastHop, LastHopRecorder, MarkRecorder};
 pub use long_queues::{LongQueueRecorder, LongestQueue};
 pub use losses::{EventCounts, LossRecorder};
 pub(crate) use queues::delay_us;
 pub use queues::{QueueBucket, QueueRecorder, QueueSeries};
 pub use series::{Bucket, Series};
+pub use trace_events::TraceEventRecorder;
 
 use clearway_fabric::topology::{LinkId, NodeId};
 use clearway_fabric::{DropCause, Observer};

@@ -28,7 +28,7 @@ mod tracks;
 #[cfg(test)]
 mod tests;
 
-use crate::observed::{Happening, Subject};
+use crate::observed::{Subject, TraceEvent};
 use crate::record::{FlowRow, RunRecord};
 use clearway_units::Time;
 use message::Message;
@@ -50,7 +50,7 @@ pub fn write_timeline(sink: impl Write, record: &RunRecord) -> io::Result<()> {
     let mut timeline = Timeline::new(record);
     timeline.add_run();
     timeline.add_flows();
-    timeline.add_happenings();
+    timeline.add_events();
     timeline.add_curves();
     timeline.write(BufWriter::new(sink))
 }
@@ -175,18 +175,18 @@ impl<'a> Timeline<'a> {
         (number == flow).then_some(track)
     }
 
-    fn add_happenings(&mut self) {
-        let Some(happenings) = &self.record.happenings else {
+    fn add_events(&mut self) {
+        let Some(log) = &self.record.events else {
             return;
         };
         let mut paused: BTreeMap<u32, (Time, u8)> = BTreeMap::new();
-        for row in &happenings.rows {
-            match row.what {
-                Happening::Dropped { link, flow } => {
+        for row in &log.records {
+            match row.event {
+                TraceEvent::Dropped { link, flow } => {
                     let track = self.tracks.of_link(link, Track::Drops(link));
                     self.instant(row.time, track, What::Drop(flow));
                 }
-                Happening::LossDetected {
+                TraceEvent::LossDetected {
                     flow,
                     cause,
                     packets,
@@ -201,7 +201,7 @@ impl<'a> Timeline<'a> {
                         track.unwrap_or_else(|| self.tracks.of(Process::Run, Track::Losses));
                     self.instant(row.time, track, what);
                 }
-                Happening::Pause { link, classes } => {
+                TraceEvent::Pause { link, classes } => {
                     if paused.get(&link).is_some_and(|&(_, held)| held == classes) {
                         continue;
                     }
@@ -222,7 +222,7 @@ impl<'a> Timeline<'a> {
             let at = self.places.partition_point(|&(number, ..)| number < flow);
             self.places.get(at).is_some_and(|place| place.0 == flow)
         };
-        for (id, &(cause, effect)) in (1..).zip(&happenings.dependencies) {
+        for (id, &(cause, effect)) in (1..).zip(&log.dependencies) {
             if known(cause) && known(effect) {
                 self.arrows.entry(cause).or_default().leaving.push(id);
                 self.arrows.entry(effect).or_default().arriving.push(id);
@@ -341,7 +341,7 @@ impl<'a> Timeline<'a> {
         let event = text(event, "digest", &record.digest);
         let idle = record.flows.iter().filter(|flow| flow.start.is_none());
         let event = number(event, "flows_never_started", idle.count() as u64);
-        let left_out = record.happenings.as_ref().map(|all| all.left_out);
+        let left_out = record.events.as_ref().map(|all| all.left_out);
         number(event, "events_left_out", left_out.unwrap_or(0))
     }
 

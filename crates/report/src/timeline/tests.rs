@@ -1,5 +1,5 @@
 use super::*;
-use crate::observed::{Curve, HappeningRow, Happenings, LinkRow, Metric, NodeRow, Observed};
+use crate::observed::{Curve, EventLog, LinkRow, Metric, NodeRow, Observed, TraceRecord};
 use crate::sample;
 use clearway_units::{Rate, Span};
 use insta::assert_snapshot;
@@ -250,10 +250,10 @@ fn link(name: &str, from: u32, to: u32) -> LinkRow {
     }
 }
 
-fn happens(ps: u64, what: Happening) -> HappeningRow {
-    HappeningRow {
+fn happens(ps: u64, event: TraceEvent) -> TraceRecord {
+    TraceRecord {
         time: Time::from_ps(ps),
-        what,
+        event,
     }
 }
 
@@ -294,15 +294,15 @@ fn eventful() -> RunRecord {
         links: vec![link("host0-leaf0", 1, 0), link("leaf0-host1", 0, 2)],
         fairness: None,
     });
-    let loss = |flow, cause, packets| Happening::LossDetected {
+    let loss = |flow, cause, packets| TraceEvent::LossDetected {
         flow,
         cause,
         packets,
     };
-    let pause = |classes| Happening::Pause { link: 0, classes };
-    record.happenings = Some(Happenings {
-        rows: vec![
-            happens(2_000_000, Happening::Dropped { link: 1, flow: 1 }),
+    let pause = |classes| TraceEvent::Pause { link: 0, classes };
+    record.events = Some(EventLog {
+        records: vec![
+            happens(2_000_000, TraceEvent::Dropped { link: 1, flow: 1 }),
             happens(3_000_000, pause(0b1000)),
             happens(4_000_000, pause(0b11000)),
             happens(4_500_000, pause(0b11000)),

@@ -143,6 +143,18 @@ pub enum LossCause {
     GoBack,
 }
 
+impl LossCause {
+    /// The cause in a word or two, for people.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::OutOfOrder => "out of order",
+            Self::Probe => "probe",
+            Self::Timeout => "timeout",
+            Self::GoBack => "go back",
+        }
+    }
+}
+
 /// Packets declared lost.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LossSample {

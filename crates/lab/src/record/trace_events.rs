@@ -3,57 +3,12 @@
 use super::Merge;
 use clearway_fabric::topology::LinkId;
 use clearway_fabric::{DropCause, Observer};
+use clearway_results::{EventLog, TraceEvent, TraceRecord};
 use clearway_transport::cc::LossCause;
 use clearway_transport::{Class, ClassSet, Event, Packet};
 use clearway_units::{FlowId, HostId, Time};
 use std::collections::BTreeMap;
 use std::mem;
-
-/// What happened at one moment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Happening {
-    /// A packet vanished in front of a link, or on it.
-    Dropped {
-        /// The link.
-        link: LinkId,
-        /// The flow that the packet belongs to, as data or as acknowledgement.
-        flow: FlowId,
-    },
-    /// A sender took packets for lost.
-    LossDetected {
-        /// The flow.
-        flow: FlowId,
-        /// How it was found.
-        cause: LossCause,
-        /// How many.
-        packets: u32,
-    },
-    /// The transmitter of a link holds back these classes from now on, and no others.
-    Pause {
-        /// The link.
-        link: LinkId,
-        /// A bit for each class; zero when it goes on.
-        classes: u8,
-    },
-}
-
-/// What happened, and when.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct HappeningRecord {
-    /// When.
-    pub time: Time,
-    /// What.
-    pub what: Happening,
-}
-
-/// Events of a run.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct HappeningLog {
-    /// The kept ones in the order of time. At one instant drops come before losses, and those before pauses.
-    pub records: Vec<HappeningRecord>,
-    /// How many more drops, losses and pauses there were.
-    pub left_out: u64,
-}
 
 /// The entries with the smallest keys of all that were added, whatever the order in which they came.
 ///
@@ -131,7 +86,7 @@ struct Paused {
 
 /// Records the first `limit` drops, detected losses and pauses of a run, and counts the rest.
 #[derive(Debug, Clone)]
-pub struct HappeningRecorder {
+pub struct TraceEventRecorder {
     drops: Earliest<Dropped>,
     losses: Earliest<Lost>,
     pauses: Earliest<Paused>,
@@ -139,7 +94,7 @@ pub struct HappeningRecorder {
     paused: BTreeMap<LinkId, (Time, ClassSet)>,
 }
 
-impl HappeningRecorder {
+impl TraceEventRecorder {
     /// Keeps the first `limit` of each kind. Until all domains are joined, each keeps up to twice as many, of 16 to 40 bytes.
     pub fn new(limit: usize) -> Self {
         // What shares a key comes from one place, and so in its order.
@@ -152,7 +107,7 @@ impl HappeningRecorder {
     }
 
     /// The events of the run.
-    pub fn finish(mut self) -> HappeningLog {
+    pub fn finish(mut self) -> EventLog {
         for (link, (begin, classes)) in mem::take(&mut self.paused) {
             self.pauses.add(Paused {
                 begin,
@@ -164,26 +119,26 @@ impl HappeningRecorder {
         let (drops, more_drops) = self.drops.finish();
         let (losses, more_losses) = self.losses.finish();
         let (pauses, more_pauses) = self.pauses.finish();
-        let drops = drops.into_iter().map(|drop| HappeningRecord {
+        let drops = drops.into_iter().map(|drop| TraceRecord {
             time: drop.time,
-            what: Happening::Dropped {
-                link: drop.link,
-                flow: drop.flow,
+            event: TraceEvent::Dropped {
+                link: drop.link.0,
+                flow: drop.flow.0,
             },
         });
-        let losses = losses.into_iter().map(|loss| HappeningRecord {
+        let losses = losses.into_iter().map(|loss| TraceRecord {
             time: loss.time,
-            what: Happening::LossDetected {
-                flow: loss.flow,
-                cause: loss.cause,
+            event: TraceEvent::LossDetected {
+                flow: loss.flow.0,
+                cause: loss.cause.words(),
                 packets: loss.packets,
             },
         });
         let pauses = pauses.into_iter().flat_map(|pause| {
-            let at = |time, classes| HappeningRecord {
+            let at = |time, classes| TraceRecord {
                 time,
-                what: Happening::Pause {
-                    link: pause.link,
+                event: TraceEvent::Pause {
+                    link: pause.link.0,
                     classes,
                 },
             };
@@ -191,12 +146,13 @@ impl HappeningRecorder {
             let begin = at(pause.begin, bits(pause.classes));
             [begin].into_iter().chain(end)
         });
-        let mut records: Vec<HappeningRecord> = drops.chain(losses).chain(pauses).collect();
+        let mut records: Vec<TraceRecord> = drops.chain(losses).chain(pauses).collect();
         // Stable: where one pause ends another may begin, and stands behind it already.
         records.sort_by_key(|record| record.time);
-        HappeningLog {
+        EventLog {
             records,
             left_out: more_drops + more_losses + more_pauses,
+            dependencies: Vec::new(),
         }
     }
 }
@@ -207,7 +163,7 @@ fn bits(set: ClassSet) -> u8 {
     held.fold(0, |bits, class| bits | 1 << class.index())
 }
 
-impl Observer for HappeningRecorder {
+impl Observer for TraceEventRecorder {
     const TRACES_TRANSPORT: bool = true;
 
     fn on_drop(&mut self, now: Time, link: LinkId, packet: &Packet, _: DropCause) {
@@ -256,7 +212,7 @@ impl Observer for HappeningRecorder {
     }
 }
 
-impl Merge for HappeningRecorder {
+impl Merge for TraceEventRecorder {
     /// A link is sent on, and a flow is sent from, one domain only.
     fn merge(&mut self, other: Self) {
         self.drops.merge(other.drops);
@@ -308,7 +264,7 @@ mod tests {
         // 40 drops at distinct times, scattered over three domains with links of their own.
         let times: Vec<u64> = (0..40).map(|i| i * 7 % 40).collect();
         for limit in [0, 1, 5, 39, 40, 100] {
-            let mut domains = vec![HappeningRecorder::new(limit); 3];
+            let mut domains = vec![TraceEventRecorder::new(limit); 3];
             for (i, &time) in (0..).zip(&times) {
                 let link = LinkId(i % 3);
                 let domain = &mut domains[(i % 3) as usize];
@@ -324,7 +280,7 @@ mod tests {
 
     #[test]
     fn pauses_are_kept_from_beginning_to_end_or_not_at_all() {
-        let mut recorder = HappeningRecorder::new(3);
+        let mut recorder = TraceEventRecorder::new(3);
         let changes: [(u64, u32, &[u8]); 9] = [
             (10, 1, &[3]),
             (20, 1, &[3, 4]),
@@ -344,8 +300,8 @@ mod tests {
         let words: Vec<(u64, u32, u8)> = log
             .records
             .iter()
-            .map(|record| match record.what {
-                Happening::Pause { link, classes } => (record.time.as_ps() / 1000, link.0, classes),
+            .map(|record| match record.event {
+                TraceEvent::Pause { link, classes } => (record.time.as_ps() / 1000, link, classes),
                 other => panic!("{other:?}"),
             })
             .collect();
@@ -363,7 +319,7 @@ mod tests {
         assert_eq!(log.left_out, 2, "that at 40 and that at 50");
     }
 
-    fn run(threads: usize, overrides: &[&str]) -> (Finished, HappeningLog) {
+    fn run(threads: usize, overrides: &[&str]) -> (Finished, EventLog) {
         let overrides: Vec<String> = overrides.iter().map(ToString::to_string).collect();
         let scenario = Laboratory::new().read("test", "", None, &overrides);
         let assembly = Assembly::new(&scenario.unwrap()).unwrap();
@@ -373,7 +329,7 @@ mod tests {
             on_flow: &mut |_, _, _| (),
         };
         let (finished, observers) = assembly
-            .run(options, || HappeningRecorder::new(1 << 20))
+            .run(options, || TraceEventRecorder::new(1 << 20))
             .split();
         (finished, merge_all(observers).unwrap().finish())
     }
@@ -398,10 +354,10 @@ mod tests {
         assert_eq!(log.left_out, 0);
         let (mut drops, mut lost) = (0, 0);
         for record in &log.records {
-            match record.what {
-                Happening::Dropped { .. } => drops += 1,
-                Happening::LossDetected { packets, .. } => lost += u64::from(packets),
-                Happening::Pause { .. } => panic!("nothing pauses here"),
+            match record.event {
+                TraceEvent::Dropped { .. } => drops += 1,
+                TraceEvent::LossDetected { packets, .. } => lost += u64::from(packets),
+                TraceEvent::Pause { .. } => panic!("nothing pauses here"),
             }
         }
         assert!(drops > 0);
@@ -427,9 +383,10 @@ mod tests {
         let mut totals: BTreeMap<LinkId, (u64, Span)> = BTreeMap::new();
         let mut open: BTreeMap<LinkId, Time> = BTreeMap::new();
         for record in &log.records {
-            let Happening::Pause { link, classes } = record.what else {
+            let TraceEvent::Pause { link, classes } = record.event else {
                 continue;
             };
+            let link = LinkId(link);
             if classes == 0 {
                 let (pauses, time) = totals.entry(link).or_default();
                 *pauses += 1;
