@@ -5,13 +5,14 @@ use clearway_fabric::topology::{
     LinkId, NodeId, PacketSizes, Routes, Topology, dumbbell, leaf_spine, single_switch,
 };
 use clearway_fabric::{
-    DropCause, Flow, Observer, Outcome, RunControl, Setup, SharedBufferParameters, Simulation,
-    SwitchParameters, Verdict,
+    DropCause, Flow, Observer, Outcome, RunControl, Sampler, Setup, SharedBufferParameters,
+    Simulation, Snapshot, SwitchParameters, Verdict,
 };
 use clearway_transport::cc::ControllerSettings;
 use clearway_transport::{Class, ClassSet, Header, Packet, Profile};
 use clearway_units::{Bytes, HostId, ParameterSet, Rate, RelativeSize, Span, Time, Value};
 use proptest::prelude::*;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 const SIZES: PacketSizes = PacketSizes {
@@ -277,6 +278,69 @@ fn pauses_are_counted_on_the_links_that_were_paused() {
         );
     }
     assert_eq!(outcome.pauses.len(), 16);
+}
+
+/// Counts, every 100 ns, the samples in which each link is paused.
+struct PausedSamples {
+    due: Time,
+    samples: BTreeMap<LinkId, u64>,
+}
+
+impl Sampler for PausedSamples {
+    fn due(&self) -> Time {
+        self.due
+    }
+    fn on_sample(&mut self, _: Time, snapshot: &mut Snapshot<'_>) {
+        snapshot.for_each_paused_link(|link| *self.samples.entry(link).or_default() += 1);
+        self.due += Span::from_ns(100);
+    }
+}
+
+/// Hosts and switches both pause what sends to them.
+#[test]
+fn samples_see_links_paused_as_long_as_they_are() {
+    let delay = Span::from_ns(100);
+    let topology = fabric(2, 16, delay);
+    let incast = Incast {
+        senders: 1..16,
+        buffer: tight_buffer(&topology, delay, 0.125, 1.0, Span::ZERO),
+        topology,
+        ..crowded(None)
+    };
+    let mut paused = PausedSamples {
+        due: Time::ZERO,
+        samples: BTreeMap::new(),
+    };
+    let setup = incast.setup();
+    let control = RunControl {
+        threads: 2,
+        at_most: Time::from_us(900_000),
+        coordinator: None,
+        traffic: None,
+        coordination_delay: None,
+        on_progress: &mut |_| Verdict::Continue,
+    };
+    let simulation = Simulation::new(&setup, |_| None, Watch::default);
+    let outcome = simulation.run_sampled(control, Some(&mut paused));
+    let of_switches = |link: LinkId| link.0 >= 2 * 16;
+    assert!(outcome.pauses.iter().any(|pauses| of_switches(pauses.link)));
+    assert!(
+        outcome
+            .pauses
+            .iter()
+            .any(|pauses| !of_switches(pauses.link))
+    );
+    for pauses in &outcome.pauses {
+        let sampled = paused.samples.remove(&pauses.link).unwrap_or(0);
+        let expected = pauses.time.as_ps() / 100_000;
+        // Each pause begins and ends between two samples.
+        let difference = sampled.abs_diff(expected);
+        assert!(
+            difference <= pauses.pauses + 1,
+            "{pauses:?}: {sampled} samples"
+        );
+    }
+    assert!(paused.samples.is_empty(), "{:?}", paused.samples);
 }
 
 #[test]
