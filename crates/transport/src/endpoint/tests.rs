@@ -392,14 +392,21 @@ fn probes_and_acknowledgements_leave_in_the_order_in_which_they_were_queued() {
 
 #[test]
 fn control_goes_first_or_takes_turns() {
-    for (control_first, expected) in [(true, "ccccdddd"), (false, "cdcdcdcd")] {
+    for (control_first, packets, expected) in [
+        (true, 4, "ccccdddd"),
+        (false, 4, "cdcdcdcd"),
+        (false, 2, "cdcdcc"),
+        (false, 0, "cccc"),
+    ] {
         let mut profile = Profile::strack(facts());
         selective_repeat(&mut profile).control_first = control_first;
         let profile = Arc::new(profile);
         let mut peer = Endpoint::new(HostId(1), Arc::clone(&profile), 1);
         open_and_post(&mut peer, 9, 4 * 4096);
         let mut endpoint = Endpoint::new(HostId(0), profile, 1);
-        open_and_post(&mut endpoint, 1, 4 * 4096);
+        if packets > 0 {
+            open_and_post(&mut endpoint, 1, packets * 4096);
+        }
         while let Some(packet) = peer.poll_transmit(Time::ZERO) {
             endpoint.on_packet(Time::ZERO, &packet);
         }
