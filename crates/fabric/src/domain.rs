@@ -4,7 +4,7 @@ use crate::host::{Context, Host, Ways};
 use crate::link::{Arrival, Ledger, LinkCounters};
 use crate::meter::LinkMeter;
 use crate::observer::Observer;
-use crate::simulation::{Flow, Order, Report};
+use crate::simulation::{Command, Flow, Report};
 use crate::switch::{Desk, Switch};
 use crate::topology::LinkId;
 use clearway_engine::{Bags, Domain, Outlook, Round};
@@ -90,7 +90,7 @@ impl<O: Observer, T: Telemetry> FabricDomain<O, T> {
 
 impl<O: Observer, T: Telemetry> Domain for FabricDomain<O, T> {
     type Report = Report;
-    type Order = Order;
+    type Order = Command;
     type Workbench = Workbench<T>;
 
     fn run(
@@ -135,15 +135,17 @@ impl<O: Observer, T: Telemetry> Domain for FabricDomain<O, T> {
         outlook
     }
 
-    fn accept(&mut self, order: Order) -> Time {
-        let (host, at) = match order {
-            Order::Start(order) => (order.flow.src, order.at),
-            Order::Dispatch { at, to, .. } => (to, at),
+    fn accept(&mut self, command: Command) -> Time {
+        let (host, at) = match command {
+            Command::Start(order) => (order.flow.src, order.at),
+            Command::NicMessage { at, to, .. } => (to, at),
         };
         let index = self.host_index(host);
-        match order {
-            Order::Start(order) => self.hosts[index].schedule(order),
-            Order::Dispatch { at, dispatch, .. } => self.hosts[index].deliver(at, dispatch),
+        match command {
+            Command::Start(order) => self.hosts[index].schedule(order),
+            Command::NicMessage {
+                at, nic_message, ..
+            } => self.hosts[index].deliver(at, nic_message),
         }
         self.host_next[index] = self.host_next[index].min(at);
         at

@@ -9,7 +9,7 @@ use crate::observer::Observer;
 use crate::pause::{LinkPauses, PauseState};
 use crate::program::{ProgramAtHost, is_connection};
 use crate::simulation::{
-    Dispatch, Flow, FlowEvent, Moment, Post, Program, Reactions, Report, StartOrder,
+    Flow, FlowEvent, FlowMilestone, NicMessage, Post, Program, Reactions, Report, StartFlow,
 };
 use crate::switch::header_hash;
 use crate::topology::{LinkId, NodeId, PacketSizes, Paths, Topology};
@@ -31,7 +31,7 @@ pub(crate) struct Host<T> {
     now: Time,
     inlet: Inlet<Arrival<T>>,
     /// Flows to start, earliest first.
-    starts: BinaryHeap<Reverse<StartOrder>>,
+    starts: BinaryHeap<Reverse<StartFlow>>,
     reactions: Option<Box<dyn Reactions>>,
     program: ProgramAtHost,
     pause: PauseState,
@@ -108,13 +108,13 @@ impl<T: Telemetry> Host<T> {
     }
 
     /// A flow from here is to start.
-    pub(crate) fn schedule(&mut self, order: StartOrder) {
+    pub(crate) fn schedule(&mut self, order: StartFlow) {
         self.starts.push(Reverse(order));
     }
 
     /// The program of another NIC of this machine has sent something, which comes at `at`.
-    pub(crate) fn deliver(&mut self, at: Time, dispatch: Dispatch) {
-        self.program.deliver(at, dispatch);
+    pub(crate) fn deliver(&mut self, at: Time, nic_message: NicMessage) {
+        self.program.deliver(at, nic_message);
     }
 
     /// New packets have come in; returns when the first of all waiting ones arrives.
@@ -267,15 +267,17 @@ impl<T: Telemetry> Host<T> {
             self.starts.pop();
             self.start(&order, context);
         }
-        while let Some(dispatch) = self.program.take_dispatch(self.now) {
-            self.tell_program(context, |program, now| program.on_dispatch(now, dispatch));
+        while let Some(nic_message) = self.program.take_dispatch(self.now) {
+            self.tell_program(context, |program, now| {
+                program.on_nic_message(now, nic_message)
+            });
         }
         if self.program.deadline <= self.now {
             self.tell_program(context, |program, now| program.on_deadline(now));
         }
     }
 
-    fn start<O>(&mut self, order: &StartOrder, context: &mut Context<'_, O, T>) {
+    fn start<O>(&mut self, order: &StartFlow, context: &mut Context<'_, O, T>) {
         let flow = order.id;
         if order.flow.messages.is_some() {
             return self.tell_program(context, |program, now| program.on_granted(now, flow));
@@ -294,7 +296,12 @@ impl<T: Telemetry> Host<T> {
         };
         self.endpoint.handle(self.now, post);
         self.endpoint.handle(self.now, Input::Close { flow });
-        self.report(flow, Moment::Started, FlowStatistics::default(), context);
+        self.report(
+            flow,
+            FlowMilestone::Started,
+            FlowStatistics::default(),
+            context,
+        );
     }
 
     /// Tells the program what has happened, and posts what it thereupon wants to send.
@@ -308,14 +315,14 @@ impl<T: Telemetry> Host<T> {
         while let Some(post) = self.program.poll_post() {
             self.post(post, context);
         }
-        while let Some((connection, moment)) = self.program.poll_word() {
-            self.report(connection, moment, FlowStatistics::default(), context);
+        while let Some((connection, milestone)) = self.program.poll_credit() {
+            self.report(connection, milestone, FlowStatistics::default(), context);
         }
-        while let Some((to, dispatch)) = self.program.poll_dispatch() {
-            context.reports.push(Report::Dispatch {
+        while let Some((to, nic_message)) = self.program.poll_nic_message() {
+            context.reports.push(Report::NicMessage {
                 time: now,
                 to,
-                dispatch,
+                nic_message,
             });
         }
     }
@@ -328,7 +335,12 @@ impl<T: Telemetry> Host<T> {
             let path = context.ways.between(connection.src, connection.dst);
             let opening = connection.opening(path);
             self.endpoint.open(flow, connection.dst, &opening);
-            self.report(flow, Moment::Started, FlowStatistics::default(), context);
+            self.report(
+                flow,
+                FlowMilestone::Started,
+                FlowStatistics::default(),
+                context,
+            );
         }
         let (message, bytes) = (post.message, post.bytes);
         let post = Input::Post {
@@ -370,10 +382,10 @@ impl<T: Telemetry> Host<T> {
         context: &mut Context<'_, O, T>,
     ) {
         if !is_connection(context.flows, flow) {
-            return self.finish(flow, Moment::Sent, statistics, context);
+            return self.finish(flow, FlowMilestone::Sent, statistics, context);
         }
         if self.program.has_sent_all(flow) {
-            self.report(flow, Moment::Sent, statistics, context);
+            self.report(flow, FlowMilestone::Sent, statistics, context);
         }
         self.tell_program(context, |program, now| program.on_sent(now, flow, message));
     }
@@ -385,11 +397,21 @@ impl<T: Telemetry> Host<T> {
         context: &mut Context<'_, O, T>,
     ) {
         if !is_connection(context.flows, flow) {
-            return self.finish(flow, Moment::Received, FlowStatistics::default(), context);
+            return self.finish(
+                flow,
+                FlowMilestone::Received,
+                FlowStatistics::default(),
+                context,
+            );
         }
         let messages = context.flows[flow.index()].messages;
         if self.program.has_received_all(flow, messages) {
-            self.report(flow, Moment::Received, FlowStatistics::default(), context);
+            self.report(
+                flow,
+                FlowMilestone::Received,
+                FlowStatistics::default(),
+                context,
+            );
         }
         self.tell_program(context, |program, now| {
             program.on_received(now, flow, message);
@@ -400,23 +422,23 @@ impl<T: Telemetry> Host<T> {
     fn finish<O>(
         &mut self,
         flow: FlowId,
-        moment: Moment,
+        milestone: FlowMilestone,
         statistics: FlowStatistics,
         context: &mut Context<'_, O, T>,
     ) {
-        self.report(flow, moment, statistics, context);
+        self.report(flow, milestone, statistics, context);
         if let Some(reactions) = &mut self.reactions {
             let mut start = Vec::new();
             reactions.on_event(
                 FlowEvent {
                     time: self.now,
                     flow,
-                    moment,
+                    milestone,
                 },
                 &mut start,
             );
             for id in start {
-                self.schedule(StartOrder {
+                self.schedule(StartFlow {
                     at: self.now,
                     id,
                     flow: context.flows[id.index()],
@@ -428,14 +450,14 @@ impl<T: Telemetry> Host<T> {
     fn report<O>(
         &self,
         flow: FlowId,
-        moment: Moment,
+        milestone: FlowMilestone,
         statistics: FlowStatistics,
         context: &mut Context<'_, O, T>,
     ) {
         let event = FlowEvent {
             time: self.now,
             flow,
-            moment,
+            milestone,
         };
         context.reports.push(Report::Flow { event, statistics });
     }

@@ -32,8 +32,9 @@ pub use meter::{LinkMeter, LinkTotals};
 pub use observer::{DropCause, Observer};
 pub use pause::LinkPauses;
 pub use simulation::{
-    Affair, Dispatch, Flow, FlowEvent, FlowOutcome, Moment, Outcome, Post, Program, Progress,
-    Reactions, RunControl, Sampler, Setup, Simulation, Snapshot, Stopped, Traffic, Trails,
+    Flow, FlowEvent, FlowMilestone, FlowOutcome, NicMessage, NicMessageKind, Outcome, Post,
+    Program, Progress, Reactions, RunControl, Sampler, Setup, Simulation, Snapshot, Stopped,
+    TracedRoutes, Traffic,
 };
 pub use switch::{
     LosslessClasses, MarkAt, PathChoice, SharedBufferParameters, SwitchParameters, TelemetryFormat,

@@ -1,6 +1,6 @@
 //! A program at its host: when it goes on, and how far its connections are.
 
-use crate::simulation::{Dispatch, Flow, Moment, Post, Program};
+use crate::simulation::{Flow, FlowMilestone, NicMessage, Post, Program};
 use clearway_units::{FlowId, HostId, Time};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
@@ -10,10 +10,10 @@ use std::num::NonZeroU32;
 /// A program and the connections that it uses. Most hosts have none.
 pub(crate) struct ProgramAtHost {
     program: Option<Box<dyn Program>>,
-    /// When it goes on by itself or a dispatch comes: asked for with every event of the host.
+    /// When it goes on by itself or a message of another NIC comes: asked for with every event of the host.
     pub(crate) deadline: Time,
     /// What programs of other NICs have told it, and when that comes.
-    dispatches: BinaryHeap<Reverse<(Time, Dispatch)>>,
+    nic_messages: BinaryHeap<Reverse<(Time, NicMessage)>>,
     /// Connections from here: messages to be posted, and those to be acknowledged.
     sending: FxHashMap<FlowId, (u32, u32)>,
     /// Connections to here: messages that have yet to arrive.
@@ -25,7 +25,7 @@ impl Default for ProgramAtHost {
         Self {
             program: None,
             deadline: Time::NEVER,
-            dispatches: BinaryHeap::new(),
+            nic_messages: BinaryHeap::new(),
             sending: FxHashMap::default(),
             receiving: FxHashMap::default(),
         }
@@ -57,7 +57,7 @@ impl ProgramAtHost {
 
     fn update_deadline(&mut self) {
         let own = self.program.as_ref().map(|program| program.deadline());
-        let first = self.dispatches.peek().map(|Reverse((at, _))| *at);
+        let first = self.nic_messages.peek().map(|Reverse((at, _))| *at);
         self.deadline = own.into_iter().chain(first).min().unwrap_or(Time::NEVER);
     }
 
@@ -67,33 +67,33 @@ impl ProgramAtHost {
         program.map_or(Some(Time::ZERO), |program| program.over())
     }
 
-    /// A dispatch is on its way, and comes at `at`.
-    pub(crate) fn deliver(&mut self, at: Time, dispatch: Dispatch) {
-        self.dispatches.push(Reverse((at, dispatch)));
+    /// A message of another NIC is on its way, and comes at `at`.
+    pub(crate) fn deliver(&mut self, at: Time, nic_message: NicMessage) {
+        self.nic_messages.push(Reverse((at, nic_message)));
         self.deadline = self.deadline.min(at);
     }
 
-    /// The next dispatch that has come by `now`.
-    pub(crate) fn take_dispatch(&mut self, now: Time) -> Option<Dispatch> {
-        let &Reverse((at, dispatch)) = self.dispatches.peek()?;
+    /// The next message of another NIC that has come by `now`.
+    pub(crate) fn take_dispatch(&mut self, now: Time) -> Option<NicMessage> {
+        let &Reverse((at, nic_message)) = self.nic_messages.peek()?;
         if at > now {
             return None;
         }
-        self.dispatches.pop();
+        self.nic_messages.pop();
         self.update_deadline();
-        Some(dispatch)
+        Some(nic_message)
     }
 
     pub(crate) fn poll_post(&mut self) -> Option<Post> {
         self.program.as_mut()?.poll_post()
     }
 
-    pub(crate) fn poll_word(&mut self) -> Option<(FlowId, Moment)> {
-        self.program.as_mut()?.poll_word()
+    pub(crate) fn poll_credit(&mut self) -> Option<(FlowId, FlowMilestone)> {
+        self.program.as_mut()?.poll_credit()
     }
 
-    pub(crate) fn poll_dispatch(&mut self) -> Option<(HostId, Dispatch)> {
-        self.program.as_mut()?.poll_dispatch()
+    pub(crate) fn poll_nic_message(&mut self) -> Option<(HostId, NicMessage)> {
+        self.program.as_mut()?.poll_nic_message()
     }
 
     /// A message is posted on `connection`.

@@ -16,7 +16,7 @@ use crate::streamed;
 use clearway_fabric::topology::{
     NodeId, PacketSizes, PathUse, Paths, Routes, Striped, Topology, TopologyError,
 };
-use clearway_fabric::{Flow, FlowEvent, Moment, PathChoice, Reactions, Setup};
+use clearway_fabric::{Flow, FlowEvent, FlowMilestone, PathChoice, Reactions, Setup};
 use clearway_transport::cc::NetworkFacts;
 use clearway_transport::wire::Format;
 use clearway_transport::{Class, ClassSet, Profile, Reliability};
@@ -295,16 +295,16 @@ impl Assembly {
         }
         for (id, flow) in workload.numbered() {
             let activations = [
-                (Moment::Sent, flow.on_sent, flow.src),
-                (Moment::Received, flow.on_received, flow.dst),
+                (FlowMilestone::Sent, flow.on_sent, flow.src),
+                (FlowMilestone::Received, flow.on_received, flow.dst),
             ];
-            for (moment, trigger, host) in activations {
+            for (milestone, trigger, host) in activations {
                 let Some(trigger) = trigger else { continue };
                 let owner = match homes[trigger.index()] {
                     Some(_) => local.entry(host).or_default(),
                     None => &mut global,
                 };
-                owner.activations.insert((id, moment), trigger);
+                owner.activations.insert((id, milestone), trigger);
             }
         }
         let global = (!global.activations.is_empty()).then_some(global);
@@ -415,13 +415,13 @@ fn capture_plan(
 #[derive(Debug, Default)]
 pub(crate) struct TriggerReactions {
     triggers: BTreeMap<TriggerIndex, Trigger>,
-    activations: BTreeMap<(FlowId, Moment), TriggerIndex>,
+    activations: BTreeMap<(FlowId, FlowMilestone), TriggerIndex>,
 }
 
 impl Reactions for TriggerReactions {
     fn on_event(&mut self, event: FlowEvent, start: &mut Vec<FlowId>) {
         // Each event activates its trigger once, however often it is told.
-        let Some(index) = self.activations.remove(&(event.flow, event.moment)) else {
+        let Some(index) = self.activations.remove(&(event.flow, event.milestone)) else {
             return;
         };
         if let Some(trigger) = self.triggers.get_mut(&index) {

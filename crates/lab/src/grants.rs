@@ -1,6 +1,6 @@
 //! Grants of messages by receivers that take a limited number at a time.
 
-use clearway_fabric::{FlowEvent, Moment};
+use clearway_fabric::{FlowEvent, FlowMilestone};
 use clearway_units::FlowId;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -53,10 +53,10 @@ impl Grants {
             return;
         };
         let receiver = &mut self.receivers[index];
-        match event.moment {
-            Moment::Asked => receiver.waiting.push_back(event.flow),
-            Moment::Freed => receiver.free += 1,
-            Moment::Started | Moment::Received | Moment::Sent => return,
+        match event.milestone {
+            FlowMilestone::CreditRequested => receiver.waiting.push_back(event.flow),
+            FlowMilestone::CreditReturned => receiver.free += 1,
+            FlowMilestone::Started | FlowMilestone::Received | FlowMilestone::Sent => return,
         }
         while receiver.free > 0
             && let Some(connection) = receiver.waiting.pop_front()

@@ -2,7 +2,7 @@
 
 use crate::error::ScenarioError;
 use crate::grants::Grants;
-use clearway_fabric::{Affair, Dispatch, Flow, Moment, Post, Program};
+use clearway_fabric::{Flow, FlowMilestone, NicMessage, NicMessageKind, Post, Program};
 use clearway_transport::Class;
 use clearway_units::{Bytes, FlowId, HostId, MessageId, Span, Time};
 use clearway_workload::{
@@ -330,11 +330,11 @@ pub(crate) struct HostProgram {
     elsewhere: FxHashMap<FlowId, HostId>,
     /// The connections that use this NIC, of ranks at home elsewhere, and where.
     homes: FxHashMap<FlowId, HostId>,
-    dispatches: VecDeque<(HostId, Dispatch)>,
+    nic_messages: VecDeque<(HostId, NicMessage)>,
     posts: VecDeque<Post>,
     /// Messages that may not be posted yet.
     asked: FxHashMap<FlowId, VecDeque<MessageNumber>>,
-    words: VecDeque<(FlowId, Moment)>,
+    credits: VecDeque<(FlowId, FlowMilestone)>,
     log: Log,
     /// When a rank here was last through with an iteration.
     last_over: Time,
@@ -386,17 +386,17 @@ impl HostProgram {
     }
 
     /// Tells the home of a connection what has become of a message; false if that is here.
-    fn tell_home(&mut self, connection: FlowId, message: MessageId, what: Affair) -> bool {
+    fn tell_home(&mut self, connection: FlowId, message: MessageId, kind: NicMessageKind) -> bool {
         let Some(&home) = self.homes.get(&connection) else {
             return false;
         };
-        let dispatch = Dispatch {
+        let nic_message = NicMessage {
             connection,
             message,
             bytes: Bytes::ZERO,
-            what,
+            kind,
         };
-        self.dispatches.push_back((home, dispatch));
+        self.nic_messages.push_back((home, nic_message));
         true
     }
 
@@ -420,13 +420,13 @@ impl HostProgram {
                             bytes,
                         }),
                         Some(&nic) => {
-                            let dispatch = Dispatch {
+                            let nic_message = NicMessage {
                                 connection,
                                 message,
                                 bytes,
-                                what: Affair::Post,
+                                kind: NicMessageKind::Post,
                             };
-                            self.dispatches.push_back((nic, dispatch));
+                            self.nic_messages.push_back((nic, nic_message));
                         }
                     }
                     continue;
@@ -434,7 +434,8 @@ impl HostProgram {
                 Output::Ask { to, message } => {
                     let connection = connections[&to];
                     self.asked.entry(connection).or_default().push_back(message);
-                    self.words.push_back((connection, Moment::Asked));
+                    self.credits
+                        .push_back((connection, FlowMilestone::CreditRequested));
                     continue;
                 }
                 Output::Begun { iteration } => (iteration, Step::Begun),
@@ -457,7 +458,7 @@ impl HostProgram {
 
 impl Program for HostProgram {
     fn on_sent(&mut self, now: Time, connection: FlowId, message: MessageId) {
-        if self.tell_home(connection, message, Affair::Sent) {
+        if self.tell_home(connection, message, NicMessageKind::Sent) {
             return;
         }
         let seat = self.owners[&connection];
@@ -466,20 +467,21 @@ impl Program for HostProgram {
     }
 
     fn on_received(&mut self, now: Time, connection: FlowId, message: MessageId) {
-        if self.tell_home(connection, message, Affair::Received) {
+        if self.tell_home(connection, message, NicMessageKind::Received) {
             return;
         }
         let seat = self.owners[&connection];
         let own = &mut self.seats[seat];
         let is_new = own.run.on_received(now, MessageNumber(message.0));
         if is_new && own.is_limited {
-            self.words.push_back((connection, Moment::Freed));
+            self.credits
+                .push_back((connection, FlowMilestone::CreditReturned));
         }
         self.listen(now, seat);
     }
 
     fn on_granted(&mut self, now: Time, connection: FlowId) {
-        if self.tell_home(connection, MessageId(0), Affair::Granted) {
+        if self.tell_home(connection, MessageId(0), NicMessageKind::Granted) {
             return;
         }
         let asked = self.asked.get_mut(&connection);
@@ -490,31 +492,31 @@ impl Program for HostProgram {
         }
     }
 
-    fn poll_word(&mut self) -> Option<(FlowId, Moment)> {
-        self.words.pop_front()
+    fn poll_credit(&mut self) -> Option<(FlowId, FlowMilestone)> {
+        self.credits.pop_front()
     }
 
-    fn on_dispatch(&mut self, now: Time, dispatch: Dispatch) {
-        let Dispatch {
+    fn on_nic_message(&mut self, now: Time, nic_message: NicMessage) {
+        let NicMessage {
             connection,
             message,
             bytes,
-            what,
-        } = dispatch;
-        match what {
-            Affair::Post => self.posts.push_back(Post {
+            kind,
+        } = nic_message;
+        match kind {
+            NicMessageKind::Post => self.posts.push_back(Post {
                 connection,
                 message,
                 bytes,
             }),
-            Affair::Sent => self.on_sent(now, connection, message),
-            Affair::Received => self.on_received(now, connection, message),
-            Affair::Granted => self.on_granted(now, connection),
+            NicMessageKind::Sent => self.on_sent(now, connection, message),
+            NicMessageKind::Received => self.on_received(now, connection, message),
+            NicMessageKind::Granted => self.on_granted(now, connection),
         }
     }
 
-    fn poll_dispatch(&mut self) -> Option<(HostId, Dispatch)> {
-        self.dispatches.pop_front()
+    fn poll_nic_message(&mut self) -> Option<(HostId, NicMessage)> {
+        self.nic_messages.pop_front()
     }
 
     fn on_deadline(&mut self, now: Time) {

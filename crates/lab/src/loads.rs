@@ -1,7 +1,7 @@
 //! What jobs load: the links of their routes, known without a run.
 
 use crate::assemble::Assembly;
-use clearway_fabric::Trails;
+use clearway_fabric::TracedRoutes;
 use clearway_fabric::topology::LinkId;
 use std::collections::BTreeMap;
 
@@ -9,11 +9,11 @@ use std::collections::BTreeMap;
 pub(crate) type JobLoads = BTreeMap<LinkId, f64>;
 
 impl Assembly {
-    /// The loads of each job, in the order of the scenario: its connections by the decisions of ECMP ([`Trails`]). Acknowledgements, which
+    /// The loads of each job, in the order of the scenario: its connections by the decisions of ECMP ([`TracedRoutes`]). Acknowledgements, which
     /// go the other way, are left out.
     pub(crate) fn job_loads(&self) -> Vec<JobLoads> {
         let setup = self.setup();
-        let trails = Trails::new(&setup);
+        let trails = TracedRoutes::new(&setup);
         let network = &self.network;
         let framed = f64::from(network.payload + network.header) / f64::from(network.payload);
         let of_job = |(iterations, connections): (u32, Vec<_>)| {

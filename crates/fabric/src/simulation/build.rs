@@ -5,7 +5,7 @@ use crate::domain::FabricDomain;
 use crate::host::Host;
 use crate::link::{Arrival, Errors, Link};
 use crate::order::Ticket;
-use crate::simulation::{Reactions, StartOrder};
+use crate::simulation::{Reactions, StartFlow};
 use crate::switch::{
     BufferRules, Ingress, LossyPort, LossySwitch, PathChoice, Pick, PortFacts, QueueRules,
     SharedBufferParameters, SharedPort, SharedSwitch, Switch, TelemetryFormat,
@@ -271,7 +271,7 @@ pub(super) fn schedule_starts<O, T: Telemetry>(
         let Some(start) = flow.start else { continue };
         let domain = &mut domains[domain_of_host[flow.src.index()] as usize];
         let host = position[&flow.src];
-        domain.hosts[host].schedule(StartOrder {
+        domain.hosts[host].schedule(StartFlow {
             at: start,
             id: FlowId(index as u32),
             flow: *flow,

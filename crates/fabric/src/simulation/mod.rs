@@ -1,10 +1,10 @@
 //! Putting a fabric together, running it and taking stock.
 
-mod books;
+mod accounting;
 mod build;
 mod snapshot;
+mod traced_routes;
 mod traffic;
-mod trails;
 
 use crate::domain::FabricDomain;
 use crate::host::{Host, Ways};
@@ -12,9 +12,9 @@ use crate::link::LinkCounters;
 use crate::observer::Observer;
 use crate::switch::{SharedBufferParameters, SwitchParameters};
 use crate::topology::{PacketSizes, Routes, Topology};
-use books::Bookkeeper;
-pub use books::{FlowOutcome, Outcome};
-pub(crate) use books::{Order, Report, StartOrder};
+use accounting::Accounting;
+pub(crate) use accounting::{Command, Report, StartFlow};
+pub use accounting::{FlowOutcome, Outcome};
 use clearway_engine::{Domain, Engine, Mailroom, Verdict};
 use clearway_transport::cc::{CongestionControl, PathFacts};
 use clearway_transport::telemetry::{HopRecords, Telemetry};
@@ -24,8 +24,8 @@ pub use snapshot::{Sampler, Snapshot};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+pub use traced_routes::TracedRoutes;
 pub use traffic::Traffic;
-pub use trails::Trails;
 
 /// A flow: one message, or a connection on which a [`Program`] posts several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,19 +74,19 @@ impl Flow {
     }
 }
 
-/// A moment in the life of a flow.
+/// Milestone in the life of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Moment {
+pub enum FlowMilestone {
     /// The message is ready at the sender.
     Started,
     /// The receiver has every packet.
     Received,
     /// The sender has every acknowledgement.
     Sent,
-    /// The program of the sender asks whether it may post a message on a connection.
-    Asked,
-    /// The program of the receiver has had one.
-    Freed,
+    /// The program of the sender requests a credit: it wants to post a message on a connection.
+    CreditRequested,
+    /// The program of the receiver returns a credit: it has had a message.
+    CreditReturned,
 }
 
 /// A flow has got somewhere.
@@ -97,7 +97,7 @@ pub struct FlowEvent {
     /// Which.
     pub flow: FlowId,
     /// Where.
-    pub moment: Moment,
+    pub milestone: FlowMilestone,
 }
 
 /// Starts flows in answer to events of other flows.
@@ -142,41 +142,41 @@ pub trait Program: Send {
     fn over(&self) -> Option<Time> {
         Some(Time::ZERO)
     }
-    /// The coordinator has started a connection from here: one more message that was [asked](Moment::Asked) for may be posted.
+    /// The coordinator has started a connection from here: one more message that was [asked](FlowMilestone::CreditRequested) for may be posted.
     fn on_granted(&mut self, now: Time, connection: FlowId) {
         let _ = (now, connection);
     }
-    /// The next word for the coordinator, about a connection: [`Moment::Asked`] or [`Moment::Freed`].
-    fn poll_word(&mut self) -> Option<(FlowId, Moment)> {
+    /// The next request or return of a credit, for the coordinator: [`FlowMilestone::CreditRequested`] or [`FlowMilestone::CreditReturned`].
+    fn poll_credit(&mut self) -> Option<(FlowId, FlowMilestone)> {
         None
     }
     /// The program of another NIC of the same machine has sent this.
-    fn on_dispatch(&mut self, now: Time, dispatch: Dispatch) {
-        let _ = (now, dispatch);
+    fn on_nic_message(&mut self, now: Time, nic_message: NicMessage) {
+        let _ = (now, nic_message);
     }
-    /// The next dispatch, and the NIC that it goes to.
-    fn poll_dispatch(&mut self) -> Option<(HostId, Dispatch)> {
+    /// The next message for the program of another NIC, and that NIC.
+    fn poll_nic_message(&mut self) -> Option<(HostId, NicMessage)> {
         None
     }
 }
 
-/// What the program of one NIC tells that of another, where a machine has several. It takes no bytes of the network and as much time as
+/// Message of the program of one NIC to that of another, where a machine has several. It takes no bytes of the network and as much time as
 /// the coordinator's decisions ([`RunControl::coordination_delay`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Dispatch {
+pub struct NicMessage {
     /// The connection that it is about.
     pub connection: FlowId,
     /// The message on it.
     pub message: MessageId,
     /// Its length; zero where only the message's fate is told.
     pub bytes: Bytes,
-    /// What about it.
-    pub what: Affair,
+    /// Its kind.
+    pub kind: NicMessageKind,
 }
 
-/// What a [`Dispatch`] is about.
+/// Kind of a [`NicMessage`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Affair {
+pub enum NicMessageKind {
     /// The message is to be posted.
     Post,
     /// It is acknowledged.
@@ -429,7 +429,7 @@ impl<O: Observer, T: Telemetry> Fabric<O, T> {
             .coordination_delay
             .unwrap_or(Span::ZERO)
             .max(self.shortest_delay);
-        let mut books = Bookkeeper::new(
+        let mut accounting = Accounting::new(
             self.flows,
             self.domain_of_host,
             self.hops,
@@ -439,16 +439,16 @@ impl<O: Observer, T: Telemetry> Fabric<O, T> {
             sampler,
         );
         let mut domains = self.domains;
-        books.order_stream(Time::ZERO, |domain, order| {
+        accounting.order_stream(Time::ZERO, |domain, order| {
             let (domain, first) = &mut domains[domain];
-            *first = domain.accept(Order::Start(order)).min(*first);
+            *first = domain.accept(Command::Start(order)).min(*first);
         });
         let mut engine = Engine::new(self.lookahead, threads, domains, self.mailrooms);
         if self.shares_all {
             engine = engine.sharing_all_rounds();
         }
-        let concluded = engine.run(&mut books);
-        books.close(concluded)
+        let concluded = engine.run(&mut accounting);
+        accounting.close(concluded)
     }
 }
 

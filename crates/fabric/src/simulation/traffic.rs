@@ -1,6 +1,6 @@
 //! Flows that come one after the other: pulled from their source when their time has nearly come, forgotten when they are done.
 
-use super::{Flow, FlowEvent, FlowOutcome, Moment, StartOrder};
+use super::{Flow, FlowEvent, FlowMilestone, FlowOutcome, StartFlow};
 use clearway_transport::FlowStatistics;
 use clearway_units::{FlowId, Span, Time};
 use rustc_hash::FxHashMap;
@@ -47,7 +47,7 @@ impl<'a> Stream<'a> {
     ///
     /// # Panics
     /// If flows do not come in the order of their starts, or there are more than 2^32.
-    pub(super) fn order(&mut self, now: Time, mut order: impl FnMut(StartOrder)) {
+    pub(super) fn order(&mut self, now: Time, mut order: impl FnMut(StartFlow)) {
         let is_over = self.anchor.is_none_or(|anchor| anchor < now);
         let Some(first) = self.next.filter(|_| is_over) else {
             return;
@@ -63,7 +63,7 @@ impl<'a> Stream<'a> {
             self.next_id = self.next_id.checked_add(1).expect("fewer than 2^32 flows");
             self.under_way.insert(id, (flow, FlowOutcome::default()));
             let at = start_of(&flow);
-            order(StartOrder { at, id, flow });
+            order(StartFlow { at, id, flow });
             self.next = self.traffic.arrivals.next();
             assert!(
                 self.next.is_none_or(|next| start_of(&next) >= at),
@@ -89,7 +89,7 @@ impl<'a> Stream<'a> {
             return None;
         }
         let (flow, outcome) = (*flow, *outcome);
-        if event.moment != Moment::Sent {
+        if event.milestone != FlowMilestone::Sent {
             return Some((flow, None));
         }
         self.under_way.remove(&event.flow);

@@ -1,7 +1,7 @@
 //! Random flows, and flows that start others.
 
 use super::draw::Draw;
-use clearway_fabric::{Flow, FlowEvent, Moment, Reactions};
+use clearway_fabric::{Flow, FlowEvent, FlowMilestone, Reactions};
 use clearway_transport::Class;
 use clearway_units::{Bytes, FlowId, HostId, Time};
 use std::collections::VecDeque;
@@ -12,12 +12,12 @@ use std::sync::Arc;
 enum Rule {
     /// When all of these have happened, the flow starts.
     Barrier {
-        missing: Vec<(FlowId, Moment)>,
+        missing: Vec<(FlowId, FlowMilestone)>,
         start: FlowId,
     },
     /// Each of these starts the next flow of the line: the order of events shows.
     Relay {
-        events: Vec<(FlowId, Moment)>,
+        events: Vec<(FlowId, FlowMilestone)>,
         line: VecDeque<FlowId>,
     },
 }
@@ -43,7 +43,7 @@ impl Triggers {
 
 impl Reactions for Triggers {
     fn on_event(&mut self, event: FlowEvent, start: &mut Vec<FlowId>) {
-        let this = (event.flow, event.moment);
+        let this = (event.flow, event.milestone);
         for rule in &mut self.0 {
             match rule {
                 Rule::Barrier {
@@ -137,14 +137,14 @@ fn add_local(
     for _ in 0..draw.between(1, 6) {
         let after = draw.below(flows.len() as u32);
         let cause = flows[after as usize];
-        let (src, moment) = if draw.chance(50) {
-            (cause.src, Moment::Sent)
+        let (src, milestone) = if draw.chance(50) {
+            (cause.src, FlowMilestone::Sent)
         } else {
-            (cause.dst, Moment::Received)
+            (cause.dst, FlowMilestone::Received)
         };
         let start = FlowId(flows.len() as u32);
         local.0.push(Rule::Barrier {
-            missing: vec![(FlowId(after), moment)],
+            missing: vec![(FlowId(after), milestone)],
             start,
         });
         flows.push(unscheduled(draw, src, hosts, payload));
@@ -158,10 +158,14 @@ fn add_coordinated(
     flows: &mut Vec<Flow>,
     coordinated: &mut Triggers,
 ) {
-    let moment = draw.of(&[Moment::Started, Moment::Received, Moment::Sent]);
-    let events: Vec<(FlowId, Moment)> = (0..flows.len() as u32)
+    let milestone = draw.of(&[
+        FlowMilestone::Started,
+        FlowMilestone::Received,
+        FlowMilestone::Sent,
+    ]);
+    let events: Vec<(FlowId, FlowMilestone)> = (0..flows.len() as u32)
         .filter(|_| draw.chance(60))
-        .map(|flow| (FlowId(flow), moment))
+        .map(|flow| (FlowId(flow), milestone))
         .collect();
     let mut add = |draw: &mut Draw| {
         let src = HostId(draw.below(hosts));

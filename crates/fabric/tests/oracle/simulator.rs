@@ -12,7 +12,8 @@ use crate::queue::{Joined, Port, Rules};
 use crate::shared::{Left, Switch, twin};
 use clearway_fabric::topology::{LinkId, NodeId};
 use clearway_fabric::{
-    DropCause, FlowEvent, FlowOutcome, LinkCounters, Moment, Observer, Reactions, TelemetryFormat,
+    DropCause, FlowEvent, FlowMilestone, FlowOutcome, LinkCounters, Observer, Reactions,
+    TelemetryFormat,
 };
 use clearway_transport::telemetry::{Hop, HopRecords, Telemetry};
 use clearway_transport::{
@@ -561,7 +562,7 @@ impl<'a> Oracle<'a> {
             self.hosts[src.index()].endpoint.handle(self.now, input);
         }
         self.flows[flow.index()].started = Some(self.now);
-        self.report(flow, Moment::Started);
+        self.report(flow, FlowMilestone::Started);
     }
 
     fn handle_events(&mut self, host: HostId) {
@@ -574,8 +575,8 @@ impl<'a> Oracle<'a> {
                 Event::Received { flow, .. } => {
                     *self.deliveries.entry(flow).or_default() += 1;
                     self.flows[flow.index()].received = Some(self.now);
-                    self.report(flow, Moment::Received);
-                    self.react(host, flow, Moment::Received);
+                    self.report(flow, FlowMilestone::Received);
+                    self.react(host, flow, FlowMilestone::Received);
                 }
                 Event::Ack { .. } | Event::Loss { .. } => {}
             }
@@ -585,34 +586,45 @@ impl<'a> Oracle<'a> {
     fn on_sent(&mut self, host: HostId, flow: FlowId, statistics: FlowStatistics) {
         self.flows[flow.index()].sent = Some(self.now);
         self.flows[flow.index()].statistics = statistics;
-        self.report(flow, Moment::Sent);
-        self.react(host, flow, Moment::Sent);
+        self.report(flow, FlowMilestone::Sent);
+        self.react(host, flow, FlowMilestone::Sent);
     }
 
     /// The host's own answer.
-    fn react(&mut self, host: HostId, flow: FlowId, moment: Moment) {
+    fn react(&mut self, host: HostId, flow: FlowId, milestone: FlowMilestone) {
         let time = self.now;
         let mut start = Vec::new();
         if let Some(reactions) = &mut self.hosts[host.index()].reactions {
-            reactions.on_event(FlowEvent { time, flow, moment }, &mut start);
+            reactions.on_event(
+                FlowEvent {
+                    time,
+                    flow,
+                    milestone,
+                },
+                &mut start,
+            );
         }
         for flow in start {
             self.schedule_flow(time, flow);
         }
     }
 
-    fn report(&mut self, flow: FlowId, moment: Moment) {
+    fn report(&mut self, flow: FlowId, milestone: FlowMilestone) {
         let time = self.now;
-        self.reported.push(FlowEvent { time, flow, moment });
+        self.reported.push(FlowEvent {
+            time,
+            flow,
+            milestone,
+        });
         self.push(time, What::Coordination);
     }
 
-    /// The coordinator sees the events of an instant by flow, then by moment.
+    /// The coordinator sees the events of an instant by flow, then by milestone.
     fn coordinate(&mut self) {
         let shortest = self.lookahead;
         let delay = self.scenario.coordination_delay.unwrap_or(shortest);
         let mut reported = std::mem::take(&mut self.reported);
-        reported.sort_by_key(|event| (event.flow, event.moment));
+        reported.sort_by_key(|event| (event.flow, event.milestone));
         let mut start = Vec::new();
         if let Some(coordinator) = &mut self.coordinator {
             for event in reported {

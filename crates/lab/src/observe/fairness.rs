@@ -2,7 +2,7 @@
 
 use crate::assemble::Assembly;
 use clearway_fabric::topology::{PacketSizes, Paths};
-use clearway_fabric::{Flow, FlowEvent, Moment};
+use clearway_fabric::{Flow, FlowEvent, FlowMilestone};
 use clearway_transport::OpenFlow;
 use clearway_units::statistics::jain_index;
 use clearway_units::{FlowId, Span, Time};
@@ -44,16 +44,18 @@ impl AllowedRates {
 
     /// A flow has got somewhere.
     pub(crate) fn on_flow(&mut self, event: FlowEvent, flow: &Flow) {
-        match event.moment {
-            Moment::Started => {
+        match event.milestone {
+            FlowMilestone::Started => {
                 let rate = AllowedRate {
                     round_trip: self.paths.round_trip(flow.src, flow.dst, self.sizes),
                     rate: 0.0,
                 };
                 self.under_way.insert(event.flow, rate);
             }
-            Moment::Received | Moment::Asked | Moment::Freed => {}
-            Moment::Sent => {
+            FlowMilestone::Received
+            | FlowMilestone::CreditRequested
+            | FlowMilestone::CreditReturned => {}
+            FlowMilestone::Sent => {
                 self.under_way.remove(&event.flow);
             }
         }

@@ -5,7 +5,7 @@ use super::fairness::{AllowedRates, Fairness};
 use super::followed::{LinkChoice, Longest};
 use crate::assemble::Assembly;
 use clearway_fabric::topology::LinkId;
-use clearway_fabric::{Flow, FlowEvent, Moment, Sampler, Snapshot};
+use clearway_fabric::{Flow, FlowEvent, FlowMilestone, Sampler, Snapshot};
 use clearway_results::{Curve, Metric, SeriesRow, Subject};
 use clearway_transport::FlowProgress;
 use clearway_units::statistics::jain_index;
@@ -341,8 +341,8 @@ impl Sampler for Telemetry<'_> {
 
     fn on_flow(&mut self, event: FlowEvent, flow: &Flow) {
         self.rates.on_flow(event, flow);
-        match event.moment {
-            Moment::Started => {
+        match event.milestone {
+            FlowMilestone::Started => {
                 let meter = FlowMeter {
                     bytes: flow.bytes.as_u64(),
                     ..FlowMeter::default()
@@ -354,8 +354,10 @@ impl Sampler for Telemetry<'_> {
                     self.settling = Some(Fairness::of_start(event.time, self.active));
                 }
             }
-            Moment::Received | Moment::Asked | Moment::Freed => {}
-            Moment::Sent => {
+            FlowMilestone::Received
+            | FlowMilestone::CreditRequested
+            | FlowMilestone::CreditReturned => {}
+            FlowMilestone::Sent => {
                 self.active -= 1;
                 self.completed += 1;
                 self.finished.push(event.flow);

@@ -1,8 +1,10 @@
-//! The books of a run: what domains report, what became of flows, and whether it adds up.
+//! Accounting of a run: what domains report, what became of flows, and whether packets are conserved.
 
 use super::snapshot::{EachDomain, Visible};
 use super::traffic::Stream;
-use super::{Dispatch, Flow, FlowEvent, Moment, Progress, RunControl, Sampler, Snapshot, Stopped};
+use super::{
+    Flow, FlowEvent, FlowMilestone, NicMessage, Progress, RunControl, Sampler, Snapshot, Stopped,
+};
 use crate::domain::FabricDomain;
 use crate::link::LinkCounters;
 use crate::meter::LinkTotals;
@@ -16,7 +18,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 use std::sync::atomic::{self, AtomicU64};
 
-/// What domains tell between rounds.
+/// Report of a domain between rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Report {
     /// A flow has got somewhere.
@@ -25,10 +27,10 @@ pub(crate) enum Report {
         statistics: FlowStatistics,
     },
     /// A program tells something to that of the NIC `to`.
-    Dispatch {
+    NicMessage {
         time: Time,
         to: HostId,
-        dispatch: Dispatch,
+        nic_message: NicMessage,
     },
 }
 
@@ -37,15 +39,19 @@ impl Ord for Report {
         match (self, other) {
             (Self::Flow { event: a, .. }, Self::Flow { event: b, .. }) => a.cmp(b),
             (
-                Self::Dispatch { time, to, dispatch },
-                Self::Dispatch {
+                Self::NicMessage {
+                    time,
+                    to,
+                    nic_message,
+                },
+                Self::NicMessage {
                     time: other_time,
                     to: other_to,
-                    dispatch: other,
+                    nic_message: other,
                 },
-            ) => (time, to, dispatch).cmp(&(other_time, other_to, other)),
-            (Self::Flow { .. }, Self::Dispatch { .. }) => Ordering::Less,
-            (Self::Dispatch { .. }, Self::Flow { .. }) => Ordering::Greater,
+            ) => (time, to, nic_message).cmp(&(other_time, other_to, other)),
+            (Self::Flow { .. }, Self::NicMessage { .. }) => Ordering::Less,
+            (Self::NicMessage { .. }, Self::Flow { .. }) => Ordering::Greater,
         }
     }
 }
@@ -56,33 +62,33 @@ impl PartialOrd for Report {
     }
 }
 
-/// What a domain is told between rounds.
+/// Command to a domain between rounds.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Order {
-    Start(StartOrder),
+pub(crate) enum Command {
+    Start(StartFlow),
     /// For the program of the NIC `to`.
-    Dispatch {
+    NicMessage {
         at: Time,
         to: HostId,
-        dispatch: Dispatch,
+        nic_message: NicMessage,
     },
 }
 
-/// A flow to start.
+/// Command to start a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct StartOrder {
+pub(crate) struct StartFlow {
     pub(crate) at: Time,
     pub(crate) id: FlowId,
     pub(crate) flow: Flow,
 }
 
-impl Ord for StartOrder {
+impl Ord for StartFlow {
     fn cmp(&self, other: &Self) -> Ordering {
         (self.at, self.id).cmp(&(other.at, other.id))
     }
 }
 
-impl PartialOrd for StartOrder {
+impl PartialOrd for StartFlow {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
@@ -179,25 +185,25 @@ impl<O> Outcome<O> {
 impl FlowOutcome {
     /// The flow has got somewhere; false if it has been there before, which changes nothing.
     pub(super) fn note(&mut self, event: FlowEvent, statistics: FlowStatistics) -> bool {
-        let at = match event.moment {
-            Moment::Started => &mut self.started,
-            Moment::Received => &mut self.received,
-            Moment::Sent => &mut self.sent,
-            Moment::Asked | Moment::Freed => return true,
+        let at = match event.milestone {
+            FlowMilestone::Started => &mut self.started,
+            FlowMilestone::Received => &mut self.received,
+            FlowMilestone::Sent => &mut self.sent,
+            FlowMilestone::CreditRequested | FlowMilestone::CreditReturned => return true,
         };
         if at.is_some() {
             return false;
         }
         *at = Some(event.time);
-        if event.moment == Moment::Sent {
+        if event.milestone == FlowMilestone::Sent {
             self.statistics = statistics;
         }
         true
     }
 }
 
-/// Keeps the books of flows and relays to the coordinator.
-pub(super) struct Bookkeeper<'a, 's> {
+/// Accounting of flows, and relay to the coordinator.
+pub(super) struct Accounting<'a, 's> {
     /// Of the flows in the table.
     flows: Vec<FlowOutcome>,
     /// The others.
@@ -217,7 +223,7 @@ pub(super) struct Bookkeeper<'a, 's> {
     sampler: Option<&'s mut (dyn Sampler + 's)>,
 }
 
-impl<'a, 's> Bookkeeper<'a, 's> {
+impl<'a, 's> Accounting<'a, 's> {
     pub(super) fn new(
         flows: Arc<[Flow]>,
         domain_of_host: Vec<u32>,
@@ -246,7 +252,7 @@ impl<'a, 's> Bookkeeper<'a, 's> {
         }
     }
 
-    /// Closes the books.
+    /// Ends the accounting.
     pub(super) fn close<O: Observer, T: Telemetry>(
         mut self,
         concluded: Concluded<FabricDomain<O, T>>,
@@ -348,7 +354,7 @@ impl<'a, 's> Bookkeeper<'a, 's> {
             }
             flow
         };
-        if event.moment == Moment::Sent {
+        if event.milestone == FlowMilestone::Sent {
             self.sent += 1;
             self.last_sent = self.last_sent.max(event.time);
         }
@@ -371,7 +377,7 @@ impl<'a, 's> Bookkeeper<'a, 's> {
     }
 
     /// Orders flows of the stream when all rounds before `now` are over, each from the domain of its host.
-    pub(super) fn order_stream(&mut self, now: Time, mut order: impl FnMut(usize, StartOrder)) {
+    pub(super) fn order_stream(&mut self, now: Time, mut order: impl FnMut(usize, StartFlow)) {
         if let Some(stream) = &mut self.stream {
             let domain_of_host = &self.domain_of_host;
             stream.order(now, |start| {
@@ -381,7 +387,7 @@ impl<'a, 's> Bookkeeper<'a, 's> {
     }
 
     /// What the coordinator does about an event.
-    fn coordinate(&mut self, event: FlowEvent, orders: &mut Vec<(usize, Order)>) {
+    fn coordinate(&mut self, event: FlowEvent, orders: &mut Vec<(usize, Command)>) {
         let Some(coordinator) = &mut self.control.coordinator else {
             return;
         };
@@ -391,7 +397,7 @@ impl<'a, 's> Bookkeeper<'a, 's> {
         orders.extend(start.into_iter().map(|id| {
             let flow = self.flow_sources[id.index()];
             let domain = self.domain_of_host[flow.src.index()] as usize;
-            (domain, Order::Start(StartOrder { at, id, flow }))
+            (domain, Command::Start(StartFlow { at, id, flow }))
         }));
     }
 
@@ -399,7 +405,7 @@ impl<'a, 's> Bookkeeper<'a, 's> {
         &mut self,
         event: FlowEvent,
         statistics: FlowStatistics,
-        orders: &mut Vec<(usize, Order)>,
+        orders: &mut Vec<(usize, Command)>,
     ) {
         let Some(flow) = self.note(event, statistics) else {
             return;
@@ -411,14 +417,21 @@ impl<'a, 's> Bookkeeper<'a, 's> {
     }
 
     /// Passes on what a program tells another.
-    fn forward(&self, time: Time, to: HostId, dispatch: Dispatch) -> (usize, Order) {
+    fn forward(&self, time: Time, to: HostId, nic_message: NicMessage) -> (usize, Command) {
         let domain = self.domain_of_host[to.index()] as usize;
         let at = time + self.delay;
-        (domain, Order::Dispatch { at, to, dispatch })
+        (
+            domain,
+            Command::NicMessage {
+                at,
+                to,
+                nic_message,
+            },
+        )
     }
 }
 
-impl<O: Observer, T: Telemetry> Conductor<FabricDomain<O, T>> for Bookkeeper<'_, '_> {
+impl<O: Observer, T: Telemetry> Conductor<FabricDomain<O, T>> for Accounting<'_, '_> {
     fn before_round(&mut self, start: Time, domains: &Domains<'_, FabricDomain<O, T>>) -> Verdict {
         self.sample(start, &mut |look| domains.for_each(|domain| look(domain)));
         if start >= self.control.at_most {
@@ -433,19 +446,23 @@ impl<O: Observer, T: Telemetry> Conductor<FabricDomain<O, T>> for Bookkeeper<'_,
         &mut self,
         round: &Round,
         reports: &mut Vec<Report>,
-        orders: &mut Vec<(usize, Order)>,
+        orders: &mut Vec<(usize, Command)>,
     ) -> Verdict {
         self.now = round.end();
         for report in reports.iter() {
             match *report {
                 Report::Flow { event, statistics } => self.on_flow(event, statistics, orders),
-                Report::Dispatch { time, to, dispatch } => {
-                    orders.push(self.forward(time, to, dispatch));
+                Report::NicMessage {
+                    time,
+                    to,
+                    nic_message,
+                } => {
+                    orders.push(self.forward(time, to, nic_message));
                 }
             }
         }
         self.order_stream(round.end(), |domain, order| {
-            orders.push((domain, Order::Start(order)));
+            orders.push((domain, Command::Start(order)));
         });
         let progress = Progress {
             now: round.end(),

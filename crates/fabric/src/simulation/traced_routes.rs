@@ -10,14 +10,14 @@ use std::collections::BTreeMap;
 const PACKETS: usize = 256;
 
 /// The decisions of all switches of a fabric.
-pub struct Trails<'a> {
+pub struct TracedRoutes<'a> {
     setup: &'a Setup<'a>,
     picks: Vec<Pick>,
     /// The links that leave each node, by port.
     ports: Vec<Vec<LinkId>>,
 }
 
-impl<'a> Trails<'a> {
+impl<'a> TracedRoutes<'a> {
     /// Of the fabric that `setup` describes.
     pub fn new(setup: &'a Setup<'a>) -> Self {
         let switches = 0..setup.topology.switches.len();

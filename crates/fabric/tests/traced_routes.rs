@@ -3,7 +3,7 @@
 mod common;
 
 use clearway_fabric::topology::LinkId;
-use clearway_fabric::{Observer, PathChoice, Trails};
+use clearway_fabric::{Observer, PathChoice, TracedRoutes};
 use clearway_transport::spray::SelectorSettings;
 use clearway_transport::{Header, Packet};
 use clearway_units::{FlowId, HostId, Time};
@@ -40,7 +40,7 @@ proptest! {
         }
         let outcome = scenario.run(1, Crossed::default);
         let setup = scenario.setup();
-        let trails = Trails::new(&setup);
+        let trails = TracedRoutes::new(&setup);
         let mut of_flows: BTreeMap<FlowId, BTreeSet<LinkId>> = BTreeMap::new();
         let mut crossed: BTreeMap<_, BTreeSet<LinkId>> = BTreeMap::new();
         for observer in outcome.observers {
