@@ -1,15 +1,15 @@
 //! A deterministic parallel discrete-event engine in lookahead rounds.
 //!
 //! Simulated time advances in rounds `[T, T + L)`, where the lookahead `L` is the shortest time in which one [`Domain`] can
-//! affect another. Within a round every domain runs by itself: it takes the letters that arrived in its [`Inlet`]s, merges them
-//! with its own timers, and posts letters into its [`Outlet`]s, all of which arrive at or after `T + L`. A barrier ends the
+//! affect another. Within a round every domain runs by itself: it takes the messages that arrived in its [`Inlet`]s, merges them
+//! with its own timers, and posts messages into its [`Outlet`]s, all of which arrive at or after `T + L`. A barrier ends the
 //! round, a [`Conductor`] has a look at what the domains report, and stretches in which nothing happens are skipped.
 //!
 //! ```text
 //!  round n            barrier                    round n+1
 //!  domain 0 ──┐                                ┌─ domain 0
 //!  domain 1 ──┼─► mailboxes, reports ─► Conductor ─► …
-//!  domain 2 ──┘    (no letter for round n)     └─ domain 2
+//!  domain 2 ──┘    (no message for round n)     └─ domain 2
 //! ```
 //!
 //! * Nothing is locked for long and nothing is shared between running domains: each mailbox has one writer and one reader and
@@ -18,14 +18,14 @@
 //! * Results do not depend on the number of threads: what a domain sees in a round was complete before the round began.
 //!   Reports are sorted before the conductor sees them.
 //!
-//! **Architecture invariant:** the engine knows no packet, link or host. A letter is any `M`, a domain any type.
+//! **Architecture invariant:** the engine knows no packet, link or host. A message is any `M`, a domain any type.
 
 mod barrier;
 mod mail;
 mod run;
 mod sharing;
 
-pub use mail::{Bags, Inlet, Mailroom, Outlet, PostOffice};
+pub use mail::{BufferPool, Inlet, MailboxBuilder, Outlet, ReadyInlets};
 pub use run::{Concluded, Conductor, Domain, Domains, Ending, Engine, Outlook, Rounds, Verdict};
 
 use clearway_units::Time;

@@ -11,24 +11,24 @@ struct Mailbox<M> {
     halves: [Mutex<Vec<M>>; 2],
 }
 
-/// Where a domain learns which of its inlets have letters.
+/// Where a domain learns which of its inlets have messages.
 #[derive(Debug, Default)]
-pub struct Mailroom {
+pub struct ReadyInlets {
     halves: [Half; 2],
 }
 
 #[derive(Debug, Default)]
 struct Half {
-    /// Letters for the reader of the mailboxes, all inlets together.
-    letters: AtomicU64,
-    /// Bit `i % 64` of word `i / 64` is set if inlet `i` has letters.
+    /// Messages for the reader of the mailboxes, all inlets together.
+    messages: AtomicU64,
+    /// Bit `i % 64` of word `i / 64` is set if inlet `i` has messages.
     inlets: Vec<AtomicU64>,
 }
 
-impl Mailroom {
+impl ReadyInlets {
     fn with_inlets(inlets: usize) -> Self {
         let half = || Half {
-            letters: AtomicU64::new(0),
+            messages: AtomicU64::new(0),
             inlets: (0..inlets.div_ceil(64))
                 .map(|_| AtomicU64::new(0))
                 .collect(),
@@ -39,26 +39,26 @@ impl Mailroom {
     }
 
     // Relaxed suffices: the barrier between two rounds orders all of this.
-    fn announce(&self, half: usize, inlet: u32, letters: usize) {
+    fn announce(&self, half: usize, inlet: u32, messages: usize) {
         let half = &self.halves[half];
         half.inlets[inlet as usize / 64].fetch_or(1 << (inlet % 64), Ordering::Relaxed);
-        half.letters.fetch_add(letters as u64, Ordering::Relaxed);
+        half.messages.fetch_add(messages as u64, Ordering::Relaxed);
     }
 
-    /// True if any letter waits for `round`.
+    /// True if any message waits for `round`.
     pub(crate) fn has_mail(&self, round: &Round) -> bool {
         self.halves[round.reading_half()]
-            .letters
+            .messages
             .load(Ordering::Relaxed)
             > 0
     }
 
-    /// Lists the inlets that have letters for `round`, in ascending order, and forgets them. Returns how many letters these are.
+    /// Lists the inlets that have messages for `round`, in ascending order, and forgets them. Returns how many messages these are.
     pub(crate) fn take(&self, round: &Round, inlets: &mut Vec<u32>) -> u64 {
         inlets.clear();
         let half = &self.halves[round.reading_half()];
-        let letters = half.letters.swap(0, Ordering::Relaxed);
-        if letters == 0 {
+        let messages = half.messages.swap(0, Ordering::Relaxed);
+        if messages == 0 {
             return 0;
         }
         for (word, bits) in half.inlets.iter().enumerate() {
@@ -68,25 +68,25 @@ impl Mailroom {
                 bits &= bits - 1;
             }
         }
-        letters
+        messages
     }
 }
 
-/// Empty buffers for letters, lent from mailbox to mailbox.
+/// Empty buffers for messages, lent from mailbox to mailbox.
 ///
-/// A mailbox holds memory only while it holds letters. The few buffers that a thread passes from the inlets that it has read to
+/// A mailbox holds memory only while it holds messages. The few buffers that a thread passes from the inlets that it has read to
 /// the outlets that it fills stay in its cache, however many mailboxes there are.
 #[derive(Debug)]
-pub struct Bags<M>(Vec<Vec<M>>);
+pub struct BufferPool<M>(Vec<Vec<M>>);
 
-impl<M> Default for Bags<M> {
+impl<M> Default for BufferPool<M> {
     fn default() -> Self {
         Self(Vec::new())
     }
 }
 
-impl<M> Bags<M> {
-    /// Letters for which a new buffer has room.
+impl<M> BufferPool<M> {
+    /// Messages for which a new buffer has room.
     const CAPACITY: usize = 16;
     /// More spare buffers than this, or larger ones, are given back to the system.
     const MOST_SPARE: usize = 4096;
@@ -111,98 +111,98 @@ impl<M> Bags<M> {
 #[derive(Debug)]
 pub struct Outlet<M> {
     mailbox: Arc<Mailbox<M>>,
-    reader: Arc<Mailroom>,
+    reader: Arc<ReadyInlets>,
     inlet: u32,
-    letters: Vec<M>,
+    messages: Vec<M>,
 }
 
 impl<M> Outlet<M> {
-    /// Adds a letter; it leaves with the next [`send`](Self::send).
+    /// Adds a message; it leaves with the next [`send`](Self::send).
     #[inline]
-    pub fn post(&mut self, letter: M, bags: &mut Bags<M>) {
-        if self.letters.capacity() == 0 {
-            self.letters = bags.lend();
+    pub fn post(&mut self, message: M, buffers: &mut BufferPool<M>) {
+        if self.messages.capacity() == 0 {
+            self.messages = buffers.lend();
         }
-        self.letters.push(letter);
+        self.messages.push(message);
     }
 
-    /// The letters posted and not yet sent.
+    /// The messages posted and not yet sent.
     #[inline]
     pub fn posted(&self) -> &[M] {
-        &self.letters
+        &self.messages
     }
 
-    /// Hands over all posted letters; the reader finds them in the round after this one.
+    /// Hands over all posted messages; the reader finds them in the round after this one.
     pub fn send(&mut self, round: &Round) {
-        if self.letters.is_empty() {
+        if self.messages.is_empty() {
             return;
         }
         let half = round.writing_half();
-        let letters = self.letters.len();
+        let messages = self.messages.len();
         {
             let mut waiting = self.mailbox.halves[half]
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner);
             if waiting.is_empty() {
-                std::mem::swap(&mut *waiting, &mut self.letters);
+                std::mem::swap(&mut *waiting, &mut self.messages);
             } else {
-                waiting.append(&mut self.letters);
+                waiting.append(&mut self.messages);
             }
         }
-        self.reader.announce(half, self.inlet, letters);
+        self.reader.announce(half, self.inlet, messages);
     }
 }
 
-/// The reading end of a mailbox: letters in the order in which they were posted.
+/// The reading end of a mailbox: messages in the order in which they were posted.
 #[derive(Debug)]
 pub struct Inlet<M> {
     mailbox: Arc<Mailbox<M>>,
-    letters: Vec<M>,
+    messages: Vec<M>,
     read: usize,
 }
 
 impl<M> Inlet<M> {
-    /// Takes over the letters sent in the round before. To be called in each round in which the engine names this inlet.
-    pub fn collect(&mut self, round: &Round, bags: &mut Bags<M>) {
+    /// Takes over the messages sent in the round before. To be called in each round in which the engine names this inlet.
+    pub fn collect(&mut self, round: &Round, buffers: &mut BufferPool<M>) {
         let mut waiting = self.mailbox.halves[round.reading_half()]
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        if self.read == self.letters.len() {
-            bags.take_back(std::mem::replace(
-                &mut self.letters,
+        if self.read == self.messages.len() {
+            buffers.take_back(std::mem::replace(
+                &mut self.messages,
                 std::mem::take(&mut *waiting),
             ));
         } else {
-            self.letters.drain(..self.read);
-            self.letters.append(&mut waiting);
-            bags.take_back(std::mem::take(&mut *waiting));
+            self.messages.drain(..self.read);
+            self.messages.append(&mut waiting);
+            buffers.take_back(std::mem::take(&mut *waiting));
         }
         self.read = 0;
     }
 
-    /// Gives the buffer back if all letters are read.
+    /// Gives the buffer back if all messages are read.
     #[inline]
-    pub fn tidy(&mut self, bags: &mut Bags<M>) {
-        if self.read == self.letters.len() {
+    pub fn tidy(&mut self, buffers: &mut BufferPool<M>) {
+        if self.read == self.messages.len() {
             self.read = 0;
-            bags.take_back(std::mem::take(&mut self.letters));
+            buffers.take_back(std::mem::take(&mut self.messages));
         }
     }
 
-    /// The letters not yet read.
+    /// The messages not yet read.
     #[inline]
     pub fn unread(&self) -> &[M] {
-        &self.letters[self.read..]
+        &self.messages[self.read..]
     }
 
-    /// Marks the first `count` unread letters as read.
+    /// Marks the first `count` unread messages as read.
     #[inline]
     pub fn advance(&mut self, count: usize) {
         self.read += count;
-        debug_assert!(self.read <= self.letters.len());
+        debug_assert!(self.read <= self.messages.len());
     }
 
-    /// How many letters have been sent and not read, those of rounds to come included. For use between rounds.
+    /// How many messages have been sent and not read, those of rounds to come included. For use between rounds.
     pub fn in_transit(&self) -> usize {
         let halves = self.mailbox.halves.iter();
         let waiting = halves.map(|half| half.lock().unwrap_or_else(PoisonError::into_inner).len());
@@ -212,19 +212,19 @@ impl<M> Inlet<M> {
 
 /// Sets up the mailboxes of an [`Engine`](crate::Engine).
 #[derive(Debug)]
-pub struct PostOffice {
+pub struct MailboxBuilder {
     inlets: Vec<u32>,
-    mailrooms: Vec<Arc<Mailroom>>,
+    mailrooms: Vec<Arc<ReadyInlets>>,
 }
 
-impl PostOffice {
-    /// A post office for domains with the given numbers of inlets.
+impl MailboxBuilder {
+    /// Mailboxes for domains with the given numbers of inlets.
     pub fn new(inlets_of_domain: &[usize]) -> Self {
         Self {
             inlets: vec![0; inlets_of_domain.len()],
             mailrooms: inlets_of_domain
                 .iter()
-                .map(|&inlets| Arc::new(Mailroom::with_inlets(inlets)))
+                .map(|&inlets| Arc::new(ReadyInlets::with_inlets(inlets)))
                 .collect(),
         }
     }
@@ -248,18 +248,18 @@ impl PostOffice {
             mailbox: Arc::clone(&mailbox),
             reader,
             inlet,
-            letters: Vec::new(),
+            messages: Vec::new(),
         };
         let inlet = Inlet {
             mailbox,
-            letters: Vec::new(),
+            messages: Vec::new(),
             read: 0,
         };
         (outlet, inlet)
     }
 
     /// The mailrooms, one for each domain, for [`Engine::new`](crate::Engine::new).
-    pub fn into_mailrooms(self) -> Vec<Arc<Mailroom>> {
+    pub fn into_mailrooms(self) -> Vec<Arc<ReadyInlets>> {
         self.mailrooms
     }
 }
@@ -279,13 +279,13 @@ mod tests {
 
     #[test]
     fn letters_arrive_one_round_later_in_order() {
-        let mut bags = Bags::default();
-        let mut post = PostOffice::new(&[70]);
+        let mut buffers = BufferPool::default();
+        let mut post = MailboxBuilder::new(&[70]);
         let mut ends: Vec<_> = (0..70).map(|_| post.mailbox::<u32>(0)).collect();
         let room = Arc::clone(&post.into_mailrooms()[0]);
         for inlet in [69, 3] {
-            ends[inlet].0.post(1, &mut bags);
-            ends[inlet].0.post(2, &mut bags);
+            ends[inlet].0.post(1, &mut buffers);
+            ends[inlet].0.post(2, &mut buffers);
             ends[inlet].0.send(&round(0));
         }
         let mut named = vec![9];
@@ -295,32 +295,32 @@ mod tests {
             "not in the same round"
         );
         assert!(room.has_mail(&round(1)));
-        assert_eq!(room.take(&round(1), &mut named), 4, "letters");
+        assert_eq!(room.take(&round(1), &mut named), 4, "messages");
         assert_eq!(named, [3, 69]);
-        ends[3].1.collect(&round(1), &mut bags);
+        ends[3].1.collect(&round(1), &mut buffers);
         assert_eq!(ends[3].1.unread(), [1, 2]);
         assert!(!room.has_mail(&round(3)), "taken once");
     }
 
     #[test]
     fn unread_letters_stay_in_front() {
-        let mut bags = Bags::default();
-        let mut post = PostOffice::new(&[1]);
+        let mut buffers = BufferPool::default();
+        let mut post = MailboxBuilder::new(&[1]);
         let (mut outlet, mut inlet) = post.mailbox::<u32>(0);
-        outlet.post(1, &mut bags);
-        outlet.post(2, &mut bags);
+        outlet.post(1, &mut buffers);
+        outlet.post(2, &mut buffers);
         outlet.send(&round(0));
-        inlet.collect(&round(1), &mut bags);
+        inlet.collect(&round(1), &mut buffers);
         inlet.advance(1);
-        outlet.post(3, &mut bags);
+        outlet.post(3, &mut buffers);
         outlet.send(&round(1));
-        inlet.collect(&round(2), &mut bags);
+        inlet.collect(&round(2), &mut buffers);
         assert_eq!(inlet.unread(), [2, 3]);
-        inlet.tidy(&mut bags);
-        assert_eq!(inlet.unread(), [2, 3], "not while letters are unread");
+        inlet.tidy(&mut buffers);
+        assert_eq!(inlet.unread(), [2, 3], "not while messages are unread");
         inlet.advance(2);
-        inlet.tidy(&mut bags);
-        assert_eq!(inlet.letters.capacity(), 0);
-        assert!(!bags.0.is_empty());
+        inlet.tidy(&mut buffers);
+        assert_eq!(inlet.messages.capacity(), 0);
+        assert!(!buffers.0.is_empty());
     }
 }

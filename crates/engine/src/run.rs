@@ -2,7 +2,7 @@
 
 use crate::barrier::{Barrier, Guard};
 use crate::sharing::{Load, Sharing};
-use crate::{Mailroom, Round};
+use crate::{ReadyInlets, Round};
 use clearway_units::{Span, Time};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// What a domain knows of the future when its part of a round is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Outlook {
-    /// Its own next event, letters already collected included; [`Time::NEVER`] if it only waits.
+    /// Its own next event, messages already collected included; [`Time::NEVER`] if it only waits.
     pub next: Time,
-    /// The earliest arrival among the letters it sent in this round; [`Time::NEVER`] if it sent none.
+    /// The earliest arrival among the messages it sent in this round; [`Time::NEVER`] if it sent none.
     pub sent: Time,
 }
 
@@ -25,8 +25,8 @@ pub trait Domain: Send {
     /// Buffers that a thread lends to each domain it runs. What is in them must not affect results.
     type Workbench: Default;
 
-    /// Runs all events before `round.end()`. `incoming` names the inlets with new letters, which must all be collected now.
-    /// Every letter sent must arrive at or after `round.end()`.
+    /// Runs all events before `round.end()`. `incoming` names the inlets with new messages, which must all be collected now.
+    /// Every message sent must arrive at or after `round.end()`.
     fn run(
         &mut self,
         round: &Round,
@@ -57,7 +57,7 @@ pub enum Ending {
     Stopped,
 }
 
-/// Rounds of a run and the work in them, counted as letters read and domains run.
+/// Rounds of a run and the work in them, counted as messages read and domains run.
 ///
 /// The leading thread ran a round by itself if there was no other, or if the rounds before it carried too little to share. Counts of
 /// shared rounds are the same for any number of threads above one.
@@ -139,7 +139,7 @@ pub struct Engine<D> {
 #[derive(Debug)]
 struct Slot<D> {
     domain: Mutex<D>,
-    mailroom: Arc<Mailroom>,
+    ready_inlets: Arc<ReadyInlets>,
     /// The domain's next event in picoseconds.
     next: AtomicU64,
 }
@@ -152,7 +152,7 @@ struct Shared<'a, D: Domain> {
     cursor: AtomicUsize,
     /// Domains taken at a time.
     chunk: usize,
-    /// The earliest arrival among the letters of this round.
+    /// The earliest arrival among the messages of this round.
     sent: AtomicU64,
     yields: Mutex<Yield<D::Report>>,
     barrier: Barrier,
@@ -178,18 +178,18 @@ impl<D: Domain> Engine<D> {
     /// An engine over `domains`, each with its first event.
     ///
     /// # Panics
-    /// If the lookahead is zero, or there is not one mailroom for each domain.
+    /// If the lookahead is zero, or there is not one ready_inlets for each domain.
     pub fn new(
         lookahead: Span,
         threads: usize,
         domains: Vec<(D, Time)>,
-        mailrooms: Vec<Arc<Mailroom>>,
+        mailrooms: Vec<Arc<ReadyInlets>>,
     ) -> Self {
         assert!(!lookahead.is_zero(), "rounds need a lookahead above zero");
         assert_eq!(
             domains.len(),
             mailrooms.len(),
-            "one mailroom for each domain"
+            "one ready_inlets for each domain"
         );
         let slots = domains.into_iter().zip(mailrooms);
         Self {
@@ -197,9 +197,9 @@ impl<D: Domain> Engine<D> {
             threads: threads.max(1),
             shares_all: false,
             slots: slots
-                .map(|((domain, next), mailroom)| Slot {
+                .map(|((domain, next), ready_inlets)| Slot {
                     domain: Mutex::new(domain),
-                    mailroom,
+                    ready_inlets,
                     next: AtomicU64::new(next.as_ps()),
                 })
                 .collect(),
@@ -385,21 +385,21 @@ impl<D: Domain> Shared<'_, D> {
 
     fn run_if_due(&self, slot: &Slot<D>, round: &Round, scratch: &mut Scratch<D>) {
         let due = slot.next.load(Ordering::Relaxed) < round.end.as_ps();
-        if !due && !slot.mailroom.has_mail(round) {
+        if !due && !slot.ready_inlets.has_mail(round) {
             return;
         }
-        let letters = slot.mailroom.take(round, &mut scratch.incoming);
+        let messages = slot.ready_inlets.take(round, &mut scratch.incoming);
         let Scratch {
             incoming,
             reports,
             load,
             bench,
         } = scratch;
-        load.add_domain(letters);
+        load.add_domain(messages);
         let outlook = lock(&slot.domain).run(round, incoming, reports, bench);
         assert!(
             outlook.next >= round.end && outlook.sent >= round.end,
-            "a domain left something undone or sent a letter too fast"
+            "a domain left something undone or sent a message too fast"
         );
         slot.next.store(outlook.next.as_ps(), Ordering::Relaxed);
         if !outlook.sent.is_never() {

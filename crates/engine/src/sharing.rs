@@ -1,8 +1,8 @@
 //! Choice of the rounds that are worth sharing among threads.
 
-/// Shareable work of a round, in letters, from which a second thread pays.
+/// Shareable work of a round, in messages, from which a second thread pays.
 ///
-/// Measured on two cores with 128 hosts and delays of 20, 30 and 60 ns: from 64 letters on, two threads took 1.5 times the CPU time and
+/// Measured on two cores with 128 hosts and delays of 20, 30 and 60 ns: from 64 messages on, two threads took 1.5 times the CPU time and
 /// the same wall time as one; from 128 on they were never slower.
 const WORTHWHILE: u64 = 128;
 
@@ -12,7 +12,7 @@ const MOST: u64 = 16 * WORTHWHILE;
 /// Rounds over which the average is taken.
 const WINDOW: u64 = 8;
 
-/// Work of one round, or of a part of it: letters taken, and one for each domain that ran.
+/// Work of one round, or of a part of it: messages taken, and one for each domain that ran.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Load {
     total: u64,
@@ -21,10 +21,10 @@ pub(crate) struct Load {
 
 impl Load {
     /// Adds what one domain had to do.
-    pub(crate) fn add_domain(&mut self, letters: u64) {
+    pub(crate) fn add_domain(&mut self, messages: u64) {
         self.add(Self {
-            total: letters + 1,
-            largest: letters + 1,
+            total: messages + 1,
+            largest: messages + 1,
         });
     }
 
@@ -91,11 +91,11 @@ impl Sharing {
 mod tests {
     use super::*;
 
-    /// A round in which `domains` domains each take `letters` letters.
-    fn load(domains: u64, letters: u64) -> Load {
+    /// A round in which `domains` domains each take `messages` messages.
+    fn load(domains: u64, messages: u64) -> Load {
         let mut load = Load::default();
         for _ in 0..domains {
-            load.add_domain(letters);
+            load.add_domain(messages);
         }
         load
     }
@@ -137,13 +137,13 @@ mod tests {
     fn loads_of_threads_add_up() {
         let (mut together, mut first, mut second) =
             (Load::default(), Load::default(), Load::default());
-        for letters in [3, 9, 0] {
-            together.add_domain(letters);
-            first.add_domain(letters);
+        for messages in [3, 9, 0] {
+            together.add_domain(messages);
+            first.add_domain(messages);
         }
-        for letters in [12, 1] {
-            together.add_domain(letters);
-            second.add_domain(letters);
+        for messages in [12, 1] {
+            together.add_domain(messages);
+            second.add_domain(messages);
         }
         first.add(second);
         assert_eq!(first, together);

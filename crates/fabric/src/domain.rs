@@ -1,13 +1,13 @@
 //! A switch with its hosts: what one thread runs in a round.
 
 use crate::host::{Context, Host, Ways};
-use crate::link::{Arrival, Ledger, LinkCounters};
+use crate::link::{Arrival, LinkCounters, Sinks};
 use crate::meter::LinkMeter;
 use crate::observer::Observer;
 use crate::simulation::{Command, Flow, Report};
-use crate::switch::{Desk, Switch};
+use crate::switch::{Scratch, Switch};
 use crate::topology::LinkId;
-use clearway_engine::{Bags, Domain, Outlook, Round};
+use clearway_engine::{BufferPool, Domain, Outlook, Round};
 use clearway_transport::telemetry::Telemetry;
 use clearway_units::{HostId, Time};
 use std::sync::Arc;
@@ -31,29 +31,29 @@ pub(crate) struct FabricDomain<O, T> {
 /// Buffers that a thread lends to each domain that it runs.
 #[derive(Debug)]
 pub(crate) struct Workbench<T> {
-    bags: Bags<Arrival<T>>,
-    desk: Desk,
+    buffers: BufferPool<Arrival<T>>,
+    scratch: Scratch,
 }
 
 impl<T> Default for Workbench<T> {
     fn default() -> Self {
         Self {
-            bags: Bags::default(),
-            desk: Desk::default(),
+            buffers: BufferPool::default(),
+            scratch: Scratch::default(),
         }
     }
 }
 
 impl<O: Observer, T: Telemetry> FabricDomain<O, T> {
-    fn collect(&mut self, round: &Round, incoming: &[u32], bags: &mut Bags<Arrival<T>>) {
+    fn collect(&mut self, round: &Round, incoming: &[u32], buffers: &mut BufferPool<Arrival<T>>) {
         let hosts = self.hosts.len();
         for &inlet in incoming {
             let inlet = inlet as usize;
             if inlet < hosts {
-                let arrival = self.hosts[inlet].collect(round, bags);
+                let arrival = self.hosts[inlet].collect(round, buffers);
                 self.host_next[inlet] = self.host_next[inlet].min(arrival);
             } else {
-                self.switch.collect(inlet - hosts, round, bags);
+                self.switch.collect(inlet - hosts, round, buffers);
             }
         }
     }
@@ -100,21 +100,21 @@ impl<O: Observer, T: Telemetry> Domain for FabricDomain<O, T> {
         reports: &mut Vec<Report>,
         bench: &mut Workbench<T>,
     ) -> Outlook {
-        self.collect(round, incoming, &mut bench.bags);
+        self.collect(round, incoming, &mut bench.buffers);
         let hops = self.counters.hops;
         let mut outlook = Outlook {
             next: Time::NEVER,
             sent: Time::NEVER,
         };
-        let ledger = Ledger {
+        let sinks = Sinks {
             counters: &mut self.counters,
-            bags: &mut bench.bags,
+            buffers: &mut bench.buffers,
             observer: &mut self.observer,
         };
         let mut context = Context {
             flows: &self.flows,
             ways: &self.ways,
-            ledger,
+            sinks,
             reports,
         };
         for (next, host) in self.host_next.iter_mut().zip(&mut self.hosts) {
@@ -126,7 +126,9 @@ impl<O: Observer, T: Telemetry> Domain for FabricDomain<O, T> {
             outlook.next = outlook.next.min(*next);
         }
         if self.switch.next() < round.end() {
-            let ahead = self.switch.run(round, &mut bench.desk, &mut context.ledger);
+            let ahead = self
+                .switch
+                .run(round, &mut bench.scratch, &mut context.sinks);
             outlook.sent = outlook.sent.min(ahead.sent);
         }
         outlook.next = outlook.next.min(self.switch.next());

@@ -3,7 +3,7 @@
 //! The NIC pulls: whenever its wire is free it asks the endpoint for the next packet, so windows, paths and timestamps are
 //! decided at the moment of transmission. Control packets go first and flows take turns; both are the endpoint's doing.
 
-use crate::link::{Arrival, Cargo, Ledger, Link};
+use crate::link::{Arrival, Frame, Link, Sinks};
 use crate::meter::LinkMeter;
 use crate::observer::Observer;
 use crate::pause::{LinkPauses, PauseState};
@@ -13,7 +13,7 @@ use crate::simulation::{
 };
 use crate::switch::header_hash;
 use crate::topology::{LinkId, NodeId, PacketSizes, Paths, Topology};
-use clearway_engine::{Bags, Inlet, Outlook, Round};
+use clearway_engine::{BufferPool, Inlet, Outlook, Round};
 use clearway_transport::cc::PathFacts;
 use clearway_transport::telemetry::Telemetry;
 use clearway_transport::{Class, ClassSet, Endpoint, Event, FlowStatistics, Input};
@@ -47,7 +47,7 @@ pub(crate) struct Host<T> {
 pub(crate) struct Context<'a, O, T> {
     pub(crate) flows: &'a [Flow],
     pub(crate) ways: &'a Ways,
-    pub(crate) ledger: Ledger<'a, O, T>,
+    pub(crate) sinks: Sinks<'a, O, T>,
     pub(crate) reports: &'a mut Vec<Report>,
 }
 
@@ -118,8 +118,8 @@ impl<T: Telemetry> Host<T> {
     }
 
     /// New packets have come in; returns when the first of all waiting ones arrives.
-    pub(crate) fn collect(&mut self, round: &Round, bags: &mut Bags<Arrival<T>>) -> Time {
-        self.inlet.collect(round, bags);
+    pub(crate) fn collect(&mut self, round: &Round, buffers: &mut BufferPool<Arrival<T>>) -> Time {
+        self.inlet.collect(round, buffers);
         self.arrival()
     }
 
@@ -151,10 +151,10 @@ impl<T: Telemetry> Host<T> {
                 Next::Timer => self.on_timer(context),
             }
         };
-        self.inlet.tidy(context.ledger.bags);
+        self.inlet.tidy(context.sinks.buffers);
         Outlook {
             next,
-            sent: self.link.flush(round, context.ledger.counters),
+            sent: self.link.flush(round, context.sinks.counters),
         }
     }
 
@@ -197,18 +197,18 @@ impl<T: Telemetry> Host<T> {
 
     #[inline]
     fn receive<O: Observer>(&mut self, context: &mut Context<'_, O, T>) {
-        match &self.inlet.unread()[0].cargo {
-            Cargo::Parcel(parcel) => {
+        match &self.inlet.unread()[0].frame {
+            Frame::Parcel(parcel) => {
                 let node: NodeId = Topology::host_node(self.endpoint.host());
-                let observer = &mut context.ledger.observer;
+                let observer = &mut context.sinks.observer;
                 observer.on_arrival(self.now, node, &parcel.packet);
-                context.ledger.counters.delivered += 1;
+                context.sinks.counters.delivered += 1;
                 self.endpoint.on_parcel(self.now, parcel);
                 self.inlet.advance(1);
                 self.handle_events(context);
             }
-            &Cargo::Pause(classes) => {
-                context.ledger.counters.pause_frames_received += 1;
+            &Frame::Pause(classes) => {
+                context.sinks.counters.pause_frames_received += 1;
                 self.inlet.advance(1);
                 self.effects.push_back((self.now + self.reaction, classes));
             }
@@ -224,7 +224,7 @@ impl<T: Telemetry> Host<T> {
                 held.insert(Class::CONTROL);
             }
             self.endpoint.set_paused(held);
-            let observer = &mut context.ledger.observer;
+            let observer = &mut context.sinks.observer;
             observer.on_pause(self.now, self.link.id, classes);
         }
     }
@@ -252,8 +252,8 @@ impl<T: Telemetry> Host<T> {
         let packet = &mut parcel.packet;
         packet.header_hash = header_hash(packet.src, packet.dst, packet.source_port);
         self.free_at = self.now + self.link.clock.span_of(packet.size.into());
-        context.ledger.counters.injected += 1;
-        self.link.carry(self.free_at, &parcel, &mut context.ledger);
+        context.sinks.counters.injected += 1;
+        self.link.carry(self.free_at, &parcel, &mut context.sinks);
     }
 
     fn on_timer<O: Observer>(&mut self, context: &mut Context<'_, O, T>) {
@@ -267,9 +267,9 @@ impl<T: Telemetry> Host<T> {
             self.starts.pop();
             self.start(&order, context);
         }
-        while let Some(nic_message) = self.program.take_dispatch(self.now) {
+        while let Some(nic_message) = self.program.take_nic_message(self.now) {
             self.tell_program(context, |program, now| {
-                program.on_nic_message(now, nic_message)
+                program.on_nic_message(now, nic_message);
             });
         }
         if self.program.deadline <= self.now {
@@ -358,7 +358,7 @@ impl<T: Telemetry> Host<T> {
     fn handle_events<O: Observer>(&mut self, context: &mut Context<'_, O, T>) {
         while let Some(event) = self.endpoint.poll_event() {
             context
-                .ledger
+                .sinks
                 .observer
                 .on_transport(self.now, self.endpoint.host(), &event);
             match event {

@@ -2,7 +2,7 @@
 //!
 //! The path of a packet: [`Endpoint`](clearway_transport::Endpoint) → NIC of the host → link → switch (admission, queue of the
 //! egress port, marking) → link → … → host → endpoint. A *link* is one direction of a cable; it is also a mailbox of the engine,
-//! so a packet needs one letter per hop and no other event: queues work off their packets lazily, when the next one arrives or
+//! so a packet needs one message per hop and no other event: queues work off their packets lazily, when the next one arrives or
 //! the round ends.
 //!
 //! # Order at equal times

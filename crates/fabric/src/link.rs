@@ -3,14 +3,14 @@
 use crate::meter::LinkMeter;
 use crate::observer::{DropCause, Observer};
 use crate::topology::{Cable, LinkId};
-use clearway_engine::{Bags, Outlet, Round};
+use clearway_engine::{BufferPool, Outlet, Round};
 use clearway_transport::telemetry::{Hop, Parcel, Telemetry};
 use clearway_transport::{ClassSet, Header, Packet};
 use clearway_units::{Digest, Purpose, RandomStream, Span, Time, WireClock};
 
 /// What crosses a link.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Cargo<T> {
+pub(crate) enum Frame<T> {
     Parcel(Parcel<T>),
     /// A pause frame (IEEE 802.1Qbb): the classes that whoever sent it cannot take at present.
     Pause(ClassSet),
@@ -20,7 +20,7 @@ pub(crate) enum Cargo<T> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Arrival<T> {
     pub(crate) time: Time,
-    pub(crate) cargo: Cargo<T>,
+    pub(crate) frame: Frame<T>,
 }
 
 /// What links and queues of a domain have counted.
@@ -90,9 +90,9 @@ impl LinkCounters {
 }
 
 /// What links of a domain write to while they run.
-pub(crate) struct Ledger<'a, O, T> {
+pub(crate) struct Sinks<'a, O, T> {
     pub(crate) counters: &'a mut LinkCounters,
-    pub(crate) bags: &'a mut Bags<Arrival<T>>,
+    pub(crate) buffers: &'a mut BufferPool<Arrival<T>>,
     pub(crate) observer: &'a mut O,
 }
 
@@ -104,7 +104,7 @@ pub(crate) struct Link<T> {
     pub(crate) delay: Span,
     errors: Option<Box<Errors>>,
     outlet: Outlet<Arrival<T>>,
-    /// Of the letters posted, those that are no packets.
+    /// Of the messages posted, those that are no packets.
     pause_frames: u64,
     /// Only where observers ask for it.
     pub(crate) meter: LinkMeter,
@@ -184,25 +184,25 @@ impl<T: Telemetry> Link<T> {
         &mut self,
         end: Time,
         parcel: &Parcel<T>,
-        ledger: &mut Ledger<'_, O, T>,
+        sinks: &mut Sinks<'_, O, T>,
     ) {
         let packet = &parcel.packet;
-        ledger.counters.data_hops += u64::from(packet.class.is_data());
-        ledger.observer.on_departure(end, self.id, packet);
+        sinks.counters.data_hops += u64::from(packet.class.is_data());
+        sinks.observer.on_departure(end, self.id, packet);
         if O::METERS_LINKS {
             self.meter.on_departure(packet.size);
         }
         if T::PRESENT {
             self.sent = self.sent.wrapping_add(packet.size.into());
         }
-        if self.errors.is_some() && self.corrupts(end, packet, ledger) {
+        if self.errors.is_some() && self.corrupts(end, packet, sinks) {
             return;
         }
         let arrival = Arrival {
             time: end + self.delay,
-            cargo: Cargo::Parcel(*parcel),
+            frame: Frame::Parcel(*parcel),
         };
-        self.outlet.post(arrival, ledger.bags);
+        self.outlet.post(arrival, sinks.buffers);
     }
 
     /// Writes telemetry onto a data packet whose last bit leaves a switch at `end` and behind which `queue` bytes wait.
@@ -227,15 +227,15 @@ impl<T: Telemetry> Link<T> {
         &mut self,
         end: Time,
         classes: ClassSet,
-        ledger: &mut Ledger<'_, O, T>,
+        sinks: &mut Sinks<'_, O, T>,
     ) {
-        ledger.counters.pause_frames += 1;
+        sinks.counters.pause_frames += 1;
         self.pause_frames += 1;
         let arrival = Arrival {
             time: end + self.delay,
-            cargo: Cargo::Pause(classes),
+            frame: Frame::Pause(classes),
         };
-        self.outlet.post(arrival, ledger.bags);
+        self.outlet.post(arrival, sinks.buffers);
     }
 
     /// A packet for this link has vanished.
@@ -245,11 +245,11 @@ impl<T: Telemetry> Link<T> {
         now: Time,
         packet: &Packet,
         cause: DropCause,
-        ledger: &mut Ledger<'_, O, T>,
+        sinks: &mut Sinks<'_, O, T>,
     ) {
         self.meter.on_drop();
-        ledger.counters.note_loss(now, self.id, packet, cause);
-        ledger.observer.on_drop(now, self.id, packet, cause);
+        sinks.counters.note_loss(now, self.id, packet, cause);
+        sinks.observer.on_drop(now, self.id, packet, cause);
     }
 
     /// The queue in front of this link marks a packet, unless it is marked already.
@@ -257,13 +257,13 @@ impl<T: Telemetry> Link<T> {
         &mut self,
         now: Time,
         packet: &mut Packet,
-        ledger: &mut Ledger<'_, O, T>,
+        sinks: &mut Sinks<'_, O, T>,
     ) {
         if !packet.ecn {
             packet.ecn = true;
             self.meter.on_mark();
-            ledger.counters.marked += 1;
-            ledger.observer.on_mark(now, self.id, packet);
+            sinks.counters.marked += 1;
+            sinks.observer.on_mark(now, self.id, packet);
         }
     }
 
@@ -272,15 +272,15 @@ impl<T: Telemetry> Link<T> {
         &mut self,
         end: Time,
         packet: &Packet,
-        ledger: &mut Ledger<'_, O, T>,
+        sinks: &mut Sinks<'_, O, T>,
     ) -> bool {
         let hit = self
             .errors
             .as_mut()
             .is_some_and(|errors| errors.hit(packet.size));
         if hit {
-            ledger.counters.hops += 1;
-            self.lose(end, packet, DropCause::BitError, ledger);
+            sinks.counters.hops += 1;
+            self.lose(end, packet, DropCause::BitError, sinks);
         }
         hit
     }

@@ -5,21 +5,21 @@
 //! total, needs no insertion order to break ties, and prefers no port in the long run.
 //!
 //! Ports of a lossy switch do not affect each other, so arrivals are lined up for each egress port by itself: a few dozen in a
-//! round. A ticket is one integer with the time in front, which the standard library sorts without branches; ties are put
+//! round. A arrival_key is one integer with the time in front, which the standard library sorts without branches; ties are put
 //! in order afterwards.
 
 use crate::topology::LinkId;
 use clearway_units::{Time, mix64};
 
 /// An arrival's place in the order and where to find it: time since the start of the round, ingress port, index among the
-/// unread letters of the port's inlet.
+/// unread messages of the port's inlet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Ticket(u64);
+pub(crate) struct ArrivalKey(u64);
 
-impl Ticket {
+impl ArrivalKey {
     /// Rounds are shorter than this.
     pub(crate) const LONGEST_ROUND_PS: u64 = 1 << 32;
-    /// An inlet has fewer unread letters than this.
+    /// An inlet has fewer unread messages than this.
     pub(crate) const MOST_LETTERS: u64 = 1 << 16;
     /// A switch has at most so many ports.
     pub(crate) const MOST_PORTS: usize = 1 << 16;
@@ -60,19 +60,26 @@ pub(crate) fn tie_break(seed: u64, time: Time, link: LinkId) -> u32 {
     (link.0 ^ mixed as u32).wrapping_mul((mixed >> 32) as u32 | 1)
 }
 
-/// Sorts the tickets of a round that starts at `start`; `link` gives the link behind an ingress port.
+/// Sorts the arrival_keys of a round that starts at `start`; `link` gives the link behind an ingress port.
 #[inline]
-pub(crate) fn sort(tickets: &mut [Ticket], seed: u64, start: Time, link: impl Fn(usize) -> LinkId) {
-    tickets.sort_unstable();
+pub(crate) fn sort(
+    arrival_keys: &mut [ArrivalKey],
+    seed: u64,
+    start: Time,
+    link: impl Fn(usize) -> LinkId,
+) {
+    arrival_keys.sort_unstable();
     let mut first = 0;
-    for i in 1..=tickets.len() {
-        if i < tickets.len() && tickets[i].time_bits() == tickets[first].time_bits() {
+    for i in 1..=arrival_keys.len() {
+        if i < arrival_keys.len() && arrival_keys[i].time_bits() == arrival_keys[first].time_bits()
+        {
             continue;
         }
         if i - first > 1 {
-            let time = tickets[first].time(start);
-            tickets[first..i]
-                .sort_unstable_by_key(|ticket| tie_break(seed, time, link(ticket.port())));
+            let time = arrival_keys[first].time(start);
+            arrival_keys[first..i].sort_unstable_by_key(|arrival_key| {
+                tie_break(seed, time, link(arrival_key.port()))
+            });
         }
         first = i;
     }
@@ -105,10 +112,10 @@ mod tests {
         fn sorts_by_time_then_rank(times in prop::collection::vec(0u64..1_000_000, 0..400), narrow in 1u64..1_000_000) {
             let start = Time::from_us(3);
             let at = |i: usize| start + Span::from_ps(times[i] % narrow);
-            let mut tickets: Vec<Ticket> = (0..times.len()).map(|i| Ticket::new(start, at(i), i, 0)).collect();
+            let mut arrival_keys: Vec<ArrivalKey> = (0..times.len()).map(|i| ArrivalKey::new(start, at(i), i, 0)).collect();
             let link = |port: usize| LinkId(port as u32 * 3);
-            sort(&mut tickets, 7, start, link);
-            let order: Vec<usize> = tickets.iter().map(|ticket| ticket.port()).collect();
+            sort(&mut arrival_keys, 7, start, link);
+            let order: Vec<usize> = arrival_keys.iter().map(|arrival_key| arrival_key.port()).collect();
             let mut expected: Vec<usize> = (0..times.len()).collect();
             expected.sort_by_key(|&i| (at(i), tie_break(7, at(i), link(i))));
             prop_assert_eq!(order, expected);

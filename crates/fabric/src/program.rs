@@ -74,7 +74,7 @@ impl ProgramAtHost {
     }
 
     /// The next message of another NIC that has come by `now`.
-    pub(crate) fn take_dispatch(&mut self, now: Time) -> Option<NicMessage> {
+    pub(crate) fn take_nic_message(&mut self, now: Time) -> Option<NicMessage> {
         let &Reverse((at, nic_message)) = self.nic_messages.peek()?;
         if at > now {
             return None;

@@ -98,14 +98,14 @@ enum Traffic {
 }
 
 /// What traffic is made for: a fabric before its routes, from which traffic may still take links.
-pub(crate) struct Ground {
+pub(crate) struct PreparedFabric {
     pub(crate) topology: Topology,
     /// Of packets without telemetry.
     pub(crate) sizes: PacketSizes,
     pub(crate) warnings: Vec<String>,
 }
 
-impl Ground {
+impl PreparedFabric {
     /// Builds the fabric of a scenario.
     ///
     /// # Errors
@@ -129,19 +129,23 @@ impl Assembly {
     /// # Errors
     /// If its parts do not fit together.
     pub fn new(scenario: &Scenario) -> Result<Self, ScenarioError> {
-        let mut ground = Ground::new(scenario)?;
-        let mut loaded = load_workloads(scenario, &mut ground)?;
-        ground
+        let mut prepared = PreparedFabric::new(scenario)?;
+        let mut loaded = load_workloads(scenario, &mut prepared)?;
+        prepared
             .warnings
             .extend(loaded.warnings.iter().map(ToString::to_string));
-        ground.warnings.append(&mut loaded.doubts);
+        prepared.warnings.append(&mut loaded.doubts);
         let listed = loaded.workload.flows.len();
         let jobs = Jobs::new(loaded.jobs, &mut loaded.workload)
             .map_err(|error| error.or_in(scenario.places(), "workload", 0))?;
         let connections = &loaded.workload.flows[listed..];
-        check_flows(connections, slowest_link(&ground.topology), ground.sizes)
-            .map_err(|error| error.or_in(scenario.places(), "workload", 0))?;
-        Self::on(ground, scenario, Traffic::Listed(loaded.workload, jobs))
+        check_flows(
+            connections,
+            slowest_link(&prepared.topology),
+            prepared.sizes,
+        )
+        .map_err(|error| error.or_in(scenario.places(), "workload", 0))?;
+        Self::on(prepared, scenario, Traffic::Listed(loaded.workload, jobs))
     }
 
     /// As [`new`](Self::new), but where that can be, flows come one by one: memory then holds those that are under way and not all of
@@ -151,26 +155,30 @@ impl Assembly {
     /// # Errors
     /// As `new`.
     pub fn streaming(scenario: &Scenario) -> Result<Self, ScenarioError> {
-        let ground = Ground::new(scenario)?;
-        match streamed::arrivals(scenario, &ground)? {
-            Some(arrivals) => Self::on(ground, scenario, Traffic::OneByOne(arrivals)),
+        let prepared = PreparedFabric::new(scenario)?;
+        match streamed::arrivals(scenario, &prepared)? {
+            Some(arrivals) => Self::on(prepared, scenario, Traffic::OneByOne(arrivals)),
             None => Self::new(scenario),
         }
     }
 
-    /// Puts a scenario together on the ground that has been prepared for it.
-    fn on(ground: Ground, scenario: &Scenario, traffic: Traffic) -> Result<Self, ScenarioError> {
+    /// Puts a scenario together on the fabric that has been prepared for it.
+    fn on(
+        prepared: PreparedFabric,
+        scenario: &Scenario,
+        traffic: Traffic,
+    ) -> Result<Self, ScenarioError> {
         let (workload, jobs, arrivals) = match traffic {
             Traffic::Listed(workload, jobs) => (workload, jobs, None),
             Traffic::OneByOne(arrivals) => (Workload::default(), Jobs::default(), Some(arrivals)),
         };
         let places = scenario.places();
         let topology_error = |error: ScenarioError| error.or_in(places, "topology", 0);
-        let Ground {
+        let PreparedFabric {
             topology,
             sizes,
             mut warnings,
-        } = ground;
+        } = prepared;
         let routes = Routes::compute(&topology)
             .map_err(|error| topology_error(routing_error(&topology, &error)))?;
         check_reach(&topology, &routes.paths, sizes).map_err(topology_error)?;
@@ -178,9 +186,8 @@ impl Assembly {
         warnings.extend(doubts(scenario, &network, &routes.paths));
         let capture =
             capture_plan(scenario, &topology).map_err(|error| error.or_in(places, "observe", 0))?;
-        let has_several = !topology.further_nics.is_empty();
         let choice = scenario.topology.nic_choice(scenario.general.seed);
-        let wired = has_several
+        let wired = (!topology.further_nics.is_empty())
             .then(|| between_nics(&topology, &routes.paths, &workload, choice))
             .transpose()
             .map_err(topology_error)?;
@@ -503,28 +510,28 @@ fn first_start(flows: impl Iterator<Item = FlowSpec>) -> Time {
 /// Makes all traffic. A traffic file may fail links of the fabric.
 fn load_workloads(
     scenario: &Scenario,
-    ground: &mut Ground,
+    prepared: &mut PreparedFabric,
 ) -> Result<LoadedWorkload, ScenarioError> {
     let mut all = LoadedWorkload::default();
     let mut parts = Vec::new();
     let mut first_variant = 1;
-    let nic_rates = rates_of_hosts(&ground.topology);
-    let slowest = slowest_link(&ground.topology);
+    let nic_rates = rates_of_hosts(&prepared.topology);
+    let slowest = slowest_link(&prepared.topology);
     let mut uplinks = None;
     let mut taken = TakenHosts::new();
     for (section, settings) in scenario.workloads.iter().enumerate() {
         let context = BuildContext {
             taken: &taken,
-            ..build_context(scenario, &ground.topology, &nic_rates, section)
+            ..build_context(scenario, &prepared.topology, &nic_rates, section)
         };
         let placed = |error: ScenarioError| error.or_in(scenario.places(), "workload", section);
         let loaded = settings.load(&context, first_variant).map_err(placed)?;
         first_variant += settings.variants().len() as u16;
-        check_flows(&loaded.workload.flows, slowest, ground.sizes).map_err(placed)?;
+        check_flows(&loaded.workload.flows, slowest, prepared.sizes).map_err(placed)?;
         for failure in &loaded.failures {
-            let uplinks = uplinks.get_or_insert_with(|| Uplinks::of(&ground.topology));
+            let uplinks = uplinks.get_or_insert_with(|| Uplinks::of(&prepared.topology));
             let cable = uplinks.named(failure).map_err(placed)?;
-            ground.topology.cables[cable].up = false;
+            prepared.topology.cables[cable].up = false;
         }
         all.warnings.extend(loaded.warnings);
         let doubts = loaded.doubts.into_iter();

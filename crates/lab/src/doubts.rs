@@ -18,7 +18,7 @@ pub(crate) fn doubts(
 ) -> impl Iterator<Item = String> {
     let transport = &scenario.transport;
     let doubts = [
-        deaf_controller(transport),
+        controller_without_feedback(transport),
         idle_sprayer(transport, scenario.switch.ports.routing),
         unrecorded_hops(transport, network, paths),
         unreachable_target(transport, network),
@@ -73,7 +73,7 @@ fn idle_sprayer(transport: &TransportSettings, routing: PathChoice) -> Option<St
 }
 
 /// A controller that hears only notifications, and receivers that send none.
-fn deaf_controller(transport: &TransportSettings) -> Option<String> {
+fn controller_without_feedback(transport: &TransportSettings) -> Option<String> {
     let deaf =
         transport.controller.name() == Dcqcn::NAME && transport.feedback.name() == Silent::NAME;
     deaf.then(|| {

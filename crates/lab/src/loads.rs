@@ -9,11 +9,11 @@ use std::collections::BTreeMap;
 pub(crate) type JobLoads = BTreeMap<LinkId, f64>;
 
 impl Assembly {
-    /// The loads of each job, in the order of the scenario: its connections by the decisions of ECMP ([`TracedRoutes`]). Acknowledgements, which
-    /// go the other way, are left out.
+    /// The loads of each job, in the order of the scenario: its connections by the decisions of ECMP ([`TracedRoutes`]).
+    /// Acknowledgements, which go the other way, are left out.
     pub(crate) fn job_loads(&self) -> Vec<JobLoads> {
         let setup = self.setup();
-        let trails = TracedRoutes::new(&setup);
+        let routes = TracedRoutes::new(&setup);
         let network = &self.network;
         let framed = f64::from(network.payload + network.header) / f64::from(network.payload);
         let of_job = |(iterations, connections): (u32, Vec<_>)| {
@@ -21,7 +21,7 @@ impl Assembly {
             for id in connections {
                 let all = self.workload.flow(id).bytes.as_u64() as f64;
                 let bytes = all / f64::from(iterations) * framed;
-                for (link, part) in trails.of_flow(id) {
+                for (link, part) in routes.of_flow(id) {
                     *loads.entry(link).or_default() += bytes * part;
                 }
             }

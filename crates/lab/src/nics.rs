@@ -2,7 +2,7 @@
 //!
 //! Users speak of hosts. A flow goes from a NIC of its sender to a NIC of its receiver: to the pair with the fewest links between
 //! them; of these to one whose slowest link is fastest (a server's NVSwitch rather than a leaf that both hang on). Where several
-//! pairs are equal, flow `n` takes the `n`-th of them, counted round, so that flows spread evenly, or one by lot, or all flows go from
+//! pairs are equal, flow `n` takes the `n`-th of them, counted round, so that flows spread evenly, or one at random, or all flows go from
 //! low to high NICs. Pairs without a path are passed over: hosts do not forward.
 
 use crate::error::ScenarioError;
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 pub(crate) enum NicChoice {
     /// The next one.
     InTurn,
-    /// Any, by lot.
+    /// Any, at random.
     Random {
         /// Of the run.
         seed: u64,

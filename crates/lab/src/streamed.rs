@@ -4,7 +4,7 @@
 //! nothing can be made when their time has come and be forgotten when they are done. Hosts with several NICs need a list of all
 //! flows, and so do captures and timelines.
 
-use crate::assemble::{Assembly, Ground, build_context, rates_of_hosts};
+use crate::assemble::{Assembly, PreparedFabric, build_context, rates_of_hosts};
 use crate::error::ScenarioError;
 use crate::jobs::fabric_flow;
 use crate::run::{Finished, FlowResult, RunOptions};
@@ -21,25 +21,25 @@ use std::cell::RefCell;
 /// If they do not fit the scenario.
 pub(crate) fn arrivals(
     scenario: &Scenario,
-    ground: &Ground,
+    prepared: &PreparedFabric,
 ) -> Result<Option<MergedArrivals>, ScenarioError> {
     let observe = &scenario.observe;
     let is_listed = observe.perfetto || !observe.pcap.is_empty();
-    if is_listed || !ground.topology.further_nics.is_empty() || scenario.workloads.is_empty() {
+    if is_listed || !prepared.topology.further_nics.is_empty() || scenario.workloads.is_empty() {
         return Ok(None);
     }
-    let nic_rates = rates_of_hosts(&ground.topology);
-    let slowest = slowest_link(&ground.topology);
+    let nic_rates = rates_of_hosts(&prepared.topology);
+    let slowest = slowest_link(&prepared.topology);
     let mut sections: Vec<Arrivals> = Vec::new();
     for (section, settings) in scenario.workloads.iter().enumerate() {
         let placed = |error: ScenarioError| error.or_in(scenario.places(), "workload", section);
-        let context = build_context(scenario, &ground.topology, &nic_rates, section);
+        let context = build_context(scenario, &prepared.topology, &nic_rates, section);
         let arrivals = settings.arrivals(&context);
         let Some(arrivals) = arrivals.map_err(|error| placed(ScenarioError::from(error)))? else {
             return Ok(None);
         };
         // Making them once more is cheap, and nothing can be wrong with one when the run is under way.
-        check_flows(arrivals.clone(), slowest, ground.sizes).map_err(placed)?;
+        check_flows(arrivals.clone(), slowest, prepared.sizes).map_err(placed)?;
         sections.push(arrivals);
     }
     let merged = MergedArrivals::new(sections);

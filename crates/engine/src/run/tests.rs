@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Bags, Inlet, Outlet, PostOffice};
+use crate::{BufferPool, Inlet, MailboxBuilder, Outlet};
 use clearway_units::{Purpose, RandomStream, mix64};
 use proptest::prelude::*;
 use std::cmp::Reverse;
@@ -35,7 +35,7 @@ fn throw(
 ) -> Option<(usize, Ball)> {
     *history = mix64(*history ^ mix64(ball.arrival.as_ps()) ^ u64::from(ball.number));
     let target = random.below(players as u32) as usize;
-    // Up to three rounds, so that some letters stay unread for a while; never two at one time in one inlet.
+    // Up to three rounds, so that some messages stay unread for a while; never two at one time in one inlet.
     let extra = Span::from_ps(random.below(3 * delay.as_ps() as u32).into());
     let arrival = ball.arrival + delay + extra;
     (ball.hops_left > 0).then(|| {
@@ -53,18 +53,18 @@ fn throw(
 impl Domain for Player {
     type Report = (Time, usize);
     type Order = Ball;
-    type Workbench = Bags<Ball>;
+    type Workbench = BufferPool<Ball>;
 
     fn run(
         &mut self,
         round: &Round,
         incoming: &[u32],
         reports: &mut Vec<Self::Report>,
-        bags: &mut Bags<Ball>,
+        buffers: &mut BufferPool<Ball>,
     ) -> Outlook {
         for &inlet in incoming {
             let inlet = &mut self.inlets[inlet as usize];
-            inlet.collect(round, bags);
+            inlet.collect(round, buffers);
             self.waiting
                 .extend(inlet.unread().iter().map(|&ball| Reverse(ball)));
             inlet.advance(inlet.unread().len());
@@ -86,7 +86,7 @@ impl Domain for Player {
             ) {
                 Some((target, ball)) => {
                     sent = sent.min(ball.arrival);
-                    self.outlets[target].post(ball, bags);
+                    self.outlets[target].post(ball, buffers);
                 }
                 None => reports.push((ball.arrival, self.me)),
             }
@@ -148,7 +148,7 @@ fn play(
     delay: Span,
     limit: usize,
 ) -> (Vec<u64>, Vec<(Time, usize)>, u64) {
-    let mut post = PostOffice::new(&vec![players; players]);
+    let mut post = MailboxBuilder::new(&vec![players; players]);
     let mut outlets: Vec<Vec<Outlet<Ball>>> = (0..players).map(|_| Vec::new()).collect();
     let mut inlets: Vec<Vec<Inlet<Ball>>> = (0..players).map(|_| Vec::new()).collect();
     for from in &mut outlets {
@@ -243,34 +243,34 @@ fn reports_and_orders_do_not_depend_on_threads() {
     }
 }
 
-/// A domain that has a given number of letters from itself to read in each of its rounds.
+/// A domain that has a given number of messages from itself to read in each of its rounds.
 #[derive(Debug)]
 struct Clerk {
     outlet: Outlet<()>,
     inlet: Inlet<()>,
-    letters: fn(u64) -> u64,
+    messages: fn(u64) -> u64,
     rounds: u64,
 }
 
 impl Domain for Clerk {
     type Report = u64;
     type Order = ();
-    type Workbench = Bags<()>;
+    type Workbench = BufferPool<()>;
 
     fn run(
         &mut self,
         round: &Round,
         incoming: &[u32],
         reports: &mut Vec<u64>,
-        bags: &mut Bags<()>,
+        buffers: &mut BufferPool<()>,
     ) -> Outlook {
         if !incoming.is_empty() {
-            self.inlet.collect(round, bags);
+            self.inlet.collect(round, buffers);
             reports.push(self.inlet.unread().len() as u64);
             self.inlet.advance(self.inlet.unread().len());
         }
         let next = if round.ordinal() + 1 < self.rounds {
-            (0..(self.letters)(round.ordinal() + 1)).for_each(|_| self.outlet.post((), bags));
+            (0..(self.messages)(round.ordinal() + 1)).for_each(|_| self.outlet.post((), buffers));
             self.outlet.send(round);
             round.end()
         } else {
@@ -285,7 +285,7 @@ impl Domain for Clerk {
     }
 }
 
-/// Counts letters.
+/// Counts messages.
 #[derive(Default)]
 struct Auditor(u64);
 
@@ -301,14 +301,14 @@ impl Conductor<Clerk> for Auditor {
     }
 }
 
-/// Rounds of a run of four domains that each take `letters(ordinal)` letters in a round.
-fn clerks(threads: usize, rounds: u64, letters: fn(u64) -> u64) -> Rounds {
-    let mut post = PostOffice::new(&[1; 4]);
+/// Rounds of a run of four domains that each take `messages(ordinal)` messages in a round.
+fn clerks(threads: usize, rounds: u64, messages: fn(u64) -> u64) -> Rounds {
+    let mut post = MailboxBuilder::new(&[1; 4]);
     let ends: Vec<_> = (0..4).map(|domain| post.mailbox(domain)).collect();
     let clerk = |(outlet, inlet)| Clerk {
         outlet,
         inlet,
-        letters,
+        messages,
         rounds,
     };
     let domains = ends.into_iter().map(|ends| (clerk(ends), Time::ZERO));
@@ -320,8 +320,8 @@ fn clerks(threads: usize, rounds: u64, letters: fn(u64) -> u64) -> Rounds {
     );
     let mut auditor = Auditor::default();
     let counts = engine.run(&mut auditor).rounds;
-    let expected: u64 = 4 * (1..rounds).map(letters).sum::<u64>();
-    assert_eq!(auditor.0, expected, "no letter is lost");
+    let expected: u64 = 4 * (1..rounds).map(messages).sum::<u64>();
+    assert_eq!(auditor.0, expected, "no message is lost");
     assert_eq!(
         counts.work,
         expected + 4 * rounds,
@@ -344,14 +344,14 @@ fn rounds_that_carry_too_little_are_not_shared() {
 #[test]
 fn sharing_stops_and_returns_with_the_work() {
     // Busy, idle, busy, idle, 500 rounds each.
-    let letters = |ordinal| {
+    let messages = |ordinal| {
         if ordinal / 500 % 2 == 0 { 300 } else { 1 }
     };
-    let rounds = clerks(2, 2_000, letters);
+    let rounds = clerks(2, 2_000, messages);
     assert!((1_000..1_100).contains(&rounds.shared), "{rounds:?}");
     assert!(rounds.shared_work * 10 > rounds.work * 9, "{rounds:?}");
-    assert_eq!(clerks(3, 2_000, letters), rounds, "three threads");
-    assert_eq!(clerks(16, 2_000, letters), rounds, "one for each domain");
+    assert_eq!(clerks(3, 2_000, messages), rounds, "three threads");
+    assert_eq!(clerks(16, 2_000, messages), rounds, "one for each domain");
 }
 
 #[test]
@@ -396,7 +396,7 @@ fn a_panic_in_a_domain_ends_the_run() {
             (Faulty(false), Time::ZERO),
             (Faulty(true), Time::from_us(5)),
         ];
-        let mailrooms = PostOffice::new(&[0, 0]).into_mailrooms();
+        let mailrooms = MailboxBuilder::new(&[0, 0]).into_mailrooms();
         let engine = Engine::new(Span::from_us(1), threads, domains, mailrooms);
         let run = std::panic::AssertUnwindSafe(|| engine.run(&mut Endless));
         assert!(std::panic::catch_unwind(run).is_err(), "{threads} threads");

@@ -272,8 +272,8 @@ impl<'a, 's> Accounting<'a, 's> {
                     .for_each_open(|queue_pair| self.note_unfinished(queue_pair));
             }
         }
-        let letters: u64 = domains.iter().map(FabricDomain::in_network).sum();
-        let in_network = letters - (links.pause_frames - links.pause_frames_received);
+        let messages: u64 = domains.iter().map(FabricDomain::in_network).sum();
+        let in_network = messages - (links.pause_frames - links.pause_frames_received);
         let programs = programs_over(&domains).filter(|_| self.sent == self.known());
         let stopped = match ending {
             Ending::Idle if in_network > 0 => Some(Stopped::Deadlocked),

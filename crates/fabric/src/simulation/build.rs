@@ -4,14 +4,14 @@ use super::Setup;
 use crate::domain::FabricDomain;
 use crate::host::Host;
 use crate::link::{Arrival, Errors, Link};
-use crate::order::Ticket;
+use crate::order::ArrivalKey;
 use crate::simulation::{Reactions, StartFlow};
 use crate::switch::{
-    BufferRules, Ingress, LossyPort, LossySwitch, PathChoice, Pick, PortFacts, QueueRules,
-    SharedBufferParameters, SharedPort, SharedSwitch, Switch, TelemetryFormat,
+    BufferRules, Ingress, LossyPort, LossySwitch, NextHopSelector, PathChoice, PortFacts,
+    QueueRules, SharedBufferParameters, SharedPort, SharedSwitch, Switch, TelemetryFormat,
 };
 use crate::topology::{Attachment, LinkId, Topology};
-use clearway_engine::{Inlet, Mailroom, Outlet, PostOffice};
+use clearway_engine::{Inlet, MailboxBuilder, Outlet, ReadyInlets};
 use clearway_transport::telemetry::Telemetry;
 use clearway_transport::{Class, ClassSet, Endpoint, Profile};
 use clearway_units::{Bytes, FlowId, HostId, Purpose, RandomStream, Span, WireClock, mix64};
@@ -33,12 +33,12 @@ pub(super) fn lookahead(setup: &Setup<'_>) -> Span {
         .map(|link| topology.cables[link.cable()].rate)
         .max();
     let countable = fastest.map_or(Span::MAX, |rate| {
-        rate.span_of(smallest).max(Span::from_ps(1)) * (Ticket::MOST_LETTERS / 2)
+        rate.span_of(smallest).max(Span::from_ps(1)) * (ArrivalKey::MOST_LETTERS / 2)
     });
     topology
         .shortest_delay()
         .min(countable)
-        .min(Span::from_ps(Ticket::LONGEST_ROUND_PS - 1))
+        .min(Span::from_ps(ArrivalKey::LONGEST_ROUND_PS - 1))
 }
 
 /// The domain of each host, and the hosts of each switch: a domain is a switch with its hosts.
@@ -63,12 +63,12 @@ pub(super) fn connect<T>(
     topology: &Topology,
     node_ports: &[Vec<LinkId>],
     hosts_of_switch: &[Vec<HostId>],
-) -> (Ends<T>, Vec<Arc<Mailroom>>) {
+) -> (Ends<T>, Vec<Arc<ReadyInlets>>) {
     let switch_ports = |index: usize| &node_ports[topology.switch_node(index).0 as usize];
     let counts: Vec<usize> = (0..topology.switches.len())
         .map(|index| hosts_of_switch[index].len() + switch_ports(index).len())
         .collect();
-    let mut post = PostOffice::new(&counts);
+    let mut post = MailboxBuilder::new(&counts);
     let links = topology.cables.len() * 2;
     let mut ends = Ends {
         outlets: (0..links).map(|_| None).collect(),
@@ -195,12 +195,12 @@ pub(super) fn build_switch<T: Telemetry>(
 }
 
 /// How the switch `index` chooses between equal ways.
-pub(super) fn pick(setup: &Setup<'_>, index: usize) -> Pick {
+pub(super) fn pick(setup: &Setup<'_>, index: usize) -> NextHopSelector {
     match setup.switch.routing {
-        PathChoice::Ecmp => Pick::Hash {
+        PathChoice::Ecmp => NextHopSelector::Hash {
             salt: RandomStream::new(setup.seed, Purpose::Hashing, index as u64).next_u64(),
         },
-        PathChoice::Destination => Pick::Destination,
+        PathChoice::Destination => NextHopSelector::Destination,
     }
 }
 

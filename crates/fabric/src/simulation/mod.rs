@@ -15,7 +15,7 @@ use crate::topology::{PacketSizes, Routes, Topology};
 use accounting::Accounting;
 pub(crate) use accounting::{Command, Report, StartFlow};
 pub use accounting::{FlowOutcome, Outcome};
-use clearway_engine::{Domain, Engine, Mailroom, Verdict};
+use clearway_engine::{Domain, Engine, ReadyInlets, Verdict};
 use clearway_transport::cc::{CongestionControl, PathFacts};
 use clearway_transport::telemetry::{HopRecords, Telemetry};
 use clearway_transport::{Class, ClassSet, Opening, Profile};
@@ -142,11 +142,12 @@ pub trait Program: Send {
     fn over(&self) -> Option<Time> {
         Some(Time::ZERO)
     }
-    /// The coordinator has started a connection from here: one more message that was [asked](FlowMilestone::CreditRequested) for may be posted.
+    /// The coordinator has granted a [credit](FlowMilestone::CreditRequested) on a connection from here: one more message may be posted.
     fn on_granted(&mut self, now: Time, connection: FlowId) {
         let _ = (now, connection);
     }
-    /// The next request or return of a credit, for the coordinator: [`FlowMilestone::CreditRequested`] or [`FlowMilestone::CreditReturned`].
+    /// The next credit that is [requested](FlowMilestone::CreditRequested) or [returned](FlowMilestone::CreditReturned), with its
+    /// connection: for the coordinator.
     fn poll_credit(&mut self) -> Option<(FlowId, FlowMilestone)> {
         None
     }
@@ -335,7 +336,7 @@ impl<O: Observer> Simulation<O> {
 /// A fabric whose packets carry telemetry `T`.
 struct Fabric<O, T> {
     domains: Vec<(FabricDomain<O, T>, Time)>,
-    mailrooms: Vec<Arc<Mailroom>>,
+    mailrooms: Vec<Arc<ReadyInlets>>,
     lookahead: Span,
     /// Every round is shared among the threads.
     shares_all: bool,

@@ -1,7 +1,7 @@
 //! Where packets will go: the decisions of switches without a run.
 
 use super::{Setup, build};
-use crate::switch::{Pick, header_hash};
+use crate::switch::{NextHopSelector, header_hash};
 use crate::topology::LinkId;
 use clearway_units::{FlowId, HostId};
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ const PACKETS: usize = 256;
 /// The decisions of all switches of a fabric.
 pub struct TracedRoutes<'a> {
     setup: &'a Setup<'a>,
-    picks: Vec<Pick>,
+    picks: Vec<NextHopSelector>,
     /// The links that leave each node, by port.
     ports: Vec<Vec<LinkId>>,
 }

@@ -3,7 +3,7 @@
 use super::ecmp;
 use crate::link::Arrival;
 use crate::topology::{Attachment, LinkId, NextHops, NodeId, SwitchRoutes};
-use clearway_engine::{Bags, Inlet, Round};
+use clearway_engine::{BufferPool, Inlet, Round};
 use clearway_transport::Packet;
 use clearway_units::{HostId, Time};
 use std::sync::Arc;
@@ -38,14 +38,14 @@ impl BitSet {
 
 /// Which of several equal ways a packet takes.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Pick {
+pub(crate) enum NextHopSelector {
     /// By ECMP over the header, with the salt of this switch.
     Hash { salt: u64 },
     /// By the number of the destination.
     Destination,
 }
 
-impl Pick {
+impl NextHopSelector {
     /// The port by which a switch with the table `routes` sends what goes to the host `dst`, which hangs at `to`.
     #[inline(always)]
     pub(crate) fn port(
@@ -74,21 +74,21 @@ fn port_by_number(routes: &SwitchRoutes, dst: HostId, ports: &[u16]) -> usize {
 #[derive(Debug)]
 pub(crate) struct Ingress<T> {
     pub(super) node: NodeId,
-    pick: Pick,
+    pick: NextHopSelector,
     /// Seed of the order of simultaneous arrivals.
     pub(super) tie_seed: u64,
     routes: SwitchRoutes,
     attachments: Arc<[Attachment]>,
     /// By port: where packets come in, and over which link.
     inlets: Vec<(LinkId, Inlet<Arrival<T>>)>,
-    /// Inlets with unread letters.
+    /// Inlets with unread messages.
     pending: BitSet,
 }
 
 impl<T> Ingress<T> {
     pub(crate) fn new(
         node: NodeId,
-        (pick, tie_seed): (Pick, u64),
+        (pick, tie_seed): (NextHopSelector, u64),
         routes: SwitchRoutes,
         attachments: Arc<[Attachment]>,
         inlets: Vec<(LinkId, Inlet<Arrival<T>>)>,
@@ -104,21 +104,21 @@ impl<T> Ingress<T> {
         }
     }
 
-    /// New letters have come in at `port`; returns when the first of the unread ones arrives.
+    /// New messages have come in at `port`; returns when the first of the unread ones arrives.
     pub(super) fn collect(
         &mut self,
         port: usize,
         round: &Round,
-        bags: &mut Bags<Arrival<T>>,
+        buffers: &mut BufferPool<Arrival<T>>,
     ) -> Time {
         let inlet = &mut self.inlets[port].1;
-        inlet.collect(round, bags);
+        inlet.collect(round, buffers);
         self.pending.insert(port);
         let first = inlet.unread().first();
         first.map_or(Time::NEVER, |arrival| arrival.time)
     }
 
-    /// Calls `visit` with port, index and letter for everything that arrives within the round, port by port.
+    /// Calls `visit` with port, index and message for everything that arrives within the round, port by port.
     #[inline]
     pub(super) fn for_each_arrival(
         &mut self,
@@ -139,7 +139,11 @@ impl<T> Ingress<T> {
     }
 
     /// Moves the inlets past what has arrived within the round; returns the earliest arrival that is left.
-    pub(super) fn discard_read(&mut self, round: &Round, bags: &mut Bags<Arrival<T>>) -> Time {
+    pub(super) fn discard_read(
+        &mut self,
+        round: &Round,
+        buffers: &mut BufferPool<Arrival<T>>,
+    ) -> Time {
         let mut next = Time::NEVER;
         let inlets = &mut self.inlets;
         self.pending.retain(|port| {
@@ -148,7 +152,7 @@ impl<T> Ingress<T> {
                 .unread()
                 .partition_point(|arrival| arrival.time < round.end());
             inlet.advance(handled);
-            inlet.tidy(bags);
+            inlet.tidy(buffers);
             match inlet.unread().first() {
                 None => false,
                 Some(arrival) => {
@@ -160,7 +164,7 @@ impl<T> Ingress<T> {
         next
     }
 
-    /// An unread letter.
+    /// An unread message.
     #[inline]
     pub(super) fn arrival(&self, port: usize, index: usize) -> &Arrival<T> {
         &self.inlets[port].1.unread()[index]
@@ -180,7 +184,7 @@ impl<T> Ingress<T> {
             .port(&self.routes, (packet.dst, to), packet.header_hash)
     }
 
-    /// Letters on the wires towards this switch.
+    /// Messages on the wires towards this switch.
     pub(super) fn on_the_wire(&self) -> u64 {
         self.inlets
             .iter()

@@ -1,14 +1,14 @@
 //! A switch whose ports have queues of their own, which drop what does not fit.
 
-use super::Desk;
+use super::Scratch;
 use super::ingress::{BitSet, Ingress};
 use super::lossy_port::LossyPort;
-use crate::link::{Arrival, Cargo, Ledger};
+use crate::link::{Arrival, Frame, Sinks};
 use crate::meter::LinkMeter;
 use crate::observer::Observer;
-use crate::order::{self, Ticket};
+use crate::order::{self, ArrivalKey};
 use crate::topology::LinkId;
-use clearway_engine::{Bags, Outlook, Round};
+use clearway_engine::{BufferPool, Outlook, Round};
 use clearway_transport::telemetry::Telemetry;
 use clearway_units::Time;
 
@@ -31,8 +31,13 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
         }
     }
 
-    pub(super) fn collect(&mut self, port: usize, round: &Round, bags: &mut Bags<Arrival<T>>) {
-        self.next = self.next.min(self.ingress.collect(port, round, bags));
+    pub(super) fn collect(
+        &mut self,
+        port: usize,
+        round: &Round,
+        buffers: &mut BufferPool<Arrival<T>>,
+    ) {
+        self.next = self.next.min(self.ingress.collect(port, round, buffers));
     }
 
     pub(super) fn next(&self) -> Time {
@@ -44,22 +49,22 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
     pub(super) fn run<O: Observer>(
         &mut self,
         round: &Round,
-        desk: &mut Desk,
-        ledger: &mut Ledger<'_, O, T>,
+        scratch: &mut Scratch,
+        sinks: &mut Sinks<'_, O, T>,
     ) -> Outlook {
-        self.line_up(round, desk);
+        self.collect_arrivals(round, scratch);
         let (mut next, mut sent) = (Time::NEVER, Time::NEVER);
         let mut active = std::mem::take(&mut self.active);
         active.retain(|port| {
-            self.run_port(port, round, desk, ledger);
+            self.run_port(port, round, scratch, sinks);
             let port = &mut self.ports[port];
-            sent = sent.min(port.flush(round, ledger));
+            sent = sent.min(port.flush(round, sinks));
             let at = port.next();
             next = next.min(at.max(round.end()));
             !at.is_never()
         });
         self.active = active;
-        self.next = next.min(self.ingress.discard_read(round, ledger.bags));
+        self.next = next.min(self.ingress.discard_read(round, sinks.buffers));
         Outlook {
             next: self.next,
             sent,
@@ -67,21 +72,21 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
     }
 
     /// Gives the arrivals of the round to their egress ports.
-    fn line_up(&mut self, round: &Round, desk: &mut Desk) {
-        let lines = desk.lines(self.ports.len());
+    fn collect_arrivals(&mut self, round: &Round, scratch: &mut Scratch) {
+        let lines = scratch.lines(self.ports.len());
         let active = &mut self.active;
         self.ingress
             .for_each_arrival(round, |ingress, from, index, arrival| {
                 // Nothing that this switch is connected to sends pause frames.
-                let Cargo::Parcel(parcel) = &arrival.cargo else {
+                let Frame::Parcel(parcel) = &arrival.frame else {
                     return;
                 };
                 let port = ingress.route(&parcel.packet);
-                let tickets = &mut lines[port];
-                if tickets.is_empty() {
+                let arrival_keys = &mut lines[port];
+                if arrival_keys.is_empty() {
                     active.insert(port);
                 }
-                tickets.push(Ticket::new(round.start(), arrival.time, from, index));
+                arrival_keys.push(ArrivalKey::new(round.start(), arrival.time, from, index));
             });
     }
 
@@ -91,24 +96,24 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
         &mut self,
         port: usize,
         round: &Round,
-        desk: &mut Desk,
-        ledger: &mut Ledger<'_, O, T>,
+        scratch: &mut Scratch,
+        sinks: &mut Sinks<'_, O, T>,
     ) {
-        let (tickets, ingress) = (&mut desk.lines(0)[port], &self.ingress);
-        order::sort(tickets, ingress.tie_seed, round.start(), |port| {
+        let (arrival_keys, ingress) = (&mut scratch.lines(0)[port], &self.ingress);
+        order::sort(arrival_keys, ingress.tie_seed, round.start(), |port| {
             ingress.link(port)
         });
         let port = &mut self.ports[port];
-        for ticket in tickets.iter() {
-            let arrival = ingress.arrival(ticket.port(), ticket.index());
-            if let Cargo::Parcel(parcel) = &arrival.cargo {
-                ledger
+        for arrival_key in arrival_keys.iter() {
+            let arrival = ingress.arrival(arrival_key.port(), arrival_key.index());
+            if let Frame::Parcel(parcel) = &arrival.frame {
+                sinks
                     .observer
                     .on_arrival(arrival.time, ingress.node, &parcel.packet);
-                port.enqueue(arrival.time, parcel, ledger);
+                port.enqueue(arrival.time, parcel, sinks);
             }
         }
-        tickets.clear();
+        arrival_keys.clear();
     }
 
     /// Each link, its meter, and the bytes in front of it.
@@ -121,7 +126,7 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
         self.ports.iter().map(LossyPort::queued).sum()
     }
 
-    /// Letters on the wires towards this switch.
+    /// Messages on the wires towards this switch.
     pub(super) fn on_the_wire(&self) -> u64 {
         self.ingress.on_the_wire()
     }

@@ -7,7 +7,7 @@
 //! first. How many is a type parameter, so that the usual two cost no more than two.
 
 use super::parameters::{MarkAt, QueueRules};
-use crate::link::{Ledger, Link};
+use crate::link::{Link, Sinks};
 use crate::meter::LinkMeter;
 use crate::observer::{DropCause, Observer};
 use crate::topology::LinkId;
@@ -74,10 +74,10 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
         &mut self,
         now: Time,
         parcel: &Parcel<T>,
-        ledger: &mut Ledger<'_, O, T>,
+        sinks: &mut Sinks<'_, O, T>,
     ) {
         let packet = &parcel.packet;
-        self.advance(now, ledger);
+        self.advance(now, sinks);
         if self.waiting_class().is_none() {
             self.at = self.at.max(now);
         }
@@ -89,18 +89,18 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
         let queue = &mut self.queues[class.index()];
         let bytes = queue.bytes + u64::from(packet.size);
         if bytes > self.rules.limit {
-            self.link.lose(now, packet, DropCause::QueueFull, ledger);
+            self.link.lose(now, packet, DropCause::QueueFull, sinks);
             return;
         }
         queue.bytes = bytes;
         queue.packets.push_back(*parcel);
         if class.is_data() {
-            ledger.observer.on_enqueue(now, self.link.id, bytes);
+            sinks.observer.on_enqueue(now, self.link.id, bytes);
             if O::METERS_LINKS {
                 self.link.meter.on_enqueue(bytes);
             }
             if self.rules.mark == MarkAt::Enqueue {
-                self.decide(now, class, bytes, ledger);
+                self.decide(now, class, bytes, sinks);
             }
         }
     }
@@ -108,7 +108,7 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
     /// Carries out all ends of transmissions up to and with `until`, and all starts before it: at one instant an end comes
     /// before arrivals and a start after them.
     #[inline(always)]
-    fn advance<O: Observer>(&mut self, until: Time, ledger: &mut Ledger<'_, O, T>) {
+    fn advance<O: Observer>(&mut self, until: Time, sinks: &mut Sinks<'_, O, T>) {
         loop {
             let class = match self.busy {
                 Some(class) => {
@@ -137,21 +137,21 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
                 }
             };
             self.busy = None;
-            self.complete(class, ledger);
+            self.complete(class, sinks);
         }
     }
 
     /// The last bit of the first packet of `class` leaves.
     #[inline(always)]
-    fn complete<O: Observer>(&mut self, class: Class, ledger: &mut Ledger<'_, O, T>) {
+    fn complete<O: Observer>(&mut self, class: Class, sinks: &mut Sinks<'_, O, T>) {
         let queue = &mut self.queues[class.index()];
         let size = queue.packets.front().map_or(0, |parcel| parcel.packet.size);
         queue.bytes -= u64::from(size);
         if class.is_data() {
             let bytes = queue.bytes;
-            ledger.observer.on_dequeue(self.at, self.link.id, bytes);
+            sinks.observer.on_dequeue(self.at, self.link.id, bytes);
             if bytes > self.rules.kmin && self.rules.mark == MarkAt::Dequeue {
-                self.decide(self.at, class, bytes, ledger);
+                self.decide(self.at, class, bytes, sinks);
             }
         }
         if T::PRESENT {
@@ -162,7 +162,7 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
         }
         let packets = &mut self.queues[class.index()].packets;
         if let Some(parcel) = packets.front() {
-            self.link.carry(self.at, parcel, ledger);
+            self.link.carry(self.at, parcel, sinks);
             packets.pop_front();
         }
     }
@@ -188,7 +188,7 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
         now: Time,
         class: Class,
         bytes: u64,
-        ledger: &mut Ledger<'_, O, T>,
+        sinks: &mut Sinks<'_, O, T>,
     ) {
         let packets = &mut self.queues[class.index()].packets;
         let packet = match self.rules.mark {
@@ -200,7 +200,7 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
             return;
         };
         if self.rules.marks(bytes, &mut self.random) {
-            self.link.mark(now, packet, ledger);
+            self.link.mark(now, packet, sinks);
         }
     }
 
@@ -208,13 +208,13 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
     pub(crate) fn flush<O: Observer>(
         &mut self,
         round: &Round,
-        ledger: &mut Ledger<'_, O, T>,
+        sinks: &mut Sinks<'_, O, T>,
     ) -> Time {
         // A transmission that ends with the last instant of the round still belongs to it; one that ends with the first of
         // the next must wait, or its packet could not arrive within the lookahead of that round.
         let last = Time::from_ps(round.end().as_ps() - 1);
-        self.advance(last, ledger);
-        self.link.flush(round, ledger.counters)
+        self.advance(last, sinks);
+        self.link.flush(round, sinks.counters)
     }
 
     /// When this port next has something to do, if nothing arrives.

@@ -11,18 +11,18 @@ mod lossy_port;
 mod parameters;
 mod shared;
 
-use crate::link::{Arrival, Ledger};
+use crate::link::{Arrival, Sinks};
 use crate::meter::LinkMeter;
 use crate::observer::Observer;
-use crate::order::Ticket;
+use crate::order::ArrivalKey;
 use crate::pause::LinkPauses;
 use crate::topology::LinkId;
-use clearway_engine::{Bags, Outlook, Round};
+use clearway_engine::{BufferPool, Outlook, Round};
 use clearway_transport::Class;
 use clearway_transport::telemetry::Telemetry;
 use clearway_units::{HostId, Time, mix64};
 
-pub(crate) use ingress::{Ingress, Pick};
+pub(crate) use ingress::{Ingress, NextHopSelector};
 pub(crate) use lossy::LossySwitch;
 pub(crate) use lossy_port::{LossyPort, ONE_DATA_QUEUE};
 pub(crate) use parameters::{BufferRules, PortFacts, QueueRules};
@@ -42,15 +42,15 @@ pub(crate) enum Switch<T> {
 
 /// Buffers that a thread lends to each switch that it runs.
 #[derive(Debug, Default)]
-pub(crate) struct Desk {
+pub(crate) struct Scratch {
     /// Arrivals of the round: by egress port, or all in the first line.
-    lines: Vec<Vec<Ticket>>,
+    lines: Vec<Vec<ArrivalKey>>,
 }
 
-impl Desk {
+impl Scratch {
     /// At least `count` lines.
     #[inline]
-    fn lines(&mut self, count: usize) -> &mut [Vec<Ticket>] {
+    fn lines(&mut self, count: usize) -> &mut [Vec<ArrivalKey>] {
         if self.lines.len() < count {
             self.lines.resize_with(count, Vec::new);
         }
@@ -59,12 +59,17 @@ impl Desk {
 }
 
 impl<T: Telemetry> Switch<T> {
-    /// New letters have come in at `port`.
-    pub(crate) fn collect(&mut self, port: usize, round: &Round, bags: &mut Bags<Arrival<T>>) {
+    /// New messages have come in at `port`.
+    pub(crate) fn collect(
+        &mut self,
+        port: usize,
+        round: &Round,
+        buffers: &mut BufferPool<Arrival<T>>,
+    ) {
         match self {
-            Self::Lossy(switch) => switch.collect(port, round, bags),
-            Self::Strict(switch) => switch.collect(port, round, bags),
-            Self::Shared(switch) => switch.collect(port, round, bags),
+            Self::Lossy(switch) => switch.collect(port, round, buffers),
+            Self::Strict(switch) => switch.collect(port, round, buffers),
+            Self::Shared(switch) => switch.collect(port, round, buffers),
         }
     }
 
@@ -81,13 +86,13 @@ impl<T: Telemetry> Switch<T> {
     pub(crate) fn run<O: Observer>(
         &mut self,
         round: &Round,
-        desk: &mut Desk,
-        ledger: &mut Ledger<'_, O, T>,
+        scratch: &mut Scratch,
+        sinks: &mut Sinks<'_, O, T>,
     ) -> Outlook {
         match self {
-            Self::Lossy(switch) => switch.run(round, desk, ledger),
-            Self::Strict(switch) => switch.run(round, desk, ledger),
-            Self::Shared(switch) => switch.run(round, desk, ledger),
+            Self::Lossy(switch) => switch.run(round, scratch, sinks),
+            Self::Strict(switch) => switch.run(round, scratch, sinks),
+            Self::Shared(switch) => switch.run(round, scratch, sinks),
         }
     }
 
@@ -130,7 +135,7 @@ impl<T: Telemetry> Switch<T> {
         }
     }
 
-    /// Letters on the wires towards this switch.
+    /// Messages on the wires towards this switch.
     pub(crate) fn on_the_wire(&self) -> u64 {
         match self {
             Self::Lossy(switch) => switch.on_the_wire(),

@@ -26,10 +26,10 @@
 //! A [`JobsFile`] becomes a [`Problem`] of the planner, whose plan speaks of jobs and links by their numbers here.
 
 mod network;
+mod placed_jobs;
 mod profile;
 mod read;
 mod reasons;
-mod seats;
 mod settings;
 #[cfg(test)]
 mod tests;

@@ -23,7 +23,7 @@ const LEAST_PART: f64 = 1e-4;
 
 /// A job on hosts.
 #[derive(Debug, Clone)]
-pub(super) struct Seated {
+pub(super) struct PlacedJob {
     /// Where a user wrote it.
     pub(super) place: Place,
     /// The hosts of its ranks at each of its placements.
@@ -47,7 +47,7 @@ pub(super) struct Network {
     pub(super) seed: u64,
     /// Of the sections that are those of a scenario.
     pub(super) entries: Vec<Entry>,
-    pub(super) jobs: Vec<Seated>,
+    pub(super) jobs: Vec<PlacedJob>,
 }
 
 /// In what a scenario differs from jobs that run undisturbed.
@@ -202,7 +202,7 @@ impl Network {
     }
 }
 
-impl Seated {
+impl PlacedJob {
     /// The user has said how much its collective moves.
     pub(super) fn has_size(&self) -> bool {
         self.workload.iter().any(|entry| entry.key == "size")

@@ -10,7 +10,7 @@
 //!
 //! # Parts
 //! [Variable additive increase](super::VariableIncrease) with the queue in bytes as its measure, [Sampling
-//! Frequency](super::ReferenceClock) and [random feedback](super::Lots) can each be switched on (Snyder §3.3.4, §4.2).
+//! Frequency](super::ReferenceClock) and [random feedback](super::RandomFeedback) can each be switched on (Snyder §3.3.4, §4.2).
 //!
 //! # Decisions
 //! * The form is that of the authors' simulator, which Snyder used: the state is a rate, and the window follows from it. The
@@ -32,8 +32,8 @@
 
 use super::base_rtt::BaseRtt;
 use super::increase::{VariableIncrease, VariableIncreaseParameters};
-use super::lots::{Lots, LotsParameters};
 use super::phase::{PhaseIncreaseParameters, Phased};
+use super::random_feedback::{RandomFeedback, RandomFeedbackParameters};
 use super::rate::{RateLimits, WindowLimit};
 use super::sampling::{Reference, ReferenceClock, SamplingParameters};
 use super::{AckSample, Allowance, CongestionControl, ControllerDefinition, NetworkFacts};
@@ -66,7 +66,7 @@ clearway_units::parameters! {
             /// When the reference may change.
             pub sampling: SamplingParameters,
             /// Random feedback.
-            pub lots: LotsParameters,
+            pub random_feedback: RandomFeedbackParameters,
             /// Adaptive unfairness.
             pub phase: PhaseIncreaseParameters,
         }
@@ -177,7 +177,7 @@ impl ControllerDefinition for Hpcc {
                 limits.line,
                 limits.line,
                 ReferenceClock::new(&parameters.sampling),
-                Lots::new(&parameters.lots),
+                RandomFeedback::new(&parameters.random_feedback),
                 increase,
             ),
             limits,

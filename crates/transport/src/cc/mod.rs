@@ -6,7 +6,7 @@
 //! run time and dispatched through a box.
 //!
 //! What several controllers can be given is a part of its own, for controllers of other crates too: [`VariableIncrease`],
-//! [`ReferenceClock`] (Sampling Frequency) and [`Lots`] (random feedback), each with its settings.
+//! [`ReferenceClock`] (Sampling Frequency) and [`RandomFeedback`] (random feedback), each with its settings.
 
 mod additive;
 mod base_rtt;
@@ -20,8 +20,8 @@ mod dctcp_rate;
 pub mod fluid;
 mod hpcc;
 mod increase;
-mod lots;
 mod phase;
+mod random_feedback;
 mod rate;
 mod reno;
 mod sampling;
@@ -44,8 +44,8 @@ pub use dctcp::{Dctcp, DctcpParameters};
 pub use dctcp_rate::{DctcpRate, DctcpRateParameters};
 pub use hpcc::{Hpcc, HpccParameters};
 pub use increase::{DelayTokenParameters, VariableIncrease, VariableIncreaseParameters};
-pub use lots::{Lots, LotsParameters};
 pub use phase::{PhaseIncrease, PhaseIncreaseParameters};
+pub use random_feedback::{RandomFeedback, RandomFeedbackParameters};
 pub use rate::WindowLimit;
 pub use reno::{Reno, RenoParameters};
 pub use sampling::{ReferenceClock, RoundTrip, SamplingParameters};
@@ -222,7 +222,7 @@ pub trait CongestionControl: Send {
     fn take_phase(&mut self, phase: Bytes) {
         let _ = phase;
     }
-    /// The flow's own random numbers, before anything else happens: for controllers that draw lots.
+    /// The flow's own random numbers, before anything else happens: for controllers with random feedback.
     fn take_random(&mut self, random: RandomStream) {
         let _ = random;
     }

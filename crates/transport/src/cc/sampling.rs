@@ -12,7 +12,7 @@
 
 use super::AckSample;
 use super::increase::VariableIncrease;
-use super::lots::Lots;
+use super::random_feedback::RandomFeedback;
 
 clearway_units::parameters! {
     /// Settings of [`ReferenceClock`].
@@ -102,7 +102,7 @@ pub(super) struct Reference {
     /// The reference with which no lot is lost.
     full: f64,
     clock: ReferenceClock,
-    lots: Lots,
+    random_feedback: RandomFeedback,
     increase: Option<Box<VariableIncrease>>,
 }
 
@@ -111,20 +111,20 @@ impl Reference {
         value: f64,
         full: f64,
         clock: ReferenceClock,
-        lots: Lots,
+        random_feedback: RandomFeedback,
         increase: Option<VariableIncrease>,
     ) -> Self {
         Self {
             value,
             full,
             clock,
-            lots,
+            random_feedback,
             increase: increase.map(Box::new),
         }
     }
 
     pub(super) fn take_random(&mut self, random: clearway_units::RandomStream) {
-        self.lots.take_random(random);
+        self.random_feedback.take_random(random);
     }
 
     /// See [`ReferenceClock::skip`].
@@ -153,7 +153,7 @@ impl Reference {
     ) -> bool {
         let due = self.clock.on_ack(sample, candidate < self.value);
         // Who loses the lot has still had its chance.
-        let taken = due && (!congested || self.lots.heeds(self.value / self.full));
+        let taken = due && (!congested || self.random_feedback.reacts(self.value / self.full));
         if taken {
             self.value = candidate;
         }
@@ -170,7 +170,7 @@ impl Reference {
 
 #[cfg(test)]
 mod tests {
-    use super::super::lots::LotsParameters;
+    use super::super::random_feedback::RandomFeedbackParameters;
     use super::*;
     use crate::cc::tests::ack;
     use clearway_units::{Purpose, RandomStream};
@@ -247,13 +247,13 @@ mod tests {
             50.0,
             100.0,
             clock(Some(1)),
-            Lots::new(&LotsParameters {
+            RandomFeedback::new(&RandomFeedbackParameters {
                 random_feedback: true,
             }),
             None,
         );
         reference.take_random(RandomStream::new(1, Purpose::Test, 5));
-        // The reference is put back after each change: half of them are heeded.
+        // The reference is put back after each change: the flow reacts to half of them.
         let mut taken = 0;
         for n in 1..=10_000 {
             taken += u32::from(reference.propose(&ack(n, 10), 49.0, 0.0, true));

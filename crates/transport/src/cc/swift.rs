@@ -9,7 +9,7 @@
 //! [Sampling Frequency](super::ReferenceClock) and [variable additive increase](super::VariableIncrease), whose measure is the
 //! queueing delay, need a *reference window* as HPCC has a reference rate (Snyder §4.2.2): each acknowledgement computes the window
 //! from the reference, and the step is added whether the delay is above the target or not. `reference-window` is that alone.
-//! [Random feedback](super::Lots) works with both forms. Snyder §4.3.2 uses neither part together with flow scaling.
+//! [Random feedback](super::RandomFeedback) works with both forms. Snyder §4.3.2 uses neither part together with flow scaling.
 //!
 //! # Decisions
 //! * Snyder Equation 3.1 lacks a division by the delay: `1 - beta × (delay - target) / delay`, as in Swift. Equation 3.2 is meant
@@ -26,8 +26,8 @@
 
 use super::base_rtt::BaseRtt;
 use super::increase::{VariableIncrease, VariableIncreaseParameters};
-use super::lots::{Lots, LotsParameters};
 use super::phase::{PhaseIncreaseParameters, Phased};
+use super::random_feedback::{RandomFeedback, RandomFeedbackParameters};
 use super::sampling::{Reference, ReferenceClock, SamplingParameters};
 use super::{
     AckSample, Allowance, CongestionControl, ControllerDefinition, LossSample, NetworkFacts,
@@ -87,7 +87,7 @@ clearway_units::parameters! {
             /// When the reference window may change.
             pub sampling: SamplingParameters,
             /// Random feedback.
-            pub lots: LotsParameters,
+            pub random_feedback: RandomFeedbackParameters,
             /// Adaptive unfairness.
             pub phase: PhaseIncreaseParameters,
         }
@@ -151,7 +151,7 @@ impl Target {
 #[derive(Debug, Clone)]
 enum Form {
     /// With each acknowledgement, down at most once per round trip.
-    Plain(Lots),
+    Plain(RandomFeedback),
     /// From a reference window.
     Reference(Box<Reference>),
 }
@@ -202,7 +202,7 @@ impl ControllerDefinition for Swift {
         let largest = target.largest().max(base_rtt.as_ps() as f64);
         let max_window = size(parameters.max_window, line(largest)).max(min_window);
         let window = initial.clamp(min_window, max_window);
-        let lots = Lots::new(&parameters.lots);
+        let random_feedback = RandomFeedback::new(&parameters.random_feedback);
         let has_reference = parameters.reference_window
             || parameters.increase.variable_increase
             || parameters.sampling.sampling_acks.is_some();
@@ -211,11 +211,11 @@ impl ControllerDefinition for Swift {
                 window,
                 window,
                 ReferenceClock::new(&parameters.sampling),
-                lots,
+                random_feedback,
                 variable_increase(parameters, &target, base_rtt),
             )))
         } else {
-            Form::Plain(lots)
+            Form::Plain(random_feedback)
         };
         let step = parameters.rate_ai.as_bps() as f64 * base_rtt.as_ps() as f64 / 8e12 / payload;
         Self {
@@ -278,8 +278,8 @@ impl Swift {
         } else if self.can_cut(sample.now) {
             self.last_cut = sample.now;
             let share = self.window / self.initial_window;
-            if let Form::Plain(lots) = &mut self.form
-                && lots.heeds(share)
+            if let Form::Plain(random_feedback) = &mut self.form
+                && random_feedback.reacts(share)
             {
                 self.set_window(self.window * self.cut_factor(delay, target));
             }
@@ -360,7 +360,7 @@ impl CongestionControl for Swift {
 
     fn take_random(&mut self, random: RandomStream) {
         match &mut self.form {
-            Form::Plain(lots) => lots.take_random(random),
+            Form::Plain(random_feedback) => random_feedback.take_random(random),
             Form::Reference(reference) => reference.take_random(random),
         }
     }

@@ -103,8 +103,8 @@ impl Sender {
             selector,
             statistics: FlowStatistics::default(),
         };
-        let lots = RandomStream::new(seed, Purpose::Controller, ends.entity());
-        sender.controller.take_random(lots);
+        let random_feedback = RandomStream::new(seed, Purpose::Controller, ends.entity());
+        sender.controller.take_random(random_feedback);
         sender.take_allowance(rules);
         sender
     }

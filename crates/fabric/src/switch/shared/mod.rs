@@ -1,7 +1,7 @@
 //! A switch whose ports share one buffer, with priority flow control (IEEE 802.1Qbb).
 //!
 //! What a packet finds in the buffer depends on everything that has left it before, through whatever port, so events are handled
-//! in the order of time: arrivals from the sorted letters of the round, ends of transmissions from a heap with at most one entry
+//! in the order of time: arrivals from the sorted messages of the round, ends of transmissions from a heap with at most one entry
 //! for each port. At one instant: ends of transmissions by port, pause frames taking effect, arrivals, starts of transmissions.
 //!
 //! # Pause frames
@@ -17,17 +17,17 @@
 mod buffer;
 mod port;
 
-use super::Desk;
+use super::Scratch;
 use super::ingress::{BitSet, Ingress};
 use super::parameters::BufferRules;
-use crate::link::{Arrival, Cargo, Ledger};
+use crate::link::{Arrival, Frame, Sinks};
 use crate::meter::LinkMeter;
 use crate::observer::{DropCause, Observer};
-use crate::order::{self, Ticket};
+use crate::order::{self, ArrivalKey};
 use crate::pause::LinkPauses;
 use crate::topology::LinkId;
 use buffer::{Admission, Buffer};
-use clearway_engine::{Bags, Outlook, Round};
+use clearway_engine::{BufferPool, Outlook, Round};
 use clearway_transport::ClassSet;
 use clearway_transport::telemetry::Telemetry;
 use clearway_units::{Span, Time};
@@ -93,8 +93,13 @@ impl<T: Telemetry> SharedSwitch<T> {
         }
     }
 
-    pub(super) fn collect(&mut self, port: usize, round: &Round, bags: &mut Bags<Arrival<T>>) {
-        self.next = self.next.min(self.ingress.collect(port, round, bags));
+    pub(super) fn collect(
+        &mut self,
+        port: usize,
+        round: &Round,
+        buffers: &mut BufferPool<Arrival<T>>,
+    ) {
+        self.next = self.next.min(self.ingress.collect(port, round, buffers));
     }
 
     pub(super) fn next(&self) -> Time {
@@ -105,46 +110,46 @@ impl<T: Telemetry> SharedSwitch<T> {
     pub(super) fn run<O: Observer>(
         &mut self,
         round: &Round,
-        desk: &mut Desk,
-        ledger: &mut Ledger<'_, O, T>,
+        scratch: &mut Scratch,
+        sinks: &mut Sinks<'_, O, T>,
     ) -> Outlook {
-        let tickets = &mut desk.lines(1)[0];
-        self.line_up(round, tickets);
-        let time_of = |ticket: &Ticket| ticket.time(round.start());
-        let mut waiting = &tickets[..];
+        let arrival_keys = &mut scratch.lines(1)[0];
+        self.collect_arrivals(round, arrival_keys);
+        let time_of = |arrival_key: &ArrivalKey| arrival_key.time(round.start());
+        let mut waiting = &arrival_keys[..];
         loop {
             let arrival = waiting.first().map_or(Time::NEVER, time_of);
             let now = arrival.min(self.next_internal());
             if now >= round.end() {
                 break;
             }
-            self.complete_transmissions(now, ledger);
-            self.react(now, ledger);
+            self.complete_transmissions(now, sinks);
+            self.react(now, sinks);
             while let Some((first, rest)) = waiting.split_first()
                 && time_of(first) == now
             {
                 waiting = rest;
-                self.receive(now, *first, ledger);
+                self.receive(now, *first, sinks);
             }
             self.start_transmissions(now);
         }
-        tickets.clear();
-        let left = self.ingress.discard_read(round, ledger.bags);
+        arrival_keys.clear();
+        let left = self.ingress.discard_read(round, sinks.buffers);
         self.next = left.min(self.next_internal());
         Outlook {
             next: self.next,
-            sent: self.flush(round, ledger),
+            sent: self.flush(round, sinks),
         }
     }
 
     /// Sorts the arrivals of the round.
-    fn line_up(&mut self, round: &Round, tickets: &mut Vec<Ticket>) {
+    fn collect_arrivals(&mut self, round: &Round, arrival_keys: &mut Vec<ArrivalKey>) {
         self.ingress
             .for_each_arrival(round, |_, port, index, arrival| {
-                tickets.push(Ticket::new(round.start(), arrival.time, port, index));
+                arrival_keys.push(ArrivalKey::new(round.start(), arrival.time, port, index));
             });
         let ingress = &self.ingress;
-        order::sort(tickets, ingress.tie_seed, round.start(), |port| {
+        order::sort(arrival_keys, ingress.tie_seed, round.start(), |port| {
             ingress.link(port)
         });
     }
@@ -161,13 +166,13 @@ impl<T: Telemetry> SharedSwitch<T> {
     }
 
     #[inline]
-    fn complete_transmissions<O: Observer>(&mut self, now: Time, ledger: &mut Ledger<'_, O, T>) {
+    fn complete_transmissions<O: Observer>(&mut self, now: Time, sinks: &mut Sinks<'_, O, T>) {
         while let Some(&Reverse((end, port))) = self.ends.peek()
             && end <= now
         {
             self.ends.pop();
             self.wakes.starts.push(port);
-            if let Some(left) = self.ports[usize::from(port)].complete(now, ledger)
+            if let Some(left) = self.ports[usize::from(port)].complete(now, sinks)
                 && left.class.is_data()
             {
                 self.release(left);
@@ -187,12 +192,12 @@ impl<T: Telemetry> SharedSwitch<T> {
 
     /// Pause frames take effect.
     #[inline]
-    fn react<O: Observer>(&mut self, now: Time, ledger: &mut Ledger<'_, O, T>) {
+    fn react<O: Observer>(&mut self, now: Time, sinks: &mut Sinks<'_, O, T>) {
         while let Some(&(at, port, classes)) = self.effects.front()
             && at <= now
         {
             self.effects.pop_front();
-            self.obey(now, port, classes, ledger);
+            self.obey(now, port, classes, sinks);
         }
     }
 
@@ -201,32 +206,41 @@ impl<T: Telemetry> SharedSwitch<T> {
         now: Time,
         port: u16,
         classes: ClassSet,
-        ledger: &mut Ledger<'_, O, T>,
+        sinks: &mut Sinks<'_, O, T>,
     ) {
         let transmitter = &mut self.ports[usize::from(port)];
         transmitter.pause.obey(now, classes);
-        ledger.observer.on_pause(now, transmitter.link.id, classes);
+        sinks.observer.on_pause(now, transmitter.link.id, classes);
         self.wakes.wake(port);
     }
 
     #[inline]
-    fn receive<O: Observer>(&mut self, now: Time, ticket: Ticket, ledger: &mut Ledger<'_, O, T>) {
-        match &self.ingress.arrival(ticket.port(), ticket.index()).cargo {
-            Cargo::Parcel(parcel) => {
+    fn receive<O: Observer>(
+        &mut self,
+        now: Time,
+        arrival_key: ArrivalKey,
+        sinks: &mut Sinks<'_, O, T>,
+    ) {
+        match &self
+            .ingress
+            .arrival(arrival_key.port(), arrival_key.index())
+            .frame
+        {
+            Frame::Parcel(parcel) => {
                 let packet = &parcel.packet;
-                ledger.observer.on_arrival(now, self.ingress.node, packet);
+                sinks.observer.on_arrival(now, self.ingress.node, packet);
                 let egress = self.ingress.route(packet);
                 let queued = Queued {
                     parcel: *parcel,
-                    from: ticket.port() as u16,
+                    from: arrival_key.port() as u16,
                 };
-                self.admit(now, egress, queued, ledger);
+                self.admit(now, egress, queued, sinks);
             }
-            &Cargo::Pause(classes) => {
-                ledger.counters.pause_frames_received += 1;
-                let port = ticket.port() as u16;
+            &Frame::Pause(classes) => {
+                sinks.counters.pause_frames_received += 1;
+                let port = arrival_key.port() as u16;
                 if self.reaction.is_zero() {
-                    self.obey(now, port, classes, ledger);
+                    self.obey(now, port, classes, sinks);
                 } else {
                     self.effects.push_back((now + self.reaction, port, classes));
                 }
@@ -241,7 +255,7 @@ impl<T: Telemetry> SharedSwitch<T> {
         now: Time,
         egress: usize,
         queued: Queued<T>,
-        ledger: &mut Ledger<'_, O, T>,
+        sinks: &mut Sinks<'_, O, T>,
     ) {
         let port = &mut self.ports[egress];
         let (class, size) = (
@@ -264,10 +278,10 @@ impl<T: Telemetry> SharedSwitch<T> {
             }
         };
         if let Some(cause) = drop {
-            port.link.lose(now, &queued.parcel.packet, cause, ledger);
+            port.link.lose(now, &queued.parcel.packet, cause, sinks);
             return;
         }
-        port.enqueue(now, class, queued, ledger);
+        port.enqueue(now, class, queued, sinks);
         if port.is_idle() {
             self.wakes.wake(egress as u16);
         }
@@ -286,11 +300,11 @@ impl<T: Telemetry> SharedSwitch<T> {
     }
 
     /// Hands over what has left; returns the earliest arrival handed over.
-    fn flush<O: Observer>(&mut self, round: &Round, ledger: &mut Ledger<'_, O, T>) -> Time {
+    fn flush<O: Observer>(&mut self, round: &Round, sinks: &mut Sinks<'_, O, T>) -> Time {
         let (ports, mut sent) = (&mut self.ports, Time::NEVER);
         self.wakes.active.retain(|port| {
             let port = &mut ports[port];
-            sent = sent.min(port.link.flush(round, ledger.counters));
+            sent = sent.min(port.link.flush(round, sinks.counters));
             !port.is_idle()
         });
         sent
@@ -306,7 +320,7 @@ impl<T: Telemetry> SharedSwitch<T> {
         self.ports.iter().map(SharedPort::queued).sum()
     }
 
-    /// Letters on the wires towards this switch.
+    /// Messages on the wires towards this switch.
     pub(super) fn on_the_wire(&self) -> u64 {
         self.ingress.on_the_wire()
     }

@@ -4,7 +4,7 @@
 //! packet, the next higher one first, beginning above class 1; one that is empty or paused is passed over and keeps no claim.
 
 use super::super::parameters::{MarkAt, QueueRules};
-use crate::link::{Ledger, Link};
+use crate::link::{Link, Sinks};
 use crate::meter::LinkMeter;
 use crate::observer::Observer;
 use crate::pause::PauseState;
@@ -113,7 +113,7 @@ impl<T: Telemetry> SharedPort<T> {
         now: Time,
         class: Class,
         mut queued: Queued<T>,
-        ledger: &mut Ledger<'_, O, T>,
+        sinks: &mut Sinks<'_, O, T>,
     ) {
         if self.queues.len() <= class.index() {
             self.queues.resize_with(class.index() + 1, Queue::default);
@@ -123,14 +123,14 @@ impl<T: Telemetry> SharedPort<T> {
             && queued.parcel.packet.class.is_data()
             && self.rules.marks(bytes, &mut self.random)
         {
-            self.link.mark(now, &mut queued.parcel.packet, ledger);
+            self.link.mark(now, &mut queued.parcel.packet, sinks);
         }
         let queue = &mut self.queues[class.index()];
         queue.bytes = bytes;
         queue.packets.push_back(queued);
         self.waiting.insert(class);
         if class.is_data() {
-            ledger.observer.on_enqueue(now, self.link.id, bytes);
+            sinks.observer.on_enqueue(now, self.link.id, bytes);
             if O::METERS_LINKS {
                 self.link.meter.on_enqueue(bytes);
             }
@@ -183,11 +183,11 @@ impl<T: Telemetry> SharedPort<T> {
     pub(super) fn complete<O: Observer>(
         &mut self,
         now: Time,
-        ledger: &mut Ledger<'_, O, T>,
+        sinks: &mut Sinks<'_, O, T>,
     ) -> Option<Left> {
         let class = match self.wire.take()? {
             Transmission::Pause(classes) => {
-                self.link.carry_pause(now, classes, ledger);
+                self.link.carry_pause(now, classes, sinks);
                 return None;
             }
             Transmission::Packet(class) => class,
@@ -202,18 +202,18 @@ impl<T: Telemetry> SharedPort<T> {
         let (from, size) = (*from, u64::from(packet.size));
         queue.bytes -= size;
         if class.is_data() {
-            ledger.observer.on_dequeue(now, self.link.id, queue.bytes);
+            sinks.observer.on_dequeue(now, self.link.id, queue.bytes);
             if self.rules.mark == MarkAt::Dequeue
                 && packet.class.is_data()
                 && self.rules.marks(queue.bytes, &mut self.random)
             {
-                self.link.mark(now, packet, ledger);
+                self.link.mark(now, packet, sinks);
             }
         }
         if T::PRESENT {
             self.link.record(now, parcel, queued - size);
         }
-        self.link.carry(now, parcel, ledger);
+        self.link.carry(now, parcel, sinks);
         queue.packets.pop_front();
         if queue.packets.is_empty() {
             self.waiting.remove(class);

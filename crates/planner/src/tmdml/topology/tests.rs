@@ -262,7 +262,7 @@ fn the_reported_times_are_above_the_ideal() {
     assert_eq!(table, expected);
 }
 
-/// TMDML's times in fat-trees are not to be had with paths by lot, whatever the rates: a link that the hash has overloaded takes longer.
+/// TMDML's times in fat-trees are not to be had with paths at random, whatever the rates: a link that the hash has overloaded takes longer.
 #[test]
 fn no_rates_make_up_for_hashed_paths_in_fat_trees() {
     let large = hashed_bounds(&LARGE, 40);

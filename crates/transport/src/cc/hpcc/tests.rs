@@ -167,10 +167,10 @@ fn a_deep_queue_makes_tokens_for_the_step() {
 }
 
 #[test]
-fn lots_keep_a_slow_flow_from_slowing_down() {
-    let mut hpcc = hpcc(|p| p.lots.random_feedback = true);
+fn random_feedback_keeps_a_slow_flow_from_slowing_down() {
+    let mut hpcc = hpcc(|p| p.random_feedback.random_feedback = true);
     hpcc.take_random(RandomStream::new(1, Purpose::Test, 9));
-    let mut heeded = 0;
+    let mut reactions = 0;
     for n in 1..=4000 {
         hpcc.reference.value = 25e9;
         hpcc.utilisation = 1.9;
@@ -179,9 +179,9 @@ fn lots_keep_a_slow_flow_from_slowing_down() {
         if n > 1 {
             near(hpcc.rate, 12.55e9);
         }
-        heeded += u32::from(hpcc.reference.value < 25e9);
+        reactions += u32::from(hpcc.reference.value < 25e9);
     }
-    assert!(heeded.abs_diff(1000) < 110, "{heeded}");
+    assert!(reactions.abs_diff(1000) < 110, "{reactions}");
 }
 
 #[test]

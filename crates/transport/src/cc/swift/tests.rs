@@ -215,20 +215,20 @@ fn delay_makes_tokens() {
 }
 
 #[test]
-fn lots_keep_a_small_window_from_shrinking() {
+fn random_feedback_keeps_a_small_window_from_shrinking() {
     let mut swift = swift(|p| {
         p.flow_scaling = false;
-        p.lots.random_feedback = true;
+        p.random_feedback.random_feedback = true;
     });
     swift.take_random(RandomStream::new(1, Purpose::Test, 3));
     let quarter = swift.initial_window / 4.0;
-    let mut heeded = 0;
+    let mut reactions = 0;
     for n in 1..=4000 {
         swift.set_window(quarter);
         feed(&mut swift, n, n as f64 * 10.0, 8000, 9);
-        heeded += u32::from(swift.window < quarter);
+        reactions += u32::from(swift.window < quarter);
     }
-    assert!(heeded.abs_diff(1000) < 110, "{heeded}");
+    assert!(reactions.abs_diff(1000) < 110, "{reactions}");
 }
 
 #[test]
@@ -284,12 +284,12 @@ fn defaults_are_those_of_the_tables() {
     assert_eq!(defaults, expected.map(|(key, value)| (key, value.into())));
 }
 
-/// How much the reference grows over round trips with this delay, where a congested flow heeds lots of an even chance.
+/// How much the reference grows over round trips with this delay, where a congested flow reacts with an even chance.
 fn reference_growth(ns: u64) -> f64 {
     let mut swift = swift(|p| {
         p.flow_scaling = false;
         p.reference_window = true;
-        p.lots.random_feedback = true;
+        p.random_feedback.random_feedback = true;
     });
     swift.take_random(RandomStream::new(1, Purpose::Test, 1));
     let reference = |swift: &Swift| match &swift.form {
@@ -305,7 +305,7 @@ fn reference_growth(ns: u64) -> f64 {
 
 #[test]
 fn a_delay_that_meets_the_target_is_no_congestion() {
-    // The reference never skips a round trip by lot.
+    // The reference never skips a round trip at random.
     assert_eq!(reference_growth(7000), reference_growth(6999));
     assert!(reference_growth(7001) < reference_growth(7000) * 0.8);
     // Without a reference the window stays: it grows below the target, and falls above.

@@ -6,23 +6,23 @@
 use clearway_units::{Purpose, RandomStream};
 
 clearway_units::parameters! {
-    /// Settings of [`Lots`].
-    pub struct LotsParameters {
-        /// Heed congestion only with a probability of present window over initial window.
+    /// Settings of [`RandomFeedback`].
+    pub struct RandomFeedbackParameters {
+        /// React to congestion only with a probability of present window over initial window.
         pub random_feedback: bool = false, "random-feedback", "Snyder §3.3.4: a variant, to compare with";
     }
 }
 
-/// Draws the lots of one flow.
+/// Random feedback of one flow.
 #[derive(Debug, Clone)]
-pub struct Lots {
+pub struct RandomFeedback {
     random: RandomStream,
     drawn: bool,
 }
 
-impl Lots {
+impl RandomFeedback {
     /// For a new flow. Until it [has](Self::take_random) the flow's own numbers, all flows draw the same.
-    pub fn new(parameters: &LotsParameters) -> Self {
+    pub fn new(parameters: &RandomFeedbackParameters) -> Self {
         Self {
             random: RandomStream::new(0, Purpose::Controller, 0),
             drawn: parameters.random_feedback,
@@ -34,9 +34,9 @@ impl Lots {
         self.random = random;
     }
 
-    /// True if the flow is to heed news of congestion, where its window is `share` of the largest.
+    /// Whether the flow is to react to congestion, where its window is `share` of the largest.
     #[inline]
-    pub fn heeds(&mut self, share: f64) -> bool {
+    pub fn reacts(&mut self, share: f64) -> bool {
         !self.drawn || self.random.chance(share)
     }
 }
@@ -47,18 +47,21 @@ mod tests {
 
     #[test]
     fn the_share_is_the_probability() {
-        let mut lots = Lots::new(&LotsParameters {
+        let mut feedback = RandomFeedback::new(&RandomFeedbackParameters {
             random_feedback: true,
         });
-        lots.take_random(RandomStream::new(2, Purpose::Test, 0));
-        let mut heeded = |share| (0..10_000).filter(|_| lots.heeds(share)).count();
-        assert_eq!((heeded(0.0), heeded(1.0), heeded(1.5)), (0, 10_000, 10_000));
-        assert!(heeded(0.25).abs_diff(2500) < 220);
+        feedback.take_random(RandomStream::new(2, Purpose::Test, 0));
+        let mut reactions = |share| (0..10_000).filter(|_| feedback.reacts(share)).count();
+        assert_eq!(
+            (reactions(0.0), reactions(1.0), reactions(1.5)),
+            (0, 10_000, 10_000)
+        );
+        assert!(reactions(0.25).abs_diff(2500) < 220);
     }
 
     #[test]
-    fn without_lots_all_is_heeded() {
-        let mut lots = Lots::new(&Default::default());
-        assert!((0..100).all(|_| lots.heeds(0.0)));
+    fn without_random_feedback_every_flow_reacts() {
+        let mut feedback = RandomFeedback::new(&Default::default());
+        assert!((0..100).all(|_| feedback.reacts(0.0)));
     }
 }

@@ -1,6 +1,6 @@
 //! Jobs on the hosts of a network: what they load there.
 
-use super::network::{Network, OF_WORKLOAD, Seated, SharedLinks, busiest, in_shares, longest};
+use super::network::{Network, OF_WORKLOAD, PlacedJob, SharedLinks, busiest, in_shares, longest};
 use super::read::{Given, Reader, Sections};
 use super::settings::JobSection;
 use crate::error::ScenarioError;
@@ -22,7 +22,7 @@ impl Reader<'_> {
     }
 
     /// The jobs of a network, on their hosts.
-    pub(super) fn seated(&self, sections: &Sections) -> Result<Vec<Seated>, ScenarioError> {
+    pub(super) fn seated(&self, sections: &Sections) -> Result<Vec<PlacedJob>, ScenarioError> {
         if let Some(link) = sections.links.first() {
             let message = format!("link `{}` beside a network that has links", link.name);
             let fix = "leave out `[[link]]`, or the sections of the network";
@@ -67,7 +67,7 @@ impl Reader<'_> {
                     });
                 }
             }
-            Ok(Seated {
+            Ok(PlacedJob {
                 place: self.places.of_keys("job", index, &["hosts"]),
                 hosts,
                 compute: job.compute.unwrap_or(Span::ZERO),
@@ -161,7 +161,7 @@ impl Reader<'_> {
         &self,
         index: usize,
         job: &mut JobSection,
-        seated: &Seated,
+        seated: &PlacedJob,
         length: Span,
     ) -> Result<(), ScenarioError> {
         if !seated.has_size() {
