@@ -10,6 +10,7 @@ TRACE is decoded with the message definitions of the Python package `perfetto`, 
   summary    summary.json
   paused     for each link that was paused [name, pauses, picoseconds]
   links      for each link [name, name of the node that it begins at]
+  over_interval  names of metrics whose values are about all of their interval
   arrows     optional: pairs of flows [cause, effect]
 
 If the program trace_processor_shell is on the path, the trace is also loaded into it, which is what the viewer does: it must accept
@@ -26,17 +27,6 @@ from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
 
 BEGIN, END = pb.TrackEvent.TYPE_SLICE_BEGIN, pb.TrackEvent.TYPE_SLICE_END
 INSTANT, VALUE = pb.TrackEvent.TYPE_INSTANT, pb.TrackEvent.TYPE_COUNTER
-
-# Values about a whole interval stand at its beginning, all others at its end.
-OVER_INTERVAL = {
-    "queue_peak_bytes",
-    "link_bps",
-    "flow_goodput_bps",
-    "goodput_bps",
-    "jain_index",
-    "marked_packets",
-    "dropped_packets",
-}
 
 FLOW_COLUMNS = (
     "flow label src dst bytes start_ps finish_ps ideal_fct_ps packets retransmits marks probes timeouts slowdown"
@@ -164,13 +154,15 @@ def check_flows(trace, tables, faults):
 
 def check_counters(trace, tables, faults):
     of_node = dict(map(tuple, tables["links"]))
+    # Values about a whole interval stand at its beginning, all others at its end.
+    over_interval = set(tables["over_interval"])
     sender = {f"flow {row['flow']}": f"host{row['src']}" for row in tables["flows"]}
     expected = defaultdict(list)
     for row in tables["series"]:
         subject, metric = row["subject"], row["metric"]
         process = of_node.get(subject) or sender.get(subject, "run")
         track = (process, metric if subject == "run" else f"{subject} {metric}")
-        time = row["time_ps"] - (row["interval_ps"] if metric in OVER_INTERVAL else 0)
+        time = row["time_ps"] - (row["interval_ps"] if metric in over_interval else 0)
         values, value = expected[track], row["value"]
         if value is not None and (not values or values[-1][1] != value):
             values.append((ns(time), value))

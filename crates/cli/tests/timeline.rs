@@ -3,7 +3,7 @@
 mod common;
 
 use clearway_lab::{Assembly, Laboratory, LinkId};
-use clearway_report::Summary;
+use clearway_report::{Metric, Summary};
 use common::{Bench, matrix_scenario};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
@@ -78,12 +78,17 @@ fn check(bench: &Bench, arrows: Option<&[(u32, u32)]>) -> Option<String> {
     let results = bench.path("results");
     let summary = fs::read_to_string(results.join("summary.json")).unwrap();
     let (links, paused) = links(bench);
+    let over_interval = Metric::ALL
+        .iter()
+        .filter(|metric| metric.merge().is_over_interval());
+    let over_interval: Vec<&str> = over_interval.map(|metric| metric.name()).collect();
     let mut tables = json!({
         "flows": rows(&results.join("flows.parquet")),
         "series": rows(&results.join("series.parquet")),
         "summary": serde_json::from_str::<Value>(&summary).unwrap(),
         "links": links,
         "paused": paused,
+        "over_interval": over_interval,
     });
     if let Some(arrows) = arrows {
         tables["arrows"] = json!(arrows);
