@@ -8,7 +8,7 @@ use crate::schema::{Schema, Thing, covered};
 use crate::values::{self, text};
 use clearway_lab::scenario::Sampling;
 use clearway_lab::{Assembly, Laboratory, LinkId, Place, Scenario, ScenarioError};
-use clearway_units::{Parameter, ParameterInfo, Span, Value, ValueDomain};
+use clearway_units::{Bytes, Parameter, ParameterInfo, Span, Value, ValueDomain};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 
@@ -349,7 +349,7 @@ impl Drawn {
 
     /// Lets the run end before it gets long for nothing: what it can do by then is bounded.
     fn limit(&mut self, scenario: &Scenario, facts: Option<&Facts>) {
-        let most = facts.map_or(SHORT, |facts| longest(scenario, facts));
+        let most = facts.map_or(SHORT, |facts| longest(scenario, &self.draft, facts));
         if scenario.general.at_most > most {
             let covers = covered("scenario", "", "stop.at-most");
             let value = text(most.to_string());
@@ -372,8 +372,9 @@ impl Drawn {
 }
 
 /// The longest time after which a run cannot have done more than it may.
-fn longest(scenario: &Scenario, facts: &Facts) -> Span {
+fn longest(scenario: &Scenario, draft: &Draft, facts: &Facts) -> Span {
     let payload = scenario.transport.packets.payload.as_u64();
+    let payload = payload.min(smallest_message(draft));
     let header = scenario.transport.packets.header.as_u64();
     let bits = 8 * (u128::from(payload) + u128::from(header)).max(64);
     let by_packets = MOST_PACKETS * bits * 1_000_000_000_000 / facts.bits_per_second.max(1);
@@ -387,6 +388,15 @@ fn longest(scenario: &Scenario, facts: &Facts) -> Span {
     let by_points = every.saturating_mul(MOST_POINTS / (facts.links.len() as u64 + 1));
     let by_packets = u64::try_from(by_packets).unwrap_or(u64::MAX);
     Span::from_ps(by_packets.min(by_rounds).min(by_points))
+}
+
+/// The least size that a workload names, in bytes: packets of a chunk of one byte carry no more than that.
+fn smallest_message(draft: &Draft) -> u64 {
+    let sizes = draft.entries().iter().filter_map(|entry| {
+        let is_size = entry.section.name() == "workload" && matches!(entry.value, Value::Text(_));
+        Bytes::from_value(&entry.value).filter(|_| is_size)
+    });
+    sizes.map(Bytes::as_u64).min().unwrap_or(u64::MAX)
 }
 
 /// The value of a key that names hosts, links or files; `None` of any other key.

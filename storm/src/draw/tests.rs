@@ -114,3 +114,32 @@ fn few_hosts_of_a_large_fabric_take_part() {
     }
     assert!(large > 20, "{large}");
 }
+
+/// Hosts that send chunks of one byte at their full rate send more packets than any other.
+#[test]
+fn runs_with_small_messages_are_short() {
+    let folder = Folder::new("small");
+    let drawer = folder.drawer();
+    let mut small = 0;
+    for drawn in (0..1500).filter_map(|number| drawer.draw(6, number)) {
+        let chunk = smallest_message(&drawn.draft);
+        if chunk > 64 {
+            continue;
+        }
+        let read = drawer.read(&drawn.draft).unwrap();
+        let Ok(assembly) = Assembly::new(&read) else {
+            continue;
+        };
+        small += 1;
+        let header = read.transport.packets.header.as_u64();
+        let bits = 8 * u128::from(chunk + header).max(64);
+        let seconds = read.general.at_most.as_ps() as f64 * 1e-12;
+        let packets = Facts::of(&assembly).bits_per_second as f64 * seconds / bits as f64;
+        assert!(
+            packets <= 1.001 * MOST_PACKETS as f64,
+            "{}",
+            drawn.draft.text()
+        );
+    }
+    assert!(small > 20, "{small}");
+}
