@@ -1,4 +1,4 @@
-//! Scenarios by lot.
+//! Random scenarios.
 
 use crate::draft::{Draft, Entry, Section};
 use crate::files::{self, Use};
@@ -14,33 +14,37 @@ use std::path::PathBuf;
 
 /// Data packets that all hosts together may send by the end of a run at their full rates.
 const MOST_PACKETS: u128 = 2_000_000;
-/// Rounds of the engine.
+/// Rounds of the engine in a run.
 const MOST_ROUNDS: u64 = 300_000;
-/// Points of all curves together.
+/// Points of all curves of a run together.
 const MOST_POINTS: u64 = 300_000;
-/// How many times as long as its run a stream of flows may be.
+/// Largest ratio of the length of a stream of flows to that of its run.
 const STREAM_BEYOND_RUN: u64 = 4;
-/// How long a run is in a fabric of unknown size.
+/// Messages of a collective, roughly: chunks times ranks.
+const MOST_MESSAGES: u64 = 1_000_000;
+/// Size of a collective that names none: more than any default.
+const USUAL_SIZE: Bytes = Bytes::new(600_000_000);
+/// Length of a run in a fabric of unknown size, at most.
 const SHORT: Span = Span::from_us(100);
 /// Hosts that all take part if nothing says otherwise: of thousands, messages between all pairs are millions.
 const MOST_HOSTS: u32 = 128;
-/// Whole numbers up to here are no danger in a fabric.
+/// Largest whole number in a draft whose fabric is built here.
 const MOST_IN_FABRIC: i64 = 64;
-/// How often a draft is mended before it is given up.
+/// Attempts to mend a draft before it is given up.
 const MENDINGS: usize = 12;
-/// How often a scenario is drawn anew.
+/// Attempts to draw a scenario.
 const ATTEMPTS: usize = 20;
 
-/// What the reader calls a draft.
+/// Name of a draft in errors of the reader.
 const NAME: &str = "storm";
 
-/// What a fabric has.
+/// Hosts, links, rates and delays of a fabric.
 #[derive(Debug, Clone)]
 struct Facts {
     hosts: u32,
     /// Names of links, each cable once.
     links: Vec<String>,
-    /// Of the NICs of all hosts.
+    /// Rate of the NICs of all hosts together.
     bits_per_second: u128,
     shortest_delay: Span,
     base_rtt: Span,
@@ -51,7 +55,7 @@ struct Facts {
 pub(crate) struct Drawer {
     laboratory: Laboratory,
     schema: Schema,
-    /// Where files of scenarios are.
+    /// Folder of the scenarios, with the files that they name.
     folder: PathBuf,
 }
 
@@ -356,6 +360,24 @@ impl Drawn {
             self.draft.set(Section::Top, "stop.at-most", value, covers);
         }
         self.limit_streams(scenario.general.at_most.min(most));
+        self.limit_messages(facts.map_or(MOST_HOSTS, |facts| facts.hosts));
+    }
+
+    /// Lets chunks be so large that the messages of collectives among `hosts` fit into memory.
+    fn limit_messages(&mut self, hosts: u32) {
+        for number in 0.. {
+            let section = Section::Workload(number);
+            if !self.draft.entries().iter().any(|e| e.section == section) {
+                break;
+            }
+            let size = size_in(&self.draft, section, "size").map_or(USUAL_SIZE, |(_, size)| size);
+            let least = size.as_u64().saturating_mul(hosts.into()) / MOST_MESSAGES;
+            if let Some((place, chunk)) = size_in(&self.draft, section, "chunk")
+                && chunk.as_u64() < least
+            {
+                self.draft = self.draft.with_value(place, Bytes::new(least).to_value());
+            }
+        }
     }
 
     /// Lets streams end soon after the run: all their flows are drawn and have rows, also those that never start.
@@ -388,6 +410,13 @@ fn longest(scenario: &Scenario, draft: &Draft, facts: &Facts) -> Span {
     let by_points = every.saturating_mul(MOST_POINTS / (facts.links.len() as u64 + 1));
     let by_packets = u64::try_from(by_packets).unwrap_or(u64::MAX);
     Span::from_ps(by_packets.min(by_rounds).min(by_points))
+}
+
+/// The entry of a section with this key, and the size that it gives.
+fn size_in(draft: &Draft, section: Section, key: &str) -> Option<(usize, Bytes)> {
+    let entries = draft.entries().iter().enumerate();
+    let mut found = entries.filter(|(_, entry)| entry.section == section && entry.key == key);
+    found.find_map(|(place, entry)| Some((place, Bytes::from_value(&entry.value)?)))
 }
 
 /// The least size that a workload names, in bytes: packets of a chunk of one byte carry no more than that.
@@ -471,7 +500,7 @@ fn named(
 fn flow(src: usize, dst: usize, lots: &mut Lots) -> String {
     const SIZES: [&str; 6] = ["1B", "4096B", "4097B", "100KB", "300KB", "1MB"];
     const STARTS: [&str; 4] = ["", " at 1ps", " at 5us", " at 50us"];
-    // Nobody sends to himself.
+    // A host does not send to itself.
     let dst = if src == dst { src ^ 1 } else { dst };
     format!("{src}->{dst} {}{}", lots.pick(&SIZES), lots.pick(&STARTS))
 }

@@ -143,3 +143,27 @@ fn runs_with_small_messages_are_short() {
     }
     assert!(small > 20, "{small}");
 }
+
+#[test]
+fn collectives_have_messages_that_fit_into_memory() {
+    let folder = Folder::new("messages");
+    let drawer = folder.drawer();
+    let mut small = 0;
+    for drawn in (0..1500).filter_map(|number| drawer.draw(7, number)) {
+        let read = drawer.read(&drawn.draft).unwrap();
+        let Ok(assembly) = Assembly::new(&read) else {
+            continue;
+        };
+        let hosts = u64::from(assembly.topology_report().hosts);
+        for number in 0..3 {
+            let size = |key| size_in(&drawn.draft, Section::Workload(number), key);
+            if let Some((_, chunk)) = size("chunk") {
+                let whole = size("size").map_or(USUAL_SIZE, |(_, size)| size);
+                let messages = whole.as_u64() / chunk.as_u64() * hosts;
+                assert!(messages <= 2 * MOST_MESSAGES, "{}", drawn.draft.text());
+                small += usize::from(chunk.as_u64() <= 1000);
+            }
+        }
+    }
+    assert!(small > 20, "{small}");
+}
