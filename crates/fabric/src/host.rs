@@ -11,12 +11,11 @@ use crate::program::{ProgramAtHost, is_connection};
 use crate::simulation::{
     Flow, FlowEvent, FlowMilestone, NicMessage, Post, Program, Reactions, Report, StartFlow,
 };
-use crate::switch::header_hash;
 use crate::topology::{LinkId, NodeId, PacketSizes, Paths, Topology};
 use clearway_engine::{BufferPool, Inlet, Outlook, Round};
 use clearway_transport::cc::PathFacts;
 use clearway_transport::telemetry::Telemetry;
-use clearway_transport::{Class, ClassSet, Endpoint, Event, FlowStatistics, Input};
+use clearway_transport::{Class, ClassSet, Endpoint, Event, FlowStatistics};
 use clearway_units::{FlowId, HostId, MessageId, Span, Time};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -25,7 +24,7 @@ use std::sync::Arc;
 pub(crate) struct Host<T> {
     endpoint: Endpoint<T>,
     link: Link<T>,
-    /// When the wire is free.
+    /// Time at which the wire is free.
     free_at: Time,
     /// The time of the last event here.
     now: Time,
@@ -43,7 +42,7 @@ pub(crate) struct Host<T> {
     effects: VecDeque<(Time, ClassSet)>,
 }
 
-/// What a host shares with its domain while it runs.
+/// Parts of the domain that a host uses while it runs.
 pub(crate) struct Context<'a, O, T> {
     pub(crate) flows: &'a [Flow],
     pub(crate) ways: &'a Ways,
@@ -64,7 +63,7 @@ impl Ways {
     }
 }
 
-/// What happens next at a host, in the order of equal times.
+/// Kind of the next event at a host, in the order of equal times.
 enum Next {
     Pause,
     Arrival,
@@ -102,7 +101,7 @@ impl<T: Telemetry> Host<T> {
         self.program.deadline
     }
 
-    /// When the program here was done; `None` if it is not.
+    /// Time at which the program here was done; `None` if it is not, and zero if there is none.
     pub(crate) fn program_over(&self) -> Option<Time> {
         self.program.over()
     }
@@ -198,12 +197,12 @@ impl<T: Telemetry> Host<T> {
     #[inline]
     fn receive<O: Observer>(&mut self, context: &mut Context<'_, O, T>) {
         match &self.inlet.unread()[0].frame {
-            Frame::Parcel(parcel) => {
+            Frame::Packet(packet) => {
                 let node: NodeId = Topology::host_node(self.endpoint.host());
                 let observer = &mut context.sinks.observer;
-                observer.on_arrival(self.now, node, &parcel.packet);
+                observer.on_arrival(self.now, node, &packet);
                 context.sinks.counters.delivered += 1;
-                self.endpoint.on_parcel(self.now, parcel);
+                self.endpoint.on_packet(self.now, packet);
                 self.inlet.advance(1);
                 self.handle_events(context);
             }
@@ -229,36 +228,34 @@ impl<T: Telemetry> Host<T> {
         }
     }
 
-    /// Its link and the meter of it.
+    /// Link of the host and its meter.
     pub(crate) fn metered(&mut self) -> (LinkId, &mut LinkMeter) {
         (self.link.id, &mut self.link.meter)
     }
 
-    /// Its link, if flow control holds it back now.
+    /// Link of the host, if flow control holds it back now.
     pub(crate) fn paused(&self) -> Option<LinkId> {
         (!self.pause.classes().is_empty()).then_some(self.link.id)
     }
 
-    /// Whether and how long the NIC was paused.
+    /// Pauses of the NIC until `end`; `None` if it was never paused.
     pub(crate) fn pauses(&self, end: Time) -> Option<LinkPauses> {
         self.pause.account(self.link.id, end)
     }
 
     #[inline]
     fn transmit<O: Observer>(&mut self, context: &mut Context<'_, O, T>) {
-        let Some(mut parcel) = self.endpoint.poll_parcel(self.now) else {
+        let Some(packet) = self.endpoint.poll_transmit(self.now) else {
             return;
         };
-        let packet = &mut parcel.packet;
-        packet.header_hash = header_hash(packet.src, packet.dst, packet.source_port);
         self.free_at = self.now + self.link.clock.span_of(packet.size.into());
         context.sinks.counters.injected += 1;
-        self.link.carry(self.free_at, &parcel, &mut context.sinks);
+        self.link.carry(self.free_at, &packet, &mut context.sinks);
     }
 
     fn on_timer<O: Observer>(&mut self, context: &mut Context<'_, O, T>) {
         if self.endpoint.deadline() <= self.now {
-            self.endpoint.handle(self.now, Input::Deadline);
+            self.endpoint.on_deadline(self.now);
             self.handle_events(context);
         }
         while let Some(&Reverse(order)) = self.starts.peek()
@@ -289,13 +286,8 @@ impl<T: Telemetry> Host<T> {
         let path = context.ways.between(src, dst);
         self.endpoint.open(flow, dst, &order.flow.opening(path));
         let message = MessageId(0);
-        let post = Input::Post {
-            flow,
-            message,
-            bytes,
-        };
-        self.endpoint.handle(self.now, post);
-        self.endpoint.handle(self.now, Input::Close { flow });
+        self.endpoint.post(self.now, flow, message, bytes);
+        self.endpoint.close(self.now, flow);
         self.report(
             flow,
             FlowMilestone::Started,
@@ -343,14 +335,9 @@ impl<T: Telemetry> Host<T> {
             );
         }
         let (message, bytes) = (post.message, post.bytes);
-        let post = Input::Post {
-            flow,
-            message,
-            bytes,
-        };
-        self.endpoint.handle(self.now, post);
+        self.endpoint.post(self.now, flow, message, bytes);
         if progress.is_last {
-            self.endpoint.handle(self.now, Input::Close { flow });
+            self.endpoint.close(self.now, flow);
         }
     }
 
@@ -418,7 +405,7 @@ impl<T: Telemetry> Host<T> {
         });
     }
 
-    /// Reports that a flow has got somewhere and starts what waits for it here.
+    /// Reports that a flow has reached a milestone and starts the flows that wait for it here.
     fn finish<O>(
         &mut self,
         flow: FlowId,

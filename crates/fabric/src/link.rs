@@ -4,26 +4,26 @@ use crate::meter::LinkMeter;
 use crate::observer::{DropCause, Observer};
 use crate::topology::{Cable, LinkId};
 use clearway_engine::{BufferPool, Outlet, Round};
-use clearway_transport::telemetry::{Hop, Parcel, Telemetry};
+use clearway_transport::telemetry::{Hop, IntPacket, Telemetry};
 use clearway_transport::{ClassSet, Header, Packet};
 use clearway_units::{Digest, Purpose, RandomStream, Span, Time, WireClock};
 
-/// What crosses a link.
+/// Frame on a link: a packet or a pause frame.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Frame<T> {
-    Parcel(Parcel<T>),
+    Packet(IntPacket<T>),
     /// A pause frame (IEEE 802.1Qbb): the classes that whoever sent it cannot take at present.
     Pause(ClassSet),
 }
 
-/// Something that crosses a link, and the time at which it stands at the next node. One cache line where there is no telemetry.
+/// Frame on a link, and the time at which it stands at the next node. One cache line where there is no telemetry.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Arrival<T> {
     pub(crate) time: Time,
     pub(crate) frame: Frame<T>,
 }
 
-/// What links and queues of a domain have counted.
+/// Counters of the links and queues of a domain.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LinkCounters {
     /// Packets that crossed a link, counted once for each link.
@@ -89,7 +89,7 @@ impl LinkCounters {
     }
 }
 
-/// What links of a domain write to while they run.
+/// Counters, buffers and observer to which the links of a domain write while they run.
 pub(crate) struct Sinks<'a, O, T> {
     pub(crate) counters: &'a mut LinkCounters,
     pub(crate) buffers: &'a mut BufferPool<Arrival<T>>,
@@ -114,7 +114,7 @@ pub(crate) struct Link<T> {
     coarse: bool,
 }
 
-/// What a link does to packets.
+/// Loss model of a link: bit errors and packet loss.
 #[derive(Debug)]
 pub(crate) struct Errors {
     /// Probability that one bit arrives right.
@@ -125,7 +125,7 @@ pub(crate) struct Errors {
 }
 
 impl Errors {
-    /// Those of a link of `cable`; none of a perfect one.
+    /// Loss model of a link of `cable`; `None` for a perfect one.
     pub(crate) fn new(cable: &Cable, seed: u64, link: LinkId) -> Option<Box<Self>> {
         let perfect = cable.bit_error_rate <= 0.0 && cable.packet_loss <= 0.0;
         (!perfect).then(|| {
@@ -183,10 +183,9 @@ impl<T: Telemetry> Link<T> {
     pub(crate) fn carry<O: Observer>(
         &mut self,
         end: Time,
-        parcel: &Parcel<T>,
+        packet: &IntPacket<T>,
         sinks: &mut Sinks<'_, O, T>,
     ) {
-        let packet = &parcel.packet;
         sinks.counters.data_hops += u64::from(packet.class.is_data());
         sinks.observer.on_departure(end, self.id, packet);
         if O::METERS_LINKS {
@@ -200,24 +199,24 @@ impl<T: Telemetry> Link<T> {
         }
         let arrival = Arrival {
             time: end + self.delay,
-            frame: Frame::Parcel(*parcel),
+            frame: Frame::Packet(*packet),
         };
         self.outlet.post(arrival, sinks.buffers);
     }
 
     /// Writes telemetry onto a data packet whose last bit leaves a switch at `end` and behind which `queue` bytes wait.
     #[inline]
-    pub(crate) fn record(&self, end: Time, parcel: &mut Parcel<T>, queue: u64) {
-        if !parcel.packet.class.is_data() {
+    pub(crate) fn record(&self, end: Time, packet: &mut IntPacket<T>, queue: u64) {
+        if !packet.class.is_data() {
             return;
         }
         let hop = Hop {
             time: end,
             rate: self.clock.rate(),
-            sent: self.sent.wrapping_add(parcel.packet.size.into()),
+            sent: self.sent.wrapping_add(packet.size.into()),
             queue: u32::try_from(queue).unwrap_or(u32::MAX),
         };
-        parcel
+        packet
             .telemetry
             .record(if self.coarse { hop.coarse() } else { hop });
     }

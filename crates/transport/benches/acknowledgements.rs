@@ -4,8 +4,9 @@
 
 #![allow(missing_docs, reason = "criterion's macros declare functions")]
 
+use clearway_transport::telemetry::IntPacket;
 use clearway_transport::testing::network;
-use clearway_transport::{Class, Endpoint, Input, Packet, Profile};
+use clearway_transport::{Class, Endpoint, Opening, Profile};
 use clearway_units::{Bytes, FlowId, HostId, MessageId, Rate, Span, Time};
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use std::sync::Arc;
@@ -13,32 +14,20 @@ use std::sync::Arc;
 const ROUND_TRIP: Span = Span::from_us(8);
 
 /// A sender whose first window is on the wire, and that window's packets.
-fn window_sent() -> (Endpoint, Vec<Packet>) {
+fn window_sent() -> (Endpoint, Vec<IntPacket>) {
     let profile = Profile::strack(network(Rate::from_gbps(400), ROUND_TRIP));
-    let mut sender = Endpoint::new(HostId(0), Arc::new(profile), 1);
+    let profile = Arc::new(profile);
+    let mut sender = Endpoint::new(HostId(0), Arc::clone(&profile), 1);
     let flow = FlowId(0);
-    sender.handle(
-        Time::ZERO,
-        Input::Open {
-            flow,
-            peer: HostId(1),
-            class: Class::DATA,
-        },
-    );
-    sender.handle(
-        Time::ZERO,
-        Input::Post {
-            flow,
-            message: MessageId(0),
-            bytes: Bytes::new(1 << 40),
-        },
-    );
+    let opening = Opening::usual(Class::DATA, profile.network.path);
+    sender.open(flow, HostId(1), &opening);
+    sender.post(Time::ZERO, flow, MessageId(0), Bytes::new(1 << 40));
     let packets = std::iter::from_fn(|| sender.poll_transmit(Time::ZERO)).collect();
     (sender, packets)
 }
 
 /// The receiver's answers to `packets`.
-fn answers(packets: &[Packet]) -> Vec<Packet> {
+fn answers(packets: &[IntPacket]) -> Vec<IntPacket> {
     let profile = Profile::strack(network(Rate::from_gbps(400), ROUND_TRIP));
     let mut receiver = Endpoint::new(HostId(1), Arc::new(profile), 1);
     let now = Time::ZERO + Span::from_us(4);
@@ -52,7 +41,7 @@ fn answers(packets: &[Packet]) -> Vec<Packet> {
 }
 
 /// Each acknowledgement is taken in, and what the window then allows is sent.
-fn take_in(mut sender: Endpoint, acknowledgements: &[Packet]) -> usize {
+fn take_in(mut sender: Endpoint, acknowledgements: &[IntPacket]) -> usize {
     let now = Time::ZERO + ROUND_TRIP;
     let mut sent = 0;
     for acknowledgement in acknowledgements {

@@ -1,21 +1,23 @@
 //! Transport protocols as sans-IO state machines.
 //!
 //! A transport is *reliability × congestion controller × path selector × feedback of receivers*, composed by a [`Profile`].
-//! One [`Endpoint`] per host holds many flows. It has no clock, socket, thread, file or source of entropy: whoever drives it
-//! (the simulator, a test, a UDP socket) passes the time and the packets in and takes packets and events out.
+//! One [`Endpoint`] per host holds many flows. It has no clock, socket, thread, file or source of entropy: its driver (the
+//! simulator, a test, a UDP socket) passes the time and the packets in and takes packets and events out. All drivers make the
+//! same calls:
 //!
 //! ```text
-//!              Input::{Open, Post, Packet, Deadline}
-//!                            │ handle(now, input)
+//!      open(flow, peer, opening)   post(now, flow, message, bytes)   close(now, flow)
+//!      on_packet(now, packet)      on_deadline(now)                  set_paused(classes)
+//!                            │
 //!                            ▼
 //!   ┌─ Endpoint ─────────────────────────────────────────────┐
-//!   │ senders: reliability ── Controller ── Selector         │──► poll_transmit(now) -> Packet
+//!   │ senders: reliability ── Controller ── Selector         │──► poll_transmit(now) -> IntPacket
 //!   │ receivers: reliability ── Feedback                     │──► poll_event() -> Event
 //!   └────────────────────────────────────────────────────────┘──► deadline() -> Time
 //! ```
 //!
-//! **Architecture invariant:** spurious calls are harmless. `handle(now, Input::Deadline)` before the deadline and `poll_*`
-//! without anything to do change nothing.
+//! **Architecture invariant:** spurious calls are harmless. `on_deadline` before the deadline and `poll_*` without anything to
+//! do change nothing.
 
 pub mod cc;
 pub mod endpoint;
@@ -32,9 +34,7 @@ pub mod telemetry;
 pub mod testing;
 pub mod wire;
 
-pub use endpoint::{
-    Endpoint, EndpointCounters, Event, FlowProgress, FlowStatistics, Input, OpenFlow,
-};
-pub use packet::{Class, ClassSet, Header, Packet};
+pub use endpoint::{Endpoint, EndpointCounters, Event, FlowProgress, FlowStatistics, OpenFlow};
+pub use packet::{Class, ClassSet, Header, Packet, header_hash};
 pub use profile::{Opening, Profile, Reliability};
 pub use registry::Registry;

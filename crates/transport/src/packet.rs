@@ -1,6 +1,6 @@
 //! The packet as every part of a run sees it: addressing, congestion marks and one transport header.
 
-use clearway_units::{FlowId, HostId, MessageId, Time};
+use clearway_units::{FlowId, HostId, MessageId, Time, mix64};
 
 /// The service class of a packet at NICs and switches, 0 to 7, as the priorities of IEEE 802.1Q.
 ///
@@ -112,7 +112,7 @@ pub struct Packet {
     pub src: HostId,
     /// The host that this packet is for.
     pub dst: HostId,
-    /// Digest of the addressing (source, destination, source port), which switches hash for ECMP. The NIC fills it in.
+    /// [Digest of the addressing](header_hash), which switches hash for ECMP.
     pub header_hash: u32,
     /// Bytes on the wire, headers included.
     pub size: u16,
@@ -127,6 +127,13 @@ pub struct Packet {
     pub ecn: bool,
     /// What the transport says.
     pub header: Header,
+}
+
+/// Digest of the addressing (source, destination, source port): the fields that ECMP hashes.
+#[inline]
+pub fn header_hash(src: HostId, dst: HostId, source_port: u16) -> u32 {
+    let addresses = u64::from(src.0) << 32 | u64::from(dst.0);
+    mix64(mix64(addresses) ^ u64::from(source_port)) as u32
 }
 
 /// The transport header. Variants stay within 24 bytes; what is larger belongs in a box.

@@ -4,11 +4,12 @@
 //! the receiver copies all of them into the acknowledgement, and the sender's controller finds them in
 //! [`AckSample::hops`](crate::cc::AckSample::hops).
 //!
-//! A packet and its telemetry travel together as a [`Parcel`]. Who uses none has parcels of `()`, which are packets and cost
-//! nothing; [`HopRecords`] holds as many hops as HPCC's header.
+//! A packet and its telemetry travel together as an [`IntPacket`]. Without telemetry `T` is `()`: then it is a packet and costs
+//! nothing more. [`HopRecords`] holds as many hops as HPCC's header.
 
 use crate::packet::Packet;
 use clearway_units::{Rate, Span, Time};
+use std::ops::{Deref, DerefMut};
 
 /// The most hops that a packet can hold: HPCC's header has room for five, and what comes after them is not recorded.
 pub const MOST_HOPS: usize = 5;
@@ -113,16 +114,31 @@ impl Telemetry for HopRecords {
     }
 }
 
-/// A packet and what switches have written onto it.
+/// A packet with in-band network telemetry: with what switches have written onto it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Parcel<T = ()> {
+pub struct IntPacket<T = ()> {
     /// The packet.
     pub packet: Packet,
     /// Of a data packet, the hops that it has passed; of an acknowledgement, those of the packet that it answers.
     pub telemetry: T,
 }
 
-impl<T: Telemetry> From<Packet> for Parcel<T> {
+impl<T> Deref for IntPacket<T> {
+    type Target = Packet;
+    #[inline]
+    fn deref(&self) -> &Packet {
+        &self.packet
+    }
+}
+
+impl<T> DerefMut for IntPacket<T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Packet {
+        &mut self.packet
+    }
+}
+
+impl<T: Telemetry> From<Packet> for IntPacket<T> {
     #[inline]
     fn from(packet: Packet) -> Self {
         Self {
@@ -180,9 +196,9 @@ mod tests {
     }
 
     #[test]
-    fn parcels_keep_their_size() {
-        assert_eq!(size_of::<Parcel>(), size_of::<Packet>());
-        // With its time of arrival a parcel with telemetry fills three cache lines.
-        assert_eq!(size_of::<Parcel<HopRecords>>() + size_of::<Time>(), 192);
+    fn packets_with_telemetry_keep_their_size() {
+        assert_eq!(size_of::<IntPacket>(), size_of::<Packet>());
+        // With its time of arrival a packet with telemetry fills three cache lines.
+        assert_eq!(size_of::<IntPacket<HopRecords>>() + size_of::<Time>(), 192);
     }
 }

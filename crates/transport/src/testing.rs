@@ -14,9 +14,10 @@
 //! ```
 
 use crate::cc::{NetworkFacts, PathFacts};
-use crate::endpoint::{Endpoint, EndpointCounters, Event, Input};
+use crate::endpoint::{Endpoint, EndpointCounters, Event};
 use crate::packet::{Class, Packet};
-use crate::profile::Profile;
+use crate::profile::{Opening, Profile};
+use crate::telemetry::IntPacket;
 use clearway_units::{
     Bytes, FlowId, HostId, MessageId, Purpose, RandomStream, Rate, Span, Time, WireClock,
 };
@@ -232,7 +233,7 @@ impl Pipe {
 #[derive(Debug, Clone, Copy)]
 enum Occurrence {
     /// A packet reaches an end.
-    Arrival(usize, Packet),
+    Arrival(usize, IntPacket),
     /// The wire of an end may be free.
     WireFree(usize),
 }
@@ -249,11 +250,13 @@ pub struct Pair {
     wire_free_due: [bool; 2],
     events: Vec<(Time, usize, Event)>,
     next_flow: u32,
+    path: PathFacts,
 }
 
 impl Pair {
     /// Two endpoints with one profile, joined by two pipes with the same settings.
     pub fn new(profile: Profile, pipe: PipeSettings, seed: u64) -> Self {
+        let path = profile.network.path;
         let profile = Arc::new(profile);
         let end = |host| Endpoint::new(HostId(host), Arc::clone(&profile), seed);
         Self {
@@ -265,6 +268,7 @@ impl Pair {
             wire_free_due: [false; 2],
             events: Vec::new(),
             next_flow: 0,
+            path,
         }
     }
 
@@ -285,53 +289,52 @@ impl Pair {
         counters
     }
 
-    /// Gives end `end` an input now.
-    pub fn input(&mut self, end: usize, input: Input) {
-        self.ends[end].handle(self.now, input);
+    /// Calls end `end` at the present, and lets it send what it then may.
+    pub fn call(&mut self, end: usize, call: impl FnOnce(&mut Endpoint, Time)) {
+        call(&mut self.ends[end], self.now);
         self.pump(end);
+    }
+
+    /// Calls [`Endpoint::on_packet`] of end `end` at the present.
+    pub fn on_packet(&mut self, end: usize, packet: Packet) {
+        self.call(end, |endpoint, now| endpoint.on_packet(now, &packet.into()));
+    }
+
+    /// Calls [`Endpoint::on_deadline`] of end `end` at the present.
+    pub fn on_deadline(&mut self, end: usize) {
+        self.call(end, Endpoint::on_deadline);
     }
 
     /// Opens a new flow from end 0 to end 1.
     pub fn open(&mut self) -> FlowId {
         let flow = FlowId(self.next_flow);
         self.next_flow += 1;
-        let peer = HostId(1);
-        let class = Class::DATA;
-        self.input(0, Input::Open { flow, peer, class });
+        self.open_in(flow, Class::DATA);
         flow
+    }
+
+    /// Opens a flow of a class from end 0 to end 1.
+    pub fn open_in(&mut self, flow: FlowId, class: Class) {
+        let opening = Opening::usual(class, self.path);
+        self.call(0, |endpoint, _| endpoint.open(flow, HostId(1), &opening));
     }
 
     /// Posts a message on a flow from end 0.
     pub fn post(&mut self, flow: FlowId, message: u32, bytes: Bytes) {
         let message = MessageId(message);
-        self.input(
-            0,
-            Input::Post {
-                flow,
-                message,
-                bytes,
-            },
-        );
+        self.call(0, |endpoint, now| endpoint.post(now, flow, message, bytes));
     }
 
     /// Closes a flow from end 0.
     pub fn close(&mut self, flow: FlowId) {
-        self.input(0, Input::Close { flow });
+        self.call(0, |endpoint, now| endpoint.close(now, flow));
     }
 
     /// A flow from end 0 to end 1 with one message, closed at once.
     pub fn send(&mut self, bytes: Bytes) -> FlowId {
         let flow = self.open();
         // All three at one instant: the wire is offered nothing before the flow is closed.
-        let message = MessageId(0);
-        self.ends[0].handle(
-            self.now,
-            Input::Post {
-                flow,
-                message,
-                bytes,
-            },
-        );
+        self.ends[0].post(self.now, flow, MessageId(0), bytes);
         self.close(flow);
         flow
     }
@@ -390,14 +393,16 @@ impl Pair {
         self.now = self.now.max(time);
         for end in 0..2 {
             if self.ends[end].deadline() <= self.now {
-                self.input(end, Input::Deadline);
+                self.on_deadline(end);
             }
         }
         if let Some(entry) = self.agenda.first_entry()
             && entry.key().0 <= self.now
         {
             match entry.remove() {
-                Occurrence::Arrival(end, packet) => self.input(end, Input::Packet(packet)),
+                Occurrence::Arrival(end, packet) => {
+                    self.call(end, |endpoint, now| endpoint.on_packet(now, &packet));
+                }
                 Occurrence::WireFree(end) => {
                     self.wire_free_due[end] = false;
                     self.pump(end);

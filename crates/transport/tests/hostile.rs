@@ -5,7 +5,7 @@ use clearway_transport::cc::ControllerSettings;
 use clearway_transport::go_back_n::{GoBackNParameters, Stripe};
 use clearway_transport::spray::SelectorSettings;
 use clearway_transport::testing::{Pair, PipeSettings, network};
-use clearway_transport::{Event, Input, Profile, Reliability};
+use clearway_transport::{Event, Profile, Reliability};
 use clearway_units::{Bytes, FlowId, MessageId, Rate, Span, Time};
 use proptest::prelude::*;
 use std::cell::RefCell;
@@ -151,7 +151,7 @@ fn a_recording_played_again_does_nothing_in_either_direction() {
             pair.send(Bytes::new(1));
             pair.run();
             for packet in &tape[end] {
-                pair.input(end, Input::Packet(*packet));
+                pair.on_packet(end, *packet);
             }
             pair.run();
         }

@@ -9,9 +9,9 @@ use clearway_transport::go_back_n::{AckClass, Stripe};
 use clearway_transport::testing::{Bottleneck, Pair, PipeSettings, network};
 use clearway_transport::wire::{self, Format};
 use clearway_transport::{
-    Class, ClassSet, EndpointCounters, Event, Input, Packet, Profile, Registry, Reliability,
+    Class, ClassSet, EndpointCounters, Event, Packet, Profile, Registry, Reliability,
 };
-use clearway_units::{Bytes, Digest, FlowId, HostId, MessageId, Rate, Span, Time, mix64};
+use clearway_units::{Bytes, Digest, FlowId, Rate, Span, Time, mix64};
 use std::cell::Cell;
 use std::fmt::Write as _;
 use std::num::NonZero;
@@ -213,7 +213,7 @@ fn counter_words(counters: &EndpointCounters) -> [u64; 22] {
 
 fn pause(pair: &mut Pair, classes: ClassSet) {
     pair.ends[0].set_paused(classes);
-    pair.input(0, Input::Deadline);
+    pair.on_deadline(0);
 }
 
 /// Runs flows over a network: short and long ones, one with several messages and a pause between them, in two classes, one of which
@@ -238,21 +238,13 @@ fn digest(profile: &Profile, change: fn(&mut PipeSettings)) -> String {
         pair.send(Bytes::new(bytes));
     }
     let class = Class::new(2).expect("a class");
-    let (flow, peer) = (FlowId(100), HostId(1));
-    pair.input(0, Input::Open { flow, peer, class });
+    let flow = FlowId(100);
+    pair.open_in(flow, class);
     let mut of_one = ClassSet::EMPTY;
     of_one.insert(class);
     let mut message = 0;
     let mut post = |pair: &mut Pair, bytes: u64| {
-        let (bytes, number) = (Bytes::new(bytes), MessageId(message));
-        pair.input(
-            0,
-            Input::Post {
-                flow,
-                message: number,
-                bytes,
-            },
-        );
+        pair.post(flow, message, Bytes::new(bytes));
         message += 1;
     };
     (0..3).for_each(|n| post(&mut pair, 10_000 * n));

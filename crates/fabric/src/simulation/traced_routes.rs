@@ -1,8 +1,9 @@
-//! Where packets will go: the decisions of switches without a run.
+//! Predicted routes of packets: the decisions of switches without a run.
 
 use super::{Setup, build};
-use crate::switch::{NextHopSelector, header_hash};
+use crate::switch::NextHopSelector;
 use crate::topology::LinkId;
+use clearway_transport::header_hash;
 use clearway_units::{FlowId, HostId};
 use std::collections::BTreeMap;
 

@@ -78,10 +78,10 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
         self.ingress
             .for_each_arrival(round, |ingress, from, index, arrival| {
                 // Nothing that this switch is connected to sends pause frames.
-                let Frame::Parcel(parcel) = &arrival.frame else {
+                let Frame::Packet(packet) = &arrival.frame else {
                     return;
                 };
-                let port = ingress.route(&parcel.packet);
+                let port = ingress.route(&packet);
                 let arrival_keys = &mut lines[port];
                 if arrival_keys.is_empty() {
                     active.insert(port);
@@ -106,11 +106,11 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
         let port = &mut self.ports[port];
         for arrival_key in arrival_keys.iter() {
             let arrival = ingress.arrival(arrival_key.port(), arrival_key.index());
-            if let Frame::Parcel(parcel) = &arrival.frame {
+            if let Frame::Packet(packet) = &arrival.frame {
                 sinks
                     .observer
-                    .on_arrival(arrival.time, ingress.node, &parcel.packet);
-                port.enqueue(arrival.time, parcel, sinks);
+                    .on_arrival(arrival.time, ingress.node, &packet);
+                port.enqueue(arrival.time, packet, sinks);
             }
         }
         arrival_keys.clear();

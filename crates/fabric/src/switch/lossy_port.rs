@@ -13,14 +13,14 @@ use crate::observer::{DropCause, Observer};
 use crate::topology::LinkId;
 use clearway_engine::Round;
 use clearway_transport::Class;
-use clearway_transport::telemetry::{Parcel, Telemetry};
+use clearway_transport::telemetry::{IntPacket, Telemetry};
 use clearway_units::{Purpose, RandomStream, Time};
 use std::collections::VecDeque;
 
 /// A queue with its size.
 #[derive(Debug)]
 struct Queue<T> {
-    packets: VecDeque<Parcel<T>>,
+    packets: VecDeque<IntPacket<T>>,
     bytes: u64,
 }
 
@@ -41,7 +41,7 @@ pub(crate) const ONE_DATA_QUEUE: usize = 2;
 pub(crate) struct LossyPort<T, const QUEUES: usize> {
     /// The class whose first packet is on the wire.
     busy: Option<Class>,
-    /// When that packet's last bit leaves; otherwise when the next transmission may start.
+    /// Time at which the last bit of that packet leaves; without one, time at which the next transmission may start.
     at: Time,
     /// By class; without control priority its packets are in the first data queue.
     queues: [Queue<T>; QUEUES],
@@ -73,10 +73,9 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
     pub(crate) fn enqueue<O: Observer>(
         &mut self,
         now: Time,
-        parcel: &Parcel<T>,
+        packet: &IntPacket<T>,
         sinks: &mut Sinks<'_, O, T>,
     ) {
-        let packet = &parcel.packet;
         self.advance(now, sinks);
         if self.waiting_class().is_none() {
             self.at = self.at.max(now);
@@ -93,7 +92,7 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
             return;
         }
         queue.bytes = bytes;
-        queue.packets.push_back(*parcel);
+        queue.packets.push_back(*packet);
         if class.is_data() {
             sinks.observer.on_enqueue(now, self.link.id, bytes);
             if O::METERS_LINKS {
@@ -127,7 +126,7 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
                     let size = self.queues[class.index()]
                         .packets
                         .front()
-                        .map_or(0, |parcel| parcel.packet.size);
+                        .map_or(0, |packet| packet.size);
                     self.at += self.link.clock.span_of(size.into());
                     if self.at > until {
                         self.busy = Some(class);
@@ -145,7 +144,7 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
     #[inline(always)]
     fn complete<O: Observer>(&mut self, class: Class, sinks: &mut Sinks<'_, O, T>) {
         let queue = &mut self.queues[class.index()];
-        let size = queue.packets.front().map_or(0, |parcel| parcel.packet.size);
+        let size = queue.packets.front().map_or(0, |packet| packet.size);
         queue.bytes -= u64::from(size);
         if class.is_data() {
             let bytes = queue.bytes;
@@ -156,13 +155,13 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
         }
         if T::PRESENT {
             let waiting = self.queues.iter().map(|queue| queue.bytes).sum();
-            if let Some(parcel) = self.queues[class.index()].packets.front_mut() {
-                self.link.record(self.at, parcel, waiting);
+            if let Some(packet) = self.queues[class.index()].packets.front_mut() {
+                self.link.record(self.at, packet, waiting);
             }
         }
         let packets = &mut self.queues[class.index()].packets;
-        if let Some(parcel) = packets.front() {
-            self.link.carry(self.at, parcel, sinks);
+        if let Some(packet) = packets.front() {
+            self.link.carry(self.at, packet, sinks);
             packets.pop_front();
         }
     }
@@ -195,7 +194,7 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
             MarkAt::Dequeue => packets.front_mut(),
             MarkAt::Enqueue => packets.back_mut(),
         };
-        let packet = packet.map(|parcel| &mut parcel.packet);
+        let packet = packet.map(|packet| &mut **packet);
         let Some(packet) = packet.filter(|packet| packet.class.is_data()) else {
             return;
         };
@@ -217,7 +216,7 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
         self.link.flush(round, sinks.counters)
     }
 
-    /// When this port next has something to do, if nothing arrives.
+    /// Time of the next event of this port if nothing arrives; [`Time::NEVER`] if all queues are empty.
     pub(crate) fn next(&self) -> Time {
         match self.waiting_class() {
             None => Time::NEVER,

@@ -20,7 +20,7 @@ use crate::topology::LinkId;
 use clearway_engine::{BufferPool, Outlook, Round};
 use clearway_transport::Class;
 use clearway_transport::telemetry::Telemetry;
-use clearway_units::{HostId, Time, mix64};
+use clearway_units::{Time, mix64};
 
 pub(crate) use ingress::{Ingress, NextHopSelector};
 pub(crate) use lossy::LossySwitch;
@@ -127,7 +127,7 @@ impl<T: Telemetry> Switch<T> {
         }
     }
 
-    /// How its transmitters were paused until `end`.
+    /// Pauses of the switch's transmitters until `end`.
     pub(crate) fn pauses(&self, end: Time) -> Vec<LinkPauses> {
         match self {
             Self::Lossy(_) | Self::Strict(_) => Vec::new(),
@@ -145,18 +145,11 @@ impl<T: Telemetry> Switch<T> {
     }
 }
 
-/// Which of `choices` equal ways a packet takes.
+/// Index of the next hop that ECMP selects for a packet among `choices` of equal cost.
 #[inline]
 pub(crate) fn ecmp(header_hash: u32, salt: u64, choices: usize) -> usize {
     let hash = mix64(salt ^ u64::from(header_hash)) >> 32;
     ((hash * choices as u64) >> 32) as usize
-}
-
-/// The digest of addressing that switches hash.
-#[inline]
-pub(crate) fn header_hash(src: HostId, dst: HostId, source_port: u16) -> u32 {
-    let addresses = u64::from(src.0) << 32 | u64::from(dst.0);
-    mix64(mix64(addresses) ^ u64::from(source_port)) as u32
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ use simulator::Oracle;
 use std::sync::Arc;
 
 /// A packet as the oracle carries it: always with telemetry, whether or not anyone looks at it.
-type Parcel = clearway_transport::telemetry::Parcel<HopRecords>;
+type IntPacket = clearway_transport::telemetry::IntPacket<HopRecords>;
 
 /// Scenarios of a default run.
 const SCENARIOS: u64 = 1200;
@@ -34,7 +34,7 @@ const SCENARIOS: u64 = 1200;
 const THREADED: u64 = 3;
 const THREADED_ROUNDS: u64 = 300;
 
-/// What the scenarios had to offer, so that the test does not become trivial unnoticed.
+/// Coverage of the scenarios, counted so that the test does not become trivial unnoticed.
 #[derive(Debug, Default)]
 struct Coverage {
     entries: usize,
@@ -55,7 +55,7 @@ struct Coverage {
     flow_control: FlowControl,
 }
 
-/// What the scenarios with shared buffers had to offer, most of it by scenario.
+/// Coverage of the scenarios with shared buffers, most of it by scenario.
 #[derive(Debug, Default)]
 struct FlowControl {
     scenarios: usize,
@@ -239,7 +239,7 @@ fn derives_headroom(scenario: &Scenario) -> bool {
     buffer.is_some_and(|buffer| buffer.headroom.is_none())
 }
 
-/// How often and for how long a link was paused, from all that its transmitter was told.
+/// Number and duration of the pauses of a link, from all that its transmitter was told.
 fn account(link: LinkId, told: &[(Time, ClassSet)], end: Time) -> LinkPauses {
     let mut account = LinkPauses {
         link,

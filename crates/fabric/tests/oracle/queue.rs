@@ -1,7 +1,7 @@
 //! An egress port of the oracle in a lossy switch: queues for control and data, or for each class, at most one packet on the wire,
 //! drop-tail, marks.
 
-use crate::Parcel;
+use crate::IntPacket;
 use clearway_fabric::topology::LinkId;
 use clearway_fabric::{DropCause, MarkAt, SwitchParameters};
 use clearway_transport::{Class, Packet};
@@ -32,7 +32,7 @@ impl Rules {
         }
     }
 
-    /// Whether a queue may have so many bytes.
+    /// True if a queue may have so many bytes.
     pub(crate) fn allow(&self, bytes: u64) -> bool {
         bytes <= self.limit
     }
@@ -70,12 +70,12 @@ impl Rules {
 pub(crate) struct Port {
     rules: Rules,
     /// By class.
-    waiting: [VecDeque<Parcel>; Class::COUNT],
+    waiting: [VecDeque<IntPacket>; Class::COUNT],
     /// The packet on the wire, and the queue it comes from.
-    sending: Option<(usize, Parcel)>,
+    sending: Option<(usize, IntPacket)>,
 }
 
-/// What became of a packet that a port or switch has taken in.
+/// Result of the admission of a packet to a port or switch.
 pub(crate) struct Joined {
     /// The new size of the queue that it has joined, if it is a data queue.
     pub(crate) bytes: Option<u64>,
@@ -91,16 +91,16 @@ impl Port {
         }
     }
 
-    /// Everything in a queue, the packet on the wire included.
+    /// Bytes in a queue, the packet on the wire included.
     fn bytes(&self, queue: usize) -> u64 {
         let on_the_wire = self.sending.iter().filter(|(from, _)| *from == queue);
         let packets = self.waiting[queue]
             .iter()
-            .chain(on_the_wire.map(|(_, parcel)| parcel));
-        packets.map(|parcel| u64::from(parcel.packet.size)).sum()
+            .chain(on_the_wire.map(|(_, packet)| packet));
+        packets.map(|packet| u64::from(packet.size)).sum()
     }
 
-    /// Everything in all queues.
+    /// Bytes in all queues.
     pub(crate) fn waiting_bytes(&self) -> u64 {
         (0..Class::COUNT).map(|queue| self.bytes(queue)).sum()
     }
@@ -110,8 +110,7 @@ impl Port {
         waiting as u64 + u64::from(self.sending.is_some())
     }
 
-    pub(crate) fn admit(&mut self, parcel: &mut Parcel) -> Result<Joined, DropCause> {
-        let packet = &mut parcel.packet;
+    pub(crate) fn admit(&mut self, packet: &mut IntPacket) -> Result<Joined, DropCause> {
         let control = packet.class == Class::CONTROL && self.rules.control_priority();
         let queue = match (control, self.rules.strict_priority()) {
             (true, _) => 0,
@@ -123,7 +122,7 @@ impl Port {
             return Err(DropCause::QueueFull);
         }
         let marked = self.rules.mark(MarkAt::Enqueue, packet, bytes);
-        self.waiting[queue].push_back(*parcel);
+        self.waiting[queue].push_back(*packet);
         let bytes = (!control).then_some(bytes);
         Ok(Joined { bytes, marked })
     }
@@ -137,15 +136,15 @@ impl Port {
         let queue = order.find(|&queue| !self.waiting[queue].is_empty())?;
         self.sending = self.waiting[queue]
             .pop_front()
-            .map(|parcel| (queue, parcel));
-        self.sending.map(|(_, parcel)| parcel.packet.size)
+            .map(|packet| (queue, packet));
+        self.sending.map(|(_, packet)| packet.size)
     }
 
     /// The packet on the wire has left: it, what stays in its queue if that is for data, and whether it was marked now.
-    pub(crate) fn end(&mut self) -> (Parcel, Option<u64>, bool) {
-        let (queue, mut parcel) = self.sending.take().expect("a packet is on the wire");
+    pub(crate) fn end(&mut self) -> (IntPacket, Option<u64>, bool) {
+        let (queue, mut packet) = self.sending.take().expect("a packet is on the wire");
         let left = self.bytes(queue);
-        let marked = queue > 0 && self.rules.mark(MarkAt::Dequeue, &mut parcel.packet, left);
-        (parcel, (queue > 0).then_some(left), marked)
+        let marked = queue > 0 && self.rules.mark(MarkAt::Dequeue, &mut packet, left);
+        (packet, (queue > 0).then_some(left), marked)
     }
 }

@@ -3,7 +3,7 @@
 //! It knows the packets that it holds, in the order in which they came; what the accounts of the buffer say is counted afresh
 //! from them whenever somebody asks. Only how much of them counts as headroom has to be remembered.
 
-use crate::Parcel;
+use crate::IntPacket;
 use crate::common::Scenario;
 use crate::network::Network;
 use crate::queue::{Joined, Rules};
@@ -15,14 +15,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// A packet in the switch, the one on the wire included.
 struct Held {
-    parcel: Parcel,
+    packet: IntPacket,
     /// The class in which it is treated here.
     class: Class,
     from: LinkId,
     to: LinkId,
 }
 
-/// What is on the wire of an egress link.
+/// Frame on the wire of an egress link.
 #[derive(Clone, Copy)]
 enum Sending {
     Frame(ClassSet),
@@ -38,9 +38,9 @@ struct Port {
     sending: Option<Sending>,
     /// The data class that was served last.
     served: Class,
-    /// What this transmitter has to hold back.
+    /// Classes that this transmitter has to hold back.
     obeyed: ClassSet,
-    /// What the other end should hold back, and what it has been told.
+    /// Classes that the other end should hold back, and those that it has been told to.
     stopped: ClassSet,
     told: ClassSet,
 }
@@ -56,11 +56,11 @@ pub(crate) struct Switch {
     headroom: BTreeMap<(LinkId, Class), u64>,
 }
 
-/// What has left.
+/// Frame that has left the switch.
 pub(crate) enum Left {
     Frame(ClassSet),
     Packet {
-        parcel: Parcel,
+        packet: IntPacket,
         /// The data queue that it leaves behind.
         bytes: Option<u64>,
         marked: bool,
@@ -154,9 +154,7 @@ impl Switch {
 
     fn bytes(&self, select: impl Fn(&Held) -> bool) -> u64 {
         let selected = self.held.iter().filter(|held| select(held));
-        selected
-            .map(|held| u64::from(held.parcel.packet.size))
-            .sum()
+        selected.map(|held| u64::from(held.packet.size)).sum()
     }
 
     fn headroom_of(&self, from: LinkId, class: Class) -> u64 {
@@ -168,13 +166,13 @@ impl Switch {
         self.bytes(|held| held.from == from && held.class == class) - self.headroom_of(from, class)
     }
 
-    /// What of them is in the pool.
+    /// Bytes of a lossless class from a link that are in the pool.
     fn taken(&self, from: LinkId, class: Class) -> u64 {
         let reserve = self.parameters.reserve.as_u64();
         self.account(from, class).saturating_sub(reserve)
     }
 
-    /// What of the pool is taken.
+    /// Bytes of the pool that are taken.
     fn used(&self) -> u64 {
         let accounts: BTreeSet<(LinkId, Class)> = self
             .held
@@ -189,7 +187,7 @@ impl Switch {
         lossless + self.bytes(|held| held.class.is_data() && !self.is_lossless(held.class))
     }
 
-    /// What one class from a link may take of the pool, in whole bytes.
+    /// Threshold: bytes of the pool that one class from a link may take, in whole bytes.
     fn threshold(&self, from: LinkId) -> u64 {
         let free = self.pool - self.used();
         (free as f64 * self.ports[&twin(from)].alpha).floor() as u64
@@ -203,11 +201,10 @@ impl Switch {
     /// A packet has arrived.
     pub(crate) fn admit(
         &mut self,
-        parcel: &mut Parcel,
+        packet: &mut IntPacket,
         from: LinkId,
         to: LinkId,
     ) -> Result<Joined, DropCause> {
-        let packet = &mut parcel.packet;
         let size = u64::from(packet.size);
         let class = if self.ports[&to].rules.control_priority() {
             packet.class
@@ -225,9 +222,9 @@ impl Switch {
         }
         let rules = &mut self.port(to).rules;
         let marked = class.is_data() && rules.mark(MarkAt::Enqueue, packet, queue);
-        let parcel = *parcel;
+        let packet = *packet;
         self.held.push(Held {
-            parcel,
+            packet,
             class,
             from,
             to,
@@ -285,7 +282,7 @@ impl Switch {
         let class = self
             .turns(port)
             .find(|&class| !port.obeyed.contains(class) && first(class).is_some())?;
-        let size = first(class)?.parcel.packet.size;
+        let size = first(class)?.packet.size;
         let port = self.port(link);
         port.sending = Some(Sending::Packet(class));
         if class.is_data() {
@@ -306,7 +303,7 @@ impl Switch {
         classes.filter_map(|number| Class::new(number as u8))
     }
 
-    /// What was on the wire has left.
+    /// Ends the transmission on a link and returns the frame that has left.
     pub(crate) fn end(&mut self, link: LinkId) -> Left {
         let sending = self.port(link).sending.take();
         let class = match sending.expect("a transmission has ended") {
@@ -316,22 +313,21 @@ impl Switch {
         let mut held = self.held.iter();
         let index = held.position(|held| held.to == link && held.class == class);
         let gone = self.held.remove(index.expect("it was there"));
-        let mut parcel = gone.parcel;
+        let mut packet = gone.packet;
         let bytes = class.is_data().then(|| self.queue(link, class));
         let rules = &mut self.port(link).rules;
-        let marked =
-            bytes.is_some_and(|bytes| rules.mark(MarkAt::Dequeue, &mut parcel.packet, bytes));
+        let marked = bytes.is_some_and(|bytes| rules.mark(MarkAt::Dequeue, &mut packet, bytes));
         if self.is_lossless(class) {
-            self.make_room(gone.from, class, u64::from(parcel.packet.size));
+            self.make_room(gone.from, class, u64::from(packet.size));
         }
         Left::Packet {
-            parcel,
+            packet,
             bytes,
             marked,
         }
     }
 
-    /// What leaves is taken from the headroom first.
+    /// Releases the bytes of a packet that leaves, from the headroom first, and lets the sender go on if it may.
     fn make_room(&mut self, from: LinkId, class: Class, size: u64) {
         let headroom = self.headroom.entry((from, class)).or_default();
         *headroom -= size.min(*headroom);

@@ -4,7 +4,7 @@
 //! At one instant: ends of transmissions, pause frames taking effect, arrivals (by the order of their links), starts of
 //! transmissions, timers, and at last the coordinator. All timers of a host that are due at one instant are one event.
 
-use crate::Parcel;
+use crate::IntPacket;
 use crate::common::Scenario;
 use crate::log::Log;
 use crate::network::Network;
@@ -17,7 +17,7 @@ use clearway_fabric::{
 };
 use clearway_transport::telemetry::{Hop, HopRecords, Telemetry};
 use clearway_transport::{
-    Class, ClassSet, Endpoint, EndpointCounters, Event, FlowStatistics, Header, Input, Packet,
+    Class, ClassSet, Endpoint, EndpointCounters, Event, FlowStatistics, Header, Opening, Packet,
 };
 use clearway_units::{Digest, FlowId, HostId, MessageId, Purpose, RandomStream, Span, Time};
 use std::cmp::{Ordering, Reverse};
@@ -27,7 +27,7 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Copy)]
 enum What {
     End(LinkId),
-    Arrival(LinkId, Parcel),
+    Arrival(LinkId, IntPacket),
     /// A pause frame has arrived.
     Frame(LinkId, ClassSet),
     /// The transmitter of a link is to hold back these classes.
@@ -37,7 +37,7 @@ enum What {
     Coordination,
 }
 
-/// When, the rank of its kind, the order among its kind, and a number that makes it unique.
+/// Time, rank of the kind of event, order within the kind, and a number that makes the key unique.
 type Key = (Time, u8, u64, u64);
 
 struct Entry(Key, What);
@@ -62,14 +62,14 @@ impl Ord for Entry {
 struct Host {
     endpoint: Endpoint<HopRecords>,
     uplink: LinkId,
-    sending: Option<Parcel>,
+    sending: Option<IntPacket>,
     starts: BTreeSet<(Time, FlowId)>,
     /// The timer event that stands for the endpoint's deadline.
     armed: Time,
     reactions: Option<Box<dyn Reactions>>,
 }
 
-/// What came out.
+/// Result of a run.
 pub(crate) struct Result {
     pub(crate) log: Log,
     pub(crate) flows: Vec<FlowOutcome>,
@@ -81,7 +81,7 @@ pub(crate) struct Result {
     pub(crate) last_within: Option<Time>,
     /// The last event of all.
     pub(crate) last: Time,
-    /// How often the message of each flow was delivered.
+    /// Number of deliveries of the message of each flow.
     pub(crate) deliveries: BTreeMap<FlowId, u32>,
     /// Copies that an adversary has added.
     pub(crate) replayed: u64,
@@ -116,7 +116,7 @@ pub(crate) struct Oracle<'a> {
     deliveries: BTreeMap<FlowId, u32>,
 }
 
-/// Somebody on the last links who holds packets back and replays them, at any time up to the longest delay.
+/// Adversary on the last links. It holds packets back and replays them, at any time up to the longest delay.
 struct Adversary {
     random: RandomStream,
     longest: Span,
@@ -131,7 +131,7 @@ impl Adversary {
         Span::from_us(1 << exponent) + Span::from_us(u64::from(self.random.below(1 << exponent)))
     }
 
-    /// How much later than it should each copy of a packet arrives.
+    /// Extra delay of each copy of a packet.
     fn delays(&mut self) -> Vec<Span> {
         let held_back = self.random.chance(0.05);
         let mut delays = vec![if held_back { self.delay() } else { Span::ZERO }];
@@ -234,7 +234,7 @@ impl<'a> Oracle<'a> {
             self.now = time;
             match what {
                 What::End(link) => self.end(link),
-                What::Arrival(link, parcel) => self.arrive(link, parcel),
+                What::Arrival(link, packet) => self.arrive(link, packet),
                 What::Frame(link, classes) => self.on_frame(link, classes),
                 What::Effect(link, classes) => self.on_effect(link, classes),
                 What::Start(link) => self.start(link),
@@ -261,7 +261,7 @@ impl<'a> Oracle<'a> {
         self.heap.push(Reverse(entry));
     }
 
-    /// Something happens now that the fast simulator, too, has as an event.
+    /// Notes the time of an event that the fast simulator, too, has as an event.
     fn witness(&mut self) {
         self.last = self.now;
         if self.now < self.scenario.at_most {
@@ -292,11 +292,10 @@ impl<'a> Oracle<'a> {
         if at.sending.is_some() || !at.endpoint.ready() {
             return None;
         }
-        let mut parcel = at.endpoint.poll_parcel(now)?;
-        let packet = &mut parcel.packet;
-        packet.header_hash = Network::header_hash(packet);
+        let mut packet = at.endpoint.poll_transmit(now)?;
+        packet.header_hash = Network::header_hash(&packet);
         let size = packet.size;
-        at.sending = Some(parcel);
+        at.sending = Some(packet);
         self.links.injected += 1;
         self.look_after(host);
         Some(size)
@@ -306,9 +305,9 @@ impl<'a> Oracle<'a> {
         let from = self.network.start_of(link);
         let left = if self.network.is_host(from) {
             let at = &mut self.hosts[from.0 as usize];
-            let parcel = at.sending.take().expect("a transmission has ended");
+            let packet = at.sending.take().expect("a transmission has ended");
             Left::Packet {
-                parcel,
+                packet,
                 bytes: None,
                 marked: false,
             }
@@ -323,18 +322,18 @@ impl<'a> Oracle<'a> {
                 self.push(arrival, What::Frame(link, classes));
             }
             Left::Packet {
-                mut parcel,
+                mut packet,
                 bytes,
                 marked,
             } => {
                 if let Some(bytes) = bytes {
                     self.log.on_queue(self.now, link, bytes);
                 }
-                self.note_mark(link, &parcel.packet, marked);
+                self.note_mark(link, &packet, marked);
                 if !self.network.is_host(from) {
-                    self.record(from, link, &mut parcel);
+                    self.record(from, link, &mut packet);
                 }
-                self.carry(self.now, link, parcel);
+                self.carry(self.now, link, packet);
             }
         }
         self.push(self.now, What::Start(link));
@@ -346,15 +345,15 @@ impl<'a> Oracle<'a> {
             self.look_at_ports(node);
             return left;
         }
-        let (parcel, bytes, marked) = self.ports[link.0 as usize].end();
+        let (packet, bytes, marked) = self.ports[link.0 as usize].end();
         Left::Packet {
-            parcel,
+            packet,
             bytes,
             marked,
         }
     }
 
-    /// Something may have changed for any port of a switch with a shared buffer.
+    /// Lets every port of a switch with a shared buffer try to start: something may have changed for any of them.
     fn look_at_ports(&mut self, node: NodeId) {
         for link in self.switches[&node].links() {
             self.push(self.now, What::Start(link));
@@ -387,10 +386,10 @@ impl<'a> Oracle<'a> {
     }
 
     /// A switch writes telemetry onto a data packet that leaves.
-    fn record(&mut self, node: NodeId, link: LinkId, parcel: &mut Parcel) {
+    fn record(&mut self, node: NodeId, link: LinkId, packet: &mut IntPacket) {
         let sent = &mut self.sent[link.0 as usize];
-        *sent += u64::from(parcel.packet.size);
-        if parcel.packet.class == Class::CONTROL {
+        *sent += u64::from(packet.size);
+        if packet.class == Class::CONTROL {
             return;
         }
         let queue = match self.switches.get(&node) {
@@ -401,7 +400,7 @@ impl<'a> Oracle<'a> {
             TelemetryFormat::Exact => ((1, 1), 1),
             TelemetryFormat::Hpcc => ((128, 80), 1000),
         };
-        parcel.telemetry.record(Hop {
+        packet.telemetry.record(Hop {
             time: Time::from_ps(self.now.as_ps() - self.now.as_ps() % ps),
             rate: self.scenario.topology.cables[link.0 as usize / 2].rate,
             sent: (*sent - *sent % unit.0) as u32,
@@ -417,14 +416,13 @@ impl<'a> Oracle<'a> {
     }
 
     /// The last bit of a packet has left at `end`.
-    fn carry(&mut self, end: Time, link: LinkId, parcel: Parcel) {
-        let packet = &parcel.packet;
+    fn carry(&mut self, end: Time, link: LinkId, packet: IntPacket) {
         self.links.hops += 1;
         self.links.data_hops += u64::from(packet.class != Class::CONTROL);
         let survival = self.network.survival(link, packet.size);
         if survival < 1.0 && self.errors[link.0 as usize].unit() >= survival {
             self.links.corrupted += 1;
-            self.lose(end, link, &parcel.packet, DropCause::BitError);
+            self.lose(end, link, &packet, DropCause::BitError);
             return;
         }
         let arrival = end + self.network.delay(link);
@@ -434,7 +432,7 @@ impl<'a> Oracle<'a> {
             _ => vec![Span::ZERO],
         };
         for delay in delays {
-            self.push(arrival + delay, What::Arrival(link, parcel));
+            self.push(arrival + delay, What::Arrival(link, packet));
         }
     }
 
@@ -455,38 +453,38 @@ impl<'a> Oracle<'a> {
             .add(&[time.as_ps(), u64::from(link.0), flow, number]);
     }
 
-    fn arrive(&mut self, link: LinkId, parcel: Parcel) {
+    fn arrive(&mut self, link: LinkId, packet: IntPacket) {
         self.witness();
         let node = self.network.end_of(link);
-        self.log.on_arrival(self.now, node, &parcel.packet);
+        self.log.on_arrival(self.now, node, &packet);
         if self.network.is_host(node) {
             self.links.delivered += 1;
             let at = &mut self.hosts[node.0 as usize];
-            at.endpoint.on_parcel(self.now, &parcel);
+            at.endpoint.on_packet(self.now, &packet);
             self.handle_events(HostId(node.0));
             self.look_after(HostId(node.0));
         } else {
-            self.forward(node, link, parcel);
+            self.forward(node, link, packet);
         }
     }
 
-    fn forward(&mut self, node: NodeId, from: LinkId, mut parcel: Parcel) {
-        let link = self.network.next_link(node, &parcel.packet);
+    fn forward(&mut self, node: NodeId, from: LinkId, mut packet: IntPacket) {
+        let link = self.network.next_link(node, &packet);
         let joined = if let Some(switch) = self.switches.get_mut(&node) {
-            let joined = switch.admit(&mut parcel, from, link);
+            let joined = switch.admit(&mut packet, from, link);
             self.look_at_ports(node);
             joined
         } else {
-            self.ports[link.0 as usize].admit(&mut parcel)
+            self.ports[link.0 as usize].admit(&mut packet)
         };
         match joined {
             Err(cause) => {
                 self.links.dropped += 1;
                 self.links.headroom_drops += u64::from(cause == DropCause::HeadroomFull);
-                self.lose(self.now, link, &parcel.packet, cause);
+                self.lose(self.now, link, &packet, cause);
             }
             Ok(Joined { bytes, marked }) => {
-                self.note_mark(link, &parcel.packet, marked);
+                self.note_mark(link, &packet, marked);
                 if let Some(bytes) = bytes {
                     self.log.on_queue(self.now, link, bytes);
                 }
@@ -520,7 +518,7 @@ impl<'a> Oracle<'a> {
             at.armed = Time::NEVER;
         }
         if at.endpoint.deadline() <= now {
-            at.endpoint.handle(now, Input::Deadline);
+            at.endpoint.on_deadline(now);
             self.witness();
             self.handle_events(host);
         }
@@ -548,19 +546,11 @@ impl<'a> Oracle<'a> {
             class,
             ..
         } = self.scenario.flows[flow.index()];
-        let post = Input::Post {
-            flow,
-            message: MessageId(0),
-            bytes,
-        };
-        let open = Input::Open {
-            flow,
-            peer: dst,
-            class,
-        };
-        for input in [open, post, Input::Close { flow }] {
-            self.hosts[src.index()].endpoint.handle(self.now, input);
-        }
+        let opening = Opening::usual(class, self.scenario.profile.network.path);
+        let endpoint = &mut self.hosts[src.index()].endpoint;
+        endpoint.open(flow, dst, &opening);
+        endpoint.post(self.now, flow, MessageId(0), bytes);
+        endpoint.close(self.now, flow);
         self.flows[flow.index()].started = Some(self.now);
         self.report(flow, FlowMilestone::Started);
     }
@@ -639,12 +629,12 @@ impl<'a> Oracle<'a> {
     fn finish(mut self) -> Result {
         // A packet that a host has begun to send counts as being on the wire.
         for index in 0..self.hosts.len() {
-            if let Some(parcel) = self.hosts[index].sending.take() {
+            if let Some(packet) = self.hosts[index].sending.take() {
                 let link = self.hosts[index].uplink;
                 let ends = self.heap.iter().find_map(|Reverse(Entry(key, what))| {
                     matches!(what, What::End(at) if *at == link).then_some(key.0)
                 });
-                self.carry(ends.expect("it ends at some time"), link, parcel);
+                self.carry(ends.expect("it ends at some time"), link, packet);
             }
         }
         let flying = self

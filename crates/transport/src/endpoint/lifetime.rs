@@ -11,10 +11,11 @@ use crate::telemetry::Telemetry;
 use clearway_units::{Bytes, FlowId, HostId, MessageId, Time};
 
 impl<T: Telemetry> Endpoint<T> {
-    /// As [`Input::Open`](super::Input::Open), for a flow of which more is known.
+    /// Opens a flow from here to `peer`; the other end is not told. `flow` is a number that no flow had before, anywhere: packets of
+    /// a finished flow are taken for late copies.
     ///
     /// # Panics
-    /// As [`handle`](Self::handle), and if the profile has no such variant.
+    /// If the flow is open, its class is that of control, or the profile has no such variant.
     pub fn open(&mut self, flow: FlowId, peer: HostId, opening: &Opening) {
         let class = opening.class;
         assert!(class.is_data(), "flow {flow} is opened as control");
@@ -60,7 +61,12 @@ impl<T: Telemetry> Endpoint<T> {
         })
     }
 
-    pub(super) fn post(&mut self, now: Time, flow: FlowId, message: MessageId, bytes: Bytes) {
+    /// Posts a message on an open flow. It waits for the messages before it on its flow to be *sent*, not acknowledged. `message` is
+    /// unique on its flow and not `u32::MAX`; a length of zero is allowed.
+    ///
+    /// # Panics
+    /// If the flow is not open.
+    pub fn post(&mut self, now: Time, flow: FlowId, message: MessageId, bytes: Bytes) {
         if self.rules.queue_pairs > 1 {
             let rules = &self.rules.go_back_n;
             let carriers = (0..self.rules.queue_pairs)
@@ -76,7 +82,12 @@ impl<T: Telemetry> Endpoint<T> {
         }
     }
 
-    pub(super) fn close(&mut self, now: Time, flow: FlowId) {
+    /// Closes a flow: no more messages will come. It lives until all of its messages are acknowledged. Closing before the last packet
+    /// has left costs nothing; afterwards, an empty packet has to tell the receiver.
+    ///
+    /// # Panics
+    /// If the flow is not open.
+    pub fn close(&mut self, now: Time, flow: FlowId) {
         for queue_pair in 0..self.rules.queue_pairs {
             let index = self.expect_open(flow, queue_pair);
             if let Some(sender) = &mut self.slots[index as usize].sender {

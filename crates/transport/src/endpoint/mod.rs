@@ -28,9 +28,9 @@ mod transmit;
 use crate::cc::CongestionControl;
 use crate::feedback::{DataArrival, EndpointFeedback};
 use crate::flow::{Context, Reports, answer};
-use crate::packet::{Class, ClassSet, Header, Packet};
-use crate::profile::{Opening, Profile};
-use crate::telemetry::{Hop, Parcel, Telemetry};
+use crate::packet::{ClassSet, Header, Packet};
+use crate::profile::Profile;
+use crate::telemetry::{Hop, IntPacket, Telemetry};
 use clearway_units::{Bytes, FlowId, HostId, MessageId, Span, Time};
 use flows::{Directory, Key, Receivers, Receiving, TimerHeap};
 use parts::{Receiver, Rules, Sender};
@@ -57,39 +57,6 @@ macro_rules! context {
     };
 }
 use context;
-
-/// What can happen to an endpoint.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Input {
-    /// A flow from here to `peer` begins. The other end needs no notice.
-    Open {
-        /// A number that no flow had before, anywhere: packets of a finished flow are taken for late copies.
-        flow: FlowId,
-        /// The host at the other end.
-        peer: HostId,
-        /// The class of its data, other than control; usually [`Class::DATA`].
-        class: Class,
-    },
-    /// A message is ready to be sent. It waits for the messages before it on its flow to be *sent*, not acknowledged.
-    Post {
-        /// An open flow.
-        flow: FlowId,
-        /// Unique on its flow, and not `u32::MAX`.
-        message: MessageId,
-        /// Its length, which may be zero.
-        bytes: Bytes,
-    },
-    /// No more messages will come. The flow lives until all of its messages are acknowledged. Closing before the last packet
-    /// has left costs nothing; afterwards, an empty packet has to tell the receiver.
-    Close {
-        /// An open flow.
-        flow: FlowId,
-    },
-    /// A packet has arrived.
-    Packet(Packet),
-    /// [`Endpoint::deadline`] has come. May be given early and often.
-    Deadline,
-}
 
 /// A queue pair of a flow that is open at its sender.
 pub struct OpenFlow<'a>(&'a Sender);
@@ -162,18 +129,6 @@ impl Endpoint {
     /// If a full packet of the profile's network has no payload or more than 65535 bytes.
     pub fn new(host: HostId, profile: Arc<Profile>, seed: u64) -> Self {
         Self::with_telemetry(host, profile, seed)
-    }
-
-    /// A packet has arrived: [`Input::Packet`] without the copy.
-    #[inline]
-    pub fn on_packet(&mut self, now: Time, packet: &Packet) {
-        self.on_arrival(now, packet, ());
-    }
-
-    /// The next packet for the wire, stamped with `now`. Its header hash is left zero.
-    #[inline]
-    pub fn poll_transmit(&mut self, now: Time) -> Option<Packet> {
-        self.poll_parcel(now).map(|parcel| parcel.packet)
     }
 }
 
@@ -267,32 +222,10 @@ impl<T: Telemetry> Endpoint<T> {
         })
     }
 
-    /// Something has happened at `now`.
-    ///
-    /// # Panics
-    /// If a flow is opened twice, or is posted on or closed without being open: that is the caller's defect. Nothing that a
-    /// peer sends makes it panic.
-    pub fn handle(&mut self, now: Time, input: Input) {
-        match input {
-            Input::Open { flow, peer, class } => {
-                let path = self.profile.network.path;
-                self.open(flow, peer, &Opening::usual(class, path));
-            }
-            Input::Post {
-                flow,
-                message,
-                bytes,
-            } => self.post(now, flow, message, bytes),
-            Input::Close { flow } => self.close(now, flow),
-            Input::Packet(packet) => self.on_arrival(now, &packet, T::default()),
-            Input::Deadline => self.on_deadline(now),
-        }
-    }
-
-    /// A packet has arrived with its telemetry.
+    /// Takes in a packet that has arrived. Nothing that a peer sends makes it panic.
     #[inline(always)]
-    pub fn on_parcel(&mut self, now: Time, parcel: &Parcel<T>) {
-        self.on_arrival(now, &parcel.packet, parcel.telemetry);
+    pub fn on_packet(&mut self, now: Time, packet: &IntPacket<T>) {
+        self.on_arrival(now, &packet.packet, packet.telemetry);
     }
 
     // With an endpoint for each kind of telemetry the compiler would leave calls between here and the reliability schemes, which
@@ -315,7 +248,7 @@ impl<T: Telemetry> Endpoint<T> {
         self.events.pop_front()
     }
 
-    /// When [`Input::Deadline`] should be given next; [`Time::NEVER`] if nothing waits. It may be too early, never too late.
+    /// The time at which [`on_deadline`](Self::on_deadline) is to be called next; [`Time::NEVER`] if nothing waits. It may be too early, never too late.
     #[inline]
     pub fn deadline(&self) -> Time {
         self.timers.next().min(self.departures.next())
@@ -385,7 +318,7 @@ impl<T: Telemetry> Endpoint<T> {
         self.counters.marked += u64::from(packet.ecn);
         self.counters.duplicates += 1;
         if let Some(packet) = last.answer(packet, &self.profile, &self.rules) {
-            self.outbox.push(Parcel { packet, telemetry });
+            self.outbox.push(IntPacket { packet, telemetry });
         }
     }
 
@@ -505,7 +438,8 @@ impl<T: Telemetry> Endpoint<T> {
         statistics
     }
 
-    fn on_deadline(&mut self, now: Time) {
+    /// Runs the timers that are due and lets paced flows go on. May be called early and often.
+    pub fn on_deadline(&mut self, now: Time) {
         while let Some((time, index)) = self.departures.pop_due(now) {
             let slot = &mut self.slots[index as usize];
             if slot.departs == time {

@@ -1,7 +1,7 @@
 //! What an endpoint has to send: control packets, and for each data class in use a lane of notices and of flows that take turns.
 
 use crate::packet::{Class, ClassSet};
-use crate::telemetry::Parcel;
+use crate::telemetry::IntPacket;
 use std::collections::VecDeque;
 
 /// The packets and flows of one data class.
@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 pub(crate) struct Lane<T> {
     class: Class,
     /// Probes and acknowledgements in this class, each with the number of control packets that go before it.
-    notices: VecDeque<(u64, Parcel<T>)>,
+    notices: VecDeque<(u64, IntPacket<T>)>,
     /// Slots that were sendable when they were put here, each at most once.
     pub(crate) turns: VecDeque<u32>,
     /// Slots that are sendable now.
@@ -21,7 +21,7 @@ pub(crate) struct Lane<T> {
 /// Everything that waits to be sent. A paused class holds back its own lane and nothing else.
 #[derive(Debug)]
 pub(crate) struct Outbox<T> {
-    control: VecDeque<Parcel<T>>,
+    control: VecDeque<IntPacket<T>>,
     /// Control packets that have ever left.
     control_left: u64,
     /// In the order in which the classes came into use.
@@ -136,32 +136,32 @@ impl<T> Outbox<T> {
 
     /// Queues a packet that is no flow's data, in the class that it has.
     #[inline]
-    pub(crate) fn push(&mut self, parcel: Parcel<T>) {
-        if parcel.packet.class == Class::CONTROL {
-            self.push_control(parcel);
+    pub(crate) fn push(&mut self, packet: IntPacket<T>) {
+        if packet.class == Class::CONTROL {
+            self.push_control(packet);
         } else {
-            self.push_notice(parcel);
+            self.push_notice(packet);
         }
     }
 
     #[inline]
-    pub(crate) fn push_control(&mut self, parcel: Parcel<T>) {
+    pub(crate) fn push_control(&mut self, packet: IntPacket<T>) {
         self.notices.insert(Class::CONTROL);
-        self.control.push_back(parcel);
+        self.control.push_back(packet);
     }
 
-    fn push_notice(&mut self, parcel: Parcel<T>) {
-        let class = parcel.packet.class;
+    fn push_notice(&mut self, packet: IntPacket<T>) {
+        let class = packet.class;
         self.notices.insert(class);
         let before = self.control_left + self.control.len() as u64;
         let lane = self.lane_of(class);
-        self.lane(lane).notices.push_back((before, parcel));
+        self.lane(lane).notices.push_back((before, packet));
     }
 
     /// The control packet or notice that has waited longest. Of several lanes that wait since the same control packet, the one
     /// whose class came into use first. Control that is paused lets everything else go before it.
     #[inline]
-    pub(crate) fn pop(&mut self, paused: ClassSet) -> Option<Parcel<T>> {
+    pub(crate) fn pop(&mut self, paused: ClassSet) -> Option<IntPacket<T>> {
         let mut classes = self.notices.without(paused);
         classes.remove(Class::CONTROL);
         let control_waits = paused.contains(Class::CONTROL);
@@ -171,31 +171,31 @@ impl<T> Outbox<T> {
             } else {
                 self.control_left
             };
-            if let Some(parcel) = self.pop_notice(classes, due) {
-                return Some(parcel);
+            if let Some(packet) = self.pop_notice(classes, due) {
+                return Some(packet);
             }
         }
         if control_waits {
             return None;
         }
-        let parcel = self.control.pop_front()?;
+        let packet = self.control.pop_front()?;
         self.control_left += 1;
         if self.control.is_empty() {
             self.notices.remove(Class::CONTROL);
         }
-        Some(parcel)
+        Some(packet)
     }
 
     /// A notice of `classes` before which no more than `due` control packets have to leave.
-    fn pop_notice(&mut self, classes: ClassSet, due: u64) -> Option<Parcel<T>> {
+    fn pop_notice(&mut self, classes: ClassSet, due: u64) -> Option<IntPacket<T>> {
         let lane = self.lanes.iter_mut().find(|lane| {
             let first = lane.notices.front().map(|(before, _)| *before);
             classes.contains(lane.class) && first.is_some_and(|before| before <= due)
         })?;
-        let (_, parcel) = lane.notices.pop_front()?;
+        let (_, packet) = lane.notices.pop_front()?;
         if lane.notices.is_empty() {
             self.notices.remove(lane.class);
         }
-        Some(parcel)
+        Some(packet)
     }
 }

@@ -1,7 +1,8 @@
 use super::*;
 use crate::cc::{ControllerSettings, LossCause, NetworkFacts};
 use crate::go_back_n::GoBackNParameters;
-use crate::profile::Reliability;
+use crate::packet::{Class, header_hash};
+use crate::profile::{Opening, Reliability};
 use crate::selective_repeat::SelectiveRepeatParameters;
 use crate::spray::SelectorSettings;
 use crate::telemetry::{Hop, HopRecords, Telemetry};
@@ -229,18 +230,9 @@ fn flows_take_turns_packet_by_packet() {
 
 fn open_and_post(endpoint: &mut Endpoint, flow: u32, bytes: u64) {
     let flow = FlowId(flow);
-    let open = Input::Open {
-        flow,
-        peer: HostId(1),
-        class: Class::DATA,
-    };
-    endpoint.handle(Time::ZERO, open);
-    let post = Input::Post {
-        flow,
-        message: MessageId(0),
-        bytes: Bytes::new(bytes),
-    };
-    endpoint.handle(Time::ZERO, post);
+    let opening = Opening::usual(Class::DATA, facts().path);
+    endpoint.open(flow, HostId(1), &opening);
+    endpoint.post(Time::ZERO, flow, MessageId(0), Bytes::new(bytes));
 }
 
 #[test]
@@ -268,13 +260,8 @@ fn paused_classes_wait_and_control_goes_on() {
 
 fn open_in_class(endpoint: &mut Endpoint, flow: u32, class: Class, packets: u64) {
     let (flow, peer) = (FlowId(flow), HostId(1));
-    endpoint.handle(Time::ZERO, Input::Open { flow, peer, class });
-    let post = Input::Post {
-        flow,
-        message: MessageId(0),
-        bytes: Bytes::new(packets * 4096),
-    };
-    endpoint.handle(Time::ZERO, post);
+    endpoint.open(flow, peer, &Opening::usual(class, facts().path));
+    endpoint.post(Time::ZERO, flow, MessageId(0), Bytes::new(packets * 4096));
 }
 
 fn polled_classes(endpoint: &mut Endpoint, now: Time) -> Vec<usize> {
@@ -343,7 +330,7 @@ fn control_that_is_paused_waits_and_lets_other_classes_go() {
     endpoint.set_paused(paused);
     assert_eq!(polled_classes(&mut endpoint, Time::ZERO), [3], "the data");
     let now = Time::from_us(24);
-    endpoint.handle(now, Input::Deadline);
+    endpoint.on_deadline(now);
     assert_eq!(polled_classes(&mut endpoint, now), [3], "the probe");
     assert!(!endpoint.ready());
     assert_eq!(endpoint.poll_transmit(now), None);
@@ -361,7 +348,7 @@ fn a_paused_probe_holds_back_neither_control_nor_other_classes() {
     assert_eq!(polled_classes(&mut endpoint, Time::ZERO), [3, 1]);
     // Both flows want to probe.
     let now = Time::from_us(24);
-    endpoint.handle(now, Input::Deadline);
+    endpoint.on_deadline(now);
     let mut peer = Endpoint::new(HostId(1), profile, 1);
     open_in_class(&mut peer, 9, Class::DATA, 1);
     endpoint.on_packet(now, &peer.poll_transmit(Time::ZERO).unwrap());
@@ -385,7 +372,7 @@ fn probes_and_acknowledgements_leave_in_the_order_in_which_they_were_queued() {
     endpoint.poll_transmit(Time::ZERO);
     let now = Time::from_us(24);
     endpoint.on_packet(now, &peer.poll_transmit(Time::ZERO).unwrap());
-    endpoint.handle(now, Input::Deadline);
+    endpoint.on_deadline(now);
     endpoint.on_packet(now, &peer.poll_transmit(Time::ZERO).unwrap());
     assert_eq!(polled_classes(&mut endpoint, now), [0, 1, 0]);
 }
@@ -428,7 +415,7 @@ fn spurious_calls_change_nothing() {
         let now = pair.now();
         for end in &mut pair.ends {
             if end.deadline() > now {
-                end.handle(now, Input::Deadline);
+                end.on_deadline(now);
             }
             assert_eq!(end.poll_event(), None);
         }
@@ -448,7 +435,10 @@ fn acknowledgements_echo_stamp_port_and_mark() {
         (data.stamp, data.src, data.dst),
         (Time::from_us(3), HostId(0), HostId(1))
     );
-    assert_eq!((data.size, data.header_hash), (4160, 0));
+    assert_eq!(
+        (data.size, data.header_hash),
+        (4160, header_hash(HostId(0), HostId(1), data.source_port))
+    );
     data.ecn = true;
     receiver.on_packet(Time::from_us(7), &data);
     let sack = receiver.poll_transmit(Time::from_us(9)).unwrap();
@@ -487,7 +477,7 @@ fn the_ports_of_a_profile_are_those_of_the_packets() {
         let mut sent: Vec<Vec<u16>> = Vec::new();
         let mut now = Time::ZERO;
         while sent.iter().map(Vec::len).sum::<usize>() < 60 {
-            endpoint.handle(now, Input::Deadline);
+            endpoint.on_deadline(now);
             if let Some(packet) = endpoint.poll_transmit(now) {
                 let queue_pair = usize::from(packet.queue_pair);
                 sent.resize(sent.len().max(queue_pair + 1), Vec::new());
@@ -540,7 +530,7 @@ fn memory_is_that_of_the_living_flows() {
         pair.ends[1].open_receivers()
     );
     pair.run_until(Time::from_us(1_000_000));
-    pair.input(1, Input::Deadline);
+    pair.on_deadline(1);
     assert_eq!(pair.ends[1].open_receivers(), 0);
     let delivered = |event: &&(Time, usize, Event)| matches!(event.2, Event::Received { .. });
     assert_eq!(pair.events().iter().filter(delivered).count(), 1000);
@@ -554,7 +544,7 @@ fn a_copy_that_comes_when_its_receiver_is_gone_is_answered_and_delivers_nothing(
     for flow in [1, 2] {
         open_and_post(&mut sender, flow, 4096);
         let flow = FlowId(flow);
-        sender.handle(Time::ZERO, Input::Close { flow });
+        sender.close(Time::ZERO, flow);
     }
     let packets: Vec<_> = std::iter::from_fn(|| sender.poll_transmit(Time::ZERO)).collect();
     receiver.on_packet(Time::from_us(1), &packets[0]);
@@ -604,17 +594,17 @@ fn each_reliability(linger: Option<Span>) -> Vec<Profile> {
 }
 
 /// Packets of a flow that its receiver gets once, then once more when `after` has passed and another flow has begun.
-fn replay(profile: &Arc<Profile>, bytes: u64, after: Span) -> (Endpoint, Vec<Packet>) {
+fn replay(profile: &Arc<Profile>, bytes: u64, after: Span) -> (Endpoint, Vec<IntPacket>) {
     let mut sender = Endpoint::new(HostId(0), Arc::clone(profile), 1);
     let mut receiver = Endpoint::new(HostId(1), Arc::clone(profile), 1);
-    let mut send = |flow: u32, bytes: u64| -> Vec<Packet> {
+    let mut send = |flow: u32, bytes: u64| -> Vec<IntPacket> {
         open_and_post(&mut sender, flow, bytes);
         let flow = FlowId(flow);
-        sender.handle(Time::ZERO, Input::Close { flow });
+        sender.close(Time::ZERO, flow);
         // Pacing lets one go at a time.
         let mut packets = Vec::new();
         for now in (0..10_000).map(|ns| Time::ZERO + Span::from_ns(ns)) {
-            sender.handle(now, Input::Deadline);
+            sender.on_deadline(now);
             packets.extend(sender.poll_transmit(now));
         }
         packets
@@ -689,7 +679,7 @@ fn a_flow_closed_late_tells_its_receiver() {
     pair.run();
     assert_eq!(pair.ends[0].open_senders(), 0);
     pair.run_until(Time::from_us(5000));
-    pair.input(1, Input::Deadline);
+    pair.on_deadline(1);
     assert_eq!(pair.ends[1].open_receivers(), 0);
     // The closing packet is no message.
     assert_eq!(pair.events().len(), 2);
@@ -757,9 +747,9 @@ fn strays_are_counted_and_probes_of_unknown_flows_begin_nothing() {
     let probe = Packet {
         header: Header::Probe { base: 0 },
         class: Class::CONTROL,
-        ..data
+        ..*data
     };
-    endpoint.on_packet(Time::ZERO, &probe);
+    endpoint.on_packet(Time::ZERO, &probe.into());
     let sack = endpoint.poll_transmit(Time::ZERO).unwrap();
     assert!(matches!(
         sack.header,
@@ -794,22 +784,15 @@ fn rate_behind(queue: u32, reliability: Reliability) -> Rate {
         .map(|host| Endpoint::<HopRecords>::with_telemetry(HostId(host), Arc::clone(&profile), 1));
     let flow = FlowId(1);
     let (peer, class) = (HostId(1), Class::DATA);
-    sender.handle(Time::ZERO, Input::Open { flow, peer, class });
+    sender.open(flow, peer, &Opening::usual(class, facts().path));
     let (message, bytes) = (MessageId(0), Bytes::new(10_000_000));
-    sender.handle(
-        Time::ZERO,
-        Input::Post {
-            flow,
-            message,
-            bytes,
-        },
-    );
+    sender.post(Time::ZERO, flow, message, bytes);
     let mut sent = 0;
     for step in 1..400 {
         let now = Time::from_ps(200_000 * step);
-        sender.handle(now, Input::Deadline);
-        if let Some(mut data) = sender.poll_parcel(now) {
-            sent += u32::from(data.packet.size);
+        sender.on_deadline(now);
+        if let Some(mut data) = sender.poll_transmit(now) {
+            sent += u32::from(data.size);
             let rate = Rate::from_gbps(400);
             data.telemetry.record(Hop {
                 time: now,
@@ -817,10 +800,10 @@ fn rate_behind(queue: u32, reliability: Reliability) -> Rate {
                 sent,
                 queue,
             });
-            receiver.on_parcel(now, &data);
+            receiver.on_packet(now, &data);
         }
-        if let Some(ack) = receiver.poll_parcel(now) {
-            sender.on_parcel(now, &ack);
+        if let Some(ack) = receiver.poll_transmit(now) {
+            sender.on_packet(now, &ack);
         }
     }
     sender.progress(flow).unwrap().rate.unwrap()
@@ -1001,7 +984,7 @@ proptest! {
         prop_assert_eq!(pair.ends[0].open_senders(), 0);
         let later = pair.now() + Span::from_ms(10);
         pair.run_until(later);
-        pair.input(1, Input::Deadline);
+        pair.on_deadline(1);
         prop_assert_eq!(pair.ends[1].open_receivers(), 0);
         let counters = pair.counters();
         prop_assert_eq!((counters.overflow, counters.invalid), (0, 0));
@@ -1055,9 +1038,9 @@ proptest! {
             let source_port = words[4] as u16;
             let queue_pair = (words[5] >> 8) as u8 % 3;
             let flow = FlowId(words[5] % 4);
-            let packet = Packet { flow, source_port, queue_pair, header, ..template };
-            endpoint.handle(now, Input::Packet(packet));
-            endpoint.handle(now, Input::Deadline);
+            let packet = Packet { flow, source_port, queue_pair, header, ..*template };
+            endpoint.on_packet(now, &packet.into());
+            endpoint.on_deadline(now);
             while endpoint.poll_event().is_some() {}
         }
     }
@@ -1071,7 +1054,7 @@ fn a_profile_with_data_class_probes_sends_them_so() {
     let mut endpoint = Endpoint::new(HostId(0), Arc::new(profile), 1);
     open_and_post(&mut endpoint, 0, 4096);
     endpoint.poll_transmit(Time::ZERO);
-    endpoint.handle(Time::from_us(24), Input::Deadline);
+    endpoint.on_deadline(Time::from_us(24));
     let probe = endpoint.poll_transmit(Time::from_us(24)).unwrap();
     assert!(is_probe(&probe));
     assert_eq!((probe.class, probe.stamp), (Class::DATA, Time::from_us(24)));
@@ -1085,7 +1068,7 @@ fn probes_do_not_pile_up_before_a_slow_wire() {
     endpoint.poll_transmit(Time::ZERO);
     let mut probes = |from: u64, to: u64| {
         for us in from..to {
-            endpoint.handle(Time::from_us(us), Input::Deadline);
+            endpoint.on_deadline(Time::from_us(us));
         }
         let now = Time::from_us(to);
         let packets: Vec<_> = std::iter::from_fn(|| endpoint.poll_transmit(now)).collect();

@@ -2,22 +2,30 @@
 
 use super::{Endpoint, context};
 use crate::flow::Context;
-use crate::packet::Header;
-use crate::telemetry::{Parcel, Telemetry};
+use crate::packet::{Header, header_hash};
+use crate::telemetry::{IntPacket, Telemetry};
 use clearway_units::Time;
 
 use super::flows::Key;
 
 impl<T: Telemetry> Endpoint<T> {
-    /// Something can be sent right now, with pacing as of the last [`Input::Deadline`](super::Input::Deadline).
+    /// Something can be sent right now, with pacing as of the last call of [`on_deadline`](Self::on_deadline).
     #[inline]
     pub fn ready(&self) -> bool {
         self.outbox.is_ready(self.paused)
     }
 
-    /// The next packet for the wire, stamped with `now`, and what it echoes. Its header hash is left zero.
+    /// The next packet for the wire, stamped with `now`, with the telemetry that it echoes.
     #[inline]
-    pub fn poll_parcel(&mut self, now: Time) -> Option<Parcel<T>> {
+    pub fn poll_transmit(&mut self, now: Time) -> Option<IntPacket<T>> {
+        let mut packet = self.next_packet(now)?;
+        packet.header_hash = header_hash(packet.src, packet.dst, packet.source_port);
+        Some(packet)
+    }
+
+    /// Control packets first, or in turn with data where control has no priority.
+    #[inline]
+    fn next_packet(&mut self, now: Time) -> Option<IntPacket<T>> {
         let paused = self.paused;
         let data_turn = self.data_turn && self.outbox.has_flow(paused);
         if data_turn || !self.outbox.has_notice(paused) {
@@ -64,7 +72,7 @@ impl<T: Telemetry> Endpoint<T> {
     }
 
     #[inline]
-    fn transmit_data(&mut self, now: Time) -> Option<Parcel<T>> {
+    fn transmit_data(&mut self, now: Time) -> Option<IntPacket<T>> {
         while let Some(lane) = self.outbox.next_lane(self.paused) {
             let index = *self.outbox.lane(lane).turns.front()?;
             let slot = &mut self.slots[index as usize];
@@ -103,14 +111,13 @@ impl<T: Telemetry> Endpoint<T> {
     }
 
     #[inline]
-    fn transmit_notice(&mut self, now: Time) -> Option<Parcel<T>> {
-        let mut parcel = self.outbox.pop(self.paused)?;
-        let packet = &mut parcel.packet;
+    fn transmit_notice(&mut self, now: Time) -> Option<IntPacket<T>> {
+        let mut packet = self.outbox.pop(self.paused)?;
         match packet.header {
             Header::Probe { .. } => {
                 packet.stamp = now;
                 self.counters.probes_sent += 1;
-                if let Some(index) = self.directory.find(Key::of(packet))
+                if let Some(index) = self.directory.find(Key::of(&packet))
                     && let Some(sender) = &mut self.slots[index as usize].sender
                 {
                     sender.on_probe_sent(now);
@@ -119,6 +126,6 @@ impl<T: Telemetry> Endpoint<T> {
             Header::Notification => self.counters.notifications_sent += 1,
             _ => self.counters.sacks_sent += 1,
         }
-        Some(parcel)
+        Some(packet)
     }
 }

@@ -10,7 +10,7 @@ pub(crate) use pacer::Pacer;
 use crate::endpoint::{EndpointCounters, Event, Outbox};
 use crate::packet::{Class, Header, Packet};
 use crate::spray::{Selector, SelectorSettings};
-use crate::telemetry::{Hop, Parcel};
+use crate::telemetry::{Hop, IntPacket};
 use clearway_units::{FlowId, HostId, Purpose, RandomStream, Time};
 use std::collections::VecDeque;
 
@@ -119,13 +119,13 @@ impl<T: Copy> Reports<'_, T> {
     #[inline]
     pub(crate) fn answer(&mut self, packet: Packet) {
         let telemetry = self.telemetry;
-        self.outbox.push(Parcel { packet, telemetry });
+        self.outbox.push(IntPacket { packet, telemetry });
     }
 
     /// As [`answer`](Self::answer), for a packet that is known to be control.
     #[inline]
     pub(crate) fn answer_as_control(&mut self, packet: Packet) {
         let telemetry = self.telemetry;
-        self.outbox.push_control(Parcel { packet, telemetry });
+        self.outbox.push_control(IntPacket { packet, telemetry });
     }
 }

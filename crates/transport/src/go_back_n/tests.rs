@@ -1,10 +1,11 @@
 use super::*;
 use crate::cc::{ControllerSettings, NetworkFacts};
-use crate::endpoint::{Endpoint, Event, Input};
+use crate::endpoint::{Endpoint, Event};
 use crate::feedback::FeedbackSettings;
 use crate::packet::{Class, ClassSet, Header, Packet};
-use crate::profile::{Profile, Reliability};
+use crate::profile::{Opening, Profile, Reliability};
 use crate::spray::SelectorSettings;
+use crate::telemetry::IntPacket;
 use crate::testing::{Pair, PipeSettings, network};
 use clearway_units::{Bytes, FlowId, HostId, MessageId, Rate, Span, Time, Value};
 use proptest::prelude::*;
@@ -263,13 +264,8 @@ fn endpoint(host: u32, profile: &Arc<Profile>) -> Endpoint {
 fn open_and_post(endpoint: &mut Endpoint, flow: u32, class: Class, bytes: u64) {
     let flow = FlowId(flow);
     let peer = HostId(1);
-    endpoint.handle(Time::ZERO, Input::Open { flow, peer, class });
-    let post = Input::Post {
-        flow,
-        message: MessageId(0),
-        bytes: Bytes::new(bytes),
-    };
-    endpoint.handle(Time::ZERO, post);
+    endpoint.open(flow, peer, &Opening::usual(class, facts().path));
+    endpoint.post(Time::ZERO, flow, MessageId(0), Bytes::new(bytes));
 }
 
 #[test]
@@ -337,13 +333,13 @@ fn an_old_nack_does_not_send_the_sender_back() {
     let mut sender = endpoint(0, &profile);
     open_and_post(&mut sender, 1, Class::DATA, 5 * MTU);
     let data: Vec<_> = std::iter::from_fn(|| sender.poll_transmit(Time::ZERO)).collect();
-    let answer = |epsn, nack| Packet {
-        header: Header::Ack {
+    let answer = |epsn, nack| {
+        let header = Header::Ack {
             epsn,
             nack,
             marked: false,
-        },
-        ..data[0]
+        };
+        IntPacket::from(Packet { header, ..*data[0] })
     };
     sender.on_packet(Time::from_us(8), &answer(4, false));
     sender.on_packet(Time::from_us(9), &answer(2, true));
@@ -363,7 +359,7 @@ fn what_went_back_and_had_arrived_is_not_sent_again() {
     let mut sender = endpoint(0, &profile);
     open_and_post(&mut sender, 1, Class::DATA, 5 * MTU);
     let data: Vec<_> = std::iter::from_fn(|| sender.poll_transmit(Time::ZERO)).collect();
-    sender.handle(Time::from_us(1000), Input::Deadline);
+    sender.on_deadline(Time::from_us(1000));
     assert!(sender.ready());
     assert_eq!(
         psn_of(&sender.poll_transmit(Time::from_us(1000)).unwrap()),
@@ -376,9 +372,9 @@ fn what_went_back_and_had_arrived_is_not_sent_again() {
             nack: false,
             marked: false,
         },
-        ..data[2]
+        ..*data[2]
     };
-    sender.on_packet(Time::from_us(1001), &late);
+    sender.on_packet(Time::from_us(1001), &late.into());
     assert_eq!(
         psn_of(&sender.poll_transmit(Time::from_us(1001)).unwrap()),
         Some((3, true))
@@ -529,7 +525,7 @@ fn memory_is_that_of_the_living_flows() {
     );
     let later = pair.now() + Span::from_ms(100);
     pair.run_until(later);
-    pair.input(1, Input::Deadline);
+    pair.on_deadline(1);
     assert_eq!(pair.ends[1].open_receivers(), 0);
 }
 
@@ -582,7 +578,7 @@ proptest! {
         prop_assert_eq!(pair.ends[0].open_senders(), 0);
         let later = pair.now() + Span::from_ms(100);
         pair.run_until(later);
-        pair.input(1, Input::Deadline);
+        pair.on_deadline(1);
         prop_assert_eq!(pair.ends[1].open_receivers(), 0);
         let counters = pair.counters();
         prop_assert_eq!((counters.overflow, counters.invalid), (0, 0));

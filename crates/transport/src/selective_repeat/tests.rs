@@ -96,7 +96,7 @@ impl Bench {
         };
         self.receiver
             .on_data(self.now, packet, &self.rules, &mut reports);
-        outbox.pop(ClassSet::EMPTY).map(|parcel| parcel.packet)
+        outbox.pop(ClassSet::EMPTY).map(|packet| *packet)
     }
 
     fn sack(&mut self, packet: &Packet) {

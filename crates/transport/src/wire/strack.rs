@@ -37,7 +37,7 @@
 //! | 0x08 | end of flow | | |
 
 use super::{Network, WireError};
-use crate::packet::{Header, Packet};
+use crate::packet::{Header, Packet, header_hash};
 use clearway_units::{FlowId, MessageId, Time};
 
 /// The UDP port: one that IANA has not assigned, beside those of RoCEv2 (4791) and Ultra Ethernet (4793). It is below all source
@@ -174,7 +174,7 @@ pub fn read(datagram: &[u8], network: &Network) -> Result<Packet, WireError> {
         flow,
         src: network.src,
         dst: network.dst,
-        header_hash: 0,
+        header_hash: header_hash(network.src, network.dst, source_port),
         size,
         source_port,
         class: network.class,

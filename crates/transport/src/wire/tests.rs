@@ -1,6 +1,6 @@
 use super::rocev2::Received;
 use super::*;
-use crate::packet::Class;
+use crate::packet::{Class, header_hash};
 use clearway_units::{FlowId, HostId, MessageId, Time};
 use proptest::prelude::*;
 
@@ -10,7 +10,7 @@ fn packet(header: Header) -> Packet {
         flow: FlowId(7),
         src: HostId(3),
         dst: HostId(0x01_02_03),
-        header_hash: 0,
+        header_hash: header_hash(HostId(3), HostId(0x01_02_03), 0x1234),
         size: 64,
         source_port: 0x1234,
         class: Class::CONTROL,
@@ -109,7 +109,7 @@ fn any_packet() -> impl Strategy<Value = Packet> {
             flow: FlowId(flow),
             src: HostId(src),
             dst: HostId(dst),
-            header_hash: 0,
+            header_hash: header_hash(HostId(src), HostId(dst), source_port),
             size,
             source_port,
             class: Class::new(class).unwrap(),

@@ -55,9 +55,9 @@ pub(crate) struct SharedSwitch<T> {
 /// Ports with something to do.
 #[derive(Debug)]
 struct Wakes {
-    /// Those that may start a transmission at this instant.
+    /// Ports that may start a transmission at this instant.
     starts: Vec<u16>,
-    /// Those with something on the wire at some time of this round.
+    /// Ports with something on the wire at some time of this round.
     active: BitSet,
 }
 
@@ -226,12 +226,11 @@ impl<T: Telemetry> SharedSwitch<T> {
             .arrival(arrival_key.port(), arrival_key.index())
             .frame
         {
-            Frame::Parcel(parcel) => {
-                let packet = &parcel.packet;
+            Frame::Packet(packet) => {
                 sinks.observer.on_arrival(now, self.ingress.node, packet);
                 let egress = self.ingress.route(packet);
                 let queued = Queued {
-                    parcel: *parcel,
+                    packet: *packet,
                     from: arrival_key.port() as u16,
                 };
                 self.admit(now, egress, queued, sinks);
@@ -258,10 +257,7 @@ impl<T: Telemetry> SharedSwitch<T> {
         sinks: &mut Sinks<'_, O, T>,
     ) {
         let port = &mut self.ports[egress];
-        let (class, size) = (
-            port.class_of(&queued.parcel.packet),
-            queued.parcel.packet.size.into(),
-        );
+        let (class, size) = (port.class_of(&queued.packet), queued.packet.size.into());
         let drop = if !class.is_data() {
             None
         } else if !self.buffer.is_lossless(class) {
@@ -278,7 +274,7 @@ impl<T: Telemetry> SharedSwitch<T> {
             }
         };
         if let Some(cause) = drop {
-            port.link.lose(now, &queued.parcel.packet, cause, sinks);
+            port.link.lose(now, &queued.packet, cause, sinks);
             return;
         }
         port.enqueue(now, class, queued, sinks);
@@ -331,7 +327,7 @@ impl<T: Telemetry> SharedSwitch<T> {
         self.ports.iter().filter(held).map(|port| port.link.id)
     }
 
-    /// What became of the transmitters of this switch that were paused.
+    /// Pauses until `end` of the transmitters of this switch, of those that were paused at all.
     pub(crate) fn pauses(&self, end: Time) -> impl Iterator<Item = LinkPauses> {
         let account = move |port: &SharedPort<T>| port.pause.account(port.link.id, end);
         self.ports.iter().filter_map(account)

@@ -9,7 +9,7 @@ use crate::meter::LinkMeter;
 use crate::observer::Observer;
 use crate::pause::PauseState;
 use crate::topology::LinkId;
-use clearway_transport::telemetry::{Parcel, Telemetry};
+use clearway_transport::telemetry::{IntPacket, Telemetry};
 use clearway_transport::{Class, ClassSet, Packet};
 use clearway_units::{Purpose, RandomStream, Time};
 use std::collections::VecDeque;
@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 /// A packet and the port through which it came in.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Queued<T> {
-    pub(super) parcel: Parcel<T>,
+    pub(super) packet: IntPacket<T>,
     pub(super) from: u16,
 }
 
@@ -36,7 +36,7 @@ impl<T> Default for Queue<T> {
     }
 }
 
-/// What is on the wire.
+/// Frame on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Transmission {
     /// A pause frame with this content.
@@ -45,7 +45,7 @@ pub(super) enum Transmission {
     Packet(Class),
 }
 
-/// What is left of a packet that has gone: where it was accounted for.
+/// Record of a packet that has left, for the accounts of the buffer: class, ingress port and size.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Left {
     pub(super) class: Class,
@@ -63,9 +63,9 @@ pub(crate) struct SharedPort<T> {
     waiting: ClassSet,
     /// The data class that was served last.
     turn: Class,
-    /// What the other end has told this transmitter.
+    /// Pause state of this transmitter, as the other end of the cable has set it.
     pub(super) pause: PauseState,
-    /// What the other end of the cable has last been told to hold back.
+    /// Classes that the other end of the cable was last told to hold back.
     told: ClassSet,
     rules: QueueRules,
     random: RandomStream,
@@ -97,7 +97,7 @@ impl<T: Telemetry> SharedPort<T> {
         }
     }
 
-    /// Whether the queue of a lossy class takes `size` bytes more.
+    /// True if the queue of a lossy class takes `size` bytes more.
     #[inline]
     pub(super) fn takes_lossy(&self, class: Class, size: u64) -> bool {
         let bytes = self
@@ -118,12 +118,12 @@ impl<T: Telemetry> SharedPort<T> {
         if self.queues.len() <= class.index() {
             self.queues.resize_with(class.index() + 1, Queue::default);
         }
-        let bytes = self.queues[class.index()].bytes + u64::from(queued.parcel.packet.size);
+        let bytes = self.queues[class.index()].bytes + u64::from(queued.packet.size);
         if self.rules.mark == MarkAt::Enqueue
-            && queued.parcel.packet.class.is_data()
+            && queued.packet.class.is_data()
             && self.rules.marks(bytes, &mut self.random)
         {
-            self.link.mark(now, &mut queued.parcel.packet, sinks);
+            self.link.mark(now, &mut queued.packet, sinks);
         }
         let queue = &mut self.queues[class.index()];
         queue.bytes = bytes;
@@ -152,7 +152,7 @@ impl<T: Telemetry> SharedPort<T> {
             let class = self.next_class()?;
             self.wire = Some(Transmission::Packet(class));
             let first = self.queues[class.index()].packets.front();
-            first.map_or(0, |queued| queued.parcel.packet.size.into())
+            first.map_or(0, |queued| queued.packet.size.into())
         };
         Some(now + self.link.clock.span_of(size))
     }
@@ -172,7 +172,7 @@ impl<T: Telemetry> SharedPort<T> {
         Some(class)
     }
 
-    /// Nothing is on the wire.
+    /// True if nothing is on the wire.
     #[inline]
     pub(super) fn is_idle(&self) -> bool {
         self.wire.is_none()
@@ -197,8 +197,7 @@ impl<T: Telemetry> SharedPort<T> {
             false => 0,
         };
         let queue = &mut self.queues[class.index()];
-        let Queued { parcel, from } = queue.packets.front_mut()?;
-        let packet = &mut parcel.packet;
+        let Queued { packet, from } = queue.packets.front_mut()?;
         let (from, size) = (*from, u64::from(packet.size));
         queue.bytes -= size;
         if class.is_data() {
@@ -211,9 +210,9 @@ impl<T: Telemetry> SharedPort<T> {
             }
         }
         if T::PRESENT {
-            self.link.record(now, parcel, queued - size);
+            self.link.record(now, packet, queued - size);
         }
-        self.link.carry(now, parcel, sinks);
+        self.link.carry(now, packet, sinks);
         queue.packets.pop_front();
         if queue.packets.is_empty() {
             self.waiting.remove(class);
