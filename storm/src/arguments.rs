@@ -1,4 +1,4 @@
-//! What can be typed.
+//! Command-line arguments of the storm.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! What must hold of every run.
+//! Checks that every run must pass.
 
 use crate::run::Ended;
 use clearway_report::flows::FILE_NAME as FLOWS;
@@ -12,14 +12,14 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// Something that must not be.
+/// Violation of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Violation {
-    /// What kind it is, in a word that file names can have.
+    /// Kind of violation, in a word that file names can have.
     pub(crate) kind: &'static str,
-    /// What tells two of one kind apart: a place in the source, or the check that failed.
+    /// Mark that distinguishes violations of one kind: a place in the source, or the check that failed.
     pub(crate) mark: String,
-    /// In full.
+    /// Details in full.
     pub(crate) detail: String,
 }
 
@@ -52,7 +52,7 @@ fn must(holds: bool, kind: &'static str, mark: &str, detail: impl FnOnce() -> St
     }
 }
 
-/// Whether the process ended as it may: with exit code 0, 1 or 2.
+/// Checks that the process ended with exit code 0, 1 or 2.
 pub(crate) fn exit(ended: &Ended) -> Verdict {
     if let Some(0..=2) = ended.code {
         return Ok(());
@@ -111,7 +111,7 @@ impl Results {
         Ok(Self { summary, flows })
     }
 
-    /// Everything that can be said of one run.
+    /// Runs all checks of a single run.
     pub(crate) fn check(&self, ended: &Ended) -> Verdict {
         self.status(ended.code)?;
         self.numbers()?;
@@ -207,7 +207,7 @@ impl Results {
         Ok(())
     }
 
-    /// Packets are where they can be.
+    /// Checks the conservation of packets: no more arrive, are lost or are sent again than were sent.
     fn packets(&self) -> Verdict {
         let packets = &self.summary.packets;
         let at_most = [
@@ -303,7 +303,7 @@ impl Results {
         Ok(())
     }
 
-    /// What senders counted is the sum of the rows.
+    /// Checks that the senders' counts are the sums of the rows, or at least that for probes.
     fn counted(&self) -> Verdict {
         let packets = &self.summary.packets;
         let sum = |of: fn(&FlowRow) -> u64| self.flows.iter().map(of).sum::<u64>();
@@ -323,7 +323,7 @@ impl Results {
         Ok(())
     }
 
-    /// Nothing is faster than alone on an idle network.
+    /// Checks that no flow is faster than alone on an idle network, and that the summary has these slowdowns.
     fn slowdowns(&self) -> Verdict {
         for row in &self.flows {
             if let Some(fct) = row.fct() {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-/// What a file is for.
+/// Purpose of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Use {
     Topology,
@@ -14,7 +14,7 @@ pub(crate) enum Use {
 /// The folder beside the scenarios that holds the files.
 const FOLDER: &str = "files";
 
-/// What it is for, name, contents.
+/// Purpose, name and contents of each file.
 const FILES: &[(Use, &str, &str)] = &[
     (
         Use::Topology,

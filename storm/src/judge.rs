@@ -7,34 +7,35 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What one run may use.
+/// Memory that one run may use, in bytes.
 const MEMORY: u64 = 3_000_000_000;
+/// CPU time that a run on one thread may use.
 const CPU_SECONDS: u64 = 20;
-/// Of two threads, one of which may wait for the other without sleeping.
+/// CPU time of a run on two threads, one of which may wait for the other without sleeping.
 const CPU_SECONDS_OF_TWO: u64 = 60;
-/// Far above the limits of CPU time: other processes may need the machine.
+/// Limit of wall time, far above the limits of CPU time: other processes may need the machine.
 const WALL: Duration = Duration::from_secs(300);
 /// More CPU time on two threads than this, and five times that of one, is too much.
 const SECONDS_TO_SPARE: f64 = 3.0;
 
-/// What became of a scenario.
+/// Verdict on a scenario.
 #[derive(Debug)]
 pub(crate) enum Judged {
     /// The program refuses it.
     Refused(Refusal),
-    /// Everything holds; whether all flows and jobs were done.
+    /// All checks hold; `complete` says whether all flows and jobs were done.
     Sound {
         complete: bool,
     },
     Wrong(Violation),
 }
 
-/// Why the program refuses a scenario.
+/// Refusal of a scenario by the program.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
-    /// The line of the scenario that it names.
+    /// Line of the scenario that the program names.
     pub(crate) line: Option<usize>,
-    /// What it says of that, all numbers alike.
+    /// Reason that the program gives, with `#` in place of each number.
     pub(crate) reason: String,
 }
 
@@ -67,7 +68,8 @@ impl Judge {
         })
     }
 
-    /// Whether `draft` violates in the same way as `known`. Other faults than endless runs show soon.
+    /// True if `draft` leads to a violation with the signature of `known`. Violations other than endless runs show soon, and get less CPU
+    /// time.
     pub(crate) fn confirms(&mut self, draft: &Draft, known: &Violation) -> io::Result<bool> {
         let limits = self.limits;
         if known.kind != "time" {

@@ -2,12 +2,12 @@
 
 use clearway_units::{Purpose, RandomStream};
 
-/// The lots of one scenario.
+/// Random choices of one scenario.
 #[derive(Debug, Clone)]
 pub(crate) struct Lots(RandomStream);
 
 impl Lots {
-    /// Those of the scenario `number` of the storm with this seed.
+    /// Creates the random choices of scenario `number` of the storm with this seed.
     pub(crate) fn new(seed: u64, number: u64) -> Self {
         Self(RandomStream::new(seed, Purpose::Test, number))
     }

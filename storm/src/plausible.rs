@@ -1,4 +1,4 @@
-//! What scenarios of the storm usually look like: small, quick and hostile.
+//! Usual settings of the storm's scenarios: small, quick and hostile.
 //!
 //! Keys that are not listed here are drawn from their domains alone, so a new one needs nothing here. What is listed keeps runs short (few
 //! hosts, small messages) or puts them where faults have been found (slow links, deep queues, impatient timers).
@@ -6,10 +6,10 @@
 use crate::lots::Lots;
 use clearway_units::Value;
 
-/// Section, key, how often it is set, and to what.
+/// Section, key, probability that the key is set, and values to choose from.
 type Habit = (&'static str, &'static str, f64, &'static [&'static str]);
 
-/// What keeps runs small.
+/// Settings that keep runs small.
 const USUAL: &[Habit] = &[
     (
         "topology",
@@ -165,7 +165,7 @@ const USUAL: &[Habit] = &[
     ("", "seed", 0.5, &["2", "3", "77", "9223372036854775807"]),
 ];
 
-/// What runs suffer from.
+/// Settings that put runs under stress: slow links, bit errors, small buffers, short timeouts.
 const HOSTILE: &[Habit] = &[
     ("topology", "bit-error-rate", 0.3, &["1e-9", "1e-7", "1e-6"]),
     (
@@ -233,7 +233,7 @@ const HOSTILE: &[Habit] = &[
     ("transport", "strict-window", 0.2, &["true"]),
 ];
 
-/// What links suffer from, as `topology.links` has it.
+/// Exceptions for links, in the syntax of `topology.links`.
 const AILMENTS: [&str; 13] = [
     "down",
     "rate=1Gbps",
@@ -250,12 +250,12 @@ const AILMENTS: [&str; 13] = [
     "packet-loss=0.3",
 ];
 
-/// How wild a scenario is.
+/// Factors that decide how wild a scenario is.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mood {
     /// Probability that a key without habits is set at all.
     pub(crate) boldness: f64,
-    /// By which the probabilities of hostile keys are multiplied.
+    /// Factor on the probabilities of hostile keys.
     pub(crate) hostility: f64,
 }
 
@@ -268,7 +268,8 @@ impl Mood {
     }
 }
 
-/// What habit says of a key: `None` if there is none for it, `Some(None)` if the key is to stay at its default.
+/// Value of a key by habit: `None` if it has no habit or a hostile one that is not drawn, `Some(None)` if the key is to stay at its
+/// default.
 pub(crate) fn habitual(
     section: &str,
     key: &str,
@@ -287,7 +288,7 @@ pub(crate) fn habitual(
     set.then(|| Some(read(lots.pick::<&str>(values))))
 }
 
-/// Whether the runs get long without the key.
+/// True if runs get long without the key.
 pub(crate) fn is_needed(section: &str, key: &str) -> bool {
     let mut habits = USUAL.iter();
     habits.any(|habit| (habit.0, habit.1, habit.2) == (section, key, 1.0))

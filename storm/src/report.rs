@@ -1,4 +1,4 @@
-//! What a storm came to.
+//! Results of a storm: counts and findings.
 
 use crate::check::Violation;
 use crate::draft::Draft;
@@ -49,7 +49,7 @@ impl Report {
         *self.reasons.entry(reason).or_default() += 1;
     }
 
-    /// Why scenarios were refused, the most frequent reasons first.
+    /// Reasons for which scenarios were refused, the most frequent first.
     pub(crate) fn refusals(&self) -> String {
         let mut reasons: Vec<(&String, &u64)> = self.reasons.iter().collect();
         reasons.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
@@ -79,7 +79,7 @@ impl Report {
         self.found.values().map(|found| found.count).sum()
     }
 
-    /// In one line.
+    /// Summary in one line.
     pub(crate) fn line(&self, minutes: f64, seed: u64) -> String {
         format!(
             "{} scenarios, {} runs, {} refused, {} violations in {minutes:.1} minutes (seed {seed})",
@@ -114,7 +114,7 @@ impl Report {
         text
     }
 
-    /// How many of all keys were touched and, if `all`, how often each was.
+    /// Number of keys and kinds that runs touched and, if `all`, the number of scenarios that touched each.
     pub(crate) fn coverage(&self, universe: &BTreeSet<String>, all: bool) -> String {
         let touched = |key: &&String| self.coverage.contains_key(*key);
         let count = universe.iter().filter(touched).count();

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-/// What a run may use.
+/// Limits of a run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
     /// Address space in bytes.
@@ -17,17 +17,17 @@ pub(crate) struct Limits {
     pub(crate) wall: Duration,
 }
 
-/// How a run ended.
+/// End of a run: exit code, errors and results.
 #[derive(Debug)]
 pub(crate) struct Ended {
-    /// `None` if a signal ended it.
+    /// Exit code; `None` if a signal ended the run.
     pub(crate) code: Option<i32>,
-    /// In words.
+    /// Exit status in words.
     pub(crate) status: String,
     pub(crate) errors: String,
-    /// It was still going on at the limit of wall time.
+    /// True if the run was still going on at the limit of wall time.
     pub(crate) hung: bool,
-    /// Its results.
+    /// Folder of the results.
     pub(crate) out: PathBuf,
 }
 

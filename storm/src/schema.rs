@@ -1,4 +1,4 @@
-//! What a scenario can say, from the catalogue that `clearway explain` reads: nothing here knows a key by name.
+//! Keys and kinds of a scenario, from the catalogue that `clearway explain` reads. Only the parts of a transport and `kind` are named here.
 
 use clearway_lab::{Catalogue, Laboratory};
 use clearway_units::ParameterInfo;
@@ -76,12 +76,12 @@ impl Schema {
         }
     }
 
-    /// Whether a key of `[transport]` chooses what else there is.
+    /// True if a key of `[transport]` chooses the transport or one of its parts.
     pub(crate) fn is_choice(&self, key: &str) -> bool {
         key == "kind" || self.parts.iter().any(|(part, _)| *part == key)
     }
 
-    /// Everything that scenarios can touch, as coverage names it.
+    /// Keys and kinds that scenarios can touch, as coverage names them.
     pub(crate) fn universe(&self) -> BTreeSet<String> {
         let mut all = BTreeSet::new();
         let mut add = |owner: &str, section: &str, keys: &[ParameterInfo]| {

@@ -15,19 +15,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How often a scenario is mended that the program refuses.
+/// Attempts to run a scenario, which is mended each time the program refuses it.
 const MENDINGS: usize = 8;
 /// One scenario in so many is run again from its resolved form.
 const RESOLVED: u64 = 8;
-/// How long a violation is shrunk.
+/// Time limit for shrinking a violation.
 const SHRINKING: Duration = Duration::from_secs(90);
-/// How often progress is told.
+/// Interval between reports of progress.
 const TELLING: Duration = Duration::from_secs(30);
 
-/// What workers share.
+/// State that the workers share.
 struct Storm<'a> {
     arguments: &'a Arguments,
-    /// Of scenarios and results.
+    /// Folder of scenarios and results.
     folder: PathBuf,
     drawer: Drawer,
     next: AtomicU64,

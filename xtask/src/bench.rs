@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Nothing is watched.
+/// Override that turns off sampling over time.
 const UNWATCHED: &str = "observe.series.every=off";
 
-/// What is measured.
+/// Cases that are measured.
 const CASES: [Case; 4] = [
     Case {
         name: "quickstart",
@@ -33,7 +33,7 @@ const CASES: [Case; 4] = [
 ];
 /// The bar that every change has to stay below.
 const BAR: u64 = 900;
-/// How far above the recorded figure a change may be, in percent.
+/// Largest excess over the recorded figure that a change may have, in percent.
 const TOLERANCE: u64 = 5;
 const TABLE: &str = "benchmarks/instructions.md";
 const HEADER: &str = "\
@@ -48,7 +48,7 @@ hops of data and control packets that the larger run has more; no report is writ
 |---|---|---|---|---|---|
 ";
 
-/// What to do with the figures.
+/// Use of the measured figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
     /// Write them down.
@@ -59,7 +59,7 @@ pub(crate) enum Mode {
 
 /// A built-in scenario, with changes.
 struct Case {
-    /// In the table.
+    /// Name in the table.
     name: &'static str,
     scenario: &'static str,
     overrides: &'static [&'static str],
@@ -175,7 +175,7 @@ fn count(program: &Path, case: &Case, more: &[&str]) -> Result<Count, String> {
         json.lines()
             .find_map(|line| number_field(line, "packet_hops"))
     });
-    // Nobody misses the folder of a measurement that is done.
+    // The folder of a finished measurement is no longer needed.
     let _ = std::fs::remove_dir_all(&folder);
     match (instructions, hops) {
         (Some(instructions), Some(hops)) => Ok(Count { instructions, hops }),

@@ -17,7 +17,7 @@ mod tidy;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-/// What went wrong, one item a line.
+/// Faults that were found, one a line.
 type Faults = Vec<String>;
 
 fn main() -> ExitCode {

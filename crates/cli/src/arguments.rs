@@ -1,4 +1,4 @@
-//! What can be typed.
+//! Command-line arguments.
 
 use clap::{Args, Parser, Subcommand};
 use clearway_lab::reproduce::Scale;
@@ -41,7 +41,7 @@ pub(crate) enum Command {
     Reproduce(ReproduceArguments),
 }
 
-/// How large a reproduction is.
+/// Scale of a reproduction.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 pub(crate) enum ScaleArgument {
     /// Shows the effects within minutes
@@ -67,7 +67,7 @@ pub(crate) struct ReproduceArguments {
     /// All figures of all papers
     #[arg(long, conflicts_with = "figures")]
     pub(crate) all: bool,
-    /// How large
+    /// Scale of the reproduction
     #[arg(long, value_enum, default_value = "small")]
     pub(crate) scale: ScaleArgument,
     /// Run with seeds 1 to N instead of as many as the figure asks for
@@ -79,7 +79,7 @@ pub(crate) struct ReproduceArguments {
     /// Runs at a time; results do not depend on it
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: u16,
-    /// Where results go
+    /// Folder for the results
     #[arg(long, value_name = "DIR", default_value_os_t = crate::reproduce::default_folder())]
     pub(crate) out: PathBuf,
     /// Print what is written to the result files instead of tables
@@ -87,7 +87,7 @@ pub(crate) struct ReproduceArguments {
     pub(crate) json: bool,
 }
 
-/// Which scenario, and what is different about it.
+/// The scenario, and changes to it.
 #[derive(Debug, Args)]
 pub(crate) struct ScenarioArguments {
     /// A built-in scenario (`clearway list scenarios`) or a TOML file; all defaults if left out
@@ -104,7 +104,7 @@ pub(crate) struct ScenarioArguments {
 pub(crate) struct RunArguments {
     #[command(flatten)]
     pub(crate) scenario: ScenarioArguments,
-    /// Where results go; `out/NAME-HASH` if left out
+    /// Folder for the results; `out/NAME-HASH` if left out
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Also write completed flows in the format of HPCC's ns-3 simulator: sip dip sport dport size start fct standalone-fct; `-` prints
@@ -183,13 +183,13 @@ pub(crate) struct PlanArguments {
     pub(crate) jobs: String,
     #[command(flatten)]
     pub(crate) simulator: SimulatorArguments,
-    /// How often each job runs together with others
+    /// Iterations that each job runs together with others
     #[arg(long, value_name = "N", default_value_t = 15, requires = "simulate", value_parser = clap::value_parser!(u32).range(3..=100_000))]
     pub(crate) iterations: u32,
     /// Worker threads of a simulation; results do not depend on them
     #[arg(long, value_name = "N", default_value_t = 1, requires = "simulator", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: u16,
-    /// Where `plan.json` and `report.html` go; `out/plan-NAME-HASH` if left out
+    /// Folder for `plan.json` and `report.html`; `out/plan-NAME-HASH` if left out
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Print plan.json instead of tables
@@ -200,7 +200,7 @@ pub(crate) struct PlanArguments {
     pub(crate) quiet: bool,
 }
 
-/// What `clearway plan` simulates.
+/// Simulations of `clearway plan`.
 #[derive(Debug, Args)]
 #[group(id = "simulator", multiple = true)]
 pub(crate) struct SimulatorArguments {

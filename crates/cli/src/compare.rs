@@ -27,7 +27,7 @@ use plan::{Planned, Source, plan};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// What to do about results that cannot be written.
+/// Advice to the user if results cannot be written.
 const FIX: &str = "choose another file or folder with --out";
 
 pub(crate) fn compare(arguments: &CompareArguments) -> Result<ExitCode, Failure> {
@@ -99,13 +99,13 @@ fn check(variant: &Planned, arguments: &CompareArguments) -> Result<(), Failure>
     Ok(())
 }
 
-/// What has been run.
+/// Outcome of all runs.
 struct Ran {
-    /// Those with runs, in the order in which they were named.
+    /// Variants with runs, in the order in which they were named.
     variants: Vec<Variant>,
-    /// How many runs were done.
+    /// Number of runs that were done.
     done: usize,
-    /// Whether the results of all of them are kept.
+    /// Failure if the results of some run could not be kept.
     kept: Result<(), Failure>,
 }
 
@@ -163,7 +163,7 @@ fn run_all(
 struct Run<'a> {
     scenario: &'a Scenario,
     arguments: &'a CompareArguments,
-    /// Where its results are kept, if they are.
+    /// Folder in which the results are kept, if they are.
     folder: Option<PathBuf>,
     title: String,
 }
@@ -171,7 +171,7 @@ struct Run<'a> {
 /// A run that is over.
 struct Simulated {
     run: ComparedRun,
-    /// Whether its results are kept, if they were to be.
+    /// Failure if the results were to be kept and could not be.
     kept: Result<(), Failure>,
 }
 
@@ -254,7 +254,7 @@ impl Run<'_> {
     }
 }
 
-/// Where the results go.
+/// Destination of the results.
 enum Target {
     /// `compare.html`, `compare.json`, and the results of all runs.
     Folder(PathBuf),
@@ -305,7 +305,7 @@ impl Target {
         Ok(())
     }
 
-    /// Where the results of a run of the variant at `place` are kept, if they are.
+    /// Folder in which the results of a run of the variant at `place` are kept, if they are.
     fn folder_of(&self, place: usize, scenario: &Scenario) -> Option<PathBuf> {
         match self {
             Self::Json(_) | Self::Page(_) => None,

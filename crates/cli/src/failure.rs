@@ -1,12 +1,12 @@
-//! What can go wrong, and the exit code for it.
+//! Failures of commands, and their exit code.
 
 use crate::output::say;
 use clearway_lab::ScenarioError;
 use std::error::Error;
 use std::process::ExitCode;
 
-/// What keeps a command from doing what it was asked: input that is wrong, or surroundings in which its output cannot be written, such as a
-/// full disk. Both are the user's to mend, so that the exit code is 2.
+/// Failure of a command: wrong input, or surroundings in which its output cannot be written, such as a full disk. Both are for the user to
+/// mend, so the exit code is 2.
 #[derive(Debug)]
 pub(crate) struct Failure(Vec<String>);
 

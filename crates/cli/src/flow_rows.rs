@@ -12,7 +12,7 @@ use std::fs::File;
 pub(crate) enum FlowRows {
     /// All of them.
     Kept(Vec<FlowRow>),
-    /// Their rows are in the file already, if there is one.
+    /// Sizes and times of the flows. The rows are in the file already, if there is one.
     Written {
         times: Vec<FlowTimes>,
         file: Option<Box<FlowsFile>>,

@@ -29,12 +29,12 @@ pub(crate) struct Outputs<'a> {
     report: bool,
 }
 
-/// Everything that is written when a run is over.
+/// Results to write when a run is over.
 pub(crate) struct Results<'a> {
     pub(crate) record: &'a RunRecord,
     pub(crate) finished: &'a Finished,
     pub(crate) capture: Option<&'a Capture>,
-    /// Those that were asked for.
+    /// Text files that were asked for.
     pub(crate) texts: Option<&'a TextFiles>,
 }
 

@@ -22,7 +22,7 @@ use clearway_units::{ParameterSet, Span};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// What to do about results that cannot be written.
+/// Advice to the user if results cannot be written.
 const FIX: &str = "choose another folder with --out";
 
 pub(crate) fn plan(arguments: &PlanArguments) -> Result<ExitCode, Failure> {

@@ -12,7 +12,7 @@ pub(crate) const REVISION: &str = match option_env!("CLEARWAY_REVISION") {
     None => "unknown",
 };
 
-/// Everything that the outputs say about a run, but for its flows and what was observed.
+/// Creates the record of a run, without its flows and what was observed.
 pub(crate) fn record(
     scenario: &Scenario,
     assembly: &Assembly,
@@ -89,7 +89,7 @@ fn paused_links(assembly: &Assembly, finished: &Finished) -> Vec<PausedLink> {
     finished.pauses.iter().map(link).collect()
 }
 
-/// Which scenario a result belongs to.
+/// Identity of the scenario that a result belongs to.
 pub(crate) fn identity(scenario: &Scenario) -> ScenarioIdentity {
     ScenarioIdentity {
         name: scenario.general.name.clone(),
@@ -114,7 +114,8 @@ pub(crate) fn command_line() -> String {
         .join(" ")
 }
 
-/// How the run ended, and if it did so early, what of its jobs is not done: all flows may be, when computations are not.
+/// Status of the run. If it ended early, the reason also counts the jobs that are not done: all flows may be done while computations are
+/// not.
 fn status(scenario: &Scenario, finished: &Finished) -> Status {
     let reason = match finished.stopped {
         None => return Status::Complete,

@@ -177,7 +177,7 @@ fn list() -> Result<(), Failure> {
     ))
 }
 
-/// What the recorded outcome of a figure says.
+/// Verdict in the recorded outcome of a figure, as text.
 fn last_verdict(id: &str) -> String {
     let Some(text) = recorded(id) else {
         return "not recorded".into();
@@ -298,7 +298,7 @@ fn claim_rows(claim: &ClaimOutcome, scale: Scale, table: &mut Table) {
     }
 }
 
-/// What was measured, with the spread over seeds.
+/// Measured value, with the spread over seeds.
 fn measured(judgement: &Judgement) -> String {
     let at = judgement.at.as_ref().map(|at| format!("{at}: "));
     let value = match judgement.measured {
@@ -384,7 +384,7 @@ struct Screen {
     interrupt: Interrupt,
     rounds: AtomicU32,
     stopwatch: Stopwatch,
-    /// When the log last got a line, in wall seconds.
+    /// Time of the last line in the log, in wall seconds.
     said: Mutex<f64>,
 }
 
@@ -458,7 +458,7 @@ impl Watcher for Screen {
     }
 }
 
-/// Where results go by default.
+/// Default folder of the results.
 pub(crate) fn default_folder() -> PathBuf {
     PathBuf::from("out").join("reproduce")
 }

@@ -1,4 +1,4 @@
-//! Whether an output would overwrite an input, or another output: by whatever name, link or hard link it is called.
+//! Checks that an output overwrites no input and no other output, by whatever name, link or hard link it is called.
 
 use crate::failure::Failure;
 use std::ffi::OsString;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// A file that a command reads.
 #[derive(Debug, Clone)]
 pub(crate) struct Input {
-    /// What it is, such as "the scenario" or "`topology.file`".
+    /// Name for the file in messages, such as "the scenario" or "`topology.file`".
     pub(crate) what: String,
     pub(crate) path: PathBuf,
 }

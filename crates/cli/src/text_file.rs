@@ -28,7 +28,7 @@ const FCT: TextFormat = TextFormat {
     most_hosts: MOST_HOSTS,
 };
 
-/// What htsim prints.
+/// Text that htsim prints.
 const HTSIM: TextFormat = TextFormat {
     option: "--htsim-txt",
     fix: "name a file that you may write with `--htsim-txt`",

@@ -18,7 +18,7 @@ pub(crate) struct Watch {
     pub(crate) events: Option<EventLog>,
 }
 
-/// What watches a run while it goes on.
+/// Callbacks and options for watching a run while it goes on.
 pub(crate) struct Watchers<'a> {
     /// Called after each round.
     pub(crate) on_progress: &'a mut dyn FnMut(Progress) -> Verdict,
@@ -47,8 +47,8 @@ pub(crate) fn simulate(assembly: &Assembly, threads: usize, watchers: Watchers<'
     with_observers(assembly, options, telemetry, events)
 }
 
-/// Whatever is watched costs time at each packet, so a run that nobody watches, and one that is only sampled, are compiled by
-/// themselves.
+/// Runs with the observers that are needed. Observers cost time at each packet, so a run that nobody watches, and one that is only sampled,
+/// are compiled separately.
 fn with_observers(
     assembly: &Assembly,
     options: RunOptions<'_>,

@@ -11,9 +11,9 @@ pub(crate) struct WholeFile {
     /// As the user calls it.
     path: PathBuf,
     file: File,
-    /// What is moved where in the end; `None` if the file is a device or a pipe, which takes what is written at once.
+    /// Temporary path and final path of the file; `None` if the file is a device or a pipe, to which output is written at once.
     renamed: Option<(PathBuf, PathBuf)>,
-    /// What the user may do about a fault.
+    /// Advice to the user in case of a fault.
     fix: &'static str,
 }
 

@@ -35,7 +35,7 @@ fn capture(bench: &Bench, transport: &str) -> Summary {
     bench.summary(&["s.toml"])
 }
 
-/// What `tshark` prints of the capture; `None` where there is no such program, or it lacks `feature`.
+/// Output of `tshark` for the capture; `None` where there is no such program, or it lacks `feature`.
 fn tshark(bench: &Bench, feature: &str, arguments: &[&str]) -> Option<String> {
     let version = Command::new("tshark").arg("--version").output();
     let version = version.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
@@ -76,7 +76,7 @@ fn fields<'a>(names: &[&'a str]) -> Vec<&'a str> {
     ["-T", "fields"].into_iter().chain(each).collect()
 }
 
-/// Everything that a reader finds wrong, or that it could not take apart to the end.
+/// Filter for the frames in which a reader finds a fault, or that it could not take apart to the end.
 const WRONG: [&str; 2] = [
     "-Y",
     "_ws.malformed || _ws.short || _ws.expert.severity >= 0x600000",

@@ -12,9 +12,9 @@ use std::net::TcpStream;
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::Duration;
 
-/// Nothing that a test waits for takes longer.
+/// Longest time that a test waits for anything.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// Between two looks.
+/// Pause between two looks.
 const PAUSE: Duration = Duration::from_millis(20);
 /// Minutes, if nobody stops it.
 const LONG: [&str; 3] = ["incast-32", "--set", "workload.message=1GB"];
@@ -143,7 +143,7 @@ impl Drop for Run {
     }
 }
 
-/// How often to look until patience is at its end.
+/// Number of looks until the patience is at its end.
 fn looks() -> u128 {
     PATIENCE.as_millis() / PAUSE.as_millis()
 }

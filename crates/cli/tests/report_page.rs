@@ -13,7 +13,7 @@ use clearway_units::{Rate, Span, Time, mix64};
 use common::Bench;
 use std::path::Path;
 
-/// Where a plot is drawn: left, top, width, height of its plane within the visible part.
+/// Plane of a plot: left, top, width and height within the visible part of the page.
 fn plane(browser: &Browser, plot: &str) -> (f64, f64, f64, f64) {
     let element = format!("document.querySelector('[data-plot={plot}] .overlay')");
     browser.execute(&format!("{element}.scrollIntoView({{ block: 'center' }});"));

@@ -1,4 +1,4 @@
-//! What a run leaves behind, and that it can be had again.
+//! Results of a run, and their reproduction.
 
 mod common;
 

@@ -50,7 +50,8 @@ fn rows(path: &Path) -> Value {
     rows.map(|found| row(found.unwrap())).collect()
 }
 
-/// What the tables of a run do not have: `links`, each with the node that it begins at, and `paused`, each link with its pauses.
+/// Links and pauses, which the tables of a run do not have: `links`, each with the node at which it begins, and `paused`, each link with
+/// its pauses.
 fn links(bench: &Bench) -> (Value, Value) {
     let path = bench.path("s.toml");
     let laboratory = Laboratory::new();
@@ -119,7 +120,7 @@ fn check(bench: &Bench, arrows: Option<&[(u32, u32)]>) -> Option<String> {
     Some(text)
 }
 
-/// How often `what` was compared.
+/// Number of times that `what` was compared.
 fn compared(report: &str, what: &str) -> u32 {
     let counts = report.lines().last().unwrap();
     let prefix = format!("{what}: ");

@@ -1,4 +1,4 @@
-//! What a user can get wrong: each ends with exit code 2 and says where, what and what instead.
+//! Wrong input: each case ends with exit code 2 and a message that says where, what and what instead.
 
 mod common;
 

@@ -47,7 +47,7 @@ impl Round {
             end,
         }
     }
-    /// How many rounds were run before this one; skipped stretches do not count.
+    /// Number of rounds that were run before this one; skipped stretches do not count.
     pub fn ordinal(&self) -> u64 {
         self.ordinal
     }
@@ -59,11 +59,11 @@ impl Round {
     pub fn end(&self) -> Time {
         self.end
     }
-    /// Which half of each mailbox is read in this round.
+    /// Index of the half of each mailbox that is read in this round.
     fn reading_half(&self) -> usize {
         (self.ordinal & 1) as usize
     }
-    /// Which half of each mailbox is written in this round.
+    /// Index of the half of each mailbox that is written in this round.
     fn writing_half(&self) -> usize {
         (self.ordinal & 1) as usize ^ 1
     }

@@ -11,7 +11,7 @@ struct Mailbox<M> {
     halves: [Mutex<Vec<M>>; 2],
 }
 
-/// Where a domain learns which of its inlets have messages.
+/// Flags by which a domain learns which of its inlets have messages.
 #[derive(Debug, Default)]
 pub struct ReadyInlets {
     halves: [Half; 2],
@@ -202,7 +202,7 @@ impl<M> Inlet<M> {
         debug_assert!(self.read <= self.messages.len());
     }
 
-    /// How many messages have been sent and not read, those of rounds to come included. For use between rounds.
+    /// Number of messages that have been sent and not read, those of rounds to come included. For use between rounds.
     pub fn in_transit(&self) -> usize {
         let halves = self.mailbox.halves.iter();
         let waiting = halves.map(|half| half.lock().unwrap_or_else(PoisonError::into_inner).len());

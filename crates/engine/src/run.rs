@@ -7,10 +7,10 @@ use clearway_units::{Span, Time};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What a domain knows of the future when its part of a round is done.
+/// Next event and earliest message of a domain when its part of a round is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Outlook {
-    /// Its own next event, messages already collected included; [`Time::NEVER`] if it only waits.
+    /// Time of the domain's own next event, messages already collected included; [`Time::NEVER`] if it only waits.
     pub next: Time,
     /// The earliest arrival among the messages it sent in this round; [`Time::NEVER`] if it sent none.
     pub sent: Time,
@@ -18,9 +18,9 @@ pub struct Outlook {
 
 /// A part of the model that runs by itself within a round.
 pub trait Domain: Send {
-    /// What it tells the conductor. Sorted, so that the order does not depend on threads.
+    /// Report of the domain to the conductor. Reports are sorted, so that their order does not depend on threads.
     type Report: Send + Ord;
-    /// What the conductor can tell it.
+    /// Order of the conductor to the domain.
     type Order: Send;
     /// Buffers that a thread lends to each domain it runs. What is in them must not affect results.
     type Workbench: Default;
@@ -39,7 +39,7 @@ pub trait Domain: Send {
     fn accept(&mut self, order: Self::Order) -> Time;
 }
 
-/// What happens after a round.
+/// Decision to go on or to stop after a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// Go on.
@@ -48,10 +48,10 @@ pub enum Verdict {
     Stop,
 }
 
-/// Why a run ended.
+/// Reason why a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// Nothing was left to happen.
+    /// No event was left.
     Idle,
     /// The conductor said so.
     Stopped,
@@ -87,7 +87,7 @@ impl Rounds {
 /// A run that is over.
 #[derive(Debug)]
 pub struct Concluded<D> {
-    /// Why it ended.
+    /// Reason why the run ended.
     pub ending: Ending,
     /// The domains, in order.
     pub domains: Vec<D>,
@@ -144,7 +144,7 @@ struct Slot<D> {
     next: AtomicU64,
 }
 
-/// What all threads share in a round.
+/// State that all threads share in a round.
 struct Shared<'a, D: Domain> {
     slots: &'a [Slot<D>],
     round: Mutex<Round>,
@@ -158,7 +158,7 @@ struct Shared<'a, D: Domain> {
     barrier: Barrier,
 }
 
-/// What the domains that ran have left for the leader.
+/// Reports and load of the domains that ran, for the leader.
 #[derive(Debug)]
 struct Yield<R> {
     reports: Vec<R>,

@@ -100,7 +100,7 @@ mod tests {
         load
     }
 
-    /// How many rounds with this load it takes until the choice is `worthwhile`.
+    /// Number of rounds with this load until the choice is `worthwhile`.
     fn rounds_until(worthwhile: bool, sharing: &mut Sharing, load: Load) -> u32 {
         let mut rounds = 0;
         while sharing.is_worthwhile() != worthwhile {

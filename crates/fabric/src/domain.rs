@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub(crate) struct FabricDomain<O, T> {
-    /// Those that may react to others.
+    /// Flow table, for programs that post on flows and reactions that start them.
     pub(crate) flows: Arc<[Flow]>,
     pub(crate) ways: Arc<Ways>,
     /// The hosts on this switch, inlets `0..hosts.len()` of the domain.

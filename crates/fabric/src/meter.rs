@@ -1,6 +1,6 @@
-//! What each link has carried, counted where observers ask for it.
+//! Totals of what each link has carried, counted where observers ask for it.
 
-/// What a link has carried.
+/// Totals of a link: traffic, marks, drops and longest queue.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LinkTotals {
     /// Bytes, headers included.
@@ -45,8 +45,7 @@ impl LinkMeter {
         self.totals.drops += 1;
     }
 
-    /// What has happened since the last call. The longest queue is that of arrivals: what was there before counts when something
-    /// joins it.
+    /// Totals since the last call. The longest queue is measured at arrivals: bytes that were there before count when a packet joins them.
     #[inline]
     pub fn take(&mut self) -> LinkTotals {
         let (totals, seen) = (self.totals, self.seen);
@@ -61,7 +60,7 @@ impl LinkMeter {
         }
     }
 
-    /// What has happened since the start of the run.
+    /// Totals since the start of the run.
     pub fn totals(&self) -> LinkTotals {
         LinkTotals {
             peak_queue: self.totals.peak_queue.max(self.peak),

@@ -4,7 +4,7 @@ use crate::topology::{LinkId, NodeId};
 use clearway_transport::{ClassSet, Event, Packet};
 use clearway_units::{HostId, Time};
 
-/// Why a packet vanished.
+/// Cause of the loss of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DropCause {
     /// The queue was full, or the shared buffer had no room for its class.

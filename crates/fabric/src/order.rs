@@ -42,7 +42,7 @@ impl ArrivalKey {
     pub(crate) fn index(self) -> usize {
         self.0 as u16 as usize
     }
-    /// When it arrives, in a round that begins at `start`.
+    /// Time of the arrival, in a round that begins at `start`.
     #[inline]
     pub(crate) fn time(self, start: Time) -> Time {
         Time::from_ps(start.as_ps() + u64::from(self.time_bits()))

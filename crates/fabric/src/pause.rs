@@ -4,16 +4,16 @@ use crate::topology::LinkId;
 use clearway_transport::ClassSet;
 use clearway_units::{Span, Time};
 
-/// How a link was paused in a run.
+/// Pauses of a link in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinkPauses {
     /// The link whose transmitter was paused.
     pub link: LinkId,
-    /// How often it was paused, each time until it was free to send everything.
+    /// Number of pauses; each lasts until all classes may be sent again.
     pub pauses: u64,
     /// For how long any class was paused.
     pub time: Span,
-    /// It was paused when the run ended.
+    /// True if the link was paused when the run ended.
     pub at_the_end: bool,
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct PauseState {
 }
 
 impl PauseState {
-    /// What may not be sent.
+    /// Classes that may not be sent.
     #[inline]
     pub(crate) fn classes(&self) -> ClassSet {
         self.classes

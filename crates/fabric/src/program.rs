@@ -10,9 +10,9 @@ use std::num::NonZeroU32;
 /// A program and the connections that it uses. Most hosts have none.
 pub(crate) struct ProgramAtHost {
     program: Option<Box<dyn Program>>,
-    /// When it goes on by itself or a message of another NIC comes: asked for with every event of the host.
+    /// Time at which the program goes on by itself or a message of another NIC comes. Stored, because every event of the host asks for it.
     pub(crate) deadline: Time,
-    /// What programs of other NICs have told it, and when that comes.
+    /// Messages from programs of other NICs, each with the time at which it comes.
     nic_messages: BinaryHeap<Reverse<(Time, NicMessage)>>,
     /// Connections from here: messages to be posted, and those to be acknowledged.
     sending: FxHashMap<FlowId, (u32, u32)>,
@@ -32,7 +32,7 @@ impl Default for ProgramAtHost {
     }
 }
 
-/// Which of the messages of a connection one is.
+/// Position of a message among those of its connection.
 pub(crate) struct Place {
     pub(crate) is_first: bool,
     pub(crate) is_last: bool,
@@ -61,7 +61,7 @@ impl ProgramAtHost {
         self.deadline = own.into_iter().chain(first).min().unwrap_or(Time::NEVER);
     }
 
-    /// When the program was done, if there is one; `None` if it is not.
+    /// Time at which the program was done; `None` if it is not, and zero if there is no program.
     pub(crate) fn over(&self) -> Option<Time> {
         let program = self.program.as_ref();
         program.map_or(Some(Time::ZERO), |program| program.over())
@@ -137,7 +137,7 @@ impl ProgramAtHost {
     }
 }
 
-/// Whether a program posts on this flow. Flows that are not in the table never are.
+/// True if a program posts on this flow. Flows that are not in the table are never connections.
 pub(crate) fn is_connection(flows: &[Flow], id: FlowId) -> bool {
     flows
         .get(id.index())

@@ -1,4 +1,4 @@
-//! Nothing appears from nowhere and nothing vanishes: books that balance, flows that end, a queue that queueing theory knows.
+//! Conservation of packets and bytes: books that balance, flows that end, a queue that queueing theory knows.
 
 mod common;
 
@@ -42,7 +42,7 @@ impl Observer for Counts {
     }
 }
 
-/// What must hold after any run.
+/// Invariants after any run.
 fn balanced(scenario: &Scenario, outcome: &Outcome<Counts>) -> Result<(), TestCaseError> {
     if let Err(text) = outcome.check_conservation() {
         return Err(TestCaseError::fail(text));
@@ -234,7 +234,7 @@ fn a_link_loses_the_share_of_packets_that_it_should() {
 /// Measures how long data packets wait for the link to the last host.
 struct Waits {
     switch: NodeId,
-    /// When each flow's packet came to the switch.
+    /// Time at which each flow's packet came to the switch.
     arrived: Vec<Time>,
     waits: Vec<f64>,
 }

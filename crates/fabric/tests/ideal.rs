@@ -14,7 +14,7 @@ use proptest::prelude::*;
 use std::num::NonZero;
 use std::sync::Arc;
 
-/// What is chosen beside the scenario itself.
+/// Random choices beside those of the scenario itself.
 struct Draw(RandomStream);
 
 impl Draw {
@@ -151,7 +151,7 @@ proptest! {
     }
 }
 
-/// What the property above would not show if ideals were far too short: many lone flows take exactly their ideal, most little more.
+/// Ideals are not far too short, which the property above would not show: many lone flows take exactly their ideal, most little more.
 #[test]
 fn lone_flows_come_near_their_ideals() {
     let (mut exact, mut near, mut all) = (0, 0, 0);

@@ -1,5 +1,5 @@
-//! What a lossless fabric promises: with congestion control off and any incast, nothing is lost, the bottleneck never idles, and
-//! every byte of buffer is given back.
+//! Guarantees of a lossless fabric: with congestion control off and any incast, nothing is lost, the bottleneck never idles, and every byte
+//! of buffer is given back.
 
 use clearway_fabric::topology::{
     LinkId, NodeId, PacketSizes, Routes, Topology, dumbbell, leaf_spine, single_switch,
@@ -22,7 +22,7 @@ const SIZES: PacketSizes = PacketSizes {
 };
 const RATE: Rate = Rate::from_gbps(400);
 
-/// What comes in at the receiver, and what is dropped where.
+/// Data that comes in at the receiver, and drops, marks and pauses anywhere.
 #[derive(Default)]
 struct Watch {
     first: Option<Time>,
@@ -66,7 +66,7 @@ impl Observer for Watch {
 /// Hosts send `bytes` each to host 0 at once.
 struct Incast {
     senders: std::ops::Range<u32>,
-    /// Those with odd numbers send in this class, the others in class 1.
+    /// Class of senders with odd numbers; the others send in class 1.
     odd: Class,
     topology: Topology,
     switch: SwitchParameters,

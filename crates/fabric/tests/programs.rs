@@ -17,7 +17,7 @@ const SIZES: PacketSizes = PacketSizes {
     ack: 64,
 };
 
-/// When, where, what, which message.
+/// Time, host, kind of event and number of the message.
 type Entry = (Time, u32, &'static str, u32);
 type Log = Arc<Mutex<Vec<Entry>>>;
 
@@ -28,7 +28,7 @@ struct Thrower {
     bytes: Bytes,
     throws: u32,
     thrown: u32,
-    /// When the first one throws; the other waits.
+    /// Time of the next throw; at first [`Time::NEVER`] for the host that waits.
     serve: Time,
     pause: Span,
     posts: VecDeque<Post>,

@@ -1,4 +1,4 @@
-//! Where STrack's congestion control settles: many senders into one host (STrack §4.2, incast).
+//! Steady state of STrack's congestion control: many senders into one host (STrack §4.2, incast).
 //!
 //! The fixed point of Algorithm 4 is where what a sender adds in a base round trip (`eta`) equals what it takes off,
 //! `gamma w (q - T) / q`, with the window `w = C (base + q) / (N packet)`. Measured on four 1 us links each way at 400 Gb/s, 4096 B
@@ -113,7 +113,7 @@ fn fabric() -> Topology {
     leaf_spine(9 * HOSTS_PER_LEAF, HOSTS_PER_LEAF, 16, 1, link, link).unwrap()
 }
 
-/// What came of an incast.
+/// Measurements of an incast in its steady state.
 struct Settled {
     /// Mean wait at the last hop in us.
     queue: f64,

@@ -63,7 +63,7 @@ fn switch_called(topology: &Topology, name: &str) -> usize {
     names.clone().position(|other| other == name).unwrap()
 }
 
-/// How many cables connect two nodes.
+/// Number of cables that connect two nodes.
 fn cables_between(topology: &Topology, a: NodeId, b: NodeId) -> u32 {
     let joins = |cable: &&Cable| cable.up && (cable.ends == [a, b] || cable.ends == [b, a]);
     topology.cables.iter().filter(joins).count() as u32

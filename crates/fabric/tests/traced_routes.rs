@@ -1,4 +1,4 @@
-//! Where packets will go, against where they went.
+//! Predicted routes of packets, against the links that they crossed in a run.
 
 mod common;
 

@@ -34,11 +34,11 @@ use std::sync::Arc;
 pub struct Assembly {
     /// The fabric.
     pub topology: Topology,
-    /// Its routes and path lengths.
+    /// Routes and path lengths of the fabric.
     pub routes: Routes,
     /// Sizes of packets without telemetry, by which ideal completion times are computed.
     pub sizes: PacketSizes,
-    /// What transports know of the network.
+    /// Facts that transports know of the network.
     pub network: NetworkFacts,
     /// All traffic, between hosts; none if flows come [one by one](Self::streaming).
     pub workload: Workload,
@@ -49,24 +49,24 @@ pub struct Assembly {
     flow_count: usize,
     /// The same between NICs, where hosts have several.
     wired: Option<Workload>,
-    /// What the user should know.
+    /// Warnings for the user.
     pub warnings: Vec<String>,
-    /// What is sampled, if anything is.
+    /// Plan of the samples; `None` if nothing is sampled.
     pub(crate) watch: Option<WatchPlan>,
-    /// Which frames are to be captured, if any.
+    /// Plan of the capture; `None` if no frames are captured.
     pub capture: Option<Arc<CapturePlan>>,
     profile: Arc<Profile>,
     flows: Arc<[Flow]>,
     /// Of the traffic that is not listed.
     further_classes: ClassSet,
-    /// When the run stops although flows or jobs are not done.
+    /// Time at which the run stops although flows or jobs are not done.
     pub(crate) at_most: Time,
     pub(crate) trigger_delay: Option<Span>,
     switch: SwitchSettings,
     pub(crate) seed: u64,
 }
 
-/// What `clearway topology` shows.
+/// Report that `clearway topology` shows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TopologyReport {
     /// In a few words.
@@ -83,7 +83,7 @@ pub struct TopologyReport {
     pub cables: (usize, usize),
     /// Links between hosts, and how many ordered pairs of hosts are so far apart.
     pub path_lengths: BTreeMap<u32, u64>,
-    /// What transports know.
+    /// Facts that transports know of the network.
     pub network: NetworkFacts,
     /// The bandwidth-delay product by which queues are sized: line rate times propagation round trip.
     pub queue_bdp: Bytes,
@@ -97,7 +97,7 @@ enum Traffic {
     OneByOne(MergedArrivals),
 }
 
-/// What traffic is made for: a fabric before its routes, from which traffic may still take links.
+/// Fabric for which traffic is made: it has no routes yet, and a traffic file may still fail some of its links.
 pub(crate) struct PreparedFabric {
     pub(crate) topology: Topology,
     /// Of packets without telemetry.
@@ -260,7 +260,7 @@ impl Assembly {
         assembly
     }
 
-    /// How many flows there are.
+    /// Number of flows.
     pub fn flow_count(&self) -> usize {
         self.flow_count
     }
@@ -318,7 +318,7 @@ impl Assembly {
         (local, global)
     }
 
-    /// Who acts between hosts: the triggers that belong to no single NIC, and grants of messages; `None` if nobody has to.
+    /// Reactions between hosts: the triggers that belong to no single NIC, and grants of messages; `None` if there are neither.
     pub(crate) fn coordinator(
         &self,
         triggers: Option<TriggerReactions>,
@@ -359,7 +359,7 @@ impl Assembly {
         fabric.ideal_completion(from, to, message, self.sizes)
     }
 
-    /// What was built, in numbers.
+    /// Report on what was built, in numbers.
     pub fn topology_report(&self) -> TopologyReport {
         let topology = &self.topology;
         let mut switches = Vec::new();
@@ -389,7 +389,7 @@ impl Assembly {
     }
 }
 
-/// What transports know of the network, once it is known to suit them.
+/// Facts that transports know of the network, checked against the timers, queues and ECN thresholds of the scenario.
 fn network_of(
     scenario: &Scenario,
     topology: &Topology,
@@ -498,7 +498,7 @@ fn check_reach(
     Err(routing_error(topology, &error))
 }
 
-/// When the clock starts the first flow; files of some simulators begin seconds after the start of time.
+/// Time at which the clock starts the first flow; files of some simulators begin seconds after the start of time.
 fn first_start(flows: impl Iterator<Item = FlowSpec>) -> Time {
     let starts = flows.filter_map(|flow| match flow.start {
         Start::At(time) => Some(time),
@@ -550,7 +550,7 @@ fn load_workloads(
     Ok(all)
 }
 
-/// What the generator of a `[[workload]]` section knows.
+/// Context for the generator of a `[[workload]]` section.
 pub(crate) fn build_context<'a>(
     scenario: &'a Scenario,
     fabric: &Topology,
@@ -567,7 +567,7 @@ pub(crate) fn build_context<'a>(
     }
 }
 
-/// What failed links have broken.
+/// Error for a topology that failed links have broken.
 fn routing_error(topology: &Topology, error: &TopologyError) -> ScenarioError {
     const KEYS: [&str; 3] = ["links", "failed-uplinks.per-leaf", "failed-uplinks.leaves"];
     let (message, fix) = match error {

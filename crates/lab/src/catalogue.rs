@@ -1,4 +1,4 @@
-//! What exists, by name: for `clearway list` and `clearway explain`.
+//! Catalogue of all names that a scenario can use, for `clearway list` and `clearway explain`.
 
 use crate::plan::{JobSection, PlacementSection, PlanParameters, builtin_plans};
 use crate::scenario::topology::{Kind, LinkSettings};
@@ -39,19 +39,19 @@ pub fn builtin_scenario(name: &str) -> Option<&'static str> {
 /// One entry of the catalogue, explained.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explanation {
-    /// What it is called.
+    /// Name of the entry.
     pub name: String,
-    /// What kind of thing it is, and how a scenario chooses it.
+    /// Kind of the entry, and how a scenario chooses it.
     pub role: String,
     /// One line on it.
     pub summary: String,
     /// The section of the scenario that its parameters belong to.
     pub section: &'static str,
-    /// Its parameters.
+    /// Parameters of the entry.
     pub parameters: Vec<ParameterInfo>,
 }
 
-/// Everything that a scenario can name.
+/// Catalogue of all names that a scenario can use.
 #[derive(Debug, Clone)]
 pub struct Catalogue<'a> {
     registry: &'a Registry,
@@ -162,7 +162,7 @@ impl<'a> Catalogue<'a> {
         found
     }
 
-    /// What of a transport is called `name`: the whole, and its parts.
+    /// Transport presets and parts of transports called `name`.
     fn parts_of_transport(&self, name: &str) -> Vec<Explanation> {
         let explanation = |key: &str, summary: &str, parameters| Explanation {
             name: name.into(),
@@ -197,7 +197,7 @@ impl<'a> Catalogue<'a> {
         nearest(name, self.names().iter().map(String::as_str)).map(Into::into)
     }
 
-    /// Everything that [`explain`](Self::explain) knows.
+    /// Names that [`explain`](Self::explain) knows.
     pub fn names(&self) -> Vec<String> {
         let described = |group: &&&str| !["scenarios", "plans"].contains(*group);
         let groups = Self::GROUPS.iter().filter(described);
@@ -220,7 +220,7 @@ fn full_key(section: &str, key: &str) -> String {
     }
 }
 
-/// Whether `name` is the key, with its section or without, or the first word of it.
+/// True if `name` is the key, with or without its section, or the part of it before a dot.
 fn is_meant(name: &str, section: &str, key: &str) -> bool {
     let full = full_key(section, key);
     [key, full.as_str()].iter().any(|key| {
@@ -229,7 +229,7 @@ fn is_meant(name: &str, section: &str, key: &str) -> bool {
     })
 }
 
-/// What has keys in every file, whatever that chooses.
+/// Names for groups of keys that every file can have, whatever kinds it chooses.
 const KEYS_OF_FILES: [&str; 8] = [
     "scenario",
     "links",

@@ -1,25 +1,25 @@
-//! Which flow of a finished run started because of which others.
+//! Dependencies in a finished run: flows that started because of others.
 
 use crate::assemble::Assembly;
 use crate::run::{Finished, FlowResult};
 use clearway_units::{FlowId, Time};
 use clearway_workload::{FlowSpec, Start, TriggerIndex, TriggerKind};
 
-/// Flows that started because others got somewhere.
+/// Flows that started because of the progress of others.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Dependencies {
     /// A cause and its effect, in the order of triggers, effects and activations.
     pub pairs: Vec<(FlowId, FlowId)>,
-    /// How many more there are.
+    /// Number of further pairs that were left out.
     pub left_out: u64,
 }
 
 /// The flows around a trigger.
 #[derive(Debug, Clone, Default)]
 struct Around {
-    /// What has activated it, and when.
+    /// Flows that have activated the trigger, each with its time.
     activations: Vec<(Time, FlowId)>,
-    /// What waits for it, in the order of the workload.
+    /// Flows that wait for the trigger, in the order of the workload.
     waiting: Vec<FlowId>,
 }
 

@@ -1,4 +1,4 @@
-//! What fits together and yet will hardly do what was meant: warnings about a transport and its network.
+//! Warnings about a transport and its network: settings that fit together but will hardly do what was meant.
 
 use crate::scenario::{Scenario, TransportSettings};
 use clearway_fabric::PathChoice;

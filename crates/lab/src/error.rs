@@ -4,7 +4,7 @@ use crate::scenario::Places;
 use clearway_workload::{FileError, WorkloadError};
 use std::fmt;
 
-/// Where something was written.
+/// Place in the user's input: a line, an override or the scenario as a whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
     /// A line of a scenario file, counted from 1.
@@ -36,11 +36,11 @@ impl fmt::Display for Place {
 /// A scenario that cannot be run as it stands: the user's to mend.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScenarioError {
-    /// Where, if it is at one place.
+    /// Place of the error, if it is at one place.
     pub place: Option<Place>,
-    /// What is wrong, the key included.
+    /// Description of the error, the key included.
     pub message: String,
-    /// What to do.
+    /// Suggested fix.
     pub fix: String,
     /// The keys that are at fault, by which the scenario finds the place if there is none yet.
     pub(crate) keys: Vec<&'static str>,

@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 /// A completed flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FctRecord {
-    /// Who sent.
+    /// Host that sent.
     pub src: HostId,
-    /// Who received.
+    /// Host that received.
     pub dst: HostId,
     /// The source port: 10000 for the first flow of a pair of hosts to start, then 10001, …, in 16 bits.
     pub sport: u16,
@@ -20,9 +20,9 @@ pub struct FctRecord {
     pub dport: u16,
     /// Payload.
     pub bytes: Bytes,
-    /// When it was ready to be sent.
+    /// Time at which the flow was ready to be sent.
     pub start: Time,
-    /// From then until its last byte was acknowledged at the sender.
+    /// Flow completion time: from `start` until the last byte was acknowledged at the sender.
     pub fct: Span,
     /// The completion time alone in the network, by that simulator's formula: see [`Assembly::fct_records`].
     pub standalone: Span,
@@ -86,7 +86,7 @@ impl Assembly {
     }
 }
 
-/// What a shortest path adds up to.
+/// Sums and bottleneck of the links of a shortest path.
 #[derive(Debug, Clone, Copy)]
 struct Path {
     delay: Span,

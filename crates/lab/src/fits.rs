@@ -1,4 +1,4 @@
-//! Whether the parts of a scenario fit each other, and what follows from them.
+//! Checks that the parts of a scenario fit each other, and packet sizes that follow from them.
 
 use crate::error::ScenarioError;
 use crate::scenario::{LONGEST, Scenario};

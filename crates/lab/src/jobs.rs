@@ -14,7 +14,7 @@ use std::num::NonZeroU32;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A rank has got somewhere with an iteration.
+/// Step that a rank has reached in an iteration, with the time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Mark {
     time: Time,
@@ -24,26 +24,26 @@ struct Mark {
     step: Step,
 }
 
-/// How far a rank is with an iteration.
+/// Progress of a rank in an iteration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Step {
     Begun,
-    /// It has posted its first message.
+    /// The rank has posted its first message.
     Sending,
     Over,
 }
 
-/// What the ranks of one host have noted.
+/// Log of the ranks of one host.
 type Log = Arc<Mutex<Vec<Mark>>>;
 
 /// An iteration of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IterationTimes {
-    /// When its first rank began.
+    /// Time at which the first rank began.
     pub begun: Time,
-    /// When the first message was posted; `None` if none ever was.
+    /// Time at which the first message was posted; `None` if none was.
     pub sending: Option<Time>,
-    /// When its last rank was through; `None` if the run ended before.
+    /// Time at which the last rank finished; `None` if the run ended before.
     pub over: Option<Time>,
 }
 
@@ -54,27 +54,27 @@ impl IterationTimes {
     }
 }
 
-/// What became of a job.
+/// Outcome of a job.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JobResult {
     /// The user's name for it.
     pub label: String,
-    /// How many ranks it has.
+    /// Number of ranks.
     pub ranks: u32,
     /// The host of each rank.
     pub hosts: Vec<HostId>,
     /// The numbers of the flows that are its connections.
     pub flows: Range<u32>,
-    /// How many iterations it was to run.
+    /// Number of iterations that the job was to run.
     pub iterations: u32,
-    /// What an iteration moves, if it is a collective.
+    /// Volume of an iteration, if it is a collective.
     pub volume: Option<Volume>,
     /// The iterations that began, in their order.
     pub times: Vec<IterationTimes>,
 }
 
 impl JobResult {
-    /// Whether all of its iterations are over.
+    /// True if all iterations are over.
     pub fn is_done(&self) -> bool {
         let over = self.times.iter().filter(|times| times.over.is_some());
         over.count() as u64 == u64::from(self.iterations)
@@ -149,14 +149,14 @@ impl Jobs {
         }
     }
 
-    /// When the first of them starts; [`Time::NEVER`] if there are none.
+    /// Start of the first job; [`Time::NEVER`] if there are no jobs.
     pub(crate) fn first_start(&self) -> Time {
         let starts = self.jobs.iter().map(|job| job.start);
         starts.min().unwrap_or(Time::NEVER)
     }
 
-    /// What each NIC does, and where it notes it. A rank is at home at the first NIC of its host, which has the number of the host;
-    /// `wired` says which NICs its connections use.
+    /// Programs of all NICs, and the logs that they write. A rank is at home at the first NIC of its host, which has the number of the
+    /// host; `wired` gives the NICs that its connections use.
     pub(crate) fn programs(
         &self,
         seed: u64,
@@ -195,7 +195,7 @@ impl Jobs {
         (programs, notes)
     }
 
-    /// Who grants messages to receivers that take a limited number at a time; `None` if all take any number.
+    /// Grants of messages by receivers that take a limited number at a time; `None` if all take any number.
     pub(crate) fn grants(&self) -> Option<Grants> {
         let mut grants = Grants::default();
         for (job, connections) in self.jobs.iter().zip(&self.connections) {
@@ -212,7 +212,7 @@ impl Jobs {
         (!grants.is_empty()).then_some(grants)
     }
 
-    /// What became of the jobs.
+    /// Results of the jobs.
     pub(crate) fn results(&self, notes: &Notes) -> Vec<JobResult> {
         let jobs = self.jobs.iter().zip(&self.connections);
         let mut results: Vec<JobResult> = jobs.map(empty_result).collect();
@@ -245,7 +245,7 @@ impl Jobs {
     }
 }
 
-/// How many messages a rank of a job takes at a time, if there is a limit.
+/// Number of messages that a rank of a job takes at a time, if there is a limit.
 fn receiver_limit(job: &JobSpec) -> Option<u32> {
     job.plan.graph().parallelism?.to_receiver
 }
@@ -264,7 +264,7 @@ fn empty_result((job, connections): (&JobSpec, &BTreeMap<(Rank, Rank), FlowId>))
     }
 }
 
-/// What has been noted at all hosts.
+/// Logs of all hosts.
 #[derive(Debug, Default)]
 pub(crate) struct Notes(Vec<Log>);
 
@@ -301,14 +301,14 @@ pub(crate) fn fabric_flow(flow: &FlowSpec) -> Flow {
 #[derive(Debug)]
 struct Seat {
     job: u32,
-    /// When its job starts; `None` once it has.
+    /// Start of the rank's job; `None` once it has started.
     start: Option<Time>,
     run: RankRun,
-    /// Its connections to other ranks.
+    /// Connections to other ranks.
     connections: FxHashMap<Rank, FlowId>,
     /// Receivers of its job take a limited number of messages at a time.
     is_limited: bool,
-    /// Its deadline among those of its host.
+    /// Deadline under which the host keeps this seat.
     scheduled: Time,
 }
 
@@ -324,7 +324,7 @@ pub(crate) struct HostProgram {
     seats: Vec<Seat>,
     /// Seats that have a deadline: thousands of jobs may share a host.
     deadlines: BTreeSet<(Time, usize)>,
-    /// Whose connection it is, of those of ranks that are at home here.
+    /// Seat that has a connection, for ranks that are at home here.
     owners: FxHashMap<FlowId, usize>,
     /// The connections of these that use another NIC.
     elsewhere: FxHashMap<FlowId, HostId>,
@@ -336,7 +336,7 @@ pub(crate) struct HostProgram {
     asked: FxHashMap<FlowId, VecDeque<MessageNumber>>,
     credits: VecDeque<(FlowId, FlowMilestone)>,
     log: Log,
-    /// When a rank here was last through with an iteration.
+    /// Time at which a rank here last finished an iteration.
     last_over: Time,
 }
 
@@ -552,7 +552,7 @@ impl Program for HostProgram {
 pub struct Bandwidth {
     /// The size of the operation over its time, in bytes per second.
     pub algorithm: f64,
-    /// What links must carry for that, in bytes per second.
+    /// Rate that links must carry for that, in bytes per second.
     pub bus: f64,
 }
 

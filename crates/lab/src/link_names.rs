@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 pub(crate) struct LinkNames<'a>(BTreeMap<&'a str, Vec<LinkId>>);
 
 impl<'a> LinkNames<'a> {
-    /// Those of the fabric that have one of the `wanted` names, be they up or down.
+    /// Links of the fabric that have one of the `wanted` names, be they up or down.
     pub(crate) fn of(topology: &Topology, wanted: impl IntoIterator<Item = &'a str>) -> Self {
         let wanted = wanted.into_iter().map(|name| (name, Vec::new()));
         let mut links: BTreeMap<&str, Vec<LinkId>> = wanted.collect();

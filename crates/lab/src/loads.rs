@@ -1,11 +1,11 @@
-//! What jobs load: the links of their routes, known without a run.
+//! Loads of jobs on the links of their routes, known without a run.
 
 use crate::assemble::Assembly;
 use clearway_fabric::TracedRoutes;
 use clearway_fabric::topology::LinkId;
 use std::collections::BTreeMap;
 
-/// What one iteration of a job sends over each link: bytes of data packets, headers included.
+/// Load of one iteration of a job on each link: bytes of data packets, headers included.
 pub(crate) type JobLoads = BTreeMap<LinkId, f64>;
 
 impl Assembly {

@@ -1,9 +1,9 @@
-//! Which NICs a flow uses where hosts have several.
+//! Choice of the NICs of a flow where hosts have several.
 //!
-//! Users speak of hosts. A flow goes from a NIC of its sender to a NIC of its receiver: to the pair with the fewest links between
-//! them; of these to one whose slowest link is fastest (a server's NVSwitch rather than a leaf that both hang on). Where several
-//! pairs are equal, flow `n` takes the `n`-th of them, counted round, so that flows spread evenly, or one at random, or all flows go from
-//! low to high NICs. Pairs without a path are passed over: hosts do not forward.
+//! Scenarios name hosts. A flow goes from a NIC of its sender to a NIC of its receiver: to the pair with the fewest links between them; of
+//! these to one whose slowest link is fastest (a server's NVSwitch rather than a leaf that both hang on). Where several pairs are equal,
+//! [`NicChoice`] decides: flow `n` takes the `n`-th of them, round robin, so that flows spread evenly; or one at random; or all flows go
+//! from low to high NICs. Pairs without a path are skipped: hosts do not forward.
 
 use crate::error::ScenarioError;
 use clearway_fabric::topology::{Attachment, Paths, Routes, Topology};
@@ -12,14 +12,14 @@ use clearway_workload::{FlowSpec, Workload};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Which of several pairs of NICs a flow takes.
+/// Rule by which a flow takes one of several pairs of NICs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NicChoice {
-    /// The next one.
+    /// The next one, round robin.
     InTurn,
     /// Any, at random.
     Random {
-        /// Of the run.
+        /// Seed of the run.
         seed: u64,
     },
     /// From the lowest NIC of the sender to the highest of the receiver.

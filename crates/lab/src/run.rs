@@ -10,7 +10,7 @@ use clearway_transport::{EndpointCounters, FlowStatistics};
 use clearway_units::{Digest, FlowId, Span, Time};
 use clearway_workload::FlowSpec;
 
-/// How to run.
+/// Options of a run.
 pub struct RunOptions<'a> {
     /// Worker threads.
     pub threads: usize,
@@ -21,23 +21,23 @@ pub struct RunOptions<'a> {
     pub on_flow: &'a mut dyn FnMut(FlowId, &FlowSpec, &FlowResult),
 }
 
-/// What became of a flow.
+/// Outcome of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct FlowResult {
-    /// When its message was ready; `None` if what it waits for never happened.
+    /// Time at which the message was ready; `None` if what it waits for never happened.
     pub started: Option<Time>,
-    /// When its receiver had everything.
+    /// Time at which the receiver had all bytes.
     pub received: Option<Time>,
-    /// When its last byte was acknowledged.
+    /// Time at which the last byte was acknowledged.
     pub finished: Option<Time>,
-    /// Its completion time if it had the network to itself.
+    /// Completion time of the flow if it had the network to itself.
     pub ideal: Span,
-    /// What its sender counted.
+    /// Counters of the sender.
     pub statistics: FlowStatistics,
 }
 
 impl FlowResult {
-    /// What became of a flow that has the completion time `ideal` by itself.
+    /// Creates the outcome of a flow that has the completion time `ideal` by itself.
     pub(crate) fn new(outcome: &FlowOutcome, ideal: Span) -> Self {
         Self {
             started: outcome.started,
@@ -61,9 +61,9 @@ pub struct Finished<O = ()> {
     pub flows: Vec<FlowResult>,
     /// In the order of the scenario.
     pub jobs: Vec<JobResult>,
-    /// When the last flow or job was done, or the run was stopped.
+    /// Time at which the last flow or job was done, or the run was stopped.
     pub simulated: Time,
-    /// Why it ended early, if it did.
+    /// Reason why the run ended early, if it did.
     pub stopped: Option<Stopped>,
     /// Rounds of the engine.
     pub rounds: Rounds,
@@ -71,7 +71,7 @@ pub struct Finished<O = ()> {
     pub links: LinkCounters,
     /// The links that flow control has paused, in the order of links.
     pub pauses: Vec<LinkPauses>,
-    /// What each link has carried, by link; empty unless observers ask for it.
+    /// Totals of what each link has carried, by link; empty unless observers ask for them.
     pub meters: Vec<LinkTotals>,
     /// Endpoints.
     pub endpoints: EndpointCounters,

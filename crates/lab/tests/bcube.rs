@@ -107,8 +107,8 @@ fn an_all_reduce_on_bcube_takes_at_least_what_its_cables_carry() {
     assert_eq!(again.jobs, finished.jobs);
 }
 
-/// What a rank hears from its other NIC comes a microsecond late, so a chain of messages that changes NICs takes a little longer than on
-/// hosts with one NIC, and never less.
+/// Events at the other NIC of a host reach the rank a microsecond late. A chain of messages that changes NICs therefore takes a little
+/// longer than on hosts with one NIC, and never less.
 #[test]
 fn collectives_with_chains_and_limits_end_on_hosts_with_several_nics() {
     for settings in [

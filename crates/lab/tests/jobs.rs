@@ -49,7 +49,7 @@ fn time(settings: &[&str]) -> Span {
     iteration.span().unwrap()
 }
 
-/// How many times as long as its bytes on the wire take a collective needs. 64 MB on 16 ranks; packets of 4150 bytes carry 4086.
+/// Time of a collective, as a multiple of what its bytes on the wire take. 64 MB on 16 ranks; packets of 4150 bytes carry 4086.
 fn ratio(kind: &str, factor: f64, settings: &[&str]) -> f64 {
     let kind = format!("workload.kind={kind}");
     let settings = [settings, &[&kind, "workload.size=64MB"]].concat();
@@ -80,9 +80,9 @@ fn collectives_take_as_long_as_their_bytes() {
     }
 }
 
-/// Where chunks of several steps, or of both trees, compete for a NIC, some are late and a NIC has nothing to do for a while. That is as
-/// it must be: it takes as long where connections share NICs max-min fairly and nothing else is in the way. For trees that comes to what
-/// NCCL reckons with (`src/graph/tuning.cc`): 0.92 of the bandwidth, 1.087 of the time.
+/// Chunks of several steps, or of both trees, compete for a NIC. Some of them are late, and a NIC is idle for a while. That is as it must
+/// be: it takes as long where connections share NICs max-min fairly and nothing else is in the way. For trees that comes to the factor of
+/// NCCL (`src/graph/tuning.cc`): 0.92 of the bandwidth, 1.087 of the time.
 #[test]
 fn chunks_that_compete_take_as_long_as_with_fair_shares() {
     const TREES: (&str, f64) = ("double-binary-tree", 2.0);

@@ -74,7 +74,7 @@ ecn.enabled = false
 controller = \"constant\"
 ";
 
-/// What the ranks of a graph of messages do in their own words: each message a send and a receive, which later sends wait for.
+/// Program of the ranks of a graph of messages: each message is a send and a receive, and later sends wait for them.
 fn program_of(graph: &Graph) -> Program {
     let ranks = graph.ranks() as usize;
     let mut operations: Vec<Vec<Operation>> = vec![Vec::new(); ranks];

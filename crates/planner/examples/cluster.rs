@@ -1,4 +1,4 @@
-//! How long plans of whole clusters take and how good they are: rings of jobs over the racks of a leaf-spine fabric.
+//! Time and quality of plans for whole clusters: rings of jobs over the racks of a leaf-spine fabric.
 //!
 //! `cargo run --release -p clearway-planner --example cluster [BUDGET]`
 
@@ -9,7 +9,7 @@ use clearway_planner::compatibility::{
 };
 use clearway_units::{Purpose, RandomStream, Rate, Span};
 
-/// Iteration times in ms, as in HotNets'22, Table 1, and what part of it communicates, in percent.
+/// Iteration times in ms, as in HotNets'22, Table 1, and the share of each that communicates, in percent.
 const MODELS: [(u64, u64); 6] = [
     (157, 20),
     (165, 6),

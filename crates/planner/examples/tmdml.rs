@@ -65,7 +65,7 @@ fn main() {
     }
 }
 
-/// What no rates can beat with the paths of any of `seeds` seeds.
+/// Prints the times that no rates can beat with the hashed paths of `seeds` seeds.
 fn print_bounds(fabric: &Fabric, ideal: f64, seeds: u64) {
     let stage = |seed| {
         fabric
@@ -82,7 +82,7 @@ fn print_bounds(fabric: &Fabric, ideal: f64, seeds: u64) {
     }
 }
 
-/// What the rates of the closed form and of Algorithm 1 come to.
+/// Prints the times that the rates of the closed form and of Algorithm 1 reach.
 fn print_fluid(paths: &str, fabric: &Fabric, stage: &Problem, ideal: f64) {
     for rule in BottleneckRule::ALL {
         let slot = Span::from_ms(if fabric.servers() > 20 { 5 } else { 1 });

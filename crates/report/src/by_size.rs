@@ -25,10 +25,10 @@ pub const MOST_BINS: usize = 20;
 /// A bin of several sizes holds about as many flows at least, or there are fewer bins.
 pub const FEWEST_PER_BIN: usize = 10;
 
-/// What the classes reach up to, in bytes; one more holds what is larger.
+/// Upper ends of the size classes, in bytes. One more class holds all larger flows.
 pub const CLASS_ENDS: [u64; 6] = [1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
 
-/// How slowdown is distributed over some flows.
+/// Distribution of slowdown over a set of flows.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Tail {
     /// The arithmetic mean.
@@ -54,9 +54,9 @@ pub struct SizeBin {
     pub median_bytes: u64,
     /// The largest flow in bytes.
     pub largest_bytes: u64,
-    /// How many flows.
+    /// Number of flows in the bin.
     pub flows: u64,
-    /// Their slowdown.
+    /// Slowdown of the flows in the bin.
     #[serde(flatten)]
     pub slowdown: Tail,
 }
@@ -68,9 +68,9 @@ pub struct SizeClass {
     pub above_bytes: u64,
     /// No flow has more bytes; `None` in the last class.
     pub up_to_bytes: Option<u64>,
-    /// How many flows.
+    /// Number of flows in the class.
     pub flows: u64,
-    /// Their slowdown.
+    /// Slowdown of the flows in the class.
     #[serde(flatten)]
     pub slowdown: Tail,
 }
@@ -151,7 +151,8 @@ impl FlowsBySize {
 }
 
 impl SizeClass {
-    /// What flows it holds, in words: `up to 10 KB`, `over 100 MB`. Those above the class before are meant.
+    /// Name of the class, such as `up to 10 KB` or `over 100 MB`. It leaves out the lower end: a class holds only flows above the class
+    /// before it.
     pub fn name(&self) -> String {
         match self.up_to_bytes {
             Some(end) => format!("up to {}", bytes(end)),

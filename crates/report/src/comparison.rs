@@ -53,13 +53,13 @@ pub const SCHEMA: u32 = 1;
 /// One of the runs that are compared.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ComparedRun {
-    /// What it came to.
+    /// Summary of the run.
     pub summary: Summary,
-    /// All its flows.
+    /// All flows of the run.
     pub flows: Vec<FlowTimes>,
-    /// Curves over time, if it was watched.
+    /// Curves over time, if the run was watched.
     pub courses: Vec<Course>,
-    /// Where its results are, if they are kept.
+    /// Folder of the results, if they are kept.
     pub folder: Option<String>,
 }
 
@@ -94,44 +94,44 @@ impl ComparedRun {
 /// A scenario with its settings, with one run for each seed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Variant {
-    /// What tells it from the others.
+    /// Label that tells the variant from the others.
     pub label: String,
-    /// Its runs; at least one.
+    /// Runs of the variant; at least one.
     pub runs: Vec<ComparedRun>,
 }
 
 /// Variants side by side; the fields are those of the [table of the module](self).
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
-    /// Why ratios may not mean what they seem to.
+    /// Reasons why ratios may not mean what they seem to.
     pub warnings: Vec<String>,
-    /// What is compared; ratios refer to the first.
+    /// Variants that are compared; ratios refer to the first.
     pub variants: Vec<VariantOutcome>,
-    /// What was measured.
+    /// Measures of the variants.
     pub measures: Vec<MeasureRow>,
 }
 
-/// What a variant is, and which runs it has.
+/// A variant and its runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct VariantOutcome {
     /// `A`, `B`, ….
     pub id: String,
-    /// What tells it from the others.
+    /// Label that tells the variant from the others.
     pub label: String,
-    /// Its runs.
+    /// Runs of the variant.
     pub runs: Vec<RunOutcome>,
 }
 
-/// Which run, and how it ended.
+/// Identity and outcome of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunOutcome {
-    /// What was run.
+    /// Scenario of the run.
     pub scenario: ScenarioIdentity,
-    /// How it ended.
+    /// Outcome of the run.
     pub status: StatusName,
-    /// How many flows it had.
+    /// Number of flows.
     pub flows: FlowCounts,
-    /// How many jobs it had.
+    /// Number of jobs.
     pub jobs: JobCounts,
     /// Payload of all flows in bytes.
     pub bytes: u64,
@@ -141,18 +141,18 @@ pub struct RunOutcome {
     pub version: String,
     /// Revision of the source that the program was built from.
     pub revision: String,
-    /// Where its results are, if they are kept.
+    /// Folder of the results, if they are kept.
     pub folder: Option<String>,
 }
 
 /// A measure of all variants.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MeasureRow {
-    /// Its path in `summary.json`, or a name of its own.
+    /// Path of the measure in `summary.json`, or a name of its own.
     pub name: &'static str,
-    /// What people call it.
+    /// Name of the measure for people.
     pub title: &'static str,
-    /// In what it counts.
+    /// Unit of the values.
     pub unit: Unit,
     /// One for each variant.
     pub values: Vec<Spread>,
@@ -171,7 +171,7 @@ pub struct Spread {
     pub max: Option<f64>,
     /// The median as a multiple of that of the first variant.
     pub ratio: Option<f64>,
-    /// Whether the ranges of this and the first variant overlap; `None` if either has fewer than two values.
+    /// True if the ranges of this and the first variant overlap; `None` if either has fewer than two values.
     pub within_spread: Option<bool>,
 }
 
@@ -291,7 +291,7 @@ impl Comparison {
     }
 }
 
-/// Where a comparison comes from.
+/// Origin of a comparison.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Origin {
     /// Version of the program.

@@ -18,15 +18,15 @@
 use clearway_units::{Span, Time};
 use std::fmt::Write as _;
 
-/// How many hosts have an address: beyond, two would share one.
+/// Maximum number of hosts that have an address of their own. With more hosts, two would share one.
 pub const MOST_HOSTS: u32 = 1 << 16;
 
 /// One line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FctRow {
-    /// Who sent.
+    /// Sending host.
     pub src: u32,
-    /// Who received.
+    /// Receiving host.
     pub dst: u32,
     /// The source port.
     pub sport: u16,
@@ -34,9 +34,9 @@ pub struct FctRow {
     pub dport: u16,
     /// Payload in bytes.
     pub bytes: u64,
-    /// When it was ready to be sent.
+    /// Time at which the flow was ready to be sent.
     pub start: Time,
-    /// From then until its last byte was acknowledged.
+    /// Completion time: from the start until the last byte was acknowledged.
     pub fct: Span,
     /// The same, alone in the network.
     pub standalone_fct: Span,

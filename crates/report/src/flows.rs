@@ -161,7 +161,7 @@ mod tests {
         SerializedFileReader::new(File::open(&path).unwrap()).unwrap()
     }
 
-    /// What the file must hold for `row`, spelt out independently of the table of columns.
+    /// Columns and values that the file must hold for `row`, spelt out independently of the table of columns.
     fn expected(row: &FlowRow) -> Vec<(&'static str, Field)> {
         let ps = |ps: u64| Field::Long(ps.try_into().unwrap());
         let or_null = |value: Option<Field>| value.unwrap_or(Field::Null);

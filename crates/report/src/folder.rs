@@ -24,7 +24,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind, Seek as _, Write};
 use std::path::{Component, Path, PathBuf};
 
-/// How often publishing starts anew because another process put its result at the same place in the meantime.
+/// Maximum number of attempts to publish a result while other processes put theirs at the same place.
 const ATTEMPTS: u32 = 16;
 
 /// The resolved scenario, which says nothing of the run and is no reason to keep a part of a result.

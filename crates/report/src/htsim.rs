@@ -18,21 +18,21 @@ use std::fmt::Write as _;
 /// A flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HtsimRow {
-    /// Its number in the run.
+    /// Number of the flow in the run.
     pub flow: u32,
-    /// Its number in the workload: the `id` of a connection matrix.
+    /// Number of the flow in the workload: the `id` of a connection matrix.
     pub label: u64,
-    /// Who sent.
+    /// Sending host.
     pub src: u32,
-    /// Who received.
+    /// Receiving host.
     pub dst: u32,
     /// Packets that its payload fills, retransmissions not counted.
     pub packets: u64,
     /// Payload of a full packet in bytes.
     pub payload: u32,
-    /// When it was ready to be sent; `None` if it never was.
+    /// Time at which the flow was ready to be sent; `None` if it never was.
     pub start: Option<Time>,
-    /// When its last byte was acknowledged; `None` if that did not happen.
+    /// Time at which the last byte was acknowledged; `None` if that did not happen.
     pub finish: Option<Time>,
 }
 
@@ -45,7 +45,7 @@ pub struct HtsimTotals {
     pub retransmitted: u64,
     /// Acknowledgements that arrived.
     pub acks: u64,
-    /// Those that asked to send again.
+    /// NACKs that arrived: requests to send again.
     pub nacks: u64,
 }
 

@@ -20,7 +20,7 @@ pub const MOST_ITERATIONS: usize = 1000;
 pub struct JobSummary {
     /// The user's name for it.
     pub label: String,
-    /// How many ranks it has.
+    /// Number of ranks of the job.
     pub ranks: u32,
     /// The host of each rank.
     #[serde(default)]
@@ -28,15 +28,15 @@ pub struct JobSummary {
     /// The connections between its ranks.
     #[serde(default)]
     pub flows: JobFlows,
-    /// How many iterations it was to run.
+    /// Number of iterations that the job was to run.
     pub iterations: u32,
-    /// How many of them were over when the run ended.
+    /// Number of iterations that were over when the run ended.
     pub completed: u32,
-    /// How long these took, in microseconds; `None` without any.
+    /// Times of the completed iterations, in microseconds; `None` without any.
     pub iteration_us: Option<Distribution>,
-    /// When the first iteration began, in microseconds.
+    /// Start of the first iteration, in microseconds.
     pub start_us: Option<f64>,
-    /// When the last iteration was over, in microseconds; `None` if not all were.
+    /// End of the last iteration, in microseconds; `None` if not all were over.
     pub end_us: Option<f64>,
     /// The size of the collective in bytes.
     pub bytes: Option<u64>,
@@ -44,25 +44,25 @@ pub struct JobSummary {
     pub algbw_gb_per_s: Option<f64>,
     /// Bus bandwidth in 10⁹ bytes per second.
     pub busbw_gb_per_s: Option<f64>,
-    /// How long each took, in microseconds, in their order: at most [`MOST_ITERATIONS`], the first and the last among them.
+    /// Time of each completed iteration, in microseconds, in their order: at most [`MOST_ITERATIONS`], the first and the last among them.
     pub iterations_us: Vec<f64>,
 }
 
-/// Which rows of `flows.parquet` are connections of a job.
+/// Rows of `flows.parquet` that are connections of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct JobFlows {
-    /// The number of the first.
+    /// Number of the first connection.
     pub first: u32,
-    /// How many there are, numbered one after the other.
+    /// Number of connections. They are numbered one after the other.
     pub count: u32,
 }
 
-/// How many jobs a run had.
+/// Number of jobs in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct JobCounts {
     /// All jobs.
     pub total: u64,
-    /// Those of which all iterations were over when the run ended.
+    /// Jobs of which all iterations were over when the run ended.
     pub completed: u64,
 }
 
@@ -120,7 +120,7 @@ impl JobSummary {
     }
 }
 
-/// How the mean time of an iteration is distributed over `jobs`, in microseconds; `None` if no iteration of any was over.
+/// Distribution of the mean time of an iteration over `jobs`, in microseconds; `None` if no iteration of any was over.
 pub fn over_jobs(jobs: &[JobRow]) -> Option<Distribution> {
     let mean = |job: &JobRow| {
         let times = job.times.iter().filter_map(IterationRow::time);

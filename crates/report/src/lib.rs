@@ -1,4 +1,4 @@
-//! What a finished run leaves behind: `summary.json`, `flows.parquet`, `report.html` and the tables on the terminal.
+//! Results of a finished run: `summary.json`, `flows.parquet`, `report.html` and the tables on the terminal.
 //!
 //! The command line fills a [`RunRecord`] from a run; everything here only formats it.
 //!

@@ -1,4 +1,4 @@
-//! What was watched while a run went on: curves over time, and totals of each link.
+//! Observations of a run: curves over time, and totals of each link.
 //!
 //! Curves share their sampling instants. Early samples may be closer together than late ones, or have been merged, so the
 //! instants are given one by one.
@@ -23,11 +23,11 @@ pub struct NodeRow {
 pub struct LinkRow {
     /// `leaf0-spine2`.
     pub name: String,
-    /// Where it begins: a place in [`Observed::nodes`].
+    /// Node at which the link begins: a place in [`Observed::nodes`].
     pub from: u32,
-    /// Where it ends.
+    /// Node at which the link ends.
     pub to: u32,
-    /// What it can carry.
+    /// Rate of the link.
     pub rate: Rate,
     /// Bytes that it carried, headers included.
     pub bytes: u64,
@@ -37,9 +37,9 @@ pub struct LinkRow {
     pub marks: u64,
     /// Packets that were dropped in front of it, or lost on it.
     pub drops: u64,
-    /// How often flow control held it back.
+    /// Number of times that flow control paused the link.
     pub pauses: u64,
-    /// For how long in all.
+    /// Total time for which flow control paused the link.
     pub paused: Span,
     /// The most bytes that were in its data queue.
     pub peak_queue: u64,
@@ -57,20 +57,20 @@ impl LinkRow {
     }
 }
 
-/// How Jain's index went from the last time that a flow started beside others until the first flow after that was done: among the
-/// same flows.
+/// Course of Jain's index over one set of flows: from the last time that a flow started beside others until the first flow after that was
+/// done.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Fairness {
-    /// When a flow last started beside others, in microseconds.
+    /// Time at which a flow last started beside others, in microseconds.
     pub from_us: f64,
-    /// When the first flow after that was done, in microseconds; `None` if none was.
+    /// Time at which the first flow after that was done, in microseconds; `None` if none was.
     pub until_us: Option<f64>,
-    /// How many flows were active in between.
+    /// Number of flows that were active in between.
     pub flows: u64,
-    /// Of what flows got, as [`Metric::Fairness`] has it, of windows that begin after the last start; `None` if no such window ended
-    /// in time.
+    /// Index of what flows got, as [`Metric::Fairness`] has it, over windows that begin after the last start; `None` if no such window
+    /// ended in time.
     pub goodput: Option<JainCourse>,
-    /// Of the rates at which they may send, as [`Metric::RateFairness`] has it; `None` if there was no sample, or no controller
+    /// Index of the rates at which flows may send, as [`Metric::RateFairness`] has it; `None` if there was no sample, or no controller
     /// limits its flow.
     pub allowed_rate: Option<JainCourse>,
 }
@@ -82,11 +82,11 @@ pub struct JainCourse {
     pub min: f64,
     /// The last one.
     pub last: f64,
-    /// How long after the last start it was first 0.95 or more and stayed there, in microseconds; `None` if it was not in the end.
+    /// Time from the last start until the index reached 0.95 and stayed there, in microseconds; `None` if it was less in the end.
     pub settled_us: Option<f64>,
 }
 
-/// Everything that was watched.
+/// Observations of a run.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Observed {
     /// The ends of the intervals, growing; the first one begins at time zero.
@@ -97,7 +97,7 @@ pub struct Observed {
     pub nodes: Vec<NodeRow>,
     /// Links, each cable twice.
     pub links: Vec<LinkRow>,
-    /// How fair the last set of flows was; `None` if there were never two at once.
+    /// Fairness within the last set of flows; `None` if there were never two at once.
     pub fairness: Option<Fairness>,
 }
 
@@ -109,7 +109,7 @@ impl Observed {
             .filter(move |curve| curve.metric == metric)
     }
 
-    /// How a subject is called: `run`, `leaf0-spine2`, `flow 7`.
+    /// Name of a subject: `run`, `leaf0-spine2`, `flow 7`.
     pub fn name_of(&self, subject: Subject) -> String {
         match subject {
             Subject::Run => "run".into(),

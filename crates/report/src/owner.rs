@@ -79,7 +79,7 @@ impl Display for Owner {
     }
 }
 
-/// This boot of this kernel, and the namespace in which processes have their numbers.
+/// Hash of this boot of the kernel and of the namespace of process numbers; `None` without `/proc`.
 fn machine() -> Option<u64> {
     let boot = fs::read("/proc/sys/kernel/random/boot_id").ok()?;
     let namespace = fs::read_link("/proc/self/ns/pid").ok()?;
@@ -87,7 +87,7 @@ fn machine() -> Option<u64> {
     Some(bytes.fold(1, |hash, &byte| mix64(hash ^ u64::from(byte))))
 }
 
-/// When a process started, in ticks since the machine did; `None` if there is no such process, or no `/proc`.
+/// Start of a process, in ticks since the machine started; `None` if there is no such process, or no `/proc`.
 fn start_of(process: u32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     // The name of the program, in brackets, may hold anything. The state follows it, the third field; the start is the 22nd.

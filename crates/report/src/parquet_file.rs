@@ -20,7 +20,7 @@ pub enum ReadTableError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// Error of the file system.
         source: std::io::Error,
     },
     /// The file is no Parquet, or a damaged one.
@@ -28,7 +28,7 @@ pub enum ReadTableError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// Error of the Parquet reader.
         source: ParquetError,
     },
     /// The file is Parquet, but holds something else.
@@ -36,7 +36,7 @@ pub enum ReadTableError {
     Foreign {
         /// The file.
         path: PathBuf,
-        /// What is missing, or of another type.
+        /// Description of what is missing or of another type.
         what: String,
     },
     /// A value cannot be.
@@ -46,16 +46,16 @@ pub enum ReadTableError {
         path: PathBuf,
         /// The row, counted from zero.
         row: usize,
-        /// What is wrong with it.
+        /// Fault of the row.
         what: &'static str,
     },
 }
 
-/// What is wrong with a file whose name is yet to be said.
+/// Fault of a file, without the name of the file.
 pub(crate) enum Fault {
     Damaged(ParquetError),
     Foreign(String),
-    /// A row, and what is wrong with it.
+    /// A row and its fault.
     Impossible(usize, &'static str),
 }
 

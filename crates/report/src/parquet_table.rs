@@ -11,7 +11,7 @@ use parquet::schema::types::{Type, TypePtr};
 use std::io::Write;
 use std::sync::Arc;
 
-/// How a column is stored, and where its values come from. Times are in picoseconds.
+/// Storage type of a column, with the function that takes its value from a row. Times are in picoseconds.
 pub(crate) enum Column<R> {
     U32(fn(&R) -> u32),
     U64(fn(&R) -> u64),

@@ -32,9 +32,9 @@ const STATISTICS_DROPPED: u16 = 5;
 /// A place at which frames were captured.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CapturedLink {
-    /// What it is called.
+    /// Name of the link.
     pub name: String,
-    /// Its rate.
+    /// Rate of the link.
     pub rate: Rate,
     /// The most bytes that are kept of a frame.
     pub snap: u32,

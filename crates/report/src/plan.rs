@@ -67,13 +67,13 @@ pub const FILE_NAME: &str = "plan.json";
 /// Links that the table in a terminal has at most; those with the lowest scores come first then.
 const MOST_LINKS: usize = 40;
 
-/// What is known about jobs that share links.
+/// Verdict on jobs that share links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PlanVerdict {
-    /// They never ask for more than there is.
+    /// The jobs never ask for more than there is.
     Compatible,
-    /// Whatever the rotations, they do.
+    /// The jobs ask for more than there is, whatever the rotations.
     Incompatible,
     /// No rotations were found, and none excluded.
     Unknown,
@@ -93,55 +93,55 @@ impl PlanVerdict {
 /// A part of an iteration.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PlannedPhase {
-    /// From the start of the iteration.
+    /// Start of the phase, from the start of the iteration.
     pub start_us: f64,
-    /// How long it lasts.
+    /// Length of the phase.
     pub length_us: f64,
-    /// What it takes of a link or GPU, if that is a share.
+    /// Share of a link or GPU that the phase takes, if that is known as a share.
     pub share: Option<f64>,
-    /// What it takes of a link, if that is a rate.
+    /// Rate on a link that the phase takes, if that is known as a rate.
     pub rate_bps: Option<u64>,
 }
 
 /// A job in a plan.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PlannedJobRow {
-    /// Its name.
+    /// Name of the job.
     pub name: String,
-    /// Where it is to run; `None` if there is no choice.
+    /// Placement at which the job is to run; `None` if there is no choice.
     pub placement: Option<String>,
-    /// Its circle.
+    /// Circle of the job; `None` if the job shares nothing that could run short.
     pub circle: Option<usize>,
-    /// Its iteration without anybody else.
+    /// Iteration time of the job alone.
     pub alone_us: f64,
     /// The time from one iteration to the next.
     pub period_us: f64,
-    /// What part of `alone_us` it communicates.
+    /// Part of `alone_us` in which the job communicates.
     pub communication_share: f64,
     /// Iterations in a turn.
     pub repeats: u32,
-    /// How far it is moved.
+    /// Time by which the iterations are moved.
     pub shift_us: f64,
     /// The same as an angle.
     pub angle_degrees: f64,
     /// 0 is the most urgent.
     pub priority: u32,
-    /// When it loads links.
+    /// Phases in which the job loads links.
     pub communication: Vec<PlannedPhase>,
-    /// When it loads GPUs.
+    /// Phases in which the job loads GPUs.
     pub compute: Vec<PlannedPhase>,
 }
 
 /// A link or a GPU in a plan.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PlannedLinkRow {
-    /// Its name.
+    /// Name of the link or GPU.
     pub name: String,
     /// `link` or `gpu`.
     pub kind: &'static str,
     /// The jobs that use it.
     pub jobs: Vec<u32>,
-    /// Their circle.
+    /// Circle of these jobs; `None` if they never could ask for more than there is.
     pub circle: Option<usize>,
     /// Mean demand.
     pub load: f64,
@@ -151,9 +151,9 @@ pub struct PlannedLinkRow {
     pub score_before: f64,
     /// Time in a turn in which they collide.
     pub overlap_us: f64,
-    /// They do not.
+    /// True if the jobs never collide.
     pub compatible: bool,
-    /// What each phase of each of `jobs` takes of it, for the drawing.
+    /// Share of the link or GPU that each phase of each of `jobs` takes, for the drawing.
     #[serde(skip)]
     pub shares: Vec<Vec<f64>>,
 }
@@ -161,19 +161,19 @@ pub struct PlannedLinkRow {
 /// Jobs that are planned together.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CircleRow {
-    /// Those.
+    /// Jobs on the circle.
     pub jobs: Vec<u32>,
-    /// A turn.
+    /// Length of a turn.
     pub perimeter_us: f64,
-    /// A sector.
+    /// Length of a sector.
     pub tick_us: f64,
-    /// How many there are.
+    /// Number of sectors in a turn.
     pub sectors: u32,
     /// Collisions of all links in a turn.
     pub overlap_us: f64,
     /// No rotations have less.
     pub least_overlap_us: f64,
-    /// What that means.
+    /// Verdict on the jobs of the circle.
     pub verdict: PlanVerdict,
     /// Sectors that the search looked at.
     pub work: u64,
@@ -184,11 +184,11 @@ pub struct CircleRow {
 pub struct MoveRow {
     /// The job.
     pub job: usize,
-    /// Where it is.
+    /// Placement at which the job is.
     pub from: String,
-    /// Where it should be.
+    /// Placement at which the job should be.
     pub to: String,
-    /// What would be missing if it alone stayed.
+    /// Value of [`PlanRecord::missing`] if this job alone stayed.
     pub missing_without: f64,
 }
 
@@ -197,19 +197,19 @@ pub struct MoveRow {
 pub struct PlanRecord {
     /// The version of the program.
     pub version: String,
-    /// Its source revision.
+    /// Source revision of the program.
     pub revision: String,
     /// The command.
     pub command: String,
-    /// What the plan is called.
+    /// Name of the plan.
     pub name: String,
     /// Hash of all that it depends on.
     pub hash: String,
     /// All circles in one word.
     pub verdict: PlanVerdict,
-    /// What is missing to full scores.
+    /// Sum of what is missing to a full score, over all links and GPUs.
     pub missing: f64,
-    /// The same where jobs are.
+    /// The same at the placements at which the jobs are.
     pub missing_before: f64,
     /// `[plan]`: keys and values.
     #[serde(serialize_with = "as_map")]
@@ -222,11 +222,11 @@ pub struct PlanRecord {
     pub circles: Vec<CircleRow>,
     /// Jobs that move.
     pub moves: Vec<MoveRow>,
-    /// Why, for people.
+    /// Reasons for the plan, for people.
     pub reasons: Vec<String>,
     /// Phases were measured.
     pub profiled: bool,
-    /// What became of the jobs in the simulator.
+    /// Trials of the jobs in the simulator.
     pub trials: Option<TrialsRecord>,
 }
 
@@ -254,7 +254,7 @@ impl PlanRecord {
         json.expect("a plan is plain data") + "\n"
     }
 
-    /// What a terminal shows.
+    /// Tables and remarks for a terminal.
     pub fn to_table(&self) -> String {
         let mut text = self.job_table().to_string();
         if !self.links.is_empty() {

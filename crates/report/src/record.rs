@@ -19,9 +19,9 @@ pub struct FlowRow {
     pub dst: u32,
     /// Bytes of the message, without headers.
     pub bytes: u64,
-    /// When the message was ready to send; `None` if what it waits for never happened.
+    /// Time at which the message was ready to send; `None` if what it waits for never happened.
     pub start: Option<Time>,
-    /// When the last byte was acknowledged at the sender; `None` if that did not happen before the run ended.
+    /// Time at which the last byte was acknowledged at the sender; `None` if that did not happen before the run ended.
     pub finish: Option<Time>,
     /// The completion time of the same message alone on an idle network: a lower bound. Zero
     /// for a connection on which a job posts many messages: it has no completion time that means anything.
@@ -63,7 +63,7 @@ fn slowdown(fct: Span, ideal: Span) -> Option<f64> {
     (!ideal.is_zero()).then(|| fct.as_ps() as f64 / ideal.as_ps() as f64)
 }
 
-/// What statistics need of a flow: much less than its row, for runs have millions of flows.
+/// Values of a flow that statistics need: much less than its row, because runs have millions of flows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FlowTimes {
     /// Number of the flow in the run.
@@ -90,12 +90,12 @@ impl From<&FlowRow> for FlowTimes {
 }
 
 impl FlowTimes {
-    /// When the message was ready to send, if it ever was.
+    /// Time at which the message was ready to send, if it ever was.
     pub fn start(&self) -> Option<Time> {
         (!self.start.is_never()).then_some(self.start)
     }
 
-    /// When the last byte was acknowledged at the sender, if it was.
+    /// Time at which the last byte was acknowledged at the sender, if it was.
     pub fn finish(&self) -> Option<Time> {
         (!self.finish.is_never()).then_some(self.finish)
     }
@@ -135,7 +135,7 @@ pub struct JobRow {
     pub hosts: Vec<u32>,
     /// The numbers of the flows that are its connections.
     pub flows: Range<u32>,
-    /// How many iterations it was to run.
+    /// Number of iterations that the job was to run.
     pub iterations: u32,
     /// The size of its collective in bytes as nccl-tests count it; `None` if it is no single collective.
     pub bytes: Option<u64>,
@@ -145,14 +145,14 @@ pub struct JobRow {
     pub times: Vec<IterationRow>,
 }
 
-/// When an iteration of a job took place.
+/// Times of an iteration of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IterationRow {
-    /// When its first rank began.
+    /// Time at which the first rank began.
     pub begun: Time,
-    /// When the first message was posted; `None` if none ever was.
+    /// Time at which the first message was posted; `None` if none ever was.
     pub sending: Option<Time>,
-    /// When its last rank was through; `None` if that did not happen before the run ended.
+    /// Time at which the last rank was through; `None` if that did not happen before the run ended.
     pub over: Option<Time>,
 }
 
@@ -172,21 +172,21 @@ impl IterationRow {
     }
 }
 
-/// How a run ended.
+/// Outcome of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Status {
-    /// Everything the workload asked for was done.
+    /// All that the workload asked for was done.
     Complete,
-    /// The run reached a limit before all flows completed.
+    /// The run ended before all was done: it reached a limit, or nothing was left to happen.
     Incomplete {
-        /// Which limit, as a fragment such as `stopped at stop.at-most = 50ms`.
+        /// Reason, as a fragment such as `stopped at stop.at-most = 50ms`.
         reason: String,
     },
     /// The user interrupted the run; the figures cover what was simulated until then.
     Interrupted,
 }
 
-/// Which scenario a result belongs to. It stands in every output.
+/// Identity of the scenario that a result belongs to. It is part of every output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScenarioIdentity {
     /// The scenario's name.
@@ -227,34 +227,34 @@ pub struct PacketCounts {
     pub duplicates: u64,
 }
 
-/// How flow control paused a link.
+/// Pauses of a link by flow control.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PausedLink {
-    /// Its name: from which node to which.
+    /// Name of the link: from which node to which.
     pub link: String,
-    /// How often it was paused.
+    /// Number of pauses.
     pub pauses: u64,
-    /// For how long in all, in microseconds.
+    /// Total time of the pauses, in microseconds.
     pub paused_us: f64,
 }
 
-/// Everything that the outputs say about a run.
+/// Record of a run: all that the outputs say about it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunRecord {
     /// Version of the program.
     pub version: String,
     /// Revision of the source that the program was built from.
     pub revision: String,
-    /// What was run.
+    /// Scenario of the run.
     pub scenario: ScenarioIdentity,
-    /// How it ended.
+    /// Outcome of the run.
     pub status: Status,
     /// The simulated time that passed.
     pub simulated: Span,
     /// All flows, those that never started included, in the order in which they are to be written; none if they were
     /// [written](Self::written) while the run went on.
     pub flows: Vec<FlowRow>,
-    /// What is left of flows whose rows are in the result folder already; see [`FlowsWriter`](crate::FlowsWriter).
+    /// Sizes and times of the flows whose rows are in the result folder already; see [`FlowsWriter`](crate::FlowsWriter).
     pub written: Option<Vec<FlowTimes>>,
     /// Jobs: ranks that run a collective or a training iteration again and again. The messages of their connections are no rows
     /// of `flows`, which has the connections.
@@ -286,7 +286,7 @@ pub struct RunRecord {
 }
 
 impl RunRecord {
-    /// What statistics need of all flows.
+    /// Sizes and times of all flows, for statistics.
     pub fn flow_times(&self) -> Cow<'_, [FlowTimes]> {
         match &self.written {
             Some(written) => written.into(),

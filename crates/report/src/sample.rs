@@ -75,7 +75,7 @@ pub(crate) fn job(label: &str, iterations: u32, us: &[u64]) -> JobRow {
     }
 }
 
-/// What statistics need of [`flow`].
+/// Sizes and times of [`flow`], for statistics.
 pub(crate) fn times(number: u32, fct: Option<Span>) -> FlowTimes {
     FlowTimes::from(&flow(number, fct))
 }

@@ -1,4 +1,4 @@
-//! Whether flows finish in the order in which they start.
+//! Order in which flows finish, compared with the order in which they start.
 //!
 //! Of flows that compete for one link, fair sharing lets those that start first finish first, and all finish close together if they
 //! are equally long. Where late flows win, early ones finish last: the rank correlation of starts and finishes turns negative.

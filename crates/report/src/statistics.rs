@@ -3,7 +3,7 @@
 use clearway_units::statistics::nearest_rank;
 use serde::{Deserialize, Serialize};
 
-/// How a quantity is distributed over the completed flows of a run, or over its jobs, or the iterations of one.
+/// Distribution of a quantity over the completed flows of a run, over its jobs, or over the iterations of one job.
 ///
 /// A percentile is the nearest rank: of n sorted values, the one at place ⌈n·p/100⌉. It is therefore always a value that occurred.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

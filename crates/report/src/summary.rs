@@ -9,8 +9,8 @@
 //! | `version`, `revision` | text | program and source revision that made the result |
 //! | `scenario.name`, `.hash` | text | name, and hash of the resolved scenario |
 //! | `scenario.seed` | integer | seed of all random streams |
-//! | `status` | text | `complete`, `incomplete` (a limit was reached first) or `interrupted` (by the user) |
-//! | `status_reason` | text or null | which limit, if `incomplete` |
+//! | `status` | text | `complete`, `incomplete` (it ended before all was done) or `interrupted` (by the user) |
+//! | `status_reason` | text or null | reason, if `incomplete`: a limit, or nothing left to happen |
 //! | `simulated_us` | us | simulated time that passed |
 //! | `flows.total` | flows | all flows of the workload |
 //! | `flows.completed` | flows | those whose last byte was acknowledged |
@@ -100,15 +100,15 @@ pub struct Summary {
     pub version: String,
     /// Revision of the source.
     pub revision: String,
-    /// What was run.
+    /// Scenario of the run.
     pub scenario: ScenarioIdentity,
-    /// How it ended.
+    /// Outcome of the run.
     pub status: StatusName,
-    /// Which limit ended an incomplete run.
+    /// Reason why the run is incomplete; `None` if it is not.
     pub status_reason: Option<String>,
     /// Simulated time in microseconds.
     pub simulated_us: f64,
-    /// How many flows there were.
+    /// Number of flows.
     pub flows: FlowCounts,
     /// Completion times in microseconds; `None` if no flow completed.
     pub fct_us: Option<Distribution>,
@@ -122,10 +122,10 @@ pub struct Summary {
     /// Slowdown by size, in classes that runs have in common.
     #[serde(default)]
     pub slowdown_by_class: Vec<SizeClass>,
-    /// Whether flows finish in the order of their starts; `None` if no flow completed.
+    /// Order in which flows finish, compared with the order of their starts; `None` if no flow completed.
     #[serde(default)]
     pub start_finish: Option<StartFinish>,
-    /// How fair the last set of flows was; `None` if nothing was watched.
+    /// Fairness within the last set of flows; `None` if nothing was watched.
     #[serde(default)]
     pub fairness: Option<Fairness>,
     /// Jobs and how long their iterations took.
@@ -139,7 +139,7 @@ pub struct Summary {
     /// Links that flow control paused.
     #[serde(default)]
     pub paused_links: u64,
-    /// Those that were paused longest.
+    /// Links that were paused longest.
     #[serde(default)]
     pub longest_paused: Vec<PausedLink>,
     /// Links that data packets crossed.
@@ -158,26 +158,26 @@ pub struct Summary {
     pub peak_rss_bytes: u64,
 }
 
-/// How a run ended, as one word.
+/// Outcome of a run, as one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum StatusName {
     /// All was done.
     Complete,
-    /// A limit was reached first.
+    /// The run ended before all was done.
     Incomplete,
     /// The user interrupted it.
     Interrupted,
 }
 
-/// How many flows a run had.
+/// Number of flows in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowCounts {
     /// All flows of the workload.
     pub total: u64,
-    /// Those that completed.
+    /// Flows that completed.
     pub completed: u64,
-    /// Those that became ready to send.
+    /// Flows that became ready to send.
     pub started: u64,
 }
 
@@ -302,7 +302,7 @@ pub enum ReadSummaryError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// Error of the file system.
         source: io::Error,
     },
     /// The text is not JSON, or a field is missing or of the wrong type.

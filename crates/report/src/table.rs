@@ -6,7 +6,7 @@ use std::fmt;
 const GAP: usize = 2;
 /// The last column is never made narrower than this, even if the table then is wider than asked for.
 const MIN_WRAP: usize = 20;
-/// Where [`Table`]'s `Display` wraps.
+/// Width at which [`Table`]'s `Display` wraps.
 const DEFAULT_WIDTH: usize = 80;
 
 /// On which side the cells of a column line up.

@@ -16,7 +16,7 @@ pub enum TraceEvent {
     LossDetected {
         /// The number of the flow.
         flow: u32,
-        /// How it was found, in a word or two: `timeout`, `out of order`.
+        /// Cause of the detection, in a word or two: `timeout`, `out of order`.
         cause: &'static str,
         /// Packets that are sent again.
         packets: u32,
@@ -33,7 +33,7 @@ pub enum TraceEvent {
 /// Trace event with its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceRecord {
-    /// When it happened.
+    /// Time of the event.
     pub time: Time,
     /// The event.
     pub event: TraceEvent,
@@ -42,7 +42,7 @@ pub struct TraceRecord {
 /// Log of the single events of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EventLog {
-    /// Those that are kept, in the order of time. At one instant drops come before losses, and those before pauses.
+    /// Events that are kept, in the order of time. At one instant drops come before losses, and losses before pauses.
     pub records: Vec<TraceRecord>,
     /// Events, and dependencies, beyond those that are kept.
     pub left_out: u64,

@@ -24,7 +24,7 @@ impl Merge {
         }
     }
 
-    /// Whether a value is about all of its interval, and not about the end of it.
+    /// True if a value is about all of its interval, and not about the end of it.
     pub const fn is_over_interval(self) -> bool {
         match self {
             Self::Last => false,
@@ -77,7 +77,7 @@ mod tests {
     }
 
     proptest! {
-        /// It does not matter whether samples are merged at once or in steps.
+        /// Samples merged in steps give the same value as samples merged at once.
         #[test]
         fn steps_make_no_difference(
             samples in prop::collection::vec((-1e6..1e6, 0.1..10.0), 2..20), at in 1usize..19,

@@ -31,11 +31,11 @@ pub enum Scope {
 pub struct MetricInfo {
     /// Name in `series.parquet`; the unit is its last part.
     pub name: &'static str,
-    /// What it is of.
+    /// Kind of subject that the metric is of.
     pub scope: Scope,
     /// Unit of its values.
     pub unit: Unit,
-    /// How neighbouring samples become one.
+    /// Rule by which neighbouring samples become one.
     pub merge: Merge,
     /// Name in plots, where there is one value of the run.
     pub label: &'static str,
@@ -56,10 +56,10 @@ macro_rules! metrics {
         }
 
         impl Metric {
-            /// All of them, in the order of the table.
+            /// All metrics, in the order of the table.
             pub const ALL: &'static [Self] = &[$(Self::$metric),+];
 
-            /// Its line of the table.
+            /// Declaration of the metric: its line of the table.
             pub const fn info(self) -> &'static MetricInfo {
                 match self {
                     $(Self::$metric => {
@@ -127,7 +127,7 @@ impl Metric {
         all.find(|metric| metric.name() == name)
     }
 
-    /// How neighbouring samples become one.
+    /// Rule by which neighbouring samples become one.
     pub const fn merge(self) -> Merge {
         self.info().merge
     }

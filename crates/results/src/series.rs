@@ -19,7 +19,7 @@ pub enum Subject {
 pub struct SeriesRow {
     /// The end of the interval.
     pub time: Time,
-    /// Its length.
+    /// Length of the interval.
     pub interval: Span,
     /// The metric.
     pub metric: Metric,

@@ -5,7 +5,7 @@ use std::fmt;
 /// A text that is not a quantity of the expected kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseUnitError {
-    /// What would have been right, with an example.
+    /// Description of a right value, with an example.
     pub expected: &'static str,
 }
 

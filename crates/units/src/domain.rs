@@ -1,4 +1,4 @@
-//! What values a parameter can have, for programs that make them up.
+//! Domains of parameter values, for programs that generate values.
 
 /// Kind of value that a parameter takes: what [`Parameter::expected`](crate::Parameter::expected) says to people, for programs.
 ///

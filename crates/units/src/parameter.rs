@@ -57,9 +57,9 @@ fn write_text(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
 
 /// A type that a parameter can have.
 pub trait Parameter: Sized {
-    /// What a user should have written, with an example; completes "expected …".
+    /// Description of the accepted values, with an example; completes "expected …".
     fn expected() -> String;
-    /// The values that it can have. Some of them may be refused: limits can depend on other settings.
+    /// Domain of the values. Some of them may be refused: limits can depend on other settings.
     fn domain() -> ValueDomain;
     /// Reads a value; `None` if it is of another kind or out of range.
     fn from_value(value: &Value) -> Option<Self>;
@@ -265,24 +265,24 @@ pub struct ParameterInfo {
     pub key: &'static str,
     /// The default, as one would write it.
     pub default: Value,
-    /// What it expects, with an example.
+    /// Description of the accepted values, with an example.
     pub expected: String,
-    /// The same for programs.
+    /// Domain of the accepted values, for programs.
     pub domain: ValueDomain,
-    /// What it does.
+    /// Meaning of the parameter.
     pub meaning: String,
-    /// Where the default comes from.
+    /// Source of the default.
     pub source: &'static str,
 }
 
-/// Why a parameter could not be set.
+/// Error when a parameter is set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SetError {
     /// No parameter has this key.
     UnknownKey,
-    /// The value is of another kind or out of range; what was expected instead.
+    /// The value is of another kind or out of range.
     BadValue {
-        /// Completes "expected …".
+        /// Description of the accepted values; completes "expected …".
         expected: String,
     },
 }
@@ -305,7 +305,7 @@ pub trait ParameterSet: Default {
 ///
 /// ```
 /// clearway_units::parameters! {
-///     /// What a queue does.
+///     /// Settings of a queue.
 ///     pub struct QueueParameters {
 ///         /// Bytes above which arrivals are dropped.
 ///         pub limit: clearway_units::RelativeSize = clearway_units::RelativeSize::percent_of_bdp(500), "limit", "STrack §4.1";
@@ -318,12 +318,12 @@ pub trait ParameterSet: Default {
 /// assert_eq!(QueueParameters::describe()[0].meaning, "Bytes above which arrivals are dropped.");
 ///
 /// clearway_units::parameters! {
-///     /// What a port does.
+///     /// Settings of a port.
 ///     pub struct PortParameters {
-///         /// Its number.
+///         /// Number of the port.
 ///         pub number: u32 = 0, "port", "nowhere";
 ///         with {
-///             /// Its queue.
+///             /// Settings of the port's queue.
 ///             pub queue: QueueParameters,
 ///         }
 ///     }
@@ -413,11 +413,11 @@ macro_rules! parameters {
 ///
 /// ```
 /// clearway_units::choices! {
-///     /// When a queue marks.
+///     /// Instant at which a queue marks.
 ///     pub enum MarkAt {
-///         /// When a packet leaves.
+///         /// Departure of a packet.
 ///         Dequeue = "dequeue",
-///         /// When a packet arrives.
+///         /// Arrival of a packet.
 ///         Enqueue = "enqueue",
 ///     }
 /// }
@@ -450,7 +450,7 @@ macro_rules! choices {
                 }
             }
 
-            /// What this choice means.
+            /// Meaning of this choice.
             pub fn meaning(self) -> String {
                 match self {
                     $(Self::$variant => [$($doc.trim()),+].join(" "),)+
@@ -492,10 +492,10 @@ mod tests {
     parameters! {
         /// A set for the tests.
         pub struct Sample {
-            /// How long.
+            /// Length of the wait.
             /// Longer than a line.
             pub wait: Span = Span::from_us(1), "wait", "nowhere";
-            /// How many, if known.
+            /// Number, if known.
             pub count: Option<u32> = None, "limits.count", "nowhere";
         }
     }
@@ -503,7 +503,7 @@ mod tests {
     #[test]
     fn one_declaration_gives_keys_defaults_and_text() {
         let info = Sample::describe();
-        assert_eq!(info[0].meaning, "How long. Longer than a line.");
+        assert_eq!(info[0].meaning, "Length of the wait. Longer than a line.");
         assert_eq!(info[1].key, "limits.count");
         assert_eq!(info[1].default.to_string(), "\"auto\"");
         assert_eq!(info[0].domain, ValueDomain::Duration);
@@ -528,7 +528,7 @@ mod tests {
     parameters! {
         /// Takes in another.
         pub struct Outer {
-            /// How often.
+            /// Number of repetitions.
             pub times: u32 = 1, "times", "nowhere";
             with {
                 /// The sample.

@@ -4,15 +4,15 @@ use crate::mix64;
 use rand_core::Rng;
 use rand_pcg::Pcg32;
 
-/// What a stream's numbers decide. Two purposes never share numbers, even for one entity.
+/// Purpose of a random stream. Two purposes never share numbers, even for one entity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Purpose {
-    /// Who sends to whom.
+    /// Random choices of workloads, such as senders and receivers (entity: section, or host in a section).
     Workload = 1,
-    /// Which packets a queue marks (entity: directed link).
+    /// Choice of the packets that a queue marks (entity: directed link).
     Marking = 2,
-    /// Which packets a link corrupts (entity: directed link).
+    /// Choice of the packets that a link corrupts (entity: directed link).
     BitErrors = 3,
     /// Hash functions of switches (entity: switch).
     Hashing = 4,
@@ -22,15 +22,15 @@ pub enum Purpose {
     Ties = 6,
     /// For tests and tools outside a run.
     Test = 7,
-    /// Lots that congestion controllers draw (entity: flow).
+    /// Random choices of congestion controllers (entity: flow).
     Controller = 8,
-    /// How long computations take (entity: job, rank).
+    /// Durations of computations (entity: job, rank).
     Compute = 9,
-    /// By how much clocks are late (entity: job, rank).
+    /// Skew of the ranks' clocks (entity: job, rank).
     Clock = 10,
-    /// Which NICs a flow uses where its hosts have several (entity: flow).
+    /// Choice of a flow's NICs where its hosts have several (entity: flow).
     Nics = 11,
-    /// Lots of the planner's search (entity: the first job of a circle).
+    /// Random choices of the planner's search (entity: the first job of a circle).
     Planning = 12,
 }
 

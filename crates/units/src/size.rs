@@ -34,7 +34,7 @@ impl Bytes {
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
-    /// How many packets with at most `payload` bytes each carry this many bytes; an empty message needs one.
+    /// Number of packets with at most `payload` bytes each that carry this many bytes; an empty message needs one.
     pub const fn packets_of(self, payload: u32) -> Packets {
         let packets = self.0.div_ceil(payload as u64);
         Packets(if packets == 0 { 1 } else { packets })

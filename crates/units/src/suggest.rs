@@ -16,8 +16,8 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
-/// What to write instead of a name that is none: the [`nearest`] if there is one, and `known`, a fragment that says what there is (may be
-/// empty).
+/// Suggestion in place of an unknown name: the [`nearest`] known name if there is one, and `known`, a fragment that lists what there is
+/// (may be empty).
 ///
 /// ```
 /// use clearway_units::{nearest, suggestion};

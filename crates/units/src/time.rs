@@ -49,7 +49,7 @@ impl Span {
     pub const fn as_ps(self) -> u64 {
         self.0
     }
-    /// This span in microseconds, for printing and for controllers; not exact above 2^53 ps (2.5 hours).
+    /// The span in microseconds, for printing and for controllers; not exact above 2^53 ps (2.5 hours).
     pub fn as_us(self) -> f64 {
         self.0 as f64 / 1e6
     }
@@ -57,7 +57,7 @@ impl Span {
     pub fn as_secs(self) -> f64 {
         self.0 as f64 / 1e12
     }
-    /// This span less `other`, or zero.
+    /// The span less `other`, or zero if `other` is longer.
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
@@ -97,7 +97,7 @@ impl Time {
     pub const fn since(self, earlier: Self) -> Span {
         Span(self.0.saturating_sub(earlier.0))
     }
-    /// This instant moved by `span`, stopping at [`Time::NEVER`].
+    /// The instant `span` later, at most [`Time::NEVER`].
     pub const fn saturating_add(self, span: Span) -> Self {
         Self(self.0.saturating_add(span.0))
     }

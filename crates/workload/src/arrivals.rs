@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::iter::Peekable;
 
-/// What one host offers.
+/// Poisson source of one host.
 #[derive(Debug, Clone)]
 pub(crate) struct Source {
     /// Random numbers of this host alone.
@@ -73,12 +73,12 @@ impl Arrivals {
         }
     }
 
-    /// There are no flows any more.
+    /// True if no flow is left.
     pub(crate) fn is_empty(&self) -> bool {
         self.pending.is_empty()
     }
 
-    /// Another host than `src`, and a size.
+    /// Draws a destination other than `src`, and a size.
     fn draw(&mut self, src: u32) -> (u32, Bytes) {
         let others = self.sources.len() as u32 - 1;
         let source = &mut self.sources[src as usize];

@@ -5,7 +5,7 @@ use crate::{
 };
 use clearway_units::{Bytes, FlowId, HostId};
 
-/// Who activates each trigger, and who waits for it. The lists are in the order of the flows.
+/// Flows that activate each trigger, and flows that wait for it. The lists are in the order of the flows.
 struct Wiring {
     activators: Vec<Vec<FlowId>>,
     waiting: Vec<Vec<FlowId>>,
@@ -36,7 +36,7 @@ impl Workload {
     /// A trigger without flows that wait for it is allowed: it starts nothing.
     ///
     /// # Errors
-    /// The first fault: flows in their order, then triggers in theirs, then circles.
+    /// The first fault: flows in their order, then triggers in theirs, then cycles.
     pub fn check(&self, hosts: u32) -> Result<(), WorkloadError> {
         self.check_counts()?;
         for (id, flow) in self.numbered() {
@@ -50,10 +50,10 @@ impl Workload {
         self.check_circles(&wiring)
     }
 
-    /// Proves that flows and triggers have numbers.
+    /// Proves that flows and triggers can be numbered.
     ///
     /// # Errors
-    /// If there are more than 2^32 of either.
+    /// If there are 2^32 or more of either.
     pub fn check_counts(&self) -> Result<(), WorkloadError> {
         for (what, count) in [
             ("flows", self.flows.len()),
@@ -105,7 +105,7 @@ impl Workload {
         }
     }
 
-    /// Later sums over all flows can then do without checks.
+    /// Checks that the sum of all sizes fits in 64 bits, so that later sums over flows need no checks.
     fn check_total(&self) -> Result<(), WorkloadError> {
         let mut total = 0u64;
         for (id, flow) in self.numbered() {
@@ -156,7 +156,7 @@ impl Workload {
         }
     }
 
-    /// Starts what the clock starts, lets everything that runs finish, and sees whether anything is left.
+    /// Checks that every flow starts: starts those that the clock starts, lets flows that run finish, and looks for flows that are left.
     ///
     /// The order of finishing does not matter: each trigger has exactly the activations that start all of its flows, so
     /// a flow is left only if an activator of its trigger is left too.

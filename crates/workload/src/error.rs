@@ -1,4 +1,4 @@
-//! What can be wrong with a workload, in the user's words and with the way out.
+//! Errors and warnings of workloads, in the user's words; each error says how to fix it.
 
 use clearway_units::{FlowId, HostId};
 use std::fmt;
@@ -6,13 +6,13 @@ use std::fmt;
 /// A flow as messages name it: `flow 5 (0->13)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FlowName {
-    /// Its index in the workload.
+    /// Index of the flow in the workload.
     pub id: FlowId,
-    /// The user's number for it.
+    /// User's number for the flow.
     pub label: u64,
-    /// Who sends.
+    /// Source host.
     pub src: HostId,
-    /// Who receives.
+    /// Destination host.
     pub dst: HostId,
 }
 
@@ -22,7 +22,7 @@ impl fmt::Display for FlowName {
     }
 }
 
-/// What a [`WorkloadError`] is about, for a reader that knows the line.
+/// Flow or trigger that a [`WorkloadError`] is about, for a reader that knows its line in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subject {
     /// A flow, by its index.
@@ -31,7 +31,7 @@ pub enum Subject {
     Trigger(crate::TriggerIndex),
 }
 
-/// Why a workload cannot run. `Display` gives the [`message`](Self::message) and, on a second line, the [`fix`](Self::fix).
+/// Reason for which a workload cannot run. `Display` gives the [`message`](Self::message) and, on a second line, the [`fix`](Self::fix).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WorkloadError {
     /// A flow from or to a host that does not exist.
@@ -40,7 +40,7 @@ pub enum WorkloadError {
         flow: FlowName,
         /// The host that does not exist.
         host: HostId,
-        /// How many there are.
+        /// Number of hosts.
         hosts: u32,
     },
     /// A flow from a host to itself.
@@ -64,7 +64,7 @@ pub enum WorkloadError {
         flow: FlowName,
         /// The index that it names.
         index: u32,
-        /// How many triggers there are.
+        /// Number of triggers.
         triggers: usize,
     },
     /// Flows wait for a trigger that nothing activates.
@@ -78,7 +78,7 @@ pub enum WorkloadError {
     OneshotActivations {
         /// The trigger's label.
         trigger: u64,
-        /// Its index.
+        /// Index of the trigger.
         index: crate::TriggerIndex,
         /// The first two flows that activate it (one flow twice if it does so at both ends).
         flows: [FlowName; 2],
@@ -89,7 +89,7 @@ pub enum WorkloadError {
     BarrierCount {
         /// The trigger's label.
         trigger: u64,
-        /// Its index.
+        /// Index of the trigger.
         index: crate::TriggerIndex,
         /// The count that it waits for.
         count: u32,
@@ -100,16 +100,16 @@ pub enum WorkloadError {
     MultishotActivations {
         /// The trigger's label.
         trigger: u64,
-        /// Its index.
+        /// Index of the trigger.
         index: crate::TriggerIndex,
         /// Activations in all.
         activations: usize,
         /// Flows that wait for it.
         waiting: usize,
     },
-    /// Flows that wait for one another in a circle.
+    /// Flows that wait for one another in a cycle.
     Cycle {
-        /// The circle: each waits for the next, the last for the first.
+        /// The cycle: each waits for the next, the last for the first.
         flows: Vec<FlowName>,
     },
     /// More flows or triggers than numbers for them.
@@ -128,16 +128,16 @@ pub enum WorkloadError {
         kind: &'static str,
         /// The setting's key.
         key: &'static str,
-        /// What is wrong.
+        /// Description of the fault.
         message: String,
-        /// What to write instead.
+        /// Advice on what to write instead.
         fix: String,
     },
     /// A file that cannot be read.
     Unreadable {
         /// The file, as the user named it.
         file: String,
-        /// Why not.
+        /// Reason for which it cannot be read.
         reason: String,
     },
     /// A file with a fault in it.
@@ -145,7 +145,7 @@ pub enum WorkloadError {
 }
 
 impl WorkloadError {
-    /// What it is about, where that is a flow or a trigger.
+    /// Flow or trigger at fault, if the error is about one.
     pub fn subject(&self) -> Option<Subject> {
         match self {
             Self::UnknownHost { flow, .. }
@@ -166,7 +166,7 @@ impl WorkloadError {
         }
     }
 
-    /// What is wrong, as a fragment of a sentence.
+    /// Description of the fault, as a fragment of a sentence.
     pub fn message(&self) -> String {
         match self {
             Self::UnknownHost { flow, host, hosts } => {
@@ -233,7 +233,7 @@ impl WorkloadError {
         }
     }
 
-    /// What to do about it.
+    /// Advice on how to fix it.
     pub fn fix(&self) -> String {
         match self {
             Self::UnknownHost { hosts: 0 | 1, .. } => "give the topology more hosts".into(),
@@ -322,7 +322,7 @@ impl From<FileError> for WorkloadError {
     }
 }
 
-/// A fault in a file, with its place and the way out.
+/// Fault in a file, with its place and a fix.
 ///
 /// Displays as `perm.cm:12:4: host 8192 does not exist …` and, on a second line, `fix: …`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -333,9 +333,9 @@ pub struct FileError {
     pub line: usize,
     /// The column in characters, counted from 1, where one token is at fault.
     pub column: Option<usize>,
-    /// What is wrong, as a fragment of a sentence.
+    /// Description of the fault, as a fragment of a sentence.
     pub message: String,
-    /// What to do about it.
+    /// Advice on how to fix it.
     pub fix: String,
 }
 
@@ -368,14 +368,14 @@ fn line_suffix(line: usize) -> String {
     }
 }
 
-/// Something in a file that is probably not what its author meant, but can run.
+/// Warning about an entry of a file that can run, but is probably not what its author meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileWarning {
     /// The file, as the user named it.
     pub file: String,
     /// The line, counted from 1; 0 in a file without lines.
     pub line: usize,
-    /// What to know about it.
+    /// Text of the warning.
     pub message: String,
 }
 

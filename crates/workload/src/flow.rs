@@ -16,7 +16,7 @@ impl TriggerIndex {
     }
 }
 
-/// What starts a flow.
+/// Start of a flow: a time, a trigger, or a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
     /// The clock.
@@ -32,13 +32,13 @@ pub enum Start {
 pub struct FlowSpec {
     /// The user's number for the flow, for output; unique in one section of a scenario, not in a merged workload.
     pub label: u64,
-    /// Who sends.
+    /// Sending host.
     pub src: HostId,
-    /// Who receives.
+    /// Receiving host.
     pub dst: HostId,
     /// Payload to carry, above zero.
     pub bytes: Bytes,
-    /// When it starts.
+    /// Start of the flow.
     pub start: Start,
     /// Activated at the sender when everything is acknowledged.
     pub on_sent: Option<TriggerIndex>,
@@ -46,9 +46,9 @@ pub struct FlowSpec {
     pub on_received: Option<TriggerIndex>,
     /// The priority of its packets, 1 to 7, where its source says so.
     pub priority: Option<u8>,
-    /// Which of the run's variants of settings its sender has; 0 is what most have.
+    /// Index of the variant of the run's settings that the sender has; 0 is the one that most have.
     pub variant: u16,
-    /// The port that it is addressed to, where its source says so. Means nothing in a run; output repeats it.
+    /// Port to which the flow is addressed, where its source says so. It means nothing in a run; output repeats it.
     pub dport: Option<u16>,
 }
 
@@ -77,7 +77,7 @@ impl FlowSpec {
     }
 }
 
-/// When a trigger starts the flows that wait for it.
+/// Condition on which a trigger starts the flows that wait for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TriggerKind {
     /// The one activation that it gets starts all.
@@ -86,7 +86,7 @@ pub enum TriggerKind {
     Multishot,
     /// The `count`-th activation starts all.
     Barrier {
-        /// How many activations it takes, above zero.
+        /// Number of activations that it takes, above zero.
         count: u32,
     },
 }
@@ -96,7 +96,7 @@ pub enum TriggerKind {
 pub struct TriggerSpec {
     /// The user's number for the trigger, for messages.
     pub label: u64,
-    /// When it starts flows.
+    /// Condition on which the trigger starts flows.
     pub kind: TriggerKind,
 }
 
@@ -165,7 +165,7 @@ impl Workload {
     /// The one host where everything about `trigger` happens, if there is one: flows that activate it by having sent do so at
     /// their sender, by having been received at their receiver, and flows that it starts start at their sender.
     ///
-    /// Such a trigger can be fired on the spot; any other needs a word between hosts, which no real network gives for free.
+    /// Such a trigger can fire on the spot. Any other needs a message between hosts, which no real network delivers for free.
     pub fn trigger_home(&self, trigger: TriggerIndex) -> Option<HostId> {
         let mut hosts = self.flows.iter().flat_map(|flow| {
             let starts = (flow.start == Start::On(trigger)).then_some(flow.src);

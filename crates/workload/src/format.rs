@@ -1,4 +1,4 @@
-//! Which simulator a file was written for.
+//! Formats of files: the simulator that each was written for.
 
 use crate::chakra::begins_as_a_trace;
 use crate::goal::{begins_as_a_schedule, is_goal_binary};

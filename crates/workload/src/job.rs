@@ -6,61 +6,61 @@ use clearway_units::{Bytes, HostId, Purpose, RandomStream, Span, Time};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What a collective moves, by which its speed is judged.
+/// Volume of a collective, by which its speed is judged.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Volume {
     /// The size of the operation, as nccl-tests count it: time and this make the algorithm bandwidth.
     pub bytes: Bytes,
-    /// By which the bus bandwidth exceeds the algorithm bandwidth.
+    /// Factor by which the bus bandwidth exceeds the algorithm bandwidth.
     pub bus_factor: f64,
 }
 
-/// When a job may begin to communicate.
+/// Schedule of the communication of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Schedule {
     /// Slots by a perfect clock.
     pub slots: Slots,
-    /// The clock of each rank is late by a time of its own up to this.
+    /// Maximum lateness of the clock of a rank. Each is late by a random time up to this.
     pub skew: Span,
 }
 
 /// A job.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JobSpec {
-    /// The user's name for it.
+    /// Name of the job in results.
     pub label: String,
-    /// What its ranks do in an iteration.
+    /// Tasks of the ranks in an iteration.
     pub plan: Arc<Plan>,
     /// The host of each rank; no two ranks share one.
     pub hosts: Vec<HostId>,
-    /// When it starts.
+    /// Start of the job.
     pub start: Time,
-    /// How often it runs its graph, above zero.
+    /// Number of iterations of the graph, above zero.
     pub iterations: u32,
-    /// Each computation takes longer by up to this share of its time.
+    /// Maximum share of its time by which a computation takes longer.
     pub jitter: f64,
     /// Ranks whose computations take so many times as long as those of others.
     pub stragglers: BTreeMap<Rank, f64>,
-    /// When it may communicate, if not whenever it wants to.
+    /// Schedule of the communication; without one, ranks communicate whenever they are ready.
     pub schedule: Option<Schedule>,
-    /// What an iteration moves, if it is a collective.
+    /// Volume of an iteration, if it is a collective.
     pub volume: Option<Volume>,
     /// The priority of its packets, 1 to 7, if it has one of its own.
     pub priority: Option<u8>,
-    /// Which of the run's variants of settings its senders have; 0 is what most have.
+    /// Index of the variant of the run's settings that the senders have; 0 is the one that most have.
     pub variant: u16,
 }
 
 /// All messages of a job from one rank to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Connection {
-    /// Who sends.
+    /// Sending rank.
     pub src: Rank,
-    /// Who receives.
+    /// Receiving rank.
     pub dst: Rank,
-    /// How many messages, in all iterations.
+    /// Number of messages, in all iterations.
     pub messages: u32,
-    /// How many bytes, in all iterations.
+    /// Number of bytes, in all iterations.
     pub bytes: Bytes,
 }
 
@@ -82,7 +82,7 @@ impl JobSpec {
         }
     }
 
-    /// Its connections, by sender, then by receiver.
+    /// Connections of the job, by sender, then by receiver.
     ///
     /// # Panics
     /// If one carries more than 2^64 bytes or 2^32 messages in all iterations; [`check`](Self::check) refuses that.
@@ -115,10 +115,10 @@ impl JobSpec {
         sums
     }
 
-    /// Proves that it can run on `hosts` hosts. Its graph has been [checked](Graph::check) before.
+    /// Checks that the job can run on `hosts` hosts. Its graph has been [checked](Graph::check) before.
     ///
     /// # Errors
-    /// What is wrong, and what to do about it.
+    /// A description of the fault, and the suggested fix.
     pub fn check(&self, hosts: u32) -> Result<(), (String, String)> {
         let fault = |message: String, fix: &str| Err((message, fix.to_owned()));
         let ranks = self.plan.graph().ranks() as usize;
@@ -160,7 +160,7 @@ impl JobSpec {
         Ok(())
     }
 
-    /// When a rank may begin to communicate, by its own clock. `job` is the job's number in the run.
+    /// Slots in which a rank may begin to communicate, by its own clock. `job` is the job's number in the run.
     pub fn slots(&self, rank: Rank, job: u32, seed: u64) -> Option<Slots> {
         let Schedule { slots, skew } = self.schedule?;
         let mut random = RandomStream::new(seed, Purpose::Clock, entity(job, rank));
@@ -171,7 +171,7 @@ impl JobSpec {
         })
     }
 
-    /// How fast a rank computes. `job` is the job's number in the run.
+    /// Pace of the computations of a rank. `job` is the job's number in the run.
     pub fn pace(&self, rank: Rank, job: u32, seed: u64) -> Pace {
         Pace {
             factor: self.stragglers.get(&rank).copied().unwrap_or(1.0),
@@ -181,7 +181,7 @@ impl JobSpec {
     }
 }
 
-/// A rank of a job, as its random streams know it.
+/// Number of a rank of a job as an entity with random streams.
 fn entity(job: u32, rank: Rank) -> u64 {
     u64::from(job) << 32 | u64::from(rank.0)
 }

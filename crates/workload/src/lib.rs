@@ -1,21 +1,22 @@
-//! Who sends what to whom, and when: flows with their triggers, generators of traffic, and readers of the files that htsim's users have.
+//! Traffic of a run: flows with their triggers, jobs of ranks, generators of both, and readers of the traffic files and traces that users
+//! of other simulators have.
 //!
 //! * A [`Workload`] is a list of [`FlowSpec`]s and of triggers between them. Every source of traffic ends in one, and
 //!   [`Workload::check`] proves before a run that each of its flows will start.
 //! * [`Triggers`] is the state machine that a simulator drives: an activation in, flows to start out.
 //! * [`WorkloadSettings`] is the registry of generators: one settings struct in one file and one line in the list of
 //!   [`generate`] make a new one.
-//! * A [`Graph`] is what the ranks of a job do: messages and computations, and which of them wait for which.
-//! * A [`JobSpec`] places such a graph on hosts and runs it again and again.
+//! * A [`Graph`] holds the messages and computations of the ranks of a job, and the dependencies between them.
+//! * A [`JobSpec`] places such a graph on hosts and runs it for one or more iterations.
 //! * A [`RankRun`] is one rank of a job at run time: a state machine that says which messages to post when.
-//! * A [`Program`] is what each rank of a job does in its own words, as traces tell it: sends and receives apart, and calls of
+//! * A [`Program`] holds the operations of each rank of a job, as traces list them: sends and receives apart, and calls of
 //!   collectives. It becomes a `Graph`. [`parse_goal`] and [`parse_goal_binary`] read it from GOAL schedules, [`read_chakra`] from the
 //!   execution traces of Chakra; a [`SimaiWorkload`], read by [`parse_simai`], makes it for any number of ranks.
-//!   [`TraceFormat`] tells which is which, and [`TraceSettings`](generate::TraceSettings) makes jobs of them.
-//! * [`SizeDistribution`] is how large the flows of data-centre traffic are: built in ([`PublishedSizes`]) or from a file
+//!   [`TraceFormat`] recognizes the format, and [`TraceSettings`](generate::TraceSettings) makes jobs of them.
+//! * [`SizeDistribution`] is a distribution of flow sizes in data-centre traffic: built in ([`PublishedSizes`]) or from a file
 //!   ([`parse_sizes`]).
 //! * [`parse_cm`] reads htsim's connection matrices (`.cm`), [`parse_topo`] its fabrics (`.topo`); [`parse_hpcc_flows`] and
-//!   [`parse_hpcc_topology`] those of the HPCC simulator for ns-3; [`FileFormat`] tells which is which. All are strict: what would be
+//!   [`parse_hpcc_topology`] those of the HPCC simulator for ns-3; [`FileFormat`] recognizes the format. All are strict: what would be
 //!   ignored or rounded elsewhere is an error with file, line and fix, or at least a warning.
 //!
 //! **Architecture Invariant:** nothing here knows of links, queues or transports. `topo` and `hpcc` describe a fabric's file and build

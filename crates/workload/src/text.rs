@@ -8,16 +8,16 @@ use std::path::Path;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Token<'a> {
     pub(crate) text: &'a str,
-    /// In characters, from 1.
+    /// Column in characters, from 1.
     pub(crate) column: usize,
 }
 
 /// A line that holds more than blanks and a comment.
 #[derive(Debug, Clone)]
 pub(crate) struct Line<'a> {
-    /// From 1.
+    /// Number of the line, from 1.
     pub(crate) number: usize,
-    /// Never empty.
+    /// Words of the line; never empty.
     pub(crate) tokens: Vec<Token<'a>>,
 }
 
@@ -97,14 +97,14 @@ pub(crate) fn whole_number(text: &str) -> Option<u64> {
     digits.then(|| text.parse().ok()).flatten()
 }
 
-/// Why a decimal number is none here.
+/// Reason for which a text is not a usable decimal number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DecimalFault {
-    /// Not written as a number of zero or more.
+    /// Text that is not a number of zero or more.
     NotANumber,
-    /// It does not fit in 64 bits.
+    /// Number that does not fit in 64 bits.
     TooLarge,
-    /// It is not a whole number of units.
+    /// Number that is not a whole number of units.
     TooFine,
 }
 
@@ -173,7 +173,7 @@ fn signed(text: &str) -> Option<i32> {
 /// The text of the file at `path`.
 ///
 /// # Errors
-/// If it cannot be read, or is not UTF-8: then with the line where it stops being.
+/// If it cannot be read, or is not UTF-8; then with the first line that is not.
 pub fn read_text(path: &Path) -> Result<String, WorkloadError> {
     let file = path.display().to_string();
     let bytes = std::fs::read(path).map_err(|error| WorkloadError::Unreadable {
@@ -191,7 +191,7 @@ pub fn read_text(path: &Path) -> Result<String, WorkloadError> {
     })
 }
 
-/// Where a text comes from, to build [`FileError`]s.
+/// File that a text comes from, to build [`FileError`]s.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Source<'a> {
     pub(crate) file: &'a str,
@@ -218,7 +218,7 @@ impl Source<'_> {
         })
     }
 
-    /// A token where none of `names` fits: with what it was probably meant to be.
+    /// Error of a token that is none of `names`, with the name that was probably meant.
     pub(crate) fn unknown(&self, line: usize, token: Token<'_>, names: &[&str]) -> FileError {
         let message = format!("unknown word `{}`", shown(token.text));
         let fix = match meant(token.text, names) {

@@ -33,7 +33,7 @@ impl Trigger {
         if now { &self.flows } else { &[] }
     }
 
-    /// How often it has been activated.
+    /// Number of activations so far.
     pub const fn activations(&self) -> u32 {
         self.activations
     }

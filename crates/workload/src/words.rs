@@ -4,10 +4,10 @@ use crate::FileError;
 use crate::text::{Line, Source, Token, shown, whole_number};
 use std::ops::RangeInclusive;
 
-/// What is left of a line.
+/// Words of a line that have not been taken yet.
 pub(crate) struct Words<'a> {
     source: Source<'a>,
-    /// From 1.
+    /// Number of the line, from 1.
     pub(crate) line: usize,
     rest: std::slice::Iter<'a, Token<'a>>,
 }
@@ -25,7 +25,7 @@ impl<'a> Words<'a> {
         self.rest.next().copied()
     }
 
-    /// Where the word after `keyword` begins, or where it lacks.
+    /// Column of the word after `keyword`, or of `keyword` itself if it is the last word.
     pub(crate) fn next_column(&self, keyword: Token<'_>) -> usize {
         let next = self.rest.as_slice().first();
         next.map_or(keyword.column, |token| token.column)
@@ -73,7 +73,7 @@ impl<'a> Words<'a> {
         self.number(keyword, range).map(|value| value as u32)
     }
 
-    /// Nothing may follow.
+    /// Checks that no word follows.
     pub(crate) fn end(&mut self, what: &str) -> Result<(), FileError> {
         match self.next() {
             None => Ok(()),
@@ -87,7 +87,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// Stores what `keyword` says, unless it has been said.
+    /// Stores the value of `keyword`, or fails if the keyword stands on the line twice.
     pub(crate) fn once<T>(
         &self,
         slot: &mut Option<T>,

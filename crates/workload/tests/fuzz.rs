@@ -1,4 +1,4 @@
-//! Mutations of sound and nearly sound files: no reader panics, and every error has a line and a way out.
+//! Mutations of sound and nearly sound files: no reader panics, and every error has a line and a fix.
 //!
 //! `CLEARWAY_FUZZ_ITERATIONS` sets how many files are tried (20 000 unless given). The mutations are drawn from fixed seeds, so a
 //! failure repeats; its number and text are printed.
@@ -210,7 +210,7 @@ fn fuzz(
     sound
 }
 
-/// The mutations are neither all sound nor all broken, once there are enough of them to tell.
+/// Checks that the mutations are neither all sound nor all broken, once there are enough of them to tell.
 fn assert_mixed(sound: u64) {
     let tried = iterations();
     assert!(
@@ -328,7 +328,7 @@ fn schedules() {
     assert_mixed(sound);
 }
 
-/// A graph can run, unless its collectives have more bytes than there are numbers, which only those who make them know.
+/// Checks that a graph can run, unless its collectives have more bytes than 64 bits hold, which is known only where they are expanded.
 fn assert_runs(graph: &Graph) {
     let checked = graph.check();
     assert!(
@@ -368,7 +368,7 @@ fn binary_schedules() {
     assert_mixed(sound);
 }
 
-/// Every rank of a group sends to the next one.
+/// Sends from every rank of a group to the next one.
 fn around(
     call: &CollectiveCall<'_>,
     graph: &mut Graph,
@@ -412,7 +412,7 @@ fn execution_traces() {
     assert_mixed(sound);
 }
 
-/// As [`fuzz`] of files without lines.
+/// As [`fuzz`], for files without lines.
 fn fuzz_bytes(
     corpus: &[Vec<u8>],
     entity: u64,

@@ -1,8 +1,8 @@
-//! The sliding effect of unfair shares (Rajasekaran et al., HotNets '22, §2): two jobs that compute and communicate in turn, on a link
-//! that is a fluid.
+//! The sliding effect of unfair shares (Rajasekaran et al., HotNets '22, §2): two jobs that compute and communicate in turn, on a fluid
+//! link.
 //!
-//! Both compute for `c` and move `V`, in units of time at the whole link. While both communicate the first has the share `f`, and `d` is by
-//! how much its communication begins earlier. It is done after `d + (V - d) / f`; by then the second has moved
+//! Both compute for `c` and move `V`, in units of time at the whole link. While both communicate, the first has the share `f`; its
+//! communication begins `d` earlier. It is done after `d + (V - d) / f`; by then the second has moved
 //! `(V - d) (1 - f) / f`, and needs the rest of `V` alone. So the lead grows to `d' = V (2 - 1/f) + d (1/f - 1)`: towards `V`, at which
 //! the phases no longer meet, and what is missing of it shrinks by `1/f - 1` in each iteration.
 
@@ -13,9 +13,9 @@ use std::sync::Arc;
 /// A job of two ranks, of which the first computes and then sends to the second.
 struct Job {
     ranks: [RankRun; 2],
-    /// The message under way, and what is left of it in picoseconds at the whole link.
+    /// Message under way, and the time that the rest of it takes at the whole link, in picoseconds.
     under_way: Option<(MessageNumber, f64)>,
-    /// When each communication began and ended.
+    /// Begin and end of each communication.
     phases: Vec<(Time, Time)>,
 }
 
@@ -44,7 +44,7 @@ impl Job {
         job
     }
 
-    /// Takes on what the ranks want to send, `volume` at a time.
+    /// Takes the messages that the ranks post, of `volume` each.
     fn listen(&mut self, now: Time, volume: Span) {
         for rank in &mut self.ranks {
             while let Some(output) = rank.poll_output() {
@@ -57,7 +57,7 @@ impl Job {
         }
     }
 
-    /// The message has arrived.
+    /// Completes the message under way.
     fn finish(&mut self, now: Time) {
         let (message, _) = self.under_way.take().unwrap();
         self.phases.last_mut().unwrap().1 = now;
@@ -104,7 +104,7 @@ fn run(compute: Span, volume: Span, f: f64, iterations: u32) -> [Vec<(Time, Time
 
 const VOLUME: Span = Span::from_ms(100);
 
-/// By how much the first job's communication begins earlier, in each iteration, as a share of the volume.
+/// Lead of the first job's communication in each iteration, as a share of the volume.
 fn leads(compute: Span, f: f64, iterations: u32) -> Vec<f64> {
     let [first, second] = run(compute, VOLUME, f, iterations);
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Which crate may depend on which, and that all follow the workspace's lints.
+//! Allowed dependencies between crates, and a check that all crates follow the workspace's lints.
 
 use super::Source;
 use crate::Faults;

@@ -15,7 +15,7 @@ const HEADER: &str = "\
 # `cargo xtask tidy --update` lowers numbers and removes lines; nothing raises or adds them but a good reason in review.
 ";
 
-/// What is too long, by a name such as `function crates/a/src/b.rs c`.
+/// Lengths of files and functions that are too long, by a name such as `function crates/a/src/b.rs c`.
 type Lengths = BTreeMap<String, usize>;
 
 /// Compares what is too long with the list.
@@ -118,7 +118,7 @@ fn functions(code: &str) -> Vec<(String, usize, usize)> {
     found
 }
 
-/// Where the function that `code` begins with ends; `None` if it is only declared.
+/// Offset of the end of the function that `code` begins with; `None` if it is only declared.
 fn body_end(code: &str) -> Option<usize> {
     let (mut parens, mut braces) = (0i32, 0i32);
     for (at, c) in code.char_indices() {

@@ -1,4 +1,4 @@
-//! What rustc, clippy and rustfmt do not check by themselves.
+//! Checks that rustc, clippy and rustfmt do not make by themselves.
 
 mod arrows;
 mod length;
@@ -9,18 +9,18 @@ use crate::{Faults, output};
 use std::path::Path;
 use std::process::Command;
 
-/// What to do with the table of what is too long.
+/// Use of the table of lengths that are too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ratchet {
-    /// It must say what is.
+    /// Check that the table agrees with the lengths that are found.
     Check,
-    /// Lower its numbers to what is.
+    /// Lower the numbers of the table to the lengths that are found.
     Update,
 }
 
 /// A file of the repository.
 struct Source {
-    /// From the root, with `/`.
+    /// Path from the root, with `/`.
     path: String,
     text: String,
 }
@@ -67,7 +67,7 @@ impl Source {
         self.path.ends_with(".rs")
     }
 
-    /// Nothing but tests: lengths do not matter there.
+    /// True for a file of nothing but tests, where lengths do not matter.
     fn is_test(&self) -> bool {
         self.path.ends_with("/tests.rs") || self.path.contains("/tests/")
     }

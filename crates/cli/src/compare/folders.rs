@@ -10,7 +10,7 @@ pub(super) struct Group {
     /// The folders, as they were named.
     pub(super) paths: Vec<PathBuf>,
     pub(super) runs: Vec<ComparedRun>,
-    /// What its folders have in common; none without a resolved scenario.
+    /// Key that the folders have in common; `None` without a resolved scenario.
     key: Option<Key>,
 }
 

@@ -24,9 +24,9 @@ pub(super) struct Planned {
     wanted: Wanted,
 }
 
-/// Where the runs of a variant come from.
+/// Source of the runs of a variant.
 pub(super) enum Source {
-    /// They are there.
+    /// Runs that are there already, read from result folders.
     Folders(Vec<ComparedRun>),
     /// One for each seed, still to be run.
     Scenarios(Vec<Scenario>),
@@ -52,7 +52,7 @@ enum Argument {
 }
 
 impl Planned {
-    /// How many runs it lacks.
+    /// Number of runs that are still to be done.
     pub(super) fn runs_to_do(&self) -> usize {
         match &self.source {
             Source::Folders(_) => 0,
@@ -83,7 +83,7 @@ impl Planned {
         }
     }
 
-    /// What is wrong with it, where the user wrote it.
+    /// Failure for an error in the scenario, at the place where the user wrote it.
     pub(super) fn refusal(&self, error: &ScenarioError) -> Failure {
         self.wanted.refusal(error)
     }
@@ -104,7 +104,7 @@ impl Wanted {
         Failure::new(format!("{place}: {}\n  fix: {}", error.message, error.fix))
     }
 
-    /// What tells it from the others; its name, too, if they have several.
+    /// Label that tells the variant from the others: its settings, with the name if there are several names.
     fn label(&self, several_names: bool) -> String {
         let settings: Vec<&str> = self
             .settings

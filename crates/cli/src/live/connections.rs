@@ -46,7 +46,7 @@ impl Connections {
     }
 }
 
-/// How many connections the process has descriptors for, as far as it can be tried.
+/// Number of connections for which the process has descriptors, as far as that can be tried.
 fn affordable(listener: &std::net::TcpListener) -> usize {
     let copies: Vec<_> = (0..MOST + SPARE)
         .map_while(|_| listener.try_clone().ok())

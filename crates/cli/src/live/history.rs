@@ -44,12 +44,12 @@ pub(super) struct History {
     keys: Vec<Key>,
     numbers: BTreeMap<Key, u32>,
     samples: Vec<Arc<Sample>>,
-    /// What is shorter waits for its successors.
+    /// Shortest length of a sample. A shorter one waits for its successors.
     shortest: Span,
     open: Option<Sample>,
 }
 
-/// What a page does not have yet.
+/// Data that a page does not have yet.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct News {
     pub(super) epoch: u32,
@@ -92,7 +92,7 @@ impl History {
         }
     }
 
-    /// What a page does not have that has `count` samples of `epoch`.
+    /// Data that is missing in a page with `count` samples of `epoch`.
     pub(super) fn since(&self, epoch: u32, count: usize) -> News {
         let known = epoch == self.epoch && count <= self.samples.len();
         let from = if known { count } else { 0 };

@@ -29,7 +29,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-/// How long the server stays when all is done, for pages that want to know how it ended: they ask every 0.3 s, in the background
+/// Time for which the server stays after the end, for pages that want to know how the run ended: they ask every 0.3 s, in the background
 /// every second.
 const FAREWELL: Duration = Duration::from_millis(1500);
 

@@ -36,7 +36,7 @@ pub(super) struct Server {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What the answers are made from.
+/// Data from which answers are made.
 struct Site {
     shared: Arc<Shared>,
     page: LivePage,
@@ -135,7 +135,7 @@ async fn guard(State(site): State<Arc<Site>>, request: Request, next: Next) -> R
     response
 }
 
-/// Why a request is not from a page of this server; `None` if it may be.
+/// Reason why a request is not from a page of this server; `None` if it may be.
 fn stranger(address: &Uri, headers: &HeaderMap, hosts: &[String]) -> Option<&'static str> {
     let only = |name| {
         let mut values = headers.get_all(name).iter();

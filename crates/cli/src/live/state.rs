@@ -1,6 +1,6 @@
-//! What the simulation and the server share: how far the run is, what is to become of it, and what has been sampled.
+//! State that the simulation and the server share: progress of the run, orders of the user, and samples.
 //!
-//! The simulation looks at it once in a round, between rounds, and waits there while it is paused.
+//! The simulation looks at the state once in a round, between rounds, and waits there while it is paused.
 
 use super::history::{History, News, Sample};
 use clearway_lab::{Progress, Verdict};
@@ -11,12 +11,12 @@ use std::fmt::{self, Display};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How often a paused run looks whether Ctrl-C was pressed.
+/// Interval at which a paused run checks for Ctrl-C.
 const GLANCE: Duration = Duration::from_millis(100);
 
-/// What a page can ask for.
+/// Order that a page can give.
 ///
-/// Orders without fields have braces: of a variant without them, serde takes fields that nobody knows.
+/// Orders without fields have braces: for a variant without them, serde would accept unknown fields.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(tag = "action", rename_all = "lowercase", deny_unknown_fields)]
 pub(super) enum Order {
@@ -33,7 +33,7 @@ pub(super) enum Order {
     Stop {},
 }
 
-/// Why an order is not carried out.
+/// Reason why an order is not carried out.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
     /// There is nothing left to control.
@@ -56,20 +56,20 @@ impl Display for Refusal {
     }
 }
 
-/// How a run went.
+/// Outcome of a run.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Ending {
     /// `complete`, `incomplete` or `interrupted`.
     #[serde(skip)]
     pub(super) status: &'static str,
-    /// Why it is incomplete.
+    /// Reason why the run is incomplete.
     pub(super) reason: Option<String>,
     pub(super) figures: Vec<Tile>,
-    /// Where the results are.
+    /// Folder of the results.
     pub(super) folder: String,
 }
 
-/// How far a run is.
+/// Phase of a run.
 #[derive(Debug, PartialEq)]
 enum Phase {
     Running,
@@ -82,7 +82,7 @@ struct State {
     phase: Phase,
     /// The run is to wait.
     hold: bool,
-    /// It does.
+    /// The run is waiting.
     held: bool,
     pause_at: Option<Time>,
     stop: bool,
@@ -123,7 +123,7 @@ impl Shared {
         }
     }
 
-    /// Nothing is left half done by a thread that panics.
+    /// Locks the state, even after a panic of another thread: no thread that panics leaves the state half changed.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -166,7 +166,7 @@ impl Shared {
         (state.hold, state.held, state.pause_at) = (false, false, None);
     }
 
-    /// Everything is done. True if a page wants to know.
+    /// Ends the live view once all is done. True if a page has asked for the state.
     pub(super) fn on_end(&self, ending: Ending) -> bool {
         let mut state = self.lock();
         state.phase = Phase::Over(Arc::new(ending));
@@ -201,7 +201,7 @@ impl Shared {
         Ok(())
     }
 
-    /// What a page does not know that has `count` samples of `epoch`.
+    /// View for a page that has `count` samples of `epoch`: the state of the run, and the samples that the page lacks.
     pub(super) fn view(&self, epoch: u32, count: usize) -> View {
         let mut state = self.lock();
         state.watched = true;
@@ -227,7 +227,7 @@ impl Shared {
     }
 }
 
-/// How far a run is, as a page sees it.
+/// State of a run, as a page sees it.
 #[derive(Debug)]
 pub(super) struct View {
     status: &'static str,

@@ -19,7 +19,7 @@ const CHROMIUM: [&str; 4] = [
     "google-chrome",
     "google-chrome-stable",
 ];
-/// Nothing that a test asks for takes longer.
+/// Longest time that a test waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A browser without a window, which ends with the value.
@@ -165,7 +165,7 @@ impl Browser {
         from_base64(image.as_str().expect("an image in base64"))
     }
 
-    /// What the console said since the last time: level and message.
+    /// Messages of the console since the last time: level and text.
     pub(crate) fn log(&self) -> Vec<(String, String)> {
         let entries = self.in_session("POST", "se/log", &json!({ "type": "browser" }));
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();

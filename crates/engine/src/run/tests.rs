@@ -25,7 +25,7 @@ struct Player {
     delay: Span,
 }
 
-/// What a player does with a ball: the rule shared with the naive engine below.
+/// Handling of a ball by a player: the rule shared with the naive engine below.
 fn throw(
     history: &mut u64,
     random: &mut RandomStream,

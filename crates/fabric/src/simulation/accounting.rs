@@ -21,7 +21,7 @@ use std::sync::atomic::{self, AtomicU64};
 /// Report of a domain between rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Report {
-    /// A flow has got somewhere.
+    /// Event of a flow: it has reached a milestone.
     Flow {
         event: FlowEvent,
         statistics: FlowStatistics,
@@ -94,16 +94,16 @@ impl PartialOrd for StartFlow {
     }
 }
 
-/// What became of a flow.
+/// Outcome of a flow: times of its milestones, and counters of its sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FlowOutcome {
-    /// When its message was ready.
+    /// Time at which the message was ready.
     pub started: Option<Time>,
-    /// When the receiver had everything.
+    /// Time at which the receiver had everything.
     pub received: Option<Time>,
-    /// When the last byte was acknowledged at the sender: start to here is the flow completion time.
+    /// Time at which the last byte was acknowledged at the sender. From start to here is the flow completion time.
     pub sent: Option<Time>,
-    /// What its sender counted, until it was done or the run ended.
+    /// Counters of the sender, until the flow was done or the run ended.
     pub statistics: FlowStatistics,
 }
 
@@ -112,12 +112,12 @@ pub struct FlowOutcome {
 pub struct Outcome<O> {
     /// For each flow.
     pub flows: Vec<FlowOutcome>,
-    /// When the last flow or program was done; the end of the last round if some are not.
+    /// Time at which the last flow or program was done; the end of the last round if some are not.
     pub finished: Time,
-    /// Why the run ended before all flows and programs were done, if it did.
+    /// Reason why the run ended before all flows and programs were done, if it did.
     pub stopped: Option<Stopped>,
-    /// When the time limit ended the run although something was still to happen. If all flows and programs were done by then, the run
-    /// is complete all the same: what was left, such as packets sent twice or a timer, was nobody's.
+    /// Time at which the time limit ended the run although something was still to happen. If all flows and programs were done by then, the
+    /// run is complete all the same: what was left, such as packets sent twice or a timer, belonged to none of them.
     pub cut_off: Option<Time>,
     /// Rounds of the engine. How many of them were shared depends on whether there was more than one thread, and nothing else does.
     pub rounds: Rounds,
@@ -131,8 +131,7 @@ pub struct Outcome<O> {
     pub pauses: Vec<LinkPauses>,
     /// Digest over all flows (id, finish, bytes, retransmissions) and all losses.
     pub digest: Digest,
-    /// What each link has carried, by link; zeros for links that are down. Empty unless the observer
-    /// [asks for it](Observer::METERS_LINKS).
+    /// Totals of each link, by link; zeros for links that are down. Empty unless the observer [asks for it](Observer::METERS_LINKS).
     pub meters: Vec<LinkTotals>,
     /// One for each domain.
     pub observers: Vec<O>,
@@ -183,7 +182,7 @@ impl<O> Outcome<O> {
 }
 
 impl FlowOutcome {
-    /// The flow has got somewhere; false if it has been there before, which changes nothing.
+    /// Notes that the flow has reached a milestone; false if it had reached it before, which changes nothing.
     pub(super) fn note(&mut self, event: FlowEvent, statistics: FlowStatistics) -> bool {
         let at = match event.milestone {
             FlowMilestone::Started => &mut self.started,
@@ -386,7 +385,7 @@ impl<'a, 's> Accounting<'a, 's> {
         }
     }
 
-    /// What the coordinator does about an event.
+    /// Shows an event to the coordinator and orders the starts of the flows that it answers with.
     fn coordinate(&mut self, event: FlowEvent, orders: &mut Vec<(usize, Command)>) {
         let Some(coordinator) = &mut self.control.coordinator else {
             return;
@@ -478,7 +477,7 @@ impl<O: Observer, T: Telemetry> Conductor<FabricDomain<O, T>> for Accounting<'_,
     }
 }
 
-/// When the last program was done; `None` if one is not.
+/// Time at which the last program was done; `None` if one is not.
 fn programs_over<O: Observer, T: Telemetry>(domains: &[FabricDomain<O, T>]) -> Option<Time> {
     let mut hosts = domains.iter().flat_map(|domain| &domain.hosts);
     hosts.try_fold(Time::ZERO, |last, host| {
@@ -486,7 +485,7 @@ fn programs_over<O: Observer, T: Telemetry>(domains: &[FabricDomain<O, T>]) -> O
     })
 }
 
-/// What each link has carried, by link.
+/// Totals of each link, by link; empty unless the observer asks for them.
 fn meters<O: Observer, T: Telemetry>(domains: &mut [FabricDomain<O, T>]) -> Vec<LinkTotals> {
     let mut meters = Vec::new();
     if O::METERS_LINKS {

@@ -194,7 +194,7 @@ pub(super) fn build_switch<T: Telemetry>(
     )))
 }
 
-/// How the switch `index` chooses between equal ways.
+/// Next-hop selection of the switch `index`.
 pub(super) fn pick(setup: &Setup<'_>, index: usize) -> NextHopSelector {
     match setup.switch.routing {
         PathChoice::Ecmp => NextHopSelector::Hash {

@@ -30,21 +30,21 @@ pub use traffic::Traffic;
 /// A flow: one message, or a connection on which a [`Program`] posts several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Flow {
-    /// Who sends.
+    /// Host that sends.
     pub src: HostId,
-    /// Who receives.
+    /// Host that receives.
     pub dst: HostId,
-    /// How much, all messages together.
+    /// Bytes to send, all messages together.
     pub bytes: Bytes,
-    /// How many messages a program posts; `None` of a flow that begins by the clock or by a [reaction](Reactions).
+    /// Number of messages that a program posts; `None` for a flow that begins by the clock or by a [reaction](Reactions).
     pub messages: Option<NonZeroU32>,
     /// The class of its data packets.
     pub class: Class,
-    /// Whose settings its congestion controller has; see [`Opening::variant`].
+    /// Index of its congestion controller's settings; see [`Opening::variant`].
     pub variant: u16,
     /// Payload of a communication phase, zero if nobody knows; see [`Opening::phase`].
     pub phase: Bytes,
-    /// When; `None`: when something [reacts](Reactions) with it, or a program posts its first message.
+    /// Start time; `None` if the flow starts when something [reacts](Reactions) with it, or when a program posts its first message.
     pub start: Option<Time>,
 }
 
@@ -63,7 +63,7 @@ impl Flow {
         }
     }
 
-    /// What its sender is told when it opens on `path`.
+    /// Settings with which its sender opens the flow on `path`.
     pub(crate) fn opening(&self, path: PathFacts) -> Opening {
         Opening {
             class: self.class,
@@ -89,14 +89,14 @@ pub enum FlowMilestone {
     CreditReturned,
 }
 
-/// A flow has got somewhere.
+/// Event of a flow: it has reached a milestone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowEvent {
-    /// When.
+    /// Time of the event.
     pub time: Time,
-    /// Which.
+    /// Flow that has reached the milestone.
     pub flow: FlowId,
-    /// Where.
+    /// Milestone that it has reached.
     pub milestone: FlowMilestone,
 }
 
@@ -118,12 +118,12 @@ pub struct Post {
     pub connection: FlowId,
     /// Unique on its connection, and not `u32::MAX`.
     pub message: MessageId,
-    /// Its length.
+    /// Length of the message.
     pub bytes: Bytes,
 }
 
-/// What a host does of its own accord: it posts messages on connections from there, in answer to messages that have come or are
-/// acknowledged, or because time has come.
+/// Program of a host: it posts messages on connections from there, in answer to messages that have come or are acknowledged, or when its
+/// deadline has come.
 ///
 /// A state machine: after each call it is asked what to post until it has nothing more.
 pub trait Program: Send {
@@ -133,7 +133,7 @@ pub trait Program: Send {
     fn on_received(&mut self, now: Time, connection: FlowId, message: MessageId);
     /// [`deadline`](Self::deadline) has come.
     fn on_deadline(&mut self, now: Time);
-    /// When it wants to go on by itself; [`Time::NEVER`] if it waits for messages only.
+    /// Time at which the program goes on by itself; [`Time::NEVER`] if it waits for messages only.
     fn deadline(&self) -> Time;
     /// The next message to post.
     fn poll_post(&mut self) -> Option<Post>;
@@ -169,9 +169,9 @@ pub struct NicMessage {
     pub connection: FlowId,
     /// The message on it.
     pub message: MessageId,
-    /// Its length; zero where only the message's fate is told.
+    /// Length of the message; zero where only the message's fate is told.
     pub bytes: Bytes,
-    /// Its kind.
+    /// Kind of the NIC message.
     pub kind: NicMessageKind,
 }
 
@@ -180,20 +180,20 @@ pub struct NicMessage {
 pub enum NicMessageKind {
     /// The message is to be posted.
     Post,
-    /// It is acknowledged.
+    /// The message is acknowledged.
     Sent,
-    /// It has arrived.
+    /// The message has arrived.
     Received,
     /// One more message may be posted, whichever it is.
     Granted,
 }
 
-/// Everything that a run is made of.
+/// Input of a run: fabric, flows, transport, switches and seed.
 #[derive(Debug, Clone)]
 pub struct Setup<'a> {
     /// The fabric.
     pub topology: &'a Topology,
-    /// Its routes.
+    /// Routes of the fabric.
     pub routes: Routes,
     /// All flows; flow `i` has [`FlowId`] `i`.
     pub flows: Arc<[Flow]>,
@@ -201,7 +201,7 @@ pub struct Setup<'a> {
     pub further_classes: ClassSet,
     /// The transport of all hosts. Line rate and bandwidth-delay product are replaced by those of the host's own NIC.
     pub profile: Arc<Profile>,
-    /// What switches do.
+    /// Settings of the switches.
     pub switch: SwitchParameters,
     /// The shared buffers of switches with priority flow control; without, each queue is by itself and drops.
     pub buffer: Option<SharedBufferParameters>,
@@ -229,7 +229,7 @@ impl Setup<'_> {
         }
     }
 
-    /// Whether reserves and headrooms leave room for a packet in the buffer of every switch.
+    /// Checks that reserves and headrooms leave room for a packet in the buffer of every switch.
     ///
     /// # Errors
     /// The first switch for which they do not.
@@ -259,9 +259,9 @@ impl Setup<'_> {
 pub struct BufferTooSmall {
     /// The switch.
     pub switch: String,
-    /// Its buffer.
+    /// Size of the buffer.
     pub buffer: Bytes,
-    /// What reserves, headrooms and one packet need.
+    /// Bytes that reserves, headrooms and one packet need.
     pub needed: Bytes,
 }
 
@@ -453,16 +453,16 @@ impl<O: Observer, T: Telemetry> Fabric<O, T> {
     }
 }
 
-/// Why a run ended before all flows and [programs](Program) were done.
+/// Reason why a run ended before all flows and [programs](Program) were done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stopped {
     /// The time limit was reached.
     AtMost,
     /// The progress callback said so.
     Interrupted,
-    /// Nothing was left to happen although flows or programs wait: their triggers never came.
+    /// No event was left although flows or programs wait: their triggers never came.
     Stuck,
-    /// Nothing was left to happen because paused links wait for each other.
+    /// No event was left because paused links wait for each other.
     Deadlocked,
 }
 
@@ -477,7 +477,7 @@ impl std::fmt::Display for Stopped {
     }
 }
 
-/// How far a run is.
+/// Progress of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
     /// Simulated time.
@@ -490,7 +490,7 @@ pub struct Progress {
     pub hops: u64,
 }
 
-/// How to run.
+/// Control of a run: threads, time limit, coordinator, traffic and progress callback.
 pub struct RunControl<'a> {
     /// Worker threads; results do not depend on them.
     pub threads: usize,

@@ -12,17 +12,17 @@ use clearway_units::Time;
 
 /// Looks at a fabric from time to time, on one thread and at instants that do not depend on the number of threads.
 pub trait Sampler {
-    /// When it wants to look next. It is shown the fabric as it is after the first round that ends at or after this instant.
+    /// Time at which the next sample is due. It shows the fabric as it is after the first round that ends at or after this instant.
     fn due(&self) -> Time;
     /// The fabric at `now`; at the end of the run whether due or not, and then perhaps at an instant that it has seen.
     fn on_sample(&mut self, now: Time, snapshot: &mut Snapshot<'_>);
-    /// `flow` has got somewhere. Events of one round come in order, before any sample that is taken after that round.
+    /// Called when `flow` has reached a milestone. Events of one round come in order, before any sample that is taken after that round.
     fn on_flow(&mut self, event: FlowEvent, flow: &Flow) {
         let _ = (event, flow);
     }
 }
 
-/// What a sampler sees of a domain, whatever telemetry its packets carry.
+/// View of a domain for a sampler, whatever telemetry its packets carry.
 pub(super) trait Visible {
     fn for_each_link(&mut self, look: &mut dyn FnMut(LinkId, &mut LinkMeter, u64));
     fn for_each_open_flow(&self, look: &mut dyn FnMut(&OpenFlow<'_>));

@@ -77,8 +77,8 @@ impl<'a> Stream<'a> {
         self.next_id as usize - first + usize::from(self.next.is_some())
     }
 
-    /// A flow of this stream has got somewhere. Returns the flow, and what became of it if it is done; `None` if it was done
-    /// before, or has been there.
+    /// Notes that a flow of this stream has reached a milestone. Returns the flow, and its outcome if it is done; `None` if it was done
+    /// before, or had reached the milestone before.
     pub(super) fn note(
         &mut self,
         event: FlowEvent,
@@ -97,7 +97,7 @@ impl<'a> Stream<'a> {
         Some((flow, Some(outcome)))
     }
 
-    /// What has become of a flow that is under way.
+    /// Outcome so far of a flow that is under way.
     pub(super) fn outcome_mut(&mut self, id: FlowId) -> Option<&mut FlowOutcome> {
         self.under_way.get_mut(&id).map(|(_, outcome)| outcome)
     }

@@ -36,7 +36,7 @@ impl BitSet {
     }
 }
 
-/// Which of several equal ways a packet takes.
+/// Rule by which a switch selects one of several equal-cost next hops for a packet.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum NextHopSelector {
     /// By ECMP over the header, with the salt of this switch.

@@ -6,17 +6,17 @@ use clearway_units::{
 };
 
 clearway_units::choices! {
-    /// When a queue decides about a mark.
+    /// Moment at which a queue decides about an ECN mark.
     pub enum MarkAt {
-        /// When a packet leaves, by the bytes that stay behind it.
+        /// On departure of a packet, by the bytes that stay behind it.
         Dequeue = "dequeue",
-        /// When a packet arrives, by the bytes with it.
+        /// On arrival of a packet, by the bytes in the queue, the packet included.
         Enqueue = "enqueue",
     }
 }
 
 clearway_units::choices! {
-    /// How a switch picks one of several equal ways.
+    /// Rule by which a switch selects one of several equal-cost next hops.
     pub enum PathChoice {
         /// By a hash of the header, seeded by the switch: flows spread by chance.
         Ecmp = "ecmp",
@@ -26,7 +26,7 @@ clearway_units::choices! {
 }
 
 clearway_units::choices! {
-    /// How finely telemetry is written.
+    /// Resolution of the telemetry that switches write.
     pub enum TelemetryFormat {
         /// Picoseconds and bytes.
         Exact = "exact",
@@ -36,13 +36,13 @@ clearway_units::choices! {
 }
 
 clearway_units::parameters! {
-    /// What the egress ports of a lossy switch do. Sizes relative to the bandwidth-delay product take the port's own rate times
-    /// the fabric's propagation round trip.
+    /// Settings of the egress ports of a switch. Sizes relative to the bandwidth-delay product take the port's own rate times the fabric's
+    /// propagation round trip.
     pub struct SwitchParameters {
         /// Bytes in an egress queue, the packet in transmission included, above which an arriving packet is dropped. Where control
         /// has priority it has a queue of its own with the same limit.
         pub queue: RelativeSize = RelativeSize::percent_of_bdp(500), "queue", "STrack §4.1: drops if queuing exceeds 5 BDP";
-        /// Whether queues mark data packets.
+        /// ECN marking of data packets in queues.
         pub ecn: bool = true, "ecn.enabled", "STrack §4.1";
         /// Queue up to which nothing is marked.
         pub kmin: RelativeSize = RelativeSize::percent_of_bdp(25), "ecn.kmin", "STrack §4.1: 25% BDP";
@@ -50,17 +50,17 @@ clearway_units::parameters! {
         pub kmax: RelativeSize = RelativeSize::percent_of_bdp(75), "ecn.kmax", "STrack §4.1: 75% BDP";
         /// Probability of a mark just below `ecn.kmax`; it grows linearly from zero at `ecn.kmin`.
         pub pmax: f64 = 1.0, "ecn.pmax", "decision Q12: STrack does not say; the UEC reference simulator marks linearly up to 1";
-        /// Whether the decision is taken when a packet leaves or when it arrives.
+        /// Moment of the marking decision: when a packet leaves or when it arrives.
         pub mark: MarkAt = MarkAt::Dequeue, "ecn.mark", "STrack §2.2.2: marking at egress, when a packet exits a queue";
-        /// How switches pick one of several equal ways: "ecmp" by a hash of the header; "d-mod-k" by the number of the destination, as
-        /// InfiniBand's fat-tree routing does, whatever the transport would spray over.
+        /// Selection among several equal-cost next hops at a switch: "ecmp" by a hash of the header; "d-mod-k" by the number of the
+        /// destination, as InfiniBand's fat-tree routing does, whatever the transport would spray over.
         pub routing: PathChoice = PathChoice::Ecmp, "routing", "STrack §2.1: ECMP";
-        /// Whether acknowledgements and probes overtake data.
+        /// Strict priority of acknowledgements and probes over data.
         pub control_priority: bool = true, "control-priority", "decision: acknowledgements and probes in a strict-priority queue";
-        /// Whether data of a higher priority, 1 to 7, always goes before that of a lower one, at switches and NICs; else priorities
-        /// take turns, or where switches are lossy share one queue.
+        /// Strict priority among data packets: those of a higher priority, 1 to 7, always go before those of a lower one, at switches and
+        /// NICs; else priorities take turns, or where switches are lossy share one queue.
         pub strict_priority: bool = false, "strict-priority", "decision: one priority, as in all papers but HotNets '22 §4";
-        /// How finely switches write telemetry (INT), where a transport asks for it.
+        /// Resolution of the telemetry (INT) that switches write, where a transport asks for it.
         pub telemetry: TelemetryFormat = TelemetryFormat::Exact, "telemetry", "decision: what HPCC would do with exact figures";
     }
 }
@@ -163,7 +163,7 @@ pub(crate) struct BufferRules {
     pub(crate) lossless: ClassSet,
     pub(crate) reserve: u64,
     pub(crate) resume_offset: u64,
-    /// What is neither reserve nor headroom.
+    /// Bytes of the pool: the buffer without reserves and headrooms.
     pub(crate) pool: u64,
     /// For each port: alpha, and the headroom of each lossless class.
     pub(crate) ports: Vec<(f64, u64)>,
@@ -234,9 +234,9 @@ fn scaled(alpha: f64, rate: Rate, host_rate: Rate) -> f64 {
     alpha
 }
 
-/// What can still come in through a port once its buffer has asked for a pause: the packet that made it ask, one that is on the
-/// wire before the frame, a frame about another class, the frame, both ways over the cable, the reaction, and one packet that has
-/// begun before that.
+/// Headroom of a port: the bytes that can still come in once its buffer has asked for a pause. These are the packet that made it ask, one
+/// that is on the wire before the frame, a frame about another class, the frame, both ways over the cable, the reaction, and one packet
+/// that has begun before that. The headroom is three times rate times delay if that is more.
 fn headroom(parameters: &SharedBufferParameters, port: &PortFacts, packet: u64) -> u64 {
     let frame = parameters.frame.as_u64();
     let waiting = port
@@ -277,7 +277,7 @@ impl QueueRules {
         }
     }
 
-    /// Whether a packet with `bytes` around it is marked; draws a number only where the answer is open.
+    /// True if a packet is marked with `bytes` in its queue, counted as [`MarkAt`] says. Draws a number only where the answer is open.
     #[inline]
     pub(super) fn marks(&self, bytes: u64, random: &mut RandomStream) -> bool {
         if bytes <= self.kmin || !self.ecn {

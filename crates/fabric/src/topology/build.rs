@@ -29,12 +29,12 @@ pub struct FatTree {
     pub hosts_per_pod: u32,
     /// From the hosts upwards.
     pub tiers: Vec<Tier>,
-    /// How three tiers are joined at the top.
+    /// Wiring between aggregation switches and cores, in three tiers.
     pub cores: CoreWiring,
 }
 
-/// Which of the cores an aggregation switch is connected to, where a pod has A of these and each of them C uplinks. There are C·A cores;
-/// the first two differ in their numbers alone.
+/// Wiring of the cores: which of them an aggregation switch is connected to, where a pod has A aggregation switches with C uplinks each.
+/// The first two variants have C·A cores and differ only in the numbers of the cores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CoreWiring {
     /// Switch `a` of each pod to the cores `a, a + A, a + 2A, …`, as in htsim's `.topo` files.

@@ -19,7 +19,7 @@ use super::paths::fs_per_byte;
 use super::{PacketSizes, PathClass, Paths};
 use clearway_units::{Bytes, HostId, Rate, Span};
 
-/// How many of the equal-cost paths the packets of a flow may take.
+/// Number of the equal-cost paths that the packets of a flow may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PathUse {
     /// One, whatever its queue pairs: switches choose by the destination.
@@ -113,7 +113,7 @@ fn ps(span: Span) -> Ps {
     span.as_ps().into()
 }
 
-/// What `bytes` take at `rate`, as on a wire.
+/// Serialisation time of `bytes` at `rate`, as on a wire.
 fn takes(rate: Rate, bytes: u32) -> Ps {
     ps(rate.span_of(Bytes::new(bytes.into())))
 }
@@ -189,20 +189,21 @@ impl<'a> Legs<'a> {
     }
 }
 
-/// When packets can be at the receiver's link: the k-th full one at `before_full + k · apart`, no short one before `short`.
+/// Earliest arrivals of packets at the receiver's link: the k-th full one at `before_full + k · apart`, no short one before `short`.
 struct Arrivals {
     full: Ps,
     before_full: Ps,
     apart: Ps,
-    /// What a full packet takes on the link, and what all short ones take.
+    /// Serialisation time on the link of one full packet, and of all short ones together.
     per_full: Ps,
     short: Option<Ps>,
     shorts: Ps,
 }
 
 impl Arrivals {
-    /// When the link can have carried all of them: at the earliest, for any time t, when it has carried from t on what comes at t or
-    /// later. Full packets come evenly, so that this is largest for the first or last of them, or beside the short ones.
+    /// Earliest time at which the link can have carried all packets. For any time t, that is no earlier than t plus the serialisation of
+    /// all packets that come at t or later. Full packets come evenly, so that this bound is largest for the first or last of them, or
+    /// beside the short ones.
     fn done(&self) -> Ps {
         let of_full = |k: Ps| self.before_full + k * self.apart;
         let short = self.short.unwrap_or(0);
@@ -236,7 +237,7 @@ fn on_the_slowest(path: PathClass, bytes: u64, is_exact: bool) -> Ps {
     }
 }
 
-/// What a byte takes behind the slowest link of a path, in femtoseconds.
+/// Serialisation time of a byte behind the slowest link of a path, in femtoseconds.
 fn after_the_slowest(path: PathClass) -> Ps {
     let slowest = path.bottleneck.map_or(0, fs_per_byte);
     Ps::from(path.fs_per_byte - path.before_bottleneck - slowest)

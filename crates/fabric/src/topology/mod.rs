@@ -1,4 +1,4 @@
-//! What is connected to what: hosts, switches and cables.
+//! Graph of a fabric: hosts, switches and the cables between them.
 
 mod bcube;
 mod build;
@@ -54,7 +54,7 @@ pub struct SwitchSpec {
 /// A cable between two nodes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cable {
-    /// Its two ends.
+    /// Nodes at the two ends of the cable.
     pub ends: [NodeId; 2],
     /// Rate of each direction.
     pub rate: Rate,
@@ -71,7 +71,7 @@ pub struct Cable {
 /// A fabric as a graph.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Topology {
-    /// What it is, for people.
+    /// Description of the fabric, for people.
     pub summary: String,
     /// Number of hosts, each with one cable: of NICs where hosts of the user's have several.
     pub hosts: u32,
@@ -83,15 +83,15 @@ pub struct Topology {
     pub cables: Vec<Cable>,
 }
 
-/// Why a fabric cannot be built or used.
+/// Reason why a fabric cannot be built or used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TopologyError {
     /// Sizes that do not fit together.
     #[error("{what}; {fix}")]
     Impossible {
-        /// What does not fit.
+        /// Sizes that do not fit, in words.
         what: String,
-        /// What would.
+        /// Advice: sizes that would fit.
         fix: String,
     },
     /// A host with no cable, or more than one.
@@ -101,7 +101,7 @@ pub enum TopologyError {
     HostCables {
         /// The host.
         host: u32,
-        /// Its cables that are up.
+        /// Number of cables of the host that are up.
         cables: usize,
     },
     /// Two switches with hosts have no path between them.
@@ -123,15 +123,15 @@ pub enum TopologyError {
         from: String,
         /// Name of another.
         to: String,
-        /// Its delay.
+        /// Delay of the cable.
         delay: Span,
     },
     /// A switch with more ports than a port number can count.
     #[error("{switch} has {ports} ports that are up; a switch can have at most 65535")]
     TooManyPorts {
-        /// Its name.
+        /// Name of the switch.
         switch: String,
-        /// Its ports.
+        /// Number of ports of the switch that are up.
         ports: usize,
     },
     /// A link to fail that is not there.
@@ -139,7 +139,7 @@ pub enum TopologyError {
     NoSuchLink {
         /// As the user named it.
         name: String,
-        /// What exists instead.
+        /// Advice: how links are named, and how many of this name are up.
         fix: String,
     },
 }
@@ -169,7 +169,7 @@ impl Topology {
         let (from, to) = self.link_ends(link);
         format!("{}-{}", self.node_name(from), self.node_name(to))
     }
-    /// Where a link begins and ends.
+    /// Nodes at which a link begins and ends.
     pub fn link_ends(&self, link: LinkId) -> (NodeId, NodeId) {
         let ends = self.cables[link.cable()].ends;
         (ends[link.end()], ends[1 - link.end()])

@@ -35,7 +35,7 @@ impl Topology {
         self
     }
 
-    /// How many hosts there are for the user, each with one NIC or more.
+    /// Number of hosts as the user counts them, each with one NIC or more.
     pub fn machines(&self) -> u32 {
         self.hosts - self.further_nics.len() as u32
     }

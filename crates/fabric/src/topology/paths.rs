@@ -48,7 +48,7 @@ pub struct PathClass {
     pub last: u64,
 }
 
-/// What a byte takes at `rate` in femtoseconds, rounded down: at 2.88 Tb/s a whole number of picoseconds would be 8 % off.
+/// Serialisation time of a byte at `rate` in femtoseconds, rounded down: at 2.88 Tb/s a whole number of picoseconds would be 8 % off.
 pub(super) fn fs_per_byte(rate: Rate) -> u64 {
     8_000_000_000_000_000 / rate.as_bps()
 }
@@ -72,7 +72,7 @@ impl PathClass {
         }
     }
 
-    /// This path and then `other`.
+    /// Concatenation of this path and then `other`.
     pub fn then(self, other: Self) -> Self {
         let before_bottleneck = match (self.bottleneck, other.bottleneck) {
             (Some(a), Some(b)) if a < b => self.before_bottleneck,
@@ -164,7 +164,7 @@ impl PathsBuilder {
         self.paths.between.push(index);
     }
 
-    /// Where a list of fastest paths is kept.
+    /// Range of a list of fastest paths in `Paths::fastest`; stores the list if it is new.
     fn range_of(&mut self, fastest: &[PathClass]) -> (u32, u8) {
         if let Some(&range) = self.known_fastest.get(fastest) {
             return range;
@@ -181,7 +181,7 @@ impl PathsBuilder {
 }
 
 impl Paths {
-    /// Whether a path leads from one host to another; always where each host has one NIC.
+    /// True if a path leads from one host to another; always where each host has one NIC.
     pub fn reaches(&self, from: HostId, to: HostId) -> bool {
         let group = |host: HostId| usize::from(self.hosts[host.index()].0);
         self.joins(group(from), group(to))
@@ -225,7 +225,7 @@ impl Paths {
             + self.between(to, from).span_of(sizes.ack)
     }
 
-    /// What the sender of a flow may know of its way.
+    /// Facts about its path that the sender of a flow may know.
     pub fn path_facts(&self, from: HostId, to: HostId, sizes: PacketSizes) -> PathFacts {
         PathFacts {
             rtt: self.round_trip(from, to, sizes),
@@ -271,7 +271,7 @@ impl Paths {
         best.map(|(_, pair)| pair)
     }
 
-    /// What transports may know of the network: the rate of the first host's NIC and the longest unloaded round trip. In a run the
+    /// Facts about the network that transports may know: the rate of the first host's NIC and the longest unloaded round trip. In a run the
     /// endpoint of a host with another rate knows its own.
     ///
     /// # Panics

@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Where a host hangs: the group of its switch and the switch's port to it.
+/// Attachment point of a host: the group of its switch and the switch's port to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Attachment {
     /// The group: switches with hosts, numbered from zero.

@@ -39,7 +39,7 @@ pub(super) struct Bundle {
     fastest: Vec<PathClass>,
     /// In bit/s.
     capacity: u64,
-    /// How many there are.
+    /// Number of paths.
     paths: u32,
 }
 
@@ -52,7 +52,7 @@ impl Bundle {
         self.paths = 0;
     }
 
-    /// This is the destination.
+    /// Makes this the bundle of the destination itself: one path without links.
     pub(super) fn arrive(&mut self) {
         self.longest = Some(PathClass::default());
         self.capacity = u64::MAX;
@@ -108,7 +108,7 @@ impl Bundle {
         }
     }
 
-    /// What is kept of them; `keep` stores a list and says where.
+    /// Summary of the paths, to be kept; `None` if there is no path. `keep` stores a list of fastest paths and returns its range.
     pub(super) fn way(&self, keep: impl FnOnce(&[PathClass]) -> (u32, u8)) -> Option<Way> {
         let longest = self.longest?;
         let alike = self.fastest.is_empty() || self.fastest == [longest];
@@ -121,7 +121,7 @@ impl Bundle {
     }
 }
 
-/// What a byte takes on the links of a path up to its slowest one and on that.
+/// Serialisation time of a byte on the links of a path up to and with its slowest one, in femtoseconds.
 fn through_bottleneck(path: PathClass) -> u64 {
     path.before_bottleneck + path.bottleneck.map_or(0, fs_per_byte)
 }

@@ -93,7 +93,7 @@ pub(super) fn random_classes(draw: &mut Draw, flows: &mut [Flow]) {
     }
 }
 
-/// Everything but the size.
+/// Random shared buffer, all but its size.
 pub(super) fn random_buffer(draw: &mut Draw, packet: u64) -> SharedBufferParameters {
     let list = |numbers: &[i64]| {
         let list = Value::List(numbers.iter().map(|n| Value::Integer(*n)).collect());

@@ -25,13 +25,13 @@ pub(crate) use triggers::Triggers;
 /// Header and acknowledgement size of all scenarios.
 pub(crate) const HEADER: u32 = 64;
 
-/// Everything that a run is made of, drawn from a seed.
+/// Input of a run, drawn from a seed.
 #[derive(Debug, Clone)]
 pub(crate) struct Scenario {
     pub(crate) seed: u64,
     pub(crate) topology: Topology,
     pub(crate) flows: Arc<[Flow]>,
-    /// What starts the flows without a start time, at one host.
+    /// Rules that start the flows without a start time, each at one host.
     pub(crate) local: Triggers,
     /// The same, from anywhere.
     pub(crate) coordinated: Triggers,

@@ -7,7 +7,7 @@ use clearway_transport::telemetry::Hop;
 use clearway_units::mix64;
 
 clearway_units::parameters! {
-    /// How far it goes.
+    /// Settings of the sniffer.
     pub struct Settings {
         /// Packets in the largest window.
         pub packets: u32 = 16, "packets", "enough to fill queues";

@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// Events that start flows.
 #[derive(Debug, Clone)]
 enum Rule {
-    /// When all of these have happened, the flow starts.
+    /// Barrier: the flow starts when all of these have happened.
     Barrier {
         missing: Vec<(FlowId, FlowMilestone)>,
         start: FlowId,

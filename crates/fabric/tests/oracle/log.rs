@@ -1,4 +1,4 @@
-//! What happened, node by node and link by link, and where two accounts of it part.
+//! Log of a run, node by node and link by link, and the first difference between two logs.
 
 use crate::common::Scenario;
 use crate::network::Network;
@@ -20,7 +20,7 @@ pub(crate) enum Entry {
     Pause(ClassSet),
 }
 
-/// Where something happened. Of one place, all accounts must give the same order.
+/// Place of an entry. For one place, all logs must have the same order.
 ///
 /// A simulator may handle the queues of one lossy switch one after the other, so arrivals there are told apart by the link that
 /// they will take.
@@ -34,13 +34,13 @@ enum Place {
     Queue(LinkId),
     /// Marks and losses on a link.
     Fate(LinkId),
-    /// What the transmitter of a link holds back.
+    /// Classes that the transmitter of a link holds back.
     Pauses(LinkId),
 }
 
 type Lane = Vec<(Time, Entry)>;
 
-/// Everything that happened.
+/// All entries of a run, by place.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Log(BTreeMap<Place, Lane>);
 
@@ -83,13 +83,13 @@ impl Log {
         self.count(|_| true)
     }
 
-    /// How many entries `select` says yes to.
+    /// Number of entries that `select` says yes to.
     pub(crate) fn count(&self, select: impl Fn(&Entry) -> bool) -> usize {
         let entries = self.0.values().flatten();
         entries.filter(|(_, entry)| select(entry)).count()
     }
 
-    /// What the transmitter of each link was told to hold back, and when.
+    /// Classes that the transmitter of each link was told to hold back, with times.
     pub(crate) fn pauses(&self) -> impl Iterator<Item = (LinkId, Vec<(Time, ClassSet)>)> + '_ {
         self.0.iter().filter_map(|(place, lane)| {
             let Place::Pauses(link) = *place else {
@@ -128,7 +128,7 @@ impl Log {
     }
 }
 
-/// When and at which index two sequences part.
+/// Time and index at which two sequences part.
 fn parting(a: &[(Time, Entry)], b: &[(Time, Entry)]) -> Option<(Time, usize)> {
     let index = (0..a.len().max(b.len())).find(|&i| a.get(i) != b.get(i))?;
     let time = |side: &[(Time, Entry)]| side.get(index).map_or(Time::NEVER, |entry| entry.0);

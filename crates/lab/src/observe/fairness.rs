@@ -1,4 +1,4 @@
-//! How fair flows are to each other: what they may send at an instant, and how soon that settles.
+//! Fairness of flows to each other: the rates at which they may send at an instant, and how soon fairness settles.
 
 use crate::assemble::Assembly;
 use clearway_fabric::topology::{PacketSizes, Paths};
@@ -100,12 +100,12 @@ pub struct JainCourse {
     pub min: f64,
     /// The last one.
     pub last: f64,
-    /// When it was first [`FAIR`] and stayed so; `None` if it was not in the end.
+    /// Time from which the index stays at the threshold or above ([`FAIR`], or that of a measure); `None` if it ends below.
     pub settled: Option<Time>,
 }
 
 impl JainCourse {
-    /// What is known of it when one more value has come.
+    /// Returns the course `before` with one more value.
     pub(crate) fn and(before: Option<Self>, now: Time, index: f64, fair: f64) -> Self {
         let settled = before.and_then(|before| before.settled);
         Self {
@@ -116,19 +116,19 @@ impl JainCourse {
     }
 }
 
-/// How Jain's index went from the last time that a flow started beside others until the first flow after that was done: among the
-/// same flows.
+/// Course of Jain's index from the last time that a flow started beside others until the first flow after that was done. In between, the
+/// same flows are active.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Fairness {
-    /// When a flow last started beside others.
+    /// Time at which a flow last started beside others.
     pub from: Time,
-    /// When the first flow after that was done.
+    /// Time at which the first flow after that was done.
     pub until: Option<Time>,
-    /// How many flows were active in between.
+    /// Number of flows that were active in between.
     pub flows: u64,
-    /// Of what they got, in windows that begin after the last start; `None` if no such window ended in time.
+    /// Index of their goodput, in windows that begin after the last start; `None` if no such window ended in time.
     pub goodput: Option<JainCourse>,
-    /// Of the rates at which they may send.
+    /// Index of the rates at which they may send.
     pub allowed_rate: Option<JainCourse>,
 }
 

@@ -1,4 +1,4 @@
-//! Which of many links have curves.
+//! Choice of the links that have curves.
 
 use super::plan::Links;
 use clearway_fabric::topology::LinkId;
@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BinaryHeap};
 /// The links with curves.
 #[derive(Debug)]
 pub(super) enum LinkChoice {
-    /// These, sorted.
+    /// Named links, sorted.
     Named(Vec<LinkId>),
-    /// Those with the longest queues.
+    /// Links with the longest queues.
     Top(Top),
 }
 
@@ -58,7 +58,7 @@ impl LinkChoice {
         }
     }
 
-    /// How many links may newly be followed at a time.
+    /// Number of links that may newly be followed at a time.
     pub(super) fn newcomers(&self) -> usize {
         match self {
             Self::Named(_) => 0,

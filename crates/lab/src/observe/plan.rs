@@ -1,4 +1,4 @@
-//! What `[observe]` asks for, with its names found.
+//! Plan of what `[observe]` asks for, with its names resolved.
 
 use crate::error::ScenarioError;
 use crate::link_names::LinkNames;
@@ -8,12 +8,12 @@ use clearway_units::{FlowId, Span, nearest, suggestion};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Which links have curves.
+/// Links that have curves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Links {
-    /// These, sorted.
+    /// Named links, sorted.
     Named(Vec<LinkId>),
-    /// So many with the longest queues.
+    /// Number of links with the longest queues.
     Top(usize),
 }
 
@@ -24,7 +24,7 @@ const AUTO_PER_RTT: u64 = 4;
 /// Fairness is judged over so many base round trips: windows move once in a round trip.
 const FAIRNESS_RTTS: u64 = 8;
 
-/// What is sampled.
+/// Plan of the samples.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WatchPlan {
     pub(super) every: Span,
@@ -37,7 +37,7 @@ pub struct WatchPlan {
 }
 
 impl WatchPlan {
-    /// What `settings` ask for; `None` if they ask for nothing.
+    /// Creates the plan that `settings` ask for; `None` if they ask for nothing.
     ///
     /// # Errors
     /// If they name a link or flow that does not exist.

@@ -14,21 +14,21 @@ use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Where rows go as they arise: all rows of one instant at once.
+/// Sink for rows as they arise: all rows of one instant at once.
 pub type Sink<'a> = Box<dyn FnMut(&[SeriesRow]) + 'a>;
 
-/// Everything that was sampled.
+/// Result of the samples of a run.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Watched {
     /// The ends of the intervals.
     pub times: Vec<Time>,
     /// The curves, ordered by metric and subject.
     pub curves: Vec<Curve>,
-    /// How fair the last set of flows was; `None` if there were never two at once.
+    /// Fairness of the last set of flows; `None` if there were never two at once.
     pub fairness: Option<Fairness>,
 }
 
-/// What has happened at a link in an interval.
+/// Queue and bytes of a link in an interval.
 #[derive(Debug, Clone, Copy)]
 struct Interval {
     link: LinkId,
@@ -73,7 +73,7 @@ pub struct Telemetry<'a> {
     links: LinkChoice,
     /// Sorted.
     chosen_flows: Vec<FlowId>,
-    /// Those that are under way, or were at the last sample.
+    /// Flows that are under way, or were at the last sample.
     flows: FxHashMap<FlowId, FlowMeter>,
     /// Flows that were done since the last sample.
     finished: Vec<FlowId>,
@@ -91,7 +91,7 @@ pub struct Telemetry<'a> {
 }
 
 impl<'a> Telemetry<'a> {
-    /// What the scenario asks for; `None` if it asks for nothing. `sink` is given each row when it arises.
+    /// Creates the telemetry that the scenario asks for; `None` if it asks for nothing. `sink` is given the rows of each sample.
     pub fn new(assembly: &Assembly, sink: Option<Sink<'a>>) -> Option<Self> {
         let plan = assembly.watch.as_ref()?;
         Some(Self {

@@ -65,7 +65,7 @@ pub fn builtin_plans() -> &'static [(&'static str, &'static str)] {
 /// Jobs, links and settings as a user wrote them, with every default filled in.
 #[derive(Debug, Clone)]
 pub struct JobsFile {
-    /// What the plan is called.
+    /// Name of the plan.
     pub name: String,
     /// `[plan]`.
     pub settings: PlanParameters,
@@ -77,9 +77,9 @@ pub struct JobsFile {
     pub jobs: Vec<String>,
     /// The names of the placements of each job, the first being where it is.
     pub placements: Vec<Vec<String>>,
-    /// What is to be planned.
+    /// Problem to be planned.
     pub problem: Problem,
-    /// Its phases have been measured: see [`profiled`](Self::profiled).
+    /// True if the phases have been measured: see [`profiled`](Self::profiled).
     pub profiled: bool,
     /// The network that the jobs run on, if the file has one.
     network: Option<Network>,
@@ -144,8 +144,8 @@ impl JobsFile {
         })
     }
 
-    /// Why the plan is as it is, for people: a line for each placement that changed, each link on which jobs collide and each period
-    /// that is lengthened.
+    /// Reasons why the plan is as it is, for people: a line for each placement that changed, each link on which jobs collide, each circle
+    /// with wider sectors than asked for or more collisions than the bound, and each period that is lengthened.
     pub fn reasons(&self, placed: &Placed) -> Vec<String> {
         reasons::reasons(self, placed)
     }

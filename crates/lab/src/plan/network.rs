@@ -16,25 +16,25 @@ use std::path::PathBuf;
 pub(super) const SECTIONS: [&str; 3] = ["topology", "switch", "transport"];
 /// The keys of a job that begin so are keys of its workload.
 pub(super) const OF_WORKLOAD: &str = "workload.";
-/// The size by which is found what a size makes of loads.
+/// Size of a trial collective, whose loads give those of any other size.
 const TRIAL_SIZE: Bytes = Bytes::new(1_000_000_000);
-/// What loads less than this part of what the busiest link of a job does takes part in no plan: a stray packet of a spray.
+/// Least load of a link that takes part in a plan, as a share of the load of the job's busiest link. Less is a stray packet of a spray.
 const LEAST_PART: f64 = 1e-4;
 
 /// A job on hosts.
 #[derive(Debug, Clone)]
 pub(super) struct PlacedJob {
-    /// Where a user wrote it.
+    /// Place where the user wrote it.
     pub(super) place: Place,
     /// The hosts of its ranks at each of its placements.
     pub(super) hosts: Vec<Vec<u32>>,
-    /// How long it computes before it communicates.
+    /// Time for which the job computes before it communicates.
     pub(super) compute: Span,
-    /// How many arcs the user gave.
+    /// Number of arcs that the user gave.
     pub(super) arcs: usize,
-    /// Keys of its workload, without what they begin with.
+    /// Keys of its workload, without their prefix.
     pub(super) workload: Vec<Entry>,
-    /// What its collective moves, if the user does not say.
+    /// Size of its collective, if the user does not say.
     pub(super) size: Option<Bytes>,
 }
 
@@ -59,7 +59,7 @@ pub(super) struct Changes {
     pub(super) of_jobs: Vec<Vec<(&'static str, Value)>>,
 }
 
-/// How long each job would load each link in an iteration, if it had it to itself.
+/// Time for which a job would load each link in an iteration, if it had the link to itself, in seconds.
 pub(super) type BusyTimes = BTreeMap<LinkId, f64>;
 
 impl Network {
@@ -296,7 +296,7 @@ fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {
     names.map(number).collect()
 }
 
-/// What a demand is of a link of that rate.
+/// Share of a link of that rate that a demand asks for.
 fn share_of(demand: Demand, rate: Rate) -> Share {
     match demand {
         Demand::Share(share) => share,

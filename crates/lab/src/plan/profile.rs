@@ -18,10 +18,10 @@ const BINS: u64 = 1000;
 const QUIET: f64 = 0.02;
 /// Phases with less than this part of an iteration between them are one.
 const SHORTEST_GAP: f64 = 0.01;
-/// What is measured is known to this part of a link.
+/// Resolution of a measured demand, as a share of the link's rate.
 const RESOLUTION: f64 = 0.01;
 
-/// What a link carries, bin by bin.
+/// Bytes of data that a link carries, bin by bin.
 #[derive(Debug)]
 struct Bins {
     link: LinkId,
@@ -50,7 +50,7 @@ struct Watched {
 }
 
 impl Watched {
-    /// When the link was busy between `from` and `to`, from `from` on.
+    /// Phases between `from` and `to` in which the link was busy, counted from `from`.
     fn phases(&self, from: Time, to: Time) -> Vec<Phase> {
         let full = self.rate.bytes_in(self.bin).as_u64() as f64;
         let period = to.since(from);
@@ -172,7 +172,7 @@ impl JobsFile {
     }
 }
 
-/// What all domains have seen.
+/// Bytes of each bin over all domains.
 fn summed(observers: Vec<Bins>) -> Vec<u64> {
     let length = observers.iter().map(|bins| bins.bytes.len()).max();
     let mut sum = vec![0; length.unwrap_or(0)];

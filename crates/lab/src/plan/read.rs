@@ -115,7 +115,7 @@ impl Sections {
         numbered.filter(move |(_, placement)| placement.job == *name)
     }
 
-    /// What the placements of each job are called.
+    /// Names of the placements of each job.
     fn placement_names(&self) -> Vec<Vec<String>> {
         let names = |job| {
             let others = self.placements_of(job).zip(1..);
@@ -130,7 +130,7 @@ impl Sections {
     }
 }
 
-/// What jobs share, and what they do.
+/// Links and GPUs that jobs share, and the jobs.
 pub(super) struct Given {
     pub(super) links: Vec<String>,
     pub(super) gpus: Vec<String>,
@@ -366,7 +366,7 @@ impl Reader<'_> {
         })
     }
 
-    /// What a job does in an iteration.
+    /// Profile of a job: its phases in an iteration.
     pub(super) fn profile(&self, index: usize, job: &JobSection) -> Result<Profile, ScenarioError> {
         let refuse = |keys: &[&str], message: &str, fix: &str| {
             let message = format!("job `{}` {message}", job.name);
@@ -470,7 +470,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What is wrong with jobs and links together.
+    /// Error for jobs and links that do not go together.
     fn refusal(
         &self,
         error: &ProblemError,
@@ -503,7 +503,7 @@ impl Reader<'_> {
     }
 }
 
-/// When a job computes: as its arcs say, or before it communicates.
+/// Phases in which a job computes: as its arcs say, or before it communicates.
 fn computation(job: &JobSection) -> Vec<Phase> {
     match job.compute {
         Some(compute) if job.compute_arcs.is_empty() && !compute.is_zero() => {

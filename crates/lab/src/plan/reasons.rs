@@ -1,4 +1,4 @@
-//! Why a plan is as it is, in words.
+//! Reasons why a plan is as it is, in words.
 
 use super::{JobsFile, Placed, PlannedResource, UnifiedCircle, Verdict};
 use clearway_units::Span;
@@ -75,7 +75,8 @@ fn collisions(file: &JobsFile, placed: &Placed) -> Vec<String> {
     lines
 }
 
-/// Why jobs collide on a link: there is too much to do, or periods do not go together, or it just is the least of all rotations.
+/// Reason why jobs collide on a link: there is too much to do, or periods do not go together, or the search ended too early, or no
+/// rotations avoid all collisions.
 fn collision(file: &JobsFile, placed: &Placed, planned: &PlannedResource) -> String {
     let name = file.resource_name(planned.resource);
     let circle = planned.circle.map(|index| &placed.plan.circles[index]);

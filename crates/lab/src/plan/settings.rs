@@ -1,4 +1,4 @@
-//! What can be written in a file of jobs.
+//! Settings that can be written in a file of jobs.
 
 use clearway_planner::compatibility::{Demand, Phase};
 use clearway_units::{Parameter, Rate, Span, Value, ValueDomain};
@@ -6,7 +6,7 @@ use clearway_units::{Parameter, Rate, Span, Value, ValueDomain};
 clearway_units::parameters! {
     /// The top of a file of jobs.
     pub struct JobsGeneral {
-        /// What the plan is called; its folder is named after it.
+        /// Name of the plan; its folder is named after it.
         pub name: String = "unnamed".into(), "name", "the user";
         /// Seed of all random streams where there is a network, and with it of the routes.
         pub seed: u64 = 1, "seed", "decision";
@@ -16,9 +16,9 @@ clearway_units::parameters! {
 clearway_units::parameters! {
     /// A link that jobs share.
     pub struct LinkSection {
-        /// Its name.
+        /// Name of the link.
         pub name: String = String::new(), "name", "the user";
-        /// What it carries; matters only to demands that are rates.
+        /// Rate of the link; matters only to demands that are rates.
         pub rate: Rate = Rate::from_gbps(400), "rate", "STrack §4.2";
     }
 }
@@ -26,7 +26,7 @@ clearway_units::parameters! {
 clearway_units::parameters! {
     /// A training job: one iteration, and where it runs.
     pub struct JobSection {
-        /// Its name.
+        /// Name of the job.
         pub name: String = String::new(), "name", "the user";
         /// Time in which it only computes, at the beginning of an iteration.
         pub compute: Option<Span> = None, "compute", "the user";
@@ -34,18 +34,18 @@ clearway_units::parameters! {
         pub communication: Option<Span> = None, "communication", "the user";
         /// Time of an iteration without anybody else; "auto" is `compute` and `communication`.
         pub period: Option<Span> = None, "period", "the user";
-        /// Instead of these: when it communicates, from the beginning of the iteration, such as "141ms..255ms"; "10ms..20ms at 0.5" and
-        /// "10ms..20ms at 25Gbps" have a demand of their own.
+        /// Arcs in which it communicates, from the beginning of the iteration, instead of `compute` and `communication`, such as
+        /// "141ms..255ms"; "10ms..20ms at 0.5" and "10ms..20ms at 25Gbps" have a demand of their own.
         pub arcs: Vec<Arc> = Vec::new(), "arcs", "the user";
-        /// When it computes, in the same way; matters only to jobs that share GPUs.
+        /// Arcs in which it computes, written as in `arcs`; they matter only to jobs that share GPUs.
         pub compute_arcs: Vec<Arc> = Vec::new(), "compute-arcs", "the user";
-        /// What its communication takes of each link: a share, or a rate.
+        /// Demand of its communication on each link: a share, or a rate.
         pub demand: Demand = Demand::WHOLE, "demand", "HotNets'22 §3: all of it";
         /// The links that it loads.
         pub links: Vec<String> = Vec::new(), "links", "the user";
-        /// Where there is a `[topology]`, the hosts of its ranks instead: it loads the links of its routes. Keys that begin with
-        /// `workload.` are those of a `[[workload]]` of a scenario, by default `workload.kind = "ring-all-reduce"` of the size that takes
-        /// as long as `communication`.
+        /// Hosts of its ranks, instead of `links`, where there is a `[topology]`: the job loads the links of its routes. Keys that begin
+        /// with `workload.` are those of a `[[workload]]` of a scenario, by default `workload.kind = "ring-all-reduce"` of the size that
+        /// takes as long as `communication`.
         pub hosts: Vec<u32> = Vec::new(), "hosts", "the user";
         /// The GPUs that it computes on; those with equal names are shared.
         pub gpus: Vec<String> = Vec::new(), "gpus", "the user";
@@ -53,11 +53,11 @@ clearway_units::parameters! {
 }
 
 clearway_units::parameters! {
-    /// Where a job could run instead.
+    /// Alternative placement of a job.
     pub struct PlacementSection {
         /// The job.
         pub job: String = String::new(), "job", "the user";
-        /// What this place is called.
+        /// Name of the placement.
         pub name: String = String::new(), "name", "the user";
         /// The links that the job would load.
         pub links: Vec<String> = Vec::new(), "links", "the user";
@@ -71,11 +71,11 @@ clearway_units::parameters! {
 /// A phase as a user writes it: `141ms..255ms at 0.5`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arc {
-    /// When it begins.
+    /// Beginning of the phase.
     pub from: Span,
-    /// When it ends.
+    /// End of the phase.
     pub to: Span,
-    /// What it asks for, if that is not what the job asks for in general.
+    /// Demand of the phase, if it differs from that of the job.
     pub demand: Option<Demand>,
 }
 

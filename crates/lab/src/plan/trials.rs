@@ -33,7 +33,7 @@ const HEAD_START: u64 = 1000;
 /// The lowest priority of data is 1; see [`crate::scenario::Priority`].
 const PRIORITIES: u32 = 7;
 
-/// How jobs that share links are kept apart.
+/// Mechanism that keeps jobs that share links apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mechanism {
     /// Not at all: all begin together.
@@ -70,9 +70,9 @@ impl Mechanism {
     }
 }
 
-/// How to simulate.
+/// Options of the simulations.
 pub struct TrialOptions<'a> {
-    /// How often each job runs, above 2.
+    /// Number of iterations of each job, above 2.
     pub iterations: u32,
     /// Worker threads of each run.
     pub threads: usize,
@@ -83,7 +83,7 @@ pub struct TrialOptions<'a> {
 /// Iterations of jobs under one mechanism.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trial {
-    /// Which one.
+    /// Mechanism under which the jobs ran.
     pub mechanism: Mechanism,
     /// Of each job, the median that the fluid model expects.
     pub predicted: Vec<Option<Span>>,
@@ -93,7 +93,7 @@ pub struct Trial {
     pub means: Vec<Option<Span>>,
 }
 
-/// What came of simulating a plan.
+/// Results of simulating a plan.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trials {
     /// The median iteration of each job alone.
@@ -316,7 +316,7 @@ impl JobsFile {
         ))
     }
 
-    /// When jobs start, so that without shifts they communicate when their arcs say.
+    /// Starts of the jobs with which, without shifts, they communicate when their arcs say.
     fn starts(&self) -> Changes {
         let of_jobs = self.problem.jobs().iter().map(|job| {
             let end = last_end(&job.profile);
@@ -364,7 +364,7 @@ impl JobsFile {
         slots.collect()
     }
 
-    /// What a mechanism changes, or why it cannot be had.
+    /// Changes that a mechanism needs, or the reason why it cannot be had.
     fn changes(
         &self,
         placed: &Placed,
@@ -481,12 +481,12 @@ impl JobsFile {
     }
 }
 
-/// What so many steps make of a timer.
+/// Factor by which so many steps change a timer.
 fn weakened(steps: u32) -> f64 {
     (0..steps).fold(1.0, |timer, _| timer * TIMER_STEP)
 }
 
-/// When the last communication of an iteration is over.
+/// End of the last communication of an iteration.
 fn last_end(profile: &Profile) -> Span {
     let phases = profile.phases(Kind::Communication).iter();
     let last = phases.map(Phase::end).max();

@@ -9,11 +9,11 @@ use std::collections::BTreeMap;
 /// One acknowledgement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AckRecord {
-    /// When it came.
+    /// Time at which the acknowledgement came.
     pub time: Time,
     /// Round-trip time of the packet that it answers.
     pub rtt: Span,
-    /// That packet was marked.
+    /// True if the acknowledged packet was marked.
     pub ecn: bool,
     /// The window after it, in bytes.
     pub window: u64,
@@ -24,9 +24,9 @@ pub struct AckRecord {
 pub struct AckTrace {
     /// The first ones.
     pub first: Vec<AckRecord>,
-    /// How many came in all.
+    /// Number of all acknowledgements.
     pub count: u64,
-    /// Of these, marked ones.
+    /// Number of marked ones.
     pub marked: u64,
     rtt_sum: u128,
     window_sum: u128,

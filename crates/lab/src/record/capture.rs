@@ -26,17 +26,17 @@ use std::sync::Arc;
 pub struct CapturePlace {
     /// The link.
     pub link: LinkId,
-    /// Its name; parallel links are told apart by a number, as in `leaf0-spine2#2`.
+    /// Name of the link; parallel links are told apart by a number, as in `leaf0-spine2#2`.
     pub name: String,
-    /// Its rate.
+    /// Rate of the link.
     pub rate: Rate,
-    /// Who sends the pause frames on it.
+    /// Sender of the pause frames on the link.
     source: PauseSource,
-    /// From the departure of a pause frame to its effect.
+    /// Time from the departure of a pause frame to its effect.
     effect: Span,
 }
 
-/// What is to be captured.
+/// Plan of a capture.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CapturePlan {
     /// The links, each once, in the order in which they were asked for.
@@ -208,7 +208,7 @@ fn opposite(link: LinkId) -> LinkId {
     LinkId::from_end(link.cable(), 1 - link.end())
 }
 
-/// What was on a wire.
+/// Content of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Content {
     Packet(Packet),
@@ -218,9 +218,9 @@ enum Content {
 /// A frame that was captured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CapturedFrame {
-    /// When its last bit left.
+    /// Time at which the last bit left.
     pub time: Time,
-    /// Where, as an index into [`CapturePlan::places`].
+    /// Place of the capture, as an index into [`CapturePlan::places`].
     pub place: usize,
     content: Content,
 }
@@ -282,7 +282,7 @@ impl CaptureRecorder {
         }
     }
 
-    /// What was captured, once the recorders of all domains have been merged.
+    /// Returns the capture, once the recorders of all domains have been merged.
     pub fn into_capture(mut self) -> Capture {
         self.drop_latest();
         self.frames.sort_unstable_by_key(CapturedFrame::key);
@@ -330,9 +330,9 @@ impl Merge for CaptureRecorder {
 /// The frames of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capture {
-    /// The first of them, in the order of time and then of places.
+    /// The first frames, in the order of time and then of places.
     pub frames: Vec<CapturedFrame>,
-    /// How many there were at each place.
+    /// Number of frames seen at each place.
     pub seen: Vec<u64>,
 }
 

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, VecDeque};
 /// The packets of a flow that have arrived: one bit for each from the first gap on.
 #[derive(Debug, Clone, Default)]
 struct Seen {
-    /// Everything below has arrived; a multiple of 64.
+    /// Packet number below which all packets have arrived; a multiple of 64.
     base: u32,
     words: VecDeque<u64>,
 }
@@ -36,7 +36,7 @@ impl Seen {
     }
 }
 
-/// What has arrived of one flow.
+/// Arrivals of one flow.
 #[derive(Debug, Clone)]
 pub struct FlowArrivals {
     seen: Seen,

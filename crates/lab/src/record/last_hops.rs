@@ -1,4 +1,4 @@
-//! What comes to the queues in front of hosts.
+//! Arrivals at the queues in front of hosts.
 
 use super::Merge;
 use super::series::Series;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// The queue in front of a host.
 #[derive(Debug, Clone)]
 pub struct LastHop {
-    /// Of its link.
+    /// Rate of its link.
     pub rate: Rate,
     /// Data that joined it in each bin, headers included, in bytes.
     pub arrivals: Series<u64>,

@@ -46,7 +46,7 @@ impl LongQueueRecorder {
         &self.longest
     }
 
-    /// When a queue was last seen to be longer than the threshold.
+    /// Time at which a queue was last seen to be longer than the threshold.
     pub fn last(&self) -> Option<Time> {
         self.last
     }

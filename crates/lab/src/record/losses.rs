@@ -1,4 +1,4 @@
-//! When packets were dropped and when they were marked.
+//! Drops and marks of packets over time.
 
 use super::Merge;
 use super::series::Series;
@@ -10,11 +10,11 @@ use clearway_units::{Span, Time};
 /// Events of one kind.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EventCounts {
-    /// The first.
+    /// Time of the first event.
     pub first: Option<Time>,
-    /// The last.
+    /// Time of the last event.
     pub last: Option<Time>,
-    /// How many in each bucket of time.
+    /// Number of events in each bucket of time.
     pub series: Series<u64>,
 }
 

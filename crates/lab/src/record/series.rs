@@ -2,7 +2,7 @@
 
 use clearway_units::{Span, Time};
 
-/// What a bucket of a [`Series`] holds.
+/// Content of a bucket of a [`Series`].
 pub trait Bucket: Default + Clone {
     /// Adds what happened in another bucket.
     fn absorb(&mut self, other: &Self);
@@ -51,7 +51,7 @@ impl<B: Bucket> Series<B> {
         &self.buckets
     }
 
-    /// When bucket `index` begins.
+    /// Start of bucket `index`.
     pub fn start_of(&self, index: usize) -> Time {
         Time::ZERO + self.width * index as u64
     }

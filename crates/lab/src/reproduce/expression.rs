@@ -24,7 +24,7 @@ pub(crate) struct Call {
     pub(crate) options: BTreeMap<String, String>,
 }
 
-/// Something that has a number.
+/// Expression with a number as its value.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Expression {
     Number(f64),
@@ -51,7 +51,7 @@ pub(crate) enum Function {
     Abs,
 }
 
-/// What must hold between a quantity and its bounds.
+/// Relation that must hold between a quantity and its bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Relation {
     AtMost,
@@ -76,7 +76,7 @@ pub(crate) struct Comparison {
 }
 
 impl Relation {
-    /// Whether the relation holds. Nothing holds for a value that is not a number.
+    /// True if the relation holds. No relation holds for a value that is not a number.
     pub(crate) fn holds(self, value: f64, bounds: &[f64]) -> bool {
         match self {
             Self::AtMost => value <= bounds[0],
@@ -88,7 +88,7 @@ impl Relation {
     }
 }
 
-/// Why a text is no condition.
+/// Syntax error in the text of a condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SyntaxError {
     /// Characters before the fault.

@@ -43,7 +43,7 @@ use super::schema::{AtFile, ClaimFile, FigureFile, ValueFile, settings};
 use clearway_units::Span;
 use std::collections::BTreeMap;
 
-/// How large a reproduction is.
+/// Scale of a reproduction.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
 )]
@@ -59,7 +59,7 @@ impl Scale {
     /// Both.
     pub const ALL: [Self; 2] = [Self::Small, Self::Full];
 
-    /// Its name.
+    /// Name of the scale.
     pub fn name(self) -> &'static str {
         match self {
             Self::Small => "small",
@@ -68,7 +68,7 @@ impl Scale {
     }
 }
 
-/// What is kept of each run of a figure.
+/// Records that are kept of each run of a figure.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct RecordSpec {
     /// Bucket width of the queue in front of the host that most flows go to.
@@ -83,11 +83,11 @@ pub(crate) struct RecordSpec {
     pub(crate) switch_marks: bool,
     /// The bin width of arrivals at the queues in front of hosts.
     pub(crate) last_hops: Option<Span>,
-    /// How many flows, and the bin width.
+    /// Number of flows whose arrivals are recorded, and the bin width.
     pub(crate) goodput: Option<(u32, Span)>,
     /// Overlaps of jobs' communication are drawn, iteration by iteration.
     pub(crate) overlaps: bool,
-    /// How many acknowledgements of each flow are kept.
+    /// Number of acknowledgements that are kept of each flow.
     pub(crate) acks: Option<usize>,
     /// The time between samples of the rates at which flows may send.
     pub(crate) rates: Option<Span>,
@@ -98,12 +98,12 @@ pub(crate) struct RecordSpec {
 pub(crate) struct AxisValue {
     pub(crate) label: String,
     pub(crate) settings: Vec<String>,
-    /// Its runs are planned instead of simulated: a built-in file of jobs, or the text of one.
+    /// Plan that takes the place of a simulation: a built-in file of jobs, or the text of one.
     pub(crate) plan: Option<String>,
     pub(crate) needs: Option<String>,
 }
 
-/// What varies between the runs of a figure.
+/// Axis along which the runs of a figure vary.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Axis {
     pub(crate) name: String,
@@ -111,7 +111,7 @@ pub(crate) struct Axis {
     pub(crate) values: [Vec<AxisValue>; 2],
 }
 
-/// What is different about a scale.
+/// Settings in which a scale differs from the other.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ScaleSpec {
     pub(crate) setup: String,
@@ -119,7 +119,7 @@ pub(crate) struct ScaleSpec {
     pub(crate) settings: Vec<String>,
 }
 
-/// How a quantity is made one over the seeds.
+/// Rule that makes one number of those of all seeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum OverSeeds {
@@ -147,7 +147,7 @@ impl OverSeeds {
     }
 }
 
-/// What the paper says, and what we accept as the same.
+/// Statement of a paper, and what we accept as the same.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Claim {
     pub(crate) id: String,
@@ -161,7 +161,7 @@ pub(crate) struct Claim {
     pub(crate) at: [Option<Vec<String>>; 2],
     /// The only scale at which it is judged.
     pub(crate) scale: Option<Scale>,
-    /// What it needs that is not there yet. Its measures may be unknown, too.
+    /// Feature that the claim needs and that does not exist yet. The measures of the claim may be unknown, too.
     pub(crate) needs: Option<String>,
 }
 
@@ -170,9 +170,9 @@ pub(crate) struct Claim {
 pub struct Figure {
     /// `PAPER/FIGURE`.
     pub id: String,
-    /// What it shows.
+    /// Title of the figure.
     pub title: String,
-    /// Where it stands.
+    /// Place of the figure in the paper.
     pub source: String,
     pub(crate) setup: String,
     pub(crate) record: RecordSpec,
@@ -193,12 +193,12 @@ pub(crate) struct Run {
     pub(crate) needs: Option<String>,
 }
 
-/// Why a word does not choose a run.
+/// Reason why a word does not choose a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Unresolved {
     /// The label exists at the other scale only.
     OtherScale,
-    /// It is a fault of the claim.
+    /// The claim is at fault.
     Fault(String),
 }
 
@@ -290,7 +290,7 @@ impl Figure {
         self.without.iter().any(covers)
     }
 
-    /// What is run at a scale, in words.
+    /// Description of the runs at a scale.
     pub fn setup(&self, scale: Scale) -> String {
         let own = &self.scales[scale as usize].setup;
         match own.is_empty() {

@@ -25,7 +25,7 @@ impl RunData {
         }
     }
 
-    /// When a job communicated in an iteration: from its first message until the iteration was over.
+    /// Beginning and end of a job's communication in an iteration: from its first message until the iteration was over.
     fn communication(&self, job: usize, iteration: usize) -> Result<(Time, Time), String> {
         let iterations = self.iterations(job)?;
         let times = iterations.get(iteration);
@@ -52,7 +52,7 @@ pub(super) fn job_max_us(run: &RunData, _: &Options) -> Result<f64, String> {
     Ok(jobs[jobs.len() - 1])
 }
 
-/// How much longer the slowest job takes than the fastest, as a share of the fastest one's time.
+/// Excess of the slowest job's time over the fastest one's, as a share of the latter.
 pub(super) fn job_spread(run: &RunData, _: &Options) -> Result<f64, String> {
     let jobs = run.jobs()?;
     Ok(jobs[jobs.len() - 1] / jobs[0] - 1.0)

@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// All runs of a figure: by labels and seed.
 pub(crate) type Runs = BTreeMap<(Vec<String>, u64), Arc<Kept>>;
 
-/// Why a quantity has no value.
+/// Reason why a quantity has no value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Gap {
     OtherScale,
@@ -66,7 +66,7 @@ impl Leaves for Evaluator<'_> {
 }
 
 impl Figure {
-    /// What a run needs that is not there yet.
+    /// Feature that a run needs and that does not exist yet.
     fn needs_of(&self, scale: Scale, labels: &[String]) -> Option<String> {
         let mut values = self.values(scale, labels);
         values.find_map(|value| value.needs.clone())

@@ -1,4 +1,4 @@
-//! What can be measured of a run, by name.
+//! Measures of a run, by name.
 
 use super::figure::RecordSpec;
 use super::jobs::{
@@ -30,7 +30,7 @@ use clearway_transport::cc::{NetworkFacts, fluid};
 use clearway_units::{Bytes, Digest, FlowId, HostId, Rate, Span, Time, Value, nearest, suggestion};
 use std::collections::BTreeMap;
 
-/// What is kept of a run.
+/// Data that is kept of a simulated run.
 #[derive(Debug)]
 pub(crate) struct RunData {
     pub(crate) flows: Vec<FlowResult>,
@@ -51,9 +51,9 @@ pub(crate) struct RunData {
     pub(crate) digest: Digest,
     /// The mean iteration of each job in microseconds, ascending; `None` if one did not finish all of its iterations.
     pub(crate) jobs: Option<Vec<f64>>,
-    /// What became of each job.
+    /// Result of each job.
     pub(crate) job_results: Vec<JobResult>,
-    /// How often links were paused.
+    /// Number of pauses of links.
     pub(crate) pauses: u64,
     pub(crate) queue: Option<(Rate, QueueSeries)>,
     pub(crate) long_queues: Option<LongQueueRecorder>,
@@ -67,7 +67,7 @@ pub(crate) struct RunData {
     pub(crate) rates: Option<Vec<(Time, f64)>>,
 }
 
-/// What must have been recorded.
+/// Record that a measure needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Needs {
     Nothing,
@@ -90,7 +90,7 @@ pub(crate) struct Measure {
     compute: Compute,
 }
 
-/// What a measure is taken of.
+/// Function that computes a measure, of a simulated or a planned run.
 #[derive(Debug)]
 enum Compute {
     Simulated(fn(&RunData, &Options) -> Result<f64, String>),
@@ -222,7 +222,7 @@ impl Measure {
         }
     }
 
-    /// Its value for a run.
+    /// Value of the measure for a run.
     pub(crate) fn of(&self, run: &Kept, options: &Options) -> Result<f64, String> {
         match (&self.compute, run) {
             (Compute::Simulated(compute), Kept::Simulated(run)) => compute(run, options),
@@ -233,7 +233,7 @@ impl Measure {
 }
 
 impl RunData {
-    /// Why not all flows or jobs are done, as far as the run knows.
+    /// Reason why some flows or jobs are not done, as far as the run knows.
     pub(super) fn unfinished(&self, what: &str) -> String {
         match self.stopped {
             None => format!("not all {what} are done"),
@@ -356,7 +356,7 @@ fn marks(run: &RunData, _: &Options) -> Result<f64, String> {
     Ok(run.links.marked as f64)
 }
 
-/// How often a link was paused by flow control, over all links.
+/// Number of pauses by flow control, over all links.
 fn pauses(run: &RunData, _: &Options) -> Result<f64, String> {
     Ok(run.pauses as f64)
 }
@@ -371,13 +371,13 @@ fn timeouts(run: &RunData, _: &Options) -> Result<f64, String> {
     Ok(run.endpoints.timeouts as f64)
 }
 
-/// When the first packet was dropped, us; zero if none was.
+/// Time of the first drop of a packet, us; zero if there was none.
 fn first_drop_us(run: &RunData, _: &Options) -> Result<f64, String> {
     let losses = run.losses.as_ref().ok_or("no drops were recorded")?;
     Ok(losses.drops.first.unwrap_or(Time::ZERO).as_us())
 }
 
-/// When the last packet was dropped, us; zero if none was.
+/// Time of the last drop of a packet, us; zero if there was none.
 fn last_drop_us(run: &RunData, _: &Options) -> Result<f64, String> {
     let losses = run.losses.as_ref().ok_or("no drops were recorded")?;
     Ok(losses.drops.last.unwrap_or(Time::ZERO).as_us())
@@ -434,7 +434,7 @@ fn queue_above_us(run: &RunData, options: &Options) -> Result<f64, String> {
     Ok(above as f64 * series.width().as_us())
 }
 
-/// When any queue was last longer than the threshold of the record, us; zero if none ever was.
+/// Time at which any queue was last longer than the threshold of the record, us; zero if none ever was.
 fn long_queue_last_us(run: &RunData, _: &Options) -> Result<f64, String> {
     let queues = run.long_queues.as_ref().ok_or("no queues were recorded")?;
     Ok(queues.last().unwrap_or(Time::ZERO).as_us())
@@ -510,7 +510,7 @@ fn first_ack_marked_share(run: &RunData, options: &Options) -> Result<f64, Strin
     Ok(marked.count() as f64 / run.flows.len() as f64)
 }
 
-/// When the first acknowledgement with a round trip above `factor` times the network's base round trip came, us.
+/// Time of the first acknowledgement with a round trip above `factor` times the network's base round trip, us.
 fn first_high_rtt_us(run: &RunData, options: &Options) -> Result<f64, String> {
     let limit = run.network.base_rtt.as_us() * options.factor;
     let all = run.acks.values().flat_map(|trace| &trace.first);
@@ -521,7 +521,7 @@ fn first_high_rtt_us(run: &RunData, options: &Options) -> Result<f64, String> {
     Ok(first.as_us())
 }
 
-/// How much longer than unloaded the round trip of a flow's first marked acknowledgement is, us; median over flows.
+/// Excess of the round trip of a flow's first marked acknowledgement over the unloaded one, us; median over flows.
 fn first_mark_rise_us(run: &RunData, _: &Options) -> Result<f64, String> {
     let rises = run.acks.iter().filter_map(|(id, trace)| {
         let first = trace.first.iter().find(|ack| ack.ecn)?;
@@ -535,7 +535,7 @@ fn window_bytes(run: &RunData, _: &Options) -> Result<f64, String> {
     median(run.acks.values().map(AckTrace::mean_window).collect())
 }
 
-/// What the last cut has left of a flow's window, as a share of it; median over the flows that had one.
+/// Share of a flow's window that its last cut has left; median over the flows that had one.
 fn window_after_cut(run: &RunData, _: &Options) -> Result<f64, String> {
     median(run.acks.values().filter_map(AckTrace::last_cut).collect())
 }

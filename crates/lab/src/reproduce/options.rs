@@ -13,7 +13,7 @@ pub(super) enum Moment {
     Share(f64),
     /// A time.
     At(Time),
-    /// When the first flow is done.
+    /// Time at which the first flow is done.
     FirstFinish,
 }
 

@@ -1,4 +1,4 @@
-//! What came out of a reproduction: verdicts, and the numbers behind them.
+//! Outcome of a reproduction: verdicts, and the numbers behind them.
 //!
 //! Everything here can be written and read back with serde. Numbers that do not exist (a queue that never settles) are `None`.
 
@@ -6,17 +6,17 @@ use super::figure::Scale;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What is said about a claim.
+/// Verdict on a claim.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// The rule holds.
     Pass,
-    /// It does not.
+    /// The rule does not hold.
     Miss,
-    /// It needs something that is not there yet: a transport, for instance.
+    /// The claim needs something that does not exist yet: a transport, for instance.
     NotYet(String),
-    /// It is about a size that only the other scale has.
+    /// The claim is about a size that only the other scale has.
     OtherScale,
     /// Interrupted before its runs were done.
     NotRun,
@@ -28,9 +28,9 @@ pub enum Verdict {
 pub struct Judgement {
     /// The label, for instance the message size.
     pub at: Option<String>,
-    /// What is compared, as in the claim file.
+    /// Quantity that is compared, as in the claim file.
     pub quantity: String,
-    /// With what, as in the claim file.
+    /// Relation and bounds, as in the claim file.
     pub rule: String,
     /// The quantity for each seed.
     pub per_seed: Vec<Option<f64>>,
@@ -40,7 +40,7 @@ pub struct Judgement {
     pub bounds: Vec<Option<f64>>,
     /// The rule holds.
     pub holds: bool,
-    /// Why there is no number.
+    /// Reason why there is no number.
     pub reason: Option<String>,
 }
 
@@ -48,11 +48,11 @@ pub struct Judgement {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct ClaimOutcome {
-    /// Its name in the claim file.
+    /// Name of the claim in the claim file.
     pub id: String,
-    /// What the paper says.
+    /// Statement of the paper.
     pub paper: String,
-    /// Where.
+    /// Place of the statement in the paper.
     pub source: String,
     /// The acceptance rule.
     pub expect: String,
@@ -60,7 +60,7 @@ pub struct ClaimOutcome {
     pub note: Option<String>,
     /// The verdict.
     pub verdict: Verdict,
-    /// What it rests on.
+    /// Judgements on which the verdict rests.
     pub judgements: Vec<Judgement>,
 }
 
@@ -68,7 +68,7 @@ pub struct ClaimOutcome {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Curve {
-    /// What it shows, with its unit.
+    /// Name of the curve, with its unit.
     pub name: String,
     /// The width of a bucket; zero if there is a value for each iteration.
     pub bucket_us: f64,
@@ -80,17 +80,17 @@ pub struct Curve {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct RunOutcome {
-    /// Its label on each axis.
+    /// Label of the run on each axis.
     pub labels: BTreeMap<String, String>,
-    /// Its seed.
+    /// Seed of the run.
     pub seed: u64,
-    /// Its settings, as `clearway run --set` takes them; of a plan, the lines of its file of jobs.
+    /// Settings of the run, as `clearway run --set` takes them; of a plan, the lines of its file of jobs.
     pub settings: Vec<String>,
     /// Digest of its outcome.
     pub digest: String,
     /// Scalar measures by name: times in us, counts in packets.
     pub measures: BTreeMap<String, f64>,
-    /// What was recorded over time, of the first seed only.
+    /// Curves that were recorded, of the first seed only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub curves: Vec<Curve>,
 }
@@ -101,17 +101,17 @@ pub struct RunOutcome {
 pub struct FigureOutcome {
     /// `PAPER/FIGURE`.
     pub figure: String,
-    /// What it shows.
+    /// Title of the figure.
     pub title: String,
-    /// Where it stands.
+    /// Place of the figure in the paper.
     pub source: String,
-    /// What was run, in words.
+    /// Description of the runs.
     pub setup: String,
-    /// How large.
+    /// Scale of the reproduction.
     pub scale: Scale,
     /// Settings that replaced those of the figure.
     pub changes: Vec<String>,
-    /// With which seeds.
+    /// Seeds of the runs.
     pub seeds: Vec<u64>,
     /// False if interrupted.
     pub complete: bool,
@@ -121,7 +121,7 @@ pub struct FigureOutcome {
     pub claims: Vec<ClaimOutcome>,
 }
 
-/// How many claims have which verdict.
+/// Number of claims by verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tally {
     /// Passed.

@@ -9,12 +9,12 @@ use crate::plan::{
 use clearway_units::{Span, nearest, suggestion};
 use std::collections::BTreeMap;
 
-/// What is kept of a run of a figure.
+/// Data that is kept of a run of a figure.
 #[derive(Debug)]
 pub(crate) enum Kept {
-    /// It was simulated.
+    /// Data of a simulated run.
     Simulated(Box<RunData>),
-    /// It was planned.
+    /// Data of a planned run.
     Planned(Box<PlanData>),
 }
 
@@ -36,7 +36,7 @@ pub(super) fn jobs_file(figure: &str, plan: &str, seed: u64) -> Result<JobsFile,
     Ok(file)
 }
 
-/// What a run that is planned says of its settings: the lines of its file of jobs.
+/// Settings of a planned run: the lines of its file of jobs.
 pub(super) fn lines(plan: &str) -> Vec<String> {
     let builtin = builtin_plans().iter().find(|(name, _)| *name == plan);
     let text = builtin.map_or(plan, |(_, text)| text);
@@ -121,32 +121,32 @@ pub(super) fn period_us(plan: &PlanData, options: &Options) -> Result<f64, Strin
     Ok(plan.job(options)?.period.as_us())
 }
 
-/// How often a job repeats on the way around its circle.
+/// Number of times that a job repeats in a turn of its circle.
 pub(super) fn repeats(plan: &PlanData, options: &Options) -> Result<f64, String> {
     Ok(f64::from(plan.job(options)?.repeats))
 }
 
-/// When the communication of a job begins, from the beginning of its iteration, us; before it is moved.
+/// Start of the first arc of a job's communication, from the beginning of its iteration, us; before it is moved.
 pub(super) fn arc_start_us(plan: &PlanData, options: &Options) -> Result<f64, String> {
     Ok(plan.arc(options)?.start.as_us())
 }
 
-/// For how long a job communicates in an iteration, us.
+/// Length of the first arc of a job's communication, us.
 pub(super) fn arc_us(plan: &PlanData, options: &Options) -> Result<f64, String> {
     Ok(plan.arc(options)?.length.as_us())
 }
 
-/// By how much a job is moved, us.
+/// Shift of a job, us.
 pub(super) fn shift_us(plan: &PlanData, options: &Options) -> Result<f64, String> {
     Ok(plan.job(options)?.shift.as_us())
 }
 
-/// The same as an angle of the unified circle, degrees.
+/// Shift of a job as an angle of the unified circle, degrees.
 pub(super) fn angle_degrees(plan: &PlanData, options: &Options) -> Result<f64, String> {
     Ok(plan.job(options)?.angle)
 }
 
-/// What jobs ask for on a link by what it has, averaged over time; on the link that is asked for most if none is named.
+/// Load of a link: what jobs ask for, divided by its capacity, averaged over time; the highest of all links if none is named.
 pub(super) fn load(plan: &PlanData, options: &Options) -> Result<f64, String> {
     let loads = plan.links(options)?.into_iter().map(|used| used.load);
     Ok(loads.fold(0.0, f64::max))
@@ -158,7 +158,7 @@ pub(super) fn collision_us(plan: &PlanData, options: &Options) -> Result<f64, St
     Ok(links.map(|used| used.overlap.as_us()).sum())
 }
 
-/// Nobody can collide for less time than this around the circle of a job, over all its links, us.
+/// Lower bound of the time of collisions in a turn of a job's circle, over all its links and GPUs, us.
 pub(super) fn least_collision_us(plan: &PlanData, options: &Options) -> Result<f64, String> {
     let circle = plan.job(options)?.circle;
     let least = circle.map(|circle| plan.placed.plan.circles[circle].least_overlap);

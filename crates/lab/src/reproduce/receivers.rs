@@ -4,7 +4,7 @@ use super::measure::{Options, RunData, bins};
 use clearway_units::{HostId, Rate, Span, nearest};
 use std::collections::BTreeMap;
 
-/// What each receiver gets of the recorded flows that are meant in each whole bin of the window, Gb/s.
+/// Rate at which each receiver gets the selected ones of the recorded flows, in each whole bin of the window, Gb/s.
 fn received(run: &RunData, options: &Options) -> Result<BTreeMap<HostId, Vec<f64>>, String> {
     let (from, to) = run.window(options)?;
     let (width, _, rows) = bins(run, from, to)?;

@@ -1,4 +1,4 @@
-//! What is recorded in the network for a figure.
+//! Recorders of a figure in the network.
 
 use super::figure::RecordSpec;
 use super::measure::RunData;
@@ -67,11 +67,11 @@ fn busiest_last_hop(assembly: &Assembly) -> Option<LinkId> {
     assembly.topology.link_to_host(host)
 }
 
-/// What is recorded in the network.
+/// Recorders in the network.
 pub(super) type NetworkRecorders =
     Both<QueueRecorder, Both<LossRecorder, Both<GoodputRecorder, Both<LongQueueRecorder, ByLink>>>>;
 
-/// What is recorded of single links, where a figure asks for it.
+/// Recorders of single links, where a figure asks for them.
 pub(super) type ByLink = Both<Option<LastHopRecorder>, Option<MarkRecorder>>;
 
 /// Adds what was recorded, as far as it was asked for.

@@ -34,10 +34,10 @@ pub trait Watcher: Sync {
     fn on_run(&self, figure: &str, done: usize, total: usize);
 }
 
-/// How to reproduce a figure.
+/// Request to reproduce a figure.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
-    /// How large.
+    /// Scale of the reproduction.
     pub scale: Scale,
     /// Seeds 1 to this; `None` for as many as the figure asks for.
     pub seeds: Option<u64>,
@@ -62,7 +62,7 @@ struct Job {
     key: String,
 }
 
-/// What is to be done for a run.
+/// Work to be done for a run.
 enum Work {
     Simulate(Box<Scenario>),
     Plan(Box<JobsFile>),
@@ -365,7 +365,7 @@ impl Job {
     }
 }
 
-/// What became of each flow.
+/// Outcome, size, hosts and base round trip of each flow.
 struct FlowTable {
     results: Vec<FlowResult>,
     sizes: Vec<Bytes>,
@@ -393,7 +393,7 @@ impl FlowTable {
     }
 }
 
-/// What every run yields, recorded or not.
+/// Data that every run yields, recorded or not.
 fn summarise<O: Observer>(
     assembly: &Assembly,
     flows: FlowTable,

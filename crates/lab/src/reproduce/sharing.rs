@@ -47,7 +47,7 @@ pub(super) fn slowdown(run: &RunData, options: &Options) -> Result<f64, String> 
     nearest_rank(&slowdowns, options.per_mille).ok_or_else(|| "no flow is of these sizes".into())
 }
 
-/// When each flow started and was done.
+/// Start and finish of each flow.
 fn starts_and_finishes(run: &RunData) -> Result<Vec<(Time, Time)>, String> {
     let both = run
         .flows
@@ -109,7 +109,7 @@ fn together(run: &RunData, options: &Options) -> Result<(Time, Time), String> {
     }
 }
 
-/// How long after `from` the last of the values was settled, us.
+/// Time from `from` until the values settle: from then on all are `fair` or more, us.
 fn settled(
     from: Time,
     fair: f64,
@@ -123,8 +123,8 @@ fn settled(
     Ok(settled.since(from).as_us())
 }
 
-/// How long after the last start Jain's index over the recorded flows, of their bytes in each bin, is `fair` or more and stays so until
-/// the first flow is done, us: to the end of the first such bin.
+/// Time from the last start until Jain's index over the recorded flows, of their bytes in each bin, is `fair` or more and stays so until
+/// the first flow is done, us. The end of the first such bin counts.
 pub(super) fn active_jain_settled_us(run: &RunData, options: &Options) -> Result<f64, String> {
     let (from, until) = together(run, options)?;
     let (width, first, rows) = bins(run, from, until)?;
@@ -150,8 +150,8 @@ pub(super) fn rate_jain(run: &RunData, options: &Options) -> Result<f64, String>
     Ok(samples[place].1)
 }
 
-/// How long after the last start Jain's index over the rates at which flows may send is `fair` or more and stays so until the first
-/// flow is done, us.
+/// Time from the last start until Jain's index over the rates at which flows may send is `fair` or more and stays so until the first flow
+/// is done, us.
 pub(super) fn rate_jain_settled_us(run: &RunData, options: &Options) -> Result<f64, String> {
     let (from, until) = together(run, options)?;
     let samples = rates(run)?.iter().copied();

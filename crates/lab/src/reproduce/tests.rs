@@ -462,7 +462,7 @@ source = "arithmetic"
 expect = "RULE"
 "#;
 
-/// What a rule over [`SHARING`] came to: its verdict, its value, why it has none.
+/// Verdict of a rule over [`SHARING`], its value, and the reason why it has none.
 fn judged(rule: &str) -> (ClaimVerdict, Option<f64>, Option<String>) {
     let figure = Figure::read("test/sharing", &SHARING.replace("RULE", rule)).unwrap();
     let quiet = Quiet::with_limit(u32::MAX);

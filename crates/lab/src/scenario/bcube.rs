@@ -8,9 +8,9 @@ use clearway_fabric::topology::{Topology, bcube};
 use clearway_units::{Rate, Span};
 
 clearway_units::choices! {
-    /// How flows between servers that differ in several digits are spread over the ports of their servers.
+    /// Rule that spreads flows between servers that differ in several digits over the ports of these servers.
     pub enum NicOrder {
-        /// By lot.
+        /// At random.
         Random = "random",
         /// In turn.
         InTurn = "in-turn",
@@ -33,9 +33,9 @@ clearway_units::parameters! {
         pub delay: Span = Span::from_us(1), "link-delay", "decision: TMDML has none";
         /// Delay between a server and its ports, and between these where it passes packets on.
         pub crossing: Span = Span::from_us(1), "crossing-delay", "decision: about what a crossing of PCIe takes";
-        /// Which digit a flow corrects first, and so which NICs it uses: "random", "in-turn" or "lowest". With flow control on links
-        /// and some that begin with one digit, some with another, links can wait for each other in a circle; with "lowest", which also
-        /// ends with the highest digit, they cannot on up to three levels.
+        /// First digit that a flow corrects, which decides the NICs that it uses: "random", "in-turn" or "lowest". With flow control on
+        /// links, if some flows begin with one digit and some with another, links can wait for each other in a circle; with "lowest", which
+        /// also ends with the highest digit, they cannot on up to three levels.
         pub order: NicOrder = NicOrder::Random, "first-digit", "decision: TMDML does not say; by a hash of the flow";
     }
 }

@@ -52,7 +52,7 @@ pub(super) fn from_hpcc(file: &HpccTopology) -> Topology {
     }
 }
 
-/// How far each switch is from the nearest one with hosts.
+/// Distance of each switch from the nearest one with hosts.
 fn tiers(file: &HpccTopology) -> Vec<u8> {
     let mut neighbours = vec![Vec::new(); file.switches as usize];
     let mut tiers = vec![u8::MAX; file.switches as usize];

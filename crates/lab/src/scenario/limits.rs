@@ -1,4 +1,4 @@
-//! How large and how long a scenario may be: beyond these limits numbers would overflow, or no machine could run it.
+//! Limits of the size and duration of a scenario: beyond them numbers would overflow, or no machine could run it.
 //!
 //! | what | limit |
 //! |---|---|
@@ -254,7 +254,7 @@ pub(crate) fn check_jobs(jobs: &[JobSpec]) -> Result<(), ScenarioError> {
     Ok(())
 }
 
-/// What the longest computation takes at a rank like any other, without jitter.
+/// Time of the longest computation at a rank that is no straggler, without jitter.
 fn longest_computation(plan: &Plan) -> Span {
     let spans = plan.graph().numbered().map(|(_, task)| match task {
         Task::Compute { span, .. } => span,

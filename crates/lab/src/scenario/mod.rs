@@ -62,7 +62,7 @@ use topology::TopologySettings;
 clearway_units::parameters! {
     /// The top of a scenario.
     pub struct General {
-        /// What the scenario is called; the result folder is named after it.
+        /// Name of the scenario; the result folder is named after it.
         pub name: String = "unnamed".into(), "name", "the user";
         /// Seed of all random streams.
         pub seed: u64 = 1, "seed", "decision";
@@ -287,7 +287,7 @@ impl Scenario {
         files
     }
 
-    /// What is simulated, as TOML, with the names of files as `file` gives them. What is watched is no part of it.
+    /// Simulated part of the scenario as TOML, with the names of files as `file` gives them. `[observe]` is no part of it.
     fn written(&self, file: impl Fn(&str) -> String) -> String {
         let named = |mut entries: Vec<(&'static str, Value)>, files: &[&str]| {
             for (key, value) in &mut entries {

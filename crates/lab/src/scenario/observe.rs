@@ -2,15 +2,14 @@
 
 use clearway_units::{Bytes, Parameter, Span, Value, ValueDomain};
 
-/// How often curves get a point.
+/// Interval between the points of curves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sampling {
-    /// Never.
+    /// No points.
     Off,
-    /// First four times in a base round trip, but not more often than once in a round of the engine, which is as long as the
-    /// shortest link.
+    /// A quarter of the base round trip at first, but not less than a round of the engine, which is as long as the shortest link.
     Auto,
-    /// First so often.
+    /// The given interval at first.
     Every(Span),
 }
 
@@ -42,12 +41,12 @@ impl Parameter for Sampling {
     }
 }
 
-/// Which of many things get curves of their own.
+/// Choice of the links or flows that get curves of their own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Chosen {
-    /// So many of the largest.
+    /// Number of the largest ones.
     Top(u32),
-    /// These.
+    /// Names of the chosen ones.
     Named(Vec<String>),
 }
 
@@ -86,12 +85,12 @@ impl Parameter for Chosen {
 }
 
 clearway_units::parameters! {
-    /// What is watched.
+    /// Samples, timelines and captures of a run.
     pub struct ObserveSettings {
-        /// How often `series.parquet` and the curves of the report get a point; "auto" is four times in a base round trip, "off"
-        /// records nothing and costs nothing. No point lies within a round of the engine, which is as long as the shortest link.
+        /// Interval between the points of `series.parquet` and of the curves of the report; "auto" is a quarter of the base round trip,
+        /// "off" records nothing and costs nothing. No point lies within a round of the engine, which is as long as the shortest link.
         pub every: Sampling = Sampling::Auto, "series.every", "decision";
-        /// So many points are kept. When a run goes on beyond them, neighbours are merged and the interval doubles; what is in
+        /// Number of points that are kept. When a run goes on beyond them, neighbours are merged and the interval doubles; what is in
         /// `series.parquet` already keeps its resolution.
         pub points: u32 = 1000, "series.points", "decision";
         /// The links with curves of their own: those with the longest queues ("top:16"), or names such as "leaf0-spine2".

@@ -1,4 +1,4 @@
-//! Where the parts of a scenario were written, for errors that show only when they are put to use.
+//! Places where the parts of a scenario were written, for errors that show only when they are put to use.
 
 use super::source::Entry;
 use crate::error::Place;

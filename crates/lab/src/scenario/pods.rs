@@ -10,11 +10,11 @@ use clearway_units::{Rate, Span};
 const MOST_CABLES: u64 = 24 << 20;
 
 clearway_units::choices! {
-    /// Which cores an aggregation switch has links to.
+    /// Cores that an aggregation switch has links to.
     pub enum Wiring {
-        /// Those of its plane, which it shares with one switch of every other pod.
+        /// The cores of its plane, which it shares with one switch of every other pod.
         Planes = "planes",
-        /// All, which all aggregation switches share.
+        /// All cores, which all aggregation switches share.
         All = "all",
     }
 }

@@ -7,17 +7,17 @@ use clearway_workload::WorkloadSettings;
 /// One key of a resolved scenario.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Setting {
-    /// Its section, as an override names it: `topology`, `workload[1]`; empty at the top.
+    /// Section of the key, as an override names it: `topology`, `workload[1]`; empty at the top.
     pub section: String,
-    /// Its name within the section.
+    /// Name of the key within the section.
     pub key: &'static str,
-    /// Its value.
+    /// Value of the key.
     pub value: Value,
     /// True if a scenario file or an override gives it, false if it is a default.
     pub given: bool,
-    /// What it does.
+    /// Meaning of the key.
     pub meaning: String,
-    /// Where the default comes from.
+    /// Source of the default.
     pub source: &'static str,
 }
 

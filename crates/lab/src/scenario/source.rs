@@ -10,7 +10,7 @@ use toml::de::{DeInteger, DeTable, DeValue};
 pub(crate) struct Entry {
     /// The section: `""` for the top, `topology`, `switch`, `transport`, `workload`, ….
     pub(crate) section: String,
-    /// Which of several sections of one name, from zero.
+    /// Number of the section among those of its name, from zero.
     pub(crate) index: usize,
     /// The key within the section, dotted if nested.
     pub(crate) key: String,
@@ -26,7 +26,7 @@ pub(crate) const SECTIONS: [&str; 5] = ["topology", "switch", "transport", "work
 pub(crate) struct Layout {
     /// All of them.
     pub(crate) sections: &'static [&'static str],
-    /// Those that may come several times, in double brackets.
+    /// Sections that may come several times, in double brackets.
     pub(crate) several: &'static [&'static str],
     /// Tables that belong to the top.
     pub(crate) top: &'static [&'static str],

@@ -4,7 +4,7 @@ use clearway_fabric::{SharedBufferParameters, SwitchParameters};
 use clearway_units::{ParameterInfo, ParameterSet, SetError, Value};
 
 clearway_units::choices! {
-    /// What kind of switch the fabric is made of.
+    /// Kind of switch that the fabric is made of.
     pub enum SwitchKind {
         /// Drop-tail queues, each by itself.
         Lossy = "lossy",
@@ -48,7 +48,7 @@ impl SwitchSettings {
         }
     }
 
-    /// What kind of switch it is.
+    /// Kind of the switch.
     pub fn kind(&self) -> SwitchKind {
         match self.buffer {
             None => SwitchKind::Lossy,

@@ -93,7 +93,7 @@ clearway_units::parameters! {
     pub struct TopologyFile {
         /// Path of the file; looked for beside the scenario, then in the current folder.
         pub file: String = String::new(), "file", "the user";
-        /// Its format: "htsim" is a `.topo` file, "hpcc" a fabric of the HPCC simulator for ns-3 or of SimAI; "auto" decides by the
+        /// Format of the file: "htsim" is a `.topo` file, "hpcc" a fabric of the HPCC simulator for ns-3 or of SimAI; "auto" decides by the
         /// first word, which is a number in the latter alone.
         pub format: FileFormat = FileFormat::Auto, "format", "decision: no file is sound in both formats";
     }
@@ -134,13 +134,13 @@ macro_rules! kinds {
                     _ => None,
                 }
             }
-            /// Its name.
+            /// Name of the kind.
             pub fn name(&self) -> &'static str {
                 match self {
                     $(Self::$variant(_) => $name,)+
                 }
             }
-            /// Its settings.
+            /// Settings of the kind.
             pub fn describe(&self) -> Vec<ParameterInfo> {
                 match self {
                     $(Self::$variant(_) => <$settings>::describe(),)+
@@ -208,7 +208,7 @@ impl TopologySettings {
         parameters
     }
 
-    /// How flows choose NICs where hosts have several.
+    /// Rule by which flows choose NICs where hosts have several.
     pub(crate) fn nic_choice(&self, seed: u64) -> NicChoice {
         match &self.kind {
             Kind::Bcube(settings) => settings.nic_choice(seed),
@@ -371,7 +371,7 @@ fn build_fat_tree(s: &FatTreeSettings) -> Result<Topology, ScenarioError> {
     fat_tree(&spec).map_err(|error| topology_error(&["radix"], &error))
 }
 
-/// Where a file that the user names is, or files with that prefix are: beside the scenario, else in the current folder.
+/// Path of a file, or prefix of files, that the user names: beside the scenario, else in the current folder.
 pub(crate) fn find_file(name: &str, base_dir: Option<&Path>) -> PathBuf {
     let beside = base_dir.map(|folder| folder.join(name));
     beside

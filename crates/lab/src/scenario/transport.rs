@@ -20,7 +20,7 @@ clearway_units::parameters! {
         pub controller: String = "strack".into(), "controller", "the preset; STrack §3.2";
         /// The path selector; `clearway list spray`.
         pub spray: String = "adaptive".into(), "spray", "the preset; STrack §3.1";
-        /// What receivers do about congestion; `clearway list feedback`.
+        /// The reaction of receivers to congestion; `clearway list feedback`.
         pub feedback: String = "none".into(), "feedback", "the preset";
     }
 }
@@ -164,7 +164,7 @@ pub struct TransportSettings {
     pub controller: ControllerSettings,
     /// The path selector with its settings.
     pub selector: SelectorSettings,
-    /// What receivers do about congestion.
+    /// The reaction of receivers to congestion, with its settings.
     pub feedback: FeedbackSettings,
 }
 

@@ -31,7 +31,7 @@ impl Parameter for Priority {
 }
 
 clearway_units::parameters! {
-    /// What every workload section may say of its flows.
+    /// Keys of flows that every workload section may have.
     pub struct FlowKeys {
         /// Priority of data packets, 1 to 7, or a list of one for each job; "auto": that of the workload's file, or else 1.
         pub priority: Option<PerJob<Priority>> = None, "priority", "decision: all data is in class 1";
@@ -41,7 +41,7 @@ clearway_units::parameters! {
 /// Settings of the controller that the flows of one section have to themselves.
 #[derive(Debug, Clone, PartialEq)]
 struct OwnController {
-    /// What all others have.
+    /// Settings of the controller for all other flows.
     usual: ControllerSettings,
     /// In the order of the controller's keys. A list has one value for each job.
     changes: Vec<(&'static str, Value)>,
@@ -64,7 +64,7 @@ impl OwnController {
             .ok_or(SetError::UnknownKey)
     }
 
-    /// How many values the lists have; an error if they do not agree.
+    /// Number of values that the lists have; an error if they do not agree.
     fn count(&self) -> Result<Option<usize>, ScenarioError> {
         let lengths = self.changes.iter().filter_map(|(key, value)| match value {
             Value::List(values) => Some((*key, values.len())),
@@ -134,9 +134,9 @@ impl Section for OwnController {
 /// The section, resolved.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WorkloadSection {
-    /// What makes its traffic.
+    /// Generator of the traffic, with its settings.
     pub traffic: WorkloadSettings,
-    /// What it says of its flows.
+    /// Keys of the flows.
     pub flows: FlowKeys,
     own: OwnController,
 }
@@ -191,7 +191,7 @@ impl WorkloadSection {
         &self.own.changes
     }
 
-    /// What the controller's keys mean.
+    /// Keys of the controller, with their meanings.
     pub(super) fn describe_controller(&self) -> Vec<ParameterInfo> {
         self.own.usual.describe()
     }
@@ -201,7 +201,8 @@ impl WorkloadSection {
         self.own.variants()
     }
 
-    /// Its traffic one flow after the other, where the workload can do that and says all about its flows.
+    /// Traffic of the section one flow after the other; `None` if the workload cannot do that, or if the section sets keys of its flows or
+    /// of their controller.
     pub(crate) fn arrivals(
         &self,
         context: &BuildContext<'_>,
@@ -212,7 +213,7 @@ impl WorkloadSection {
         }
     }
 
-    /// Its traffic. `first` is the number of its first variant.
+    /// Traffic of the section. `first` is the number of its first variant.
     pub(crate) fn load(
         &self,
         context: &BuildContext<'_>,
@@ -256,12 +257,12 @@ impl Section for WorkloadSection {
     }
 }
 
-/// Whether the section's key stays when its kind is changed.
+/// True if the section's key stays when its kind is changed.
 pub(super) fn is_common(key: &str) -> bool {
     is_of_controller(key) || FlowKeys::describe().iter().any(|own| own.key == key)
 }
 
-/// Whether a section's key is one of the controller.
+/// True if the section's key is one of the controller.
 pub(super) fn is_of_controller(key: &str) -> bool {
     key.starts_with(OWN)
 }

@@ -1,5 +1,5 @@
-//! How long a graph of messages takes where nothing but the rate of the NICs holds it up: each connection sends message after message
-//! without delay, and connections share the NICs at both ends max-min fairly. Knows nothing of packets, queues or controllers.
+//! Fluid model of a graph of messages that is limited by nothing but the rate of the NICs: each connection sends message after message
+//! without delay, and connections share the NICs at both ends max-min fairly. It knows nothing of packets, queues or controllers.
 
 use clearway_workload::{Graph, Task};
 use std::collections::{BTreeMap, VecDeque};
@@ -18,9 +18,9 @@ struct Fluid {
     ranks: usize,
     /// Sender, receiver and bytes of each message.
     messages: Vec<(Ends, f64)>,
-    /// What each message lets go.
+    /// Messages that wait for each message.
     successors: Vec<Vec<usize>>,
-    /// How many others each message waits for.
+    /// Number of messages that each message still waits for.
     waits: Vec<usize>,
     /// The messages that are ready to be sent on each connection, and what each of them has left.
     connections: BTreeMap<Ends, VecDeque<(usize, f64)>>,

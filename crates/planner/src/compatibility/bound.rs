@@ -1,4 +1,4 @@
-//! What any rotations must cost at least.
+//! Lower bounds of the cost of any rotations.
 //!
 //! Both bounds rest on the same property: a job adds no less to the cost of a loaded circle than to that of an emptier one.
 
@@ -13,7 +13,7 @@ pub(super) struct Pairs {
 }
 
 impl Pairs {
-    /// Of all jobs of `circle`, with the sectors that were looked at.
+    /// Computes the costs of all pairs of jobs of `circle`, and counts the sectors that were looked at.
     pub(super) fn new(circle: &Circle) -> (Self, u64) {
         let jobs = circle.wheels.len();
         let mut least = vec![0; jobs * jobs];
@@ -46,7 +46,7 @@ impl Pairs {
     }
 }
 
-/// What each of two jobs puts on the resources that both use.
+/// Uses of each of two jobs on the resources that both use.
 fn shared(circle: &Circle, first: usize, second: usize) -> [Vec<(u32, u32)>; 2] {
     let of = |wheel: usize, other: usize| {
         let uses = circle.wheels[wheel].uses.iter().copied();

@@ -17,7 +17,7 @@ pub(super) struct Run {
     pub(super) length: u32,
 }
 
-/// What a job puts on the circle of a resource: for each share that it takes, the sectors in which it does. No sector is in two of them.
+/// Load of a job on the circle of a resource: for each share that it takes, the sectors in which it does. No sector has two shares.
 pub(super) type Track = Vec<(u32, Vec<Run>)>;
 
 /// A job on a circle.
@@ -25,7 +25,7 @@ pub(super) type Track = Vec<(u32, Vec<Run>)>;
 pub(super) struct Wheel {
     /// Rotations that differ: the sectors of one iteration, rounded up.
     pub(super) rotations: u32,
-    /// What it uses: a resource of the circle and a track.
+    /// Resources that the job uses, each with its track: indices into those of the circle.
     pub(super) uses: Vec<(u32, u32)>,
     /// True if an iteration is a whole number of sectors: other rotations then only repeat these.
     pub(super) exact: bool,
@@ -37,13 +37,13 @@ pub(super) struct Wheel {
 /// rotation for each wheel.
 #[derive(Debug, Clone)]
 pub(super) struct Circle {
-    /// How many sectors it has (K).
+    /// Number of sectors (K).
     pub(super) sectors: u32,
     pub(super) wheels: Vec<Wheel>,
     pub(super) tracks: Vec<Track>,
-    /// For each resource, how many there are that the same jobs use in the same way.
+    /// For each resource, the number of resources that the same jobs use in the same way.
     pub(super) weights: Vec<u64>,
-    /// Which of the above stands for each link and GPU of the part, in the order of those.
+    /// Index in `weights` for each link and GPU of the part, in the order of those.
     pub(super) merged: Vec<u32>,
 }
 
@@ -118,7 +118,7 @@ impl Circle {
         }
     }
 
-    /// What `track` takes in all, in millionths times sectors.
+    /// Total that `track` takes, in millionths times sectors.
     pub(super) fn volume(&self, track: u32) -> u64 {
         let shares = self.tracks[track as usize].iter();
         shares
@@ -129,7 +129,7 @@ impl Circle {
             .sum()
     }
 
-    /// What a resource can carry in a turn.
+    /// Total that a resource can carry in a turn, in millionths times sectors.
     pub(super) fn capacity(&self) -> u64 {
         u64::from(self.sectors) * WHOLE
     }
@@ -166,7 +166,7 @@ impl Circle {
     }
 }
 
-/// Those of `runs`, or parts of them, that are in the first `turn` sectors: start and end.
+/// Start and end of those of `runs`, or parts of them, that are in the first `turn` sectors.
 fn first_turn(runs: &[Run], turn: usize) -> impl Iterator<Item = (usize, usize)> {
     let bounds = runs.iter().map(|run| (run.start, run.start + run.length));
     let bounds = bounds.map(|(start, end)| (start as usize, end as usize));
@@ -212,19 +212,19 @@ pub(super) fn runs(sectors: &[u32]) -> Track {
     track.into_iter().collect()
 }
 
-/// How a circle is loaded while rotations are tried.
+/// Loads of a circle while rotations are tried.
 #[derive(Debug, Clone)]
 pub(super) struct Loads<'a> {
     circle: &'a Circle,
-    /// Of each sector of each resource, in millionths.
+    /// Load of each sector of each resource, in millionths.
     sectors: Vec<Vec<u32>>,
-    /// Of each resource, without its weight: what is asked for above the whole.
+    /// Demand above the whole on each resource, without its weight.
     excess: Vec<u64>,
-    /// Of each resource: what is asked for in all.
+    /// Total demand on each resource.
     asked: Vec<u64>,
-    /// How many times its weight excess on each resource is priced.
+    /// Factor on the weight of each resource where its excess is priced.
     penalties: Vec<u64>,
-    /// Room for sums.
+    /// Buffer for sums.
     prefix: Vec<u64>,
     /// Sectors looked at so far.
     work: u64,
@@ -254,7 +254,7 @@ impl<'a> Loads<'a> {
         self.work += sectors;
     }
 
-    /// What is asked for above the whole, over all resources.
+    /// Demand above the whole, over all resources.
     pub(super) fn cost(&self) -> u64 {
         let of_each = self.excess.iter().zip(&self.circle.weights);
         of_each.map(|(excess, weight)| excess * weight).sum()
@@ -281,22 +281,22 @@ impl<'a> Loads<'a> {
             *penalty -= (*penalty - 1).div_ceil(4);
         }
     }
-    /// Prices are costs again.
+    /// Makes prices equal to costs again.
     pub(super) fn forget_penalties(&mut self) {
         self.penalties.fill(1);
     }
 
-    /// What is asked of `resource` above the whole, in millionths times sectors.
+    /// Demand on `resource` above the whole, in millionths times sectors.
     pub(super) fn excess(&self, resource: u32) -> u64 {
         self.excess[resource as usize]
     }
 
-    /// What of `resource` is unused.
+    /// Unused part of `resource`, in millionths times sectors.
     pub(super) fn free(&self, resource: usize) -> u64 {
         self.circle.capacity() + self.excess[resource] - self.asked[resource]
     }
 
-    /// What the whole must cost at least when `to_come` more is asked of each resource.
+    /// Lower bound of the total cost when `to_come` more is asked of each resource.
     pub(super) fn volume_bound(&self, to_come: &[u64]) -> u64 {
         let mut bound = 0;
         for (resource, &more) in to_come.iter().enumerate() {
@@ -306,7 +306,7 @@ impl<'a> Loads<'a> {
         bound
     }
 
-    /// What each rotation of `wheel` would add to the cost, into `costs`.
+    /// Writes the cost that each rotation of `wheel` would add into `costs`.
     ///
     /// A wheel that repeats on the way around meets all its turns at once: they are laid upon each other. Sums along what then remains
     /// give each rotation in one subtraction for each arc, for any shares.
@@ -400,7 +400,7 @@ impl<'a> Loads<'a> {
     }
 }
 
-/// What `share` more adds to the excess of a sector with `load`. It never falls as the load grows, which all bounds rest on.
+/// Excess that `share` more adds to a sector with `load`. It never falls as the load grows, which all bounds rest on.
 fn added(load: u32, share: u32) -> u64 {
     let over = u64::from(load) + u64::from(share);
     over.saturating_sub(WHOLE.max(u64::from(load)))

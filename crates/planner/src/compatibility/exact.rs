@@ -7,12 +7,12 @@
 use super::bound::{Pairs, matching};
 use super::circle::{Circle, Loads};
 
-/// Rotations, what they cost and what any cost at least.
+/// Rotations, their cost and a lower bound of the cost of any.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Found {
-    /// Of each job, in sectors.
+    /// Rotation of each job, in sectors.
     pub(super) rotations: Vec<u32>,
-    /// In millionths times sectors.
+    /// Cost of the rotations, in millionths times sectors.
     pub(super) cost: u64,
     /// A proven lower bound of the cost of all rotations.
     pub(super) bound: u64,
@@ -25,26 +25,26 @@ struct Search<'a> {
     pairs: Pairs,
     loads: Loads<'a>,
     placed: Vec<Option<u32>>,
-    /// What unplaced jobs will ask of each resource.
+    /// Total that unplaced jobs will ask of each resource.
     to_come: Vec<u64>,
     best: Vec<u32>,
     best_cost: u64,
-    /// No rotations that were not looked at cost less.
+    /// Lower bound of the cost of the rotations that were not looked at.
     open: u64,
-    /// Nothing costs less: the search is over when it is met.
+    /// Proven lower bound of the cost: the search is over when it is met.
     floor: u64,
     most_work: u64,
 }
 
-/// What the unplaced jobs look like at a node.
+/// Next job to turn at a node, and lower bounds over all unplaced jobs.
 struct Outlook {
     /// The job to turn.
     next: usize,
-    /// What each of its rotations adds.
+    /// Cost that each rotation of that job adds.
     costs: Vec<u64>,
-    /// What the others add at least.
+    /// Lower bound of the cost that the other unplaced jobs add.
     others: u64,
-    /// What the whole costs at least.
+    /// Lower bound of the total cost.
     bound: u64,
 }
 

@@ -14,20 +14,20 @@ const LEAST_SECTORS: u64 = 10;
 pub(super) struct Grid {
     /// The length of a sector.
     pub(super) tick: Span,
-    /// How many sectors there are (K).
+    /// Number of sectors (K).
     pub(super) sectors: u32,
-    /// How often each job repeats on the way around.
+    /// Number of times that each job repeats on the way around.
     pub(super) repeats: Vec<u32>,
 }
 
-/// Why jobs have no unified circle.
+/// Error of jobs that have no unified circle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GridError {
     /// The steps are too long for a job.
     TooCoarse {
         /// The job's index.
         job: usize,
-        /// Its iteration time.
+        /// Iteration time of the job.
         period: Span,
         /// The step.
         grid: Span,
@@ -36,7 +36,7 @@ pub enum GridError {
     NoCommonCircle {
         /// The job with the shortest iteration.
         job: usize,
-        /// That time.
+        /// Shortest iteration time.
         shortest: Span,
         /// The longest iteration of those that it shares links with, directly or through others.
         longest: Span,
@@ -46,7 +46,7 @@ pub enum GridError {
 }
 
 impl GridError {
-    /// The index of the job that it is about.
+    /// Index of the job that the error is about.
     pub fn job(&self) -> usize {
         match *self {
             Self::TooCoarse { job, .. } | Self::NoCommonCircle { job, .. } => job,

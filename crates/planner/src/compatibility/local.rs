@@ -2,7 +2,7 @@
 //!
 //! First come several starts: jobs are placed one after the other, each where it costs least, in an order that goes from neighbour to
 //! neighbour, so that what is placed is of one piece. Then the starts are mended, the most promising first: each job that suffers goes to
-//! where it costs least; if it is there already, what it suffers from is priced higher, until somebody else makes room (the breakout of
+//! where it costs least; if it is there already, what it suffers from is priced higher, until another job makes room (the breakout of
 //! P. Morris, "The Breakout Method for Escaping from Local Minima", AAAI'93, with penalties that fade).
 
 use super::circle::{Circle, Loads};
@@ -19,7 +19,7 @@ const ROUNDS_OF_START: u32 = 3;
 const PATIENCE: usize = 50;
 /// By how many times its own weight a link is priced higher when a job cannot avoid it.
 const PENALTY: u64 = 16;
-/// How much the order of placing may deviate from that of the neighbours.
+/// Largest share by which chance raises the rank of a job in the order of placing, which goes from neighbour to neighbour.
 const NOISE: f64 = 0.5;
 
 /// Looks for rotations that cost no more than `floor`, which nothing undercuts, until it has looked at `most_work` sectors.
@@ -61,7 +61,7 @@ struct Walk<'a> {
     loads: Loads<'a>,
     rotations: Vec<u32>,
     costs: Vec<u64>,
-    /// All but the one that stays, those that use most first.
+    /// Jobs that can be turned: all but the one that stays, those that use most first.
     movable: Vec<usize>,
     best: Known,
     floor: u64,
@@ -107,7 +107,7 @@ impl<'a> Walk<'a> {
         self.best.cost <= self.floor || self.loads.work() >= self.most_work
     }
 
-    /// Present rotations; the best so far if they are.
+    /// Returns the present rotations, and keeps them if they are the best so far.
     fn note(&mut self) -> Known {
         let known = Known {
             cost: self.loads.cost(),
@@ -119,7 +119,7 @@ impl<'a> Walk<'a> {
         known
     }
 
-    /// Where to begin, the most promising first.
+    /// Starts of the search, the most promising first.
     fn starts(&mut self, random: &mut RandomStream) -> Vec<Known> {
         self.descend(random);
         let by_use = self.note();
@@ -210,7 +210,7 @@ impl<'a> Walk<'a> {
         own
     }
 
-    /// Each job that suffers has its turn, in an order that chance says.
+    /// Gives each job that suffers its turn, in random order.
     fn round(
         &mut self,
         random: &mut RandomStream,
@@ -228,8 +228,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Turns a job to one of its cheapest rotations, whichever chance says: staying would be the end of the walk. True if that is cheaper
-    /// than before.
+    /// Turns a job to one of its cheapest rotations, chosen at random: staying would be the end of the walk. True if that is cheaper than
+    /// before.
     fn turn(&mut self, wheel: usize, random: &mut RandomStream) -> bool {
         let before = self.rotations[wheel];
         self.loads.lift(wheel, before);
@@ -275,7 +275,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// How much `wheel` meets of what is `placed` on each resource. Links that are fuller count more: there is less choice on them.
+/// Load that `wheel` meets of what is `placed` on each resource. Links that are fuller count more: there is less choice on them.
 fn met(circle: &Circle, placed: &[u64], wheel: usize) -> f64 {
     let uses = circle.wheels[wheel].uses.iter();
     let on_each = uses.map(|&(resource, track)| {

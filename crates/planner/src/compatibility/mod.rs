@@ -1,5 +1,5 @@
-//! Which training jobs can share links without slowing each other down: S. Rajasekaran, M. Ghobadi, G. Kumar and A. Akella, "Congestion
-//! Control in Machine Learning Clusters", HotNets'22.
+//! Compatibility of training jobs: sharing links without slowing each other down. S. Rajasekaran, M. Ghobadi, G. Kumar and A. Akella,
+//! "Congestion Control in Machine Learning Clusters", HotNets'22.
 //!
 //! A training job computes, then communicates, again and again. Rolled around a circle whose perimeter is the iteration time, its
 //! communication is an arc (§3, Fig 3). Jobs that share a link are laid on one *unified circle*, whose perimeter is a common multiple of

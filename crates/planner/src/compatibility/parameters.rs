@@ -4,7 +4,7 @@ use clearway_units::Span;
 use std::fmt;
 
 clearway_units::choices! {
-    /// How rotations are searched.
+    /// Method of the search for rotations.
     pub enum Solver {
         /// Local search first, and branch and bound for what it has not proven; of more than eight jobs in one part, local search alone.
         Auto = "auto",
@@ -20,15 +20,16 @@ clearway_units::parameters! {
     pub struct PlanParameters {
         /// Length of a sector of the circle: rotations are multiples of it, and a phase takes all of a sector that it touches.
         pub grid: Span = Span::from_ms(1), "grid", "decision: a thousandth to a hundredth of the iterations of HotNets'22, Table 1";
-        /// By what share an iteration may be lengthened so that iterations of different lengths repeat together, at most 0.5.
+        /// Largest share by which an iteration may be lengthened so that iterations of different lengths repeat together, at most 0.5.
         pub tolerance: f64 = 0.02, "tolerance", "decision: the two DLRM of HotNets'22, Table 1 differ by 1.8 %";
         /// Most sectors of a circle. Where iterations of different lengths would need more, sectors become longer.
         pub sectors: u32 = 100_000, "sectors", "decision: memory and time of the search grow with it";
-        /// Work after which a search returns the best that it has found: how many sectors it may look at, all links and attempts together.
+        /// Work after which a search returns the best that it has found: the number of sectors that it may look at, all links and attempts
+        /// together.
         pub budget: u64 = 500_000_000, "budget", "decision: about a second";
         /// Seed of the local search.
         pub seed: u64 = 1, "seed", "decision";
-        /// How rotations are searched.
+        /// Method of the search for rotations.
         pub solver: Solver = Solver::Auto, "solver", "decision: measured, see the documentation of the planner";
     }
 }

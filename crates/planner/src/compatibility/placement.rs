@@ -1,4 +1,4 @@
-//! Where jobs should run, if not all are compatible where they are (HotNets'22 §4: "the scheduler should look for alternative placements").
+//! Placement of jobs that are not all compatible where they are (HotNets'22 §4: "the scheduler should look for alternative placements").
 
 use super::plan::{Plan, PlanError, plan_at};
 use super::{PlanParameters, Problem, Verdict};
@@ -16,26 +16,26 @@ const GAIN: f64 = 1e-9;
 pub struct Move {
     /// The job.
     pub job: usize,
-    /// Where it is.
+    /// Index of the placement where the job is.
     pub from: usize,
-    /// Where it should be.
+    /// Index of the placement where the job should be.
     pub to: usize,
-    /// What would be missing to full scores if this job alone stayed where it is.
+    /// Shortfall from full scores if this job alone stayed where it is.
     pub missing_without: f64,
 }
 
-/// A plan with placements, and why these.
+/// A plan with placements, and the gain by which they were chosen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Placed {
     /// The plan, at the placements chosen.
     pub plan: Plan,
-    /// What is missing to full scores where jobs are.
+    /// Shortfall from full scores where jobs are.
     pub missing_before: f64,
     /// Jobs that move, in ascending order; none if all are compatible where they are, or nothing else is better.
     pub moves: Vec<Move>,
-    /// How many combinations of placements were tried, the first included.
+    /// Number of combinations of placements that were tried, the first included.
     pub tried: usize,
-    /// True if these were all.
+    /// True if these were all combinations.
     pub all_tried: bool,
 }
 
@@ -112,7 +112,7 @@ fn moved(choices: &[usize]) -> usize {
 }
 
 impl Search<'_> {
-    /// What is missing to full scores with these placements.
+    /// Shortfall from full scores with these placements.
     fn missing(&mut self, choices: &[usize]) -> Result<f64, PlanError> {
         if let Some(&missing) = self.known.get(choices) {
             return Ok(missing);
@@ -122,7 +122,7 @@ impl Search<'_> {
         Ok(missing)
     }
 
-    /// The best of all combinations: least missing, then fewest moves, then the first.
+    /// The best of all combinations: least shortfall, then fewest moves, then the first.
     fn all(&mut self, combinations: usize) -> Result<Vec<usize>, PlanError> {
         let mut best = vec![0; self.problem.jobs().len()];
         let mut least = (self.missing(&best)?, 0);

@@ -12,12 +12,12 @@ use std::fmt;
 
 /// Above so many jobs of one part, branch and bound is left alone unless it is asked for: what it proves there, the bounds prove too.
 const FEW: usize = 8;
-/// What so many looks at every job do not find, branch and bound may look for.
+/// Rounds of the local search over all jobs, at most, before branch and bound takes over.
 const ROUNDS_BEFORE_PROOF: u64 = 300;
 /// Loads of sectors that are kept at once; wider circles get longer sectors.
 const MOST_LOADS: u64 = 100_000_000;
 
-/// Why nothing was planned.
+/// Error that prevents a plan.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum PlanError {
     /// A setting makes no sense.
@@ -48,7 +48,7 @@ impl From<GridError> for PlanError {
     }
 }
 
-/// What is known about jobs that share something.
+/// Verdict on jobs that share something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// The rotations keep all demands within what there is.
@@ -66,15 +66,15 @@ pub struct UnifiedCircle {
     pub jobs: Vec<u32>,
     /// The length of a sector.
     pub tick: Span,
-    /// How many sectors there are (K); all of them together are the perimeter.
+    /// Number of sectors (K); all of them together are the perimeter.
     pub sectors: u32,
     /// True if sectors are longer than the grid that was asked for, because there would be too many.
     pub widened: bool,
     /// Time in a turn by which demands exceed what there is, over all links and GPUs, in units of what each has.
     pub overlap: Span,
-    /// No rotations overlap by less.
+    /// Proven lower bound of the overlap of any rotations.
     pub least_overlap: Span,
-    /// What that means.
+    /// Verdict that follows from the overlap and its lower bound.
     pub verdict: Verdict,
     /// Sectors that the search has looked at.
     pub work: u64,
@@ -91,39 +91,39 @@ impl UnifiedCircle {
     }
 }
 
-/// What a job is to do.
+/// Plan of one job.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlannedJob {
-    /// Which of its placements it has.
+    /// Index of the job's placement.
     pub placement: usize,
     /// The circle it is on; `None` if it shares nothing that could run short.
     pub circle: Option<usize>,
     /// The time from the start of one iteration to that of the next: its own, or longer by up to the tolerance.
     pub period: Span,
-    /// How often it repeats on the way around the circle.
+    /// Number of times that the job repeats on the way around the circle.
     pub repeats: u32,
-    /// How far its iterations are moved: less than the period.
+    /// Time by which the job's iterations are moved: less than the period.
     pub shift: Span,
-    /// The same as an angle of the unified circle, in degrees.
+    /// Shift as an angle of the unified circle, in degrees.
     pub angle: f64,
-    /// How urgent it is among the jobs that it meets on links: 0 first, no two that meet alike.
+    /// Priority among the jobs that it meets on links: 0 goes first, and no two jobs that meet have the same.
     pub priority: u32,
 }
 
-/// What the plan does to a link or a GPU.
+/// Effect of the plan on a link or a GPU.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlannedResource {
-    /// Which one.
+    /// The link or GPU.
     pub resource: Resource,
     /// The jobs that use it, in ascending order.
     pub jobs: Vec<u32>,
     /// The circle of those jobs; `None` if they could never ask for more than there is.
     pub circle: Option<usize>,
-    /// What is asked for by what there is, averaged over time.
+    /// Demand as a share of what there is, averaged over time.
     pub load: f64,
     /// One less the share of time in which more is asked for than there is, weighted by how much more (1 = compatible).
     pub score: f64,
-    /// The same if no job were moved.
+    /// Score if no job were moved.
     pub score_before: f64,
     /// Time in a turn by which demand exceeds what there is.
     pub overlap: Span,
@@ -136,7 +136,7 @@ impl PlannedResource {
     }
 }
 
-/// What jobs are to do so that their communication does not collide.
+/// Plan of all jobs, made so that their communication does not collide.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     /// Every job of the problem.
@@ -148,7 +148,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// All circles in one word: incompatible if one is, compatible if all are.
+    /// Verdict on all circles: incompatible if one is, compatible if all are.
     pub fn verdict(&self) -> Verdict {
         let any = |verdict| self.circles.iter().any(|circle| circle.verdict == verdict);
         if any(Verdict::Incompatible) {
@@ -160,7 +160,7 @@ impl Plan {
         }
     }
 
-    /// What is missing to full scores, over all links and GPUs: zero if all are compatible.
+    /// Shortfall from full scores, over all links and GPUs: zero if all are compatible.
     pub fn missing(&self) -> f64 {
         let scores = self.resources.iter().map(|resource| resource.score);
         scores.map(|score| 1.0 - score).sum()

@@ -1,5 +1,5 @@
-//! Which job goes first where priorities keep jobs apart (HotNets'22 §4, "Using priority queues"): any order will do for compatible jobs,
-//! as long as no two on a link have the same.
+//! Order of jobs where priorities keep them apart (HotNets'22 §4, "Using priority queues"): any order will do for compatible jobs, as long
+//! as no two jobs on a link have the same priority.
 
 use super::Resource;
 use clearway_units::Span;

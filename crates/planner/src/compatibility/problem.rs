@@ -11,9 +11,9 @@ const MOST_JOBS: usize = 4_000;
 /// A link that the communication of a job loads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Load {
-    /// Its index.
+    /// Index of the link.
     pub link: u32,
-    /// What there is of the job's demand on this link: less than all where its traffic spreads over several.
+    /// Part of the job's demand that is on this link: less than all where its traffic spreads over several.
     pub part: Share,
 }
 
@@ -27,7 +27,7 @@ impl Load {
     }
 }
 
-/// Where a job could run: what it would use there.
+/// Placement of a job: the links and GPUs that it would use there.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Placement {
     /// Links that its communication loads, each once.
@@ -36,16 +36,16 @@ pub struct Placement {
     pub gpus: Vec<u32>,
 }
 
-/// A job: what it does, and where it does or could do it.
+/// A job: its profile, and the placements where it runs or could run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Job {
     /// One iteration.
     pub profile: Profile,
-    /// At least one; the first is where it is.
+    /// Placements, at least one; the first is where the job is.
     pub placements: Vec<Placement>,
 }
 
-/// Something that jobs share.
+/// Link or GPU that jobs share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Resource {
     /// A link, by its index.
@@ -81,48 +81,48 @@ pub struct Problem {
     jobs: Vec<Job>,
 }
 
-/// Why jobs and links are no [`Problem`].
+/// Error in the jobs or links of a [`Problem`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProblemError {
     /// There is nothing to plan.
     NoJobs,
     /// A job runs nowhere.
     NoPlacement {
-        /// Its index.
+        /// Index of the job.
         job: usize,
     },
     /// A job uses what does not exist.
     Unknown {
         /// The job's index.
         job: usize,
-        /// What it names.
+        /// Link or GPU that the job names.
         resource: Resource,
-        /// How many of that kind there are.
+        /// Number of resources of that kind.
         count: usize,
     },
     /// A job uses something twice.
     Repeated {
         /// The job's index.
         job: usize,
-        /// What it names twice.
+        /// Link or GPU that the job names twice.
         resource: Resource,
     },
     /// A phase asks for more than a link has.
     AboveCapacity {
         /// The job's index.
         job: usize,
-        /// Which of its communication phases.
+        /// Index of the phase among the communication phases of the job.
         phase: usize,
-        /// What it asks for.
+        /// Demand of the phase.
         demand: Rate,
         /// The link.
         link: u32,
-        /// What that has.
+        /// Capacity of the link.
         capacity: Rate,
     },
     /// Too many jobs could be at one place.
     TooManyJobs {
-        /// Where.
+        /// Link or GPU that the jobs could use.
         resource: Resource,
     },
 }
@@ -205,12 +205,12 @@ impl Problem {
     pub fn links(&self) -> &[Rate] {
         &self.links
     }
-    /// How many GPUs there are.
+    /// Number of GPUs.
     pub fn gpus(&self) -> u32 {
         self.gpus
     }
 
-    /// What each phase of `job`, on the placement `choice`, takes of `resource`, which it uses there.
+    /// Share of `resource` that each phase of `job` takes on the placement `choice`, where the job uses it.
     pub fn shares(&self, job: usize, choice: usize, resource: Resource) -> Vec<Share> {
         let Job {
             profile,
@@ -254,13 +254,13 @@ impl Problem {
 }
 
 impl Placement {
-    /// All that it uses.
+    /// All links and GPUs of the placement.
     pub(super) fn resources(&self) -> impl Iterator<Item = Resource> + '_ {
         let links = self.links.iter().map(|load| Resource::Link(load.link));
         links.chain(self.gpus.iter().map(|&gpu| Resource::Gpu(gpu)))
     }
 
-    /// What there is of the job's demand on `resource`.
+    /// Part of the job's demand that is on `resource`.
     fn part(&self, resource: Resource) -> Share {
         let load = self
             .links

@@ -1,13 +1,13 @@
-//! What a job does in one iteration: a circle with arcs (HotNets'22 §3, Fig 3).
+//! Profile of a job: its phases in one iteration, as a circle with arcs (HotNets'22 §3, Fig 3).
 
 use super::Share;
 use clearway_units::{Parameter, Rate, Span, Value, ValueDomain};
 use std::fmt;
 
-/// What a job asks for while a phase lasts.
+/// Demand of a job during a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Demand {
-    /// A part of whatever it uses.
+    /// A share of each link or GPU that the job uses.
     Share(Share),
     /// A rate, which is another share of each link. Computation has none.
     Rate(Rate),
@@ -39,7 +39,7 @@ impl Parameter for Demand {
     }
 }
 
-/// What kind of phase a fault is about, and which resource it loads.
+/// Kind of a phase, which decides the resource that it loads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// Data crosses the job's links.
@@ -60,11 +60,11 @@ impl fmt::Display for Kind {
 /// A part of the iteration in which the job communicates or computes: an arc of its circle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Phase {
-    /// From the beginning of the iteration.
+    /// Start of the phase, from the beginning of the iteration.
     pub start: Span,
-    /// How long it lasts.
+    /// Length of the phase.
     pub length: Span,
-    /// What it asks for.
+    /// Demand of the phase.
     pub demand: Demand,
 }
 
@@ -77,7 +77,7 @@ impl Phase {
             demand: Demand::WHOLE,
         }
     }
-    /// When it is over, from the beginning of the iteration.
+    /// End of the phase, from the beginning of the iteration.
     pub fn end(&self) -> Span {
         self.start + self.length
     }
@@ -91,41 +91,41 @@ pub struct Profile {
     compute: Vec<Phase>,
 }
 
-/// Why phases make no [`Profile`].
+/// Error in the phases of a [`Profile`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProfileError {
     /// An iteration takes no time.
     ZeroPeriod,
     /// A phase takes no time.
     ZeroPhase {
-        /// Of what kind.
+        /// Kind of the phase.
         kind: Kind,
-        /// Which of that kind.
+        /// Index of the phase among those of that kind.
         phase: usize,
     },
     /// A phase ends after the iteration.
     PastTheEnd {
-        /// Of what kind.
+        /// Kind of the phase.
         kind: Kind,
-        /// Which of that kind.
+        /// Index of the phase among those of that kind.
         phase: usize,
-        /// When it ends.
+        /// End of the phase.
         end: Span,
-        /// When the iteration ends.
+        /// End of the iteration.
         period: Span,
     },
     /// Two phases of one kind are at the same time.
     Overlap {
-        /// Of what kind.
+        /// Kind of both phases.
         kind: Kind,
-        /// The one that begins first.
+        /// Index of the phase that begins first.
         first: usize,
-        /// The other one.
+        /// Index of the other phase.
         second: usize,
     },
     /// A computation asks for a rate.
     RateOfCompute {
-        /// Which computation.
+        /// Index of the phase among the computations.
         phase: usize,
     },
 }
@@ -208,7 +208,7 @@ impl Profile {
         )
     }
 
-    /// How long an iteration takes without anybody else: the perimeter of the circle.
+    /// Length of an iteration of the job alone: the perimeter of the circle.
     pub fn period(&self) -> Span {
         self.period
     }
@@ -219,7 +219,7 @@ impl Profile {
             Kind::Compute => &self.compute,
         }
     }
-    /// What part of the iteration phases of `kind` take, whatever they ask for.
+    /// Share of the iteration that phases of `kind` take, whatever they ask for.
     pub fn fraction(&self, kind: Kind) -> f64 {
         let busy: Span = self.phases(kind).iter().map(|phase| phase.length).sum();
         busy.as_ps() as f64 / self.period.as_ps() as f64

@@ -20,13 +20,13 @@ impl Share {
             .then_some(Self(millionths as u32))
     }
 
-    /// What `demand` takes of a link of `capacity`, rounded down but never to nothing; `None` if it does not fit.
+    /// Share that `demand` takes of a link of `capacity`, rounded down but never to zero; `None` if it does not fit.
     pub fn of_rate(demand: Rate, capacity: Rate) -> Option<Self> {
         let millionths = u128::from(demand.as_bps()) * 1_000_000 / u128::from(capacity.as_bps());
         (demand <= capacity).then_some(Self((millionths as u32).max(1)))
     }
 
-    /// This share of `whole`, rounded down but never to nothing.
+    /// Returns this share of `whole`, rounded down but never to zero.
     #[must_use]
     pub fn of(self, whole: Self) -> Self {
         let millionths = u64::from(self.0) * u64::from(whole.0) / u64::from(Self::WHOLE.0);

@@ -1,12 +1,12 @@
-//! How long a set of flows takes when its rates are chosen anew in every slot.
+//! Completion time of a set of flows whose rates are chosen anew in every slot.
 
 use super::{Optimizer, Problem, SettingError, Solver, TmdmlParameters};
 use clearway_units::{Bytes, Span};
 
-/// How a set of flows went.
+/// Completion times of a set of flows, with the longest queue and the work of the solver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Completion {
-    /// When each flow had sent its last bit.
+    /// Time at which each flow had sent its last bit.
     pub finishes: Vec<Span>,
     /// Slots begun.
     pub slots: u64,
@@ -17,7 +17,7 @@ pub struct Completion {
 }
 
 impl Completion {
-    /// When the last flow had sent its last bit.
+    /// Time at which the last flow had sent its last bit.
     pub fn finish(&self) -> Span {
         self.finishes.iter().copied().max().unwrap_or(Span::ZERO)
     }

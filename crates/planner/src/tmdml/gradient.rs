@@ -23,12 +23,12 @@
 
 use super::{Problem, TmdmlParameters};
 
-/// What a step adds to the size of a multiplier, in units of V.
+/// Constant that is added to the size of a multiplier for its step, in units of V.
 const LEAST_STEP: f64 = 0.01;
-/// Where the multipliers of a flow are not larger than this, its rate moves slowly: on links that are just full they are near zero, and the
-/// rate would jump with the sign of their difference.
+/// Damping of the rates: where the multipliers of a flow are not larger than this, its rate moves slowly. On links that are just full the
+/// multipliers are near zero, and the rate would jump with the sign of their difference.
 const DAMPING: f64 = 0.1;
-/// How many iterations pass from one look at the gap to the next.
+/// Iterations from one check of the gap to the next.
 const LOOK_EVERY: u32 = 4;
 /// Weight of the newest rates in their average.
 const AVERAGING: f64 = 0.03125;
@@ -49,7 +49,7 @@ pub(super) struct Scaled<'a> {
     prices: Vec<f64>,
 }
 
-/// What the iteration carries from one slot to the next.
+/// State that the iteration carries from one slot to the next.
 #[derive(Debug, Clone)]
 pub(super) struct Iterate {
     /// `x_i`.
@@ -64,9 +64,9 @@ pub(super) struct Iterate {
 
 /// Rates that fit the links.
 pub(super) struct Feasible {
-    /// In bit/s.
+    /// Rate of each flow in bit/s.
     pub(super) rates: Vec<f64>,
-    /// How far from the optimum they can be at most, as a share of their own value.
+    /// Upper bound of the distance from the optimum, as a share of the objective of the rates.
     pub(super) gap: f64,
     /// Iterations used.
     pub(super) iterations: u32,
@@ -129,7 +129,7 @@ impl<'a> Scaled<'a> {
             .collect()
     }
 
-    /// `g_i`: what the path of each flow costs, per share of its narrowest link.
+    /// `g_i`: the price of the path of each flow, per share of its narrowest link.
     fn path_prices(&self, iterate: &Iterate) -> Vec<f64> {
         let links = self
             .prices

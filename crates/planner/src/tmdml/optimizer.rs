@@ -15,17 +15,17 @@ pub struct Optimizer<'a> {
     solver: Solver,
     /// The optimum of the first slot in seconds, by which V counts.
     reference: f64,
-    /// In bits (`Q_l`).
+    /// Queues before the links, in bits (`Q_l`).
     queues: Vec<f64>,
     iterate: Iterate,
 }
 
-/// What a slot comes to.
+/// Rates for one slot, with the proven gap and the iterations used.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Slot {
     /// The rates, and their largest `f`.
     pub allocation: Allocation,
-    /// How far from the optimum of (5) they can be at most, as a share of their objective; zero for closed forms.
+    /// Upper bound of the distance from the optimum of (5), as a share of the objective of the rates; zero for closed forms.
     pub gap: f64,
     /// Iterations of the gradient; zero for closed forms.
     pub iterations: u32,
@@ -112,7 +112,7 @@ impl<'a> Optimizer<'a> {
         least_rates(self.problem, &weights, &self.prices())
     }
 
-    /// What a bit/s on each link costs, where a second of `phi` costs one: `Q_l / V`.
+    /// Price of a bit/s on each link, where a second of `phi` costs one: `Q_l / V`.
     fn prices(&self) -> Vec<f64> {
         let slot = self.parameters.slot.as_secs();
         let queues = self.queues.iter().zip(self.problem.capacities());

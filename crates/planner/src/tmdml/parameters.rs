@@ -5,22 +5,22 @@ use clearway_units::{Rate, Span};
 use std::fmt;
 
 clearway_units::choices! {
-    /// What a flow asks of the links of its path, which makes those that are asked for more than they have its bottlenecks.
+    /// Demand of a flow on the links of its path. The links with more demand than capacity are its bottlenecks.
     pub enum BottleneckRule {
-        /// What the links at both ends would grant: the lesser of the equal shares of its first and its last link. An incast then has no
-        /// bottleneck but its receiver, as in TMDML §II; where all servers send to all, those links inside the fabric are bottlenecks that
-        /// the hash has overloaded.
+        /// Rate that the links at both ends would grant: the lesser of the equal shares of its first and its last link. An incast then has
+        /// no bottleneck but its receiver, as in TMDML §II. Where all servers send to all, the bottlenecks inside the fabric are the links
+        /// that the hash has overloaded.
         NicShare = "nic-share",
-        /// The rate of the narrowest link of its path, so that among equal links each that two flows share is a bottleneck, and the number
-        /// is not far from that of hops.
+        /// Rate of the narrowest link of its path. Among equal links, each link that two flows share is then a bottleneck, and the number
+        /// of bottlenecks is not far from that of hops.
         LineRate = "line-rate",
-        /// Nothing: each flow counts one, and `f` is the time to completion but for the number of flows of its destination.
+        /// No demand: each flow counts one, and `f` is the time to completion but for the number of flows of its destination.
         Uniform = "uniform",
     }
 }
 
 clearway_units::choices! {
-    /// Where the rates of a slot come from.
+    /// Source of the rates of a slot.
     pub enum Solver {
         /// The closed form, each flow with the least rate that the optimum needs.
         Least = "least",
@@ -41,7 +41,7 @@ clearway_units::parameters! {
         /// divided by that optimum, it is the paper's. Without effect where `service` is 1; rates swing from slot to slot where it is
         /// below about a quarter.
         pub v: f64 = 1.0, "v", "decision: the queue that balances it is about one slot's worth";
-        /// What part of a flow's rate a gradient step changes at most (epsilon 1), below 1.
+        /// Largest share of a flow's rate that a gradient step changes (epsilon 1), below 1.
         pub rate_step: f64 = 0.5, "rate-step", "decision: 0.9 for all three takes half the iterations but is near the edge";
         /// Step of the multipliers of `f(r) <= phi` (epsilon 2), relative to the multiplier.
         pub time_step: f64 = 0.5, "time-step", "decision: as rate-step";
@@ -55,12 +55,12 @@ clearway_units::parameters! {
         pub iterations: u32 = 10_000, "iterations", "decision: far more than usually needed";
         /// Service rate of a queue as a share of its link's capacity, at most 1.
         pub service: f64 = 1.0, "service", "decision: a port sends with the rate of its link";
-        /// What counts as a bottleneck of a flow.
+        /// Rule that decides which links are bottlenecks of a flow.
         pub bottlenecks: BottleneckRule = BottleneckRule::NicShare, "bottlenecks", "decision: agrees with TMDML §II";
     }
 }
 
-/// Why settings do not fit, or not with a problem.
+/// Error in the settings, by themselves or with a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SettingError {
     /// A value is out of range.
@@ -74,7 +74,7 @@ pub enum SettingError {
     MinRateTooHigh {
         /// The link.
         link: usize,
-        /// Its flows.
+        /// Number of flows on the link.
         flows: u32,
     },
 }
@@ -94,7 +94,7 @@ impl fmt::Display for SettingError {
 impl std::error::Error for SettingError {}
 
 impl TmdmlParameters {
-    /// Whether the settings make sense, and fit `problem`.
+    /// Checks that the settings make sense and fit `problem`.
     ///
     /// # Errors
     /// Names the setting.

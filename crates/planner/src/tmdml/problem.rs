@@ -15,7 +15,7 @@ pub struct Flow {
     pub path: Vec<u32>,
     /// The server that it goes to (`Omega(i)`); flows with the same number share one.
     pub destination: u32,
-    /// What it has to carry (`M_i(0)`), above zero.
+    /// Bytes that the flow has to carry (`M_i(0)`), above zero.
     pub bytes: Bytes,
 }
 
@@ -25,7 +25,7 @@ pub struct Problem {
     capacities: Vec<f64>,
     /// The paths of all flows, one after the other.
     hops: Vec<u32>,
-    /// Where the path of each flow ends in `hops`.
+    /// End of the path of each flow in `hops`.
     ends: Vec<usize>,
     /// Destinations, numbered without gaps.
     destinations: Vec<u32>,
@@ -33,14 +33,14 @@ pub struct Problem {
     bytes: Vec<f64>,
 }
 
-/// Why links and flows are no [`Problem`].
+/// Error in the links or flows of a [`Problem`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProblemError {
     /// There is nothing to send.
     NoFlows,
     /// A flow takes no link.
     EmptyPath {
-        /// Its index.
+        /// Index of the flow.
         flow: usize,
     },
     /// A flow takes a link that does not exist.
@@ -49,7 +49,7 @@ pub enum ProblemError {
         flow: usize,
         /// The link that it names.
         link: u32,
-        /// How many links there are.
+        /// Number of links.
         links: usize,
     },
     /// A flow takes a link twice.
@@ -61,7 +61,7 @@ pub enum ProblemError {
     },
     /// A flow carries nothing.
     NoBytes {
-        /// Its index.
+        /// Index of the flow.
         flow: usize,
     },
 }
@@ -115,7 +115,7 @@ impl Problem {
         })
     }
 
-    /// How many flows there are.
+    /// Number of flows.
     pub fn flow_count(&self) -> usize {
         self.ends.len()
     }
@@ -125,7 +125,7 @@ impl Problem {
         &self.capacities
     }
 
-    /// What each flow has to carry in bytes (`M_i(0)`): a fluid, which has fractions as time goes on.
+    /// Bytes that each flow has to carry (`M_i(0)`): a fluid, which has fractions as time goes on.
     pub fn bytes(&self) -> &[f64] {
         &self.bytes
     }

@@ -4,17 +4,17 @@ use super::{Flow, Problem, ProblemError};
 use clearway_units::{Bytes, Purpose, RandomStream, Rate};
 
 clearway_units::choices! {
-    /// How a flow chooses among paths of equal length.
+    /// Choice of a path among those of equal length.
     pub enum Routing {
-        /// By lot for each pair of servers and seed, as ECMP does with a hash of the header, and BCube with the order of the digits.
+        /// At random for each pair of servers and seed, as ECMP does with a hash of the header, and BCube with the order of the digits.
         Hashed = "hashed",
-        /// So that no link inside the fabric gets more of an all-to-all than those of the servers: by the destination in a fat-tree, the
-        /// lower digit first in BCube.
+        /// Balanced, so that no link inside the fabric gets more of an all-to-all than those of the servers: by the destination in a
+        /// fat-tree, the lower digit first in BCube.
         Balanced = "balanced",
     }
 }
 
-/// Servers and links, and which paths there are. Every link has two directions, which are links of their own in a [`Problem`].
+/// Servers, links and paths of a fabric. Every link has two directions, which are links of their own in a [`Problem`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fabric {
     rate: Rate,
@@ -39,7 +39,7 @@ struct FatTree {
     cores_per_group: u32,
 }
 
-/// Where in a fat-tree a path has to be chosen.
+/// Point in a fat-tree at which a path has to be chosen.
 #[derive(Clone, Copy)]
 enum Turn {
     Aggregation,
@@ -96,7 +96,7 @@ impl Fabric {
         }
     }
 
-    /// How many servers there are.
+    /// Number of servers.
     pub const fn servers(&self) -> u32 {
         match self.shape {
             Shape::FatTree(tree) => tree.servers(),

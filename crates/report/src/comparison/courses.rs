@@ -1,4 +1,4 @@
-//! What the comparison shows over time: a few curves of each run.
+//! Curves over time that the comparison shows: a few of each run.
 
 use crate::observed::{Metric, Observed, Subject};
 use crate::parquet_file::ReadTableError;
@@ -6,7 +6,7 @@ use crate::series::read_series;
 use clearway_units::Time;
 use std::path::Path;
 
-/// What is followed over time. [`Metric::QueuePeak`] is that of the longest queue among those that were watched; the others are of
+/// Metrics that are followed over time. [`Metric::QueuePeak`] is that of the longest queue among those that were watched; the others are of
 /// the whole run.
 pub const METRICS: [Metric; 8] = [
     Metric::Goodput,
@@ -52,7 +52,7 @@ impl Course {
         }
     }
 
-    /// What happened up to an instant in microseconds, the interval in which it lies included.
+    /// Course up to an instant in microseconds, the interval in which it lies included.
     pub(crate) fn until(&self, us: f64) -> Self {
         let before = self.times.partition_point(|time| time.as_us() < us);
         let count = self.times.len().min(before + 1);
@@ -101,7 +101,8 @@ impl Course {
     }
 }
 
-/// Whether a curve of the run, or of a part of it, is followed.
+/// True if a curve of the metric is followed: of [`Metric::QueuePeak`] one of a part of the run, of any other metric the one of the whole
+/// run.
 fn counts(metric: Metric, of_run: bool) -> bool {
     of_run != (metric == Metric::QueuePeak)
 }

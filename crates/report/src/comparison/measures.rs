@@ -1,14 +1,14 @@
-//! What is measured of the runs that are compared.
+//! Measures of the runs that are compared.
 
 use super::ComparedRun;
 use crate::by_size::{CLASS_ENDS, Tail};
 use crate::statistics::Distribution;
 use serde::Serialize;
 
-/// What is measured.
+/// A measure of a run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Measure {
-    /// Its path in `summary.json`, or a name of its own.
+    /// Path of the measure in `summary.json`, or a name of its own.
     pub(super) name: &'static str,
     pub(super) title: &'static str,
     pub(super) unit: Unit,
@@ -16,7 +16,7 @@ pub(super) struct Measure {
     pub(super) of: fn(&ComparedRun) -> Option<f64>,
 }
 
-/// When the table shows a measure.
+/// Condition under which the table shows a measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shown {
     Always,
@@ -141,7 +141,7 @@ macro_rules! class_measures {
     };
 }
 
-/// How many measures each class has.
+/// Number of measures of each class.
 pub(super) const PER_CLASS: usize = 2;
 
 pub(super) const CLASS_MEASURES: [Measure; PER_CLASS * (CLASS_ENDS.len() + 1)] = class_measures![
@@ -179,7 +179,7 @@ const fn if_all_have(
 /// Over jobs, of the mean of each.
 pub(super) const MEAN_ITERATION: &str = "jobs_us.mean";
 
-/// How long iterations of jobs take.
+/// Measures of the iterations of jobs.
 pub(super) const JOB_MEASURES: [Measure; 4] = {
     use Unit::{GigabytesPerSecond, Us};
     [
@@ -207,7 +207,7 @@ pub(super) const JOB_MEASURES: [Measure; 4] = {
     ]
 };
 
-/// How flows share what there is.
+/// Measures of how flows share the network.
 pub(super) const SHARING_MEASURES: [Measure; 4] = {
     use Unit::{Index, Us};
     const STARTS_DIFFER: &str = "start_finish.spearman";

@@ -30,7 +30,7 @@ impl Comparison {
         text
     }
 
-    /// Which letter stands for what.
+    /// Table of the variants and their letters.
     fn legend(&self) -> String {
         let mut table = Table::new()
             .column("", Align::Left)
@@ -147,7 +147,7 @@ impl Comparison {
 }
 
 impl VariantOutcome {
-    /// Its seeds: `1`, `1 to 5`, `1, 4, 9`.
+    /// Seeds of the variant: `1`, `1 to 5`, `1, 4, 9`.
     pub(crate) fn seeds(&self) -> String {
         let mut seeds: Vec<u64> = self.runs.iter().map(|run| run.scenario.seed).collect();
         seeds.sort_unstable();
@@ -187,7 +187,7 @@ fn add_rows(row: &MeasureRow, others: &[usize], table: &mut Table) {
 }
 
 impl Spread {
-    /// Its median, or a dash.
+    /// Median of the values, or a dash.
     pub(crate) fn median_text(&self, unit: Unit) -> String {
         self.median.map_or("-".into(), |median| print(unit, median))
     }

@@ -514,7 +514,7 @@ fn the_document() {
 }
 
 proptest! {
-    /// Nothing differs from itself.
+    /// A variant does not differ from itself.
     #[test]
     fn a_variant_against_itself(
         fcts in prop::collection::vec(prop::collection::vec(1u64..1 << 40, 0..6), 1..6),

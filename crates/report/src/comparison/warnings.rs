@@ -1,10 +1,10 @@
-//! Why ratios may not mean what they seem to.
+//! Reasons why ratios may not mean what they seem to.
 
 use super::{RunOutcome, VariantOutcome};
 use crate::quantity::{bytes, count};
 use crate::summary::StatusName;
 
-/// What to know before one believes the ratios.
+/// Warnings to read before believing the ratios.
 pub(super) fn of(variants: &[VariantOutcome]) -> Vec<String> {
     let Some((first, others)) = variants.split_first() else {
         return Vec::new();

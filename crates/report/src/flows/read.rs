@@ -225,7 +225,7 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(500))]
-        /// Whatever a disk or a user did to the file: an answer, never a panic.
+        /// A file damaged in any way by a disk or a user yields an answer, never a panic.
         #[test]
         fn damaged_files_never_panic(
             changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),

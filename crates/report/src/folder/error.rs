@@ -1,4 +1,4 @@
-//! What can go wrong with a result folder.
+//! Errors of result folders.
 
 use std::error::Error;
 use std::io;
@@ -8,9 +8,9 @@ use thiserror::Error;
 /// A file of a result that could not be written.
 #[derive(Debug)]
 pub struct MissingFile {
-    /// Its name.
+    /// Name of the file.
     pub name: String,
-    /// Why.
+    /// Reason why it could not be written.
     pub source: Box<dyn Error + Send + Sync>,
 }
 
@@ -58,21 +58,21 @@ pub enum FolderError {
         list_kept(kept)
     )]
     Partial {
-        /// Where the result was to appear.
+        /// Path at which the result was to appear.
         path: PathBuf,
         /// The files that could not be written.
         missing: Vec<MissingFile>,
-        /// Where the others are, and their names; `None` if none is worth keeping.
+        /// Folder of the other files, and their names; `None` if none is worth keeping.
         kept: Option<(PathBuf, Vec<String>)>,
     },
     /// The file system refused something.
     #[error("failed to {action} `{}`", path.display())]
     Io {
-        /// What was tried.
+        /// Action that failed.
         action: &'static str,
-        /// With what.
+        /// File or folder of the action.
         path: PathBuf,
-        /// Why not.
+        /// Error of the file system.
         source: io::Error,
     },
     /// The new results could not be put in place, nor the former ones back.
@@ -81,11 +81,11 @@ pub enum FolderError {
         path.display(), former.display()
     )]
     NotRestored {
-        /// Where they were.
+        /// Path at which the former results were.
         path: PathBuf,
-        /// Where they are.
+        /// Path at which the former results are now.
         former: PathBuf,
-        /// Why.
+        /// Error of the file system.
         source: io::Error,
     },
     /// The new results are in place, but the former ones could not be deleted.
@@ -94,11 +94,11 @@ pub enum FolderError {
         path.display(), holder.display()
     )]
     NotDeleted {
-        /// Where the new results are.
+        /// Path of the new results.
         path: PathBuf,
-        /// What is left of the former ones.
+        /// Folder with what is left of the former results.
         holder: PathBuf,
-        /// Why.
+        /// Error of the file system.
         source: io::Error,
     },
 }

@@ -16,9 +16,9 @@ use std::path::{Path, PathBuf};
 const PREFIX: &str = ".clearway-";
 /// The folder of the new result in a holder.
 const STAGING: &str = "new";
-/// What folders with a former result begin with.
+/// Prefix of folders with a former result.
 const FORMER: &str = "former-";
-/// What they begin with once the user was told that the former result is kept there.
+/// Prefix of such folders once the user was told that the former result is kept there.
 const KEPT: &str = "kept-";
 
 /// The folder in `holder` in which a result is made.

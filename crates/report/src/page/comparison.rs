@@ -18,14 +18,14 @@ use std::fmt::Write as _;
 /// The name of the file in the folder of a comparison.
 pub const COMPARISON_FILE_NAME: &str = "compare.html";
 
-/// What the page of a comparison is made of.
+/// Content of the page of a comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ComparisonPage<'a> {
-    /// What came out.
+    /// The comparison.
     pub comparison: &'a Comparison,
-    /// What it was made of.
+    /// Variants that the comparison was made of.
     pub variants: &'a [Variant],
-    /// Where it comes from.
+    /// Origin of the comparison.
     pub origin: &'a Origin,
 }
 
@@ -86,7 +86,7 @@ fn in_page(text: &str) -> String {
     text.replace(" us", " µs").replace('x', "×")
 }
 
-/// Which letter stands for what.
+/// Table of the variants and their letters.
 fn legend(comparison: &Comparison) -> String {
     let columns = [
         ("Variant", Column::Text),
@@ -202,7 +202,7 @@ fn drawn<'a>(page: &ComparisonPage<'a>) -> Vec<Drawn<'a>> {
         .collect()
 }
 
-/// How long iterations of jobs take, if all variants have jobs.
+/// Section on the iteration times of jobs, if all variants have jobs.
 fn jobs(document: &mut Document, drawn: &[Drawn<'_>]) {
     let variants = drawn.iter().map(|drawn| {
         let jobs = drawn.variant.runs.iter().flat_map(|run| &run.summary.jobs);
@@ -390,7 +390,7 @@ fn over_time(document: &mut Document, drawn: &[Drawn<'_>]) {
     document.close_section();
 }
 
-/// Where the figures come from, and how to have them again.
+/// Section on where the figures come from, and how to reproduce them.
 fn provenance(document: &mut Document, page: &ComparisonPage<'_>) {
     document.open_section("reproduce", "Reproduce this comparison");
     let origin = page.origin;

@@ -39,7 +39,7 @@ pub(super) fn section(document: &mut Document, record: &RunRecord, summary: &Sum
     document.close_section();
 }
 
-/// What to say of a run whose flows have no completion times.
+/// Sentence for a run whose flows have no completion times.
 pub(super) const fn nothing(completed: u64) -> &'static str {
     match completed {
         0 => "No flow completed.",
@@ -251,7 +251,7 @@ fn size_tables(document: &mut Document, summary: &Summary) {
     document.push(&details("All sizes", &size_table(bins)));
 }
 
-/// Where a bin is drawn: at the flow in its middle.
+/// Position of a bin on the axis of sizes: the flow in its middle.
 pub(super) fn place_of(bin: &SizeBin) -> f64 {
     bin.median_bytes.max(1) as f64
 }
@@ -265,7 +265,7 @@ pub(super) fn slowdown_axis<'a>(bins: impl IntoIterator<Item = &'a SizeBin>) -> 
     }
 }
 
-/// What a point of the plot stands for.
+/// Note on the points of the plot.
 fn bins_note(bins: &[SizeBin]) -> String {
     let several = bins
         .iter()

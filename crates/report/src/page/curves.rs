@@ -19,14 +19,14 @@ const UNLIMITED: f64 = (1u64 << 63) as f64;
 pub(super) struct Instants {
     /// The lengths of the intervals as they came, in microseconds.
     lengths: Vec<f64>,
-    /// How many make one.
+    /// Number of samples that are joined into one.
     run: usize,
     /// The ends of the joined intervals, in microseconds.
     pub(super) ends: Arc<[f64]>,
 }
 
 impl Instants {
-    /// Those up to `end`: what is sampled while the last timers run out is of no interest.
+    /// Creates the instants up to `end`. Samples that are taken while the last timers run out are of no interest.
     pub(super) fn of(times: &[Time], end: Span) -> Self {
         let end = Time::ZERO + end;
         let count = times.partition_point(|time| *time < end) + 1;
@@ -75,7 +75,7 @@ impl Instants {
     }
 }
 
-/// Which subjects are drawn, and in which colour: the same in every plot.
+/// Subjects that are drawn, with the colour of each: the same in every plot.
 struct Chosen(BTreeMap<Subject, usize>);
 
 impl Chosen {
@@ -144,15 +144,15 @@ fn chosen_flows(observed: &Observed, flows: &[FlowTimes]) -> Vec<Subject> {
     ranked.into_iter().map(Subject::Flow).collect()
 }
 
-/// How curves are shown.
+/// Description of a plot of curves.
 struct View {
     id: &'static str,
     title: &'static str,
-    /// What the axis says.
+    /// Label of the y axis.
     label: &'static str,
     /// The metrics of the plot, all of one unit.
     metrics: &'static [Metric],
-    /// What to say instead if all values are zero; empty if even that deserves a plot.
+    /// Sentence to print instead of the plot if all values are zero; empty if the plot is drawn even then.
     if_zero: &'static str,
 }
 
@@ -435,7 +435,7 @@ fn part(view: &View, observed: &Observed, instants: &Instants, chosen: &Chosen) 
     })))
 }
 
-/// What one should know to read a plot: what was left out, or what the figures are of.
+/// Note on a plot: what was left out, or what the figures are of.
 fn note(view: &View, observed: &Observed, shown: usize) -> String {
     let metric = view.metrics[0];
     let all = observed.of(metric).count();

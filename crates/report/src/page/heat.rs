@@ -87,7 +87,7 @@ struct Panel {
     cells: Vec<Vec<Option<Cell>>>,
 }
 
-/// Which links stand together: tiers from low to high (a host is below all switches), and whether they lead downwards.
+/// Group of links that are drawn together: tiers from low to high (a host is below all switches), and true if the links lead downwards.
 type Group = (Option<u8>, Option<u8>, bool);
 
 /// The section on links.
@@ -199,7 +199,7 @@ fn title(observed: &Observed, (low, high, downwards): Group, links: usize) -> St
     format!("{from} → {to} ({})", words::counted(links, "link", "links"))
 }
 
-/// What nodes of a tier are called: the letters that all their names begin with.
+/// Name for nodes of a tier: the letters with which all their names begin.
 fn kind_of_node(nodes: &[NodeRow], tier: Option<u8>) -> String {
     let mut own = nodes.iter().filter(|node| node.tier == tier);
     let stem = |node: &NodeRow| {

@@ -106,7 +106,7 @@ impl Document {
     }
 }
 
-/// What a file is made of.
+/// Parts of an HTML file.
 pub(super) struct File<'a> {
     pub(super) title: &'a str,
     /// HTML, every text in it already escaped.
@@ -115,7 +115,7 @@ pub(super) struct File<'a> {
     pub(super) data: &'a str,
     pub(super) style: &'a str,
     pub(super) script: &'a str,
-    /// What the security policy allows beside this style and this script, each with a semicolon before it.
+    /// Sources that the security policy allows beside this style and this script, each with a semicolon before it.
     pub(super) sources: &'a str,
 }
 
@@ -151,14 +151,14 @@ impl File<'_> {
     }
 }
 
-/// How a column of a table is set.
+/// Format of a table column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Column {
     /// Words.
     Text,
     /// Figures, aligned to the right.
     Number,
-    /// What one types.
+    /// Code: keys, values, hashes.
     Code,
 }
 

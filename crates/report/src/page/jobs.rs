@@ -157,8 +157,8 @@ fn by_job(ranked: &[&JobSummary]) -> Option<Plot> {
     })
 }
 
-/// How jobs differ in each of several variants: of each its name, its colour and the mean iteration times of its jobs in
-/// microseconds. `None` if one has none, or all have but one.
+/// Plot of how jobs differ in several variants. Each variant has a name, a colour and the mean iteration times of its jobs in microseconds.
+/// `None` if a variant has no job, or if all have only one.
 pub(super) fn overlay(variants: Vec<(&str, usize, Vec<f64>)>) -> Option<Plot> {
     let counts = || variants.iter().map(|(_, _, times)| times.len());
     if counts().min()? == 0 || counts().max()? == 1 {
@@ -182,7 +182,7 @@ pub(super) fn overlay(variants: Vec<(&str, usize, Vec<f64>)>) -> Option<Plot> {
     })
 }
 
-/// How jobs differ.
+/// Table of the spread over all jobs.
 fn overview(summary: &Summary) -> String {
     let columns: Vec<_> = [("Over all jobs", Column::Text)]
         .into_iter()
@@ -267,7 +267,7 @@ fn list<'a>(jobs: impl Iterator<Item = &'a JobSummary> + Clone) -> String {
     table(&columns, &rows.collect::<Vec<_>>())
 }
 
-/// What the words mean.
+/// Explanation of the terms in the tables.
 fn note(jobs: &[JobSummary]) -> String {
     let collectives = match jobs.iter().any(|job| job.bytes.is_some()) {
         true => {

@@ -21,18 +21,18 @@ const LIVE_SCRIPT: &str = include_str!("../../assets/live.js");
 pub struct LivePage {
     /// The page.
     pub html: String,
-    /// Its security policy, for the header of the answer: its own script, style and server, and nothing else.
+    /// Security policy of the page, for the header of the answer. It allows the page's own script, style and server, and nothing else.
     pub policy: String,
 }
 
 /// A figure that one looks for first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Tile {
-    /// What it is.
+    /// Name of the figure.
     pub name: &'static str,
     /// The figure, with its unit.
     pub value: String,
-    /// What it is to be compared with; may be empty.
+    /// Values to compare the figure with, printed under it; may be empty.
     pub under: String,
 }
 
@@ -48,14 +48,14 @@ pub fn tiles(record: &RunRecord) -> Vec<Tile> {
 
 /// Plot of a live page.
 struct LivePlot {
-    /// Its name in the page.
+    /// Name of the plot in the page.
     id: &'static str,
     title: &'static str,
-    /// What one should know to read it.
+    /// Note beside the title: what a reader should know about the plot.
     note: &'static str,
-    /// What the axis says.
+    /// Label of the y axis.
     label: &'static str,
-    /// What it shows, all of one unit.
+    /// Metrics of the plot, all of one unit.
     metrics: &'static [Metric],
     subjects: Subjects,
 }
@@ -66,9 +66,9 @@ enum Subjects {
     Run,
     /// The first of those that there are.
     First,
-    /// Those with the greatest values.
+    /// Subjects with the greatest values.
     Greatest,
-    /// Those of the plot of another metric.
+    /// Subjects of the plot of another metric.
     Of(Metric),
 }
 
@@ -139,12 +139,12 @@ const PLOTS: [LivePlot; 8] = [
     },
 ];
 
-/// Whether a live page draws a metric. Windows, pacing rates and bytes in flight it leaves to the report.
+/// True if a live page draws a metric. Windows, pacing rates and bytes in flight are left to the report.
 pub fn is_drawn_live(metric: Metric) -> bool {
     PLOTS.iter().any(|plot| plot.metrics.contains(&metric))
 }
 
-/// What the script is told of a metric.
+/// Description of a metric for the script.
 #[derive(Serialize)]
 struct LiveSeries {
     metric: &'static str,
@@ -155,7 +155,7 @@ struct LiveSeries {
     per_us: bool,
 }
 
-/// What the script is told of a plot.
+/// Description of a plot for the script.
 #[derive(Serialize)]
 struct LivePlotData {
     id: &'static str,

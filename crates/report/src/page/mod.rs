@@ -37,10 +37,10 @@ use std::fmt::Write as _;
 /// The name of the file in a result folder.
 pub const FILE_NAME: &str = "report.html";
 
-/// How many paused links are listed if links were not watched.
+/// Maximum number of paused links that are listed if links were not watched.
 const LISTED: usize = 16;
 
-/// What a report is made of.
+/// Content of a report.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Page<'a> {
     /// The run.
@@ -174,7 +174,7 @@ fn packet_tiles(summary: &Summary) -> Vec<Figure> {
     ]
 }
 
-/// What is left to say if nothing was watched.
+/// Section over time of a run in which nothing was watched.
 fn unwatched(document: &mut Document, record: &RunRecord) {
     document.open_section("time", "Over time");
     document.push(&paragraph(
@@ -211,7 +211,7 @@ fn unwatched(document: &mut Document, record: &RunRecord) {
     document.close_section();
 }
 
-/// Where the figures come from, and how to have them again.
+/// Section on where the figures come from, and how to reproduce them.
 fn provenance(document: &mut Document, record: &RunRecord) {
     document.open_section("reproduce", "Reproduce this run");
     let command = Escaped(&record.command);

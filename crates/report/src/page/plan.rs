@@ -198,7 +198,7 @@ fn legend(plan: &PlanRecord, link: &PlannedLinkRow) -> String {
     html + "</ul>"
 }
 
-/// When a job asks for what of a link on the way around, in parts of a turn: start, length, share.
+/// Demand of a job for a link along the circle: start and length in parts of a turn, and share.
 fn arcs(
     plan: &PlanRecord,
     link: &PlannedLinkRow,
@@ -342,7 +342,7 @@ fn ring(
     svg
 }
 
-/// Where more than the whole is asked for: starts and lengths in parts of a turn.
+/// Arcs on which more than the whole is asked for: starts and lengths in parts of a turn.
 fn clashes(arcs: &[(f64, f64, f64)]) -> Vec<(f64, f64)> {
     // What rounding leaves of arcs that only touch.
     const NOTHING: f64 = 1e-7;

@@ -16,7 +16,7 @@ pub(crate) const MOST_POINTS: usize = 1000;
 /// The most series of a plot.
 pub(crate) const MOST_SERIES: usize = 16;
 
-/// What the numbers along an axis are.
+/// Unit of the numbers along an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unit {
     /// Microseconds.
@@ -36,7 +36,7 @@ pub(crate) enum Unit {
 }
 
 impl Unit {
-    /// That in which a metric is drawn: events are drawn by how many there are in a microsecond.
+    /// Unit in which a metric is drawn. Events are drawn as a number per microsecond.
     pub(crate) const fn of(metric: Metric) -> Self {
         match (metric.info().unit, metric.merge()) {
             (_, Merge::Sum) => Self::PerMicrosecond,
@@ -77,7 +77,7 @@ impl Unit {
     }
 }
 
-/// How values are laid along an axis.
+/// Scale of an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scale {
     /// Equal distances for equal differences.
@@ -89,15 +89,15 @@ pub(crate) enum Scale {
 /// An axis.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Axis {
-    /// What it shows, in a few words.
+    /// Label of the axis, in a few words.
     pub(crate) label: &'static str,
-    /// In which unit.
+    /// Unit of the values.
     pub(crate) unit: Unit,
-    /// How.
+    /// Scale of the axis.
     pub(crate) scale: Scale,
-    /// Where it must begin, at the latest.
+    /// Value at which the axis must begin, at the latest.
     pub(crate) from: Option<f64>,
-    /// Where it must end, at the earliest.
+    /// Value at which the axis must end, at the earliest.
     pub(crate) to: Option<f64>,
     /// Plots of one group zoom along x together.
     pub(crate) group: Option<&'static str>,
@@ -151,7 +151,7 @@ impl Axis {
     }
 }
 
-/// How points become a line.
+/// Shape of a series: the way in which points become a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
     /// Joined: the value changes from one to the next.
@@ -167,7 +167,7 @@ pub(crate) enum Shape {
 }
 
 impl Shape {
-    /// That of values that are merged so.
+    /// Shape for values that are merged in this way.
     pub(crate) const fn of(merge: Merge) -> Self {
         match merge.is_over_interval() {
             false => Self::Line,
@@ -186,7 +186,7 @@ impl Shape {
     }
 }
 
-/// How the script joins points where there are more than pixels.
+/// Method by which the script joins points where there are more of them than pixels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Join {
     /// Not at all.
@@ -198,7 +198,7 @@ pub(crate) enum Join {
 }
 
 impl Join {
-    /// That of values that are merged so. Levels stay as they are: the script draws each.
+    /// Method for values that are merged in this way. Levels stay as they are: the script draws each.
     pub(crate) const fn of(merge: Merge) -> Self {
         match merge {
             Merge::Last => Self::Never,
@@ -220,37 +220,37 @@ impl Join {
 /// One named line of a plot.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Series {
-    /// Its name, whatever that holds.
+    /// Name of the series; it may hold any characters.
     pub(crate) name: String,
     /// Growing.
     pub(crate) x: Arc<[f64]>,
     /// As many; what is not a number is a gap.
     pub(crate) y: Vec<f64>,
-    /// How it is drawn.
+    /// Shape in which the series is drawn.
     pub(crate) shape: Shape,
-    /// How it is thinned out.
+    /// Method by which points are joined.
     pub(crate) join: Join,
-    /// Its colour, from 0 to 15: the same subject has the same colour in every plot.
+    /// Colour of the series, from 0 to 15: the same subject has the same colour in every plot.
     pub(crate) colour: usize,
 }
 
 /// A straight line across a plot, with its name.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Rule {
-    /// Where on the x axis.
+    /// Position on the x axis.
     pub(crate) x: f64,
-    /// What is there.
+    /// Label of the line.
     pub(crate) label: String,
 }
 
 /// A plot.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Plot {
-    /// Its name in the page: letters and dashes.
+    /// Name of the plot in the page: letters and dashes.
     pub(crate) id: &'static str,
-    /// What it shows.
+    /// Title: what the plot shows.
     pub(crate) title: String,
-    /// What one should know to read it.
+    /// Note beside the title: what a reader should know about the plot.
     pub(crate) note: String,
     /// Along.
     pub(crate) x: Axis,

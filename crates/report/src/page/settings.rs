@@ -8,17 +8,17 @@ use std::fmt::Write as _;
 /// One key of the resolved scenario.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
-    /// Its section as the scenario writes it, `topology` or `workload[1]`; empty at the top.
+    /// Section of the key as the scenario writes it, `topology` or `workload[1]`; empty at the top.
     pub section: String,
-    /// Its name within the section.
+    /// Name of the key within the section.
     pub key: String,
-    /// Its value as the scenario writes it.
+    /// Value of the key as the scenario writes it.
     pub value: String,
     /// True if the user gave it, false if it is a default.
     pub changed: bool,
-    /// What it does.
+    /// Meaning of the key.
     pub meaning: String,
-    /// Where the default comes from.
+    /// Source of the default.
     pub source: String,
 }
 

@@ -87,7 +87,7 @@ fn html(record: &RunRecord) -> String {
     })
 }
 
-/// What the page's script reads.
+/// Data that the page's script reads.
 pub(super) fn data(html: &str) -> serde_json::Value {
     let from = "<script type=\"application/json\" id=\"data\">";
     let start = html.find(from).unwrap() + from.len();

@@ -1,4 +1,4 @@
-//! What became of a plan's jobs in the simulator.
+//! Trials of a plan's jobs in the simulator.
 
 use super::PlanRecord;
 use crate::quantity;
@@ -22,16 +22,16 @@ pub struct TrialRow {
 /// A mechanism that was left out.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LeftOut {
-    /// Which one.
+    /// Name of the mechanism.
     pub mechanism: &'static str,
-    /// Why.
+    /// Reason why it was left out.
     pub reason: String,
 }
 
 /// The jobs of a plan in the simulator: alone, and together.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TrialsRecord {
-    /// How often each job ran together with others.
+    /// Number of iterations of each job in a run together with others.
     pub iterations: u32,
     /// The median iteration of each job alone.
     pub alone_us: Vec<Option<f64>>,
@@ -50,7 +50,7 @@ fn time(us: Option<f64>) -> String {
 }
 
 impl TrialsRecord {
-    /// How often `job` is as fast as with fair shares, in the simulator.
+    /// Speed-up of `job` over fair shares in the simulator: a ratio of medians.
     pub(crate) fn speed_up(&self, trial: &TrialRow, job: usize) -> Option<f64> {
         let fair = self.trials.iter().find(|trial| trial.mechanism == "fair")?;
         Some(fair.simulated_us[job]? / trial.simulated_us[job]?)
@@ -87,7 +87,7 @@ impl TrialsRecord {
         alone.chain(together).collect()
     }
 
-    /// What there is to say beside the table.
+    /// Remarks below the table.
     pub(crate) fn remarks(&self) -> Vec<String> {
         let mut remarks = Vec::new();
         if self.stretch > 0.0 {
@@ -105,7 +105,7 @@ impl TrialsRecord {
         remarks
     }
 
-    /// What a terminal shows.
+    /// Table and remarks for a terminal.
     pub(crate) fn to_table(&self, plan: &PlanRecord) -> String {
         let mut table = Table::new()
             .column("simulated", Align::Left)

@@ -12,11 +12,11 @@ use std::path::Path;
 pub struct SeriesLine<'a> {
     /// The end of the interval.
     pub time: Time,
-    /// What.
+    /// Metric of the value.
     pub metric: Metric,
-    /// Of whom: `run`, `leaf0-spine2`, `flow 7`.
+    /// Subject of the value: `run`, `leaf0-spine2`, `flow 7`.
     pub subject: &'a str,
-    /// How much.
+    /// Value of the metric.
     pub value: f64,
 }
 

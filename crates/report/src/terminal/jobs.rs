@@ -10,10 +10,10 @@ use crate::table::{Align, Table};
 /// The most jobs that have a line each.
 const LISTED: usize = 8;
 
-/// What stands for a figure that there is none of.
+/// Placeholder for a missing figure.
 const NONE: &str = "-";
 
-/// How long iterations of jobs took; nothing without jobs.
+/// Table of the iteration times of jobs; empty without jobs.
 pub(super) fn jobs(summary: &Summary) -> String {
     match summary.jobs.len() {
         0 => String::new(),

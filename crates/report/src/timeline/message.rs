@@ -7,7 +7,7 @@
 #[derive(Debug, Clone, Default)]
 pub(super) struct Message(Vec<u8>);
 
-/// How a field is laid out.
+/// Wire type of a field.
 #[derive(Clone, Copy)]
 enum Wire {
     Varint = 0,

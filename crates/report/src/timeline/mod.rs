@@ -55,7 +55,7 @@ pub fn write_timeline(sink: impl Write, record: &RunRecord) -> io::Result<()> {
     timeline.write(BufWriter::new(sink))
 }
 
-/// What a slice or an instant stands for.
+/// Subject of a slice or an instant.
 #[derive(Debug, Clone, Copy)]
 enum What<'a> {
     Run,
@@ -71,7 +71,7 @@ enum What<'a> {
     },
 }
 
-/// What happens on a track.
+/// Event on a track.
 #[derive(Debug, Clone, Copy)]
 enum Step<'a> {
     End,

@@ -92,7 +92,7 @@ fn varint(rest: &mut &[u8]) -> u64 {
     value
 }
 
-/// What happened, with the name of its track.
+/// Event of the trace, with the name of its track.
 #[derive(Debug, Clone, PartialEq)]
 struct Event {
     ns: u64,

@@ -7,7 +7,7 @@ use clearway_units::Time;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
-/// What tracks are grouped by.
+/// Group of tracks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Process {
     /// The run as a whole.
@@ -18,7 +18,7 @@ pub(super) enum Process {
     Host(u32),
 }
 
-/// What a track shows; in the order in which the tracks of a process are shown.
+/// Content of a track. The order is that in which the tracks of a process are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Track {
     /// The run.
@@ -40,7 +40,7 @@ pub(super) enum Track {
 pub(super) struct TrackId(u64);
 
 impl TrackId {
-    /// Its number in the trace. Zero would mean the default track.
+    /// Number of the track in the trace. Zero would mean the default track.
     pub(super) const fn uuid(self) -> u64 {
         self.0
     }
@@ -77,7 +77,7 @@ impl<'a> Tracks<'a> {
         place.map_or(Process::Host(host), |&place| Process::Node(place))
     }
 
-    /// How a host is called.
+    /// Name of a host.
     pub(super) fn host_name(&self, host: u32) -> String {
         self.process_name(self.host(host))
     }

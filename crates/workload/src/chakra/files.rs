@@ -1,4 +1,4 @@
-//! Which files are the traces of a job: `<prefix>.<rank>.et`, with ranks written as `0`, `1`, `2` and in no other way.
+//! Trace files of a job: `<prefix>.<rank>.et`, with ranks written as `0`, `1`, `2` and in no other way.
 
 use crate::TraceFormat;
 use std::collections::BTreeMap;
@@ -48,7 +48,7 @@ pub(crate) fn rank_files(prefix: &Path) -> io::Result<BTreeMap<u32, PathBuf>> {
     Ok(files)
 }
 
-/// What the name of a rank's trace begins with.
+/// Prefix of a rank's trace: the path without `.<rank>.et`, if it has that form.
 pub(crate) fn prefix_of(path: &Path) -> Option<PathBuf> {
     let name = path.file_name()?.to_str()?;
     let (stem, rank) = name.strip_suffix(".et")?.rsplit_once('.')?;
@@ -56,14 +56,14 @@ pub(crate) fn prefix_of(path: &Path) -> Option<PathBuf> {
     Some(path.with_file_name(stem))
 }
 
-/// The rank in the end of a file's name, `7.et`. Only one name is that of a rank, so no two files can be.
+/// Rank in the end of a file's name, `7.et`. Each rank has only one spelling, so no two files have the same rank.
 fn rank_of(end: &str) -> Option<u32> {
     let text = end.strip_suffix(".et")?;
     let rank = text.parse::<u32>().ok()?;
     (rank.to_string() == text).then_some(rank)
 }
 
-/// How much of a file shows which format it has.
+/// Most bytes that are read of a file to tell its format.
 const HEAD: u64 = 1 << 16;
 
 /// The first bytes of the file at `path`.
@@ -73,7 +73,7 @@ pub(crate) fn head(path: &Path) -> io::Result<Vec<u8>> {
     Ok(head)
 }
 
-/// The file at `path` is no trace of another format.
+/// True if the file at `path` is no trace of another format.
 fn may_be_chakra(path: &Path) -> bool {
     let format = head(path).ok().and_then(|head| TraceFormat::of(&head));
     format.is_none_or(|format| format == TraceFormat::Chakra)

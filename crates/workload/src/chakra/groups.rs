@@ -67,7 +67,7 @@ pub(super) enum Members {
 }
 
 impl Members {
-    /// The listed ones, of `ranks` in all.
+    /// Members from a list, of `ranks` ranks in all.
     fn of(listed: Vec<Rank>, ranks: u32) -> Self {
         match listed.iter().copied().eq((0..ranks).map(Rank)) {
             true => Self::All,
@@ -75,7 +75,7 @@ impl Members {
         }
     }
 
-    /// How many they are, of `ranks` in all.
+    /// Number of members, of `ranks` ranks in all.
     pub(super) fn count(&self, ranks: u32) -> usize {
         match self {
             Self::All => ranks as usize,
@@ -83,7 +83,7 @@ impl Members {
         }
     }
 
-    /// How many have to be kept.
+    /// Number of members that have to be kept.
     fn kept(&self) -> usize {
         self.count(0)
     }
@@ -198,7 +198,7 @@ fn read_lists(source: Source<'_>, text: &str) -> Result<listed::ByName, Fault> {
     }
 }
 
-/// The line on which the name of a group stands after so many times before; the first one if it is written in another way.
+/// Line of a group's name after `before` earlier occurrences; the first line if it is written in another way.
 fn line_of(text: &str, group: &str, before: usize) -> usize {
     let quoted = format!("\"{group}\"");
     let found = text.match_indices(&quoted).nth(before);

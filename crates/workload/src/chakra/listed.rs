@@ -1,5 +1,5 @@
-//! Lists of ranks as JSON has them, read without a tree of values: of a list of numbers that would take sixteen times its text in memory,
-//! of objects with one key a hundred times.
+//! Lists of ranks in JSON, read without a tree of values. In memory, such a tree would take sixteen times the text of a list of
+//! numbers, and a hundred times that of objects with one key.
 
 use crate::graph::Rank;
 use serde::de::{
@@ -8,8 +8,8 @@ use serde::de::{
 use serde_json::Number;
 use std::fmt;
 
-/// The members of a JSON object in their order, the same name as often as it stands there. If reading fails, the last name is that of
-/// the list at which it did.
+/// Members of a JSON object in their order, duplicate names included. If reading fails, the last name is that of the list at which
+/// it failed.
 #[derive(Default)]
 pub(super) struct ByName(pub(super) Vec<(String, Vec<Rank>)>);
 
@@ -43,7 +43,7 @@ fn ranks<'de, A: MapAccess<'de>>(map: &mut A) -> Result<Vec<Rank>, A::Error> {
     Ok(numbers.into_iter().map(Rank).collect())
 }
 
-/// An entry of PyTorch's list of groups. Other keys than these two are passed over, and of one that stands twice the last counts.
+/// Entry of PyTorch's list of groups. Other keys than these two are skipped; of a key that stands twice, the last counts.
 pub(super) struct Noted {
     pub(super) name: String,
     pub(super) members: Vec<Rank>,

@@ -56,9 +56,9 @@ use std::path::{Path, PathBuf};
 /// The traces of all ranks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChakraTrace {
-    /// What the ranks do.
+    /// Operations of the ranks.
     pub program: Program,
-    /// What is read but not simulated.
+    /// Warnings about parts that are read but not simulated.
     pub warnings: Vec<FileWarning>,
     /// The file of each rank, as the user named it.
     files: Vec<String>,
@@ -145,7 +145,7 @@ pub struct ChakraReader {
 }
 
 impl ChakraReader {
-    /// For the traces of `ranks` ranks.
+    /// Creates a reader of the traces of `ranks` ranks.
     pub fn new(ranks: u32) -> Self {
         Self {
             ranks,
@@ -171,10 +171,10 @@ impl ChakraReader {
         Ok(())
     }
 
-    /// Reads the trace of the next rank; `name` is what errors call the file. They have no line (0) but name rank and node.
+    /// Reads the trace of the next rank; `name` is what errors call the file. Errors have no line (0) but name rank and node.
     ///
     /// # Errors
-    /// At the first place that is not sound. What only all ranks together show, [`ChakraTrace::graph`] finds.
+    /// At the first place that is not sound. [`ChakraTrace::graph`] finds faults that show only in all ranks together.
     ///
     /// # Panics
     /// If all ranks have been read.
@@ -244,7 +244,7 @@ impl ChakraReader {
         Ok(())
     }
 
-    /// Keeps of a node what is needed until all have been read.
+    /// Keeps the parts of a node that are needed once all nodes have been read.
     fn node(
         &mut self,
         source: Source<'_>,
@@ -315,7 +315,7 @@ impl ChakraReader {
         self.skipped.entry(what).or_insert_with(first).2 += 1;
     }
 
-    /// The number of the group `name` and how many ranks it has, if they are known.
+    /// Number of the group `name` and number of its ranks, if its ranks are known.
     fn group(&mut self, name: &str, noted: &Groups) -> Result<Option<(u32, u64)>, TooMuch> {
         let members = match is_all(name) {
             true => Some(&Members::All),
@@ -365,8 +365,8 @@ struct Pending {
     seen: FxHashSet<u64>,
 }
 
-/// The most nodes that a rank may have, and the most dependencies: some 2 GB of each while they are read. A packed file of a few
-/// megabytes can hold more, so that nobody would notice before the memory is full.
+/// Most nodes that a rank may have, and most dependencies: some 2 GB of each while they are read. A packed file of a few
+/// megabytes can hold more, enough to fill the memory.
 const MOST_NODES: usize = 1 << 24;
 const MOST_DEPENDENCIES: usize = 1 << 26;
 
@@ -375,7 +375,7 @@ const MOST_NODES_OF_ALL: usize = MOST_TASKS as usize;
 const MOST_DEPENDENCIES_OF_ALL: usize = 1 << 27;
 
 impl Pending {
-    /// Refuses, before anything is kept of it, a node that cannot be one of this trace.
+    /// Refuses a node that cannot be one of this trace, before any part of it is kept.
     fn admit(&mut self, node: &Node, rank: Rank) -> Result<(), Fault> {
         if node.id == 0 && node.kind == 0 && node.name.is_empty() {
             return Err(Fault {
@@ -412,7 +412,7 @@ impl Pending {
     }
 }
 
-/// Groups that `node` lists cannot be kept.
+/// Error of groups that `node` lists and that cannot be kept.
 fn cannot_note(source: Source<'_>, node: &str, error: NoRoom) -> FileError {
     match error {
         NoRoom::TwoLists { group } => {
@@ -433,11 +433,11 @@ fn cannot_note(source: Source<'_>, node: &str, error: NoRoom) -> FileError {
 struct ReadNode {
     id: u64,
     action: Ready,
-    /// Which of the `needed` it depends on.
+    /// Range of the node's dependencies in `Pending::needed`.
     needed: Range<usize>,
 }
 
-/// What a node does, before its group is known.
+/// Operation that a node becomes, before its group is known.
 enum Ready {
     Operation(Operation),
     Call {
@@ -448,13 +448,13 @@ enum Ready {
 }
 
 impl Ready {
-    /// It is a call on the group with this number.
+    /// True if it is a call on the group with this number.
     fn calls_on(&self, number: u32) -> bool {
         matches!(self, Self::Call { group, .. } if *group == number)
     }
 }
 
-/// A call on a group, of which the number and the number of ranks are known if its ranks are.
+/// Collective call on the group `name`, whose number and number of ranks are known if its ranks are.
 fn call(
     (kind, bytes): (CollectiveKind, Bytes),
     name: &str,

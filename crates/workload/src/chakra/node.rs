@@ -1,4 +1,4 @@
-//! What a node of a trace does.
+//! Conversion of the nodes of a trace to operations.
 
 use super::proto::{Node, Value};
 use crate::graph::Rank;
@@ -19,7 +19,7 @@ pub(super) const SEND: i32 = 5;
 pub(super) const RECV: i32 = 6;
 pub(super) const COLL: i32 = 7;
 
-/// The numbers that `comm_type` has.
+/// Collectives by their number as `comm_type`.
 pub(super) const COLLECTIVES: [CollectiveKind; 10] = [
     CollectiveKind::AllReduce,
     CollectiveKind::Reduce,
@@ -34,7 +34,7 @@ pub(super) const COLLECTIVES: [CollectiveKind; 10] = [
     CollectiveKind::Barrier,
 ];
 
-/// What is read but not simulated.
+/// Parts of a trace that are read but not simulated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Skipped {
     /// A node of a type that is not known.
@@ -68,7 +68,7 @@ impl Skipped {
     }
 }
 
-/// What a node becomes.
+/// Operation that a node becomes.
 pub(super) enum Action<'a> {
     Operation(Operation),
     /// A call on the group of this name; `bytes` is what the trace says.
@@ -79,7 +79,7 @@ pub(super) enum Action<'a> {
     },
 }
 
-/// What `node` of `rank` does, and what of that is not simulated.
+/// Operation that `node` of `rank` becomes, and the part of the node that is not simulated.
 pub(super) fn action(node: &Node, rank: Rank) -> Result<(Action<'_>, Option<Skipped>), Fault> {
     let attributes = Attributes(node);
     let communicates = matches!(node.kind, SEND | RECV | COLL);
@@ -141,7 +141,7 @@ fn compute(node: &Node, unit: u8) -> Result<Operation, Fault> {
     Ok(Operation::Compute { unit, span })
 }
 
-/// What is wrong with a node, and what to do about it.
+/// Fault of a node, and advice on how to fix it.
 pub(super) struct Fault {
     pub(super) message: String,
     pub(super) fix: String,
@@ -159,7 +159,7 @@ impl<'a> Attributes<'a> {
         self.value(name).and_then(Value::integer)
     }
 
-    /// A number that must be there and in range.
+    /// Number under `name`, which must be there and in range.
     fn number<T: TryFrom<i128>>(&self, name: &str) -> Result<T, Fault> {
         let value = self.integer(name);
         let number = value.and_then(|value| T::try_from(value).ok());
@@ -176,7 +176,7 @@ impl<'a> Attributes<'a> {
         self.number(name).map(Rank)
     }
 
-    /// The rank under `name` is that of the file, if it is there.
+    /// Checks that the rank under `name` is that of the file, if it is there.
     fn own(&self, name: &str, rank: Rank) -> Result<(), Fault> {
         match self.integer(name) {
             Some(other) if other != rank.0.into() => Err(Fault {
@@ -235,7 +235,7 @@ impl<'a> Attributes<'a> {
     }
 }
 
-/// How a message calls a node.
+/// Name of a node in messages.
 pub(super) fn shown_node(node: &Node, rank: Rank) -> String {
     match node.name.is_empty() {
         true => format!("node {} of rank {rank}", node.id),

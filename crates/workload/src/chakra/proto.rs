@@ -10,7 +10,7 @@ pub(super) struct GlobalMetadata {
     pub(super) version: String,
 }
 
-/// Something that a rank does.
+/// Node of a trace: an operation of a rank, or metadata.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Node {
     #[prost(uint64, tag = "1")]
@@ -81,7 +81,7 @@ pub(super) enum Value {
     String(String),
 }
 
-/// Several truths.
+/// List of booleans.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct BoolList {
     #[prost(bool, repeated, tag = "1")]
@@ -111,7 +111,7 @@ pub(super) struct Frames<R> {
     reader: R,
     /// Kept to save its allocation.
     buffer: Vec<u8>,
-    /// How many have been taken.
+    /// Number of messages taken so far.
     pub(super) count: u64,
 }
 

@@ -422,7 +422,7 @@ fn broken_files_are_refused() {
     refused(b"num_ranks 2\nrank 0 {\n", "message 0");
 }
 
-/// Bytes without an end, of which it counts how many are taken.
+/// Endless bytes, with a count of those that have been taken.
 struct Endless<'a> {
     head: &'a [u8],
     byte: u8,

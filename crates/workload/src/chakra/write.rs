@@ -7,12 +7,12 @@ use crate::program::{CollectiveKind, Operation, OperationId, Program};
 use prost::Message;
 use std::fmt::{self, Write as _};
 
-/// Why a program cannot be written as traces of Chakra.
+/// Reason for which a program cannot be written as traces of Chakra.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChakraWriteError {
     /// The operation.
     pub operation: OperationId,
-    /// What it has that Chakra has not.
+    /// Reason for which Chakra cannot express the operation.
     pub reason: &'static str,
 }
 

@@ -60,7 +60,7 @@ choices! {
 }
 
 impl StartUnit {
-    /// How many powers of ten above a picosecond.
+    /// Power of ten by which the unit exceeds a picosecond.
     const fn exponent(self) -> i32 {
         match self {
             Self::Seconds => 12,
@@ -89,20 +89,20 @@ pub struct LinkFailure {
     pub layer: SwitchLayer,
     /// The number of that switch in its layer.
     pub switch: u32,
-    /// Which of its uplinks.
+    /// Index of the link among the uplinks of that switch.
     pub uplink: u32,
 }
 
-/// What a `.cm` file says.
+/// Content of a `.cm` file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CmFile {
     /// Hosts that the file is made for.
     pub nodes: u32,
-    /// Its flows and triggers, checked for `nodes` hosts.
+    /// Flows and triggers of the file, checked for `nodes` hosts.
     pub workload: Workload,
-    /// Its failed links, which are the topology's to apply.
+    /// Failed links of the file; the topology applies them.
     pub failures: Vec<LinkFailure>,
-    /// What can run but is probably not what the author meant.
+    /// Warnings about entries that can run but are probably not what the author meant.
     pub warnings: Vec<FileWarning>,
 }
 

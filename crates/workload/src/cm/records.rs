@@ -26,7 +26,7 @@ pub(super) struct Reference {
     pub(super) column: usize,
 }
 
-/// How a flow line says that it starts.
+/// Start of a flow as its line states it.
 pub(super) enum StartRecord {
     At(Time),
     On(Reference),
@@ -47,7 +47,7 @@ pub(super) struct FlowRecord {
 pub(super) struct TriggerRecord {
     pub(super) line: usize,
     pub(super) spec: TriggerSpec,
-    /// A `count` on what is no barrier.
+    /// True if a trigger that is no barrier has a `count`.
     pub(super) stray_count: bool,
 }
 
@@ -56,7 +56,7 @@ pub(super) struct FailureRecord {
     pub(super) failure: LinkFailure,
 }
 
-/// The attributes of a flow as they are met.
+/// Attributes of a flow that have been read so far.
 #[derive(Default)]
 struct FlowWords {
     id: Option<u64>,
@@ -259,7 +259,7 @@ impl RecordReader<'_> {
         Err(self.fault(Some(token), message, fix))
     }
 
-    /// A flow says how it starts, once.
+    /// Start of a flow, which has either `start` or `trigger`.
     fn flow_start(&self, flow: &str, said: &FlowWords) -> Result<StartRecord, FileError> {
         match (said.start, said.trigger) {
             (Some(time), None) => Ok(StartRecord::At(time)),

@@ -8,7 +8,7 @@ use crate::{FileError, FileWarning, FlowSpec, Start, Subject, TriggerIndex, Work
 use clearway_units::Time;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// htsim numbers flows without `id` from here.
+/// First number that htsim gives to flows without `id`.
 const FIRST_AUTOMATIC_ID: u64 = 1_000_000_000;
 
 /// All records of a file, before they are known to fit together.
@@ -70,7 +70,7 @@ impl<'a> Whole<'a> {
         })
     }
 
-    /// The header's counts are right: a file cut short does not pass for a smaller one.
+    /// Checks the counts of the header, so that a file cut short does not pass for a smaller one.
     fn check_counts(&self) -> Result<(), FileError> {
         let flow = self.flows.first().map(|record| record.line);
         let trigger = self.triggers.first().map(|record| record.line);
@@ -123,7 +123,7 @@ impl<'a> Whole<'a> {
         Ok(indexes)
     }
 
-    /// The id of each flow: its own, or the next automatic one.
+    /// Id of each flow: the one in the file, or the next automatic one.
     fn labels(&self) -> Result<Vec<u64>, FileError> {
         let mut automatic = FIRST_AUTOMATIC_ID;
         let mut lines = BTreeMap::new();
@@ -186,7 +186,7 @@ impl<'a> Whole<'a> {
         })
     }
 
-    /// What runs but is probably not meant, in the order of the lines.
+    /// Warnings about entries that run but are probably not meant, in the order of the lines.
     fn warnings(&self, workload: &Workload, unit: StartUnit) -> Vec<FileWarning> {
         let mut warnings = Vec::new();
         let mut warn = |line, message| {
@@ -235,7 +235,7 @@ impl<'a> Whole<'a> {
         warnings
     }
 
-    /// A start of a second or more that was written as microseconds was probably meant as picoseconds.
+    /// Line and text of a warning: a start of a second or more that was written as microseconds was probably meant as picoseconds.
     fn suspicious_start(&self, unit: StartUnit) -> Option<(usize, String)> {
         let second = Time::from_us(1_000_000);
         let late = |flow: &&FlowRecord| matches!(flow.start, StartRecord::At(at) if at >= second);

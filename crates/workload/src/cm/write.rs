@@ -72,7 +72,7 @@ fn ids(labels: impl Iterator<Item = u64> + Clone) -> Vec<u64> {
     }
 }
 
-/// Exact, without trailing zeros.
+/// Time in microseconds, exact and without trailing zeros.
 fn microseconds(time: Time) -> String {
     const PS_PER_US: u64 = 1_000_000;
     let (whole, rest) = (time.as_ps() / PS_PER_US, time.as_ps() % PS_PER_US);

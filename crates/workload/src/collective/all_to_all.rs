@@ -1,4 +1,4 @@
-//! Every rank has a different block for every other.
+//! All-to-all: every rank has a different block for every other.
 
 use super::blocks::Blocks;
 use super::builder::{Builder, Extent, sound};
@@ -11,14 +11,14 @@ parameters! {
     /// All-to-all in which rank r sends to the ranks r + 1, r + 2, ... mod N in this order, a limited number at a time (STrack §4.3).
     /// Limits count messages: with "auto" for `chunk` those are connections.
     pub struct AllToAllSettings {
-        /// What each rank has for all ranks together. The block for itself stays where it is.
+        /// Size of the buffer of a rank, with one block for each rank. The block for the rank itself stays where it is.
         pub size: Bytes = Bytes::new(128_000_000), "size", "STrack §2.1: 128 MB";
-        /// How many messages may be under way from a rank at a time: the next leaves when one is acknowledged. "auto": any number.
+        /// Maximum number of messages in flight from a rank: the next is sent when one is acknowledged. "auto": no limit.
         pub parallelism: Option<u32> = Some(16), "parallelism", "STrack §4.3: 8, 16, 32 or 64";
-        /// Whether as many may be under way to a rank.
+        /// True if the same limit holds for the messages in flight to a rank.
         pub receiver_limit: bool = true, "receiver-limit", "STrack §4.3: sender and receiver";
         with {
-            /// How it is cut into messages.
+            /// Chunk size and window of the messages.
             pub parts: Parts,
         }
     }

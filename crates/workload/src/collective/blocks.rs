@@ -16,18 +16,18 @@ impl Blocks {
         Self { size, count }
     }
 
-    /// Where block `index` begins; the buffer's end for `index` = `count`.
+    /// Offset of block `index`; the end of the buffer for `index` = `count`.
     pub(super) fn start(&self, index: u32) -> u64 {
         let index = u64::from(index);
         index * (self.size / self.count) + index.min(self.size % self.count)
     }
 
-    /// Where block `index` lies.
+    /// Byte range of block `index`.
     pub(super) fn range(&self, index: u32) -> Range<u64> {
         self.span(index..index + 1)
     }
 
-    /// Where several blocks lie.
+    /// Byte range of consecutive blocks.
     pub(super) fn span(&self, blocks: Range<u32>) -> Range<u64> {
         self.start(blocks.start)..self.start(blocks.end)
     }

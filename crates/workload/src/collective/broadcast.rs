@@ -1,4 +1,4 @@
-//! What one rank has goes to all: along a chain, or down a tree.
+//! Broadcast: the data of one rank goes to all others, along a chain or down a tree.
 
 use super::builder::{Builder, Extent, chosen_rank, sound};
 use super::options::Options;
@@ -10,21 +10,21 @@ parameters! {
     /// Broadcast from the root to the next rank, from there to the one after it and so on, each chunk as soon as it has arrived: with
     /// many chunks every rank but the last sends at full rate.
     pub struct ChainBroadcastSettings {
-        /// What the root has.
+        /// Size of the buffer of the root.
         pub size: Bytes = Bytes::new(128_000_000), "size", "as for an all-reduce";
-        /// The rank that has it.
+        /// The rank whose buffer is broadcast.
         pub root: u32 = 0, "root", "any is as good";
         with {
-            /// How it is cut into messages.
+            /// Chunk size and window of the messages.
             pub pipelining: Pipelining,
         }
     }
 }
 
 choices! {
-    /// Who passes on to whom, in ranks counted from the root.
+    /// Shape of the tree: the ranks to which each rank forwards. Ranks are counted from the root.
     pub enum TreeShape {
-        /// Rank r to the ranks 2 r + 1 and 2 r + 2: no rank sends more than twice what it gets.
+        /// Rank r sends to the ranks 2 r + 1 and 2 r + 2: no rank sends more than twice what it gets.
         Binary = "binary",
         /// In each round every rank that has the data sends it to one that has not, to the farthest first: fewest rounds, but
         /// the root sends in each of them.
@@ -35,14 +35,14 @@ choices! {
 parameters! {
     /// Broadcast down a tree, each chunk as soon as it has arrived.
     pub struct TreeBroadcastSettings {
-        /// What the root has.
+        /// Size of the buffer of the root.
         pub size: Bytes = Bytes::new(128_000_000), "size", "as for an all-reduce";
-        /// The rank that has it.
+        /// The rank whose buffer is broadcast.
         pub root: u32 = 0, "root", "any is as good";
-        /// Who passes on to whom.
+        /// Shape of the tree.
         pub shape: TreeShape = TreeShape::Binary, "shape", "the faster one for messages of many chunks";
         with {
-            /// How it is cut into messages.
+            /// Chunk size and window of the messages.
             pub pipelining: Pipelining,
         }
     }

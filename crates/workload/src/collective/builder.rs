@@ -7,7 +7,7 @@ use clearway_units::{Bytes, Rate, Span};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
-/// What an algorithm will send, at most, for the refusal of what no memory holds.
+/// Upper bound on what an algorithm sends. It is checked before any message is made, so that a collective too large for memory is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Extent {
     /// Contiguous ranges that are sent from one rank to another.
@@ -20,18 +20,18 @@ pub(super) struct Extent {
 #[derive(Debug, Clone)]
 pub(super) struct Piece {
     range: Range<u64>,
-    /// Where the first message begins: no later than the range.
+    /// Offset at which the first message begins: no later than the range.
     origin: u64,
     /// Bytes of each message but the last.
     chunk: u64,
-    /// What the first message is over with at its receiver.
+    /// Task after which the first message is complete at its receiver: the message, or the computation that adds it up.
     first: TaskId,
-    /// From the task that ends one message to that which ends the next.
+    /// Distance in task numbers from the task that completes one message to that which completes the next.
     stride: u32,
 }
 
 impl Piece {
-    /// Nothing has been sent.
+    /// Piece without bytes.
     pub(super) const EMPTY: Self = Self {
         range: 0..0,
         origin: 0,
@@ -40,7 +40,7 @@ impl Piece {
         stride: 1,
     };
 
-    /// Whatever it is about, it is over with `task`.
+    /// Piece of a single task, which covers every range.
     pub(super) const fn whole(task: TaskId) -> Self {
         Self {
             range: 0..u64::MAX,
@@ -50,13 +50,13 @@ impl Piece {
         }
     }
 
-    /// The part of it within `range`.
+    /// The part of the piece within `range`.
     pub(super) fn clipped(self, range: &Range<u64>) -> Self {
         let range = self.range.start.max(range.start)..self.range.end.min(range.end);
         Self { range, ..self }
     }
 
-    /// What has to be over for those of its bytes to be there which are in `range`.
+    /// Tasks that have to be over before the bytes of the piece within `range` are there.
     pub(super) fn covering(&self, range: &Range<u64>) -> impl Iterator<Item = TaskId> + use<> {
         let Range { start, end } = self.clone().clipped(range).range;
         let messages = match start < end {
@@ -68,12 +68,12 @@ impl Piece {
     }
 }
 
-/// Where messages go that one window is for.
+/// Pair of ranks, in one channel of a collective, whose messages share a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Edge {
     src: Rank,
     dst: Rank,
-    /// Which of the trees or rings that it belongs to, where a collective has several.
+    /// Index of the tree or ring to which the edge belongs, in a collective that has several.
     channel: usize,
 }
 
@@ -167,7 +167,7 @@ impl Builder {
         })
     }
 
-    /// Sends `range` from one rank to another, chunk by chunk, each when those of its bytes are there which belong to `after`.
+    /// Sends `range` from one rank to another, chunk by chunk. Each chunk waits for those of its bytes that belong to the pieces `after`.
     pub(super) fn send(
         &mut self,
         ends: (u32, u32),
@@ -194,7 +194,7 @@ impl Builder {
         }
     }
 
-    /// Sends `range` as one message when `after` are over. The answer is what its receiver has to wait for.
+    /// Sends `range` as one message when `after` are over. Returns the task for which its receiver has to wait.
     pub(super) fn message(
         &mut self,
         edge: impl Into<Edge>,
@@ -228,7 +228,7 @@ impl Builder {
         }
     }
 
-    /// What is over when all of `pieces` have arrived at `rank`, and `others` are over there.
+    /// Adds a task that is over when all of `pieces` have arrived at `rank` and `others` are over there.
     pub(super) fn join(
         &mut self,
         rank: u32,
@@ -261,7 +261,7 @@ impl Builder {
     }
 }
 
-/// What to write so that chunks make no more than `left` messages beside the pieces.
+/// Fix to suggest: a chunk so large, or a size so small, that chunks make no more than `left` messages beside the pieces.
 fn enough(size: Bytes, chunk: u64, extent: Extent, left: u128) -> String {
     const KIB: u64 = 1024;
     let needed = (extent.payload / left) as u64 + 1;
@@ -277,7 +277,7 @@ fn enough(size: Bytes, chunk: u64, extent: Extent, left: u128) -> String {
     }
 }
 
-/// Whether a collective can be among `ranks` ranks with `size` bytes.
+/// Checks that a collective is possible among `ranks` ranks with `size` bytes.
 ///
 /// # Errors
 /// With less than two ranks, or without bytes.

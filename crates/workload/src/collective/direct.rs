@@ -10,10 +10,10 @@ use clearway_units::{Bytes, parameters};
 parameters! {
     /// All-gather in which every rank sends its block to every other, all at once, to the next rank first.
     pub struct DirectAllGatherSettings {
-        /// What each rank has in the end: the blocks of all ranks together.
+        /// Size of the buffer of each rank in the end: the blocks of all ranks together.
         pub size: Bytes = Bytes::new(128_000_000), "size", "as for an all-reduce";
         with {
-            /// How it is cut into messages.
+            /// Chunk size and window of the messages.
             pub parts: Parts,
         }
     }
@@ -22,12 +22,12 @@ parameters! {
 parameters! {
     /// Reduce-scatter in which every rank sends block r to rank r, all at once, to the next rank first.
     pub struct DirectReduceScatterSettings {
-        /// What each rank has to add up.
+        /// Size of the buffer that each rank contributes to the sum.
         pub size: Bytes = Bytes::new(128_000_000), "size", "as for an all-reduce";
         with {
-            /// How it is cut into messages.
+            /// Chunk size and window of the messages.
             pub parts: Parts,
-            /// What adding up costs.
+            /// Rate of the reduction.
             pub reduction: Reduction,
         }
     }

@@ -11,12 +11,12 @@ use crate::TaskId;
 use clearway_units::{Bytes, choices, parameters};
 
 choices! {
-    /// What a rank waits for before it sends the sum of its part.
+    /// Barrier between scatter and gather: the messages that must arrive before a rank sends the sum of its part.
     pub enum Barrier {
         /// All parts that are sent to this rank.
         Rank = "rank",
-        /// All parts that are sent to any rank. News of that goes round in messages of one byte, of which each rank sends one to
-        /// the rank 1, 2, 4, ... after it, each when it has the one before (a dissemination barrier).
+        /// All parts that are sent to any rank. Ranks learn of this by a dissemination barrier: each sends messages of one byte to the
+        /// ranks 1, 2, 4, ... after it, each when it has received the one before.
         Global = "global",
     }
 }
@@ -25,14 +25,14 @@ parameters! {
     /// All-reduce by scatter and gather: every rank sends block r to rank r, all at once; rank r adds them up and sends the sum to all,
     /// again all at once.
     pub struct DirectAllReduceSettings {
-        /// What each rank has to add up.
+        /// Size of the buffer that each rank contributes to the sum.
         pub size: Bytes = Bytes::new(240_000_000), "size", "TMDML Table III: AlexNet";
-        /// What a rank waits for before it sends the sum of its part.
+        /// Messages that must arrive before a rank sends the sum of its part.
         pub barrier: Barrier = Barrier::Rank, "barrier", "TMDML §II: a node sends its updated part, which needs no other";
         with {
-            /// How it is cut into messages.
+            /// Chunk size and window of the messages.
             pub parts: Parts,
-            /// What adding up costs.
+            /// Rate of the reduction.
             pub reduction: Reduction,
         }
     }
@@ -71,7 +71,7 @@ impl CollectiveDefinition for DirectAllReduceSettings {
 }
 
 impl DirectAllReduceSettings {
-    /// Rounds of the global barrier: the news has reached twice as many ranks after each.
+    /// Rounds of the global barrier. After each of them the notification has reached twice as many ranks.
     fn rounds(&self, ranks: u32) -> u32 {
         match self.barrier {
             Barrier::Rank => 0,
@@ -80,7 +80,7 @@ impl DirectAllReduceSettings {
     }
 }
 
-/// Every rank sends every other its block to add up. For each rank, what comes to it.
+/// Sends the block of each rank from all others to that rank, to be added up. Returns the pieces that arrive at each rank.
 pub(super) fn scatter(builder: &mut Builder, blocks: Blocks, ranks: u32) -> Vec<Vec<Piece>> {
     let mut arrived = vec![Vec::with_capacity(ranks as usize); ranks as usize];
     for distance in 1..ranks {
@@ -93,7 +93,7 @@ pub(super) fn scatter(builder: &mut Builder, blocks: Blocks, ranks: u32) -> Vec<
     arrived
 }
 
-/// Every rank sends its block to every other, after what `after` holds for it, if anything.
+/// Sends the block of each rank to all others, after the piece that `after` holds for that rank, if any.
 pub(super) fn gather(builder: &mut Builder, blocks: Blocks, ranks: u32, after: &[Piece]) {
     for distance in 1..ranks {
         for rank in 0..ranks {
@@ -106,8 +106,8 @@ pub(super) fn gather(builder: &mut Builder, blocks: Blocks, ranks: u32, after: &
     }
 }
 
-/// A round of the barrier: every rank that is `ready` says so to the one `distance` after it. For each rank, when it is ready and
-/// knows that of the one before.
+/// Adds a round of the dissemination barrier: when a rank is `ready`, it notifies the rank `distance` after it. Returns for each rank the
+/// task that is over when the rank is ready and has been notified.
 fn spread_news(builder: &mut Builder, distance: u32, ready: &[TaskId]) -> Vec<TaskId> {
     let ranks = ready.len() as u32;
     let tell = |(rank, &ready): (u32, &TaskId)| {

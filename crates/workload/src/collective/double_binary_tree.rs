@@ -14,12 +14,12 @@ parameters! {
     /// All-reduce over two binary trees: chunks go alternately up and down the one and the other. A rank sends a chunk up when it has
     /// it from its children; the root sends it down as soon as it has the sum, while later chunks are still on their way up.
     pub struct DoubleBinaryTreeSettings {
-        /// What each rank has to add up.
+        /// Size of the buffer that each rank contributes to the sum.
         pub size: Bytes = Bytes::new(128_000_000), "size", "STrack §2.1: 128 MB";
         with {
-            /// How it is cut into messages.
+            /// Chunk size and window of the messages.
             pub pipelining: Pipelining,
-            /// What adding up costs.
+            /// Rate of the reduction.
             pub reduction: Reduction,
         }
     }
@@ -142,14 +142,14 @@ impl CollectiveDefinition for DoubleBinaryTreeSettings {
     }
 }
 
-/// How a chunk goes up and down a tree.
+/// State of a tree while chunks go up and down in it.
 struct Pass {
     tree: BinaryTree,
     /// The ranks, each behind its parent.
     order: Vec<u32>,
-    /// What each rank has sent up: what its parent waits for.
+    /// For each rank, the task for which its parent waits: the chunk has been sent up, and added.
     up: Vec<TaskId>,
-    /// What each rank has got from its parent.
+    /// For each rank, the message with the chunk from its parent.
     down: Vec<TaskId>,
 }
 

@@ -11,7 +11,7 @@ use clearway_units::{Bytes, choices, parameters};
 use std::ops::Range;
 
 choices! {
-    /// With whom a rank exchanges the largest half.
+    /// Rank with which a rank exchanges the largest half.
     pub enum FirstPartner {
         /// The rank half of all ranks away, then a quarter, and so on: rank r gets block r.
         Far = "far",
@@ -24,14 +24,14 @@ parameters! {
     /// All-reduce by recursive halving and doubling. Where the number of ranks is no power of two, each rank beyond the largest power
     /// of two first sends all it has to a rank below, sits out, and gets the sum from there.
     pub struct HalvingDoublingSettings {
-        /// What each rank has to add up.
+        /// Size of the buffer that each rank contributes to the sum.
         pub size: Bytes = Bytes::new(128_000_000), "size", "STrack §2.1: 128 MB";
-        /// With whom a rank exchanges the largest half.
+        /// Rank with which a rank exchanges the largest half.
         pub first_partner: FirstPartner = FirstPartner::Far, "first-partner", "recursive halving as in Thakur, Rabenseifner and Gropp 2005";
         with {
-            /// How it is cut into messages.
+            /// Chunk size and window of the messages.
             pub cut: Steps,
-            /// What adding up costs.
+            /// Rate of the reduction.
             pub reduction: Reduction,
         }
     }
@@ -88,12 +88,12 @@ impl HalvingDoublingSettings {
     }
 }
 
-/// Where an exchange among a power of two of ranks stands.
+/// State of an exchange among a power of two of ranks.
 struct Exchange {
     blocks: Blocks,
     /// For each rank, the blocks that it adds up, or of which it has the sum.
     kept: Vec<Range<u32>>,
-    /// For each rank, what it has got that still matters.
+    /// For each rank, the received pieces on which later messages depend.
     arrived: Vec<Vec<Piece>>,
 }
 
@@ -150,7 +150,7 @@ impl Exchange {
         }
     }
 
-    /// What a rank got for blocks that it has not kept went on with them, and comes back as a copy.
+    /// Clips the received pieces of each rank to the blocks that it keeps. The other blocks were passed on, and come back as copies.
     fn forget_what_was_given_away(&mut self) {
         for (kept, arrived) in self.kept.iter().zip(&mut self.arrived) {
             let range = self.blocks.span(kept.clone());

@@ -1,4 +1,4 @@
-//! Collective operations as graphs of messages: who sends which bytes of the buffer to whom, and after what.
+//! Collective operations as graphs of messages: sender, receiver and byte range of each message, and the tasks that it waits for.
 //!
 //! A collective is an *operation* (what must be true in the end: all-reduce, all-gather, …) and an *algorithm* (which messages
 //! make it true: ring, double binary tree, …). Both are named apart, because jobs and traces know the operation and users choose
@@ -7,14 +7,14 @@
 //! [`CollectiveSettings::KINDS`] and the entry in the tests that hold for all of them: the proof of [`Collective::verify`], that
 //! of every single fault in the graph, and the count of steps.
 //!
-//! What all of them share:
+//! Common to all of them:
 //!
 //! * A chunk is a message of its own, and is sent as soon as the chunks that it depends on have arrived (STrack §4.3).
 //! * Blocks (the parts of a buffer that belong to a rank) differ by at most one byte: the first `size mod ranks` have one more.
 //!   A block or a half without bytes is not sent, and nothing waits for it.
-//! * Those of one rank that become ready together leave in the order of their numbers. Rings, halving and doubling and what is sent
-//!   directly are numbered step by step, trees and broadcasts chunk by chunk.
-//! * Which host a rank stands on is the job's business.
+//! * Messages of one rank that become ready together leave in the order of their numbers. Rings, halving and doubling and direct
+//!   algorithms are numbered step by step, trees and broadcasts chunk by chunk.
+//! * The job decides on which host a rank is.
 
 mod all_to_all;
 mod blocks;
@@ -48,7 +48,7 @@ pub use registry::{CollectiveDefinition, CollectiveError, CollectiveKind, Collec
 pub use ring::{RingAllGatherSettings, RingAllReduceSettings, RingReduceScatterSettings};
 pub use verify::CollectiveFault;
 
-/// What the ranks hold before a collective, and what they must hold after it.
+/// Data that the ranks hold before a collective, and data that they must hold after it.
 ///
 /// S is [`Collective::size`], N the number of ranks. Block r is the r-th of N parts of a buffer of S.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,52 +61,52 @@ pub enum Operation {
     AllGather,
     /// One rank has S; in the end every rank has it.
     Broadcast {
-        /// That rank.
+        /// The rank that has S.
         root: Rank,
     },
     /// Every rank has S, of which block r is for rank r; in the end every rank has its block from each.
     ///
     /// So that bytes can be told apart by their place, what rank q sends lies from q S on in one common space of N S bytes.
     AllToAll,
-    /// Every rank but one has S to add up; in the end each of them has the sum. The one begins with zeros.
+    /// Every rank but the server has S to add up; in the end each of them has the sum. The server begins with zeros.
     ParameterServer {
-        /// That one.
+        /// The rank of the server.
         server: Rank,
     },
 }
 
-/// What becomes of the bytes of a message where they arrive.
+/// Effect of a message on the buffer of its receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
-    /// They are added to what is there.
+    /// The bytes are added to those of the receiver.
     Reduce,
-    /// They replace what is there.
+    /// The bytes replace those of the receiver.
     Copy,
-    /// Nothing: the message only says that something has happened. Computations have this effect too.
+    /// No effect: the message only says that something has happened. Computations have this effect, too.
     Nothing,
 }
 
-/// What a task of a collective does to the buffers. How many bytes is in the message itself.
+/// Effect of a task of a collective on the buffers. The number of bytes is in the message itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Move {
-    /// Where the bytes lie in the buffer, at the sender as at the receiver.
+    /// Offset of the bytes in the buffer, at the sender as at the receiver.
     pub offset: Bytes,
-    /// What they do there.
+    /// Effect on the buffer of the receiver.
     pub effect: Effect,
 }
 
 /// A collective operation as a graph of messages, with what each of them carries; see the [module](self).
 ///
-/// A message takes 48 bytes, of which 16 are its move: who needs no proof any more keeps the graph alone.
+/// A message takes 48 bytes, of which 16 are its move: a caller that needs no proof any more can keep the graph alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Collective {
-    /// What it must achieve.
+    /// Operation that the collective must achieve.
     pub operation: Operation,
-    /// S: the buffer of a rank; what that is for each operation, [`Operation`] says. The same as in nccl-tests.
+    /// S, the size of the buffer of a rank, as [`Operation`] defines it for each operation. The same as in nccl-tests.
     pub size: Bytes,
     /// Messages and computations.
     pub graph: Graph,
-    /// For each task of the graph what it does to the buffers.
+    /// Effect of each task of the graph on the buffers.
     pub moves: Vec<Move>,
 }
 
@@ -122,8 +122,8 @@ impl Collective {
         received
     }
 
-    /// The time below which no network comes in which each rank sends at `rate` and receives at `rate`: that of the payload which
-    /// the busiest rank sends or receives.
+    /// Lower bound of the completion time in a network in which each rank sends at `rate` and receives at `rate`: the time of the payload
+    /// which the busiest rank sends or receives.
     ///
     /// A double binary tree of 128 MB: 2 S, so 5.12 ms at 400 Gb/s; a ring of 32 ranks: 2 S 31/32, so 4.96 ms.
     pub fn lower_bound(&self, rate: Rate) -> Span {
@@ -132,7 +132,7 @@ impl Collective {
         rate.span_of(busiest.unwrap_or_default())
     }
 
-    /// By what nccl-tests multiplies S / time (`algbw`) to get the rate at which an optimal algorithm would keep each rank busy
+    /// Factor by which nccl-tests multiplies S / time (`algbw`) to get the rate at which an optimal algorithm would keep each rank busy
     /// (`busbw`): 2 (N-1)/N for all-reduce, (N-1)/N for all-gather, reduce-scatter and all-to-all, 1 for broadcast.
     ///
     /// A parameter server counts as an all-reduce of the other ranks, so for two ranks, of which one is the server, it is zero.

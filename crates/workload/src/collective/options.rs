@@ -3,45 +3,45 @@
 use clearway_units::{Bytes, Rate, parameters};
 
 parameters! {
-    /// How an algorithm that passes data on cuts it into messages.
+    /// Chunk size and window of an algorithm that passes data on.
     pub struct Pipelining {
-        /// Payload of a message at most. A rank passes on each chunk as soon as it has it.
+        /// Maximum payload of a message. A rank passes on each chunk as soon as it has it.
         pub chunk: Bytes = Bytes::new(131_072), "chunk", "STrack §4.3: 128KB";
-        /// How many messages may be under way from one rank to another at a time, in each tree of its own. "auto": any number.
+        /// Maximum number of messages in flight from one rank to another, counted for each tree on its own. "auto": no limit.
         pub window: Option<u32> = None, "window", "STrack names no limit";
     }
 }
 
 parameters! {
-    /// How an algorithm that sends directly to the receiver cuts data into messages.
+    /// Chunk size and window of an algorithm that sends directly to the receiver.
     pub struct Parts {
-        /// Payload of a message at most. "auto": one message for all that goes from one rank to another at a time.
+        /// Maximum payload of a message. "auto": one message for all that goes from one rank to another at a time.
         pub chunk: Option<Bytes> = None, "chunk", "nobody waits for less, so the whole is one message";
-        /// How many messages may be under way from one rank to another at a time. "auto": any number.
+        /// Maximum number of messages in flight from one rank to another. "auto": no limit.
         pub window: Option<u32> = None, "window", "no limit";
     }
 }
 
 parameters! {
-    /// How an algorithm in which all ranks take the same steps cuts each step into messages.
+    /// Chunk size and window of an algorithm in which all ranks take the same steps.
     pub struct Steps {
-        /// Payload of a message at most; each is passed on as soon as it has arrived. "auto": one message for a step.
+        /// Maximum payload of a message; each is passed on as soon as it has arrived. "auto": one message for a step.
         pub chunk: Option<Bytes> = None, "chunk", "steps follow each other; chunks of one would compete with those of the next. STrack §4.3: 128KB";
-        /// How many messages may be under way from one rank to another at a time. "auto": any number.
+        /// Maximum number of messages in flight from one rank to another. "auto": no limit.
         pub window: Option<u32> = None, "window", "no limit";
     }
 }
 
 parameters! {
-    /// What adding up costs.
+    /// Rate of the reduction.
     pub struct Reduction {
-        /// How fast a rank adds what has arrived to what it has, message by message; only then it may pass it on. It adds beside what
-        /// the job computes, and no slower if it is a straggler. "auto": at once.
+        /// Rate at which a rank adds received data to its own, message by message. It may pass on a message only after that. The addition
+        /// takes no time from the computations of the job, and is no slower on a straggler. "auto": at once.
         pub reduction_rate: Option<Rate> = None, "reduction-rate", "STrack §4.3 measures the network alone";
     }
 }
 
-/// What a [`Builder`](super::builder::Builder) needs of the settings.
+/// Settings that a [`Builder`](super::builder::Builder) needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Options {
     pub(super) chunk: Option<Bytes>,

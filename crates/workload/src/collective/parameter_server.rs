@@ -1,4 +1,4 @@
-//! One rank adds up for all.
+//! All-reduce with a parameter server: one rank adds up for all.
 
 use super::builder::{Builder, Extent, Piece, chosen_rank, sound};
 use super::options::Options;
@@ -8,11 +8,11 @@ use super::{
 use clearway_units::{Bytes, choices, parameters};
 
 choices! {
-    /// What else the server does.
+    /// Role of the server.
     pub enum ServerRole {
-        /// Nothing: the other ranks are the workers.
+        /// The server only adds up: the other ranks are the workers.
         Separate = "separate",
-        /// It is a worker too, with data of its own to add up.
+        /// The server is a worker, too, with data of its own to add up.
         Worker = "worker",
     }
 }
@@ -21,16 +21,16 @@ parameters! {
     /// All-reduce at one rank, the parameter server: all workers send all they have to it, and when it has everything it sends the sum
     /// back to all (TMDML Fig. 2a).
     pub struct ParameterServerSettings {
-        /// What each worker has to add up.
+        /// Size of the buffer that each worker contributes to the sum.
         pub size: Bytes = Bytes::new(527_800_000), "size", "TMDML Table III: VGG-16";
         /// The rank that is the server. "auto": the last one.
         pub server: Option<u32> = None, "server", "TMDML Fig. 2a: server 8 of 8";
-        /// What else it does.
+        /// Role of the server.
         pub server_role: ServerRole = ServerRole::Separate, "server-role", "TMDML Fig. 2a: 7 workers and a server";
         with {
-            /// How it is cut into messages.
+            /// Chunk size and window of the messages.
             pub parts: Parts,
-            /// What adding up costs.
+            /// Rate of the reduction.
             pub reduction: Reduction,
         }
     }

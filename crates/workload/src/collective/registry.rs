@@ -9,7 +9,7 @@ use super::{
 use clearway_units::{ParameterInfo, ParameterSet, SetError, Value};
 use std::fmt;
 
-/// Why a collective cannot be built.
+/// Error of a collective that cannot be built.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CollectiveError {
     /// The operation, as in "all-reduce".
@@ -18,9 +18,9 @@ pub struct CollectiveError {
     pub algorithm: &'static str,
     /// The key of the setting at fault; none if it is the number of ranks.
     pub key: Option<&'static str>,
-    /// What is wrong.
+    /// Description of the fault.
     pub message: String,
-    /// What to do about it.
+    /// Suggested fix.
     pub fix: String,
 }
 
@@ -36,7 +36,7 @@ impl fmt::Display for CollectiveError {
 
 impl std::error::Error for CollectiveError {}
 
-/// What makes a collective known by name; the implementing type holds its settings.
+/// Definition of a collective: its names, and how it is built. The implementing type holds its settings.
 pub trait CollectiveDefinition: ParameterSet {
     /// The name of the operation, as in "all-reduce".
     const OPERATION: &'static str;
@@ -51,8 +51,8 @@ pub trait CollectiveDefinition: ParameterSet {
     /// If the settings do not fit each other or the number of ranks.
     fn build(&self, ranks: u32) -> Result<Collective, CollectiveError>;
 
-    /// Messages on the longest chain of messages of which each waits for the one before, among `ranks` ranks (two or more) when
-    /// there are bytes for all of them and no [window](super::Pipelining::window).
+    /// Messages on the longest chain of messages of which each waits for the one before, among `ranks` ranks (two or more) when there are
+    /// bytes for all of them and no [window](super::Pipelining::window).
     fn steps(&self, ranks: u32) -> u32;
 
     /// An error about the setting `key`.
@@ -82,11 +82,11 @@ pub trait CollectiveDefinition: ParameterSet {
 /// The names of a collective.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CollectiveKind {
-    /// Of the operation.
+    /// Name of the operation.
     pub operation: &'static str,
-    /// Of the algorithm.
+    /// Name of the algorithm.
     pub algorithm: &'static str,
-    /// One line about it.
+    /// One line about the algorithm.
     pub summary: &'static str,
 }
 
@@ -117,7 +117,7 @@ macro_rules! collectives {
                     _ => None,
                 }
             }
-            /// Its names.
+            /// Names of the collective.
             pub const fn kind(&self) -> CollectiveKind {
                 match self {
                     $(Self::$variant(_) => CollectiveKind {

@@ -1,4 +1,4 @@
-//! Around a ring of the ranks in their order: block by block to the next rank, N-1 steps to add up and N-1 to hand out.
+//! Ring algorithms: block by block from each rank to the next, N-1 steps to add up and N-1 to hand out.
 
 use super::blocks::Blocks;
 use super::builder::{Builder, Extent, Piece, sound};
@@ -12,12 +12,12 @@ parameters! {
     /// All-reduce around a ring: a reduce-scatter, then an all-gather, chunk by chunk without a pause between both (STrack §4.3).
     /// Rank r sends block r - s mod N to rank r + 1 in step s.
     pub struct RingAllReduceSettings {
-        /// What each rank has to add up.
+        /// Size of the buffer that each rank contributes to the sum.
         pub size: Bytes = Bytes::new(128_000_000), "size", "STrack §2.1: 128 MB";
         with {
-            /// How it is cut into messages.
+            /// Chunk size and window of the messages.
             pub pipelining: Pipelining,
-            /// What adding up costs.
+            /// Rate of the reduction.
             pub reduction: Reduction,
         }
     }
@@ -26,12 +26,12 @@ parameters! {
 parameters! {
     /// Reduce-scatter around a ring. Rank r sends block r - 1 - s mod N to rank r + 1 in step s, so that block r ends at rank r.
     pub struct RingReduceScatterSettings {
-        /// What each rank has to add up.
+        /// Size of the buffer that each rank contributes to the sum.
         pub size: Bytes = Bytes::new(128_000_000), "size", "as for an all-reduce";
         with {
-            /// How it is cut into messages.
+            /// Chunk size and window of the messages.
             pub pipelining: Pipelining,
-            /// What adding up costs.
+            /// Rate of the reduction.
             pub reduction: Reduction,
         }
     }
@@ -40,10 +40,10 @@ parameters! {
 parameters! {
     /// All-gather around a ring. Rank r sends block r - s mod N to rank r + 1 in step s.
     pub struct RingAllGatherSettings {
-        /// What each rank has in the end: the blocks of all ranks together.
+        /// Size of the buffer of each rank in the end: the blocks of all ranks together.
         pub size: Bytes = Bytes::new(128_000_000), "size", "as for an all-reduce";
         with {
-            /// How it is cut into messages.
+            /// Chunk size and window of the messages.
             pub pipelining: Pipelining,
         }
     }

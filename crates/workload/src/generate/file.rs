@@ -10,8 +10,8 @@ parameters! {
     pub struct FileSettings {
         /// The file: looked for in the folder of the scenario file, then in the current folder.
         pub file: String = String::new(), "file", "none: the file must be named";
-        /// Its format: "htsim" is a connection matrix (`.cm`), "hpcc" a file of flows of the HPCC simulator for ns-3; "auto" decides by
-        /// the first word, which is a number in the latter alone.
+        /// Format of the file: "htsim" is a connection matrix (`.cm`), "hpcc" a file of flows of the HPCC simulator for ns-3; "auto"
+        /// decides by the first word, which is a number in the latter alone.
         pub format: FileFormat = FileFormat::Auto, "format", "decision: no file is sound in both formats";
         /// The unit of the numbers after `start` in a connection matrix, which does not tell it; "auto" is "us". HPCC's files are in
         /// seconds.

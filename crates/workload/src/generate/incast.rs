@@ -5,7 +5,7 @@ use crate::{FlowSpec, Workload, WorkloadError};
 use clearway_units::{Bytes, HostId, RandomStream, Span, Time, choices, parameters};
 
 choices! {
-    /// Which hosts send.
+    /// Placement of the senders.
     pub enum Placement {
         /// Hosts drawn at random among all but the receiver.
         Random = "random",
@@ -17,22 +17,22 @@ choices! {
 parameters! {
     /// Several hosts send one message each to one host.
     pub struct IncastSettings {
-        /// How many hosts send.
+        /// Number of hosts that send.
         pub senders: u32 = 32, "senders", "the middle of htsim's incasts of 8 to 128";
         /// The host that receives; host 0 if "auto".
         pub receiver: Option<u32> = None, "receiver", "in a symmetric topology any host is as good";
         /// Payload of each message.
         pub message: Bytes = Bytes::new(2_000_000), "message", "as in a permutation";
-        /// When the first of them may start.
+        /// Earliest start of the first sender.
         pub start: Time = Time::ZERO, "start", "the start of the run";
-        /// How many of them start together: sender k, counted from 0, starts `stagger` times k / `group`, rounded down, after `start`.
-        /// With `placement` "first" senders count in the order of their host numbers. "auto": all start together.
+        /// Number of senders that start together: sender k, counted from 0, starts `stagger` times k / `group`, rounded down, after
+        /// `start`. With `placement` "first" senders count in the order of their host numbers. "auto": all start together.
         pub group: Option<u32> = None, "group", "all at once is the hardest case";
         /// Time from the start of one group to that of the next.
         pub stagger: Span = Span::ZERO, "stagger", "all at once is the hardest case; Snyder, §3.3.4: 16 or 96 senders, two every 20 us";
         /// Each message starts at a random instant within this time after `start`; zero starts all at once.
         pub spread: Span = Span::ZERO, "spread", "all at once is the hardest case";
-        /// Which hosts send.
+        /// Placement of the senders.
         pub placement: Placement = Placement::Random, "placement", "senders all over the fabric";
     }
 }
@@ -80,7 +80,7 @@ impl WorkloadDefinition for IncastSettings {
 }
 
 impl IncastSettings {
-    /// When the last group starts.
+    /// Checks the groups. Returns the start of the last one.
     fn check_groups(&self) -> Result<Time, WorkloadError> {
         let groups = match self.group {
             Some(0) => {
@@ -109,7 +109,7 @@ impl IncastSettings {
         })
     }
 
-    /// How long after the first group the sender `index` starts.
+    /// Delay of the start of sender `index` after that of the first group.
     fn behind(&self, index: u32) -> Span {
         self.stagger * self.group.map_or(0, |group| u64::from(index / group))
     }

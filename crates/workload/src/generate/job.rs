@@ -1,4 +1,4 @@
-//! What jobs that run collectives have in common: where their ranks are, how often they run, and what they compute.
+//! Settings that jobs with collectives have in common: placement of ranks, iterations and computations.
 
 use super::placing::Placing;
 use super::scheduling::Scheduling;
@@ -13,34 +13,34 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 parameters! {
-    /// Where jobs run, how often, and what they compute beside.
+    /// Placement, iterations and computations of jobs.
     pub struct JobSettings {
-        /// How many ranks each job has; "auto": as many as there are hosts for it.
+        /// Number of ranks of each job; "auto": as many as there are hosts for it.
         pub ranks: Option<u32> = None, "ranks", "all hosts";
-        /// How many such jobs run side by side, on hosts of their own.
+        /// Number of such jobs that run side by side, on hosts of their own.
         pub jobs: u32 = 1, "jobs", "one job alone";
-        /// When the first job starts.
+        /// Start of the first job.
         pub start: Time = Time::ZERO, "start", "the start of the run";
         /// Time from the start of one job to that of the next.
         pub stagger: Span = Span::ZERO, "stagger", "all at once is the hardest case";
-        /// How often each job computes and communicates.
+        /// Number of iterations of each job, in each of which it computes and communicates.
         pub iterations: u32 = 1, "iterations", "one collective";
-        /// How long each rank computes in an iteration, before its part of the collective begins.
+        /// Time for which each rank computes in an iteration, before its part of the collective begins.
         pub compute: Span = Span::ZERO, "compute", "communication alone";
-        /// The collective is cut into so many operations of equal size, which become ready one after the other, as gradients do.
+        /// Number of operations of equal size into which the collective is cut. They become ready one after the other, as gradients do.
         pub buckets: u32 = 1, "buckets", "one operation";
         /// The share of `compute`, from its end, over which buckets become ready evenly: with 0 all of them are ready at its end.
         pub overlap: f64 = 0.0, "overlap", "no overlap";
-        /// Each computation takes longer by a random share of its time up to this.
+        /// Maximum share of its time by which a computation takes longer, drawn at random for each computation.
         pub jitter: f64 = 0.0, "jitter", "none";
-        /// How many ranks of each job compute more slowly, drawn at random.
+        /// Number of ranks of each job that compute more slowly, drawn at random.
         pub stragglers: u32 = 0, "stragglers", "none";
-        /// How many times as long their computations take.
+        /// Factor by which the computations of stragglers take longer: with 2 they take twice as long.
         pub straggler_factor: f64 = 1.5, "straggler-factor", "decision";
         with {
-            /// Which hosts they are on.
+            /// Placement of the ranks.
             pub placing: Placing,
-            /// When they may communicate.
+            /// Schedule of the communication.
             pub scheduling: Scheduling,
         }
     }
@@ -160,7 +160,7 @@ impl JobSettings {
         lengthened.chain(spread).chain(self.placing.doubts(context))
     }
 
-    /// How many ranks each job has.
+    /// Number of ranks of each job.
     fn ranks_of<D: WorkloadDefinition>(
         &self,
         context: &BuildContext<'_>,
@@ -195,7 +195,7 @@ impl JobSettings {
         Ok(ranks)
     }
 
-    /// What a rank does in an iteration: computations, and the collective in buckets.
+    /// Graph of one iteration, which has the computations and the collective in buckets, and the volume of the collective.
     fn iteration<D: WorkloadDefinition, C: CollectiveDefinition + Clone>(
         &self,
         collective: &C,
@@ -256,7 +256,7 @@ impl JobSettings {
         Ok((graph, volume))
     }
 
-    /// All buckets together are no more than a graph may be.
+    /// Checks that all buckets together have no more tasks than a graph may have.
     fn check_tasks<D: WorkloadDefinition>(&self, of_bucket: u64) -> Result<(), WorkloadError> {
         let buckets = u64::from(self.buckets);
         if of_bucket.saturating_mul(buckets) <= MOST_TASKS {
@@ -285,7 +285,7 @@ impl JobSettings {
     }
 }
 
-/// What the part with number `part` of so many `parts` has of `whole`, if they differ by one at most.
+/// Size of part number `part` of `whole` cut into `parts` parts, which differ by one at most.
 fn share_of(whole: u64, part: u64, parts: u64) -> u64 {
     let up_to = |part: u64| u128::from(whole) * u128::from(part) / u128::from(parts);
     (up_to(part + 1) - up_to(part)) as u64

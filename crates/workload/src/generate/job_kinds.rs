@@ -17,9 +17,9 @@ macro_rules! job_kinds {
             #[doc = concat!("A job that runs the collective \"", $name, "\".")]
             pub struct $job {
                 with {
-                    /// Where and how often it runs.
+                    /// Placement, iterations and computations.
                     pub job: JobSettings,
-                    /// What it runs.
+                    /// Collective that the job runs.
                     pub collective: $collective,
                 }
             }

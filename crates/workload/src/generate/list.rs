@@ -44,7 +44,7 @@ impl WorkloadDefinition for ListSettings {
     }
 }
 
-/// What is wrong with an item, and what to write instead.
+/// Description of a fault of an item, and suggested fix.
 type ItemFault = (String, String);
 
 /// The flow of one item.

@@ -4,8 +4,8 @@
 //! at the end of this module. That line yields the variant of [`WorkloadSettings`], the scenario's keys, the row of
 //! [`WorkloadSettings::KINDS`] and the entry in the tests that hold for all generators.
 //!
-//! What a generator draws at random it draws from the stream of (seed, [`Purpose::Workload`], section), or from those of that section's
-//! hosts: a further section changes nothing in those before it.
+//! A generator draws its random numbers from the stream of (seed, [`Purpose::Workload`], section), or from those of that section's hosts: a
+//! further section changes nothing in those before it.
 
 mod file;
 mod incast;
@@ -40,7 +40,7 @@ use clearway_units::{
 };
 use std::path::{Path, PathBuf};
 
-/// What a generator knows of the run.
+/// Properties of a run that its generators need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BuildContext<'a> {
     /// Hosts of the topology.
@@ -49,16 +49,16 @@ pub struct BuildContext<'a> {
     pub nic_rates: &'a [Rate],
     /// The run's seed.
     pub seed: u64,
-    /// Which `[[workload]]` section this is, from 0.
+    /// Index of the `[[workload]]` section, from 0.
     pub section: u32,
-    /// Where ranks of jobs of the sections before are: placements leave these hosts alone.
+    /// Hosts of jobs of the sections before: placements leave them alone.
     pub taken: &'a TakenHosts,
     /// The folder of the scenario file, if there is one: files are looked for there, then in the current folder.
     pub base_dir: Option<&'a Path>,
 }
 
 impl BuildContext<'_> {
-    /// No host is taken.
+    /// Value of `taken` if no host is taken.
     pub const ALL_FREE: &'static TakenHosts = &TakenHosts::new();
 
     /// The random numbers of this section.
@@ -83,9 +83,9 @@ pub struct LoadedWorkload {
     pub jobs: Vec<JobSpec>,
     /// Links that the workload's file fails, for the topology to apply.
     pub failures: Vec<LinkFailure>,
-    /// What the user should know of a file.
+    /// Warnings about a file.
     pub warnings: Vec<FileWarning>,
-    /// What fits together and yet will hardly do what was meant.
+    /// Warnings about settings that fit together but will hardly do what was meant.
     pub doubts: Vec<String>,
 }
 
@@ -101,9 +101,9 @@ impl From<Workload> for LoadedWorkload {
     }
 }
 
-/// What makes a generator known by name; the implementing type holds its settings.
+/// Definition of a generator: its name, and how it makes traffic. The implementing type holds its settings.
 pub trait WorkloadDefinition: ParameterSet {
-    /// Its name in a scenario: `workload.kind = "…"`.
+    /// Name of the generator in a scenario: `workload.kind = "…"`.
     const NAME: &'static str;
     /// One line for `clearway list workloads`.
     const SUMMARY: &'static str;
@@ -114,7 +114,7 @@ pub trait WorkloadDefinition: ParameterSet {
     /// If settings do not fit each other or the hosts.
     fn load(&self, context: &BuildContext<'_>) -> Result<LoadedWorkload, WorkloadError>;
 
-    /// The same traffic one flow after the other, where none waits for another: a run can then do without a list of all.
+    /// The same traffic as an iterator, if none of its flows waits for another: a run can then do without a list of all.
     ///
     /// # Errors
     /// As [`load`](Self::load).
@@ -163,7 +163,7 @@ macro_rules! workloads {
                     _ => None,
                 }
             }
-            /// Its name.
+            /// Name of the generator.
             pub const fn kind(&self) -> &'static str {
                 match self {
                     $(Self::$variant(_) => <$settings as WorkloadDefinition>::NAME,)+
@@ -309,7 +309,7 @@ fn chosen_host<D: WorkloadDefinition>(
     Ok(host)
 }
 
-/// Where `file` is: beside the scenario if it is there, else where the current folder has it.
+/// Path of `file`: beside the scenario, or in the current folder if it is only there.
 pub(crate) fn located(file: &Path, base_dir: Option<&Path>) -> PathBuf {
     let beside = base_dir.map(|folder| folder.join(file));
     match beside {

@@ -4,7 +4,7 @@ use super::{BuildContext, LoadedWorkload, WorkloadDefinition, chosen_host, some_
 use crate::{FlowSpec, Start, TriggerIndex, TriggerKind, TriggerSpec, Workload, WorkloadError};
 use clearway_units::{Bytes, HostId, Time, parameters};
 
-/// Each message is a flow with memory of its own.
+/// Maximum number of messages. Each is a flow with memory of its own.
 const MOST_MESSAGES: u32 = 1_000_000;
 
 parameters! {
@@ -16,9 +16,9 @@ parameters! {
         pub to: Option<u32> = None, "to", "the longest way in a tree";
         /// Payload of each message.
         pub message: Bytes = Bytes::new(2_000_000), "message", "as in a permutation";
-        /// When the first message starts.
+        /// Start of the first message.
         pub start: Time = Time::ZERO, "start", "the start of the run";
-        /// How many messages, from 1 to 1000000.
+        /// Number of messages, from 1 to 1000000.
         pub count: u32 = 1, "count", "a single message shows the unloaded time";
     }
 }

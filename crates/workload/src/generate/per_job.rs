@@ -23,7 +23,7 @@ impl<T: Copy> PerJob<T> {
         }
     }
 
-    /// For how many jobs there are values, if each has its own.
+    /// Number of values, if each job has its own.
     pub fn count(&self) -> Option<usize> {
         match self {
             Self::All(_) => None,

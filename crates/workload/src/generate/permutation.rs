@@ -9,9 +9,9 @@ parameters! {
     pub struct PermutationSettings {
         /// Payload of each message.
         pub message: Bytes = Bytes::new(2_000_000), "message", "the 2 MB messages usual with htsim";
-        /// When all of them start.
+        /// Start of all messages.
         pub start: Time = Time::ZERO, "start", "all at once is the hardest case";
-        /// How many hosts take part, from host 0 on; all if "auto".
+        /// Number of hosts that take part, from host 0 on; all if "auto".
         pub hosts: Option<u32> = None, "hosts", "all hosts";
     }
 }

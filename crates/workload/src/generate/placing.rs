@@ -1,4 +1,4 @@
-//! Which hosts the ranks of jobs are on.
+//! Placement of the ranks of jobs on hosts.
 
 use super::{BuildContext, WorkloadDefinition};
 use crate::WorkloadError;
@@ -6,7 +6,7 @@ use clearway_units::{HostId, choices, parameters};
 use std::collections::BTreeSet;
 
 choices! {
-    /// Which hosts the ranks of jobs are on. Hosts of jobs of earlier sections are passed over.
+    /// Placement of the ranks of jobs on hosts. Hosts of jobs of earlier sections are passed over.
     pub enum JobPlacement {
         /// Job after job on consecutive hosts, from host 0 on.
         Packed = "packed",
@@ -18,13 +18,13 @@ choices! {
 }
 
 parameters! {
-    /// Where the ranks of jobs are.
+    /// Placement of the ranks of jobs on hosts.
     pub struct Placing {
-        /// Which hosts they are on.
+        /// Placement of the ranks.
         pub placement: JobPlacement = JobPlacement::Packed, "placement", "STrack §4.3 places at random; alone, neighbours";
         /// Hosts in a block of the placement "random-block".
         pub block: u32 = 8, "block", "the NICs of a server with 8 GPUs";
-        /// With the placement "random": so many ranks of the first job are on the first hosts, next to each other.
+        /// With the placement "random": number of ranks of the first job that are on the first hosts, next to each other.
         pub neighbours: u32 = 0, "neighbours", "none; STrack Fig. 28 has a job with 16 of 32 ranks on one leaf";
         /// The hosts of all ranks, job after job, instead of a placement; an empty list for none. Jobs of other sections may be there, too.
         pub hosts: Vec<u32> = Vec::new(), "hosts", "by placement";
@@ -35,7 +35,7 @@ parameters! {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TakenHosts {
     hosts: BTreeSet<HostId>,
-    /// The first that is not among them.
+    /// Lowest host that is not among them.
     lowest_free: u32,
 }
 
@@ -73,7 +73,7 @@ impl Extend<HostId> for TakenHosts {
 }
 
 impl Placing {
-    /// How many hosts there are to choose from.
+    /// Number of hosts to choose from.
     pub(super) fn places(&self, context: &BuildContext<'_>) -> u32 {
         match self.hosts.len() as u32 {
             0 => context.hosts - context.taken.hosts.len() as u32,
@@ -81,7 +81,7 @@ impl Placing {
         }
     }
 
-    /// Where the hosts to choose from come from, as a clause before their number.
+    /// Source of the hosts to choose from, as a clause before their number.
     pub(super) fn source(&self, context: &BuildContext<'_>) -> &'static str {
         match (self.hosts.is_empty(), context.taken.is_empty()) {
             (false, _) => "`hosts` names",

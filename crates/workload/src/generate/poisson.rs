@@ -6,24 +6,23 @@ use crate::sizes::SizeSource;
 use crate::{Workload, WorkloadError};
 use clearway_units::{HostId, Span, Time, parameters};
 
-/// Flows that one section may be expected to make. They take several GB.
+/// Maximum number of flows that one section may be expected to make. They take several GB.
 const MOST_FLOWS: f64 = 50e6;
 
 parameters! {
     /// Every host is an independent Poisson source of flows, each to one of the other hosts at random.
     pub struct PoissonSettings {
-        /// How large the flows are: "hadoop", "websearch", "ali-storage", or the path of a file with a size in bytes and the percent of
-        /// flows up to it on each line, from 0 to 100 percent. The file is looked for beside the scenario, then in the current
-        /// folder.
+        /// Distribution of flow sizes: "hadoop", "websearch", "ali-storage", or the path of a file with a size in bytes and the percent of
+        /// flows up to it on each line, from 0 to 100 percent. The file is looked for beside the scenario, then in the current folder.
         pub sizes: SizeSource = SizeSource::default(), "sizes", "HPCC §5.1: Facebook's Hadoop";
         /// Payload that each host offers on average, as a share of the rate of its NIC (of all its NICs together), above 0 and at most
         /// 1. Headers come on top, as in HPCC's traffic generator: 48 bytes for each 1000 of payload make 50 % a load of 52.4 %.
         pub load: f64 = 0.5, "load", "HPCC §5.1: 0.3 and 0.5";
-        /// The time in which flows start. A run goes on until all of them have ended, or until `stop.at-most`.
+        /// Length of the time in which flows start. A run goes on until all of them have ended, or until `stop.at-most`.
         pub duration: Span = Span::from_ms(1), "duration", "decision";
-        /// When that time begins.
+        /// Start of the time in which flows start.
         pub start: Time = Time::ZERO, "start", "the start of the run";
-        /// How many hosts send and receive, from host 0 on; all if "auto".
+        /// Number of hosts that send and receive, from host 0 on; all if "auto".
         pub hosts: Option<u32> = None, "hosts", "all hosts";
     }
 }

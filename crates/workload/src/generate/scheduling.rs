@@ -1,4 +1,4 @@
-//! When the jobs of a section may communicate.
+//! Schedule of the communication of the jobs of a section.
 
 use super::{PerJob, WorkloadDefinition};
 use crate::WorkloadError;
@@ -9,12 +9,12 @@ use clearway_units::{Span, parameters};
 parameters! {
     /// Slots in which the communication of a job may begin (HotNets '22 §4, "Flow scheduling").
     pub struct Scheduling {
-        /// Time from one slot to the next; "0s": jobs communicate whenever they want to.
+        /// Time from one slot to the next; "0s": no slots, jobs communicate whenever they are ready.
         pub period: Span = Span::ZERO, "schedule.period", "none; HotNets '22 §4: the iteration of jobs that fit each other";
-        /// When in each period the slot is, for all jobs or a list of one for each. In an iteration the first message of a rank waits
-        /// for it, unless something has come from another rank.
+        /// Offset of the slot in each period, for all jobs or a list of one for each. In an iteration the first message of a rank waits for
+        /// it, unless something has come from another rank.
         pub shift: PerJob<Span> = PerJob::All(Span::ZERO), "schedule.shift", "HotNets '22 §4: the rotation that makes phases fit";
-        /// How late communication may begin without waiting for the next slot.
+        /// Time after a slot in which communication may still begin without waiting for the next slot.
         pub grace: Span = Span::ZERO, "schedule.grace", "HotNets '22 §4: precise slots";
         /// The clock of each rank is late by a constant drawn from zero to this.
         pub skew: Span = Span::ZERO, "schedule.skew", "clocks agree";

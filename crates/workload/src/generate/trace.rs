@@ -31,20 +31,20 @@ parameters! {
         /// The trace: a GOAL schedule, a workload of SimAI, one of Chakra's files, `<prefix>.<rank>.et`, or their prefix. Looked for in
         /// the folder of the scenario file, then in the current folder.
         pub file: String = String::new(), "file", "none: the file must be named";
-        /// Its format; "auto" decides by how the file begins.
+        /// Format of the trace; "auto" decides by how the file begins.
         pub format: Option<TraceFormat> = None, "format", "decision: no file is sound in two formats";
         /// A comm-group file, which lists the ranks of each group that Chakra's traces name; empty for none.
         pub comm_groups: String = String::new(), "comm-groups", "as in the traces";
-        /// How many ranks run a workload of SimAI; "auto": as many as it says or, where it says nothing, one for each host. Other traces
-        /// have their own number.
+        /// Number of ranks that run a workload of SimAI; "auto": as many as it says or, where it says nothing, one for each host. Other
+        /// traces have their own number.
         pub ranks: Option<u32> = None, "ranks", "the trace";
-        /// How many passes of training a workload of SimAI makes in an iteration.
+        /// Number of passes of training that a workload of SimAI makes in an iteration.
         pub passes: u32 = 1, "passes", "one pass";
-        /// When it starts.
+        /// Start of the job.
         pub start: Time = Time::ZERO, "start", "the start of the run";
-        /// How often the whole trace runs, one after the other.
+        /// Number of times that the whole trace runs, one after the other.
         pub iterations: u32 = 1, "iterations", "once";
-        /// Computations take so many times as long as the trace says; with 0 only communication takes time.
+        /// Factor for the time of each computation in the trace; with 0 only communication takes time.
         pub time_scale: f64 = 1.0, "time-scale", "the trace";
         /// The algorithm for calls of an all-reduce.
         pub all_reduce: String = first_algorithm!("all-reduce"), "all-reduce", "NCCL's for large arrays";
@@ -56,15 +56,15 @@ parameters! {
         pub all_to_all: String = first_algorithm!("all-to-all"), "all-to-all", "the only one";
         /// The algorithm for calls of a broadcast, and in reverse for those of a reduce.
         pub broadcast: String = first_algorithm!("broadcast"), "broadcast", "NCCL's";
-        /// Payload of a message of a collective at most; "auto": what the algorithm has for itself.
+        /// Maximum payload of a message of a collective; "auto": the default of the algorithm.
         pub chunk: Option<Bytes> = None, "chunk", "the algorithm";
-        /// How many messages of one all-to-all may be under way from a rank at a time: each leaves when the one so many before it is
-        /// acknowledged. "auto": any number.
+        /// Maximum number of messages of one all-to-all in flight from a rank: each is sent when the one so many before it is acknowledged.
+        /// "auto": no limit.
         pub parallelism: Option<u32> = Some(16), "parallelism", "STrack §4.3: 8, 16, 32 or 64";
         with {
-            /// Which hosts its ranks are on.
+            /// Placement of the ranks.
             pub placing: Placing,
-            /// When it may communicate.
+            /// Schedule of the communication.
             pub scheduling: Scheduling,
         }
     }
@@ -114,21 +114,21 @@ impl WorkloadDefinition for TraceSettings {
     }
 }
 
-/// What a trace became.
+/// Graph of a trace, and the warnings about it.
 struct Trace {
     graph: Graph,
     warnings: Vec<FileWarning>,
 }
 
-/// Where a trace is.
+/// Location and format of a trace.
 struct Place {
-    /// Its file, or the prefix of its files.
+    /// Path of the file, or prefix of the files of all ranks.
     path: PathBuf,
     format: TraceFormat,
 }
 
 impl Place {
-    /// What results call the job.
+    /// Label of the job in results.
     fn label(&self) -> String {
         let name = match self.format {
             TraceFormat::Chakra => self.path.file_name(),
@@ -167,7 +167,7 @@ impl TraceSettings {
         Ok(())
     }
 
-    /// Where the trace is, and its format.
+    /// Finds the trace, and determines its format.
     fn find(&self, context: &BuildContext<'_>) -> Result<Place, WorkloadError> {
         let file = Path::new(&self.file);
         let path = match context.base_dir.map(|folder| folder.join(file)) {
@@ -273,7 +273,7 @@ impl TraceSettings {
         }
     }
 
-    /// Collectives can add up to more than a graph can hold.
+    /// Checks that the graph can run: collectives can add up to more than a graph can hold.
     fn checked(trace: Trace) -> Result<Trace, WorkloadError> {
         match trace.graph.check() {
             Ok(()) => Ok(trace),
@@ -284,7 +284,7 @@ impl TraceSettings {
         }
     }
 
-    /// Each rank has a host of its own.
+    /// Checks that each rank has a host of its own.
     fn check_ranks(&self, ranks: u32, context: &BuildContext<'_>) -> Result<(), WorkloadError> {
         if let Some(wanted) = self.ranks.filter(|&wanted| wanted != ranks) {
             let message = format!("{wanted} ranks, but the trace has {ranks}");
@@ -312,7 +312,7 @@ impl TraceSettings {
     }
 }
 
-/// There are traces of Chakra with this prefix.
+/// True if there are traces of Chakra with this prefix.
 fn is_prefix(path: &Path) -> bool {
     rank_files(path).is_ok_and(|files| !files.is_empty())
 }

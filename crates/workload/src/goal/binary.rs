@@ -13,7 +13,7 @@ pub(super) const SEND: u8 = 1;
 pub(super) const RECV: u8 = 2;
 pub(super) const CALC: u8 = 3;
 
-/// How many bytes an operation has.
+/// Size of the record of an operation, in bytes.
 const RECORD: usize = 39;
 
 /// True if `bytes` begin as a binary schedule does.
@@ -21,10 +21,10 @@ pub fn is_goal_binary(bytes: &[u8]) -> bool {
     bytes.starts_with(&MAGIC.to_le_bytes())
 }
 
-/// Reads the binary schedule `bytes`; `name` is what errors call the file. They have no line (0) but name rank and node.
+/// Reads the binary schedule `bytes`; `name` is what errors call the file. Errors have no line (0) but name rank and node.
 ///
 /// # Errors
-/// At the first place that is not sound. What only all ranks together show, [`GoalFile::graph`] finds.
+/// At the first place that is not sound. [`GoalFile::graph`] finds faults that show only in all ranks together.
 pub fn parse_goal_binary(name: &str, bytes: &[u8]) -> Result<GoalFile<'static>, FileError> {
     let reader = Reader {
         source: Source { file: name },
@@ -81,7 +81,7 @@ fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(bytes.try_into().ok()?))
 }
 
-/// How many operations wait for another, and where they stand in the appendix.
+/// Operations that wait for another one: their number, and the place of the first in the appendix.
 struct Dependents {
     count: u32,
     first: u32,
@@ -219,7 +219,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Every operation waits for as many others as it says.
+    /// Checks that every operation waits for as many others as it announces.
     fn check_announced(
         &self,
         rank: Rank,
@@ -239,7 +239,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The roots are those that wait for nothing.
+    /// Checks that the listed roots are the operations that wait for nothing.
     fn check_roots(&self, rank: Rank, roots: &[u8], announced: &[u32]) -> Result<(), FileError> {
         let listed = (0..roots.len())
             .step_by(4)

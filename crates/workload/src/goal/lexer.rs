@@ -13,7 +13,7 @@ pub(super) enum Token<'a> {
     Open,
     Close,
     NewLine,
-    /// Nothing that belongs here.
+    /// Text that is no token of a schedule.
     Other(&'a str),
     End,
 }

@@ -14,7 +14,7 @@
 //! }
 //! ```
 //!
-//! What is read is a [`Program`], and a [`Graph`] is made of that as its [module](crate::program) says. Against LogGOPSim:
+//! The readers give a [`Program`], of which a [`Graph`] is made as its [module](crate::program) says. Differences from LogGOPSim:
 //!
 //! * The network is this simulator's: of the LogGOPS parameters, none is used. Sending and receiving cost the processor nothing, and
 //!   `cpu` counts for `calc` only. Large messages are sent like small ones (there: from 64 KiB on after a rendezvous).
@@ -47,30 +47,30 @@ use crate::text::{Source, shown};
 use crate::{FileError, FileWarning, Graph};
 use clearway_units::Bytes;
 
-/// What stands for any rank and any tag in a binary schedule.
+/// Number that stands for any rank and for any tag in a binary schedule.
 const ANY: u32 = u32::MAX;
 
 /// A schedule that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GoalFile<'a> {
-    /// What the ranks do.
+    /// Operations of the ranks.
     pub program: Program,
-    /// What is read but not simulated.
+    /// Warnings about parts that are read but not simulated.
     pub warnings: Vec<FileWarning>,
     /// The file, as the user named it.
     name: String,
     places: Places<'a>,
 }
 
-/// Where the operations stand in the file.
+/// Places of the operations in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Places<'a> {
-    /// At which bytes of the text those of each rank begin.
+    /// Text, with the byte offset at which each operation of each rank begins.
     Text {
         text: &'a str,
         starts: Vec<Vec<usize>>,
     },
-    /// One after the other.
+    /// Binary form, which has no lines.
     Binary,
 }
 
@@ -140,7 +140,7 @@ impl GoalFile<'_> {
     }
 }
 
-/// How often something was seen, and where first.
+/// Number of operations of a kind, and the first of them.
 #[derive(Default)]
 struct Seen {
     first: Option<OperationId>,
@@ -165,7 +165,7 @@ impl Places<'_> {
         }
     }
 
-    /// What a message calls an operation.
+    /// Name of an operation in messages.
     fn name(&self, id: OperationId) -> String {
         let OperationId { rank, index } = id;
         match self {

@@ -16,7 +16,7 @@ const OPERATIONS: [&str; 3] = ["send", "recv", "calc"];
 /// Reads the schedule `text`; `name` is what errors call the file.
 ///
 /// # Errors
-/// At the first place that is not sound. What only all ranks together show, [`GoalFile::graph`] finds.
+/// At the first place that is not sound. [`GoalFile::graph`] finds faults that show only in all ranks together.
 pub fn parse_goal<'a>(name: &str, text: &'a str) -> Result<GoalFile<'a>, FileError> {
     let mut parser = Parser::new(name, text);
     let ranks = parser.header()?;
@@ -54,17 +54,17 @@ struct Parser<'a> {
     lexer: Lexer<'a>,
     /// The token that is next.
     token: Token<'a>,
-    /// Where it begins.
+    /// Byte offset at which `token` begins.
     start: usize,
     /// Operations on other interfaces than 0.
     nics: Seen,
 }
 
-/// One rank, as far as it is read.
+/// Operations of one rank, as far as they are read.
 #[derive(Default)]
 struct Body<'a> {
     operations: Vec<Operation>,
-    /// At which byte of the text each begins.
+    /// Byte offset at which each operation begins.
     starts: Vec<usize>,
     labels: FxHashMap<&'a str, u32>,
     waits: Vec<(u32, Wait)>,
@@ -124,7 +124,7 @@ impl<'a> Parser<'a> {
         self.fault_at(self.start, message.into(), fix)
     }
 
-    /// The next token is none of `names`.
+    /// Error of a next token that is none of `names`.
     fn unexpected(&self, names: &[&str]) -> FileError {
         let fix = match self.token {
             Token::Word(word) if meant(word, names).is_some() => {
@@ -145,7 +145,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Takes the word if it is next.
+    /// Takes `word` if it is next, and returns true if it was.
     fn has_word(&mut self, word: &'static str) -> bool {
         let is_next = self.token == Token::Word(word);
         if is_next {
@@ -178,7 +178,7 @@ impl<'a> Parser<'a> {
         Ok(value as u32)
     }
 
-    /// Nothing may follow on the line but `}`.
+    /// Checks that nothing but `}` follows on the line, and takes the line break.
     fn end_of_line(&mut self, expected: &[&str]) -> Result<(), FileError> {
         match self.token {
             Token::NewLine => {
@@ -396,7 +396,7 @@ impl<'a> Parser<'a> {
         Ok(Operation::Receive { from, bytes, tag })
     }
 
-    /// `send 8b to`, of which the first word is next.
+    /// Reads `send 8b to`, of which the first word is next; returns the size.
     fn size(&mut self, preposition: &'static str) -> Result<Bytes, FileError> {
         self.advance();
         let bytes = self.number("size", 0..=u64::MAX)?;
@@ -420,7 +420,7 @@ impl<'a> Parser<'a> {
         Ok(value as u8)
     }
 
-    /// The processor and interface at the end of a send or receive; neither has a part in the simulation.
+    /// Reads the processor and the interface at the end of a send or receive; neither affects the simulation.
     fn processor(&mut self, id: OperationId, has_tag: bool) -> Result<(), FileError> {
         let mut expected = match has_tag {
             true => &["cpu", "nic"][..],

@@ -5,12 +5,12 @@ use super::binary::{CALC, MAGIC, RECV, SEND};
 use crate::program::{Operation, OperationId, Program, RankProgram};
 use std::fmt::{self, Write as _};
 
-/// Why a program cannot be written in GOAL.
+/// Reason for which a program cannot be written in GOAL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GoalWriteError {
     /// The operation.
     pub operation: OperationId,
-    /// What it has that GOAL has not.
+    /// Reason for which GOAL cannot express the operation.
     pub reason: &'static str,
 }
 

@@ -1,10 +1,10 @@
-//! The proof, before a run, that every task of a graph comes to its turn.
+//! Proof, before a run, that every task of a graph can run.
 
 use super::{Graph, Rank, Task, TaskId};
 use clearway_units::Bytes;
 use std::fmt;
 
-/// Why a graph cannot run. A reader of traces says how its file calls the tasks.
+/// Reason for which a graph cannot run. A reader of traces names the tasks as its file does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GraphError {
     /// A task of a rank that does not exist.
@@ -13,7 +13,7 @@ pub enum GraphError {
         task: TaskId,
         /// The rank.
         rank: Rank,
-        /// How many ranks there are.
+        /// Number of ranks.
         ranks: u32,
     },
     /// A message of a rank to itself.
@@ -37,17 +37,17 @@ pub enum GraphError {
     NoSuchTask {
         /// The task.
         task: TaskId,
-        /// The one that is missing.
+        /// The missing task.
         needs: TaskId,
     },
     /// A task waits for something that happens at another rank, or for the beginning of a message to its own.
     Elsewhere {
         /// The task.
         task: TaskId,
-        /// What it waits for.
+        /// Task that it waits for.
         needs: TaskId,
     },
-    /// Tasks that wait for one another in a circle: each for the next, the last for the first.
+    /// Tasks that wait for one another in a cycle: each for the next, the last for the first.
     Circle {
         /// The tasks.
         tasks: Vec<TaskId>,
@@ -97,10 +97,10 @@ impl fmt::Display for GraphError {
 impl std::error::Error for GraphError {}
 
 impl Graph {
-    /// Proves that every task comes to its turn, whatever the network does.
+    /// Proves that every task can run, whatever the network does.
     ///
     /// # Errors
-    /// The first fault: tasks in their order, then circles.
+    /// The first fault: tasks in their order, then cycles.
     pub fn check(&self) -> Result<(), GraphError> {
         if let Some(limit) = self.parallelism
             && (limit.from_sender == 0 || limit.to_receiver == Some(0))
@@ -168,8 +168,8 @@ impl Graph {
         Ok(())
     }
 
-    /// Tasks that wait for one another in a circle, if there are any: the first circle on the way back from the lowest task that
-    /// never comes to its turn.
+    /// Tasks that wait for one another in a cycle, if there are any: the first cycle on the way back from the lowest task that never
+    /// becomes ready.
     fn circle(&self) -> Option<Vec<TaskId>> {
         let successors = self.successors();
         let mut waits: Vec<u32> = (0..self.len())
@@ -202,7 +202,7 @@ impl Graph {
         Some(way.split_off(place[at.index()] as usize))
     }
 
-    /// The edges the other way round.
+    /// Edges of the graph in reverse.
     pub fn successors(&self) -> Successors {
         let mut first = vec![0u32; self.len() + 1];
         for need in &self.needs {
@@ -225,7 +225,7 @@ impl Graph {
     }
 }
 
-/// Which tasks wait for a task.
+/// Tasks that wait for each task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Successors {
     first: Vec<u32>,
@@ -233,7 +233,7 @@ pub struct Successors {
 }
 
 impl Successors {
-    /// The tasks that wait for `id`, by number, each with whether that need only have begun.
+    /// Tasks that wait for `id`, by number, each with true if `id` need only have begun.
     ///
     /// # Panics
     /// If there is no such task.

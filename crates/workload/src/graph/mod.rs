@@ -1,4 +1,4 @@
-//! What the ranks of a job do, and in which order: a graph of messages and computations.
+//! Graph of the messages and computations of a job's ranks, with their order.
 //!
 //! Every collective and every trace becomes a [`Graph`]. Its tasks are numbered in the order in which they were added; a task
 //! belongs to one *rank*, and all that it waits for happens at that rank, so that each host can run its part by itself:
@@ -60,38 +60,38 @@ pub const ADDER: u16 = 256;
 /// leaves room for what the run keeps of them.
 pub(crate) const MOST_TASKS: u64 = 1 << 25;
 
-/// Something that a rank does.
+/// Operation of a rank: a computation or a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Task {
     /// Keeps a unit of a rank busy.
     Compute {
-        /// Where.
+        /// Rank that computes.
         rank: Rank,
-        /// Which unit; what one unit does, it does one after the other. Those below [`ADDER`] are the job's.
+        /// Unit of the rank; one unit does one computation after the other. Units below [`ADDER`] are the job's.
         unit: u16,
-        /// How long. Without time, it occupies no unit and joins what it waits for.
+        /// Time of the computation. With zero, it occupies no unit and joins what it waits for.
         span: Span,
     },
     /// Sends a message.
     Message {
-        /// From where.
+        /// Sender.
         src: Rank,
-        /// To where: another rank.
+        /// Receiver: another rank.
         dst: Rank,
-        /// How much, above zero.
+        /// Size, above zero.
         bytes: Bytes,
     },
 }
 
 impl Task {
-    /// Where it begins.
+    /// Rank at which the task begins.
     pub const fn rank(&self) -> Rank {
         match *self {
             Self::Compute { rank, .. } | Self::Message { src: rank, .. } => rank,
         }
     }
 
-    /// Whether it can be waited for at `rank`.
+    /// True if tasks of `rank` can wait for it.
     pub fn is_seen_by(&self, rank: Rank) -> bool {
         match *self {
             Self::Compute { rank: own, .. } => own == rank,
@@ -100,21 +100,22 @@ impl Task {
     }
 }
 
-/// What a task waits for: another one, to be over or to have begun.
+/// Dependency of a task: another task that must be over, or must have begun.
 ///
-/// Packed, because a trace has millions: the highest bit says which of both.
+/// Packed, because a trace has millions: the highest bit tells the two apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Need(u32);
 
 impl Need {
     const BEGUN: u32 = 1 << 31;
 
-    /// `task` is over.
+    /// Dependency that is met when `task` is over.
     pub const fn over(task: TaskId) -> Self {
         Self(task.0)
     }
 
-    /// `task` has begun. A message has begun when it is ready to be sent; only tasks of its sender can wait for that.
+    /// Dependency that is met when `task` has begun. A message has begun when it is ready to be sent; only tasks of its
+    /// sender can wait for that.
     pub const fn begun(task: TaskId) -> Self {
         Self(task.0 | Self::BEGUN)
     }
@@ -124,28 +125,28 @@ impl Need {
         TaskId(self.0 & !Self::BEGUN)
     }
 
-    /// It need only have begun.
+    /// True if the other task need only have begun.
     pub const fn is_begun(self) -> bool {
         self.0 & Self::BEGUN != 0
     }
 }
 
-/// How many messages may be under way at a time.
+/// Limits on the number of messages under way at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parallelism {
-    /// From each rank, above zero. The next one may leave when one is acknowledged: the one that became ready first, among
-    /// those that became ready together the one with the lowest number.
+    /// Limit for messages from each rank, above zero. The next one may leave when one is acknowledged: the one that became ready first,
+    /// and among those that became ready together the one with the lowest number.
     pub from_sender: u32,
-    /// To each rank, above zero, if there is a limit.
+    /// Limit for messages to each rank, above zero, if there is one.
     pub to_receiver: Option<u32>,
 }
 
-/// What the ranks of a job do; see the [module](self).
+/// Tasks of the ranks of a job and their dependencies; see the [module](self).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Graph {
     ranks: u32,
     tasks: Vec<Task>,
-    /// Where each task's needs begin in `needs`; those of the last one end with it.
+    /// Index in `needs` of the first need of each task; those of the last task end with the list.
     first_need: Vec<u32>,
     needs: Vec<Need>,
     /// A limit for all messages, if there is one.
@@ -153,7 +154,7 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// A graph of `ranks` ranks that do nothing yet.
+    /// Creates a graph of `ranks` ranks without tasks.
     pub fn new(ranks: u32) -> Self {
         Self {
             ranks,
@@ -161,7 +162,7 @@ impl Graph {
         }
     }
 
-    /// Adds a task that waits for `needs`. What they name may be added later; [`check`](Self::check) wants it to be there.
+    /// Adds a task that waits for `needs`. The tasks that they name may be added later; [`check`](Self::check) requires them to be there.
     ///
     /// # Panics
     /// With 2^31 tasks or 2^32 needs.
@@ -230,17 +231,17 @@ impl Graph {
         self.parallelism = self.parallelism.or(other.parallelism);
     }
 
-    /// How many ranks it has.
+    /// Number of ranks.
     pub const fn ranks(&self) -> u32 {
         self.ranks
     }
 
-    /// How many tasks it has.
+    /// Number of tasks.
     pub const fn len(&self) -> usize {
         self.tasks.len()
     }
 
-    /// It has no tasks.
+    /// True if there are no tasks.
     pub const fn is_empty(&self) -> bool {
         self.tasks.is_empty()
     }
@@ -253,7 +254,7 @@ impl Graph {
         self.tasks[id.index()]
     }
 
-    /// What a task waits for.
+    /// Dependencies of a task.
     ///
     /// # Panics
     /// If there is no such task.

@@ -7,7 +7,7 @@ use clearway_units::{Rate, Span};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
-/// Far above what fits in the memory of one machine.
+/// Most nodes of a fabric: far above what fits in the memory of one machine.
 const MOST_NODES: u64 = 1 << 24;
 const DELAYS: RangeInclusive<Span> = Span::from_ns(1)..=Span::from_ms(1000);
 const HPCC_HEADER: &[&str] = &["node_num", "switch_num", "link_num"];
@@ -26,15 +26,15 @@ const LINK: &[&str] = &["src", "dst", "rate", "delay", "error_rate"];
 pub struct HpccLink {
     /// The nodes that it joins, as the file orders them.
     pub ends: [u32; 2],
-    /// Its rate.
+    /// Rate of each direction.
     pub rate: Rate,
-    /// Its propagation delay.
+    /// Propagation delay.
     pub delay: Span,
-    /// The probability that it loses a packet, whatever the packet's size; below 1.
+    /// Probability that it loses a packet, whatever the packet's size; below 1.
     pub loss: f64,
 }
 
-/// What the file of a fabric says. Each host has a link or several, all to switches, and the graph is in one piece.
+/// Content of the file of a fabric. Each host has a link or several, all to switches, and the graph connects all hosts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HpccTopology {
     /// Hosts: the nodes from 0.
@@ -43,14 +43,14 @@ pub struct HpccTopology {
     pub switches: u32,
     /// Links in the order of the file, which numbers the interfaces of nodes.
     pub links: Vec<HpccLink>,
-    /// What can run but is probably not what the author meant.
+    /// Warnings about entries that can run but are probably not what the author meant.
     pub warnings: Vec<FileWarning>,
 }
 
-/// The first line.
+/// First line of the file.
 struct Header {
     nodes: u64,
-    /// With the NVSwitches.
+    /// Switches, the NVSwitches included.
     switches: u64,
     links: Announced,
 }
@@ -183,7 +183,7 @@ fn switches<'a, 'b>(
     Ok((switches, rest))
 }
 
-/// True for what cannot be numbers of switches.
+/// True if the line is that of a link, not one with numbers of switches.
 fn is_link(line: &Line<'_>) -> bool {
     line.tokens.len() == LINK.len() && whole_number(line.tokens[2].text).is_none()
 }
@@ -276,7 +276,7 @@ impl Whole<'_> {
         self.source.fault(line, None, message).fix(fix)
     }
 
-    /// Hosts have the numbers from 0.
+    /// Checks that hosts have the numbers from 0.
     fn check_order(&self) -> Result<(), FileError> {
         let hosts = self.hosts();
         match self.switches.first() {
@@ -293,7 +293,7 @@ impl Whole<'_> {
         }
     }
 
-    /// Each host has a link, and all lead to switches.
+    /// Checks that each host has a link, and that all links of hosts lead to switches.
     fn check_host_links(&self) -> Result<(), FileError> {
         let hosts = self.hosts();
         let mut linked = vec![false; hosts as usize];
@@ -318,7 +318,7 @@ impl Whole<'_> {
         }
     }
 
-    /// The graph is in one piece. Through hosts, too: those with several links may join parts that need nothing else.
+    /// Checks that the graph connects all hosts. Paths through hosts count: a host with several links may be all that joins two parts.
     fn check_reach(&self) -> Result<(), FileError> {
         let mut neighbours: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         for placed in &self.links {
@@ -345,7 +345,7 @@ impl Whole<'_> {
         }
     }
 
-    /// Links between nodes that an earlier line has joined.
+    /// Warning about links between nodes that an earlier line has joined.
     fn parallel_links(&self) -> Option<FileWarning> {
         let mut joined = BTreeMap::new();
         let mut parallel = Vec::new();

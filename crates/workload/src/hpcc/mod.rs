@@ -69,7 +69,7 @@ struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// The record on `line`, `what` for messages.
+    /// Record on `line`; `what` is its name in messages.
     fn of(
         source: Source<'a>,
         line: &'a Line<'a>,
@@ -101,7 +101,7 @@ impl<'a> Record<'a> {
         })
     }
 
-    /// The word at `index` is none of those that may stand there.
+    /// Error of the word at `index`, which is none of those that may stand there.
     fn no_value(&self, index: usize, fix: &str) -> FileError {
         let (text, name) = (shown(self.tokens[index].text), self.names[index]);
         self.fault(index, format!("`{text}` is no value for `{name}`"), fix)
@@ -115,14 +115,14 @@ impl<'a> Record<'a> {
     }
 }
 
-/// How many records a file announces, and on which line.
+/// Number of records that a file announces, and line of the announcement.
 #[derive(Clone, Copy)]
 struct Announced {
     count: u64,
     line: usize,
     /// `link` or `flow`.
     noun: &'static str,
-    /// What the number is called.
+    /// Name of the number in the file, such as `link_num`.
     name: &'static str,
 }
 
@@ -131,7 +131,7 @@ impl Announced {
         counted(usize::try_from(self.count).unwrap_or(usize::MAX), self.noun)
     }
 
-    /// A record on `line` although all that were announced have come.
+    /// Error of a record on `line` although all that were announced have come.
     fn one_too_many(self, source: Source<'_>, line: usize) -> FileError {
         let message = format!(
             "line {} announces {}, and this line comes after them; the HPCC simulator ignores the rest of the file",
@@ -145,7 +145,7 @@ impl Announced {
         source.fault(line, None, message).fix(fix)
     }
 
-    /// The file ends on `line` after `found` records.
+    /// Error of a file that ends on `line` after `found` records.
     fn too_few(self, source: Source<'_>, line: usize, found: u64) -> FileError {
         let message = format!(
             "line {} announces {}, but the file has {found}",

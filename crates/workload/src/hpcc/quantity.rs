@@ -3,13 +3,13 @@
 use crate::text::{DecimalFault, exact_decimal};
 use clearway_units::{Rate, Span};
 
-/// Where the number of a quantity ends.
+/// Splits a quantity at the end of its number.
 fn split(text: &str, in_number: impl Fn(char) -> bool) -> (&str, &str) {
     let end = text.find(|c| !in_number(c)).unwrap_or(text.len());
     text.split_at(end)
 }
 
-/// A rate such as `100Gbps`, `25000000000bps` or `12.5GB/s`; without unit in bit/s. `B` is for bytes.
+/// Rate such as `100Gbps`, `25000000000bps` or `12.5GB/s`; a number without unit is in bit/s. `B` stands for bytes.
 pub(super) fn rate(text: &str) -> Option<Rate> {
     let (number, unit) = split(text, |c| c.is_ascii_digit() || c == '.');
     let (prefix, bits) = match unit {
@@ -36,7 +36,7 @@ pub(super) fn rate(text: &str) -> Option<Rate> {
     (value > 0).then(|| Rate::from_bps(value))
 }
 
-/// A time such as `1000ns`, `0.001ms` or `1e-6s`; without unit in seconds.
+/// Time such as `1000ns`, `0.001ms` or `1e-6s`; a number without unit is in seconds.
 pub(super) fn time(text: &str) -> Option<Span> {
     let (number, unit) = split(text, |c| c.is_ascii_digit() || ".eE+-".contains(c));
     let exponent = match unit {

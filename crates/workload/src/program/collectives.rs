@@ -1,4 +1,4 @@
-//! Which calls of collectives belong together.
+//! Matching of the collective calls of all ranks.
 
 use super::matching::Numbers;
 use super::{CollectiveKind, Operation, OperationId, Program, ProgramError};
@@ -15,7 +15,7 @@ pub(super) struct Meeting {
 }
 
 impl Meeting {
-    /// Nothing is sent, and nobody waits.
+    /// True if nothing is sent, and no rank waits for another.
     pub(super) fn is_silent(&self) -> bool {
         let is_empty = self.bytes == Bytes::ZERO && self.kind != CollectiveKind::Barrier;
         self.calls.len() < 2 || is_empty

@@ -1,11 +1,11 @@
-//! What can be wrong with a program.
+//! Errors of programs.
 
 use super::{ExpansionFault, OperationId};
 use crate::graph::Rank;
 use clearway_units::Bytes;
 use std::fmt;
 
-/// Why a program cannot run. A reader of traces says how its file calls the operations.
+/// Error of a program that cannot run. A reader of traces says how its file calls the operations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProgramError {
     /// An operation names a rank that does not exist.
@@ -14,36 +14,36 @@ pub enum ProgramError {
         operation: OperationId,
         /// The rank.
         rank: Rank,
-        /// How many there are.
+        /// Number of ranks.
         ranks: u32,
     },
     /// A send that no receive takes.
     NoReceive {
         /// The send.
         send: OperationId,
-        /// To where.
+        /// Receiving rank.
         to: Rank,
-        /// Its tag.
+        /// Tag of the send.
         tag: u32,
     },
     /// A receive for which no send is left.
     NoSend {
         /// The receive.
         receive: OperationId,
-        /// From where, if it says.
+        /// Sending rank, if the receive names one.
         from: Option<Rank>,
-        /// Its tag, if it says.
+        /// Tag of the receive, if it names one.
         tag: Option<u32>,
     },
     /// A receive that takes less than its message brings.
     TooSmall {
         /// The receive.
         receive: OperationId,
-        /// How much it takes.
+        /// Bytes that the receive takes at most.
         takes: Bytes,
         /// The send.
         send: OperationId,
-        /// How much it brings.
+        /// Bytes of the message.
         brings: Bytes,
     },
     /// A receive from any rank for which several have a message.
@@ -77,7 +77,7 @@ pub enum ProgramError {
     NoCall {
         /// The call.
         call: OperationId,
-        /// The rank without.
+        /// The rank without a matching call.
         missing: Rank,
     },
     /// Two ranks call different things.
@@ -86,7 +86,7 @@ pub enum ProgramError {
         first: OperationId,
         /// The other call.
         other: OperationId,
-        /// What each calls.
+        /// Kind and size of each call.
         calls: [String; 2],
     },
     /// An all-to-all into which two ranks bring different sizes.
@@ -95,14 +95,14 @@ pub enum ProgramError {
         first: OperationId,
         /// The other call.
         other: OperationId,
-        /// What each brings in.
+        /// Bytes that each rank brings in.
         sizes: [Bytes; 2],
     },
     /// A collective of which no messages can be made.
     Expansion {
         /// The call of the first rank of the group.
         call: OperationId,
-        /// Why not, and what to do about it.
+        /// Reason, and suggested fix.
         fault: ExpansionFault,
     },
 }
@@ -124,7 +124,7 @@ impl ProgramError {
         }
     }
 
-    /// What is wrong, as a fragment of a sentence, with operations as `name` calls them.
+    /// Description of the fault, as a fragment of a sentence, with operations as `name` calls them.
     pub fn message(&self, name: &dyn Fn(OperationId) -> String) -> String {
         match self {
             Self::NoSuchRank {
@@ -192,7 +192,7 @@ impl ProgramError {
         }
     }
 
-    /// What to do about it.
+    /// Suggested fix.
     pub fn fix(&self) -> String {
         match self {
             Self::NoSuchRank { ranks: 0, .. } => "give the trace ranks".into(),

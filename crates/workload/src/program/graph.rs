@@ -48,25 +48,25 @@ impl Program {
     }
 }
 
-/// What a message of `bytes` carries.
+/// Bytes of the message of a send of `bytes`: at least one, as a message needs a packet.
 fn carried(bytes: Bytes) -> Bytes {
     bytes.max(Bytes::new(1))
 }
 
-/// A program of which some tasks are there.
+/// State of the construction of a program's graph.
 struct Build<'a> {
     program: &'a Program,
     numbers: Numbers,
-    /// Of sends and receives the other one, of calls the index of the meeting.
+    /// For each send its receive, for each receive its send, and for each call the index of its meeting.
     partner: Vec<u32>,
     meetings: Vec<Meeting>,
-    /// How many ranks have come to each meeting.
+    /// Number of ranks that have come to each meeting.
     present: Vec<u32>,
-    /// Who waits for each operation: first those of operation 0.
+    /// Index of the first successor of each operation in `successors`, and one more.
     first_successor: Vec<u32>,
-    /// Each with whether it is enough that the operation has begun.
+    /// Operations that wait for each operation, with true if it is enough that the latter has begun.
     successors: Vec<(u32, bool)>,
-    /// How much each operation still waits for; none once it has begun.
+    /// Number of dependencies that each operation still waits for; zero once it has begun.
     left: Vec<u32>,
     /// The task after which each operation is over, or [`NONE`].
     end: Vec<u32>,
@@ -197,7 +197,7 @@ impl<'a> Build<'a> {
         }
     }
 
-    /// A receive that has begun gets its message.
+    /// Ends a receive that has begun, whose message is known.
     fn arrive(&mut self, number: u32, id: OperationId) {
         if self.end[number as usize] != NONE {
             return;
@@ -240,7 +240,7 @@ impl<'a> Build<'a> {
         Ok(())
     }
 
-    /// All ranks of a meeting have come.
+    /// Expands a meeting to which all ranks have come.
     fn meet(&mut self, index: usize, expand: &mut Expand<'_>) -> Result<(), ProgramError> {
         let Meeting {
             kind,
@@ -281,7 +281,7 @@ impl<'a> Build<'a> {
         Ok(())
     }
 
-    /// What the operation waits for, as tasks.
+    /// Collects in `needs` the tasks that the operation waits for.
     fn collect_needs(&mut self, id: OperationId) {
         for wait in self.program.ranks[id.rank.index()].waits(id.index) {
             let other = OperationId {
@@ -302,7 +302,7 @@ impl<'a> Build<'a> {
         }
     }
 
-    /// The operation has begun, or is over: what waits for that has one thing less to wait for.
+    /// Releases the successors of an operation that has begun, or is over: they have one thing less to wait for.
     fn release(&mut self, number: u32, is_begun: bool) {
         let (from, to) = self.range_of(number);
         for index in from..to {
@@ -343,7 +343,8 @@ impl<'a> Build<'a> {
         }
     }
 
-    /// What keeps an operation from being over or, if so it says, from beginning.
+    /// Returns what an operation waits for that is not over or, if `is_begun`, has not begun: an operation, and true if its beginning is
+    /// awaited.
     fn stuck_by(&self, (number, is_begun): (u32, bool)) -> (u32, bool) {
         const STUCK: &str = "what is not over waits for something that is not";
         let id = self.numbers.id(number);

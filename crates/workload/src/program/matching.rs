@@ -1,4 +1,4 @@
-//! Which receive takes which send.
+//! Matching of receives with sends.
 
 use super::{Operation, OperationId, Program, ProgramError, RankProgram};
 use crate::graph::Rank;
@@ -129,14 +129,14 @@ pub(super) fn partners(
 /// A message on its way.
 #[derive(Clone, Copy)]
 struct Incoming {
-    /// Of its send.
+    /// Number of its send.
     number: u32,
     from: Rank,
     tag: u32,
     bytes: Bytes,
 }
 
-/// All messages: where those to each rank begin and one more, and those to one rank by sender and order.
+/// All messages: the index of the first one to each rank and one more, and the messages to each rank by sender and order.
 fn incoming(
     program: &Program,
     numbers: &Numbers,
@@ -191,12 +191,12 @@ fn incoming(
 
 /// The messages to one rank that no receive has taken yet.
 struct Mailbox<'a> {
-    /// By sender and order.
+    /// Messages by sender and order.
     messages: &'a [Incoming],
     taken: Vec<bool>,
     /// The messages of each sender, as places in `messages`.
     senders: Vec<Queue>,
-    /// How many senders have messages left, and the first that may.
+    /// Number of senders that have messages left, and index of the first that may.
     senders_left: usize,
     next_sender: usize,
     /// The places in `messages` by tag, sender and order.
@@ -338,7 +338,7 @@ impl<'a> Mailbox<'a> {
         }
     }
 
-    /// The first message that nobody took.
+    /// The first message that no receive has taken.
     fn left(&self) -> Option<Incoming> {
         let place = self.taken.iter().position(|taken| !taken)?;
         Some(self.messages[place])
@@ -374,7 +374,7 @@ fn first_left(queues: &[Queue], next: &mut usize, end: usize) -> Option<usize> {
     (*next < end).then_some(*next)
 }
 
-/// Several of `queues` have messages left.
+/// Error of a receive for which several of `queues` have messages left.
 fn ambiguous(receive: OperationId, queues: &[Queue]) -> ProgramError {
     let mut left = queues.iter().filter(|queue| queue.left > 0);
     let mut sender = || left.next().map_or(Rank(0), |queue| queue.from);

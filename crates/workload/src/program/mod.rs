@@ -1,4 +1,4 @@
-//! What each rank of a job does in its own words, as traces tell it: sends and receives apart, and calls of collectives.
+//! Operations of each rank of a job, as traces list them: sends and receives apart, and calls of collectives.
 //!
 //! A [`Program`] becomes a [`Graph`] in three steps:
 //!
@@ -13,7 +13,7 @@
 //! 3. The tasks are added in an order in which each comes after all that it waits for: of those that can, the operation of the lowest
 //!    rank, and of its operations the first.
 //!
-//! What becomes of the operations:
+//! The operations become tasks in this way:
 //!
 //! * A send and its receive become one message. For the sender it is over when it is acknowledged. What waits for the receive waits for
 //!   the arrival of all bytes, and for what the receive itself waits for. The message does not wait for the receive: it finds a buffer.
@@ -22,7 +22,7 @@
 //! * A message of no bytes carries one, as a message needs a packet.
 //! * A collective call begins when all that it waits for is over; an `expand` of the caller's makes messages of it, for example by
 //!   [embedding](CollectiveCall::embed) the graph of an algorithm. A call of no bytes,
-//!   but for a barrier, and a call in a group of one rank send nothing and wait for nobody.
+//!   but for a barrier, and a call in a group of one rank send nothing and wait for no rank.
 //! * All ranks of a call bring in the same. An all-to-all in which ranks bring in different sizes, as those of a mixture of experts do,
 //!   is refused: the algorithms here cut equal arrays into equal parts.
 
@@ -41,7 +41,7 @@ use std::fmt;
 pub use error::ProgramError;
 
 choices! {
-    /// What the ranks of a group do together.
+    /// Kind of a collective that the ranks of a group call together.
     pub enum CollectiveKind {
         /// Each has the sum of all arrays.
         AllReduce = "all-reduce",
@@ -59,61 +59,61 @@ choices! {
         Gather = "gather",
         /// Each has its part of the first rank's array.
         Scatter = "scatter",
-        /// None goes on before all have come.
+        /// No rank goes on before all have come.
         Barrier = "barrier",
     }
 }
 
-/// Something that a rank does.
+/// Operation of a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
     /// Keeps a unit of the rank busy; without time, it joins what it waits for.
     Compute {
-        /// Which unit.
+        /// Unit that computes.
         unit: u8,
-        /// How long.
+        /// Time of the computation.
         span: Span,
     },
     /// Sends a message.
     Send {
-        /// To where.
+        /// Receiving rank.
         to: Rank,
-        /// How much.
+        /// Size of the message.
         bytes: Bytes,
-        /// By what the receiver tells it from others.
+        /// Tag by which the receiver tells the message from others.
         tag: u32,
     },
     /// Receives a message.
     Receive {
-        /// From where; nothing for any rank.
+        /// Sending rank; nothing for any rank.
         from: Option<Rank>,
-        /// How much at most.
+        /// Maximum size of the message.
         bytes: Bytes,
-        /// With which tag; nothing for any.
+        /// Tag of the message; nothing for any.
         tag: Option<u32>,
     },
     /// Takes part in a collective.
     Collective {
-        /// Which.
+        /// Kind of the collective.
         kind: CollectiveKind,
-        /// How much; see [`CollectiveCall::bytes`].
+        /// Size of the collective; see [`CollectiveCall::bytes`].
         bytes: Bytes,
-        /// With whom: an index into [`Program::groups`].
+        /// Group of ranks that take part: an index into [`Program::groups`].
         group: u32,
     },
 }
 
-/// What an operation waits for: another one of its rank.
+/// Dependency of an operation on another one of its rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Wait {
-    /// The other one.
+    /// Number of the other operation.
     pub operation: u32,
-    /// It need only have begun.
+    /// True if the other operation need only have begun.
     pub is_begun: bool,
 }
 
 impl Wait {
-    /// Until `operation` is over.
+    /// Wait until `operation` is over.
     pub const fn over(operation: u32) -> Self {
         Self {
             operation,
@@ -121,7 +121,7 @@ impl Wait {
         }
     }
 
-    /// Until `operation` has begun.
+    /// Wait until `operation` has begun.
     pub const fn begun(operation: u32) -> Self {
         Self {
             operation,
@@ -134,13 +134,14 @@ impl Wait {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RankProgram {
     operations: Vec<Operation>,
-    /// Where the waits of each operation begin, and one more.
+    /// Index of the first wait of each operation, and one more.
     first_wait: Vec<u32>,
     waits: Vec<Wait>,
 }
 
 impl RankProgram {
-    /// `operations`, of which each that `waits` names first waits for what stands beside it. A wait that stands twice counts once.
+    /// Creates a program of `operations`. Each pair of `waits` names an operation, and what that waits for. A wait that is named twice
+    /// counts once.
     ///
     /// # Panics
     /// If a wait names an operation that does not exist, or with 2^31 operations or 2^32 waits.
@@ -165,12 +166,12 @@ impl RankProgram {
         }
     }
 
-    /// What it does.
+    /// Operations of the rank.
     pub fn operations(&self) -> &[Operation] {
         &self.operations
     }
 
-    /// What `operation` waits for, by number.
+    /// Dependencies of `operation`, by number.
     ///
     /// # Panics
     /// If there is no such operation.
@@ -180,7 +181,7 @@ impl RankProgram {
     }
 }
 
-/// What the ranks of a job do; see the [module](self).
+/// Operations of the ranks of a job; see the [module](self).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Program {
     /// The operations of each rank.
@@ -189,12 +190,12 @@ pub struct Program {
     pub groups: Vec<Vec<Rank>>,
 }
 
-/// Which operation of a program.
+/// Identifier of an operation of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct OperationId {
-    /// Whose.
+    /// Rank of the operation.
     pub rank: Rank,
-    /// Its number there.
+    /// Number of the operation in its rank.
     pub index: u32,
 }
 
@@ -222,12 +223,12 @@ impl Program {
         })
     }
 
-    /// How many operations it has.
+    /// Number of operations.
     pub fn len(&self) -> usize {
         self.ranks.iter().map(|rank| rank.operations.len()).sum()
     }
 
-    /// It has no operations.
+    /// True if there are no operations.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -236,7 +237,7 @@ impl Program {
 /// One collective of all ranks of a group, for which messages are to be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CollectiveCall<'a> {
-    /// Which.
+    /// Kind of the collective.
     pub kind: CollectiveKind,
     /// The size of the whole array, as nccl-tests counts it: of an all-gather or gather what is there in the end, of all others what
     /// a rank (of a scatter the first) brings in. Above zero but for a barrier.
@@ -247,12 +248,12 @@ pub struct CollectiveCall<'a> {
     pub starts: &'a [TaskId],
 }
 
-/// Why no messages can be made of a collective call.
+/// Error of a collective call of which no messages can be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExpansionFault {
-    /// What is wrong, as a fragment of a sentence.
+    /// Description of the fault, as a fragment of a sentence.
     pub reason: String,
-    /// What to do about it.
+    /// Suggested fix.
     pub fix: String,
 }
 

@@ -1,4 +1,4 @@
-//! Which receive takes which send, what waits for what, and each program that is refused.
+//! Matching of receives with sends, dependencies of operations, and each program that is refused.
 
 use super::matching::{NONE, Numbers, order, partners};
 use super::*;
@@ -122,7 +122,7 @@ fn messages(graph: &Graph) -> Vec<(u32, u32, TaskId)> {
     messages
 }
 
-/// The spans of the computations that wait for `message` at its receiver, in microseconds: who follows it tells which receive took it.
+/// Spans of the computations that wait for `message` at its receiver, in microseconds. They tell which receive took it.
 fn followers(graph: &Graph, message: TaskId) -> Vec<u64> {
     let successors = graph.successors();
     let mut spans = Vec::new();
@@ -649,8 +649,8 @@ fn what_is_no_graph_of_the_call_is_not_embedded() {
     }
 }
 
-/// What MPI does: messages of each sender come in their order, receives are begun in theirs, and whichever comes first waits for the
-/// other one. The senders are interleaved at random.
+/// Pairs of sends and receives in a run of MPI: messages of each sender come in their order, receives are begun in theirs, and of a message
+/// and its receive the first waits for the other one. The senders are interleaved at random.
 fn partners_of_a_run(program: &Program, seed: u64) -> Vec<(u32, u32)> {
     let mut random = RandomStream::new(seed, Purpose::Test, 8);
     let numbers = Numbers::of(program).unwrap();

@@ -1,14 +1,14 @@
 //! One rank of a job at run time: a state machine that a simulator, or a host with sockets, drives.
 //!
-//! It is told what happens at its host (a message of its has been acknowledged, one to it has arrived, time has come) and says which
-//! messages to post. It knows nothing of the other ranks but what they send. A job runs its graph for several iterations; a rank
-//! begins the next one when it is through with the last: its own tasks are over, and all messages to it have arrived. Messages of ranks
-//! that are ahead are counted for the iteration that they belong to.
+//! The state machine is told what happens at its host (a message of this rank has been acknowledged, one to it has arrived, time has come)
+//! and says which messages to post. It knows nothing of the other ranks but what they send. A job runs its graph for several iterations; a
+//! rank begins the next one when it is through with the last: its own tasks are over, and all messages to it have arrived. Messages of
+//! ranks that are ahead are counted for the iteration that they belong to.
 //!
-//! Where [`Slots`] say when a rank may begin to communicate, the first message of an iteration waits for the next of them, and others
-//! until then. What another rank has sent shows that the job has begun: a rank to which something has come waits no longer.
+//! Where [`Slots`] say when a rank may begin to communicate, the first message of an iteration waits for the next slot, and others
+//! until then. A message from another rank shows that the job has begun: a rank that has received one waits no longer.
 //!
-//! Calls that have nothing to say are harmless: a deadline that has not come does nothing.
+//! Unnecessary calls are harmless: a deadline that has not come does nothing.
 
 mod plan;
 mod slots;
@@ -29,15 +29,15 @@ use units::Units;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MessageNumber(pub u32);
 
-/// How long computations take, in relation to what the graph says; those of the [`ADDER`] take what it says.
+/// Pace of the computations of a rank, in relation to the graph; computations of the [`ADDER`] take the time that the graph says.
 #[derive(Debug, Clone)]
 pub struct Pace {
-    /// All computations of this rank take so many times as long, zero or more; 1 unless the rank is a straggler or the time of a
-    /// trace is scaled.
+    /// Factor for the time of all computations of this rank, zero or more; 1 unless the rank is a straggler or the time of a trace is
+    /// scaled.
     pub factor: f64,
-    /// Each takes longer by up to this share of its time, evenly distributed; zero or more.
+    /// Maximum share of its time by which each computation takes longer, uniformly distributed; zero or more.
     pub jitter: f64,
-    /// What jitter is drawn from.
+    /// Random numbers for jitter.
     pub random: RandomStream,
 }
 
@@ -55,38 +55,38 @@ impl Pace {
     }
 }
 
-/// What a rank has to say.
+/// Output of a rank for its driver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Output {
     /// Post this message on the connection to another rank.
     Post {
-        /// To whom.
+        /// Receiving rank.
         to: Rank,
-        /// Its number.
+        /// Number of the message.
         message: MessageNumber,
-        /// Its length, above zero.
+        /// Length of the message, above zero.
         bytes: Bytes,
     },
     /// Ask whether this message may be posted: its receiver takes a limited number at a time. [`RankRun::on_granted`] is the answer.
     Ask {
-        /// To whom it will go.
+        /// Receiving rank.
         to: Rank,
-        /// Its number.
+        /// Number of the message.
         message: MessageNumber,
     },
     /// An iteration begins here.
     Begun {
-        /// Which, from 0.
+        /// Number of the iteration, from 0.
         iteration: u32,
     },
     /// The first message of an iteration from here is posted.
     Sending {
-        /// Which, from 0.
+        /// Number of the iteration, from 0.
         iteration: u32,
     },
-    /// This rank is through with an iteration.
+    /// The rank is through with an iteration.
     Over {
-        /// Which, from 0.
+        /// Number of the iteration, from 0.
         iteration: u32,
     },
 }
@@ -94,15 +94,15 @@ pub enum Output {
 /// An iteration that is under way here or of which something has arrived.
 #[derive(Debug)]
 struct Iteration {
-    /// What each own task still waits for.
+    /// Number of dependencies for which each own task still waits.
     waits: Vec<u32>,
-    /// What has yet to happen until the rank is through.
+    /// Number of tasks and arrivals that are left until the rank is through.
     left: u32,
-    /// A bit for each message to the rank: it has arrived.
+    /// One bit for each message to the rank, set when it has arrived.
     arrived: Vec<u64>,
-    /// Its communication has begun: messages may leave.
+    /// True if the communication has begun: messages may leave.
     is_open: bool,
-    /// A message of its has been posted.
+    /// True if a message of this rank has been posted.
     is_sending: bool,
 }
 
@@ -187,17 +187,17 @@ impl RankRun {
         Self { slots, ..self }
     }
 
-    /// Which rank it is.
+    /// Number of the rank in its job.
     pub fn rank(&self) -> Rank {
         self.rank
     }
 
-    /// It is through with all iterations.
+    /// True if the rank is through with all iterations.
     pub fn is_over(&self) -> bool {
         self.current == self.iterations
     }
 
-    /// The job starts.
+    /// Starts the rank.
     pub fn start(&mut self, now: Time) {
         if !self.running && !self.is_over() {
             self.running = true;
@@ -268,12 +268,12 @@ impl RankRun {
         self.settle(now);
     }
 
-    /// When the next computation is over, or the slot comes for which messages wait; [`Time::NEVER`] if there is no such thing.
+    /// Time at which the next computation is over, or the slot comes for which messages wait; [`Time::NEVER`] if there is no such thing.
     pub fn deadline(&self) -> Time {
         self.units.next().min(self.opens)
     }
 
-    /// What there is to do, in the order in which it arose.
+    /// Next output, in the order in which they arose.
     pub fn poll_output(&mut self) -> Option<Output> {
         self.outputs.pop_front()
     }
@@ -359,7 +359,7 @@ impl RankRun {
         }
     }
 
-    /// Whether messages of the present iteration may leave; if not, the slot is chosen in which they will.
+    /// True if messages of the present iteration may leave; if not, the slot is chosen in which they will.
     fn may_communicate(&mut self, now: Time) -> bool {
         let (Some(slots), iteration) = (self.slots, &mut self.open[0]) else {
             return true;
@@ -372,7 +372,7 @@ impl RankRun {
         iteration.is_open
     }
 
-    /// Messages that have waited for the slot wait no longer.
+    /// Lets messages go that have waited for the slot.
     fn let_go(&mut self) {
         self.opens = Time::NEVER;
         while let Some(early) = self.early.pop_front() {
@@ -380,7 +380,7 @@ impl RankRun {
         }
     }
 
-    /// A message leaves, unless too many are under way.
+    /// Lets a message leave, unless too many are in flight.
     fn leave_or_hold(&mut self, id: TaskId) {
         let limit = self.plan.graph().parallelism;
         if limit.is_some_and(|limit| self.under_way >= limit.from_sender) {
@@ -390,7 +390,7 @@ impl RankRun {
         }
     }
 
-    /// A message leaves, or asks whether it may.
+    /// Lets a message leave, or asks whether it may.
     fn leave(&mut self, id: TaskId) {
         self.under_way += 1;
         let limit = self.plan.graph().parallelism;
@@ -423,7 +423,7 @@ impl RankRun {
         self.release(0, id, true);
     }
 
-    /// Something that tasks of this rank may wait for is over, in the iteration `ahead` of the present one.
+    /// Notes that a task, or a message to this rank, is over in the iteration `ahead` of the present one.
     fn on_over(&mut self, ahead: usize, id: TaskId) {
         self.open[ahead].left -= 1;
         self.release(ahead, id, false);

@@ -1,4 +1,4 @@
-//! What all ranks of a job share.
+//! Plan of a job, which all its ranks share.
 
 use crate::graph::{Graph, Rank, Successors, Task, TaskId};
 
@@ -11,7 +11,7 @@ pub struct Plan {
     successors: Successors,
     /// The tasks of rank 0, then those of rank 1, and so on, each in the order of their numbers.
     by_rank: Vec<TaskId>,
-    /// Where each rank's tasks begin, and the end.
+    /// Index of the first task of each rank in `by_rank`, and the end.
     first: Vec<u32>,
     /// For each task its place among those of its rank.
     place: Vec<u32>,
@@ -90,7 +90,7 @@ impl Plan {
         self.incoming[rank.index()] as usize
     }
 
-    /// How much has to happen at a rank until it is through: its tasks are over, and messages to it have arrived.
+    /// Number of tasks of a rank and of messages to it: it is through when the tasks are over and the messages have arrived.
     pub(super) fn work_of(&self, rank: Rank) -> u32 {
         self.of(rank).len() as u32 + self.incoming[rank.index()]
     }

@@ -1,17 +1,17 @@
-//! When a rank may begin to communicate, if that is scheduled (Rajasekaran et al., HotNets '22, §4 "Flow scheduling").
+//! Slots in which a rank may begin to communicate, if that is scheduled (Rajasekaran et al., HotNets '22, §4 "Flow scheduling").
 
 use clearway_units::{Span, Time};
 
 /// Instants a period apart, by the clock of one rank, at which its communication may begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slots {
-    /// From one to the next, above zero.
+    /// Time from one slot to the next, above zero.
     pub period: Span,
-    /// The first of them; whole periods do not matter.
+    /// Time of the first slot; whole periods do not matter.
     pub shift: Span,
-    /// For so long after each of them it still may; less than a period.
+    /// Time after each slot in which communication may still begin; less than a period.
     pub grace: Span,
-    /// By how much the clock of this rank is late.
+    /// Lateness of the clock of this rank.
     pub skew: Span,
 }
 

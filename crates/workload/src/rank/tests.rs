@@ -31,21 +31,21 @@ enum Happening {
 /// All ranks of a job, on a network where every message takes a time of its own.
 struct World {
     ranks: Vec<RankRun>,
-    /// When, what, at which rank, and for a message which.
+    /// Coming events: the time, the event, the rank, and the number of the message if there is one.
     coming: BinaryHeap<Reverse<(Time, Happening, u32, u32)>>,
     latency: fn(TaskId) -> Span,
     tasks: u32,
-    /// When each rank began each iteration, was through with it, and began to send in between.
+    /// Times at which each rank began each iteration, was through with it, and began to send in between.
     begun: BTreeMap<(u32, u32), Time>,
     over: BTreeMap<(u32, u32), Time>,
     sending: BTreeMap<(u32, u32), Time>,
-    /// When each message was posted.
+    /// Time at which each message was posted.
     posted: BTreeMap<u32, Time>,
     /// Messages under way from each rank now, and the most at a time.
     under_way: Vec<(u32, u32)>,
-    /// How often a rank has asked; the answer is always yes.
+    /// Number of times that ranks have asked; the answer is always yes.
     asked: u32,
-    /// Each message is told of again so long after it has arrived.
+    /// Times after the arrival of a message at which its arrival is told again.
     repeats: Vec<Span>,
     /// The messages that a rank has waited for.
     arrived: BTreeSet<u32>,
@@ -335,7 +335,7 @@ fn random_graph(ranks: u32, tasks: &[(u32, u32, u64, Vec<prop::sample::Index>)])
     graph
 }
 
-/// When each rank is through with each iteration, from the graph.
+/// Time at which each rank is through with each iteration, from the graph.
 fn expected(graph: &Graph, iterations: u32) -> BTreeMap<(u32, u32), Time> {
     let mut begin: Vec<Time> = (0..graph.ranks())
         .map(|r| Time::ZERO + us(r.into()))

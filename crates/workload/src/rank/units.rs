@@ -1,4 +1,4 @@
-//! What computes at a rank: units that do one thing at a time.
+//! Units of a rank that compute: each does one thing at a time.
 
 use crate::graph::TaskId;
 use clearway_units::Time;
@@ -15,7 +15,7 @@ struct Unit {
 #[derive(Debug, Default)]
 pub(super) struct Units {
     units: BTreeMap<u16, Unit>,
-    /// When the computations that are under way are over; at equal times by unit.
+    /// Ends of the computations that are under way; at equal times by unit.
     ends: BinaryHeap<Reverse<(Time, u16, TaskId)>>,
 }
 

@@ -36,7 +36,7 @@ use crate::{FileError, FileWarning, Graph};
 use clearway_units::{Bytes, Span, choices};
 
 choices! {
-    /// Which collectives belong to which phase, and in which order the phases run.
+    /// Policy of a workload: the collectives of each phase, and the order of the phases.
     pub enum SimaiPolicy {
         /// The weight gradients of the first layer alone.
         Micro = "MICRO",
@@ -63,7 +63,7 @@ choices! {
     }
 }
 
-/// Which ranks a collective joins.
+/// Group of ranks that take part in a collective.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SimaiGroup {
     /// The ranks that share each layer.
@@ -79,27 +79,27 @@ pub enum SimaiGroup {
 /// A collective of a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SimaiCall {
-    /// Which.
+    /// Kind of collective.
     pub kind: CollectiveKind,
-    /// With whom.
+    /// Group of ranks that take part.
     pub group: SimaiGroup,
-    /// How much: the whole array.
+    /// Size of the whole array.
     pub bytes: Bytes,
 }
 
-/// What a layer does in one of its phases.
+/// Work of a layer in one of its phases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SimaiPhase {
-    /// How long it computes.
+    /// Time of the computation.
     pub compute: Span,
-    /// Which collective follows.
+    /// Collective after the computation, if there is one.
     pub call: Option<SimaiCall>,
 }
 
 /// A layer of a model.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SimaiLayer {
-    /// What it is called; one word.
+    /// Name of the layer, one word.
     pub name: String,
     /// The forward pass.
     pub forward: SimaiPhase,
@@ -107,18 +107,18 @@ pub struct SimaiLayer {
     pub input_gradient: SimaiPhase,
     /// The gradients of its weights.
     pub weight_gradient: SimaiPhase,
-    /// How long the update of the weights takes after the collective of the weight gradients.
+    /// Time of the update of the weights, after the collective of the weight gradients.
     pub update: Span,
-    /// Its own policy, with [`SimaiPolicy::HybridCustomized`].
+    /// Policy of this layer, with [`SimaiPolicy::HybridCustomized`].
     pub policy: Option<SimaiPolicy>,
 }
 
 /// A workload of SimAI.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SimaiWorkload {
-    /// Which collectives belong to which phase.
+    /// Collectives of each phase, and order of the phases.
     pub policy: SimaiPolicy,
-    /// `model_parallel_NPU_group`: ranks that share each layer; nothing for all.
+    /// `model_parallel_NPU_group`: ranks that share each layer; without it one with `DATA` and `MICRO`, otherwise all.
     pub tp: Option<u32>,
     /// `ep`: ranks that share the experts.
     pub ep: u32,
@@ -134,7 +134,7 @@ pub struct SimaiWorkload {
     pub checkpoints: Vec<u32>,
     /// `checkpoint_initiates`: layers before which forward passes are computed again.
     pub checkpoint_initiates: Vec<u32>,
-    /// `pp_comm`: what goes from stage to stage.
+    /// `pp_comm`: bytes from stage to stage.
     pub pp_comm: Option<Bytes>,
     /// `DLRM_LAST_BOTTOM_LAYER`, of recommendation models.
     pub dlrm_last_bottom_layer: Option<u32>,
@@ -165,9 +165,9 @@ impl SimaiWorkload {
 /// A workload that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SimaiFile {
-    /// What it says.
+    /// Content of the file.
     pub workload: SimaiWorkload,
-    /// What is read but not simulated.
+    /// Warnings about parts that are read but not simulated.
     pub warnings: Vec<FileWarning>,
     /// The file, as the user named it.
     name: String,
@@ -181,7 +181,7 @@ impl SimaiFile {
     /// The tasks of `ranks` ranks in `passes` iterations, with the messages that `expand` makes of collectives.
     ///
     /// # Errors
-    /// As [`SimaiWorkload::program`], with the line of the header, or if of a collective no messages can be made, with that of its
+    /// As [`SimaiWorkload::program`], with the line of the header, or if no messages can be made of a collective, with the line of its
     /// layer.
     pub fn graph(
         &self,
@@ -217,6 +217,6 @@ const CALLS: [(&str, CollectiveKind); 4] = [
 ];
 /// No collective.
 const NONE: &str = "NONE";
-/// What follows the word for a collective of other groups.
+/// Suffixes of the words for collectives of other groups.
 const EP: &str = "_EP";
 const DP_EP: &str = "_DP_EP";

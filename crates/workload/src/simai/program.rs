@@ -1,4 +1,4 @@
-//! What the ranks do in a workload.
+//! Operations of the ranks in a workload.
 
 use super::{SimaiCall, SimaiGroup, SimaiPhase, SimaiPolicy, SimaiWorkload};
 use crate::WorkloadError;
@@ -6,12 +6,12 @@ use crate::graph::{MOST_TASKS, Rank};
 use crate::program::{Operation, Program, RankProgram, Wait};
 use clearway_units::Span;
 
-/// The unit that computes, and that which updates weights.
+/// Unit that computes, and unit that updates weights.
 const GPU: u8 = 0;
 const UPDATER: u8 = 1;
 
 impl SimaiWorkload {
-    /// What `ranks` ranks do in `passes` iterations.
+    /// Program of `ranks` ranks for `passes` iterations.
     ///
     /// All ranks do the same, each in its groups. They are laid out as Megatron does: tensor-parallel ranks lie next to each other,
     /// then come the data-parallel ones, of which each `ep` in a row share the experts, and the stages of the pipeline lie furthest
@@ -41,7 +41,7 @@ impl SimaiWorkload {
         Ok(program)
     }
 
-    /// What the ranks do, and for each operation of a rank (they are the same at all ranks) the layer that it belongs to.
+    /// Program of the ranks, and for each operation of a rank (they are the same at all ranks) the layer that it belongs to.
     pub(super) fn steps(
         &self,
         ranks: u32,
@@ -141,7 +141,7 @@ impl SimaiWorkload {
     }
 }
 
-/// The operations of all ranks, of which each has as many in its first pass, fit in memory as a graph.
+/// Checks that the operations of all ranks fit in memory as a graph. A rank has `of_pass` operations in its first pass.
 fn check_length(of_pass: usize, ranks: u32, passes: u32) -> Result<(), SettingFault> {
     let operations = of_pass as u128 * u128::from(passes) * u128::from(ranks);
     if operations <= u128::from(MOST_TASKS) {
@@ -152,7 +152,7 @@ fn check_length(of_pass: usize, ranks: u32, passes: u32) -> Result<(), SettingFa
     Err(setting("layers", message, "run fewer passes".into()))
 }
 
-/// A key of the header whose value does not do.
+/// Header key whose value does not fit.
 pub(super) struct SettingFault {
     pub(super) key: &'static str,
     pub(super) message: String,
@@ -173,7 +173,7 @@ enum Schedule {
     Micro,
 }
 
-/// How many ranks there are of each kind: rank = tensor + TP × (data + DP × stage).
+/// Sizes of the dimensions of parallelism: rank = tensor + TP × (data + DP × stage).
 #[derive(Debug, Clone, Copy)]
 struct Layout {
     tp: u32,
@@ -183,7 +183,7 @@ struct Layout {
 }
 
 impl Layout {
-    /// How many groups of a kind there are, and how many ranks each has.
+    /// Number of groups of a kind, and number of ranks in each.
     fn count_and_size(self, group: SimaiGroup) -> (u32, u32) {
         let ranks = self.tp * self.dp * self.pp;
         let size = match group {
@@ -195,7 +195,7 @@ impl Layout {
         (ranks / size, size)
     }
 
-    /// The number of a rank's group among those of its kind, and its place in it.
+    /// Number of a rank's group among those of its kind, and place of the rank in it.
     fn place(self, group: SimaiGroup, rank: u32) -> (u32, u32) {
         let (tensor, data) = (rank % self.tp, rank / self.tp % self.dp);
         let stage = rank / self.tp / self.dp;
@@ -211,7 +211,7 @@ impl Layout {
         }
     }
 
-    /// Where the groups of a kind begin among all.
+    /// Index of the first group of a kind among all groups.
     fn first(self, group: SimaiGroup) -> u32 {
         let before = KINDS.iter().take_while(|&&kind| kind != group);
         before.map(|&kind| self.count_and_size(kind).0).sum()
@@ -240,17 +240,17 @@ const KINDS: [SimaiGroup; 4] = [
     SimaiGroup::DpEp,
 ];
 
-/// The operations of one rank, as far as they are there.
+/// Operations of one rank, as far as they are built.
 struct Builder {
     layout: Layout,
     rank: u32,
     operations: Vec<Operation>,
     waits: Vec<(u32, Wait)>,
-    /// What the next step waits for.
+    /// Operations that the next step waits for.
     front: Vec<u32>,
     /// The last update of each layer.
     updates: Vec<Option<u32>>,
-    /// The layer whose turn it is.
+    /// Current layer.
     layer: usize,
     /// The layer of each operation.
     layers: Vec<u32>,
@@ -333,7 +333,7 @@ impl Builder {
         Operation::Collective { kind, bytes, group }
     }
 
-    /// A collective that the next operation does not wait for.
+    /// Adds a collective that the next operation does not wait for, and returns its number.
     fn call_beside(&mut self, call: SimaiCall) -> u32 {
         // One operation without time stands for all that it waits for. Otherwise many such collectives, one after the other and none
         // waiting for another, would each wait for all of that.
@@ -344,13 +344,13 @@ impl Builder {
         self.beside(self.collective(call))
     }
 
-    /// An operation that the next one waits for.
+    /// Adds an operation that the next one waits for.
     fn step(&mut self, operation: Operation) {
         let number = self.beside(operation);
         self.front = vec![number];
     }
 
-    /// An operation that the next one does not wait for.
+    /// Adds an operation that the next one does not wait for, and returns its number.
     fn beside(&mut self, operation: Operation) -> u32 {
         let number = self.push(operation);
         let waits = self

@@ -107,7 +107,7 @@ pub(crate) fn begins_with_a_policy(text: &str) -> bool {
 struct Reader<'a> {
     source: Source<'a>,
     warnings: Vec<FileWarning>,
-    /// The line of the first broadcast, and how many there are.
+    /// Line of the first broadcast, and number of broadcasts.
     broadcasts: Option<(usize, u64)>,
 }
 
@@ -182,7 +182,7 @@ impl Reader<'_> {
         Ok(workload)
     }
 
-    /// A key of another generator and its values are skipped.
+    /// Skips a key of another generator and its values; returns the words behind them.
     fn unknown_key<'t>(
         &mut self,
         line: usize,
@@ -213,7 +213,7 @@ impl Reader<'_> {
         Ok(&after[values.count()..])
     }
 
-    /// Stores the value of a key; returns what comes behind.
+    /// Stores the value of a key; returns the words behind it.
     fn key<'t>(
         &self,
         line: usize,

@@ -6,12 +6,12 @@ use super::{
 use clearway_units::{Bytes, Span};
 use std::fmt::{self, Write as _};
 
-/// Why a workload cannot be written.
+/// Reason for which a workload cannot be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SimaiWriteError {
     /// The layer, from zero.
     pub layer: usize,
-    /// What it has that SimAI has no words for.
+    /// Reason for which SimAI cannot express the layer.
     pub reason: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! How large the flows of data-centre traffic are: a cumulative distribution of sizes, piecewise linear between its points.
+//! Sizes of the flows of data-centre traffic: a cumulative distribution of sizes, piecewise linear between its points.
 //!
 //! Three measured distributions are built in ([`PublishedSizes::ALL`]); a user's own comes from a file in the format of HPCC's traffic
 //! generator:
@@ -77,7 +77,7 @@ impl SizeDistribution {
         Bytes::new(bytes.max(1))
     }
 
-    /// A size at random.
+    /// Draws a size at random.
     pub fn sample(&self, random: &mut RandomStream) -> Bytes {
         self.quantile(random.unit() * 100.0)
     }

@@ -6,17 +6,17 @@ use clearway_units::Bytes;
 /// A distribution that is known by name.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PublishedSizes {
-    /// Its name in a scenario.
+    /// Name of the distribution in a scenario.
     pub name: &'static str,
-    /// One line on it.
+    /// Description in one line.
     pub summary: &'static str,
-    /// Who measured it, and where its points stand.
+    /// Publication of the measurement, and origin of the points.
     pub source: &'static str,
     points: &'static [(u64, f64)],
 }
 
 impl PublishedSizes {
-    /// All of them.
+    /// All published distributions.
     pub const ALL: &'static [Self] = &[
         Self {
             name: "hadoop",
@@ -82,7 +82,7 @@ impl PublishedSizes {
         },
     ];
 
-    /// The one called `name`.
+    /// Distribution with the name `name`.
     pub fn named(name: &str) -> Option<&'static Self> {
         Self::ALL.iter().find(|published| published.name == name)
     }

@@ -1,4 +1,4 @@
-//! Where the sizes of a generator come from: a name, or a file.
+//! Source of the sizes of a generator: a published distribution, by name, or a file.
 
 use super::{PublishedSizes, SizeDistribution, parse_sizes};
 use crate::generate::{WorkloadDefinition, located};
@@ -7,10 +7,10 @@ use crate::{WorkloadError, read_text};
 use clearway_units::{Parameter, Value, ValueDomain, nearest, suggestion};
 use std::path::Path;
 
-/// A published distribution or the file of one. Of both that have the same name, the published one is meant; `./hadoop` is the file.
+/// Published distribution, or file of one. If both have the same name, the published one is meant; `./hadoop` is the file.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SizeSource {
-    /// One that is built in.
+    /// Distribution that is built in.
     Published(&'static PublishedSizes),
     /// The path of a file.
     File(String),

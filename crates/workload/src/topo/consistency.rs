@@ -1,4 +1,4 @@
-//! Whether the numbers of a fabric fit together.
+//! Check that the numbers of a fabric fit together.
 //!
 //! htsim derives the number of switches from bandwidths and `Oversubscribed`; here it follows from ports, which gives the same
 //! where htsim accepts the file. With `D`, `U`, `B` the ports below and above and the bundle of a tier: a pod has `podsize / D0` leaves and
@@ -96,7 +96,7 @@ impl Fabric<'_> {
         Ok(())
     }
 
-    /// No tier has more switches than there may be hosts.
+    /// Checks that no tier has more switches than there may be hosts.
     fn check_switches(&self) -> Result<(), FileError> {
         let pods = self.nodes.value / self.podsize.value;
         let mut per_pod = 1;
@@ -119,7 +119,7 @@ impl Fabric<'_> {
         Ok(())
     }
 
-    /// `Oversubscribed` of a tier against its ports and speeds.
+    /// Checks `Oversubscribed` of a tier against its ports and speeds.
     fn check_oversubscription(&mut self, index: usize) -> Result<(), FileError> {
         let (tier, above) = (&self.tiers[index], &self.tiers[index + 1]);
         let Some(up) = tier.radix_up.map(|said| said.value) else {

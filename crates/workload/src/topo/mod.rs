@@ -65,7 +65,7 @@ pub struct TierSpec {
     pub queue_down: Option<Bytes>,
 }
 
-/// What a `.topo` file says. Its numbers fit together: every count that follows from them is a whole number.
+/// Content of a `.topo` file. Its numbers fit together: every count that follows from them is a whole number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TopoFile {
     /// Hosts.
@@ -74,7 +74,7 @@ pub struct TopoFile {
     pub podsize: u32,
     /// Two or three tiers, leaves first.
     pub tiers: Vec<TierSpec>,
-    /// What can run but is probably not what the author meant.
+    /// Warnings about entries that can run but are probably not what the author meant.
     pub warnings: Vec<FileWarning>,
 }
 

@@ -8,12 +8,12 @@ use crate::{FileError, FileWarning};
 use clearway_units::{Bytes, Rate, Span};
 use std::ops::RangeInclusive;
 
-/// Far above what fits in the memory of one machine, and low enough for every product of these numbers to fit in 64 bits.
+/// Most nodes: far above what fits in the memory of one machine, and low enough for every product of these numbers to fit in 64 bits.
 pub(super) const MOST_NODES: u64 = 1 << 24;
 const NODES: RangeInclusive<u64> = 1..=MOST_NODES;
 const PORTS: RangeInclusive<u64> = 1..=1 << 16;
 const GBPS: RangeInclusive<u64> = 1..=100_000;
-/// A second is far beyond any fabric.
+/// Longest latency: a second is far beyond any fabric.
 const MOST_NS: u64 = 1_000_000_000;
 const QUEUE_BYTES: RangeInclusive<u64> = 1..=1 << 40;
 const MOST_TIERS: usize = 3;
@@ -32,14 +32,14 @@ const TIER_WORDS: [&str; 10] = [
     "Queue_Down",
 ];
 
-/// A number and the line that says it.
+/// Number and its line in the file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Said {
     pub(super) value: u64,
     pub(super) line: usize,
 }
 
-/// A tier's block as it is met.
+/// Block of a tier, as far as it has been read.
 #[derive(Default)]
 struct TierWords {
     line: usize,
@@ -157,7 +157,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// An attribute of the tier whose block it stands in.
+    /// Reads an attribute of the tier in whose block it stands.
     fn tier_line(
         &mut self,
         key: Token<'_>,
@@ -325,7 +325,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Stores the number after `key`, once.
+/// Stores the number after `key`, which may stand only once.
 fn say(
     source: Source<'_>,
     slot: &mut Option<Said>,

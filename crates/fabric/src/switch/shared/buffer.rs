@@ -38,7 +38,7 @@ fn share(free: u64, alpha: f64) -> u64 {
     (free as i64 as f64 * alpha) as u64
 }
 
-/// What becomes of a packet of a lossless class.
+/// Admission decision about a packet of a lossless class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Admission {
     /// Not even the headroom has room.
@@ -54,7 +54,7 @@ pub(super) struct Buffer {
     lossless: ClassSet,
     reserve: u64,
     resume_offset: u64,
-    /// What is neither reserve nor headroom, and how much of it is taken.
+    /// Bytes of the pool (the buffer without reserves and headrooms), and bytes of it in use.
     pool: u64,
     used: u64,
     ports: Vec<IngressPort>,
@@ -266,7 +266,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever comes and goes, every byte is given back, and nobody who has nothing here stays paused.
+        /// After any sequence of arrivals and departures every byte is given back, and no sender without bytes in the buffer stays paused.
         #[test]
         fn every_byte_comes_back(steps in prop::collection::vec((0usize..3, 1u64..60, any::<bool>()), 0..300)) {
             let mut buffer = buffer();

@@ -19,7 +19,7 @@ fn error(text: &str, overrides: &[&str]) -> String {
     read_with(text, overrides).unwrap_err().to_string()
 }
 
-/// What a variant has for a key.
+/// Value of a key in a variant.
 fn value(settings: &ControllerSettings, key: &str) -> String {
     let entries = settings.entries().into_iter();
     let mut own = entries.filter(|(known, _)| *known == key);

@@ -2,28 +2,29 @@
 
 use crate::compatibility::Load;
 
-/// Who stops rising at a level that is higher by less than this part stops together: what floats make of equal levels.
+/// Relative difference below which two levels count as equal: rounding alone makes them differ. Jobs that stop rising at equal levels stop
+/// together.
 const SAME: f64 = 1e-12;
 
 /// A job that communicates.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sender<'a> {
-    /// What it takes of links at full speed.
+    /// Shares that the job takes of links at full speed.
     pub(super) loads: &'a [Load],
-    /// How fast its speed rises as the level does.
+    /// Rise of the job's speed for each unit of the level.
     pub(super) slope: f64,
 }
 
-/// What is left of each link.
+/// Free part of each link.
 #[derive(Debug, Clone)]
 pub(super) struct Links {
     free: Vec<f64>,
-    /// By how much what is left shrinks as the level rises.
+    /// Decrease of the free part for each unit of the level.
     slopes: Vec<f64>,
 }
 
 impl Links {
-    /// So many empty ones.
+    /// Creates `count` empty links.
     pub(super) fn new(count: u32) -> Self {
         Self {
             free: vec![1.0; count as usize],
@@ -31,7 +32,7 @@ impl Links {
         }
     }
 
-    /// Takes everything away.
+    /// Makes all links empty again.
     pub(super) fn clear(&mut self) {
         self.free.fill(1.0);
     }

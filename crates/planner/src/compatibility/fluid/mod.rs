@@ -1,4 +1,4 @@
-//! How long iterations take when jobs share links, without packets: a fluid model.
+//! Iteration times of jobs that share links, without packets: a fluid model.
 //!
 //! Each job computes and communicates in turn ([`FluidJob`]). While it communicates it has a *speed*: the part of its full rate that it
 //! gets, which is also how fast its phase goes by. Speeds change only when something begins or ends, so that the model goes from event to
@@ -7,7 +7,7 @@
 //! is full. [`Sharing`] says what the weights are, or that there are priorities or slots instead.
 //!
 //! With it the mechanisms of HotNets'22, §4 can be compared in milliseconds, and what a packet simulation says can be told apart from
-//! what its congestion control adds. It knows no queues, no headers and no reaction time: who has more weight has it at once.
+//! what its congestion control adds. It knows no queues, no headers and no reaction time: a job with more weight has more rate at once.
 //!
 //! Decisions:
 //!
@@ -15,7 +15,7 @@
 //!   ps at full speed, in integers, so that nothing accumulates but half a picosecond for each phase.
 //! * *Events at one instant* all happen, in the order of the jobs, before speeds are found anew: their order changes nothing.
 //! * *Adaptive weights* would change all the time. They are those of the middle of the two hundredth of the phase that a job is in, and
-//!   speeds are found anew when a job that communicates gets to the next one, if anybody has to share. Of a phase of 100 ms that is every
+//!   speeds are found anew when a job that communicates gets to the next one, if any job has to share. Of a phase of 100 ms that is every
 //!   half millisecond at full speed. Jobs that do the same at the same time have the same weights and stay together for ever: without
 //!   packets there is no chance that could part them.
 //! * *Work* is bounded: a run has at most 203 events for each phase and one for each iteration, each of which looks at the jobs that
@@ -39,27 +39,27 @@ const LARGEST: f64 = 1e9;
 /// A computation and the communication after it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stretch {
-    /// How long the job computes after the former stretch, or after the beginning of the iteration.
+    /// Time that the job computes after the former stretch, or after the beginning of the iteration.
     pub gap: Span,
-    /// How long it communicates then, if nobody is in its way. Above zero.
+    /// Time that the job then communicates if no other job slows it down. Above zero.
     pub length: Span,
-    /// What it takes of links meanwhile, each of them once.
+    /// Shares that the job takes of links meanwhile, each link once.
     pub loads: Vec<Load>,
-    /// What it then sends, in any unit that is the same for all jobs, from 1e-9 to 1e9. Fair sharing gives equal rates and not equal
-    /// speeds: of two jobs with rates of 1 and 2 on one link the second one comes to half the speed of the first.
+    /// Rate at which the job then sends, in any unit that is the same for all jobs, from 1e-9 to 1e9. Fair sharing gives equal rates and
+    /// not equal speeds: of two jobs with rates of 1 and 2 on one link the second one comes to half the speed of the first.
     pub rate: f64,
 }
 
 /// A job as the model sees it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FluidJob {
-    /// When its first iteration begins.
+    /// Beginning of the first iteration.
     pub start: Span,
-    /// What it does in each iteration, one after the other.
+    /// Stretches of each iteration, one after the other.
     pub stretches: Vec<Stretch>,
-    /// How long it computes after the last of them.
+    /// Time that the job computes after the last stretch.
     pub rest: Span,
-    /// How many iterations there are. Above zero.
+    /// Number of iterations. Above zero.
     pub iterations: u32,
 }
 
@@ -109,16 +109,16 @@ impl FluidJob {
 /// Instants at which a job may begin to communicate (HotNets'22 §4, "Precise flow scheduling").
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slots {
-    /// From one to the next. Above zero.
+    /// Time from one slot to the next. Above zero.
     pub period: Span,
-    /// The first of them; whole periods do not matter.
+    /// Time of the first slot; whole periods do not matter.
     pub shift: Span,
-    /// For so long after each of them it still may. Less than a period.
+    /// Time after each slot in which the job may still begin. Less than a period.
     pub grace: Span,
 }
 
 impl Slots {
-    /// The first time from `now` on at which it may.
+    /// The first time from `now` on at which the job may begin to communicate.
     fn next(&self, now: Time) -> Time {
         let period = u128::from(self.period.as_ps());
         let late = u128::from(self.shift.as_ps()) % period;
@@ -130,7 +130,7 @@ impl Slots {
     }
 }
 
-/// Who gets how much of a link that several jobs would fill.
+/// Rule by which jobs share a link that several of them would fill.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Sharing {
     /// Equal rates.
@@ -150,26 +150,26 @@ pub enum Sharing {
     Slots(Vec<Option<Slots>>),
 }
 
-/// Why nothing was run.
+/// Error that prevents a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum FluidError {
     /// A job has no iterations.
     NoIterations {
-        /// Its index.
+        /// Index of the job.
         job: usize,
     },
     /// A phase takes no time.
     ZeroPhase {
         /// The job's index.
         job: usize,
-        /// Which stretch.
+        /// Index of the stretch.
         stretch: usize,
     },
     /// A rate or a weight is not within 1e-9 and 1e9.
     Weight {
         /// The job's index.
         job: usize,
-        /// What was given.
+        /// Rate or weight that was given.
         weight: f64,
     },
     /// The gain of adaptive weights is below zero or above 1e9.
@@ -178,23 +178,23 @@ pub enum FluidError {
     UnknownLink {
         /// The job's index.
         job: usize,
-        /// The link's.
+        /// Index of the link.
         link: u32,
-        /// How many there are.
+        /// Number of links.
         links: u32,
     },
     /// A job loads a link twice.
     RepeatedLink {
         /// The job's index.
         job: usize,
-        /// The link's.
+        /// Index of the link.
         link: u32,
     },
     /// There is not one weight, one priority or one entry of slots for each job.
     Count {
-        /// How many jobs there are.
+        /// Number of jobs.
         jobs: usize,
-        /// How many were given.
+        /// Number of entries that were given.
         given: usize,
     },
     /// Slots have no period, or a grace as long as that.
@@ -247,19 +247,19 @@ impl fmt::Display for FluidError {
 
 impl std::error::Error for FluidError {}
 
-/// When a job did what in an iteration.
+/// Times of a job in one iteration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Iteration {
-    /// It began.
+    /// Beginning of the iteration.
     pub begun: Time,
-    /// It began to communicate; `None` if it never does.
+    /// Beginning of its first communication; `None` if it has none.
     pub sending: Option<Time>,
-    /// It was over, and the next one began.
+    /// End of the iteration, at which the next one begins.
     pub over: Time,
 }
 
 impl Iteration {
-    /// How long it took.
+    /// Length of the iteration.
     pub fn span(&self) -> Span {
         self.over - self.begun
     }
@@ -268,7 +268,7 @@ impl Iteration {
 /// All iterations of all jobs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FluidRun {
-    /// Of each job, in order.
+    /// Iterations of each job, in order.
     pub jobs: Vec<Vec<Iteration>>,
 }
 
@@ -293,7 +293,7 @@ impl FluidRun {
     }
 }
 
-/// Everything that types cannot express.
+/// Checks what types cannot express.
 fn check(links: u32, jobs: &[FluidJob], sharing: &Sharing) -> Result<(), FluidError> {
     for (index, job) in jobs.iter().enumerate() {
         check_job(links, index, job)?;

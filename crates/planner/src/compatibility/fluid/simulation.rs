@@ -1,11 +1,11 @@
-//! From event to event.
+//! Simulation of the fluid model, from event to event.
 
 use super::fill::{Links, Sender};
 use super::{FluidError, FluidJob, FluidRun, Iteration, Sharing, Slots, Stretch, check};
 use clearway_units::{Span, Time};
 use std::collections::BTreeSet;
 
-/// What is sent is counted in this part of a picosecond at full speed, and speeds are whole numbers of it.
+/// Grains in a picosecond at full speed: what is sent is counted in grains, and speeds are whole numbers of grains in each picosecond.
 const GRAINS: u128 = 1 << 48;
 /// Parts of a phase in which an adaptive weight stays the same.
 const STEPS: u128 = 200;
@@ -19,7 +19,7 @@ pub fn run(links: u32, jobs: &[FluidJob], sharing: &Sharing) -> Result<FluidRun,
     observed(links, jobs, sharing, |_, _, _| ())
 }
 
-/// The same, and tells `observe` about each time between two events, with everybody as it is in between.
+/// Runs all jobs as [`run`] does, and tells `observe` about each time between two events, with all jobs as they are in between.
 pub(super) fn observed(
     links: u32,
     jobs: &[FluidJob],
@@ -60,19 +60,19 @@ struct Simulation<'a> {
     sharing: &'a Sharing,
     links: Links,
     runners: Vec<Runner<'a>>,
-    /// When weights change although nothing begins or ends.
+    /// Time at which weights change although nothing begins or ends.
     refresh: Time,
 }
 
-/// What a job does.
+/// Activity of a job.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Doing {
-    /// It computes, or has not begun, until the due time. Then what is said here comes.
+    /// Computation, or the time before the first iteration, until the due time. Then the given event comes.
     Waits(Then),
-    /// It communicates.
+    /// Communication.
     Sends {
         stretch: usize,
-        /// In grains.
+        /// Amount of this stretch that is sent, in grains.
         sent: u128,
     },
     /// All iterations are over.
@@ -83,9 +83,9 @@ pub(super) enum Doing {
 pub(super) enum Then {
     /// The next iteration begins.
     Begin,
-    /// This stretch's communication begins, if it may.
+    /// The communication of this stretch begins, if it may.
     Ask(usize),
-    /// It begins.
+    /// The communication of this stretch begins.
     Send(usize),
     /// The iteration is over.
     End,
@@ -96,9 +96,9 @@ pub(super) enum Then {
 pub(super) struct Runner<'a> {
     pub(super) job: &'a FluidJob,
     pub(super) doing: Doing,
-    /// When that is over, as far as is known.
+    /// End of the present activity, as far as is known.
     due: Time,
-    /// In grains for each picosecond; only of a job that sends.
+    /// Speed in grains for each picosecond; only of a job that sends.
     speed: u128,
     begun: Time,
     sending: Option<Time>,
@@ -124,7 +124,7 @@ impl<'a> Runner<'a> {
         self.speed as f64 / GRAINS as f64
     }
 
-    /// Everything that is due by `now` happens, however much takes no time.
+    /// Handles everything that is due by `now`, also what takes no time after that.
     fn on_due(&mut self, now: Time, slots: Option<&Slots>) {
         while self.due <= now {
             match self.doing {
@@ -141,7 +141,7 @@ impl<'a> Runner<'a> {
                 Doing::Waits(Then::Send(stretch)) => {
                     self.sending = self.sending.or(Some(now));
                     self.doing = Doing::Sends { stretch, sent: 0 };
-                    // Nobody knows before it has a speed.
+                    // Not known before the job has a speed.
                     self.due = Time::NEVER;
                 }
                 Doing::Sends { stretch, .. } => self.go_on(now, stretch + 1),
@@ -151,7 +151,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// It computes until the communication of `stretch`, or until the end if there is none.
+    /// Lets the job compute until the communication of `stretch`, or until the end if there is none.
     fn go_on(&mut self, now: Time, stretch: usize) {
         let (then, gap) = match self.job.stretches.get(stretch) {
             Some(next) => (Then::Ask(stretch), next.gap),
@@ -175,7 +175,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// It has sent for so long.
+    /// Counts what the job has sent in `span`.
     fn advance(&mut self, span: Span) {
         if let Doing::Sends { stretch, sent } = &mut self.doing {
             let whole = grains(self.job.stretches[*stretch].length);
@@ -183,7 +183,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Its speed from `now` on.
+    /// Sets the speed from `now` on.
     fn set_speed(&mut self, now: Time, speed: f64) {
         let Doing::Sends { stretch, sent } = self.doing else {
             return;
@@ -197,12 +197,12 @@ impl<'a> Runner<'a> {
         };
     }
 
-    /// How many steps of its phase are behind it, of [`STEPS`].
+    /// Number of steps of the phase that are over, of [`STEPS`].
     fn steps(&self, stretch: usize, sent: u128) -> u128 {
         sent * STEPS / grains(self.job.stretches[stretch].length)
     }
 
-    /// When the next step is, but for the last one, which is the end.
+    /// Time at which the next step begins. Never if only the end of the phase is left, or the job does not send.
     fn next_step(&self, now: Time) -> Time {
         let Doing::Sends { stretch, sent } = self.doing else {
             return Time::NEVER;
@@ -216,7 +216,7 @@ impl<'a> Runner<'a> {
         after(now, left.div_ceil(self.speed))
     }
 
-    /// The part of what it sends in an iteration that is sent: in the middle of the step that it is in.
+    /// Part of what the job sends in an iteration that is sent: in the middle of the step that it is in.
     pub(super) fn progress(&self) -> f64 {
         let Doing::Sends { stretch, sent } = self.doing else {
             return 0.0;
@@ -252,7 +252,7 @@ impl<'a> Simulation<'a> {
         self.share(next);
     }
 
-    /// New speeds for all that send.
+    /// Finds new speeds for all jobs that send.
     fn share(&mut self, now: Time) {
         self.links.clear();
         let sending: Vec<usize> = (0..self.runners.len())

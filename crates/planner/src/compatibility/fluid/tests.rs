@@ -543,7 +543,7 @@ fn any_case(seed: u64) -> (u32, Vec<FluidJob>, Sharing) {
     (links, jobs, sharing)
 }
 
-/// What the jobs with these speeds take of each link.
+/// Load of the jobs with these speeds on each link.
 fn loads(links: u32, jobs: &[FluidJob], speeds: &[Option<(usize, f64)>]) -> Vec<f64> {
     let mut loads = vec![0.0; links as usize];
     for (job, speed) in jobs.iter().zip(speeds) {

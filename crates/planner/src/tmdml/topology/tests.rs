@@ -244,7 +244,7 @@ fn algorithm_1_converges_on_the_large_fabrics() {
     }
 }
 
-/// Nothing that the paper reports is impossible, and nothing is better than with balanced paths.
+/// All times that the paper reports are possible, and none is better than with balanced paths.
 #[test]
 fn the_reported_times_are_above_the_ideal() {
     let mut table = String::new();

@@ -1,4 +1,4 @@
-//! What holds for every collective, then what holds for each.
+//! Tests of all collectives together, then of each one.
 
 mod interface;
 mod mutations;

@@ -72,7 +72,7 @@ fn data_messages(collective: &Collective) -> Vec<TaskId> {
     data.map(|(id, _)| id).collect()
 }
 
-/// Every dependency but those of adding up on what has arrived: nobody may wait for the last of them.
+/// Every dependency except those of additions on the messages that they add: no task may wait for the last of the additions.
 fn needs(collective: &Collective) -> Vec<(TaskId, usize)> {
     let places = |(id, task)| {
         let count = match task {
@@ -92,8 +92,8 @@ fn assert_refused(mutant: &Collective, what: &str, settings: &CollectiveSettings
     );
 }
 
-/// Whether every dependency of these is needed. A window and a barrier for all have more than the data needs; and where a chunk of
-/// a halving is not within one block, what it needs for one block may be implied by what it needs for the next.
+/// True if every dependency of the collective is needed. A window and a barrier for all have more dependencies than the data needs. Where a
+/// chunk of a halving is not within one block, its dependency for one block may be implied by that for the next.
 fn is_lean(settings: &CollectiveSettings, ranks: u32) -> bool {
     let entries = settings.entries();
     let has = |key, value: Value| entries.contains(&(key, value));

@@ -1,4 +1,4 @@
-//! A slow second opinion: byte by byte, in random orders, with each byte the number of times that each rank's data is in it.
+//! Second, slow proof of the collectives: byte by byte, in random orders. For each byte it counts how often the data of each rank is in it.
 
 use super::*;
 use crate::{Need, TaskId};
@@ -18,7 +18,7 @@ fn block_ends(size: u64, ranks: u32) -> Vec<u64> {
         .collect()
 }
 
-/// Which rank's block a byte is in.
+/// Rank in whose block a byte is.
 fn owner(at: u64, ends: &[u64]) -> u32 {
     ends.iter().position(|&end| at < end).unwrap() as u32
 }
@@ -74,7 +74,7 @@ fn is_achieved(collective: &Collective, memory: &Memory) -> bool {
     })
 }
 
-/// Runs the graph in a random order. The sender's memory is read either when a message begins or when it ends, as the dice say.
+/// Runs the graph in a random order. The sender's memory is read at random either when a message begins or when it ends.
 pub(super) fn achieves(collective: &Collective, seed: u64) -> bool {
     let graph = &collective.graph;
     let mut random = RandomStream::new(seed, Purpose::Test, 0);

@@ -40,7 +40,7 @@ impl Buffers {
         word & (1 << (contributor % 64)) != 0
     }
 
-    /// Adds what `src` has to what `dst` has; a contributor that both have, if there is one.
+    /// Adds the contributors of `src` to those of `dst`. Returns a contributor that both have, if there is one.
     pub(super) fn add(&mut self, src: Rank, dst: Rank) -> Option<Rank> {
         let (src, dst) = (src.index() * self.words, dst.index() * self.words);
         for word in 0..self.words {
@@ -61,8 +61,8 @@ impl Buffers {
         self.is_set[dst.index()] = true;
     }
 
-    /// Whether every rank has what it must have. Data that must not be there cannot be: only ranks whose data belongs to a place
-    /// have anything there in the beginning.
+    /// Checks that every rank has what it must have. A rank cannot have data that it must not have: only ranks whose data belongs to a
+    /// place have anything there in the beginning.
     pub(super) fn check(&self, layout: &Layout, range: &Range<u64>) -> Result<(), CollectiveFault> {
         for rank in 0..self.ranks {
             let lacks = |contributor: &u32| !self.has(rank, *contributor);

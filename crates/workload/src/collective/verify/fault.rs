@@ -1,20 +1,20 @@
-//! What can be wrong with a collective.
+//! Faults of a collective.
 
 use crate::{GraphError, Rank, TaskId};
 use clearway_units::Bytes;
 use std::fmt;
 use std::ops::Range;
 
-/// Why a collective does not do what it is for.
+/// Fault by which a collective fails to achieve its operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CollectiveFault {
     /// The graph cannot run.
     Graph(GraphError),
     /// There are more or fewer moves than tasks.
     Moves {
-        /// How many moves there are.
+        /// Number of moves.
         moves: usize,
-        /// How many tasks there are.
+        /// Number of tasks.
         tasks: usize,
     },
     /// The root or the server does not exist, there are no ranks, no bytes, or more than 64 bits can count.
@@ -23,7 +23,7 @@ pub enum CollectiveFault {
     Outside {
         /// The message.
         message: TaskId,
-        /// What it carries.
+        /// Bytes that the message carries.
         range: Range<Bytes>,
         /// Bytes of the buffer.
         size: Bytes,
@@ -41,11 +41,11 @@ pub enum CollectiveFault {
     Twice {
         /// The message.
         message: TaskId,
-        /// Where it adds.
+        /// The rank to whose buffer it adds.
         rank: Rank,
         /// The bytes.
         range: Range<Bytes>,
-        /// Whose data is counted twice.
+        /// The rank whose data is counted twice.
         contributor: Rank,
     },
     /// Two messages that touch the same bytes of a rank, in an order that nothing fixes.
@@ -63,7 +63,7 @@ pub enum CollectiveFault {
         rank: Rank,
         /// The bytes.
         range: Range<Bytes>,
-        /// Whose data it lacks.
+        /// The rank whose data is missing.
         contributor: Rank,
     },
 }

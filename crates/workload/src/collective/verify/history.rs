@@ -1,32 +1,32 @@
-//! Who touches what, and who comes after whom.
+//! Accesses to the buffers, and the order of messages by the dependencies.
 
 use crate::collective::Collective;
 use crate::{Rank, Successors, TaskId};
 
-/// How many of those that wait for a task a quick look considers.
+/// Maximum number of successors of a task that the quick search considers.
 const NEIGHBOURS: usize = 4;
 
 /// The messages that have touched a segment of a rank, as far as a later one has to come after them.
 #[derive(Default)]
 struct Accesses {
-    /// That have read it since it was last replaced.
+    /// Messages that have read the segment since it was last replaced.
     readers: Vec<TaskId>,
-    /// That have replaced it, or added to it since.
+    /// Messages that have replaced the segment, or added to it since.
     writers: Vec<TaskId>,
-    /// The first writer is one that has replaced it.
+    /// True if the first writer has replaced the segment.
     is_replaced: bool,
 }
 
-/// Who has touched a segment, and who comes after whom by the dependencies.
+/// Accesses to a segment, and the order of messages by the dependencies.
 pub(super) struct History<'a> {
     collective: &'a Collective,
     successors: Successors,
     accesses: Vec<Accesses>,
-    /// The place of each task in an order that respects the dependencies.
+    /// Place of each task in an order that respects the dependencies.
     place: Vec<u32>,
     /// For each task the last search that came to it, and whether that found it to be over.
     seen: Vec<(u32, bool)>,
-    /// For each task the last search that was for it.
+    /// For each task the last search that looked for it.
     wanted: Vec<u32>,
     searches: u32,
     stack: Vec<TaskId>,
@@ -59,7 +59,7 @@ impl<'a> History<'a> {
         }
     }
 
-    /// `message` reads what `rank` has. A message that it races with comes back, with `message` itself.
+    /// Records that `message` reads the segment of `rank`. The error holds a message with which it races, and `message` itself.
     pub(super) fn read(&mut self, rank: Rank, message: TaskId) -> Result<(), [TaskId; 2]> {
         let accesses = std::mem::take(&mut self.accesses[rank.index()]);
         let ordered = self.follows(message, &accesses.writers);
@@ -68,7 +68,7 @@ impl<'a> History<'a> {
         ordered
     }
 
-    /// `message` adds to what `rank` has.
+    /// Records that `message` adds to the segment of `rank`.
     pub(super) fn add(&mut self, rank: Rank, message: TaskId) -> Result<(), [TaskId; 2]> {
         let accesses = std::mem::take(&mut self.accesses[rank.index()]);
         let replaced = &accesses.writers[..usize::from(accesses.is_replaced)];
@@ -80,7 +80,7 @@ impl<'a> History<'a> {
         ordered
     }
 
-    /// `message` replaces what `rank` has.
+    /// Records that `message` replaces the segment of `rank`.
     pub(super) fn replace(&mut self, rank: Rank, message: TaskId) -> Result<(), [TaskId; 2]> {
         let mut accesses = std::mem::take(&mut self.accesses[rank.index()]);
         self.follows(message, &accesses.writers)?;
@@ -93,7 +93,7 @@ impl<'a> History<'a> {
         Ok(())
     }
 
-    /// Whether all of `others` are over before `message` begins.
+    /// Checks that all of `others` are over before `message` begins.
     fn follows(&mut self, message: TaskId, others: &[TaskId]) -> Result<(), [TaskId; 2]> {
         let far = |other: &&TaskId| !self.follows_closely(message, **other);
         let far: Vec<TaskId> = others.iter().filter(far).copied().collect();
@@ -106,8 +106,8 @@ impl<'a> History<'a> {
         }
     }
 
-    /// Whether the dependencies lead from `other` to `message` in few steps. Often they do, and where thousands of messages wait for a
-    /// task that waits for thousands, a search for each would take too long.
+    /// True if the dependencies lead from `other` to `message` in few steps. Often they do, and where thousands of messages wait for a task
+    /// that waits for thousands, a search for each would take too long.
     fn follows_closely(&self, message: TaskId, other: TaskId) -> bool {
         let successors = self.successors.of(other).iter();
         // What waits for the beginning of `other` says nothing about its end.
@@ -117,7 +117,7 @@ impl<'a> History<'a> {
         after_end.any(|&(id, _)| id == message || self.leads_to(message, id, 2))
     }
 
-    /// Whether `message` begins after `id` has begun, in at most `steps` steps.
+    /// True if `message` begins after `id` has begun, as far as `steps` dependencies in a row show it.
     fn leads_to(&self, message: TaskId, id: TaskId, steps: u32) -> bool {
         let successors = self.successors.of(id);
         let is_next = successors.binary_search_by_key(&message, |(id, _)| *id);

@@ -1,9 +1,9 @@
-//! What lies where in the buffers, before and after.
+//! Layout of the buffers: their contents before and after a collective.
 
 use crate::collective::blocks::Blocks;
 use crate::collective::{Collective, Operation};
 
-/// What a rank holds at a place before the collective.
+/// Contents that a rank holds at a place before the collective.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Before {
     Nothing,
@@ -11,7 +11,7 @@ pub(super) enum Before {
     Own,
 }
 
-/// What a rank must hold at a place after the collective.
+/// Contents that a rank must hold at a place after the collective.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum After {
     Anything,
@@ -19,7 +19,7 @@ pub(super) enum After {
     From(u32),
 }
 
-/// Where what lies in the buffers.
+/// Layout of the buffers of a collective.
 pub(super) struct Layout {
     operation: Operation,
     blocks: Blocks,
@@ -54,7 +54,7 @@ impl Layout {
         })
     }
 
-    /// Where something else begins to be true, besides the messages.
+    /// Offsets at which the contents before or after the collective change, in addition to the bounds of messages.
     pub(super) fn boundaries(&self) -> Vec<u64> {
         let mut boundaries = vec![0, self.extent];
         let mut add = |from: u64| {
@@ -102,7 +102,7 @@ impl Layout {
         }
     }
 
-    /// Whether the sum must have the data of `rank`.
+    /// True if the sum must have the data of `rank`.
     pub(super) fn contributes(&self, rank: u32) -> bool {
         !matches!(self.operation, Operation::ParameterServer { server } if server.0 == rank)
     }

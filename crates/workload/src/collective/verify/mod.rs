@@ -1,4 +1,4 @@
-//! The proof that a collective does what it is for, whatever the network does.
+//! Proof that a collective achieves its operation, whatever the network does.
 //!
 //! Instead of data, the buffers hold sets of *contributors*: the ranks whose data the sum at a place is made of. Two things are shown.
 //!
@@ -80,7 +80,7 @@ impl Collective {
         order
     }
 
-    /// What a message carries, if it carries data.
+    /// Byte range of a message, if it carries data.
     fn range(&self, id: TaskId) -> Option<Range<u64>> {
         let Move { offset, effect } = self.moves[id.index()];
         match self.graph.task(id) {
@@ -136,7 +136,7 @@ impl Collective {
         })
     }
 
-    /// Lets a message do what it does to one segment.
+    /// Applies a message to one segment.
     fn apply(
         &self,
         message: TaskId,

@@ -1,4 +1,4 @@
-//! Where jobs are, and what their ranks do.
+//! Placement of jobs, and tasks of their ranks.
 
 use super::*;
 use crate::generate::TakenHosts;
@@ -13,7 +13,7 @@ fn load(kind: &str, settings: &[(&str, &str)], hosts: u32) -> Result<LoadedWorkl
     load_beside(kind, settings, hosts, BuildContext::ALL_FREE)
 }
 
-/// The same where jobs of earlier sections are.
+/// As `load`, with jobs of earlier sections on the hosts `taken`.
 fn load_beside(
     kind: &str,
     settings: &[(&str, &str)],

@@ -20,7 +20,7 @@ pub(super) fn first_algorithm(operation: &'static str) -> &'static str {
     algorithms(operation).next().unwrap_or_default()
 }
 
-/// Which algorithm each call takes.
+/// Algorithm of each kind of call.
 pub(super) struct Calls {
     all_reduce: CollectiveSettings,
     all_gather: CollectiveSettings,
@@ -31,7 +31,7 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    /// As `settings` say.
+    /// Creates the algorithms that `settings` name.
     pub(super) fn new(settings: &TraceSettings) -> Result<Self, WorkloadError> {
         if settings.chunk == Some(Bytes::ZERO) {
             let fix = "write a size of at least one byte, as in \"128KiB\"";
@@ -147,8 +147,8 @@ pub(super) fn limited(part: &Graph, limit: usize) -> Graph {
     graph
 }
 
-/// A broadcast backwards: what a rank got it sends, when it has what it passed on. That is a reduce, of which the sums go the way up
-/// that copies go down.
+/// Reverses a broadcast into a reduce. Each rank sends to the rank from which it received, after it has received from those to which it
+/// sent. The sums go up on the path on which copies go down.
 pub(super) fn reversed(part: &Graph) -> Graph {
     let successors = part.successors();
     let last = part.len() as u32;
@@ -172,7 +172,7 @@ pub(super) fn reversed(part: &Graph) -> Graph {
     graph
 }
 
-/// A part of the array between the first rank and each other one.
+/// Gather or scatter: one part of the array between the first rank and each other one.
 pub(super) fn star(ranks: u32, bytes: Bytes, ends: impl Fn(Rank) -> (Rank, Rank)) -> Graph {
     let (parts, size) = (u64::from(ranks), bytes.as_u64());
     let mut graph = Graph::new(ranks);
@@ -187,7 +187,8 @@ pub(super) fn star(ranks: u32, bytes: Bytes, ends: impl Fn(Rank) -> (Rank, Rank)
     graph
 }
 
-/// Nobody is through before all have come: in round k each rank tells the one 2^k after it, once it has heard of all rounds before.
+/// Dissemination barrier: no rank leaves it before all have entered. In round k each rank notifies the rank 2^k after it, once it has the
+/// notifications of all rounds before.
 pub(super) fn barrier(ranks: u32) -> Graph {
     let mut graph = Graph::new(ranks);
     let mut heard: Vec<Vec<TaskId>> = vec![Vec::new(); ranks as usize];
