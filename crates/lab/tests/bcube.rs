@@ -63,7 +63,7 @@ fn flows_begin_at_the_port_of_the_digit_that_they_correct_first() {
     }
 }
 
-/// Flows that correct digits in either order close a circle of links that pause each other; in one order they cannot.
+/// Flows that correct digits in either order close a cycle of links that pause each other; in one order they cannot.
 #[test]
 fn one_order_of_digits_keeps_flow_control_from_a_deadlock() {
     let stopped = |order: &str| {

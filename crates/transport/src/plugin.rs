@@ -1,4 +1,4 @@
-//! What controllers and selectors share: settings that are known by name, in the crate or outside it.
+//! Settings of plug-ins (controllers, path selectors) that are known by name, in this crate or outside it.
 
 /// Generates the settings enum of one kind of plug-in: a variant for each type in the list and one for registered types of
 /// other crates, which are kept behind an object-safe adaptor over the kind's definition trait. `build` names the function of that
@@ -31,7 +31,7 @@ macro_rules! plugin_settings {
             pub const BUILTIN: &'static [(&'static str, &'static str)] =
                 &[$((<$type as $definition>::NAME, <$type as $definition>::SUMMARY)),+];
 
-            /// The defaults of the type of this crate that is called `name`.
+            /// Default settings of the type of this crate that is called `name`.
             pub fn named(name: &str) -> Option<Self> {
                 $(
                     if name == <$type as $definition>::NAME {
@@ -40,7 +40,7 @@ macro_rules! plugin_settings {
                 )+
                 None
             }
-            /// The defaults of a type of another crate.
+            /// Default settings of a type of another crate.
             pub fn custom<T: $definition>() -> Self {
                 Self::Custom($custom(Box::new(Erased::<T>(Default::default()))))
             }
@@ -51,7 +51,7 @@ macro_rules! plugin_settings {
                     Self::Custom(custom) => custom.0.name(),
                 }
             }
-            /// One line on what it is.
+            /// One-line summary of the type.
             pub fn summary(&self) -> &'static str {
                 match self {
                     $(Self::$variant(_) => <$type as $definition>::SUMMARY,)+

@@ -20,7 +20,7 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// What this crate offers.
+    /// Creates a registry of the controllers, path selectors and feedback rules of this crate.
     pub fn builtin() -> Self {
         Self {
             controllers: ControllerSettings::BUILTIN

@@ -1,4 +1,4 @@
-//! In-band network telemetry (INT): what switches write onto data packets, and receivers echo.
+//! In-band network telemetry (INT): records that switches write onto data packets, and receivers echo.
 //!
 //! As in HPCC (SIGCOMM 2019, §4.1 and Figure 7): each switch port appends a [`Hop`] to each data packet that leaves through it;
 //! the receiver copies all of them into the acknowledgement, and the sender's controller finds them in
@@ -14,10 +14,10 @@ use std::ops::{Deref, DerefMut};
 /// The most hops that a packet can hold: HPCC's header has room for five, and what comes after them is not recorded.
 pub const MOST_HOPS: usize = 5;
 
-/// What a switch port says of itself at the instant when the last bit of a packet leaves it.
+/// Telemetry record of one hop: state of a switch port at the instant when the last bit of a packet leaves it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hop {
-    /// That instant.
+    /// Instant when the last bit of the packet leaves the port.
     pub time: Time,
     /// The rate of the link behind the port.
     pub rate: Rate,
@@ -34,8 +34,8 @@ impl Hop {
         self.time.since(earlier.time)
     }
 
-    /// As the fields of HPCC's header hold it, which its simulator fills: whole nanoseconds, 128 bytes sent and 80 bytes of queue, up
-    /// to 10.5 MB. Those fields are also narrow, and wrap after 16.8 ms and 134 MB; that is left out.
+    /// The record as the fields of HPCC's header hold it, which its simulator fills: whole nanoseconds, 128 bytes sent and 80 bytes
+    /// of queue, up to 10.5 MB. Those fields are also narrow, and wrap after 16.8 ms and 134 MB; that is left out.
     #[must_use]
     pub fn coarse(self) -> Self {
         const MOST_QUEUE: u32 = (1 << 17) - 1;
@@ -54,13 +54,13 @@ impl Hop {
     }
 }
 
-/// What travels with a packet and is written by switches.
+/// Telemetry that travels with a packet and is written by switches.
 pub trait Telemetry: std::fmt::Debug + Clone + Copy + Default + Send + Sync + 'static {
-    /// False if there is nothing to write: then nobody takes the trouble.
+    /// False if there is nothing to write: then switches record no hops.
     const PRESENT: bool;
-    /// A data packet leaves a switch.
+    /// Records the hop of a data packet that leaves a switch.
     fn record(&mut self, hop: Hop);
-    /// What switches have written, in the order of the path.
+    /// Records that switches have written, in the order of the path.
     fn hops(&self) -> &[Hop];
 }
 
@@ -78,7 +78,7 @@ impl Telemetry for () {
 /// The telemetry of HPCC: a record of each of the first [`MOST_HOPS`] hops.
 #[derive(Debug, Clone, Copy)]
 pub struct HopRecords {
-    /// Those from `count` on mean nothing.
+    /// Records of the hops; those from index `count` on are unused.
     hops: [Hop; MOST_HOPS],
     count: u8,
 }
@@ -114,7 +114,7 @@ impl Telemetry for HopRecords {
     }
 }
 
-/// A packet with in-band network telemetry: with what switches have written onto it.
+/// A packet with in-band network telemetry: with the records that switches have written onto it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IntPacket<T = ()> {
     /// The packet.

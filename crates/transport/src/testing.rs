@@ -101,7 +101,7 @@ impl PipeSettings {
 /// Decides the fate of a packet by its number on the pipe, from zero, and its content.
 pub type Filter = Box<dyn FnMut(u64, &Packet) -> bool>;
 
-/// What a pipe has counted.
+/// Counters of a pipe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PipeCounters {
     /// Packets put on the wire.
@@ -140,7 +140,7 @@ impl Pipe {
         }
     }
 
-    /// What has been counted since the start.
+    /// Counters since the start.
     pub fn counters(&self) -> PipeCounters {
         self.counters
     }
@@ -161,7 +161,7 @@ impl Pipe {
         self.clock = WireClock::new(settings.rate);
     }
 
-    /// Puts a packet on the wire at `now` and returns when each of its copies arrives.
+    /// Puts a packet on the wire at `now` and returns the arrival time of each of its copies.
     fn carry(&mut self, now: Time, packet: &mut Packet) -> Vec<Time> {
         let number = self.counters.sent;
         self.counters.sent += 1;
@@ -211,7 +211,7 @@ impl Pipe {
         Span::from_ps((self.random.unit() * self.settings.jitter.as_ps() as f64) as u64)
     }
 
-    /// When the packet leaves the queue that it reaches at `now`; `None` if it is dropped.
+    /// Instant at which the packet leaves the queue that it reaches at `now`; `None` if it is dropped.
     fn pass_bottleneck(&mut self, now: Time, packet: &mut Packet) -> Option<Time> {
         let Some(queue) = self.settings.bottleneck else {
             return Some(now);
@@ -229,7 +229,7 @@ impl Pipe {
     }
 }
 
-/// Something that will happen in a [`Pair`].
+/// Future event in a [`Pair`].
 #[derive(Debug, Clone, Copy)]
 enum Occurrence {
     /// A packet reaches an end.
@@ -282,7 +282,7 @@ impl Pair {
         &self.events
     }
 
-    /// What both endpoints have counted, together.
+    /// Counters of both endpoints, added up.
     pub fn counters(&self) -> EndpointCounters {
         let mut counters = *self.ends[0].counters();
         counters.merge(self.ends[1].counters());
@@ -330,7 +330,7 @@ impl Pair {
         self.call(0, |endpoint, now| endpoint.close(now, flow));
     }
 
-    /// A flow from end 0 to end 1 with one message, closed at once.
+    /// Opens a flow from end 0 to end 1 with one message, and closes it at once.
     pub fn send(&mut self, bytes: Bytes) -> FlowId {
         let flow = self.open();
         // All three at one instant: the wire is offered nothing before the flow is closed.
@@ -339,7 +339,7 @@ impl Pair {
         flow
     }
 
-    /// When the first message of a flow was acknowledged to its last packet.
+    /// Instant at which the first message of a flow was acknowledged to its last packet.
     pub fn finished(&self, flow: FlowId) -> Option<Time> {
         self.events
             .iter()
@@ -349,7 +349,7 @@ impl Pair {
             })
     }
 
-    /// How often a message has been delivered.
+    /// Number of times that a message has been delivered.
     pub fn deliveries(&self, flow: FlowId, message: u32) -> usize {
         let wanted = (flow, MessageId(message));
         self.events
@@ -372,7 +372,7 @@ impl Pair {
         self.now = self.now.max(end);
     }
 
-    /// When the next thing happens.
+    /// Instant of the next event or deadline; [`Time::NEVER`] if there is none.
     pub fn next_time(&self) -> Time {
         let agenda = self
             .agenda
@@ -384,7 +384,7 @@ impl Pair {
             .fold(agenda, |time, end| time.min(end.deadline()))
     }
 
-    /// The next thing happens; false if there is none.
+    /// Carries out the next event or deadline; false if there is none.
     pub fn step(&mut self) -> bool {
         let time = self.next_time();
         if time.is_never() {

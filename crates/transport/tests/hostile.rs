@@ -44,7 +44,7 @@ fn profiles(linger: Option<Span>) -> Vec<Profile> {
     profiles
 }
 
-/// How often each message was delivered to end 1, and acknowledged to end 0.
+/// Number of times that each message was delivered to end 1, and acknowledged to end 0.
 fn counts(pair: &Pair) -> BTreeMap<(FlowId, MessageId), (u32, u32)> {
     let mut counts: BTreeMap<_, (u32, u32)> = BTreeMap::new();
     for (_, end, event) in pair.events() {
@@ -61,15 +61,15 @@ fn counts(pair: &Pair) -> BTreeMap<(FlowId, MessageId), (u32, u32)> {
     counts
 }
 
-/// A network, as bad as it gets: the probabilities, and how much later packets come.
+/// A bad network: probabilities of loss and copies, and delays of packets.
 #[derive(Debug, Clone, Copy)]
 struct Weather {
     loss: f64,
     duplication: f64,
     replay: f64,
-    /// Of all packets, as a power of two in microseconds.
+    /// Largest extra delay of all packets, as a power of two in microseconds.
     jitter: u32,
-    /// Of replayed ones.
+    /// Largest extra delay of replayed packets, likewise.
     replay_within: u32,
 }
 

@@ -1,4 +1,4 @@
-//! Recorded behaviour: what every composition of parts sends, reports and remembers over five networks, as digests.
+//! Recorded behaviour: packets, reports and state of every composition of parts over five networks, as digests.
 //!
 //! A digest says that something has changed, not what is right: that is what the other tests are for. A change that moves protocols about
 //! keeps every digest; one that changes a protocol changes those of the compositions which it concerns, and no others, and records
@@ -113,7 +113,7 @@ fn compositions() -> Vec<(String, Profile)> {
     all
 }
 
-/// Puts a packet into words.
+/// Digest of a packet and its frame.
 fn words(packet: &Packet, format: Format) -> u64 {
     let mut frame = Vec::new();
     let length = wire::encode(packet, format, 3, 128, &mut frame);
@@ -126,7 +126,7 @@ fn words(packet: &Packet, format: Format) -> u64 {
     words.iter().fold(0, |hash, &word| mix64(hash ^ word))
 }
 
-/// What happens, in numbers.
+/// Fields of an event as numbers.
 fn event_words(event: &Event) -> Vec<u64> {
     match *event {
         Event::Sent {

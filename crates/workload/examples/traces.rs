@@ -17,7 +17,7 @@ use clearway_workload::{
 use std::path::Path;
 use std::process::ExitCode;
 
-/// How many ranks the schedule and the execution traces have.
+/// Number of ranks of the schedule and of the execution traces.
 const RANKS: u32 = 4;
 
 fn main() -> ExitCode {
@@ -84,7 +84,7 @@ fn files() -> Result<Vec<NamedFile>, Box<dyn std::error::Error + Send + Sync>> {
     Ok(files)
 }
 
-/// What each rank does, one thing after the other but for what `operations` says is beside the rest.
+/// Program of all ranks. `operations` gives the operations of a rank, each with the index of the one that it waits for, if any.
 fn program(
     groups: Vec<Vec<Rank>>,
     operations: fn(u32) -> Vec<(Operation, Option<u32>)>,
@@ -125,7 +125,7 @@ fn around(rank: u32) -> Vec<(Operation, Option<u32>)> {
     }
 }
 
-/// Neighbours share layers, those two apart have the same ones.
+/// Groups of ranks: neighbours share layers, ranks two apart have the same layers.
 fn groups() -> Vec<Vec<Rank>> {
     [[0, 1], [2, 3], [0, 2], [1, 3]]
         .map(|group| group.map(Rank).to_vec())

@@ -1,6 +1,6 @@
 //! A congestion controller of your own, and its first run: `cargo run --release -p own-controller`.
 //!
-//! The controller is the classic of classics: additive increase, multiplicative decrease, on congestion marks. Copy this
+//! The controller is the textbook one: additive increase, multiplicative decrease, on congestion marks. Copy this
 //! folder, rename what is called `aimd`, and change the rules.
 
 #![allow(clippy::print_stdout, reason = "a program that prints its findings")]
@@ -30,7 +30,7 @@ struct Aimd {
     /// The window in payload bytes, and its bounds.
     window: f64,
     most: f64,
-    /// A second mark within one round trip is the same congestion.
+    /// Time before which a further mark counts as the same congestion: one round trip after the last decrease.
     next_decrease: Time,
 }
 

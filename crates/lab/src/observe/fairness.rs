@@ -42,7 +42,7 @@ impl AllowedRates {
         }
     }
 
-    /// A flow has got somewhere.
+    /// Takes a milestone of a flow.
     pub(crate) fn on_flow(&mut self, event: FlowEvent, flow: &Flow) {
         match event.milestone {
             FlowMilestone::Started => {

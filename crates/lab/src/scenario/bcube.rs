@@ -34,7 +34,7 @@ clearway_units::parameters! {
         /// Delay between a server and its ports, and between these where it passes packets on.
         pub crossing: Span = Span::from_us(1), "crossing-delay", "decision: about what a crossing of PCIe takes";
         /// First digit that a flow corrects, which decides the NICs that it uses: "random", "in-turn" or "lowest". With flow control on
-        /// links, if some flows begin with one digit and some with another, links can wait for each other in a circle; with "lowest", which
+        /// links, if some flows begin with one digit and some with another, links can wait for each other in a cycle; with "lowest", which
         /// also ends with the highest digit, they cannot on up to three levels.
         pub order: NicOrder = NicOrder::Random, "first-digit", "decision: TMDML does not say; by a hash of the flow";
     }

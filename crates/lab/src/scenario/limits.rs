@@ -29,7 +29,7 @@ const MOST_ROUTE_STEPS: u64 = 1 << 34;
 const RATES: (Rate, Rate) = (Rate::from_bps(1_000_000), Rate::from_gbps(100_000));
 const DELAYS: (Span, Span) = (Span::from_ns(1), Span::from_ms(1000));
 
-/// A frame of nothing would leave a port at the same instant as the packet before it, and letters on a link are at different ones.
+/// A frame of no bytes would leave a port at the same instant as the packet before it, but packets on a link need different instants.
 const FRAMES: (Bytes, Bytes) = (Bytes::new(1), Bytes::new(65_535));
 
 /// Seven of these fit in the 64 bits of a time, so that sums of a few need no checks.

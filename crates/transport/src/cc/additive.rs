@@ -1,4 +1,4 @@
-//! What TCP-like controllers share: a window that grows by a packet per round trip and is cut at most once per window.
+//! Additive-increase window of TCP-like controllers: it grows by a packet per round trip and is cut at most once per window.
 
 use super::{AckSample, LossCause, LossSample, NetworkFacts};
 use clearway_units::{Bytes, RelativeSize};
@@ -57,7 +57,7 @@ impl AdditiveWindow {
         self.acknowledged
     }
 
-    /// The window was cut, and what was sent before that is not yet acknowledged.
+    /// True from a cut until more than what was in flight at the cut is acknowledged.
     #[inline]
     pub(super) fn is_reduced(&self) -> bool {
         self.reduced_until.is_some()

@@ -1,16 +1,16 @@
-//! Which round trip a controller takes for the unloaded one.
+//! Unloaded round trip (base RTT) of a flow, as its controller assumes it.
 
 use super::NetworkFacts;
 use clearway_units::{Parameter, Span, Value, ValueDomain};
 
-/// Where the unloaded round trip of a flow comes from.
+/// Source of the unloaded round trip of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BaseRtt {
-    /// The longest in the fabric, the same for all flows.
+    /// Longest round trip in the fabric, the same for all flows.
     Network,
-    /// That of the flow's own path.
+    /// Round trip of the flow's own path.
     Path,
-    /// So much, whatever the network.
+    /// Fixed duration, whatever the network.
     Fixed(Span),
 }
 

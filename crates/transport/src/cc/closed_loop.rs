@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 const PAYLOAD: u64 = 1000;
 const HEADER: u64 = 48;
-/// Of a packet.
+/// Bytes of a packet on the wire.
 const WIRE: Bytes = Bytes::new(PAYLOAD + HEADER);
 const LINK: Span = Span::from_us(1);
 const LINE: Rate = Rate::from_gbps(100);
@@ -57,7 +57,7 @@ pub(super) struct Flow {
     pub(super) start: Time,
     sent: u64,
     pub(super) delivered: u64,
-    /// When the last packet left; [`Time::NEVER`] before the first.
+    /// Departure of the last packet; [`Time::NEVER`] before the first.
     last_sent: Time,
     wakes: Time,
     last_rtt: Span,
@@ -66,7 +66,7 @@ pub(super) struct Flow {
 }
 
 impl Flow {
-    /// The gap after the last packet, at the present rate.
+    /// Earliest departure of the next packet: a gap after the last one, at the present rate.
     fn departure(&self) -> Time {
         if self.last_sent.is_never() {
             return self.start;
@@ -75,7 +75,7 @@ impl Flow {
         self.last_sent + rate.map_or(LINE, |rate| rate.min(LINE)).span_of(WIRE)
     }
 
-    /// In bits per second: what it is allowed.
+    /// Allowed rate in bits per second.
     pub(super) fn rate(&self) -> f64 {
         let Allowance { window, rate } = self.controller.allowance();
         let by_window = window * 8e12 / self.last_rtt.as_ps() as f64;
@@ -264,12 +264,12 @@ impl Loop {
     }
 }
 
-/// What comes of the staggered incast of Snyder §3.3.4: two flows of 1 MB start every 20 us.
+/// Result of the staggered incast of Snyder §3.3.4: two flows of 1 MB start every 20 us.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Incast {
-    /// Between the first and the last completion.
+    /// Time between the first and the last completion.
     pub(super) spread: Span,
-    /// After the last start: until all have had nearly the same rate.
+    /// Time from the last start until all flows have nearly the same rate.
     pub(super) fair_after: Option<Span>,
     /// Average queue in KB, in the first 100 us after the last start and from 400 to 800 us.
     pub(super) early_queue: f64,
@@ -373,7 +373,7 @@ fn hpcc_flows_converge_with_hardly_a_queue() {
     assert!(queue < 1000.0, "{queue}");
 }
 
-/// With the default step they need not: what little a slow flow gains, its coarser view of the link takes away.
+/// With the default step flows need not become fair: the little that a slow flow gains is taken away by its coarser view of the link.
 #[test]
 fn hpcc_flows_with_a_small_step_may_stay_unfair() {
     let (early, late, queue) = settle(&[], 4);
@@ -420,7 +420,7 @@ fn swift_windows_below_one_packet_are_paced() {
     assert!(least > all / 300.0 / 5.0, "{least} of {}", all / 300.0);
 }
 
-/// Snyder Figures 3.2 to 3.4 and 4.3 to 4.5 in small: who starts last finishes first with the plain controllers; the parts
+/// Snyder Figures 3.2 to 3.4 and 4.3 to 4.5 on a small scale: flows that start last finish first with the plain controllers; the parts
 /// bring completions together and rates to fairness, at the price of a queue that is gone when it has done its work.
 #[test]
 fn parts_make_the_staggered_incast_fair() {

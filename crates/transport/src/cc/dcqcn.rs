@@ -61,9 +61,9 @@ clearway_units::parameters! {
         pub min_rate: Rate = Rate::from_bps(100_000_000), "min-rate", "HPCC artifact: 100 Mb/s";
         /// The rate of a new flow; `"auto"` is the line rate.
         pub initial_rate: Option<Rate> = None, "initial-rate", "DCQCN: no slow start";
-        /// Whether a window limits what is in flight.
+        /// Window that limits the bytes in flight in addition to the rate.
         pub window: WindowLimit = WindowLimit::None, "window", "DCQCN is purely rate based; the HPCC artifact scales a window";
-        /// Whether `phase-increase` is for the step of hyper increase, too.
+        /// Apply `phase-increase` to the step of hyper increase, too.
         pub phase_hyper: bool = false, "phase-hyper", "HotNets '22 §4 speaks of R_AI alone";
         with {
             /// Variable additive increase of both steps.
@@ -94,9 +94,9 @@ pub struct Dcqcn {
     rate_hai: f64,
     hai_multiplies: bool,
     g: f64,
-    /// A notification has come.
+    /// True once a notification has come.
     active: bool,
-    /// What changes the steps, if anything does.
+    /// Parts that change the steps of additive and hyper increase; `None` if the steps are constant.
     steps: Option<Box<Steps>>,
     base_rtt: Span,
 }
@@ -176,7 +176,7 @@ impl ControllerDefinition for Dcqcn {
 }
 
 impl Dcqcn {
-    /// Timer or byte counter have come a step further.
+    /// Raises the rate after a step of the timer or the byte counter.
     fn increase(&mut self) {
         let steps = (self.timer_steps, self.byte_steps);
         let (least, most) = (steps.0.min(steps.1), steps.0.max(steps.1));
@@ -201,7 +201,7 @@ impl Dcqcn {
         self.rate = (self.rate + self.target) / 2.0;
     }
 
-    /// Takes what the steps depend on.
+    /// Takes the queueing delay and the acknowledged bytes, on which the steps depend.
     #[cold]
     fn observe(&mut self, sample: &AckSample<'_>) {
         // Timers that were due before have spent what there was then.
@@ -219,7 +219,7 @@ impl Dcqcn {
         }
     }
 
-    /// No increase changes anything any more.
+    /// True if no increase changes the rate or the target any more.
     fn is_settled(&self) -> bool {
         self.target >= self.limits.line && (self.rate + self.target) / 2.0 == self.rate
     }

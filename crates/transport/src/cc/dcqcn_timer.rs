@@ -39,9 +39,9 @@ clearway_units::parameters! {
         pub initial_rate: Option<Rate> = None, "initial-rate", "HPCC artifact: line rate";
         /// Each cut makes the rate before it the target.
         pub clamp_target: bool = false, "clamp-target", "HPCC artifact: CLAMP_TARGET_RATE 0";
-        /// What the first mark leaves of the rate, before the first cut; at most 1.
+        /// Factor by which the first mark multiplies the rate, before the first cut; at most 1.
         pub rate_on_first_mark: f64 = 1.0, "rate-on-first-mark", "HPCC artifact: RateOnFirstCnp 1.0";
-        /// Whether a window limits what is in flight.
+        /// Window that limits the bytes in flight in addition to the rate.
         pub window: WindowLimit = WindowLimit::Scaled, "window", "HPCC artifact: HAS_WIN 1, VAR_WIN 1";
     }
 }

@@ -18,7 +18,7 @@ clearway_units::parameters! {
         pub min_rate: Rate = Rate::from_bps(100_000_000), "min-rate", "HPCC artifact: MIN_RATE 100 Mb/s";
         /// The rate of a new flow; `"auto"` is the line rate.
         pub initial_rate: Option<Rate> = None, "initial-rate", "HPCC artifact: line rate";
-        /// Whether a window limits what is in flight.
+        /// Window that limits the bytes in flight in addition to the rate.
         pub window: WindowLimit = WindowLimit::Scaled, "window", "HPCC artifact: HAS_WIN 1, VAR_WIN 1";
     }
 }
@@ -26,9 +26,9 @@ clearway_units::parameters! {
 /// A round trip that is being observed.
 #[derive(Debug, Clone, Copy)]
 struct Batch {
-    /// It is over when more than this is acknowledged.
+    /// Acknowledged bytes that must be exceeded for the round trip to be over.
     end: u64,
-    /// Acknowledgements that it will bring.
+    /// Acknowledgements that the round trip will bring.
     size: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The fluid model behind Sampling Frequency (Snyder §4.1.2): how fast two rates approach each other while both only fall.
+//! Fluid model behind Sampling Frequency (Snyder §4.1.2): the speed at which two rates approach each other while both only fall.
 //!
 //! A flow that cuts its rate by `decrease` once per round trip `r` obeys `R' = -decrease × R / r`; one that does so after each
 //! `sample` bytes, whatever time those take, obeys `S' = -decrease × S² / sample`. Both have closed forms. Here and only here rates
@@ -18,19 +18,19 @@ fn exp_of_minus(x: f64) -> f64 {
     (0..halvings).fold(series, |power, _| power * power)
 }
 
-/// What is left of `rate` (bytes/ns) after `time` ns if it is cut by the share `decrease` in each `round_trip` (ns).
+/// Rate (bytes/ns) after `time` ns if `rate` (bytes/ns) is cut by the share `decrease` in each `round_trip` (ns).
 pub fn cut_per_round_trip(rate: f64, decrease: f64, round_trip: f64, time: f64) -> f64 {
     rate * exp_of_minus(decrease * time / round_trip)
 }
 
-/// What is left of `rate` (bytes/ns) after `time` ns if it is cut by the share `decrease` after each `sample` bytes:
+/// Rate (bytes/ns) after `time` ns if `rate` (bytes/ns) is cut by the share `decrease` after each `sample` bytes:
 /// acknowledgements times the bytes of a packet.
 pub fn cut_per_sample(rate: f64, decrease: f64, sample: f64, time: f64) -> f64 {
     rate / (1.0 + decrease * rate * time / sample)
 }
 
-/// By how many bytes/ns two flows are closer to each other after `time` ns if they sample than if they cut once per round trip
-/// (Snyder Equation 4.1). `rates` are those at the start, the larger one first.
+/// Advantage of sampling in bytes/ns (Snyder Equation 4.1): how much closer the rates of two flows are after `time` ns if they
+/// sample than if they cut once per round trip. `rates` are those at the start, the larger one first.
 pub fn advantage_of_sampling(
     rates: (f64, f64),
     decrease: f64,
@@ -43,7 +43,7 @@ pub fn advantage_of_sampling(
         - gap(&|rate| cut_per_sample(rate, decrease, sample, time))
 }
 
-/// Two flows that sample approach each other faster at once if the round trip takes longer than this (ns): Snyder §4.1.2.
+/// Round trip (ns) above which two flows that sample approach each other faster from the start (Snyder §4.1.2).
 pub fn round_trip_from_which_sampling_helps(rates: (f64, f64), sample: f64) -> f64 {
     sample / (rates.0 + rates.1)
 }

@@ -1,4 +1,4 @@
-//! HPCC (SIGCOMM 2019): rate and window follow how full the links of the path are, as switches report it.
+//! HPCC (SIGCOMM 2019): rate and window follow the utilisation of the links on the path, as switches report it.
 //!
 //! Each acknowledgement brings a [`Hop`] of every switch port on the way. From two of them follow the rate at which the port
 //! sends and the queue behind it, together the bytes in flight on that link as a multiple of its bandwidth-delay product (`u`). The
@@ -43,7 +43,7 @@ use clearway_units::{Bytes, RandomStream, Rate};
 clearway_units::parameters! {
     /// Settings of [`Hpcc`].
     pub struct HpccParameters {
-        /// How full links are to be (`eta`), above 0.
+        /// Target utilisation of links (`eta`), above 0.
         pub target_utilisation: f64 = 0.95, "target-utilisation", "HPCC §3.3; Snyder Table 3.1";
         /// Steps of additive increase before a multiplicative one (`maxStage`).
         pub max_stage: u32 = 5, "max-stage", "HPCC §3.3; Snyder Table 3.1";
@@ -63,7 +63,7 @@ clearway_units::parameters! {
         with {
             /// Variable additive increase.
             pub increase: VariableIncreaseParameters,
-            /// When the reference may change.
+            /// Sampling Frequency: when the reference may change.
             pub sampling: SamplingParameters,
             /// Random feedback.
             pub random_feedback: RandomFeedbackParameters,
@@ -73,10 +73,10 @@ clearway_units::parameters! {
     }
 }
 
-/// What the hops of one acknowledgement say.
+/// Utilisation of the fullest link, measured from the hops of one acknowledgement.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Measure {
-    /// Of the fullest link: bytes in flight over bandwidth-delay product.
+    /// Bytes in flight on the fullest link over its bandwidth-delay product.
     utilisation: f64,
     /// Time between the two packets that it was measured with, in picoseconds.
     elapsed: f64,
@@ -111,7 +111,7 @@ impl Path {
     }
 }
 
-/// How full a link was between two packets; `None` if that cannot be said.
+/// Utilisation of a link between two packets; `None` if their records cannot be compared.
 #[inline]
 fn compare(last: &Hop, hop: &Hop, inverse_rtt: f64) -> Option<Measure> {
     let elapsed = hop.elapsed_since(last).as_ps() as i64 as f64;

@@ -27,7 +27,7 @@ clearway_units::parameters! {
         pub ai_cap: f64 = 100.0, "ai-cap", "Snyder Table 4.1";
         /// The most tokens in the bank (`Bank_Cap`).
         pub bank_cap: f64 = 1000.0, "bank-cap", "Snyder Table 4.1";
-        /// A dampener of so much halves what tokens are worth.
+        /// Value of the dampener at which tokens are worth half.
         pub dampener_constant: f64 = 8.0, "dampener-constant", "Snyder §4.3.1";
         /// Little congestion lowers the dampener only while the bank is empty.
         pub decay_needs_empty_bank: bool = false, "damp-decay-needs-empty-bank", "the other reading of Snyder §4.1.1, Algorithm 1 line 9 (V3)";
@@ -43,7 +43,7 @@ clearway_units::parameters! {
         /// Queueing delay that makes one token (`AI_DIV`).
         pub ai_div: Span = Span::from_ns(30), "ai-div", "Snyder Table 4.1, for Swift";
         with {
-            /// What does not depend on the measure.
+            /// Settings that do not depend on the measure.
             pub increase: VariableIncreaseParameters,
         }
     }
@@ -60,16 +60,16 @@ impl DelayTokenParameters {
     }
 }
 
-/// By how much the additive increase of one flow is multiplied at present.
+/// Variable additive increase of one flow: bank, dampener and the present factor of its additive increase.
 #[derive(Debug, Clone)]
 pub struct VariableIncrease {
     bank: f64,
     dampener: f64,
     /// The most congestion in this round trip.
     congestion: f64,
-    /// Some acknowledgement in this round trip said that the path is congested.
+    /// True if some acknowledgement in this round trip said that the path is congested.
     congested: bool,
-    /// What follows from bank and dampener.
+    /// Factor of the additive increase that follows from bank and dampener.
     factor: f64,
     /// `Token_Thresh` and `AI_DIV`, in units of congestion.
     threshold: f64,

@@ -5,8 +5,8 @@
 //! row of `clearway list controllers` and the entry in the conformance tests. A controller of another crate is registered at
 //! run time and dispatched through a box.
 //!
-//! What several controllers can be given is a part of its own, for controllers of other crates too: [`VariableIncrease`],
-//! [`ReferenceClock`] (Sampling Frequency) and [`RandomFeedback`] (random feedback), each with its settings.
+//! Parts that several controllers share can be used by controllers of other crates too: [`VariableIncrease`], [`ReferenceClock`]
+//! (Sampling Frequency) and [`RandomFeedback`] (random feedback), each with its settings.
 
 mod additive;
 mod base_rtt;
@@ -52,7 +52,7 @@ pub use sampling::{ReferenceClock, RoundTrip, SamplingParameters};
 pub use strack::{Strack, StrackParameters};
 pub use swift::{HopCount, Swift, SwiftParameters};
 
-/// What a sender knows of the network before the first packet.
+/// Properties of the network that a sender knows before the first packet.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct NetworkFacts {
     /// Rate of the NIC.
@@ -69,16 +69,16 @@ pub struct NetworkFacts {
     pub header: u32,
     /// Bytes on the wire of an acknowledgement, a probe or a congestion notification.
     pub ack: u32,
-    /// The way of the flow; where nobody knows it, the longest.
+    /// Path of the flow; the longest path where the flow's own is unknown.
     pub path: PathFacts,
 }
 
-/// What a sender knows of the way to its receiver and back.
+/// Properties of the path to the receiver and back that a sender knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PathFacts {
     /// Unloaded round trip, serialisation of one full packet and its acknowledgement included.
     pub rtt: Span,
-    /// Switches on the way there.
+    /// Switches on the path to the receiver.
     pub switches: u32,
 }
 
@@ -107,18 +107,19 @@ pub struct AckSample<'a> {
     pub now: Time,
     /// Round-trip time of the packet that the acknowledgement answers.
     pub rtt: Span,
-    /// That packet was marked.
+    /// ECN mark of the packet that the acknowledgement answers.
     pub ecn: bool,
     /// Payload bytes newly known to have arrived; zero for duplicates.
     pub acked: Bytes,
     /// Bytes in flight after this acknowledgement.
     pub in_flight: Bytes,
-    /// It answers a probe, not data.
+    /// True if the acknowledgement answers a probe, not data.
     pub probe: bool,
     /// Payload bytes of the flow that are known to have arrived, since its beginning. With what is in flight this is what has been
     /// sent: once it exceeds what had been sent at some instant, a round trip has passed since then.
     pub delivered: Bytes,
-    /// What switches have written onto the packet that it answers, if the controller [asks for it](CongestionControl::uses_telemetry).
+    /// Telemetry records that switches wrote onto the packet that the acknowledgement answers, if the controller
+    /// [asks for it](CongestionControl::uses_telemetry).
     pub hops: &'a [Hop],
 }
 
@@ -130,7 +131,7 @@ impl AckSample<'_> {
     }
 }
 
-/// How a loss was found.
+/// Signal by which a loss was detected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LossCause {
     /// Too many packets arrived out of order.
@@ -144,7 +145,7 @@ pub enum LossCause {
 }
 
 impl LossCause {
-    /// The cause in a word or two, for people.
+    /// Short name of the cause, for people.
     pub const fn words(self) -> &'static str {
         match self {
             Self::OutOfOrder => "out of order",
@@ -160,13 +161,13 @@ impl LossCause {
 pub struct LossSample {
     /// The present.
     pub now: Time,
-    /// How it was found.
+    /// Signal by which the loss was detected.
     pub cause: LossCause,
     /// Payload bytes declared lost now.
     pub lost: Bytes,
 }
 
-/// What a controller allows.
+/// Congestion window and pacing rate that a controller allows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Allowance {
     /// Payload bytes that may be in flight. Fractions of a packet count: a packet may start while less is in flight. May be
@@ -197,15 +198,15 @@ pub trait CongestionControl: Send {
     fn on_restart(&mut self, now: Time) {
         let _ = now;
     }
-    /// What may be sent now.
+    /// Window and pacing rate that are allowed now.
     fn allowance(&self) -> Allowance;
     /// The largest window in bytes that it will ever allow, from which bitmaps are sized. The default says that the present
     /// window never grows.
     fn largest_window(&self) -> f64 {
         self.allowance().window
     }
-    /// When [`on_deadline`](Self::on_deadline) wants to be called; [`Time::NEVER`] if it does not. A flow that has nothing to
-    /// send may be called late, when it has something again.
+    /// Instant at which [`on_deadline`](Self::on_deadline) is to be called; [`Time::NEVER`] if it need not be. If the flow has
+    /// nothing to send, the call may come late, when it has something again.
     fn deadline(&self) -> Time {
         Time::NEVER
     }
@@ -213,7 +214,7 @@ pub trait CongestionControl: Send {
     fn on_deadline(&mut self, now: Time) {
         let _ = now;
     }
-    /// Switches are to write telemetry onto packets. The same for all controllers of one kind and one set of settings.
+    /// True if switches are to write telemetry onto packets. The same for all controllers of one kind and one set of settings.
     fn uses_telemetry(&self) -> bool {
         false
     }
@@ -228,16 +229,16 @@ pub trait CongestionControl: Send {
     }
 }
 
-/// What makes a controller known by name: its settings and how it starts.
+/// Definition of a controller that is known by name: its settings and its constructor.
 pub trait ControllerDefinition: CongestionControl + Sized + 'static {
-    /// Its name in a scenario: `transport.controller = "…"`.
+    /// Name of the controller in a scenario: `transport.controller = "…"`.
     const NAME: &'static str;
     /// One line for `clearway list controllers`.
     const SUMMARY: &'static str;
-    /// Its settings, keys of the `[transport]` section.
+    /// Settings of the controller, keys of the `[transport]` section.
     type Parameters: ParameterSet + std::fmt::Debug + Clone + PartialEq + Send + Sync + 'static;
 
-    /// A controller for a new flow.
+    /// Creates a controller for a new flow.
     fn new(parameters: &Self::Parameters, network: &NetworkFacts) -> Self;
 }
 
@@ -332,7 +333,7 @@ macro_rules! controllers {
         }
 
         plugin_settings! {
-            /// Which controller, and its settings.
+            /// Choice of a controller, and its settings.
             settings: ControllerSettings,
             /// Settings of a controller of another crate; see [`ControllerSettings::custom`].
             custom: CustomController,

@@ -1,9 +1,9 @@
-//! Adaptive unfairness (Rajasekaran et al., HotNets '22, §4): who is further in its communication phase takes more.
+//! Adaptive unfairness (Rajasekaran et al., HotNets '22, §4): a flow that is further in its communication phase takes more.
 //!
 //! Training jobs compute and communicate in turn. Where two of them share a link, a little unfairness lets one finish its
 //! communication first, so that next time it begins earlier, until the phases no longer meet. Here the additive increase is multiplied by
-//! one plus the share of the phase that is done, so that nobody has to be chosen as the aggressive one, and jobs that do not fit each
-//! other take turns in being it.
+//! one plus the share of the phase that is done, so that no job has to be chosen as the aggressive one, and jobs that are not
+//! compatible take turns in being it.
 //!
 //! The paper does so with DCQCN's `R_AI`. With other controllers it is an experiment of ours.
 //!
@@ -20,19 +20,19 @@ use clearway_units::Bytes;
 clearway_units::parameters! {
     /// Settings of [`PhaseIncrease`].
     pub struct PhaseIncreaseParameters {
-        /// By how many times its step the additive increase is larger at the end of a communication phase than at its beginning: 1 is
+        /// Growth of the additive increase from the beginning of a communication phase to its end, in multiples of its step: 1 is
         /// adaptive unfairness, 0 leaves it alone.
         pub phase_increase: f64 = 0.0, "phase-increase", "off; HotNets '22 §4 has R_AI x (1 + sent / communication phase)";
     }
 }
 
-/// By how much the additive increase of one flow is multiplied at present.
+/// Adaptive unfairness of one flow: the present factor of its additive increase.
 #[derive(Debug, Clone)]
 pub struct PhaseIncrease {
     gain: f64,
-    /// Bytes of a phase; zero if nobody knows.
+    /// Bytes of a phase; zero if unknown.
     phase: u64,
-    /// One over them.
+    /// One over `phase`.
     inverse: f64,
     factor: f64,
 }
@@ -70,7 +70,7 @@ impl PhaseIncrease {
     }
 }
 
-/// Steps of a controller that grow with the phase, and what they are at its beginning.
+/// Steps of a controller that grow with the phase, with their values at its beginning.
 #[derive(Debug, Clone)]
 pub(super) struct Phased<T> {
     increase: PhaseIncrease,
@@ -87,7 +87,7 @@ impl<T> Phased<T> {
         self.increase.set_phase(phase);
     }
 
-    /// An acknowledgement has come: what the steps are at the beginning of the phase, and the present factor.
+    /// Takes an acknowledgement, and returns the steps at the beginning of a phase and the present factor.
     pub(super) fn on_ack(&mut self, sample: &AckSample<'_>) -> (&T, f64) {
         self.increase.on_ack(sample);
         (&self.usual, self.increase.factor())

@@ -1,7 +1,7 @@
-//! Random feedback: a flow that sends little ignores some bad news (Snyder §3.3.4).
+//! Random feedback: a flow that sends little ignores some congestion feedback (Snyder §3.3.4).
 //!
-//! News that would lower the reference counts with the probability that the reference has of its largest value. What every flow
-//! hears alike thus slows down those most that send most, as random marking does.
+//! Feedback that would lower the reference takes effect with a probability of the reference over its largest value. Feedback that
+//! all flows get alike thus slows down those most that send most, as random marking does.
 
 use clearway_units::{Purpose, RandomStream};
 
@@ -34,7 +34,7 @@ impl RandomFeedback {
         self.random = random;
     }
 
-    /// Whether the flow is to react to congestion, where its window is `share` of the largest.
+    /// True if the flow is to react to congestion; with random feedback that has the probability `share`, its window over the largest.
     #[inline]
     pub fn reacts(&mut self, share: f64) -> bool {
         !self.drawn || self.random.chance(share)

@@ -1,10 +1,10 @@
-//! What rate-based controllers share: bounds, an optional window, and timers that are evaluated when somebody asks.
+//! Parts that rate-based controllers share: bounds of the rate, an optional window, and timers that are evaluated on demand.
 
 use super::{Allowance, NetworkFacts};
 use clearway_units::{Rate, Span, Time};
 
 clearway_units::choices! {
-    /// Whether a rate-based controller also limits what is in flight.
+    /// Window by which a rate-based controller also limits the bytes in flight.
     pub enum WindowLimit {
         /// The rate alone decides.
         None = "none",
@@ -61,17 +61,17 @@ impl RateLimits {
     }
 }
 
-/// A timer that fires again and again. Nobody need call it at those times: who looks at what it drives asks how often it has
-/// fired in the meantime.
+/// Periodic timer that is evaluated on demand. It needs no call when it fires: code that reads the state it drives asks how often
+/// it has fired in the meantime.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ticker {
     period: Span,
-    /// When it fired last, or was started.
+    /// Instant at which the timer last fired or was started; [`Time::NEVER`] if it was not started.
     last: Time,
 }
 
 impl Ticker {
-    /// One that has not been started.
+    /// Creates a timer that has not been started.
     pub(super) fn new(period: Span) -> Self {
         Self {
             // A timer of no length would fire for ever.
@@ -84,18 +84,18 @@ impl Ticker {
         self.last = now;
     }
 
-    /// When it fires next; never, if it was not started.
+    /// Instant at which the timer fires next; [`Time::NEVER`] if it was not started.
     #[inline]
     pub(super) fn next(&self) -> Time {
         self.last.saturating_add(self.period)
     }
 
-    /// It fires.
+    /// Fires the timer once.
     pub(super) fn fire(&mut self) {
         self.last = self.next();
     }
 
-    /// How often it fires before `limit`; it has then fired.
+    /// Fires the timer as often as it is due before `limit`, and returns how often.
     pub(super) fn fire_before(&mut self, limit: Time) -> u64 {
         if self.next() >= limit {
             return 0;

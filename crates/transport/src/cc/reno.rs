@@ -19,7 +19,7 @@ clearway_units::parameters! {
         pub initial_window: Option<RelativeSize> = None, "initial-window", "decision: reproduces TCP's completion times beside DCTCP's";
         /// Packets added per round trip.
         pub increase: f64 = 1.0, "increase", "RFC 5681 §3.1";
-        /// What a mark or a loss leaves of the window, at most 1.
+        /// Factor by which a mark multiplies the window, at most 1. A loss halves the window; a timeout leaves one packet.
         pub decrease: f64 = 0.5, "decrease", "RFC 3168 §6.1.2";
         /// Begin with a window that doubles each round trip, until the first mark or loss.
         pub slow_start: bool = false, "slow-start", "decision: as in the comparison with DCTCP";

@@ -1,4 +1,4 @@
-//! When a reference rate or window may change: once per round trip, or by Sampling Frequency (SF, Snyder §4.1.2).
+//! Sampling Frequency (SF, Snyder §4.1.2), and the clock by which a reference rate or window may change: once per round trip without SF.
 //!
 //! HPCC keeps a *reference*: each acknowledgement gives a candidate that is computed from the reference and applies at once, but
 //! replaces the reference only now and then, so that one event is not answered many times. Usually that is once per round trip.
@@ -22,7 +22,7 @@ clearway_units::parameters! {
     }
 }
 
-/// Finds out when a round trip is over: when something that was sent after its start is acknowledged.
+/// Detector of the end of a round trip: it is over when something that was sent after its start is acknowledged.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RoundTrip {
     /// Payload bytes that had been sent at its start; `None` before the first acknowledgement.
@@ -30,7 +30,7 @@ pub struct RoundTrip {
 }
 
 impl RoundTrip {
-    /// True if it is over. The first acknowledgement of all starts one.
+    /// True if the round trip is over. The first acknowledgement of all starts one.
     #[inline]
     pub fn is_over(&mut self, sample: &AckSample<'_>) -> bool {
         match self.sent {
@@ -42,14 +42,14 @@ impl RoundTrip {
         }
     }
 
-    /// The next one starts with this acknowledgement.
+    /// Starts the next round trip with this acknowledgement.
     #[inline]
     pub fn restart(&mut self, sample: &AckSample<'_>) {
         self.sent = Some(sample.sent().as_u64());
     }
 }
 
-/// Says with which acknowledgement a reference may change.
+/// Decides with which acknowledgement a reference may change.
 #[derive(Debug, Clone)]
 pub struct ReferenceClock {
     /// Acknowledgements since the last change.
@@ -60,7 +60,7 @@ pub struct ReferenceClock {
 }
 
 impl ReferenceClock {
-    /// One for a new flow.
+    /// Creates a clock for a new flow.
     pub fn new(parameters: &SamplingParameters) -> Self {
         Self {
             acks: 0,
@@ -69,7 +69,7 @@ impl ReferenceClock {
         }
     }
 
-    /// An acknowledgement that says nothing. The first of all still starts the first round trip.
+    /// Takes an acknowledgement that says nothing of congestion. The first of all still starts the first round trip.
     #[inline]
     pub fn skip(&mut self, sample: &AckSample<'_>) {
         let _ = self.round_trip.is_over(sample);
@@ -99,7 +99,7 @@ impl ReferenceClock {
 #[derive(Debug, Clone)]
 pub(super) struct Reference {
     pub(super) value: f64,
-    /// The reference with which no lot is lost.
+    /// Reference from which on random feedback always reacts.
     full: f64,
     clock: ReferenceClock,
     random_feedback: RandomFeedback,
@@ -152,7 +152,7 @@ impl Reference {
         congested: bool,
     ) -> bool {
         let due = self.clock.on_ack(sample, candidate < self.value);
-        // Who loses the lot has still had its chance.
+        // Where random feedback ignores the congestion, the chance to change is used up all the same.
         let taken = due && (!congested || self.random_feedback.reacts(self.value / self.full));
         if taken {
             self.value = candidate;
@@ -260,7 +260,7 @@ mod tests {
             reference.value = 50.0;
         }
         assert!(taken.abs_diff(5000) < 250, "{taken}");
-        // Without congestion there is no lot.
+        // Without congestion nothing is drawn at random.
         for n in 1..=100 {
             let lower = reference.value - 0.1;
             assert!(reference.propose(&ack(n, 10), lower, 0.0, false));

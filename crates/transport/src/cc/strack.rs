@@ -64,7 +64,8 @@ clearway_units::parameters! {
         pub eta: f64 = 0.15, "eta", "STrack Table 1, Algorithm 4 line 20";
         /// Packets added per round trip at no queueing delay at all, times `bdp_sf` and `delay_sf`.
         pub alpha: f64 = 4.0, "alpha", "STrack Table 1, Algorithm 4 line 9";
-        /// How strongly the window shrinks with the excess of the average delay, relative to that delay.
+        /// Gain of multiplicative decrease: a decrease takes this times the excess of the average delay over the target, relative to that
+        /// delay.
         pub gamma: f64 = 0.8, "gamma", "STrack Table 1, Algorithm 4 line 15";
         /// The least factor of one decrease, at most 1.
         pub max_decrease: f64 = 0.5, "max-decrease", "STrack Algorithm 4 line 15";
@@ -206,7 +207,7 @@ impl ControllerDefinition for Strack {
 }
 
 impl Strack {
-    /// Algorithm 1 lines 5 to 7.
+    /// Lowers the base round trip to the least seen (Algorithm 1 lines 5 to 7).
     #[inline]
     fn observe_base_rtt(&mut self, rtt: Span) {
         if rtt < self.base_rtt {
@@ -216,7 +217,7 @@ impl Strack {
         }
     }
 
-    /// Algorithm 2.
+    /// Counts acknowledged bytes and updates the achieved bandwidth-delay product (Algorithm 2).
     #[inline]
     fn update_achieved(&mut self, sample: &AckSample<'_>) {
         if !sample.probe {
@@ -229,7 +230,7 @@ impl Strack {
         }
     }
 
-    /// Algorithm 4.
+    /// Adjusts the window (Algorithm 4).
     #[inline]
     fn adjust_window(&mut self, sample: &AckSample<'_>, delay: f64) {
         self.average_delay += self.ewma * (delay - self.average_delay);
@@ -260,7 +261,7 @@ impl Strack {
         }
     }
 
-    /// Algorithm 4 lines 10 to 18.
+    /// Shrinks the window, at most once per base round trip (Algorithm 4 lines 10 to 18).
     fn decrease(&mut self, now: Time, delay: f64) {
         if now.since(self.last_decrease) <= self.base_rtt {
             return;

@@ -35,7 +35,7 @@ use super::{
 use clearway_units::{Bytes, RandomStream, Rate, RelativeSize, Span, Time};
 
 clearway_units::choices! {
-    /// What topology scaling counts.
+    /// Hops of a path, as topology scaling counts them.
     pub enum HopCount {
         /// Switches on the path.
         Switches = "switches",
@@ -49,7 +49,7 @@ clearway_units::parameters! {
     pub struct SwiftParameters {
         /// Added to the rate in each round trip, as packets of the window.
         pub rate_ai: Rate = Rate::from_bps(50_000_000), "rate-ai", "Snyder Table 3.1: 50 Mb/s; 1 Gb/s in its Swift 1Gbps";
-        /// How strongly the window shrinks with the excess of the delay, relative to that delay.
+        /// Gain of multiplicative decrease: a cut takes this times the excess of the delay over the target, relative to that delay.
         pub beta: f64 = 0.8, "beta", "Snyder Table 3.1; Swift §3.1";
         /// The largest share of the window that one cut takes, at most 1.
         pub max_mdf: f64 = 0.5, "max-mdf", "Snyder Table 3.1; Swift §3.1";
@@ -57,7 +57,7 @@ clearway_units::parameters! {
         pub base_delay: Span = Span::from_us(5), "base-delay", "Snyder Table 3.1";
         /// Target delay for each hop (topology scaling).
         pub hop_delay: Span = Span::from_us(2), "hop-delay", "Snyder Table 3.1";
-        /// What is a hop.
+        /// Hops that topology scaling counts: switches or links on the path.
         pub hops: HopCount = HopCount::Switches, "hops", "decision: the target is then 2.8 us above the round trip on both fabrics of Snyder";
         /// Small windows have a larger target (flow scaling).
         pub flow_scaling: bool = true, "flow-scaling", "Swift §3.2; off with VAI and SF in Snyder §4.3.2";
@@ -84,7 +84,7 @@ clearway_units::parameters! {
         with {
             /// Variable additive increase.
             pub increase: VariableIncreaseParameters,
-            /// When the reference window may change.
+            /// Sampling Frequency: when the reference window may change.
             pub sampling: SamplingParameters,
             /// Random feedback.
             pub random_feedback: RandomFeedbackParameters,
@@ -132,7 +132,7 @@ impl Target {
         }
     }
 
-    /// For a window in packets.
+    /// Target delay in picoseconds for a window in packets.
     #[inline]
     fn at(&self, window: f64) -> f64 {
         if self.range == 0.0 {
@@ -147,12 +147,12 @@ impl Target {
     }
 }
 
-/// How the window changes.
+/// Form of the window update.
 #[derive(Debug, Clone)]
 enum Form {
-    /// With each acknowledgement, down at most once per round trip.
+    /// The window changes with each acknowledgement, downwards at most once per round trip.
     Plain(RandomFeedback),
-    /// From a reference window.
+    /// The window is computed from a reference window.
     Reference(Box<Reference>),
 }
 
@@ -162,18 +162,18 @@ pub struct Swift {
     window: f64,
     min_window: f64,
     max_window: f64,
-    /// With which no lot is lost.
+    /// Window from which on random feedback always reacts.
     initial_window: f64,
     target: Target,
     /// Packets per round trip.
     step: f64,
     phased: Option<Box<Phased<f64>>>,
     beta: f64,
-    /// What one cut must leave, as a factor.
+    /// Least factor by which one cut multiplies the window.
     least_factor: f64,
     form: Form,
     last_cut: Time,
-    /// Of the last acknowledgement.
+    /// Round trip of the last acknowledgement.
     rtt: Span,
     base_rtt: Span,
     /// Bytes of a full packet: payload, and bits on the wire.
@@ -262,13 +262,13 @@ impl Swift {
         self.window = window.clamp(self.min_window, self.max_window);
     }
 
-    /// A round trip has passed since the last cut.
+    /// True if a round trip has passed since the last cut.
     #[inline]
     fn can_cut(&self, now: Time) -> bool {
         now.since(self.last_cut) >= self.rtt
     }
 
-    /// Swift §3, Algorithm 1.
+    /// Updates the window in the plain form (Swift §3, Algorithm 1).
     #[inline]
     fn adjust(&mut self, sample: &AckSample<'_>, delay: f64) {
         let target = self.target.at(self.window);
@@ -286,7 +286,7 @@ impl Swift {
         }
     }
 
-    /// Snyder §4.2.2: from the reference, always with the step.
+    /// Computes the window from the reference, always with the step (Snyder §4.2.2).
     #[inline]
     fn adjust_from_reference(&mut self, sample: &AckSample<'_>, delay: f64) {
         let target = self.target.at(self.window);

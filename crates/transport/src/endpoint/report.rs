@@ -1,10 +1,10 @@
-//! What an endpoint reports: events, counters, the state of a flow.
+//! Reports of an endpoint: events, counters, the state of a flow.
 
 use crate::cc::LossCause;
 use crate::spray::PathId;
 use clearway_units::{Bytes, FlowId, MessageId, Rate, Span, Time};
 
-/// Something that the user of an endpoint wants to know.
+/// Event that an endpoint reports to its user.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Event {
     /// Every packet of a message has been acknowledged.
@@ -13,9 +13,9 @@ pub enum Event {
         flow: FlowId,
         /// The message, as posted.
         message: MessageId,
-        /// Its length.
+        /// Length of the message.
         bytes: Bytes,
-        /// The flow so far, all of its messages together.
+        /// Statistics of the flow so far, all of its messages together.
         statistics: FlowStatistics,
     },
     /// Every packet of a message has arrived.
@@ -24,7 +24,7 @@ pub enum Event {
         flow: FlowId,
         /// The message, as posted at the other end.
         message: MessageId,
-        /// Its length.
+        /// Length of the message.
         bytes: Bytes,
     },
     /// An acknowledgement was processed. Only with [tracing](crate::Endpoint::set_tracing).
@@ -35,11 +35,11 @@ pub enum Event {
         now: Time,
         /// Round-trip time of the packet that was acknowledged.
         rtt: Span,
-        /// It was marked.
+        /// True if that packet was marked.
         ecn: bool,
         /// The window, after this acknowledgement.
         window: Bytes,
-        /// In flight, after this acknowledgement.
+        /// Bytes in flight, after this acknowledgement.
         in_flight: Bytes,
         /// The path of the packet that was acknowledged.
         path: PathId,
@@ -50,14 +50,14 @@ pub enum Event {
         flow: FlowId,
         /// The present.
         now: Time,
-        /// How it was found.
+        /// Signal by which the loss was detected.
         cause: LossCause,
-        /// How many.
+        /// Number of packets declared lost.
         packets: u32,
     },
 }
 
-/// What a flow has done so far.
+/// Statistics of a flow so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FlowStatistics {
     /// Data packets sent, retransmissions included.
@@ -74,12 +74,12 @@ pub struct FlowStatistics {
     pub nacks: u32,
     /// Congestion notifications that came.
     pub notifications: u32,
-    /// When the first packet left.
+    /// Departure time of the first packet.
     pub first_send: Time,
 }
 
 impl FlowStatistics {
-    /// Adds what another queue pair of the flow has done.
+    /// Adds the statistics of another queue pair of the flow.
     pub fn merge(&mut self, other: &Self) {
         if self.packets == 0 || (other.packets > 0 && other.first_send < self.first_send) {
             self.first_send = other.first_send;
@@ -109,14 +109,14 @@ pub struct FlowProgress {
     pub unacknowledged_packets: u64,
     /// Packets that were declared lost and wait to be sent again.
     pub lost_packets: u32,
-    /// In loss recovery.
+    /// True during loss recovery.
     pub recovering: bool,
-    /// What it has done so far.
+    /// Statistics of the flow so far.
     pub statistics: FlowStatistics,
 }
 
 impl FlowProgress {
-    /// Adds another queue pair of the flow.
+    /// Adds the state of another queue pair of the flow.
     pub fn merge(&mut self, other: &Self) {
         let sum = |a: Bytes, b: Bytes| Bytes::new(a.as_u64().saturating_add(b.as_u64()));
         self.window = sum(self.window, other.window);
@@ -133,7 +133,7 @@ impl FlowProgress {
     }
 }
 
-/// What an endpoint has counted.
+/// Counters of an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct EndpointCounters {
     /// Data packets sent, retransmissions included.
@@ -144,7 +144,7 @@ pub struct EndpointCounters {
     pub data_received: u64,
     /// Of these, packets that had arrived before.
     pub duplicates: u64,
-    /// Data packets dropped because they lay beyond the receiver's bitmap.
+    /// Data packets dropped because they lay beyond the receiver's bitmap, or had no receiver and did not begin a flow.
     pub overflow: u64,
     /// Data packets that a go-back-N receiver discarded because an earlier one was missing.
     pub discarded: u64,
@@ -164,7 +164,7 @@ pub struct EndpointCounters {
     pub notifications_received: u64,
     /// Acknowledgements and notifications for flows that are not (or no longer) open here.
     pub stray: u64,
-    /// Acknowledgements of what was never sent, or of another reliability scheme.
+    /// Acknowledgements of packets that were never sent, or of another reliability scheme.
     pub invalid: u64,
     /// Probes sent.
     pub probes_sent: u64,
@@ -183,7 +183,7 @@ pub struct EndpointCounters {
 }
 
 impl EndpointCounters {
-    /// Adds what another endpoint has counted.
+    /// Adds the counters of another endpoint.
     pub fn merge(&mut self, other: &Self) {
         self.data_sent += other.data_sent;
         self.retransmitted += other.retransmitted;

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 #[derive(Debug, Clone, Copy)]
 struct Open {
     left: u8,
-    /// Of the parts that are done.
+    /// Bytes of the parts that are done.
     bytes: u64,
 }
 
@@ -18,14 +18,14 @@ pub(crate) struct Stripes {
 }
 
 impl Stripes {
-    /// A message has so many parts; does nothing if that is known.
+    /// Begins a message of `parts` parts; does nothing if the message is known.
     pub(crate) fn begin(&mut self, flow: FlowId, message: MessageId, parts: u8) {
         let left = parts.max(1);
         let open = Open { left, bytes: 0 };
         self.open.entry((flow, message)).or_insert(open);
     }
 
-    /// A part is done. Returns the length of the message if it was the last.
+    /// Counts a part as done. Returns the length of the message if it was the last part.
     pub(crate) fn on_part(
         &mut self,
         flow: FlowId,

@@ -1,4 +1,4 @@
-//! A rule at one endpoint: the state of each receiver, and what they share.
+//! A rule at one endpoint: the state of each receiver, and the state that they share.
 //!
 //! Rules stand in a table of their own type, so that each call finds both halves of the state without a cast, the boxed rules of
 //! other crates included.
@@ -22,7 +22,7 @@ pub trait EndpointFeedback: Send {
     fn on_complete(&mut self, slot: usize);
 }
 
-/// A rule `R` for each receiver, and what they share.
+/// A rule `R` for each receiver, and the state that they share.
 pub struct AtEndpoint<R: FeedbackDefinition> {
     parameters: R::Parameters,
     network: NetworkFacts,
@@ -40,7 +40,7 @@ impl<R: FeedbackDefinition> AtEndpoint<R> {
         }
     }
 
-    /// What the receivers share.
+    /// State that the receivers share.
     pub fn shared(&self) -> &R::Shared {
         &self.shared
     }

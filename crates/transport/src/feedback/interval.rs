@@ -16,7 +16,7 @@ clearway_units::parameters! {
 #[derive(Debug, Clone, Copy)]
 pub struct Interval {
     interval: Span,
-    /// When it notified last.
+    /// Instant of the last notification.
     last: Option<Time>,
 }
 

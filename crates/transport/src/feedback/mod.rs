@@ -1,4 +1,4 @@
-//! Congestion feedback: what a receiver does about congestion besides echoing marks on acknowledgements.
+//! Congestion feedback: reaction of a receiver to congestion besides echoing marks on acknowledgements.
 //!
 //! A rule is told of each data packet and answers whether to send a notification to the sender (the CNP of RoCEv2), which
 //! [`CongestionControl::on_notification`](crate::cc::CongestionControl::on_notification) hears. A new rule is one file and one
@@ -28,23 +28,23 @@ pub use progress::{HostProgress, Progress, ProgressParameters};
 pub struct DataArrival {
     /// The present.
     pub now: Time,
-    /// The packet was marked.
+    /// True if the packet was marked.
     pub marked: bool,
-    /// Its payload.
+    /// Bytes of payload.
     pub bytes: Bytes,
-    /// Its message.
+    /// Message that the packet belongs to.
     pub message: MessageId,
-    /// Where in the message the payload goes: how far the message has got, if nothing is missing.
+    /// Offset of the payload in the message: the progress of the message so far, if nothing is missing.
     pub offset: u64,
-    /// It is the last packet of its message, or of its queue pair's part of it.
+    /// True for the last packet of a message, or of its queue pair's part of it.
     pub ends_message: bool,
-    /// It brings what was missing: not a copy, and not a packet that the reliability scheme discards.
+    /// True if the packet brings what was missing: not a copy, and not a packet that the reliability scheme discards.
     pub accepted: bool,
 }
 
 /// The rule of one receiver: of one queue pair of one flow. Pure state: no clock but the times passed in.
 pub trait CongestionFeedback: Send {
-    /// What the receivers of one endpoint share. `()` where each decides for itself, which costs nothing.
+    /// State that the receivers of one endpoint share. `()` where each decides for itself, which costs nothing.
     type Shared: Default + Send;
 
     /// A data packet has come, expected or not. True if the sender is to be notified.
@@ -58,19 +58,19 @@ pub trait CongestionFeedback: Send {
     }
 }
 
-/// What makes a rule known by name.
+/// Definition of a rule that is known by name.
 pub trait FeedbackDefinition: CongestionFeedback + Sized + 'static {
-    /// Its name in a scenario: `transport.feedback = "…"`.
+    /// Name of the rule in a scenario: `transport.feedback = "…"`.
     const NAME: &'static str;
     /// One line for `clearway list feedback`.
     const SUMMARY: &'static str;
-    /// Its settings, keys of the `[transport]` section.
+    /// Settings of the rule, keys of the `[transport]` section.
     type Parameters: ParameterSet + std::fmt::Debug + Clone + PartialEq + Send + Sync + 'static;
 
-    /// A rule for a new receiver.
+    /// Creates a rule for a new receiver.
     fn new(parameters: &Self::Parameters, network: &NetworkFacts) -> Self;
 
-    /// The rule at a new endpoint, which has no receivers yet.
+    /// Creates the rule at a new endpoint, which has no receivers yet.
     fn at_endpoint(parameters: &Self::Parameters, network: &NetworkFacts) -> AtEndpoint<Self> {
         AtEndpoint::new(parameters.clone(), *network)
     }
@@ -109,7 +109,7 @@ macro_rules! rules {
         }
 
         plugin_settings! {
-            /// Which rule, and its settings.
+            /// Choice of a rule, and its settings.
             settings: FeedbackSettings,
             /// Settings of a rule of another crate; see [`FeedbackSettings::custom`].
             custom: CustomFeedback,
@@ -136,7 +136,7 @@ impl Default for FeedbackSettings {
 }
 
 impl FeedbackSettings {
-    /// Whether there is a point in asking the rule.
+    /// True if the rule may notify, so that it has to be asked.
     pub(crate) fn notifies(&self) -> bool {
         !matches!(self, Self::Silent(_))
     }

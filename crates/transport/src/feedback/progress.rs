@@ -3,18 +3,18 @@
 //! A receiver counts the packets of its flow, its progress. Once for every `batch` packets that come to the host, the average
 //! progress of all flows to it is renewed. A marked packet is answered with a CNP only if its flow is not behind that average, and
 //! then at most once in an interval. A flow that has to pass more bottlenecks than others is marked more often and so slowed down
-//! more; this gives it back what it lost, without anything that hosts would have to tell each other.
+//! more; this gives it back what it lost, without messages between hosts.
 //!
 //! # Decisions
 //! * A flow is what has a rate of its own at the sender: a queue pair. A receiving NIC knows nothing else, and all connections
 //!   have equally many.
 //! * The average is over active flows: those of which a message has begun to arrive and is not complete. The paper does not say
 //!   which flows count; those that have finished would hold the average up, and those that wait for their next message, down.
-//! * It is over all of them that come to the NIC, of whichever stage: a packet does not name one. Where stages of nodes overlap, flows
-//!   that have just begun pull the average down, and some that are behind in their own stage are not spared. Over three draws of paths
-//!   that made no difference of more than 2 % (an all-reduce of 8 servers with and without a barrier between its stages).
+//! * The average is over all active flows to the NIC, of whichever stage: a packet does not name its stage. Where stages of nodes
+//!   overlap, flows that have just begun pull the average down, and some that are behind in their own stage are not spared. Over three
+//!   draws of paths that made no difference of more than 2 % (an all-reduce of 8 servers with and without a barrier between its stages).
 //! * Progress restarts with each message. In a collective a message is a flow's share of a stage, and flows of one stage wait for
-//!   each other: who was ahead a stage ago does not matter. Counted from the beginning, a lead would last for ever.
+//!   each other: a lead in an earlier stage does not matter. Counted from the beginning, a lead would last for ever.
 //! * When the last active flow has left, a stage is over: the average is forgotten and the counter of packets restarts, so that the
 //!   flows of the next stage are not measured by the last.
 //! * Until there is an average, every flow is at it, and the rule is DCQCN's. The same holds for a flow that is alone.
@@ -43,13 +43,13 @@ clearway_units::parameters! {
         /// Packets to a host after which the average progress of its flows is renewed, at least 1 (`B`).
         pub batch: NonZero<u32> = NonZero::new(100).expect("not zero"), "batch", "decision: TMDML §III.C leaves B open";
         with {
-            /// How often a flow is notified at most.
+            /// Minimum interval between notifications of a flow.
             pub interval: IntervalParameters,
         }
     }
 }
 
-/// What the flows to one host share.
+/// State that the flows to one host share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct HostProgress {
     /// Flows of which a message is arriving, and the packets of these messages that have come.
@@ -78,7 +78,7 @@ impl HostProgress {
         }
     }
 
-    /// A flow with so many packets falls behind the average.
+    /// True if a flow with so many packets is behind the average.
     #[inline]
     fn is_ahead_of(&self, packets: u64) -> bool {
         packets * self.average.flows < self.average.packets
@@ -98,11 +98,11 @@ impl HostProgress {
 pub struct Progress {
     interval: Interval,
     batch: u32,
-    /// The flow is in the average.
+    /// True while the flow is in the average.
     active: bool,
-    /// Which message is arriving, or was the last to.
+    /// Message that is arriving, or was the last to arrive.
     message: MessageId,
-    /// Packets of it (`pro`).
+    /// Packets of that message that have arrived (`pro`).
     packets: u64,
 }
 
@@ -147,7 +147,7 @@ impl CongestionFeedback for Progress {
 }
 
 impl Progress {
-    /// A packet of `message` has come.
+    /// Takes the flow into the average with `message`, if it is not there with it already.
     #[inline]
     fn join(&mut self, host: &mut HostProgress, message: MessageId) {
         if self.active && message == self.message {

@@ -1,22 +1,22 @@
-//! The messages of a sender: from a packet's number to what it carries, and from acknowledgements to finished messages.
+//! The messages of a sender: a map from sequence numbers to payload, and from acknowledgements to finished messages.
 
 use crate::packet::Header;
 use clearway_units::{Bytes, MessageId};
 use std::collections::VecDeque;
 
-/// What one sender carries of a message: all of it, or the share of its queue pair.
+/// Part of a message that one sender carries: all of it, or the share of its queue pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Part {
     pub(crate) message: MessageId,
     pub(crate) bytes: u64,
-    /// Where in the message it begins.
+    /// Offset of the part in the message.
     pub(crate) place: u64,
-    /// How many parts the message has.
+    /// Number of parts of the message.
     pub(crate) parts: u8,
 }
 
 impl Part {
-    /// The message in one part.
+    /// Creates the only part of a message.
     pub(crate) fn whole(message: MessageId, bytes: Bytes) -> Self {
         Self {
             message,
@@ -27,26 +27,26 @@ impl Part {
     }
 }
 
-/// A message whose packets have numbers.
+/// A message whose packets have sequence numbers.
 #[derive(Debug, Clone, Copy)]
 struct Open {
     part: Part,
-    /// Its packets are `first..end`.
+    /// Sequence number of the first packet; the message has the packets `first..end`.
     first: u64,
     end: u64,
     unacknowledged: u64,
-    /// Not a message of the user but the packet that closes a flow after everything was sent.
+    /// True for the packet that closes a flow after all messages were sent; it is no message of the user.
     closing: bool,
 }
 
-/// What is left of the message that is being sent.
+/// Unsent rest of the message that is being sent.
 #[derive(Debug, Clone, Copy, Default)]
 struct Cursor {
     message: MessageId,
     psn: u64,
-    /// In the message.
+    /// Offset of the rest in the message.
     offset: u64,
-    /// Bytes that no packet has carried yet; an empty message has none but still a packet to send.
+    /// Bytes that no packet has carried yet. An empty message has none, but it has a packet to send.
     left: u64,
     /// False when every message has been sent.
     active: bool,
@@ -58,12 +58,12 @@ struct Cursor {
 #[derive(Debug, Default)]
 pub(crate) struct Messages {
     cursor: Cursor,
-    /// Begun and not yet acknowledged, by packet number.
+    /// Messages that have begun and are not acknowledged yet, by sequence number.
     open: VecDeque<Open>,
-    /// Not begun.
+    /// Messages that have not begun.
     waiting: VecDeque<Part>,
     closed: bool,
-    /// The packet that ends the flow.
+    /// Sequence number of the packet that ends the flow.
     last: Option<u64>,
 }
 
@@ -90,7 +90,7 @@ impl Messages {
         }
     }
 
-    /// No more messages will come. If everything has been sent, one more packet has to say so.
+    /// Closes the flow: no more messages will come. If everything has been sent, one more packet tells the receiver.
     pub(crate) fn close(&mut self, next: u64, payload: u64) {
         if self.closed {
             return;
@@ -122,7 +122,7 @@ impl Messages {
         };
     }
 
-    /// The next new packet.
+    /// Header of the next new packet, which counts as sent.
     #[inline]
     pub(crate) fn next_packet(&mut self, payload: u64) -> Header {
         let Cursor {
@@ -166,7 +166,7 @@ impl Messages {
         self.closed
     }
 
-    /// Packet `psn` once more.
+    /// Header of a retransmission of packet `psn`.
     pub(crate) fn packet(&self, psn: u64, payload: u64) -> Header {
         let open = self.find(psn);
         let offset = (psn - open.first) * payload;

@@ -1,4 +1,4 @@
-//! Pacing: when the next packet may leave.
+//! Pacing: departure time of the next packet.
 
 use clearway_units::{Bytes, Rate, Time};
 
@@ -7,9 +7,9 @@ use clearway_units::{Bytes, Rate, Time};
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pacer {
     rate: Option<Rate>,
-    /// No packet before.
+    /// Earliest departure of the next packet.
     departure: Time,
-    /// When the last packet left, and its bytes on the wire.
+    /// Departure time of the last packet that was paced, and its bytes on the wire.
     start: Time,
     size: u16,
 }
@@ -35,7 +35,7 @@ impl Pacer {
         self.rate
     }
 
-    /// Follows the controller; `None` does not pace.
+    /// Sets the rate that the controller allows; `None` does not pace.
     #[inline]
     pub(crate) fn set_rate(&mut self, rate: Option<Rate>) {
         if rate != self.rate {
@@ -44,7 +44,7 @@ impl Pacer {
         }
     }
 
-    /// A packet of `size` bytes leaves.
+    /// Takes note that a packet of `size` bytes leaves.
     #[inline]
     pub(crate) fn on_sent(&mut self, now: Time, size: u16) {
         if self.rate.is_some() {

@@ -1,4 +1,4 @@
-//! Go-back-N: the reliability of RoCEv2 NICs, which take losslessness for granted.
+//! Go-back-N: the reliability of RoCEv2 NICs, which assume a lossless fabric.
 //!
 //! The receiver delivers in order and discards whatever comes beyond the expected packet, with a negative acknowledgement (NACK)
 //! at most once in a while; the sender then goes back to the expected packet and sends everything from there again.

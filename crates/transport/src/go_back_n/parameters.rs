@@ -11,17 +11,17 @@ pub const MOST_QUEUE_PAIRS: u8 = 32;
 clearway_units::choices! {
     /// The service class in which acknowledgements travel.
     pub enum AckClass {
-        /// Of their own, before data and never paused.
+        /// A class of their own, before data and never paused.
         Control = "control",
-        /// That of the data which they answer: they wait in its queues and are paused with it.
+        /// The class of the data that they answer: they wait in its queues and are paused with it.
         Data = "data",
     }
 }
 
 clearway_units::choices! {
-    /// How messages are striped over queue pairs.
+    /// Striping of messages over queue pairs.
     pub enum Stripe {
-        /// Each queue pair carries one contiguous part; what does not divide goes to the first.
+        /// Each queue pair carries one contiguous part; the remainder goes to the first.
         Split = "split",
         /// Chunks go to the queue pairs in turn.
         RoundRobin = "round-robin",
@@ -46,7 +46,7 @@ clearway_units::parameters! {
         pub timeout_max: Span = Span::from_ms(8), "rto-max", "decision";
         /// Queue pairs of each flow, at most 32, each with its own congestion controller and path.
         pub queue_pairs: NonZero<u8> = NonZero::new(1).expect("not zero"), "qps", "STrack §2.1 uses 1 and 4";
-        /// How messages are striped over the queue pairs.
+        /// Striping of messages over the queue pairs.
         pub stripe: Stripe = Stripe::Split, "stripe", "decision: STrack §2.1 does not say";
         /// Chunk that one queue pair carries before it is the next one's turn, rounded up to whole packets.
         pub stripe_chunk: Bytes = Bytes::new(65_536), "stripe-chunk", "decision";
@@ -59,12 +59,12 @@ clearway_units::parameters! {
 }
 
 impl GoBackNParameters {
-    /// How many queue pairs a flow has.
+    /// Number of queue pairs of a flow.
     pub(crate) fn queue_pairs(&self) -> u8 {
         self.queue_pairs.get().min(MOST_QUEUE_PAIRS)
     }
 
-    /// In how many packets a queue pair carries its part of a message of `bytes`; none, if the message is too short to reach
+    /// Number of packets in which a queue pair carries its part of a message of `bytes`; 0 if the message is too short to reach
     /// it.
     pub fn packets_of(&self, bytes: Bytes, queue_pair: u8, network: &NetworkFacts) -> u64 {
         let rules = Rules::new(self, network);
@@ -132,7 +132,7 @@ impl Rules {
         }
     }
 
-    /// What a queue pair carries of a message; nothing, if the message is too short to reach it.
+    /// Part of a message that a queue pair carries; `None` if the message is too short to reach it.
     pub(crate) fn part(&self, message: MessageId, bytes: Bytes, queue_pair: u8) -> Option<Part> {
         if self.queue_pairs == 1 {
             return Some(Part::whole(message, bytes));
@@ -170,7 +170,7 @@ impl Rules {
         })
     }
 
-    /// Where in the message a packet goes that stands at `offset` of the part.
+    /// Offset in the message of a packet that stands at `offset` of the part.
     #[inline]
     pub(crate) fn place(&self, offset: u64, queue_pair: u8) -> u64 {
         if self.queue_pairs == 1 || self.stripe == Stripe::Split {

@@ -33,16 +33,16 @@ pub(crate) fn late_ack(last: FinalAck, trigger: &Packet, rules: &Rules) -> Optio
 /// The receiver of one queue pair.
 #[derive(Debug)]
 pub(crate) struct Receiver {
-    /// Everything below has arrived.
+    /// Next packet expected; every packet below it has arrived.
     expected: u64,
     /// Payload of the present message that has arrived.
     message_bytes: u64,
     /// Packets since the last acknowledgement.
     unacknowledged: u32,
-    /// What the last NACK asked for, or [`NONE`], and when it was sent.
+    /// Packet that the last NACK asked for, or [`NONE`], and the instant at which it was sent.
     nacked: u64,
     nacked_at: Time,
-    /// The last packet of the flow has arrived.
+    /// True once the last packet of the flow has arrived.
     finished: bool,
     last_arrival: Time,
     flow: FlowId,
@@ -74,7 +74,7 @@ impl Receiver {
         }
     }
 
-    /// The packet with this number is the one expected.
+    /// True if the packet with this number is the one expected.
     #[inline]
     pub(crate) fn accepts(&self, psn: u32) -> bool {
         psn == self.expected as u32

@@ -398,7 +398,7 @@ fn an_idle_flow_has_no_deadline() {
     assert_eq!((pair.deliveries(flow, 1), pair.counters().timeouts), (1, 0));
 }
 
-/// Where in a message payload went, and over which ports, by queue pair.
+/// Byte ranges of payload in the message, each with the queue pair and the source port of its packet.
 type Seen = Rc<RefCell<BTreeSet<(u64, u64, u8, u16)>>>;
 
 fn watch(pair: &mut Pair) -> Seen {

@@ -1,13 +1,13 @@
-//! The receiver's bitmap: which packets beyond the expected one have arrived.
+//! The receiver's bitmap: packets beyond the expected one that have arrived.
 
-/// A ring of bits addressed by sequence number. It holds `capacity` consecutive numbers; which ones, its owner knows.
+/// A ring of bits addressed by sequence number. It holds `capacity` consecutive numbers; its owner keeps track of which.
 #[derive(Debug, Clone)]
 pub(crate) struct Bitmap {
     words: Box<[u64]>,
 }
 
 impl Bitmap {
-    /// `capacity` bits, a power of two of at least 64.
+    /// Creates a ring of `capacity` bits, a power of two of at least 64.
     pub(crate) fn new(capacity: u32) -> Self {
         debug_assert!(capacity.is_power_of_two() && capacity >= 64);
         Self {

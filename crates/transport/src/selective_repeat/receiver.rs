@@ -1,4 +1,4 @@
-//! The receiving half of a flow: what has arrived, and when to say so.
+//! The receiving half of a flow: packets that have arrived, and the acknowledgements that are due.
 
 use super::Rules;
 use super::bitmap::Bitmap;
@@ -16,11 +16,11 @@ const NONE: u64 = u64::MAX;
 struct Incoming {
     message: MessageId,
     received: u64,
-    /// Known once the last packet has arrived.
+    /// Length of the message, known once its last packet has arrived.
     total: Option<u64>,
 }
 
-/// The selective acknowledgement of a flow of which everything has arrived, in answer to a late copy or a probe.
+/// Selective acknowledgement of a flow that has arrived completely, in answer to a late copy or a probe.
 pub(crate) fn late_sack(last: FinalAck, trigger: &Packet, rules: &Rules) -> Packet {
     let header = Header::Sack {
         bitmap: 0,
@@ -39,11 +39,11 @@ pub(crate) fn late_sack(last: FinalAck, trigger: &Packet, rules: &Rules) -> Pack
 /// The receiver of one flow (STrack §3.3.1).
 #[derive(Debug)]
 pub(crate) struct Receiver {
-    /// Everything below has arrived (`EPSN`).
+    /// Expected sequence number (`EPSN`): all packets below have arrived.
     expected: u64,
     /// Distinct payload bytes that have arrived (`bytes_recvd`).
     bytes_received: u64,
-    /// Of these, not yet acknowledged.
+    /// Bytes of these that are not acknowledged yet.
     unacknowledged: u64,
     /// Lowest packet that has arrived since the last acknowledgement, or [`NONE`].
     lowest_since_sack: u64,
@@ -74,13 +74,13 @@ impl Receiver {
         }
     }
 
-    /// As if everything below `psn` had arrived.
+    /// Starts as if all packets below `psn` had arrived.
     #[cfg(test)]
     pub(crate) fn start_at(&mut self, psn: u64) {
         self.expected = psn;
     }
 
-    /// Everything up to the last packet of the flow has arrived.
+    /// True if all packets up to the last one of the flow have arrived.
     #[inline]
     pub(crate) fn is_finished(&self) -> bool {
         // `NONE` is never below.
@@ -91,7 +91,7 @@ impl Receiver {
         self.last_arrival
     }
 
-    /// The acknowledgement of everything that has arrived, once the flow is finished.
+    /// Final acknowledgement of the flow, once it is finished.
     pub(crate) fn final_ack(&self) -> FinalAck {
         FinalAck {
             epsn: self.expected as u32,
@@ -99,7 +99,7 @@ impl Receiver {
         }
     }
 
-    /// The packet with this number is within the window and has not been here.
+    /// True if the packet with this number is within the window and has not arrived before.
     #[inline]
     pub(crate) fn accepts(&self, psn: u32, rules: &Rules) -> bool {
         let ahead = psn.wrapping_sub(self.expected as u32) as i32;
@@ -107,7 +107,7 @@ impl Receiver {
             && self.bitmap.segment(self.expected + ahead as u64) & 1 == 0
     }
 
-    /// A data packet has arrived. Queues the acknowledgement if one is due; true if with it the flow is finished.
+    /// Processes a data packet. Queues the acknowledgement if one is due. Returns true if the packet completes the flow.
     #[inline(always)]
     pub(crate) fn on_data<T: Copy>(
         &mut self,
@@ -168,7 +168,7 @@ impl Receiver {
         Some(self.sack(packet, base, true, rules))
     }
 
-    /// Notes packet `expected + ahead`; false if it has been here before.
+    /// Marks packet `expected + ahead` as arrived; false if it had arrived before.
     #[inline]
     fn accept(&mut self, ahead: u64) -> bool {
         let psn = self.expected + ahead;
@@ -189,8 +189,8 @@ impl Receiver {
         true
     }
 
-    /// Where the segment begins that holds the lowest packet since the last acknowledgement (§3.3.1): retransmission starts
-    /// from the lowest, so the sender needs the latest on that.
+    /// Start of the bitmap segment that holds the lowest packet since the last acknowledgement (§3.3.1). Retransmission starts
+    /// from the lowest packet, so the sender needs the latest state of that one.
     #[inline]
     fn segment_base(&self) -> u64 {
         if self.out_of_order == 0

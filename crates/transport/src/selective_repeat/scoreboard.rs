@@ -57,7 +57,7 @@ pub(crate) fn numbers(base: u64, mut bits: u64) -> impl Iterator<Item = u64> {
 }
 
 impl Scoreboard {
-    /// A scoreboard for `capacity` packets, a power of two of at least 64.
+    /// Creates a scoreboard for `capacity` packets, a power of two of at least 64.
     pub(crate) fn new(capacity: u32) -> Self {
         debug_assert!(capacity.is_power_of_two() && capacity >= 64);
         Self {

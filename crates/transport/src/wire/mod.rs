@@ -40,9 +40,9 @@ use network::{ETHERNET, IPV4, LONGEST_DATAGRAM, NETWORK, UDP};
 /// The headers above UDP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// Those of RoCEv2, for go-back-N.
+    /// Headers of RoCEv2, for go-back-N.
     Rocev2,
-    /// Those of [`strack`], for selective repeat.
+    /// Header of [`strack`], for selective repeat.
     Strack,
 }
 
@@ -56,14 +56,14 @@ impl Format {
     }
 }
 
-/// Why bytes are no packet.
+/// Reason why bytes cannot be read as a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WireError {
-    /// They end before the packet does.
+    /// The bytes end before the packet does.
     TooShort,
     /// The checksum of the IP header or the invariant CRC is wrong.
     Checksum,
-    /// Of another protocol, version or type.
+    /// The bytes are of another protocol, version or type.
     NotOurs,
 }
 
@@ -121,12 +121,12 @@ fn encode_rocev2(packet: &Packet, completed: u32, snap: usize, frame: &mut Vec<u
     ETHERNET + IPV4 + UDP + length
 }
 
-/// What a frame is.
+/// Content of a decoded frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decoded {
     /// A packet in the format of STrack. It has everything that the packet had but the digest that switches hash.
     Strack(Packet),
-    /// One of RoCEv2.
+    /// A packet of RoCEv2.
     Rocev2(rocev2::Received),
     /// A pause frame and the classes that it holds back.
     Pause(ClassSet),

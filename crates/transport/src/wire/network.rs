@@ -1,4 +1,4 @@
-//! Ethernet, IPv4 and UDP: who sends to whom, in which class, and whether the packet was marked.
+//! Ethernet, IPv4 and UDP: addresses of sender and receiver, service class, and congestion mark.
 
 use super::WireError;
 use crate::packet::{Class, Header, Packet};
@@ -54,7 +54,7 @@ fn class(dscp: u8) -> Class {
     }
 }
 
-/// What the IP header says of congestion. A selective acknowledgement echoes the mark of data, in its own header.
+/// ECN field of the IP header. A selective acknowledgement echoes the mark of data, in its own header.
 fn congestion(packet: &Packet) -> u8 {
     match packet.header {
         Header::Sack { .. } => NOT_ECT,
@@ -101,7 +101,7 @@ fn checksum(header: &[u8]) -> u16 {
     !(folded as u16 + (folded >> 16) as u16)
 }
 
-/// What the headers say.
+/// Addresses, class, congestion mark and ports, as the headers give them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Network {
     /// The sender.

@@ -4,7 +4,7 @@ use super::WireError;
 use super::network::{ETHERNET, mac};
 use crate::packet::{Class, ClassSet};
 
-/// Where all pause frames go; no bridge forwards it.
+/// Destination address of all pause frames; no bridge forwards frames to it.
 const DESTINATION: [u8; 6] = [0x01, 0x80, 0xc2, 0x00, 0x00, 0x01];
 const ETHERTYPE: [u8; 2] = [0x88, 0x08];
 const PRIORITY_PAUSE: [u8; 2] = [0x01, 0x01];
@@ -13,7 +13,7 @@ const LENGTH: usize = 60;
 /// The longest time that fits: until the next frame.
 const UNTIL_FURTHER_NOTICE: [u8; 2] = [0xff; 2];
 
-/// Who sends a pause frame.
+/// Sender of a pause frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PauseSource {
     /// A host, by its number.

@@ -117,7 +117,7 @@ pub(super) fn lengths(header: &Header) -> (usize, usize) {
     }
 }
 
-/// What a frame says, as far as headers go.
+/// Headers of a RoCEv2 packet, and the length of its payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rocev2 {
     /// Operation, of which the upper three bits are the kind of connection.
@@ -191,18 +191,18 @@ fn number(bytes: &[u8]) -> u64 {
 }
 
 impl Rocev2 {
-    /// Whether it carries part of a SEND.
+    /// True if the packet carries part of a SEND.
     pub fn is_send(&self) -> bool {
         matches!(
             self.opcode,
             SEND_FIRST | SEND_MIDDLE | SEND_LAST | SEND_ONLY
         )
     }
-    /// Whether it notifies of congestion.
+    /// True if the packet is a congestion notification (CNP).
     pub fn is_notification(&self) -> bool {
         self.opcode == CONGESTION_NOTIFICATION
     }
-    /// Whether it is a negative acknowledgement.
+    /// True if the packet is a negative acknowledgement (NAK).
     pub fn is_nak(&self) -> bool {
         let syndrome = self.acknowledgement.map(|(syndrome, _)| syndrome);
         syndrome.is_some_and(|syndrome| syndrome & 0x60 == SYNDROME_SEQUENCE_ERROR)

@@ -194,7 +194,7 @@ pub(super) fn header_length(header: &Header) -> usize {
         }
 }
 
-/// What is left to read.
+/// Bytes of the datagram that are left to read.
 struct Fields<'a>(&'a [u8]);
 
 impl Fields<'_> {

@@ -63,7 +63,7 @@ pub enum ProgramError {
         /// The first one too many.
         operation: OperationId,
     },
-    /// Operations that wait for one another in a circle: each for the next, the last for the first.
+    /// Operations that wait for one another in a cycle: each for the next, the last for the first.
     Circle {
         /// The operations, at least one.
         operations: Vec<OperationId>,

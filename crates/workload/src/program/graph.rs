@@ -323,7 +323,7 @@ impl<'a> Build<'a> {
         (first[index] as usize, first[index + 1] as usize)
     }
 
-    /// Operations that wait for one another: the first circle on the way back from the lowest that is not over.
+    /// Operations that wait for one another: the first cycle found by following the waits from the lowest operation that is not over.
     fn circle(&self) -> Option<Vec<OperationId>> {
         let lowest = self.end.iter().position(|&end| end == NONE)?;
         let mut way = vec![(lowest as u32, false)];

@@ -52,7 +52,7 @@ impl Numbers {
 }
 
 /// The order in which a rank begins its operations: as listed, or where they wait for later ones, the lowest first of those that can
-/// run. Those in a circle come last.
+/// run. Operations in a cycle, and those that wait for them, come last.
 pub(super) fn order(rank: &RankProgram) -> Vec<u32> {
     let count = rank.operations.len() as u32;
     let listed = (0..count).all(|who| rank.waits(who).iter().all(|wait| wait.operation < who));

@@ -284,7 +284,7 @@ fn defaults_are_those_of_the_tables() {
     assert_eq!(defaults, expected.map(|(key, value)| (key, value.into())));
 }
 
-/// How much the reference grows over round trips with this delay, where a congested flow reacts with an even chance.
+/// Growth of the reference over round trips with this delay, with random feedback.
 fn reference_growth(ns: u64) -> f64 {
     let mut swift = swift(|p| {
         p.flow_scaling = false;

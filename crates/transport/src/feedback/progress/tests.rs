@@ -358,8 +358,8 @@ proptest! {
     }
 }
 
-/// Two flows share 40 Gb/s, one of which began 2 ms before the other. How far ahead of it the first is, in bytes, at the times
-/// given in us, and the utilisation of the bottleneck from 10 ms to the last.
+/// Lead of the first of two flows over the second in bytes, at the times given in us, and the utilisation of the bottleneck from 10 ms
+/// to the last. The flows share 40 Gb/s, and the first begins 2 ms before the second.
 fn lead(rule: &str, times: &[u64]) -> (Vec<f64>, f64) {
     let facts = facts();
     let profile = Profile {
@@ -400,7 +400,7 @@ fn lead(rule: &str, times: &[u64]) -> (Vec<f64>, f64) {
     (leads, (after - before) / possible)
 }
 
-/// Under plain DCQCN two flows agree on their rates, but what one has got ahead it keeps, and chance adds to it.
+/// Under plain DCQCN two flows converge to equal rates, but a lead of one remains, and chance adds to it.
 #[test]
 fn flows_become_even_and_stay_so_unlike_under_plain_dcqcn() {
     let times: Vec<u64> = (6..=50).map(|step| step * 2_000).collect();
