@@ -10,11 +10,11 @@ use clearway_units::{FlowId, HostId, MessageId, Time, mix64};
 pub struct Class(u8);
 
 impl Class {
-    /// How many there are.
+    /// Number of classes.
     pub const COUNT: usize = 8;
     /// Acknowledgements and probes.
     pub const CONTROL: Self = Self(0);
-    /// What carries payload, unless a flow asks for another.
+    /// Class of payload, unless a flow asks for another.
     pub const DATA: Self = Self(1);
 
     /// The class with a number below [`COUNT`](Self::COUNT).
@@ -25,12 +25,12 @@ impl Class {
             None
         }
     }
-    /// 0 to 7.
+    /// Number of the class, 0 to 7.
     #[inline]
     pub const fn index(self) -> usize {
         self.0 as usize
     }
-    /// Not [`CONTROL`](Self::CONTROL).
+    /// True for every class but [`CONTROL`](Self::CONTROL).
     #[inline]
     pub const fn is_data(self) -> bool {
         self.0 != 0
@@ -50,12 +50,12 @@ impl ClassSet {
     pub const fn insert(&mut self, class: Class) {
         self.0 |= 1 << class.0;
     }
-    /// Takes a class out.
+    /// Removes a class.
     #[inline]
     pub const fn remove(&mut self, class: Class) {
         self.0 &= !(1 << class.0);
     }
-    /// Whether there is none in it.
+    /// True if the set has no class.
     #[inline]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
@@ -65,7 +65,7 @@ impl ClassSet {
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
-    /// How many there are.
+    /// Number of classes in the set.
     pub const fn len(self) -> usize {
         self.0.count_ones() as usize
     }
@@ -89,12 +89,12 @@ impl ClassSet {
             set => Some(Class(7 - set.leading_zeros() as u8)),
         }
     }
-    /// Whether it has a class.
+    /// True if the set contains `class`.
     #[inline]
     pub const fn contains(self, class: Class) -> bool {
         self.0 & 1 << class.0 != 0
     }
-    /// What is in either.
+    /// Classes that are in either set.
     #[inline]
     pub const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
@@ -104,7 +104,7 @@ impl ClassSet {
 /// A packet: 56 bytes, so that it and its arrival time share one cache line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Packet {
-    /// When the sender of the flow put the packet (or the packet that an acknowledgement answers) on the wire.
+    /// Instant at which the sender of the flow put the packet (or the packet that an acknowledgement answers) on the wire.
     pub stamp: Time,
     /// The flow, the same number in both directions.
     pub flow: FlowId,
@@ -121,19 +121,34 @@ pub struct Packet {
     pub source_port: u16,
     /// Service class.
     pub class: Class,
-    /// Which queue pair of its flow sent the packet, or the packet that an acknowledgement answers.
+    /// Queue pair of the flow that sent the packet, or the packet that an acknowledgement answers.
     pub queue_pair: u8,
     /// Congestion experienced: set by queues on data, echoed by receivers on acknowledgements.
     pub ecn: bool,
-    /// What the transport says.
+    /// Transport header.
     pub header: Header,
 }
 
 /// Digest of the addressing (source, destination, source port): the fields that ECMP hashes.
 #[inline]
 pub fn header_hash(src: HostId, dst: HostId, source_port: u16) -> u32 {
-    let addresses = u64::from(src.0) << 32 | u64::from(dst.0);
-    mix64(mix64(addresses) ^ u64::from(source_port)) as u32
+    AddressHash::new(src, dst).with_port(source_port)
+}
+
+/// The part of a [`header_hash`] that all packets of a flow have in common.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AddressHash(u64);
+
+impl AddressHash {
+    #[inline]
+    pub(crate) fn new(src: HostId, dst: HostId) -> Self {
+        Self(mix64(u64::from(src.0) << 32 | u64::from(dst.0)))
+    }
+
+    #[inline]
+    pub(crate) fn with_port(self, source_port: u16) -> u32 {
+        mix64(self.0 ^ u64::from(source_port)) as u32
+    }
 }
 
 /// The transport header. Variants stay within 24 bytes; what is larger belongs in a box.
@@ -145,16 +160,16 @@ pub enum Header {
         psn: u32,
         /// The message that the payload belongs to.
         message: MessageId,
-        /// Where in the message the payload goes: direct placement, no reorder buffer.
+        /// Offset of the payload in the message: direct placement, no reorder buffer.
         offset: u64,
         /// Bytes of payload.
         payload: u16,
-        /// In how many parts the message was striped over queue pairs, 1 if it was not. The packet belongs to the part of its
+        /// Number of parts in which the message was striped over queue pairs, 1 if it was not. The packet belongs to the part of its
         /// queue pair, and `end_of_message` ends that part.
         parts: u8,
         /// Asks the receiver to acknowledge at once.
         ack_request: bool,
-        /// This packet sequence number was on the wire before.
+        /// True if this packet sequence number was on the wire before.
         retransmission: bool,
         /// The last packet of its message.
         end_of_message: bool,
@@ -170,7 +185,7 @@ pub enum Header {
         bytes_received: u32,
         /// Expected packet sequence number: everything below has arrived.
         epsn: u32,
-        /// Where the bitmap segment begins, counted from `epsn`.
+        /// Start of the bitmap segment, counted from `epsn`.
         base_offset: u16,
         /// Packets that have arrived out of order, above `epsn`.
         out_of_order: u16,
@@ -191,7 +206,7 @@ pub enum Header {
     Notification,
     /// Asks for a [`Header::Sack`] without sending payload (STrack §3.3.2).
     Probe {
-        /// Where the bitmap segment of the answer should begin.
+        /// Packet sequence number at which the bitmap segment of the answer should begin.
         base: u32,
     },
 }

@@ -2,12 +2,12 @@
 
 use crate::cc::{ControllerSettings, NetworkFacts, PathFacts};
 use crate::feedback::FeedbackSettings;
-use crate::flow::{entity, path_selector};
+use crate::flow::{Paths, entity};
 use crate::go_back_n::GoBackNParameters;
 use crate::packet::Class;
 use crate::selective_repeat::SelectiveRepeatParameters;
-use crate::spray::{PathSelector, SelectorSettings};
-use clearway_units::{Bytes, FlowId, ParameterInfo, ParameterSet, SetError, Value};
+use crate::spray::{SelectorSettings, SendState};
+use clearway_units::{Bytes, FlowId, ParameterInfo, ParameterSet, SetError, Time, Value};
 
 /// Acknowledgements, loss detection and retransmission: the scheme and its settings.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,7 +19,7 @@ pub enum Reliability {
 }
 
 impl Default for Reliability {
-    /// That of STrack.
+    /// Selective repeat with the defaults of STrack.
     fn default() -> Self {
         Self::SelectiveRepeat(SelectiveRepeatParameters::default())
     }
@@ -38,7 +38,7 @@ impl Reliability {
         ),
     ];
 
-    /// The defaults of the scheme called `name`.
+    /// Scheme called `name`, with its default settings.
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "selective-repeat" => Some(Self::SelectiveRepeat(Default::default())),
@@ -84,7 +84,7 @@ impl Reliability {
             Self::GoBackN(_) => None,
         }
     }
-    /// Control packets go before data.
+    /// True if control packets go before data.
     pub(crate) fn control_first(&self) -> bool {
         match self {
             Self::SelectiveRepeat(parameters) => parameters.control_first,
@@ -93,10 +93,10 @@ impl Reliability {
     }
 }
 
-/// What all flows of a run have in common. Both ends of a flow must have the same profile.
+/// Settings that all flows of a run have in common. Both ends of a flow must have the same profile.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Profile {
-    /// What is known of the network.
+    /// Properties of the network that are known in advance.
     pub network: NetworkFacts,
     /// Acknowledgements, loss detection and retransmission.
     pub reliability: Reliability,
@@ -106,9 +106,9 @@ pub struct Profile {
     pub variants: Vec<ControllerSettings>,
     /// The path selector.
     pub selector: SelectorSettings,
-    /// What receivers do about congestion.
+    /// Reaction of receivers to congestion besides echoing marks.
     pub feedback: FeedbackSettings,
-    /// At a NIC, data of a higher class goes before that of a lower one; else classes take turns.
+    /// True if data of a higher class goes before that of a lower one at a NIC; else classes take turns.
     pub strict_priority: bool,
 }
 
@@ -137,23 +137,28 @@ impl Profile {
         }
     }
 
-    /// The source ports of the first `packets` packets of a flow, one list for each of its queue pairs, if nothing is marked and its
-    /// window is wide open: by these ECMP picks its routes.
+    /// Source ports of the first `packets` packets of a flow, one list for each of its queue pairs, if nothing is marked and its
+    /// window is wide open. ECMP picks the routes by these ports.
     pub fn source_ports(&self, flow: FlowId, seed: u64, packets: usize) -> Vec<Vec<u16>> {
         let queue_pairs = match &self.reliability {
             Reliability::SelectiveRepeat(_) => 1,
             Reliability::GoBackN(parameters) => parameters.queue_pairs(),
         };
+        let state = SendState {
+            now: Time::ZERO,
+            window: f64::from(u16::MAX),
+            in_flight: Bytes::ZERO,
+        };
         let ports = |queue_pair| {
-            let (salt, mut selector) =
-                path_selector(&self.selector, entity(flow, queue_pair), seed);
-            let next = || selector.choose(f64::from(u16::MAX)) ^ salt;
+            let entity = entity(flow, queue_pair);
+            let mut paths = Paths::new(&self.selector, &self.network, entity, seed);
+            let next = || paths.next_port(&state);
             std::iter::repeat_with(next).take(packets).collect()
         };
         (0..queue_pairs).map(ports).collect()
     }
 
-    /// The payload that each queue pair carries of a message of `bytes`, of those that carry any.
+    /// Payload of a message of `bytes` on each queue pair that carries a part of it.
     pub fn parts(&self, bytes: Bytes) -> Vec<Bytes> {
         match &self.reliability {
             Reliability::SelectiveRepeat(_) => vec![bytes],
@@ -167,21 +172,21 @@ impl Profile {
     }
 }
 
-/// What a sender is told of a flow when it opens, beside who the receiver is.
+/// Facts that a sender is given when its flow opens, besides the receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Opening {
-    /// The class of its data, other than control; usually [`Class::DATA`].
+    /// Class of the flow's data, other than control; usually [`Class::DATA`].
     pub class: Class,
-    /// The way to the receiver and back.
+    /// Path to the receiver and back.
     pub path: PathFacts,
-    /// Whose settings its controller has: 0 for those of the profile, n for its n-th [variant](Profile::variants).
+    /// Index of the controller's settings: 0 for those of the profile, n for its n-th [variant](Profile::variants).
     pub variant: u16,
-    /// Payload of a communication phase: the flow sends that much, is done with it, and begins anew. Zero if nobody knows.
+    /// Payload of a communication phase: the flow sends so many bytes, completes them, and begins the next phase. Zero if unknown.
     pub phase: Bytes,
 }
 
 impl Opening {
-    /// Of a flow like most others, which is one phase of unknown length.
+    /// Creates the opening of an ordinary flow: settings of the profile, one phase of unknown length.
     pub const fn usual(class: Class, path: PathFacts) -> Self {
         Self {
             class,

@@ -5,7 +5,9 @@
 
 #![allow(clippy::print_stdout, reason = "a program that prints its findings")]
 
-use clearway_lab::spray::{PathId, PathSelector, SelectorDefinition};
+use clearway_lab::spray::{
+    PathFeedback, PathId, PathSelector, SelectorContext, SelectorDefinition, SendState,
+};
 use clearway_lab::units::{RandomStream, parameters};
 use clearway_lab::{Finished, Laboratory, ScenarioError};
 
@@ -36,12 +38,12 @@ impl SelectorDefinition for TwoChoices {
     const SUMMARY: &'static str = "the better of two random paths";
     type Parameters = TwoChoicesParameters;
 
-    fn new(parameters: &TwoChoicesParameters, random: RandomStream) -> Self {
+    fn new(parameters: &TwoChoicesParameters, context: SelectorContext<'_>) -> Self {
         Self {
             marks: vec![0; usize::from(parameters.paths.max(1))],
             remember: parameters.remember,
             free: None,
-            random,
+            random: context.random,
         }
     }
 }
@@ -60,27 +62,27 @@ impl TwoChoices {
 }
 
 impl PathSelector for TwoChoices {
-    fn on_ack(&mut self, path: PathId, ecn: bool) {
+    fn on_feedback(&mut self, feedback: &PathFeedback) {
         // The number comes from the network: it may be one that was never sent.
-        let Some(marks) = self.marks.get_mut(usize::from(path)) else {
+        let Some(marks) = self.marks.get_mut(usize::from(feedback.path)) else {
             return;
         };
-        if ecn {
+        if feedback.verdict.is_marked() {
             *marks = marks.saturating_add(1);
         } else {
             *marks /= 2;
-            self.free = self.remember.then_some(path);
+            self.free = self.remember.then_some(feedback.path);
         }
     }
 
-    fn choose(&mut self, _window: f64) -> PathId {
+    fn choose(&mut self, _: &SendState) -> PathId {
         match self.free.take() {
             Some(path) => path,
             None => self.better_of_two(),
         }
     }
 
-    fn choose_for_probe(&mut self, _window: f64) -> PathId {
+    fn choose_for_probe(&mut self, _: &SendState) -> PathId {
         self.better_of_two()
     }
 }

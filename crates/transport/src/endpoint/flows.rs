@@ -26,7 +26,7 @@ impl Key {
     }
 }
 
-/// From a queue pair to its slot. Consecutive packets are often of one flow, so the last answer is kept.
+/// Map from a queue pair to its slot. Consecutive packets are often of one flow, so the last answer is kept.
 #[derive(Debug, Default)]
 pub(crate) struct Directory {
     slots: FxHashMap<Key, u32>,
@@ -50,7 +50,7 @@ impl Directory {
         self.slots.get(&key).copied()
     }
 
-    /// False if it was there already.
+    /// Adds a queue pair; false if it was there already.
     pub(crate) fn insert(&mut self, key: Key, slot: u32) -> bool {
         self.last = Some((key, slot));
         self.slots.insert(key, slot).is_none()
@@ -71,9 +71,9 @@ struct Kept {
 /// The receiver of a packet.
 pub(crate) struct Receiving<'a> {
     pub(crate) receiver: &'a mut Receiver,
-    /// The rule for notifications, that of all receivers.
+    /// Rule for notifications, shared by all receivers.
     pub(crate) feedback: &'a mut Feedback,
-    /// Where the receiver is, for the rule too.
+    /// Slot of the receiver, here and in the rule for notifications.
     pub(crate) slot: usize,
 }
 
@@ -85,11 +85,11 @@ pub(crate) struct Receiving<'a> {
 /// any timer here.
 pub(crate) struct Receivers {
     slots: Vec<Option<Kept>>,
-    /// Has the same slots, unless it is never asked.
+    /// Rule for notifications. It has the same slots, unless it is never asked.
     feedback: Feedback,
     free: Vec<u32>,
     directory: Directory,
-    /// Finished flows and when to look at them again, earliest first.
+    /// Slots of finished flows, each with the time to look at it again, earliest first.
     lingering: VecDeque<(Time, u32)>,
     /// Flows that have lingered long enough: 17 bytes each, and room to grow.
     finished: FxHashMap<Key, FinalAck>,
@@ -124,13 +124,13 @@ impl Receivers {
         Some(&mut slot.receiver)
     }
 
-    /// What is known of a queue pair that has finished and whose receiver is gone.
+    /// Final acknowledgement of a queue pair that has finished and whose receiver is gone.
     pub(crate) fn final_ack(&self, key: Key) -> Option<FinalAck> {
         self.finished.get(&key).copied()
     }
 
-    /// The receiver of a data packet. For an unknown flow a new one, unless it has finished or `psn` shows that this is not its
-    /// beginning.
+    /// Returns the receiver of a data packet. Creates one for an unknown flow, unless the flow has finished or `psn` shows that this
+    /// is not its beginning.
     #[inline]
     pub(crate) fn find_or_create(
         &mut self,
@@ -138,7 +138,6 @@ impl Receivers {
         packet: &Packet,
         psn: u32,
         rules: &Rules,
-        profile: &Profile,
     ) -> Option<Receiving<'_>> {
         let index = match self.directory.find(Key::of(packet)) {
             Some(index) => index,
@@ -146,7 +145,7 @@ impl Receivers {
                 && packet.queue_pair < rules.queue_pairs
                 && !self.finished.contains_key(&Key::of(packet)) =>
             {
-                self.create(now, packet, rules, profile)
+                self.create(now, packet, rules)
             }
             None => return None,
         };
@@ -158,11 +157,11 @@ impl Receivers {
         })
     }
 
-    fn create(&mut self, now: Time, packet: &Packet, rules: &Rules, profile: &Profile) -> u32 {
+    fn create(&mut self, now: Time, packet: &Packet, rules: &Rules) -> u32 {
         self.forget(now, rules);
         let key = Key::of(packet);
         let kept = Some(Kept {
-            receiver: Receiver::new(packet.flow, profile, rules),
+            receiver: Receiver::new(packet.flow, rules),
             key,
         });
         let index = match self.free.pop() {
@@ -182,7 +181,7 @@ impl Receivers {
         index
     }
 
-    /// The flow has finished.
+    /// Lets the receiver of a finished flow linger.
     pub(crate) fn linger(&mut self, now: Time, key: Key, rules: &Rules) {
         if let Some(index) = self.directory.find(key) {
             self.lingering
@@ -190,7 +189,7 @@ impl Receivers {
         }
     }
 
-    /// Keeps no more than the final acknowledgements of flows that have lingered long enough since their last packet.
+    /// Frees the receivers of flows that have lingered long enough since their last packet, and keeps their final acknowledgements.
     pub(crate) fn forget(&mut self, now: Time, rules: &Rules) {
         while let Some(&(time, index)) = self.lingering.front()
             && time <= now

@@ -1,11 +1,11 @@
-//! The life of flows that start here: opened, given messages, closed, forgotten.
+//! Lifecycle of the flows that start here: opening, posting of messages, closing, removal.
 
 use super::flows::Key;
 use super::parts::Sender;
 use super::{Endpoint, Slot};
 use crate::cc::CongestionControl;
-use crate::flow::Ends;
-use crate::packet::Class;
+use crate::flow::{Ends, Paths};
+use crate::packet::{AddressHash, Class};
 use crate::profile::Opening;
 use crate::telemetry::Telemetry;
 use clearway_units::{Bytes, FlowId, HostId, MessageId, Time};
@@ -30,13 +30,15 @@ impl<T: Telemetry> Endpoint<T> {
                 peer,
                 queue_pair,
                 class,
+                addresses: AddressHash::new(self.host, peer),
             };
             let settings = self.profile.controller_of(opening.variant);
             let mut controller = settings.build(&network);
             if phase > Bytes::ZERO {
                 controller.take_phase(phase);
             }
-            let sender = Sender::new(ends, &self.profile, controller, &self.rules, self.seed);
+            let paths = Paths::new(&self.profile.selector, &network, ends.entity(), self.seed);
+            let sender = Sender::new(ends, paths, controller, &self.rules, self.seed);
             let index = self.free_slot(class);
             self.slots[index as usize].sender = Some(sender);
             self.alive += 1;
@@ -47,13 +49,13 @@ impl<T: Telemetry> Endpoint<T> {
 
     /// A slot for a flow of `class`.
     fn free_slot(&mut self, class: Class) -> u32 {
-        let lane = self.outbox.lane_of(class);
-        self.outbox.lane(lane).free.pop().unwrap_or_else(|| {
+        let queue = self.outbox.queue_of(class);
+        self.outbox.queue(queue).free.pop().unwrap_or_else(|| {
             self.slots.push(Slot {
                 sender: None,
                 armed: Time::NEVER,
                 departs: Time::NEVER,
-                lane,
+                queue,
                 sendable: false,
                 queued: false,
             });
@@ -68,10 +70,8 @@ impl<T: Telemetry> Endpoint<T> {
     /// If the flow is not open.
     pub fn post(&mut self, now: Time, flow: FlowId, message: MessageId, bytes: Bytes) {
         if self.rules.queue_pairs > 1 {
-            let rules = &self.rules.go_back_n;
-            let carriers = (0..self.rules.queue_pairs)
-                .filter(|&queue_pair| rules.part(message, bytes, queue_pair).is_some());
-            self.sending.begin(flow, message, carriers.count() as u8);
+            let carriers = self.rules.carriers(message, bytes);
+            self.sending.begin(flow, message, carriers);
         }
         for queue_pair in 0..self.rules.queue_pairs {
             let index = self.expect_open(flow, queue_pair);
@@ -121,7 +121,7 @@ impl<T: Telemetry> Endpoint<T> {
             self.directory.remove(key);
             slot.sender = None;
             self.alive -= 1;
-            self.outbox.lane(slot.lane).free.push(index);
+            self.outbox.queue(slot.queue).free.push(index);
         }
     }
 }

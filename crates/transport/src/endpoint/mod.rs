@@ -1,16 +1,16 @@
-//! The transport of one host: many flows, one shape.
+//! The transport of one host: senders and receivers of many flows.
 //!
 //! A packet that arrives goes through [`Endpoint::on_packet`]: data to the receiver of its flow, which may leave an
 //! acknowledgement in the outbox; an acknowledgement to the sender of its flow, which may thereupon be ready to send.
 //! [`Endpoint::poll_transmit`] takes control packets from the outbox and asks the flows that may send, one packet each in turn.
 //!
-//! A flow has one queue pair, or several where its reliability scheme offers that; each has a slot of its own, and shows as a
-//! flow everywhere but in events, where messages and statistics are those of the whole flow.
+//! A flow has one queue pair, or several where its reliability scheme offers that. Each has a slot of its own and is counted as a
+//! flow of its own. Events and [`Endpoint::progress`] are those of the whole flow.
 //!
-//! Receivers come into being with the first packet of a flow. Some time after the last packet only the final acknowledgement stays
-//! of one, and that for good: a copy that comes later than any timer, or that somebody replays, is answered and delivers nothing.
-//! Senders are gone when they are closed and everything is acknowledged. Memory is bounded by the flows that are alive at a time,
-//! but for a few bytes at the receiver of each that has finished.
+//! A receiver is created by the first packet of its flow. Some time after the last packet it is freed and only its final
+//! acknowledgement stays, for good: a copy that comes later than any timer, or that is replayed, is answered and delivers nothing.
+//! A sender is freed when it is closed and everything is acknowledged. Memory is bounded by the number of flows that are alive at a
+//! time, plus a few bytes at the receiver of each finished flow.
 //!
 //! Timers are lazy: a flow has one entry in a heap, which is looked at when it comes due and put back if the flow's real
 //! deadline has moved on. An acknowledgement therefore touches no heap.
@@ -43,12 +43,11 @@ pub(crate) use parts::FinalAck;
 
 pub use report::{EndpointCounters, Event, FlowProgress, FlowStatistics};
 
-/// What a sender of an endpoint is called with.
+/// Context of a call of a sender of an endpoint.
 macro_rules! context {
     ($endpoint:ident, $now:expr) => {
         Context {
             now: $now,
-            rules: &$endpoint.rules,
             events: &mut $endpoint.events,
             counters: &mut $endpoint.counters,
             tracing: $endpoint.tracing,
@@ -70,7 +69,7 @@ impl OpenFlow<'_> {
     pub fn acknowledged(&self) -> Bytes {
         self.0.acknowledged()
     }
-    /// How it is doing.
+    /// State of the queue pair's sender.
     pub fn progress(&self) -> FlowProgress {
         self.0.progress()
     }
@@ -78,17 +77,17 @@ impl OpenFlow<'_> {
 
 /// One flow from this host, or one of its queue pairs.
 struct Slot {
-    /// None when the slot is free.
+    /// Sender in the slot; none if the slot is free.
     sender: Option<Sender>,
     /// The time of the flow's valid entry among the timers.
     armed: Time,
     /// The time of the flow's valid entry among the departures.
     departs: Time,
-    /// The lane of its class, for good.
-    lane: u8,
-    /// The sender may send and is not held back by pacing.
+    /// Index of the queue of the slot's class; it never changes.
+    queue: u8,
+    /// True if the sender may send and is not held back by pacing.
     sendable: bool,
-    /// The slot is among those that take turns. It may stay there when the flow has ended.
+    /// True while the slot is in the round robin of its queue. It may stay there when the flow has ended.
     queued: bool,
 }
 
@@ -99,7 +98,7 @@ pub struct Endpoint<T = ()> {
     profile: Arc<Profile>,
     rules: Rules,
     control_first: bool,
-    /// The last packet polled was control, so that it is data's turn.
+    /// True if it is data's turn: the last packet polled was control, and control has no priority.
     data_turn: bool,
     tracing: bool,
     /// Classes that flow control holds back.
@@ -116,14 +115,14 @@ pub struct Endpoint<T = ()> {
     receiving: Stripes,
 
     timers: TimerHeap,
-    /// When flows that pacing holds back may go on.
+    /// Departure times of flows that pacing holds back.
     departures: TimerHeap,
     events: VecDeque<Event>,
     counters: EndpointCounters,
 }
 
 impl Endpoint {
-    /// The transport of `host`, without telemetry. The seed decides the entropies of its flows; two hosts may have the same.
+    /// Creates the transport of `host`, without telemetry. The seed decides the entropies of its flows; two hosts may have the same.
     ///
     /// # Panics
     /// If a full packet of the profile's network has no payload or more than 65535 bytes.
@@ -133,7 +132,7 @@ impl Endpoint {
 }
 
 impl<T: Telemetry> Endpoint<T> {
-    /// As [`new`](Endpoint::new), for packets that carry telemetry.
+    /// Creates the transport of `host` as [`new`](Endpoint::new) does, for packets that carry telemetry.
     ///
     /// # Panics
     /// As `new`.
@@ -164,7 +163,7 @@ impl<T: Telemetry> Endpoint<T> {
         }
     }
 
-    /// The host that this is the transport of.
+    /// Host of this transport.
     pub fn host(&self) -> HostId {
         self.host
     }
@@ -174,20 +173,21 @@ impl<T: Telemetry> Endpoint<T> {
         self.tracing = tracing;
     }
 
-    /// Classes that the link's flow control holds back from now on: [`poll_transmit`](Self::poll_transmit) yields none of them.
+    /// Sets the classes that the link's flow control holds back: [`poll_transmit`](Self::poll_transmit) returns no packet of them.
     /// Control is among them only where it has no priority and shares the queues of a data class.
     pub fn set_paused(&mut self, paused: ClassSet) {
         self.paused = paused;
     }
 
-    /// What has been counted since the start.
+    /// Counters since the start.
     pub fn counters(&self) -> &EndpointCounters {
         &self.counters
     }
 
-    /// With selective repeat: packets that may be on their way beyond the first missing one of a flow.
-    pub fn window_limit(&self) -> u32 {
-        self.rules.selective_repeat.window
+    /// With selective repeat, packets that may be on their way beyond the first missing one of a flow.
+    #[cfg(test)]
+    fn window_limit(&self) -> Option<u32> {
+        self.rules.window()
     }
 
     /// Flows from here that are alive, counted once for each queue pair.
@@ -200,7 +200,7 @@ impl<T: Telemetry> Endpoint<T> {
         self.receivers.len()
     }
 
-    /// How a flow from here is doing, its queue pairs together; `None` if it is not open.
+    /// State of the sender of a flow from here, its queue pairs together; `None` if the flow is not open.
     pub fn progress(&self, flow: FlowId) -> Option<FlowProgress> {
         let mut queue_pairs = self.queue_pairs(flow).map(Sender::progress);
         let mut progress = queue_pairs.next()?;
@@ -208,7 +208,7 @@ impl<T: Telemetry> Endpoint<T> {
         Some(progress)
     }
 
-    /// Shows every queue pair of every flow from here that is open.
+    /// Calls `look` for every queue pair of every open flow from here.
     pub fn for_each_open(&self, mut look: impl FnMut(&OpenFlow<'_>)) {
         let senders = self.slots.iter().filter_map(|slot| slot.sender.as_ref());
         senders.for_each(|sender| look(&OpenFlow(sender)));
@@ -222,7 +222,7 @@ impl<T: Telemetry> Endpoint<T> {
         })
     }
 
-    /// Takes in a packet that has arrived. Nothing that a peer sends makes it panic.
+    /// Processes a packet that has arrived. Nothing that a peer sends makes it panic.
     #[inline(always)]
     pub fn on_packet(&mut self, now: Time, packet: &IntPacket<T>) {
         self.on_arrival(now, &packet.packet, packet.telemetry);
@@ -242,19 +242,20 @@ impl<T: Telemetry> Endpoint<T> {
         }
     }
 
-    /// The next thing that happened.
+    /// Returns the next event.
     #[inline]
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
 
-    /// The time at which [`on_deadline`](Self::on_deadline) is to be called next; [`Time::NEVER`] if nothing waits. It may be too early, never too late.
+    /// Time at which [`on_deadline`](Self::on_deadline) is to be called next; [`Time::NEVER`] if nothing waits. It may be too early,
+    /// never too late.
     #[inline]
     pub fn deadline(&self) -> Time {
         self.timers.next().min(self.departures.next())
     }
 
-    /// Payload bytes in flight on all flows, with its sign.
+    /// Payload bytes in flight on all flows, with their sign.
     #[cfg(test)]
     fn in_flight_exact(&self) -> i64 {
         let senders = self.slots.iter().filter_map(|slot| slot.sender.as_ref());
@@ -269,11 +270,8 @@ impl<T: Telemetry> Endpoint<T> {
 
     #[inline(always)]
     fn on_data(&mut self, now: Time, packet: &Packet, psn: u32, telemetry: T) {
-        let (rules, profile) = (&self.rules, &self.profile);
-        let Some(receiving) = self
-            .receivers
-            .find_or_create(now, packet, psn, rules, profile)
-        else {
+        let rules = &self.rules;
+        let Some(receiving) = self.receivers.find_or_create(now, packet, psn, rules) else {
             return self.on_unexpected(packet, telemetry);
         };
         let Receiving {
@@ -307,7 +305,7 @@ impl<T: Telemetry> Endpoint<T> {
         }
     }
 
-    /// A data packet has come for which there is no receiver, and which begins no flow.
+    /// Processes a data packet that has no receiver and begins no flow.
     #[cold]
     fn on_unexpected(&mut self, packet: &Packet, telemetry: T) {
         let Some(last) = self.receivers.final_ack(Key::of(packet)) else {
@@ -317,20 +315,20 @@ impl<T: Telemetry> Endpoint<T> {
         self.counters.data_received += 1;
         self.counters.marked += u64::from(packet.ecn);
         self.counters.duplicates += 1;
-        if let Some(packet) = last.answer(packet, &self.profile, &self.rules) {
+        if let Some(packet) = last.answer(packet, &self.rules) {
             self.outbox.push(IntPacket { packet, telemetry });
         }
     }
 
     fn on_probe(&mut self, now: Time, packet: &Packet) {
         self.counters.probes_received += 1;
-        let (key, rules, profile) = (Key::of(packet), &self.rules, &*self.profile);
+        let (key, rules) = (Key::of(packet), &self.rules);
         let sack = match self.receivers.find(key) {
             Some(receiver) => receiver.on_probe(now, packet, rules),
             None => match self.receivers.final_ack(key) {
-                Some(last) => last.answer(packet, profile, rules),
+                Some(last) => last.answer(packet, rules),
                 // Of an unknown flow nothing has arrived, and the sender needs to hear that; but a probe alone begins no flow.
-                None => Receiver::new(packet.flow, profile, rules).on_probe(now, packet, rules),
+                None => Receiver::new(packet.flow, rules).on_probe(now, packet, rules),
             },
         };
         if let Some(sack) = sack {
@@ -355,8 +353,8 @@ impl<T: Telemetry> Endpoint<T> {
             ..context!(self, now)
         };
         let deadline = match packet.header {
-            Header::Ack { .. } => sender.on_ack(packet, cx),
-            _ => sender.on_sack(packet, cx),
+            Header::Ack { .. } => sender.on_ack(packet, cx, &self.rules),
+            _ => sender.on_sack(packet, cx, &self.rules),
         };
         if deadline < slot.armed {
             slot.armed = deadline;
@@ -382,7 +380,7 @@ impl<T: Telemetry> Endpoint<T> {
         let Some(sender) = &mut slot.sender else {
             return;
         };
-        sender.on_notification(&mut context!(self, now));
+        sender.on_notification(&mut context!(self, now), &self.rules);
         let deadline = sender.deadline();
         if deadline < slot.armed {
             slot.armed = deadline;
@@ -391,7 +389,7 @@ impl<T: Telemetry> Endpoint<T> {
         self.refresh(now, index);
     }
 
-    /// The events from number `from` on are of parts of messages: only whole messages are told of.
+    /// Merges the events from number `from` on, which are of parts of messages, so that only whole messages are reported.
     fn merge_parts(&mut self, from: usize, cause: &Packet) {
         for event in self.events.split_off(from) {
             let merged = match event {
@@ -430,7 +428,7 @@ impl<T: Telemetry> Endpoint<T> {
         }
     }
 
-    /// What all queue pairs of a flow have done.
+    /// Statistics of a flow, its queue pairs together.
     fn statistics(&self, flow: FlowId) -> FlowStatistics {
         let mut statistics = FlowStatistics::default();
         self.queue_pairs(flow)
@@ -461,7 +459,7 @@ impl<T: Telemetry> Endpoint<T> {
         let Some(sender) = &mut slot.sender else {
             return;
         };
-        if let Some(probe) = sender.on_deadline(&mut context!(self, now)) {
+        if let Some(probe) = sender.on_deadline(&mut context!(self, now), &self.rules) {
             self.outbox.push(probe.into());
         }
         // A deadline that does not move must not keep the caller in a loop.
@@ -474,7 +472,7 @@ impl<T: Telemetry> Endpoint<T> {
     }
 }
 
-/// A data packet as a rule for notifications sees it.
+/// Description of a data packet for the rule for notifications.
 fn arrival(now: Time, packet: &Packet, accepted: bool) -> DataArrival {
     let mut arrival = DataArrival {
         now,

@@ -1,4 +1,4 @@
-//! What an endpoint has to send: control packets, and for each data class in use a lane of notices and of flows that take turns.
+//! Output queues of an endpoint: control packets, and for each data class in use a queue of control packets and a round robin of flows.
 
 use crate::packet::{Class, ClassSet};
 use crate::telemetry::IntPacket;
@@ -6,59 +6,60 @@ use std::collections::VecDeque;
 
 /// The packets and flows of one data class.
 #[derive(Debug)]
-pub(crate) struct Lane<T> {
+pub(crate) struct ClassQueue<T> {
     class: Class,
-    /// Probes and acknowledgements in this class, each with the number of control packets that go before it.
-    notices: VecDeque<(u64, IntPacket<T>)>,
-    /// Slots that were sendable when they were put here, each at most once.
-    pub(crate) turns: VecDeque<u32>,
-    /// Slots that are sendable now.
+    /// Control packets (probes, acknowledgements) in this class, each with the number of those in the class of control that go before it.
+    control: VecDeque<(u64, IntPacket<T>)>,
+    /// Slots in round robin: those that were sendable when they were put here, each at most once.
+    pub(crate) round_robin: VecDeque<u32>,
+    /// Number of slots that are sendable now.
     sendable: usize,
-    /// Slots of this lane that no flow has.
+    /// Slots of this queue that no flow has.
     pub(crate) free: Vec<u32>,
 }
 
-/// Everything that waits to be sent. A paused class holds back its own lane and nothing else.
+/// Packets and flows that wait to be sent. A paused class holds back its own queue and nothing else.
 #[derive(Debug)]
 pub(crate) struct Outbox<T> {
+    /// Packets in the class of control.
     control: VecDeque<IntPacket<T>>,
-    /// Control packets that have ever left.
+    /// Number of packets of the class of control that have left so far.
     control_left: u64,
-    /// In the order in which the classes came into use.
-    lanes: Vec<Lane<T>>,
-    /// The lane whose turn it is.
+    /// Queues of the data classes, in the order in which the classes came into use.
+    queues: Vec<ClassQueue<T>>,
+    /// The queue whose turn it is.
     turn: usize,
-    /// The highest class goes first, whosever turn it is.
+    /// True if the highest class goes first; else classes take turns.
     strict: bool,
-    /// Classes that have a notice or control packet.
-    notices: ClassSet,
+    /// Classes in which a control packet waits.
+    waiting: ClassSet,
     /// Classes that have a sendable flow.
     sendable: ClassSet,
 }
 
 impl<T> Outbox<T> {
-    /// Data of a higher class goes first if `strict`; else classes take turns.
+    /// Creates an empty outbox. Data of a higher class goes first if `strict`; else classes take turns.
     pub(crate) fn new(strict: bool) -> Self {
         Self {
             strict,
             control: VecDeque::new(),
             control_left: 0,
-            lanes: Vec::new(),
+            queues: Vec::new(),
             turn: 0,
-            notices: ClassSet::EMPTY,
+            waiting: ClassSet::EMPTY,
             sendable: ClassSet::EMPTY,
         }
     }
 
-    /// Something may be sent while the classes `paused` may not.
+    /// True if something may be sent while the classes `paused` may not.
     #[inline]
     pub(crate) fn is_ready(&self, paused: ClassSet) -> bool {
-        !self.notices.union(self.sendable).without(paused).is_empty()
+        !self.waiting.union(self.sendable).without(paused).is_empty()
     }
 
     #[inline]
-    pub(crate) fn has_notice(&self, paused: ClassSet) -> bool {
-        !self.notices.without(paused).is_empty()
+    pub(crate) fn has_control(&self, paused: ClassSet) -> bool {
+        !self.waiting.without(paused).is_empty()
     }
 
     #[inline]
@@ -66,103 +67,103 @@ impl<T> Outbox<T> {
         !self.sendable.without(paused).is_empty()
     }
 
-    /// The lane of a data class, which comes into being.
-    pub(crate) fn lane_of(&mut self, class: Class) -> u8 {
-        let known = self.lanes.iter().position(|lane| lane.class == class);
+    /// Returns the queue of a data class; creates it if there is none.
+    pub(crate) fn queue_of(&mut self, class: Class) -> u8 {
+        let known = self.queues.iter().position(|queue| queue.class == class);
         let index = known.unwrap_or_else(|| {
-            self.lanes.push(Lane {
+            self.queues.push(ClassQueue {
                 class,
-                notices: VecDeque::new(),
-                turns: VecDeque::new(),
+                control: VecDeque::new(),
+                round_robin: VecDeque::new(),
                 sendable: 0,
                 free: Vec::new(),
             });
-            self.lanes.len() - 1
+            self.queues.len() - 1
         });
         index as u8
     }
 
     #[inline]
-    pub(crate) fn lane(&mut self, lane: u8) -> &mut Lane<T> {
-        &mut self.lanes[usize::from(lane)]
+    pub(crate) fn queue(&mut self, queue: u8) -> &mut ClassQueue<T> {
+        &mut self.queues[usize::from(queue)]
     }
 
-    /// A flow of a lane has become sendable, or is so no longer.
-    pub(crate) fn count_sendable(&mut self, lane: u8, sendable: bool) {
-        let lane = &mut self.lanes[usize::from(lane)];
-        lane.sendable = lane.sendable + usize::from(sendable) - usize::from(!sendable);
-        if lane.sendable == 0 {
-            self.sendable.remove(lane.class);
+    /// Counts a flow of a queue that has become sendable, or is so no longer.
+    pub(crate) fn count_sendable(&mut self, queue: u8, sendable: bool) {
+        let queue = &mut self.queues[usize::from(queue)];
+        queue.sendable = queue.sendable + usize::from(sendable) - usize::from(!sendable);
+        if queue.sendable == 0 {
+            self.sendable.remove(queue.class);
         } else {
-            self.sendable.insert(lane.class);
+            self.sendable.insert(queue.class);
         }
     }
 
-    /// The lane whose flow is next: that of the highest class, or else lanes take turns packet by packet.
+    /// Queue whose flow sends next: that of the highest class if `strict`; else queues take turns packet by packet.
     #[inline]
-    pub(crate) fn next_lane(&self, paused: ClassSet) -> Option<u8> {
+    pub(crate) fn next_queue(&self, paused: ClassSet) -> Option<u8> {
         let ready = self.sendable.without(paused);
         if ready.is_empty() {
             return None;
         }
         // Nearly always the only one.
-        match self.lanes.get(self.turn) {
-            Some(lane) if ready.contains(lane.class) && !self.strict => Some(self.turn as u8),
-            _ => self.lane_after_turn(ready),
+        match self.queues.get(self.turn) {
+            Some(queue) if ready.contains(queue.class) && !self.strict => Some(self.turn as u8),
+            _ => self.queue_after_turn(ready),
         }
     }
 
     #[cold]
-    fn lane_after_turn(&self, ready: ClassSet) -> Option<u8> {
+    fn queue_after_turn(&self, ready: ClassSet) -> Option<u8> {
         if self.strict {
             let class = ready.highest()?;
-            let lane = self.lanes.iter().position(|lane| lane.class == class);
-            return lane.map(|lane| lane as u8);
+            let queue = self.queues.iter().position(|queue| queue.class == class);
+            return queue.map(|queue| queue as u8);
         }
-        let count = self.lanes.len();
-        let lanes = (self.turn..count).chain(0..self.turn.min(count));
-        let mut ready = lanes.filter(|lane| ready.contains(self.lanes[*lane].class));
-        ready.next().map(|lane| lane as u8)
+        let count = self.queues.len();
+        let queues = (self.turn..count).chain(0..self.turn.min(count));
+        let mut ready = queues.filter(|queue| ready.contains(self.queues[*queue].class));
+        ready.next().map(|queue| queue as u8)
     }
 
-    /// A packet of this lane has been sent.
+    /// Ends the turn of a queue of which a packet has been sent.
     #[inline]
-    pub(crate) fn end_turn(&mut self, lane: u8) {
-        self.turn = usize::from(lane) + 1;
-        if self.turn == self.lanes.len() {
+    pub(crate) fn end_turn(&mut self, queue: u8) {
+        self.turn = usize::from(queue) + 1;
+        if self.turn == self.queues.len() {
             self.turn = 0;
         }
     }
 
-    /// Queues a packet that is no flow's data, in the class that it has.
+    /// Queues a control packet (probe, acknowledgement, notification) in the class that it has.
     #[inline]
     pub(crate) fn push(&mut self, packet: IntPacket<T>) {
         if packet.class == Class::CONTROL {
             self.push_control(packet);
         } else {
-            self.push_notice(packet);
+            self.push_in_class(packet);
         }
     }
 
     #[inline]
     pub(crate) fn push_control(&mut self, packet: IntPacket<T>) {
-        self.notices.insert(Class::CONTROL);
+        self.waiting.insert(Class::CONTROL);
         self.control.push_back(packet);
     }
 
-    fn push_notice(&mut self, packet: IntPacket<T>) {
+    fn push_in_class(&mut self, packet: IntPacket<T>) {
         let class = packet.class;
-        self.notices.insert(class);
+        self.waiting.insert(class);
         let before = self.control_left + self.control.len() as u64;
-        let lane = self.lane_of(class);
-        self.lane(lane).notices.push_back((before, packet));
+        let queue = self.queue_of(class);
+        self.queue(queue).control.push_back((before, packet));
     }
 
-    /// The control packet or notice that has waited longest. Of several lanes that wait since the same control packet, the one
-    /// whose class came into use first. Control that is paused lets everything else go before it.
+    /// Takes the control packet, of any class, that has waited longest. Of several queues that wait since the same control packet, the
+    /// one whose class came into use first is served. If the class of control is paused, all others go before it.
     #[inline]
     pub(crate) fn pop(&mut self, paused: ClassSet) -> Option<IntPacket<T>> {
-        let mut classes = self.notices.without(paused);
+        let mut classes = self.waiting.without(paused);
         classes.remove(Class::CONTROL);
         let control_waits = paused.contains(Class::CONTROL);
         if !classes.is_empty() {
@@ -171,7 +172,7 @@ impl<T> Outbox<T> {
             } else {
                 self.control_left
             };
-            if let Some(packet) = self.pop_notice(classes, due) {
+            if let Some(packet) = self.pop_in_class(classes, due) {
                 return Some(packet);
             }
         }
@@ -181,20 +182,20 @@ impl<T> Outbox<T> {
         let packet = self.control.pop_front()?;
         self.control_left += 1;
         if self.control.is_empty() {
-            self.notices.remove(Class::CONTROL);
+            self.waiting.remove(Class::CONTROL);
         }
         Some(packet)
     }
 
-    /// A notice of `classes` before which no more than `due` control packets have to leave.
-    fn pop_notice(&mut self, classes: ClassSet, due: u64) -> Option<IntPacket<T>> {
-        let lane = self.lanes.iter_mut().find(|lane| {
-            let first = lane.notices.front().map(|(before, _)| *before);
-            classes.contains(lane.class) && first.is_some_and(|before| before <= due)
+    /// Takes a control packet in one of `classes` before which no more than `due` packets of the class of control have to leave.
+    fn pop_in_class(&mut self, classes: ClassSet, due: u64) -> Option<IntPacket<T>> {
+        let queue = self.queues.iter_mut().find(|queue| {
+            let first = queue.control.front().map(|(before, _)| *before);
+            classes.contains(queue.class) && first.is_some_and(|before| before <= due)
         })?;
-        let (_, packet) = lane.notices.pop_front()?;
-        if lane.notices.is_empty() {
-            self.notices.remove(lane.class);
+        let (_, packet) = queue.control.pop_front()?;
+        if queue.control.is_empty() {
+            self.waiting.remove(queue.class);
         }
         Some(packet)
     }

@@ -1,7 +1,7 @@
-//! The reliability schemes behind one face: an endpoint asks of senders and receivers no more than the methods here.
+//! Common interface of the reliability schemes: an endpoint uses senders and receivers only by the methods here.
 
 use crate::cc::Controller;
-use crate::flow::{Context, Due, Ends, Reports};
+use crate::flow::{Context, Due, Ends, Paths, Reports};
 use crate::packet::{Header, Packet};
 use crate::profile::{Profile, Reliability};
 use crate::{go_back_n, selective_repeat};
@@ -9,21 +9,26 @@ use clearway_units::{Bytes, FlowId, MessageId, Span, Time};
 
 use super::{FlowProgress, FlowStatistics};
 
-/// A go-back-N receiver takes a packet of an unknown flow for one of its first, and not for a late copy, below this number.
+/// Sequence number below which a go-back-N receiver takes a packet of an unknown flow for one of its first, and not for a late copy.
 const FIRST_PACKETS: u32 = 1 << 16;
 
-/// The rules of both schemes, and what is the same for all flows of the one in use.
+/// The rules of one reliability scheme.
+pub(crate) enum SchemeRules {
+    SelectiveRepeat(selective_repeat::Rules),
+    GoBackN(go_back_n::Rules),
+}
+
+/// Rules of the reliability scheme of an endpoint, and the values that an endpoint needs of every scheme.
 pub(crate) struct Rules {
-    pub(crate) selective_repeat: selective_repeat::Rules,
-    pub(crate) go_back_n: go_back_n::Rules,
+    pub(crate) scheme: SchemeRules,
     pub(crate) queue_pairs: u8,
-    /// How long finished receivers are remembered.
+    /// Time for which finished receivers are remembered.
     pub(crate) linger: Span,
-    /// An unknown flow may begin with a packet below this number.
+    /// Sequence number below which a packet may begin an unknown flow.
     pub(crate) first_packets: u32,
     /// Bytes of an acknowledgement or notification on the wire.
     pub(crate) ack: u16,
-    /// Receivers have a rule for notifications.
+    /// True if receivers have a rule for notifications.
     pub(crate) notifies: bool,
 }
 
@@ -40,21 +45,21 @@ impl Rules {
             (1..=u32::from(u16::MAX)).contains(&network.ack),
             "an acknowledgement has from 1 to 65535 bytes"
         );
-        let (sr, gbn) = match &profile.reliability {
-            Reliability::SelectiveRepeat(sr) => (sr.clone(), Default::default()),
-            Reliability::GoBackN(gbn) => (Default::default(), gbn.clone()),
-        };
-        let selective_repeat = selective_repeat::Rules::new(&sr, network, largest_window);
-        let go_back_n = go_back_n::Rules::new(&gbn, network);
-        let (queue_pairs, linger, first_packets) = match &profile.reliability {
-            Reliability::SelectiveRepeat(_) => {
-                (1, selective_repeat.linger, selective_repeat.window)
+        let (scheme, queue_pairs, linger, first_packets) = match &profile.reliability {
+            Reliability::SelectiveRepeat(parameters) => {
+                let rules = selective_repeat::Rules::new(parameters, network, largest_window);
+                let (linger, window) = (rules.linger, rules.window);
+                (SchemeRules::SelectiveRepeat(rules), 1, linger, window)
             }
-            Reliability::GoBackN(_) => (go_back_n.queue_pairs, go_back_n.linger, FIRST_PACKETS),
+            Reliability::GoBackN(parameters) => {
+                let rules = go_back_n::Rules::new(parameters, network);
+                let (queue_pairs, linger) = (rules.queue_pairs, rules.linger);
+                let scheme = SchemeRules::GoBackN(rules);
+                (scheme, queue_pairs, linger, FIRST_PACKETS)
+            }
         };
         Self {
-            selective_repeat,
-            go_back_n,
+            scheme,
             queue_pairs,
             linger,
             first_packets,
@@ -62,23 +67,33 @@ impl Rules {
             notifies: profile.feedback.notifies(),
         }
     }
+
+    /// With selective repeat, packets that may be on their way beyond the first missing one of a flow.
+    #[cfg(test)]
+    pub(crate) fn window(&self) -> Option<u32> {
+        match &self.scheme {
+            SchemeRules::SelectiveRepeat(rules) => Some(rules.window),
+            SchemeRules::GoBackN(_) => None,
+        }
+    }
+
+    /// Number of queue pairs that carry a part of a message.
+    pub(crate) fn carriers(&self, message: MessageId, bytes: Bytes) -> u8 {
+        match &self.scheme {
+            SchemeRules::SelectiveRepeat(_) => 1,
+            SchemeRules::GoBackN(rules) => {
+                let carries = |&queue_pair: &u8| rules.part(message, bytes, queue_pair).is_some();
+                (0..self.queue_pairs).filter(carries).count() as u8
+            }
+        }
+    }
 }
 
-/// What senders report to, whatever their scheme.
-pub(crate) type AnyContext<'a> = Context<'a, Rules>;
-
-/// The same with the rules of one scheme.
-macro_rules! narrow {
-    ($cx:ident, $scheme:ident) => {
-        &mut Context {
-            now: $cx.now,
-            rules: &$cx.rules.$scheme,
-            events: &mut *$cx.events,
-            counters: &mut *$cx.counters,
-            tracing: $cx.tracing,
-            hops: $cx.hops,
-        }
-    };
+/// Panics: all senders and receivers of an endpoint are of the scheme of its rules.
+#[cold]
+#[inline(never)]
+fn mixed_schemes() -> ! {
+    unreachable!("an endpoint has one reliability scheme")
 }
 
 /// The sender of one flow, or of one of its queue pairs.
@@ -88,10 +103,21 @@ pub(crate) enum Sender {
 }
 
 macro_rules! of_both {
-    ($self:ident, $sender:ident => $what:expr) => {
+    ($self:ident, $part:ident => $what:expr) => {
         match $self {
-            Self::SelectiveRepeat($sender) => $what,
-            Self::GoBackN($sender) => $what,
+            Self::SelectiveRepeat($part) => $what,
+            Self::GoBackN($part) => $what,
+        }
+    };
+}
+
+/// One expression for both schemes, with the rules of the scheme.
+macro_rules! with_rules {
+    ($self:ident, $all:expr, |$part:ident, $rules:ident| $what:expr) => {
+        match ($self, &$all.scheme) {
+            (Self::SelectiveRepeat($part), SchemeRules::SelectiveRepeat($rules)) => $what,
+            (Self::GoBackN($part), SchemeRules::GoBackN($rules)) => $what,
+            _ => mixed_schemes(),
         }
     };
 }
@@ -99,28 +125,18 @@ macro_rules! of_both {
 impl Sender {
     pub(crate) fn new(
         ends: Ends,
-        profile: &Profile,
+        paths: Paths,
         controller: Controller,
         rules: &Rules,
         seed: u64,
     ) -> Self {
-        match profile.reliability {
-            Reliability::SelectiveRepeat(_) => {
-                Self::SelectiveRepeat(selective_repeat::Sender::new(
-                    ends,
-                    profile,
-                    controller,
-                    &rules.selective_repeat,
-                    seed,
-                ))
+        match &rules.scheme {
+            SchemeRules::SelectiveRepeat(rules) => Self::SelectiveRepeat(
+                selective_repeat::Sender::new(ends, paths, controller, rules, seed),
+            ),
+            SchemeRules::GoBackN(rules) => {
+                Self::GoBackN(go_back_n::Sender::new(ends, paths, controller, rules, seed))
             }
-            Reliability::GoBackN(_) => Self::GoBackN(go_back_n::Sender::new(
-                ends,
-                profile,
-                controller,
-                &rules.go_back_n,
-                seed,
-            )),
         }
     }
 
@@ -146,17 +162,12 @@ impl Sender {
     }
 
     pub(crate) fn post(&mut self, message: MessageId, bytes: Bytes, rules: &Rules) {
-        match self {
-            Self::SelectiveRepeat(sender) => sender.post(message, bytes, &rules.selective_repeat),
-            Self::GoBackN(sender) => sender.post(message, bytes, &rules.go_back_n),
-        }
+        with_rules!(self, rules, |sender, rules| sender
+            .post(message, bytes, rules));
     }
 
     pub(crate) fn close(&mut self, rules: &Rules) {
-        match self {
-            Self::SelectiveRepeat(sender) => sender.close(&rules.selective_repeat),
-            Self::GoBackN(sender) => sender.close(&rules.go_back_n),
-        }
+        with_rules!(self, rules, |sender, rules| sender.close(rules));
     }
 
     #[inline]
@@ -166,9 +177,12 @@ impl Sender {
 
     #[inline]
     pub(crate) fn may_send(&self, rules: &Rules) -> bool {
-        match self {
-            Self::SelectiveRepeat(sender) => sender.may_send(&rules.selective_repeat),
-            Self::GoBackN(sender) => sender.may_send(),
+        match (self, &rules.scheme) {
+            (Self::SelectiveRepeat(sender), SchemeRules::SelectiveRepeat(rules)) => {
+                sender.may_send(rules)
+            }
+            (Self::GoBackN(sender), _) => sender.may_send(),
+            _ => mixed_schemes(),
         }
     }
 
@@ -178,11 +192,8 @@ impl Sender {
     }
 
     #[inline(always)]
-    pub(crate) fn transmit(&mut self, cx: &mut AnyContext<'_>) -> Packet {
-        match self {
-            Self::SelectiveRepeat(sender) => sender.transmit(narrow!(cx, selective_repeat)),
-            Self::GoBackN(sender) => sender.transmit(narrow!(cx, go_back_n)),
-        }
+    pub(crate) fn transmit(&mut self, cx: &mut Context<'_>, rules: &Rules) -> Packet {
+        with_rules!(self, rules, |sender, rules| sender.transmit(cx, rules))
     }
 
     #[inline]
@@ -190,43 +201,39 @@ impl Sender {
         of_both!(self, sender => sender.has_restarted())
     }
 
-    /// A [`Header::Sack`](crate::Header::Sack) has come; returns the earliest timer that it may have brought forward.
+    /// Processes a [`Header::Sack`](crate::Header::Sack). Returns the earliest timer that it may have brought forward.
     #[inline(always)]
-    pub(crate) fn on_sack(&mut self, packet: &Packet, cx: &mut AnyContext<'_>) -> Time {
-        match self {
-            Self::SelectiveRepeat(sender) => {
-                sender.on_sack(packet, narrow!(cx, selective_repeat));
+    pub(crate) fn on_sack(&mut self, packet: &Packet, cx: &mut Context<'_>, rules: &Rules) -> Time {
+        match (self, &rules.scheme) {
+            (Self::SelectiveRepeat(sender), SchemeRules::SelectiveRepeat(rules)) => {
+                sender.on_sack(packet, cx, rules);
                 sender.controller_deadline()
             }
-            Self::GoBackN(_) => {
+            _ => {
                 cx.counters.invalid += 1;
                 Time::NEVER
             }
         }
     }
 
-    /// A [`Header::Ack`](crate::Header::Ack) has come; returns the earliest timer that it may have brought forward.
+    /// Processes a [`Header::Ack`](crate::Header::Ack). Returns the earliest timer that it may have brought forward.
     #[inline]
-    pub(crate) fn on_ack(&mut self, packet: &Packet, cx: &mut AnyContext<'_>) -> Time {
-        match self {
-            Self::SelectiveRepeat(_) => {
-                cx.counters.invalid += 1;
-                Time::NEVER
-            }
-            Self::GoBackN(sender) => {
-                sender.on_ack(packet, narrow!(cx, go_back_n));
+    pub(crate) fn on_ack(&mut self, packet: &Packet, cx: &mut Context<'_>, rules: &Rules) -> Time {
+        match (self, &rules.scheme) {
+            (Self::GoBackN(sender), SchemeRules::GoBackN(rules)) => {
+                sender.on_ack(packet, cx, rules);
                 sender.deadline()
             }
+            _ => {
+                cx.counters.invalid += 1;
+                Time::NEVER
+            }
         }
     }
 
-    pub(crate) fn on_notification(&mut self, cx: &mut AnyContext<'_>) {
-        match self {
-            Self::SelectiveRepeat(sender) => {
-                sender.on_notification(narrow!(cx, selective_repeat));
-            }
-            Self::GoBackN(sender) => sender.on_notification(narrow!(cx, go_back_n)),
-        }
+    pub(crate) fn on_notification(&mut self, cx: &mut Context<'_>, rules: &Rules) {
+        with_rules!(self, rules, |sender, rules| sender
+            .on_notification(cx, rules));
     }
 
     #[inline]
@@ -234,17 +241,18 @@ impl Sender {
         of_both!(self, sender => sender.deadline())
     }
 
-    /// A timer may have run out; returns the probe that it asks for.
-    pub(crate) fn on_deadline(&mut self, cx: &mut AnyContext<'_>) -> Option<Packet> {
-        match self {
-            Self::SelectiveRepeat(sender) => {
-                let due = sender.on_deadline(narrow!(cx, selective_repeat));
-                (due == Due::Probe).then(|| sender.probe(&cx.rules.selective_repeat))
+    /// Runs the timers that are due. Returns the probe that they ask for, if any.
+    pub(crate) fn on_deadline(&mut self, cx: &mut Context<'_>, rules: &Rules) -> Option<Packet> {
+        match (self, &rules.scheme) {
+            (Self::SelectiveRepeat(sender), SchemeRules::SelectiveRepeat(rules)) => {
+                let due = sender.on_deadline(cx, rules);
+                (due == Due::Probe).then(|| sender.probe(cx.now, rules))
             }
-            Self::GoBackN(sender) => {
-                sender.on_deadline(narrow!(cx, go_back_n));
+            (Self::GoBackN(sender), SchemeRules::GoBackN(rules)) => {
+                sender.on_deadline(cx, rules);
                 None
             }
+            _ => mixed_schemes(),
         }
     }
 
@@ -255,33 +263,26 @@ impl Sender {
     }
 }
 
-/// The last acknowledgement of a finished flow, or of one of its queue pairs: all that stays known of it.
+/// Final acknowledgement of a finished flow, or of one of its queue pairs. Nothing else of the flow is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FinalAck {
-    /// One more than the number of its last packet.
+    /// One more than the sequence number of the last packet.
     pub(crate) epsn: u32,
-    /// With selective repeat, its payload bytes modulo 2^32.
+    /// Payload bytes of the flow modulo 2^32, with selective repeat.
     pub(crate) bytes_received: u32,
 }
 
 impl FinalAck {
     /// The answer to a late copy of a data packet, or to a probe, if there is one.
-    pub(crate) fn answer(
-        self,
-        packet: &Packet,
-        profile: &Profile,
-        rules: &Rules,
-    ) -> Option<Packet> {
-        match (&profile.reliability, packet.header) {
-            (Reliability::SelectiveRepeat(_), _) => Some(selective_repeat::late_sack(
-                self,
-                packet,
-                &rules.selective_repeat,
-            )),
-            (Reliability::GoBackN(_), Header::Data { .. }) => {
-                go_back_n::late_ack(self, packet, &rules.go_back_n)
+    pub(crate) fn answer(self, packet: &Packet, rules: &Rules) -> Option<Packet> {
+        match (&rules.scheme, packet.header) {
+            (SchemeRules::SelectiveRepeat(rules), _) => {
+                Some(selective_repeat::late_sack(self, packet, rules))
             }
-            (Reliability::GoBackN(_), _) => None,
+            (SchemeRules::GoBackN(rules), Header::Data { .. }) => {
+                go_back_n::late_ack(self, packet, rules)
+            }
+            (SchemeRules::GoBackN(_), _) => None,
         }
     }
 }
@@ -294,12 +295,12 @@ pub(crate) enum Receiver {
 }
 
 impl Receiver {
-    pub(crate) fn new(flow: FlowId, profile: &Profile, rules: &Rules) -> Self {
-        match profile.reliability {
-            Reliability::SelectiveRepeat(_) => Self::SelectiveRepeat(
-                selective_repeat::Receiver::new(flow, &rules.selective_repeat),
-            ),
-            Reliability::GoBackN(_) => Self::GoBackN(go_back_n::Receiver::new(flow)),
+    pub(crate) fn new(flow: FlowId, rules: &Rules) -> Self {
+        match &rules.scheme {
+            SchemeRules::SelectiveRepeat(rules) => {
+                Self::SelectiveRepeat(selective_repeat::Receiver::new(flow, rules))
+            }
+            SchemeRules::GoBackN(_) => Self::GoBackN(go_back_n::Receiver::new(flow)),
         }
     }
 
@@ -307,21 +308,24 @@ impl Receiver {
         of_both!(self, receiver => receiver.last_arrival())
     }
 
-    /// What stays known of a finished flow.
+    /// Final acknowledgement of a finished flow.
     pub(crate) fn final_ack(&self) -> FinalAck {
         of_both!(self, receiver => receiver.final_ack())
     }
 
-    /// A data packet with this number would bring what is missing, and be taken.
+    /// True if a data packet with this number is missing and would be accepted.
     #[inline]
     pub(crate) fn accepts(&self, psn: u32, rules: &Rules) -> bool {
-        match self {
-            Self::SelectiveRepeat(receiver) => receiver.accepts(psn, &rules.selective_repeat),
-            Self::GoBackN(receiver) => receiver.accepts(psn),
+        match (self, &rules.scheme) {
+            (Self::SelectiveRepeat(receiver), SchemeRules::SelectiveRepeat(rules)) => {
+                receiver.accepts(psn, rules)
+            }
+            (Self::GoBackN(receiver), _) => receiver.accepts(psn),
+            _ => mixed_schemes(),
         }
     }
 
-    /// A data packet has come; true if with it the flow is finished.
+    /// Processes a data packet. Returns true if it completes the flow.
     #[inline(always)]
     pub(crate) fn on_data<T: Copy>(
         &mut self,
@@ -330,21 +334,17 @@ impl Receiver {
         rules: &Rules,
         reports: &mut Reports<'_, T>,
     ) -> bool {
-        match self {
-            Self::SelectiveRepeat(receiver) => {
-                receiver.on_data(now, packet, &rules.selective_repeat, reports)
-            }
-            Self::GoBackN(receiver) => receiver.on_data(now, packet, &rules.go_back_n, reports),
-        }
+        with_rules!(self, rules, |receiver, rules| receiver
+            .on_data(now, packet, rules, reports))
     }
 
     /// The answer to a probe, where there is one.
     pub(crate) fn on_probe(&mut self, now: Time, packet: &Packet, rules: &Rules) -> Option<Packet> {
-        match self {
-            Self::SelectiveRepeat(receiver) => {
-                receiver.on_probe(now, packet, &rules.selective_repeat)
+        match (self, &rules.scheme) {
+            (Self::SelectiveRepeat(receiver), SchemeRules::SelectiveRepeat(rules)) => {
+                receiver.on_probe(now, packet, rules)
             }
-            Self::GoBackN(_) => None,
+            _ => None,
         }
     }
 }

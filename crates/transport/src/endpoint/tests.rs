@@ -41,7 +41,7 @@ fn is_probe(packet: &Packet) -> bool {
     matches!(packet.header, Header::Probe { .. })
 }
 
-/// When losses of `cause` were found at the sender.
+/// Times at which losses of the cause `wanted` were detected at the sender.
 fn losses(pair: &Pair, wanted: LossCause) -> Vec<Time> {
     let found = |&(time, _, event): &(Time, usize, Event)| match event {
         Event::Loss { cause, .. } if cause == wanted => Some(time),
@@ -96,7 +96,7 @@ fn a_flow_has_the_controller_of_its_variant() {
     };
     assert_eq!([0, 1, 2].map(&mut window), [8000, 16_000, 1_000_000]);
     // Every window fits into the numbers that receivers keep.
-    assert!(u64::from(endpoint.window_limit()) * 4096 > 1_000_000);
+    assert!(u64::from(endpoint.window_limit().unwrap()) * 4096 > 1_000_000);
 }
 
 #[test]
@@ -278,7 +278,7 @@ fn classes_take_turns_and_a_paused_one_blocks_no_other() {
     open_in_class(&mut endpoint, 2, Class::DATA, 4);
     open_in_class(&mut endpoint, 3, three, 4);
     let mut next = || endpoint.poll_transmit(Time::ZERO).unwrap().flow.0;
-    // Lanes take turns, and flows within a lane.
+    // Classes take turns, and flows within a class.
     assert_eq!([next(), next(), next(), next()], [1, 3, 2, 3]);
     let mut paused = ClassSet::EMPTY;
     paused.insert(three);
@@ -873,7 +873,7 @@ fn strack_tames_a_bottleneck() {
     assert_eq!(pair.pipes[0].counters().dropped, 0);
 }
 
-/// What a property test throws at a pair.
+/// Faults and settings that a property test gives a pair.
 #[derive(Debug, Clone)]
 struct Weather {
     data_loss: f64,
@@ -960,7 +960,7 @@ proptest! {
             let until = pair.now() + Span::from_us(pause_us);
             pair.run_until(until);
         }
-        let limit = u64::from(pair.ends[0].window_limit());
+        let limit = u64::from(pair.ends[0].window_limit().unwrap());
         let mut steps = 0u64;
         while pair.step() {
             for flow in &ids {

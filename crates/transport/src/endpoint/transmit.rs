@@ -1,42 +1,35 @@
-//! Whose turn it is to send.
+//! Choice of the next packet to send.
 
 use super::{Endpoint, context};
 use crate::flow::Context;
-use crate::packet::{Header, header_hash};
+use crate::packet::Header;
 use crate::telemetry::{IntPacket, Telemetry};
 use clearway_units::Time;
 
 use super::flows::Key;
 
 impl<T: Telemetry> Endpoint<T> {
-    /// Something can be sent right now, with pacing as of the last call of [`on_deadline`](Self::on_deadline).
+    /// True if a packet can be sent right now, with pacing as of the last call of [`on_deadline`](Self::on_deadline).
     #[inline]
     pub fn ready(&self) -> bool {
         self.outbox.is_ready(self.paused)
     }
 
-    /// The next packet for the wire, stamped with `now`, with the telemetry that it echoes.
+    /// Returns the next packet for the wire, stamped with `now`, with the telemetry that it echoes. Control packets go first, or in
+    /// turn with data where control has no priority.
     #[inline]
     pub fn poll_transmit(&mut self, now: Time) -> Option<IntPacket<T>> {
-        let mut packet = self.next_packet(now)?;
-        packet.header_hash = header_hash(packet.src, packet.dst, packet.source_port);
-        Some(packet)
-    }
-
-    /// Control packets first, or in turn with data where control has no priority.
-    #[inline]
-    fn next_packet(&mut self, now: Time) -> Option<IntPacket<T>> {
         let paused = self.paused;
         let data_turn = self.data_turn && self.outbox.has_flow(paused);
-        if data_turn || !self.outbox.has_notice(paused) {
+        if data_turn || !self.outbox.has_control(paused) {
             self.data_turn = false;
             return self.transmit_data(now);
         }
         self.data_turn = !self.control_first;
-        self.transmit_notice(now)
+        self.transmit_control(now)
     }
 
-    /// Brings what is known of a flow's readiness up to date.
+    /// Updates whether a flow may send, and whether pacing holds it back.
     #[inline(always)]
     pub(super) fn refresh(&mut self, now: Time, index: u32) {
         let slot = &self.slots[index as usize];
@@ -63,55 +56,55 @@ impl<T: Telemetry> Endpoint<T> {
         }
         if sendable != slot.sendable {
             slot.sendable = sendable;
-            self.outbox.count_sendable(slot.lane, sendable);
+            self.outbox.count_sendable(slot.queue, sendable);
         }
         if sendable && !slot.queued {
             slot.queued = true;
-            self.outbox.lane(slot.lane).turns.push_back(index);
+            self.outbox.queue(slot.queue).round_robin.push_back(index);
         }
     }
 
     #[inline]
     fn transmit_data(&mut self, now: Time) -> Option<IntPacket<T>> {
-        while let Some(lane) = self.outbox.next_lane(self.paused) {
-            let index = *self.outbox.lane(lane).turns.front()?;
+        while let Some(queue) = self.outbox.next_queue(self.paused) {
+            let index = *self.outbox.queue(queue).round_robin.front()?;
             let slot = &mut self.slots[index as usize];
             // The entry may be from before the window shrank, or from before the slot's last flow ended.
             if let Some(sender) = &mut slot.sender
                 && slot.sendable
             {
-                let packet = sender.transmit(&mut context!(self, now));
+                let packet = sender.transmit(&mut context!(self, now), &self.rules);
                 // Only a flow that starts or restarts can have a deadline that is earlier than it was.
                 if sender.has_restarted() && sender.deadline() < slot.armed {
                     slot.armed = sender.deadline();
                     self.timers.push(slot.armed, index);
                 }
-                self.end_turn(now, index, lane);
+                self.end_turn(now, index, queue);
                 return Some(packet.into());
             }
             slot.queued = false;
-            self.outbox.lane(lane).turns.pop_front();
+            self.outbox.queue(queue).round_robin.pop_front();
         }
         None
     }
 
-    /// The flow whose turn it was has sent a packet.
+    /// Ends the turn of a flow that has sent a packet.
     #[inline]
-    fn end_turn(&mut self, now: Time, index: u32, lane: u8) {
+    fn end_turn(&mut self, now: Time, index: u32, queue: u8) {
         self.refresh(now, index);
-        self.outbox.end_turn(lane);
+        self.outbox.end_turn(queue);
         let slot = &mut self.slots[index as usize];
-        let turns = &mut self.outbox.lane(lane).turns;
+        let round_robin = &mut self.outbox.queue(queue).round_robin;
         if !slot.sendable {
             slot.queued = false;
-            turns.pop_front();
-        } else if turns.len() > 1 {
-            turns.rotate_left(1);
+            round_robin.pop_front();
+        } else if round_robin.len() > 1 {
+            round_robin.rotate_left(1);
         }
     }
 
     #[inline]
-    fn transmit_notice(&mut self, now: Time) -> Option<IntPacket<T>> {
+    fn transmit_control(&mut self, now: Time) -> Option<IntPacket<T>> {
         let mut packet = self.outbox.pop(self.paused)?;
         match packet.header {
             Header::Probe { .. } => {

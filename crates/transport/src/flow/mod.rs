@@ -1,5 +1,5 @@
-//! What the senders and receivers of every reliability scheme share: who they are, what they report to, which packet carries
-//! what, and when the next one may leave.
+//! Parts that the senders and receivers of all reliability schemes share: identity of a sender, contexts of calls, paths, messages
+//! and pacing.
 
 mod messages;
 mod pacer;
@@ -7,32 +7,37 @@ mod pacer;
 pub(crate) use messages::{Messages, Part};
 pub(crate) use pacer::Pacer;
 
+use crate::cc::{LossSample, NetworkFacts};
 use crate::endpoint::{EndpointCounters, Event, Outbox};
-use crate::packet::{Class, Header, Packet};
-use crate::spray::{Selector, SelectorSettings};
+use crate::packet::{AddressHash, Class, Header, Packet, header_hash};
+use crate::spray::{
+    PathFeedback, PathId, PathSelector, Selector, SelectorContext, SelectorSettings, SendState,
+};
 use crate::telemetry::{Hop, IntPacket};
 use clearway_units::{FlowId, HostId, Purpose, RandomStream, Time};
 use std::collections::VecDeque;
 
-/// Who a sender is, and whom it sends to.
+/// Identity of a sender, and the host that it sends to.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ends {
     pub(crate) flow: FlowId,
     pub(crate) source: HostId,
     pub(crate) peer: HostId,
-    /// Which of the flow's queue pairs.
+    /// Index of the queue pair in the flow.
     pub(crate) queue_pair: u8,
     /// The class of the flow's data.
     pub(crate) class: Class,
+    /// Hash of source and peer.
+    pub(crate) addresses: AddressHash,
 }
 
 impl Ends {
-    /// The number by which the sender's random stream is known; that of the flow, for its first queue pair.
+    /// Number of the sender's random streams; for the first queue pair, that of the flow.
     pub(crate) fn entity(&self) -> u64 {
         entity(self.flow, self.queue_pair)
     }
 
-    /// A packet from here, of no size yet.
+    /// Creates a packet of this sender, with a size of 0 for now.
     #[inline]
     pub(crate) fn packet(&self, stamp: Time, source_port: u16, header: Header) -> Packet {
         Packet {
@@ -40,7 +45,7 @@ impl Ends {
             flow: self.flow,
             src: self.source,
             dst: self.peer,
-            header_hash: 0,
+            header_hash: self.addresses.with_port(source_port),
             size: 0,
             source_port,
             class: self.class,
@@ -51,23 +56,60 @@ impl Ends {
     }
 }
 
-/// The number by which the random streams of a queue pair's sender are known.
+/// Number of the random streams of a queue pair's sender.
 pub(crate) fn entity(flow: FlowId, queue_pair: u8) -> u64 {
     u64::from(flow.0) | u64::from(queue_pair) << 32
 }
 
-/// The path selector of the sender with the number `entity`, and the salt that makes source ports of its choices.
-pub(crate) fn path_selector(
-    settings: &SelectorSettings,
-    entity: u64,
-    seed: u64,
-) -> (u16, Selector) {
-    let mut random = RandomStream::new(seed, Purpose::Paths, entity);
-    let salt = random.next_u32() as u16;
-    (salt, settings.build(random))
+/// The path selector of a sender, and the salt that makes source ports of its paths.
+pub(crate) struct Paths {
+    salt: u16,
+    selector: Selector,
 }
 
-/// What answers `trigger`, in the class of control and with its stamp and port.
+impl Paths {
+    /// Creates the selector of the sender with the number `entity`.
+    pub(crate) fn new(
+        settings: &SelectorSettings,
+        network: &NetworkFacts,
+        entity: u64,
+        seed: u64,
+    ) -> Self {
+        let mut random = RandomStream::new(seed, Purpose::Paths, entity);
+        let salt = random.next_u32() as u16;
+        let selector = settings.build(SelectorContext { network, random });
+        Self { salt, selector }
+    }
+
+    /// Source port of the next data packet.
+    #[inline]
+    pub(crate) fn next_port(&mut self, state: &SendState) -> u16 {
+        self.selector.choose(state) ^ self.salt
+    }
+
+    /// Source port of a probe.
+    pub(crate) fn probe_port(&mut self, state: &SendState) -> u16 {
+        self.selector.choose_for_probe(state) ^ self.salt
+    }
+
+    /// Path of a packet with this source port.
+    #[inline]
+    pub(crate) fn path_of(&self, source_port: u16) -> PathId {
+        source_port ^ self.salt
+    }
+
+    #[inline]
+    pub(crate) fn on_feedback(&mut self, feedback: &PathFeedback) {
+        self.selector.on_feedback(feedback);
+    }
+
+    #[inline]
+    pub(crate) fn on_loss(&mut self, loss: &LossSample) {
+        self.selector.on_loss(loss);
+    }
+}
+
+/// Creates the answer to `trigger`: a packet of the control class, with the time stamp and source port of `trigger`.
 #[inline]
 pub(crate) fn answer(trigger: &Packet, size: u16, header: Header) -> Packet {
     Packet {
@@ -75,7 +117,7 @@ pub(crate) fn answer(trigger: &Packet, size: u16, header: Header) -> Packet {
         flow: trigger.flow,
         src: trigger.dst,
         dst: trigger.src,
-        header_hash: 0,
+        header_hash: header_hash(trigger.dst, trigger.src, trigger.source_port),
         size,
         source_port: trigger.source_port,
         class: Class::CONTROL,
@@ -85,32 +127,31 @@ pub(crate) fn answer(trigger: &Packet, size: u16, header: Header) -> Packet {
     }
 }
 
-/// What a sender reports to and takes its bearings from. `R` are the rules of its reliability scheme.
-pub(crate) struct Context<'a, R> {
+/// Context of a call of a sender: time, event queue, counters and telemetry.
+pub(crate) struct Context<'a> {
     pub(crate) now: Time,
-    pub(crate) rules: &'a R,
     pub(crate) events: &'a mut VecDeque<Event>,
     pub(crate) counters: &'a mut EndpointCounters,
     pub(crate) tracing: bool,
-    /// Of the packet whose acknowledgement has come.
+    /// Telemetry of the packet whose acknowledgement has come.
     pub(crate) hops: &'a [Hop],
 }
 
-/// What a timer of a sender asks for.
+/// Action that a timer of a sender asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Due {
-    /// Nothing beyond what the sender did itself.
+    /// No action; the sender did by itself what was due.
     Nothing,
     /// A probe.
     Probe,
 }
 
-/// Where a receiver puts what it has to say.
+/// Outputs of a receiver: answers, events and counters.
 pub(crate) struct Reports<'a, T> {
     pub(crate) outbox: &'a mut Outbox<T>,
     pub(crate) events: &'a mut VecDeque<Event>,
     pub(crate) counters: &'a mut EndpointCounters,
-    /// Of the packet that has come, to be echoed.
+    /// Telemetry of the packet that has come, to be echoed.
     pub(crate) telemetry: T,
 }
 

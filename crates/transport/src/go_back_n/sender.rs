@@ -3,23 +3,18 @@
 use super::Rules;
 use crate::cc::{AckSample, CongestionControl, Controller, LossCause, LossSample};
 use crate::endpoint::{Event, FlowProgress, FlowStatistics};
-use crate::flow::{Ends, Messages, Pacer, path_selector};
+use crate::flow::{Context, Ends, Messages, Pacer, Paths};
 use crate::packet::{Header, Packet};
-use crate::profile::Profile;
-use crate::spray::{PathSelector, Selector};
+use crate::spray::{PathFeedback, PathVerdict, SendState};
 use clearway_units::{Bytes, FlowId, MessageId, Purpose, RandomStream, Span, Time};
 
-type Context<'a> = crate::flow::Context<'a, Rules>;
-
-/// Numbers on the wire have 32 bits, which say which of two packets is first while they are so close.
+/// Most packets outstanding. Numbers on the wire have 32 bits, which give the order of two packets only while they are this close.
 const MOST_OUTSTANDING: u64 = 1 << 30;
 
 /// The sender of one queue pair.
 pub(crate) struct Sender {
     ends: Ends,
-    /// XORed with the path to give the source port.
-    salt: u16,
-    /// Everything below is acknowledged (`snd_una`).
+    /// Lowest packet that is not acknowledged (`snd_una`).
     acknowledged: u64,
     /// The next packet to send (`snd_nxt`).
     next: u64,
@@ -38,22 +33,20 @@ pub(crate) struct Sender {
     timeout_at: Time,
     pacer: Pacer,
     controller: Controller,
-    selector: Selector,
+    paths: Paths,
     statistics: FlowStatistics,
 }
 
 impl Sender {
     pub(crate) fn new(
         ends: Ends,
-        profile: &Profile,
+        paths: Paths,
         controller: Controller,
         rules: &Rules,
         seed: u64,
     ) -> Self {
-        let (salt, selector) = path_selector(&profile.selector, ends.entity(), seed);
         let mut sender = Self {
             ends,
-            salt,
             acknowledged: 0,
             next: 0,
             sent_end: 0,
@@ -66,7 +59,7 @@ impl Sender {
             timeout_at: Time::NEVER,
             pacer: Pacer::default(),
             controller,
-            selector,
+            paths,
             statistics: FlowStatistics::default(),
         };
         let random_feedback = RandomStream::new(seed, Purpose::Controller, ends.entity());
@@ -106,7 +99,7 @@ impl Sender {
         self.in_flight as i64
     }
 
-    /// Takes on this queue pair's part of a message.
+    /// Takes this queue pair's part of a message for sending.
     pub(crate) fn post(&mut self, message: MessageId, bytes: Bytes, rules: &Rules) {
         if let Some(part) = rules.part(message, bytes, self.ends.queue_pair) {
             self.messages.post(part, self.sent_end, rules.payload);
@@ -117,19 +110,19 @@ impl Sender {
         self.messages.close(self.sent_end, rules.payload);
     }
 
-    /// Nothing is outstanding.
+    /// True if nothing is outstanding.
     #[inline]
     fn is_idle(&self) -> bool {
         self.acknowledged == self.sent_end
     }
 
-    /// Closed, and everything acknowledged.
+    /// True if the queue pair is closed and everything is acknowledged.
     #[inline]
     pub(crate) fn is_finished(&self) -> bool {
         self.messages.is_closed() && !self.messages.has_unsent() && self.is_idle()
     }
 
-    /// Something waits to be sent and the window has room; pacing aside.
+    /// True if a packet waits to be sent and the window has room; pacing aside.
     #[inline]
     pub(crate) fn may_send(&self) -> bool {
         let waiting = self.next < self.sent_end
@@ -144,25 +137,30 @@ impl Sender {
 
     /// The next packet. Call only if [`may_send`](Self::may_send).
     #[inline(never)]
-    pub(crate) fn transmit(&mut self, cx: &mut Context<'_>) -> Packet {
+    pub(crate) fn transmit(&mut self, cx: &mut Context<'_>, rules: &Rules) -> Packet {
         if self.is_idle() {
-            self.restart(cx.now, cx.rules);
+            self.restart(cx.now, rules);
         }
         if self.next == self.acknowledged {
             self.timeout_at = cx.now.saturating_add(self.timeout);
         }
+        let port = self.paths.next_port(&SendState {
+            now: cx.now,
+            window: self.window_packets,
+            in_flight: Bytes::new(self.in_flight),
+        });
         let mut header = if self.next < self.sent_end {
             cx.counters.retransmitted += 1;
             self.statistics.retransmitted += 1;
-            self.messages.packet(self.next, cx.rules.payload)
+            self.messages.packet(self.next, rules.payload)
         } else {
             self.sent_end += 1;
-            self.messages.next_packet(cx.rules.payload)
+            self.messages.next_packet(rules.payload)
         };
         self.next += 1;
         cx.counters.data_sent += 1;
         self.statistics.packets += 1;
-        let mut size = cx.rules.header;
+        let mut size = rules.header;
         if let Header::Data {
             offset,
             payload,
@@ -173,20 +171,19 @@ impl Sender {
         {
             self.in_flight += u64::from(*payload);
             size += *payload;
-            *offset = cx.rules.place(*offset, self.ends.queue_pair);
+            *offset = rules.place(*offset, self.ends.queue_pair);
             let fills = self.in_flight as i64 as f64 >= self.window;
             *ack_request = fills || *end_of_message || *payload == 0;
         }
-        let path = self.selector.choose(self.window_packets);
-        let mut packet = self.ends.packet(cx.now, path ^ self.salt, header);
+        let mut packet = self.ends.packet(cx.now, port, header);
         packet.size = size;
         self.pacer.on_sent(cx.now, size);
         self.controller.on_sent(cx.now, Bytes::new(u64::from(size)));
-        self.take_allowance(cx.rules);
+        self.take_allowance(rules);
         packet
     }
 
-    /// The first packet after a time with nothing outstanding, in which nobody called for the controller's deadlines.
+    /// Prepares the first packet after a time with nothing outstanding, in which the controller was not called at its deadlines.
     fn restart(&mut self, now: Time, rules: &Rules) {
         if self.statistics.packets == 0 {
             self.statistics.first_send = now;
@@ -198,7 +195,7 @@ impl Sender {
         self.take_allowance(rules);
     }
 
-    /// The last packet was sent with nothing else in flight.
+    /// True if the last packet was sent with nothing else in flight.
     #[inline]
     pub(crate) fn has_restarted(&self) -> bool {
         self.next - self.acknowledged == 1
@@ -206,7 +203,7 @@ impl Sender {
 
     /// An acknowledgement has come, negative or not.
     #[inline(never)]
-    pub(crate) fn on_ack(&mut self, packet: &Packet, cx: &mut Context<'_>) {
+    pub(crate) fn on_ack(&mut self, packet: &Packet, cx: &mut Context<'_>, rules: &Rules) {
         let Header::Ack { epsn, nack, marked } = packet.header else {
             return;
         };
@@ -217,13 +214,20 @@ impl Sender {
             return;
         }
         let rtt = cx.now.since(packet.stamp);
-        let path = packet.source_port ^ self.salt;
-        self.selector.on_ack(path, marked);
+        let path = self.paths.path_of(packet.source_port);
         self.statistics.marked += u32::from(marked);
         let acked = match advance {
-            1.. => self.advance(self.acknowledged + advance as u64, cx),
+            1.. => self.advance(self.acknowledged + advance as u64, cx, rules),
             _ => 0,
         };
+        let delivered = self.acknowledged();
+        self.paths.on_feedback(&PathFeedback {
+            now: cx.now,
+            path,
+            verdict: PathVerdict::of(marked, nack),
+            delivered,
+            sent: delivered + Bytes::new(self.in_flight),
+        });
         self.controller.on_ack(&AckSample {
             now: cx.now,
             rtt,
@@ -231,13 +235,13 @@ impl Sender {
             acked: Bytes::new(acked),
             in_flight: Bytes::new(self.in_flight),
             probe: false,
-            delivered: self.acknowledged(),
+            delivered,
             hops: cx.hops,
         });
         if nack {
             self.on_nack(advance >= 0, cx);
         }
-        self.take_allowance(cx.rules);
+        self.take_allowance(rules);
         if cx.tracing {
             cx.events.push_back(Event::Ack {
                 flow: self.ends.flow,
@@ -251,14 +255,14 @@ impl Sender {
         }
     }
 
-    /// Everything below `epsn` has arrived. Returns the payload that is new.
+    /// Takes every packet below `epsn` as arrived. Returns the newly acknowledged payload.
     #[inline]
-    fn advance(&mut self, epsn: u64, cx: &mut Context<'_>) -> u64 {
+    fn advance(&mut self, epsn: u64, cx: &mut Context<'_>, rules: &Rules) -> u64 {
         let (flow, statistics) = (self.ends.flow, self.statistics);
         let from = self.acknowledged;
         let bytes =
             self.messages
-                .acknowledge_through(from, epsn, cx.rules.payload, |message, bytes| {
+                .acknowledge_through(from, epsn, rules.payload, |message, bytes| {
                     cx.events.push_back(Event::Sent {
                         flow,
                         message,
@@ -271,7 +275,7 @@ impl Sender {
         // What was sent before the sender went back is not in flight, and may have arrived after all.
         self.next = self.next.max(epsn);
         self.in_flight = self.in_flight.saturating_sub(bytes);
-        self.timeout = cx.rules.timeout;
+        self.timeout = rules.timeout;
         self.timeout_at = cx.now.saturating_add(self.timeout);
         bytes
     }
@@ -296,11 +300,13 @@ impl Sender {
         self.next = self.acknowledged;
         self.in_flight = 0;
         cx.counters.note_loss(cause, packets);
-        self.controller.on_loss(&LossSample {
+        let loss = LossSample {
             now: cx.now,
             cause,
             lost,
-        });
+        };
+        self.paths.on_loss(&loss);
+        self.controller.on_loss(&loss);
         if cx.tracing {
             cx.events.push_back(Event::Loss {
                 flow: self.ends.flow,
@@ -312,13 +318,13 @@ impl Sender {
     }
 
     /// The receiver notifies of congestion.
-    pub(crate) fn on_notification(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn on_notification(&mut self, cx: &mut Context<'_>, rules: &Rules) {
         self.statistics.notifications += 1;
         self.controller.on_notification(cx.now);
-        self.take_allowance(cx.rules);
+        self.take_allowance(rules);
     }
 
-    /// The earliest of the timers. A flow without work has none: what its controller misses it makes up for at the restart.
+    /// The earliest of the timers. A flow without work has none: the controller catches up on missed deadlines at the restart.
     #[inline]
     pub(crate) fn deadline(&self) -> Time {
         if self.is_idle() && !self.messages.has_unsent() {
@@ -332,18 +338,18 @@ impl Sender {
     }
 
     /// A timer may have run out.
-    pub(crate) fn on_deadline(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn on_deadline(&mut self, cx: &mut Context<'_>, rules: &Rules) {
         if self.controller.deadline() <= cx.now {
             self.controller.on_deadline(cx.now);
-            self.take_allowance(cx.rules);
+            self.take_allowance(rules);
         }
         if self.next > self.acknowledged && self.timeout_at <= cx.now {
             cx.counters.timeouts += 1;
             self.statistics.timeouts += 1;
             let doubled = self.timeout.checked_add(self.timeout);
-            self.timeout = doubled.map_or(cx.rules.timeout_max, |d| d.min(cx.rules.timeout_max));
+            self.timeout = doubled.map_or(rules.timeout_max, |d| d.min(rules.timeout_max));
             self.go_back(LossCause::Timeout, cx);
-            self.take_allowance(cx.rules);
+            self.take_allowance(rules);
         }
     }
 

@@ -14,7 +14,7 @@
 //!   period had, so it would almost never hold; an explicit counter of acknowledgements since the probe stands in for it.
 //! * Q11: a packet may start while less than the window is in flight, so that up to one packet more than the window is out;
 //!   at 1.3 packets, §4.2 wants one or two in flight. `strict-window` is the other reading.
-//! * Q14: what a "sufficient number of bytes" is: one packet, since waiting for more delays the marks that path selection lives on.
+//! * Q14: a "sufficient number of bytes" is one packet, since waiting for more delays the marks that path selection needs.
 //! * Q20: "exceeds" is read as `>`. Q21: the highest packet known to have arrived is the highest bit seen in any segment.
 //! * Duplicates are acknowledged at once: the acknowledgement that would have prevented them was lost.
 //! * A probe's verdict covers what was sent before the probe, not what was sent while it was under way.
@@ -34,6 +34,4 @@ mod tests;
 pub(crate) use parameters::Rules;
 pub use parameters::{ProbeClass, SelectiveRepeatParameters};
 pub(crate) use receiver::{Receiver, late_sack};
-#[cfg(test)]
-pub(crate) use sender::Context;
 pub(crate) use sender::Sender;

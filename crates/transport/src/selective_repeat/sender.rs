@@ -1,4 +1,4 @@
-//! The sending half of a flow: what to send next, what is in flight, what is lost.
+//! The sending half of a flow: choice of the next packet, bytes in flight, losses.
 //!
 //! In flight (§3.3.2, Equations 1 and 2) is `sent - received - claimed`: every transmission counts as sent, the receiver's
 //! count of distinct bytes as received, and a packet declared lost as claimed. One signed number holds the sum. It may fall
@@ -12,22 +12,17 @@ use super::parameters::ProbeClass;
 use super::scoreboard::{Scoreboard, numbers, parts};
 use crate::cc::{AckSample, CongestionControl, Controller};
 use crate::endpoint::{Event, FlowProgress, FlowStatistics};
-use crate::flow::{Due, Ends, Messages, Pacer, Part, path_selector};
+use crate::flow::{Context, Due, Ends, Messages, Pacer, Part, Paths};
 use crate::packet::{Class, Header, Packet};
-use crate::profile::Profile;
-use crate::spray::{PathSelector, Selector};
+use crate::spray::{PathFeedback, PathVerdict, SendState};
 use clearway_units::{Bytes, FlowId, MessageId, Purpose, RandomStream, Span, Time};
-
-pub(crate) type Context<'a> = crate::flow::Context<'a, Rules>;
 
 /// The sender of one flow.
 pub(crate) struct Sender {
     ends: Ends,
-    /// XORed with the path to give the source port.
-    salt: u16,
     recovering: bool,
 
-    /// Everything below is acknowledged.
+    /// Sequence number below which all packets are acknowledged.
     acknowledged: u64,
     /// The next new packet.
     next: u64,
@@ -40,44 +35,42 @@ pub(crate) struct Sender {
     received: u64,
     messages: Messages,
 
-    /// Packets that wait to be sent again, and a number at most a window below the next packet below which there are none.
+    /// Packets that wait for retransmission, and a sequence number below which there are none; it is at most a window below `next`.
     lost: u32,
     lost_from: u64,
     scoreboard: Scoreboard,
-    /// At or above this number the scoreboard has no bit set.
+    /// Sequence number from which on the scoreboard has no bit set.
     marked_end: u64,
-    /// Recovery ends when everything below is acknowledged.
+    /// Sequence number at which recovery ends: once all packets below it are acknowledged.
     recovery_end: u64,
     /// One more than the highest packet that is known to have arrived.
     seen_end: u64,
 
     probe_at: Time,
     timeout_at: Time,
-    /// When the last probe left, and the next new packet at that time.
+    /// Departure time of the last probe, and the next new packet at that time.
     probe_sent: Time,
     probe_end: u64,
     sacks_since_probe: u32,
-    /// A probe has been made and has not left yet.
+    /// True while a probe has been made and has not left yet.
     probe_waits: bool,
 
     pacer: Pacer,
     controller: Controller,
-    selector: Selector,
+    paths: Paths,
     statistics: FlowStatistics,
 }
 
 impl Sender {
     pub(crate) fn new(
         ends: Ends,
-        profile: &Profile,
+        paths: Paths,
         controller: Controller,
         rules: &Rules,
         seed: u64,
     ) -> Self {
-        let (salt, selector) = path_selector(&profile.selector, ends.entity(), seed);
         let mut sender = Self {
             ends,
-            salt,
             recovering: false,
             acknowledged: 0,
             next: 0,
@@ -100,7 +93,7 @@ impl Sender {
             probe_waits: false,
             pacer: Pacer::default(),
             controller,
-            selector,
+            paths,
             statistics: FlowStatistics::default(),
         };
         let random_feedback = RandomStream::new(seed, Purpose::Controller, ends.entity());
@@ -135,13 +128,13 @@ impl Sender {
         }
     }
 
-    /// In flight, with its sign.
+    /// Bytes in flight, with their sign.
     #[cfg(test)]
     pub(crate) fn in_flight_exact(&self) -> i64 {
         self.in_flight
     }
 
-    /// As if everything below `psn` had been sent and acknowledged.
+    /// Starts as if all packets below `psn` had been sent and acknowledged.
     #[cfg(test)]
     pub(crate) fn start_at(&mut self, psn: u64) {
         (self.acknowledged, self.next) = (psn, psn);
@@ -156,12 +149,12 @@ impl Sender {
         self.messages.close(self.next, rules.payload);
     }
 
-    /// Closed, and everything acknowledged.
+    /// True if the flow is closed and all of its packets are acknowledged.
     pub(crate) fn is_finished(&self) -> bool {
         self.messages.is_closed() && !self.messages.has_unsent() && self.acknowledged == self.next
     }
 
-    /// Something waits to be sent and the window has room; pacing aside.
+    /// True if a packet waits to be sent and the window has room, pacing aside.
     #[inline]
     pub(crate) fn may_send(&self, rules: &Rules) -> bool {
         let waiting = self.lost > 0
@@ -170,7 +163,7 @@ impl Sender {
         waiting && self.fits(rules)
     }
 
-    /// Pacing: when the next packet may leave.
+    /// Earliest departure of the next packet, by pacing.
     #[inline]
     pub(crate) fn departure(&self) -> Time {
         self.pacer.departure()
@@ -186,19 +179,19 @@ impl Sender {
         (self.in_flight as f64) < self.window
     }
 
-    /// The next packet. Call only if [`may_send`](Self::may_send).
+    /// Returns the next packet, which counts as sent. Call only if [`may_send`](Self::may_send).
     #[inline(always)]
-    pub(crate) fn transmit(&mut self, cx: &mut Context<'_>) -> Packet {
+    pub(crate) fn transmit(&mut self, cx: &mut Context<'_>, rules: &Rules) -> Packet {
         if self.acknowledged == self.next {
-            self.restart(cx.now, cx.rules);
+            self.restart(cx.now, rules);
         }
         let header = if self.lost > 0 {
             cx.counters.retransmitted += 1;
             self.statistics.retransmitted += 1;
-            self.retransmission(cx.rules)
+            self.retransmission(rules)
         } else {
             self.next += 1;
-            self.messages.next_packet(cx.rules.payload)
+            self.messages.next_packet(rules.payload)
         };
         cx.counters.data_sent += 1;
         self.statistics.packets += 1;
@@ -214,24 +207,34 @@ impl Sender {
             self.in_flight += i64::from(*payload);
             let fills = self.in_flight as f64 >= self.window;
             *ack_request = fills || *retransmission || *end_of_message || *payload == 0;
-            packet.size = *payload + cx.rules.header;
+            packet.size = *payload + rules.header;
         }
         self.pacer.on_sent(cx.now, packet.size);
         self.controller
             .on_sent(cx.now, Bytes::new(u64::from(packet.size)));
         if self.pacer.rate().is_some() {
-            self.take_allowance(cx.rules);
+            self.take_allowance(rules);
         }
         packet
     }
 
-    #[inline]
+    #[inline(always)]
     fn data_packet(&mut self, cx: &Context<'_>, header: Header) -> Packet {
-        let path = self.selector.choose(self.window_packets);
-        self.ends.packet(cx.now, path ^ self.salt, header)
+        let port = self.paths.next_port(&self.send_state(cx.now));
+        self.ends.packet(cx.now, port, header)
     }
 
-    /// The first packet after a time with nothing outstanding.
+    /// State of the flow as its path selector sees it before a packet leaves.
+    #[inline(always)]
+    fn send_state(&self, now: Time) -> SendState {
+        SendState {
+            now,
+            window: self.window_packets,
+            in_flight: self.in_flight_bytes(),
+        }
+    }
+
+    /// Restarts timers and controller for the first packet after a time with nothing outstanding.
     fn restart(&mut self, now: Time, rules: &Rules) {
         if self.statistics.packets == 0 {
             self.statistics.first_send = now;
@@ -242,13 +245,13 @@ impl Sender {
         self.take_allowance(rules);
     }
 
-    /// The last packet was sent with nothing else outstanding.
+    /// True if the last packet was sent with nothing else outstanding.
     #[inline]
     pub(crate) fn has_restarted(&self) -> bool {
         self.next - self.acknowledged == 1
     }
 
-    /// The lowest packet that waits to be sent again.
+    /// Takes the lowest packet that waits for retransmission.
     fn retransmission(&mut self, rules: &Rules) -> Header {
         let psn = self
             .scoreboard
@@ -263,12 +266,12 @@ impl Sender {
         self.messages.packet(psn, rules.payload)
     }
 
-    /// A probe (§3.3.2). Its stamp is set when it leaves.
-    pub(crate) fn probe(&mut self, rules: &Rules) -> Packet {
-        let path = self.selector.choose_for_probe(self.window_packets);
+    /// Creates a probe (§3.3.2). Its time stamp is set when it leaves.
+    pub(crate) fn probe(&mut self, now: Time, rules: &Rules) -> Packet {
+        let port = self.paths.probe_port(&self.send_state(now));
         let base = self.acknowledged as u32;
         let probe = Header::Probe { base };
-        let mut packet = self.ends.packet(Time::ZERO, path ^ self.salt, probe);
+        let mut packet = self.ends.packet(Time::ZERO, port, probe);
         packet.size = rules.ack;
         if rules.probe_class == ProbeClass::Control {
             packet.class = Class::CONTROL;
@@ -276,7 +279,7 @@ impl Sender {
         packet
     }
 
-    /// The probe is on the wire.
+    /// Takes note that the probe is on the wire.
     pub(crate) fn on_probe_sent(&mut self, now: Time) {
         self.statistics.probes += 1;
         self.probe_waits = false;
@@ -286,9 +289,9 @@ impl Sender {
         self.scoreboard.clear_resent();
     }
 
-    /// An acknowledgement has come (Algorithm 1).
+    /// Processes an acknowledgement (Algorithm 1).
     #[inline(always)]
-    pub(crate) fn on_sack(&mut self, packet: &Packet, cx: &mut Context<'_>) {
+    pub(crate) fn on_sack(&mut self, packet: &Packet, cx: &mut Context<'_>, rules: &Rules) {
         let Header::Sack {
             bitmap,
             bytes_received,
@@ -308,23 +311,30 @@ impl Sender {
         }
         let epsn = self.acknowledged.wrapping_add(advance as u64);
         let rtt = cx.now.since(packet.stamp);
-        let path = packet.source_port ^ self.salt;
-        self.selector.on_ack(path, packet.ecn);
+        let path = self.paths.path_of(packet.source_port);
         self.statistics.marked += u32::from(packet.ecn);
 
         let newly = i64::from(bytes_received.wrapping_sub(self.received as u32) as i32).max(0);
         self.received += newly as u64;
         self.in_flight -= newly;
+        let (delivered, in_flight) = (self.acknowledged(), self.in_flight_bytes());
+        self.paths.on_feedback(&PathFeedback {
+            now: cx.now,
+            path,
+            verdict: PathVerdict::of(packet.ecn, false),
+            delivered,
+            sent: delivered + in_flight,
+        });
         if advance > 0 {
-            self.advance(epsn, cx);
-            self.timeout_at = cx.now + cx.rules.timeout;
+            self.advance(epsn, cx, rules);
+            self.timeout_at = cx.now + rules.timeout;
         }
         if bitmap != 0 {
-            self.acknowledge_segment(epsn + u64::from(base_offset), bitmap, cx);
+            self.acknowledge_segment(epsn + u64::from(base_offset), bitmap, cx, rules);
         }
-        self.probe_at = cx.now + cx.rules.probe_after;
+        self.probe_at = cx.now + rules.probe_after;
         if probe {
-            self.judge_probe(packet.stamp, cx);
+            self.judge_probe(packet.stamp, cx, rules);
         } else {
             self.sacks_since_probe = self.sacks_since_probe.saturating_add(1);
         }
@@ -338,21 +348,21 @@ impl Sender {
             delivered: self.acknowledged(),
             hops: cx.hops,
         });
-        self.take_allowance(cx.rules);
+        self.take_allowance(rules);
         // An acknowledgement that was overtaken counts packets from an older expected one.
-        if advance >= 0 && !self.recovering && out_of_order > cx.rules.out_of_order_min {
-            self.judge_out_of_order(out_of_order, cx);
+        if advance >= 0 && !self.recovering && out_of_order > rules.out_of_order_min {
+            self.judge_out_of_order(out_of_order, cx, rules);
         }
         if cx.tracing {
             self.trace_ack(rtt, packet.ecn, path, cx);
         }
     }
 
-    /// The receiver notifies of congestion.
-    pub(crate) fn on_notification(&mut self, cx: &mut Context<'_>) {
+    /// Processes a congestion notification of the receiver.
+    pub(crate) fn on_notification(&mut self, cx: &mut Context<'_>, rules: &Rules) {
         self.statistics.notifications += 1;
         self.controller.on_notification(cx.now);
-        self.take_allowance(cx.rules);
+        self.take_allowance(rules);
     }
 
     #[cold]
@@ -368,19 +378,19 @@ impl Sender {
         });
     }
 
-    /// Everything below `epsn` has arrived.
+    /// Moves the first missing packet up to `epsn`: all packets below have arrived.
     #[inline]
-    fn advance(&mut self, mut epsn: u64, cx: &mut Context<'_>) {
+    fn advance(&mut self, mut epsn: u64, cx: &mut Context<'_>, rules: &Rules) {
         let packets = epsn - self.acknowledged;
         let in_order = self.acknowledged >= self.marked_end;
         if !in_order || !self.messages.acknowledge_oldest(packets, epsn) {
-            self.advance_scoreboard(epsn, cx);
+            self.advance_scoreboard(epsn, cx, rules);
             epsn = self.step_over_known(epsn);
         }
         self.reach(epsn);
     }
 
-    /// The first missing packet is `epsn`.
+    /// Sets the first missing packet to `epsn`. Recovery ends if that is far enough.
     #[inline]
     fn reach(&mut self, epsn: u64) {
         self.acknowledged = epsn;
@@ -396,17 +406,17 @@ impl Sender {
         }
     }
 
-    fn advance_scoreboard(&mut self, epsn: u64, cx: &mut Context<'_>) {
+    fn advance_scoreboard(&mut self, epsn: u64, cx: &mut Context<'_>, rules: &Rules) {
         for part in parts(self.acknowledged, epsn) {
-            self.acknowledge_bits(part.base, part.mask, cx);
+            self.acknowledge_bits(part.base, part.mask, cx, rules);
             let block = self.scoreboard.block(part.base);
             block.acknowledged &= !part.mask;
             block.resent &= !part.mask;
         }
     }
 
-    /// The first packet from `epsn` on that is not known to have arrived. A receiver has stepped over the others itself; one
-    /// that has lost its state, as a process that was restarted, never will.
+    /// Returns the first packet from `epsn` on that is not known to have arrived. A receiver normally steps over the others itself.
+    /// One that has lost its state, such as a process that was restarted, never does.
     fn step_over_known(&mut self, mut epsn: u64) -> u64 {
         while epsn < self.marked_end {
             let (block, bit) = (self.scoreboard.block(epsn), 1 << (epsn & 63));
@@ -420,9 +430,9 @@ impl Sender {
         epsn
     }
 
-    /// Bit `k` of `bitmap` says that `base + k` has arrived.
+    /// Acknowledges the packets of a bitmap segment: bit `k` of `bitmap` stands for packet `base + k`.
     #[inline(always)]
-    fn acknowledge_segment(&mut self, base: u64, bitmap: u64, cx: &mut Context<'_>) {
+    fn acknowledge_segment(&mut self, base: u64, bitmap: u64, cx: &mut Context<'_>, rules: &Rules) {
         let (mut base, mut bitmap) = (base, bitmap);
         if base < self.acknowledged {
             let behind = self.acknowledged - base;
@@ -446,9 +456,9 @@ impl Sender {
         self.seen_end = self.seen_end.max(end);
         self.marked_end = self.marked_end.max(end);
         let (word, shift) = (base & !63, base & 63);
-        self.acknowledge_bits(word, bitmap << shift, cx);
+        self.acknowledge_bits(word, bitmap << shift, cx, rules);
         if shift != 0 {
-            self.acknowledge_bits(word + 64, bitmap >> (64 - shift), cx);
+            self.acknowledge_bits(word + 64, bitmap >> (64 - shift), cx, rules);
         }
         if base == self.acknowledged && bitmap & 1 == 1 {
             let epsn = self.step_over_known(base);
@@ -456,9 +466,9 @@ impl Sender {
         }
     }
 
-    /// The packets `mask` of the block at `base` have arrived.
+    /// Acknowledges the packets `mask` of the block at `base`.
     #[inline]
-    fn acknowledge_bits(&mut self, base: u64, mask: u64, cx: &mut Context<'_>) {
+    fn acknowledge_bits(&mut self, base: u64, mask: u64, cx: &mut Context<'_>, rules: &Rules) {
         let block = self.scoreboard.block(base);
         let fresh = mask & !block.acknowledged;
         if fresh == 0 {
@@ -468,7 +478,7 @@ impl Sender {
         let unclaimed = block.lost & fresh;
         block.lost &= !fresh;
         if unclaimed != 0 {
-            self.unclaim(base, unclaimed, cx.rules);
+            self.unclaim(base, unclaimed, rules);
         }
         let end = base + 64 - u64::from(fresh.leading_zeros());
         let packets = u64::from(fresh.count_ones());
@@ -501,27 +511,27 @@ impl Sender {
         self.probe_at.min(self.timeout_at).min(controller)
     }
 
-    /// When the controller wants to be called.
+    /// Time at which the controller wants to be called.
     #[inline]
     pub(crate) fn controller_deadline(&self) -> Time {
         self.controller.deadline()
     }
 
-    /// A timer may have run out.
-    pub(crate) fn on_deadline(&mut self, cx: &mut Context<'_>) -> Due {
+    /// Runs the timers that are due.
+    pub(crate) fn on_deadline(&mut self, cx: &mut Context<'_>, rules: &Rules) -> Due {
         if self.controller.deadline() <= cx.now {
             self.controller.on_deadline(cx.now);
-            self.take_allowance(cx.rules);
+            self.take_allowance(rules);
         }
         if self.acknowledged == self.next {
             return Due::Nothing;
         }
         if self.timeout_at <= cx.now {
-            self.on_timeout(cx);
+            self.on_timeout(cx, rules);
             return Due::Nothing;
         }
         if self.probe_at <= cx.now {
-            self.probe_at = cx.now.saturating_add(cx.rules.probe_after);
+            self.probe_at = cx.now.saturating_add(rules.probe_after);
             // One that still waits for the wire will do; more would only lengthen the queue.
             if !std::mem::replace(&mut self.probe_waits, true) {
                 return Due::Probe;

@@ -1,8 +1,8 @@
 use super::*;
 use crate::cc::{ControllerSettings, NetworkFacts};
 use crate::endpoint::{EndpointCounters, Event, Outbox};
-use crate::flow::{Due, Ends, Reports};
-use crate::packet::{Class, ClassSet, Header, Packet};
+use crate::flow::{Context, Due, Ends, Paths, Reports};
+use crate::packet::{AddressHash, Class, ClassSet, Header, Packet};
 use crate::profile::Profile;
 use crate::spray::SelectorSettings;
 use crate::testing::network;
@@ -53,10 +53,12 @@ impl Bench {
             peer: HostId(1),
             queue_pair: 0,
             class: Class::DATA,
+            addresses: AddressHash::new(HostId(0), HostId(1)),
         };
+        let paths = Paths::new(&profile.selector, &facts(), ends.entity(), seed);
         Self {
             now: Time::from_us(100),
-            sender: Sender::new(ends, &profile, controller, &rules, seed),
+            sender: Sender::new(ends, paths, controller, &rules, seed),
             receiver: Receiver::new(FLOW, &rules),
             rules,
             events: VecDeque::new(),
@@ -69,19 +71,18 @@ impl Bench {
             .post(MessageId(message), Bytes::new(bytes), &self.rules);
     }
 
-    /// Everything that the sender may send now.
+    /// Sends all packets that the sender may send now.
     fn transmit(&mut self) -> Vec<Packet> {
         let mut packets = Vec::new();
         while self.sender.may_send(&self.rules) {
             let mut cx = Context {
                 now: self.now,
-                rules: &self.rules,
                 events: &mut self.events,
                 counters: &mut self.counters,
                 tracing: false,
                 hops: &[],
             };
-            packets.push(self.sender.transmit(&mut cx));
+            packets.push(self.sender.transmit(&mut cx, &self.rules));
         }
         packets
     }
@@ -102,13 +103,12 @@ impl Bench {
     fn sack(&mut self, packet: &Packet) {
         let mut cx = Context {
             now: self.now,
-            rules: &self.rules,
             events: &mut self.events,
             counters: &mut self.counters,
             tracing: false,
             hops: &[],
         };
-        self.sender.on_sack(packet, &mut cx);
+        self.sender.on_sack(packet, &mut cx, &self.rules);
     }
 
     /// Delivers packets and their acknowledgements.
@@ -124,13 +124,12 @@ impl Bench {
         self.now += Span::from_us(us);
         let mut cx = Context {
             now: self.now,
-            rules: &self.rules,
             events: &mut self.events,
             counters: &mut self.counters,
             tracing: false,
             hops: &[],
         };
-        self.sender.on_deadline(&mut cx)
+        self.sender.on_deadline(&mut cx, &self.rules)
     }
 
     fn in_flight_packets(&self) -> i64 {
@@ -373,7 +372,7 @@ fn a_probe_recovers_what_was_sent_before_it_only() {
     bench.transmit();
     assert_eq!(bench.wait(23), Due::Nothing);
     assert_eq!(bench.wait(1), Due::Probe);
-    let mut probe = bench.sender.probe(&bench.rules);
+    let mut probe = bench.sender.probe(bench.now, &bench.rules);
     probe.stamp = bench.now;
     bench.sender.on_probe_sent(bench.now);
     bench.post(1, MTU);
@@ -398,7 +397,7 @@ fn a_probe_during_recovery_claims_the_lost_retransmissions() {
     bench.transmit();
     for round in 1..=3 {
         assert_eq!(bench.wait(24), Due::Probe);
-        let mut probe = bench.sender.probe(&bench.rules);
+        let mut probe = bench.sender.probe(bench.now, &bench.rules);
         probe.stamp = bench.now;
         bench.sender.on_probe_sent(bench.now);
         bench.now += Span::from_us(9);
@@ -420,7 +419,7 @@ fn a_probe_says_nothing_if_it_was_slow_or_data_was_acknowledged() {
         bench.post(0, 3 * MTU);
         let packets = bench.transmit();
         bench.wait(24);
-        let mut probe = bench.sender.probe(&bench.rules);
+        let mut probe = bench.sender.probe(bench.now, &bench.rules);
         probe.stamp = bench.now;
         bench.sender.on_probe_sent(bench.now);
         bench.now += Span::from_ns(rtt_ns);
@@ -496,7 +495,7 @@ fn four_conditions_make_an_acknowledgement_due() {
     // Enough bytes count from the last acknowledgement.
     assert!(bench.deliver(&packets[6]).is_none());
     // A probe (3) is answered and starts the count anew.
-    let probe = bench.sender.probe(&bench.rules);
+    let probe = bench.sender.probe(bench.now, &bench.rules);
     assert!(
         bench
             .receiver
@@ -558,7 +557,7 @@ fn a_probe_chooses_its_segment_within_the_bitmap() {
     let packets = bench.transmit();
     bench.deliver(&packets[0]);
     bench.deliver(&packets[100]);
-    let mut probe = bench.sender.probe(&bench.rules);
+    let mut probe = bench.sender.probe(bench.now, &bench.rules);
     for (base, expected) in [
         (0, (1, 0, 0, 1)),
         (90, (1, 89, 1 << 10, 1)),
@@ -771,7 +770,7 @@ fn probes_use_every_path_of_the_selector() {
         profile.selector.set("max-paths", &paths).unwrap();
         let mut bench = Bench::seeded(profile, 100, seed);
         let rules = bench.rules;
-        let ports = distinct_ports(64, || bench.sender.probe(&rules).source_port);
+        let ports = distinct_ports(64, || bench.sender.probe(Time::ZERO, &rules).source_port);
         assert_eq!(ports, 16, "seed {seed}");
     }
 }

@@ -14,8 +14,10 @@
 //! * Q16: the window in `2 × cwnd` is in packets.
 //! * Probes sweep but leave the remembered path to data; the paper says nothing of their paths.
 
-use super::{DEFAULT_PATHS, PathId, PathSelector, SelectorDefinition};
-use clearway_units::RandomStream;
+use super::{
+    DEFAULT_PATHS, PathFeedback, PathId, PathSelector, SelectorContext, SelectorDefinition,
+    SendState,
+};
 use std::num::NonZero;
 
 const DEFAULT_SWEEP: NonZero<u16> = NonZero::new(8).expect("not zero");
@@ -49,11 +51,11 @@ impl SelectorDefinition for Adaptive {
         "STrack: paths of unmarked acknowledgements first, marked ones skipped";
     type Parameters = AdaptiveParameters;
 
-    fn new(parameters: &AdaptiveParameters, mut random: RandomStream) -> Self {
+    fn new(parameters: &AdaptiveParameters, mut context: SelectorContext<'_>) -> Self {
         let max_paths = u32::from(parameters.max_paths.get());
         Self {
             next: None,
-            last: random.below(max_paths),
+            last: context.random.below(max_paths),
             min_paths: u32::from(parameters.min_paths.get()).min(max_paths),
             max_paths,
             bad: vec![0; max_paths.div_ceil(64) as usize].into_boxed_slice(),
@@ -103,13 +105,13 @@ impl Adaptive {
 
 impl PathSelector for Adaptive {
     #[inline]
-    fn on_ack(&mut self, path: PathId, ecn: bool) {
-        // The echo is the peer's word.
+    fn on_feedback(&mut self, feedback: &PathFeedback) {
+        let path = feedback.path;
         if u32::from(path) >= self.max_paths {
             return;
         }
         let (word, bit) = (usize::from(path >> 6), 1u64 << (path & 63));
-        if ecn {
+        if feedback.verdict.is_marked() {
             self.next = None;
             self.bad[word] |= bit;
         } else {
@@ -119,17 +121,17 @@ impl PathSelector for Adaptive {
     }
 
     #[inline]
-    fn choose(&mut self, window: f64) -> PathId {
+    fn choose(&mut self, state: &SendState) -> PathId {
         match self.next.take() {
             Some(path) => {
                 self.last = u32::from(path);
                 path
             }
-            None => self.sweep(window) as PathId,
+            None => self.sweep(state.window) as PathId,
         }
     }
 
-    fn choose_for_probe(&mut self, window: f64) -> PathId {
-        self.sweep(window) as PathId
+    fn choose_for_probe(&mut self, state: &SendState) -> PathId {
+        self.sweep(state.window) as PathId
     }
 }

@@ -1,4 +1,4 @@
-//! Path selectors: which entropy the next packet carries.
+//! Path selectors: choice of the entropy of each packet.
 //!
 //! A path is not a route but an entropy value, which ECMP maps to routes. A new selector is one file and one line in the
 //! `selectors!` list, exactly as for [controllers](crate::cc).
@@ -9,8 +9,9 @@ mod single;
 #[cfg(test)]
 mod tests;
 
+use crate::cc::{LossSample, NetworkFacts};
 use crate::plugin::plugin_settings;
-use clearway_units::{ParameterInfo, ParameterSet, RandomStream, SetError, Value};
+use clearway_units::{Bytes, ParameterInfo, ParameterSet, RandomStream, SetError, Time, Value};
 use std::num::NonZero;
 
 pub use adaptive::{Adaptive, AdaptiveParameters};
@@ -23,29 +24,102 @@ const DEFAULT_PATHS: NonZero<u16> = NonZero::new(256).expect("not zero");
 /// An entropy value, `0..max_paths`.
 pub type PathId = u16;
 
-/// A path selector of one flow.
-pub trait PathSelector: Send {
-    /// An acknowledgement has come back for a packet on `path`, marked or not.
-    fn on_ack(&mut self, path: PathId, ecn: bool);
-    /// The path of the next data packet. `window` is the congestion window in packets, fractions included.
-    fn choose(&mut self, window: f64) -> PathId;
-    /// The path of a probe; must not use up what [`choose`](Self::choose) has remembered.
-    fn choose_for_probe(&mut self, window: f64) -> PathId {
-        self.choose(window)
+/// Verdict of an acknowledgement on the path of the packet that it answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PathVerdict {
+    /// The packet arrived without a mark.
+    Good,
+    /// The packet arrived with a congestion mark (ECN).
+    Marked,
+    /// The packet was answered by a negative acknowledgement (NACK): a packet of the flow was lost.
+    Nack {
+        /// The packet that was answered had a congestion mark.
+        marked: bool,
+    },
+}
+
+impl PathVerdict {
+    /// Verdict of an acknowledgement, negative or not.
+    #[inline]
+    pub const fn of(marked: bool, nack: bool) -> Self {
+        match (nack, marked) {
+            (true, marked) => Self::Nack { marked },
+            (false, true) => Self::Marked,
+            (false, false) => Self::Good,
+        }
+    }
+    /// True if the packet that was answered had a congestion mark.
+    #[inline]
+    pub const fn is_marked(self) -> bool {
+        matches!(self, Self::Marked | Self::Nack { marked: true })
     }
 }
 
-/// What makes a selector known by name.
+/// Feedback of one acknowledgement on one path.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PathFeedback {
+    /// Arrival time of the acknowledgement at the sender.
+    pub now: Time,
+    /// Path of the packet that the acknowledgement answers. The peer reports it, so it may be any number.
+    pub path: PathId,
+    /// Fate of that packet.
+    pub verdict: PathVerdict,
+    /// Payload bytes of the flow that are known to have arrived, since its beginning.
+    pub delivered: Bytes,
+    /// Payload bytes of the flow that have been sent, since its beginning. Once `delivered` exceeds what `sent` was at some
+    /// instant, a round trip has passed since then. Equal to `delivered` if nothing is in flight.
+    pub sent: Bytes,
+}
+
+/// State of a flow that is about to send a packet.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SendState {
+    /// Time at which the packet leaves.
+    pub now: Time,
+    /// Congestion window in packets, fractions included. May be infinite.
+    pub window: f64,
+    /// Payload bytes in flight before this packet.
+    pub in_flight: Bytes,
+}
+
+/// A path selector of one flow. Pure state: no clock but the times passed in.
+pub trait PathSelector: Send {
+    /// An acknowledgement has come. The selector hears of it before the congestion controller.
+    fn on_feedback(&mut self, feedback: &PathFeedback) {
+        let _ = feedback;
+    }
+    /// Packets have been declared lost, by whatever [cause](crate::cc::LossCause): a timeout is one. Their paths are not known.
+    fn on_loss(&mut self, loss: &LossSample) {
+        let _ = loss;
+    }
+    /// Chooses the path of the next data packet, which is then sent.
+    fn choose(&mut self, state: &SendState) -> PathId;
+    /// Chooses the path of a probe; must not use up what [`choose`](Self::choose) has remembered.
+    fn choose_for_probe(&mut self, state: &SendState) -> PathId {
+        self.choose(state)
+    }
+}
+
+/// Facts that a selector is given when its flow opens.
+#[derive(Debug, Clone)]
+pub struct SelectorContext<'a> {
+    /// The network as the flow sees it.
+    pub network: &'a NetworkFacts,
+    /// Random numbers of this flow alone, which the selector may keep.
+    pub random: RandomStream,
+}
+
+/// Definition of a selector that is known by name: its settings and its constructor.
 pub trait SelectorDefinition: PathSelector + Sized + 'static {
-    /// Its name in a scenario: `transport.spray = "…"`.
+    /// Name of the selector in a scenario: `transport.spray = "…"`.
     const NAME: &'static str;
     /// One line for `clearway list spray`.
     const SUMMARY: &'static str;
-    /// Its settings, keys of the `[transport]` section.
+    /// Settings of the selector, keys of the `[transport]` section.
     type Parameters: ParameterSet + std::fmt::Debug + Clone + PartialEq + Send + Sync + 'static;
 
-    /// A selector for a new flow, which may keep the stream.
-    fn new(parameters: &Self::Parameters, random: RandomStream) -> Self;
+    /// Creates the selector of a new flow.
+    fn new(parameters: &Self::Parameters, context: SelectorContext<'_>) -> Self;
 }
 
 /// Generates [`Selector`], which dispatches by `match` in the packet loop, and [`SelectorSettings`].
@@ -54,42 +128,49 @@ macro_rules! selectors {
         /// A path selector of this crate, or a boxed one of another crate.
         pub enum Selector {
             $(#[doc = concat!("See [`", stringify!($type), "`].")] $variant($type),)+
-            /// One of another crate.
+            /// A selector of another crate.
             Custom(Box<dyn PathSelector>),
         }
 
         impl PathSelector for Selector {
             #[inline]
-            fn on_ack(&mut self, path: PathId, ecn: bool) {
+            fn on_feedback(&mut self, feedback: &PathFeedback) {
                 match self {
-                    $(Self::$variant(selector) => selector.on_ack(path, ecn),)+
-                    Self::Custom(selector) => selector.on_ack(path, ecn),
+                    $(Self::$variant(selector) => selector.on_feedback(feedback),)+
+                    // A copy of its own: feedback that no built-in selector reads is then made here alone.
+                    Self::Custom(selector) => selector.on_feedback(&{ *feedback }),
+                }
+            }
+            fn on_loss(&mut self, loss: &LossSample) {
+                match self {
+                    $(Self::$variant(selector) => selector.on_loss(loss),)+
+                    Self::Custom(selector) => selector.on_loss(loss),
                 }
             }
             #[inline]
-            fn choose(&mut self, window: f64) -> PathId {
+            fn choose(&mut self, state: &SendState) -> PathId {
                 match self {
-                    $(Self::$variant(selector) => selector.choose(window),)+
-                    Self::Custom(selector) => selector.choose(window),
+                    $(Self::$variant(selector) => selector.choose(state),)+
+                    Self::Custom(selector) => selector.choose(&{ *state }),
                 }
             }
-            fn choose_for_probe(&mut self, window: f64) -> PathId {
+            fn choose_for_probe(&mut self, state: &SendState) -> PathId {
                 match self {
-                    $(Self::$variant(selector) => selector.choose_for_probe(window),)+
-                    Self::Custom(selector) => selector.choose_for_probe(window),
+                    $(Self::$variant(selector) => selector.choose_for_probe(state),)+
+                    Self::Custom(selector) => selector.choose_for_probe(state),
                 }
             }
         }
 
         plugin_settings! {
-            /// Which path selector, and its settings.
+            /// Choice of a path selector, and its settings.
             settings: SelectorSettings,
             /// Settings of a path selector of another crate; see [`SelectorSettings::custom`].
             custom: CustomSelector,
             definition: SelectorDefinition,
             behaviour: PathSelector,
             built: Selector,
-            build: new(random: RandomStream),
+            build: new(context: SelectorContext<'_>),
             types: [$($variant($type)),+],
         }
     };

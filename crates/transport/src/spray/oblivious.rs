@@ -5,14 +5,14 @@
 //! each wrap) is that of the UEC reference simulator. Without it, flows that started together would march over the fabric in
 //! step for ever.
 
-use super::{DEFAULT_PATHS, PathId, PathSelector, SelectorDefinition};
+use super::{DEFAULT_PATHS, PathId, PathSelector, SelectorContext, SelectorDefinition, SendState};
 use clearway_units::RandomStream;
 use std::num::NonZero;
 
 clearway_units::parameters! {
     /// Settings of [`Oblivious`].
     pub struct ObliviousParameters {
-        /// How many paths are used in turn, at least 1.
+        /// Number of paths that are used in turn, at least 1.
         pub max_paths: NonZero<u16> = DEFAULT_PATHS, "max-paths", "STrack §4.1";
     }
 }
@@ -24,7 +24,7 @@ pub struct Oblivious {
     position: u32,
     /// The next power of two at or above `max_paths`, less one.
     position_mask: u32,
-    /// Path = position XOR this.
+    /// Permutation of the present round: the path is the position XOR this value.
     permutation: u32,
     max_paths: u32,
     random: RandomStream,
@@ -35,7 +35,8 @@ impl SelectorDefinition for Oblivious {
     const SUMMARY: &'static str = "every path in turn, congestion ignored";
     type Parameters = ObliviousParameters;
 
-    fn new(parameters: &ObliviousParameters, mut random: RandomStream) -> Self {
+    fn new(parameters: &ObliviousParameters, context: SelectorContext<'_>) -> Self {
+        let mut random = context.random;
         let max_paths = u32::from(parameters.max_paths.get());
         let position_mask = max_paths.next_power_of_two() - 1;
         let draw = random.next_u32();
@@ -51,10 +52,7 @@ impl SelectorDefinition for Oblivious {
 
 impl PathSelector for Oblivious {
     #[inline]
-    fn on_ack(&mut self, _: PathId, _: bool) {}
-
-    #[inline]
-    fn choose(&mut self, _: f64) -> PathId {
+    fn choose(&mut self, _: &SendState) -> PathId {
         loop {
             self.position = (self.position + 1) & self.position_mask;
             if self.position == 0 {
@@ -70,8 +68,8 @@ impl PathSelector for Oblivious {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::{context, facts, state};
     use super::*;
-    use clearway_units::Purpose;
 
     #[test]
     fn oblivious_uses_every_path_once_in_each_round() {
@@ -80,13 +78,15 @@ mod tests {
                 &ObliviousParameters {
                     max_paths: NonZero::new(max_paths).unwrap(),
                 },
-                RandomStream::new(1, Purpose::Paths, 5),
+                context(&facts(), 5),
             );
             while selector.position != selector.position_mask {
-                selector.choose(1.0);
+                selector.choose(&state(1.0));
             }
             let round = |selector: &mut Oblivious| -> Vec<PathId> {
-                (0..max_paths).map(|_| selector.choose(1.0)).collect()
+                (0..max_paths)
+                    .map(|_| selector.choose(&state(1.0)))
+                    .collect()
             };
             let (first, second) = (round(&mut selector), round(&mut selector));
             for paths in [&first, &second] {

@@ -1,7 +1,6 @@
 //! One path for the whole flow: ECMP without spraying, as RoCEv2 has it.
 
-use super::{PathId, PathSelector, SelectorDefinition};
-use clearway_units::RandomStream;
+use super::{PathId, PathSelector, SelectorContext, SelectorDefinition, SendState};
 
 clearway_units::parameters! {
     /// Settings of [`Single`]: none.
@@ -19,19 +18,16 @@ impl SelectorDefinition for Single {
     const SUMMARY: &'static str = "one random path for each flow (per-flow ECMP)";
     type Parameters = SingleParameters;
 
-    fn new(_: &SingleParameters, mut random: RandomStream) -> Self {
+    fn new(_: &SingleParameters, mut context: SelectorContext<'_>) -> Self {
         Self {
-            path: random.next_u32() as PathId,
+            path: context.random.next_u32() as PathId,
         }
     }
 }
 
 impl PathSelector for Single {
     #[inline]
-    fn on_ack(&mut self, _: PathId, _: bool) {}
-
-    #[inline]
-    fn choose(&mut self, _: f64) -> PathId {
+    fn choose(&mut self, _: &SendState) -> PathId {
         self.path
     }
 }
