@@ -1,6 +1,7 @@
 //! Checks that rustc, clippy and rustfmt do not make by themselves.
 
 mod arrows;
+mod docs;
 mod length;
 mod lexer;
 mod text;
@@ -35,9 +36,14 @@ pub(crate) fn check(root: &Path, ratchet: Ratchet) -> Faults {
     faults.extend(sources.iter().flat_map(text::check));
     faults.extend(length::check(root, &sources, ratchet));
     faults.extend(arrows::check(&sources));
-    if faults.is_empty() {
-        println!("tidy: {} files", sources.len());
-    }
+    let counted = docs::count(&sources);
+    faults.extend(docs::check(&counted));
+    println!(
+        "tidy: {} files, {} doc comments, of which {} open with a question word or a pronoun",
+        sources.len(),
+        counted.comments,
+        counted.vague.len()
+    );
     faults
 }
 
