@@ -17,14 +17,14 @@ use clearway_fabric::topology::{
     NodeId, PacketSizes, PathUse, Paths, Routes, Striped, Topology, TopologyError,
 };
 use clearway_fabric::{Flow, FlowEvent, FlowMilestone, PathChoice, Reactions, Setup};
+use clearway_scenario::generate::TakenHosts;
+use clearway_scenario::{BuildContext, LoadedWorkload};
 use clearway_transport::cc::NetworkFacts;
 use clearway_transport::wire::Format;
 use clearway_transport::{Class, ClassSet, Profile, Reliability};
 use clearway_units::{Bytes, FlowId, HostId, Rate, Span, Time};
-use clearway_workload::generate::TakenHosts;
 use clearway_workload::{
-    BuildContext, FlowSpec, LoadedWorkload, MergedArrivals, Start, Trigger, TriggerIndex, Triggers,
-    Workload,
+    FlowSpec, MergedArrivals, Start, Trigger, TriggerIndex, Triggers, Workload,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -4,9 +4,10 @@ use crate::plan::{JobSection, PlacementSection, PlanParameters, builtin_plans};
 use crate::scenario::topology::{Kind, LinkSettings};
 use crate::scenario::{FlowKeys, General, ObserveSettings, TransportSettings};
 use crate::scenario::{SwitchKind, SwitchSettings};
+use clearway_scenario::WorkloadSettings;
 use clearway_transport::{Registry, Reliability};
 use clearway_units::{ParameterInfo, ParameterSet, nearest};
-use clearway_workload::{PublishedSizes, WorkloadSettings};
+use clearway_workload::PublishedSizes;
 
 macro_rules! scenarios {
     ($($name:literal),+) => {

@@ -1,10 +1,10 @@
 //! Traces on a simulated fabric.
 
+use clearway_formats::{write_chakra, write_goal};
 use clearway_lab::{Assembly, Finished, Laboratory, Scenario};
 use clearway_units::{Bytes, Span, Value};
 use clearway_workload::{
     CollectiveKind, CollectiveSettings, Graph, Operation, Program, Rank, RankProgram, Task, Wait,
-    write_chakra, write_goal,
 };
 use insta::assert_snapshot;
 use std::path::PathBuf;

@@ -9,20 +9,21 @@ use std::iter::Peekable;
 
 /// Poisson source of one host.
 #[derive(Debug, Clone)]
-pub(crate) struct Source {
+pub struct PoissonSource {
     /// Random numbers of this host alone.
     random: RandomStream,
     /// Mean time between two of its flows, in picoseconds.
     mean_gap: f64,
 }
 
-impl Source {
+impl PoissonSource {
     /// A source that draws from `random` and offers a flow every `mean_gap` picoseconds on average.
-    pub(crate) const fn new(random: RandomStream, mean_gap: f64) -> Self {
+    pub const fn new(random: RandomStream, mean_gap: f64) -> Self {
         Self { random, mean_gap }
     }
 
-    pub(crate) const fn mean_gap(&self) -> f64 {
+    /// Mean time between two of its flows, in picoseconds.
+    pub const fn mean_gap(&self) -> f64 {
         self.mean_gap
     }
 
@@ -44,7 +45,7 @@ impl Source {
 /// hosts or more time leave starts and sizes of the flows before as they are (more hosts mean other destinations).
 #[derive(Debug, Clone)]
 pub struct Arrivals {
-    sources: Vec<Source>,
+    sources: Vec<PoissonSource>,
     sizes: SizeDistribution,
     /// The next start of each host that has one.
     pending: BinaryHeap<Reverse<(Time, u32)>>,
@@ -55,8 +56,8 @@ pub struct Arrivals {
 
 impl Arrivals {
     /// The flows of `sources` from `start` on until before `end`; there are at least two sources.
-    pub(crate) fn new(
-        mut sources: Vec<Source>,
+    pub fn new(
+        mut sources: Vec<PoissonSource>,
         sizes: SizeDistribution,
         start: Time,
         end: Time,
@@ -74,7 +75,7 @@ impl Arrivals {
     }
 
     /// True if no flow is left.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.pending.is_empty()
     }
 

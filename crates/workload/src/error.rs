@@ -279,7 +279,7 @@ impl WorkloadError {
 }
 
 /// `1 flow`, `2 flows`.
-pub(crate) fn counted(count: usize, noun: &str) -> String {
+pub fn counted(count: usize, noun: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {noun}{plural}")
 }

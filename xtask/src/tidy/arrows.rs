@@ -4,11 +4,13 @@ use super::Source;
 use crate::Faults;
 
 /// The layers (ARCHITECTURE.md): a crate and what it may use.
-const ARROWS: [(&str, &[&str]); 12] = [
+const ARROWS: [(&str, &[&str]); 14] = [
     ("units", &[]),
     ("engine", &["units"]),
     ("transport", &["units"]),
     ("workload", &["units"]),
+    ("formats", &["units", "workload"]),
+    ("scenario", &["formats", "units", "workload"]),
     ("results", &["units"]),
     ("report", &["results", "units"]),
     ("planner", &["units"]),
@@ -18,8 +20,10 @@ const ARROWS: [(&str, &[&str]); 12] = [
         &[
             "engine",
             "fabric",
+            "formats",
             "planner",
             "results",
+            "scenario",
             "transport",
             "units",
             "workload",

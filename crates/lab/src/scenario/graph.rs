@@ -1,8 +1,8 @@
 //! Fabrics whose file lists every link.
 
 use clearway_fabric::topology::{Cable, NodeId, SwitchSpec, Topology};
+use clearway_formats::HpccTopology;
 use clearway_units::Span;
-use clearway_workload::HpccTopology;
 
 /// The fabric of a file in HPCC's format. Nodes and cables keep their numbers and their order, and hosts may have several cables:
 /// see [`Topology::split_hosts`].
@@ -90,8 +90,8 @@ fn tiers(file: &HpccTopology) -> Vec<u8> {
 mod tests {
     use super::*;
     use clearway_fabric::topology::Routes;
+    use clearway_formats::parse_hpcc_topology;
     use clearway_units::HostId;
-    use clearway_workload::parse_hpcc_topology;
 
     /// Two hosts on each of two leaves, two spines above them, and links written in either direction.
     const TEXT: &str = "8 4 8\n4 5 6 7\n0 6 100Gbps 1us 0\n6 1 100Gbps 1us 0\n2 7 100Gbps 1us 0\n3 7 100Gbps 1us 0\n\

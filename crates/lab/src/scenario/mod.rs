@@ -46,14 +46,14 @@ pub use transport::TransportSettings;
 pub use workload::{FlowKeys, Priority, WorkloadSection};
 
 use crate::error::{Place, ScenarioError};
+use clearway_scenario::WorkloadSettings;
+use clearway_scenario::generate::JobSettings;
+use clearway_scenario::generate::trace_files;
 use clearway_transport::Registry;
 use clearway_transport::cc::ControllerSettings;
 use clearway_units::{
     ParameterInfo, ParameterSet, SetError, Span, Value, mix64, nearest, suggestion,
 };
-use clearway_workload::WorkloadSettings;
-use clearway_workload::generate::JobSettings;
-use clearway_workload::generate::trace_files;
 use source::Entry;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

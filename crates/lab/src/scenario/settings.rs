@@ -1,8 +1,8 @@
 //! The resolved scenario key by key, each with its meaning and whether the user gave it.
 
 use super::{Scenario, SwitchKind, topology};
+use clearway_scenario::WorkloadSettings;
 use clearway_units::{ParameterInfo, ParameterSet, Value};
-use clearway_workload::WorkloadSettings;
 
 /// One key of a resolved scenario.
 #[derive(Debug, Clone, PartialEq)]

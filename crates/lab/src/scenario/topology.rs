@@ -11,11 +11,11 @@ use clearway_fabric::topology::{
     Cable, CoreWiring, FatTree, LinkId, Tier, Topology, TopologyError, dumbbell, fat_tree,
     leaf_spine, single_switch,
 };
-use clearway_units::{ParameterInfo, ParameterSet, Rate, SetError, Span, Value};
-use clearway_workload::generate::trace_files;
-use clearway_workload::{
+use clearway_formats::{
     FileFormat, LinkFailure, SwitchLayer, TopoFile, parse_hpcc_topology, parse_topo, read_text,
 };
+use clearway_scenario::generate::trace_files;
+use clearway_units::{ParameterInfo, ParameterSet, Rate, SetError, Span, Value};
 use std::path::{Path, PathBuf};
 
 clearway_units::parameters! {

@@ -2,10 +2,11 @@
 
 use super::{Entry, Section, fill};
 use crate::error::ScenarioError;
+use clearway_scenario::generate::PerJob;
+use clearway_scenario::{BuildContext, LoadedWorkload, WorkloadSettings};
 use clearway_transport::cc::ControllerSettings;
 use clearway_units::{Parameter, ParameterInfo, ParameterSet, SetError, Value, ValueDomain};
-use clearway_workload::generate::PerJob;
-use clearway_workload::{Arrivals, BuildContext, LoadedWorkload, WorkloadError, WorkloadSettings};
+use clearway_workload::{Arrivals, WorkloadError};
 
 /// The keys of a section that begin so are keys of the controller.
 const OWN: &str = "transport.";

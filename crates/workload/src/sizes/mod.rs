@@ -14,15 +14,8 @@
 //! percent, the first point that is not below it, and the line from the point before.
 
 mod published;
-mod reader;
-mod source;
-
-#[cfg(test)]
-mod tests;
 
 pub use published::PublishedSizes;
-pub use reader::parse_sizes;
-pub use source::SizeSource;
 
 use clearway_units::{Bytes, RandomStream};
 
@@ -46,6 +39,13 @@ pub struct SizeDistribution {
 }
 
 impl SizeDistribution {
+    /// Creates the distribution of these points: at least two, both columns ascending, the percents from 0 to 100. Whoever reads a
+    /// distribution from a file checks that.
+    pub fn new(points: Vec<SizePoint>) -> Self {
+        debug_assert!(points.len() >= 2, "a distribution has a line");
+        Self { points }
+    }
+
     /// The points, from the smallest size to the largest.
     pub fn points(&self) -> &[SizePoint] {
         &self.points

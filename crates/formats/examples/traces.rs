@@ -1,0 +1,182 @@
+//! Writes small traces to try: one of each kind that a workload of kind "trace" reads.
+//!
+//! `cargo run --release -p clearway-workload --example traces -- DIR` makes the folder DIR and in it
+//!
+//! * `exchange.goal` and `exchange.bin`: a schedule in GOAL of four ranks that compute and pass messages around, as text and in binary;
+//! * `training.0.et` to `training.3.et`, with `training.groups.json`: execution traces of Chakra of four ranks, two by two in groups;
+//! * `transformer.txt`: a workload of SimAI of eight ranks, two of which share each layer.
+
+#![allow(clippy::print_stdout, reason = "a program that prints")]
+
+use clearway_formats::{
+    SimaiCall, SimaiGroup, SimaiLayer, SimaiPhase, SimaiPolicy, SimaiWorkload, write_chakra,
+    write_goal, write_goal_binary, write_simai,
+};
+use clearway_units::{Bytes, Span};
+use clearway_workload::{CollectiveKind, Operation, Program, Rank, RankProgram, Wait};
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Number of ranks of the schedule and of the execution traces.
+const RANKS: u32 = 4;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [folder] = arguments.as_slice() else {
+        eprintln!(
+            "one argument is needed, the folder to write traces to, but there are {}",
+            arguments.len()
+        );
+        eprintln!(
+            "  fix: cargo run --release -p clearway-workload --example traces -- /tmp/traces"
+        );
+        return ExitCode::from(2);
+    };
+    match write(Path::new(folder)) {
+        Ok(names) => {
+            println!("wrote {} to {folder}", names.join(", "));
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!(
+                "cannot write to {folder}: {error}\n  fix: name a folder that you may write to"
+            );
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Writes the traces to `folder`, which is made if it is not there. Returns the names of the files.
+///
+/// # Errors
+/// If a file or the folder cannot be written.
+pub(crate) fn write(folder: &Path) -> std::io::Result<Vec<String>> {
+    std::fs::create_dir_all(folder)?;
+    let mut names = Vec::new();
+    for (name, content) in files().map_err(std::io::Error::other)? {
+        std::fs::write(folder.join(&name), content)?;
+        names.push(name);
+    }
+    Ok(names)
+}
+
+/// A file's name and its content.
+type NamedFile = (String, Vec<u8>);
+
+/// All files.
+fn files() -> Result<Vec<NamedFile>, Box<dyn std::error::Error + Send + Sync>> {
+    let exchange = program(Vec::new(), around);
+    let mut files = vec![
+        (
+            "exchange.goal".to_owned(),
+            write_goal(&exchange)?.into_bytes(),
+        ),
+        ("exchange.bin".to_owned(), write_goal_binary(&exchange)?),
+    ];
+    let chakra = write_chakra(&program(groups(), step))?;
+    let traces = (0..RANKS).zip(chakra.traces);
+    files.extend(traces.map(|(rank, trace)| (format!("training.{rank}.et"), trace)));
+    files.push(("training.groups.json".into(), chakra.groups.into_bytes()));
+    files.push((
+        "transformer.txt".into(),
+        write_simai(&transformer())?.into_bytes(),
+    ));
+    Ok(files)
+}
+
+/// Program of all ranks. `operations` gives the operations of a rank, each with the index of the one that it waits for, if any.
+fn program(
+    groups: Vec<Vec<Rank>>,
+    operations: fn(u32) -> Vec<(Operation, Option<u32>)>,
+) -> Program {
+    let rank = |rank: u32| {
+        let (operations, waits): (Vec<_>, Vec<_>) = operations(rank).into_iter().unzip();
+        let waits = (0..).zip(waits);
+        let waits = waits.filter_map(|(index, wait)| Some((index, Wait::over(wait?))));
+        RankProgram::new(operations, waits.collect())
+    };
+    Program {
+        ranks: (0..RANKS).map(rank).collect(),
+        groups,
+    }
+}
+
+fn compute(us: u64) -> Operation {
+    let (unit, span) = (0, Span::from_us(us));
+    Operation::Compute { unit, span }
+}
+
+/// Rank 0 computes and sends to the next one, which computes and passes it on, until it is back at rank 0.
+fn around(rank: u32) -> Vec<(Operation, Option<u32>)> {
+    let (bytes, tag) = (Bytes::new(1_000_000), 1);
+    let send = Operation::Send {
+        to: Rank((rank + 1) % RANKS),
+        bytes,
+        tag,
+    };
+    let receive = Operation::Receive {
+        from: Some(Rank((rank + RANKS - 1) % RANKS)),
+        bytes,
+        tag: Some(tag),
+    };
+    match rank {
+        0 => vec![(compute(20), None), (send, Some(0)), (receive, None)],
+        _ => vec![(receive, None), (compute(20), Some(0)), (send, Some(1))],
+    }
+}
+
+/// Groups of ranks: neighbours share layers, ranks two apart have the same layers.
+fn groups() -> Vec<Vec<Rank>> {
+    [[0, 1], [2, 3], [0, 2], [1, 3]]
+        .map(|group| group.map(Rank).to_vec())
+        .to_vec()
+}
+
+/// A step of training: forward, backward, each with a sum in the first group of the rank, and the gradients' sum in its second one.
+fn step(rank: u32) -> Vec<(Operation, Option<u32>)> {
+    let sum = |group, bytes| Operation::Collective {
+        kind: CollectiveKind::AllReduce,
+        bytes: Bytes::new(bytes),
+        group,
+    };
+    let (near, far) = (rank / 2, 2 + rank % 2);
+    vec![
+        (compute(50), None),
+        (sum(near, 4_000_000), Some(0)),
+        (compute(100), Some(1)),
+        (sum(near, 4_000_000), Some(2)),
+        (sum(far, 16_000_000), Some(2)),
+    ]
+}
+
+/// Two layers on eight ranks, two of which share each layer.
+fn transformer() -> SimaiWorkload {
+    let phase = |us, kind, group, bytes| SimaiPhase {
+        compute: Span::from_us(us),
+        call: Some(SimaiCall {
+            kind,
+            group,
+            bytes: Bytes::new(bytes),
+        }),
+    };
+    let sum = CollectiveKind::AllReduce;
+    let layer = |name: &str| SimaiLayer {
+        name: name.into(),
+        forward: phase(50, sum, SimaiGroup::Tp, 4_000_000),
+        input_gradient: phase(60, sum, SimaiGroup::Tp, 4_000_000),
+        weight_gradient: phase(
+            60,
+            CollectiveKind::ReduceScatter,
+            SimaiGroup::Dp,
+            16_000_000,
+        ),
+        update: Span::from_us(10),
+        policy: None,
+    };
+    SimaiWorkload {
+        tp: Some(2),
+        all_gpus: Some(8),
+        layers: vec![layer("attention"), layer("mlp")],
+        ..SimaiWorkload::new(SimaiPolicy::HybridTransformerFwdInBckwd)
+    }
+}

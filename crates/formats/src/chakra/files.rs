@@ -1,0 +1,80 @@
+//! Trace files of a job: `<prefix>.<rank>.et`, with ranks written as `0`, `1`, `2` and in no other way.
+
+use crate::TraceFormat;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// The files that are read as the trace that `path` names: those of all ranks if it is the prefix of Chakra's files or one of them, else
+/// itself, which need not exist.
+pub fn trace_files(path: &Path) -> Vec<PathBuf> {
+    let prefix = match path.is_file() {
+        true => prefix_of(path).filter(|_| may_be_chakra(path)),
+        false => Some(path.to_owned()),
+    };
+    let files = prefix.and_then(|prefix| rank_files(&prefix).ok());
+    match files {
+        Some(files) if !files.is_empty() => files.into_values().collect(),
+        _ => vec![path.to_owned()],
+    }
+}
+
+/// The traces with this prefix, by rank.
+///
+/// # Errors
+/// If the folder cannot be read.
+pub fn rank_files(prefix: &Path) -> io::Result<BTreeMap<u32, PathBuf>> {
+    let Some(stem) = prefix.file_name() else {
+        return Ok(BTreeMap::new());
+    };
+    let folder = match prefix.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let mut files = BTreeMap::new();
+    for entry in std::fs::read_dir(folder)? {
+        let name = entry?.file_name();
+        let rest = name.as_encoded_bytes();
+        let rest = rest.strip_prefix(stem.as_encoded_bytes());
+        let rest = rest.and_then(|rest| std::str::from_utf8(rest).ok());
+        if let Some(rank) = rest.and_then(|rest| rank_of(rest.strip_prefix('.')?)) {
+            let path = prefix.with_file_name(&name);
+            if path.is_file() {
+                files.insert(rank, path);
+            }
+        }
+    }
+    Ok(files)
+}
+
+/// Prefix of a rank's trace: the path without `.<rank>.et`, if it has that form.
+pub fn prefix_of(path: &Path) -> Option<PathBuf> {
+    let name = path.file_name()?.to_str()?;
+    let (stem, rank) = name.strip_suffix(".et")?.rsplit_once('.')?;
+    rank_of(&format!("{rank}.et"))?;
+    Some(path.with_file_name(stem))
+}
+
+/// Rank in the end of a file's name, `7.et`. Each rank has only one spelling, so no two files have the same rank.
+fn rank_of(end: &str) -> Option<u32> {
+    let text = end.strip_suffix(".et")?;
+    let rank = text.parse::<u32>().ok()?;
+    (rank.to_string() == text).then_some(rank)
+}
+
+/// Most bytes that are read of a file to tell its format.
+const HEAD: u64 = 1 << 16;
+
+/// The first bytes of the file at `path`.
+pub fn head(path: &Path) -> io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    File::open(path)?.take(HEAD).read_to_end(&mut head)?;
+    Ok(head)
+}
+
+/// True if the file at `path` is no trace of another format.
+fn may_be_chakra(path: &Path) -> bool {
+    let format = head(path).ok().and_then(|head| TraceFormat::of(&head));
+    format.is_none_or(|format| format == TraceFormat::Chakra)
+}

@@ -1,0 +1,532 @@
+//! Execution traces of Chakra, which ASTRA-sim runs: one file for each rank, `<prefix>.<rank>.et`, with the rank as `0` or `12` but not
+//! `00` or `+1`.
+//!
+//! A file is a stream of protobuf messages, each with its length in front as a varint: first the global metadata, then nodes. It may be
+//! packed with gzip. Nodes become the operations of a [`Program`], in the order of their ids; what they wait for are both kinds of
+//! dependencies:
+//!
+//! * a computation keeps the GPU (unit 0) or, with `is_cpu_op` or without saying, the processor (unit 1) busy for `duration_micros`;
+//! * sends and receives meet by sender, receiver and `comm_tag`;
+//! * a collective is a call on the group that `pg_name` names: all ranks for `""` and `"0"`, otherwise the ranks that a comm-group file
+//!   or the metadata node of PyTorch lists (there an empty list is that of all ranks). `comm_size` is what a rank brings in, as in
+//!   ASTRA-sim: of an all-gather and a gather one part. The calls of each rank on a group meet those of the others in their order.
+//!
+//! Integers may be attributes of any integer type, and what version the file says does not matter. Against ASTRA-sim:
+//!
+//! * the GPU begins a communication as soon as its dependencies are over (there: one at a time);
+//! * durations are never estimated from `num_ops` (there: with `roofline-enabled`), and memory takes no time: warnings tell;
+//! * a send whose receiver has no receive for it is an error, and so is a collective that some ranks do not call (there: the run
+//!   hangs);
+//! * collectives along some dimensions of a topology (`involved_dim`) are refused, as ranks have no coordinates.
+
+mod files;
+mod groups;
+mod listed;
+mod node;
+mod proto;
+#[cfg(test)]
+mod tests;
+mod write;
+
+pub use files::trace_files;
+pub use write::{ChakraFiles, ChakraWriteError, write_chakra};
+
+use crate::text::{Source, read_text, shown};
+use clearway_units::Bytes;
+use clearway_workload::counted;
+use clearway_workload::graph::{MOST_TASKS, Rank};
+use clearway_workload::program::{
+    CollectiveKind, Expand, Operation, OperationId, Program, ProgramError, RankProgram, Wait,
+};
+use clearway_workload::{FileError, FileWarning, Graph, WorkloadError};
+pub use files::{head, prefix_of, rank_files};
+use flate2::read::MultiGzDecoder;
+use groups::{
+    Groups, Interned, Members, Names, NoRoom, TooMuch, is_all, noted_groups, parse_groups,
+};
+use node::{Action, Fault, METADATA, Skipped, action, shown_node};
+use proto::{Frames, GlobalMetadata, Node};
+use rustc_hash::FxHashSet;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// The traces of all ranks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChakraTrace {
+    /// Operations of the ranks.
+    pub program: Program,
+    /// Warnings about parts that are read but not simulated.
+    pub warnings: Vec<FileWarning>,
+    /// The file of each rank, as the user named it.
+    files: Vec<String>,
+    /// The ids of the nodes of each rank.
+    nodes: Vec<Vec<u64>>,
+}
+
+impl ChakraTrace {
+    /// The tasks of the traces, with the messages that `expand` makes of collectives.
+    ///
+    /// # Errors
+    /// If sends, receives and collectives do not fit each other or wait for one another, with file, rank and node.
+    pub fn graph(&self, expand: &mut Expand<'_>) -> Result<Graph, FileError> {
+        self.program
+            .graph(expand)
+            .map_err(|error| self.located(&error))
+    }
+
+    fn located(&self, error: &ProgramError) -> FileError {
+        let name = |OperationId { rank, index }: OperationId| {
+            let node = self.nodes[rank.index()][index as usize];
+            format!("node {node} of rank {rank}")
+        };
+        let file = &self.files[error.operation().rank.index()];
+        let fault = Source { file }.fault(0, None, error.message(&name));
+        fault.fix(error.fix())
+    }
+}
+
+/// Reads the traces `<prefix>.0.et`, `<prefix>.1.et` and so on, with the groups of the comm-group file `groups` if there is one.
+///
+/// # Errors
+/// If there are none or one is missing, or at the first place that is not sound.
+pub fn read_chakra(prefix: &Path, groups: Option<&Path>) -> Result<ChakraTrace, WorkloadError> {
+    let files = all_ranks(prefix)?;
+    let mut reader = ChakraReader::new(files.len() as u32);
+    if let Some(path) = groups {
+        reader.groups(&path.display().to_string(), &read_text(path)?)?;
+    }
+    for path in files {
+        let name = path.display().to_string();
+        let file = File::open(&path).map_err(|error| WorkloadError::Unreadable {
+            file: name.clone(),
+            reason: error.to_string(),
+        })?;
+        reader.rank(&name, file)?;
+    }
+    Ok(reader.finish())
+}
+
+/// The files of all ranks: those with the prefix, of which none may be missing.
+fn all_ranks(prefix: &Path) -> Result<Vec<PathBuf>, WorkloadError> {
+    let unreadable = |reason: String| WorkloadError::Unreadable {
+        file: format!("{}.0.et", prefix.display()),
+        reason,
+    };
+    let files = rank_files(prefix).map_err(|error| unreadable(error.to_string()))?;
+    for (expected, (&rank, path)) in (0..).zip(&files) {
+        if rank != expected {
+            let found = path.display();
+            return Err(WorkloadError::Unreadable {
+                file: format!("{}.{expected}.et", prefix.display()),
+                reason: format!("it does not exist, but {found} does"),
+            });
+        }
+    }
+    match files.is_empty() {
+        true => Err(unreadable("there are no traces with this prefix".into())),
+        false => Ok(files.into_values().collect()),
+    }
+}
+
+/// Puts traces together, rank by rank.
+#[derive(Debug)]
+pub struct ChakraReader {
+    ranks: u32,
+    /// The groups of the comm-group file.
+    groups: Groups,
+    interned: Interned,
+    /// Nodes and dependencies of all ranks so far.
+    counts: (usize, usize),
+    skipped: BTreeMap<Skipped, (usize, String, u64)>,
+    trace: ChakraTrace,
+}
+
+impl ChakraReader {
+    /// Creates a reader of the traces of `ranks` ranks.
+    pub fn new(ranks: u32) -> Self {
+        Self {
+            ranks,
+            groups: Groups::default(),
+            interned: Interned::default(),
+            counts: (0, 0),
+            skipped: BTreeMap::new(),
+            trace: ChakraTrace {
+                program: Program::default(),
+                warnings: Vec::new(),
+                files: Vec::new(),
+                nodes: Vec::new(),
+            },
+        }
+    }
+
+    /// Takes the groups from the comm-group file `text`, which count before those that traces list; `name` is what errors call it.
+    ///
+    /// # Errors
+    /// If it is not JSON with a list of ranks under each name, or if the ranks do not exist.
+    pub fn groups(&mut self, name: &str, text: &str) -> Result<(), FileError> {
+        self.groups = parse_groups(name, text, self.ranks)?;
+        Ok(())
+    }
+
+    /// Reads the trace of the next rank; `name` is what errors call the file. Errors have no line (0) but name rank and node.
+    ///
+    /// # Errors
+    /// At the first place that is not sound. [`ChakraTrace::graph`] finds faults that show only in all ranks together.
+    ///
+    /// # Panics
+    /// If all ranks have been read.
+    pub fn rank(&mut self, name: &str, reader: impl Read) -> Result<(), FileError> {
+        let rank = Rank(self.trace.files.len() as u32);
+        assert!(rank.0 < self.ranks, "a trace for each rank, and no more");
+        self.trace.files.push(name.into());
+        let source = Source { file: name };
+        let mut pending = Pending::default();
+        read_nodes(source, rank, reader, |node| {
+            self.node(source, rank, &node, &mut pending)
+        })?;
+        let Pending {
+            mut nodes,
+            needed,
+            names,
+            noted,
+            seen,
+        } = pending;
+        drop(seen);
+        self.count(nodes.len(), needed.len(), rank)
+            .map_err(|Fault { message, fix }| source.fault(0, None, message).fix(fix))?;
+        nodes.sort_by_key(|node| node.id);
+        let ids: Vec<u64> = nodes.iter().map(|node| node.id).collect();
+        let mut groups = Vec::with_capacity(names.all().len());
+        for (index, name) in (0..).zip(names.all()) {
+            groups.push(self.group(name, &noted).map_err(|TooMuch(what)| {
+                let first = nodes.iter().find(|node| node.action.calls_on(index));
+                let node = first.map_or(0, |node| node.id);
+                let message = format!(
+                    "with group `{}`, which node {node} of rank {rank} calls on, the traces have {what}",
+                    shown(name)
+                );
+                source.fault(0, None, message).fix(TooMuch::FIX)
+            })?);
+        }
+        let names = names.all();
+        let mut operations = Vec::with_capacity(nodes.len());
+        let mut waits = Vec::with_capacity(needed.len());
+        for (index, node) in (0..).zip(&nodes) {
+            let operation = match node.action {
+                Ready::Operation(operation) => Ok(operation),
+                Ready::Call { kind, bytes, group } => {
+                    let group = group as usize;
+                    call((kind, bytes), &names[group], groups[group])
+                }
+            };
+            operations.push(operation.map_err(|Fault { message, fix }| {
+                let message = format!("node {} of rank {rank} {message}", node.id);
+                source.fault(0, None, message).fix(fix)
+            })?);
+            for dependency in &needed[node.needed.clone()] {
+                let Ok(other) = ids.binary_search(dependency) else {
+                    let message = format!(
+                        "node {} of rank {rank} depends on node {dependency}, which is not in the trace",
+                        node.id
+                    );
+                    let fault = source.fault(0, None, message);
+                    return Err(fault.fix("restore the file if it was cut off, or write it anew"));
+                };
+                waits.push((index, Wait::over(other as u32)));
+            }
+        }
+        let program = RankProgram::new(operations, waits);
+        self.trace.program.ranks.push(program);
+        self.trace.nodes.push(ids);
+        Ok(())
+    }
+
+    /// Keeps the parts of a node that are needed once all nodes have been read.
+    fn node(
+        &mut self,
+        source: Source<'_>,
+        rank: Rank,
+        node: &Node,
+        pending: &mut Pending,
+    ) -> Result<(), FileError> {
+        pending
+            .admit(node, rank)
+            .map_err(|Fault { message, fix }| source.fault(0, None, message).fix(fix))?;
+        let inputs = node.inputs.as_ref().filter(|_| node.kind == METADATA);
+        if let Some(inputs) = inputs.filter(|inputs| inputs.values.contains("pg_name")) {
+            match noted_groups(&inputs.values, self.ranks) {
+                Some(noted) => pending
+                    .note(noted)
+                    .map_err(|error| cannot_note(source, &shown_node(node, rank), error))?,
+                None => self.skip(Skipped::Groups, node, rank),
+            }
+        }
+        let (action, skipped) = action(node, rank).map_err(|Fault { message, fix }| {
+            let message = format!("{} {message}", shown_node(node, rank));
+            source.fault(0, None, message).fix(fix)
+        })?;
+        if let Some(what) = skipped {
+            self.skip(what, node, rank);
+        }
+        let action = match action {
+            Action::Operation(operation) => Ready::Operation(operation),
+            Action::Call { kind, bytes, group } => {
+                let number = pending.names.number(group);
+                let group = number.map_err(|TooMuch(what)| {
+                    let node = shown_node(node, rank);
+                    let message = format!("with {node} the trace calls on {what}");
+                    source.fault(0, None, message).fix(TooMuch::FIX)
+                })?;
+                Ready::Call { kind, bytes, group }
+            }
+        };
+        let first = pending.needed.len();
+        pending
+            .needed
+            .extend(node.ctrl_deps.iter().chain(&node.data_deps));
+        pending.nodes.push(ReadNode {
+            id: node.id,
+            action,
+            needed: first..pending.needed.len(),
+        });
+        Ok(())
+    }
+
+    /// Counts the nodes and dependencies of another rank.
+    fn count(&mut self, nodes: usize, dependencies: usize, rank: Rank) -> Result<(), Fault> {
+        self.counts.0 += nodes;
+        self.counts.1 += dependencies;
+        if self.counts.0 > MOST_NODES_OF_ALL || self.counts.1 > MOST_DEPENDENCIES_OF_ALL {
+            return Err(Fault {
+                message: format!(
+                    "with rank {rank} the traces have more than {MOST_NODES_OF_ALL} nodes or {MOST_DEPENDENCIES_OF_ALL} dependencies"
+                ),
+                fix: "run a trace of fewer ranks or iterations".into(),
+            });
+        }
+        Ok(())
+    }
+
+    fn skip(&mut self, what: Skipped, node: &Node, rank: Rank) {
+        let first = || (rank.index(), shown_node(node, rank), 0);
+        self.skipped.entry(what).or_insert_with(first).2 += 1;
+    }
+
+    /// Number of the group `name` and number of its ranks, if its ranks are known.
+    fn group(&mut self, name: &str, noted: &Groups) -> Result<Option<(u32, u64)>, TooMuch> {
+        let members = match is_all(name) {
+            true => Some(&Members::All),
+            false => self.groups.get(name).or_else(|| noted.get(name)),
+        };
+        let Some(members) = members else {
+            return Ok(None);
+        };
+        let program = &mut self.trace.program;
+        let number = self.interned.number(program, name, members, self.ranks)?;
+        Ok(Some((number, members.count(self.ranks) as u64)))
+    }
+
+    /// The traces of all ranks.
+    ///
+    /// # Panics
+    /// If ranks are missing.
+    pub fn finish(mut self) -> ChakraTrace {
+        let read = self.trace.files.len();
+        assert_eq!(read, self.ranks as usize, "a trace for each rank");
+        for (what, (file, first, count)) in self.skipped {
+            let others = match count {
+                1 => String::new(),
+                count => format!(" (and {} more like it)", count - 1),
+            };
+            self.trace.warnings.push(FileWarning {
+                file: self.trace.files[file].clone(),
+                line: 0,
+                message: format!("{first} {}{others}", what.message()),
+            });
+        }
+        self.trace
+    }
+}
+
+/// The nodes of a rank of which not all have been read.
+#[derive(Default)]
+struct Pending {
+    nodes: Vec<ReadNode>,
+    /// The ids of all nodes that others depend on.
+    needed: Vec<u64>,
+    /// The names of groups that are called on.
+    names: Names,
+    /// The groups that metadata nodes list.
+    noted: Groups,
+    /// The ids of all nodes.
+    seen: FxHashSet<u64>,
+}
+
+/// Most nodes that a rank may have, and most dependencies: some 2 GB of each while they are read. A packed file of a few
+/// megabytes can hold more, enough to fill the memory.
+const MOST_NODES: usize = 1 << 24;
+const MOST_DEPENDENCIES: usize = 1 << 26;
+
+/// The most of all ranks together: as many nodes as a graph may have tasks, some 2 GB with as many dependencies.
+const MOST_NODES_OF_ALL: usize = MOST_TASKS as usize;
+const MOST_DEPENDENCIES_OF_ALL: usize = 1 << 27;
+
+impl Pending {
+    /// Refuses a node that cannot be one of this trace, before any part of it is kept.
+    fn admit(&mut self, node: &Node, rank: Rank) -> Result<(), Fault> {
+        if node.id == 0 && node.kind == 0 && node.name.is_empty() {
+            return Err(Fault {
+                message: format!(
+                    "after {} of rank {rank} comes one without id, name and type",
+                    counted(self.nodes.len(), "node")
+                ),
+                fix: "restore the file if it was changed: zeros at its end are no nodes".into(),
+            });
+        }
+        if !self.seen.insert(node.id) {
+            return Err(Fault {
+                message: format!("node {} of rank {rank} stands twice", node.id),
+                fix: "give each node an id of its own".into(),
+            });
+        }
+        let dependencies = self.needed.len() + node.ctrl_deps.len() + node.data_deps.len();
+        if self.nodes.len() >= MOST_NODES || dependencies > MOST_DEPENDENCIES {
+            return Err(Fault {
+                message: format!(
+                    "rank {rank} has more than {MOST_NODES} nodes or {MOST_DEPENDENCIES} dependencies"
+                ),
+                fix: "split the trace".into(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Keeps groups that a metadata node lists.
+    fn note(&mut self, groups: Vec<(String, Members)>) -> Result<(), NoRoom> {
+        groups
+            .into_iter()
+            .try_for_each(|(group, members)| self.noted.add(group, members))
+    }
+}
+
+/// Error of groups that `node` lists and that cannot be kept.
+fn cannot_note(source: Source<'_>, node: &str, error: NoRoom) -> FileError {
+    match error {
+        NoRoom::TwoLists { group } => {
+            let group = shown(&group);
+            let message =
+                format!("with {node} group `{group}` is listed twice, with different ranks");
+            let fault = source.fault(0, None, message);
+            fault
+                .fix("let the metadata list each group once, or give the groups names of their own")
+        }
+        NoRoom::TooMuch(TooMuch(what)) => {
+            let message = format!("with {node} the trace lists {what}");
+            source.fault(0, None, message).fix(TooMuch::FIX)
+        }
+    }
+}
+
+struct ReadNode {
+    id: u64,
+    action: Ready,
+    /// Range of the node's dependencies in `Pending::needed`.
+    needed: Range<usize>,
+}
+
+/// Operation that a node becomes, before its group is known.
+enum Ready {
+    Operation(Operation),
+    Call {
+        kind: CollectiveKind,
+        bytes: Bytes,
+        group: u32,
+    },
+}
+
+impl Ready {
+    /// True if it is a call on the group with this number.
+    fn calls_on(&self, number: u32) -> bool {
+        matches!(self, Self::Call { group, .. } if *group == number)
+    }
+}
+
+/// Collective call on the group `name`, whose number and number of ranks are known if its ranks are.
+fn call(
+    (kind, bytes): (CollectiveKind, Bytes),
+    name: &str,
+    group: Option<(u32, u64)>,
+) -> Result<Operation, Fault> {
+    let (group, ranks) = group.ok_or_else(|| Fault {
+        message: format!(
+            "calls on group `{}`, of which no ranks are known",
+            shown(name)
+        ),
+        fix: "name a comm-group file that lists it".into(),
+    })?;
+    let parts = match kind {
+        CollectiveKind::AllGather | CollectiveKind::Gather => ranks,
+        _ => 1,
+    };
+    let bytes = bytes.as_u64().checked_mul(parts).ok_or_else(|| Fault {
+        message: "brings in more than 2^64 bytes with all others".into(),
+        fix: "write a smaller `comm_size`".into(),
+    })?;
+    let bytes = Bytes::new(bytes);
+    Ok(Operation::Collective { kind, bytes, group })
+}
+
+/// The first two bytes of a file that is packed with gzip.
+const PACKED: [u8; 2] = [0x1f, 0x8b];
+
+/// True if `content` begins as a trace does: packed, or with a message that begins with the version of the schema.
+pub(crate) fn begins_as_a_trace(content: &[u8]) -> bool {
+    // Field 1, a text, of a digit and more.
+    const VERSION: u8 = 0x0a;
+    let length = content.iter().take(5).position(|&byte| byte < 0x80);
+    let metadata = length.map_or(&[][..], |last| &content[last + 1..]);
+    let is_plain = matches!(metadata, [VERSION, _, first, ..] if first.is_ascii_digit());
+    is_plain || content.starts_with(&PACKED)
+}
+
+fn read_nodes(
+    source: Source<'_>,
+    rank: Rank,
+    reader: impl Read,
+    mut take: impl FnMut(Node) -> Result<(), FileError>,
+) -> Result<(), FileError> {
+    let mut reader = BufReader::new(reader);
+    let mut head = Vec::new();
+    let peeked = reader.by_ref().take(2).read_to_end(&mut head);
+    let is_packed = head == PACKED;
+    let whole = std::io::Cursor::new(head).chain(reader);
+    let whole: Box<dyn Read + '_> = match is_packed {
+        true => Box::new(BufReader::new(MultiGzDecoder::new(whole))),
+        false => Box::new(whole),
+    };
+    let mut frames = Frames::new(whole);
+    let broken = |count: u64, error: &std::io::Error| {
+        let message =
+            format!("message {count} of the trace of rank {rank} cannot be read: {error}");
+        let fault = source.fault(0, None, message);
+        fault.fix("restore the file if it was cut off or changed; a trace is a stream of protobuf messages of Chakra, plain or packed with gzip")
+    };
+    peeked.map_err(|error| broken(0, &error))?;
+    let metadata = frames.next::<GlobalMetadata>();
+    if metadata.map_err(|error| broken(0, &error))?.is_none() {
+        let message = format!("the trace of rank {rank} is empty");
+        let fault = source.fault(0, None, message);
+        return Err(fault.fix("write a trace that begins with the global metadata"));
+    }
+    loop {
+        let count = frames.count;
+        match frames.next::<Node>() {
+            Ok(Some(node)) => take(node)?,
+            Ok(None) => return Ok(()),
+            Err(error) => return Err(broken(count, &error)),
+        }
+    }
+}

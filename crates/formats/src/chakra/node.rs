@@ -1,0 +1,244 @@
+//! Conversion of the nodes of a trace to operations.
+
+use super::proto::{Node, Value};
+use crate::text::shown;
+use clearway_units::{Bytes, Span};
+use clearway_workload::graph::Rank;
+use clearway_workload::program::{CollectiveKind, Operation};
+
+/// The units of a rank, as `is_cpu_op` tells them apart.
+pub(super) const GPU: u8 = 0;
+pub(super) const CPU: u8 = 1;
+
+/// Types of nodes.
+pub(super) const METADATA: i32 = 1;
+const MEM_LOAD: i32 = 2;
+const MEM_STORE: i32 = 3;
+pub(super) const COMP: i32 = 4;
+pub(super) const SEND: i32 = 5;
+pub(super) const RECV: i32 = 6;
+pub(super) const COLL: i32 = 7;
+
+/// Collectives by their number as `comm_type`.
+pub(super) const COLLECTIVES: [CollectiveKind; 10] = [
+    CollectiveKind::AllReduce,
+    CollectiveKind::Reduce,
+    CollectiveKind::AllGather,
+    CollectiveKind::Gather,
+    CollectiveKind::Scatter,
+    CollectiveKind::Broadcast,
+    CollectiveKind::AllToAll,
+    CollectiveKind::ReduceScatter,
+    // REDUCE_SCATTER_BLOCK: with parts of one size, as all are here.
+    CollectiveKind::ReduceScatter,
+    CollectiveKind::Barrier,
+];
+
+/// Parts of a trace that are read but not simulated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Skipped {
+    /// A node of a type that is not known.
+    Unknown,
+    /// A node that moves memory.
+    Memory,
+    /// A computation of which only the amount is known.
+    NoDuration,
+    /// A communication of the processor.
+    OfProcessor,
+    /// A message of no bytes.
+    Empty,
+    /// Process groups that are not understood.
+    Groups,
+}
+
+impl Skipped {
+    pub(super) fn message(self) -> &'static str {
+        match self {
+            Self::Unknown => "is of an unknown type and takes no time",
+            Self::Memory => "moves memory, which takes no time here",
+            Self::NoDuration => {
+                "has `num_ops` but no duration, and takes no time: durations are not estimated from operations"
+            }
+            Self::OfProcessor => {
+                "communicates with `is_cpu_op`, and is a computation of its duration as in ASTRA-sim"
+            }
+            Self::Empty => "has no bytes to send, and sends one because a message needs a packet",
+            Self::Groups => "lists process groups in a way that is not understood",
+        }
+    }
+}
+
+/// Operation that a node becomes.
+pub(super) enum Action<'a> {
+    Operation(Operation),
+    /// A call on the group of this name; `bytes` is what the trace says.
+    Call {
+        kind: CollectiveKind,
+        bytes: Bytes,
+        group: &'a str,
+    },
+}
+
+/// Operation that `node` of `rank` becomes, and the part of the node that is not simulated.
+pub(super) fn action(node: &Node, rank: Rank) -> Result<(Action<'_>, Option<Skipped>), Fault> {
+    let attributes = Attributes(node);
+    let communicates = matches!(node.kind, SEND | RECV | COLL);
+    if communicates
+        && attributes
+            .integer("is_cpu_op")
+            .is_some_and(|is_cpu| is_cpu != 0)
+    {
+        let operation = Action::Operation(compute(node, CPU)?);
+        return Ok((operation, Some(Skipped::OfProcessor)));
+    }
+    let nothing = || {
+        let (unit, span) = (GPU, Span::ZERO);
+        Action::Operation(Operation::Compute { unit, span })
+    };
+    match node.kind {
+        COMP => {
+            let is_cpu = attributes.integer("is_cpu_op") != Some(0);
+            let operation = compute(node, if is_cpu { CPU } else { GPU })?;
+            let has_operations = attributes.integer("num_ops").is_some_and(|count| count > 0);
+            let skipped = node.duration_micros == 0 && has_operations;
+            let skipped = skipped.then_some(Skipped::NoDuration);
+            Ok((Action::Operation(operation), skipped))
+        }
+        SEND => {
+            attributes.own("comm_src", rank)?;
+            let bytes = attributes.bytes()?;
+            let operation = Operation::Send {
+                to: attributes.rank("comm_dst")?,
+                bytes,
+                tag: attributes.tag()?,
+            };
+            let skipped = (bytes == Bytes::ZERO).then_some(Skipped::Empty);
+            Ok((Action::Operation(operation), skipped))
+        }
+        RECV => {
+            attributes.own("comm_dst", rank)?;
+            let operation = Operation::Receive {
+                from: Some(attributes.rank("comm_src")?),
+                bytes: attributes.bytes()?,
+                tag: Some(attributes.tag()?),
+            };
+            Ok((Action::Operation(operation), None))
+        }
+        COLL => Ok((attributes.call()?, None)),
+        METADATA => Ok((nothing(), None)),
+        MEM_LOAD | MEM_STORE => Ok((nothing(), Some(Skipped::Memory))),
+        _ => Ok((nothing(), Some(Skipped::Unknown))),
+    }
+}
+
+fn compute(node: &Node, unit: u8) -> Result<Operation, Fault> {
+    const PS_PER_US: u64 = 1_000_000;
+    let span = node.duration_micros.checked_mul(PS_PER_US);
+    let span = span.map(Span::from_ps).ok_or_else(|| Fault {
+        message: "computes for more than 213 days".into(),
+        fix: "write `duration_micros` in microseconds".into(),
+    })?;
+    Ok(Operation::Compute { unit, span })
+}
+
+/// Fault of a node, and advice on how to fix it.
+pub(super) struct Fault {
+    pub(super) message: String,
+    pub(super) fix: String,
+}
+
+struct Attributes<'a>(&'a Node);
+
+impl<'a> Attributes<'a> {
+    fn value(&self, name: &str) -> Option<&'a Value> {
+        let attribute = self.0.attr.iter().find(|attribute| attribute.name == name);
+        attribute.and_then(|attribute| attribute.value.as_ref())
+    }
+
+    fn integer(&self, name: &str) -> Option<i128> {
+        self.value(name).and_then(Value::integer)
+    }
+
+    /// Number under `name`, which must be there and in range.
+    fn number<T: TryFrom<i128>>(&self, name: &str) -> Result<T, Fault> {
+        let value = self.integer(name);
+        let number = value.and_then(|value| T::try_from(value).ok());
+        number.ok_or_else(|| Fault {
+            message: match value {
+                Some(value) => format!("has {value} as `{name}`"),
+                None => format!("lacks the number `{name}`"),
+            },
+            fix: format!("write `{name}` as an integer attribute from 0 on"),
+        })
+    }
+
+    fn rank(&self, name: &str) -> Result<Rank, Fault> {
+        self.number(name).map(Rank)
+    }
+
+    /// Checks that the rank under `name` is that of the file, if it is there.
+    fn own(&self, name: &str, rank: Rank) -> Result<(), Fault> {
+        match self.integer(name) {
+            Some(other) if other != rank.0.into() => Err(Fault {
+                message: format!("has {other} as `{name}`, but stands in the trace of rank {rank}"),
+                fix: "check that each rank has its own trace".into(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    fn bytes(&self) -> Result<Bytes, Fault> {
+        self.number("comm_size").map(Bytes::new)
+    }
+
+    /// The tag, 0 unless given. ASTRA-sim takes a negative one for the number with the same bits.
+    fn tag(&self) -> Result<u32, Fault> {
+        match self.integer("comm_tag") {
+            Some(tag) if i128::from(i32::MIN) <= tag && tag < 0 => Ok(tag as i32 as u32),
+            Some(_) => self.number("comm_tag"),
+            None => Ok(0),
+        }
+    }
+
+    fn call(&self) -> Result<Action<'a>, Fault> {
+        let number: usize = self.number("comm_type")?;
+        let kind = *COLLECTIVES.get(number).ok_or_else(|| Fault {
+            message: format!("has {number} as `comm_type`"),
+            fix: "write one of the ten collectives of Chakra, 0 to 9".into(),
+        })?;
+        for name in ["involved_dim", "involve_dims"] {
+            if let Some(Value::BoolList(dimensions)) = self.value(name)
+                && dimensions.values.contains(&false)
+            {
+                return Err(Fault {
+                    message: format!("names some dimensions of a topology as `{name}`"),
+                    fix: "name the ranks as a process group, with `pg_name` and a comm-group file"
+                        .into(),
+                });
+            }
+        }
+        let bytes = match kind {
+            CollectiveKind::Barrier => Bytes::ZERO,
+            _ => self.bytes()?,
+        };
+        let group = match self.value("pg_name") {
+            Some(Value::String(name)) => name.as_str(),
+            None => "",
+            Some(_) => {
+                return Err(Fault {
+                    message: "has a `pg_name` that is no text".into(),
+                    fix: "write `pg_name` as a string attribute".into(),
+                });
+            }
+        };
+        Ok(Action::Call { kind, bytes, group })
+    }
+}
+
+/// Name of a node in messages.
+pub(super) fn shown_node(node: &Node, rank: Rank) -> String {
+    match node.name.is_empty() {
+        true => format!("node {} of rank {rank}", node.id),
+        false => format!("node {} (`{}`) of rank {rank}", node.id, shown(&node.name)),
+    }
+}

@@ -1,0 +1,206 @@
+//! htsim's connection matrices (`.cm`).
+//!
+//! Plain text, one record on a line:
+//!
+//! ```text
+//! Nodes 16
+//! Connections 2
+//! Triggers 1
+//! 0->13 id 1 start 0 size 2000000 send_done_trigger 1
+//! 13->0 id 2 trigger 1 size 2000000
+//! trigger id 1 oneshot
+//! ```
+//!
+//! The reader takes every sound file of htsim's, and in these points more than htsim does:
+//! * words may be parted by runs of blanks and tabs, lines may end in blanks or a carriage return (htsim: exactly one blank);
+//! * comments from `#` to the end of the line may stand anywhere (htsim: only in the header);
+//! * sizes, ids and times have 64 bits and times are exact decimals (htsim: 32 bits, and times pass through a 24-bit mantissa);
+//! * `id` may stand anywhere on its line (htsim: before `trigger`);
+//! * `recv_done_trigger` works (`htsim_uec` stores it and never fires it).
+//!
+//! In these points it is stricter: unknown header lines, repeated keywords, a missing or zero `size`, flows that would never start
+//! and triggers that would be activated too often are errors (htsim ignores them, reads uninitialised memory, stays silent or
+//! aborts in the middle of the run).
+//!
+//! * `prio` is read and ignored, with a warning: only htsim's NDP uses it.
+//! * `msg` and `msgid` (further messages on one connection) and `addon` are refused.
+//! * `failure` lines are read into [`CmFile::failures`], for whoever builds the topology. htsim itself runs only `AGG` lines.
+
+mod records;
+mod whole;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+pub use write::write_cm;
+
+use crate::text::{Line, Source, Token, lines};
+use crate::words::Words;
+use clearway_units::choices;
+use clearway_workload::{FileError, FileWarning, Workload};
+use records::RecordReader;
+use whole::Whole;
+
+choices! {
+    /// The unit of the numbers after `start`, which a `.cm` file does not tell.
+    ///
+    /// htsim's parser says picoseconds, and scripts that write these files follow it, but `htsim_uec` takes the number as
+    /// microseconds, and so do the files that come with it.
+    pub enum StartUnit {
+        /// Microseconds, as `htsim_uec`, its RoCE and EQDS, and Swift read the number.
+        Microseconds = "us",
+        /// Nanoseconds.
+        Nanoseconds = "ns",
+        /// Picoseconds, as csg-htsim's NDP and EQDS read the number.
+        Picoseconds = "ps",
+        /// Seconds.
+        Seconds = "s",
+    }
+}
+
+impl StartUnit {
+    /// Power of ten by which the unit exceeds a picosecond.
+    const fn exponent(self) -> i32 {
+        match self {
+            Self::Seconds => 12,
+            Self::Microseconds => 6,
+            Self::Nanoseconds => 3,
+            Self::Picoseconds => 0,
+        }
+    }
+}
+
+/// The layer of a switch, counted from the hosts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SwitchLayer {
+    /// `TOR`: a leaf.
+    Leaf,
+    /// `AGG`: an aggregation switch.
+    Aggregation,
+    /// `CORE`: a core switch.
+    Core,
+}
+
+/// A link that is down from the start, in both directions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LinkFailure {
+    /// The layer of the switch below the link.
+    pub layer: SwitchLayer,
+    /// The number of that switch in its layer.
+    pub switch: u32,
+    /// Index of the link among the uplinks of that switch.
+    pub uplink: u32,
+}
+
+/// Content of a `.cm` file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CmFile {
+    /// Hosts that the file is made for.
+    pub nodes: u32,
+    /// Flows and triggers of the file, checked for `nodes` hosts.
+    pub workload: Workload,
+    /// Failed links of the file; the topology applies them.
+    pub failures: Vec<LinkFailure>,
+    /// Warnings about entries that can run but are probably not what the author meant.
+    pub warnings: Vec<FileWarning>,
+}
+
+/// Reads the connection matrix `text`; `name` is what errors call it.
+///
+/// # Errors
+/// At the first line that is not sound, or else where the whole is not.
+pub fn parse_cm(name: &str, text: &str, unit: StartUnit) -> Result<CmFile, FileError> {
+    let source = Source { file: name };
+    let mut reader = Reader {
+        source,
+        unit,
+        whole: Whole::new(source),
+    };
+    for line in lines(text) {
+        reader.whole.last_line = line.number;
+        reader.record(&line)?;
+    }
+    reader.whole.finish(unit)
+}
+
+const HEADERS: [&str; 4] = ["Nodes", "Connections", "Triggers", "Failures"];
+const FIRST_WORDS: [&str; 6] = [
+    "Nodes",
+    "Connections",
+    "Triggers",
+    "Failures",
+    "trigger",
+    "failure",
+];
+
+struct Reader<'a> {
+    source: Source<'a>,
+    unit: StartUnit,
+    whole: Whole<'a>,
+}
+
+impl Reader<'_> {
+    fn record(&mut self, line: &Line<'_>) -> Result<(), FileError> {
+        let (first, mut words) = Words::of(self.source, line);
+        if let Some(header) = HEADERS.into_iter().find(|&header| header == first.text) {
+            return self.header(header, first, &mut words);
+        }
+        let body = first.text.contains("->") || matches!(first.text, "trigger" | "failure");
+        if !body {
+            return Err(self.unknown_record(line, first));
+        }
+        let mut records = RecordReader {
+            source: self.source,
+            line: line.number,
+            unit: self.unit,
+            nodes: self.whole.known_nodes(line.number)?,
+        };
+        match first.text {
+            "trigger" => self
+                .whole
+                .triggers
+                .push(records.trigger(first, &mut words)?),
+            "failure" => self
+                .whole
+                .failures
+                .push(records.failure(first, &mut words)?),
+            _ => self.whole.flows.push(records.flow(first, &mut words)?),
+        }
+        Ok(())
+    }
+
+    fn unknown_record(&self, line: &Line<'_>, first: Token<'_>) -> FileError {
+        match line.tokens.get(1) {
+            Some(second) if second.text.starts_with("->") => self
+                .source
+                .fault(line.number, Some(second.column), "a blank before the arrow")
+                .fix("write source, arrow and destination as one word: `0->13`"),
+            _ => self.source.unknown(line.number, first, &FIRST_WORDS),
+        }
+    }
+
+    fn header(
+        &mut self,
+        name: &'static str,
+        keyword: Token<'_>,
+        words: &mut Words<'_>,
+    ) -> Result<(), FileError> {
+        let line = words.line;
+        let fault = |message| self.source.fault(line, Some(keyword.column), message);
+        if self.whole.has_body() {
+            return Err(fault(format!("`{name}` stands below the header"))
+                .fix("move the line above the first flow, trigger and failure"));
+        }
+        let least = u64::from(name == "Nodes");
+        let value = words.number(keyword, least..=u32::MAX.into())?;
+        words.end("the header line")?;
+        match self.whole.headers.insert(name, (line, value as u32)) {
+            None => Ok(()),
+            Some((first, _)) => Err(
+                fault(format!("`{name}` stands twice, first on line {first}"))
+                    .fix("keep one of them"),
+            ),
+        }
+    }
+}

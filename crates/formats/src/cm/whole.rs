@@ -1,0 +1,253 @@
+//! A connection matrix as a whole: counts, ids, triggers.
+
+use super::records::{FailureRecord, FlowRecord, Reference, StartRecord, TriggerRecord};
+use super::{CmFile, LinkFailure, StartUnit};
+use crate::text::Source;
+use clearway_units::Time;
+use clearway_workload::counted;
+use clearway_workload::{FileError, FileWarning, FlowSpec, Start, Subject, TriggerIndex, Workload};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// First number that htsim gives to flows without `id`.
+const FIRST_AUTOMATIC_ID: u64 = 1_000_000_000;
+
+/// All records of a file, before they are known to fit together.
+pub(super) struct Whole<'a> {
+    source: Source<'a>,
+    /// Keyword to its line and its number.
+    pub(super) headers: BTreeMap<&'static str, (usize, u32)>,
+    pub(super) flows: Vec<FlowRecord>,
+    pub(super) triggers: Vec<TriggerRecord>,
+    pub(super) failures: Vec<FailureRecord>,
+    /// The last line that holds something; 1 in an empty file.
+    pub(super) last_line: usize,
+}
+
+impl<'a> Whole<'a> {
+    pub(super) fn new(source: Source<'a>) -> Self {
+        Self {
+            source,
+            headers: BTreeMap::new(),
+            flows: Vec::new(),
+            triggers: Vec::new(),
+            failures: Vec::new(),
+            last_line: 1,
+        }
+    }
+
+    pub(super) fn has_body(&self) -> bool {
+        !(self.flows.is_empty() && self.triggers.is_empty() && self.failures.is_empty())
+    }
+
+    pub(super) fn known_nodes(&self, line: usize) -> Result<u32, FileError> {
+        let nodes = self.headers.get("Nodes").map(|&(_, nodes)| nodes);
+        nodes.ok_or_else(|| {
+            self.source
+                .fault(line, None, "the header has no `Nodes` line")
+                .fix("begin the file with the number of hosts, as in `Nodes 128`")
+        })
+    }
+
+    pub(super) fn finish(self, unit: StartUnit) -> Result<CmFile, FileError> {
+        let nodes = self.known_nodes(self.last_line)?;
+        self.check_counts()?;
+        let workload = self.workload()?;
+        workload.check(nodes).map_err(|error| {
+            let line = match error.subject() {
+                Some(Subject::Flow(flow)) => self.flows[flow.index()].line,
+                Some(Subject::Trigger(trigger)) => self.triggers[trigger.index()].line,
+                None => self.last_line,
+            };
+            let fault = self.source.fault(line, None, error.message());
+            fault.fix(error.fix())
+        })?;
+        let failures: BTreeSet<LinkFailure> = self.failures.iter().map(|f| f.failure).collect();
+        Ok(CmFile {
+            nodes,
+            warnings: self.warnings(&workload, unit),
+            workload,
+            failures: failures.into_iter().collect(),
+        })
+    }
+
+    /// Checks the counts of the header, so that a file cut short does not pass for a smaller one.
+    fn check_counts(&self) -> Result<(), FileError> {
+        let flow = self.flows.first().map(|record| record.line);
+        let trigger = self.triggers.first().map(|record| record.line);
+        let failure = self.failures.first().map(|record| record.line);
+        self.check_count("Connections", "flow", self.flows.len(), flow)?;
+        self.check_count("Triggers", "trigger", self.triggers.len(), trigger)?;
+        self.check_count("Failures", "failure", self.failures.len(), failure)
+    }
+
+    fn check_count(
+        &self,
+        header: &'static str,
+        noun: &str,
+        found: usize,
+        first: Option<usize>,
+    ) -> Result<(), FileError> {
+        let has = counted(found, noun);
+        match (self.headers.get(header), first) {
+            (None, Some(first)) => {
+                let message = format!("the file has {has} from here on, but no `{header}` line");
+                let fault = self.source.fault(first, None, message);
+                Err(fault.fix(format!("add `{header} {found}` to the header")))
+            }
+            (Some(&(line, stated)), _) if stated as usize != found => {
+                let message =
+                    format!("the header says `{header} {stated}`, but the file has {has}");
+                let restore = if stated as usize > found {
+                    ", or restore the missing lines if the file was cut short"
+                } else {
+                    ""
+                };
+                let fault = self.source.fault(line, None, message);
+                Err(fault.fix(format!("write `{header} {found}`{restore}")))
+            }
+            (None, None) | (Some(_), _) => Ok(()),
+        }
+    }
+
+    fn trigger_indexes(&self) -> Result<BTreeMap<u64, TriggerIndex>, FileError> {
+        let mut indexes = BTreeMap::new();
+        for (index, record) in (0..).zip(&self.triggers) {
+            let label = record.spec.label;
+            if let Some(first) = indexes.insert(label, TriggerIndex(index)) {
+                let first = self.triggers[first.index()].line;
+                let message = format!("trigger {label} is declared twice, first on line {first}");
+                let fault = self.source.fault(record.line, None, message);
+                return Err(fault.fix("give one of them another id"));
+            }
+        }
+        Ok(indexes)
+    }
+
+    /// Id of each flow: the one in the file, or the next automatic one.
+    fn labels(&self) -> Result<Vec<u64>, FileError> {
+        let mut automatic = FIRST_AUTOMATIC_ID;
+        let mut lines = BTreeMap::new();
+        let mut labels = Vec::with_capacity(self.flows.len());
+        for flow in &self.flows {
+            let label = flow.id.unwrap_or(automatic);
+            automatic += u64::from(flow.id.is_none());
+            if let Some(first) = lines.insert(label, flow.line) {
+                let message = format!("id {label} is already that of the flow on line {first}");
+                let fault = self.source.fault(flow.line, None, message);
+                return Err(fault.fix(format!(
+                    "give each flow its own id; those without are numbered from {FIRST_AUTOMATIC_ID}"
+                )));
+            }
+            labels.push(label);
+        }
+        Ok(labels)
+    }
+
+    fn workload(&self) -> Result<Workload, FileError> {
+        let indexes = self.trigger_indexes()?;
+        let resolve = |line: usize, named: Reference| {
+            indexes.get(&named.label).copied().ok_or_else(|| {
+                let label = named.label;
+                let message = format!("trigger {label} is not declared");
+                let fault = self.source.fault(line, Some(named.column), message);
+                fault.fix(format!(
+                    "add a line such as `trigger id {label} oneshot`, and count it in `Triggers`"
+                ))
+            })
+        };
+        let labels = self.labels()?;
+        let mut flows = Vec::with_capacity(self.flows.len());
+        for (record, &label) in self.flows.iter().zip(&labels) {
+            let line = record.line;
+            let optional = |named: Option<Reference>| named.map(|n| resolve(line, n)).transpose();
+            flows.push(FlowSpec {
+                label,
+                src: record.src,
+                dst: record.dst,
+                bytes: record.bytes,
+                start: match record.start {
+                    StartRecord::At(time) => Start::At(time),
+                    StartRecord::On(named) => Start::On(resolve(line, named)?),
+                },
+                on_sent: optional(record.on_sent)?,
+                on_received: optional(record.on_received)?,
+                priority: None,
+                variant: 0,
+                dport: None,
+            });
+        }
+        Ok(Workload {
+            flows,
+            triggers: self
+                .triggers
+                .iter()
+                .map(|record| record.spec.clone())
+                .collect(),
+        })
+    }
+
+    /// Warnings about entries that run but are probably not meant, in the order of the lines.
+    fn warnings(&self, workload: &Workload, unit: StartUnit) -> Vec<FileWarning> {
+        let mut warnings = Vec::new();
+        let mut warn = |line, message| {
+            warnings.push(FileWarning {
+                file: self.source.file.into(),
+                line,
+                message,
+            });
+        };
+        let mut prio = self.flows.iter().filter(|flow| flow.has_prio);
+        if let Some(first) = prio.next() {
+            let flows = counted(1 + prio.count(), "flow");
+            warn(
+                first.line,
+                format!("`prio` is ignored ({flows}): flows have no priorities here"),
+            );
+        }
+        if let Some((line, text)) = self.suspicious_start(unit) {
+            warn(line, text);
+        }
+        let mut used = vec![false; self.triggers.len()];
+        for flow in &workload.flows {
+            if let Start::On(trigger) = flow.start {
+                used[trigger.index()] = true;
+            }
+        }
+        for (record, used) in self.triggers.iter().zip(used) {
+            let label = record.spec.label;
+            if !used {
+                warn(record.line, format!("no flow waits for trigger {label}"));
+            }
+            if record.stray_count {
+                warn(
+                    record.line,
+                    format!("`count` is ignored: trigger {label} is no barrier"),
+                );
+            }
+        }
+        let mut failed = BTreeSet::new();
+        for record in &self.failures {
+            if !failed.insert(record.failure) {
+                warn(record.line, "this link has failed already".into());
+            }
+        }
+        warnings.sort_by_key(|warning| warning.line);
+        warnings
+    }
+
+    /// Line and text of a warning: a start of a second or more that was written as microseconds was probably meant as picoseconds.
+    fn suspicious_start(&self, unit: StartUnit) -> Option<(usize, String)> {
+        let second = Time::from_us(1_000_000);
+        let late = |flow: &&FlowRecord| matches!(flow.start, StartRecord::At(at) if at >= second);
+        let flow = self.flows.iter().find(late)?;
+        match (unit, &flow.start) {
+            (StartUnit::Microseconds, StartRecord::At(start)) => Some((
+                flow.line,
+                format!(
+                    "this start is read as {start}; if the file holds picoseconds, as scripts write them, choose start-unit \"ps\""
+                ),
+            )),
+            _ => None,
+        }
+    }
+}

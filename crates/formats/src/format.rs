@@ -1,0 +1,162 @@
+//! Formats of files: the simulator that each was written for.
+
+use crate::chakra::begins_as_a_trace;
+use crate::goal::{begins_as_a_schedule, is_goal_binary};
+use crate::hpcc::begins_with_a_number;
+use crate::simai::begins_with_a_policy;
+use clearway_units::choices;
+
+choices! {
+    /// The format of a file.
+    pub enum FileFormat {
+        /// Found out from the first word, which is a number in HPCC's files and none in htsim's.
+        Auto = "auto",
+        /// htsim's `.topo` and `.cm`.
+        Htsim = "htsim",
+        /// Fabrics and flows of the HPCC simulator for ns-3 and of SimAI.
+        Hpcc = "hpcc",
+    }
+}
+
+impl FileFormat {
+    /// True if `text` is to be read as a file of the HPCC simulator.
+    ///
+    /// `Auto` cannot take one for the other: no text is sound in both formats, and the wrong reader would refuse it.
+    pub fn is_hpcc(self, text: &str) -> bool {
+        match self {
+            Self::Auto => begins_with_a_number(text),
+            Self::Htsim => false,
+            Self::Hpcc => true,
+        }
+    }
+}
+
+choices! {
+    /// The format of a trace of a job.
+    pub enum TraceFormat {
+        /// A schedule of LogGOPSim and ATLAHS, as text.
+        Goal = "goal",
+        /// The same in its binary form.
+        GoalBinary = "goal-binary",
+        /// The execution trace of a rank by Chakra, plain or packed.
+        Chakra = "chakra",
+        /// A workload of SimAI and AICB.
+        Simai = "simai",
+    }
+}
+
+impl TraceFormat {
+    /// The format that a file with this content has, judged by how it begins: a word of the format, or a number that its writers put
+    /// there. Nothing if it is none of them.
+    pub fn of(content: &[u8]) -> Option<Self> {
+        if is_goal_binary(content) {
+            return Some(Self::GoalBinary);
+        }
+        if begins_as_a_trace(content) {
+            return Some(Self::Chakra);
+        }
+        // Comments may stand in front, but not without end.
+        const HEAD: usize = 1 << 16;
+        let head = &content[..content.len().min(HEAD)];
+        let text = match std::str::from_utf8(head) {
+            Ok(text) => text,
+            Err(error) => std::str::from_utf8(&head[..error.valid_up_to()]).ok()?,
+        };
+        if begins_as_a_schedule(text) {
+            return Some(Self::Goal);
+        }
+        begins_with_a_policy(text).then_some(Self::Simai)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        SimaiPolicy, SimaiWorkload, StartUnit, parse_cm, parse_hpcc_flows, parse_hpcc_topology,
+        parse_topo, write_chakra, write_goal, write_goal_binary, write_simai,
+    };
+    use clearway_workload::{CollectiveKind, Program};
+
+    #[test]
+    fn the_first_word_tells() {
+        for (text, is_hpcc) in [
+            ("", false),
+            ("# 1\n", false),
+            ("# a comment\n\n 376 56 480\n", true),
+            ("\u{feff}2\r\n", true),
+            ("Nodes 2\n", false),
+            ("0->1 start 0 size 1\n", false),
+            ("-1\n", false),
+        ] {
+            assert_eq!(FileFormat::Auto.is_hpcc(text), is_hpcc, "{text:?}");
+            assert!(FileFormat::Hpcc.is_hpcc(text) && !FileFormat::Htsim.is_hpcc(text));
+        }
+    }
+
+    #[test]
+    fn each_reader_refuses_what_is_not_its_own() {
+        let htsim_reads = |text: &str| {
+            parse_cm("x", text, StartUnit::Seconds).is_ok() || parse_topo("x", text).is_ok()
+        };
+        let hpcc_reads = |text: &str| {
+            parse_hpcc_flows("x", text, 2).is_ok() || parse_hpcc_topology("x", text).is_ok()
+        };
+        let flows = "1\n0 1 3 100 5 2\n";
+        let fabric = "3 1 2\n2\n0 2 1Gbps 1us 0\n1 2 1Gbps 1us 0\n";
+        for text in [flows, fabric, "0\n"] {
+            assert!(hpcc_reads(text) && !htsim_reads(text), "{text}");
+        }
+        let matrix = "Nodes 2\nConnections 1\n0->1 start 0 size 1\n";
+        assert!(htsim_reads(matrix) && !hpcc_reads(matrix));
+    }
+
+    #[test]
+    fn traces_are_told_apart_by_how_they_begin() {
+        let operation = clearway_workload::Operation::Collective {
+            kind: CollectiveKind::AllReduce,
+            bytes: clearway_units::Bytes::new(5),
+            group: 0,
+        };
+        let rank = |operations| clearway_workload::RankProgram::new(operations, Vec::new());
+        let collective = Program {
+            ranks: vec![rank(vec![operation])],
+            groups: vec![vec![clearway_workload::Rank(0)]],
+        };
+        let program = Program {
+            ranks: vec![rank(Vec::new())],
+            groups: Vec::new(),
+        };
+        let mut workload = SimaiWorkload::new(SimaiPolicy::HybridTransformer);
+        workload.layers.push(crate::SimaiLayer {
+            name: "layer".into(),
+            ..crate::SimaiLayer::default()
+        });
+        let goal = write_goal(&program).unwrap();
+        let commented = format!("\u{feff}/* é */\n// c\n{goal}");
+        for (content, format) in [
+            (goal.into_bytes(), Some(TraceFormat::Goal)),
+            (commented.into_bytes(), Some(TraceFormat::Goal)),
+            (
+                write_goal_binary(&program).unwrap(),
+                Some(TraceFormat::GoalBinary),
+            ),
+            (
+                write_chakra(&collective).unwrap().traces.remove(0),
+                Some(TraceFormat::Chakra),
+            ),
+            (vec![0x1f, 0x8b, 8, 0], Some(TraceFormat::Chakra)),
+            (
+                write_simai(&workload).unwrap().into_bytes(),
+                Some(TraceFormat::Simai),
+            ),
+            (b"# c\nMICRO\n0\n".to_vec(), Some(TraceFormat::Simai)),
+            (b"Nodes 2\nConnections 1\n".to_vec(), None),
+            (b"376 56 480\n".to_vec(), None),
+            (b"\xff\xfe".to_vec(), None),
+            (Vec::new(), None),
+        ] {
+            assert_eq!(TraceFormat::of(&content), format, "{content:?}");
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Fabrics and flows of the HPCC simulator for ns-3, and of its SimAI variant.
+//!
+//! A fabric:
+//!
+//! ```text
+//! 5 1 4                          # nodes, switches, links
+//! 4                              # the switches; all other nodes are hosts
+//! 0 4 100Gbps 1000ns 0           # src dst rate delay error_rate, for each link
+//! 1 4 100Gbps 1000ns 0
+//! 2 4 100Gbps 1000ns 0
+//! 3 4 100Gbps 1000ns 0
+//! ```
+//!
+//! SimAI writes six words on the first line: nodes, GPUs per server, NVSwitches, switches, links, type of GPU. The NVSwitches then come
+//! first on the second line.
+//!
+//! Flows:
+//!
+//! ```text
+//! 2                              # flows
+//! 0 3 3 100 2000000 2.0          # src dst pg dport bytes start-in-seconds, for each flow
+//! 1 3 3 100 2000000 2.000000025
+//! ```
+//!
+//! The readers take every sound file that has each record on a line of its own, as all generators write them; that simulator reads
+//! words, wherever the lines break. Numbers of switches may stand on several lines. In these points they take more:
+//! * comments from `#` to the end of the line may stand anywhere (there: no comments);
+//! * sizes have 64 bits (there: 32, so that a flow of 4 GiB is one of nothing), and times are exact decimals;
+//! * flows may stand in any order (there: sorted by start, else a time before the present is scheduled);
+//! * several links may join the same two switches: all of them are used, with a warning (there: the last alone).
+//!
+//! In these points they are stricter: a count that is not that of the records, words after the last record, nodes that do not exist, a
+//! switch that is named twice and hosts that cannot be reached are errors (there: ignored, or the run aborts).
+//!
+//! A host may have several links, as in SimAI's files with NVSwitches; it forwards nothing between them. Switches with lower numbers
+//! than hosts cannot be simulated and are refused, because hosts are numbered from 0.
+//!
+//! An error rate is the probability that a packet is lost at the end of the link, whatever its size. Packets of all kinds are lost alike;
+//! pause frames never are (there: they too).
+
+mod flows;
+mod graph;
+mod quantity;
+
+#[cfg(test)]
+mod tests;
+
+pub use flows::parse_hpcc_flows;
+pub use graph::{HpccLink, HpccTopology, parse_hpcc_topology};
+
+use crate::text::{Line, Source, Token, lines, shown, whole_number};
+use clearway_workload::FileError;
+use clearway_workload::counted;
+use std::ops::RangeInclusive;
+
+/// True if `text` begins as the files of this module do: with a number. htsim's files begin with a word or with `0->1`, so no text is
+/// sound in both formats.
+pub(crate) fn begins_with_a_number(text: &str) -> bool {
+    let first = lines(text).next();
+    first.is_some_and(|line| line.tokens[0].text.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// A line with the words that its kind of record has.
+struct Record<'a> {
+    source: Source<'a>,
+    line: usize,
+    tokens: &'a [Token<'a>],
+    names: &'static [&'static str],
+}
+
+impl<'a> Record<'a> {
+    /// Record on `line`; `what` is its name in messages.
+    fn of(
+        source: Source<'a>,
+        line: &'a Line<'a>,
+        what: &str,
+        names: &'static [&'static str],
+    ) -> Result<Self, FileError> {
+        let (found, needed) = (line.tokens.len(), names.len());
+        if found != needed {
+            let column = line.tokens.get(needed).map(|token| token.column);
+            let message = format!("{what} has {needed} words, but {found} stand here");
+            let fix = format!("write `{}`, each on a line of its own", names.join(" "));
+            return Err(source.fault(line.number, column, message).fix(fix));
+        }
+        Ok(Self {
+            source,
+            line: line.number,
+            tokens: &line.tokens,
+            names,
+        })
+    }
+
+    /// The whole number at `index`.
+    fn number(&self, index: usize, range: RangeInclusive<u64>) -> Result<u64, FileError> {
+        let value = whole_number(self.tokens[index].text);
+        value.filter(|value| range.contains(value)).ok_or_else(|| {
+            let (least, most) = (range.start(), range.end());
+            let fix = format!("write a whole number from {least} to {most}");
+            self.no_value(index, &fix)
+        })
+    }
+
+    /// Error of the word at `index`, which is none of those that may stand there.
+    fn no_value(&self, index: usize, fix: &str) -> FileError {
+        let (text, name) = (shown(self.tokens[index].text), self.names[index]);
+        self.fault(index, format!("`{text}` is no value for `{name}`"), fix)
+    }
+
+    /// A fault of the word at `index`.
+    fn fault(&self, index: usize, message: impl Into<String>, fix: impl Into<String>) -> FileError {
+        let column = self.tokens[index].column;
+        let fault = self.source.fault(self.line, Some(column), message);
+        fault.fix(fix)
+    }
+}
+
+/// Number of records that a file announces, and line of the announcement.
+#[derive(Clone, Copy)]
+struct Announced {
+    count: u64,
+    line: usize,
+    /// `link` or `flow`.
+    noun: &'static str,
+    /// Name of the number in the file, such as `link_num`.
+    name: &'static str,
+}
+
+impl Announced {
+    fn counted(self) -> String {
+        counted(usize::try_from(self.count).unwrap_or(usize::MAX), self.noun)
+    }
+
+    /// Error of a record on `line` although all that were announced have come.
+    fn one_too_many(self, source: Source<'_>, line: usize) -> FileError {
+        let message = format!(
+            "line {} announces {}, and this line comes after them; the HPCC simulator ignores the rest of the file",
+            self.line,
+            self.counted()
+        );
+        let fix = format!(
+            "correct `{}` on line {}, or remove what comes after (or put a `#` before it)",
+            self.name, self.line
+        );
+        source.fault(line, None, message).fix(fix)
+    }
+
+    /// Error of a file that ends on `line` after `found` records.
+    fn too_few(self, source: Source<'_>, line: usize, found: u64) -> FileError {
+        let message = format!(
+            "line {} announces {}, but the file has {found}",
+            self.line,
+            self.counted()
+        );
+        let fix = format!(
+            "write {found} as `{}`, or restore the missing lines if the file was cut short",
+            self.name
+        );
+        source.fault(line, None, message).fix(fix)
+    }
+}

@@ -1,0 +1,459 @@
+//! Mutations of sound and nearly sound files: no reader panics, and every error has a line and a fix.
+//!
+//! `CLEARWAY_FUZZ_ITERATIONS` sets how many files are tried (20 000 unless given). The mutations are drawn from fixed seeds, so a
+//! failure repeats; its number and text are printed.
+
+use clearway_formats::{
+    ChakraReader, FileFormat, HpccLink, StartUnit, parse_cm, parse_goal, parse_goal_binary,
+    parse_hpcc_flows, parse_hpcc_topology, parse_simai, parse_sizes, parse_topo, write_chakra,
+    write_cm, write_goal, write_goal_binary, write_simai,
+};
+use clearway_units::{Bytes, Purpose, RandomStream};
+use clearway_workload::{
+    CollectiveCall, CollectiveKind, ExpansionFault, FileError, Graph, GraphError, Operation, Rank,
+    RankProgram, TaskId, Wait,
+};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use std::io::Write;
+use std::panic::catch_unwind;
+
+const CONNECTIONS: [&str; 4] = [
+    "Nodes 16\nConnections 4\nTriggers 1\n0->13 id 1 start 0 size 2000000 send_done_trigger 1\n\
+     1->12 id 2 start 5 size 4086 send_done_trigger 1\n13->0 id 3 trigger 1 size 2000000\n\
+     12->1 id 4 trigger 1 size 2000000\ntrigger id 1 barrier count 2\n",
+    "# ring\nNodes 3\nConnections 3\nTriggers 2\n0->1 id 1 start 0.5 size 10 recv_done_trigger 1\n\
+     1->2 id 2 trigger 1 size 10 recv_done_trigger 2\n2->0 id 3 trigger 2 size 10 prio 3\n\
+     trigger id 1 oneshot\ntrigger id 2 multishot\n",
+    "Nodes 4\nConnections 2\nFailures 1\n0->1 start 1e-3 size 18446744073709551615\n3->2 start 16777217 size 1\n\
+     failure switch_type AGG switch_id 0 link_id 1\n",
+    "Nodes 4\nConnections 2\nTriggers 1\n0->1 id 1 trigger 1 size 1 send_done_trigger 1\n\
+     2->1 id 1 start 0 size 1 msg addon\ntrigger id 1 oneshot\n",
+];
+
+const FABRICS: [&str; 3] = [
+    "Nodes 1024\nTiers 2\nPodsize 1024\n\nTier 0\nDownlink_speed_Gbps 100\nRadix_Down 32\nRadix_Up 32\n\
+     Downlink_Latency_ns 1000\nSwitch_Latency_ns 0\n\nTier 1\nDownlink_speed_Gbps 100\nRadix_Down 32\n\
+     Downlink_Latency_ns 1000\n",
+    "# three tiers\nNodes 128\nTiers 3\nPodsize 16\nTier 0\nOversubscribed 1\nDownlink_speed_Gbps 100\nRadix_Down 4\n\
+     Radix_Up 4\nDownlink_Latency_ns 1000\nTier 1\nOversubscribed 1\nDownlink_speed_Gbps 100\nRadix_Down 8\nRadix_Up 8\n\
+     Bundle 2\nDownlink_Latency_ns 1000\nTier 2\nDownlink_speed_Gbps 100\nRadix_Down 16\nBundle 2\nDownlink_Latency_ns 1000\n",
+    "Nodes 64\nTiers 2\nTier 0\nDownlink_speed_Gbps 200\nRadix_Down 16\nRadix_Up 8\nDownlink_Latency_ns 1\nQueue_Up 1\n\
+     Tier 1\nRadix_Up 3\nDownlink_speed_Gbps 400\nRadix_Down 4\nDownlink_Latency_ns 1\nOversubscribed 9\n",
+];
+
+const HPCC_FABRICS: [&str; 3] = [
+    "6 2 5\n4 5\n0 4 100Gbps 1000ns 0.000000\n1 4 100Gbps 1us 0\n2 5 25000000000bps 0.001ms 0\n\
+     3 5 100Gbps 1000ns 0\n4 5 400Gbps 2000ns 0\n",
+    "# SimAI\n7 2 0 3 7 H100\n4 5\n6\n0 4 1GB/s 1us 0\n1 4 100Gb/s 1e-6 0\n2 5 10kbps 0.001ms 0\n\
+     3 5 100Gbps 1000ns 0\n4 6 400Gbps 2000ns 0\n5 6 1bps 1ns 0\n6 4 1bps 1ns 0e9\n",
+    "7 2 1 2 8 A100\n4\n5 6\n0 4 1Tbps 1us 0\n1 4 1Tbps 1us 0.5\n2 4 1Tbps 1us 1\n0 5 1Gbps 1us 0\n\
+     1 5 1Gbps 1us 0\n2 5 1Gbps 1us 0\n3 6 1Gbps 1us 0\n5 6 1Gbps 1us 0\n",
+];
+
+const HPCC_FLOWS: [&str; 2] = [
+    "3\n0 3 3 100 2000000 2\n1 3 1 200 5000000000 2.000000025\n3 0 7 0 1 1.9\n",
+    "2 # flows\n\n0 1 0 100 18446744073709551615 2\n2 1 3 65535 1 1e-12\n3 2 3 1 1 0\n",
+];
+
+const SIZES: [&str; 3] = [
+    "0 0\n10000 15\n1000000 70.5\n30000000 100\n",
+    "# a step\n\n64 0.0\n65\t99.5 # most\n1000000000000 1e2\n",
+    "0 0\n1 0.5\n2 1\n",
+];
+
+const SCHEDULES: [&str; 3] = [
+    "num_ranks 2\nrank 0 {\nl1: calc 1500 cpu 1\nl2: send 4096b to 1 tag 7\nl2 requires l1\nl3: recv 8b from 1\n}\n\
+     rank 1 {\nl1: recv 4096b from 0 tag 7\nl2: calc 100\nl2 irequires l1\nl3: send 8b to 0\nl3 requires l2\n\
+     l3 requires l1\n}\n",
+    "num_ranks 3 // a ring\nrank 0 {\nl1: send 9b to 1\nl2: recv 9b from -1 tag -1 cpu 3 nic 1\n}\nrank 1 {\n\
+     l1: recv 9b from 0\nl2: send 9b to 2 tag 5\nl2 requires l1\n}\nrank 2 { l1: recv 9b from 1 tag -1\n\
+     l2: send 0b to 0 tag 1 nic 2\nl2 irequires l1\n/* self */ send 1b to 2\nl4: recv 1b from 2\nl4 requires l1\n}\n",
+    "num_ranks 2\nrank 0 {\nsend 1b to 1 tag 1\nsend 2b to 1 tag 2\nsend 3b to 1 tag 1\n}\nrank 1 {\n\
+     b: recv 9b from 0 tag 2\na: recv 9b from 0 tag -1\nc: recv 9b from -1 tag 1\nd: calc 5\nb requires d\nc requires a\n}\n",
+];
+
+const LAYERS: [&str; 2] = [
+    "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 ep: 2 pp: 1 vpp: 1 ga: 1 all_gpus: 8 checkpoints: 0 \
+     checkpoint_initiates: 0 pp_comm: 0.0\n2\na -1 11 ALLREDUCE 1000 21 ALLGATHER 2000 31 ALLREDUCE_DP_EP 500 200\n\
+     b -1 12 ALLTOALL_EP 800 22 NONE 0 0 REDUCESCATTER 64 1\n",
+    "DATA x: 1 2\n1\na -1 1.5 BROADCAST 9 1 NONE 0 1 ALLREDUCE 4096.0 1\n",
+];
+
+/// Words that fit somewhere, and words that fit nowhere.
+const WORDS: [&str; 47] = [
+    "0",
+    "1",
+    "65536",
+    "65535",
+    "4294967295",
+    "4294967296",
+    "18446744073709551615",
+    "18446744073709551616",
+    "99999999999999999999999999",
+    "-1",
+    "0.5",
+    "1e9",
+    "1e-9999",
+    "",
+    "#",
+    "->",
+    "0->1",
+    "start",
+    "size",
+    "trigger",
+    "id",
+    "send_done_trigger",
+    "recv_done_trigger",
+    "barrier",
+    "count",
+    "multishot",
+    "Nodes",
+    "Tier",
+    "Radix_Up",
+    "Bundle",
+    "\u{feff}é\0",
+    "Oversubscribed",
+    "0.5Gbps",
+    "1e99s",
+    "9999999999GB/s",
+    "0.0000000000001",
+    "num_ranks",
+    "rank",
+    "send",
+    "recv",
+    "calc",
+    "requires",
+    "l1:",
+    "l2",
+    "tag",
+    "{",
+    "/*",
+];
+
+fn pick<'a, T>(random: &mut RandomStream, items: &'a [T]) -> &'a T {
+    &items[random.below(items.len() as u32) as usize]
+}
+
+/// `text` with one change: to a line, to a word, to a digit or to a byte.
+fn mutated(text: &str, random: &mut RandomStream) -> String {
+    let mut lines: Vec<Vec<String>> = text
+        .split('\n')
+        .map(|line| line.split(' ').map(str::to_owned).collect())
+        .collect();
+    let line = random.below(lines.len() as u32) as usize;
+    let other = random.below(lines.len() as u32) as usize;
+    let word = random.below(lines[line].len() as u32) as usize;
+    match random.below(10) {
+        0 => drop(lines.remove(line)),
+        1 => lines.insert(other, lines[line].clone()),
+        2 => lines.swap(line, other),
+        3 => drop(lines[line].remove(word)),
+        4 => {
+            let copy = lines[line][word].clone();
+            lines[other].push(copy);
+        }
+        5 => {
+            let end = lines[line].len() - 1;
+            lines[line].swap(word, end);
+        }
+        6 => lines[line][word] = (*pick(random, &WORDS)).to_owned(),
+        7 => lines[line].insert(word, (*pick(random, &WORDS)).to_owned()),
+        8 => lines.truncate(line),
+        _ => lines[line][word] = other_digit(&lines[line][word], random),
+    }
+    let joined: Vec<String> = lines.iter().map(|line| line.join(" ")).collect();
+    joined.join("\n")
+}
+
+/// `word` with one of its characters made a digit.
+fn other_digit(word: &str, random: &mut RandomStream) -> String {
+    let count = word.chars().count().max(1) as u32;
+    let (place, digit) = (random.below(count), random.below(10));
+    let digit = char::from_digit(digit, 10).unwrap_or('0');
+    let replaced = |(index, character)| if index == place { digit } else { character };
+    (0..).zip(word.chars()).map(replaced).collect()
+}
+
+fn iterations() -> u64 {
+    match std::env::var("CLEARWAY_FUZZ_ITERATIONS") {
+        Ok(text) => text
+            .parse()
+            .expect("CLEARWAY_FUZZ_ITERATIONS is a whole number"),
+        Err(_) => 20_000,
+    }
+}
+
+/// Tries `check` on mutations of `corpus` and returns how many of them were sound.
+fn fuzz(
+    corpus: &[&str],
+    entity: u64,
+    check: impl Fn(&str) -> Result<(), FileError> + std::panic::RefUnwindSafe,
+) -> u64 {
+    let mut sound = 0;
+    for iteration in 0..iterations() {
+        let mut random = RandomStream::new(iteration, Purpose::Test, entity);
+        let mut text = (*pick(&mut random, corpus)).to_owned();
+        for _ in 0..random.below(4) {
+            text = mutated(&text, &mut random);
+        }
+        match catch_unwind(|| check(&text)) {
+            Ok(Ok(())) => sound += 1,
+            Ok(Err(error)) => assert!(
+                error.line >= 1
+                    && error.line <= text.lines().count().max(1)
+                    && error.column != Some(0)
+                    && !error.message.is_empty()
+                    && !error.fix.is_empty(),
+                "iteration {iteration}: {error:?}\n{text}"
+            ),
+            Err(_) => panic!("iteration {iteration} panicked on:\n{text}"),
+        }
+    }
+    sound
+}
+
+/// Checks that the mutations are neither all sound nor all broken, once there are enough of them to tell.
+fn assert_mixed(sound: u64) {
+    let tried = iterations();
+    assert!(
+        tried < 1000 || (sound > 0 && sound < tried),
+        "{sound} of {tried} were sound"
+    );
+}
+
+#[test]
+fn connection_matrices() {
+    let sound = fuzz(&CONNECTIONS, 1, |text| {
+        let file = parse_cm("fuzz.cm", text, StartUnit::Microseconds)?;
+        // What is accepted can run, and survives being written.
+        file.workload.check(file.nodes).unwrap();
+        let again = parse_cm(
+            "again.cm",
+            &write_cm(&file.workload, file.nodes),
+            StartUnit::Microseconds,
+        );
+        assert_eq!(again.unwrap().workload, file.workload);
+        Ok(())
+    });
+    assert_mixed(sound);
+}
+
+#[test]
+fn fabrics() {
+    let sound = fuzz(&FABRICS, 2, |text| {
+        let file = parse_topo("fuzz.topo", text)?;
+        assert_eq!(file.leaves() * file.tiers[0].radix_down, file.nodes);
+        assert_eq!(file.leaves_per_pod() * file.pods(), file.leaves());
+        assert!(file.aggregations() > 0 && (file.cores() > 0) == (file.tiers.len() == 3));
+        Ok(())
+    });
+    assert_mixed(sound);
+}
+
+#[test]
+fn hpcc_fabrics() {
+    let sound = fuzz(&HPCC_FABRICS, 3, |text| {
+        let file = parse_hpcc_topology("fuzz.txt", text)?;
+        let nodes = file.hosts + file.switches;
+        let mut links_of_host = vec![0; file.hosts as usize];
+        for link in &file.links {
+            assert!(link.ends.iter().all(|&end| end < nodes));
+            for &end in link.ends.iter().filter(|&&end| end < file.hosts) {
+                links_of_host[end as usize] += 1;
+            }
+        }
+        assert!(links_of_host.iter().all(|&links| links >= 1));
+        let probability = |link: &HpccLink| (0.0..1.0).contains(&link.loss);
+        assert!(file.links.iter().all(probability));
+        assert!(FileFormat::Auto.is_hpcc(text) && parse_topo("x", text).is_err());
+        Ok(())
+    });
+    assert_mixed(sound);
+}
+
+#[test]
+fn hpcc_flows() {
+    const HOSTS: u32 = 4;
+    let sound = fuzz(&HPCC_FLOWS, 4, |text| {
+        let workload = parse_hpcc_flows("fuzz.txt", text, HOSTS)?;
+        // What is accepted can run.
+        workload.check(HOSTS).unwrap();
+        let priorities = workload.flows.iter().map(|flow| flow.priority);
+        assert!(priorities.into_iter().all(|pg| matches!(pg, Some(1..=7))));
+        assert!(FileFormat::Auto.is_hpcc(text));
+        assert!(parse_cm("x", text, StartUnit::Seconds).is_err());
+        Ok(())
+    });
+    assert_mixed(sound);
+}
+
+#[test]
+fn sizes() {
+    let sound = fuzz(&SIZES, 5, |text| {
+        let sizes = parse_sizes("fuzz.txt", text)?;
+        let (first, last) = (sizes.points()[0], sizes.points()[sizes.points().len() - 1]);
+        let (least, most) = (first.bytes.max(Bytes::new(1)), last.bytes);
+        assert!(first.bytes.as_f64() < sizes.mean() && sizes.mean() < most.as_f64());
+        let mut before = least;
+        for percent in (0..=1000).map(|tenth| f64::from(tenth) / 10.0) {
+            let size = sizes.quantile(percent);
+            assert!(
+                before <= size && size <= most,
+                "{percent}: {before}, {size}"
+            );
+            before = size;
+        }
+        let mut random = RandomStream::new(1, Purpose::Test, 0);
+        let drawn = sizes.sample(&mut random);
+        assert!(least <= drawn && drawn <= most);
+        Ok(())
+    });
+    assert_mixed(sound);
+}
+
+#[test]
+fn schedules() {
+    let sound = fuzz(&SCHEDULES, 6, |text| {
+        let file = parse_goal("fuzz.goal", text)?;
+        let graph = file.graph()?;
+        // What is accepted can run, and survives being written in both forms.
+        graph.check().unwrap();
+        let written = write_goal(&file.program).unwrap();
+        let again = parse_goal("again.goal", &written).unwrap();
+        assert_eq!(again.program, file.program);
+        let written = write_goal_binary(&file.program).unwrap();
+        let again = parse_goal_binary("again.bin", &written).unwrap();
+        assert_eq!(again.program, file.program);
+        assert_eq!(again.graph().unwrap(), graph);
+        Ok(())
+    });
+    assert_mixed(sound);
+}
+
+/// Checks that a graph can run, unless its collectives have more bytes than 64 bits hold, which is known only where they are expanded.
+fn assert_runs(graph: &Graph) {
+    let checked = graph.check();
+    assert!(
+        matches!(checked, Ok(()) | Err(GraphError::TooManyBytes { .. })),
+        "{checked:?}"
+    );
+}
+
+#[test]
+fn layers() {
+    let sound = fuzz(&LAYERS, 9, |text| {
+        let workload = parse_simai("fuzz.txt", text)?.workload;
+        // What is accepted survives being written, but for parts of nanoseconds.
+        if let Ok(written) = write_simai(&workload) {
+            let again = parse_simai("again.txt", &written).unwrap();
+            assert_eq!(again.workload, workload);
+        }
+        if let Ok(program) = workload.program(8, 2) {
+            assert_runs(&program.graph(&mut around).unwrap());
+        }
+        Ok(())
+    });
+    assert_mixed(sound);
+}
+
+#[test]
+fn binary_schedules() {
+    let corpus = SCHEDULES.map(|text| {
+        let program = parse_goal("fuzz.goal", text).unwrap().program;
+        write_goal_binary(&program).unwrap()
+    });
+    let sound = fuzz_bytes(&corpus, 7, |bytes| {
+        let file = parse_goal_binary("fuzz.bin", bytes)?;
+        file.graph()?.check().unwrap();
+        Ok(())
+    });
+    assert_mixed(sound);
+}
+
+/// Sends from every rank of a group to the next one.
+fn around(
+    call: &CollectiveCall<'_>,
+    graph: &mut Graph,
+) -> Result<Vec<Vec<TaskId>>, ExpansionFault> {
+    let next = call.group.iter().cycle().skip(1);
+    let mut ends: Vec<Vec<TaskId>> = Vec::new();
+    for ((&src, &dst), &start) in call.group.iter().zip(next).zip(call.starts) {
+        let bytes = call.bytes.max(Bytes::new(1));
+        ends.push(vec![graph.message((src, dst), bytes, [start])]);
+    }
+    Ok(ends)
+}
+
+#[test]
+fn execution_traces() {
+    let text = "num_ranks 2\nrank 0 {\na: calc 2000 cpu 1\nb: send 4096b to 1 tag 7\nb requires a\n}\n\
+                rank 1 {\na: recv 4096b from 0 tag 7\nb: calc 1000\nb requires a\n}\n";
+    let mut program = parse_goal("job.goal", text).unwrap().program;
+    for rank in &mut program.ranks {
+        let mut operations = rank.operations().to_vec();
+        for kind in [CollectiveKind::AllReduce, CollectiveKind::AllGather] {
+            let (bytes, group) = (Bytes::new(1 << 20), 0);
+            operations.push(Operation::Collective { kind, bytes, group });
+        }
+        let waits = (1..4).map(|index| (index, Wait::over(index - 1)));
+        *rank = RankProgram::new(operations, waits.collect());
+    }
+    program.groups = vec![vec![Rank(1), Rank(0)]];
+    let files = write_chakra(&program).unwrap();
+    let mut packed = GzEncoder::new(Vec::new(), Compression::default());
+    packed.write_all(&files.traces[0]).unwrap();
+    let corpus = [files.traces[0].clone(), packed.finish().unwrap()];
+    let sound = fuzz_bytes(&corpus, 8, |bytes| {
+        let mut reader = ChakraReader::new(2);
+        reader.groups("fuzz.json", &files.groups)?;
+        reader.rank("fuzz.0.et", bytes)?;
+        reader.rank("fuzz.1.et", files.traces[1].as_slice())?;
+        assert_runs(&reader.finish().graph(&mut around)?);
+        Ok(())
+    });
+    assert_mixed(sound);
+}
+
+/// As [`fuzz`], for files without lines.
+fn fuzz_bytes(
+    corpus: &[Vec<u8>],
+    entity: u64,
+    check: impl Fn(&[u8]) -> Result<(), FileError> + std::panic::RefUnwindSafe,
+) -> u64 {
+    let mut sound = 0;
+    for iteration in 0..iterations() {
+        let mut random = RandomStream::new(iteration, Purpose::Test, entity);
+        let mut bytes = pick(&mut random, corpus).clone();
+        for _ in 0..random.below(4) {
+            mutate(&mut bytes, &mut random);
+        }
+        match catch_unwind(|| check(&bytes)) {
+            Ok(Ok(())) => sound += 1,
+            Ok(Err(error)) => assert!(
+                error.line == 0 && !error.message.is_empty() && !error.fix.is_empty(),
+                "iteration {iteration}: {error:?}\n{bytes:?}"
+            ),
+            Err(_) => panic!("iteration {iteration} panicked on:\n{bytes:?}"),
+        }
+    }
+    sound
+}
+
+/// Changes a byte, a number of four bytes, or the length.
+fn mutate(bytes: &mut Vec<u8>, random: &mut RandomStream) {
+    const NUMBERS: [u32; 6] = [0, 1, 2, 255, u32::MAX - 1, u32::MAX];
+    let at = random.below(bytes.len().max(1) as u32) as usize;
+    match random.below(8) {
+        0 => bytes.truncate(at),
+        1 => bytes.insert(at, random.below(256) as u8),
+        2 if at < bytes.len() => drop(bytes.remove(at)),
+        3 | 4 if at + 4 <= bytes.len() => {
+            let number = pick(random, &NUMBERS).to_le_bytes();
+            bytes[at..at + 4].copy_from_slice(&number);
+        }
+        5 if at < bytes.len() => bytes[at] = random.below(256) as u8,
+        _ if at < bytes.len() => bytes[at] = bytes[at].wrapping_add(1),
+        _ => bytes.push(0),
+    }
+}

@@ -1,0 +1,79 @@
+//! Traffic from a file.
+
+use super::{BuildContext, LoadedWorkload, WorkloadDefinition, located};
+use clearway_formats::{FileFormat, StartUnit, parse_cm, parse_hpcc_flows, read_text};
+use clearway_units::parameters;
+use clearway_workload::WorkloadError;
+use std::path::Path;
+
+parameters! {
+    /// Traffic from a connection matrix in htsim's format (see [`clearway_formats::cm`]) or from flows in HPCC's (see [`clearway_formats::hpcc`]).
+    pub struct FileSettings {
+        /// The file: looked for in the folder of the scenario file, then in the current folder.
+        pub file: String = String::new(), "file", "none: the file must be named";
+        /// Format of the file: "htsim" is a connection matrix (`.cm`), "hpcc" a file of flows of the HPCC simulator for ns-3; "auto"
+        /// decides by the first word, which is a number in the latter alone.
+        pub format: FileFormat = FileFormat::Auto, "format", "decision: no file is sound in both formats";
+        /// The unit of the numbers after `start` in a connection matrix, which does not tell it; "auto" is "us". HPCC's files are in
+        /// seconds.
+        pub start_unit: Option<StartUnit> = None, "start-unit", "htsim_uec takes the number as microseconds, whatever its comments say";
+    }
+}
+
+impl WorkloadDefinition for FileSettings {
+    const NAME: &'static str = "file";
+    const SUMMARY: &'static str =
+        "traffic from a file: a connection matrix of htsim (.cm), or flows of HPCC ns-3";
+
+    fn load(&self, context: &BuildContext<'_>) -> Result<LoadedWorkload, WorkloadError> {
+        if self.file.is_empty() {
+            let fix = "name it, as in `file = \"permutation.cm\"`";
+            return Err(Self::fault("file", "no file is named", fix));
+        }
+        let path = located(Path::new(&self.file), context.base_dir);
+        let text = read_text(&path)?;
+        let name = path.display().to_string();
+        if self.format.is_hpcc(&text) {
+            return self.load_hpcc(&name, &text, context);
+        }
+        let unit = self.start_unit.unwrap_or(StartUnit::Microseconds);
+        let file = parse_cm(&name, &text, unit)?;
+        if file.nodes > context.hosts {
+            let (nodes, hosts) = (file.nodes, context.hosts);
+            let message =
+                format!("the file is made for {nodes} hosts, but the topology has {hosts}");
+            let fix = "choose the topology that belongs to the file";
+            return Err(Self::fault("file", message, fix));
+        }
+        Ok(LoadedWorkload {
+            jobs: Vec::new(),
+            workload: file.workload,
+            failures: file.failures,
+            warnings: file.warnings,
+            doubts: Vec::new(),
+        })
+    }
+
+    fn files(&self) -> Vec<&'static str> {
+        vec!["file"]
+    }
+}
+
+impl FileSettings {
+    fn load_hpcc(
+        &self,
+        name: &str,
+        text: &str,
+        context: &BuildContext<'_>,
+    ) -> Result<LoadedWorkload, WorkloadError> {
+        if let Some(unit) = self.start_unit.filter(|&unit| unit != StartUnit::Seconds) {
+            let message = format!(
+                "the unit \"{}\" for a file in HPCC's format, whose starts are in seconds",
+                unit.name()
+            );
+            let fix = "leave it out, or change the numbers in the file";
+            return Err(Self::fault("start-unit", message, fix));
+        }
+        Ok(parse_hpcc_flows(name, text, context.hosts)?.into())
+    }
+}

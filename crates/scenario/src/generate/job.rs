@@ -1,0 +1,304 @@
+//! Settings that jobs with collectives have in common: placement of ranks, iterations and computations.
+
+use super::placing::Placing;
+use super::scheduling::Scheduling;
+use super::{BuildContext, LoadedWorkload, WorkloadDefinition};
+use clearway_units::{Bytes, HostId, RandomStream, Span, Time, Value, parameters};
+use clearway_workload::collective::{CollectiveDefinition, CollectiveError};
+use clearway_workload::counted;
+use clearway_workload::graph::{Graph, MOST_TASKS, Rank, TaskId};
+use clearway_workload::rank::Plan;
+use clearway_workload::{JobSpec, Volume, Workload, WorkloadError};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+parameters! {
+    /// Placement, iterations and computations of jobs.
+    pub struct JobSettings {
+        /// Number of ranks of each job; "auto": as many as there are hosts for it.
+        pub ranks: Option<u32> = None, "ranks", "all hosts";
+        /// Number of such jobs that run side by side, on hosts of their own.
+        pub jobs: u32 = 1, "jobs", "one job alone";
+        /// Start of the first job.
+        pub start: Time = Time::ZERO, "start", "the start of the run";
+        /// Time from the start of one job to that of the next.
+        pub stagger: Span = Span::ZERO, "stagger", "all at once is the hardest case";
+        /// Number of iterations of each job, in each of which it computes and communicates.
+        pub iterations: u32 = 1, "iterations", "one collective";
+        /// Time for which each rank computes in an iteration, before its part of the collective begins.
+        pub compute: Span = Span::ZERO, "compute", "communication alone";
+        /// Number of operations of equal size into which the collective is cut. They become ready one after the other, as gradients do.
+        pub buckets: u32 = 1, "buckets", "one operation";
+        /// The share of `compute`, from its end, over which buckets become ready evenly: with 0 all of them are ready at its end.
+        pub overlap: f64 = 0.0, "overlap", "no overlap";
+        /// Maximum share of its time by which a computation takes longer, drawn at random for each computation.
+        pub jitter: f64 = 0.0, "jitter", "none";
+        /// Number of ranks of each job that compute more slowly, drawn at random.
+        pub stragglers: u32 = 0, "stragglers", "none";
+        /// Factor by which the computations of stragglers take longer: with 2 they take twice as long.
+        pub straggler_factor: f64 = 1.5, "straggler-factor", "decision";
+        with {
+            /// Placement of the ranks.
+            pub placing: Placing,
+            /// Schedule of the communication.
+            pub scheduling: Scheduling,
+        }
+    }
+}
+
+/// The jobs of a section `D` that run the collective `C`.
+pub(super) fn jobs<D: WorkloadDefinition, C: CollectiveDefinition + Clone>(
+    settings: &JobSettings,
+    collective: &C,
+    context: &BuildContext<'_>,
+) -> Result<LoadedWorkload, WorkloadError> {
+    settings.check::<D>()?;
+    let ranks = settings.ranks_of::<D>(context)?;
+    let hosts = settings.placing.place::<D>(settings.jobs, ranks, context)?;
+    let schedule = |job| settings.scheduling.schedule::<D>(settings.jobs, job);
+    let schedules: Vec<_> = (0..settings.jobs).map(schedule).collect::<Result<_, _>>()?;
+    // Last, because it may take seconds.
+    let (graph, volume) = settings.iteration::<D, C>(collective, ranks)?;
+    let plan = Arc::new(Plan::new(graph));
+    let mut random = context.random_of(HostId(0));
+    let job = |number: u32| {
+        let first = (number * ranks) as usize;
+        let label = match settings.jobs {
+            1 => D::NAME.to_owned(),
+            _ => format!("{} {number}", D::NAME),
+        };
+        let spec = JobSpec {
+            label,
+            plan: Arc::clone(&plan),
+            hosts: hosts[first..first + ranks as usize].to_vec(),
+            start: settings
+                .start
+                .saturating_add(settings.stagger * u64::from(number)),
+            iterations: settings.iterations,
+            jitter: settings.jitter,
+            stragglers: settings.draw_stragglers(ranks, &mut random),
+            schedule: schedules[number as usize],
+            volume: Some(volume),
+            priority: None,
+            variant: 0,
+        };
+        spec.check(context.hosts)
+            .map_err(|(message, fix)| D::fault("iterations", message, fix))?;
+        Ok::<JobSpec, WorkloadError>(spec)
+    };
+    Ok(LoadedWorkload {
+        jobs: (0..settings.jobs).map(job).collect::<Result<_, _>>()?,
+        doubts: settings.doubts(context).collect(),
+        ..LoadedWorkload::from(Workload::default())
+    })
+}
+
+impl JobSettings {
+    fn check<D: WorkloadDefinition>(&self) -> Result<(), WorkloadError> {
+        for (key, count) in [
+            ("jobs", self.jobs),
+            ("iterations", self.iterations),
+            ("buckets", self.buckets),
+        ] {
+            if count == 0 {
+                return Err(D::fault(key, format!("no {key}"), "write 1 or more"));
+            }
+        }
+        // Of a number that is none, too.
+        if let Some(ranks) = self.ranks.filter(|&ranks| ranks < self.stragglers) {
+            let message = format!("{} stragglers of {ranks} ranks", self.stragglers);
+            let fix = "choose at most as many as a job has ranks";
+            return Err(D::fault("stragglers", message, fix));
+        }
+        if !(self.overlap >= 0.0 && self.overlap <= 1.0) {
+            let message = format!("a share of {}", self.overlap);
+            return Err(D::fault("overlap", message, "write a share from 0 to 1"));
+        }
+        if !(self.straggler_factor >= 1.0 && self.straggler_factor <= 1e6) {
+            let message = format!("a factor of {}", self.straggler_factor);
+            let fix = "write a factor from 1 to 1e6";
+            return Err(D::fault("straggler-factor", message, fix));
+        }
+        if !(self.jitter >= 0.0 && self.jitter <= 1e6) {
+            let message = format!("a share of {}", self.jitter);
+            return Err(D::fault("jitter", message, "write a share from 0 to 1e6"));
+        }
+        let last = self.stagger.as_ps().checked_mul(u64::from(self.jobs));
+        let last = last.map(|ps| self.start.saturating_add(Span::from_ps(ps)));
+        if last.is_none_or(Time::is_never) {
+            let message = format!(
+                "{} jobs, {} apart, are beyond the longest run",
+                self.jobs, self.stagger
+            );
+            return Err(D::fault(
+                "stagger",
+                message,
+                "let jobs start closer together",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Settings without effect.
+    fn doubts(&self, context: &BuildContext<'_>) -> impl Iterator<Item = String> {
+        let lengthened = [
+            ("jitter", self.jitter > 0.0),
+            ("stragglers", self.stragglers > 0),
+        ];
+        let lengthened = lengthened
+            .into_iter()
+            .filter(|(_, given)| *given && self.compute.is_zero());
+        let lengthened = lengthened
+            .map(|(key, _)| format!("`{key}` lengthens computations, and `compute` is zero"));
+        let spread = self.overlap > 0.0 && self.buckets == 1;
+        let spread = spread.then(|| {
+            format!(
+                "`overlap` = {} is that of buckets with the computation, and there is one: it is ready at the end",
+                self.overlap
+            )
+        });
+        lengthened.chain(spread).chain(self.placing.doubts(context))
+    }
+
+    /// Number of ranks of each job.
+    fn ranks_of<D: WorkloadDefinition>(
+        &self,
+        context: &BuildContext<'_>,
+    ) -> Result<u32, WorkloadError> {
+        if self.ranks == Some(0) {
+            let fix = "write 1 or more, or \"auto\"";
+            return Err(D::fault("ranks", "jobs without ranks", fix));
+        }
+        let places = self.placing.places(context);
+        let ranks = self.ranks.unwrap_or(places / self.jobs);
+        let needed = u64::from(ranks) * u64::from(self.jobs);
+        if ranks == 0 || needed > u64::from(places) {
+            let jobs = counted(self.jobs as usize, "job");
+            let ranks = counted(ranks.max(1) as usize, "rank");
+            let source = self.placing.source(context);
+            let places = counted(places as usize, "host");
+            let message = format!("{jobs} of {ranks}, but {source} {places}");
+            let fix = match context.taken.is_empty() || !self.placing.hosts.is_empty() {
+                true => {
+                    "every rank needs a host of its own: choose fewer `ranks` or `jobs`, or more hosts"
+                }
+                false => {
+                    "choose fewer `ranks`, or a larger topology, or name `hosts` that sections are to share"
+                }
+            };
+            return Err(D::fault("ranks", message, fix));
+        }
+        if !self.placing.hosts.is_empty() && needed != u64::from(places) {
+            let message = format!("{places} hosts for {} jobs of {ranks} ranks", self.jobs);
+            return Err(D::fault("hosts", message, "name one host for each rank"));
+        }
+        Ok(ranks)
+    }
+
+    /// Graph of one iteration, which has the computations and the collective in buckets, and the volume of the collective.
+    fn iteration<D: WorkloadDefinition, C: CollectiveDefinition + Clone>(
+        &self,
+        collective: &C,
+        ranks: u32,
+    ) -> Result<(Graph, Volume), WorkloadError> {
+        let fault = |error: CollectiveError| {
+            D::fault(error.key.unwrap_or("ranks"), error.message, error.fix)
+        };
+        let whole = collective.build(ranks).map_err(fault)?;
+        let volume = Volume {
+            bytes: whole.size,
+            bus_factor: whole.bus_factor(),
+        };
+        if self.compute.is_zero() && self.buckets == 1 {
+            return Ok((whole.graph, volume));
+        }
+        let size = whole.size.as_u64();
+        let buckets = u64::from(self.buckets);
+        if size < buckets {
+            let message = format!("{buckets} buckets of {size} bytes in all");
+            return Err(D::fault(
+                "buckets",
+                message,
+                "choose at most one bucket for each byte",
+            ));
+        }
+        // Built once if there is one bucket: of thousands of ranks it takes seconds.
+        let mut whole = (buckets == 1).then_some(whole.graph);
+        let compute = self.compute.as_ps();
+        // The product is rounded, and may be above what it is a share of.
+        let overlapped = ((compute as f64 * self.overlap) as u64).min(compute);
+        let mut graph = Graph::new(ranks);
+        let mut gates: Vec<TaskId> = Vec::new();
+        for bucket in 0..buckets {
+            // The first part of the computation, without overlap, and the first share of the rest.
+            let before = if bucket == 0 { compute - overlapped } else { 0 };
+            let span = Span::from_ps(before + share_of(overlapped, bucket, buckets));
+            let last = std::mem::take(&mut gates);
+            for rank in (0..ranks).map(Rank) {
+                let after = last.get(rank.index()).copied();
+                gates.push(graph.compute(rank, span, after));
+            }
+            let bytes = Bytes::new(share_of(size, bucket, buckets));
+            let part = match whole.take() {
+                Some(whole) => whole,
+                None => {
+                    with_size(collective, bytes)
+                        .build(ranks)
+                        .map_err(fault)?
+                        .graph
+                }
+            };
+            if bucket == 0 {
+                self.check_tasks::<D>(part.len() as u64 + u64::from(ranks))?;
+            }
+            graph.append(&part, &gates);
+        }
+        Ok((graph, volume))
+    }
+
+    /// Checks that all buckets together have no more tasks than a graph may have.
+    fn check_tasks<D: WorkloadDefinition>(&self, of_bucket: u64) -> Result<(), WorkloadError> {
+        let buckets = u64::from(self.buckets);
+        if of_bucket.saturating_mul(buckets) <= MOST_TASKS {
+            return Ok(());
+        }
+        let message = format!(
+            "{buckets} buckets of {of_bucket} messages and computations, but {MOST_TASKS} are the most that an iteration may have"
+        );
+        let fix = match MOST_TASKS / of_bucket {
+            0 => "choose fewer ranks, or a larger `chunk`".into(),
+            1 => "leave it out".into(),
+            most => format!("choose {most} buckets at most, or a larger `chunk`"),
+        };
+        Err(D::fault("buckets", message, fix))
+    }
+
+    /// The slow ranks of a job.
+    fn draw_stragglers(&self, ranks: u32, random: &mut RandomStream) -> BTreeMap<Rank, f64> {
+        let mut all: Vec<u32> = (0..ranks).collect();
+        if self.stragglers > 0 {
+            random.shuffle(&mut all);
+        }
+        let slow = all.into_iter().take(self.stragglers as usize);
+        slow.map(|rank| (Rank(rank), self.straggler_factor))
+            .collect()
+    }
+}
+
+/// Size of part number `part` of `whole` cut into `parts` parts, which differ by one at most.
+fn share_of(whole: u64, part: u64, parts: u64) -> u64 {
+    let up_to = |part: u64| u128::from(whole) * u128::from(part) / u128::from(parts);
+    (up_to(part + 1) - up_to(part)) as u64
+}
+
+/// The same collective of another size.
+fn with_size<C: CollectiveDefinition + Clone>(collective: &C, bytes: Bytes) -> C {
+    let mut part = collective.clone();
+    let size = Value::Text(format!("{}B", bytes.as_u64()));
+    part.set("size", &size)
+        .expect("every collective has a size");
+    part
+}
+
+#[cfg(test)]
+mod tests;

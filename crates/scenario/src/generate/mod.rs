@@ -1,0 +1,323 @@
+//! Generators of traffic, and their registry.
+//!
+//! A new generator is one file with a settings struct that implements [`WorkloadDefinition`], and one line in the `workloads!` list
+//! at the end of this module. That line yields the variant of [`WorkloadSettings`], the scenario's keys, the row of
+//! [`WorkloadSettings::KINDS`] and the entry in the tests that hold for all generators.
+//!
+//! A generator draws its random numbers from the stream of (seed, [`Purpose::Workload`], section), or from those of that section's hosts: a
+//! further section changes nothing in those before it.
+
+mod file;
+mod incast;
+mod job;
+mod job_kinds;
+mod list;
+mod one_to_one;
+mod per_job;
+mod permutation;
+mod placing;
+mod poisson;
+mod scheduling;
+mod trace;
+
+pub use clearway_formats::chakra::trace_files;
+pub use file::FileSettings;
+pub use incast::{IncastSettings, Placement};
+pub use job::JobSettings;
+pub use job_kinds::*;
+pub use list::ListSettings;
+pub use one_to_one::OneToOneSettings;
+pub use per_job::PerJob;
+pub use permutation::{PermutationSettings, derangement};
+pub use placing::{JobPlacement, Placing, TakenHosts};
+pub use poisson::PoissonSettings;
+pub use scheduling::Scheduling;
+pub use trace::TraceSettings;
+
+use clearway_formats::LinkFailure;
+use clearway_units::{
+    Bytes, HostId, ParameterInfo, ParameterSet, Purpose, RandomStream, Rate, SetError, Value,
+};
+use clearway_workload::{Arrivals, FileWarning, JobSpec, Workload, WorkloadError};
+use std::path::{Path, PathBuf};
+
+/// Properties of a run that its generators need.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BuildContext<'a> {
+    /// Hosts of the topology.
+    pub hosts: u32,
+    /// For each of them the rate of its NIC, of all its NICs together where it has several.
+    pub nic_rates: &'a [Rate],
+    /// The run's seed.
+    pub seed: u64,
+    /// Index of the `[[workload]]` section, from 0.
+    pub section: u32,
+    /// Hosts of jobs of the sections before: placements leave them alone.
+    pub taken: &'a TakenHosts,
+    /// The folder of the scenario file, if there is one: files are looked for there, then in the current folder.
+    pub base_dir: Option<&'a Path>,
+}
+
+impl BuildContext<'_> {
+    /// Value of `taken` if no host is taken.
+    pub const ALL_FREE: &'static TakenHosts = &TakenHosts::new();
+
+    /// The random numbers of this section.
+    pub fn random(&self) -> RandomStream {
+        RandomStream::new(self.seed, Purpose::Workload, self.section.into())
+    }
+
+    /// The random numbers of `host` in this section.
+    pub fn random_of(&self, host: HostId) -> RandomStream {
+        // Sections themselves are the entities below 2^32.
+        let entity = ((u64::from(self.section) + 1) << 32) | u64::from(host.0);
+        RandomStream::new(self.seed, Purpose::Workload, entity)
+    }
+}
+
+/// A workload with what came with it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct LoadedWorkload {
+    /// The traffic, checked for the hosts of the context.
+    pub workload: Workload,
+    /// Jobs, whose ranks send of their own accord; checked, too.
+    pub jobs: Vec<JobSpec>,
+    /// Links that the workload's file fails, for the topology to apply.
+    pub failures: Vec<LinkFailure>,
+    /// Warnings about a file.
+    pub warnings: Vec<FileWarning>,
+    /// Warnings about settings that fit together but will hardly do what was meant.
+    pub doubts: Vec<String>,
+}
+
+impl From<Workload> for LoadedWorkload {
+    fn from(workload: Workload) -> Self {
+        Self {
+            workload,
+            jobs: Vec::new(),
+            failures: Vec::new(),
+            warnings: Vec::new(),
+            doubts: Vec::new(),
+        }
+    }
+}
+
+/// Definition of a generator: its name, and how it makes traffic. The implementing type holds its settings.
+pub trait WorkloadDefinition: ParameterSet {
+    /// Name of the generator in a scenario: `workload.kind = "…"`.
+    const NAME: &'static str;
+    /// One line for `clearway list workloads`.
+    const SUMMARY: &'static str;
+
+    /// Makes the traffic. [`WorkloadSettings::load`] checks it afterwards.
+    ///
+    /// # Errors
+    /// If settings do not fit each other or the hosts.
+    fn load(&self, context: &BuildContext<'_>) -> Result<LoadedWorkload, WorkloadError>;
+
+    /// The same traffic as an iterator, if none of its flows waits for another: a run can then do without a list of all.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    fn arrivals(&self, _context: &BuildContext<'_>) -> Result<Option<Arrivals>, WorkloadError> {
+        Ok(None)
+    }
+
+    /// The keys whose values name files that the traffic depends on.
+    fn files(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
+
+    /// An error about the setting `key`.
+    fn fault(
+        key: &'static str,
+        message: impl Into<String>,
+        fix: impl Into<String>,
+    ) -> WorkloadError {
+        WorkloadError::Setting {
+            kind: Self::NAME,
+            key,
+            message: message.into(),
+            fix: fix.into(),
+        }
+    }
+}
+
+macro_rules! workloads {
+    ($($variant:ident($settings:ty),)+) => {
+        /// The settings of one generator.
+        #[derive(Debug, Clone, PartialEq)]
+        pub enum WorkloadSettings {
+            $(#[doc = concat!("[`", stringify!($settings), "`].")] $variant($settings),)+
+        }
+
+        impl WorkloadSettings {
+            /// Name and summary of every generator.
+            pub const KINDS: &'static [(&'static str, &'static str)] = &[
+                $((<$settings as WorkloadDefinition>::NAME, <$settings as WorkloadDefinition>::SUMMARY),)+
+            ];
+
+            /// The generator `kind` with its defaults, if there is one of that name.
+            pub fn named(kind: &str) -> Option<Self> {
+                match kind {
+                    $(<$settings as WorkloadDefinition>::NAME => Some(Self::$variant(<$settings>::default())),)+
+                    _ => None,
+                }
+            }
+            /// Name of the generator.
+            pub const fn kind(&self) -> &'static str {
+                match self {
+                    $(Self::$variant(_) => <$settings as WorkloadDefinition>::NAME,)+
+                }
+            }
+            /// Every setting with its default.
+            pub fn describe(&self) -> Vec<ParameterInfo> {
+                match self {
+                    $(Self::$variant(_) => <$settings>::describe(),)+
+                }
+            }
+            /// Sets `key`.
+            ///
+            /// # Errors
+            /// If there is no such key or the value does not fit it.
+            pub fn set(&mut self, key: &str, value: &Value) -> Result<(), SetError> {
+                match self {
+                    $(Self::$variant(settings) => settings.set(key, value),)+
+                }
+            }
+            /// Every setting with its present value.
+            pub fn entries(&self) -> Vec<(&'static str, Value)> {
+                match self {
+                    $(Self::$variant(settings) => settings.entries(),)+
+                }
+            }
+            /// The keys whose values name files that the traffic depends on.
+            pub fn files(&self) -> Vec<&'static str> {
+                match self {
+                    $(Self::$variant(settings) => settings.files(),)+
+                }
+            }
+            /// The traffic one flow after the other, if this generator makes flows that wait for nothing; the same flows as those of
+            /// [`load`](Self::load), and as sound.
+            ///
+            /// # Errors
+            /// As `load`.
+            pub fn arrivals(&self, context: &BuildContext<'_>) -> Result<Option<Arrivals>, WorkloadError> {
+                match self {
+                    $(Self::$variant(settings) => settings.arrivals(context),)+
+                }
+            }
+            fn load_unchecked(&self, context: &BuildContext<'_>) -> Result<LoadedWorkload, WorkloadError> {
+                match self {
+                    $(Self::$variant(settings) => settings.load(context),)+
+                }
+            }
+        }
+    };
+}
+
+workloads! {
+    Permutation(PermutationSettings),
+    Incast(IncastSettings),
+    Poisson(PoissonSettings),
+    OneToOne(OneToOneSettings),
+    RingAllReduce(RingAllReduceJob),
+    HalvingDoubling(HalvingDoublingJob),
+    DoubleBinaryTree(DoubleBinaryTreeJob),
+    DirectAllReduce(DirectAllReduceJob),
+    ParameterServer(ParameterServerJob),
+    AllToAll(AllToAllJob),
+    RingAllGather(RingAllGatherJob),
+    DirectAllGather(DirectAllGatherJob),
+    RingReduceScatter(RingReduceScatterJob),
+    DirectReduceScatter(DirectReduceScatterJob),
+    ChainBroadcast(ChainBroadcastJob),
+    TreeBroadcast(TreeBroadcastJob),
+    Trace(TraceSettings),
+    List(ListSettings),
+    File(FileSettings),
+}
+
+impl WorkloadSettings {
+    /// Makes the traffic with its failed links and warnings, and checks it.
+    ///
+    /// # Errors
+    /// If settings do not fit each other or the hosts, a file is at fault, or the traffic could not run.
+    pub fn load(&self, context: &BuildContext<'_>) -> Result<LoadedWorkload, WorkloadError> {
+        let loaded = self.load_unchecked(context)?;
+        loaded.workload.check(context.hosts)?;
+        Ok(loaded)
+    }
+
+    /// As [`load`](Self::load), for callers that cannot fail links.
+    ///
+    /// # Errors
+    /// As `load`; also if a file fails links, which must not be lost in silence.
+    pub fn build(&self, context: &BuildContext<'_>) -> Result<Workload, WorkloadError> {
+        let loaded = self.load(context)?;
+        match loaded.failures.len() {
+            0 => Ok(loaded.workload),
+            failures => Err(WorkloadError::Setting {
+                kind: self.kind(),
+                key: "file",
+                message: format!("the file fails {failures} links, which cannot be applied here"),
+                fix: "remove its `failure` lines and the `Failures` line".into(),
+            }),
+        }
+    }
+}
+
+/// A message that carries something.
+fn some_bytes<D: WorkloadDefinition>(message: Bytes) -> Result<Bytes, WorkloadError> {
+    if message == Bytes::ZERO {
+        let fix = "write a size of at least one byte, as in \"2MB\"";
+        return Err(D::fault("message", "a message carries no bytes", fix));
+    }
+    Ok(message)
+}
+
+/// The first `hosts` hosts, or all.
+fn chosen_hosts<D: WorkloadDefinition>(
+    key: &'static str,
+    chosen: Option<u32>,
+    context: &BuildContext<'_>,
+) -> Result<u32, WorkloadError> {
+    let hosts = chosen.unwrap_or(context.hosts);
+    if hosts > context.hosts {
+        let message = format!("{hosts} hosts, but the topology has {}", context.hosts);
+        let fix = format!("write a number up to {}, or \"auto\"", context.hosts);
+        return Err(D::fault(key, message, fix));
+    }
+    Ok(hosts)
+}
+
+/// The host `chosen`, or `otherwise`.
+fn chosen_host<D: WorkloadDefinition>(
+    key: &'static str,
+    chosen: Option<u32>,
+    otherwise: u32,
+    context: &BuildContext<'_>,
+) -> Result<u32, WorkloadError> {
+    let host = chosen.unwrap_or(otherwise);
+    if host >= context.hosts {
+        let message = format!("host {host}, but the topology has {} hosts", context.hosts);
+        let fix = match context.hosts {
+            0 => "give the topology hosts".to_owned(),
+            hosts => format!("write a host from 0 to {}", hosts - 1),
+        };
+        return Err(D::fault(key, message, fix));
+    }
+    Ok(host)
+}
+
+/// Path of `file`: beside the scenario, or in the current folder if it is only there.
+pub(crate) fn located(file: &Path, base_dir: Option<&Path>) -> PathBuf {
+    let beside = base_dir.map(|folder| folder.join(file));
+    match beside {
+        Some(beside) if beside.exists() || !file.exists() => beside,
+        Some(_) | None => file.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

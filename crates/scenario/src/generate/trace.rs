@@ -1,0 +1,328 @@
+//! Jobs from traces: GOAL schedules, execution traces of Chakra, workloads of SimAI.
+
+mod calls;
+
+use super::placing::Placing;
+use super::scheduling::Scheduling;
+use super::{BuildContext, LoadedWorkload, WorkloadDefinition, located};
+use calls::Calls;
+use clearway_formats::chakra::{head, prefix_of, rank_files};
+use clearway_formats::{
+    TraceFormat, parse_goal, parse_goal_binary, parse_simai, read_chakra, read_text,
+};
+use clearway_units::{Bytes, Time, parameters};
+use clearway_workload::counted;
+use clearway_workload::graph::{Graph, Rank};
+use clearway_workload::rank::Plan;
+use clearway_workload::{CollectiveCall, FileWarning, JobSpec, Workload, WorkloadError};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The name of the first algorithm for an operation.
+macro_rules! first_algorithm {
+    ($operation:literal) => {
+        calls::first_algorithm($operation).to_owned()
+    };
+}
+
+parameters! {
+    /// A job that does what a trace says.
+    pub struct TraceSettings {
+        /// The trace: a GOAL schedule, a workload of SimAI, one of Chakra's files, `<prefix>.<rank>.et`, or their prefix. Looked for in
+        /// the folder of the scenario file, then in the current folder.
+        pub file: String = String::new(), "file", "none: the file must be named";
+        /// Format of the trace; "auto" decides by how the file begins.
+        pub format: Option<TraceFormat> = None, "format", "decision: no file is sound in two formats";
+        /// A comm-group file, which lists the ranks of each group that Chakra's traces name; empty for none.
+        pub comm_groups: String = String::new(), "comm-groups", "as in the traces";
+        /// Number of ranks that run a workload of SimAI; "auto": as many as it says or, where it says nothing, one for each host. Other
+        /// traces have their own number.
+        pub ranks: Option<u32> = None, "ranks", "the trace";
+        /// Number of passes of training that a workload of SimAI makes in an iteration.
+        pub passes: u32 = 1, "passes", "one pass";
+        /// Start of the job.
+        pub start: Time = Time::ZERO, "start", "the start of the run";
+        /// Number of times that the whole trace runs, one after the other.
+        pub iterations: u32 = 1, "iterations", "once";
+        /// Factor for the time of each computation in the trace; with 0 only communication takes time.
+        pub time_scale: f64 = 1.0, "time-scale", "the trace";
+        /// The algorithm for calls of an all-reduce.
+        pub all_reduce: String = first_algorithm!("all-reduce"), "all-reduce", "NCCL's for large arrays";
+        /// The algorithm for calls of an all-gather.
+        pub all_gather: String = first_algorithm!("all-gather"), "all-gather", "NCCL's";
+        /// The algorithm for calls of a reduce-scatter.
+        pub reduce_scatter: String = first_algorithm!("reduce-scatter"), "reduce-scatter", "NCCL's";
+        /// The algorithm for calls of an all-to-all.
+        pub all_to_all: String = first_algorithm!("all-to-all"), "all-to-all", "the only one";
+        /// The algorithm for calls of a broadcast, and in reverse for those of a reduce.
+        pub broadcast: String = first_algorithm!("broadcast"), "broadcast", "NCCL's";
+        /// Maximum payload of a message of a collective; "auto": the default of the algorithm.
+        pub chunk: Option<Bytes> = None, "chunk", "the algorithm";
+        /// Maximum number of messages of one all-to-all in flight from a rank: each is sent when the one so many before it is acknowledged.
+        /// "auto": no limit.
+        pub parallelism: Option<u32> = Some(16), "parallelism", "STrack §4.3: 8, 16, 32 or 64";
+        with {
+            /// Placement of the ranks.
+            pub placing: Placing,
+            /// Schedule of the communication.
+            pub scheduling: Scheduling,
+        }
+    }
+}
+
+impl WorkloadDefinition for TraceSettings {
+    const NAME: &'static str = "trace";
+    const SUMMARY: &'static str =
+        "a job from a trace: a GOAL schedule, Chakra's execution traces, or a workload of SimAI";
+
+    fn load(&self, context: &BuildContext<'_>) -> Result<LoadedWorkload, WorkloadError> {
+        self.check()?;
+        let schedule = self.scheduling.schedule::<Self>(1, 0)?;
+        let calls = Calls::new(self)?;
+        let place = self.find(context)?;
+        let trace = self.read(&place, &calls, context)?;
+        let ranks = trace.graph.ranks();
+        self.check_ranks(ranks, context)?;
+        let slowed = (0..ranks).filter(|_| self.time_scale != 1.0);
+        let job = JobSpec {
+            label: place.label(),
+            plan: Arc::new(Plan::new(trace.graph)),
+            hosts: self.placing.place::<Self>(1, ranks, context)?,
+            start: self.start,
+            iterations: self.iterations,
+            jitter: 0.0,
+            stragglers: slowed.map(|rank| (Rank(rank), self.time_scale)).collect(),
+            schedule,
+            volume: None,
+            priority: None,
+            variant: 0,
+        };
+        job.check(context.hosts)
+            .map_err(|(message, fix)| Self::fault("iterations", message, fix))?;
+        Ok(LoadedWorkload {
+            jobs: vec![job],
+            warnings: trace.warnings,
+            doubts: self.placing.doubts(context).collect(),
+            ..LoadedWorkload::from(Workload::default())
+        })
+    }
+
+    fn files(&self) -> Vec<&'static str> {
+        let named = [("file", &self.file), ("comm-groups", &self.comm_groups)];
+        let named = named.into_iter().filter(|(_, name)| !name.is_empty());
+        named.map(|(key, _)| key).collect()
+    }
+}
+
+/// Graph of a trace, and the warnings about it.
+struct Trace {
+    graph: Graph,
+    warnings: Vec<FileWarning>,
+}
+
+/// Location and format of a trace.
+struct Place {
+    /// Path of the file, or prefix of the files of all ranks.
+    path: PathBuf,
+    format: TraceFormat,
+}
+
+impl Place {
+    /// Label of the job in results.
+    fn label(&self) -> String {
+        let name = match self.format {
+            TraceFormat::Chakra => self.path.file_name(),
+            _ => self.path.file_stem(),
+        };
+        name.map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+    }
+}
+
+impl TraceSettings {
+    fn check(&self) -> Result<(), WorkloadError> {
+        if self.file.is_empty() {
+            let fix = "name it, as in `file = \"training.goal\"`";
+            return Err(Self::fault("file", "no file is named", fix));
+        }
+        for (key, count) in [
+            ("passes", Some(self.passes)),
+            ("iterations", Some(self.iterations)),
+            ("ranks", self.ranks),
+            ("parallelism", self.parallelism),
+        ] {
+            if count == Some(0) {
+                return Err(Self::fault(key, format!("no {key}"), "write 1 or more"));
+            }
+        }
+        // Of a number that is none, too.
+        if !(self.time_scale >= 0.0 && self.time_scale <= 1e6) {
+            let message = format!("a factor of {}", self.time_scale);
+            let fix = "write a factor from 0 to 1e6";
+            return Err(Self::fault("time-scale", message, fix));
+        }
+        if self.start.is_never() {
+            let fix = "choose an earlier start";
+            return Err(Self::fault("start", "this is beyond the longest run", fix));
+        }
+        Ok(())
+    }
+
+    /// Finds the trace, and determines its format.
+    fn find(&self, context: &BuildContext<'_>) -> Result<Place, WorkloadError> {
+        let file = Path::new(&self.file);
+        let path = match context.base_dir.map(|folder| folder.join(file)) {
+            Some(beside) if beside.is_file() || is_prefix(&beside) => beside,
+            _ if file.is_file() || is_prefix(file) => file.to_owned(),
+            _ => located(file, context.base_dir),
+        };
+        let format = match self.format {
+            Some(format) => format,
+            None if is_prefix(&path) && !path.is_file() => TraceFormat::Chakra,
+            None => Self::recognized(&path)?,
+        };
+        if !self.comm_groups.is_empty() && format != TraceFormat::Chakra {
+            let message = format!("the trace is in the format \"{}\"", format.name());
+            let fix = "leave it out: only Chakra's traces name groups";
+            return Err(Self::fault("comm-groups", message, fix));
+        }
+        match format {
+            TraceFormat::Chakra if path.is_file() => Ok(Place {
+                path: Self::prefix(&path)?,
+                format,
+            }),
+            format => Ok(Place { path, format }),
+        }
+    }
+
+    /// The format of the file at `path`, by how it begins.
+    fn recognized(path: &Path) -> Result<TraceFormat, WorkloadError> {
+        let head = head(path).map_err(|error| unreadable(path, &error))?;
+        TraceFormat::of(&head).ok_or_else(|| {
+            let message = format!("{} begins like no trace that is known", path.display());
+            let known: Vec<&str> = TraceFormat::ALL.iter().map(|format| format.name()).collect();
+            let fix = format!(
+                "say its `format`, one of {}; flows of htsim and HPCC are for workloads of kind \"file\"",
+                known.join(", ")
+            );
+            Self::fault("file", message, fix)
+        })
+    }
+
+    /// The prefix of the files of all ranks, of which `path` is one.
+    fn prefix(path: &Path) -> Result<PathBuf, WorkloadError> {
+        prefix_of(path).ok_or_else(|| {
+            let message = format!("{} is the trace of one rank alone", path.display());
+            let fix = "call the files of all ranks `<prefix>.<rank>.et`, with ranks from 0, and name the first";
+            Self::fault("file", message, fix)
+        })
+    }
+
+    /// Reads the trace, and makes messages of it.
+    fn read(
+        &self,
+        place: &Place,
+        calls: &Calls,
+        context: &BuildContext<'_>,
+    ) -> Result<Trace, WorkloadError> {
+        let path = &place.path;
+        let name = path.display().to_string();
+        match place.format {
+            TraceFormat::Goal => {
+                let text = read_text(path)?;
+                let file = parse_goal(&name, &text)?;
+                Ok(Trace {
+                    graph: file.graph()?,
+                    warnings: file.warnings,
+                })
+            }
+            TraceFormat::GoalBinary => {
+                let bytes = std::fs::read(path).map_err(|error| unreadable(path, &error))?;
+                let file = parse_goal_binary(&name, &bytes)?;
+                drop(bytes);
+                Ok(Trace {
+                    graph: file.graph()?,
+                    warnings: file.warnings,
+                })
+            }
+            TraceFormat::Chakra => {
+                let groups = match self.comm_groups.as_str() {
+                    "" => None,
+                    name => Some(located(Path::new(name), context.base_dir)),
+                };
+                let trace = read_chakra(path, groups.as_deref())?;
+                let graph = trace.graph(&mut |call, graph| calls.expand(call, graph))?;
+                Self::checked(Trace {
+                    graph,
+                    warnings: trace.warnings,
+                })
+            }
+            TraceFormat::Simai => {
+                let file = parse_simai(&name, &read_text(path)?)?;
+                let given = self.ranks.or(file.workload.all_gpus);
+                let ranks = given.unwrap_or_else(|| self.placing.places(context));
+                // Before work for ranks that have no hosts.
+                self.check_ranks(ranks, context)?;
+                let expand =
+                    &mut |call: &CollectiveCall<'_>, graph: &mut Graph| calls.expand(call, graph);
+                let graph = file.graph(ranks, self.passes, expand)?;
+                Self::checked(Trace {
+                    graph,
+                    warnings: file.warnings,
+                })
+            }
+        }
+    }
+
+    /// Checks that the graph can run: collectives can add up to more than a graph can hold.
+    fn checked(trace: Trace) -> Result<Trace, WorkloadError> {
+        match trace.graph.check() {
+            Ok(()) => Ok(trace),
+            Err(error) => {
+                let fix = "let the collectives of the trace carry less";
+                Err(Self::fault("file", error.to_string(), fix))
+            }
+        }
+    }
+
+    /// Checks that each rank has a host of its own.
+    fn check_ranks(&self, ranks: u32, context: &BuildContext<'_>) -> Result<(), WorkloadError> {
+        if let Some(wanted) = self.ranks.filter(|&wanted| wanted != ranks) {
+            let message = format!("{wanted} ranks, but the trace has {ranks}");
+            let fix = "leave it out: only workloads of SimAI run on any number of ranks";
+            return Err(Self::fault("ranks", message, fix));
+        }
+        if ranks == 0 {
+            let fix = "name a trace that has ranks";
+            return Err(Self::fault("file", "a trace of no ranks", fix));
+        }
+        let places = self.placing.places(context);
+        if !self.placing.hosts.is_empty() && places != ranks {
+            let places = counted(places as usize, "host");
+            let message = format!("{places} for {ranks} ranks of the trace");
+            return Err(Self::fault("hosts", message, "name one host for each rank"));
+        }
+        if ranks > places {
+            let places = counted(places as usize, "host");
+            let source = self.placing.source(context);
+            let message = format!("the trace has {ranks} ranks, but {source} {places}");
+            let fix = format!("choose a topology with {ranks} hosts or more for it");
+            return Err(Self::fault("file", message, fix));
+        }
+        Ok(())
+    }
+}
+
+/// True if there are traces of Chakra with this prefix.
+fn is_prefix(path: &Path) -> bool {
+    rank_files(path).is_ok_and(|files| !files.is_empty())
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> WorkloadError {
+    WorkloadError::Unreadable {
+        file: path.display().to_string(),
+        reason: error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,210 @@
+//! The messages of the collectives that traces call.
+
+use super::TraceSettings;
+use crate::generate::WorkloadDefinition;
+use clearway_units::{Bytes, Value, nearest, suggestion};
+use clearway_workload::WorkloadError;
+use clearway_workload::collective::CollectiveSettings;
+use clearway_workload::graph::{Graph, MOST_TASKS, Need, Rank, Task, TaskId};
+use clearway_workload::program::{CollectiveCall, CollectiveKind, ExpansionFault};
+
+/// The algorithms of `operation`.
+fn algorithms(operation: &'static str) -> impl Iterator<Item = &'static str> + Clone {
+    let kinds = CollectiveSettings::KINDS.iter();
+    let own = kinds.filter(move |kind| kind.operation == operation);
+    own.map(|kind| kind.algorithm)
+}
+
+/// The first algorithm of `operation`, which is its default.
+pub(super) fn first_algorithm(operation: &'static str) -> &'static str {
+    algorithms(operation).next().unwrap_or_default()
+}
+
+/// Algorithm of each kind of call.
+pub(super) struct Calls {
+    all_reduce: CollectiveSettings,
+    all_gather: CollectiveSettings,
+    reduce_scatter: CollectiveSettings,
+    all_to_all: CollectiveSettings,
+    broadcast: CollectiveSettings,
+    parallelism: Option<u32>,
+}
+
+impl Calls {
+    /// Creates the algorithms that `settings` name.
+    pub(super) fn new(settings: &TraceSettings) -> Result<Self, WorkloadError> {
+        if settings.chunk == Some(Bytes::ZERO) {
+            let fix = "write a size of at least one byte, as in \"128KiB\"";
+            return Err(TraceSettings::fault(
+                "chunk",
+                "a chunk carries no bytes",
+                fix,
+            ));
+        }
+        let chosen = |operation: &'static str, algorithm: &str| {
+            let found = CollectiveSettings::named(operation, algorithm);
+            let mut found = found.ok_or_else(|| {
+                let known: Vec<&str> = algorithms(operation).collect();
+                let near = nearest(algorithm, known.iter().copied());
+                let fix = suggestion(near, &format!("use one of: {}", known.join(", ")));
+                let message = format!("there is no algorithm \"{algorithm}\"");
+                TraceSettings::fault(operation, message, fix)
+            })?;
+            if let Some(chunk) = settings.chunk {
+                set(&mut found, "chunk", chunk);
+            }
+            Ok::<_, WorkloadError>(found)
+        };
+        let mut all_to_all = chosen("all-to-all", &settings.all_to_all)?;
+        // A graph's limit would hold for all messages of the job: `limited` sets one for each call.
+        if let CollectiveSettings::AllToAll(settings) = &mut all_to_all {
+            settings.parallelism = None;
+        }
+        Ok(Self {
+            all_reduce: chosen("all-reduce", &settings.all_reduce)?,
+            all_gather: chosen("all-gather", &settings.all_gather)?,
+            reduce_scatter: chosen("reduce-scatter", &settings.reduce_scatter)?,
+            all_to_all,
+            broadcast: chosen("broadcast", &settings.broadcast)?,
+            parallelism: settings.parallelism,
+        })
+    }
+
+    /// Adds the messages of `call` to the graph of the trace. Returns what an [`Expand`](clearway_workload::Expand) must.
+    pub(super) fn expand(
+        &self,
+        call: &CollectiveCall<'_>,
+        graph: &mut Graph,
+    ) -> Result<Vec<Vec<TaskId>>, ExpansionFault> {
+        let part = self.part(call)?;
+        let tasks = (graph.len() + part.len()) as u64;
+        if tasks > MOST_TASKS {
+            return Err(ExpansionFault {
+                reason: format!(
+                    "with it the trace becomes {tasks} messages and computations, but {MOST_TASKS} are the most that a job may have"
+                ),
+                fix: "write a larger `chunk`, or run fewer passes or ranks".into(),
+            });
+        }
+        call.embed(&part, graph)
+    }
+
+    /// The messages of a collective, among ranks that count from zero.
+    fn part(&self, call: &CollectiveCall<'_>) -> Result<Graph, ExpansionFault> {
+        let ranks = call.group.len() as u32;
+        let built = |settings: &CollectiveSettings| {
+            let mut settings = settings.clone();
+            set(&mut settings, "size", call.bytes);
+            let collective = settings.build(ranks);
+            collective
+                .map(|collective| collective.graph)
+                .map_err(|error| ExpansionFault {
+                    reason: error.to_string(),
+                    fix: error.fix,
+                })
+        };
+        match call.kind {
+            CollectiveKind::AllReduce => built(&self.all_reduce),
+            CollectiveKind::AllGather => built(&self.all_gather),
+            CollectiveKind::ReduceScatter => built(&self.reduce_scatter),
+            CollectiveKind::AllToAll => {
+                let part = built(&self.all_to_all)?;
+                Ok(match self.parallelism {
+                    Some(limit) => limited(&part, limit as usize),
+                    None => part,
+                })
+            }
+            CollectiveKind::Broadcast => built(&self.broadcast),
+            CollectiveKind::Reduce => Ok(reversed(&built(&self.broadcast)?)),
+            CollectiveKind::Gather => Ok(star(ranks, call.bytes, |other| (other, Rank(0)))),
+            CollectiveKind::Scatter => Ok(star(ranks, call.bytes, |other| (Rank(0), other))),
+            CollectiveKind::Barrier => Ok(barrier(ranks)),
+        }
+    }
+}
+
+fn set(settings: &mut CollectiveSettings, key: &str, bytes: Bytes) {
+    let value = Value::Text(format!("{}B", bytes.as_u64()));
+    settings
+        .set(key, &value)
+        .expect("every collective has a size and a chunk");
+}
+
+/// The same messages, of which at most `limit` are under way from a rank at a time, in their order.
+pub(super) fn limited(part: &Graph, limit: usize) -> Graph {
+    let mut own: Vec<Vec<TaskId>> = vec![Vec::new(); part.ranks() as usize];
+    let mut graph = Graph::new(part.ranks());
+    for (id, task) in part.numbered() {
+        let mut needs = part.needs(id).to_vec();
+        if let Task::Message { src, .. } = task {
+            let own = &mut own[src.index()];
+            let before = own.len().checked_sub(limit);
+            needs.extend(before.map(|before| Need::over(own[before])));
+            own.push(id);
+        }
+        graph.add(task, needs);
+    }
+    graph
+}
+
+/// Reverses a broadcast into a reduce. Each rank sends to the rank from which it received, after it has received from those to which it
+/// sent. The sums go up on the path on which copies go down.
+pub(super) fn reversed(part: &Graph) -> Graph {
+    let successors = part.successors();
+    let last = part.len() as u32;
+    let mirrored = |id: TaskId| TaskId(last - 1 - id.0);
+    let mut graph = Graph::new(part.ranks());
+    for id in (0..last).rev().map(TaskId) {
+        let task = match part.task(id) {
+            Task::Message { src, dst, bytes } => Task::Message {
+                src: dst,
+                dst: src,
+                bytes,
+            },
+            compute @ Task::Compute { .. } => compute,
+        };
+        let followers = successors.of(id).iter();
+        graph.add(
+            task,
+            followers.map(|&(other, _)| Need::over(mirrored(other))),
+        );
+    }
+    graph
+}
+
+/// Gather or scatter: one part of the array between the first rank and each other one.
+pub(super) fn star(ranks: u32, bytes: Bytes, ends: impl Fn(Rank) -> (Rank, Rank)) -> Graph {
+    let (parts, size) = (u64::from(ranks), bytes.as_u64());
+    let mut graph = Graph::new(ranks);
+    for rank in 1..ranks {
+        // The first parts have one byte more where they are not all alike.
+        let more = u64::from(u64::from(rank) < size % parts);
+        let part = Bytes::new(size / parts + more);
+        if part > Bytes::ZERO {
+            graph.message(ends(Rank(rank)), part, []);
+        }
+    }
+    graph
+}
+
+/// Dissemination barrier: no rank leaves it before all have entered. In round k each rank notifies the rank 2^k after it, once it has the
+/// notifications of all rounds before.
+pub(super) fn barrier(ranks: u32) -> Graph {
+    let mut graph = Graph::new(ranks);
+    let mut heard: Vec<Vec<TaskId>> = vec![Vec::new(); ranks as usize];
+    let mut distance = 1u64;
+    while distance < u64::from(ranks) {
+        let mut told = Vec::new();
+        for rank in 0..ranks {
+            let to = ((u64::from(rank) + distance) % u64::from(ranks)) as u32;
+            let after = heard[rank as usize].iter().copied();
+            let message = graph.message((Rank(rank), Rank(to)), Bytes::new(1), after);
+            told.push((to, message));
+        }
+        for (to, message) in told {
+            heard[to as usize].push(message);
+        }
+        distance *= 2;
+    }
+    graph
+}

@@ -1,0 +1,492 @@
+//! Traces that run and that do not.
+
+use super::super::trace_files;
+use super::calls::{barrier, limited, reversed, star};
+use super::*;
+use crate::WorkloadSettings;
+use clearway_formats::{write_chakra, write_goal, write_goal_binary};
+use clearway_units::{HostId, Rate, SetError, Span, Value};
+use clearway_workload::CollectiveSettings;
+use clearway_workload::graph::{Need, Task, TaskId};
+use clearway_workload::program::{CollectiveKind, Operation, Program, RankProgram, Wait};
+use insta::assert_snapshot;
+use std::collections::BTreeSet;
+
+const NIC_RATES: [Rate; 64] = [Rate::from_gbps(400); 64];
+
+/// A folder of files, gone with the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(test: &str) -> Self {
+        let name = format!("clearway-trace-{test}-{}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        Self(folder)
+    }
+
+    fn with(self, name: &str, content: impl AsRef<[u8]>) -> Self {
+        std::fs::write(self.0.join(name), content).unwrap();
+        self
+    }
+
+    fn load(&self, settings: &[(&str, Value)], hosts: u32) -> Result<LoadedWorkload, String> {
+        let mut workload = WorkloadSettings::named("trace").unwrap();
+        for (key, value) in settings {
+            workload.set(key, value).unwrap();
+        }
+        let context = BuildContext {
+            hosts,
+            nic_rates: &NIC_RATES,
+            seed: 1,
+            section: 0,
+            taken: BuildContext::ALL_FREE,
+            base_dir: Some(&self.0),
+        };
+        let folder = self.0.display().to_string();
+        let loaded = workload.load(&context);
+        loaded.map_err(|error| error.to_string().replace(&folder, "DIR"))
+    }
+
+    fn job(&self, settings: &[(&str, Value)], hosts: u32) -> JobSpec {
+        let mut loaded = self.load(settings, hosts).unwrap();
+        assert_eq!(loaded.workload.flows, []);
+        assert_eq!(loaded.jobs.len(), 1);
+        loaded.jobs.remove(0)
+    }
+
+    fn error(&self, settings: &[(&str, Value)]) -> String {
+        self.load(settings, 4).unwrap_err()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What is left over is in the folder for temporary files.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn text(text: &str) -> Value {
+    Value::Text(text.into())
+}
+
+fn file(name: &str) -> (&'static str, Value) {
+    ("file", text(name))
+}
+
+/// Rank 0 computes for 3 us and sends, rank 1 receives and answers.
+fn ping_pong() -> Program {
+    let bytes = Bytes::new(5000);
+    let compute = Operation::Compute {
+        unit: 0,
+        span: Span::from_us(3),
+    };
+    let send = |to| Operation::Send {
+        to: Rank(to),
+        bytes,
+        tag: 7,
+    };
+    let receive = |from| Operation::Receive {
+        from: Some(Rank(from)),
+        bytes,
+        tag: Some(7),
+    };
+    Program {
+        ranks: vec![
+            RankProgram::new(vec![compute, send(1), receive(1)], vec![(1, Wait::over(0))]),
+            RankProgram::new(vec![receive(0), send(0)], vec![(1, Wait::over(0))]),
+        ],
+        groups: Vec::new(),
+    }
+}
+
+/// Every rank calls a collective of so many bytes with all others.
+fn call_of(kind: CollectiveKind, bytes: u64, ranks: u32) -> Program {
+    let bytes = Bytes::new(bytes);
+    let call = Operation::Collective {
+        kind,
+        bytes,
+        group: 0,
+    };
+    let rank = |_| RankProgram::new(vec![call], Vec::new());
+    Program {
+        ranks: (0..ranks).map(rank).collect(),
+        groups: vec![(0..ranks).map(Rank).collect()],
+    }
+}
+
+fn chakra_folder(test: &str, program: &Program) -> Folder {
+    let files = write_chakra(program).unwrap();
+    let folder = Folder::new(test).with("groups.json", files.groups);
+    let traces = files.traces.into_iter().enumerate();
+    traces.fold(folder, |folder, (rank, trace)| {
+        folder.with(&format!("run.{rank}.et"), trace)
+    })
+}
+
+const SIMAI: &str = "\
+HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 ep: 1 pp: 1 vpp: 1 ga: 1 all_gpus: 4 checkpoints: 0 checkpoint_initiates: 0
+1
+mlp -1 500 ALLREDUCE 4096 600 ALLREDUCE 4096 600 REDUCESCATTER 8192 100
+";
+
+#[test]
+fn the_same_program_in_three_formats_is_the_same_job() {
+    let program = ping_pong();
+    let folder = chakra_folder("formats", &program)
+        .with("a.goal", write_goal(&program).unwrap())
+        .with("a.bin", write_goal_binary(&program).unwrap());
+    let job = folder.job(&[file("a.goal")], 4);
+    assert_eq!(
+        (job.label.as_str(), job.iterations, job.volume),
+        ("a", 1, None)
+    );
+    assert_eq!(job.hosts, [HostId(0), HostId(1)]);
+    assert!(job.stragglers.is_empty());
+    assert_eq!(job.plan.graph().len(), 3);
+    assert_eq!(folder.job(&[file("a.bin")], 4), job);
+    for name in ["run", "run.0.et", "run.1.et"] {
+        let chakra = folder.job(&[file(name)], 4);
+        assert_eq!((chakra.label.as_str(), &chakra.plan), ("run", &job.plan));
+    }
+    for (name, format) in [("a.goal", "goal"), ("a.bin", "goal-binary")] {
+        let settings = [file(name), ("format", text(format))];
+        assert_eq!(folder.job(&settings, 4), job);
+    }
+}
+
+#[test]
+fn a_trace_of_chakra_is_all_its_files() {
+    let folder = chakra_folder("files", &ping_pong()).with("a.goal", "");
+    let path = |name: &str| folder.0.join(name);
+    let all = ["run.0.et", "run.1.et"].map(path);
+    for name in ["run", "run.0.et", "run.1.et"] {
+        assert_eq!(trace_files(&path(name)), all);
+    }
+    for name in ["a.goal", "missing"] {
+        assert_eq!(trace_files(&path(name)), [path(name)]);
+    }
+}
+
+#[test]
+fn a_rank_has_one_name() {
+    let folder = chakra_folder("spelling", &ping_pong());
+    let trace = std::fs::read(folder.0.join("run.0.et")).unwrap();
+    let job = folder.job(&[file("run")], 4);
+    // Neither read nor part of the hash, though they are numbers.
+    let others = ["00", "+1", "2_", "01", "4294967296"].map(|rank| format!("run.{rank}.et"));
+    let folder = others
+        .iter()
+        .fold(folder, |folder, name| folder.with(name, "no trace"));
+    assert_eq!(folder.job(&[file("run")], 4), job);
+    let path = |name: &str| folder.0.join(name);
+    assert_eq!(
+        trace_files(&path("run")),
+        ["run.0.et", "run.1.et"].map(path)
+    );
+    assert_eq!(trace_files(&path("run.00.et")), [path("run.00.et")]);
+    let folder = folder.with("run.00.et", trace);
+    assert_snapshot!(folder.error(&[file("run.00.et")]), @"
+    `file` of the trace workload: DIR/run.00.et is the trace of one rank alone
+      fix: call the files of all ranks `<prefix>.<rank>.et`, with ranks from 0, and name the first
+    ");
+}
+
+#[test]
+fn a_schedule_may_be_called_as_a_trace_of_chakra() {
+    let folder =
+        chakra_folder("named", &ping_pong()).with("run.2.et", write_goal(&ping_pong()).unwrap());
+    let path = folder.0.join("run.2.et");
+    assert_eq!(trace_files(&path), [path]);
+    assert_eq!(folder.job(&[file("run.2.et")], 4).hosts.len(), 2);
+}
+
+#[test]
+fn a_job_is_placed_and_paced() {
+    let folder = Folder::new("placed").with("a.goal", write_goal(&ping_pong()).unwrap());
+    let hosts = Value::List(vec![Value::Integer(3), Value::Integer(0)]);
+    let settings = [
+        file("a.goal"),
+        ("hosts", hosts),
+        ("start", text("5us")),
+        ("iterations", Value::Integer(9)),
+        ("time-scale", Value::Float(0.25)),
+    ];
+    let job = folder.job(&settings, 4);
+    assert_eq!(job.hosts, [HostId(3), HostId(0)]);
+    assert_eq!((job.start, job.iterations), (Time::from_us(5), 9));
+    assert!(job.stragglers.values().eq(&[0.25; 2]));
+    let random = [file("a.goal"), ("placement", text("random"))];
+    assert_ne!(folder.job(&random, 64).hosts, [HostId(0), HostId(1)]);
+}
+
+#[test]
+fn a_workload_of_simai_has_as_many_ranks_as_it_says_or_as_there_are_hosts() {
+    let free = SIMAI.replace("all_gpus: 4", "");
+    let folder = Folder::new("simai")
+        .with("four.txt", SIMAI)
+        .with("free.txt", free);
+    let ranks = |settings: &[(&str, Value)]| folder.job(settings, 8).hosts.len();
+    assert_eq!(ranks(&[file("four.txt")]), 4);
+    assert_eq!(ranks(&[file("free.txt")]), 8);
+    let six = ("ranks", Value::Integer(6));
+    assert_eq!(ranks(&[file("free.txt"), six.clone()]), 6);
+    let tasks = |passes| {
+        let settings = [file("four.txt"), ("passes", Value::Integer(passes))];
+        folder.job(&settings, 8).plan.graph().len()
+    };
+    assert_eq!(tasks(3), 3 * tasks(1));
+    assert_snapshot!(folder.load(&[file("four.txt"), six], 8).unwrap_err(), @"
+    DIR/four.txt:1: `all_gpus`: the workload is for 4 ranks, but 6 are to run it
+      fix: give it 4 ranks, or generate it anew
+    ");
+}
+
+#[test]
+fn algorithms_are_chosen_for_each_operation() {
+    let folder = chakra_folder("algorithms", &call_of(CollectiveKind::AllReduce, 1000, 8));
+    let messages = |further: &[(&'static str, Value)]| {
+        let all = [
+            &[file("run"), ("comm-groups", text("groups.json"))],
+            further,
+        ]
+        .concat();
+        let job = folder.job(&all, 8);
+        let graph = job.plan.graph();
+        let of_bytes = |(_, task)| match task {
+            Task::Message { bytes, .. } => Some(bytes.as_u64()),
+            Task::Compute { .. } => None,
+        };
+        graph.numbered().filter_map(of_bytes).collect::<Vec<u64>>()
+    };
+    let once = 8 * 14;
+    assert_eq!(messages(&[]), [125; 8 * 14]);
+    let ring = [("all-reduce", text("ring"))];
+    assert_eq!(messages(&ring).len(), once);
+    let halving = [("all-reduce", text("halving-doubling"))];
+    assert_eq!(messages(&halving).len(), 8 * 6);
+    let chunk = [("chunk", text("25B"))];
+    assert_eq!(messages(&chunk), vec![25; 5 * once]);
+}
+
+#[test]
+fn every_collective_can_be_cut_into_chunks() {
+    for kind in CollectiveSettings::KINDS {
+        let mut settings = CollectiveSettings::named(kind.operation, kind.algorithm).unwrap();
+        for key in ["size", "chunk"] {
+            assert_eq!(settings.set(key, &text("7B")), Ok(()), "{kind:?}");
+        }
+        assert_eq!(
+            settings.set("colour", &text("7B")),
+            Err(SetError::UnknownKey)
+        );
+    }
+}
+
+/// For each rank the ranks that it has heard of, in one way or another, when all messages have arrived.
+fn heard(graph: &Graph) -> Vec<BTreeSet<Rank>> {
+    graph.check().unwrap();
+    let alone = |rank| BTreeSet::from([Rank(rank)]);
+    let mut heard: Vec<BTreeSet<Rank>> = (0..graph.ranks()).map(alone).collect();
+    let mut carried: Vec<BTreeSet<Rank>> = Vec::new();
+    for (id, task) in graph.numbered() {
+        let Task::Message { src, dst, .. } = task else {
+            panic!("messages alone")
+        };
+        let needs = graph.needs(id).iter();
+        let known = needs.flat_map(|need| carried[need.task().index()].clone());
+        let all: BTreeSet<Rank> = known.chain([src]).collect();
+        heard[dst.index()].extend(&all);
+        carried.push(all);
+    }
+    heard
+}
+
+#[test]
+fn a_barrier_waits_for_all() {
+    for ranks in 2..=17 {
+        let all: BTreeSet<Rank> = (0..ranks).map(Rank).collect();
+        let heard = heard(&barrier(ranks));
+        assert!(heard.iter().all(|heard| *heard == all), "{ranks}");
+    }
+}
+
+#[test]
+fn a_reduce_brings_the_sum_of_all_to_the_first() {
+    for algorithm in ["chain", "tree"] {
+        for ranks in [2, 3, 8, 13] {
+            let mut settings = CollectiveSettings::named("broadcast", algorithm).unwrap();
+            settings.set("size", &text("1000B")).unwrap();
+            settings.set("chunk", &text("300B")).unwrap();
+            let graph = reversed(&settings.build(ranks).unwrap().graph);
+            assert_eq!(heard(&graph)[0].len() as u32, ranks, "{algorithm}");
+            let sent = graph.bytes_sent();
+            assert_eq!(sent[0], Bytes::ZERO);
+            assert!(sent[1..].iter().all(|&sent| sent == Bytes::new(1000)));
+        }
+    }
+}
+
+#[test]
+fn a_gather_and_a_scatter_move_each_part_once() {
+    let gather = star(4, Bytes::new(10), |other| (other, Rank(0)));
+    assert_eq!(gather.bytes_sent(), [0, 3, 2, 2].map(Bytes::new));
+    let scatter = star(4, Bytes::new(2), |other| (Rank(0), other));
+    assert_eq!(scatter.bytes_sent(), [1, 0, 0, 0].map(Bytes::new));
+    assert_eq!(scatter.len(), 1);
+}
+
+#[test]
+fn an_all_to_all_has_few_messages_under_way() {
+    let mut settings = CollectiveSettings::named("all-to-all", "direct").unwrap();
+    settings.set("parallelism", &text("auto")).unwrap();
+    let part = settings.build(6).unwrap().graph;
+    let graph = limited(&part, 2);
+    assert_eq!((graph.len(), graph.parallelism), (30, None));
+    graph.check().unwrap();
+    // Messages are numbered by distance, then by sender.
+    for (id, _) in graph.numbered() {
+        let before = id.0.checked_sub(12).map(|id| Need::over(TaskId(id)));
+        assert_eq!(graph.needs(id), before.as_slice());
+    }
+}
+
+#[test]
+fn every_collective_of_chakra_runs() {
+    use CollectiveKind::{
+        AllGather, AllReduce, AllToAll, Barrier, Broadcast, Gather, Reduce, ReduceScatter, Scatter,
+    };
+    for kind in [
+        AllReduce,
+        AllGather,
+        ReduceScatter,
+        AllToAll,
+        Broadcast,
+        Reduce,
+        Gather,
+        Scatter,
+        Barrier,
+    ] {
+        let folder = chakra_folder(kind.name(), &call_of(kind, 1000, 4));
+        let job = folder.job(&[file("run"), ("comm-groups", text("groups.json"))], 4);
+        let messages = job.connections().iter().map(|c| c.messages).sum::<u32>();
+        assert!(messages > 0, "{kind:?}");
+    }
+}
+
+#[test]
+fn faults_of_settings() {
+    let folder = Folder::new("settings")
+        .with("a.goal", write_goal(&ping_pong()).unwrap())
+        .with("flows.txt", "1\n0 1 3 100 5 2\n")
+        .with(
+            "lonely.et",
+            write_chakra(&ping_pong()).unwrap().traces.remove(0),
+        );
+    let error = |settings: &[(&'static str, Value)]| folder.error(settings);
+    let with = |further| error(&[file("a.goal"), further]);
+    assert_snapshot!(error(&[]), @r#"
+    `file` of the trace workload: no file is named
+      fix: name it, as in `file = "training.goal"`
+    "#);
+    assert_snapshot!(error(&[file("b.goal")]), @"
+    cannot read DIR/b.goal: No such file or directory (os error 2)
+      fix: name a file that exists and that you may read
+    ");
+    assert_snapshot!(error(&[file("flows.txt")]), @r#"
+    `file` of the trace workload: DIR/flows.txt begins like no trace that is known
+      fix: say its `format`, one of goal, goal-binary, chakra, simai; flows of htsim and HPCC are for workloads of kind "file"
+    "#);
+    assert_snapshot!(error(&[file("lonely.et")]), @"
+    `file` of the trace workload: DIR/lonely.et is the trace of one rank alone
+      fix: call the files of all ranks `<prefix>.<rank>.et`, with ranks from 0, and name the first
+    ");
+    assert_snapshot!(error(&[file("run"), ("format", text("chakra"))]), @"
+    cannot read DIR/run.0.et: there are no traces with this prefix
+      fix: name a file that exists and that you may read
+    ");
+    assert_snapshot!(with(("comm-groups", text("groups.json"))), @r#"
+    `comm-groups` of the trace workload: the trace is in the format "goal"
+      fix: leave it out: only Chakra's traces name groups
+    "#);
+    assert_snapshot!(with(("ranks", Value::Integer(3))), @"
+    `ranks` of the trace workload: 3 ranks, but the trace has 2
+      fix: leave it out: only workloads of SimAI run on any number of ranks
+    ");
+    assert_snapshot!(with(("iterations", Value::Integer(0))), @"
+    `iterations` of the trace workload: no iterations
+      fix: write 1 or more
+    ");
+    assert_snapshot!(with(("iterations", Value::Integer(3_000_000_000))), @"
+    `iterations` of the trace workload: 3000000000 iterations of 3 messages and computations
+      fix: less than 2^32 in all iterations have numbers
+    ");
+    assert_snapshot!(with(("time-scale", Value::Float(1e9))), @"
+    `time-scale` of the trace workload: a factor of 1000000000
+      fix: write a factor from 0 to 1e6
+    ");
+    assert_snapshot!(with(("chunk", text("0B"))), @r#"
+    `chunk` of the trace workload: a chunk carries no bytes
+      fix: write a size of at least one byte, as in "128KiB"
+    "#);
+    assert_snapshot!(with(("all-reduce", text("rnig"))), @r#"
+    `all-reduce` of the trace workload: there is no algorithm "rnig"
+      fix: did you mean `ring`? Use one of: ring, halving-doubling, double-binary-tree, direct, parameter-server
+    "#);
+    assert_snapshot!(with(("broadcast", text("halving-doubling"))), @r#"
+    `broadcast` of the trace workload: there is no algorithm "halving-doubling"
+      fix: use one of: chain, tree
+    "#);
+    assert_snapshot!(with(("block", Value::Integer(0))), @"
+    `block` of the trace workload: no block
+      fix: write 1 or more
+    ");
+    assert_snapshot!(with(("hosts", Value::List(vec![Value::Integer(1)]))), @"
+    `hosts` of the trace workload: 1 host for 2 ranks of the trace
+      fix: name one host for each rank
+    ");
+    assert_snapshot!(folder.load(&[file("a.goal")], 1).unwrap_err(), @"
+    `file` of the trace workload: the trace has 2 ranks, but the topology has 1 host
+      fix: choose a topology with 2 hosts or more for it
+    ");
+}
+
+#[test]
+fn faults_of_traces_name_file_and_place() {
+    let unmatched = "num_ranks 2\nrank 0 {\nl1: calc 10\n}\nrank 1 {\nl1: calc 5\nl2: recv 100b from 0 tag 3\n}\n";
+    let circle = "num_ranks 2\nrank 0 {\nl1: recv 1b from 1 tag 0\nl2: send 1b to 1 tag 0\nl2 requires l1\n}\nrank 1 {\nl1: recv 1b from 0 tag 0\nl2: send 1b to 0 tag 0\nl2 requires l1\n}\n";
+    let folder = chakra_folder("faults", &call_of(CollectiveKind::AllReduce, 1 << 50, 3))
+        .with("unmatched.goal", unmatched)
+        .with("circle.goal", circle)
+        .with("none.goal", "num_ranks 0\n")
+        .with(
+            "dlrm.txt",
+            SIMAI.replace("TRANSFORMER_FWD_IN_BCKWD", "DLRM"),
+        );
+    assert_snapshot!(folder.error(&[file("unmatched.goal")]), @"
+    DIR/unmatched.goal:7: `l2` of rank 1 (line 7) receives from rank 0 with tag 3, but no send is left for it
+      fix: add the send, or remove the receive
+    ");
+    assert_snapshot!(folder.error(&[file("circle.goal")]), @"
+    DIR/circle.goal:3: operations wait for one another in a circle: `l1` of rank 0 (line 3), `l2` of rank 1 (line 9), `l1` of rank 1 (line 8), `l2` of rank 0 (line 4), each for the next and the last for the first
+      fix: remove one of the dependencies
+    ");
+    assert_snapshot!(folder.error(&[file("none.goal")]), @"
+    DIR/none.goal:1:11: `0` is no number of ranks
+      fix: write a whole number from 1 to 4294967295
+    ");
+    assert_snapshot!(folder.error(&[file("dlrm.txt")]), @"
+    DIR/dlrm.txt:1: `policy`: HYBRID_DLRM can be read but not simulated
+      fix: use HYBRID_TRANSFORMER_FWD_IN_BCKWD, which AICB writes
+    ");
+    assert_snapshot!(folder.error(&[file("run")]), @"
+    DIR/run.0.et: node 0 of rank 0 calls on group `1`, of which no ranks are known
+      fix: name a comm-group file that lists it
+    ");
+    let known = [file("run"), ("comm-groups", text("groups.json"))];
+    assert_snapshot!(folder.error(&known), @"
+    DIR/run.0.et: node 0 of rank 0: `chunk` of the ring all-reduce: up to 34359738380 messages, but 33554432 are the most that a collective may have
+      fix: write a chunk of 131073KiB or more, or a size of 1099511234560B at most
+    ");
+}
