@@ -9,11 +9,16 @@ use std::process::ExitCode;
 
 const WIDTH: usize = 80;
 
+/// The names of scenarios and of files of jobs.
+fn catalogue(laboratory: &Laboratory) -> Catalogue<'_> {
+    Catalogue::new(laboratory.registry()).with(clearway_lab::plan::catalogue_group())
+}
+
 pub(crate) fn list(group: Option<&str>) -> Result<ExitCode, Failure> {
     let laboratory = Laboratory::new();
-    let catalogue = Catalogue::new(laboratory.registry());
+    let catalogue = catalogue(&laboratory);
     let groups: Vec<&str> = match group {
-        None => Catalogue::GROUPS.to_vec(),
+        None => catalogue.groups(),
         Some(group) => vec![group],
     };
     let mut text = String::new();
@@ -21,7 +26,7 @@ pub(crate) fn list(group: Option<&str>) -> Result<ExitCode, Failure> {
         let rows = catalogue.group(name).ok_or_else(|| {
             Failure::new(format!(
                 "there is no group `{name}`\n  fix: use one of: {}",
-                Catalogue::GROUPS.join(", ")
+                catalogue.groups().join(", ")
             ))
         })?;
         let mut table = Table::new()
@@ -37,7 +42,7 @@ pub(crate) fn list(group: Option<&str>) -> Result<ExitCode, Failure> {
 
 pub(crate) fn explain(name: &str) -> Result<ExitCode, Failure> {
     let laboratory = Laboratory::new();
-    let catalogue = Catalogue::new(laboratory.registry());
+    let catalogue = catalogue(&laboratory);
     let found = catalogue.explain(name);
     if found.is_empty() {
         let near = catalogue.nearest(name);

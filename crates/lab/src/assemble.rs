@@ -1,17 +1,17 @@
 //! From a scenario to something that runs.
 
-use crate::doubts::doubts;
-use crate::error::ScenarioError;
-use crate::fits::{
-    check_buffers, check_ecn, check_queue, check_timers, packet_sizes, telemetry_bytes,
-};
 use crate::grants::Grants;
 use crate::jobs::{Jobs, fabric_flow};
-use crate::nics::{between_nics, path_lengths};
 use crate::observe::WatchPlan;
 use crate::record::CapturePlan;
+use crate::scenario::ScenarioError;
 use crate::scenario::topology::Uplinks;
+use crate::scenario::validation::{
+    check_buffers, check_ecn, check_queue, check_timers, packet_sizes, telemetry_bytes,
+};
+use crate::scenario::warnings::doubts;
 use crate::scenario::{Scenario, SwitchSettings, check_flows, check_jobs, slowest_link};
+use crate::scenario::{between_nics, path_lengths};
 use crate::streamed;
 use clearway_fabric::topology::{
     NodeId, PacketSizes, PathUse, Paths, Routes, Striped, Topology, TopologyError,

@@ -1,7 +1,7 @@
 //! Jobs in a run: the connections between their ranks, what each host does, and how long iterations took.
 
-use crate::error::ScenarioError;
 use crate::grants::Grants;
+use crate::scenario::ScenarioError;
 use clearway_fabric::{Flow, FlowMilestone, NicMessage, NicMessageKind, Post, Program};
 use clearway_transport::Class;
 use clearway_units::{Bytes, FlowId, HostId, MessageId, Span, Time};

@@ -1,7 +1,7 @@
 //! The entry for programs: built-in parts plus one's own.
 
-use crate::catalogue::builtin_scenario;
-use crate::error::{Place, ScenarioError};
+use crate::scenario::builtin_scenario;
+use crate::scenario::{Place, ScenarioError};
 use crate::{Assembly, Finished, RunOptions, Scenario};
 use clearway_fabric::{Observer, Verdict};
 use clearway_transport::Registry;

@@ -5,9 +5,9 @@
 //! flows, and so do captures and timelines.
 
 use crate::assemble::{Assembly, PreparedFabric, build_context, rates_of_hosts};
-use crate::error::ScenarioError;
 use crate::jobs::fabric_flow;
 use crate::run::{Finished, FlowResult, RunOptions};
+use crate::scenario::ScenarioError;
 use crate::scenario::{Scenario, check_flows, slowest_link};
 use clearway_fabric::{Flow, FlowOutcome, Observer, Progress, Sampler, Traffic};
 use clearway_units::{FlowId, Time};

@@ -1,11 +1,78 @@
-//! The schema of scenario files: generators of traffic with their settings.
+//! The schema of scenario files: topologies, switches, transports, workloads, what is observed. A [`Scenario`] says what is simulated,
+//! with every default filled in.
 //!
-//! * [`WorkloadSettings`] is the registry of generators: one settings struct in one file and one line in the list of [`generate`]
-//!   make a new one.
-//! * [`SizeSource`] is a distribution of flow sizes: built in, or from a file.
+//! ```toml
+//! name = "my-permutation"
+//! seed = 1
+//! stop.at-most = "50ms"
+//!
+//! [topology]                 # clearway explain leaf-spine
+//! kind = "leaf-spine"
+//! hosts = 1024
+//!
+//! [transport]                # clearway explain strack, adaptive, selective-repeat
+//! spray = "adaptive"
+//!
+//! [[workload]]               # clearway explain permutation
+//! kind = "permutation"
+//! message = "2MB"
+//! ```
+//!
+//! Keys left out have the defaults of their kinds. A section that gives `file` needs no `kind = "file"`. `--set` replaces or adds
+//! single keys; if it changes the `kind` of a section (or gives a `file`), keys of the scenario that the new kind does not know
+//! are dropped, so that one can exchange a topology or workload in one word.
 
+//!
+//! Everything a user can write is declared once with `parameters!` where it belongs (switches in `fabric`, controllers in `transport`,
+//! topologies and generators here). A new parameter appears in scenarios, in the [`Catalogue`] and in resolved scenarios by itself.
+//!
+//! * [`topology`] has the kinds of fabrics, [`generate`] the generators of traffic.
+//! * [`validation`] checks that the parts of a scenario fit each other, [`warnings`] tells of those that fit and will hardly do what
+//!   was meant.
+//!
+//! **Architecture Invariant:** nothing here runs anything, and nothing prints.
+
+mod bcube;
+mod catalogue;
+mod error;
 pub mod generate;
+mod graph;
+mod limits;
+mod link_names;
+mod nics;
+mod observe;
+mod places;
+mod pods;
+mod scenario;
+mod settings;
 mod size_source;
+pub mod source;
+mod switch;
+pub mod topology;
+mod transport;
+pub mod validation;
+pub mod warnings;
+mod workload;
 
+pub use catalogue::{
+    Catalogue, CatalogueGroup, Explanation, builtin_scenario, builtin_scenarios, first_comment,
+};
+pub use error::{Place, ScenarioError};
 pub use generate::{BuildContext, LoadedWorkload, WorkloadDefinition, WorkloadSettings};
+pub use limits::{LONGEST, check_flows, check_jobs, slowest_link};
+pub use link_names::LinkNames;
+pub use nics::{NicChoice, between_nics, path_lengths};
+pub use observe::{Chosen, MOST_CHOSEN, ObserveSettings, Sampling};
+pub use places::Places;
+pub use scenario::{General, Scenario};
+pub use settings::Setting;
 pub use size_source::SizeSource;
+pub use switch::{SwitchKind, SwitchSettings};
+pub use transport::TransportSettings;
+pub use workload::{FlowKeys, Priority, WorkloadSection};
+
+use scenario::{Section, fill, unknown_name};
+use source::Entry;
+
+#[cfg(test)]
+mod tests;

@@ -10,7 +10,10 @@ const ARROWS: [(&str, &[&str]); 14] = [
     ("transport", &["units"]),
     ("workload", &["units"]),
     ("formats", &["units", "workload"]),
-    ("scenario", &["formats", "units", "workload"]),
+    (
+        "scenario",
+        &["fabric", "formats", "transport", "units", "workload"],
+    ),
     ("results", &["units"]),
     ("report", &["results", "units"]),
     ("planner", &["units"]),

@@ -14,7 +14,8 @@
 //! }
 //! ```
 //!
-//! The readers give a [`Program`], of which a [`Graph`] is made as its [module](clearway_workload::program) says. Differences from LogGOPSim:
+//! The readers give a [`Program`], of which a [`Graph`] is made as its [module](clearway_workload::program) says. Differences from
+//! LogGOPSim:
 //!
 //! * The network is this simulator's: of the LogGOPS parameters, none is used. Sending and receiving cost the processor nothing, and
 //!   `cpu` counts for `calc` only. Large messages are sent like small ones (there: from 64 KiB on after a rendezvous).

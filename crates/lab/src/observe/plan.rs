@@ -1,7 +1,7 @@
 //! Plan of what `[observe]` asks for, with its names resolved.
 
-use crate::error::ScenarioError;
-use crate::link_names::LinkNames;
+use crate::scenario::LinkNames;
+use crate::scenario::ScenarioError;
 use crate::scenario::{Chosen, ObserveSettings, Sampling};
 use clearway_fabric::topology::{LinkId, Topology};
 use clearway_units::{FlowId, Span, nearest, suggestion};

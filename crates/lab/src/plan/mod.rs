@@ -43,8 +43,8 @@ pub use clearway_planner::compatibility::{
 pub use settings::{Arc, JobSection, JobsGeneral, LinkSection, PlacementSection};
 pub use trials::{Mechanism, Trial, TrialOptions, Trials};
 
-use crate::error::{Place, ScenarioError};
-use crate::scenario::Places;
+use crate::scenario::{CatalogueGroup, Explanation, Places, first_comment};
+use crate::scenario::{Place, ScenarioError};
 use clearway_planner::compatibility;
 use clearway_transport::Registry;
 use clearway_units::{ParameterSet, mix64, nearest, suggestion};
@@ -60,6 +60,44 @@ macro_rules! plans {
 /// The built-in files of jobs: name and text.
 pub fn builtin_plans() -> &'static [(&'static str, &'static str)] {
     plans!("vgg-pair", "dumbbell-pair", "table-1", "two-racks")
+}
+
+/// The built-in files of jobs and the keys of such files, for the catalogue.
+pub fn catalogue_group() -> CatalogueGroup {
+    let section = |name: &'static str, role: &str, summary: &str, parameters| Explanation {
+        name: name.into(),
+        role: role.into(),
+        summary: summary.into(),
+        section: name,
+        parameters,
+    };
+    let builtin = builtin_plans().iter();
+    CatalogueGroup {
+        name: "plans",
+        builtin: builtin
+            .map(|(name, text)| (name.to_string(), first_comment(text)))
+            .collect(),
+        sections: vec![
+            section(
+                "plan",
+                "the section [plan] of a file of jobs",
+                "how `clearway plan` searches",
+                PlanParameters::describe(),
+            ),
+            section(
+                "job",
+                "a section [[job]] of a file of jobs",
+                "a training job for `clearway plan`: an iteration, and what it uses",
+                JobSection::describe(),
+            ),
+            section(
+                "placement",
+                "a section [[placement]] of a file of jobs",
+                "where a job could run instead",
+                PlacementSection::describe(),
+            ),
+        ],
+    }
 }
 
 /// Jobs, links and settings as a user wrote them, with every default filled in.

@@ -1,9 +1,9 @@
 //! Jobs on hosts of a network: the links that they load, and the scenario that runs them.
 
 use crate::assemble::Assembly;
-use crate::error::{Place, ScenarioError};
 use crate::loads::JobLoads;
 use crate::scenario::source::Entry;
+use crate::scenario::{Place, ScenarioError};
 use crate::scenario::{Places, Scenario};
 use clearway_fabric::topology::{LinkId, Topology};
 use clearway_planner::compatibility::{Demand, Kind, Load, Phase, Profile, Share};

@@ -3,7 +3,7 @@
 use super::network::{Network, OF_WORKLOAD, PlacedJob, SharedLinks, busiest, in_shares, longest};
 use super::read::{Given, Reader, Sections};
 use super::settings::JobSection;
-use crate::error::ScenarioError;
+use crate::scenario::ScenarioError;
 use crate::scenario::source::Entry;
 use clearway_planner::compatibility::{Job, Kind, Placement};
 use clearway_units::Span;

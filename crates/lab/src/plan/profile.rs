@@ -3,7 +3,7 @@
 use super::network::Changes;
 use super::trials::{TrialOptions, run};
 use super::{JobsFile, in_two};
-use crate::error::ScenarioError;
+use crate::scenario::ScenarioError;
 use clearway_fabric::Observer;
 use clearway_fabric::topology::LinkId;
 use clearway_planner::compatibility::{Demand, Job, Phase, Problem, Profile, Share};

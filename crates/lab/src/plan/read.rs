@@ -3,7 +3,7 @@
 use super::network::{Network, OF_WORKLOAD, SECTIONS};
 use super::settings::{Arc, JobSection, JobsGeneral, LinkSection, PlacementSection};
 use super::{JobsFile, in_two};
-use crate::error::ScenarioError;
+use crate::scenario::ScenarioError;
 use crate::scenario::source::{Entry, Layout};
 use crate::scenario::{LONGEST, Places};
 use clearway_planner::compatibility::{

@@ -2,8 +2,8 @@
 
 use super::network::{Changes, Network};
 use super::{JobsFile, Placed};
-use crate::error::ScenarioError;
 use crate::scenario::LONGEST;
+use crate::scenario::ScenarioError;
 use crate::{Assembly, IterationTimes, JobResult, Progress, RunOptions, Verdict};
 use clearway_fabric::Observer;
 use clearway_planner::compatibility::fluid::{self, FluidJob, Sharing, Slots};

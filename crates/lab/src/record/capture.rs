@@ -10,9 +10,9 @@ mod tests;
 
 use super::Merge;
 use crate::Assembly;
-use crate::error::ScenarioError;
-use crate::link_names::LinkNames;
+use crate::scenario::LinkNames;
 use crate::scenario::ObserveSettings;
+use crate::scenario::ScenarioError;
 use clearway_fabric::Observer;
 use clearway_fabric::topology::{LinkId, NodeId, Topology};
 use clearway_transport::wire::{self, Format, PauseSource};

@@ -7,29 +7,31 @@ use toml::de::{DeInteger, DeTable, DeValue};
 
 /// One setting as the user wrote it.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Entry {
+pub struct Entry {
     /// The section: `""` for the top, `topology`, `switch`, `transport`, `workload`, ….
-    pub(crate) section: String,
+    pub section: String,
     /// Number of the section among those of its name, from zero.
-    pub(crate) index: usize,
+    pub index: usize,
     /// The key within the section, dotted if nested.
-    pub(crate) key: String,
-    pub(crate) value: Value,
-    pub(crate) place: Place,
+    pub key: String,
+    /// Value of the key.
+    pub value: Value,
+    /// Place where it was written.
+    pub place: Place,
 }
 
 /// Sections of a scenario.
-pub(crate) const SECTIONS: [&str; 5] = ["topology", "switch", "transport", "workload", "observe"];
+pub const SECTIONS: [&str; 5] = ["topology", "switch", "transport", "workload", "observe"];
 
 /// The sections that a file may have.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Layout {
+pub struct Layout {
     /// All of them.
-    pub(crate) sections: &'static [&'static str],
+    pub sections: &'static [&'static str],
     /// Sections that may come several times, in double brackets.
-    pub(crate) several: &'static [&'static str],
+    pub several: &'static [&'static str],
     /// Tables that belong to the top.
-    pub(crate) top: &'static [&'static str],
+    pub top: &'static [&'static str],
 }
 
 const SCENARIO: Layout = Layout {
@@ -39,13 +41,13 @@ const SCENARIO: Layout = Layout {
 };
 
 /// Reads a scenario text.
-pub(crate) fn read(file: &str, text: &str) -> Result<Vec<Entry>, ScenarioError> {
+pub fn read(file: &str, text: &str) -> Result<Vec<Entry>, ScenarioError> {
     SCENARIO.read(file, text)
 }
 
 impl Layout {
     /// Reads a text of this layout.
-    pub(crate) fn read(&self, file: &str, text: &str) -> Result<Vec<Entry>, ScenarioError> {
+    pub fn read(&self, file: &str, text: &str) -> Result<Vec<Entry>, ScenarioError> {
         let lines = Lines::new(file, text);
         let table = DeTable::parse(text).map_err(|error| {
             ScenarioError::at(
@@ -108,7 +110,7 @@ impl Layout {
     }
 
     /// "no such section", with the nearest that exists.
-    pub(crate) fn unknown_section(&self, place: &Place, section: &str) -> ScenarioError {
+    pub fn unknown_section(&self, place: &Place, section: &str) -> ScenarioError {
         let known = format!("the sections are: {}", self.sections.join(", "));
         let fix = suggestion(nearest(section, self.sections.iter().copied()), &known);
         ScenarioError::at(place, format!("there is no section `{section}`"), fix)
@@ -122,7 +124,7 @@ fn is_sections(items: &[Spanned<DeValue<'_>>]) -> bool {
 }
 
 /// Reads one `--set KEY=VALUE`. The value is TOML if it parses as such, otherwise plain text: `400Gbps` needs no quotes.
-pub(crate) fn read_override(text: &str) -> Result<Entry, ScenarioError> {
+pub fn read_override(text: &str) -> Result<Entry, ScenarioError> {
     let place = Place::Override(text.into());
     let Some((path, value)) = text.split_once('=') else {
         return Err(ScenarioError::at(

@@ -5,7 +5,7 @@ use crate::error::Place;
 
 /// The places of all keys that the user gave.
 #[derive(Debug, Clone)]
-pub(crate) struct Places {
+pub struct Places {
     whole: Place,
     /// Sorted by section, those of one in their order.
     keys: Vec<KeyPlace>,
@@ -33,7 +33,8 @@ impl PartialEq for Places {
 }
 
 impl Places {
-    pub(crate) fn new(file: &str, entries: &[Entry]) -> Self {
+    /// The places of `entries`, which stand in `file` or in overrides.
+    pub fn new(file: &str, entries: &[Entry]) -> Self {
         let key = |entry: &Entry| KeyPlace {
             section: entry.section.clone(),
             index: entry.index,
@@ -57,14 +58,14 @@ impl Places {
     }
 
     /// True if the user gave `key` of a section.
-    pub(crate) fn is_given(&self, section: &str, index: usize, key: &str) -> bool {
+    pub fn is_given(&self, section: &str, index: usize, key: &str) -> bool {
         let mut own = self.of_section(section, index).iter();
         own.any(|known| known.key == key)
     }
 
     /// The best place for a fault in `keys` of a section: what was changed last is likeliest to be wrong, so overrides come
     /// before lines; then the first of the keys that was written at all; then the section; then the scenario.
-    pub(crate) fn of_keys(&self, section: &str, index: usize, keys: &[&str]) -> Place {
+    pub fn of_keys(&self, section: &str, index: usize, keys: &[&str]) -> Place {
         let of_section = || self.of_section(section, index).iter();
         let is_override = |known: &&KeyPlace| matches!(known.place, Place::Override(_));
         let named = |known: &&KeyPlace| keys.contains(&known.key.as_str());

@@ -1,7 +1,7 @@
 //! The resolved scenario key by key, each with its meaning and whether the user gave it.
 
 use super::{Scenario, SwitchKind, topology};
-use clearway_scenario::WorkloadSettings;
+use crate::WorkloadSettings;
 use clearway_units::{ParameterInfo, ParameterSet, Value};
 
 /// One key of a resolved scenario.
@@ -87,7 +87,7 @@ impl Scenario {
             "" => key.to_owned(),
             below => format!("{below}.{key}"),
         };
-        let given = |key: &str| self.places.is_given(section, index, &written(key));
+        let given = |key: &str| self.places().is_given(section, index, &written(key));
         let section = if section == "workload" && self.workloads.len() > 1 {
             name.replacen(section, &format!("{section}[{index}]"), 1)
         } else {
@@ -123,37 +123,3 @@ impl Scenario {
 
 /// The kinds that a section can have, with a line on each, and the one that it has.
 type Kind = (&'static [(&'static str, &'static str)], &'static str);
-
-#[cfg(test)]
-mod tests {
-    use crate::Laboratory;
-
-    #[test]
-    fn every_line_of_the_resolved_scenario_is_a_setting_with_a_meaning() {
-        for name in ["quickstart", "incast-32"] {
-            let changes = ["seed=7".into(), "workload[1].kind=one-to-one".into()];
-            let scenario = Laboratory::new().load(name, &changes).unwrap();
-            let settings = scenario.settings();
-            let resolved = scenario.resolved();
-            let lines = resolved.lines().filter(|line| line.contains(" = "));
-            let written: Vec<String> = settings
-                .iter()
-                .map(|setting| format!("{} = {}", setting.key, setting.value))
-                .collect();
-            assert_eq!(written, lines.collect::<Vec<_>>());
-            for setting in &settings {
-                assert!(!setting.meaning.is_empty(), "{setting:?}");
-                assert!(!setting.source.is_empty(), "{setting:?}");
-            }
-            let given: Vec<String> = settings
-                .iter()
-                .filter(|setting| setting.given)
-                .map(|setting| format!("{}.{}", setting.section, setting.key))
-                .collect();
-            let common = [".name", ".seed", "topology.kind", "topology.hosts"];
-            assert_eq!(given[..4], common);
-            assert!(given.contains(&"workload[0].message".into()), "{given:?}");
-            assert!(given.contains(&"workload[1].kind".into()), "{given:?}");
-        }
-    }
-}

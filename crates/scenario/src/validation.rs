@@ -1,14 +1,18 @@
 //! Checks that the parts of a scenario fit each other, and packet sizes that follow from them.
 
 use crate::error::ScenarioError;
-use crate::scenario::{LONGEST, Scenario};
+use crate::{LONGEST, Scenario};
 use clearway_fabric::Setup;
 use clearway_fabric::topology::{PacketSizes, Topology};
 use clearway_transport::Reliability;
 use clearway_transport::cc::{CongestionControl, NetworkFacts};
 use clearway_units::{Bytes, Span};
 
-pub(crate) fn packet_sizes(scenario: &Scenario) -> Result<PacketSizes, ScenarioError> {
+/// Sizes of full packets and acknowledgements.
+///
+/// # Errors
+/// If they make no packets.
+pub fn packet_sizes(scenario: &Scenario) -> Result<PacketSizes, ScenarioError> {
     let packets = &scenario.transport.packets;
     let (payload, header) = (packets.payload.as_u64(), packets.header.as_u64());
     let ack = packets.ack_bytes();
@@ -40,7 +44,7 @@ pub(crate) fn packet_sizes(scenario: &Scenario) -> Result<PacketSizes, ScenarioE
 }
 
 /// Bytes of telemetry on each packet: none unless the controller uses it.
-pub(crate) fn telemetry_bytes(
+pub fn telemetry_bytes(
     scenario: &Scenario,
     network: &NetworkFacts,
     sizes: PacketSizes,
@@ -65,10 +69,7 @@ pub(crate) fn telemetry_bytes(
 }
 
 /// Timers against the network's round trip.
-pub(crate) fn check_timers(
-    scenario: &Scenario,
-    network: &NetworkFacts,
-) -> Result<(), ScenarioError> {
+pub fn check_timers(scenario: &Scenario, network: &NetworkFacts) -> Result<(), ScenarioError> {
     let (timeout, multiples) = match &scenario.transport.reliability {
         Reliability::SelectiveRepeat(own) => (
             own.timeout,
@@ -105,7 +106,7 @@ pub(crate) fn check_timers(
 }
 
 /// A queue below one packet passes nothing, for ever.
-pub(crate) fn check_queue(
+pub fn check_queue(
     scenario: &Scenario,
     topology: &Topology,
     network: &NetworkFacts,
@@ -131,7 +132,7 @@ pub(crate) fn check_queue(
 }
 
 /// Reserves and headrooms against the buffers.
-pub(crate) fn check_buffers(setup: &Setup<'_>) -> Result<(), ScenarioError> {
+pub fn check_buffers(setup: &Setup<'_>) -> Result<(), ScenarioError> {
     setup.check_buffers().map_err(|error| {
         ScenarioError::about(
             &["buffer", "pfc.headroom", "pfc.reserve"],
@@ -145,11 +146,7 @@ pub(crate) fn check_buffers(setup: &Setup<'_>) -> Result<(), ScenarioError> {
 }
 
 /// Thresholds relative to the bandwidth-delay product depend on the rate of the port.
-pub(crate) fn check_ecn(
-    scenario: &Scenario,
-    topology: &Topology,
-    rtt: Span,
-) -> Result<(), ScenarioError> {
+pub fn check_ecn(scenario: &Scenario, topology: &Topology, rtt: Span) -> Result<(), ScenarioError> {
     let switch = &scenario.switch.ports;
     let crossed = topology
         .cables

@@ -1,10 +1,9 @@
 //! Catalogue of all names that a scenario can use, for `clearway list` and `clearway explain`.
 
-use crate::plan::{JobSection, PlacementSection, PlanParameters, builtin_plans};
-use crate::scenario::topology::{Kind, LinkSettings};
-use crate::scenario::{FlowKeys, General, ObserveSettings, TransportSettings};
-use crate::scenario::{SwitchKind, SwitchSettings};
-use clearway_scenario::WorkloadSettings;
+use crate::WorkloadSettings;
+use crate::topology::{Kind, LinkSettings};
+use crate::{FlowKeys, General, ObserveSettings, TransportSettings};
+use crate::{SwitchKind, SwitchSettings};
 use clearway_transport::{Registry, Reliability};
 use clearway_units::{ParameterInfo, ParameterSet, nearest};
 use clearway_workload::PublishedSizes;
@@ -52,20 +51,45 @@ pub struct Explanation {
     pub parameters: Vec<ParameterInfo>,
 }
 
+/// Group of names that a crate above adds to the catalogue: another kind of file.
+#[derive(Debug, Clone)]
+pub struct CatalogueGroup {
+    /// Name of the group.
+    pub name: &'static str,
+    /// Names and summaries of what is built in.
+    pub builtin: Vec<(String, String)>,
+    /// The sections of the file, each with its keys.
+    pub sections: Vec<Explanation>,
+}
+
 /// Catalogue of all names that a scenario can use.
 #[derive(Debug, Clone)]
 pub struct Catalogue<'a> {
     registry: &'a Registry,
+    further: Vec<CatalogueGroup>,
 }
 
 impl<'a> Catalogue<'a> {
     /// The catalogue of a laboratory.
     pub fn new(registry: &'a Registry) -> Self {
-        Self { registry }
+        let further = Vec::new();
+        Self { registry, further }
+    }
+
+    /// Adds a group.
+    #[must_use]
+    pub fn with(mut self, group: CatalogueGroup) -> Self {
+        self.further.push(group);
+        self
     }
 
     /// The groups of `clearway list`.
-    pub const GROUPS: [&'static str; 11] = [
+    pub fn groups(&self) -> Vec<&'static str> {
+        let further = self.further.iter().map(|group| group.name);
+        Self::GROUPS.into_iter().chain(further).collect()
+    }
+
+    const GROUPS: [&'static str; 10] = [
         "transports",
         "reliability",
         "controllers",
@@ -76,7 +100,6 @@ impl<'a> Catalogue<'a> {
         "workloads",
         "sizes",
         "scenarios",
-        "plans",
     ];
 
     /// Names and summaries of one group; `None` if there is no such group.
@@ -104,11 +127,10 @@ impl<'a> Catalogue<'a> {
                 .iter()
                 .map(|(name, text)| (name.to_string(), first_comment(text)))
                 .collect(),
-            "plans" => builtin_plans()
-                .iter()
-                .map(|(name, text)| (name.to_string(), first_comment(text)))
-                .collect(),
-            _ => return None,
+            _ => {
+                let further = self.further.iter().find(|further| further.name == group)?;
+                further.builtin.clone()
+            }
         })
     }
 
@@ -160,6 +182,8 @@ impl<'a> Catalogue<'a> {
         found.extend(topology_kind(name));
         found.extend(workload_kind(name));
         found.extend(sizes(name));
+        let sections = self.further.iter().flat_map(|group| &group.sections);
+        found.extend(sections.filter(|section| section.name == name).cloned());
         found
     }
 
@@ -200,13 +224,15 @@ impl<'a> Catalogue<'a> {
 
     /// Names that [`explain`](Self::explain) knows.
     pub fn names(&self) -> Vec<String> {
-        let described = |group: &&&str| !["scenarios", "plans"].contains(*group);
+        let described = |group: &&&str| **group != "scenarios";
         let groups = Self::GROUPS.iter().filter(described);
         let mut names: Vec<String> = groups
             .flat_map(|group| self.group(group).unwrap_or_default())
             .map(|(name, _)| name)
             .collect();
         names.extend(KEYS_OF_FILES.map(String::from));
+        let sections = self.further.iter().flat_map(|group| &group.sections);
+        names.extend(sections.map(|section| section.name.clone()));
         names.sort();
         names.dedup();
         names
@@ -231,18 +257,9 @@ fn is_meant(name: &str, section: &str, key: &str) -> bool {
 }
 
 /// Names for groups of keys that every file can have, whatever kinds it chooses.
-const KEYS_OF_FILES: [&str; 8] = [
-    "scenario",
-    "links",
-    "switch",
-    "workload",
-    "observe",
-    "plan",
-    "job",
-    "placement",
-];
+const KEYS_OF_FILES: [&str; 5] = ["scenario", "links", "switch", "workload", "observe"];
 
-/// The keys that a scenario has whatever it chooses, and those of a file of jobs.
+/// The keys that a scenario has whatever it chooses.
 fn keys_of_all_kinds(name: &str) -> Option<Explanation> {
     let (role, summary, section, parameters) = match name {
         "scenario" => (
@@ -268,24 +285,6 @@ fn keys_of_all_kinds(name: &str) -> Option<Explanation> {
             "what is watched: time series, timelines, captures",
             "observe",
             ObserveSettings::describe(),
-        ),
-        "plan" => (
-            "the section [plan] of a file of jobs",
-            "how `clearway plan` searches",
-            "plan",
-            PlanParameters::describe(),
-        ),
-        "job" => (
-            "a section [[job]] of a file of jobs",
-            "a training job for `clearway plan`: an iteration, and what it uses",
-            "job",
-            JobSection::describe(),
-        ),
-        "placement" => (
-            "a section [[placement]] of a file of jobs",
-            "where a job could run instead",
-            "placement",
-            PlacementSection::describe(),
         ),
         _ => return None,
     };
@@ -354,7 +353,7 @@ fn summary_of(name: &str, kinds: &[(&str, &str)]) -> String {
 }
 
 /// The comment at the start of a scenario, as one line.
-fn first_comment(text: &str) -> String {
+pub fn first_comment(text: &str) -> String {
     let lines = text
         .lines()
         .map_while(|line| line.strip_prefix('#'))

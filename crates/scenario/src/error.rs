@@ -1,6 +1,6 @@
 //! Errors in what the user wrote.
 
-use crate::scenario::Places;
+use crate::Places;
 use clearway_workload::{FileError, WorkloadError};
 use std::fmt;
 
@@ -43,12 +43,12 @@ pub struct ScenarioError {
     /// Suggested fix.
     pub fix: String,
     /// The keys that are at fault, by which the scenario finds the place if there is none yet.
-    pub(crate) keys: Vec<&'static str>,
+    pub keys: Vec<&'static str>,
 }
 
 impl ScenarioError {
     /// An error about the keys of a section, whose place is still to be found.
-    pub(crate) fn about(
+    pub fn about(
         keys: &[&'static str],
         message: impl Into<String>,
         fix: impl Into<String>,
@@ -62,7 +62,7 @@ impl ScenarioError {
     }
 
     /// An error at a place.
-    pub(crate) fn at(place: &Place, message: impl Into<String>, fix: impl Into<String>) -> Self {
+    pub fn at(place: &Place, message: impl Into<String>, fix: impl Into<String>) -> Self {
         Self {
             place: Some(place.clone()),
             message: message.into(),
@@ -72,7 +72,7 @@ impl ScenarioError {
     }
 
     /// The same error; without a place, at its keys in the `index`-th `section`.
-    pub(crate) fn or_in(mut self, places: &Places, section: &str, index: usize) -> Self {
+    pub fn or_in(mut self, places: &Places, section: &str, index: usize) -> Self {
         let find = || places.of_keys(section, index, &self.keys);
         if self.place.is_none() {
             self.place = Some(find());

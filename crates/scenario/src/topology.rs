@@ -5,6 +5,7 @@ use super::graph;
 use super::limits::{check_hosts, check_links, check_size};
 use super::pods::Pods;
 use crate::error::ScenarioError;
+use crate::generate::trace_files;
 use crate::link_names::LinkNames;
 use crate::nics::NicChoice;
 use clearway_fabric::topology::{
@@ -14,7 +15,6 @@ use clearway_fabric::topology::{
 use clearway_formats::{
     FileFormat, LinkFailure, SwitchLayer, TopoFile, parse_hpcc_topology, parse_topo, read_text,
 };
-use clearway_scenario::generate::trace_files;
 use clearway_units::{ParameterInfo, ParameterSet, Rate, SetError, Span, Value};
 use std::path::{Path, PathBuf};
 
@@ -141,7 +141,7 @@ macro_rules! kinds {
                 }
             }
             /// Settings of the kind.
-            pub fn describe(&self) -> Vec<ParameterInfo> {
+            pub(crate) fn describe(&self) -> Vec<ParameterInfo> {
                 match self {
                     $(Self::$variant(_) => <$settings>::describe(),)+
                 }
@@ -209,7 +209,7 @@ impl TopologySettings {
     }
 
     /// Rule by which flows choose NICs where hosts have several.
-    pub(crate) fn nic_choice(&self, seed: u64) -> NicChoice {
+    pub fn nic_choice(&self, seed: u64) -> NicChoice {
         match &self.kind {
             Kind::Bcube(settings) => settings.nic_choice(seed),
             _ => NicChoice::InTurn,
@@ -217,10 +217,7 @@ impl TopologySettings {
     }
 
     /// Builds the fabric. Returns it with warnings about its file.
-    pub(crate) fn build(
-        &self,
-        base_dir: Option<&Path>,
-    ) -> Result<(Topology, Vec<String>), ScenarioError> {
+    pub fn build(&self, base_dir: Option<&Path>) -> Result<(Topology, Vec<String>), ScenarioError> {
         let mut warnings = Vec::new();
         let mut topology = match &self.kind {
             Kind::SingleSwitch(s) => single_switch(s.hosts, s.rate, s.delay)
@@ -420,13 +417,14 @@ fn from_file(file: &TopoFile) -> Result<Topology, ScenarioError> {
 }
 
 /// The cables to switches above, switch by switch: what `failure` lines of a `.cm` file name.
-pub(crate) struct Uplinks {
+pub struct Uplinks {
     /// Of the switches of each tier, in their order.
     tiers: [Vec<Vec<usize>>; 3],
 }
 
 impl Uplinks {
-    pub(crate) fn of(topology: &Topology) -> Self {
+    /// The uplinks of a fabric.
+    pub fn of(topology: &Topology) -> Self {
         let mut of_switch = vec![Vec::new(); topology.switches.len()];
         for (index, cable) in topology.cables.iter().enumerate() {
             if let Some(switch) = topology.switch_index(cable.ends[0]) {
@@ -443,7 +441,7 @@ impl Uplinks {
     }
 
     /// The cable that a `failure` line names: the n-th uplink of the n-th switch of a tier.
-    pub(crate) fn named(&self, failure: &LinkFailure) -> Result<usize, ScenarioError> {
+    pub fn named(&self, failure: &LinkFailure) -> Result<usize, ScenarioError> {
         let tier = match failure.layer {
             SwitchLayer::Leaf => 0,
             SwitchLayer::Aggregation => 1,

@@ -33,7 +33,7 @@ const DELAYS: (Span, Span) = (Span::from_ns(1), Span::from_ms(1000));
 const FRAMES: (Bytes, Bytes) = (Bytes::new(1), Bytes::new(65_535));
 
 /// Seven of these fit in the 64 bits of a time, so that sums of a few need no checks.
-pub(crate) const LONGEST: Span = Span::from_ms(30 * 24 * 3600 * 1000);
+pub const LONGEST: Span = Span::from_ms(30 * 24 * 3600 * 1000);
 
 /// Checks the top of a scenario.
 pub(crate) fn check_general(general: &General) -> Result<(), ScenarioError> {
@@ -223,7 +223,7 @@ pub(super) fn check_links(
 }
 
 /// Checks that jobs start, and that all of their computations end, in the time that a simulation can count.
-pub(crate) fn check_jobs(jobs: &[JobSpec]) -> Result<(), ScenarioError> {
+pub fn check_jobs(jobs: &[JobSpec]) -> Result<(), ScenarioError> {
     // Jobs of a section share their plan.
     let mut former: Option<(&Arc<Plan>, Span)> = None;
     for job in jobs {
@@ -264,13 +264,13 @@ fn longest_computation(plan: &Plan) -> Span {
 }
 
 /// The rate of the slowest link of a fabric, be it up or down.
-pub(crate) fn slowest_link(topology: &Topology) -> Rate {
+pub fn slowest_link(topology: &Topology) -> Rate {
     let rates = topology.cables.iter().map(|cable| cable.rate);
     rates.min().unwrap_or(RATES.0)
 }
 
 /// Checks that flows start, and can end, in the time that a simulation can count.
-pub(crate) fn check_flows(
+pub fn check_flows(
     flows: impl IntoIterator<Item: Borrow<FlowSpec>>,
     slowest: Rate,
     sizes: PacketSizes,

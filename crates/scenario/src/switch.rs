@@ -23,7 +23,8 @@ impl SwitchKind {
         ),
     ];
 
-    pub(crate) fn named(name: &str) -> Option<Self> {
+    /// The kind with this name.
+    pub fn named(name: &str) -> Option<Self> {
         [Self::Lossy, Self::SharedBuffer]
             .into_iter()
             .find(|kind| kind.name() == name)

@@ -316,7 +316,7 @@ impl TransportSettings {
     }
 
     /// The profile for a network.
-    pub(crate) fn profile(&self, network: NetworkFacts) -> Profile {
+    pub fn profile(&self, network: NetworkFacts) -> Profile {
         Profile {
             network,
             reliability: self.reliability.clone(),

@@ -4,11 +4,11 @@ use clearway_fabric::topology::{LinkId, Topology};
 use std::collections::BTreeMap;
 
 /// The links of each of some names, found in one pass over the fabric.
-pub(crate) struct LinkNames<'a>(BTreeMap<&'a str, Vec<LinkId>>);
+pub struct LinkNames<'a>(BTreeMap<&'a str, Vec<LinkId>>);
 
 impl<'a> LinkNames<'a> {
     /// Links of the fabric that have one of the `wanted` names, be they up or down.
-    pub(crate) fn of(topology: &Topology, wanted: impl IntoIterator<Item = &'a str>) -> Self {
+    pub fn of(topology: &Topology, wanted: impl IntoIterator<Item = &'a str>) -> Self {
         let wanted = wanted.into_iter().map(|name| (name, Vec::new()));
         let mut links: BTreeMap<&str, Vec<LinkId>> = wanted.collect();
         if !links.is_empty() {
@@ -22,7 +22,7 @@ impl<'a> LinkNames<'a> {
     }
 
     /// The links of a wanted name, in their order.
-    pub(crate) fn named(&self, name: &str) -> &[LinkId] {
+    pub fn named(&self, name: &str) -> &[LinkId] {
         self.0.get(name).map_or(&[], Vec::as_slice)
     }
 }

@@ -1,6 +1,6 @@
 //! Warnings about a transport and its network: settings that fit together but will hardly do what was meant.
 
-use crate::scenario::{Scenario, TransportSettings};
+use crate::{Scenario, TransportSettings};
 use clearway_fabric::PathChoice;
 use clearway_fabric::topology::Paths;
 use clearway_transport::cc::{
@@ -11,7 +11,7 @@ use clearway_transport::spray::{SelectorDefinition, Single};
 use clearway_transport::telemetry::MOST_HOPS;
 
 /// All warnings about a transport on a network.
-pub(crate) fn doubts(
+pub fn doubts(
     scenario: &Scenario,
     network: &NetworkFacts,
     paths: &Paths,

@@ -1,63 +1,20 @@
-//! Scenarios: what is simulated, with every default filled in.
-//!
-//! ```toml
-//! name = "my-permutation"
-//! seed = 1
-//! stop.at-most = "50ms"
-//!
-//! [topology]                 # clearway explain leaf-spine
-//! kind = "leaf-spine"
-//! hosts = 1024
-//!
-//! [transport]                # clearway explain strack, adaptive, selective-repeat
-//! spray = "adaptive"
-//!
-//! [[workload]]               # clearway explain permutation
-//! kind = "permutation"
-//! message = "2MB"
-//! ```
-//!
-//! Keys left out have the defaults of their kinds. A section that gives `file` needs no `kind = "file"`. `--set` replaces or adds
-//! single keys; if it changes the `kind` of a section (or gives a `file`), keys of the scenario that the new kind does not know
-//! are dropped, so that one can exchange a topology or workload in one word.
-
-mod bcube;
-mod graph;
-mod limits;
-mod observe;
-mod places;
-mod pods;
-mod settings;
-pub(crate) mod source;
-mod switch;
-pub mod topology;
-mod transport;
-mod workload;
-
-pub(crate) use limits::{
-    LONGEST, check_flows, check_general, check_jobs, check_observe, check_switch, check_transport,
-    slowest_link,
-};
-pub use observe::{Chosen, MOST_CHOSEN, ObserveSettings, Sampling};
-pub(crate) use places::Places;
-pub use settings::Setting;
-pub use switch::{SwitchKind, SwitchSettings};
-pub use transport::TransportSettings;
-pub use workload::{FlowKeys, Priority, WorkloadSection};
+//! A scenario: reading, writing, hash.
 
 use crate::error::{Place, ScenarioError};
-use clearway_scenario::WorkloadSettings;
-use clearway_scenario::generate::JobSettings;
-use clearway_scenario::generate::trace_files;
+use crate::generate::{JobSettings, WorkloadSettings, trace_files};
+use crate::limits::{check_general, check_observe, check_switch, check_transport};
+use crate::places::Places;
+use crate::source::{self, Entry};
+use crate::topology::{self, TopologySettings};
+use crate::workload;
+use crate::{ObserveSettings, SwitchKind, SwitchSettings, TransportSettings, WorkloadSection};
 use clearway_transport::Registry;
 use clearway_transport::cc::ControllerSettings;
 use clearway_units::{
     ParameterInfo, ParameterSet, SetError, Span, Value, mix64, nearest, suggestion,
 };
-use source::Entry;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use topology::TopologySettings;
 
 clearway_units::parameters! {
     /// The top of a scenario.
@@ -96,7 +53,7 @@ pub struct Scenario {
 }
 
 /// The part of a section that can be set by key.
-trait Section {
+pub(crate) trait Section {
     fn set(&mut self, key: &str, value: &Value) -> Result<(), SetError>;
     /// For suggestions.
     fn keys(&self) -> Vec<ParameterInfo>;
@@ -170,7 +127,7 @@ impl Scenario {
     }
 
     /// The scenario of `entries`, which stand at `places`.
-    pub(crate) fn from_entries(
+    pub fn from_entries(
         registry: &Registry,
         entries: &[Entry],
         places: Places,
@@ -222,12 +179,13 @@ impl Scenario {
         })
     }
 
-    pub(crate) fn places(&self) -> &Places {
+    /// Places of its keys.
+    pub fn places(&self) -> &Places {
         &self.places
     }
 
     /// The settings of the controller that sections have to themselves, section by section.
-    pub(crate) fn variants(&self) -> Vec<ControllerSettings> {
+    pub fn variants(&self) -> Vec<ControllerSettings> {
         self.workloads
             .iter()
             .flat_map(WorkloadSection::variants)
@@ -506,7 +464,7 @@ fn kind_of<K>(
 }
 
 /// "no such kind", with the nearest that exists.
-fn unknown_name(
+pub(crate) fn unknown_name(
     entry: &Entry,
     section: &str,
     key: &str,
@@ -531,7 +489,11 @@ fn without_kind<'a>(entries: &[&'a Entry]) -> Vec<&'a Entry> {
 }
 
 /// Sets all `entries` of a section.
-fn fill(name: &str, section: &mut dyn Section, entries: &[&Entry]) -> Result<(), ScenarioError> {
+pub(crate) fn fill(
+    name: &str,
+    section: &mut dyn Section,
+    entries: &[&Entry],
+) -> Result<(), ScenarioError> {
     for entry in entries {
         if entry.section.is_empty() {
             refuse_misplaced_section(entry)?;
@@ -594,6 +556,3 @@ fn unknown_key(name: &str, section: &dyn Section, entry: &Entry) -> ScenarioErro
         fix,
     )
 }
-
-#[cfg(test)]
-mod tests;

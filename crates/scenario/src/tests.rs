@@ -1,8 +1,12 @@
 use super::*;
 use crate::builtin_scenarios;
+use crate::topology::TopologySettings;
+use clearway_transport::Registry;
 use clearway_transport::Reliability;
 use clearway_transport::cc::ControllerSettings;
+use clearway_units::{ParameterInfo, ParameterSet, SetError, Span, Value};
 use insta::assert_snapshot;
+use std::fmt::Write as _;
 
 fn read_with(text: &str, overrides: &[&str]) -> Result<Scenario, ScenarioError> {
     let overrides: Vec<String> = overrides.iter().map(ToString::to_string).collect();
@@ -325,90 +329,6 @@ fn another_kind_of_transport_starts_anew_but_for_packet_sizes() {
 }
 
 #[test]
-fn impossible_transports_say_why() {
-    let error = |text: &str| match read_with(text, &[]) {
-        Err(error) => error.to_string(),
-        Ok(scenario) => match crate::Assembly::new(&scenario) {
-            Err(error) => error.to_string(),
-            Ok(_) => panic!("{text} is taken"),
-        },
-    };
-    for (text, expected) in [
-        ("transport.kind = \"roce\"\n", "there is no \"roce\""),
-        (
-            "transport.reliability = \"go-back\"\n",
-            "there is no \"go-back\"",
-        ),
-        (
-            "transport.feedback = \"intervall\"\n",
-            "there is no \"intervall\"",
-        ),
-        ("transport.qps = 4\n", "has no key `qps`"),
-        (
-            "[transport]\nkind = \"rocev2\"\nqps = 33\n",
-            "`transport.qps` = 33",
-        ),
-        (
-            "[transport]\nkind = \"rocev2\"\nqps = 0\n",
-            "`transport.qps` cannot be 0",
-        ),
-        (
-            "[transport]\nkind = \"rocev2\"\nack-interval = 0\n",
-            "`transport.ack-interval` cannot be 0",
-        ),
-        (
-            "[transport]\nkind = \"rocev2\"\nrto = \"1us\"\n",
-            "less than the unloaded round trip",
-        ),
-        (
-            "[transport]\nkind = \"rocev2\"\nrto-max = \"10000000s\"\n",
-            "too long",
-        ),
-        ("[transport]\nack-size = 0\n", "`transport.ack-size` = 0B"),
-        ("[transport]\nack-size = 70000\n", "`transport.ack-size`"),
-    ] {
-        let error = error(text);
-        assert!(error.contains(expected), "{text}: {error}");
-    }
-}
-
-#[test]
-fn a_controller_without_notifications_is_warned_of() {
-    let warnings = |text: &str| crate::Assembly::new(&read(text)).unwrap().warnings;
-    assert_eq!(warnings("transport.kind = \"rocev2\"\n"), [""; 0]);
-    let deaf = warnings("[transport]\nkind = \"rocev2\"\nfeedback = \"none\"\n");
-    assert!(
-        deaf.len() == 1 && deaf[0].contains("notifications"),
-        "{deaf:?}"
-    );
-    assert_eq!(warnings("transport.kind = \"swift\"\n"), [""; 0]);
-    let far = warnings("transport.kind = \"swift\"\ntopology.link-delay = \"5us\"\n");
-    assert!(
-        far.len() == 1 && far[0].contains("target of 11us"),
-        "{far:?}"
-    );
-}
-
-/// Every preset carries a small permutation to its end, on the fabric that it is meant for and on a lossy one.
-#[test]
-fn every_preset_finishes_a_permutation() {
-    for (kind, _) in TransportSettings::presets() {
-        for switch in ["lossy", "shared-buffer"] {
-            let text = format!(
-                "[topology]\nkind = \"leaf-spine\"\nhosts = 16\nhosts-per-leaf = 4\nspines = 2\n[switch]\nkind = \"{switch}\"\n[transport]\nkind = \"{kind}\"\n[[workload]]\nkind = \"permutation\"\nmessage = \"500KB\"\n"
-            );
-            let finished = crate::Laboratory::new().run(&read(&text)).unwrap();
-            let what = format!("{kind} over {switch}");
-            assert_eq!(finished.stopped, None, "{what}");
-            assert!(finished.longest_completion().is_some(), "{what}");
-            if switch == "shared-buffer" {
-                assert_eq!(finished.endpoints.retransmitted, 0, "{what}");
-            }
-        }
-    }
-}
-
-#[test]
 fn the_defaults_of_strack() {
     let strack = ControllerSettings::named("strack").expect("it is built in");
     let mut table = String::new();
@@ -469,25 +389,6 @@ fn the_defaults_of_strack() {
     strict-priority = false (decision: one priority, as in all papers but HotNets '22 §4)
     telemetry = "exact" (decision: what HPCC would do with exact figures)
     "#);
-}
-
-#[test]
-fn faults_point_at_the_key_that_was_changed_last() {
-    let text = "[topology]\nhosts-per-leaf = 16\nhosts = 130\n";
-    let place = |overrides: &[&str]| {
-        let scenario = read_with(text, overrides).unwrap();
-        let error = crate::Assembly::new(&scenario).expect_err("it does not come out even");
-        error.place.expect("a place").to_string()
-    };
-    assert_eq!(place(&[]), "s.toml:3");
-    assert_eq!(
-        place(&["topology.hosts-per-leaf=9", "seed=2"]),
-        "--set topology.hosts-per-leaf=9"
-    );
-    assert_eq!(
-        place(&["topology.hosts-per-leaf=9", "topology.hosts=131"]),
-        "--set topology.hosts=131"
-    );
 }
 
 /// A search for each key over the lines of the file, over all keys or over all sections would take minutes.

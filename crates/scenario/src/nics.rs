@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 /// Rule by which a flow takes one of several pairs of NICs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NicChoice {
+pub enum NicChoice {
     /// The next one, round robin.
     InTurn,
     /// Any, at random.
@@ -48,7 +48,7 @@ impl NicChoice {
 ///
 /// # Errors
 /// If no NIC of a sender reaches one of its receiver.
-pub(crate) fn between_nics(
+pub fn between_nics(
     topology: &Topology,
     paths: &Paths,
     workload: &Workload,
@@ -105,7 +105,7 @@ fn unreachable(flow: &FlowSpec) -> ScenarioError {
 }
 
 /// For each number of links, how many ordered pairs of different hosts are so far apart.
-pub(crate) fn path_lengths(topology: &Topology, routes: &Routes) -> BTreeMap<u32, u64> {
+pub fn path_lengths(topology: &Topology, routes: &Routes) -> BTreeMap<u32, u64> {
     if topology.further_nics.is_empty() {
         return routes.paths.histogram();
     }

@@ -2,8 +2,8 @@
 
 use super::{Entry, Section, fill};
 use crate::error::ScenarioError;
-use clearway_scenario::generate::PerJob;
-use clearway_scenario::{BuildContext, LoadedWorkload, WorkloadSettings};
+use crate::generate::PerJob;
+use crate::{BuildContext, LoadedWorkload, WorkloadSettings};
 use clearway_transport::cc::ControllerSettings;
 use clearway_units::{Parameter, ParameterInfo, ParameterSet, SetError, Value, ValueDomain};
 use clearway_workload::{Arrivals, WorkloadError};
@@ -198,16 +198,13 @@ impl WorkloadSection {
     }
 
     /// The settings of the controller that are its own: none, one for all flows, or one for each job.
-    pub(crate) fn variants(&self) -> Vec<ControllerSettings> {
+    pub fn variants(&self) -> Vec<ControllerSettings> {
         self.own.variants()
     }
 
     /// Traffic of the section one flow after the other; `None` if the workload cannot do that, or if the section sets keys of its flows or
     /// of their controller.
-    pub(crate) fn arrivals(
-        &self,
-        context: &BuildContext<'_>,
-    ) -> Result<Option<Arrivals>, WorkloadError> {
+    pub fn arrivals(&self, context: &BuildContext<'_>) -> Result<Option<Arrivals>, WorkloadError> {
         match self.own.changes.is_empty() && self.flows == FlowKeys::default() {
             true => self.traffic.arrivals(context),
             false => Ok(None),
@@ -215,7 +212,7 @@ impl WorkloadSection {
     }
 
     /// Traffic of the section. `first` is the number of its first variant.
-    pub(crate) fn load(
+    pub fn load(
         &self,
         context: &BuildContext<'_>,
         first: u16,
