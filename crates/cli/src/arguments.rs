@@ -1,7 +1,7 @@
 //! Command-line arguments.
 
 use clap::{Args, Parser, Subcommand};
-use clearway_lab::reproduce::Scale;
+use clearway_reproduce::Scale;
 use std::path::PathBuf;
 
 /// Packet-level simulation of AI/ML cluster networks.

@@ -11,7 +11,7 @@ const WIDTH: usize = 80;
 
 /// The names of scenarios and of files of jobs.
 fn catalogue(laboratory: &Laboratory) -> Catalogue<'_> {
-    Catalogue::new(laboratory.registry()).with(clearway_lab::plan::catalogue_group())
+    Catalogue::new(laboratory.registry()).with(clearway_plan::catalogue_group())
 }
 
 pub(crate) fn list(group: Option<&str>) -> Result<ExitCode, Failure> {

@@ -8,7 +8,7 @@ use crate::record::{REVISION, command_line};
 use crate::same_file::{Input, refuse_input};
 use crate::whole_file::WholeFile;
 use clearway_lab::Progress;
-use clearway_lab::plan::{
+use clearway_plan::{
     Demand, JobsFile, Kind, Placed, PlannedResource, Resource, Share, TrialOptions, Trials,
     UnifiedCircle, Verdict, builtin_plans,
 };

@@ -7,12 +7,12 @@ use crate::output::{print, say};
 use crate::progress::Interrupt;
 use crate::record::REVISION;
 use crate::whole_file::WholeFile;
-use clearway_lab::reproduce::{
+use clearway_lab::{Laboratory, Progress, Verdict};
+use clearway_report::{Align, Table, quantity};
+use clearway_reproduce::{
     ClaimOutcome, ClaimVerdict, FigureOutcome, Judgement, Reproducer, Request, RunOutcome, Scale,
     Tally, Watcher, figure, figure_ids, named_figures, recorded,
 };
-use clearway_lab::{Laboratory, Progress, Verdict};
-use clearway_report::{Align, Table, quantity};
 use clearway_units::suggestion;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::{Deserialize, Serialize};

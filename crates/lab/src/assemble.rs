@@ -254,7 +254,7 @@ impl Assembly {
     }
 
     /// The same fabric with one of its jobs alone.
-    pub(crate) fn alone(&self, job: usize) -> Self {
+    pub fn alone(&self, job: usize) -> Self {
         let mut assembly = self.clone();
         assembly.jobs.leave(job);
         assembly
@@ -277,7 +277,7 @@ impl Assembly {
     }
 
     /// As [`nics`](Self::nics), whether the flow is listed or not. `flow` is between hosts.
-    pub(crate) fn ends(&self, id: FlowId, flow: &FlowSpec) -> (HostId, HostId) {
+    pub fn ends(&self, id: FlowId, flow: &FlowSpec) -> (HostId, HostId) {
         match &self.wired {
             Some(_) => self.nics(id),
             None => (flow.src, flow.dst),

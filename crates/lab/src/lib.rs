@@ -22,9 +22,7 @@ mod jobs;
 mod laboratory;
 mod loads;
 pub mod observe;
-pub mod plan;
 pub mod record;
-pub mod reproduce;
 mod run;
 mod streamed;
 
@@ -33,6 +31,7 @@ pub use dependencies::Dependencies;
 pub use fct::FctRecord;
 pub use jobs::{Bandwidth, IterationTimes, JobResult};
 pub use laboratory::Laboratory;
+pub use loads::JobLoads;
 pub use run::{Finished, FlowResult, RunOptions};
 
 pub use clearway_scenario as scenario;

@@ -6,12 +6,12 @@ use clearway_fabric::topology::LinkId;
 use std::collections::BTreeMap;
 
 /// Load of one iteration of a job on each link: bytes of data packets, headers included.
-pub(crate) type JobLoads = BTreeMap<LinkId, f64>;
+pub type JobLoads = BTreeMap<LinkId, f64>;
 
 impl Assembly {
     /// The loads of each job, in the order of the scenario: its connections by the decisions of ECMP ([`TracedRoutes`]).
     /// Acknowledgements, which go the other way, are left out.
-    pub(crate) fn job_loads(&self) -> Vec<JobLoads> {
+    pub fn job_loads(&self) -> Vec<JobLoads> {
         let setup = self.setup();
         let routes = TracedRoutes::new(&setup);
         let network = &self.network;

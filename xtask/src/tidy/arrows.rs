@@ -4,7 +4,7 @@ use super::Source;
 use crate::Faults;
 
 /// The layers (ARCHITECTURE.md): a crate and what it may use.
-const ARROWS: [(&str, &[&str]); 14] = [
+const ARROWS: [(&str, &[&str]); 16] = [
     ("units", &[]),
     ("engine", &["units"]),
     ("transport", &["units"]),
@@ -21,10 +21,7 @@ const ARROWS: [(&str, &[&str]); 14] = [
     (
         "lab",
         &[
-            "engine",
             "fabric",
-            "formats",
-            "planner",
             "results",
             "scenario",
             "transport",
@@ -32,7 +29,15 @@ const ARROWS: [(&str, &[&str]); 14] = [
             "workload",
         ],
     ),
-    ("cli", &["lab", "report", "units"]),
+    (
+        "plan",
+        &["fabric", "lab", "planner", "scenario", "transport", "units"],
+    ),
+    (
+        "reproduce",
+        &["fabric", "lab", "plan", "transport", "units", "workload"],
+    ),
+    ("cli", &["lab", "plan", "report", "reproduce", "units"]),
     ("xtask", &["testing"]),
     // Beside the command line, whose program it runs: nothing depends on it.
     ("storm", &["lab", "report", "units"]),

@@ -106,7 +106,7 @@ pub struct JainCourse {
 
 impl JainCourse {
     /// Returns the course `before` with one more value.
-    pub(crate) fn and(before: Option<Self>, now: Time, index: f64, fair: f64) -> Self {
+    pub fn and(before: Option<Self>, now: Time, index: f64, fair: f64) -> Self {
         let settled = before.and_then(|before| before.settled);
         Self {
             min: before.map_or(index, |before| before.min.min(index)),

@@ -34,7 +34,7 @@ pub use goodput::{FlowArrivals, GoodputRecorder};
 pub use last_hops::{LastHop, LastHopRecorder, MarkRecorder};
 pub use long_queues::{LongQueueRecorder, LongestQueue};
 pub use losses::{EventCounts, LossRecorder};
-pub(crate) use queues::delay_us;
+pub use queues::delay_us;
 pub use queues::{QueueBucket, QueueRecorder, QueueSeries};
 pub use series::{Bucket, Series};
 pub use trace_events::TraceEventRecorder;

@@ -166,6 +166,6 @@ impl Merge for QueueRecorder {
 }
 
 /// Bytes as the time that they take on a link, in microseconds.
-pub(crate) fn delay_us(bytes: f64, rate: Rate) -> f64 {
+pub fn delay_us(bytes: f64, rate: Rate) -> f64 {
     bytes * 8e6 / rate.as_bps() as f64
 }

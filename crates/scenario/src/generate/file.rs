@@ -7,7 +7,8 @@ use clearway_workload::WorkloadError;
 use std::path::Path;
 
 parameters! {
-    /// Traffic from a connection matrix in htsim's format (see [`clearway_formats::cm`]) or from flows in HPCC's (see [`clearway_formats::hpcc`]).
+    /// Traffic from a connection matrix in htsim's format (see [`clearway_formats::cm`]) or from flows in HPCC's (see
+    /// [`clearway_formats::hpcc`]).
     pub struct FileSettings {
         /// The file: looked for in the folder of the scenario file, then in the current folder.
         pub file: String = String::new(), "file", "none: the file must be named";

@@ -1,7 +1,7 @@
 use super::figure::OverSeeds;
 use super::*;
-use crate::Laboratory;
 use clearway_fabric::{Progress, Verdict};
+use clearway_lab::Laboratory;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Lets everything run, or stops after some rounds.

@@ -37,7 +37,7 @@ use clearway_units::nearest;
 
 macro_rules! claim_files {
     ($($id:literal),+ $(,)?) => {
-        &[$(($id, include_str!(concat!("../../claims/", $id, ".toml")))),+]
+        &[$(($id, include_str!(concat!("../claims/", $id, ".toml")))),+]
     };
 }
 
@@ -109,7 +109,7 @@ const CLAIM_FILES: &[(&str, &str)] = claim_files!(
 
 macro_rules! recorded_outcomes {
     ($($id:literal: $file:literal),* $(,)?) => {
-        &[$(($id, include_str!(concat!("../../results/", $file, ".full.jsonl")))),*]
+        &[$(($id, include_str!(concat!("../results/", $file, ".full.jsonl")))),*]
     };
 }
 

@@ -7,13 +7,13 @@ use super::measure::RunData;
 use super::outcome::{Curve, FigureOutcome, RunOutcome};
 use super::plans::{Kept, PlanData, jobs_file, lines};
 use super::recorders::{keep, recorders};
-use crate::plan::JobsFile;
-use crate::record::{AckRecorder, Both, RateFairnessSampler, delay_us, merge_all};
-use crate::{
+use clearway_fabric::{Observer, Progress, Sampler, Stopped, Verdict};
+use clearway_lab::record::{AckRecorder, Both, RateFairnessSampler, delay_us, merge_all};
+use clearway_lab::{
     Assembly, Finished, FlowResult, IterationTimes, JobResult, Laboratory, Place, RunOptions,
     Scenario, ScenarioError,
 };
-use clearway_fabric::{Observer, Progress, Sampler, Stopped, Verdict};
+use clearway_plan::JobsFile;
 use clearway_units::{Bytes, FlowId, HostId, Span};
 use clearway_workload::FlowSpec;
 use std::cmp::Reverse;

@@ -2,7 +2,7 @@
 
 use super::measure::{Options, RunData};
 use super::outcome::Curve;
-use crate::IterationTimes;
+use clearway_lab::IterationTimes;
 use clearway_units::Time;
 use clearway_units::statistics::nearest_rank;
 
@@ -124,8 +124,8 @@ pub(super) fn overlaps(run: &RunData) -> Vec<Curve> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::JobResult;
     use clearway_fabric::LinkCounters;
+    use clearway_lab::JobResult;
     use clearway_transport::EndpointCounters;
     use clearway_transport::testing::network;
     use clearway_units::{Bytes, Digest, Rate, Span};

@@ -3,9 +3,9 @@
 use super::network::{Network, OF_WORKLOAD, PlacedJob, SharedLinks, busiest, in_shares, longest};
 use super::read::{Given, Reader, Sections};
 use super::settings::JobSection;
-use crate::scenario::ScenarioError;
-use crate::scenario::source::Entry;
 use clearway_planner::compatibility::{Job, Kind, Placement};
+use clearway_scenario::ScenarioError;
+use clearway_scenario::source::Entry;
 use clearway_units::Span;
 
 impl Reader<'_> {

@@ -2,7 +2,7 @@
 
 use super::measure::Measure;
 use super::receivers::SLOW;
-use crate::observe::FAIR;
+use clearway_lab::observe::FAIR;
 use clearway_units::{Bytes, HostId, Rate, Span, Time};
 use std::collections::BTreeMap;
 

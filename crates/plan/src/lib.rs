@@ -43,9 +43,9 @@ pub use clearway_planner::compatibility::{
 pub use settings::{Arc, JobSection, JobsGeneral, LinkSection, PlacementSection};
 pub use trials::{Mechanism, Trial, TrialOptions, Trials};
 
-use crate::scenario::{CatalogueGroup, Explanation, Places, first_comment};
-use crate::scenario::{Place, ScenarioError};
 use clearway_planner::compatibility;
+use clearway_scenario::{CatalogueGroup, Explanation, Places, first_comment};
+use clearway_scenario::{Place, ScenarioError};
 use clearway_transport::Registry;
 use clearway_units::{ParameterSet, mix64, nearest, suggestion};
 use network::Network;
@@ -53,7 +53,7 @@ use std::path::Path;
 
 macro_rules! plans {
     ($($name:literal),+) => {
-        &[$(($name, include_str!(concat!("../../plans/", $name, ".toml")))),+]
+        &[$(($name, include_str!(concat!("../plans/", $name, ".toml")))),+]
     };
 }
 
@@ -142,7 +142,7 @@ impl JobsFile {
     }
 
     /// As [`load`](Self::load), with transports of your own for the network: those of a
-    /// [`Laboratory`](crate::Laboratory::registry).
+    /// [`Laboratory`](clearway_lab::Laboratory::registry).
     ///
     /// # Errors
     /// As `load`.

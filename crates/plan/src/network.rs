@@ -1,12 +1,12 @@
 //! Jobs on hosts of a network: the links that they load, and the scenario that runs them.
 
-use crate::assemble::Assembly;
-use crate::loads::JobLoads;
-use crate::scenario::source::Entry;
-use crate::scenario::{Place, ScenarioError};
-use crate::scenario::{Places, Scenario};
 use clearway_fabric::topology::{LinkId, Topology};
+use clearway_lab::Assembly;
+use clearway_lab::JobLoads;
 use clearway_planner::compatibility::{Demand, Kind, Load, Phase, Profile, Share};
+use clearway_scenario::source::Entry;
+use clearway_scenario::{Place, ScenarioError};
+use clearway_scenario::{Places, Scenario};
 use clearway_transport::Registry;
 use clearway_units::{Bytes, Rate, Span, Value};
 use std::collections::{BTreeMap, BTreeSet};

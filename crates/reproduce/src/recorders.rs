@@ -3,12 +3,12 @@
 use super::figure::RecordSpec;
 use super::measure::RunData;
 use super::runner::SERIES_LIMIT;
-use crate::record::{
+use clearway_fabric::topology::LinkId;
+use clearway_lab::record::{
     Both, GoodputRecorder, LastHopRecorder, LongQueueRecorder, LossRecorder, MarkRecorder,
     QueueRecorder,
 };
-use crate::{Assembly, ScenarioError};
-use clearway_fabric::topology::LinkId;
+use clearway_lab::{Assembly, ScenarioError};
 use clearway_units::{FlowId, HostId, Span, nearest, suggestion};
 use std::collections::BTreeMap;
 

@@ -2,8 +2,8 @@
 
 use super::measure::RunData;
 use super::options::Options;
-use crate::ScenarioError;
-use crate::plan::{
+use clearway_lab::ScenarioError;
+use clearway_plan::{
     JobsFile, Kind, Phase, Placed, PlannedJob, PlannedResource, Verdict, builtin_plans,
 };
 use clearway_units::{Span, nearest, suggestion};

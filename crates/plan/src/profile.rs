@@ -3,10 +3,10 @@
 use super::network::Changes;
 use super::trials::{TrialOptions, run};
 use super::{JobsFile, in_two};
-use crate::scenario::ScenarioError;
 use clearway_fabric::Observer;
 use clearway_fabric::topology::LinkId;
 use clearway_planner::compatibility::{Demand, Job, Phase, Problem, Profile, Share};
+use clearway_scenario::ScenarioError;
 use clearway_transport::{Header, Packet};
 use clearway_units::{Rate, Span, Time};
 

@@ -2,12 +2,12 @@
 
 use super::network::{Changes, Network};
 use super::{JobsFile, Placed};
-use crate::scenario::LONGEST;
-use crate::scenario::ScenarioError;
-use crate::{Assembly, IterationTimes, JobResult, Progress, RunOptions, Verdict};
 use clearway_fabric::Observer;
+use clearway_lab::{Assembly, IterationTimes, JobResult, Progress, RunOptions, Verdict};
 use clearway_planner::compatibility::fluid::{self, FluidJob, Sharing, Slots};
 use clearway_planner::compatibility::{Kind, Phase, Profile};
+use clearway_scenario::LONGEST;
+use clearway_scenario::ScenarioError;
 use clearway_units::statistics::nearest_rank;
 use clearway_units::{Bytes, Span, Value};
 
@@ -30,7 +30,7 @@ const GRACE: f64 = 0.01;
 const PATIENCE: u64 = 20;
 /// Under adaptive increase, the fluid model lets each job begin this part of an iteration later than the one before.
 const HEAD_START: u64 = 1000;
-/// The lowest priority of data is 1; see [`crate::scenario::Priority`].
+/// The lowest priority of data is 1; see [`clearway_scenario::Priority`].
 const PRIORITIES: u32 = 7;
 
 /// Mechanism that keeps jobs that share links apart.

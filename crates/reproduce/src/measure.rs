@@ -19,12 +19,12 @@ use super::sharing::{
     active_jain, active_jain_settled_us, finish_spread_us, jain, jain_max, jain_min, rate_jain,
     rate_jain_settled_us, slowdown, start_finish_correlation,
 };
-use crate::record::{
+use clearway_fabric::{LinkCounters, Stopped};
+use clearway_lab::record::{
     AckTrace, FlowArrivals, LastHopRecorder, LongQueueRecorder, LossRecorder, QueueSeries, Series,
     delay_us,
 };
-use crate::{FlowResult, JobResult};
-use clearway_fabric::{LinkCounters, Stopped};
+use clearway_lab::{FlowResult, JobResult};
 use clearway_transport::EndpointCounters;
 use clearway_transport::cc::{NetworkFacts, fluid};
 use clearway_units::{Bytes, Digest, FlowId, HostId, Rate, Span, Time, Value, nearest, suggestion};
@@ -603,7 +603,7 @@ mod tests {
 
     #[test]
     fn every_measure_is_documented_with_its_options() {
-        let book = include_str!("../../../../docs/src/reproduction.md");
+        let book = include_str!("../../../docs/src/reproduction.md");
         for measure in MEASURES {
             let text = match measure.options {
                 [] => format!("`{}`", measure.name),

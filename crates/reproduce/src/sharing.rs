@@ -1,7 +1,7 @@
 //! Measures of how flows share what there is: slowdown by size, the order of starts and finishes, fairness.
 
 use super::measure::{Options, RunData, bins, window_bins};
-use crate::observe::JainCourse;
+use clearway_lab::observe::JainCourse;
 use clearway_units::Time;
 use clearway_units::statistics::{jain_index, nearest_rank, spearman};
 

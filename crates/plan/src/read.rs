@@ -3,13 +3,13 @@
 use super::network::{Network, OF_WORKLOAD, SECTIONS};
 use super::settings::{Arc, JobSection, JobsGeneral, LinkSection, PlacementSection};
 use super::{JobsFile, in_two};
-use crate::scenario::ScenarioError;
-use crate::scenario::source::{Entry, Layout};
-use crate::scenario::{LONGEST, Places};
 use clearway_planner::compatibility::{
     Demand, Job, Kind, Load, Phase, Placement, PlanParameters, Problem, ProblemError, Profile,
     ProfileError,
 };
+use clearway_scenario::ScenarioError;
+use clearway_scenario::source::{Entry, Layout};
+use clearway_scenario::{LONGEST, Places};
 use clearway_transport::Registry;
 use clearway_units::{ParameterSet, Rate, SetError, Span, nearest, suggestion};
 use std::path::Path;

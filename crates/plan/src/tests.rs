@@ -1,5 +1,5 @@
 use super::*;
-use crate::Progress;
+use clearway_lab::Progress;
 use clearway_units::Span;
 
 fn planned(name: &str) -> (JobsFile, Placed) {
@@ -193,7 +193,7 @@ fn what_cannot_be_meant_is_refused_with_place_and_fix() {
     );
 }
 
-const PAIR: &str = include_str!("../../plans/dumbbell-pair.toml");
+const PAIR: &str = include_str!("../plans/dumbbell-pair.toml");
 
 fn options(
     iterations: u32,
