@@ -1,10 +1,11 @@
 //! A switch with its hosts: what one thread runs in a round.
 
-use crate::host::{Context, Host, Ways};
+use crate::command::{Command, Report};
+use crate::flow::Flow;
+use crate::host::{Context, Host, PathTable};
 use crate::link::{Arrival, LinkCounters, Sinks};
 use crate::meter::LinkMeter;
 use crate::observer::Observer;
-use crate::simulation::{Command, Flow, Report};
 use crate::switch::{Scratch, Switch};
 use crate::topology::LinkId;
 use clearway_engine::{BufferPool, Domain, Outlook, Round};
@@ -16,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(crate) struct FabricDomain<O, T> {
     /// Flow table, for programs that post on flows and reactions that start them.
     pub(crate) flows: Arc<[Flow]>,
-    pub(crate) ways: Arc<Ways>,
+    pub(crate) path_table: Arc<PathTable>,
     /// The hosts on this switch, inlets `0..hosts.len()` of the domain.
     pub(crate) hosts: Vec<Host<T>>,
     /// The next event of each host: looked at in every round, so it stands apart from the large hosts.
@@ -113,7 +114,7 @@ impl<O: Observer, T: Telemetry> Domain for FabricDomain<O, T> {
         };
         let mut context = Context {
             flows: &self.flows,
-            ways: &self.ways,
+            path_table: &self.path_table,
             sinks,
             reports,
         };

@@ -3,14 +3,14 @@
 //! The NIC pulls: whenever its wire is free it asks the endpoint for the next packet, so windows, paths and timestamps are
 //! decided at the moment of transmission. Control packets go first and flows take turns; both are the endpoint's doing.
 
+use crate::command::{Report, StartFlow};
+use crate::flow::{Flow, FlowEvent, FlowMilestone, Reactions};
 use crate::link::{Arrival, Frame, Link, Sinks};
 use crate::meter::LinkMeter;
 use crate::observer::Observer;
 use crate::pause::{LinkPauses, PauseState};
+use crate::program::{NicMessage, Post, Program};
 use crate::program::{ProgramAtHost, is_connection};
-use crate::simulation::{
-    Flow, FlowEvent, FlowMilestone, NicMessage, Post, Program, Reactions, Report, StartFlow,
-};
 use crate::topology::{LinkId, NodeId, PacketSizes, Paths, Topology};
 use clearway_engine::{BufferPool, Inlet, Outlook, Round};
 use clearway_transport::cc::PathFacts;
@@ -45,19 +45,19 @@ pub(crate) struct Host<T> {
 /// Parts of the domain that a host uses while it runs.
 pub(crate) struct Context<'a, O, T> {
     pub(crate) flows: &'a [Flow],
-    pub(crate) ways: &'a Ways,
+    pub(crate) path_table: &'a PathTable,
     pub(crate) sinks: Sinks<'a, O, T>,
     pub(crate) reports: &'a mut Vec<Report>,
 }
 
-/// The lengths of all ways.
+/// Unloaded lengths of all paths between hosts.
 #[derive(Debug)]
-pub(crate) struct Ways {
+pub(crate) struct PathTable {
     pub(crate) paths: Arc<Paths>,
     pub(crate) sizes: PacketSizes,
 }
 
-impl Ways {
+impl PathTable {
     fn between(&self, from: HostId, to: HostId) -> PathFacts {
         self.paths.path_facts(from, to, self.sizes)
     }
@@ -283,7 +283,7 @@ impl<T: Telemetry> Host<T> {
             src, dst, bytes, ..
         } = order.flow;
         assert_eq!(src, self.endpoint.host(), "a host starts its own flows");
-        let path = context.ways.between(src, dst);
+        let path = context.path_table.between(src, dst);
         self.endpoint.open(flow, dst, &order.flow.opening(path));
         let message = MessageId(0);
         self.endpoint.post(self.now, flow, message, bytes);
@@ -324,7 +324,7 @@ impl<T: Telemetry> Host<T> {
         let connection = context.flows[flow.index()];
         let progress = self.program.on_post(flow, &connection);
         if progress.is_first {
-            let path = context.ways.between(connection.src, connection.dst);
+            let path = context.path_table.between(connection.src, connection.dst);
             let opening = connection.opening(path);
             self.endpoint.open(flow, connection.dst, &opening);
             self.report(

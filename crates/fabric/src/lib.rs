@@ -14,7 +14,9 @@
 //! **Architecture invariant:** no files, no text formats, no TOML. No transport logic: a switch reads addressing, class and
 //! size of a packet and writes its congestion mark, nothing else.
 
+mod command;
 mod domain;
+mod flow;
 mod host;
 mod link;
 mod meter;
@@ -27,14 +29,15 @@ mod switch;
 pub mod topology;
 
 pub use clearway_engine::{Rounds, Verdict};
+pub use flow::{Flow, FlowEvent, FlowMilestone, FlowOutcome, Reactions};
 pub use link::LinkCounters;
 pub use meter::{LinkMeter, LinkTotals};
 pub use observer::{DropCause, Observer};
 pub use pause::LinkPauses;
+pub use program::{NicMessage, NicMessageKind, Post, Program};
 pub use simulation::{
-    Flow, FlowEvent, FlowMilestone, FlowOutcome, NicMessage, NicMessageKind, Outcome, Post,
-    Program, Progress, Reactions, RunControl, Sampler, Setup, Simulation, Snapshot, Stopped,
-    TracedRoutes, Traffic,
+    Outcome, Progress, RunControl, Sampler, Setup, Simulation, Snapshot, Stopped, TracedRoutes,
+    Traffic,
 };
 pub use switch::{
     LosslessClasses, MarkAt, PathChoice, SharedBufferParameters, SwitchParameters, TelemetryFormat,

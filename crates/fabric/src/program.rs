@@ -1,11 +1,88 @@
-//! A program at its host: when it goes on, and how far its connections are.
+//! Programs of hosts: their interface, and a program at its host with its connections.
 
-use crate::simulation::{Flow, FlowMilestone, NicMessage, Post, Program};
-use clearway_units::{FlowId, HostId, Time};
+use crate::flow::{Flow, FlowMilestone};
+use clearway_units::{Bytes, FlowId, HostId, MessageId, Time};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::num::NonZeroU32;
+
+/// A message for a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Post {
+    /// A [`Flow`] with messages.
+    pub connection: FlowId,
+    /// Unique on its connection, and not `u32::MAX`.
+    pub message: MessageId,
+    /// Length of the message.
+    pub bytes: Bytes,
+}
+
+/// Program of a host: it posts messages on connections from there, in answer to messages that have come or are acknowledged, or when its
+/// deadline has come.
+///
+/// A state machine: after each call it is asked what to post until it has nothing more.
+pub trait Program: Send {
+    /// A message that it has posted is acknowledged.
+    fn on_sent(&mut self, now: Time, connection: FlowId, message: MessageId);
+    /// A message on a connection to its host has arrived in full.
+    fn on_received(&mut self, now: Time, connection: FlowId, message: MessageId);
+    /// [`deadline`](Self::deadline) has come.
+    fn on_deadline(&mut self, now: Time);
+    /// Time at which the program goes on by itself; [`Time::NEVER`] if it waits for messages only.
+    fn deadline(&self) -> Time;
+    /// The next message to post.
+    fn poll_post(&mut self) -> Option<Post>;
+    /// Time at which its work was over; `None` while some is left, be it only a computation. A program that does nothing but answer
+    /// messages has none of its own.
+    fn over(&self) -> Option<Time> {
+        Some(Time::ZERO)
+    }
+    /// The coordinator has granted a [credit](FlowMilestone::CreditRequested) on a connection from here: one more message may be posted.
+    fn on_granted(&mut self, now: Time, connection: FlowId) {
+        let _ = (now, connection);
+    }
+    /// The next credit that is [requested](FlowMilestone::CreditRequested) or [returned](FlowMilestone::CreditReturned), with its
+    /// connection: for the coordinator.
+    fn poll_credit(&mut self) -> Option<(FlowId, FlowMilestone)> {
+        None
+    }
+    /// The program of another NIC of the same machine has sent this.
+    fn on_nic_message(&mut self, now: Time, nic_message: NicMessage) {
+        let _ = (now, nic_message);
+    }
+    /// The next message for the program of another NIC, and that NIC.
+    fn poll_nic_message(&mut self) -> Option<(HostId, NicMessage)> {
+        None
+    }
+}
+
+/// Message of the program of one NIC to that of another, where a machine has several. It takes no bytes of the network and as much time as
+/// the coordinator's decisions ([`RunControl::coordination_delay`](crate::RunControl::coordination_delay)).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct NicMessage {
+    /// The connection that it is about.
+    pub connection: FlowId,
+    /// The message on it.
+    pub message: MessageId,
+    /// Length of the message; zero where only the message's fate is told.
+    pub bytes: Bytes,
+    /// Kind of the NIC message.
+    pub kind: NicMessageKind,
+}
+
+/// Kind of a [`NicMessage`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum NicMessageKind {
+    /// The message is to be posted.
+    Post,
+    /// The message is acknowledged.
+    Sent,
+    /// The message has arrived.
+    Received,
+    /// One more message may be posted, whichever it is.
+    Granted,
+}
 
 /// A program and the connections that it uses. Most hosts have none.
 pub(crate) struct ProgramAtHost {

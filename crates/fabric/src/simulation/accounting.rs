@@ -1,111 +1,23 @@
 //! Accounting of a run: what domains report, what became of flows, and whether packets are conserved.
 
+use super::control::{Progress, RunControl, Stopped};
 use super::snapshot::{EachDomain, Visible};
+use super::snapshot::{Sampler, Snapshot};
 use super::traffic::Stream;
-use super::{
-    Flow, FlowEvent, FlowMilestone, NicMessage, Progress, RunControl, Sampler, Snapshot, Stopped,
-};
+use crate::command::{Command, Report, StartFlow};
 use crate::domain::FabricDomain;
+use crate::flow::{Flow, FlowEvent, FlowMilestone, FlowOutcome};
 use crate::link::LinkCounters;
 use crate::meter::LinkTotals;
 use crate::observer::Observer;
 use crate::pause::LinkPauses;
+use crate::program::NicMessage;
 use clearway_engine::{Concluded, Conductor, Domains, Ending, Round, Rounds, Verdict};
 use clearway_transport::telemetry::Telemetry;
 use clearway_transport::{EndpointCounters, FlowStatistics, OpenFlow};
 use clearway_units::{Digest, FlowId, HostId, Span, Time};
-use std::cmp::Ordering;
 use std::sync::Arc;
 use std::sync::atomic::{self, AtomicU64};
-
-/// Report of a domain between rounds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Report {
-    /// Event of a flow: it has reached a milestone.
-    Flow {
-        event: FlowEvent,
-        statistics: FlowStatistics,
-    },
-    /// A program tells something to that of the NIC `to`.
-    NicMessage {
-        time: Time,
-        to: HostId,
-        nic_message: NicMessage,
-    },
-}
-
-impl Ord for Report {
-    fn cmp(&self, other: &Self) -> Ordering {
-        match (self, other) {
-            (Self::Flow { event: a, .. }, Self::Flow { event: b, .. }) => a.cmp(b),
-            (
-                Self::NicMessage {
-                    time,
-                    to,
-                    nic_message,
-                },
-                Self::NicMessage {
-                    time: other_time,
-                    to: other_to,
-                    nic_message: other,
-                },
-            ) => (time, to, nic_message).cmp(&(other_time, other_to, other)),
-            (Self::Flow { .. }, Self::NicMessage { .. }) => Ordering::Less,
-            (Self::NicMessage { .. }, Self::Flow { .. }) => Ordering::Greater,
-        }
-    }
-}
-
-impl PartialOrd for Report {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-/// Command to a domain between rounds.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Command {
-    Start(StartFlow),
-    /// For the program of the NIC `to`.
-    NicMessage {
-        at: Time,
-        to: HostId,
-        nic_message: NicMessage,
-    },
-}
-
-/// Command to start a flow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct StartFlow {
-    pub(crate) at: Time,
-    pub(crate) id: FlowId,
-    pub(crate) flow: Flow,
-}
-
-impl Ord for StartFlow {
-    fn cmp(&self, other: &Self) -> Ordering {
-        (self.at, self.id).cmp(&(other.at, other.id))
-    }
-}
-
-impl PartialOrd for StartFlow {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-/// Outcome of a flow: times of its milestones, and counters of its sender.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct FlowOutcome {
-    /// Time at which the message was ready.
-    pub started: Option<Time>,
-    /// Time at which the receiver had everything.
-    pub received: Option<Time>,
-    /// Time at which the last byte was acknowledged at the sender. From start to here is the flow completion time.
-    pub sent: Option<Time>,
-    /// Counters of the sender, until the flow was done or the run ended.
-    pub statistics: FlowStatistics,
-}
 
 /// The result of a run.
 #[derive(Debug)]

@@ -1,11 +1,12 @@
 //! From a topology to domains: hosts, switches and a mailbox for every link.
 
 use super::Setup;
+use crate::command::StartFlow;
 use crate::domain::FabricDomain;
+use crate::flow::Reactions;
 use crate::host::Host;
 use crate::link::{Arrival, Errors, Link};
 use crate::order::ArrivalKey;
-use crate::simulation::{Reactions, StartFlow};
 use crate::switch::{
     BufferRules, Ingress, LossyPort, LossySwitch, NextHopSelector, PathChoice, PortFacts,
     QueueRules, SharedBufferParameters, SharedPort, SharedSwitch, Switch, TelemetryFormat,

@@ -1,7 +1,7 @@
 //! Looking at a whole fabric between two rounds.
 
-use super::{Flow, FlowEvent};
 use crate::domain::FabricDomain;
+use crate::flow::{Flow, FlowEvent};
 use crate::host::Host;
 use crate::meter::LinkMeter;
 use crate::observer::Observer;

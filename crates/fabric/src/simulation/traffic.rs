@@ -1,6 +1,7 @@
 //! Flows that come one after the other: pulled from their source when their time has nearly come, forgotten when they are done.
 
-use super::{Flow, FlowEvent, FlowMilestone, FlowOutcome, StartFlow};
+use crate::command::StartFlow;
+use crate::flow::{Flow, FlowEvent, FlowMilestone, FlowOutcome};
 use clearway_transport::FlowStatistics;
 use clearway_units::{FlowId, Span, Time};
 use rustc_hash::FxHashMap;

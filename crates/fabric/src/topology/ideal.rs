@@ -15,7 +15,7 @@
 //!
 //! Real runs also wait for windows, pacing and other flows, and carry telemetry.
 
-use super::paths::fs_per_byte;
+use super::path_class::fs_per_byte;
 use super::{PacketSizes, PathClass, Paths};
 use clearway_units::{Bytes, HostId, Rate, Span};
 

@@ -2,16 +2,18 @@
 
 mod bcube;
 mod build;
+mod equal_cost;
 mod ideal;
 mod nics;
+mod path_class;
 mod paths;
 mod routing;
-mod ways;
 
 pub use bcube::bcube;
 pub use build::{CoreWiring, FatTree, Tier, dumbbell, fat_tree, leaf_spine, single_switch};
 pub use ideal::{PathUse, Striped};
-pub use paths::{PacketSizes, PathClass, Paths};
+pub use path_class::PathClass;
+pub use paths::{PacketSizes, Paths};
 pub use routing::{Attachment, NextHops, Routes, SwitchRoutes};
 
 use clearway_units::{HostId, Rate, Span};

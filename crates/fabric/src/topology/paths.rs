@@ -1,10 +1,11 @@
 //! Unloaded path lengths: base round-trip times and bandwidth-delay products. Of equal-cost paths the longest counts, by which
 //! controllers take their bearings; ideal completion times ask for the shortest (the module `ideal`).
 
-use super::ways::{Bundle, Way};
+use super::equal_cost::{Bundle, EqualCostPaths};
+use super::path_class::PathClass;
 use super::{LinkId, Topology};
 use clearway_transport::cc::{NetworkFacts, PathFacts};
-use clearway_units::{HostId, Rate, Span};
+use clearway_units::{HostId, Span};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
@@ -31,86 +32,6 @@ impl PacketSizes {
     }
 }
 
-/// The length of a path in one direction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct PathClass {
-    /// Links.
-    pub hops: u32,
-    /// Sum of delays, latencies of switches included.
-    pub propagation: Span,
-    /// Femtoseconds that each byte of a lone packet spends in serialisation, summed over the links (store and forward).
-    pub fs_per_byte: u64,
-    /// The slowest link, if there is any; of several the last.
-    pub bottleneck: Option<Rate>,
-    /// Of `fs_per_byte`, what the links before the slowest one take.
-    pub before_bottleneck: u64,
-    /// Of `fs_per_byte`, what the last link takes.
-    pub last: u64,
-}
-
-/// Serialisation time of a byte at `rate` in femtoseconds, rounded down: at 2.88 Tb/s a whole number of picoseconds would be 8 % off.
-pub(super) fn fs_per_byte(rate: Rate) -> u64 {
-    8_000_000_000_000_000 / rate.as_bps()
-}
-
-fn whole_ps(femtoseconds: u64) -> Span {
-    Span::from_ps(femtoseconds / 1000)
-}
-
-impl PathClass {
-    /// The path of one link.
-    pub(super) fn of_link(topology: &Topology, link: LinkId) -> Self {
-        let rate = topology.cables[link.cable()].rate;
-        let fs_per_byte = fs_per_byte(rate);
-        Self {
-            hops: 1,
-            propagation: topology.link_delay(link),
-            fs_per_byte,
-            bottleneck: Some(rate),
-            before_bottleneck: 0,
-            last: fs_per_byte,
-        }
-    }
-
-    /// Concatenation of this path and then `other`.
-    pub fn then(self, other: Self) -> Self {
-        let before_bottleneck = match (self.bottleneck, other.bottleneck) {
-            (Some(a), Some(b)) if a < b => self.before_bottleneck,
-            (_, Some(_)) => self.fs_per_byte + other.before_bottleneck,
-            (_, None) => self.before_bottleneck,
-        };
-        Self {
-            hops: self.hops + other.hops,
-            propagation: self.propagation + other.propagation,
-            fs_per_byte: self.fs_per_byte + other.fs_per_byte,
-            bottleneck: match (self.bottleneck, other.bottleneck) {
-                (Some(a), Some(b)) => Some(a.min(b)),
-                (a, b) => a.or(b),
-            },
-            before_bottleneck,
-            last: if other.hops > 0 {
-                other.last
-            } else {
-                self.last
-            },
-        }
-    }
-
-    /// The longer of two paths for a packet of 1000 bytes.
-    pub(super) fn longer(self, other: Self) -> Self {
-        if other.span_of(1000) > self.span_of(1000) {
-            other
-        } else {
-            self
-        }
-    }
-
-    /// The time of a lone packet of `bytes` over the path.
-    pub fn span_of(self, bytes: u32) -> Span {
-        self.propagation + whole_ps(self.fs_per_byte * u64::from(bytes))
-    }
-}
-
 /// In place of an index: no path leads there.
 const NO_PATH: u32 = u32::MAX;
 
@@ -119,10 +40,10 @@ const NO_PATH: u32 = u32::MAX;
 pub struct Paths {
     groups: usize,
     /// Distinct sets of equal-cost paths between attachment switches.
-    ways: Vec<Way>,
-    /// The fastest paths of those ways that have others than the longest one, in ranges.
+    equal_cost: Vec<EqualCostPaths>,
+    /// The fastest paths of those sets that have others than the longest one, in ranges.
     pub(super) fastest: Vec<PathClass>,
-    /// `between[to * groups + from]` is an index into `ways`, or [`NO_PATH`].
+    /// `between[to * groups + from]` is an index into `equal_cost`, or [`NO_PATH`].
     between: Vec<u32>,
     /// For each host its group, its link up and its link down.
     hosts: Vec<(u16, PathClass, PathClass)>,
@@ -131,7 +52,7 @@ pub struct Paths {
 /// Collects [`Paths`] while routes are computed.
 pub(super) struct PathsBuilder {
     paths: Paths,
-    known: FxHashMap<Way, u32>,
+    known: FxHashMap<EqualCostPaths, u32>,
     known_fastest: FxHashMap<Vec<PathClass>, (u32, u8)>,
 }
 
@@ -140,7 +61,7 @@ impl PathsBuilder {
         Self {
             paths: Paths {
                 groups,
-                ways: Vec::new(),
+                equal_cost: Vec::new(),
                 fastest: Vec::new(),
                 between: Vec::with_capacity(groups * groups),
                 hosts,
@@ -152,14 +73,14 @@ impl PathsBuilder {
 
     /// Appends the paths from the next group to the group at hand, if there are any.
     pub(super) fn push(&mut self, bundle: &Bundle) {
-        let Some(way) = bundle.way(|fastest| self.range_of(fastest)) else {
+        let Some(paths) = bundle.paths(|fastest| self.range_of(fastest)) else {
             self.paths.between.push(NO_PATH);
             return;
         };
-        let ways = &mut self.paths.ways;
-        let index = *self.known.entry(way).or_insert_with(|| {
-            ways.push(way);
-            ways.len() as u32 - 1
+        let known = &mut self.paths.equal_cost;
+        let index = *self.known.entry(paths).or_insert_with(|| {
+            known.push(paths);
+            known.len() as u32 - 1
         });
         self.paths.between.push(index);
     }
@@ -203,20 +124,30 @@ impl Paths {
     }
 
     fn between_groups(&self, from: usize, to: usize) -> PathClass {
-        self.way(from, to).longest
+        self.equal_cost(from, to).longest
     }
 
-    fn way(&self, from: usize, to: usize) -> &Way {
-        let way = self.between[to * self.groups + from];
-        self.ways.get(way as usize).expect("a path leads there")
+    fn equal_cost(&self, from: usize, to: usize) -> &EqualCostPaths {
+        let index = self.between[to * self.groups + from];
+        let found = self.equal_cost.get(index as usize);
+        found.expect("a path leads there")
     }
 
     /// The link of one host up, all equal-cost paths from switch to switch, those of the way back, and the link of the other host down.
-    pub(super) fn legs(&self, from: HostId, to: HostId) -> (PathClass, &Way, &Way, PathClass) {
+    pub(super) fn legs(
+        &self,
+        from: HostId,
+        to: HostId,
+    ) -> (PathClass, &EqualCostPaths, &EqualCostPaths, PathClass) {
         let (from_group, up, _) = self.hosts[from.index()];
         let (to_group, _, down) = self.hosts[to.index()];
         let (from, to) = (from_group.into(), to_group.into());
-        (up, self.way(from, to), self.way(to, from), down)
+        (
+            up,
+            self.equal_cost(from, to),
+            self.equal_cost(to, from),
+            down,
+        )
     }
 
     /// The round trip of a lone full packet and its acknowledgement.

@@ -4,8 +4,9 @@
 //! leaf does not hash onto a spine that has lost its link to the destination's leaf: that spine is no longer on a shortest
 //! path (STrack §4.2, decision Q25: no black holes).
 
-use super::paths::{PathClass, Paths, PathsBuilder};
-use super::ways::Bundle;
+use super::equal_cost::Bundle;
+use super::path_class::PathClass;
+use super::paths::{Paths, PathsBuilder};
 use super::{LinkId, Topology, TopologyError};
 use clearway_units::Span;
 use rustc_hash::FxHashMap;

@@ -2,7 +2,7 @@
 //!
 //! They are gathered while breadth-first searches compute the routes, link by link, beginning at the destination.
 
-use super::paths::{PathClass, fs_per_byte};
+use super::path_class::{PathClass, fs_per_byte};
 use clearway_units::Rate;
 
 /// So many fastest paths are told apart. Where there are more, the last ones become one that is at least as fast as each of them.
@@ -10,7 +10,7 @@ const MOST_FASTEST: usize = 8;
 
 /// The equal-cost paths between two switches with hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Way {
+pub(super) struct EqualCostPaths {
     /// The longest path.
     pub(super) longest: PathClass,
     /// The range of the fastest ones in [`Paths::fastest`](super::Paths), empty where the longest is the only kind.
@@ -21,7 +21,7 @@ pub(super) struct Way {
     pub(super) is_single: bool,
 }
 
-impl Way {
+impl EqualCostPaths {
     /// The fastest paths: each other path takes at least as long as one of these, whatever is sent.
     pub(super) fn fastest<'a>(&'a self, lists: &'a [PathClass]) -> &'a [PathClass] {
         match self.fastest {
@@ -109,10 +109,13 @@ impl Bundle {
     }
 
     /// Summary of the paths, to be kept; `None` if there is no path. `keep` stores a list of fastest paths and returns its range.
-    pub(super) fn way(&self, keep: impl FnOnce(&[PathClass]) -> (u32, u8)) -> Option<Way> {
+    pub(super) fn paths(
+        &self,
+        keep: impl FnOnce(&[PathClass]) -> (u32, u8),
+    ) -> Option<EqualCostPaths> {
         let longest = self.longest?;
         let alike = self.fastest.is_empty() || self.fastest == [longest];
-        Some(Way {
+        Some(EqualCostPaths {
             longest,
             fastest: if alike { (0, 0) } else { keep(&self.fastest) },
             capacity: self.capacity,
@@ -265,14 +268,14 @@ mod tests {
         add(&mut thin, 100, &root);
         add(&mut wide, 400, &root);
         add(&mut wide, 400, &root);
-        assert!(thin.way(|_| (0, 0)).unwrap().is_single);
+        assert!(thin.paths(|_| (0, 0)).unwrap().is_single);
         add(&mut leaf, 400, &thin);
         add(&mut leaf, 400, &wide);
-        let way = leaf.way(|_| (7, 1)).unwrap();
-        assert_eq!((way.capacity, way.is_single), (500_000_000_000, false));
-        assert_eq!(way.longest.bottleneck, Some(Rate::from_gbps(100)));
+        let paths = leaf.paths(|_| (7, 1)).unwrap();
+        assert_eq!((paths.capacity, paths.is_single), (500_000_000_000, false));
+        assert_eq!(paths.longest.bottleneck, Some(Rate::from_gbps(100)));
         assert_eq!(leaf.fastest[0].bottleneck, Some(Rate::from_gbps(400)));
         leaf.clear();
-        assert!(leaf.is_empty() && leaf.way(|_| (0, 0)).is_none());
+        assert!(leaf.is_empty() && leaf.paths(|_| (0, 0)).is_none());
     }
 }
