@@ -17,6 +17,7 @@
 mod assemble;
 mod dependencies;
 mod fct;
+mod frames;
 mod grants;
 mod jobs;
 mod laboratory;

@@ -28,6 +28,7 @@ mod packet;
 mod plugin;
 mod profile;
 mod registry;
+mod report;
 pub mod selective_repeat;
 pub mod spray;
 pub mod telemetry;

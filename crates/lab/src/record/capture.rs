@@ -9,14 +9,13 @@
 mod tests;
 
 use super::Merge;
-use crate::Assembly;
 use crate::scenario::LinkNames;
 use crate::scenario::ObserveSettings;
 use crate::scenario::ScenarioError;
 use clearway_fabric::Observer;
 use clearway_fabric::topology::{LinkId, NodeId, Topology};
 use clearway_transport::wire::{self, Format, PauseSource};
-use clearway_transport::{ClassSet, Header, Packet, Reliability};
+use clearway_transport::{ClassSet, Packet};
 use clearway_units::{HostId, Rate, Span, Time, nearest, suggestion};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -54,6 +53,29 @@ pub struct CapturePlan {
 const NOT_CAPTURED: u32 = u32::MAX;
 
 impl CapturePlan {
+    /// Writes the beginning of a frame in place of what is in `bytes`, as much as the plan keeps; returns the length of all of it.
+    /// `completed` tells how many messages the sender of an acknowledgement has received in full.
+    pub(crate) fn encode(
+        &self,
+        frame: &CapturedFrame,
+        format: Format,
+        completed: impl Fn(&Packet) -> u32,
+        bytes: &mut Vec<u8>,
+    ) -> usize {
+        match frame.content {
+            Content::Packet(packet) => {
+                wire::encode(&packet, format, completed(&packet), self.snap, bytes)
+            }
+            Content::Pause(classes) => {
+                let source = self.places[frame.place].source;
+                *bytes = wire::encode_pause(source, classes, self.pause_size);
+                let length = bytes.len();
+                bytes.truncate(self.snap);
+                length
+            }
+        }
+    }
+
     /// The plan that the settings ask for; `None` if nothing is to be captured.
     ///
     /// # Errors
@@ -344,41 +366,5 @@ impl Capture {
             counts[frame.place].1 -= 1;
         }
         counts
-    }
-}
-
-impl Assembly {
-    /// Writes the beginning of a frame in place of what is in `bytes`, as much as the plan keeps; returns the length of all of it.
-    ///
-    /// # Panics
-    /// If the scenario asks for no capture, so that there can be no frame of it.
-    pub fn frame(&self, frame: &CapturedFrame, bytes: &mut Vec<u8>) -> usize {
-        let plan = self.capture.as_deref().expect("a frame was captured");
-        match frame.content {
-            Content::Packet(packet) => {
-                let format = Format::of(self.reliability());
-                wire::encode(&packet, format, self.completed(&packet), plan.snap, bytes)
-            }
-            Content::Pause(classes) => {
-                let source = plan.places[frame.place].source;
-                *bytes = wire::encode_pause(source, classes, plan.pause_size);
-                let length = bytes.len();
-                bytes.truncate(plan.snap);
-                length
-            }
-        }
-    }
-
-    /// The messages that the sender of an acknowledgement has received in full: of its flow's one message, the part of its queue
-    /// pair.
-    fn completed(&self, packet: &Packet) -> u32 {
-        match (packet.header, self.reliability()) {
-            (Header::Ack { epsn, .. }, Reliability::GoBackN(parameters)) => {
-                let bytes = self.workload.flow(packet.flow).bytes;
-                let packets = parameters.packets_of(bytes, packet.queue_pair, &self.network);
-                (packets > 0 && u64::from(epsn) >= packets).into()
-            }
-            _ => 0,
-        }
     }
 }

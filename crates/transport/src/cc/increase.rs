@@ -14,7 +14,7 @@
 //! * V5: what is spent is decided by whoever changes the rate; a rate that is only tried out spends nothing.
 //! * V7: a new flow starts undamped, as the dissertation accepts (§4.2.1).
 
-use super::sampling::RoundTrip;
+use super::round_trip::RoundTrip;
 use super::{AckSample, NetworkFacts};
 use clearway_units::Span;
 

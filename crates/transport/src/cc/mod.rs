@@ -24,6 +24,7 @@ mod phase;
 mod random_feedback;
 mod rate;
 mod reno;
+mod round_trip;
 mod sampling;
 mod strack;
 mod swift;
@@ -48,7 +49,8 @@ pub use phase::{PhaseIncrease, PhaseIncreaseParameters};
 pub use random_feedback::{RandomFeedback, RandomFeedbackParameters};
 pub use rate::WindowLimit;
 pub use reno::{Reno, RenoParameters};
-pub use sampling::{ReferenceClock, RoundTrip, SamplingParameters};
+pub use round_trip::RoundTrip;
+pub use sampling::{ReferenceClock, SamplingParameters};
 pub use strack::{Strack, StrackParameters};
 pub use swift::{HopCount, Swift, SwiftParameters};
 

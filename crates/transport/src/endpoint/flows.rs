@@ -1,7 +1,8 @@
 //! Tables of an endpoint: flows by number, receivers, timers.
 
-use super::parts::{FinalAck, Receiver, Rules};
+use super::parts::{Receiver, Rules};
 use crate::feedback::{EndpointFeedback, Feedback};
+use crate::flow::FinalAck;
 use crate::packet::Packet;
 use crate::profile::Profile;
 use clearway_units::{FlowId, Time};

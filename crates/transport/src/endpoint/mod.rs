@@ -17,9 +17,7 @@
 
 mod flows;
 mod lifetime;
-mod outbox;
 mod parts;
-mod report;
 mod stripes;
 #[cfg(test)]
 mod tests;
@@ -27,7 +25,7 @@ mod transmit;
 
 use crate::cc::CongestionControl;
 use crate::feedback::{DataArrival, EndpointFeedback};
-use crate::flow::{Context, Reports, answer};
+use crate::flow::{Context, Outbox, Reports, answer};
 use crate::packet::{ClassSet, Header, Packet};
 use crate::profile::Profile;
 use crate::telemetry::{Hop, IntPacket, Telemetry};
@@ -38,10 +36,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use stripes::Stripes;
 
-pub(crate) use outbox::Outbox;
-pub(crate) use parts::FinalAck;
-
-pub use report::{EndpointCounters, Event, FlowProgress, FlowStatistics};
+pub use crate::report::{EndpointCounters, Event, FlowProgress, FlowStatistics};
 
 /// Context of a call of a sender of an endpoint.
 macro_rules! context {

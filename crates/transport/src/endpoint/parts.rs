@@ -1,13 +1,13 @@
 //! Common interface of the reliability schemes: an endpoint uses senders and receivers only by the methods here.
 
 use crate::cc::Controller;
-use crate::flow::{Context, Due, Ends, Paths, Reports};
+use crate::flow::{Context, Due, Ends, FinalAck, Paths, Reports};
 use crate::packet::{Header, Packet};
 use crate::profile::{Profile, Reliability};
 use crate::{go_back_n, selective_repeat};
 use clearway_units::{Bytes, FlowId, MessageId, Span, Time};
 
-use super::{FlowProgress, FlowStatistics};
+use crate::report::{FlowProgress, FlowStatistics};
 
 /// Sequence number below which a go-back-N receiver takes a packet of an unknown flow for one of its first, and not for a late copy.
 const FIRST_PACKETS: u32 = 1 << 16;
@@ -261,15 +261,6 @@ impl Sender {
             sender.on_probe_sent(now);
         }
     }
-}
-
-/// Final acknowledgement of a finished flow, or of one of its queue pairs. Nothing else of the flow is kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct FinalAck {
-    /// One more than the sequence number of the last packet.
-    pub(crate) epsn: u32,
-    /// Payload bytes of the flow modulo 2^32, with selective repeat.
-    pub(crate) bytes_received: u32,
 }
 
 impl FinalAck {

@@ -2,14 +2,16 @@
 //! and pacing.
 
 mod messages;
+mod outbox;
 mod pacer;
 
 pub(crate) use messages::{Messages, Part};
+pub(crate) use outbox::Outbox;
 pub(crate) use pacer::Pacer;
 
 use crate::cc::{LossSample, NetworkFacts};
-use crate::endpoint::{EndpointCounters, Event, Outbox};
 use crate::packet::{AddressHash, Class, Header, Packet, header_hash};
+use crate::report::{EndpointCounters, Event};
 use crate::spray::{
     PathFeedback, PathId, PathSelector, Selector, SelectorContext, SelectorSettings, SendState,
 };
@@ -169,4 +171,13 @@ impl<T: Copy> Reports<'_, T> {
         let telemetry = self.telemetry;
         self.outbox.push_control(IntPacket { packet, telemetry });
     }
+}
+
+/// Final acknowledgement of a finished flow, or of one of its queue pairs. Nothing else of the flow is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FinalAck {
+    /// One more than the sequence number of the last packet.
+    pub(crate) epsn: u32,
+    /// Payload bytes of the flow modulo 2^32, with selective repeat.
+    pub(crate) bytes_received: u32,
 }

@@ -1,9 +1,10 @@
 //! The receiving half of a queue pair: everything in order, or not at all.
 
 use super::parameters::{AckClass, Rules};
-use crate::endpoint::{Event, FinalAck};
+use crate::flow::FinalAck;
 use crate::flow::{Reports, answer};
 use crate::packet::{Header, Packet};
+use crate::report::Event;
 use clearway_units::{Bytes, FlowId, Time};
 
 const NONE: u64 = u64::MAX;

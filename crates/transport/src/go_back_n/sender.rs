@@ -2,9 +2,9 @@
 
 use super::Rules;
 use crate::cc::{AckSample, CongestionControl, Controller, LossCause, LossSample};
-use crate::endpoint::{Event, FlowProgress, FlowStatistics};
 use crate::flow::{Context, Ends, Messages, Pacer, Paths};
 use crate::packet::{Header, Packet};
+use crate::report::{Event, FlowProgress, FlowStatistics};
 use crate::spray::{PathFeedback, PathVerdict, SendState};
 use clearway_units::{Bytes, FlowId, MessageId, Purpose, RandomStream, Span, Time};
 

@@ -3,9 +3,10 @@
 use super::Rules;
 use super::bitmap::Bitmap;
 use super::parameters::SEGMENT_BITS;
-use crate::endpoint::{Event, FinalAck};
+use crate::flow::FinalAck;
 use crate::flow::{Reports, answer};
 use crate::packet::{Header, Packet};
+use crate::report::Event;
 use clearway_units::{Bytes, FlowId, MessageId, Time};
 use std::collections::VecDeque;
 

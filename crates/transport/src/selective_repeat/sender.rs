@@ -11,9 +11,9 @@ use super::Rules;
 use super::parameters::ProbeClass;
 use super::scoreboard::{Scoreboard, numbers, parts};
 use crate::cc::{AckSample, CongestionControl, Controller};
-use crate::endpoint::{Event, FlowProgress, FlowStatistics};
 use crate::flow::{Context, Due, Ends, Messages, Pacer, Part, Paths};
 use crate::packet::{Class, Header, Packet};
+use crate::report::{Event, FlowProgress, FlowStatistics};
 use crate::spray::{PathFeedback, PathVerdict, SendState};
 use clearway_units::{Bytes, FlowId, MessageId, Purpose, RandomStream, Span, Time};
 

@@ -1,7 +1,7 @@
 use super::*;
 use crate::cc::{ControllerSettings, NetworkFacts};
-use crate::endpoint::{EndpointCounters, Event, Outbox};
-use crate::flow::{Context, Due, Ends, Paths, Reports};
+use crate::endpoint::{EndpointCounters, Event};
+use crate::flow::{Context, Due, Ends, Outbox, Paths, Reports};
 use crate::packet::{AddressHash, Class, ClassSet, Header, Packet};
 use crate::profile::Profile;
 use crate::spray::SelectorSettings;

@@ -22,6 +22,7 @@
 //!
 //! Payload is zeros. The invariant CRC of RoCEv2 is that of the whole frame, also where a capture keeps only its beginning.
 
+mod error;
 mod icrc;
 mod network;
 mod pause;
@@ -30,6 +31,7 @@ pub mod strack;
 #[cfg(test)]
 mod tests;
 
+pub use error::WireError;
 pub use network::Network;
 pub use pause::{PauseSource, encode_pause};
 
@@ -54,17 +56,6 @@ impl Format {
             Reliability::SelectiveRepeat(_) => Self::Strack,
         }
     }
-}
-
-/// Reason why bytes cannot be read as a packet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WireError {
-    /// The bytes end before the packet does.
-    TooShort,
-    /// The checksum of the IP header or the invariant CRC is wrong.
-    Checksum,
-    /// The bytes are of another protocol, version or type.
-    NotOurs,
 }
 
 /// Writes the first `snap` bytes of a packet's frame in place of what is in `frame`, and returns the length of all of it.

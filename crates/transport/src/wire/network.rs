@@ -1,6 +1,6 @@
 //! Ethernet, IPv4 and UDP: addresses of sender and receiver, service class, and congestion mark.
 
-use super::WireError;
+use super::error::WireError;
 use crate::packet::{Class, Header, Packet};
 use clearway_units::HostId;
 

@@ -1,6 +1,6 @@
 //! Frames of priority flow control (IEEE 802.1Qbb, on the MAC control frames of IEEE 802.3).
 
-use super::WireError;
+use super::error::WireError;
 use super::network::{ETHERNET, mac};
 use crate::packet::{Class, ClassSet};
 

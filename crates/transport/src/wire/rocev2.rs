@@ -12,8 +12,9 @@
 //!   missing (NAK code 0, a gap in the sequence). The echo of a mark is the BECN bit.
 //! * *Congestion notifications* have opcode 0x81, the BECN bit, and 16 reserved bytes.
 
+use super::Network;
+use super::error::WireError;
 use super::icrc::{COVERED, invariant};
-use super::{Network, WireError};
 use crate::packet::{Header, Packet};
 use clearway_units::FlowId;
 

@@ -36,7 +36,8 @@
 //! | 0x04 | end of message | | |
 //! | 0x08 | end of flow | | |
 
-use super::{Network, WireError};
+use super::Network;
+use super::error::WireError;
 use crate::packet::{Header, Packet, header_hash};
 use clearway_units::{FlowId, MessageId, Time};
 

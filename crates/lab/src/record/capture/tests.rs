@@ -3,6 +3,7 @@ use crate::record::merge_all;
 use crate::{Assembly, Finished, Laboratory, RunOptions};
 use clearway_fabric::Verdict;
 use clearway_transport::Class;
+use clearway_transport::Header;
 use clearway_transport::wire::{Decoded, decode, rocev2::Received};
 use clearway_units::{FlowId, Purpose, RandomStream};
 use std::collections::BTreeMap;

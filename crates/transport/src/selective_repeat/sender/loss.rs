@@ -2,8 +2,8 @@
 
 use super::Sender;
 use crate::cc::{CongestionControl, LossCause, LossSample};
-use crate::endpoint::Event;
 use crate::flow::Context;
+use crate::report::Event;
 use crate::selective_repeat::Rules;
 use crate::selective_repeat::scoreboard::{numbers, parts};
 use clearway_units::{Bytes, Time};
