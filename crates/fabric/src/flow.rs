@@ -82,8 +82,8 @@ pub struct FlowEvent {
 ///
 /// One that belongs to a host sees the events of that host (what its flows sent, what it received) and starts flows of that
 /// host at the same instant. One that belongs to the whole run sees all events and starts flows anywhere, but later by
-/// [`RunControl::coordination_delay`](crate::RunControl::coordination_delay): nothing in a network happens elsewhere at once. A connection that it starts is a message
-/// granted to the [program](crate::Program) of its sender.
+/// [`RunControl::coordination_delay`](crate::RunControl::coordination_delay): nothing in a network happens elsewhere at once. A
+/// connection that it starts is a message granted to the [program](crate::Program) of its sender.
 pub trait Reactions: Send {
     /// `event` has happened; flows to start are pushed to `start`.
     fn on_event(&mut self, event: FlowEvent, start: &mut Vec<FlowId>);

@@ -3,16 +3,16 @@
 use crate::grants::Grants;
 use crate::jobs::{Jobs, fabric_flow};
 use crate::observe::WatchPlan;
+use crate::prepared::{PreparedFabric, arrivals, build_context, rates_of_hosts};
 use crate::record::CapturePlan;
 use crate::scenario::ScenarioError;
 use crate::scenario::topology::Uplinks;
 use crate::scenario::validation::{
-    check_buffers, check_ecn, check_queue, check_timers, packet_sizes, telemetry_bytes,
+    check_buffers, check_ecn, check_queue, check_timers, telemetry_bytes,
 };
 use crate::scenario::warnings::doubts;
 use crate::scenario::{Scenario, SwitchSettings, check_flows, check_jobs, slowest_link};
 use crate::scenario::{between_nics, path_lengths};
-use crate::streamed;
 use clearway_fabric::topology::{
     NodeId, PacketSizes, PathUse, Paths, Routes, Striped, Topology, TopologyError,
 };
@@ -97,32 +97,6 @@ enum Traffic {
     OneByOne(MergedArrivals),
 }
 
-/// Fabric for which traffic is made: it has no routes yet, and a traffic file may still fail some of its links.
-pub(crate) struct PreparedFabric {
-    pub(crate) topology: Topology,
-    /// Of packets without telemetry.
-    pub(crate) sizes: PacketSizes,
-    pub(crate) warnings: Vec<String>,
-}
-
-impl PreparedFabric {
-    /// Builds the fabric of a scenario.
-    ///
-    /// # Errors
-    /// If it cannot be built.
-    pub(crate) fn new(scenario: &Scenario) -> Result<Self, ScenarioError> {
-        let sizes = packet_sizes(scenario)?;
-        let built = scenario.topology.build(scenario.base_dir.as_deref());
-        let (topology, warnings) =
-            built.map_err(|error: ScenarioError| error.or_in(scenario.places(), "topology", 0))?;
-        Ok(Self {
-            topology,
-            sizes,
-            warnings,
-        })
-    }
-}
-
 impl Assembly {
     /// Puts a scenario together.
     ///
@@ -156,7 +130,7 @@ impl Assembly {
     /// As `new`.
     pub fn streaming(scenario: &Scenario) -> Result<Self, ScenarioError> {
         let prepared = PreparedFabric::new(scenario)?;
-        match streamed::arrivals(scenario, &prepared)? {
+        match arrivals(scenario, &prepared)? {
             Some(arrivals) => Self::on(prepared, scenario, Traffic::OneByOne(arrivals)),
             None => Self::new(scenario),
         }
@@ -465,23 +439,6 @@ fn nic_rates(topology: &Topology) -> Vec<Rate> {
     rates.into_iter().collect()
 }
 
-/// The rate of each host's NIC, of all its NICs together where it has several.
-pub(crate) fn rates_of_hosts(topology: &Topology) -> Vec<Rate> {
-    let mut rates = vec![0; topology.machines() as usize];
-    for cable in &topology.cables {
-        for end in cable.ends {
-            if topology.switch_index(end).is_none() {
-                rates[topology.machine_of(HostId(end.0)).index()] += cable.rate.as_bps();
-            }
-        }
-    }
-    // A host without a link is refused when routes are computed.
-    rates
-        .into_iter()
-        .map(|bps| Rate::from_bps(bps.max(1)))
-        .collect()
-}
-
 /// Hosts with several NICs, of which none reaches one of another.
 fn check_reach(
     topology: &Topology,
@@ -548,23 +505,6 @@ fn load_workloads(
     let merged = Workload::merge(parts).map_err(ScenarioError::from);
     all.workload = merged.map_err(|error| error.or_in(scenario.places(), "workload", 0))?;
     Ok(all)
-}
-
-/// Context for the generator of a `[[workload]]` section.
-pub(crate) fn build_context<'a>(
-    scenario: &'a Scenario,
-    fabric: &Topology,
-    nic_rates: &'a [Rate],
-    section: usize,
-) -> BuildContext<'a> {
-    BuildContext {
-        hosts: fabric.machines(),
-        nic_rates,
-        seed: scenario.general.seed,
-        section: section as u32,
-        taken: BuildContext::ALL_FREE,
-        base_dir: scenario.base_dir.as_deref(),
-    }
 }
 
 /// Error for a topology that failed links have broken.

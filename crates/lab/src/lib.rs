@@ -23,6 +23,7 @@ mod jobs;
 mod laboratory;
 mod loads;
 pub mod observe;
+mod prepared;
 pub mod record;
 mod run;
 mod streamed;

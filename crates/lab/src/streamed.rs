@@ -4,51 +4,14 @@
 //! nothing can be made when their time has come and be forgotten when they are done. Hosts with several NICs need a list of all
 //! flows, and so do captures and timelines.
 
-use crate::assemble::{Assembly, PreparedFabric, build_context, rates_of_hosts};
+use crate::assemble::Assembly;
 use crate::jobs::fabric_flow;
 use crate::run::{Finished, FlowResult, RunOptions};
-use crate::scenario::ScenarioError;
-use crate::scenario::{Scenario, check_flows, slowest_link};
 use clearway_fabric::{Flow, FlowOutcome, Observer, Progress, Sampler, Traffic};
 use clearway_units::{FlowId, Time};
-use clearway_workload::{Arrivals, FlowSpec, MergedArrivals, WorkloadError};
+use clearway_workload::{FlowSpec, MergedArrivals};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
-
-/// The flows of a scenario, one by one; `None` if it needs all of them at once.
-///
-/// # Errors
-/// If they do not fit the scenario.
-pub(crate) fn arrivals(
-    scenario: &Scenario,
-    prepared: &PreparedFabric,
-) -> Result<Option<MergedArrivals>, ScenarioError> {
-    let observe = &scenario.observe;
-    let is_listed = observe.perfetto || !observe.pcap.is_empty();
-    if is_listed || !prepared.topology.further_nics.is_empty() || scenario.workloads.is_empty() {
-        return Ok(None);
-    }
-    let nic_rates = rates_of_hosts(&prepared.topology);
-    let slowest = slowest_link(&prepared.topology);
-    let mut sections: Vec<Arrivals> = Vec::new();
-    for (section, settings) in scenario.workloads.iter().enumerate() {
-        let placed = |error: ScenarioError| error.or_in(scenario.places(), "workload", section);
-        let context = build_context(scenario, &prepared.topology, &nic_rates, section);
-        let arrivals = settings.arrivals(&context);
-        let Some(arrivals) = arrivals.map_err(|error| placed(ScenarioError::from(error)))? else {
-            return Ok(None);
-        };
-        // Making them once more is cheap, and nothing can be wrong with one when the run is under way.
-        check_flows(arrivals.clone(), slowest, prepared.sizes).map_err(placed)?;
-        sections.push(arrivals);
-    }
-    let merged = MergedArrivals::new(sections);
-    if u32::try_from(merged.clone().count()).is_err() {
-        let error = ScenarioError::from(WorkloadError::TooMany { what: "flows" });
-        return Err(error.or_in(scenario.places(), "workload", 0));
-    }
-    Ok(Some(merged))
-}
 
 impl Assembly {
     /// Runs it with flows that come one by one.

@@ -44,12 +44,10 @@ pub use settings::{Arc, JobSection, JobsGeneral, LinkSection, PlacementSection};
 pub use trials::{Mechanism, Trial, TrialOptions, Trials};
 
 use clearway_planner::compatibility;
+use clearway_scenario::ScenarioError;
 use clearway_scenario::{CatalogueGroup, Explanation, Places, first_comment};
-use clearway_scenario::{Place, ScenarioError};
-use clearway_transport::Registry;
-use clearway_units::{ParameterSet, mix64, nearest, suggestion};
+use clearway_units::{ParameterSet, mix64};
 use network::Network;
-use std::path::Path;
 
 macro_rules! plans {
     ($($name:literal),+) => {
@@ -125,42 +123,6 @@ pub struct JobsFile {
 }
 
 impl JobsFile {
-    /// Reads the text `text`, called `file` in errors.
-    ///
-    /// # Errors
-    /// At the first thing that cannot be meant.
-    pub fn read(file: &str, text: &str) -> Result<Self, ScenarioError> {
-        read::read(&Registry::builtin(), file, text, None)
-    }
-
-    /// Loads a built-in file of jobs by its name, or any by its path.
-    ///
-    /// # Errors
-    /// If there is none, or at the first thing in it that cannot be meant.
-    pub fn load(name: &str) -> Result<Self, ScenarioError> {
-        Self::load_with(&Registry::builtin(), name)
-    }
-
-    /// As [`load`](Self::load), with transports of your own for the network: those of a
-    /// [`Laboratory`](clearway_lab::Laboratory::registry).
-    ///
-    /// # Errors
-    /// As `load`.
-    pub fn load_with(registry: &Registry, name: &str) -> Result<Self, ScenarioError> {
-        let builtin = builtin_plans().iter().find(|(known, _)| *known == name);
-        if let Some((_, text)) = builtin {
-            return read::read(registry, name, text, None);
-        }
-        let path = Path::new(name);
-        let text = std::fs::read_to_string(path).map_err(|error| no_file(name, &error))?;
-        let mut file = read::read(registry, name, &text, path.parent())?;
-        if file.name == JobsGeneral::default().name {
-            let stem = path.file_stem().map(|stem| stem.to_string_lossy());
-            file.name = stem.map_or(file.name, |stem| stem.into_owned());
-        }
-        Ok(file)
-    }
-
     /// Plans the jobs, and where to put those that have a choice.
     ///
     /// # Errors
@@ -180,12 +142,6 @@ impl JobsFile {
                 ScenarioError::at(&place, format!("job `{name}`: {message}"), fix)
             }
         })
-    }
-
-    /// Reasons why the plan is as it is, for people: a line for each placement that changed, each link on which jobs collide, each circle
-    /// with wider sectors than asked for or more collisions than the bound, and each period that is lengthened.
-    pub fn reasons(&self, placed: &Placed) -> Vec<String> {
-        reasons::reasons(self, placed)
     }
 
     /// The name of a link or a GPU.
@@ -220,27 +176,5 @@ fn in_two(message: &str) -> (String, String) {
     match message.split_once(": ") {
         Some((reason, fix)) => (reason.into(), fix.into()),
         None => (message.into(), "see `clearway explain job`".into()),
-    }
-}
-
-fn no_file(name: &str, error: &std::io::Error) -> ScenarioError {
-    let builtin = builtin_plans().iter().map(|(name, _)| *name);
-    let known: Vec<&str> = builtin.clone().collect();
-    let known = format!(
-        "give the path of a TOML file or a built-in plan: {}",
-        known.join(", ")
-    );
-    let place = Place::Whole { file: name.into() };
-    match error.kind() {
-        std::io::ErrorKind::NotFound => ScenarioError::at(
-            &place,
-            "there is no such file or built-in plan",
-            suggestion(nearest(name, builtin), &known),
-        ),
-        _ => ScenarioError::at(
-            &place,
-            format!("cannot be read: {error}"),
-            "name a text file in UTF-8 that you may read",
-        ),
     }
 }

@@ -3,10 +3,12 @@
 use super::network::{Network, OF_WORKLOAD, SECTIONS};
 use super::settings::{Arc, JobSection, JobsGeneral, LinkSection, PlacementSection};
 use super::{JobsFile, in_two};
+use crate::builtin_plans;
 use clearway_planner::compatibility::{
     Demand, Job, Kind, Load, Phase, Placement, PlanParameters, Problem, ProblemError, Profile,
     ProfileError,
 };
+use clearway_scenario::Place;
 use clearway_scenario::ScenarioError;
 use clearway_scenario::source::{Entry, Layout};
 use clearway_scenario::{LONGEST, Places};
@@ -530,5 +532,65 @@ fn keys_of(error: &ProfileError, job: &JobSection) -> &'static [&'static str] {
             (Kind::Compute, _) => &["compute-arcs", "compute"],
         },
         ProfileError::RateOfCompute { .. } => &["compute-arcs"],
+    }
+}
+
+impl JobsFile {
+    /// Reads the text `text`, called `file` in errors.
+    ///
+    /// # Errors
+    /// At the first thing that cannot be meant.
+    pub fn read(file: &str, text: &str) -> Result<Self, ScenarioError> {
+        read(&Registry::builtin(), file, text, None)
+    }
+
+    /// Loads a built-in file of jobs by its name, or any by its path.
+    ///
+    /// # Errors
+    /// If there is none, or at the first thing in it that cannot be meant.
+    pub fn load(name: &str) -> Result<Self, ScenarioError> {
+        Self::load_with(&Registry::builtin(), name)
+    }
+
+    /// As [`load`](Self::load), with transports of your own for the network: those of a
+    /// [`Laboratory`](clearway_lab::Laboratory::registry).
+    ///
+    /// # Errors
+    /// As `load`.
+    pub fn load_with(registry: &Registry, name: &str) -> Result<Self, ScenarioError> {
+        let builtin = builtin_plans().iter().find(|(known, _)| *known == name);
+        if let Some((_, text)) = builtin {
+            return read(registry, name, text, None);
+        }
+        let path = Path::new(name);
+        let text = std::fs::read_to_string(path).map_err(|error| no_file(name, &error))?;
+        let mut file = read(registry, name, &text, path.parent())?;
+        if file.name == JobsGeneral::default().name {
+            let stem = path.file_stem().map(|stem| stem.to_string_lossy());
+            file.name = stem.map_or(file.name, |stem| stem.into_owned());
+        }
+        Ok(file)
+    }
+}
+
+fn no_file(name: &str, error: &std::io::Error) -> ScenarioError {
+    let builtin = builtin_plans().iter().map(|(name, _)| *name);
+    let known: Vec<&str> = builtin.clone().collect();
+    let known = format!(
+        "give the path of a TOML file or a built-in plan: {}",
+        known.join(", ")
+    );
+    let place = Place::Whole { file: name.into() };
+    match error.kind() {
+        std::io::ErrorKind::NotFound => ScenarioError::at(
+            &place,
+            "there is no such file or built-in plan",
+            suggestion(nearest(name, builtin), &known),
+        ),
+        _ => ScenarioError::at(
+            &place,
+            format!("cannot be read: {error}"),
+            "name a text file in UTF-8 that you may read",
+        ),
     }
 }

@@ -6,12 +6,16 @@ use clearway_units::Span;
 /// More links than this are counted instead of explained.
 const MOST_LINKS: usize = 12;
 
-pub(super) fn reasons(file: &JobsFile, placed: &Placed) -> Vec<String> {
-    let mut reasons = moves(file, placed);
-    reasons.extend(collisions(file, placed));
-    reasons.extend(circles(file, placed));
-    reasons.extend(periods(file, placed));
-    reasons
+impl JobsFile {
+    /// Reasons why the plan is as it is, for people: a line for each placement that changed, each link on which jobs collide, each circle
+    /// with wider sectors than asked for or more collisions than the bound, and each period that is lengthened.
+    pub fn reasons(&self, placed: &Placed) -> Vec<String> {
+        let mut reasons = moves(self, placed);
+        reasons.extend(collisions(self, placed));
+        reasons.extend(circles(self, placed));
+        reasons.extend(periods(self, placed));
+        reasons
+    }
 }
 
 fn percent(part: f64) -> String {

@@ -1,6 +1,6 @@
 //! Allowed dependencies between crates, and a check that all crates follow the workspace's lints.
 
-use super::Source;
+use super::source::Source;
 use crate::Faults;
 
 /// The layers (ARCHITECTURE.md): a crate and what it may use.

@@ -1,6 +1,7 @@
 //! First words of doc comments: they name the thing, so that it can be searched for.
 
-use super::{Source, lexer};
+use super::lexer;
+use super::source::Source;
 use crate::Faults;
 
 /// Words that a doc comment should not open with: question words and pronouns.

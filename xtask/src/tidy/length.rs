@@ -1,10 +1,20 @@
 //! Files and functions that are too long: what is, is listed, and the list may only shrink.
 
-use super::{Ratchet, Source, lexer};
+use super::lexer;
+use super::source::Source;
 use crate::Faults;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
+
+/// Use of the table of lengths that are too long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ratchet {
+    /// Check that the table agrees with the lengths that are found.
+    Check,
+    /// Lower the numbers of the table to the lengths that are found.
+    Update,
+}
 
 const FILE_LINES: usize = 600;
 const FUNCTION_LINES: usize = 70;

@@ -1,30 +1,18 @@
 //! Checks that rustc, clippy and rustfmt do not make by themselves.
 
 mod arrows;
+mod circles;
 mod docs;
 mod length;
 mod lexer;
+mod source;
 mod text;
 
 use crate::{Faults, output};
+pub(crate) use length::Ratchet;
+use source::Source;
 use std::path::Path;
 use std::process::Command;
-
-/// Use of the table of lengths that are too long.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ratchet {
-    /// Check that the table agrees with the lengths that are found.
-    Check,
-    /// Lower the numbers of the table to the lengths that are found.
-    Update,
-}
-
-/// A file of the repository.
-struct Source {
-    /// Path from the root, with `/`.
-    path: String,
-    text: String,
-}
 
 /// All checks.
 pub(crate) fn check(root: &Path, ratchet: Ratchet) -> Faults {
@@ -36,6 +24,7 @@ pub(crate) fn check(root: &Path, ratchet: Ratchet) -> Faults {
     faults.extend(sources.iter().flat_map(text::check));
     faults.extend(length::check(root, &sources, ratchet));
     faults.extend(arrows::check(&sources));
+    faults.extend(circles::check(&sources));
     let counted = docs::count(&sources);
     faults.extend(docs::check(&counted));
     println!(
@@ -66,17 +55,6 @@ fn sources(root: &Path) -> Result<Vec<Source>, String> {
     }
     sources.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(sources)
-}
-
-impl Source {
-    fn is_rust(&self) -> bool {
-        self.path.ends_with(".rs")
-    }
-
-    /// True for a file of nothing but tests, where lengths do not matter.
-    fn is_test(&self) -> bool {
-        self.path.ends_with("/tests.rs") || self.path.contains("/tests/")
-    }
 }
 
 /// rustfmt over every file: `cargo fmt` does not see modules that a macro declares.

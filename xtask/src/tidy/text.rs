@@ -1,6 +1,7 @@
 //! Blanks, long lines and notes to oneself.
 
-use super::{Source, lexer};
+use super::lexer;
+use super::source::Source;
 use crate::Faults;
 
 const COLUMNS: usize = 140;

@@ -1,6 +1,6 @@
 //! From a topology to domains: hosts, switches and a mailbox for every link.
 
-use super::Setup;
+use super::setup::{BufferTooSmall, Setup};
 use crate::command::StartFlow;
 use crate::domain::FabricDomain;
 use crate::flow::Reactions;
@@ -278,5 +278,31 @@ pub(super) fn schedule_starts<O, T: Telemetry>(
             flow: *flow,
         });
         domain.host_next[host] = domain.host_next[host].min(start);
+    }
+}
+
+impl Setup<'_> {
+    /// Checks that reserves and headrooms leave room for a packet in the buffer of every switch.
+    ///
+    /// # Errors
+    /// The first switch for which they do not.
+    pub fn check_buffers(&self) -> Result<(), BufferTooSmall> {
+        let Some(parameters) = &self.buffer else {
+            return Ok(());
+        };
+        let node_ports = self.topology.ports();
+        let used = classes(self);
+        for index in 0..self.topology.switches.len() {
+            let links = &node_ports[self.topology.switch_node(index).0 as usize];
+            buffer_rules(self, parameters, used, links).map_err(|(buffer, needed)| {
+                let switch = self.topology.switches[index].name.clone();
+                BufferTooSmall {
+                    switch,
+                    buffer,
+                    needed,
+                }
+            })?;
+        }
+        Ok(())
     }
 }

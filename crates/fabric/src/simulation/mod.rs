@@ -3,6 +3,7 @@
 mod accounting;
 mod build;
 mod control;
+mod setup;
 mod snapshot;
 mod traced_routes;
 mod traffic;
@@ -10,102 +11,22 @@ mod traffic;
 use crate::command::Command;
 use crate::domain::FabricDomain;
 use crate::flow::{Flow, Reactions};
-use crate::host::{Host, PathTable};
+use crate::host::Host;
 use crate::link::LinkCounters;
 use crate::observer::Observer;
 use crate::program::Program;
-use crate::switch::{SharedBufferParameters, SwitchParameters};
-use crate::topology::{PacketSizes, Routes, Topology};
 use accounting::Accounting;
 pub use accounting::Outcome;
 use clearway_engine::{Domain, Engine, ReadyInlets};
-use clearway_transport::cc::CongestionControl;
 use clearway_transport::telemetry::{HopRecords, Telemetry};
-use clearway_transport::{ClassSet, Profile};
-use clearway_units::{Bytes, HostId, Span, Time};
+use clearway_units::{HostId, Span, Time};
 pub use control::{Progress, RunControl, Stopped};
+pub use setup::Setup;
 pub use snapshot::{Sampler, Snapshot};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 pub use traced_routes::TracedRoutes;
 pub use traffic::Traffic;
-
-/// Input of a run: fabric, flows, transport, switches and seed.
-#[derive(Debug, Clone)]
-pub struct Setup<'a> {
-    /// The fabric.
-    pub topology: &'a Topology,
-    /// Routes of the fabric.
-    pub routes: Routes,
-    /// All flows; flow `i` has [`FlowId`](clearway_units::FlowId) `i`.
-    pub flows: Arc<[Flow]>,
-    /// The classes of flows that come beside these: see [`RunControl::traffic`].
-    pub further_classes: ClassSet,
-    /// The transport of all hosts. Line rate and bandwidth-delay product are replaced by those of the host's own NIC.
-    pub profile: Arc<Profile>,
-    /// Settings of the switches.
-    pub switch: SwitchParameters,
-    /// The shared buffers of switches with priority flow control; without, each queue is by itself and drops.
-    pub buffer: Option<SharedBufferParameters>,
-    /// Seed of all random streams.
-    pub seed: u64,
-}
-
-impl Setup<'_> {
-    /// Packets carry telemetry.
-    fn uses_telemetry(&self) -> bool {
-        let mut controllers = self.profile.controllers();
-        let network = &self.profile.network;
-        controllers.any(|settings| settings.build(network).uses_telemetry())
-    }
-
-    fn path_table(&self) -> PathTable {
-        let network = &self.profile.network;
-        PathTable {
-            paths: Arc::clone(&self.routes.paths),
-            sizes: PacketSizes {
-                payload: network.payload,
-                header: network.header,
-                ack: network.ack,
-            },
-        }
-    }
-
-    /// Checks that reserves and headrooms leave room for a packet in the buffer of every switch.
-    ///
-    /// # Errors
-    /// The first switch for which they do not.
-    pub fn check_buffers(&self) -> Result<(), BufferTooSmall> {
-        let Some(parameters) = &self.buffer else {
-            return Ok(());
-        };
-        let node_ports = self.topology.ports();
-        let used = build::classes(self);
-        for index in 0..self.topology.switches.len() {
-            let links = &node_ports[self.topology.switch_node(index).0 as usize];
-            build::buffer_rules(self, parameters, used, links).map_err(|(buffer, needed)| {
-                let switch = self.topology.switches[index].name.clone();
-                BufferTooSmall {
-                    switch,
-                    buffer,
-                    needed,
-                }
-            })?;
-        }
-        Ok(())
-    }
-}
-
-/// A buffer that its reserves and headrooms use up.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BufferTooSmall {
-    /// The switch.
-    pub switch: String,
-    /// Size of the buffer.
-    pub buffer: Bytes,
-    /// Bytes that reserves, headrooms and one packet need.
-    pub needed: Bytes,
-}
 
 /// A fabric ready to run, watched by one `O` per domain. Packets carry telemetry if the transport's controller asks for it.
 pub struct Simulation<O>(Kind<O>);

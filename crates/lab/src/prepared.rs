@@ -1,0 +1,102 @@
+//! Fabric of a scenario before it has routes, and the context in which traffic for it is made.
+
+use crate::scenario::validation::packet_sizes;
+use crate::scenario::{BuildContext, Scenario, ScenarioError, check_flows, slowest_link};
+use clearway_fabric::topology::{PacketSizes, Topology};
+use clearway_units::{HostId, Rate};
+use clearway_workload::{Arrivals, MergedArrivals, WorkloadError};
+
+/// Fabric for which traffic is made: it has no routes yet, and a traffic file may still fail some of its links.
+pub(crate) struct PreparedFabric {
+    pub(crate) topology: Topology,
+    /// Of packets without telemetry.
+    pub(crate) sizes: PacketSizes,
+    pub(crate) warnings: Vec<String>,
+}
+
+impl PreparedFabric {
+    /// Builds the fabric of a scenario.
+    ///
+    /// # Errors
+    /// If it cannot be built.
+    pub(crate) fn new(scenario: &Scenario) -> Result<Self, ScenarioError> {
+        let sizes = packet_sizes(scenario)?;
+        let built = scenario.topology.build(scenario.base_dir.as_deref());
+        let (topology, warnings) =
+            built.map_err(|error: ScenarioError| error.or_in(scenario.places(), "topology", 0))?;
+        Ok(Self {
+            topology,
+            sizes,
+            warnings,
+        })
+    }
+}
+
+/// The rate of each host's NIC, of all its NICs together where it has several.
+pub(crate) fn rates_of_hosts(topology: &Topology) -> Vec<Rate> {
+    let mut rates = vec![0; topology.machines() as usize];
+    for cable in &topology.cables {
+        for end in cable.ends {
+            if topology.switch_index(end).is_none() {
+                rates[topology.machine_of(HostId(end.0)).index()] += cable.rate.as_bps();
+            }
+        }
+    }
+    // A host without a link is refused when routes are computed.
+    rates
+        .into_iter()
+        .map(|bps| Rate::from_bps(bps.max(1)))
+        .collect()
+}
+
+/// Context for the generator of a `[[workload]]` section.
+pub(crate) fn build_context<'a>(
+    scenario: &'a Scenario,
+    fabric: &Topology,
+    nic_rates: &'a [Rate],
+    section: usize,
+) -> BuildContext<'a> {
+    BuildContext {
+        hosts: fabric.machines(),
+        nic_rates,
+        seed: scenario.general.seed,
+        section: section as u32,
+        taken: BuildContext::ALL_FREE,
+        base_dir: scenario.base_dir.as_deref(),
+    }
+}
+
+/// The flows of a scenario, one by one; `None` if it needs all of them at once.
+///
+/// # Errors
+/// If they do not fit the scenario.
+pub(crate) fn arrivals(
+    scenario: &Scenario,
+    prepared: &PreparedFabric,
+) -> Result<Option<MergedArrivals>, ScenarioError> {
+    let observe = &scenario.observe;
+    let is_listed = observe.perfetto || !observe.pcap.is_empty();
+    if is_listed || !prepared.topology.further_nics.is_empty() || scenario.workloads.is_empty() {
+        return Ok(None);
+    }
+    let nic_rates = rates_of_hosts(&prepared.topology);
+    let slowest = slowest_link(&prepared.topology);
+    let mut sections: Vec<Arrivals> = Vec::new();
+    for (section, settings) in scenario.workloads.iter().enumerate() {
+        let placed = |error: ScenarioError| error.or_in(scenario.places(), "workload", section);
+        let context = build_context(scenario, &prepared.topology, &nic_rates, section);
+        let arrivals = settings.arrivals(&context);
+        let Some(arrivals) = arrivals.map_err(|error| placed(ScenarioError::from(error)))? else {
+            return Ok(None);
+        };
+        // Making them once more is cheap, and nothing can be wrong with one when the run is under way.
+        check_flows(arrivals.clone(), slowest, prepared.sizes).map_err(placed)?;
+        sections.push(arrivals);
+    }
+    let merged = MergedArrivals::new(sections);
+    if u32::try_from(merged.clone().count()).is_err() {
+        let error = ScenarioError::from(WorkloadError::TooMany { what: "flows" });
+        return Err(error.or_in(scenario.places(), "workload", 0));
+    }
+    Ok(Some(merged))
+}
