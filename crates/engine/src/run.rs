@@ -20,8 +20,8 @@ pub struct Outlook {
 pub trait Domain: Send {
     /// Report of the domain to the conductor. Reports are sorted, so that their order does not depend on threads.
     type Report: Send + Ord;
-    /// Order of the conductor to the domain.
-    type Order: Send;
+    /// Command of the conductor to the domain.
+    type Command: Send;
     /// Buffers that a thread lends to each domain it runs. What is in them must not affect results.
     type Workbench: Default;
 
@@ -35,8 +35,8 @@ pub trait Domain: Send {
         bench: &mut Self::Workbench,
     ) -> Outlook;
 
-    /// Takes an order between two rounds; returns its next event. The order must not concern the past.
-    fn accept(&mut self, order: Self::Order) -> Time;
+    /// Takes a command between two rounds; returns its next event. The command must not concern the past.
+    fn accept(&mut self, command: Self::Command) -> Time;
 }
 
 /// Decision to go on or to stop after a round.
@@ -95,7 +95,7 @@ pub struct Concluded<D> {
     pub rounds: Rounds,
 }
 
-/// Sees what the domains report and may give orders, between rounds and on one thread.
+/// Sees what the domains report and may give commands, between rounds and on one thread.
 pub trait Conductor<D: Domain> {
     /// Called before each round; `start` is its first event, after stretches in which nothing happens. The domains may be
     /// looked at, as they are after the round before.
@@ -104,13 +104,13 @@ pub trait Conductor<D: Domain> {
         Verdict::Continue
     }
 
-    /// Called after each round with the sorted reports of that round. Orders `(domain, order)` must take effect at or after
+    /// Called after each round with the sorted reports of that round. Commands `(domain, command)` must take effect at or after
     /// `round.end()`.
     fn between_rounds(
         &mut self,
         round: &Round,
         reports: &mut Vec<D::Report>,
-        orders: &mut Vec<(usize, D::Order)>,
+        commands: &mut Vec<(usize, D::Command)>,
     ) -> Verdict;
 }
 
@@ -265,7 +265,7 @@ fn lead<D: Domain>(
     rounds: &mut Rounds,
 ) -> Ending {
     let mut scratch = Scratch::<D>::default();
-    let (mut reports, mut orders) = (Vec::new(), Vec::new());
+    let (mut reports, mut commands) = (Vec::new(), Vec::new());
     for ordinal in 0.. {
         let next = shared.earliest_event();
         if next == u64::MAX {
@@ -290,12 +290,12 @@ fn lead<D: Domain>(
             sharing.on_round(load);
         }
         reports.sort_unstable();
-        let verdict = conductor.between_rounds(&round, &mut reports, &mut orders);
+        let verdict = conductor.between_rounds(&round, &mut reports, &mut commands);
         reports.clear();
-        for (domain, order) in orders.drain(..) {
+        for (domain, command) in commands.drain(..) {
             let slot = &shared.slots[domain];
-            let next = lock(&slot.domain).accept(order);
-            assert!(next >= round.end, "orders do not concern the past");
+            let next = lock(&slot.domain).accept(command);
+            assert!(next >= round.end, "commands do not concern the past");
             slot.next.fetch_min(next.as_ps(), Ordering::Relaxed);
         }
         if verdict == Verdict::Stop {

@@ -85,13 +85,13 @@ impl<O: Observer, T: Telemetry> FabricDomain<O, T> {
             .hosts
             .iter()
             .position(|at| at.endpoint().host() == host);
-        position.expect("orders go to the domain of the host")
+        position.expect("commands go to the domain of the host")
     }
 }
 
 impl<O: Observer, T: Telemetry> Domain for FabricDomain<O, T> {
     type Report = Report;
-    type Order = Command;
+    type Command = Command;
     type Workbench = Workbench<T>;
 
     fn run(

@@ -48,7 +48,7 @@ pub struct Assembly {
     pub(crate) arrivals: Option<MergedArrivals>,
     flow_count: usize,
     /// The same between NICs, where hosts have several.
-    wired: Option<Workload>,
+    nic_traffic: Option<Workload>,
     /// Warnings for the user.
     pub warnings: Vec<String>,
     /// Plan of the samples; `None` if nothing is sampled.
@@ -161,11 +161,11 @@ impl Assembly {
         let capture =
             capture_plan(scenario, &topology).map_err(|error| error.or_in(places, "observe", 0))?;
         let choice = scenario.topology.nic_choice(scenario.general.seed);
-        let wired = (!topology.further_nics.is_empty())
+        let nic_traffic = (!topology.further_nics.is_empty())
             .then(|| between_nics(&topology, &routes.paths, &workload, choice))
             .transpose()
             .map_err(topology_error)?;
-        let traffic = wired.as_ref().unwrap_or(&workload);
+        let traffic = nic_traffic.as_ref().unwrap_or(&workload);
         let listed = workload.flows.iter().cloned();
         let all = || listed.clone().chain(arrivals.iter().cloned().flatten());
         let flow_bytes = all().map(|flow| flow.bytes.as_u64());
@@ -200,7 +200,7 @@ impl Assembly {
             sizes,
             network,
             workload,
-            wired,
+            nic_traffic,
             warnings,
             capture: capture.map(Arc::new),
         };
@@ -223,8 +223,8 @@ impl Assembly {
     }
 
     /// The traffic as the fabric carries it: from NIC to NIC.
-    pub(crate) fn wired(&self) -> &Workload {
-        self.wired.as_ref().unwrap_or(&self.workload)
+    pub(crate) fn nic_traffic(&self) -> &Workload {
+        self.nic_traffic.as_ref().unwrap_or(&self.workload)
     }
 
     /// The same fabric with one of its jobs alone.
@@ -246,13 +246,13 @@ impl Assembly {
 
     /// The NICs between which a listed flow runs, as hosts of the fabric: those of its hosts, where these have one each.
     pub fn nics(&self, flow: FlowId) -> (HostId, HostId) {
-        let flow = self.wired().flow(flow);
+        let flow = self.nic_traffic().flow(flow);
         (flow.src, flow.dst)
     }
 
     /// As [`nics`](Self::nics), whether the flow is listed or not. `flow` is between hosts.
     pub fn ends(&self, id: FlowId, flow: &FlowSpec) -> (HostId, HostId) {
-        match &self.wired {
+        match &self.nic_traffic {
             Some(_) => self.nics(id),
             None => (flow.src, flow.dst),
         }
@@ -263,7 +263,7 @@ impl Assembly {
     pub(crate) fn reactions(
         &self,
     ) -> (BTreeMap<HostId, TriggerReactions>, Option<TriggerReactions>) {
-        let workload = self.wired();
+        let workload = self.nic_traffic();
         let homes = workload.trigger_homes();
         let mut local: BTreeMap<HostId, TriggerReactions> = BTreeMap::new();
         let mut global = TriggerReactions::default();
@@ -311,7 +311,7 @@ impl Assembly {
 
     /// The completion time of a flow that has the network to itself; zero of a connection of a job, which waits for others.
     pub fn ideal_completion(&self, flow: FlowId) -> Span {
-        let flow = self.wired().flow(flow);
+        let flow = self.nic_traffic().flow(flow);
         if let Start::Posted(_) = flow.start {
             return Span::ZERO;
         }

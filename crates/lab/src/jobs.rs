@@ -81,7 +81,7 @@ impl JobResult {
     }
 }
 
-/// The jobs of a run, wired up.
+/// The jobs of a run with their connections.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Jobs {
     jobs: Vec<JobSpec>,
@@ -95,7 +95,7 @@ impl Jobs {
     /// # Errors
     /// If there are too many flows.
     pub(crate) fn new(jobs: Vec<JobSpec>, workload: &mut Workload) -> Result<Self, ScenarioError> {
-        let mut wired = Vec::new();
+        let mut all = Vec::new();
         for job in &jobs {
             let mut connections = BTreeMap::new();
             for connection in job.connections() {
@@ -115,12 +115,12 @@ impl Jobs {
                 });
                 connections.insert((connection.src, connection.dst), id);
             }
-            wired.push(connections);
+            all.push(connections);
         }
         workload.check_counts().map_err(ScenarioError::from)?;
         Ok(Self {
             jobs,
-            connections: wired,
+            connections: all,
         })
     }
 
@@ -156,11 +156,11 @@ impl Jobs {
     }
 
     /// Programs of all NICs, and the logs that they write. A rank is at home at the first NIC of its host, which has the number of the
-    /// host; `wired` gives the NICs that its connections use.
+    /// host; `nic_traffic` gives the NICs that its connections use.
     pub(crate) fn programs(
         &self,
         seed: u64,
-        wired: &Workload,
+        nic_traffic: &Workload,
     ) -> (BTreeMap<HostId, HostProgram>, Notes) {
         let mut programs: BTreeMap<HostId, HostProgram> = BTreeMap::new();
         let mut notes = Notes::default();
@@ -179,7 +179,7 @@ impl Jobs {
                 seats.push(program.add(number, job, run));
             }
             for (&(src, dst), &id) in connections {
-                let flow = wired.flow(id);
+                let flow = nic_traffic.flow(id);
                 for (rank, nic) in [(src, flow.src), (dst, flow.dst)] {
                     let home = job.hosts[rank.index()];
                     let program = programs.entry(home).or_default();

@@ -159,7 +159,7 @@ impl Assembly {
             let own = local.remove(&host)?;
             Some(Box::new(own) as Box<dyn Reactions>)
         };
-        let (mut programs, notes) = self.jobs.programs(self.seed, self.wired());
+        let (mut programs, notes) = self.jobs.programs(self.seed, self.nic_traffic());
         let program = |host| {
             let own = programs.remove(&host)?;
             Some(Box::new(own) as Box<dyn Program>)

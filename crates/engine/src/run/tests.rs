@@ -52,7 +52,7 @@ fn throw(
 
 impl Domain for Player {
     type Report = (Time, usize);
-    type Order = Ball;
+    type Command = Ball;
     type Workbench = BufferPool<Ball>;
 
     fn run(
@@ -120,14 +120,14 @@ impl Conductor<Player> for Referee {
         &mut self,
         round: &Round,
         reports: &mut Vec<(Time, usize)>,
-        orders: &mut Vec<(usize, Ball)>,
+        commands: &mut Vec<(usize, Ball)>,
     ) -> Verdict {
         self.rounds += 1;
         for report in reports.drain(..) {
             self.stopped.push(report);
             if self.stopped.len() % 2 == 1 && self.stopped.len() < self.limit {
                 let number = 1000 + self.stopped.len() as u32;
-                orders.push((
+                commands.push((
                     report.1,
                     Ball {
                         arrival: round.end(),
@@ -193,7 +193,7 @@ fn play(
         });
     let mut engine = Engine::new(delay, threads, domains.collect(), post.into_mailrooms());
     if limit == 0 {
-        // Such a game is too small to be shared; the games with orders are, if they are worth it.
+        // Such a game is too small to be shared; the games with commands are, if they are worth it.
         engine = engine.sharing_all_rounds();
     }
     let mut referee = Referee {
@@ -234,10 +234,10 @@ fn play_naively(players: usize, balls: u32, delay: Span) -> Vec<u64> {
 }
 
 #[test]
-fn reports_and_orders_do_not_depend_on_threads() {
+fn reports_and_commands_do_not_depend_on_threads() {
     let delay = Span::from_ns(100);
     let one = play(9, 30, 1, delay, 60);
-    assert!(one.1.len() > 30, "orders threw new balls in");
+    assert!(one.1.len() > 30, "commands threw new balls in");
     for threads in [2, 3, 4, 16] {
         assert_eq!(play(9, 30, threads, delay, 60), one, "{threads} threads");
     }
@@ -254,7 +254,7 @@ struct Clerk {
 
 impl Domain for Clerk {
     type Report = u64;
-    type Order = ();
+    type Command = ();
     type Workbench = BufferPool<()>;
 
     fn run(
@@ -367,7 +367,7 @@ fn a_panic_in_a_domain_ends_the_run() {
     struct Faulty(bool);
     impl Domain for Faulty {
         type Report = ();
-        type Order = ();
+        type Command = ();
         type Workbench = ();
         fn run(&mut self, round: &Round, _: &[u32], _: &mut Vec<()>, (): &mut ()) -> Outlook {
             assert!(!self.0, "fault in the model");

@@ -297,15 +297,15 @@ impl<'a, 's> Accounting<'a, 's> {
         }
     }
 
-    /// Shows an event to the coordinator and orders the starts of the flows that it answers with.
-    fn coordinate(&mut self, event: FlowEvent, orders: &mut Vec<(usize, Command)>) {
+    /// Shows an event to the coordinator and commands the starts of the flows that it answers with.
+    fn coordinate(&mut self, event: FlowEvent, commands: &mut Vec<(usize, Command)>) {
         let Some(coordinator) = &mut self.control.coordinator else {
             return;
         };
         let mut start = Vec::new();
         coordinator.on_event(event, &mut start);
         let at = event.time + self.delay;
-        orders.extend(start.into_iter().map(|id| {
+        commands.extend(start.into_iter().map(|id| {
             let flow = self.flow_sources[id.index()];
             let domain = self.domain_of_host[flow.src.index()] as usize;
             (domain, Command::Start(StartFlow { at, id, flow }))
@@ -316,7 +316,7 @@ impl<'a, 's> Accounting<'a, 's> {
         &mut self,
         event: FlowEvent,
         statistics: FlowStatistics,
-        orders: &mut Vec<(usize, Command)>,
+        commands: &mut Vec<(usize, Command)>,
     ) {
         let Some(flow) = self.note(event, statistics) else {
             return;
@@ -324,7 +324,7 @@ impl<'a, 's> Accounting<'a, 's> {
         if let Some(sampler) = &mut self.sampler {
             sampler.on_flow(event, &flow);
         }
-        self.coordinate(event, orders);
+        self.coordinate(event, commands);
     }
 
     /// Passes on what a program tells another.
@@ -357,23 +357,23 @@ impl<O: Observer, T: Telemetry> Conductor<FabricDomain<O, T>> for Accounting<'_,
         &mut self,
         round: &Round,
         reports: &mut Vec<Report>,
-        orders: &mut Vec<(usize, Command)>,
+        commands: &mut Vec<(usize, Command)>,
     ) -> Verdict {
         self.now = round.end();
         for report in reports.iter() {
             match *report {
-                Report::Flow { event, statistics } => self.on_flow(event, statistics, orders),
+                Report::Flow { event, statistics } => self.on_flow(event, statistics, commands),
                 Report::NicMessage {
                     time,
                     to,
                     nic_message,
                 } => {
-                    orders.push(self.forward(time, to, nic_message));
+                    commands.push(self.forward(time, to, nic_message));
                 }
             }
         }
         self.order_stream(round.end(), |domain, order| {
-            orders.push((domain, Command::Start(order)));
+            commands.push((domain, Command::Start(order)));
         });
         let progress = Progress {
             now: round.end(),
