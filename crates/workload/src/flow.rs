@@ -1,20 +1,9 @@
 //! Flows, and the triggers by which the end of one flow starts another.
 
-use crate::WorkloadError;
+use crate::{TriggerIndex, TriggerSpec, WorkloadError};
 use clearway_units::{Bytes, FlowId, HostId, Time};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-
-/// The index of a trigger in [`Workload::triggers`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TriggerIndex(pub u32);
-
-impl TriggerIndex {
-    /// The index as an index into a `Vec`.
-    pub const fn index(self) -> usize {
-        self.0 as usize
-    }
-}
 
 /// Start of a flow: a time, a trigger, or a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,29 +64,6 @@ impl FlowSpec {
         let received = self.on_received.map(|trigger| (trigger, self.dst));
         sent.into_iter().chain(received)
     }
-}
-
-/// Condition on which a trigger starts the flows that wait for it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TriggerKind {
-    /// The one activation that it gets starts all.
-    Oneshot,
-    /// Each activation starts the next one, in the order of the flows.
-    Multishot,
-    /// The `count`-th activation starts all.
-    Barrier {
-        /// Number of activations that it takes, above zero.
-        count: u32,
-    },
-}
-
-/// A trigger.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TriggerSpec {
-    /// The user's number for the trigger, for messages.
-    pub label: u64,
-    /// Condition on which the trigger starts flows.
-    pub kind: TriggerKind,
 }
 
 /// All traffic of a run. A flow's [`FlowId`] is its index in `flows`.
@@ -249,6 +215,7 @@ fn merge_by_start(mut sections: Vec<Vec<FlowSpec>>) -> Vec<FlowSpec> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::TriggerKind;
 
     fn flow(src: u32, dst: u32) -> FlowSpec {
         FlowSpec::timed(1, HostId(src), HostId(dst), Bytes::new(1000), Time::ZERO)

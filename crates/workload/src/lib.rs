@@ -26,11 +26,12 @@ pub mod program;
 pub mod rank;
 pub mod sizes;
 mod trigger;
+mod trigger_spec;
 
 pub use arrivals::{Arrivals, MergedArrivals, PoissonSource};
 pub use collective::{Collective, CollectiveError, CollectiveFault, CollectiveSettings};
 pub use error::{FileError, FileWarning, FlowName, Subject, WorkloadError, counted};
-pub use flow::{FlowSpec, Start, TriggerIndex, TriggerKind, TriggerSpec, Workload};
+pub use flow::{FlowSpec, Start, Workload};
 pub use graph::{Graph, GraphError, Need, Parallelism, Rank, Successors, Task, TaskId};
 pub use job::{Connection, JobSpec, Schedule, Volume};
 pub use program::{
@@ -40,3 +41,4 @@ pub use program::{
 pub use rank::{MessageNumber, Output, Pace, Plan, RankRun, Slots};
 pub use sizes::{PublishedSizes, SizeDistribution, SizePoint};
 pub use trigger::{Trigger, Triggers};
+pub use trigger_spec::{TriggerIndex, TriggerKind, TriggerSpec};
