@@ -20,6 +20,7 @@ mod all_to_all;
 mod blocks;
 mod broadcast;
 mod builder;
+mod definition;
 mod direct;
 mod direct_all_reduce;
 mod double_binary_tree;
@@ -38,13 +39,14 @@ use clearway_units::{Bytes, Rate, Span};
 
 pub use all_to_all::AllToAllSettings;
 pub use broadcast::{ChainBroadcastSettings, TreeBroadcastSettings, TreeShape};
+pub use definition::{CollectiveDefinition, CollectiveError};
 pub use direct::{DirectAllGatherSettings, DirectReduceScatterSettings};
 pub use direct_all_reduce::{Barrier, DirectAllReduceSettings};
 pub use double_binary_tree::{BinaryTree, DoubleBinaryTreeSettings};
 pub use halving_doubling::{FirstPartner, HalvingDoublingSettings};
 pub use options::{Parts, Pipelining, Reduction, Steps};
 pub use parameter_server::{ParameterServerSettings, ServerRole};
-pub use registry::{CollectiveDefinition, CollectiveError, CollectiveKind, CollectiveSettings};
+pub use registry::{CollectiveKind, CollectiveSettings};
 pub use ring::{RingAllGatherSettings, RingAllReduceSettings, RingReduceScatterSettings};
 pub use verify::CollectiveFault;
 

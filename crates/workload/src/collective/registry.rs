@@ -1,83 +1,12 @@
 //! The list of all collectives.
 
 use super::{
-    AllToAllSettings, ChainBroadcastSettings, Collective, DirectAllGatherSettings,
-    DirectAllReduceSettings, DirectReduceScatterSettings, DoubleBinaryTreeSettings,
-    HalvingDoublingSettings, ParameterServerSettings, RingAllGatherSettings, RingAllReduceSettings,
-    RingReduceScatterSettings, TreeBroadcastSettings,
+    AllToAllSettings, ChainBroadcastSettings, Collective, CollectiveDefinition, CollectiveError,
+    DirectAllGatherSettings, DirectAllReduceSettings, DirectReduceScatterSettings,
+    DoubleBinaryTreeSettings, HalvingDoublingSettings, ParameterServerSettings,
+    RingAllGatherSettings, RingAllReduceSettings, RingReduceScatterSettings, TreeBroadcastSettings,
 };
 use clearway_units::{ParameterInfo, ParameterSet, SetError, Value};
-use std::fmt;
-
-/// Error of a collective that cannot be built.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CollectiveError {
-    /// The operation, as in "all-reduce".
-    pub operation: &'static str,
-    /// The algorithm, as in "ring".
-    pub algorithm: &'static str,
-    /// The key of the setting at fault; none if it is the number of ranks.
-    pub key: Option<&'static str>,
-    /// Description of the fault.
-    pub message: String,
-    /// Suggested fix.
-    pub fix: String,
-}
-
-impl fmt::Display for CollectiveError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(key) = self.key {
-            write!(f, "`{key}` of ")?;
-        }
-        let (algorithm, operation, message) = (self.algorithm, self.operation, &self.message);
-        write!(f, "the {algorithm} {operation}: {message}")
-    }
-}
-
-impl std::error::Error for CollectiveError {}
-
-/// Definition of a collective: its names, and how it is built. The implementing type holds its settings.
-pub trait CollectiveDefinition: ParameterSet {
-    /// The name of the operation, as in "all-reduce".
-    const OPERATION: &'static str;
-    /// The name of the algorithm, unique among those of its operation.
-    const ALGORITHM: &'static str;
-    /// One line about the algorithm.
-    const SUMMARY: &'static str;
-
-    /// Makes the messages.
-    ///
-    /// # Errors
-    /// If the settings do not fit each other or the number of ranks.
-    fn build(&self, ranks: u32) -> Result<Collective, CollectiveError>;
-
-    /// Messages on the longest chain of messages of which each waits for the one before, among `ranks` ranks (two or more) when there are
-    /// bytes for all of them and no [window](super::Pipelining::window).
-    fn steps(&self, ranks: u32) -> u32;
-
-    /// An error about the setting `key`.
-    fn fault(
-        key: &'static str,
-        message: impl Into<String>,
-        fix: impl Into<String>,
-    ) -> CollectiveError {
-        CollectiveError {
-            key: Some(key),
-            ..Self::rank_fault(message, fix)
-        }
-    }
-
-    /// An error about the number of ranks.
-    fn rank_fault(message: impl Into<String>, fix: impl Into<String>) -> CollectiveError {
-        CollectiveError {
-            operation: Self::OPERATION,
-            algorithm: Self::ALGORITHM,
-            key: None,
-            message: message.into(),
-            fix: fix.into(),
-        }
-    }
-}
 
 /// The names of a collective.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
