@@ -1,6 +1,6 @@
 use super::*;
 use clearway_units::{Bytes, FlowId, HostId, Purpose, RandomStream, Time};
-use clearway_workload::{FlowSpec, Start, TriggerIndex, TriggerKind};
+use clearway_workload::{FlowSpec, Start, TriggerIndex, TriggerKind, Workload};
 use insta::assert_snapshot;
 use proptest::prelude::*;
 
