@@ -5,7 +5,7 @@
 //! `A = U0 / B1` aggregation switches, so `D1 = (podsize / D0) B1`; there are `A U1 / B2` cores, and each reaches every pod by one
 //! aggregation switch, so `D2 = pods B2`.
 
-use super::reader::{Fabric, MOST_NODES, Said};
+use super::fabric::{Fabric, MOST_NODES, Said};
 use clearway_workload::FileError;
 
 /// Checks `fabric`, and completes what follows from its ports.

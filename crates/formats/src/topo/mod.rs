@@ -33,6 +33,7 @@
 //! `htsim_uec` overwrites them.
 
 mod consistency;
+mod fabric;
 mod reader;
 
 #[cfg(test)]

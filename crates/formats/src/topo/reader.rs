@@ -1,6 +1,7 @@
 //! The lines of a fabric's file.
 
 use super::consistency::consistent;
+use super::fabric::{Fabric, MOST_NODES, Said, Tier};
 use super::{TierSpec, TopoFile};
 use crate::text::{Line, Source, Token, lines, shown};
 use crate::words::Words;
@@ -8,8 +9,6 @@ use clearway_units::{Bytes, Rate, Span};
 use clearway_workload::{FileError, FileWarning};
 use std::ops::RangeInclusive;
 
-/// Most nodes: far above what fits in the memory of one machine, and low enough for every product of these numbers to fit in 64 bits.
-pub(super) const MOST_NODES: u64 = 1 << 24;
 const NODES: RangeInclusive<u64> = 1..=MOST_NODES;
 const PORTS: RangeInclusive<u64> = 1..=1 << 16;
 const GBPS: RangeInclusive<u64> = 1..=100_000;
@@ -32,13 +31,6 @@ const TIER_WORDS: [&str; 10] = [
     "Queue_Down",
 ];
 
-/// Number and its line in the file.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Said {
-    pub(super) value: u64,
-    pub(super) line: usize,
-}
-
 /// Block of a tier, as far as it has been read.
 #[derive(Default)]
 struct TierWords {
@@ -52,40 +44,6 @@ struct TierWords {
     bundle: Option<Said>,
     queue_up: Option<Said>,
     queue_down: Option<Said>,
-}
-
-/// A tier that lacks nothing.
-pub(super) struct Tier {
-    pub(super) line: usize,
-    pub(super) speed: Said,
-    pub(super) radix_down: Said,
-    /// `None` for the top tier only.
-    pub(super) radix_up: Option<Said>,
-    pub(super) oversubscribed: Option<Said>,
-    pub(super) bundle: Said,
-    downlink_latency: Said,
-    switch_latency: u64,
-    queue_up: Option<Said>,
-    queue_down: Option<Said>,
-}
-
-/// A file that lacks nothing; its numbers may not fit together.
-pub(super) struct Fabric<'a> {
-    pub(super) source: Source<'a>,
-    pub(super) nodes: Said,
-    pub(super) podsize: Said,
-    pub(super) tiers: Vec<Tier>,
-    pub(super) warnings: Vec<FileWarning>,
-}
-
-impl Fabric<'_> {
-    pub(super) fn warn(&mut self, line: usize, message: String) {
-        self.warnings.push(FileWarning {
-            file: self.source.file.into(),
-            line,
-            message,
-        });
-    }
 }
 
 struct Reader<'a> {
