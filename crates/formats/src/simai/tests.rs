@@ -1,6 +1,7 @@
 //! Workloads in and out, what ranks do in them, and each way in which one is refused.
 
 use super::*;
+use clearway_units::{Bytes, Span};
 use clearway_workload::graph::{Graph, Rank, TaskId};
 use clearway_workload::program::{
     CollectiveCall, ExpansionFault, Operation, OperationId, Program, Wait,
