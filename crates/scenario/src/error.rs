@@ -1,6 +1,5 @@
 //! Errors in what the user wrote.
 
-use crate::Places;
 use clearway_workload::{FileError, WorkloadError};
 use std::fmt;
 
@@ -69,15 +68,6 @@ impl ScenarioError {
             fix: fix.into(),
             keys: Vec::new(),
         }
-    }
-
-    /// The same error; without a place, at its keys in the `index`-th `section`.
-    pub fn or_in(mut self, places: &Places, section: &str, index: usize) -> Self {
-        let find = || places.of_keys(section, index, &self.keys);
-        if self.place.is_none() {
-            self.place = Some(find());
-        }
-        self
     }
 }
 

@@ -1,7 +1,7 @@
 //! Places where the parts of a scenario were written, for errors that show only when they are put to use.
 
 use super::source::Entry;
-use crate::error::Place;
+use crate::error::{Place, ScenarioError};
 
 /// The places of all keys that the user gave.
 #[derive(Debug, Clone)]
@@ -86,5 +86,16 @@ impl Places {
             .or_else(|| of_section().rfind(is_override))
             .or_else(first_line)
             .map_or_else(|| self.whole.clone(), |known| known.place.clone())
+    }
+}
+
+impl ScenarioError {
+    /// The same error; without a place, at its keys in the `index`-th `section`.
+    pub fn or_in(mut self, places: &Places, section: &str, index: usize) -> Self {
+        let find = || places.of_keys(section, index, &self.keys);
+        if self.place.is_none() {
+            self.place = Some(find());
+        }
+        self
     }
 }
