@@ -1,24 +1,13 @@
 //! The messages of the collectives that traces call.
 
 use super::TraceSettings;
+use super::algorithms::algorithms;
 use crate::generate::WorkloadDefinition;
 use clearway_units::{Bytes, Value, nearest, suggestion};
 use clearway_workload::WorkloadError;
 use clearway_workload::collective::CollectiveSettings;
 use clearway_workload::graph::{Graph, MOST_TASKS, Need, Rank, Task, TaskId};
 use clearway_workload::program::{CollectiveCall, CollectiveKind, ExpansionFault};
-
-/// The algorithms of `operation`.
-fn algorithms(operation: &'static str) -> impl Iterator<Item = &'static str> + Clone {
-    let kinds = CollectiveSettings::KINDS.iter();
-    let own = kinds.filter(move |kind| kind.operation == operation);
-    own.map(|kind| kind.algorithm)
-}
-
-/// The first algorithm of `operation`, which is its default.
-pub(super) fn first_algorithm(operation: &'static str) -> &'static str {
-    algorithms(operation).next().unwrap_or_default()
-}
 
 /// Algorithm of each kind of call.
 pub(super) struct Calls {

@@ -5,7 +5,7 @@ use super::calls::{barrier, limited, reversed, star};
 use super::*;
 use crate::WorkloadSettings;
 use clearway_formats::{write_chakra, write_goal, write_goal_binary};
-use clearway_units::{HostId, Rate, SetError, Span, Value};
+use clearway_units::{Bytes, HostId, Rate, SetError, Span, Time, Value};
 use clearway_workload::CollectiveSettings;
 use clearway_workload::graph::{Need, Task, TaskId};
 use clearway_workload::program::{CollectiveKind, Operation, Program, RankProgram, Wait};
