@@ -1,7 +1,7 @@
 //! BCube, as TMDML has it.
 
 use super::limits::check_hosts;
-use super::topology::topology_error;
+use super::topology_error::topology_error;
 use crate::error::ScenarioError;
 use crate::nics::NicChoice;
 use clearway_fabric::topology::{Topology, bcube};

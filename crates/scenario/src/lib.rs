@@ -35,6 +35,7 @@
 mod bcube;
 mod catalogue;
 mod error;
+mod general;
 pub mod generate;
 mod graph;
 mod limits;
@@ -44,11 +45,13 @@ mod observe;
 mod places;
 mod pods;
 mod scenario;
+mod section;
 mod settings;
 mod size_source;
 pub mod source;
 mod switch;
 pub mod topology;
+mod topology_error;
 mod transport;
 pub mod validation;
 pub mod warnings;
@@ -58,21 +61,19 @@ pub use catalogue::{
     Catalogue, CatalogueGroup, Explanation, builtin_scenario, builtin_scenarios, first_comment,
 };
 pub use error::{Place, ScenarioError};
+pub use general::General;
 pub use generate::{BuildContext, LoadedWorkload, WorkloadDefinition, WorkloadSettings};
 pub use limits::{LONGEST, check_flows, check_jobs, slowest_link};
 pub use link_names::LinkNames;
 pub use nics::{NicChoice, between_nics, path_lengths};
 pub use observe::{Chosen, MOST_CHOSEN, ObserveSettings, Sampling};
 pub use places::Places;
-pub use scenario::{General, Scenario};
+pub use scenario::Scenario;
 pub use settings::Setting;
 pub use size_source::SizeSource;
 pub use switch::{SwitchKind, SwitchSettings};
 pub use transport::TransportSettings;
 pub use workload::{FlowKeys, Priority, WorkloadSection};
-
-use scenario::{Section, fill, unknown_name};
-use source::Entry;
 
 #[cfg(test)]
 mod tests;

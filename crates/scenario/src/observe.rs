@@ -1,6 +1,9 @@
 //! The `[observe]` section: what is watched while a run goes on. It changes no result, and is no part of the scenario's hash.
 
-use clearway_units::{Bytes, Parameter, Span, Value, ValueDomain};
+use crate::section::Section;
+use clearway_units::{
+    Bytes, Parameter, ParameterInfo, ParameterSet, SetError, Span, Value, ValueDomain,
+};
 
 /// Interval between the points of curves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,6 +109,15 @@ clearway_units::parameters! {
         pub pcap_snap: Option<Bytes> = None, "trace.pcap-snap", "decision";
         /// The most frames in the capture; further ones are counted.
         pub pcap_frames: u32 = 250_000, "trace.pcap-frames", "decision: 1 GB of whole frames of 4 KB";
+    }
+}
+
+impl Section for ObserveSettings {
+    fn set(&mut self, key: &str, value: &Value) -> Result<(), SetError> {
+        ParameterSet::set(self, key, value)
+    }
+    fn keys(&self) -> Vec<ParameterInfo> {
+        Self::describe()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Three-tier fabrics given by the numbers of their switches.
 
 use super::limits::check_hosts;
-use super::topology::{impossible, topology_error};
+use super::topology_error::{impossible, topology_error};
 use crate::error::ScenarioError;
 use clearway_fabric::topology::{CoreWiring, FatTree, Tier, Topology, fat_tree};
 use clearway_units::{Rate, Span};

@@ -4,33 +4,18 @@ use crate::error::{Place, ScenarioError};
 use crate::generate::{JobSettings, WorkloadSettings, trace_files};
 use crate::limits::{check_general, check_observe, check_switch, check_transport};
 use crate::places::Places;
+use crate::section::{fill, unknown_name};
 use crate::source::{self, Entry};
 use crate::topology::{self, TopologySettings};
 use crate::workload;
-use crate::{ObserveSettings, SwitchKind, SwitchSettings, TransportSettings, WorkloadSection};
+use crate::{
+    General, ObserveSettings, SwitchKind, SwitchSettings, TransportSettings, WorkloadSection,
+};
 use clearway_transport::Registry;
 use clearway_transport::cc::ControllerSettings;
-use clearway_units::{
-    ParameterInfo, ParameterSet, SetError, Span, Value, mix64, nearest, suggestion,
-};
+use clearway_units::{ParameterSet, Value, mix64};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-
-clearway_units::parameters! {
-    /// The top of a scenario.
-    pub struct General {
-        /// Name of the scenario; the result folder is named after it.
-        pub name: String = "unnamed".into(), "name", "the user";
-        /// Seed of all random streams.
-        pub seed: u64 = 1, "seed", "decision";
-        /// Simulated time after which a run stops although flows or jobs are not done, counted from the first start of a flow by the
-        /// clock or of a job.
-        pub at_most: Span = Span::from_ms(1000), "stop.at-most", "decision";
-        /// Time from an event until a trigger starts a flow on another host; at least, and with "auto", the shortest delay of a
-        /// link. On one host triggers act at once.
-        pub trigger_delay: Option<Span> = None, "trigger-delay", "decision: news does not travel faster than a link";
-    }
-}
 
 /// A scenario with every default filled in.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,58 +35,6 @@ pub struct Scenario {
     /// The folder of the scenario file: files are looked for there first.
     pub base_dir: Option<PathBuf>,
     places: Places,
-}
-
-/// The part of a section that can be set by key.
-pub(crate) trait Section {
-    fn set(&mut self, key: &str, value: &Value) -> Result<(), SetError>;
-    /// For suggestions.
-    fn keys(&self) -> Vec<ParameterInfo>;
-}
-
-impl Section for General {
-    fn set(&mut self, key: &str, value: &Value) -> Result<(), SetError> {
-        ParameterSet::set(self, key, value)
-    }
-    fn keys(&self) -> Vec<ParameterInfo> {
-        Self::describe()
-    }
-}
-
-impl Section for ObserveSettings {
-    fn set(&mut self, key: &str, value: &Value) -> Result<(), SetError> {
-        ParameterSet::set(self, key, value)
-    }
-    fn keys(&self) -> Vec<ParameterInfo> {
-        Self::describe()
-    }
-}
-
-impl Section for SwitchSettings {
-    fn set(&mut self, key: &str, value: &Value) -> Result<(), SetError> {
-        Self::set(self, key, value)
-    }
-    fn keys(&self) -> Vec<ParameterInfo> {
-        self.describe()
-    }
-}
-
-impl Section for TopologySettings {
-    fn set(&mut self, key: &str, value: &Value) -> Result<(), SetError> {
-        Self::set(self, key, value)
-    }
-    fn keys(&self) -> Vec<ParameterInfo> {
-        self.describe()
-    }
-}
-
-impl Section for TransportSettings {
-    fn set(&mut self, key: &str, value: &Value) -> Result<(), SetError> {
-        Self::set(self, key, value)
-    }
-    fn keys(&self) -> Vec<ParameterInfo> {
-        self.describe()
-    }
 }
 
 impl Scenario {
@@ -463,96 +396,10 @@ fn kind_of<K>(
         .ok_or_else(|| unknown_name(entry, section, "kind", name, names))
 }
 
-/// "no such kind", with the nearest that exists.
-pub(crate) fn unknown_name(
-    entry: &Entry,
-    section: &str,
-    key: &str,
-    name: &str,
-    names: &[&str],
-) -> ScenarioError {
-    let known = format!("use one of: {}", names.join(", "));
-    let fix = suggestion(nearest(name, names.iter().copied()), &known);
-    ScenarioError::at(
-        &entry.place,
-        format!("`{section}.{key}`: there is no {}", entry.value),
-        fix,
-    )
-}
-
 fn without_kind<'a>(entries: &[&'a Entry]) -> Vec<&'a Entry> {
     entries
         .iter()
         .copied()
         .filter(|entry| entry.key != "kind")
         .collect()
-}
-
-/// Sets all `entries` of a section.
-pub(crate) fn fill(
-    name: &str,
-    section: &mut dyn Section,
-    entries: &[&Entry],
-) -> Result<(), ScenarioError> {
-    for entry in entries {
-        if entry.section.is_empty() {
-            refuse_misplaced_section(entry)?;
-        }
-        match section.set(&entry.key, &entry.value) {
-            Ok(()) => {}
-            Err(SetError::BadValue { expected }) => {
-                let key = if entry.section.is_empty() {
-                    entry.key.clone()
-                } else {
-                    format!("{}.{}", entry.section, entry.key)
-                };
-                return Err(ScenarioError::at(
-                    &entry.place,
-                    format!("`{key}` cannot be {}", entry.value),
-                    format!("expected {expected}"),
-                ));
-            }
-            Err(SetError::UnknownKey) => return Err(unknown_key(name, section, entry)),
-        }
-    }
-    Ok(())
-}
-
-/// A misspelt section name shows as unknown keys at the top.
-fn refuse_misplaced_section(entry: &Entry) -> Result<(), ScenarioError> {
-    match entry.key.split_once('.') {
-        Some((section, _)) if section != "stop" => Err(unknown_section(&entry.place, section)),
-        _ => Ok(()),
-    }
-}
-
-/// "no such section", with the nearest that exists.
-fn unknown_section(place: &Place, section: &str) -> ScenarioError {
-    let known = format!("the sections are: {}", source::SECTIONS.join(", "));
-    let fix = suggestion(nearest(section, source::SECTIONS), &known);
-    ScenarioError::at(place, format!("there is no section `{section}`"), fix)
-}
-
-fn unknown_key(name: &str, section: &dyn Section, entry: &Entry) -> ScenarioError {
-    let parameters = section.keys();
-    let keys = || parameters.iter().map(|parameter| parameter.key);
-    let below: Vec<&str> = keys()
-        .filter(|key| {
-            key.strip_prefix(entry.key.as_str())
-                .is_some_and(|rest| rest.starts_with('.'))
-        })
-        .collect();
-    let fix = if below.is_empty() {
-        let mut known: Vec<&str> = keys().collect();
-        known.sort_unstable();
-        let known = format!("the keys are: {}", known.join(", "));
-        suggestion(nearest(&entry.key, keys()), &known)
-    } else {
-        format!("give its parts: {}", below.join(", "))
-    };
-    ScenarioError::at(
-        &entry.place,
-        format!("{name} has no key `{}`", entry.key),
-        fix,
-    )
 }

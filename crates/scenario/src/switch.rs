@@ -1,5 +1,6 @@
 //! The `[switch]` section: what all switches of the fabric are.
 
+use crate::section::Section;
 use clearway_fabric::{SharedBufferParameters, SwitchParameters};
 use clearway_units::{ParameterInfo, ParameterSet, SetError, Value};
 
@@ -76,5 +77,14 @@ impl SwitchSettings {
             parameters.extend(SharedBufferParameters::describe());
         }
         parameters
+    }
+}
+
+impl Section for SwitchSettings {
+    fn set(&mut self, key: &str, value: &Value) -> Result<(), SetError> {
+        Self::set(self, key, value)
+    }
+    fn keys(&self) -> Vec<ParameterInfo> {
+        self.describe()
     }
 }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::builtin_scenarios;
+use crate::section::Section;
 use crate::topology::TopologySettings;
 use clearway_transport::Registry;
 use clearway_transport::Reliability;

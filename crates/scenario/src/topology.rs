@@ -8,9 +8,11 @@ use crate::error::ScenarioError;
 use crate::generate::trace_files;
 use crate::link_names::LinkNames;
 use crate::nics::NicChoice;
+use crate::section::Section;
+use crate::topology_error::{impossible, topology_error};
 use clearway_fabric::topology::{
-    Cable, CoreWiring, FatTree, LinkId, Tier, Topology, TopologyError, dumbbell, fat_tree,
-    leaf_spine, single_switch,
+    Cable, CoreWiring, FatTree, LinkId, Tier, Topology, dumbbell, fat_tree, leaf_spine,
+    single_switch,
 };
 use clearway_formats::{
     FileFormat, LinkFailure, SwitchLayer, TopoFile, parse_hpcc_topology, parse_topo, read_text,
@@ -243,16 +245,13 @@ impl TopologySettings {
     }
 }
 
-pub(super) fn topology_error(keys: &[&'static str], error: &TopologyError) -> ScenarioError {
-    let text = error.to_string();
-    let (message, fix) = text
-        .rsplit_once("; ")
-        .unwrap_or((&text, "see `clearway topology`"));
-    impossible(keys, message.into(), fix)
-}
-
-pub(super) fn impossible(keys: &[&'static str], message: String, fix: &str) -> ScenarioError {
-    ScenarioError::about(keys, format!("impossible topology: {message}"), fix)
+impl Section for TopologySettings {
+    fn set(&mut self, key: &str, value: &Value) -> Result<(), SetError> {
+        Self::set(self, key, value)
+    }
+    fn keys(&self) -> Vec<ParameterInfo> {
+        self.describe()
+    }
 }
 
 fn build_leaf_spine(s: &LeafSpine) -> Result<Topology, ScenarioError> {

@@ -1,8 +1,9 @@
 //! The `[transport]` section: a reliability scheme, a controller, a path selector and the feedback of receivers, with the keys
 //! of all four.
 
-use super::{Entry, unknown_name};
 use crate::error::ScenarioError;
+use crate::section::{Section, unknown_name};
+use crate::source::Entry;
 use clearway_transport::cc::{ControllerSettings, NetworkFacts};
 use clearway_transport::feedback::FeedbackSettings;
 use clearway_transport::spray::SelectorSettings;
@@ -336,5 +337,14 @@ impl TransportSettings {
             .iter()
             .map(|preset| (preset.name, preset.summary))
             .collect()
+    }
+}
+
+impl Section for TransportSettings {
+    fn set(&mut self, key: &str, value: &Value) -> Result<(), SetError> {
+        Self::set(self, key, value)
+    }
+    fn keys(&self) -> Vec<ParameterInfo> {
+        self.describe()
     }
 }

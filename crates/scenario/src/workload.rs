@@ -1,8 +1,9 @@
 //! A `[[workload]]` section: what makes the traffic, and in what its flows differ from those of other sections.
 
-use super::{Entry, Section, fill};
 use crate::error::ScenarioError;
 use crate::generate::PerJob;
+use crate::section::{Section, fill};
+use crate::source::Entry;
 use crate::{BuildContext, LoadedWorkload, WorkloadSettings};
 use clearway_transport::cc::ControllerSettings;
 use clearway_units::{Parameter, ParameterInfo, ParameterSet, SetError, Value, ValueDomain};

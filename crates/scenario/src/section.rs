@@ -1,0 +1,98 @@
+//! Sections of a scenario: setting their keys, and errors about keys and names that do not exist.
+
+use crate::error::{Place, ScenarioError};
+use crate::source::{self, Entry};
+use clearway_units::{ParameterInfo, SetError, Value, nearest, suggestion};
+
+/// The part of a section that can be set by key.
+pub(crate) trait Section {
+    fn set(&mut self, key: &str, value: &Value) -> Result<(), SetError>;
+    /// For suggestions.
+    fn keys(&self) -> Vec<ParameterInfo>;
+}
+
+/// Sets all `entries` of a section.
+pub(crate) fn fill(
+    name: &str,
+    section: &mut dyn Section,
+    entries: &[&Entry],
+) -> Result<(), ScenarioError> {
+    for entry in entries {
+        if entry.section.is_empty() {
+            refuse_misplaced_section(entry)?;
+        }
+        match section.set(&entry.key, &entry.value) {
+            Ok(()) => {}
+            Err(SetError::BadValue { expected }) => {
+                let key = if entry.section.is_empty() {
+                    entry.key.clone()
+                } else {
+                    format!("{}.{}", entry.section, entry.key)
+                };
+                return Err(ScenarioError::at(
+                    &entry.place,
+                    format!("`{key}` cannot be {}", entry.value),
+                    format!("expected {expected}"),
+                ));
+            }
+            Err(SetError::UnknownKey) => return Err(unknown_key(name, section, entry)),
+        }
+    }
+    Ok(())
+}
+
+/// A misspelt section name shows as unknown keys at the top.
+fn refuse_misplaced_section(entry: &Entry) -> Result<(), ScenarioError> {
+    match entry.key.split_once('.') {
+        Some((section, _)) if section != "stop" => Err(unknown_section(&entry.place, section)),
+        _ => Ok(()),
+    }
+}
+
+/// "no such section", with the nearest that exists.
+fn unknown_section(place: &Place, section: &str) -> ScenarioError {
+    let known = format!("the sections are: {}", source::SECTIONS.join(", "));
+    let fix = suggestion(nearest(section, source::SECTIONS), &known);
+    ScenarioError::at(place, format!("there is no section `{section}`"), fix)
+}
+
+fn unknown_key(name: &str, section: &dyn Section, entry: &Entry) -> ScenarioError {
+    let parameters = section.keys();
+    let keys = || parameters.iter().map(|parameter| parameter.key);
+    let below: Vec<&str> = keys()
+        .filter(|key| {
+            key.strip_prefix(entry.key.as_str())
+                .is_some_and(|rest| rest.starts_with('.'))
+        })
+        .collect();
+    let fix = if below.is_empty() {
+        let mut known: Vec<&str> = keys().collect();
+        known.sort_unstable();
+        let known = format!("the keys are: {}", known.join(", "));
+        suggestion(nearest(&entry.key, keys()), &known)
+    } else {
+        format!("give its parts: {}", below.join(", "))
+    };
+    ScenarioError::at(
+        &entry.place,
+        format!("{name} has no key `{}`", entry.key),
+        fix,
+    )
+}
+
+/// "no such kind", with the nearest that exists.
+pub(crate) fn unknown_name(
+    entry: &Entry,
+    section: &str,
+    key: &str,
+    name: &str,
+    names: &[&str],
+) -> ScenarioError {
+    let known = format!("use one of: {}", names.join(", "));
+    let fix = suggestion(nearest(name, names.iter().copied()), &known);
+    ScenarioError::at(
+        &entry.place,
+        format!("`{section}.{key}`: there is no {}", entry.value),
+        fix,
+    )
+}
