@@ -39,8 +39,10 @@ mod reader;
 #[cfg(test)]
 mod tests;
 
+pub use reader::parse_topo;
+
 use clearway_units::{Bytes, Rate, Span};
-use clearway_workload::{FileError, FileWarning};
+use clearway_workload::FileWarning;
 
 /// One tier of switches, with the links below it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -109,12 +111,4 @@ impl TopoFile {
             _ => 0,
         }
     }
-}
-
-/// Reads the fabric `text`; `name` is what errors call it.
-///
-/// # Errors
-/// At the first line that is not sound, or else where the numbers do not fit together.
-pub fn parse_topo(name: &str, text: &str) -> Result<TopoFile, FileError> {
-    reader::read(name, text)
 }

@@ -57,8 +57,11 @@ struct Reader<'a> {
     last_line: usize,
 }
 
-/// Reads and checks a file.
-pub(super) fn read(name: &str, text: &str) -> Result<TopoFile, FileError> {
+/// Reads the fabric `text`; `name` is what errors call it.
+///
+/// # Errors
+/// At the first line that is not sound, or else where the numbers do not fit together.
+pub fn parse_topo(name: &str, text: &str) -> Result<TopoFile, FileError> {
     let mut reader = Reader {
         source: Source { file: name },
         nodes: None,

@@ -1,4 +1,5 @@
 use super::*;
+use clearway_workload::FileError;
 use insta::assert_snapshot;
 use proptest::prelude::*;
 
