@@ -1,14 +1,14 @@
 //! Running a simulation under watch: series, link totals, and whatever else `[observe]` asks for.
 
 use crate::event_log::{self, event_log};
-use clearway_lab::observe::{self, Metering, Telemetry, Watched};
+use clearway_lab::observe::{Metering, Telemetry, Watched};
 use clearway_lab::record::{Both, Capture, CaptureRecorder, merge_all};
 use clearway_lab::{
     Assembly, Finished, FlowResult, FlowSpec, LinkId, NodeId, Observer, Progress, RunOptions,
     Verdict,
 };
-use clearway_report::{EventLog, Fairness, JainCourse, LinkRow, NodeRow, Observed, SeriesRow};
-use clearway_units::{FlowId, Span, Time};
+use clearway_report::{EventLog, LinkRow, NodeRow, Observed, SeriesRow};
+use clearway_units::{FlowId, Span};
 
 /// A run that is over, and what was seen of it.
 pub(crate) struct Watch {
@@ -134,22 +134,7 @@ fn observed(assembly: &Assembly, finished: &Finished, watched: Watched) -> Obser
         curves: watched.curves,
         nodes: nodes(assembly),
         links: links(assembly, finished),
-        fairness: watched.fairness.as_ref().map(fairness),
-    }
-}
-
-fn fairness(of: &observe::Fairness) -> Fairness {
-    let course = |course: observe::JainCourse| JainCourse {
-        min: course.min,
-        last: course.last,
-        settled_us: course.settled.map(|time| time.since(of.from).as_us()),
-    };
-    Fairness {
-        from_us: of.from.as_us(),
-        until_us: of.until.map(Time::as_us),
-        flows: of.flows,
-        goodput: of.goodput.map(course),
-        allowed_rate: of.allowed_rate.map(course),
+        fairness: watched.fairness,
     }
 }
 

@@ -4,10 +4,10 @@
 //! instants are given one by one.
 
 pub use clearway_results::{
-    Curve, EventLog, Metric, Scope, SeriesRow, Subject, TraceEvent, TraceRecord,
+    Curve, EventLog, Fairness, JainCourse, Metric, Scope, SeriesRow, Subject, TraceEvent,
+    TraceRecord,
 };
 use clearway_units::{Rate, Span, Time};
-use serde::{Deserialize, Serialize};
 
 /// A host or a switch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,35 +55,6 @@ impl LinkRow {
             0.0
         }
     }
-}
-
-/// Course of Jain's index over one set of flows: from the last time that a flow started beside others until the first flow after that was
-/// done.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Fairness {
-    /// Time at which a flow last started beside others, in microseconds.
-    pub from_us: f64,
-    /// Time at which the first flow after that was done, in microseconds; `None` if none was.
-    pub until_us: Option<f64>,
-    /// Number of flows that were active in between.
-    pub flows: u64,
-    /// Index of what flows got, as [`Metric::Fairness`] has it, over windows that begin after the last start; `None` if no such window
-    /// ended in time.
-    pub goodput: Option<JainCourse>,
-    /// Index of the rates at which flows may send, as [`Metric::RateFairness`] has it; `None` if there was no sample, or no controller
-    /// limits its flow.
-    pub allowed_rate: Option<JainCourse>,
-}
-
-/// Jain's index over some time.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct JainCourse {
-    /// The least value.
-    pub min: f64,
-    /// The last one.
-    pub last: f64,
-    /// Time from the last start until the index reached 0.95 and stayed there, in microseconds; `None` if it was less in the end.
-    pub settled_us: Option<f64>,
 }
 
 /// Observations of a run.

@@ -116,11 +116,10 @@ fn settled(
     values: impl IntoIterator<Item = (Time, f64)>,
 ) -> Result<f64, String> {
     let course = values.into_iter().fold(None, |course, (time, index)| {
-        Some(JainCourse::and(course, time, index, fair))
+        Some(JainCourse::and(course, time.since(from), index, fair))
     });
     let course = course.ok_or("there are no two flows to compare")?;
-    let settled = course.settled.ok_or("they do not get fair")?;
-    Ok(settled.since(from).as_us())
+    course.settled_us.ok_or("they do not get fair".into())
 }
 
 /// Time from the last start until Jain's index over the recorded flows, of their bytes in each bin, is `fair` or more and stays so until

@@ -4,11 +4,13 @@
 //! it is of, and how samples become one where there are too many ([`Merge`]) stand in one table, [`Metric`].
 
 mod events;
+mod fairness;
 mod merge;
 mod metric;
 mod series;
 
 pub use events::{EventLog, TraceEvent, TraceRecord};
+pub use fairness::{FAIR, Fairness, JainCourse};
 pub use merge::Merge;
 pub use metric::{Metric, MetricInfo, Scope, Unit};
 pub use series::{Curve, SeriesRow, Subject};

@@ -3,14 +3,12 @@
 use crate::assemble::Assembly;
 use clearway_fabric::topology::{PacketSizes, Paths};
 use clearway_fabric::{Flow, FlowEvent, FlowMilestone};
+use clearway_results::{FAIR, Fairness, JainCourse};
 use clearway_transport::OpenFlow;
 use clearway_units::statistics::jain_index;
 use clearway_units::{FlowId, Span, Time};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
-
-/// Jain's index from here on counts as fair.
-pub const FAIR: f64 = 0.95;
 
 /// From here on a window is none.
 const UNLIMITED: u64 = 1 << 63;
@@ -93,73 +91,47 @@ impl AllowedRates {
     }
 }
 
-/// Jain's index over some time.
+/// Fairness of the last set of flows, while it is observed.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct JainCourse {
-    /// The least value.
-    pub min: f64,
-    /// The last one.
-    pub last: f64,
-    /// Time from which the index stays at the threshold or above ([`FAIR`], or that of a measure); `None` if it ends below.
-    pub settled: Option<Time>,
-}
-
-impl JainCourse {
-    /// Returns the course `before` with one more value.
-    pub fn and(before: Option<Self>, now: Time, index: f64, fair: f64) -> Self {
-        let settled = before.and_then(|before| before.settled);
-        Self {
-            min: before.map_or(index, |before| before.min.min(index)),
-            last: index,
-            settled: (index >= fair).then(|| settled.unwrap_or(now)),
-        }
-    }
-}
-
-/// Course of Jain's index from the last time that a flow started beside others until the first flow after that was done. In between, the
-/// same flows are active.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Fairness {
+pub(super) struct Settling {
     /// Time at which a flow last started beside others.
-    pub from: Time,
-    /// Time at which the first flow after that was done.
-    pub until: Option<Time>,
-    /// Number of flows that were active in between.
-    pub flows: u64,
-    /// Index of their goodput, in windows that begin after the last start; `None` if no such window ended in time.
-    pub goodput: Option<JainCourse>,
-    /// Index of the rates at which they may send.
-    pub allowed_rate: Option<JainCourse>,
+    from: Time,
+    pub(super) fairness: Fairness,
 }
 
-impl Fairness {
+impl Settling {
     /// A flow has started at `now`, as one of `flows` that are active then.
     pub(super) fn of_start(now: Time, flows: u64) -> Self {
         Self {
             from: now,
-            until: None,
-            flows,
-            goodput: None,
-            allowed_rate: None,
+            fairness: Fairness {
+                from_us: now.as_us(),
+                until_us: None,
+                flows,
+                goodput: None,
+                allowed_rate: None,
+            },
         }
     }
 
     /// A flow is done.
     pub(super) fn on_finish(&mut self, now: Time) {
-        self.until.get_or_insert(now);
+        self.fairness.until_us.get_or_insert(now.as_us());
     }
 
     /// The index of a window of goodput that began at `start`.
     pub(super) fn on_goodput(&mut self, start: Time, now: Time, index: f64) {
-        if self.until.is_none() && start >= self.from {
-            self.goodput = Some(JainCourse::and(self.goodput, now, index, FAIR));
+        if self.fairness.until_us.is_none() && start >= self.from {
+            let (course, after) = (self.fairness.goodput, now.since(self.from));
+            self.fairness.goodput = Some(JainCourse::and(course, after, index, FAIR));
         }
     }
 
     /// The index of the rates at which flows may send now.
     pub(super) fn on_rates(&mut self, now: Time, index: f64) {
-        if self.until.is_none() {
-            self.allowed_rate = Some(JainCourse::and(self.allowed_rate, now, index, FAIR));
+        if self.fairness.until_us.is_none() {
+            let (course, after) = (self.fairness.allowed_rate, now.since(self.from));
+            self.fairness.allowed_rate = Some(JainCourse::and(course, after, index, FAIR));
         }
     }
 }
@@ -170,32 +142,35 @@ mod tests {
 
     #[test]
     fn settled_is_when_it_stays_fair() {
-        let mut fairness = Fairness::of_start(Time::from_us(10), 2);
+        let mut settling = Settling::of_start(Time::from_us(10), 2);
         for (us, index) in [(11, 0.99), (12, 0.6), (13, 0.95), (14, 0.97)] {
-            fairness.on_rates(Time::from_us(us), index);
+            settling.on_rates(Time::from_us(us), index);
         }
-        let expected = |min, last, settled: Option<u64>| {
+        let expected = |min, last, settled: Option<f64>| {
             Some(JainCourse {
                 min,
                 last,
-                settled: settled.map(Time::from_us),
+                settled_us: settled,
             })
         };
-        assert_eq!(fairness.allowed_rate, expected(0.6, 0.97, Some(13)));
-        fairness.on_rates(Time::from_us(15), 0.949);
-        assert_eq!(fairness.allowed_rate, expected(0.6, 0.949, None));
+        assert_eq!(
+            settling.fairness.allowed_rate,
+            expected(0.6, 0.97, Some(3.0))
+        );
+        settling.on_rates(Time::from_us(15), 0.949);
+        assert_eq!(settling.fairness.allowed_rate, expected(0.6, 0.949, None));
         // Windows of goodput that began before all flows were there do not count.
-        fairness.on_goodput(Time::from_us(9), Time::from_us(17), 0.5);
-        assert_eq!(fairness.goodput, None);
-        fairness.on_goodput(Time::from_us(17), Time::from_us(25), 1.0);
-        assert_eq!(fairness.goodput, expected(1.0, 1.0, Some(25)));
+        settling.on_goodput(Time::from_us(9), Time::from_us(17), 0.5);
+        assert_eq!(settling.fairness.goodput, None);
+        settling.on_goodput(Time::from_us(17), Time::from_us(25), 1.0);
+        assert_eq!(settling.fairness.goodput, expected(1.0, 1.0, Some(15.0)));
         // Nor does what comes when they are fewer.
-        fairness.on_finish(Time::from_us(26));
-        fairness.on_finish(Time::from_us(30));
-        fairness.on_rates(Time::from_us(27), 1.0);
-        fairness.on_goodput(Time::from_us(25), Time::from_us(33), 0.1);
-        assert_eq!(fairness.until, Some(Time::from_us(26)));
-        assert_eq!(fairness.allowed_rate, expected(0.6, 0.949, None));
-        assert_eq!(fairness.goodput, expected(1.0, 1.0, Some(25)));
+        settling.on_finish(Time::from_us(26));
+        settling.on_finish(Time::from_us(30));
+        settling.on_rates(Time::from_us(27), 1.0);
+        settling.on_goodput(Time::from_us(25), Time::from_us(33), 0.1);
+        assert_eq!(settling.fairness.until_us, Some(26.0));
+        assert_eq!(settling.fairness.allowed_rate, expected(0.6, 0.949, None));
+        assert_eq!(settling.fairness.goodput, expected(1.0, 1.0, Some(15.0)));
     }
 }

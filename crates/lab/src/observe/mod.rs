@@ -19,8 +19,8 @@ mod telemetry;
 mod tests;
 
 pub use clearway_results::{Curve, Metric, SeriesRow, Subject};
+pub use clearway_results::{FAIR, Fairness, JainCourse};
 pub(crate) use fairness::AllowedRates;
-pub use fairness::{FAIR, Fairness, JainCourse};
 pub use meter::Metering;
 pub use plan::WatchPlan;
 pub use telemetry::{Sink, Telemetry, Watched};

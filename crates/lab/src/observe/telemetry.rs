@@ -1,12 +1,12 @@
 //! Samples of a whole fabric, taken between rounds.
 
 use super::curves::Curves;
-use super::fairness::{AllowedRates, Fairness};
+use super::fairness::{AllowedRates, Settling};
 use super::followed::{LinkChoice, Longest};
 use crate::assemble::Assembly;
 use clearway_fabric::topology::LinkId;
 use clearway_fabric::{Flow, FlowEvent, FlowMilestone, Sampler, Snapshot};
-use clearway_results::{Curve, Metric, SeriesRow, Subject};
+use clearway_results::{Curve, Fairness, Metric, SeriesRow, Subject};
 use clearway_transport::FlowProgress;
 use clearway_units::statistics::jain_index;
 use clearway_units::{FlowId, Span, Time};
@@ -84,7 +84,7 @@ pub struct Telemetry<'a> {
     fairness: FairnessWindow,
     rates: AllowedRates,
     /// Since the last flow started that was not alone.
-    settling: Option<Fairness>,
+    settling: Option<Settling>,
     curves: Curves,
     rows: Vec<SeriesRow>,
     sink: Option<Sink<'a>>,
@@ -128,7 +128,7 @@ impl<'a> Telemetry<'a> {
         Watched {
             times,
             curves,
-            fairness: self.settling,
+            fairness: self.settling.map(|settling| settling.fairness),
         }
     }
 
@@ -351,7 +351,7 @@ impl Sampler for Telemetry<'_> {
                 self.active += 1;
                 // A flow that is alone is fair to all others, and tells nothing of those before it.
                 if self.active > 1 {
-                    self.settling = Some(Fairness::of_start(event.time, self.active));
+                    self.settling = Some(Settling::of_start(event.time, self.active));
                 }
             }
             FlowMilestone::Received

@@ -320,18 +320,20 @@ fn fairness_is_told_of_the_last_set_of_flows() {
         .filter_map(|flow| flow.finished)
         .min()
         .unwrap();
-    assert_eq!((fairness.from, fairness.flows), (Time::from_us(100), 3));
-    assert_eq!(fairness.until, Some(done));
+    let from = Time::from_us(100);
+    assert_eq!((fairness.from_us, fairness.flows), (100.0, 3));
+    assert_eq!(fairness.until_us, Some(done.as_us()));
     let of = |metric| {
         let rows = rows.iter().filter(move |row| row.metric == metric);
-        rows.filter(|row| (fairness.from..=done).contains(&row.time))
+        rows.filter(|row| (from..=done).contains(&row.time))
     };
     let rates: Vec<f64> = of(Metric::RateFairness).map(|row| row.value).collect();
     let course = fairness.allowed_rate.unwrap();
     assert_eq!(course.min, rates.iter().copied().fold(1.0, f64::min));
     assert_eq!(course.last, rates[rates.len() - 1]);
-    if let Some(settled) = course.settled {
-        let after = of(Metric::RateFairness).filter(|row| row.time >= settled);
+    if let Some(settled) = course.settled_us {
+        let is_after = |row: &&SeriesRow| row.time.since(from).as_us() >= settled;
+        let after = of(Metric::RateFairness).filter(is_after);
         assert!(after.map(|row| row.value).all(|index| index >= FAIR));
     }
     // All flows have a rate as soon as they are there.
@@ -340,8 +342,8 @@ fn fairness_is_told_of_the_last_set_of_flows() {
     assert!((1.0 / 3.0..=1.0).contains(&goodput.min), "{goodput:?}");
     assert!(
         goodput
-            .settled
-            .is_none_or(|time| fairness.from < time && time <= done)
+            .settled_us
+            .is_none_or(|us| 0.0 < us && us <= done.since(from).as_us())
     );
     // Flows that are never there together are not compared.
     let (_, _, alone) = staggered(r#""1->0 1MB", "2->0 1MB at 500us""#);
