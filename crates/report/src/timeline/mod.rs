@@ -96,7 +96,7 @@ impl Step<'_> {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Moment<'a> {
+struct TrackEvent<'a> {
     time: Time,
     track: TrackId,
     step: Step<'a>,
@@ -113,7 +113,7 @@ struct Arrows {
 struct Timeline<'a> {
     record: &'a RunRecord,
     tracks: Tracks<'a>,
-    moments: Vec<Moment<'a>>,
+    track_events: Vec<TrackEvent<'a>>,
     /// Messages of flows that have started, in the order of flow and start, with their tracks.
     places: Vec<(u32, Time, TrackId)>,
     arrows: BTreeMap<u32, Arrows>,
@@ -124,7 +124,7 @@ impl<'a> Timeline<'a> {
         Self {
             record,
             tracks: Tracks::new(record.observed.as_ref()),
-            moments: Vec::new(),
+            track_events: Vec::new(),
             places: Vec::new(),
             arrows: BTreeMap::new(),
         }
@@ -138,7 +138,7 @@ impl<'a> Timeline<'a> {
 
     /// A slice; one without end stays open.
     fn slice(&mut self, track: TrackId, begin: Time, end: Option<Time>, what: What<'a>) {
-        let mut add = |time, step| self.moments.push(Moment { time, track, step });
+        let mut add = |time, step| self.track_events.push(TrackEvent { time, track, step });
         if end == Some(begin) {
             add(begin, Step::Blink(what));
             return;
@@ -232,7 +232,7 @@ impl<'a> Timeline<'a> {
 
     fn instant(&mut self, time: Time, track: TrackId, what: What<'a>) {
         let step = Step::Instant(what);
-        self.moments.push(Moment { time, track, step });
+        self.track_events.push(TrackEvent { time, track, step });
     }
 
     fn pause(&mut self, link: u32, begin: Time, end: Option<Time>, classes: u8) {
@@ -271,7 +271,7 @@ impl<'a> Timeline<'a> {
                     end
                 };
                 let step = Step::Value(value);
-                self.moments.push(Moment { time, track, step });
+                self.track_events.push(TrackEvent { time, track, step });
             }
         }
     }
@@ -280,16 +280,16 @@ impl<'a> Timeline<'a> {
         for descriptor in self.tracks.descriptors() {
             put(&mut sink, Message::default(), 60, &descriptor)?;
         }
-        self.moments
-            .sort_by_key(|moment| (moment.time, moment.step.rank()));
-        for moment in &self.moments {
+        self.track_events
+            .sort_by_key(|event| (event.time, event.step.rank()));
+        for track_event in &self.track_events {
             let event = |kind| {
                 Message::default()
                     .number(9, kind)
-                    .number(11, moment.track.uuid())
+                    .number(11, track_event.track.uuid())
             };
-            let stamp = Message::default().number(8, moment.time.as_ps() / 1000);
-            match moment.step {
+            let stamp = Message::default().number(8, track_event.time.as_ps() / 1000);
+            match track_event.step {
                 Step::Begin(what) => {
                     put(&mut sink, stamp, 11, &self.describe(event(1), what))?;
                 }
