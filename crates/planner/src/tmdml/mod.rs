@@ -41,6 +41,6 @@ pub use completion::{Completion, completion};
 pub use exact::{Allocation, fill, least_phi, least_rates};
 pub use ideal::{ideal_all_reduce, ideal_bcube_all_reduce};
 pub use optimizer::{Optimizer, Slot};
-pub use parameters::{BottleneckRule, SettingError, Solver, TmdmlParameters};
-pub use problem::{Flow, Problem, ProblemError};
+pub use parameters::{SettingError, Solver, TmdmlParameters};
+pub use problem::{BottleneckRule, Flow, Problem, ProblemError};
 pub use topology::{Fabric, Routing};

@@ -1,12 +1,26 @@
 //! Links, flows and what is left of them: problem (2) of TMDML.
 
-use super::BottleneckRule;
 use clearway_units::{Bytes, Rate};
 use std::collections::BTreeMap;
 use std::fmt;
 
 /// Two sums that differ by less than this share are equal: seven sevenths of a link are not more than the link.
 const ROUNDING: f64 = 1e-9;
+
+clearway_units::choices! {
+    /// Demand of a flow on the links of its path. The links with more demand than capacity are its bottlenecks.
+    pub enum BottleneckRule {
+        /// Rate that the links at both ends would grant: the lesser of the equal shares of its first and its last link. An incast then has
+        /// no bottleneck but its receiver, as in TMDML §II. Where all servers send to all, the bottlenecks inside the fabric are the links
+        /// that the hash has overloaded.
+        NicShare = "nic-share",
+        /// Rate of the narrowest link of its path. Among equal links, each link that two flows share is then a bottleneck, and the number
+        /// of bottlenecks is not far from that of hops.
+        LineRate = "line-rate",
+        /// No demand: each flow counts one, and `f` is the time to completion but for the number of flows of its destination.
+        Uniform = "uniform",
+    }
+}
 
 /// A flow of a [`Problem`].
 #[derive(Debug, Clone, PartialEq, Eq)]
