@@ -1,6 +1,6 @@
 //! `trace.pcapng`: the frames that `[observe] trace.pcap` asks for.
 
-use crate::output;
+use crate::messages;
 use crate::record::REVISION;
 use clearway_lab::record::{Capture, CapturePlan};
 use clearway_lab::units::Time;
@@ -63,7 +63,7 @@ pub(crate) fn warn(capture: &Capture) {
     let left_out: u64 = capture.counts().iter().map(|(_, left_out)| left_out).sum();
     if left_out > 0 {
         let (file, kept) = (pcapng::FILE_NAME, capture.frames.len());
-        output::warn(&format!(
+        messages::warn(&format!(
             "{file} has the first {kept} frames and lacks {left_out} later ones; raise `observe.trace.pcap-frames` or capture fewer links"
         ));
     }

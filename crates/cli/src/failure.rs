@@ -1,6 +1,6 @@
 //! Failures of commands, and their exit code.
 
-use crate::output::say;
+use crate::messages::say;
 use clearway_lab::ScenarioError;
 use std::error::Error;
 use std::process::ExitCode;

@@ -12,6 +12,7 @@ mod failure;
 mod flow_rows;
 mod live;
 mod measure;
+mod messages;
 mod output;
 mod outputs;
 mod plan;
@@ -47,7 +48,7 @@ fn main() -> ExitCode {
         Ok(Ok(code)) => code,
         Ok(Err(failure)) => failure.report(),
         Err(_) => {
-            output::say(
+            messages::say(
                 "clearway: this is a defect of clearway; please report the message above with the scenario",
             );
             ExitCode::from(3)

@@ -1,4 +1,4 @@
-//! Texts on standard output and standard error.
+//! Texts on standard output.
 
 use crate::failure::Failure;
 use std::io::{self, ErrorKind, Write};
@@ -16,16 +16,6 @@ fn print_to(mut output: impl Write, text: &str) -> Result<(), Failure> {
         ))),
         _ => Ok(()),
     }
-}
-
-/// Says `text` on standard error, in a line of its own. If that fails nobody is left to tell, and the run must go on.
-pub(crate) fn say(text: &str) {
-    let _ = writeln!(io::stderr().lock(), "{text}");
-}
-
-/// Warns on standard error.
-pub(crate) fn warn(text: &str) {
-    say(&format!("warning: {text}"));
 }
 
 #[cfg(test)]

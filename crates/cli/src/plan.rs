@@ -2,7 +2,8 @@
 
 use crate::arguments::PlanArguments;
 use crate::failure::Failure;
-use crate::output::{print, say};
+use crate::messages::say;
+use crate::output::print;
 use crate::progress::{Display, Interrupt};
 use crate::record::{REVISION, command_line};
 use crate::same_file::{Input, refuse_input};

@@ -1,7 +1,7 @@
 //! Live progress on a terminal, and what ends a run early: Ctrl-C, or a batch system that asks it to terminate.
 
 use crate::measure::Stopwatch;
-use crate::output::warn;
+use crate::messages::warn;
 use clearway_lab::{Progress, Verdict};
 use clearway_report::quantity;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};

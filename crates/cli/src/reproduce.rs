@@ -3,7 +3,8 @@
 use crate::arguments::ReproduceArguments;
 use crate::failure::Failure;
 use crate::measure::Stopwatch;
-use crate::output::{print, say};
+use crate::messages::say;
+use crate::output::print;
 use crate::progress::Interrupt;
 use crate::record::REVISION;
 use crate::whole_file::WholeFile;

@@ -1,6 +1,6 @@
 //! Note on threads that had nothing to do.
 
-use crate::output::say;
+use crate::messages::say;
 use clearway_lab::{Assembly, Rounds};
 
 /// Rounds of a run from which the note is worth reading; fewer are over in an instant.

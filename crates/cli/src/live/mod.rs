@@ -14,7 +14,7 @@ mod state;
 
 use crate::arguments::RunArguments;
 use crate::failure::Failure;
-use crate::output::say;
+use crate::messages::say;
 use crate::progress::Interrupt;
 use crate::record::identity;
 use clearway_lab::scenario::Sampling;

@@ -12,7 +12,7 @@
 
 use super::connections::Connections;
 use super::state::{Order, Refusal, Shared};
-use crate::output::warn;
+use crate::messages::warn;
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
