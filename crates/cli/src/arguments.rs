@@ -80,11 +80,16 @@ pub(crate) struct ReproduceArguments {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: u16,
     /// Folder for the results
-    #[arg(long, value_name = "DIR", default_value_os_t = crate::reproduce::default_folder())]
+    #[arg(long, value_name = "DIR", default_value_os_t = reproduction_folder())]
     pub(crate) out: PathBuf,
     /// Print what is written to the result files instead of tables
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Default folder of the results of `clearway reproduce`.
+pub(crate) fn reproduction_folder() -> PathBuf {
+    PathBuf::from("out").join("reproduce")
 }
 
 /// The scenario, and changes to it.

@@ -17,7 +17,6 @@ use clearway_reproduce::{
 use clearway_units::suggestion;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -459,11 +458,6 @@ impl Watcher for Screen {
     }
 }
 
-/// Default folder of the results.
-pub(crate) fn default_folder() -> PathBuf {
-    PathBuf::from("out").join("reproduce")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -504,7 +498,7 @@ mod tests {
                 seeds: None,
                 changes: Vec::new(),
                 threads: 1,
-                out: default_folder(),
+                out: crate::arguments::reproduction_folder(),
                 json: false,
             })
         };
