@@ -1,6 +1,6 @@
 //! Measures of the runs that are compared.
 
-use super::ComparedRun;
+use super::run::ComparedRun;
 use crate::by_size::{CLASS_ENDS, Tail};
 use crate::statistics::Distribution;
 use serde::Serialize;

@@ -6,6 +6,7 @@ use crate::by_size::CLASS_ENDS;
 use crate::observed::{Fairness, JainCourse, Observed};
 use crate::record::{FlowRow, Status};
 use crate::sample::{flow, incomplete_run, job, run};
+use crate::summary::Summary;
 use clearway_units::Span;
 use proptest::prelude::*;
 

@@ -1,0 +1,46 @@
+//! Runs that are compared.
+
+use super::courses::Course;
+use crate::record::{FlowTimes, RunRecord};
+use crate::summary::Summary;
+
+/// One of the runs that are compared.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ComparedRun {
+    /// Summary of the run.
+    pub summary: Summary,
+    /// All flows of the run.
+    pub flows: Vec<FlowTimes>,
+    /// Curves over time, if the run was watched.
+    pub courses: Vec<Course>,
+    /// Folder of the results, if they are kept.
+    pub folder: Option<String>,
+}
+
+impl ComparedRun {
+    /// A run that has just ended.
+    pub fn of(record: RunRecord) -> Self {
+        Self {
+            summary: Summary::of(&record),
+            courses: record.observed.as_ref().map(Course::of).unwrap_or_default(),
+            flows: record.flow_times().into_owned(),
+            folder: None,
+        }
+    }
+
+    /// Payload of all flows in bytes, those that did not complete included.
+    pub fn bytes(&self) -> u64 {
+        let bytes = self.flows.iter().map(|flow| flow.bytes);
+        bytes.fold(0, u64::saturating_add)
+    }
+
+    /// Payload of the completed flows, over the time from the first start to the last finish among them, in bits per second.
+    pub(super) fn goodput(&self) -> Option<f64> {
+        let done = || self.flows.iter().filter(|flow| flow.fct().is_some());
+        let first = done().filter_map(FlowTimes::start).min()?;
+        let last = done().filter_map(FlowTimes::finish).max()?;
+        let bytes: u128 = done().map(|flow| u128::from(flow.bytes)).sum();
+        let seconds = last.since(first).as_ps() as f64 * 1e-12;
+        (seconds > 0.0).then(|| bytes as f64 * 8.0 / seconds)
+    }
+}
