@@ -1,6 +1,7 @@
 //! The summary of a run for the terminal.
 
 mod jobs;
+mod labels;
 
 use crate::by_size::Tail;
 use crate::quantity::{bytes, count, factor, microseconds, percent, prefixed, seconds};
@@ -8,9 +9,7 @@ use crate::statistics::Distribution;
 use crate::summary::{StatusName, Summary};
 use crate::table::{Align, Table};
 use jobs::jobs;
-
-/// The width of the column of labels, equal in all parts.
-const LABEL: usize = 9;
+use labels::{label, labelled};
 
 /// A plain-text table of `summary`, at most 80 characters wide unless a name, or the numbers of a job, ask for more.
 ///
@@ -204,14 +203,6 @@ fn cost(summary: &Summary) -> String {
     let version = format!("{} (revision {})", summary.version, summary.revision);
     table.row([label("Version"), version]);
     table.to_string()
-}
-
-fn labelled() -> Table {
-    Table::new().column("", Align::Left).column("", Align::Left)
-}
-
-fn label(text: &str) -> String {
-    format!("{text:<LABEL$}")
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Jobs for the terminal: a line each if they are few, the ends and the middle if they are many.
 
-use super::{label, labelled};
+use super::labels::{label, labelled};
 use crate::jobs::{JobCounts, JobSummary};
 use crate::quantity::{count, microseconds, plain};
 use crate::statistics::Distribution;
