@@ -4,7 +4,8 @@ use super::completion::{
     FEWEST_FOR_TAIL, WIDE, cumulative, nothing, place_of, slowdown_axis, tail,
 };
 use super::curves::overlay;
-use super::html::{Column, Document, Escaped, details, paragraph, table};
+use super::document::Document;
+use super::html::{Column, Escaped, details, paragraph, table};
 use super::plot::{Axis, Join, MOST_SERIES, Plot, Scale, Series, Shape, Unit};
 use super::{jobs, words};
 use crate::by_size::{FlowsBySize, SizeBin, Tail};

@@ -1,6 +1,7 @@
 //! Completion times: their distribution, their tail, and slowdown by size.
 
-use super::html::{Column, Document, details, paragraph, table};
+use super::document::Document;
+use super::html::{Column, details, paragraph, table};
 use super::plot::{Axis, Join, MOST_POINTS, Plot, Rule, Scale, Series, Shape, Unit};
 use super::{scatter, words};
 use crate::by_size::{SizeBin, SizeClass, Tail};

@@ -1,6 +1,7 @@
 //! Curves over time: chosen, shortened and gathered into plots.
 
-use super::html::{Document, paragraph};
+use super::document::Document;
+use super::html::paragraph;
 use super::plot::{Axis, Join, MOST_POINTS, MOST_SERIES, Plot, Series, Shape, Unit};
 use super::words;
 use crate::comparison::Course;

@@ -5,7 +5,8 @@
 //! the pairs that no link joins. Links of hosts stand in the row of their switch, or make one cell for each switch if there are
 //! thousands.
 
-use super::html::{Column, Document, details, paragraph, table};
+use super::document::Document;
+use super::html::{Column, details, paragraph, table};
 use super::json::{push_list, push_number, push_numbers, push_text};
 use super::words;
 use crate::observed::{LinkRow, NodeRow, Observed};

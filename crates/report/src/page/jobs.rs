@@ -1,7 +1,8 @@
 //! Jobs: how long their iterations took, one after the other and job against job.
 
 use super::completion::cumulative;
-use super::html::{Column, Document, details, paragraph, table};
+use super::document::Document;
+use super::html::{Column, details, paragraph, table};
 use super::plot::{Axis, Join, MOST_POINTS, MOST_SERIES, Plot, Series, Shape, Unit};
 use super::words;
 use crate::jobs::{JobSummary, MOST_ITERATIONS, evenly};

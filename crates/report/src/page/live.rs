@@ -3,7 +3,8 @@
 //! Here is only what the page is made of. Whoever serves it answers `GET api/state` and `POST api/control` beside it; what goes over
 //! that line is told where it is served.
 
-use super::html::{Escaped, File, PAGE_SCRIPT, PLOT_SCRIPT, STYLE};
+use super::document::{File, PAGE_SCRIPT, PLOT_SCRIPT, STYLE};
+use super::html::Escaped;
 use super::plot::{Join, Shape, Unit};
 use super::{completion_tiles, packet_tiles};
 use crate::observed::Metric;

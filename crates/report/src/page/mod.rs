@@ -8,6 +8,7 @@
 mod comparison;
 pub(crate) mod completion;
 mod curves;
+mod document;
 mod heat;
 pub(crate) mod html;
 mod jobs;
@@ -27,8 +28,8 @@ use crate::quantity::{percent, prefixed};
 use crate::record::{RunRecord, Status};
 use crate::summary::Summary;
 pub use comparison::{COMPARISON_FILE_NAME, ComparisonPage, render_comparison};
-use html::Column;
-use html::{Document, Escaped, paragraph, table};
+use document::Document;
+use html::{Column, Escaped, paragraph, table};
 pub use live::{LivePage, Tile, is_drawn_live, live, tiles};
 pub use plan::{PLAN_FILE_NAME, render_plan};
 pub use settings::Setting;

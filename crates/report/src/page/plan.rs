@@ -3,7 +3,8 @@
 //! Time runs counter-clockwise from the right. Each job has a ring, and its arcs on it; what is asked for above the whole is marked on
 //! the outside. Arcs are SVG that needs no script.
 
-use super::html::{Column, Document, Escaped, paragraph, table};
+use super::document::Document;
+use super::html::{Column, Escaped, paragraph, table};
 use super::{plan_trials, words};
 use crate::plan::{PlanRecord, PlannedLinkRow, degrees, percent, score};
 use std::collections::BTreeMap;

@@ -1,6 +1,7 @@
 //! The part of a plan's page that tells what became of its jobs in the simulator.
 
-use super::html::{Column, Document, paragraph, table};
+use super::document::Document;
+use super::html::{Column, paragraph, table};
 use crate::plan::PlanRecord;
 
 /// The section, if anything was simulated.

@@ -1,7 +1,8 @@
 //! The scenario of a run, key by key.
 
 use super::Page;
-use super::html::{Document, Escaped, details, paragraph};
+use super::document::Document;
+use super::html::{Escaped, details, paragraph};
 use super::words;
 use std::fmt::Write as _;
 

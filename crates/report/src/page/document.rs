@@ -1,0 +1,158 @@
+//! The frame of a page: head, security policy, style, script and data.
+
+use super::html::Escaped;
+use super::plot::{Plot, push_plots};
+use super::sha256::source_expression;
+use std::fmt::Write as _;
+
+pub(super) const STYLE: &str = include_str!("../../assets/page.css");
+/// The plots first, then what a page does with them.
+const SCRIPTS: [&str; 3] = [
+    PLOT_SCRIPT,
+    include_str!("../../assets/heat.js"),
+    PAGE_SCRIPT,
+];
+pub(super) const PLOT_SCRIPT: &str = include_str!("../../assets/plot.js");
+pub(super) const PAGE_SCRIPT: &str = include_str!("../../assets/page.js");
+
+/// A page in the making: its body grows from top to bottom, its plots gather their data aside.
+pub(crate) struct Document {
+    title: String,
+    body: String,
+    plots: Vec<Plot>,
+    heat: String,
+}
+
+impl Document {
+    /// An empty page.
+    pub(crate) fn new(title: &str) -> Self {
+        Self {
+            title: title.into(),
+            body: String::new(),
+            plots: Vec::new(),
+            heat: "null".into(),
+        }
+    }
+
+    /// Appends HTML, every text in it already escaped.
+    pub(crate) fn push(&mut self, html: &str) {
+        self.body.push_str(html);
+        self.body.push('\n');
+    }
+
+    /// Opens a section.
+    pub(crate) fn open_section(&mut self, id: &str, heading: &str) {
+        self.push(&format!(
+            "<section id=\"{id}\" aria-labelledby=\"{id}-heading\">\n<h2 id=\"{id}-heading\">{}</h2>",
+            Escaped(heading)
+        ));
+    }
+
+    /// Closes it.
+    pub(crate) fn close_section(&mut self) {
+        self.push("</section>");
+    }
+
+    /// Appends plots, side by side where there is room.
+    pub(crate) fn plots(&mut self, plots: Vec<Plot>) {
+        if plots.is_empty() {
+            return;
+        }
+        self.push("<div class=\"plots\">");
+        for plot in plots {
+            self.push(&plot.figure());
+            self.plots.push(plot);
+        }
+        self.push("</div>");
+    }
+
+    /// The data of the heat map, as JSON.
+    pub(crate) fn set_heat(&mut self, json: String) {
+        self.heat = json;
+    }
+
+    /// The whole file.
+    pub(crate) fn finish(self) -> String {
+        let mut data = String::from("{\"plots\":");
+        push_plots(&mut data, &self.plots);
+        let _ = write!(data, ",\"heat\":{}}}", self.heat);
+        let file = File {
+            title: &self.title,
+            body: &self.body,
+            data: &data,
+            style: STYLE,
+            script: &SCRIPTS.concat(),
+            sources: "",
+        };
+        file.html()
+    }
+}
+
+/// Parts of an HTML file.
+pub(super) struct File<'a> {
+    pub(super) title: &'a str,
+    /// HTML, every text in it already escaped.
+    pub(super) body: &'a str,
+    /// JSON.
+    pub(super) data: &'a str,
+    pub(super) style: &'a str,
+    pub(super) script: &'a str,
+    /// Sources that the security policy allows beside this style and this script, each with a semicolon before it.
+    pub(super) sources: &'a str,
+}
+
+impl File<'_> {
+    /// The security policy of the file.
+    pub(super) fn policy(&self) -> String {
+        format!(
+            "default-src 'none'; style-src {}; script-src {}{}; base-uri 'none'; form-action 'none'",
+            source_expression(self.style),
+            source_expression(self.script),
+            self.sources
+        )
+    }
+
+    pub(super) fn html(&self) -> String {
+        let Self {
+            body,
+            data,
+            style,
+            script,
+            ..
+        } = self;
+        format!(
+            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <meta name=\"color-scheme\" content=\"light dark\">\n\
+             <title>{}</title>\n<style>{style}</style>\n</head>\n<body>\n{body}\
+             <script type=\"application/json\" id=\"data\">{data}</script>\n<script>{script}</script>\n</body>\n</html>\n",
+            self.policy(),
+            Escaped(self.title),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_policy_names_the_script_and_the_style_and_nothing_else() {
+        let html = Document::new("<x>").finish();
+        assert!(html.contains("<title>&lt;x&gt;</title>"));
+        assert!(html.contains("content=\"default-src 'none'; style-src 'sha256-"));
+        assert!(html.contains("; script-src 'sha256-"));
+        assert!(!html.contains("unsafe"));
+        for forbidden in ["http://", "https://", "eval(", "innerHTML", "<link", "src="] {
+            let allowed = match forbidden {
+                // The name of SVG, which nothing is loaded from.
+                "http://" => html.matches("http://www.w3.org/2000/svg").count(),
+                _ => 0,
+            };
+            assert_eq!(html.matches(forbidden).count(), allowed, "{forbidden}");
+        }
+        // Neither may end its own element.
+        assert!(!STYLE.contains("</") && !SCRIPTS.concat().contains("</script"));
+    }
+}
