@@ -1,7 +1,8 @@
 //! Measures of jobs: their iterations, and when they communicate.
 
-use super::measure::{Options, RunData};
+use super::options::Options;
 use super::outcome::Curve;
+use super::run_data::RunData;
 use clearway_lab::IterationTimes;
 use clearway_units::Time;
 use clearway_units::statistics::nearest_rank;

@@ -1,8 +1,9 @@
 //! From runs to verdicts.
 
+use super::definition::Scale;
 use super::expression::{Call, Comparison, Expression, Leaves};
-use super::figure::{Binding, Claim, Figure, Scale, Unresolved, over_labels, restore};
-use super::measure::{Measure, Options};
+use super::figure::{Binding, Claim, Figure, Unresolved, over_labels, restore};
+use super::measure::Measure;
 use super::outcome::{ClaimOutcome, Judgement, Verdict};
 use super::plans::Kept;
 use std::collections::BTreeMap;
@@ -48,7 +49,7 @@ impl Leaves for Evaluator<'_> {
         }
         let run = self.runs.get(&(labels, self.seed)).ok_or(Gap::NotRun)?;
         let measure = Measure::named(&call.measure).map_err(Gap::Failed)?;
-        let options = Options::read(measure, &call.options).map_err(Gap::Failed)?;
+        let options = measure.read_options(&call.options).map_err(Gap::Failed)?;
         measure
             .of(run, &options)
             .map_err(|message| Gap::Failed(format!("{}: {message}", call.measure)))

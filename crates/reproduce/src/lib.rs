@@ -11,6 +11,7 @@
 //! number over all seeds (their median, unless the claim says otherwise). A figure is a file in `claims/` and a line in the
 //! list below; it is checked by a test and needs no code.
 
+mod definition;
 mod expression;
 mod figure;
 mod jobs;
@@ -21,13 +22,15 @@ mod outcome;
 mod plans;
 mod receivers;
 mod recorders;
+mod run_data;
 mod runner;
 mod schema;
 mod sharing;
 #[cfg(test)]
 mod tests;
 
-pub use figure::{Figure, Scale};
+pub use definition::Scale;
+pub use figure::Figure;
 pub use outcome::{
     ClaimOutcome, Curve, FigureOutcome, Judgement, RunOutcome, Tally, Verdict as ClaimVerdict,
 };

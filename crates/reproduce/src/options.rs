@@ -1,10 +1,10 @@
 //! The options of measures.
 
-use super::measure::Measure;
-use super::receivers::SLOW;
 use clearway_lab::observe::FAIR;
 use clearway_units::{Bytes, HostId, Rate, Span, Time};
-use std::collections::BTreeMap;
+
+/// The rate below which a receiver counts as slow, unless `rate` says otherwise: four fifths of TMDML's links.
+const SLOW: Rate = Rate::from_gbps(8);
 
 /// A moment of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -118,28 +118,8 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Reads the options of a measure.
-    pub(crate) fn read(
-        measure: &Measure,
-        written: &BTreeMap<String, String>,
-    ) -> Result<Self, String> {
-        let mut options = Self::default();
-        for (key, text) in written {
-            if !measure.options.contains(&key.as_str()) {
-                return Err(format!(
-                    "`{}` has no option `{key}`; it has: {}",
-                    measure.name,
-                    measure.options.join(", ")
-                ));
-            }
-            options.set(key, text).ok_or_else(|| {
-                format!("option `{key}` of `{}` cannot be `{text}`", measure.name)
-            })?;
-        }
-        Ok(options)
-    }
-
-    fn set(&mut self, key: &str, text: &str) -> Option<()> {
+    /// Sets the option `key`; `None` if it cannot be `text`.
+    pub(super) fn set(&mut self, key: &str, text: &str) -> Option<()> {
         match key {
             "from" => self.from = Moment::read(text)?,
             "to" => self.to = Some(Moment::read(text)?),

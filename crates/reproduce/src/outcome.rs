@@ -2,7 +2,7 @@
 //!
 //! Everything here can be written and read back with serde. Numbers that do not exist (a queue that never settles) are `None`.
 
-use super::figure::Scale;
+use super::definition::Scale;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! Runs that are plans: no packet is sent, the planner answers (HotNets'22 §3 and §5).
 
-use super::measure::RunData;
 use super::options::Options;
+use super::run_data::RunData;
 use clearway_lab::ScenarioError;
 use clearway_plan::{
     JobsFile, Kind, Phase, Placed, PlannedJob, PlannedResource, Verdict, builtin_plans,

@@ -1,7 +1,8 @@
 //! Measures of what reaches hosts, and of who slows down for it.
 
-use super::measure::{Options, RunData, bins};
-use clearway_units::{HostId, Rate, Span, nearest};
+use super::options::Options;
+use super::run_data::{RunData, bins};
+use clearway_units::{HostId, Span, nearest};
 use std::collections::BTreeMap;
 
 /// Rate at which each receiver gets the selected ones of the recorded flows, in each whole bin of the window, Gb/s.
@@ -92,6 +93,3 @@ pub(super) fn last_hop_peak_us(run: &RunData, _: &Options) -> Result<f64, String
     let delays = hops.hops().values().map(|hop| hop.longest_delay());
     Ok(delays.max().unwrap_or(Span::ZERO).as_us())
 }
-
-/// The rate below which a receiver counts as slow, unless `rate` says otherwise: four fifths of TMDML's links.
-pub(super) const SLOW: Rate = Rate::from_gbps(8);

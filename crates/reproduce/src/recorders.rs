@@ -1,7 +1,7 @@
 //! Recorders of a figure in the network.
 
-use super::figure::RecordSpec;
-use super::measure::RunData;
+use super::definition::RecordSpec;
+use super::run_data::RunData;
 use super::runner::SERIES_LIMIT;
 use clearway_fabric::topology::LinkId;
 use clearway_lab::record::{

@@ -1,12 +1,13 @@
 //! Running all runs of a figure, several at once.
 
-use super::figure::{Axis, Figure, RecordSpec, Run, Scale};
+use super::definition::{Axis, RecordSpec, Scale};
+use super::figure::{Figure, Run};
 use super::jobs::overlaps;
 use super::judge::Runs;
-use super::measure::RunData;
 use super::outcome::{Curve, FigureOutcome, RunOutcome};
 use super::plans::{Kept, PlanData, jobs_file, lines};
 use super::recorders::{keep, recorders};
+use super::run_data::RunData;
 use clearway_fabric::{Observer, Progress, Sampler, Stopped, Verdict};
 use clearway_lab::record::{AckRecorder, Both, RateFairnessSampler, delay_us, merge_all};
 use clearway_lab::{

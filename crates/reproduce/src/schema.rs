@@ -1,6 +1,6 @@
 //! The form of claim files.
 
-use super::figure::{AxisValue, OverSeeds, RecordSpec, Scale};
+use super::definition::{AxisValue, OverSeeds, RecordSpec, Scale};
 use clearway_units::{Span, Value};
 use serde::Deserialize;
 use toml::Table;

@@ -1,6 +1,7 @@
 //! Measures of how flows share what there is: slowdown by size, the order of starts and finishes, fairness.
 
-use super::measure::{Options, RunData, bins, window_bins};
+use super::options::Options;
+use super::run_data::{RunData, bins, window_bins};
 use clearway_lab::observe::JainCourse;
 use clearway_units::Time;
 use clearway_units::statistics::{jain_index, nearest_rank, spearman};

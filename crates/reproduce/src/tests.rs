@@ -1,4 +1,4 @@
-use super::figure::OverSeeds;
+use super::definition::OverSeeds;
 use super::*;
 use clearway_fabric::{Progress, Verdict};
 use clearway_lab::Laboratory;

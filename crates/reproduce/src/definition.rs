@@ -1,0 +1,107 @@
+//! Parts that define the runs of a figure: scales, records, axes, and the rule over seeds.
+
+use clearway_units::Span;
+
+/// Scale of a reproduction.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scale {
+    /// Shows the effect within minutes.
+    Small,
+    /// The size of the paper.
+    Full,
+}
+
+impl Scale {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Small, Self::Full];
+
+    /// Name of the scale.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Small => "small",
+            Self::Full => "full",
+        }
+    }
+}
+
+/// Records that are kept of each run of a figure.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct RecordSpec {
+    /// Bucket width of the queue in front of the host that most flows go to.
+    pub(crate) queue: Option<Span>,
+    /// The link that this queue is in front of instead, by its name.
+    pub(crate) queue_link: Option<String>,
+    /// The length from which on queues anywhere count as long, and the bucket width of their record.
+    pub(crate) long_queues: Option<Span>,
+    /// Bucket width of drops and marks.
+    pub(crate) losses: Option<Span>,
+    /// Marks are counted by switch.
+    pub(crate) switch_marks: bool,
+    /// The bin width of arrivals at the queues in front of hosts.
+    pub(crate) last_hops: Option<Span>,
+    /// Number of flows whose arrivals are recorded, and the bin width.
+    pub(crate) goodput: Option<(u32, Span)>,
+    /// Overlaps of jobs' communication are drawn, iteration by iteration.
+    pub(crate) overlaps: bool,
+    /// Number of acknowledgements that are kept of each flow.
+    pub(crate) acks: Option<usize>,
+    /// The time between samples of the rates at which flows may send.
+    pub(crate) rates: Option<Span>,
+}
+
+/// One value of an axis.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct AxisValue {
+    pub(crate) label: String,
+    pub(crate) settings: Vec<String>,
+    /// Plan that takes the place of a simulation: a built-in file of jobs, or the text of one.
+    pub(crate) plan: Option<String>,
+    pub(crate) needs: Option<String>,
+}
+
+/// Axis along which the runs of a figure vary.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Axis {
+    pub(crate) name: String,
+    /// By scale.
+    pub(crate) values: [Vec<AxisValue>; 2],
+}
+
+/// Settings in which a scale differs from the other.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ScaleSpec {
+    pub(crate) setup: String,
+    pub(crate) seeds: u64,
+    pub(crate) settings: Vec<String>,
+}
+
+/// Rule that makes one number of those of all seeds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum OverSeeds {
+    #[default]
+    Median,
+    Max,
+    Min,
+}
+
+impl OverSeeds {
+    /// One number from one of each seed; no number if any is none.
+    pub(crate) fn of(self, values: &[f64]) -> f64 {
+        if values.is_empty() || values.iter().any(|value| value.is_nan()) {
+            return f64::NAN;
+        }
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let (middle, last) = (sorted.len() / 2, sorted.len() - 1);
+        match self {
+            Self::Min => sorted[0],
+            Self::Max => sorted[last],
+            Self::Median if sorted.len() % 2 == 1 => sorted[middle],
+            Self::Median => (sorted[middle - 1] + sorted[middle]) / 2.0,
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Data that is kept of a simulated run.
+
+use super::options::{Moment, Options};
+use clearway_fabric::{LinkCounters, Stopped};
+use clearway_lab::record::{
+    AckTrace, FlowArrivals, LastHopRecorder, LongQueueRecorder, LossRecorder, QueueSeries, Series,
+};
+use clearway_lab::{FlowResult, JobResult};
+use clearway_transport::EndpointCounters;
+use clearway_transport::cc::NetworkFacts;
+use clearway_units::{Bytes, Digest, FlowId, HostId, Rate, Span, Time, Value};
+use std::collections::BTreeMap;
+
+/// Data that is kept of a simulated run.
+#[derive(Debug)]
+pub(crate) struct RunData {
+    pub(crate) flows: Vec<FlowResult>,
+    /// The bytes of each flow.
+    pub(crate) sizes: Vec<Bytes>,
+    /// The hosts of each flow.
+    pub(crate) ends: Vec<(HostId, HostId)>,
+    /// The unloaded round trip of each flow.
+    pub(crate) base_rtts: Vec<Span>,
+    pub(crate) largest_message: Bytes,
+    pub(crate) network: NetworkFacts,
+    /// Every key of the scenario with its value.
+    pub(crate) settings: BTreeMap<String, Value>,
+    pub(crate) simulated: Time,
+    pub(crate) stopped: Option<Stopped>,
+    pub(crate) links: LinkCounters,
+    pub(crate) endpoints: EndpointCounters,
+    pub(crate) digest: Digest,
+    /// The mean iteration of each job in microseconds, ascending; `None` if one did not finish all of its iterations.
+    pub(crate) jobs: Option<Vec<f64>>,
+    /// Result of each job.
+    pub(crate) job_results: Vec<JobResult>,
+    /// Number of pauses of links.
+    pub(crate) pauses: u64,
+    pub(crate) queue: Option<(Rate, QueueSeries)>,
+    pub(crate) long_queues: Option<LongQueueRecorder>,
+    pub(crate) losses: Option<LossRecorder>,
+    /// Packets marked by each switch.
+    pub(crate) switch_marks: Option<BTreeMap<String, u64>>,
+    pub(crate) last_hops: Option<LastHopRecorder>,
+    pub(crate) goodput: BTreeMap<FlowId, FlowArrivals>,
+    pub(crate) acks: BTreeMap<FlowId, AckTrace>,
+    /// Jain's index over the rates at which flows may send, sample by sample.
+    pub(crate) rates: Option<Vec<(Time, f64)>>,
+}
+
+impl RunData {
+    /// Reason why some flows or jobs are not done, as far as the run knows.
+    pub(super) fn unfinished(&self, what: &str) -> String {
+        match self.stopped {
+            None => format!("not all {what} are done"),
+            Some(stopped) => {
+                let after = self.simulated.since(Time::ZERO);
+                format!("not all {what} are done after {after}: {stopped}")
+            }
+        }
+    }
+
+    pub(crate) fn completions(&self) -> Result<Vec<Span>, String> {
+        let completions: Option<Vec<Span>> =
+            self.flows.iter().map(FlowResult::completion).collect();
+        completions.ok_or_else(|| self.unfinished("flows"))
+    }
+
+    pub(super) fn longest(&self) -> Result<Span, String> {
+        let completions = self.completions()?;
+        completions
+            .into_iter()
+            .max()
+            .ok_or_else(|| "no flows".into())
+    }
+
+    pub(super) fn moment(&self, moment: Moment) -> Result<Time, String> {
+        Ok(match moment {
+            Moment::At(time) => time,
+            Moment::Share(share) => {
+                let picoseconds = self.longest()?.as_ps() as f64 * share;
+                Time::from_ps(picoseconds as u64)
+            }
+            Moment::FirstFinish => {
+                let finishes = self.flows.iter().filter_map(|flow| flow.finished);
+                finishes.min().ok_or("no flow is done")?
+            }
+        })
+    }
+
+    pub(super) fn window(&self, options: &Options) -> Result<(Time, Time), String> {
+        Ok((self.moment(options.from)?, self.end(options)?))
+    }
+
+    /// The end of the window.
+    pub(super) fn end(&self, options: &Options) -> Result<Time, String> {
+        self.moment(options.to.unwrap_or(Moment::Share(1.0)))
+    }
+
+    pub(super) fn queue(&self) -> Result<&(Rate, QueueSeries), String> {
+        self.queue
+            .as_ref()
+            .ok_or_else(|| "no queue was recorded".into())
+    }
+
+    /// The largest of the flows' ideal completion times.
+    pub(crate) fn longest_ideal(&self) -> Span {
+        let ideals = self.flows.iter().map(|flow| flow.ideal);
+        ideals.max().unwrap_or(Span::ZERO)
+    }
+}
+
+/// The bytes of each recorded flow in each whole bin of the window, with the width of the bins.
+pub(super) fn window_bins(
+    run: &RunData,
+    options: &Options,
+) -> Result<(Span, Vec<Vec<f64>>), String> {
+    let (from, to) = run.window(options)?;
+    let (width, _, rows) = bins(run, from, to)?;
+    Ok((width, rows))
+}
+
+/// The width of the bins, the number of the first whole one of a window, and the bytes of each recorded flow in it and the others.
+pub(super) fn bins(
+    run: &RunData,
+    from: Time,
+    to: Time,
+) -> Result<(Span, usize, Vec<Vec<f64>>), String> {
+    let widths = run.goodput.values().map(|flow| flow.series().width());
+    let width = widths.max().ok_or("no goodput was recorded")?;
+    let flows: Vec<_> = run
+        .goodput
+        .values()
+        .map(|flow| {
+            let mut series = flow.series().clone();
+            while series.width() < width {
+                series.coarsen();
+            }
+            series
+        })
+        .collect();
+    let first = from.as_ps().div_ceil(width.as_ps()) as usize;
+    let end = (to.as_ps() / width.as_ps()) as usize;
+    if first >= end {
+        return Err("the window is empty".into());
+    }
+    let bytes = |flow: &Series<u64>, bin| flow.buckets().get(bin).map_or(0.0, |&n: &u64| n as f64);
+    let rows = (first..end).map(|bin| flows.iter().map(|flow| bytes(flow, bin)).collect());
+    Ok((width, first, rows.collect()))
+}
