@@ -2,7 +2,6 @@
 
 use super::definition::RecordSpec;
 use super::run_data::RunData;
-use super::runner::SERIES_LIMIT;
 use clearway_fabric::topology::LinkId;
 use clearway_lab::record::{
     Both, GoodputRecorder, LastHopRecorder, LongQueueRecorder, LossRecorder, MarkRecorder,
@@ -11,6 +10,9 @@ use clearway_lab::record::{
 use clearway_lab::{Assembly, ScenarioError};
 use clearway_units::{FlowId, HostId, Span, nearest, suggestion};
 use std::collections::BTreeMap;
+
+/// Buckets of a series at most.
+pub(super) const SERIES_LIMIT: usize = 1 << 17;
 
 /// Makes the recorders of a domain.
 ///

@@ -6,7 +6,7 @@ use super::jobs::overlaps;
 use super::judge::Runs;
 use super::outcome::{Curve, FigureOutcome, RunOutcome};
 use super::plans::{Kept, PlanData, jobs_file, lines};
-use super::recorders::{keep, recorders};
+use super::recorders::{SERIES_LIMIT, keep, recorders};
 use super::run_data::RunData;
 use clearway_fabric::{Observer, Progress, Sampler, Stopped, Verdict};
 use clearway_lab::record::{AckRecorder, Both, RateFairnessSampler, delay_us, merge_all};
@@ -22,8 +22,6 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Buckets of a series at most.
-pub(super) const SERIES_LIMIT: usize = 1 << 17;
 /// Points of a curve in an outcome at most.
 const CURVE_POINTS: usize = 400;
 
