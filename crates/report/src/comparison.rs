@@ -35,17 +35,18 @@
 
 mod courses;
 mod measures;
+mod outcome;
 mod run;
 mod table;
 mod warnings;
 
 pub use courses::{Course, METRICS as COURSE_METRICS};
 pub use measures::Unit;
+pub use outcome::{RunOutcome, VariantOutcome};
 pub use run::ComparedRun;
 
 use crate::jobs::JobCounts;
-use crate::record::ScenarioIdentity;
-use crate::summary::{FlowCounts, StatusName};
+use crate::summary::StatusName;
 use measures::all_measures;
 use serde::Serialize;
 
@@ -70,40 +71,6 @@ pub struct Comparison {
     pub variants: Vec<VariantOutcome>,
     /// Measures of the variants.
     pub measures: Vec<MeasureRow>,
-}
-
-/// A variant and its runs.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct VariantOutcome {
-    /// `A`, `B`, ….
-    pub id: String,
-    /// Label that tells the variant from the others.
-    pub label: String,
-    /// Runs of the variant.
-    pub runs: Vec<RunOutcome>,
-}
-
-/// Identity and outcome of a run.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct RunOutcome {
-    /// Scenario of the run.
-    pub scenario: ScenarioIdentity,
-    /// Outcome of the run.
-    pub status: StatusName,
-    /// Number of flows.
-    pub flows: FlowCounts,
-    /// Number of jobs.
-    pub jobs: JobCounts,
-    /// Payload of all flows in bytes.
-    pub bytes: u64,
-    /// Digest of its outcome.
-    pub digest: String,
-    /// Version of the program that ran it.
-    pub version: String,
-    /// Revision of the source that the program was built from.
-    pub revision: String,
-    /// Folder of the results, if they are kept.
-    pub folder: Option<String>,
 }
 
 /// A measure of all variants.

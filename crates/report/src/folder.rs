@@ -10,14 +10,14 @@
 
 mod error;
 mod holder;
+mod replaceable;
 
 use crate::flows::{self, write_flows};
 use crate::iterations::{self, write_iterations};
 use crate::record::RunRecord;
 use crate::summary::{self, Summary};
 pub use error::{FolderError, MissingFile};
-use serde::Deserialize;
-use serde::de::IgnoredAny;
+use replaceable::check_replaceable;
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::fs::{self, File};
@@ -334,49 +334,6 @@ fn resolve(target: &Path) -> Result<PathBuf, FolderError> {
         _ => fs::canonicalize(target),
     };
     resolved.map_err(FolderError::io("find the folder", target))
-}
-
-/// Succeeds if what is at `path` may be deleted in favour of a new result; an error calls it `name`.
-fn check_replaceable(path: &Path, name: &Path) -> Result<(), FolderError> {
-    let name = name.to_path_buf();
-    let inspect = || FolderError::io("inspect", &name);
-    // Looked for first: whoever replaces a result meanwhile takes its summary away before the folder.
-    let is_result = is_result(path);
-    let entries = match fs::read_dir(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        Err(error) if error.kind() == ErrorKind::NotADirectory => {
-            return Err(FolderError::NotAFolder { path: name });
-        }
-        entries => entries.map_err(inspect())?,
-    };
-    let mut empty = true;
-    for entry in entries {
-        let entry = entry.map_err(inspect())?;
-        empty = false;
-        if entry.file_type().map_err(inspect())?.is_dir() {
-            let inner = entry.file_name().to_string_lossy().into_owned();
-            return Err(FolderError::HoldsFolder { path: name, inner });
-        }
-    }
-    if is_result || empty {
-        return Ok(());
-    }
-    Err(FolderError::NotAResult { path: name })
-}
-
-/// True if the folder holds a summary of this program, of whatever schema.
-fn is_result(folder: &Path) -> bool {
-    #[derive(Deserialize)]
-    struct Signature {
-        #[serde(rename = "schema")]
-        _schema: u32,
-        #[serde(rename = "scenario")]
-        _scenario: IgnoredAny,
-        #[serde(rename = "digest")]
-        _digest: String,
-    }
-    let json = fs::read_to_string(folder.join(summary::FILE_NAME));
-    json.is_ok_and(|json| serde_json::from_str::<Signature>(&json).is_ok())
 }
 
 /// The file from its beginning.

@@ -16,11 +16,11 @@ pub struct Fairness {
     pub until_us: Option<f64>,
     /// Number of flows that were active in between.
     pub flows: u64,
-    /// Index of what flows got, as [`Metric::Fairness`](crate::Metric::Fairness) has it, over windows that begin after the last start; `None` if no such window
-    /// ended in time.
+    /// Index of what flows got, as [`Metric::Fairness`](crate::Metric::Fairness) has it, over windows that begin after the last start;
+    /// `None` if no such window ended in time.
     pub goodput: Option<JainCourse>,
-    /// Index of the rates at which flows may send, as [`Metric::RateFairness`](crate::Metric::RateFairness) has it; `None` if there was no sample, or no controller
-    /// limits its flow.
+    /// Index of the rates at which flows may send, as [`Metric::RateFairness`](crate::Metric::RateFairness) has it; `None` if there was no
+    /// sample, or no controller limits its flow.
     pub allowed_rate: Option<JainCourse>,
 }
 

@@ -1,6 +1,6 @@
 //! Reasons why ratios may not mean what they seem to.
 
-use super::{RunOutcome, VariantOutcome};
+use super::outcome::{RunOutcome, VariantOutcome};
 use crate::quantity::{bytes, count};
 use crate::summary::StatusName;
 

@@ -7,7 +7,8 @@
 //! ```
 //! A process that is killed leaves its holder behind; the next one that makes a holder in the same folder [clears](clear) it away.
 
-use super::{FolderError, check_replaceable};
+use super::FolderError;
+use super::replaceable::check_replaceable;
 use crate::owner::Owner;
 use std::fs;
 use std::io::ErrorKind;

@@ -7,6 +7,7 @@
 
 mod comparison;
 pub(crate) mod completion;
+mod content;
 mod curves;
 mod document;
 mod heat;
@@ -28,11 +29,11 @@ use crate::quantity::{percent, prefixed};
 use crate::record::{RunRecord, Status};
 use crate::summary::Summary;
 pub use comparison::{COMPARISON_FILE_NAME, ComparisonPage, render_comparison};
+pub use content::{Page, Setting};
 use document::Document;
 use html::{Column, Escaped, paragraph, table};
 pub use live::{LivePage, Tile, is_drawn_live, live, tiles};
 pub use plan::{PLAN_FILE_NAME, render_plan};
-pub use settings::Setting;
 use std::fmt::Write as _;
 
 /// The name of the file in a result folder.
@@ -40,17 +41,6 @@ pub const FILE_NAME: &str = "report.html";
 
 /// Maximum number of paused links that are listed if links were not watched.
 const LISTED: usize = 16;
-
-/// Content of a report.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Page<'a> {
-    /// The run.
-    pub record: &'a RunRecord,
-    /// The scenario with every default written out, as TOML; empty if it is not known.
-    pub scenario_text: &'a str,
-    /// The same, key by key, in the order in which they are to be shown.
-    pub settings: &'a [Setting],
-}
 
 /// The report as HTML. The same page gives the same bytes.
 pub fn render(page: &Page<'_>) -> String {

@@ -1,27 +1,10 @@
 //! The scenario of a run, key by key.
 
-use super::Page;
+use super::content::{Page, Setting};
 use super::document::Document;
 use super::html::{Escaped, details, paragraph};
 use super::words;
 use std::fmt::Write as _;
-
-/// One key of the resolved scenario.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Setting {
-    /// Section of the key as the scenario writes it, `topology` or `workload[1]`; empty at the top.
-    pub section: String,
-    /// Name of the key within the section.
-    pub key: String,
-    /// Value of the key as the scenario writes it.
-    pub value: String,
-    /// True if the user gave it, false if it is a default.
-    pub changed: bool,
-    /// Meaning of the key.
-    pub meaning: String,
-    /// Source of the default.
-    pub source: String,
-}
 
 /// The section on the scenario.
 pub(super) fn section(document: &mut Document, page: &Page<'_>) {

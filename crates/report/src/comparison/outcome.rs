@@ -1,0 +1,40 @@
+//! Outcomes of variants and their runs.
+
+use crate::jobs::JobCounts;
+use crate::record::ScenarioIdentity;
+use crate::summary::{FlowCounts, StatusName};
+use serde::Serialize;
+
+/// A variant and its runs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct VariantOutcome {
+    /// `A`, `B`, ….
+    pub id: String,
+    /// Label that tells the variant from the others.
+    pub label: String,
+    /// Runs of the variant.
+    pub runs: Vec<RunOutcome>,
+}
+
+/// Identity and outcome of a run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RunOutcome {
+    /// Scenario of the run.
+    pub scenario: ScenarioIdentity,
+    /// Outcome of the run.
+    pub status: StatusName,
+    /// Number of flows.
+    pub flows: FlowCounts,
+    /// Number of jobs.
+    pub jobs: JobCounts,
+    /// Payload of all flows in bytes.
+    pub bytes: u64,
+    /// Digest of its outcome.
+    pub digest: String,
+    /// Version of the program that ran it.
+    pub version: String,
+    /// Revision of the source that the program was built from.
+    pub revision: String,
+    /// Folder of the results, if they are kept.
+    pub folder: Option<String>,
+}

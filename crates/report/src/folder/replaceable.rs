@@ -1,0 +1,52 @@
+//! Folders that may be deleted in favour of a new result.
+
+use super::error::FolderError;
+use crate::summary;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+
+/// Succeeds if what is at `path` may be deleted in favour of a new result; an error calls it `name`.
+pub(super) fn check_replaceable(path: &Path, name: &Path) -> Result<(), FolderError> {
+    let name = name.to_path_buf();
+    let inspect = || FolderError::io("inspect", &name);
+    // Looked for first: whoever replaces a result meanwhile takes its summary away before the folder.
+    let is_result = is_result(path);
+    let entries = match fs::read_dir(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotADirectory => {
+            return Err(FolderError::NotAFolder { path: name });
+        }
+        entries => entries.map_err(inspect())?,
+    };
+    let mut empty = true;
+    for entry in entries {
+        let entry = entry.map_err(inspect())?;
+        empty = false;
+        if entry.file_type().map_err(inspect())?.is_dir() {
+            let inner = entry.file_name().to_string_lossy().into_owned();
+            return Err(FolderError::HoldsFolder { path: name, inner });
+        }
+    }
+    if is_result || empty {
+        return Ok(());
+    }
+    Err(FolderError::NotAResult { path: name })
+}
+
+/// True if the folder holds a summary of this program, of whatever schema.
+fn is_result(folder: &Path) -> bool {
+    #[derive(Deserialize)]
+    struct Signature {
+        #[serde(rename = "schema")]
+        _schema: u32,
+        #[serde(rename = "scenario")]
+        _scenario: IgnoredAny,
+        #[serde(rename = "digest")]
+        _digest: String,
+    }
+    let json = fs::read_to_string(folder.join(summary::FILE_NAME));
+    json.is_ok_and(|json| serde_json::from_str::<Signature>(&json).is_ok())
+}
