@@ -200,7 +200,7 @@ impl<T: Telemetry> Host<T> {
             Frame::Packet(packet) => {
                 let node: NodeId = Topology::host_node(self.endpoint.host());
                 let observer = &mut context.sinks.observer;
-                observer.on_arrival(self.now, node, &packet);
+                observer.on_arrival(self.now, node, packet);
                 context.sinks.counters.delivered += 1;
                 self.endpoint.on_packet(self.now, packet);
                 self.inlet.advance(1);

@@ -81,7 +81,7 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
                 let Frame::Packet(packet) = &arrival.frame else {
                     return;
                 };
-                let port = ingress.route(&packet);
+                let port = ingress.route(packet);
                 let arrival_keys = &mut lines[port];
                 if arrival_keys.is_empty() {
                     active.insert(port);
@@ -109,7 +109,7 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
             if let Frame::Packet(packet) = &arrival.frame {
                 sinks
                     .observer
-                    .on_arrival(arrival.time, ingress.node, &packet);
+                    .on_arrival(arrival.time, ingress.node, packet);
                 port.enqueue(arrival.time, packet, sinks);
             }
         }

@@ -136,7 +136,7 @@ fn reps_keeps_away_from_paths_that_fail() {
         let mut pair = pair(selector);
         // One path in four fails after a while.
         let fails = |number, packet: &Packet| {
-            number > 500 && packet.class.is_data() && packet.source_port % 4 == 0
+            number > 500 && packet.class.is_data() && packet.source_port.is_multiple_of(4)
         };
         pair.pipes[0].drop_if(fails);
         let flow = pair.send(Bytes::new(20_000_000));
@@ -160,14 +160,14 @@ fn plb_leaves_congested_paths_and_stays_on_others() {
         if packet.class.is_data() && of_flow.last() != Some(&packet.source_port) {
             of_flow.push(packet.source_port);
         }
-        packet.source_port % 2 == 0
+        packet.source_port.is_multiple_of(2)
     });
     for _ in 0..20 {
         pair.send(Bytes::new(20_000_000));
         pair.run();
     }
     let ports = ports.borrow();
-    let is_congested = |port: &u16| port % 2 == 0;
+    let is_congested = |port: &u16| port.is_multiple_of(2);
     let began_congested = ports.values().filter(|all| is_congested(&all[0])).count();
     assert!((3..=17).contains(&began_congested), "{began_congested}");
     for all in ports.values() {
