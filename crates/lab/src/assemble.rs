@@ -518,16 +518,7 @@ fn routing_error(topology: &Topology, error: &TopologyError) -> ScenarioError {
             ),
             "leave each host its link".to_string(),
         ),
-        error => {
-            let text = error.to_string();
-            match text.rsplit_once("; ") {
-                Some((message, fix)) => (message.into(), fix.into()),
-                None => (
-                    text,
-                    "see the links with `clearway topology --links`".into(),
-                ),
-            }
-        }
+        error => (error.message(), error.fix().into()),
     };
     let down = topology.cables.iter().filter(|cable| !cable.up).count();
     let links = if down == 1 { "link" } else { "links" };

@@ -8,9 +8,11 @@
 /// ```
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = (name.chars().count() / 3).max(2);
+    // In insertions, deletions, substitutions and swaps of neighbours.
+    let distance = |candidate| strsim::osa_distance(name, candidate);
     candidates
         .into_iter()
-        .map(|candidate| (distance(name, candidate), candidate))
+        .map(|candidate| (distance(candidate), candidate))
         .filter(|&(distance, candidate)| distance <= limit && distance < candidate.chars().count())
         .min()
         .map(|(_, candidate)| candidate)
@@ -35,47 +37,6 @@ pub fn suggestion(near: Option<&str>, known: &str) -> String {
         Some(first) => {
             let first = first.to_uppercase();
             format!("did you mean `{near}`? {first}{}", rest.as_str())
-        }
-    }
-}
-
-/// Edit distance in insertions, deletions, substitutions and swaps of neighbours.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
-    for i in 0..=a.len() {
-        for j in 0..=b.len() {
-            rows[i][j] = if i == 0 || j == 0 {
-                i + j
-            } else {
-                let substitution = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
-                let mut best = substitution.min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
-                if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                    best = best.min(rows[i - 2][j - 2] + 1);
-                }
-                best
-            };
-        }
-    }
-    rows[a.len()][b.len()]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::distance;
-
-    #[test]
-    fn distances() {
-        for (a, b, expected) in [
-            ("", "", 0),
-            ("ab", "ba", 1),
-            ("spray", "sprya", 1),
-            ("a", "b", 1),
-        ]
-        .into_iter()
-        .chain([("link-rate", "linkrate", 1), ("", "abc", 3)])
-        {
-            assert_eq!(distance(a, b), expected, "{a} {b}");
         }
     }
 }

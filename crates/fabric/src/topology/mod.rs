@@ -3,6 +3,7 @@
 mod bcube;
 mod build;
 mod equal_cost;
+mod error;
 mod ideal;
 mod nics;
 mod path_class;
@@ -11,6 +12,7 @@ mod routing;
 
 pub use bcube::bcube;
 pub use build::{CoreWiring, FatTree, Tier, dumbbell, fat_tree, leaf_spine, single_switch};
+pub use error::TopologyError;
 pub use ideal::{PathUse, Striped};
 pub use path_class::PathClass;
 pub use paths::{PacketSizes, Paths};
@@ -83,67 +85,6 @@ pub struct Topology {
     pub switches: Vec<SwitchSpec>,
     /// Cables.
     pub cables: Vec<Cable>,
-}
-
-/// Reason why a fabric cannot be built or used.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum TopologyError {
-    /// Sizes that do not fit together.
-    #[error("{what}; {fix}")]
-    Impossible {
-        /// Sizes that do not fit, in words.
-        what: String,
-        /// Advice: sizes that would fit.
-        fix: String,
-    },
-    /// A host with no cable, or more than one.
-    #[error(
-        "host {host} has {cables} cables, but each host needs exactly one that is up; connect it to one switch"
-    )]
-    HostCables {
-        /// The host.
-        host: u32,
-        /// Number of cables of the host that are up.
-        cables: usize,
-    },
-    /// Two switches with hosts have no path between them.
-    #[error(
-        "no path leads from {from} to {to}; too many links have failed, or the graph has parts that are not connected"
-    )]
-    NotConnected {
-        /// Name of a switch.
-        from: String,
-        /// Name of another.
-        to: String,
-    },
-    /// A cable without delay: rounds of the engine are as long as the shortest.
-    #[error(
-        "the cable between {from} and {to} has a delay of {delay}; the engine needs at least 1ns"
-    )]
-    NoDelay {
-        /// Name of a node.
-        from: String,
-        /// Name of another.
-        to: String,
-        /// Delay of the cable.
-        delay: Span,
-    },
-    /// A switch with more ports than a port number can count.
-    #[error("{switch} has {ports} ports that are up; a switch can have at most 65535")]
-    TooManyPorts {
-        /// Name of the switch.
-        switch: String,
-        /// Number of ports of the switch that are up.
-        ports: usize,
-    },
-    /// A link to fail that is not there.
-    #[error("no link `{name}`; {fix}")]
-    NoSuchLink {
-        /// As the user named it.
-        name: String,
-        /// Advice: how links are named, and how many of this name are up.
-        fix: String,
-    },
 }
 
 impl Topology {
