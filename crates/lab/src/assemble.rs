@@ -10,7 +10,7 @@ use crate::scenario::topology::Uplinks;
 use crate::scenario::validation::{
     check_buffers, check_ecn, check_queue, check_timers, telemetry_bytes,
 };
-use crate::scenario::warnings::doubts;
+use crate::scenario::warnings::warnings_of;
 use crate::scenario::{Scenario, SwitchSettings, check_flows, check_jobs, slowest_link};
 use crate::scenario::{between_nics, path_lengths};
 use clearway_fabric::topology::{
@@ -108,7 +108,7 @@ impl Assembly {
         prepared
             .warnings
             .extend(loaded.warnings.iter().map(ToString::to_string));
-        prepared.warnings.append(&mut loaded.doubts);
+        prepared.warnings.append(&mut loaded.setting_warnings);
         let listed = loaded.workload.flows.len();
         let jobs = Jobs::new(loaded.jobs, &mut loaded.workload)
             .map_err(|error| error.or_in(scenario.places(), "workload", 0))?;
@@ -157,7 +157,7 @@ impl Assembly {
             .map_err(|error| topology_error(routing_error(&topology, &error)))?;
         check_reach(&topology, &routes.paths, sizes).map_err(topology_error)?;
         let network = network_of(scenario, &topology, &routes.paths, sizes)?;
-        warnings.extend(doubts(scenario, &network, &routes.paths));
+        warnings.extend(warnings_of(scenario, &network, &routes.paths));
         let capture =
             capture_plan(scenario, &topology).map_err(|error| error.or_in(places, "observe", 0))?;
         let choice = scenario.topology.nic_choice(scenario.general.seed);
@@ -491,11 +491,11 @@ fn load_workloads(
             prepared.topology.cables[cable].up = false;
         }
         all.warnings.extend(loaded.warnings);
-        let doubts = loaded.doubts.into_iter();
-        all.doubts
-            .extend(doubts.map(|doubt| match scenario.workloads.len() {
-                1 => doubt,
-                _ => format!("workload {} ({}): {doubt}", section + 1, settings.kind()),
+        let warnings = loaded.setting_warnings.into_iter();
+        all.setting_warnings
+            .extend(warnings.map(|warning| match scenario.workloads.len() {
+                1 => warning,
+                _ => format!("workload {} ({}): {warning}", section + 1, settings.kind()),
             }));
         check_jobs(&loaded.jobs).map_err(placed)?;
         taken.extend(loaded.jobs.iter().flat_map(|job| job.hosts.iter().copied()));

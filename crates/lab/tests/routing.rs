@@ -57,7 +57,7 @@ fn an_exchange_of_all_with_all_fills_a_fat_tree_that_is_routed_by_destination() 
 }
 
 #[test]
-fn spraying_over_routes_by_destination_is_doubted() {
+fn spraying_over_routes_by_destination_is_warned_of() {
     let warnings = |settings: &[&str]| {
         let assembly = clearway_lab::Assembly::new(&fat_tree(settings)).unwrap();
         assembly

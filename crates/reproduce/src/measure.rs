@@ -445,7 +445,7 @@ fn setting(run: &RunData, options: &Options) -> Result<f64, String> {
 /// By how many bytes per nanosecond two flows of 100 and 50 Gb/s are closer to each other at `at` if they slow down by half after
 /// each 30 packets of 1000 bytes, and not in each round trip of 30 us: a fluid model (Snyder §4.1.2), whatever the run.
 fn sampling_advantage(run: &RunData, options: &Options) -> Result<f64, String> {
-    let nanoseconds = run.moment(options.at)?.as_ps() as f64 / 1000.0;
+    let nanoseconds = run.instant(options.at)?.as_ps() as f64 / 1000.0;
     let sample = 30.0 * 1000.0;
     Ok(fluid::advantage_of_sampling(
         (12.5, 6.25),

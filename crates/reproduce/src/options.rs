@@ -6,9 +6,9 @@ use clearway_units::{Bytes, HostId, Rate, Span, Time};
 /// The rate below which a receiver counts as slow, unless `rate` says otherwise: four fifths of TMDML's links.
 const SLOW: Rate = Rate::from_gbps(8);
 
-/// A moment of a run.
+/// Instant of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Moment {
+pub(super) enum RunInstant {
     /// A share of the longest completion time.
     Share(f64),
     /// A time.
@@ -47,10 +47,10 @@ impl Hosts {
 /// The options of a measure.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Options {
-    pub(super) from: Moment,
+    pub(super) from: RunInstant,
     /// The end of the longest completion time, unless a measure says otherwise.
-    pub(super) to: Option<Moment>,
-    pub(super) at: Moment,
+    pub(super) to: Option<RunInstant>,
+    pub(super) at: RunInstant,
     pub(super) within: Span,
     pub(super) low: Span,
     pub(super) high: Span,
@@ -90,9 +90,9 @@ pub(crate) struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            from: Moment::At(Time::ZERO),
+            from: RunInstant::At(Time::ZERO),
             to: None,
-            at: Moment::At(Time::ZERO),
+            at: RunInstant::At(Time::ZERO),
             within: Span::ZERO,
             low: Span::ZERO,
             high: Span::MAX,
@@ -121,9 +121,9 @@ impl Options {
     /// Sets the option `key`; `None` if it cannot be `text`.
     pub(super) fn set(&mut self, key: &str, text: &str) -> Option<()> {
         match key {
-            "from" => self.from = Moment::read(text)?,
-            "to" => self.to = Some(Moment::read(text)?),
-            "at" => self.at = Moment::read(text)?,
+            "from" => self.from = RunInstant::read(text)?,
+            "to" => self.to = Some(RunInstant::read(text)?),
+            "at" => self.at = RunInstant::read(text)?,
             "fair" => self.fair = text.parse().ok()?,
             "percentile" => self.per_mille = read_percentile(text)?,
             "above" => self.above = Some(text.parse().ok()?),
@@ -150,7 +150,7 @@ impl Options {
     }
 }
 
-impl Moment {
+impl RunInstant {
     fn read(text: &str) -> Option<Self> {
         if text == "first-finish" {
             return Some(Self::FirstFinish);

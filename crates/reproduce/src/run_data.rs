@@ -1,6 +1,6 @@
 //! Data that is kept of a simulated run.
 
-use super::options::{Moment, Options};
+use super::options::{Options, RunInstant};
 use clearway_fabric::{LinkCounters, Stopped};
 use clearway_lab::record::{
     AckTrace, FlowArrivals, LastHopRecorder, LongQueueRecorder, LossRecorder, QueueSeries, Series,
@@ -74,14 +74,14 @@ impl RunData {
             .ok_or_else(|| "no flows".into())
     }
 
-    pub(super) fn moment(&self, moment: Moment) -> Result<Time, String> {
-        Ok(match moment {
-            Moment::At(time) => time,
-            Moment::Share(share) => {
+    pub(super) fn instant(&self, instant: RunInstant) -> Result<Time, String> {
+        Ok(match instant {
+            RunInstant::At(time) => time,
+            RunInstant::Share(share) => {
                 let picoseconds = self.longest()?.as_ps() as f64 * share;
                 Time::from_ps(picoseconds as u64)
             }
-            Moment::FirstFinish => {
+            RunInstant::FirstFinish => {
                 let finishes = self.flows.iter().filter_map(|flow| flow.finished);
                 finishes.min().ok_or("no flow is done")?
             }
@@ -89,12 +89,12 @@ impl RunData {
     }
 
     pub(super) fn window(&self, options: &Options) -> Result<(Time, Time), String> {
-        Ok((self.moment(options.from)?, self.end(options)?))
+        Ok((self.instant(options.from)?, self.end(options)?))
     }
 
     /// The end of the window.
     pub(super) fn end(&self, options: &Options) -> Result<Time, String> {
-        self.moment(options.to.unwrap_or(Moment::Share(1.0)))
+        self.instant(options.to.unwrap_or(RunInstant::Share(1.0)))
     }
 
     pub(super) fn queue(&self) -> Result<&(Rate, QueueSeries), String> {

@@ -88,7 +88,7 @@ fn active(run: &RunData, start: Time, end: Time, row: &[f64]) -> Vec<f64> {
 
 /// Jain's index over the recorded flows that are active during all of the bin in which `at` falls, of their bytes in it.
 pub(super) fn active_jain(run: &RunData, options: &Options) -> Result<f64, String> {
-    let at = run.moment(options.at)?;
+    let at = run.instant(options.at)?;
     let (width, _, rows) = bins(run, Time::ZERO, run.simulated)?;
     let place = (at.as_ps() / width.as_ps()) as usize;
     let row = rows.get(place).ok_or("the run ends before that bin does")?;
@@ -105,7 +105,7 @@ fn together(run: &RunData, options: &Options) -> Result<(Time, Time), String> {
     let until = finishes.filter(|finish| *finish > from).min();
     let until = until.unwrap_or(run.simulated);
     match options.to {
-        Some(to) => Ok((from, until.min(run.moment(to)?))),
+        Some(to) => Ok((from, until.min(run.instant(to)?))),
         None => Ok((from, until)),
     }
 }
@@ -144,7 +144,7 @@ fn rates(run: &RunData) -> Result<&[(Time, f64)], String> {
 
 /// Jain's index over the rates at which all flows that are active may send, at the last sample not after `at`.
 pub(super) fn rate_jain(run: &RunData, options: &Options) -> Result<f64, String> {
-    let (at, samples) = (run.moment(options.at)?, rates(run)?);
+    let (at, samples) = (run.instant(options.at)?, rates(run)?);
     let after = samples.partition_point(|(time, _)| *time <= at);
     let place = after.checked_sub(1).ok_or("no sample is so early")?;
     Ok(samples[place].1)

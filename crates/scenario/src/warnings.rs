@@ -11,19 +11,19 @@ use clearway_transport::spray::{SelectorDefinition, Single};
 use clearway_transport::telemetry::MOST_HOPS;
 
 /// All warnings about a transport on a network.
-pub fn doubts(
+pub fn warnings_of(
     scenario: &Scenario,
     network: &NetworkFacts,
     paths: &Paths,
 ) -> impl Iterator<Item = String> {
     let transport = &scenario.transport;
-    let doubts = [
+    let warnings = [
         controller_without_feedback(transport),
         idle_sprayer(transport, scenario.switch.ports.routing),
         unrecorded_hops(transport, network, paths),
         unreachable_target(transport, network),
     ];
-    doubts.into_iter().flatten()
+    warnings.into_iter().flatten()
 }
 
 /// Paths on which packets pass more switches than telemetry has room for.

@@ -51,7 +51,7 @@ impl WorkloadDefinition for FileSettings {
             workload: file.workload,
             failures: file.failures,
             warnings: file.warnings,
-            doubts: Vec::new(),
+            setting_warnings: Vec::new(),
         })
     }
 

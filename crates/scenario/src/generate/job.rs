@@ -88,7 +88,7 @@ pub(super) fn jobs<D: WorkloadDefinition, C: CollectiveDefinition + Clone>(
     };
     Ok(LoadedWorkload {
         jobs: (0..settings.jobs).map(job).collect::<Result<_, _>>()?,
-        doubts: settings.doubts(context).collect(),
+        setting_warnings: settings.warnings(context).collect(),
         ..LoadedWorkload::from(Workload::default())
     })
 }
@@ -140,7 +140,7 @@ impl JobSettings {
     }
 
     /// Settings without effect.
-    fn doubts(&self, context: &BuildContext<'_>) -> impl Iterator<Item = String> {
+    fn warnings(&self, context: &BuildContext<'_>) -> impl Iterator<Item = String> {
         let lengthened = [
             ("jitter", self.jitter > 0.0),
             ("stragglers", self.stragglers > 0),
@@ -157,7 +157,9 @@ impl JobSettings {
                 self.overlap
             )
         });
-        lengthened.chain(spread).chain(self.placing.doubts(context))
+        lengthened
+            .chain(spread)
+            .chain(self.placing.warnings(context))
     }
 
     /// Number of ranks of each job.

@@ -87,7 +87,7 @@ pub struct LoadedWorkload {
     /// Warnings about a file.
     pub warnings: Vec<FileWarning>,
     /// Warnings about settings that fit together but will hardly do what was meant.
-    pub doubts: Vec<String>,
+    pub setting_warnings: Vec<String>,
 }
 
 impl From<Workload> for LoadedWorkload {
@@ -97,7 +97,7 @@ impl From<Workload> for LoadedWorkload {
             jobs: Vec::new(),
             failures: Vec::new(),
             warnings: Vec::new(),
-            doubts: Vec::new(),
+            setting_warnings: Vec::new(),
         }
     }
 }

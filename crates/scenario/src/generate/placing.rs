@@ -91,7 +91,7 @@ impl Placing {
     }
 
     /// Settings without effect, and hosts that are shared with earlier sections.
-    pub(super) fn doubts(&self, context: &BuildContext<'_>) -> impl Iterator<Item = String> {
+    pub(super) fn warnings(&self, context: &BuildContext<'_>) -> impl Iterator<Item = String> {
         let shared = self
             .hosts
             .iter()

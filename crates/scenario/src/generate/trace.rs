@@ -51,7 +51,7 @@ impl WorkloadDefinition for TraceSettings {
         Ok(LoadedWorkload {
             jobs: vec![job],
             warnings: trace.warnings,
-            doubts: self.placing.doubts(context).collect(),
+            setting_warnings: self.placing.warnings(context).collect(),
             ..LoadedWorkload::from(Workload::default())
         })
     }

@@ -92,13 +92,17 @@ fn jobs_of_sections_are_on_different_hosts() {
     let shared = [("hosts", "[5, 6]")];
     let shared = load_beside("ring-all-reduce", &shared, 10, &taken).unwrap();
     assert_eq!(hosts_of(&shared.jobs), [[5, 6]]);
-    assert_snapshot!(shared.doubts.join("\n"), @"host 5 of `hosts` has a rank of a job of an earlier section, too: both share its NIC");
+    assert_snapshot!(shared.setting_warnings.join("\n"), @"host 5 of `hosts` has a rank of a job of an earlier section, too: both share its NIC");
 }
 
 #[test]
-fn settings_without_effect_are_doubted() {
-    let doubts = |settings: &[(&str, &str)]| load("ring-all-reduce", settings, 8).unwrap().doubts;
-    let idle = doubts(&[
+fn settings_without_effect_are_warned_of() {
+    let warnings = |settings: &[(&str, &str)]| {
+        load("ring-all-reduce", settings, 8)
+            .unwrap()
+            .setting_warnings
+    };
+    let idle = warnings(&[
         ("jitter", "0.5"),
         ("stragglers", "2"),
         ("overlap", "0.5"),
@@ -113,7 +117,7 @@ fn settings_without_effect_are_doubted() {
     `block` = 4 is of the placement "random-block" alone
     `hosts` takes the place of `placement`
     "#);
-    let used = doubts(&[
+    let used = warnings(&[
         ("compute", "1ms"),
         ("jitter", "0.5"),
         ("stragglers", "2"),
