@@ -35,7 +35,7 @@ pub(crate) fn plan(arguments: &PlanArguments) -> Result<ExitCode, Failure> {
     }
     let mut simulator = Simulator::new(arguments);
     if arguments.simulator.profile {
-        let Some(profiled) = simulator.with(|options| file.profiled(options))? else {
+        let Some(profiled) = simulator.with_progress(|options| file.profiled(options))? else {
             say("interrupted: nothing was planned");
             return Ok(ExitCode::from(130));
         };
@@ -49,7 +49,7 @@ pub(crate) fn plan(arguments: &PlanArguments) -> Result<ExitCode, Failure> {
     // Before simulations, which may be long.
     let files = Files::create(&folder)?;
     let trials = match arguments.simulator.simulate {
-        true => Some(simulator.with(|options| file.simulate(&placed, options))?),
+        true => Some(simulator.with_progress(|options| file.simulate(&placed, options))?),
         false => None,
     };
     let interrupted = trials.as_ref().is_some_and(|trials| trials.interrupted);
@@ -92,7 +92,8 @@ impl Simulator {
         }
     }
 
-    fn with<R>(&mut self, simulate: impl FnOnce(&mut TrialOptions<'_>) -> R) -> R {
+    /// Runs a simulation of several runs, each with a progress display of its own.
+    fn with_progress<R>(&mut self, simulate: impl FnOnce(&mut TrialOptions<'_>) -> R) -> R {
         let mut shown: Option<(String, Display)> = None;
         let interrupt = self.interrupt.get_or_insert_with(Interrupt::install);
         let quiet = self.quiet;
