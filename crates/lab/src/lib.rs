@@ -1,4 +1,4 @@
-//! The laboratory: scenarios are read, assembled, run and reproduced here.
+//! The laboratory: scenarios are assembled, run and observed here.
 //!
 //! ```text
 //! TOML + --set ──► entries with their places ──► Scenario (typed, all defaults filled in)
@@ -8,11 +8,11 @@
 //! ```
 //!
 //! Everything a user can write is declared once with `parameters!` where it belongs (switches in `fabric`, controllers in
-//! `transport`, generators and topologies in `scenario`); so a new parameter
-//! appears in the scenario, in `explain` and in the resolved scenario by itself.
+//! `transport`, generators and topologies in [`scenario`]). A new parameter appears in the scenario, in `explain` and in the resolved
+//! scenario by itself.
 //!
-//! **Architecture invariant:** no terminal, no process exit, no formats of results. Nothing depends on this crate but the
-//! command line, and language bindings later.
+//! **Architecture invariant:** no terminal, no process exit, no formats of results. What is built on this crate are plans of jobs,
+//! reproduction, the command line and users' programs.
 
 mod assemble;
 mod dependencies;

@@ -21,7 +21,6 @@
 //! Keys left out have the defaults of their kinds. A section that gives `file` needs no `kind = "file"`. `--set` replaces or adds
 //! single keys; if it changes the `kind` of a section (or gives a `file`), keys of the scenario that the new kind does not know
 //! are dropped, so that one can exchange a topology or workload in one word.
-
 //!
 //! Everything a user can write is declared once with `parameters!` where it belongs (switches in `fabric`, controllers in `transport`,
 //! topologies and generators here). A new parameter appears in scenarios, in the [`Catalogue`] and in resolved scenarios by itself.
