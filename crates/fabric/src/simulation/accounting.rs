@@ -64,7 +64,7 @@ impl<O> Outcome<O> {
         } = self.links;
         if injected != delivered + dropped + corrupted + self.in_network {
             return Err(format!(
-                "{injected} packets sent, but {delivered} delivered, {dropped} dropped, {corrupted} corrupted and {} under way",
+                "{injected} packets sent, but {delivered} delivered, {dropped} dropped, {corrupted} corrupted and {} in flight",
                 self.in_network
             ));
         }
@@ -73,7 +73,7 @@ impl<O> Outcome<O> {
         let paused = self.pauses.iter().any(|pauses| pauses.at_the_end);
         if ended_by_itself && self.in_network > 0 && !paused {
             return Err(format!(
-                "the run is over, but {} packets are under way",
+                "the run is over, but {} packets are in flight",
                 self.in_network
             ));
         }

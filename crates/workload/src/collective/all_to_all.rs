@@ -32,7 +32,7 @@ impl CollectiveDefinition for AllToAllSettings {
     fn build(&self, ranks: u32) -> Result<Collective, CollectiveError> {
         sound::<Self>(ranks, self.size)?;
         if self.parallelism == Some(0) {
-            let fix = "write how many messages may be under way, or \"auto\" for any number";
+            let fix = "write how many messages may be in flight, or \"auto\" for no limit";
             let message = "a parallelism of zero lets no message pass";
             return Err(Self::fault("parallelism", message, fix));
         }

@@ -119,7 +119,7 @@ impl Builder {
             return Err(D::fault("chunk", "a chunk carries no bytes", fix));
         }
         if options.window == Some(0) {
-            let fix = "write how many messages may be under way, or \"auto\" for any number";
+            let fix = "write how many messages may be in flight, or \"auto\" for no limit";
             return Err(D::fault("window", "a window of no messages", fix));
         }
         if extent.payload > u128::from(u64::MAX) {
