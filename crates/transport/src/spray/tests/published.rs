@@ -3,7 +3,7 @@
 use super::*;
 use crate::cc::{ControllerSettings, LossCause};
 use crate::packet::Packet;
-use crate::profile::Profile;
+use crate::profile::{Profile, Reliability};
 use crate::testing::{Pair, PipeSettings};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -177,4 +177,102 @@ fn plb_leaves_congested_paths_and_stays_on_others() {
             "{all:?}"
         );
     }
+}
+
+thread_local! {
+    /// What the selectors of this thread have heard.
+    static HEARD: RefCell<Vec<Heard>> = const { RefCell::new(Vec::new()) };
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Heard {
+    Feedback(PathFeedback),
+    Loss(LossSample),
+    Choice(SendState),
+}
+
+/// One path, and a record of all that the selector is told.
+struct Listener(NetworkFacts);
+
+impl SelectorDefinition for Listener {
+    const NAME: &'static str = "listener";
+    const SUMMARY: &'static str = "one path, everything recorded";
+    type Parameters = Nothing;
+    fn new(_: &Nothing, context: SelectorContext<'_>) -> Self {
+        Self(*context.network)
+    }
+}
+
+impl PathSelector for Listener {
+    fn on_feedback(&mut self, feedback: &PathFeedback) {
+        assert_eq!(self.0, facts());
+        HEARD.with_borrow_mut(|heard| heard.push(Heard::Feedback(*feedback)));
+    }
+    fn on_loss(&mut self, loss: &LossSample) {
+        HEARD.with_borrow_mut(|heard| heard.push(Heard::Loss(*loss)));
+    }
+    fn choose(&mut self, state: &SendState) -> PathId {
+        HEARD.with_borrow_mut(|heard| heard.push(Heard::Choice(*state)));
+        7
+    }
+}
+
+/// All that a selector hears of 40 packets, of which those with these numbers on the wire are lost.
+fn heard(reliability: &str, lost: fn(u64) -> bool) -> Vec<Heard> {
+    HEARD.take();
+    let mut profile = Profile::strack(facts());
+    profile.reliability = Reliability::named(reliability).unwrap();
+    profile.selector = SelectorSettings::custom::<Listener>();
+    profile.controller = ControllerSettings::named("constant").unwrap();
+    let mut pair = Pair::new(profile, PipeSettings::ideal(&facts()), 3);
+    pair.pipes[0].drop_if(move |number, packet| packet.class.is_data() && lost(number));
+    let flow = pair.send(Bytes::new(40 * 4096));
+    pair.run();
+    assert_eq!(pair.deliveries(flow, 0), 1);
+    HEARD.take()
+}
+
+#[test]
+fn selectors_hear_of_nacks_losses_timeouts_and_times() {
+    let causes = |heard: &[Heard]| -> Vec<LossCause> {
+        let causes = heard.iter().filter_map(|heard| match heard {
+            Heard::Loss(loss) => Some(loss.cause),
+            _ => None,
+        });
+        causes.collect()
+    };
+    let nacks = |heard: &[Heard]| {
+        let is_nack = |heard: &&Heard| {
+            matches!(heard, Heard::Feedback(feedback)
+                if feedback.path == 7 && feedback.verdict == PathVerdict::Nack { marked: false })
+        };
+        heard.iter().filter(is_nack).count()
+    };
+    let gap = heard("go-back-n", |number| number == 5);
+    assert_eq!((nacks(&gap), causes(&gap)), (1, vec![LossCause::GoBack]));
+    let tail = heard("go-back-n", |number| number == 39);
+    assert_eq!((nacks(&tail), causes(&tail)), (0, vec![LossCause::Timeout]));
+    let all = heard("selective-repeat", |number| number < 40);
+    assert_eq!(causes(&all).first(), Some(&LossCause::Probe));
+
+    let whole = heard("selective-repeat", |_| false);
+    let (mut sent, mut delivered, mut now) = (Bytes::ZERO, Bytes::ZERO, Time::ZERO);
+    for heard in whole {
+        let at = match heard {
+            Heard::Choice(state) => {
+                assert_eq!(state.in_flight, sent - delivered);
+                sent += Bytes::new(4096);
+                state.now
+            }
+            Heard::Feedback(feedback) => {
+                delivered += Bytes::new(4096);
+                assert_eq!((feedback.delivered, feedback.sent), (delivered, sent));
+                feedback.now
+            }
+            Heard::Loss(loss) => panic!("{loss:?}"),
+        };
+        assert!(at >= now);
+        now = at;
+    }
+    assert_eq!(delivered, Bytes::new(40 * 4096));
 }
