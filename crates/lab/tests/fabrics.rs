@@ -3,7 +3,6 @@
 use clearway_fabric::topology::{Cable, NodeId};
 use clearway_lab::{Assembly, Laboratory, Scenario};
 use clearway_units::{Bytes, Rate, Span};
-use std::path::{Path, PathBuf};
 
 fn read(text: &str, changes: &[&str]) -> Scenario {
     let changes: Vec<String> = changes.iter().map(ToString::to_string).collect();
@@ -47,21 +46,11 @@ fn pods_are_as_large_as_one_says() {
     assert_eq!(report.network.propagation_rtt, Span::from_us(20));
 }
 
-/// The folder of files that users of other simulators have, where it lies beside the repository.
-fn inputs() -> Option<PathBuf> {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
-    let inputs = beside.join("shared").join("inputs");
-    if !inputs.is_dir() {
-        let why = format!("{} is not there, no file was read", inputs.display());
-        clearway_testing::skip("inputs", &why);
-        return None;
-    }
-    Some(inputs)
-}
-
 #[test]
 fn pods_are_wired_as_hpccs_file() {
-    let Some(inputs) = inputs() else { return };
+    let Some(inputs) = clearway_testing::inputs() else {
+        return;
+    };
     let file = format!(
         "topology.file={}",
         inputs.join("hpcc_fat_topology.txt").display()

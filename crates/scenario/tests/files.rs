@@ -97,21 +97,11 @@ fn faults_of_files_name_the_file() {
     assert_eq!(error.line, 2);
 }
 
-/// The folder of files that users of other simulators have, where it lies beside the repository.
-fn inputs() -> Option<PathBuf> {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
-    let inputs = beside.join("shared").join("inputs");
-    if !inputs.is_dir() {
-        let why = format!("{} is not there, no file was read", inputs.display());
-        clearway_testing::skip("inputs", &why);
-        return None;
-    }
-    Some(inputs)
-}
-
 #[test]
 fn files_of_htsim_are_read() {
-    let Some(inputs) = inputs() else { return };
+    let Some(inputs) = clearway_testing::inputs() else {
+        return;
+    };
     let mut read = 0;
     for entry in std::fs::read_dir(&inputs).unwrap() {
         let path = entry.unwrap().path();
@@ -142,7 +132,9 @@ fn files_of_htsim_are_read() {
 
 #[test]
 fn files_of_hpcc_are_read() {
-    let Some(inputs) = inputs() else { return };
+    let Some(inputs) = clearway_testing::inputs() else {
+        return;
+    };
     let text = read_text(&inputs.join("hpcc_fat_topology.txt")).unwrap();
     assert!(FileFormat::Auto.is_hpcc(&text));
     let fabric = parse_hpcc_topology("fat", &text).unwrap();
@@ -169,7 +161,9 @@ fn files_of_hpcc_are_read() {
 
 #[test]
 fn published_sizes_are_those_of_hpcc() {
-    let Some(inputs) = inputs() else { return };
+    let Some(inputs) = clearway_testing::inputs() else {
+        return;
+    };
     for (name, file) in [
         ("hadoop", "FbHdp_distribution.txt"),
         ("websearch", "WebSearch_distribution.txt"),

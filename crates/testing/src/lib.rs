@@ -17,6 +17,7 @@
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
+use std::path::{Path, PathBuf};
 
 /// Names of the checks that may be skipped.
 pub const NAMES: [&str; 7] = [
@@ -37,6 +38,21 @@ pub fn skip(name: &str, why: &str) {
     if let Err(fault) = try_skip(name, why) {
         panic!("{fault}");
     }
+}
+
+/// Folder of files that users of other simulators have, where it lies beside the repository; `None`, and a [`skip`], where it does not.
+///
+/// # Panics
+/// As [`skip`].
+pub fn inputs() -> Option<PathBuf> {
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
+    let inputs = beside.join("shared").join("inputs");
+    if !inputs.is_dir() {
+        let why = format!("{} is not there, no file was read", inputs.display());
+        skip("inputs", &why);
+        return None;
+    }
+    Some(inputs)
 }
 
 /// As [`skip`], for what is no test.

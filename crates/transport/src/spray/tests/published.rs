@@ -180,7 +180,7 @@ fn plb_leaves_congested_paths_and_stays_on_others() {
 }
 
 thread_local! {
-    /// What the selectors of this thread have heard.
+    /// Calls that the selectors of this thread have received.
     static HEARD: RefCell<Vec<Heard>> = const { RefCell::new(Vec::new()) };
 }
 
