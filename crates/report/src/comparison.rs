@@ -169,7 +169,8 @@ impl Comparison {
         let measures = all_measures().map(|measure| {
             let spreads = variants
                 .iter()
-                .map(|variant| Spread::of(variant.runs.iter().map(measure.of).collect()));
+                .map(|variant| variant.runs.iter().map(|run| measure.value(run)))
+                .map(|values| Spread::of(values.collect()));
             let spreads: Vec<Spread> = spreads.collect();
             let first = spreads[0].clone();
             MeasureRow {

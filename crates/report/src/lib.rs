@@ -51,6 +51,7 @@ pub mod timeline;
 mod sample;
 
 pub use by_size::{FlowsBySize, SizeBin, SizeClass, Tail};
+pub use clearway_results::PacketCounts;
 pub use comparison::{ComparedRun, Comparison, Origin, Variant};
 pub use fct::{FctRow, fct_txt};
 pub use flows::{FlowsWriter, WriteFlowsError, read_flows, write_flows};
@@ -67,8 +68,7 @@ pub use parquet_file::ReadTableError;
 pub use pcapng::{CapturedLink, PcapngWriter};
 pub use plan::PlanRecord;
 pub use record::{
-    FlowRow, FlowTimes, IterationRow, JobRow, PacketCounts, PausedLink, RunRecord,
-    ScenarioIdentity, Status,
+    FlowRow, FlowTimes, IterationRow, JobRow, PausedLink, RunRecord, ScenarioIdentity, Status,
 };
 pub use series::{SeriesLine, SeriesWriter, read_series};
 pub use start_finish::StartFinish;

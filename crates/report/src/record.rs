@@ -1,6 +1,7 @@
 //! The input of every output: one record of a run, filled by the caller.
 
 use crate::observed::{EventLog, Observed};
+use clearway_results::PacketCounts;
 use clearway_units::{Span, Time};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -195,36 +196,6 @@ pub struct ScenarioIdentity {
     pub hash: String,
     /// The seed of all random streams.
     pub seed: u64,
-}
-
-/// Packets of a whole run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct PacketCounts {
-    /// Data packets that hosts put on the wire, retransmissions included.
-    pub data_sent: u64,
-    /// Data packets that arrived at their receiver, duplicates included.
-    pub data_delivered: u64,
-    /// Data packets that were sent again.
-    pub retransmitted: u64,
-    /// Packets dropped at a queue or for want of a route.
-    pub dropped: u64,
-    /// Of these, packets of lossless classes that found even the headroom full.
-    #[serde(default)]
-    pub headroom_drops: u64,
-    /// Packets that a switch marked as having met congestion.
-    pub marked: u64,
-    /// Acknowledgements sent.
-    pub acks: u64,
-    /// Probes sent.
-    pub probes: u64,
-    /// Congestion notification packets sent.
-    pub cnps: u64,
-    /// Pause frames of priority flow control sent; resumes are not counted.
-    pub pfc_pauses: u64,
-    /// Packets lost to bit errors on a link; not among the dropped.
-    pub corrupted: u64,
-    /// Delivered data packets that the receiver already had.
-    pub duplicates: u64,
 }
 
 /// Pauses of a link by flow control.

@@ -4,9 +4,9 @@ use crate::plan::{
     CircleRow, PlanRecord, PlanVerdict, PlannedJobRow, PlannedLinkRow, PlannedPhase,
 };
 use crate::record::{
-    FlowRow, FlowTimes, IterationRow, JobRow, PacketCounts, PausedLink, RunRecord,
-    ScenarioIdentity, Status,
+    FlowRow, FlowTimes, IterationRow, JobRow, PausedLink, RunRecord, ScenarioIdentity, Status,
 };
+use clearway_results::PacketCounts;
 use clearway_units::{Span, Time};
 use std::path::{Path, PathBuf};
 use std::{env, fs, process};

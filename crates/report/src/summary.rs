@@ -48,16 +48,7 @@
 //! | `….busbw_gb_per_s` | 10⁹ bytes/s, or null | bus bandwidth of nccl-tests: `algbw_gb_per_s` times the factor of the collective |
 //! | `….iterations_us` | list of us | how long each completed iteration took, in their order; of n above 1000 only 1000, the one at place i being number ⌊i·(n − 1)/999⌋, from zero; all of them are in `iterations.parquet` |
 //! | `jobs_us` | us, or null | the mean time of an iteration over all jobs that completed one: its `mean` is the average job, its `max` the slowest; null if there are none |
-//! | `packets.data_sent` | packets | data packets put on the wire by hosts, retransmissions included |
-//! | `packets.data_delivered` | packets | data packets that arrived at their receiver, duplicates included |
-//! | `packets.retransmitted` | packets | data packets sent again |
-//! | `packets.dropped` | packets | dropped at a queue or for want of a route |
-//! | `packets.headroom_drops` | packets | of these, of lossless classes, for want of headroom |
-//! | `packets.marked` | packets | marked by a switch as having met congestion |
-//! | `packets.acks`, `.probes`, `.cnps` | packets | acknowledgements, probes, congestion notification packets sent |
-//! | `packets.pfc_pauses` | frames | pauses sent by priority flow control |
-//! | `packets.corrupted` | packets | lost to bit errors on a link; not among the dropped |
-//! | `packets.duplicates` | packets | delivered data packets that the receiver already had |
+//! | `packets.…` | packets, frames | [totals over all hosts and switches](PacketCounts) |
 //! | `paused_links` | links | how many links flow control paused |
 //! | `longest_paused` | list | up to 16 of them, paused longest first: `link`, `pauses` (how often), `paused_us` (for how long) |
 //! | `data_packet_hops`, `packet_hops` | links | links crossed by data packets, by all packets |
@@ -77,9 +68,10 @@
 use crate::by_size::{FlowsBySize, SizeBin, SizeClass};
 use crate::jobs::{self, JobSummary};
 use crate::observed::Fairness;
-use crate::record::{FlowTimes, PacketCounts, PausedLink, RunRecord, ScenarioIdentity, Status};
+use crate::record::{FlowTimes, PausedLink, RunRecord, ScenarioIdentity, Status};
 use crate::start_finish::StartFinish;
 use crate::statistics::Distribution;
+use clearway_results::PacketCounts;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::{fs, io};

@@ -8,6 +8,7 @@ use crate::quantity::{bytes, count, factor, microseconds, percent, prefixed, sec
 use crate::statistics::Distribution;
 use crate::summary::{StatusName, Summary};
 use crate::table::{Align, Table};
+use clearway_results::{PacketCounts, Shown, TotalUnit};
 use jobs::jobs;
 use labels::{label, labelled};
 
@@ -131,45 +132,30 @@ fn slowdown_by_class(summary: &Summary) -> String {
 }
 
 fn packets(summary: &Summary) -> String {
-    let packets = summary.packets;
-    let of_sent = |part| percent(part, packets.data_sent);
-    let always = [
-        (packets.data_sent, "data packets sent".to_owned()),
-        (
-            packets.retransmitted,
-            format!("retransmitted ({} of sent)", of_sent(packets.retransmitted)),
-        ),
-        (packets.dropped, "dropped in the network".to_owned()),
-        (
-            packets.marked,
-            format!(
-                "marked for congestion ({} of sent)",
-                of_sent(packets.marked)
-            ),
-        ),
-    ];
-    let paused = format!("pauses by flow control, of {} links", summary.paused_links);
-    let if_any = [
-        (
-            packets.headroom_drops,
-            "dropped in lossless classes: the headroom is too small",
-        ),
-        (packets.corrupted, "lost to bit errors"),
-        (packets.duplicates, "received twice"),
-        (packets.probes, "probes sent"),
-        (packets.cnps, "congestion notifications sent"),
-        (packets.pfc_pauses, paused.as_str()),
-    ];
-    let if_any = if_any.into_iter().filter(|&(number, _)| number > 0);
-    let lines = always
-        .into_iter()
-        .chain(if_any.map(|(number, text)| (number, text.to_owned())));
+    let packets = &summary.packets;
+    let mut lines = Vec::new();
+    for total in PacketCounts::TOTALS {
+        let number = (total.of)(packets);
+        let mut text = total.phrase.to_owned();
+        match total.shown {
+            Shown::Never => continue,
+            Shown::IfAny if number == 0 => continue,
+            Shown::IfAny | Shown::Always => {}
+        }
+        if total.part_of_sent {
+            text += &format!(" ({} of sent)", percent(number, packets.data_sent));
+        }
+        if total.unit == TotalUnit::Frames {
+            text += &format!(", of {} links", summary.paused_links);
+        }
+        lines.push((number, text));
+    }
 
     let mut table = Table::new()
         .column("", Align::Left)
         .column("", Align::Right)
         .column("", Align::Left);
-    for (place, (number, text)) in lines.enumerate() {
+    for (place, (number, text)) in lines.into_iter().enumerate() {
         let name = if place == 0 { "Packets" } else { "" };
         table.row([label(name), count(number), text]);
     }
@@ -265,13 +251,13 @@ mod tests {
         Packets    1,961  data packets sent
                        1  retransmitted (0.05 % of sent)
                        1  dropped in the network
-                      28  marked for congestion (1.43 % of sent)
                        3  dropped in lossless classes: the headroom is too small
-                      12  lost to bit errors
-                       9  received twice
+                      28  marked for congestion (1.43 % of sent)
                        8  probes sent
                       34  congestion notifications sent
                    5,678  pauses by flow control, of 2 links
+                      12  lost to bit errors
+                       9  received twice
 
         Speed      9.42 M packet-hops per CPU second
         Time       1.500 ms wall, 1.250 ms CPU on 1 thread

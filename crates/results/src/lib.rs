@@ -1,16 +1,19 @@
 //! The vocabulary of results: what a run is measured by, declared once.
 //!
 //! Recorders fill it, and `series.parquet`, reports, the live view, timelines and comparisons read it: the name of a metric, its unit, what
-//! it is of, and how samples become one where there are too many ([`Merge`]) stand in one table, [`Metric`].
+//! it is of, and how samples become one where there are too many ([`Merge`]) stand in one table, [`Metric`]. What is counted over a
+//! whole run stands in another, [`PacketCounts`], which summaries, comparisons and the terminal follow.
 
 mod events;
 mod fairness;
 mod merge;
 mod metric;
 mod series;
+mod totals;
 
 pub use events::{EventLog, TraceEvent, TraceRecord};
 pub use fairness::{FAIR, Fairness, JainCourse};
 pub use merge::Merge;
 pub use metric::{Metric, MetricInfo, Scope, Unit};
 pub use series::{Curve, SeriesRow, Subject};
+pub use totals::{PacketCounts, Shown, Total, TotalUnit};

@@ -3,6 +3,7 @@
 use super::run::ComparedRun;
 use crate::by_size::{CLASS_ENDS, Tail};
 use crate::statistics::Distribution;
+use clearway_results::{PacketCounts, Total, TotalUnit};
 use serde::Serialize;
 
 /// A measure of a run.
@@ -13,7 +14,24 @@ pub(super) struct Measure {
     pub(super) title: &'static str,
     pub(super) unit: Unit,
     pub(super) shown: Shown,
-    pub(super) of: fn(&ComparedRun) -> Option<f64>,
+    pub(super) of: Source,
+}
+
+/// Source of the values of a measure.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Source {
+    Run(fn(&ComparedRun) -> Option<f64>),
+    Total(&'static Total),
+}
+
+impl Measure {
+    /// Value of the measure in a run, if it has one.
+    pub(super) fn value(&self, run: &ComparedRun) -> Option<f64> {
+        match self.of {
+            Source::Run(of) => of(run),
+            Source::Total(total) => Some((total.of)(&run.summary.packets) as f64),
+        }
+    }
 }
 
 /// Condition under which the table shows a measure.
@@ -49,10 +67,9 @@ pub enum Unit {
     GigabytesPerSecond,
     /// Flows.
     Flows,
-    /// Packets.
-    Packets,
-    /// Pause frames.
-    Frames,
+    /// Packets and the like.
+    #[serde(untagged)]
+    Total(TotalUnit),
 }
 
 const fn measure(
@@ -66,7 +83,7 @@ const fn measure(
         title,
         unit,
         shown: Shown::Always,
-        of,
+        of: Source::Run(of),
     }
 }
 
@@ -79,18 +96,6 @@ const fn completion(
 ) -> Measure {
     Measure {
         shown: Shown::UnlessAllHave(MEAN_ITERATION),
-        ..measure(name, title, unit, of)
-    }
-}
-
-const fn if_any(
-    name: &'static str,
-    title: &'static str,
-    unit: Unit,
-    of: fn(&ComparedRun) -> Option<f64>,
-) -> Measure {
-    Measure {
-        shown: Shown::IfAny,
         ..measure(name, title, unit, of)
     }
 }
@@ -155,13 +160,15 @@ pub(super) const CLASS_MEASURES: [Measure; PER_CLASS * (CLASS_ENDS.len() + 1)] =
 ];
 
 /// All measures, in the order of the table: iterations of jobs, completion times, slowdown by size, then the rest.
-pub(super) fn all_measures() -> impl Iterator<Item = &'static Measure> {
+pub(super) fn all_measures() -> impl Iterator<Item = Measure> {
     JOB_MEASURES
         .iter()
         .chain(&COMPLETION_MEASURES)
         .chain(&CLASS_MEASURES)
         .chain(&SHARING_MEASURES)
         .chain(&OTHER_MEASURES)
+        .copied()
+        .chain(totals())
 }
 
 const fn if_all_have(
@@ -264,8 +271,8 @@ pub(super) const COMPLETION_MEASURES: [Measure; 8] = {
     ]
 };
 
-pub(super) const OTHER_MEASURES: [Measure; 12] = {
-    use Unit::{Bps, Flows, Frames, Packets, Us};
+pub(super) const OTHER_MEASURES: [Measure; 3] = {
+    use Unit::{Bps, Flows, Us};
     [
         measure("simulated_us", "simulated time", Us, |run| {
             Some(run.summary.simulated_us)
@@ -274,32 +281,23 @@ pub(super) const OTHER_MEASURES: [Measure; 12] = {
         measure("flows.completed", "completed", Flows, |run| {
             Some(run.summary.flows.completed as f64)
         }),
-        measure("packets.data_sent", "data sent", Packets, |run| {
-            Some(run.summary.packets.data_sent as f64)
-        }),
-        measure("packets.retransmitted", "retransmitted", Packets, |run| {
-            Some(run.summary.packets.retransmitted as f64)
-        }),
-        measure("packets.dropped", "dropped", Packets, |run| {
-            Some(run.summary.packets.dropped as f64)
-        }),
-        measure("packets.marked", "marked", Packets, |run| {
-            Some(run.summary.packets.marked as f64)
-        }),
-        if_any("packets.headroom_drops", "headroom drops", Packets, |run| {
-            Some(run.summary.packets.headroom_drops as f64)
-        }),
-        if_any("packets.corrupted", "corrupted", Packets, |run| {
-            Some(run.summary.packets.corrupted as f64)
-        }),
-        if_any("packets.cnps", "CNPs", Packets, |run| {
-            Some(run.summary.packets.cnps as f64)
-        }),
-        if_any("packets.pfc_pauses", "pauses", Frames, |run| {
-            Some(run.summary.packets.pfc_pauses as f64)
-        }),
-        if_any("packets.duplicates", "received twice", Packets, |run| {
-            Some(run.summary.packets.duplicates as f64)
-        }),
     ]
 };
+
+/// Measures that the table of totals declares.
+pub(super) fn totals() -> impl Iterator<Item = Measure> {
+    PacketCounts::TOTALS.iter().filter_map(|total| {
+        let shown = match total.shown {
+            clearway_results::Shown::Always => Shown::Always,
+            clearway_results::Shown::IfAny => Shown::IfAny,
+            clearway_results::Shown::Never => return None,
+        };
+        Some(Measure {
+            name: total.path,
+            title: total.label,
+            unit: Unit::Total(total.unit),
+            shown,
+            of: Source::Total(total),
+        })
+    })
+}

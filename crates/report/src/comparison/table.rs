@@ -244,7 +244,7 @@ fn print(unit: Unit, value: f64) -> String {
         }
         Unit::GigabytesPerSecond => format!("{} GB/s", plain(value)),
         // Medians of even numbers of seeds may be halves.
-        Unit::Flows | Unit::Packets | Unit::Frames if value.fract() == 0.0 => count(value as u64),
-        Unit::Flows | Unit::Packets | Unit::Frames => format!("{}.5", count(value as u64)),
+        Unit::Flows | Unit::Total(_) if value.fract() == 0.0 => count(value as u64),
+        Unit::Flows | Unit::Total(_) => format!("{}.5", count(value as u64)),
     }
 }

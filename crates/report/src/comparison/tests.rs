@@ -1,6 +1,4 @@
-use super::measures::{
-    CLASS_MEASURES, COMPLETION_MEASURES, JOB_MEASURES, OTHER_MEASURES, PER_CLASS, SHARING_MEASURES,
-};
+use super::measures::{CLASS_MEASURES, PER_CLASS};
 use super::*;
 use crate::by_size::CLASS_ENDS;
 use crate::observed::{Fairness, JainCourse, Observed};
@@ -157,10 +155,10 @@ fn measures_are_named_as_in_the_summary() {
     };
     let json = serde_json::to_value(Summary::of(&run())).unwrap();
     let own = ["goodput_bps", "iteration_us.max", "busbw_gb_per_s"];
-    let measures = JOB_MEASURES.iter().chain(&COMPLETION_MEASURES);
-    for measure in measures.chain(&SHARING_MEASURES).chain(&OTHER_MEASURES) {
+    let of_classes: Vec<&str> = CLASS_MEASURES.iter().map(|measure| measure.name).collect();
+    for measure in all_measures().filter(|measure| !of_classes.contains(&measure.name)) {
         let pointer = format!("/{}", measure.name.replace('.', "/"));
-        let value = (measure.of)(&ComparedRun::of(run()));
+        let value = measure.value(&ComparedRun::of(run()));
         match json.pointer(&pointer) {
             Some(found) => assert_eq!(found.as_f64(), value, "{pointer}"),
             None => assert!(own.contains(&measure.name) && value.is_some(), "{pointer}"),
@@ -327,6 +325,7 @@ fn several_seeds_as_a_table() {
     retransmitted                 1                1  1.000x ~                1  1.000x ~
     dropped                       1                1  1.000x ~                1  1.000x ~
     marked                       28               28  1.000x ~               28  1.000x ~
+    probes                        8                8  1.000x ~                8  1.000x ~
 
     Medians over seeds, with the least and the greatest value below.
     Ratios of medians; ~: within the spread of seeds (the two ranges overlap).
@@ -367,11 +366,12 @@ fn one_seed_as_a_table() {
     data sent          1,961     1,961  1.000x     1,961  1.000x
     retransmitted          1         1  1.000x         1  1.000x
     dropped                1         1  1.000x         1  1.000x
-    marked                28        28  1.000x        28  1.000x
     headroom drops         0         0  1.000x         3  from 0
-    corrupted              0         0  1.000x        12  from 0
+    marked                28        28  1.000x        28  1.000x
+    probes                 8         8  1.000x         8  1.000x
     CNPs                   0         0  1.000x        34  from 0
     pauses                 0         0  1.000x     5,678  from 0
+    corrupted              0         0  1.000x        12  from 0
     received twice         0         0  1.000x         9  from 0
 
     finish order: rank correlation with the starts; 1: those that start first finish first.

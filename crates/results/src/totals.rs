@@ -1,0 +1,128 @@
+//! The table of totals: packets and the like, counted over a whole run.
+
+use serde::{Deserialize, Serialize};
+
+/// Unit of a total.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TotalUnit {
+    /// Packets.
+    Packets,
+    /// Pause frames.
+    Frames,
+}
+
+/// Condition under which tables for people show a total; `summary.json` has all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Shown {
+    /// In every run.
+    Always,
+    /// In runs that have any.
+    IfAny,
+    /// In none: it follows from others, nearly.
+    Never,
+}
+
+/// Declaration of a total: a line of the table.
+#[derive(Debug, Clone, Copy)]
+pub struct Total {
+    /// Path in `summary.json`.
+    pub path: &'static str,
+    /// Unit of the total.
+    pub unit: TotalUnit,
+    /// Condition under which tables show it.
+    pub shown: Shown,
+    /// True for a part of the data packets sent, so that tables show the percentage.
+    pub part_of_sent: bool,
+    /// Heading in a comparison of runs.
+    pub label: &'static str,
+    /// Words that follow the number on the terminal.
+    pub phrase: &'static str,
+    /// Meaning, in a sentence.
+    pub meaning: &'static str,
+    /// Value in the counts of a run.
+    pub of: fn(&PacketCounts) -> u64,
+}
+
+/// Declares [`PacketCounts`] and its table.
+macro_rules! totals {
+    ($(
+        $(#[doc = $meaning:literal])+
+        $(#[serde($serde:ident)])?
+        $field:ident: $unit:ident, $shown:ident, $part_of_sent:literal, $label:literal, $phrase:literal;
+    )+) => {
+        /// Packets of a whole run, over all hosts and switches: the object `packets` of `summary.json`.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+        pub struct PacketCounts {
+            $($(#[doc = $meaning])+ $(#[serde($serde)])? pub $field: u64,)+
+        }
+
+        impl PacketCounts {
+            /// All totals, in the order of the table.
+            pub const TOTALS: &'static [Total] = &[$(Total {
+                path: concat!("packets.", stringify!($field)),
+                unit: TotalUnit::$unit,
+                shown: Shown::$shown,
+                part_of_sent: $part_of_sent,
+                label: $label,
+                phrase: $phrase,
+                meaning: concat!($($meaning),+).trim_ascii(),
+                of: |counts| counts.$field,
+            }),+];
+        }
+    };
+}
+
+totals! {
+    /// Data packets that hosts put on the wire, retransmissions included.
+    data_sent: Packets, Always, false, "data sent", "data packets sent";
+    /// Data packets that arrived at their receiver, duplicates included.
+    data_delivered: Packets, Never, false, "data delivered", "data packets delivered";
+    /// Data packets that were sent again.
+    retransmitted: Packets, Always, true, "retransmitted", "retransmitted";
+    /// Packets dropped at a queue or for want of a route.
+    dropped: Packets, Always, false, "dropped", "dropped in the network";
+    /// Of the dropped, packets of lossless classes that found even the headroom full.
+    #[serde(default)]
+    headroom_drops: Packets, IfAny, false, "headroom drops", "dropped in lossless classes: the headroom is too small";
+    /// Packets that a switch marked as having met congestion.
+    marked: Packets, Always, true, "marked", "marked for congestion";
+    /// Acknowledgements sent.
+    acks: Packets, Never, false, "acknowledgements", "acknowledgements sent";
+    /// Probes sent.
+    probes: Packets, IfAny, false, "probes", "probes sent";
+    /// Congestion notification packets sent.
+    cnps: Packets, IfAny, false, "CNPs", "congestion notifications sent";
+    /// Pause frames of priority flow control sent; resumes are not counted.
+    pfc_pauses: Frames, IfAny, false, "pauses", "pauses by flow control";
+    /// Packets lost to bit errors on a link; not among the dropped.
+    corrupted: Packets, IfAny, false, "corrupted", "lost to bit errors";
+    /// Delivered data packets that the receiver already had.
+    duplicates: Packets, IfAny, false, "received twice", "received twice";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_total_reads_the_field_of_its_path() {
+        let mut paths = BTreeSet::new();
+        for total in PacketCounts::TOTALS {
+            assert!(paths.insert(total.path), "{}", total.path);
+            assert!(total.meaning.ends_with('.'), "{}", total.meaning);
+            let mut json = serde_json::to_value(PacketCounts::default()).unwrap();
+            let (object, field) = total.path.split_once('.').unwrap();
+            assert_eq!(object, "packets");
+            json[field] = 7.into();
+            let counts = serde_json::from_value(json).unwrap();
+            for other in PacketCounts::TOTALS {
+                assert_eq!(
+                    (other.of)(&counts),
+                    if other.path == total.path { 7 } else { 0 }
+                );
+            }
+        }
+    }
+}
