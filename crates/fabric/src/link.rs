@@ -204,16 +204,16 @@ impl<T: Telemetry> Link<T> {
         self.outlet.post(arrival, sinks.buffers);
     }
 
-    /// Writes telemetry onto a data packet whose last bit leaves a switch at `end` and behind which `queue` bytes wait.
+    /// Writes telemetry onto a data packet that a switch starts to transmit at `start` and behind which `queue` bytes wait.
     #[inline]
-    pub(crate) fn record(&self, end: Time, packet: &mut IntPacket<T>, queue: u64) {
+    pub(crate) fn record(&self, start: Time, packet: &mut IntPacket<T>, queue: u64) {
         if !packet.class.is_data() {
             return;
         }
         let hop = Hop {
-            time: end,
+            time: start,
             rate: self.clock.rate(),
-            sent: self.sent.wrapping_add(packet.size.into()),
+            sent: self.sent,
             queue: u32::try_from(queue).unwrap_or(u32::MAX),
         };
         packet

@@ -1,7 +1,7 @@
 //! In-band network telemetry (INT): records that switches write onto data packets, and receivers echo.
 //!
-//! As in HPCC (SIGCOMM 2019, §4.1 and Figure 7): each switch port appends a [`Hop`] to each data packet that leaves through it;
-//! the receiver copies all of them into the acknowledgement, and the sender's controller finds them in
+//! As in HPCC (SIGCOMM 2019, §4.1 and Figure 7): each switch port appends a [`Hop`] to each data packet when it takes the packet out of
+//! its queue and starts to transmit it; the receiver copies all of them into the acknowledgement, and the sender's controller finds them in
 //! [`AckSample::hops`](crate::cc::AckSample::hops).
 //!
 //! A packet and its telemetry travel together as an [`IntPacket`]. Without telemetry `T` is `()`: then it is a packet and costs
@@ -14,21 +14,24 @@ use std::ops::{Deref, DerefMut};
 /// The most hops that a packet can hold: HPCC's header has room for five, and what comes after them is not recorded.
 pub const MOST_HOPS: usize = 5;
 
-/// Telemetry record of one hop: state of a switch port at the instant when the last bit of a packet leaves it.
+/// Telemetry record of one hop: state of a switch port at the instant when it dequeues a packet and starts to transmit it.
+///
+/// Bytes that arrive during the packet's own transmission are not in the record, as in HPCC's simulator (`SwitchNotifyDequeue`). At the
+/// end of the transmission they would make the queue look longer than any packet found it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hop {
-    /// Instant when the last bit of the packet leaves the port.
+    /// Instant of the dequeue: the first bit of the packet leaves the port.
     pub time: Time,
     /// The rate of the link behind the port.
     pub rate: Rate,
-    /// Bytes that have left through the port since the start of the run, this packet included, modulo 2^32.
+    /// Bytes that have left through the port before this packet, since the start of the run, modulo 2^32.
     pub sent: u32,
     /// Bytes that wait behind the packet, in all classes.
     pub queue: u32,
 }
 
 impl Hop {
-    /// The time since an earlier packet left the same port.
+    /// The time since the same port dequeued an earlier packet.
     #[inline]
     pub fn elapsed_since(&self, earlier: &Self) -> Span {
         self.time.since(earlier.time)
@@ -47,7 +50,8 @@ impl Hop {
         }
     }
 
-    /// Bytes that have left the port since an earlier packet, that one not included: right as long as they are fewer than 2^32.
+    /// Bytes that have left the port from the dequeue of an earlier packet on: that packet, and all before this one. Right as long as
+    /// they are fewer than 2^32.
     #[inline]
     pub fn sent_since(&self, earlier: &Self) -> u32 {
         self.sent.wrapping_sub(earlier.sent)

@@ -123,10 +123,7 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
                     if self.at >= until {
                         return;
                     }
-                    let size = self.queues[class.index()]
-                        .packets
-                        .front()
-                        .map_or(0, |packet| packet.size);
+                    let size = self.begin(class);
                     self.at += self.link.clock.span_of(size.into());
                     if self.at > until {
                         self.busy = Some(class);
@@ -140,6 +137,24 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
         }
     }
 
+    /// The first packet of `class` is dequeued, at the time `at`: all that arrived until then is in the queues, and nothing later.
+    /// Returns its size.
+    #[inline(always)]
+    fn begin(&mut self, class: Class) -> u16 {
+        let waiting: u64 = match T::PRESENT {
+            true => self.queues.iter().map(|queue| queue.bytes).sum(),
+            false => 0,
+        };
+        let Some(packet) = self.queues[class.index()].packets.front_mut() else {
+            return 0;
+        };
+        if T::PRESENT {
+            let behind = waiting - u64::from(packet.size);
+            self.link.record(self.at, packet, behind);
+        }
+        packet.size
+    }
+
     /// The last bit of the first packet of `class` leaves.
     #[inline(always)]
     fn complete<O: Observer>(&mut self, class: Class, sinks: &mut Sinks<'_, O, T>) {
@@ -151,12 +166,6 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
             sinks.observer.on_dequeue(self.at, self.link.id, bytes);
             if bytes > self.rules.kmin && self.rules.mark == MarkAt::Dequeue {
                 self.decide(self.at, class, bytes, sinks);
-            }
-        }
-        if T::PRESENT {
-            let waiting = self.queues.iter().map(|queue| queue.bytes).sum();
-            if let Some(packet) = self.queues[class.index()].packets.front_mut() {
-                self.link.record(self.at, packet, waiting);
             }
         }
         let packets = &mut self.queues[class.index()].packets;

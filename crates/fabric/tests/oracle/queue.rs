@@ -105,6 +105,11 @@ impl Port {
         (0..Class::COUNT).map(|queue| self.bytes(queue)).sum()
     }
 
+    /// The packet on the wire.
+    pub(crate) fn on_the_wire(&mut self) -> Option<&mut IntPacket> {
+        self.sending.as_mut().map(|(_, packet)| packet)
+    }
+
     pub(crate) fn packets(&self) -> u64 {
         let waiting: usize = self.waiting.iter().map(VecDeque::len).sum();
         waiting as u64 + u64::from(self.sending.is_some())

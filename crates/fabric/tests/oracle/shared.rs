@@ -262,6 +262,16 @@ impl Switch {
         self.bytes(|held| held.to == to)
     }
 
+    /// The packet on the wire of a link, if there is one.
+    pub(crate) fn on_the_wire(&mut self, link: LinkId) -> Option<&mut IntPacket> {
+        let Some(Sending::Packet(class)) = self.ports[&link].sending else {
+            return None;
+        };
+        let mut held = self.held.iter_mut();
+        let first = held.find(|held| held.to == link && held.class == class);
+        first.map(|held| &mut held.packet)
+    }
+
     /// If the wire is free and something may be sent, puts it on the wire; its size.
     pub(crate) fn begin(&mut self, link: LinkId) -> Option<u64> {
         let port = &self.ports[&link];

@@ -280,6 +280,7 @@ impl<'a> Oracle<'a> {
         };
         if let Some(size) = size {
             self.witness();
+            self.record(from, link);
             let end = self.now + self.network.transmission(link, size);
             self.push(end, What::End(link));
         }
@@ -322,7 +323,7 @@ impl<'a> Oracle<'a> {
                 self.push(arrival, What::Frame(link, classes));
             }
             Left::Packet {
-                mut packet,
+                packet,
                 bytes,
                 marked,
             } => {
@@ -330,9 +331,7 @@ impl<'a> Oracle<'a> {
                     self.log.on_queue(self.now, link, bytes);
                 }
                 self.note_mark(link, &packet, marked);
-                if !self.network.is_host(from) {
-                    self.record(from, link, &mut packet);
-                }
+                self.sent[link.0 as usize] += u64::from(packet.size);
                 self.carry(self.now, link, packet);
             }
         }
@@ -385,17 +384,23 @@ impl<'a> Oracle<'a> {
         }
     }
 
-    /// A switch writes telemetry onto a data packet that leaves.
-    fn record(&mut self, node: NodeId, link: LinkId, packet: &mut IntPacket) {
-        let sent = &mut self.sent[link.0 as usize];
-        *sent += u64::from(packet.size);
-        if packet.class == Class::CONTROL {
+    /// A switch writes telemetry onto a data packet whose transmission starts.
+    fn record(&mut self, node: NodeId, link: LinkId) {
+        if self.network.is_host(node) {
             return;
         }
-        let queue = match self.switches.get(&node) {
-            Some(switch) => switch.waiting_bytes(link),
-            None => self.ports[link.0 as usize].waiting_bytes(),
+        let (queue, packet) = match self.switches.get_mut(&node) {
+            Some(switch) => (switch.waiting_bytes(link), switch.on_the_wire(link)),
+            None => {
+                let port = &mut self.ports[link.0 as usize];
+                (port.waiting_bytes(), port.on_the_wire())
+            }
         };
+        let Some(packet) = packet.filter(|packet| packet.class != Class::CONTROL) else {
+            return;
+        };
+        let queue = queue - u64::from(packet.size);
+        let sent = self.sent[link.0 as usize];
         let (unit, ps) = match self.scenario.switch.telemetry {
             TelemetryFormat::Exact => ((1, 1), 1),
             TelemetryFormat::Hpcc => ((128, 80), 1000),
@@ -403,7 +408,7 @@ impl<'a> Oracle<'a> {
         packet.telemetry.record(Hop {
             time: Time::from_ps(self.now.as_ps() - self.now.as_ps() % ps),
             rate: self.scenario.topology.cables[link.0 as usize / 2].rate,
-            sent: (*sent - *sent % unit.0) as u32,
+            sent: (sent - sent % unit.0) as u32,
             queue: (queue - queue % unit.1) as u32,
         });
     }

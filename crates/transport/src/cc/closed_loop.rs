@@ -92,6 +92,8 @@ pub(super) struct Loop {
     pub(super) flows: Vec<Flow>,
     queue: VecDeque<(usize, Time)>,
     left: u32,
+    /// Telemetry of the packet that the switch transmits, taken when it was dequeued.
+    hop: Option<Hop>,
     /// Bytes × picoseconds of queue, and when it was last brought up to date.
     area: f64,
     area_at: Time,
@@ -108,6 +110,7 @@ impl Loop {
             flows: Vec::new(),
             queue: VecDeque::new(),
             left: 0,
+            hop: None,
             area: 0.0,
             area_at: Time::ZERO,
         }
@@ -208,6 +211,12 @@ impl Loop {
     }
 
     fn start_departure(&mut self) {
+        self.hop = Some(Hop {
+            time: self.now,
+            rate: self.bottleneck,
+            sent: self.left,
+            queue: self.queue() as u32,
+        });
         let takes = self.bottleneck.span_of(WIRE);
         self.schedule(self.now + takes, Occurrence::Departure);
     }
@@ -216,12 +225,7 @@ impl Loop {
         self.note_queue();
         let (flow, stamp) = self.queue.pop_front().unwrap();
         self.left = self.left.wrapping_add((PAYLOAD + HEADER) as u32);
-        let hop = Hop {
-            time: self.now,
-            rate: self.bottleneck,
-            sent: self.left,
-            queue: self.queue.len() as u32 * (PAYLOAD + HEADER) as u32,
-        };
+        let hop = self.hop.take().unwrap();
         let back = LINK * 3 + LINE.span_of(Bytes::new(HEADER)) * 2;
         self.schedule(self.now + back, Occurrence::Ack(flow, stamp, hop));
         if !self.queue.is_empty() {
@@ -373,11 +377,12 @@ fn hpcc_flows_converge_with_hardly_a_queue() {
     assert!(queue < 1000.0, "{queue}");
 }
 
-/// With the default step flows need not become fair: the little that a slow flow gains is taken away by its coarser view of the link.
+/// With the default step flows become fair, but it takes milliseconds. Telemetry of the end of a transmission, instead of the dequeue,
+/// would let them drift apart: what arrives behind a packet while it is on the wire raises `U`, most for the flow that has few packets.
 #[test]
-fn hpcc_flows_with_a_small_step_may_stay_unfair() {
+fn hpcc_flows_with_a_small_step_become_fair_slowly() {
     let (early, late, queue) = settle(&[], 4);
-    assert!(early < 0.8 && late < early, "{early} {late}");
+    assert!(early < 0.8 && late > 0.95, "{early} {late}");
     assert!(queue < 1000.0, "{queue}");
 }
 

@@ -25,9 +25,7 @@
 //!   the number of hops has changed, the path has, and the acknowledgement only sets the start of the next difference.
 //! * Without a record, on a path without switches, nothing is known to be congested: the rate stays.
 //! * What is not specified: after a pause the flow goes on with the rate that it had, and losses change nothing.
-//! * With a small `rate-ai` flows need not become fair: a slow flow has fewer acknowledgements to average over, exceeds `eta` by chance
-//!   more often, and loses more by that than the step gives it. Three flows and more on one link settle unequally at 50 Mb/s (the
-//!   one that started last takes most) and equally at 1 Gb/s. This is how HPCC is defined, so nothing is done about it.
+//! * Telemetry is that of the dequeue, as the simulator has it, not of the end of the transmission: see [`Hop`].
 //! * `fast-react = false`: the rate changes only along with the reference, while `U` still averages over all acknowledgements.
 
 use super::base_rtt::BaseRtt;

@@ -151,10 +151,26 @@ impl<T: Telemetry> SharedPort<T> {
         } else {
             let class = self.next_class()?;
             self.wire = Some(Transmission::Packet(class));
-            let first = self.queues[class.index()].packets.front();
-            first.map_or(0, |queued| queued.packet.size.into())
+            self.begin(now, class)
         };
         Some(now + self.link.clock.span_of(size))
+    }
+
+    /// The first packet of `class` is dequeued; returns its size.
+    #[inline]
+    fn begin(&mut self, now: Time, class: Class) -> u32 {
+        let waiting: u64 = match T::PRESENT {
+            true => self.queues.iter().map(|queue| queue.bytes).sum(),
+            false => 0,
+        };
+        let Some(Queued { packet, .. }) = self.queues[class.index()].packets.front_mut() else {
+            return 0;
+        };
+        if T::PRESENT {
+            let behind = waiting - u64::from(packet.size);
+            self.link.record(now, packet, behind);
+        }
+        packet.size.into()
     }
 
     /// Control first, then the data classes in turn or by priority; none that is paused.
@@ -192,10 +208,6 @@ impl<T: Telemetry> SharedPort<T> {
             }
             Transmission::Packet(class) => class,
         };
-        let queued: u64 = match T::PRESENT {
-            true => self.queues.iter().map(|queue| queue.bytes).sum(),
-            false => 0,
-        };
         let queue = &mut self.queues[class.index()];
         let Queued { packet, from } = queue.packets.front_mut()?;
         let (from, size) = (*from, u64::from(packet.size));
@@ -208,9 +220,6 @@ impl<T: Telemetry> SharedPort<T> {
             {
                 self.link.mark(now, packet, sinks);
             }
-        }
-        if T::PRESENT {
-            self.link.record(now, packet, queued - size);
         }
         self.link.carry(now, packet, sinks);
         queue.packets.pop_front();
