@@ -112,6 +112,11 @@ impl Receivers {
         self.slots.len() - self.free.len()
     }
 
+    /// The rule of all receivers, to be asked at a deadline.
+    pub(crate) fn feedback_mut(&mut self) -> &mut Feedback {
+        &mut self.feedback
+    }
+
     /// The rule of all receivers.
     #[cfg(test)]
     pub(crate) fn feedback(&self) -> &Feedback {
@@ -210,6 +215,46 @@ impl Receivers {
             *entry = None;
             self.free.push(index);
         }
+    }
+}
+
+/// Notifications that receivers may have to send later, by the slot of the receiver.
+#[derive(Debug, Default)]
+pub(crate) struct Notifications {
+    pending: FxHashMap<u32, (Time, Packet)>,
+}
+
+impl Notifications {
+    /// Added to the slot of a receiver among timers, where slots of senders are below.
+    const RECEIVER: u32 = 1 << 31;
+
+    /// Asks the rule again at `time`; then it may send `notification`.
+    pub(crate) fn ask_at(
+        &mut self,
+        time: Time,
+        slot: usize,
+        notification: Packet,
+        timers: &mut TimerHeap,
+    ) {
+        let slot = slot as u32;
+        self.pending.insert(slot, (time, notification));
+        timers.push(time, slot | Self::RECEIVER);
+    }
+
+    /// Slot of the receiver that a timer is of; `None` if it is a sender's.
+    #[inline]
+    pub(crate) fn receiver(timer: u32) -> Option<u32> {
+        (timer & Self::RECEIVER != 0).then_some(timer & !Self::RECEIVER)
+    }
+
+    /// The notification that the receiver in `slot` is to be asked about at `time`.
+    pub(crate) fn take(&mut self, time: Time, slot: u32) -> Option<Packet> {
+        let (at, notification) = *self.pending.get(&slot)?;
+        if at != time {
+            return None;
+        }
+        self.pending.remove(&slot);
+        Some(notification)
     }
 }
 

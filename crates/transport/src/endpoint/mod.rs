@@ -24,13 +24,13 @@ mod tests;
 mod transmit;
 
 use crate::cc::CongestionControl;
-use crate::feedback::{DataArrival, EndpointFeedback};
+use crate::feedback::{DataArrival, EndpointFeedback, Notify};
 use crate::flow::{Context, Outbox, Reports, answer};
 use crate::packet::{ClassSet, Header, Packet};
 use crate::profile::Profile;
 use crate::telemetry::{Hop, IntPacket, Telemetry};
 use clearway_units::{Bytes, FlowId, HostId, MessageId, Span, Time};
-use flows::{Directory, Key, Receivers, Receiving, TimerHeap};
+use flows::{Directory, Key, Notifications, Receivers, Receiving, TimerHeap};
 use parts::{Receiver, Rules, Sender};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -109,7 +109,9 @@ pub struct Endpoint<T = ()> {
     sending: Stripes,
     receiving: Stripes,
 
+    /// Timers of senders, and of receivers whose rule wants to be asked later.
     timers: TimerHeap,
+    notifications: Notifications,
     /// Departure times of flows that pacing holds back.
     departures: TimerHeap,
     events: VecDeque<Event>,
@@ -152,6 +154,7 @@ impl<T: Telemetry> Endpoint<T> {
             sending: Stripes::default(),
             receiving: Stripes::default(),
             timers: TimerHeap::default(),
+            notifications: Notifications::default(),
             departures: TimerHeap::default(),
             events: VecDeque::new(),
             counters: EndpointCounters::default(),
@@ -276,9 +279,15 @@ impl<T: Telemetry> Endpoint<T> {
         } = receiving;
         if rules.notifies {
             let accepted = receiver.accepts(psn, rules);
-            if feedback.on_data(slot, &arrival(now, packet, accepted)) {
-                let notification = answer(packet, rules.ack, Header::Notification);
-                self.outbox.push_control(notification.into());
+            let notification = || answer(packet, rules.ack, Header::Notification);
+            match feedback.on_data(slot, &arrival(now, packet, accepted)) {
+                Notify::No => {}
+                Notify::Now => self.outbox.push_control(notification().into()),
+                Notify::At(time) => {
+                    let timers = &mut self.timers;
+                    self.notifications
+                        .ask_at(time, slot, notification(), timers);
+                }
             }
         }
         let events_before = self.events.len();
@@ -441,11 +450,32 @@ impl<T: Telemetry> Endpoint<T> {
             }
         }
         while let Some((time, index)) = self.timers.pop_due(now) {
-            if self.slots[index as usize].armed == time {
+            if let Some(receiver) = Notifications::receiver(index) {
+                self.on_notification_due(now, time, receiver);
+            } else if self.slots[index as usize].armed == time {
                 self.on_timer(now, index);
             }
         }
         self.receivers.forget(now, &self.rules);
+    }
+
+    /// Asks the rule of a receiver again, at the time that it has named.
+    fn on_notification_due(&mut self, now: Time, time: Time, slot: u32) {
+        let Some(notification) = self.notifications.take(time, slot) else {
+            return;
+        };
+        let slot = slot as usize;
+        match self.receivers.feedback_mut().on_deadline(slot, now) {
+            Notify::No => {}
+            Notify::Now => self.outbox.push_control(notification.into()),
+            // A deadline that does not move must not keep the caller in a loop.
+            Notify::At(next) => self.notifications.ask_at(
+                next.max(now + Span::from_ps(1)),
+                slot,
+                notification,
+                &mut self.timers,
+            ),
+        }
     }
 
     fn on_timer(&mut self, now: Time, index: u32) {

@@ -3,8 +3,9 @@
 //! Rules stand in a table of their own type, so that each call finds both halves of the state without a cast, the boxed rules of
 //! other crates included.
 
-use super::{DataArrival, FeedbackDefinition};
+use super::{DataArrival, FeedbackDefinition, Notify};
 use crate::cc::NetworkFacts;
+use clearway_units::Time;
 
 /// The rule of all receivers of one endpoint, which are known by the slots that the endpoint gives them.
 pub trait EndpointFeedback: Send {
@@ -14,7 +15,12 @@ pub trait EndpointFeedback: Send {
     ///
     /// # Panics
     /// If the slot was never opened.
-    fn on_data(&mut self, slot: usize, arrival: &DataArrival) -> bool;
+    fn on_data(&mut self, slot: usize, arrival: &DataArrival) -> Notify;
+    /// See [`CongestionFeedback::on_deadline`](super::CongestionFeedback::on_deadline).
+    ///
+    /// # Panics
+    /// If the slot was never opened.
+    fn on_deadline(&mut self, slot: usize, now: Time) -> Notify;
     /// See [`CongestionFeedback::on_complete`](super::CongestionFeedback::on_complete).
     ///
     /// # Panics
@@ -59,8 +65,12 @@ impl<R: FeedbackDefinition> EndpointFeedback for AtEndpoint<R> {
     }
 
     #[inline]
-    fn on_data(&mut self, slot: usize, arrival: &DataArrival) -> bool {
+    fn on_data(&mut self, slot: usize, arrival: &DataArrival) -> Notify {
         self.receivers[slot].on_data(&mut self.shared, arrival)
+    }
+
+    fn on_deadline(&mut self, slot: usize, now: Time) -> Notify {
+        self.receivers[slot].on_deadline(&mut self.shared, now)
     }
 
     fn on_complete(&mut self, slot: usize) {

@@ -1,6 +1,14 @@
-//! The notification point of DCQCN (DCQCN §3.1): a marked packet is answered with a CNP, at most one per flow and interval.
+//! The notification point of DCQCN (DCQCN §3.1): a marked packet is answered with a CNP, at most one per flow and window of time.
+//!
+//! A marked packet outside a window is answered at once and opens a window. If a packet that comes within the window is marked, a CNP is
+//! sent when it ends, which opens the next. Published simulators of DCQCN for htsim do the same.
+//!
+//! # Decisions
+//! * `cnp-window-end = false` forgets marks inside a window, as a NIC does that only keeps a minimum time between CNPs: then the next marked
+//!   packet after the window is answered.
+//! * A CNP at the end of a window is sent even if the message is complete by then: a notification point knows packets, not messages.
 
-use super::{CongestionFeedback, DataArrival, FeedbackDefinition};
+use super::{CongestionFeedback, DataArrival, FeedbackDefinition, Notify};
 use crate::cc::NetworkFacts;
 use clearway_units::{Span, Time};
 
@@ -9,15 +17,28 @@ clearway_units::parameters! {
     pub struct IntervalParameters {
         /// The least time between two notifications of a flow, or of a queue pair if it has several.
         pub interval: Span = Span::from_us(50), "cnp-interval", "DCQCN §3.1: N = 50 us";
+        /// A mark within that time is answered at its end; else it is forgotten.
+        pub window_end: bool = true, "cnp-window-end", "DCQCN §3.1";
     }
 }
 
-/// Notifies of a marked packet, unless it did so a short while ago.
+/// Notifies of a marked packet: at once, or at the end of the window that the last notification has opened.
 #[derive(Debug, Clone, Copy)]
 pub struct Interval {
     interval: Span,
-    /// Instant of the last notification.
+    window_end: bool,
+    /// Instant of the last notification, which opened a window.
     last: Option<Time>,
+    /// True if a marked packet has come since.
+    marked: bool,
+}
+
+impl Interval {
+    fn notify(&mut self, now: Time) -> Notify {
+        self.last = Some(now);
+        self.marked = false;
+        Notify::Now
+    }
 }
 
 impl FeedbackDefinition for Interval {
@@ -29,7 +50,9 @@ impl FeedbackDefinition for Interval {
     fn new(parameters: &IntervalParameters, _: &NetworkFacts) -> Self {
         Self {
             interval: parameters.interval,
+            window_end: parameters.window_end,
             last: None,
+            marked: false,
         }
     }
 }
@@ -38,14 +61,25 @@ impl CongestionFeedback for Interval {
     type Shared = ();
 
     #[inline]
-    fn on_data(&mut self, (): &mut (), arrival: &DataArrival) -> bool {
-        let due = arrival.marked
-            && self
-                .last
-                .is_none_or(|last| arrival.now.since(last) >= self.interval);
-        if due {
-            self.last = Some(arrival.now);
+    fn on_data(&mut self, (): &mut (), arrival: &DataArrival) -> Notify {
+        if !arrival.marked {
+            return Notify::No;
         }
-        due
+        match self.last.map(|last| last.saturating_add(self.interval)) {
+            Some(end) if arrival.now < end => {
+                let first = self.window_end && !self.marked;
+                self.marked = true;
+                if first { Notify::At(end) } else { Notify::No }
+            }
+            _ => self.notify(arrival.now),
+        }
+    }
+
+    fn on_deadline(&mut self, (): &mut (), now: Time) -> Notify {
+        if self.marked {
+            self.notify(now)
+        } else {
+            Notify::No
+        }
     }
 }

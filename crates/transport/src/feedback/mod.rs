@@ -1,7 +1,7 @@
 //! Congestion feedback: reaction of a receiver to congestion besides echoing marks on acknowledgements.
 //!
 //! A rule is told of each data packet and answers whether to send a notification to the sender (the CNP of RoCEv2), which
-//! [`CongestionControl::on_notification`](crate::cc::CongestionControl::on_notification) hears. A new rule is one file and one
+//! [`CongestionControl::on_notification`](crate::cc::CongestionControl::on_notification) hears: now, or perhaps at a later time. A new rule is one file and one
 //! line in the `rules!` list, exactly as for [controllers](crate::cc).
 //!
 //! Each receiver has a rule of its own. What the rules of one endpoint have in common, such as the average over all flows to a
@@ -42,13 +42,30 @@ pub struct DataArrival {
     pub accepted: bool,
 }
 
+/// Answer of a rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Notify {
+    /// The sender is not notified.
+    No,
+    /// The sender is notified now.
+    Now,
+    /// The rule is asked again at that time, by [`on_deadline`](CongestionFeedback::on_deadline). A later answer of this kind takes its place.
+    At(Time),
+}
+
 /// The rule of one receiver: of one queue pair of one flow. Pure state: no clock but the times passed in.
 pub trait CongestionFeedback: Send {
     /// State that the receivers of one endpoint share. `()` where each decides for itself, which costs nothing.
     type Shared: Default + Send;
 
-    /// A data packet has come, expected or not. True if the sender is to be notified.
-    fn on_data(&mut self, shared: &mut Self::Shared, arrival: &DataArrival) -> bool;
+    /// A data packet has come, expected or not.
+    fn on_data(&mut self, shared: &mut Self::Shared, arrival: &DataArrival) -> Notify;
+
+    /// The time of a [`Notify::At`] has come.
+    fn on_deadline(&mut self, shared: &mut Self::Shared, now: Time) -> Notify {
+        let _ = (shared, now);
+        Notify::No
+    }
 
     /// With the last packet that [`on_data`](Self::on_data) was told of, nothing is missing of that packet's message, or of the
     /// queue pair's part of it.
@@ -94,10 +111,16 @@ macro_rules! rules {
                 }
             }
             #[inline]
-            fn on_data(&mut self, slot: usize, arrival: &DataArrival) -> bool {
+            fn on_data(&mut self, slot: usize, arrival: &DataArrival) -> Notify {
                 match self {
                     $(Self::$variant(rule) => rule.on_data(slot, arrival),)+
                     Self::Custom(rule) => rule.on_data(slot, arrival),
+                }
+            }
+            fn on_deadline(&mut self, slot: usize, now: Time) -> Notify {
+                match self {
+                    $(Self::$variant(rule) => rule.on_deadline(slot, now),)+
+                    Self::Custom(rule) => rule.on_deadline(slot, now),
                 }
             }
             fn on_complete(&mut self, slot: usize) {

@@ -1,6 +1,6 @@
 //! No notifications: acknowledgements echo marks, and that is all. STrack, DCTCP, TCP, and the HPCC artifact's DCQCN.
 
-use super::{CongestionFeedback, DataArrival, FeedbackDefinition};
+use super::{CongestionFeedback, DataArrival, FeedbackDefinition, Notify};
 use crate::cc::NetworkFacts;
 
 clearway_units::parameters! {
@@ -26,7 +26,7 @@ impl CongestionFeedback for Silent {
     type Shared = ();
 
     #[inline]
-    fn on_data(&mut self, (): &mut (), _: &DataArrival) -> bool {
-        false
+    fn on_data(&mut self, (): &mut (), _: &DataArrival) -> Notify {
+        Notify::No
     }
 }

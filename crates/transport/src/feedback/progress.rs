@@ -19,6 +19,7 @@
 //!   flows of the next stage are not measured by the last.
 //! * Until there is an average, every flow is at it, and the rule is DCQCN's. The same holds for a flow that is alone.
 //! * "Does not fall behind" includes equality.
+//! * A flow is judged when the marked packet comes, also for the CNP at the end of a window.
 //! * The packet counts before it is judged, and is in the average if that is due with it, in the order of Fig. 3.
 //! * Only packets that bring what was missing are progress: not copies, nor what go-back-N discards. A mark on these counts.
 //! * Progress is in packets, as in the paper, whatever the lengths of messages: that of a message is in no packet, so a receiver
@@ -32,9 +33,11 @@
 #[cfg(test)]
 mod tests;
 
-use super::{CongestionFeedback, DataArrival, FeedbackDefinition, Interval, IntervalParameters};
+use super::{
+    CongestionFeedback, DataArrival, FeedbackDefinition, Interval, IntervalParameters, Notify,
+};
 use crate::cc::NetworkFacts;
-use clearway_units::{Bytes, MessageId};
+use clearway_units::{Bytes, MessageId, Time};
 use std::num::NonZero;
 
 clearway_units::parameters! {
@@ -127,7 +130,7 @@ impl CongestionFeedback for Progress {
     type Shared = HostProgress;
 
     #[inline]
-    fn on_data(&mut self, host: &mut HostProgress, arrival: &DataArrival) -> bool {
+    fn on_data(&mut self, host: &mut HostProgress, arrival: &DataArrival) -> Notify {
         // A packet that only closes its flow belongs to no message.
         let has_message = arrival.bytes > Bytes::ZERO || arrival.ends_message;
         if arrival.accepted && has_message {
@@ -135,7 +138,14 @@ impl CongestionFeedback for Progress {
             self.packets += 1;
             host.on_packet(self.batch);
         }
-        !host.is_ahead_of(self.packets) && self.interval.on_data(&mut (), arrival)
+        if host.is_ahead_of(self.packets) {
+            return Notify::No;
+        }
+        self.interval.on_data(&mut (), arrival)
+    }
+
+    fn on_deadline(&mut self, _: &mut HostProgress, now: Time) -> Notify {
+        self.interval.on_deadline(&mut (), now)
     }
 
     fn on_complete(&mut self, host: &mut HostProgress) {

@@ -391,13 +391,14 @@ fn two_flows_share_a_bottleneck() {
     pair.run_until(Time::from_us(50_000));
     let delivered = |pair: &Pair, flow| pair.ends[0].progress(flow).unwrap().acknowledged.as_f64();
     let before = [first, second].map(|flow| delivered(&pair, flow));
-    pair.run_until(Time::from_us(100_000));
+    // Marks are random, and shares wander about a half for tens of milliseconds.
+    pair.run_until(Time::from_us(300_000));
     let after = [first, second].map(|flow| delivered(&pair, flow));
     let share = [after[0] - before[0], after[1] - before[1]];
     let fairness = share[0] / (share[0] + share[1]);
     assert!((0.475..0.525).contains(&fairness), "{fairness}");
-    // 50 ms at 40 Gb/s are 250 MB, headers included.
-    let utilisation = (share[0] + share[1]) * 4160.0 / 4096.0 / 250e6;
+    // 250 ms at 40 Gb/s are 1250 MB, headers included.
+    let utilisation = (share[0] + share[1]) * 4160.0 / 4096.0 / 1250e6;
     assert!((0.9..1.001).contains(&utilisation), "{utilisation}");
     let counters = pair.counters();
     assert!(counters.notifications_received > 100);
@@ -407,5 +408,5 @@ fn two_flows_share_a_bottleneck() {
         (0, 0)
     );
     // At most one notification each 50 us and flow.
-    assert!(counters.notifications_sent <= 2 * 2_000);
+    assert!(counters.notifications_sent <= 2 * 6_000);
 }

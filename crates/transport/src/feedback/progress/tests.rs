@@ -49,7 +49,7 @@ fn probe(now: Time) -> DataArrival {
 fn feed(host: &mut AtEndpoint<Progress>, packets: &[u32]) {
     for (slot, &packets) in packets.iter().enumerate() {
         for _ in 0..packets {
-            assert!(!host.on_data(slot, &unmarked(Time::ZERO)));
+            assert_ne!(host.on_data(slot, &unmarked(Time::ZERO)), Notify::Now);
         }
     }
 }
@@ -72,7 +72,7 @@ fn the_truth_table() {
                 let mut now = Time::from_us(10);
                 if let Some(elapsed) = elapsed {
                     // Nobody is behind yet: everyone may be notified.
-                    assert!(host.on_data(slot, &probe(now)));
+                    assert_eq!(host.on_data(slot, &probe(now)), Notify::Now);
                     now += Span::from_ns(elapsed);
                 }
                 feed(&mut host, &[0, 2, 3]);
@@ -83,7 +83,7 @@ fn the_truth_table() {
                 };
                 let due = elapsed.is_none_or(|elapsed| elapsed >= 50_000);
                 assert_eq!(
-                    host.on_data(slot, &packet),
+                    host.on_data(slot, &packet) == Notify::Now,
                     marked && in_place && due,
                     "flow {slot}, marked {marked}, after {elapsed:?} ns"
                 );
@@ -107,13 +107,13 @@ fn averages_by_hand() {
     // (4 + 1 + 3) / 3 = 2.67: two packets are behind it, three are not.
     assert_eq!(average(&host), (8, 3));
     let now = Time::from_us(1);
-    assert!(host.on_data(0, &probe(now)));
-    assert!(!host.on_data(1, &probe(now)));
+    assert_eq!(host.on_data(0, &probe(now)), Notify::Now);
+    assert_ne!(host.on_data(1, &probe(now)), Notify::Now);
     feed(&mut host, &[0, 1]);
-    assert!(!host.on_data(1, &probe(now)));
+    assert_ne!(host.on_data(1, &probe(now)), Notify::Now);
     feed(&mut host, &[0, 1]);
-    assert!(host.on_data(1, &probe(now)));
-    assert!(host.on_data(2, &probe(now)));
+    assert_eq!(host.on_data(1, &probe(now)), Notify::Now);
+    assert_eq!(host.on_data(2, &probe(now)), Notify::Now);
 }
 
 #[test]
@@ -126,9 +126,9 @@ fn the_packet_that_is_judged_counts_and_renews_the_average_first() {
     let mut host = host(4, 2);
     feed(&mut host, &[3]);
     // With it there are four packets, two on average, and flow 1 has one.
-    assert!(!host.on_data(1, &marked));
+    assert_ne!(host.on_data(1, &marked), Notify::Now);
     // It then has two, which is the average still.
-    assert!(host.on_data(1, &marked));
+    assert_eq!(host.on_data(1, &marked), Notify::Now);
 }
 
 #[test]
@@ -147,12 +147,12 @@ fn a_flow_leaves_the_average_with_its_last_packet_and_comes_back_with_its_next_m
         }
     );
     let now = Time::from_us(1);
-    assert!(host.on_data(1, &probe(now)));
+    assert_eq!(host.on_data(1, &probe(now)), Notify::Now);
     let next = DataArrival {
         message: MessageId(1),
         ..unmarked(now)
     };
-    assert!(!host.on_data(0, &next));
+    assert_ne!(host.on_data(0, &next), Notify::Now);
     assert_eq!(
         host.shared().now,
         Sum {
@@ -161,13 +161,16 @@ fn a_flow_leaves_the_average_with_its_last_packet_and_comes_back_with_its_next_m
         }
     );
     // It starts at one and is behind the average of two.
-    assert!(!host.on_data(
-        0,
-        &DataArrival {
-            message: MessageId(1),
-            ..probe(now)
-        }
-    ));
+    assert_ne!(
+        host.on_data(
+            0,
+            &DataArrival {
+                message: MessageId(1),
+                ..probe(now)
+            }
+        ),
+        Notify::Now
+    );
 }
 
 #[test]
@@ -187,8 +190,8 @@ fn with_the_last_flow_the_average_and_its_counter_go() {
         marked: true,
         ..unmarked(Time::from_us(99))
     };
-    assert!(host.on_data(0, &next));
-    assert!(host.on_data(1, &next));
+    assert_eq!(host.on_data(0, &next), Notify::Now);
+    assert_eq!(host.on_data(1, &next), Notify::Now);
     assert_eq!(average(&host), (0, 0));
 }
 
@@ -252,7 +255,7 @@ fn state_is_flat_and_small() {
     fn flat<T: Copy>() -> usize {
         size_of::<T>()
     }
-    assert_eq!((flat::<HostProgress>(), flat::<Progress>()), (40, 48));
+    assert_eq!((flat::<HostProgress>(), flat::<Progress>()), (40, 56));
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -342,7 +345,7 @@ proptest! {
                         ..unmarked(Time::from_us(now))
                     };
                     let expected = model.packet(now, flow, marked, accepted);
-                    prop_assert_eq!(host.on_data(flow, &arrival), expected);
+                    prop_assert_eq!(host.on_data(flow, &arrival) == Notify::Now, expected);
                 }
                 Step::Complete(flow) if model.flows[flow].2 => {
                     host.on_complete(flow);
@@ -400,7 +403,7 @@ fn lead(rule: &str, times: &[u64]) -> (Vec<f64>, f64) {
     (leads, (after - before) / possible)
 }
 
-/// Under plain DCQCN two flows converge to equal rates, but a lead of one remains, and chance adds to it.
+/// Under plain DCQCN two flows converge to equal rates, but a lead of one remains, and chance adds to it: no sign changes any more.
 #[test]
 fn flows_become_even_and_stay_so_unlike_under_plain_dcqcn() {
     let times: Vec<u64> = (6..=50).map(|step| step * 2_000).collect();
@@ -410,7 +413,8 @@ fn flows_become_even_and_stay_so_unlike_under_plain_dcqcn() {
     assert!(even.iter().all(|lead| lead.abs() < 7e6), "{even:?}");
     let changes = |leads: &[f64]| leads.windows(2).filter(|w| w[0] * w[1] < 0.0).count();
     assert!(changes(&even) >= 6, "{even:?}");
-    assert!(plain.iter().any(|lead| lead.abs() > 25e6), "{plain:?}");
-    assert!(changes(&plain) <= 1, "{plain:?}");
+    let last = plain[plain.len() - 1];
+    assert!(last.abs() > 4e6, "{plain:?}");
+    assert!(changes(&plain[3..]) == 0, "{plain:?}");
     assert!(plain_utilisation > 0.95 && utilisation > 0.95);
 }
