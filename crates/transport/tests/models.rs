@@ -9,6 +9,7 @@ use clearway_units::{Bytes, Purpose, RandomStream, Span, Time};
 use std::collections::BTreeMap;
 
 mod models {
+    mod dcqcn;
     mod spray;
     mod strack;
 }
