@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 
 mod models {
     mod dcqcn;
+    mod fairness;
+    mod hpcc;
     mod spray;
     mod strack;
 }
