@@ -14,6 +14,7 @@ mod models {
     mod hpcc;
     mod spray;
     mod strack;
+    mod swift;
 }
 
 /// Branches that a model has taken, by name.
