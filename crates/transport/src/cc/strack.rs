@@ -16,7 +16,8 @@
 //! * Q5: `target_Qhigh` is three times the target (Table 1), not twice (§3.2 prose), which never settles with 128 senders.
 //! * Q8: "roughly the BDP" for the largest window: 1.25 times the product with the unloaded round trip, serialisation included.
 //!   The `BDP` in `bdp_sf` is the line rate times the propagation round trip (400 KB at 400 Gb/s and 8 us).
-//! * Q9: a flow starts with the largest window. Q10: the window never falls below one packet.
+//! * Q9: a flow starts with the largest window. Q10: the window never falls below one packet, counted after the
+//!   fairness step: bounded before it, the least window would be a packet and `eta`, and allow two packets in flight.
 //! * Q17: the period of the achieved bandwidth-delay product is base round trip plus target (Algorithm 2), not one base round
 //!   trip (§3). It is updated once per acknowledgement, though both Algorithms 1 and 4 print the call.
 //! * Q18: nothing achieved, or nothing measured yet, must not give a window of zero: the fall needs a positive value.
@@ -233,13 +234,14 @@ impl Strack {
     /// Adjusts the window (Algorithm 4).
     #[inline]
     fn adjust_window(&mut self, sample: &AckSample<'_>, delay: f64) {
+        let mut decreased = false;
         self.average_delay += self.ewma * (delay - self.average_delay);
         if !sample.ecn && delay > self.high_delay {
             self.increase(self.gains.beta, sample.acked);
         } else if !sample.ecn && delay < self.target {
             self.increase(self.gains.alpha * (self.target - delay), sample.acked);
         } else if (sample.ecn || !self.decrease_requires_ecn) && self.average_delay > self.target {
-            self.decrease(sample.now, delay);
+            decreased = self.decrease(sample.now, delay);
         }
         if sample.now.since(self.last_fairness) > self.base_rtt {
             self.last_fairness = sample.now;
@@ -249,6 +251,8 @@ impl Strack {
                 let (usual, factor) = phased.on_ack(sample);
                 self.gains = usual.times(factor);
             }
+        } else if decreased {
+            self.set_window(self.window);
         }
     }
 
@@ -262,21 +266,22 @@ impl Strack {
     }
 
     /// Shrinks the window, at most once per base round trip (Algorithm 4 lines 10 to 18).
-    fn decrease(&mut self, now: Time, delay: f64) {
+    fn decrease(&mut self, now: Time, delay: f64) -> bool {
         if now.since(self.last_decrease) <= self.base_rtt {
-            return;
+            return false;
         }
         let achieved = self.achieved as f64;
         if delay > self.high_delay && achieved > 0.0 && achieved < self.quick_adapt_limit {
-            self.set_window(achieved);
+            self.window = achieved;
         } else if delay > self.target {
             let excess = (self.average_delay - self.target) / self.average_delay;
             let factor = (1.0 - self.gamma * excess).max(self.max_decrease);
-            self.set_window(self.window * factor);
+            self.window *= factor;
         } else {
-            return;
+            return false;
         }
         self.last_decrease = now;
+        true
     }
 
     #[inline]

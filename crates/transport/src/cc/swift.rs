@@ -289,7 +289,11 @@ impl Swift {
     /// Computes the window from the reference, always with the step (Snyder §4.2.2).
     #[inline]
     fn adjust_from_reference(&mut self, sample: &AckSample<'_>, delay: f64) {
-        let target = self.target.at(self.window);
+        let Form::Reference(reference) = &self.form else {
+            return;
+        };
+        // Updates are relative to the reference (Snyder §4.2.2): acknowledgements of equal congestion give the same window.
+        let target = self.target.at(reference.value);
         let congested = delay > target;
         let factor = if congested {
             self.cut_factor(delay, target)

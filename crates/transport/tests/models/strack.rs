@@ -33,8 +33,6 @@ struct Model {
     rx_clear: f64,
     achieved_bdp: f64,
     last_ack: f64,
-    /// The last step fell below one packet and added the fairness step.
-    bound_open: bool,
     taken: Branches,
 }
 
@@ -144,7 +142,7 @@ impl Model {
                 "unmarked between the targets",
             );
         }
-        self.bound_open = can_fairness_shuffle && cwnd < 1.0;
+        self.taken.take_if(cwnd < 1.0, "below one packet");
         if can_fairness_shuffle {
             cwnd += self.eta;
             self.last_selfai = now;
@@ -204,16 +202,6 @@ fn compare(seed: u64, gbps: u64, percent: u64, needs_mark: bool, taken: &mut Bra
         }
         real.on_ack(&ack);
         model.on_ack(&ack);
-        if std::mem::take(&mut model.bound_open) {
-            // Algorithm 4 has no least window. Whether it bounds the decrease or the sum with the fairness step is open.
-            let window = real.allowance().window;
-            assert!(
-                (model.cwnd..=model.mtu * (1.0 + model.eta)).contains(&window),
-                "{window}"
-            );
-            model.cwnd = window;
-            model.taken.take("below one packet");
-        }
         assert_window(real.allowance(), model.cwnd, (seed, step, ack));
     }
     assert!(real.allowance().rate.is_none(), "STrack has a window alone");

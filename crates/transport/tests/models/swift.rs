@@ -235,10 +235,10 @@ fn windows_are_those_of_the_paper() {
 #[test]
 fn windows_with_variable_increase_and_sampling_frequency() {
     let mut taken = Branches::default();
-    for seed in 10..16 {
+    for seed in 10..17 {
         let change = |p: &mut SwiftParameters| {
-            // Flow scaling is off with the other two (§4.3.2): which window it goes by is not said.
-            p.flow_scaling = false;
+            // Flow scaling is off with the other two in the figures (§4.3.2).
+            p.flow_scaling = seed >= 14;
             p.reference_window = true;
             p.increase.variable_increase = seed % 3 != 0;
             p.sampling.sampling_acks = (seed % 3 != 1).then_some(if seed < 13 { 30 } else { 5 });
@@ -248,7 +248,7 @@ fn windows_with_variable_increase_and_sampling_frequency() {
     }
     taken.assert_all(
         "below one packet, dampener falls, dampener reset, decrease, decrease waits for samples, decrease within a \
-         round trip, full bank, increase, largest decrease, largest window, loss, loss within a round trip, no flow \
+         round trip, flow scaling, full bank, increase, largest decrease, largest window, loss, loss within a round trip, no flow \
          scaling, tokens",
     );
 }
