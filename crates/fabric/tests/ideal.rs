@@ -55,7 +55,7 @@ fn stripe(draw: &mut Draw, profile: &mut Profile) {
     let mut reliability = Reliability::named("go-back-n").expect("built in");
     if let Reliability::GoBackN(settings) = &mut reliability {
         settings.queue_pairs = NonZero::new(draw.of(&[1, 2, 3, 4])).unwrap();
-        settings.stripe = draw.of(&[Stripe::Split, Stripe::RoundRobin]);
+        settings.stripe = draw.of(&[Stripe::Split, Stripe::RoundRobin, Stripe::Message]);
         settings.stripe_chunk = Bytes::new(draw.of(&[1, 4000, 65_536]));
         settings.timeout = Span::from_us(300);
         settings.timeout_max = Span::from_us(900);

@@ -37,6 +37,7 @@ fn profiles(linger: Option<Span>) -> Vec<Profile> {
         go_back_n(1, Stripe::Split),
         go_back_n(3, Stripe::Split),
         go_back_n(2, Stripe::RoundRobin),
+        go_back_n(2, Stripe::Message),
     ];
     if let Some(parameters) = profiles[0].reliability.selective_repeat_mut() {
         parameters.linger = linger;

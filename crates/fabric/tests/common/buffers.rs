@@ -72,7 +72,7 @@ pub(super) fn random_transport(draw: &mut Draw, profile: &mut Profile) {
         settings.queue_pairs = NonZero::new(draw.of(&[1, 1, 2, 4])).unwrap();
         settings.ack_interval = NonZero::new(draw.of(&[1, 4])).unwrap();
         settings.ack_class = draw.of(&[AckClass::Control, AckClass::Data]);
-        settings.stripe = draw.of(&[Stripe::Split, Stripe::RoundRobin]);
+        settings.stripe = draw.of(&[Stripe::Split, Stripe::RoundRobin, Stripe::Message]);
     }
     profile.reliability = reliability;
     let mut controller = ControllerSettings::named("constant").expect("built in");

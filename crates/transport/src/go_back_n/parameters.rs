@@ -25,6 +25,8 @@ clearway_units::choices! {
         Split = "split",
         /// Chunks go to the queue pairs in turn.
         RoundRobin = "round-robin",
+        /// Whole messages go to the queue pairs in turn, as NCCL sends them with `NCCL_IB_SPLIT_DATA_ON_QPS=0`.
+        Message = "message",
     }
 }
 
@@ -139,7 +141,14 @@ impl Rules {
         }
         let (total, all) = (bytes.as_u64(), u64::from(self.queue_pairs));
         let own = u64::from(queue_pair);
+        // Of a message without bytes one queue pair carries a packet.
+        let first = match self.stripe {
+            Stripe::Split | Stripe::RoundRobin => 0,
+            Stripe::Message => u64::from(message.0) % all,
+        };
         let (bytes, place, parts) = match self.stripe {
+            Stripe::Message if own == first => (total, 0, 1),
+            Stripe::Message => (0, 0, 1),
             Stripe::Split => {
                 let (share, rest) = (total / all, total % all);
                 let parts = if share == 0 { 1 } else { all };
@@ -161,7 +170,7 @@ impl Rules {
                 (own_chunks * self.stripe_chunk - missing, 0, chunks.min(all))
             }
         };
-        let carries = bytes > 0 || (own == 0 && total == 0);
+        let carries = bytes > 0 || (own == first && total == 0);
         carries.then_some(Part {
             message,
             bytes,
@@ -173,7 +182,7 @@ impl Rules {
     /// Offset in the message of a packet that stands at `offset` of the part.
     #[inline]
     pub(crate) fn place(&self, offset: u64, queue_pair: u8) -> u64 {
-        if self.queue_pairs == 1 || self.stripe == Stripe::Split {
+        if self.queue_pairs == 1 || self.stripe != Stripe::RoundRobin {
             return offset;
         }
         let (chunk, within) = (offset / self.stripe_chunk, offset % self.stripe_chunk);

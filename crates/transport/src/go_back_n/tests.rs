@@ -419,8 +419,32 @@ fn watch(pair: &mut Pair) -> Seen {
 }
 
 #[test]
+fn whole_messages_take_turns_on_queue_pairs() {
+    let mut pair = pair_with(profile("1MB", |p| {
+        (p.queue_pairs, p.stripe) = (NonZero::new(2).unwrap(), Stripe::Message);
+    }));
+    let carriers = Rc::new(RefCell::new(BTreeSet::new()));
+    let seen = Rc::clone(&carriers);
+    pair.pipes[0].drop_if(move |_, packet| {
+        if let Header::Data { message, .. } = packet.header {
+            seen.borrow_mut().insert((message.0, packet.queue_pair));
+        }
+        false
+    });
+    let flow = pair.open();
+    for (message, bytes) in [(0, 100_000), (1, 50_000), (2, 0), (3, 0), (4, 1)] {
+        pair.post(flow, message, Bytes::new(bytes));
+    }
+    pair.close(flow);
+    pair.run();
+    assert!((0..5).all(|message| pair.deliveries(flow, message) == 1));
+    let in_turn = [(0, 0), (1, 1), (2, 0), (3, 1), (4, 0)];
+    assert_eq!(*carriers.borrow(), BTreeSet::from(in_turn));
+}
+
+#[test]
 fn queue_pairs_share_a_message_and_finish_it_once() {
-    for stripe in [Stripe::Split, Stripe::RoundRobin] {
+    for stripe in [Stripe::Split, Stripe::RoundRobin, Stripe::Message] {
         for bytes in [0, 1, 4, 10_000, 65_536, 65_537, 1_000_003, 300_000] {
             let mut pair = pair_with(profile("1MB", |p| {
                 (p.queue_pairs, p.stripe) = (NonZero::new(4).unwrap(), stripe);
@@ -468,7 +492,8 @@ fn queue_pairs_share_a_message_and_finish_it_once() {
             assert_eq!(pair.ends[0].open_senders(), 0, "{what}");
             if bytes > 50_000 {
                 let ports: BTreeSet<_> = seen.borrow().iter().map(|s| (s.2, s.3)).collect();
-                assert_eq!(ports.len(), 4, "{what}");
+                let used = if stripe == Stripe::Message { 1 } else { 4 };
+                assert_eq!(ports.len(), used, "{what}");
             }
         }
     }
