@@ -51,6 +51,8 @@ struct Header {
     complete: bool,
     passed: usize,
     missed: usize,
+    #[serde(default)]
+    unsure: usize,
     not_yet: usize,
     cpu_seconds: f64,
     wall_seconds: f64,
@@ -185,7 +187,7 @@ fn last_verdict(id: &str) -> String {
     let first = text.lines().next().unwrap_or_default();
     match serde_json::from_str(first) {
         Ok(Line::Reproduction(header)) => {
-            let judged = header.passed + header.missed;
+            let judged = header.passed + header.missed + header.unsure;
             format!("{} of {judged} passed ({})", header.passed, header.version)
         }
         _ => "unreadable".into(),
@@ -210,6 +212,7 @@ fn as_lines(outcome: &FigureOutcome, command: String, stopwatch: &Stopwatch) -> 
         complete: outcome.complete,
         passed: tally.passed,
         missed: tally.missed,
+        unsure: tally.unsure,
         not_yet: tally.not_yet,
         cpu_seconds: stopwatch.cpu_seconds(),
         wall_seconds: stopwatch.wall_seconds(),
@@ -251,8 +254,13 @@ fn describe(outcome: &FigureOutcome) -> String {
     }
     let mut text = format!("{}\n{}", heading.render(130), table.render(usize::MAX));
     for claim in &outcome.claims {
-        if let (ClaimVerdict::Miss, Some(note)) = (&claim.verdict, &claim.note) {
-            let lines = wrap(&format!("missed [{}]: {note}", claim.id), 126);
+        let what = match claim.verdict {
+            ClaimVerdict::Miss => "missed",
+            ClaimVerdict::Unsure => "unsure",
+            _ => continue,
+        };
+        if let Some(note) = &claim.note {
+            let lines = wrap(&format!("{what} [{}]: {note}", claim.id), 126);
             text += &format!("\n{}\n", lines.join("\n  "));
         }
     }
@@ -276,6 +284,7 @@ fn claim_rows(claim: &ClaimOutcome, scale: Scale, table: &mut Table) {
     let verdict = match &claim.verdict {
         ClaimVerdict::Pass => "PASS".into(),
         ClaimVerdict::Miss => "MISS".into(),
+        ClaimVerdict::Unsure => "UNSURE".into(),
         ClaimVerdict::NotYet(what) => format!("NOT YET: needs {what}"),
         ClaimVerdict::NotRun => "interrupted".into(),
         ClaimVerdict::OtherScale => match scale {
@@ -344,10 +353,12 @@ fn short(value: f64) -> String {
 }
 
 fn counts(total: &Tally, scale: Scale) -> String {
-    let claims = total.passed + total.missed + total.not_yet + total.other_scale + total.not_run;
+    let judged = total.passed + total.missed + total.unsure;
+    let claims = judged + total.not_yet + total.other_scale + total.not_run;
     let mut parts = vec![
         format!("{} passed", total.passed),
         format!("{} missed", total.missed),
+        format!("{} unsure", total.unsure),
     ];
     let other = match scale {
         Scale::Small => "at full scale only",

@@ -132,7 +132,6 @@ impl Expression {
     }
 
     /// All measures in it.
-    #[cfg(test)]
     pub(crate) fn calls(&self) -> Vec<&Call> {
         match self {
             Self::Number(_) => Vec::new(),

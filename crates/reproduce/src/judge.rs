@@ -3,10 +3,11 @@
 use super::definition::Scale;
 use super::expression::{Call, Comparison, Expression, Leaves};
 use super::figure::{Binding, Claim, Figure, Unresolved, over_labels, restore};
-use super::measure::Measure;
+use super::measure::{Measure, SETTING};
 use super::outcome::{ClaimOutcome, Judgement, Verdict};
 use super::plans::Kept;
-use std::collections::BTreeMap;
+use super::spread::is_sure;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// All runs of a figure: by labels and seed.
@@ -30,24 +31,42 @@ impl From<Unresolved> for Gap {
     }
 }
 
+/// Runs by which a claim is judged.
+#[derive(Clone, Copy)]
+struct Trial<'a> {
+    scale: Scale,
+    seeds: &'a [u64],
+    runs: &'a Runs,
+    /// Axis without effect, if one is to have none, and the label whose runs stand for all along it.
+    without: Option<(usize, &'a str)>,
+}
+
 /// Takes measures from the runs of one seed.
 struct Evaluator<'a> {
     figure: &'a Figure,
-    scale: Scale,
-    runs: &'a Runs,
+    trial: Trial<'a>,
     seed: u64,
     binding: Binding,
+    /// Labels of the runs that were asked, by axis.
+    used: &'a mut [BTreeSet<String>],
 }
 
 impl Leaves for Evaluator<'_> {
     type Error = Gap;
 
     fn measure(&mut self, call: &Call) -> Result<f64, Gap> {
-        let labels = self.figure.choose(self.scale, &call.words, &self.binding)?;
-        if let Some(needs) = self.figure.needs_of(self.scale, &labels) {
+        let Trial { scale, runs, .. } = self.trial;
+        let mut labels = self.figure.choose(scale, &call.words, &self.binding)?;
+        for (used, label) in self.used.iter_mut().zip(&labels) {
+            used.insert(label.clone());
+        }
+        if let Some((axis, label)) = self.trial.without {
+            label.clone_into(&mut labels[axis]);
+        }
+        if let Some(needs) = self.figure.needs_of(scale, &labels) {
             return Err(Gap::Needs(needs));
         }
-        let run = self.runs.get(&(labels, self.seed)).ok_or(Gap::NotRun)?;
+        let run = runs.get(&(labels, self.seed)).ok_or(Gap::NotRun)?;
         let measure = Measure::named(&call.measure).map_err(Gap::Failed)?;
         let options = measure.read_options(&call.options).map_err(Gap::Failed)?;
         measure
@@ -57,7 +76,7 @@ impl Leaves for Evaluator<'_> {
 
     fn over(&mut self, axis: &str, body: &Expression) -> Result<Vec<f64>, Gap> {
         let figure = self.figure;
-        over_labels(figure, self.scale, axis, |label| {
+        over_labels(figure, self.trial.scale, axis, |label| {
             let former = self.binding.insert(axis.into(), label.into());
             let value = body.evaluate(self);
             restore(&mut self.binding, axis, former);
@@ -81,7 +100,21 @@ impl Figure {
         seeds: &[u64],
         runs: &Runs,
     ) -> ClaimOutcome {
-        let (verdict, judgements) = self.verdict(claim, scale, seeds, runs);
+        let trial = Trial {
+            scale,
+            seeds,
+            runs,
+            without: None,
+        };
+        let mut used = Vec::new();
+        let (verdict, judgements) = match self.judgements(claim, trial, &mut used) {
+            Ok(judgements) => (verdict(&judgements), judgements),
+            Err(verdict) => (verdict, Vec::new()),
+        };
+        let passes_without = match verdict {
+            Verdict::Pass | Verdict::Unsure => self.passes_without(claim, trial, &used),
+            _ => Vec::new(),
+        };
         ClaimOutcome {
             id: claim.id.clone(),
             paper: claim.paper.clone(),
@@ -90,58 +123,100 @@ impl Figure {
             note: claim.note.clone(),
             verdict,
             judgements,
+            passes_without,
         }
     }
 
-    fn verdict(
+    /// Judges all comparisons of a claim, or says why that cannot be done. `used` becomes the labels of the runs that each has asked, by
+    /// axis.
+    fn judgements(
         &self,
         claim: &Claim,
-        scale: Scale,
-        seeds: &[u64],
-        runs: &Runs,
-    ) -> (Verdict, Vec<Judgement>) {
+        trial: Trial<'_>,
+        used: &mut Vec<Vec<BTreeSet<String>>>,
+    ) -> Result<Vec<Judgement>, Verdict> {
         if let Some(needs) = &claim.needs {
-            return (Verdict::NotYet(needs.clone()), Vec::new());
+            return Err(Verdict::NotYet(needs.clone()));
         }
-        let bindings = self.bindings(claim, scale);
-        if bindings.is_empty() || claim.scale.is_some_and(|only| only != scale) {
-            return (Verdict::OtherScale, Vec::new());
+        let bindings = self.bindings(claim, trial.scale);
+        if bindings.is_empty() || claim.scale.is_some_and(|only| only != trial.scale) {
+            return Err(Verdict::OtherScale);
         }
         let mut judgements = Vec::new();
         for binding in bindings {
             for comparison in &claim.comparisons {
-                let context = (claim, scale, seeds, runs);
-                match self.compare(comparison, &binding, context) {
+                let mut asked = vec![BTreeSet::new(); self.axes.len()];
+                match self.compare(claim, comparison, &binding, trial, &mut asked) {
                     Ok(judgement) => judgements.push(judgement),
-                    Err(Gap::Needs(what)) => return (Verdict::NotYet(what), Vec::new()),
-                    Err(Gap::OtherScale) => return (Verdict::OtherScale, Vec::new()),
-                    Err(Gap::NotRun) => return (Verdict::NotRun, Vec::new()),
+                    Err(Gap::Needs(what)) => return Err(Verdict::NotYet(what)),
+                    Err(Gap::OtherScale) => return Err(Verdict::OtherScale),
+                    Err(Gap::NotRun) => return Err(Verdict::NotRun),
                     Err(Gap::Failed(_)) => unreachable!("a failed measure is part of a judgement"),
                 }
+                used.push(asked);
             }
         }
-        let verdict = match judgements.iter().all(|judgement| judgement.holds) {
-            true => Verdict::Pass,
-            false => Verdict::Miss,
-        };
-        (verdict, judgements)
+        Ok(judgements)
+    }
+
+    /// Axes along which the claim compares runs, and without whose effect it would hold, too; `settings` if it measures no run. `used` are
+    /// the labels that its comparisons have asked, by axis.
+    fn passes_without(
+        &self,
+        claim: &Claim,
+        trial: Trial<'_>,
+        used: &[Vec<BTreeSet<String>>],
+    ) -> Vec<String> {
+        let expressions = claim
+            .comparisons
+            .iter()
+            .flat_map(|comparison| comparison.bounds.iter().chain([&comparison.quantity]));
+        if expressions
+            .flat_map(Expression::calls)
+            .all(|call| call.measure == SETTING)
+        {
+            return vec!["settings".into()];
+        }
+        let mut found = Vec::new();
+        for (number, axis) in self.axes.iter().enumerate() {
+            let compared = used.iter().map(|asked| &asked[number]);
+            let labels: BTreeSet<&str> = compared
+                .filter(|labels| labels.len() > 1)
+                .flatten()
+                .map(String::as_str)
+                .collect();
+            let holds = |label: &str| {
+                let trial = Trial {
+                    without: Some((number, label)),
+                    ..trial
+                };
+                let judged = self.judgements(claim, trial, &mut Vec::new());
+                judged.is_ok_and(|judged| judged.iter().all(|judgement| judgement.holds))
+            };
+            if labels.into_iter().any(holds) {
+                found.push(axis.name.clone());
+            }
+        }
+        found
     }
 
     fn compare(
         &self,
+        claim: &Claim,
         comparison: &Comparison,
         binding: &Binding,
-        (claim, scale, seeds, runs): (&Claim, Scale, &[u64], &Runs),
+        trial: Trial<'_>,
+        used: &mut [BTreeSet<String>],
     ) -> Result<Judgement, Gap> {
         let mut reason = None;
         let mut values = |expression: &Expression| -> Result<Vec<f64>, Gap> {
-            let each = seeds.iter().map(|&seed| {
+            let each = trial.seeds.iter().map(|&seed| {
                 let mut evaluator = Evaluator {
                     figure: self,
-                    scale,
-                    runs,
+                    trial,
                     seed,
                     binding: binding.clone(),
+                    used: &mut *used,
                 };
                 match expression.evaluate(&mut evaluator) {
                     Err(Gap::Failed(message)) => {
@@ -155,18 +230,40 @@ impl Figure {
         };
         let per_seed = values(&comparison.quantity)?;
         let bounds: Result<Vec<Vec<f64>>, Gap> = comparison.bounds.iter().map(values).collect();
-        let bounds: Vec<f64> = bounds?.iter().map(|bound| claim.seeds.of(bound)).collect();
+        let bounds_per_seed = bounds?;
+        let bounds: Vec<f64> = bounds_per_seed
+            .iter()
+            .map(|bound| claim.seeds.of(bound))
+            .collect();
         let measured = claim.seeds.of(&per_seed);
         Ok(Judgement {
             at: binding.values().next().cloned(),
             quantity: comparison.quantity_text.clone(),
             rule: comparison.rule_text.clone(),
+            holds: comparison.relation.holds(measured, &bounds),
+            sure: is_sure(
+                comparison.relation,
+                claim.seeds,
+                &per_seed,
+                &bounds_per_seed,
+            ),
             per_seed: per_seed.into_iter().map(number).collect(),
             measured: number(measured),
-            holds: comparison.relation.holds(measured, &bounds),
             bounds: bounds.into_iter().map(number).collect(),
             reason,
         })
+    }
+}
+
+/// The verdict that follows from judgements: a miss that is sure decides, then what is not sure.
+fn verdict(judgements: &[Judgement]) -> Verdict {
+    let any = |of: fn(&Judgement) -> bool| judgements.iter().any(of);
+    if any(|judgement| !judgement.holds && judgement.sure) {
+        Verdict::Miss
+    } else if any(|judgement| !judgement.sure) {
+        Verdict::Unsure
+    } else {
+        Verdict::Pass
     }
 }
 

@@ -26,6 +26,7 @@ mod run_data;
 mod runner;
 mod schema;
 mod sharing;
+mod spread;
 #[cfg(test)]
 mod tests;
 

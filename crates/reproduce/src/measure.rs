@@ -54,6 +54,9 @@ enum Compute {
     Planned(fn(&PlanData, &Options) -> Result<f64, String>),
 }
 
+/// Name of the measure that reads a setting of a run, and nothing that happened in it.
+pub(crate) const SETTING: &str = "setting";
+
 macro_rules! measures {
     ($($of:ident { $($name:ident ( $($option:literal),* ) needs $needs:ident;)+ })+) => {
         const MEASURES: &[Measure] = &[$($(Measure {

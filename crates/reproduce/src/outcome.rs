@@ -14,6 +14,8 @@ pub enum Verdict {
     Pass,
     /// The rule does not hold.
     Miss,
+    /// The bound lies within the spread over seeds: other seeds might tell otherwise.
+    Unsure,
     /// The claim needs something that does not exist yet: a transport, for instance.
     NotYet(String),
     /// The claim is about a size that only the other scale has.
@@ -40,8 +42,16 @@ pub struct Judgement {
     pub bounds: Vec<Option<f64>>,
     /// The rule holds.
     pub holds: bool,
+    /// The bound lies beyond the spread over seeds, or no spread is known.
+    #[serde(default = "known_before")]
+    pub sure: bool,
     /// Reason why there is no number.
     pub reason: Option<String>,
+}
+
+/// What records of older versions say of the spread.
+fn known_before() -> bool {
+    true
 }
 
 /// A claim with its verdict.
@@ -62,6 +72,10 @@ pub struct ClaimOutcome {
     pub verdict: Verdict,
     /// Judgements on which the verdict rests.
     pub judgements: Vec<Judgement>,
+    /// Axes that the claim compares runs along, and without whose effect it would pass, too: with all runs along the axis replaced by one
+    /// of them. `settings` if it measures no run at all. Of claims that pass.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub passes_without: Vec<String>,
 }
 
 /// A curve over time: values of buckets of one width from zero on; or over the iterations of a job.
@@ -128,6 +142,8 @@ pub struct Tally {
     pub passed: usize,
     /// Missed.
     pub missed: usize,
+    /// Within the spread over seeds.
+    pub unsure: usize,
     /// Not yet possible.
     pub not_yet: usize,
     /// About sizes of the other scale.
@@ -144,6 +160,7 @@ impl Tally {
             *match verdict {
                 Verdict::Pass => &mut tally.passed,
                 Verdict::Miss => &mut tally.missed,
+                Verdict::Unsure => &mut tally.unsure,
                 Verdict::NotYet(_) => &mut tally.not_yet,
                 Verdict::OtherScale => &mut tally.other_scale,
                 Verdict::NotRun => &mut tally.not_run,
@@ -156,6 +173,7 @@ impl Tally {
     pub fn add(&mut self, other: Self) {
         self.passed += other.passed;
         self.missed += other.missed;
+        self.unsure += other.unsure;
         self.not_yet += other.not_yet;
         self.other_scale += other.other_scale;
         self.not_run += other.not_run;

@@ -746,3 +746,108 @@ fn changes_are_for_simulations() {
     let error = reproducer.reproduce(&plans, &request, &quiet).unwrap_err();
     assert!(error.message.contains("mlcc/fig5 is planned"), "{error}");
 }
+
+const EFFECTS: &str = r#"
+title = "Windows of a permutation"
+source = "nowhere"
+setup = "a permutation on random paths"
+
+[base]
+topology = { kind = "leaf-spine", hosts = 16, hosts-per-leaf = 4, spines = 2 }
+workload = { kind = "permutation", message = "40KB" }
+transport = { controller = "constant", spray = "single" }
+
+[small]
+seeds = 3
+[full]
+
+[[axes]]
+name = "window"
+values = [{ label = "one", set = { transport.window = "4KB" } }, { label = "many", set = { transport.window = "1MB" } }]
+
+[[axes]]
+name = "rate"
+values = [{ label = "slow", set = { topology.link-rate = "100Gbps" } }, { label = "fast", set = { topology.link-rate = "200Gbps" } }]
+"#;
+
+/// Outcome of a claim over [`EFFECTS`].
+fn effect(rule: &str) -> ClaimOutcome {
+    let claim = format!(
+        "[[claims]]\nid = \"it\"\npaper = \"it\"\nsource = \"arithmetic\"\nexpect = \"{rule}\"\n"
+    );
+    let figure = Figure::read("test/effects", &format!("{EFFECTS}\n{claim}")).unwrap();
+    let quiet = Quiet::with_limit(u32::MAX);
+    let mut reproducer = Reproducer::new(Laboratory::new(), 1);
+    let mut outcome = reproducer.reproduce(&figure, &small(None), &quiet).unwrap();
+    outcome.claims.remove(0)
+}
+
+#[test]
+fn a_claim_says_which_effects_it_does_not_need() {
+    for (rule, without) in [
+        // Ten round trips take longer than one, and no effect of the window would be a ratio of one.
+        ("max_fct(one, slow) / max_fct(many, slow) >= 2", &[][..]),
+        (
+            "max_fct(one, slow) / max_fct(many, slow) >= 0.5",
+            &["window"],
+        ),
+        ("max_fct(many, slow) / max_fct(one, slow) <= 1", &["window"]),
+        // It compares along both axes, and needs one of them.
+        ("max_fct(one, slow) / max_fct(many, fast) >= 2", &["rate"]),
+        ("max_fct(one, rate) / max_fct(many, rate) >= 2", &[]),
+        // With one run there is nothing to compare, and with none nothing to measure.
+        ("max_fct(one, slow) <= 1000", &[]),
+        (
+            "setting(one, slow, key=topology.hosts) >= 9",
+            &["settings"],
+        ),
+    ] {
+        let claim = effect(rule);
+        assert_eq!(
+            claim.verdict,
+            ClaimVerdict::Pass,
+            "{rule}: {:?}",
+            claim.judgements
+        );
+        assert_eq!(claim.passes_without, without, "{rule}");
+    }
+    // What misses needs no such question.
+    let missed = effect("max_fct(one, slow) / max_fct(many, slow) >= 200");
+    assert_eq!(
+        (missed.verdict, missed.passes_without.len()),
+        (ClaimVerdict::Miss, 0)
+    );
+}
+
+#[test]
+fn a_bound_within_the_spread_over_seeds_leaves_the_verdict_open() {
+    let times = |rule: &str| effect(&format!("mean_fct(many, slow) {rule}"));
+    let values = times(">= 0").judgements[0].per_seed.clone();
+    let mut values: Vec<f64> = values.into_iter().flatten().collect();
+    values.sort_by(f64::total_cmp);
+    let (low, median, high) = (values[0], values[1], values[2]);
+    assert!(low < high, "seeds differ: {values:?}");
+    for rule in [
+        format!(">= {:.4}", (low + median) / 2.0),
+        format!("<= {:.4}", (low + median) / 2.0),
+    ] {
+        let claim = times(&rule);
+        assert_eq!(claim.verdict, ClaimVerdict::Unsure, "{rule} of {values:?}");
+        assert!(!claim.judgements[0].sure);
+    }
+    assert_eq!(
+        times(&format!(">= {:.4}", low / 2.0)).verdict,
+        ClaimVerdict::Pass
+    );
+    assert_eq!(
+        times(&format!(">= {:.4}", high * 2.0)).verdict,
+        ClaimVerdict::Miss
+    );
+    // One seed is taken at its word.
+    let figure = Figure::read("test/effects", &format!("{EFFECTS}\n[[claims]]\nid = \"it\"\npaper = \"it\"\nsource = \"x\"\nexpect = \"max_fct(many, slow) >= 0\"\n")).unwrap();
+    let mut reproducer = Reproducer::new(Laboratory::new(), 1);
+    let outcome = reproducer
+        .reproduce(&figure, &small(Some(1)), &Quiet::with_limit(u32::MAX))
+        .unwrap();
+    assert!(outcome.claims[0].judgements[0].sure);
+}

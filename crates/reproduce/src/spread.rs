@@ -1,0 +1,117 @@
+//! The spread over seeds: whether a few runs tell on which side of a bound a quantity is.
+
+use super::definition::OverSeeds;
+use super::expression::Relation;
+
+/// 97.5 % quantiles of Student's t, for 1, 2, ... degrees of freedom.
+const STUDENT: [f64; 29] = [
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
+    2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056,
+    2.052, 2.048, 2.045,
+];
+
+/// The same for more of them.
+const NORMAL: f64 = 1.96;
+
+/// Standard error of a median as a multiple of that of the mean: the square root of half pi.
+const OF_MEDIAN: f64 = 1.2533;
+
+/// Half of the 95 % confidence interval of the median of `values`, from their standard deviation; `None` for a single value, of which no
+/// spread is known.
+pub(crate) fn margin(values: &[f64]) -> Option<f64> {
+    let count = values.len() as f64;
+    let freedom = values.len().checked_sub(1).filter(|&freedom| freedom > 0)?;
+    let mean = values.iter().sum::<f64>() / count;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    let deviation = (squares / freedom as f64).sqrt();
+    let quantile = STUDENT.get(freedom - 1).copied().unwrap_or(NORMAL);
+    Some(quantile * OF_MEDIAN * deviation / count.sqrt())
+}
+
+/// True if a comparison would come out the same with other seeds, as far as the spread tells: each bound on which the outcome rests is
+/// farther away than the [margin] of the distances to it. One seed tells nothing of the spread, and its outcome is taken as it is; so is
+/// that of a claim about the least or the greatest value of all seeds.
+pub(crate) fn is_sure(
+    relation: Relation,
+    over: OverSeeds,
+    per_seed: &[f64],
+    bounds_per_seed: &[Vec<f64>],
+) -> bool {
+    if over != OverSeeds::Median {
+        return true;
+    }
+    let measured = over.of(per_seed);
+    let sides = bounds_per_seed.iter().enumerate().map(|(side, bounds)| {
+        let differences: Vec<f64> = per_seed.iter().zip(bounds).map(|(a, b)| a - b).collect();
+        let distance = measured - over.of(bounds);
+        let violated = match (relation, side) {
+            (Relation::Within, 0) => distance < 0.0,
+            (Relation::Within, _) => distance > 0.0,
+            _ => false,
+        };
+        let clear =
+            margin(&differences).is_none_or(|margin| margin <= 0.0 || distance.abs() > margin);
+        (violated, clear || distance.is_nan())
+    });
+    let sides: Vec<(bool, bool)> = sides.collect();
+    // A value on the wrong side of one end of an interval does not rest on the other end.
+    match sides.iter().find(|(violated, _)| *violated) {
+        Some((_, clear)) => *clear,
+        None => sides.iter().all(|(_, clear)| *clear),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn margins_follow_student() {
+        assert_eq!(margin(&[1.0]), None);
+        assert_eq!(margin(&[]), None);
+        assert_eq!(margin(&[2.0; 5]), Some(0.0));
+        // Deviation 1, three values: 4.303 · 1.2533 / √3.
+        let three = margin(&[1.0, 2.0, 3.0]).unwrap();
+        assert!((three - 3.1137).abs() < 1e-3, "{three}");
+        let many: Vec<f64> = (0..1000).map(f64::from).collect();
+        let expected = 1.96 * 1.2533 * (1000.0f64 * 1001.0 / 12.0).sqrt() / 1000.0f64.sqrt();
+        assert!((margin(&many).unwrap() - expected).abs() < 1e-6);
+    }
+
+    #[test]
+    fn a_bound_within_the_spread_leaves_it_open() {
+        let sure = |relation, values: &[f64], bounds: &[f64]| {
+            let each: Vec<Vec<f64>> = bounds
+                .iter()
+                .map(|bound| vec![*bound; values.len()])
+                .collect();
+            is_sure(relation, OverSeeds::Median, values, &each)
+        };
+        let near = [0.906, 0.938, 0.812];
+        assert!(!sure(Relation::AtLeast, &near, &[0.85]));
+        assert!(!sure(Relation::AtLeast, &near, &[0.95]));
+        assert!(sure(Relation::AtLeast, &near, &[0.5]));
+        assert!(sure(Relation::AtLeast, &near, &[1.5]));
+        // Between two bounds both count; beyond one of them only that.
+        assert!(sure(Relation::Within, &near, &[0.5, 1.5]));
+        assert!(!sure(Relation::Within, &near, &[0.5, 1.0]));
+        assert!(sure(Relation::Within, &near, &[1.5, 1.51]));
+        // No spread, or none known.
+        assert!(sure(Relation::AtMost, &[0.0; 3], &[0.0]));
+        assert!(sure(Relation::AtMost, &[0.1], &[0.0]));
+        // The least of all seeds is what it is.
+        let bounds = [vec![0.85; 3]];
+        assert!(is_sure(Relation::AtLeast, OverSeeds::Min, &near, &bounds));
+    }
+
+    #[test]
+    fn what_varies_together_is_compared_seed_by_seed() {
+        let (ours, theirs) = ([10.0, 20.0, 30.0], vec![10.5, 20.6, 30.4]);
+        assert!(is_sure(
+            Relation::Below,
+            OverSeeds::Median,
+            &ours,
+            &[theirs]
+        ));
+    }
+}
