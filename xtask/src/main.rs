@@ -5,12 +5,14 @@
 //!   numbers in `xtask/ratchet.txt` to what they are now; it never raises one.
 //! * `cargo xtask bench [--check]`: instructions per packet-hop, into `benchmarks/instructions.md`. `--check` writes nothing and
 //!   fails above the bar, or more than 5 % above the recorded figures.
+//! * `cargo xtask claims`: records of the papers' claims, and whether they still hold; lists its options.
 //! * `cargo xtask storm [--minutes N] [--seed S]`: random scenarios against the program, and what must hold of every run; `--help` lists
 //!   all options. What fails is shrunk into `target/storm/`.
 
 #![allow(clippy::print_stdout, reason = "a program for developers")]
 
 mod bench;
+mod claims;
 mod storm;
 mod tidy;
 
@@ -30,9 +32,10 @@ fn main() -> ExitCode {
         ["tidy", "--update"] => tidy::check(&root, tidy::Ratchet::Update),
         ["bench"] => bench::run(&root, bench::Mode::Record),
         ["bench", "--check"] => bench::run(&root, bench::Mode::Check),
+        ["claims", ref options @ ..] => claims::run(&root, options),
         ["storm", ref options @ ..] => storm::run(&root, options),
         _ => vec![
-            "usage: cargo xtask ci | tidy [--update] | bench [--check] | storm [--help]".into(),
+            "usage: cargo xtask ci | tidy [--update] | bench [--check] | claims OPTION | storm [--help]".into(),
         ],
     };
     faults.iter().for_each(|fault| eprintln!("{fault}"));

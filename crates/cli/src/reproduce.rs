@@ -11,52 +11,18 @@ use crate::whole_file::WholeFile;
 use clearway_lab::{Laboratory, Progress, Verdict};
 use clearway_report::{Align, Table, quantity};
 use clearway_reproduce::{
-    ClaimOutcome, ClaimVerdict, FigureOutcome, Judgement, Reproducer, Request, RunOutcome, Scale,
-    Tally, Watcher, figure, figure_ids, named_figures, recorded,
+    ClaimOutcome, ClaimVerdict, Figure, FigureOutcome, Header, Judgement, Line, Reproducer,
+    Request, Scale, Tally, Watcher, current_fingerprint, figure, figure_ids, named_figures,
+    recorded,
 };
 use clearway_units::suggestion;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use serde::{Deserialize, Serialize};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Width of the column with what the paper says.
 const CLAIM_WIDTH: usize = 58;
-
-/// A line of a result file.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-enum Line {
-    Reproduction(Header),
-    Claim(ClaimOutcome),
-    Run(RunOutcome),
-}
-
-/// The first line of a result file.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-struct Header {
-    schema: u32,
-    command: String,
-    version: String,
-    revision: String,
-    figure: String,
-    title: String,
-    source: String,
-    setup: String,
-    scale: Scale,
-    changes: Vec<String>,
-    seeds: Vec<u64>,
-    complete: bool,
-    passed: usize,
-    missed: usize,
-    #[serde(default)]
-    unsure: usize,
-    not_yet: usize,
-    cpu_seconds: f64,
-    wall_seconds: f64,
-}
 
 pub(crate) fn reproduce(arguments: &ReproduceArguments) -> Result<ExitCode, Failure> {
     let ids = chosen(arguments)?;
@@ -82,9 +48,11 @@ pub(crate) fn reproduce(arguments: &ReproduceArguments) -> Result<ExitCode, Fail
         let file = file(id)?;
         let stopwatch = Stopwatch::start();
         let outcome = reproducer.reproduce(&figure, &request, &screen)?;
+        let (cpu, wall) = (stopwatch.cpu_seconds(), stopwatch.wall_seconds());
+        let fingerprint = fingerprint(&mut reproducer, &figure, &outcome, &screen)?;
         screen.clear();
         let command = command(id, arguments);
-        let text = as_lines(&outcome, command, &stopwatch);
+        let text = as_lines(&outcome, command, fingerprint, [cpu, wall]);
         let path = place(id);
         let written = file.publish(&text);
         shown.push(match (arguments.json, &written) {
@@ -188,20 +156,54 @@ fn last_verdict(id: &str) -> String {
     match serde_json::from_str(first) {
         Ok(Line::Reproduction(header)) => {
             let judged = header.passed + header.missed + header.unsure;
-            format!("{} of {judged} passed ({})", header.passed, header.version)
+            let stale = match header.fingerprint.is_some()
+                && header.fingerprint == current_fingerprint(id)
+            {
+                true => "",
+                false => ", stale",
+            };
+            format!(
+                "{} of {judged} passed ({}{stale})",
+                header.passed, header.version
+            )
         }
         _ => "unreadable".into(),
     }
 }
 
+/// Fingerprint of what an outcome measures. At full scale the figure runs at small scale, too, with one seed.
+fn fingerprint(
+    reproducer: &mut Reproducer,
+    figure: &Figure,
+    outcome: &FigureOutcome,
+    screen: &Screen,
+) -> Result<Option<String>, Failure> {
+    if outcome.scale == Scale::Small || !outcome.complete || !outcome.changes.is_empty() {
+        return Ok(figure.fingerprint(outcome));
+    }
+    let request = Request {
+        scale: Scale::Small,
+        seeds: Some(1),
+        changes: Vec::new(),
+    };
+    let small = reproducer.reproduce(figure, &request, screen)?;
+    Ok(figure.fingerprint(&small))
+}
+
 /// An outcome as JSON lines.
-fn as_lines(outcome: &FigureOutcome, command: String, stopwatch: &Stopwatch) -> String {
+fn as_lines(
+    outcome: &FigureOutcome,
+    command: String,
+    fingerprint: Option<String>,
+    [cpu_seconds, wall_seconds]: [f64; 2],
+) -> String {
     let tally = outcome.tally();
     let header = Line::Reproduction(Header {
         schema: 1,
         command,
         version: env!("CARGO_PKG_VERSION").into(),
         revision: REVISION.into(),
+        fingerprint,
         figure: outcome.figure.clone(),
         title: outcome.title.clone(),
         source: outcome.source.clone(),
@@ -214,8 +216,8 @@ fn as_lines(outcome: &FigureOutcome, command: String, stopwatch: &Stopwatch) -> 
         missed: tally.missed,
         unsure: tally.unsure,
         not_yet: tally.not_yet,
-        cpu_seconds: stopwatch.cpu_seconds(),
-        wall_seconds: stopwatch.wall_seconds(),
+        cpu_seconds,
+        wall_seconds,
     });
     let claims = outcome.claims.iter().cloned().map(Line::Claim);
     let runs = outcome.runs.iter().cloned().map(Line::Run);

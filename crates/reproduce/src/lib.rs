@@ -14,6 +14,7 @@
 mod definition;
 mod expression;
 mod figure;
+mod file;
 mod jobs;
 mod judge;
 mod measure;
@@ -32,6 +33,7 @@ mod tests;
 
 pub use definition::Scale;
 pub use figure::Figure;
+pub use file::{Header, Line};
 pub use outcome::{
     ClaimOutcome, Curve, FigureOutcome, Judgement, RunOutcome, Tally, Verdict as ClaimVerdict,
 };
@@ -210,6 +212,26 @@ pub fn named_figures(name: &str) -> Result<Vec<&'static str>, Option<&'static st
     let papers = figure_ids().filter_map(|id| id.split_once('/').map(|(paper, _)| paper));
     let meant = figure_ids().find(|id| short(id).is_some());
     Err(meant.or_else(|| nearest(name, figure_ids().chain(papers))))
+}
+
+/// Recorded verdicts at small scale, with ten seeds and more; a line of JSON for each figure. `cargo xtask claims` writes them.
+const RECORDED_SMALL: &str = include_str!("../results/small.jsonl");
+
+/// A line of the records at small scale.
+#[derive(serde::Deserialize)]
+struct SmallRecord {
+    figure: String,
+    fingerprint: Option<String>,
+}
+
+/// [Fingerprint](Figure::fingerprint) of a figure, as of its record at small scale; `None` if there is no record.
+pub fn current_fingerprint(id: &str) -> Option<String> {
+    let mut lines = RECORDED_SMALL.lines();
+    let found = lines.find_map(|line| {
+        let record: SmallRecord = serde_json::from_str(line).ok()?;
+        (record.figure == id).then_some(record)
+    });
+    found?.fingerprint
 }
 
 /// The recorded outcome of a figure at full scale, as the command line wrote it.

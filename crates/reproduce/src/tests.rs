@@ -797,10 +797,7 @@ fn a_claim_says_which_effects_it_does_not_need() {
         ("max_fct(one, rate) / max_fct(many, rate) >= 2", &[]),
         // With one run there is nothing to compare, and with none nothing to measure.
         ("max_fct(one, slow) <= 1000", &[]),
-        (
-            "setting(one, slow, key=topology.hosts) >= 9",
-            &["settings"],
-        ),
+        ("setting(one, slow, key=topology.hosts) >= 9", &["settings"]),
     ] {
         let claim = effect(rule);
         assert_eq!(

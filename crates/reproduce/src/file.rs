@@ -1,0 +1,104 @@
+//! Result files of reproductions: JSON lines, a header, then claims, then runs.
+//!
+//! A record at full scale may be weeks old. Its header has a [fingerprint](Figure::fingerprint) of what it measures: while that of the
+//! figure is the same, the record stands for the present program.
+
+use super::definition::Scale;
+use super::figure::Figure;
+use super::outcome::{ClaimOutcome, FigureOutcome, RunOutcome};
+use clearway_units::Digest;
+use serde::{Deserialize, Serialize};
+
+/// A line of a result file.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Line {
+    /// The header: the first line.
+    Reproduction(Header),
+    /// A claim.
+    Claim(ClaimOutcome),
+    /// A run.
+    Run(RunOutcome),
+}
+
+/// The first line of a result file.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Header {
+    /// Version of the form: 1.
+    pub schema: u32,
+    /// The command that made the file.
+    pub command: String,
+    /// Version of the program.
+    pub version: String,
+    /// Revision of the source.
+    pub revision: String,
+    /// [Fingerprint](Figure::fingerprint) of what was measured; none in older files, and where settings were changed.
+    #[serde(default)]
+    pub fingerprint: Option<String>,
+    /// `PAPER/FIGURE`.
+    pub figure: String,
+    /// Title of the figure.
+    pub title: String,
+    /// Place of the figure in the paper.
+    pub source: String,
+    /// Description of the runs.
+    pub setup: String,
+    /// Scale of the reproduction.
+    pub scale: Scale,
+    /// Settings that replaced those of the figure.
+    pub changes: Vec<String>,
+    /// Seeds of the runs.
+    pub seeds: Vec<u64>,
+    /// False if interrupted.
+    pub complete: bool,
+    /// Claims that passed.
+    pub passed: usize,
+    /// Claims that missed.
+    pub missed: usize,
+    /// Claims whose bound lies within the spread over seeds.
+    #[serde(default)]
+    pub unsure: usize,
+    /// Claims that need what does not exist yet.
+    pub not_yet: usize,
+    /// CPU time in seconds.
+    pub cpu_seconds: f64,
+    /// Wall time in seconds.
+    pub wall_seconds: f64,
+}
+
+impl Figure {
+    /// Fingerprint of what the figure measures at either scale, from its outcome at small scale: a digest of the settings of all runs of
+    /// both scales, and of the outcomes of the small runs with seed 1. A change of the figure, or of what the simulator does in it,
+    /// changes the fingerprint; a change of the claims alone does not.
+    ///
+    /// `None` if the outcome does not have these runs: it is of full scale, was interrupted, or settings were changed.
+    pub fn fingerprint(&self, small: &FigureOutcome) -> Option<String> {
+        let is_whole = small.complete && small.changes.is_empty();
+        if small.scale != Scale::Small || !is_whole || !small.seeds.contains(&1) {
+            return None;
+        }
+        let mut digest = Digest::default();
+        for scale in Scale::ALL {
+            for run in self.runs(scale) {
+                let settings = self.settings_of(scale, &run, 1);
+                add_text(&mut digest, scale.name(), &run.labels, &settings);
+            }
+        }
+        for run in small.runs.iter().filter(|run| run.seed == 1) {
+            let labels: Vec<String> = run.labels.values().cloned().collect();
+            add_text(&mut digest, "digest", &labels, &[run.digest.clone()]);
+        }
+        Some(digest.to_string())
+    }
+}
+
+/// Adds texts as one record.
+fn add_text(digest: &mut Digest, kind: &str, labels: &[String], texts: &[String]) {
+    let words = [kind].into_iter();
+    let words = words.chain(labels.iter().map(String::as_str));
+    let words = words.chain(texts.iter().map(String::as_str));
+    // No byte of a text is 256.
+    let letters = words.flat_map(|word| word.bytes().map(u64::from).chain([256]));
+    digest.add(&letters.collect::<Vec<u64>>());
+}

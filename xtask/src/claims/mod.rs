@@ -1,0 +1,254 @@
+//! `cargo xtask claims`: what is recorded of the claims of papers, and whether it still holds.
+//!
+//! | file in `crates/reproduce/results/` | what |
+//! |---|---|
+//! | `small.jsonl` | verdicts at small scale with ten seeds and more, a line for each figure |
+//! | `*.full.jsonl` | outcomes at full scale, as `clearway reproduce` writes them |
+//! | `misses.txt` | cause of each miss: `PAPER/FIGURE CLAIM: sentence` |
+//! | `null.txt` | reason for each claim that passes though an axis has no effect: `PAPER/FIGURE CLAIM AXIS: sentence` |
+//!
+//! `docs/src/figures.md` is the same for people, and is generated.
+
+mod notes;
+mod page;
+mod record;
+#[cfg(test)]
+mod tests;
+
+use crate::Faults;
+use notes::Notes;
+use record::{Claim, Figure, Verdict};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// How to call it.
+const USAGE: &str = "usage: cargo xtask claims OPTION, with DIR the folder of `clearway reproduce --all`
+  --record DIR  take the verdicts of DIR, of ten seeds and more, into crates/reproduce/results/small.jsonl; figures that are not there stay
+  --check DIR   compare the verdicts of DIR, of any number of seeds, with the records; causes, reasons and the page must be complete
+  --null        list the claims that pass though an axis that they compare runs along has no effect
+  --page        write docs/src/figures.md";
+
+/// Seeds that a record has at least.
+const FEWEST_SEEDS: usize = 10;
+
+/// Runs the command with `options`.
+pub(crate) fn run(root: &Path, options: &[&str]) -> Faults {
+    let done = match options {
+        ["--record", dir] => take(root, Path::new(dir)),
+        ["--check", dir] => check(root, Path::new(dir)),
+        ["--null"] => null(root),
+        ["--page"] => write_page(root),
+        _ => return vec![USAGE.into()],
+    };
+    done.unwrap_or_else(|fault| vec![fault])
+}
+
+/// Records and notes of the workspace.
+struct Records {
+    small: BTreeMap<FigureId, Figure>,
+    full: BTreeMap<FigureId, Figure>,
+    causes: Notes,
+    reasons: Notes,
+}
+
+/// Name of a figure, in the order of its paper: `fig9` before `fig10`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct FigureId {
+    paper: String,
+    kind: String,
+    number: Vec<u32>,
+    text: String,
+}
+
+impl From<&str> for FigureId {
+    fn from(text: &str) -> Self {
+        let (paper, figure) = text.split_once('/').unwrap_or(("", text));
+        let digits = figure.find(|c: char| c.is_ascii_digit());
+        let (kind, number) = figure.split_at(digits.unwrap_or(figure.len()));
+        Self {
+            paper: paper.into(),
+            kind: kind.into(),
+            number: number
+                .split('.')
+                .filter_map(|part| part.parse().ok())
+                .collect(),
+            text: text.into(),
+        }
+    }
+}
+
+fn results(root: &Path) -> PathBuf {
+    root.join("crates/reproduce/results")
+}
+
+/// Text of a file.
+fn read(path: &Path) -> Result<String, String> {
+    fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+impl Records {
+    fn read(root: &Path) -> Result<Self, String> {
+        let results = results(root);
+        let small = read(&results.join("small.jsonl"))?;
+        let small = small.lines().map(Figure::from_record);
+        let small: Vec<Figure> = small.collect::<Result<_, _>>()?;
+        Ok(Self {
+            small: by_id(small),
+            full: outcomes(&results, ".full.jsonl")?,
+            causes: Notes::read(&results.join("misses.txt"), 2)?,
+            reasons: Notes::read(&results.join("null.txt"), 3)?,
+        })
+    }
+
+    /// All records, small ones first.
+    fn all(&self) -> impl Iterator<Item = &Figure> {
+        self.small.values().chain(self.full.values())
+    }
+}
+
+fn by_id(figures: Vec<Figure>) -> BTreeMap<FigureId, Figure> {
+    let of = |figure: Figure| (FigureId::from(figure.id.as_str()), figure);
+    figures.into_iter().map(of).collect()
+}
+
+/// Outcomes in a folder: files of `clearway reproduce` whose names end so.
+fn outcomes(dir: &Path, ending: &str) -> Result<BTreeMap<FigureId, Figure>, String> {
+    let mut figures = Vec::new();
+    let entries = fs::read_dir(dir).map_err(|error| format!("{}: {error}", dir.display()))?;
+    for entry in entries {
+        let path = entry.map_err(|error| error.to_string())?.path();
+        if path.to_string_lossy().ends_with(ending) {
+            let figure = Figure::from_outcome(&read(&path)?);
+            figures.push(figure.map_err(|fault| format!("{}: {fault}", path.display()))?);
+        }
+    }
+    Ok(by_id(figures))
+}
+
+/// Takes the outcomes of a folder into the record at small scale.
+fn take(root: &Path, dir: &Path) -> Result<Faults, String> {
+    let mut records = Records::read(root)?;
+    for (id, figure) in outcomes(dir, ".small.jsonl")? {
+        if figure.seeds < FEWEST_SEEDS {
+            let (id, seeds) = (&figure.id, figure.seeds);
+            return Err(format!(
+                "{id} has {seeds} seeds; a record has {FEWEST_SEEDS}: --seeds {FEWEST_SEEDS}"
+            ));
+        }
+        records.small.insert(id, figure);
+    }
+    let lines = records
+        .small
+        .values()
+        .map(|figure| figure.to_record() + "\n");
+    let path = results(root).join("small.jsonl");
+    fs::write(&path, lines.collect::<String>()).map_err(|error| error.to_string())?;
+    println!("{} figures in {}", records.small.len(), path.display());
+    Ok(Faults::new())
+}
+
+/// Compares the outcomes of a folder with the records, and the records with the notes and the page.
+fn check(root: &Path, dir: &Path) -> Result<Faults, String> {
+    let records = Records::read(root)?;
+    let mut faults = Faults::new();
+    let mut stale = Vec::new();
+    for (id, outcome) in outcomes(dir, ".small.jsonl")? {
+        let Some(record) = records.small.get(&id) else {
+            faults.push(format!("{}: not recorded at small scale", outcome.id));
+            continue;
+        };
+        if outcome.fingerprint != record.fingerprint {
+            stale.push(outcome.id.clone());
+        }
+        faults.extend(contradictions(record, &outcome));
+    }
+    if !stale.is_empty() {
+        println!(
+            "the program does other things in these figures than when they were recorded: {}",
+            stale.join(", ")
+        );
+    }
+    faults.extend(missing_notes(&records));
+    if read(&page::path(root))? != page::text(&records) {
+        faults.push(format!(
+            "{} is not what the records say: cargo xtask claims --page",
+            page::path(root).display()
+        ));
+    }
+    Ok(faults)
+}
+
+/// Claims that now pass, or are missed, where the record says the opposite; both beyond the spread over seeds.
+fn contradictions(record: &Figure, outcome: &Figure) -> Faults {
+    let compare = |claim: &Claim| {
+        let (id, name) = (&outcome.id, &claim.id);
+        let Some(recorded) = record.claims.iter().find(|recorded| recorded.id == *name) else {
+            return Some(format!("{id} {name}: not recorded at small scale"));
+        };
+        match (recorded.verdict, claim.verdict) {
+            (Verdict::Pass, Verdict::Miss) => Some(format!(
+                "{id} {name}: missed, but it passed with {} seeds",
+                record.seeds
+            )),
+            (Verdict::Miss, Verdict::Pass) => Some(format!(
+                "{id} {name}: passed, but it was missed with {} seeds",
+                record.seeds
+            )),
+            _ => None,
+        }
+    };
+    outcome.claims.iter().filter_map(compare).collect()
+}
+
+/// Misses without a cause, passes without an effect and without a reason, and notes on neither.
+fn missing_notes(records: &Records) -> Faults {
+    let (mut missed, mut unneeded) = (Vec::new(), Vec::new());
+    for figure in records.all() {
+        for claim in &figure.claims {
+            if claim.verdict == Verdict::Miss {
+                missed.push(format!("{} {}", figure.id, claim.id));
+            }
+            let axes = claim.passes_without.iter();
+            unneeded.extend(axes.map(|axis| format!("{} {} {axis}", figure.id, claim.id)));
+        }
+    }
+    let mut faults = records
+        .causes
+        .compare(&missed, "a miss without a cause", "no miss any more");
+    faults.extend(records.reasons.compare(
+        &unneeded,
+        "passes without that effect, and no reason is given",
+        "fails without that effect now",
+    ));
+    faults
+}
+
+/// Lists the claims that pass though an axis has no effect, with the reasons.
+fn null(root: &Path) -> Result<Faults, String> {
+    let records = Records::read(root)?;
+    let mut faults = Faults::new();
+    for figure in records.small.values() {
+        for claim in &figure.claims {
+            for axis in &claim.passes_without {
+                let name = format!("{} {} {axis}", figure.id, claim.id);
+                match records.reasons.get(&name) {
+                    Some(reason) => println!("{name}: {reason}"),
+                    None => faults.push(format!(
+                        "{name}: passes without that effect, and no reason is given ({})",
+                        claim.expect
+                    )),
+                }
+            }
+        }
+    }
+    Ok(faults)
+}
+
+fn write_page(root: &Path) -> Result<Faults, String> {
+    let records = Records::read(root)?;
+    let path = page::path(root);
+    fs::write(&path, page::text(&records))
+        .map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok(Faults::new())
+}
