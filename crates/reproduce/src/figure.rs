@@ -33,7 +33,7 @@
 //! expect = "last_drop_us(message) < 25"
 //! at = ["2MB"]                   # the labels that `message` stands for; all of them if left out
 //! ```
-//! A value may be a table `{ label = …, set = {…}, needs = … }`. Runs that need something that is not there yet are not run,
+//! A value may be a table `{ label = …, set = {…}, small = {…}, needs = … }`; `small` and `full` are settings of one scale. Runs that need something that is not there yet are not run,
 //! and claims on them are neither passed nor missed. A value with `plan`, the name of a built-in file of jobs or the text of one,
 //! makes its runs plans: nothing is simulated, the planner answers.
 
@@ -126,14 +126,17 @@ impl Figure {
         };
         let axes = file.axes.into_iter().map(|axis| {
             let key = axis.key;
-            let values = |own: Option<Vec<ValueFile>>| {
+            let values = |own: Option<Vec<ValueFile>>, scale| {
                 let values = own.or_else(|| axis.values.clone()).unwrap_or_default();
                 let values = values
                     .into_iter()
-                    .map(|value| value.into_value(key.as_deref()));
+                    .map(|value| value.into_value(key.as_deref(), scale));
                 values.collect::<Result<Vec<_>, String>>()
             };
-            let values = [values(axis.small)?, values(axis.full)?];
+            let values = [
+                values(axis.small, Scale::Small)?,
+                values(axis.full, Scale::Full)?,
+            ];
             Ok(Axis {
                 name: axis.name,
                 values,

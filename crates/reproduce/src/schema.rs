@@ -63,6 +63,10 @@ pub(super) struct LabelledFile {
     label: String,
     #[serde(default)]
     set: Table,
+    #[serde(default)]
+    small: Table,
+    #[serde(default)]
+    full: Table,
     plan: Option<String>,
     needs: Option<String>,
 }
@@ -118,8 +122,25 @@ pub(super) enum AtFile {
     },
 }
 
+impl LabelledFile {
+    fn has_settings(&self) -> bool {
+        [&self.set, &self.small, &self.full]
+            .into_iter()
+            .any(|table| !table.is_empty())
+    }
+
+    /// Settings at a scale: those of both, then its own.
+    fn settings(&self, scale: Scale) -> Result<Vec<String>, String> {
+        let own = match scale {
+            Scale::Small => &self.small,
+            Scale::Full => &self.full,
+        };
+        Ok([settings("", &self.set)?, settings("", own)?].concat())
+    }
+}
+
 impl ValueFile {
-    pub(super) fn into_value(self, key: Option<&str>) -> Result<AxisValue, String> {
+    pub(super) fn into_value(self, key: Option<&str>, scale: Scale) -> Result<AxisValue, String> {
         let plain = |value: Value, label: String| {
             let key = key.ok_or("an axis with plain values needs a `key`")?;
             Ok(AxisValue {
@@ -132,12 +153,12 @@ impl ValueFile {
         match self {
             Self::Text(text) => plain(Value::Text(text.clone()), text),
             Self::Number(number) => plain(Value::Integer(number), number.to_string()),
-            Self::Labelled(value) if value.plan.is_some() && !value.set.is_empty() => Err(format!(
+            Self::Labelled(value) if value.plan.is_some() && value.has_settings() => Err(format!(
                 "`{}` has a `plan` and something to `set`: only a simulation has settings",
                 value.label
             )),
             Self::Labelled(value) => Ok(AxisValue {
-                settings: settings("", &value.set)?,
+                settings: value.settings(scale)?,
                 label: value.label,
                 plan: value.plan,
                 needs: value.needs,

@@ -21,6 +21,16 @@
 //! `phase-increase = 1` multiplies the step of additive increase by [one plus the share of the communication phase that is
 //! done](super::PhaseIncrease); `phase-hyper` does so with that of hyper increase too, of which the paper does not speak.
 //!
+//! # As in htsim
+//! `reaction-point = "htsim"` is `dcqcn.cpp` as published with that simulator, which the authors of STrack use:
+//! * Steps are 1/20 and 1/10 of the line rate, the i-th hyper increase adds i of them, and the byte counter is 10 MB at any rate.
+//! * Fast recovery lasts until timer or byte counter have been through more than `F` steps, not as many.
+//! * `alpha` decays with *each packet* from an `alpha-timer` after the last notification on, or after the flow's start if there was none:
+//!   the time of the last decay is not kept.
+//!
+//! There `alpha` is moreover one variable for the flows of all hosts, so that those without congestion make it decay for all others. That
+//! is left out: no NIC could do so, and the outcome would depend on the order of what happens at the same time.
+//!
 //! # Decisions
 //! * Rates in the paper are for 40 Gb/s. `rate-ai`, `rate-hai` and `byte-counter` scale with the line rate, timers do not.
 //! * The step of hyper increase: the paper multiplies it by the number of steps beyond fast recovery, which overshoots on fast
@@ -32,7 +42,17 @@ use super::increase::{DelayTokenParameters, VariableIncrease};
 use super::phase::{PhaseIncrease, PhaseIncreaseParameters};
 use super::rate::{RateLimits, Ticker, WindowLimit, decay};
 use super::{AckSample, Allowance, CongestionControl, ControllerDefinition, NetworkFacts};
-use clearway_units::{Bytes, Rate, Span, Time};
+use clearway_units::{Bytes, Rate, Span, Time, choices};
+
+choices! {
+    /// Source of a reaction point's rules and of what is `"auto"` in its settings.
+    pub enum ReactionPoint {
+        /// The paper.
+        Sigcomm = "sigcomm",
+        /// `dcqcn.cpp` as published with htsim.
+        Htsim = "htsim",
+    }
+}
 
 /// The byte counter for a line rate of [`BYTE_COUNTER_RATE`].
 const BYTE_COUNTER: f64 = 10e6;
@@ -41,19 +61,21 @@ const BYTE_COUNTER_RATE: f64 = 40e9;
 clearway_units::parameters! {
     /// Settings of [`Dcqcn`].
     pub struct DcqcnParameters {
+        /// Source of the rules, and of the values that are `"auto"`.
+        pub reaction_point: ReactionPoint = ReactionPoint::Sigcomm, "reaction-point", "DCQCN; \"htsim\" is the source file published with that simulator";
         /// Weight of the newest observation in `alpha`, 0 to 1.
         pub g: f64 = 0.003_906_25, "g", "DCQCN: 1/256";
         /// Time without notifications after which `alpha` decays, once and again.
         pub alpha_timer: Span = Span::from_us(55), "alpha-timer", "DCQCN: 55 us";
         /// Time between two increases.
         pub rate_timer: Span = Span::from_us(55), "rate-timer", "DCQCN: 55 us; NICs of 2022 have 125 us or, aggressive, 100 us";
-        /// Bytes sent between two increases; `"auto"` is 10 MB for each 40 Gb/s of the line rate.
+        /// Bytes sent between two increases; `"auto"` is 10 MB for each 40 Gb/s of the line rate, and 10 MB as in htsim.
         pub byte_counter: Option<Bytes> = None, "byte-counter", "DCQCN: 10 MB at 40 Gb/s";
         /// Increases of timer or byte counter that only recover.
         pub fast_recovery_steps: u32 = 5, "fast-recovery-steps", "DCQCN: F = 5";
-        /// Step of additive increase; `"auto"` is a thousandth of the line rate.
+        /// Step of additive increase; `"auto"` is a thousandth of the line rate, as in htsim a twentieth.
         pub rate_ai: Option<Rate> = None, "rate-ai", "DCQCN: 40 Mb/s at 40 Gb/s";
-        /// Step of hyper increase; `"auto"` is a hundredth of the line rate.
+        /// Step of hyper increase; `"auto"` is a hundredth of the line rate, as in htsim a tenth.
         pub rate_hai: Option<Rate> = None, "rate-hai", "decision: ten times rate-ai, 400 Mb/s at 40 Gb/s";
         /// The i-th hyper increase adds i steps.
         pub hai_multiplies: bool = false, "hai-multiplies", "decision: one step each time, as in the HPCC artifact";
@@ -93,6 +115,10 @@ pub struct Dcqcn {
     rate_ai: f64,
     rate_hai: f64,
     hai_multiplies: bool,
+    /// The rules are those of htsim.
+    htsim: bool,
+    /// Instant of the last notification, or of the first packet; only for the rules of htsim.
+    last_notification: Time,
     g: f64,
     /// True once a notification has come.
     active: bool,
@@ -148,10 +174,13 @@ impl ControllerDefinition for Dcqcn {
         let limits = RateLimits::new(network, parameters.min_rate, parameters.window);
         let bps = |rate: Option<Rate>| rate.map(|rate| rate.as_bps() as f64);
         let rate = limits.clamp(bps(parameters.initial_rate).unwrap_or(limits.line));
-        let byte_counter = parameters.byte_counter.map_or(
-            (BYTE_COUNTER * limits.line / BYTE_COUNTER_RATE) as u64,
-            Bytes::as_u64,
-        );
+        let htsim = parameters.reaction_point == ReactionPoint::Htsim;
+        let (scale, additive, hyper) = match htsim {
+            true => (1.0, 20.0, 10.0),
+            false => (limits.line / BYTE_COUNTER_RATE, 1000.0, 100.0),
+        };
+        let byte_counter = (BYTE_COUNTER * scale) as u64;
+        let byte_counter = parameters.byte_counter.map_or(byte_counter, Bytes::as_u64);
         Self {
             limits,
             rate,
@@ -164,9 +193,11 @@ impl ControllerDefinition for Dcqcn {
             bytes: 0,
             byte_counter: byte_counter.max(1),
             fast_recovery_steps: parameters.fast_recovery_steps,
-            rate_ai: bps(parameters.rate_ai).unwrap_or(limits.line / 1000.0),
-            rate_hai: bps(parameters.rate_hai).unwrap_or(limits.line / 100.0),
-            hai_multiplies: parameters.hai_multiplies,
+            rate_ai: bps(parameters.rate_ai).unwrap_or(limits.line / additive),
+            rate_hai: bps(parameters.rate_hai).unwrap_or(limits.line / hyper),
+            hai_multiplies: parameters.hai_multiplies || htsim,
+            htsim,
+            last_notification: Time::NEVER,
             g: parameters.g.min(1.0),
             active: false,
             steps: Steps::new(parameters, network),
@@ -181,7 +212,11 @@ impl Dcqcn {
         let steps = (self.timer_steps, self.byte_steps);
         let (least, most) = (steps.0.min(steps.1), steps.0.max(steps.1));
         let is_hyper = least > self.fast_recovery_steps;
-        let step = if most < self.fast_recovery_steps {
+        let recovers = match self.htsim {
+            true => most <= self.fast_recovery_steps,
+            false => most < self.fast_recovery_steps,
+        };
+        let step = if recovers {
             0.0
         } else if is_hyper {
             let times = if self.hai_multiplies {
@@ -234,8 +269,21 @@ impl Dcqcn {
         }
     }
 
+    /// Lets `alpha` decay with a packet, as htsim does.
+    fn decay_by_packet(&mut self, now: Time) {
+        if self.last_notification.is_never() {
+            self.last_notification = now;
+        }
+        if now.since(self.last_notification) >= self.alpha_timer.period() {
+            self.alpha *= 1.0 - self.g;
+        }
+    }
+
     /// Brings `alpha` to what it is just before `limit`.
     fn update_alpha(&mut self, limit: Time) {
+        if self.htsim {
+            return;
+        }
         let times = self.alpha_timer.fire_before(limit);
         self.alpha = decay(self.alpha, 1.0 - self.g, times);
     }
@@ -264,6 +312,7 @@ impl CongestionControl for Dcqcn {
         self.target = self.rate;
         self.rate = self.limits.clamp(self.rate * (1.0 - self.alpha / 2.0));
         self.alpha = (1.0 - self.g) * self.alpha + self.g;
+        self.last_notification = now;
         (self.timer_steps, self.byte_steps, self.bytes) = (0, 0, 0);
         self.alpha_timer.restart(now);
         self.rate_timer.restart(now);
@@ -271,6 +320,9 @@ impl CongestionControl for Dcqcn {
 
     #[inline(never)]
     fn on_sent(&mut self, now: Time, wire: Bytes) {
+        if self.htsim {
+            self.decay_by_packet(now);
+        }
         if !self.active {
             return;
         }

@@ -39,7 +39,7 @@ use clearway_units::{
 
 pub use base_rtt::BaseRtt;
 pub use constant::{Constant, ConstantParameters};
-pub use dcqcn::{Dcqcn, DcqcnParameters};
+pub use dcqcn::{Dcqcn, DcqcnParameters, ReactionPoint};
 pub use dcqcn_timer::{DcqcnTimer, DcqcnTimerParameters};
 pub use dctcp::{Dctcp, DctcpParameters};
 pub use dctcp_rate::{DctcpRate, DctcpRateParameters};

@@ -64,6 +64,43 @@ fn alpha_follows_its_recursion_with_and_without_notifications() {
     assert_eq!(controller.alpha, (1.0 - G) * alpha + G);
 }
 
+#[test]
+fn the_reaction_point_of_htsim() {
+    let mut controller = Dcqcn::new(
+        &DcqcnParameters {
+            reaction_point: ReactionPoint::Htsim,
+            ..DcqcnParameters::default()
+        },
+        &facts(400),
+    );
+    assert_eq!((controller.rate_ai, controller.rate_hai), (20e9, 40e9));
+    assert_eq!(controller.byte_counter, 10_000_000);
+    let send = |controller: &mut Dcqcn, us| controller.on_sent(Time::from_us(us), Bytes::new(4160));
+    // Until 55 us have passed nothing decays, then with each packet.
+    send(&mut controller, 100);
+    send(&mut controller, 154);
+    assert_eq!(controller.alpha, 1.0);
+    let mut alpha = 1.0;
+    for us in 155..165 {
+        send(&mut controller, us);
+        alpha *= 1.0 - G;
+    }
+    assert_eq!(controller.alpha, alpha);
+    // The cut is by half of that.
+    controller.on_notification(Time::from_us(200));
+    let rate = 400e9 * (1.0 - alpha / 2.0);
+    assert_eq!((controller.rate, controller.target), (rate, 400e9));
+    controller.on_notification(Time::from_us(210));
+    let alpha = (1.0 - G) * alpha + G;
+    let (rate, target) = (rate * (1.0 - alpha / 2.0), rate);
+    assert_eq!((controller.rate, controller.target), (rate, target));
+    // Five steps recover, the sixth adds.
+    run_to(&mut controller, 210 + 5 * 55);
+    assert_eq!(controller.target, target);
+    run_to(&mut controller, 210 + 6 * 55);
+    assert_eq!(controller.target, (target + 20e9).min(400e9));
+}
+
 /// After a round trip with 100 us in queues, tokens make the steps larger for as long as they last.
 #[test]
 fn tokens_enlarge_the_steps_after_recovery() {
