@@ -76,6 +76,7 @@ fn packets(finished: &Finished) -> PacketCounts {
         cnps: endpoints.notifications_sent,
         pfc_pauses: finished.pauses.iter().map(|link| link.pauses).sum(),
         corrupted: links.corrupted,
+        timeouts: endpoints.timeouts,
         duplicates: endpoints.duplicates,
     }
 }

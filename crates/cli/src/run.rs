@@ -79,6 +79,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     // of a long run.
     let shown = show(arguments, &Summary::of(&record));
     if !arguments.quiet {
+        record.packets.warnings().iter().for_each(|text| warn(text));
         threads::tell(arguments.threads, finished.rounds, &assembly);
         if let Some(capture) = &watch.capture {
             capture_file::warn(capture);

@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 pub enum TotalUnit {
     /// Packets.
     Packets,
+    /// Expiries of timers.
+    Timeouts,
     /// Pause frames.
     Frames,
 }
@@ -97,14 +99,47 @@ totals! {
     pfc_pauses: Frames, IfAny, false, "pauses", "pauses by flow control";
     /// Packets lost to bit errors on a link; not among the dropped.
     corrupted: Packets, IfAny, false, "corrupted", "lost to bit errors";
+    /// Retransmission timeouts that expired.
+    #[serde(default)]
+    timeouts: Timeouts, IfAny, false, "timeouts", "retransmission timeouts";
     /// Delivered data packets that the receiver already had.
     duplicates: Packets, IfAny, false, "received twice", "received twice";
+}
+
+impl PacketCounts {
+    /// What is suspicious about the counts, for people.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if self.timeouts > 0 && self.dropped + self.corrupted == 0 {
+            warnings.push(format!(
+                "{} retransmission timeouts expired though no packet was lost: some waited longer than `transport.rto`; \
+                 what was sent again is load that a longer timeout avoids",
+                self.timeouts
+            ));
+        }
+        warnings
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::collections::BTreeSet;
+
+    #[test]
+    fn timeouts_without_a_loss_are_suspicious() {
+        let warned = |timeouts, dropped, corrupted| {
+            let counts = PacketCounts {
+                timeouts,
+                dropped,
+                corrupted,
+                ..PacketCounts::default()
+            };
+            !counts.warnings().is_empty()
+        };
+        assert!(warned(1, 0, 0));
+        assert!(!warned(0, 0, 0) && !warned(1, 1, 0) && !warned(1, 0, 1));
+    }
 
     #[test]
     fn every_total_reads_the_field_of_its_path() {

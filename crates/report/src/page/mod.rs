@@ -76,17 +76,20 @@ fn header(document: &mut Document, record: &RunRecord) {
         scenario.seed,
         Escaped(&scenario.hash),
     ));
-    let warning = match &record.status {
-        Status::Complete => return,
-        Status::Incomplete { reason } => format!("Incomplete: {reason}."),
+    let status = match &record.status {
+        Status::Complete => None,
+        Status::Incomplete { reason } => Some(format!("Incomplete: {reason}.")),
         Status::Interrupted => {
-            "Interrupted: the figures cover what was simulated until then.".into()
+            Some("Interrupted: the figures cover what was simulated until then.".into())
         }
     };
-    document.push(&format!(
-        "<p class=\"warning\" role=\"status\">{}</p>",
-        Escaped(&warning)
-    ));
+    let counts = record.packets.warnings().into_iter();
+    for warning in status.into_iter().chain(counts.map(|text| text + ".")) {
+        document.push(&format!(
+            "<p class=\"warning\" role=\"status\">{}</p>",
+            Escaped(&warning)
+        ));
+    }
 }
 
 /// A figure that one looks for first: its name, the figure, and what it is to be compared with.

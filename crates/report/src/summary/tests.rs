@@ -94,6 +94,7 @@ fn the_document_of_a_complete_run() {
         "cnps": 0,
         "pfc_pauses": 0,
         "corrupted": 0,
+        "timeouts": 0,
         "duplicates": 0
       },
       "paused_links": 0,
