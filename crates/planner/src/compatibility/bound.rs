@@ -2,7 +2,7 @@
 //!
 //! Both bounds rest on the same property: a job adds no less to the cost of a loaded circle than to that of an emptier one.
 
-use super::circle::{Circle, Loads, Wheel};
+use super::circle::{Circle, Loads, RotatedJob};
 use std::collections::BTreeMap;
 
 /// The least cost of each two jobs that are alone with each other: zero where they share nothing.
@@ -15,7 +15,7 @@ pub(super) struct Pairs {
 impl Pairs {
     /// Computes the costs of all pairs of jobs of `circle`, and counts the sectors that were looked at.
     pub(super) fn new(circle: &Circle) -> (Self, u64) {
-        let jobs = circle.wheels.len();
+        let jobs = circle.rotated_jobs.len();
         let mut least = vec![0; jobs * jobs];
         let mut known: BTreeMap<[Vec<(u32, u32)>; 2], u64> = BTreeMap::new();
         let mut work = 0;
@@ -25,8 +25,8 @@ impl Pairs {
                 if shared[0].is_empty() {
                     continue;
                 }
-                let exact = circle.wheels[second].exact;
-                let rotations = circle.wheels[second].rotations;
+                let exact = circle.rotated_jobs[second].exact;
+                let rotations = circle.rotated_jobs[second].rotations;
                 let cost = *known.entry(shared).or_insert_with_key(|[first, second]| {
                     let turned = if exact { rotations } else { circle.sectors };
                     let (cost, effort) = alone(circle, first, second, turned);
@@ -48,9 +48,9 @@ impl Pairs {
 
 /// Uses of each of two jobs on the resources that both use.
 fn shared(circle: &Circle, first: usize, second: usize) -> [Vec<(u32, u32)>; 2] {
-    let of = |wheel: usize, other: usize| {
-        let uses = circle.wheels[wheel].uses.iter().copied();
-        let other = &circle.wheels[other].uses;
+    let of = |rotated: usize, other: usize| {
+        let uses = circle.rotated_jobs[rotated].uses.iter().copied();
+        let other = &circle.rotated_jobs[other].uses;
         uses.filter(|(resource, _)| other.iter().any(|(used, _)| used == resource))
             .collect()
     };
@@ -64,25 +64,25 @@ fn alone(
     second: &[(u32, u32)],
     rotations: u32,
 ) -> (u64, u64) {
-    let mut tracks = Vec::new();
-    let mut wheel = |uses: &[(u32, u32)], rotations| Wheel {
+    let mut patterns = Vec::new();
+    let mut rotated = |uses: &[(u32, u32)], rotations| RotatedJob {
         rotations,
         uses: uses
             .iter()
             .zip(0..)
-            .map(|(&(_, track), resource)| {
-                tracks.push(circle.tracks[track as usize].clone());
-                (resource, tracks.len() as u32 - 1)
+            .map(|(&(_, pattern), resource)| {
+                patterns.push(circle.patterns[pattern as usize].clone());
+                (resource, patterns.len() as u32 - 1)
             })
             .collect(),
         exact: true,
         twin: 0,
     };
-    let wheels = vec![wheel(first, 1), wheel(second, rotations)];
+    let rotated_jobs = vec![rotated(first, 1), rotated(second, rotations)];
     let two = Circle {
         sectors: circle.sectors,
-        wheels,
-        tracks,
+        rotated_jobs,
+        patterns,
         weights: first
             .iter()
             .map(|&(resource, _)| circle.weights[resource as usize])
@@ -123,29 +123,29 @@ pub(super) fn matching(items: &[usize], gain: impl Fn(usize, usize) -> u64) -> u
 /// Stops looking at pairs after so many sectors, and returns how many it has looked at.
 pub(super) fn resource_bound(circle: &Circle, most_work: u64) -> (u64, u64) {
     let mut users: Vec<Vec<usize>> = vec![Vec::new(); circle.weights.len()];
-    let mut tracks: BTreeMap<(u32, usize), u32> = BTreeMap::new();
-    for (wheel, of) in circle.wheels.iter().enumerate() {
-        for &(resource, track) in &of.uses {
-            users[resource as usize].push(wheel);
-            tracks.insert((resource, wheel), track);
+    let mut patterns: BTreeMap<(u32, usize), u32> = BTreeMap::new();
+    for (rotated, of) in circle.rotated_jobs.iter().enumerate() {
+        for &(resource, pattern) in &of.uses {
+            users[resource as usize].push(rotated);
+            patterns.insert((resource, rotated), pattern);
         }
     }
     let mut known: BTreeMap<(u32, u32, u32), u64> = BTreeMap::new();
     let mut work = 0;
     let mut bound = 0;
     for (resource, jobs) in users.iter().enumerate() {
-        let track = |wheel: usize| tracks[&(resource as u32, wheel)];
-        let asked: u64 = jobs.iter().map(|&job| circle.volume(track(job))).sum();
+        let pattern = |rotated: usize| patterns[&(resource as u32, rotated)];
+        let demand: u64 = jobs.iter().map(|&job| circle.volume(pattern(job))).sum();
         let mut costs: BTreeMap<(usize, usize), u64> = BTreeMap::new();
         for (at, &first) in jobs.iter().enumerate() {
             for &second in &jobs[at + 1..] {
-                let wheel = &circle.wheels[second];
-                let turned = if wheel.exact {
-                    wheel.rotations
+                let rotated = &circle.rotated_jobs[second];
+                let turned = if rotated.exact {
+                    rotated.rotations
                 } else {
                     circle.sectors
                 };
-                let key = (track(first), track(second), turned);
+                let key = (pattern(first), pattern(second), turned);
                 let cost = match known.get(&key) {
                     Some(&cost) => cost,
                     None if work > most_work => 0,
@@ -162,7 +162,7 @@ pub(super) fn resource_bound(circle: &Circle, most_work: u64) -> (u64, u64) {
             }
         }
         let paired = matching(jobs, |first, second| costs[&(first, second)]);
-        bound += circle.weights[resource] * paired.max(asked.saturating_sub(circle.capacity()));
+        bound += circle.weights[resource] * paired.max(demand.saturating_sub(circle.capacity()));
     }
     (bound, work)
 }

@@ -18,14 +18,14 @@ pub(super) struct Run {
 }
 
 /// Load of a job on the circle of a resource: for each share that it takes, the sectors in which it does. No sector has two shares.
-pub(super) type Track = Vec<(u32, Vec<Run>)>;
+pub(super) type Pattern = Vec<(u32, Vec<Run>)>;
 
 /// A job on a circle.
 #[derive(Debug, Clone)]
-pub(super) struct Wheel {
+pub(super) struct RotatedJob {
     /// Rotations that differ: the sectors of one iteration, rounded up.
     pub(super) rotations: u32,
-    /// Resources that the job uses, each with its track: indices into those of the circle.
+    /// Resources that the job uses, each with the pattern of its load: indices into those of the circle.
     pub(super) uses: Vec<(u32, u32)>,
     /// True if an iteration is a whole number of sectors: other rotations then only repeat these.
     pub(super) exact: bool,
@@ -34,13 +34,13 @@ pub(super) struct Wheel {
 }
 
 /// An instance of the search: minimise the sum over all resources and sectors of what is asked for above the whole, by choosing a
-/// rotation for each wheel.
+/// rotation for each job.
 #[derive(Debug, Clone)]
 pub(super) struct Circle {
     /// Number of sectors (K).
     pub(super) sectors: u32,
-    pub(super) wheels: Vec<Wheel>,
-    pub(super) tracks: Vec<Track>,
+    pub(super) rotated_jobs: Vec<RotatedJob>,
+    pub(super) patterns: Vec<Pattern>,
     /// For each resource, the number of resources that the same jobs use in the same way.
     pub(super) weights: Vec<u64>,
     /// Index in `weights` for each link and GPU of the part, in the order of those.
@@ -58,21 +58,21 @@ impl Circle {
     ) -> Self {
         let mut circle = Self {
             sectors: grid.sectors,
-            wheels: grid
+            rotated_jobs: grid
                 .repeats
                 .iter()
-                .map(|&repeats| Wheel {
+                .map(|&repeats| RotatedJob {
                     rotations: grid.sectors.div_ceil(repeats),
                     uses: Vec::new(),
                     exact: grid.sectors.is_multiple_of(repeats),
                     twin: 0,
                 })
                 .collect(),
-            tracks: Vec::new(),
+            patterns: Vec::new(),
             weights: Vec::new(),
             merged: Vec::new(),
         };
-        let mut tracks: BTreeMap<Track, u32> = BTreeMap::new();
+        let mut patterns: BTreeMap<Pattern, u32> = BTreeMap::new();
         let mut drawn: BTreeMap<(u32, Kind, Vec<u32>), u32> = BTreeMap::new();
         let mut alike: BTreeMap<Vec<(u32, u32)>, usize> = BTreeMap::new();
         for &resource in resources {
@@ -82,13 +82,13 @@ impl Circle {
                 let shares = problem.shares(job as usize, choices[job as usize], resource);
                 let shares = shares.into_iter().map(Share::millionths).collect();
                 let key = (job, resource.kind(), shares);
-                let track = *drawn.entry(key).or_insert_with_key(|(_, kind, shares)| {
+                let pattern = *drawn.entry(key).or_insert_with_key(|(_, kind, shares)| {
                     let phases = problem.jobs()[job as usize].profile.phases(*kind);
-                    let track = draw(phases, shares, grid, grid.repeats[at]);
-                    let next = tracks.len() as u32;
-                    *tracks.entry(track).or_insert(next)
+                    let pattern = draw(phases, shares, grid, grid.repeats[at]);
+                    let next = patterns.len() as u32;
+                    *patterns.entry(pattern).or_insert(next)
                 });
-                load.push((at as u32, track));
+                load.push((at as u32, pattern));
             }
             let next = circle.weights.len();
             let index = *alike.entry(load.clone()).or_insert(next);
@@ -98,29 +98,31 @@ impl Circle {
                 continue;
             }
             circle.weights.push(1);
-            for (at, track) in load {
-                circle.wheels[at as usize].uses.push((index as u32, track));
+            for (at, pattern) in load {
+                circle.rotated_jobs[at as usize]
+                    .uses
+                    .push((index as u32, pattern));
             }
         }
-        let mut numbered: Vec<(Track, u32)> = tracks.into_iter().collect();
+        let mut numbered: Vec<(Pattern, u32)> = patterns.into_iter().collect();
         numbered.sort_by_key(|&(_, number)| number);
-        circle.tracks = numbered.into_iter().map(|(track, _)| track).collect();
+        circle.patterns = numbered.into_iter().map(|(pattern, _)| pattern).collect();
         circle.find_twins();
         circle
     }
 
-    /// Jobs with the same tracks on the same resources can be exchanged.
+    /// Jobs with the same patterns on the same resources can be exchanged.
     pub(super) fn find_twins(&mut self) {
         let mut first: BTreeMap<(u32, Vec<(u32, u32)>), u32> = BTreeMap::new();
-        for (index, wheel) in self.wheels.iter_mut().enumerate() {
-            let key = (wheel.rotations, wheel.uses.clone());
-            wheel.twin = *first.entry(key).or_insert(index as u32);
+        for (index, rotated) in self.rotated_jobs.iter_mut().enumerate() {
+            let key = (rotated.rotations, rotated.uses.clone());
+            rotated.twin = *first.entry(key).or_insert(index as u32);
         }
     }
 
-    /// Total that `track` takes, in millionths times sectors.
-    pub(super) fn volume(&self, track: u32) -> u64 {
-        let shares = self.tracks[track as usize].iter();
+    /// Total that `pattern` takes, in millionths times sectors.
+    pub(super) fn volume(&self, pattern: u32) -> u64 {
+        let shares = self.patterns[pattern as usize].iter();
         shares
             .map(|(share, runs)| {
                 let sectors: u64 = runs.iter().map(|run| u64::from(run.length)).sum();
@@ -134,35 +136,37 @@ impl Circle {
         u64::from(self.sectors) * WHOLE
     }
 
-    /// The part of the circle after which what `wheel` does repeats, in sectors: as many as it has rotations, or all.
-    fn turn(&self, wheel: usize) -> usize {
-        let Wheel {
+    /// The part of the circle after which what `rotated` does repeats, in sectors: as many as it has rotations, or all.
+    fn turn(&self, rotated: usize) -> usize {
+        let RotatedJob {
             rotations, exact, ..
-        } = self.wheels[wheel];
+        } = self.rotated_jobs[rotated];
         (if exact { rotations } else { self.sectors }) as usize
     }
 
-    /// The work of one look at all rotations of every wheel, in sectors.
+    /// The work of one look at all rotations of every job, in sectors.
     pub(super) fn effort_of_all(&self) -> u64 {
-        (0..self.wheels.len()).map(|wheel| self.effort(wheel)).sum()
+        (0..self.rotated_jobs.len())
+            .map(|rotated| self.effort(rotated))
+            .sum()
     }
 
-    /// The work of one look at all rotations of `wheel`, in sectors.
-    fn effort(&self, wheel: usize) -> u64 {
-        let turn = self.turn(wheel);
-        let rotations = u64::from(self.wheels[wheel].rotations);
+    /// The work of one look at all rotations of `rotated`, in sectors.
+    fn effort(&self, rotated: usize) -> u64 {
+        let turn = self.turn(rotated);
+        let rotations = u64::from(self.rotated_jobs[rotated].rotations);
         // Those of a turn are summed up once more where several turns are laid upon each other.
         let sums = match turn as u32 == self.sectors {
             true => turn as u64,
             false => u64::from(self.sectors) + turn as u64,
         };
-        let of_track = |track: u32| {
-            let shares = self.tracks[track as usize].iter();
+        let of_track = |pattern: u32| {
+            let shares = self.patterns[pattern as usize].iter();
             let of_share = |runs: &[Run]| sums + rotations * first_turn(runs, turn).count() as u64;
             shares.map(|(_, runs)| of_share(runs)).sum::<u64>()
         };
-        let uses = self.wheels[wheel].uses.iter();
-        uses.map(|&(_, track)| of_track(track)).sum::<u64>() + rotations
+        let uses = self.rotated_jobs[rotated].uses.iter();
+        uses.map(|&(_, pattern)| of_track(pattern)).sum::<u64>() + rotations
     }
 }
 
@@ -176,7 +180,7 @@ fn first_turn(runs: &[Run], turn: usize) -> impl Iterator<Item = (usize, usize)>
 
 /// Phases as sectors, all around the circle. A sector that a phase touches is taken for all of it, so that a plan that fits the sectors
 /// also fits without them; where two phases of a job meet in one, the larger share holds.
-fn draw(phases: &[Phase], shares: &[u32], grid: &Grid, repeats: u32) -> Track {
+fn draw(phases: &[Phase], shares: &[u32], grid: &Grid, repeats: u32) -> Pattern {
     let mut sectors = vec![0u32; grid.sectors as usize];
     // Times `repeats`, so that the beginning of each iteration is a whole number.
     let tick = u128::from(grid.tick.as_ps()) * u128::from(repeats);
@@ -197,19 +201,19 @@ fn draw(phases: &[Phase], shares: &[u32], grid: &Grid, repeats: u32) -> Track {
 }
 
 /// The shares of all sectors as runs for each share but zero.
-pub(super) fn runs(sectors: &[u32]) -> Track {
-    let mut track: BTreeMap<u32, Vec<Run>> = BTreeMap::new();
+pub(super) fn runs(sectors: &[u32]) -> Pattern {
+    let mut pattern: BTreeMap<u32, Vec<Run>> = BTreeMap::new();
     let mut start = 0;
     for chunk in sectors.chunk_by(|a, b| a == b) {
         if chunk[0] > 0 {
-            track.entry(chunk[0]).or_default().push(Run {
+            pattern.entry(chunk[0]).or_default().push(Run {
                 start,
                 length: chunk.len() as u32,
             });
         }
         start += chunk.len() as u32;
     }
-    track.into_iter().collect()
+    pattern.into_iter().collect()
 }
 
 /// Loads of a circle while rotations are tried.
@@ -221,7 +225,7 @@ pub(super) struct Loads<'a> {
     /// Demand above the whole on each resource, without its weight.
     excess: Vec<u64>,
     /// Total demand on each resource.
-    asked: Vec<u64>,
+    demand: Vec<u64>,
     /// Factor on the weight of each resource where its excess is priced.
     penalties: Vec<u64>,
     /// Buffer for sums.
@@ -238,7 +242,7 @@ impl<'a> Loads<'a> {
             circle,
             sectors: vec![vec![0; circle.sectors as usize]; resources],
             excess: vec![0; resources],
-            asked: vec![0; resources],
+            demand: vec![0; resources],
             penalties: vec![1; resources],
             prefix: Vec::new(),
             work: 0,
@@ -260,15 +264,15 @@ impl<'a> Loads<'a> {
         of_each.map(|(excess, weight)| excess * weight).sum()
     }
 
-    /// True if a resource that `wheel` uses is asked for more than it has.
-    pub(super) fn suffers(&self, wheel: usize) -> bool {
-        let mut uses = self.circle.wheels[wheel].uses.iter();
+    /// True if a resource that `rotated` uses is asked for more than it has.
+    pub(super) fn suffers(&self, rotated: usize) -> bool {
+        let mut uses = self.circle.rotated_jobs[rotated].uses.iter();
         uses.any(|&(resource, _)| self.excess[resource as usize] > 0)
     }
 
-    /// Prices excess higher from now on, by `more` times the weight, on each resource that `wheel` suffers from.
-    pub(super) fn penalize(&mut self, wheel: usize, more: u64) {
-        for &(resource, _) in &self.circle.wheels[wheel].uses {
+    /// Prices excess higher from now on, by `more` times the weight, on each resource that `rotated` suffers from.
+    pub(super) fn penalize(&mut self, rotated: usize, more: u64) {
+        for &(resource, _) in &self.circle.rotated_jobs[rotated].uses {
             if self.excess[resource as usize] > 0 {
                 let penalty = &mut self.penalties[resource as usize];
                 *penalty = (*penalty + more).min(MOST_PENALTY);
@@ -293,7 +297,7 @@ impl<'a> Loads<'a> {
 
     /// Unused part of `resource`, in millionths times sectors.
     pub(super) fn free(&self, resource: usize) -> u64 {
-        self.circle.capacity() + self.excess[resource] - self.asked[resource]
+        self.circle.capacity() + self.excess[resource] - self.demand[resource]
     }
 
     /// Lower bound of the total cost when `to_come` more is asked of each resource.
@@ -306,20 +310,20 @@ impl<'a> Loads<'a> {
         bound
     }
 
-    /// Writes the cost that each rotation of `wheel` would add into `costs`.
+    /// Writes the cost that each rotation of `rotated` would add into `costs`.
     ///
-    /// A wheel that repeats on the way around meets all its turns at once: they are laid upon each other. Sums along what then remains
+    /// A job that repeats on the way around meets all its turns at once: they are laid upon each other. Sums along what then remains
     /// give each rotation in one subtraction for each arc, for any shares.
-    pub(super) fn price(&mut self, wheel: usize, costs: &mut Vec<u64>) {
+    pub(super) fn price(&mut self, rotated: usize, costs: &mut Vec<u64>) {
         let circle = self.circle;
-        let rotations = circle.wheels[wheel].rotations as usize;
-        let turn = circle.turn(wheel);
+        let rotations = circle.rotated_jobs[rotated].rotations as usize;
+        let turn = circle.turn(rotated);
         costs.clear();
         costs.resize(rotations, 0);
-        self.work += circle.effort(wheel);
-        for &(resource, track) in &circle.wheels[wheel].uses {
+        self.work += circle.effort(rotated);
+        for &(resource, pattern) in &circle.rotated_jobs[rotated].uses {
             let weight = circle.weights[resource as usize] * self.penalties[resource as usize];
-            for (share, runs) in &circle.tracks[track as usize] {
+            for (share, runs) in &circle.patterns[pattern as usize] {
                 self.sum_up(resource as usize, *share, turn);
                 for (start, end) in first_turn(runs, turn) {
                     add_sums(costs, &self.prefix, start, end - start, weight);
@@ -346,31 +350,31 @@ impl<'a> Loads<'a> {
         }
     }
 
-    /// Puts `wheel` on the circle, rotated by so many sectors.
-    pub(super) fn place(&mut self, wheel: usize, rotation: u32) {
-        self.turn(wheel, rotation, |load, share| {
+    /// Puts `rotated` on the circle, rotated by so many sectors.
+    pub(super) fn place(&mut self, rotated: usize, rotation: u32) {
+        self.turn(rotated, rotation, |load, share| {
             let more = added(*load, share);
             *load += share;
             more as i64
         });
-        self.count(wheel, |asked, volume| asked + volume);
+        self.count(rotated, |demand, volume| demand + volume);
     }
 
-    /// Takes `wheel` away again from where it was placed.
-    pub(super) fn lift(&mut self, wheel: usize, rotation: u32) {
-        self.turn(wheel, rotation, |load, share| {
+    /// Takes `rotated` away again from where it was placed.
+    pub(super) fn lift(&mut self, rotated: usize, rotation: u32) {
+        self.turn(rotated, rotation, |load, share| {
             *load -= share;
             -(added(*load, share) as i64)
         });
-        self.count(wheel, |asked, volume| asked - volume);
+        self.count(rotated, |demand, volume| demand - volume);
     }
 
-    fn turn(&mut self, wheel: usize, rotation: u32, change: impl Fn(&mut u32, u32) -> i64) {
+    fn turn(&mut self, rotated: usize, rotation: u32, change: impl Fn(&mut u32, u32) -> i64) {
         let circle = self.circle;
-        for &(resource, track) in &circle.wheels[wheel].uses {
+        for &(resource, pattern) in &circle.rotated_jobs[rotated].uses {
             let loads = &mut self.sectors[resource as usize];
             let mut excess = 0;
-            for (share, runs) in &circle.tracks[track as usize] {
+            for (share, runs) in &circle.patterns[pattern as usize] {
                 for run in runs {
                     let start = ((run.start + rotation) % circle.sectors) as usize;
                     let length = run.length as usize;
@@ -391,11 +395,11 @@ impl<'a> Loads<'a> {
         }
     }
 
-    fn count(&mut self, wheel: usize, change: impl Fn(u64, u64) -> u64) {
+    fn count(&mut self, rotated: usize, change: impl Fn(u64, u64) -> u64) {
         let circle = self.circle;
-        for &(resource, track) in &circle.wheels[wheel].uses {
-            let asked = &mut self.asked[resource as usize];
-            *asked = change(*asked, circle.volume(track));
+        for &(resource, pattern) in &circle.rotated_jobs[rotated].uses {
+            let demand = &mut self.demand[resource as usize];
+            *demand = change(*demand, circle.volume(pattern));
         }
     }
 }
@@ -439,8 +443,8 @@ mod tests {
     fn any_circle(random: &mut RandomStream) -> Circle {
         let mut circle = Circle {
             sectors: 60,
-            wheels: Vec::new(),
-            tracks: Vec::new(),
+            rotated_jobs: Vec::new(),
+            patterns: Vec::new(),
             weights: vec![1, 2, 5],
             merged: Vec::new(),
         };
@@ -449,12 +453,12 @@ mod tests {
                 .map(|_| [0, 0, 300_000, 1_000_000][random.below(4) as usize])
                 .collect();
             let sectors: Vec<u32> = pattern.iter().copied().cycle().take(60).collect();
-            let track = circle.tracks.len() as u32;
-            circle.tracks.push(runs(&sectors));
+            let pattern = circle.patterns.len() as u32;
+            circle.patterns.push(runs(&sectors));
             let uses = (0..3).filter(|_| random.chance(0.7));
-            circle.wheels.push(Wheel {
+            circle.rotated_jobs.push(RotatedJob {
                 rotations,
-                uses: uses.map(|resource| (resource, track)).collect(),
+                uses: uses.map(|resource| (resource, pattern)).collect(),
                 exact,
                 twin: 0,
             });
@@ -469,23 +473,23 @@ mod tests {
             let circle = any_circle(&mut random);
             let mut loads = Loads::new(&circle);
             let mut rotations = Vec::new();
-            for wheel in 0..circle.wheels.len() {
-                rotations.push(random.below(circle.wheels[wheel].rotations));
-                loads.place(wheel, rotations[wheel]);
+            for rotated in 0..circle.rotated_jobs.len() {
+                rotations.push(random.below(circle.rotated_jobs[rotated].rotations));
+                loads.place(rotated, rotations[rotated]);
             }
             let mut prices = Vec::new();
-            for (wheel, of) in circle.wheels.iter().enumerate() {
-                loads.lift(wheel, rotations[wheel]);
-                loads.price(wheel, &mut prices);
+            for (rotated, of) in circle.rotated_jobs.iter().enumerate() {
+                loads.lift(rotated, rotations[rotated]);
+                loads.price(rotated, &mut prices);
                 let without = loads.cost();
                 let added = (0..of.rotations).map(|rotation| {
-                    loads.place(wheel, rotation);
+                    loads.place(rotated, rotation);
                     let with = loads.cost();
-                    loads.lift(wheel, rotation);
+                    loads.lift(rotated, rotation);
                     with - without
                 });
                 assert_eq!(added.collect::<Vec<_>>(), prices);
-                loads.place(wheel, rotations[wheel]);
+                loads.place(rotated, rotations[rotated]);
             }
         }
     }
@@ -493,9 +497,9 @@ mod tests {
     #[test]
     fn penalties_raise_prices_and_fade() {
         let mut circle = any_circle(&mut RandomStream::new(7, Purpose::Test, 1));
-        for wheel in &mut circle.wheels {
+        for rotated in &mut circle.rotated_jobs {
             // The same everywhere, so that only resource 1 is short.
-            wheel.uses = vec![(1, 0)];
+            rotated.uses = vec![(1, 0)];
         }
         let mut loads = Loads::new(&circle);
         loads.place(0, 0);

@@ -50,8 +50,8 @@ struct Outlook {
 
 /// The job that stays: the one with most rotations to try.
 pub(super) fn anchor(circle: &Circle) -> usize {
-    let rotations = |job: &usize| circle.wheels[*job].rotations;
-    let jobs = (0..circle.wheels.len()).rev();
+    let rotations = |job: &usize| circle.rotated_jobs[*job].rotations;
+    let jobs = (0..circle.rotated_jobs.len()).rev();
     jobs.max_by_key(rotations).expect("a circle of some jobs")
 }
 
@@ -59,14 +59,14 @@ pub(super) fn anchor(circle: &Circle) -> usize {
 /// caller has proven.
 pub(super) fn search(circle: &Circle, known: &[u32], floor: u64, most_work: u64) -> Found {
     let mut loads = Loads::new(circle);
-    for (wheel, &rotation) in known.iter().enumerate() {
-        loads.place(wheel, rotation);
+    for (rotated, &rotation) in known.iter().enumerate() {
+        loads.place(rotated, rotation);
     }
     let best_cost = loads.cost();
     let mut to_come = vec![0; circle.weights.len()];
-    for wheel in &circle.wheels {
-        for &(resource, track) in &wheel.uses {
-            to_come[resource as usize] += circle.volume(track);
+    for rotated in &circle.rotated_jobs {
+        for &(resource, pattern) in &rotated.uses {
+            to_come[resource as usize] += circle.volume(pattern);
         }
     }
     let (pairs, work) = Pairs::new(circle);
@@ -74,7 +74,7 @@ pub(super) fn search(circle: &Circle, known: &[u32], floor: u64, most_work: u64)
         circle,
         pairs,
         loads: Loads::new(circle),
-        placed: vec![None; circle.wheels.len()],
+        placed: vec![None; circle.rotated_jobs.len()],
         to_come,
         best: known.to_vec(),
         best_cost,
@@ -94,19 +94,19 @@ pub(super) fn search(circle: &Circle, known: &[u32], floor: u64, most_work: u64)
 }
 
 impl Search<'_> {
-    fn place(&mut self, wheel: usize, rotation: u32) {
-        self.loads.place(wheel, rotation);
-        self.placed[wheel] = Some(rotation);
-        for &(resource, track) in &self.circle.wheels[wheel].uses {
-            self.to_come[resource as usize] -= self.circle.volume(track);
+    fn place(&mut self, rotated: usize, rotation: u32) {
+        self.loads.place(rotated, rotation);
+        self.placed[rotated] = Some(rotation);
+        for &(resource, pattern) in &self.circle.rotated_jobs[rotated].uses {
+            self.to_come[resource as usize] -= self.circle.volume(pattern);
         }
     }
 
-    fn lift(&mut self, wheel: usize, rotation: u32) {
-        self.loads.lift(wheel, rotation);
-        self.placed[wheel] = None;
-        for &(resource, track) in &self.circle.wheels[wheel].uses {
-            self.to_come[resource as usize] += self.circle.volume(track);
+    fn lift(&mut self, rotated: usize, rotation: u32) {
+        self.loads.lift(rotated, rotation);
+        self.placed[rotated] = None;
+        for &(resource, pattern) in &self.circle.rotated_jobs[rotated].uses {
+            self.to_come[resource as usize] += self.circle.volume(pattern);
         }
     }
 
@@ -141,17 +141,17 @@ impl Search<'_> {
         }
     }
 
-    /// The rotations of `wheel`, the cheapest first, without those that only exchange it with a twin.
-    fn choices(&self, wheel: usize, costs: &[u64]) -> Vec<(u64, u32)> {
+    /// The rotations of `rotated`, the cheapest first, without those that only exchange it with a twin.
+    fn choices(&self, rotated: usize, costs: &[u64]) -> Vec<(u64, u32)> {
         let (mut first, mut last) = (0, u32::MAX);
-        let twin = self.circle.wheels[wheel].twin;
+        let twin = self.circle.rotated_jobs[rotated].twin;
         let anchor = anchor(self.circle);
         for (other, placed) in self.placed.iter().enumerate() {
             let Some(rotation) = placed else { continue };
-            if other == anchor || self.circle.wheels[other].twin != twin {
+            if other == anchor || self.circle.rotated_jobs[other].twin != twin {
                 continue;
             }
-            match other < wheel {
+            match other < rotated {
                 true => first = first.max(*rotation),
                 false => last = last.min(*rotation),
             }
@@ -170,23 +170,23 @@ impl Search<'_> {
     /// Prices all jobs that are not placed; `None` if there are none.
     fn look(&mut self) -> Option<Outlook> {
         let left: Vec<usize> = (0..self.placed.len())
-            .filter(|&wheel| self.placed[wheel].is_none())
+            .filter(|&rotated| self.placed[rotated].is_none())
             .collect();
         let mut least = vec![0; self.placed.len()];
         let mut costs = Vec::new();
         let mut next: Option<(usize, Vec<u64>, (u64, usize))> = None;
-        for &wheel in &left {
-            self.loads.price(wheel, &mut costs);
+        for &rotated in &left {
+            self.loads.price(rotated, &mut costs);
             let cheapest = costs.iter().copied().min().unwrap_or(0);
             let choice = costs.iter().filter(|&&cost| cost == cheapest).count();
-            least[wheel] = cheapest;
+            least[rotated] = cheapest;
             let rank = (cheapest, usize::MAX - choice);
             if next.as_ref().is_none_or(|(_, _, best)| rank > *best) {
-                next = Some((wheel, std::mem::take(&mut costs), rank));
+                next = Some((rotated, std::mem::take(&mut costs), rank));
             }
         }
         let (next, costs, _) = next?;
-        let alone: u64 = left.iter().map(|&wheel| least[wheel]).sum();
+        let alone: u64 = left.iter().map(|&rotated| least[rotated]).sum();
         let gain = |items: &[usize]| {
             matching(items, |first, second| {
                 let each = least[first] + least[second];
@@ -196,7 +196,7 @@ impl Search<'_> {
         let others: Vec<usize> = left
             .iter()
             .copied()
-            .filter(|&wheel| wheel != next)
+            .filter(|&rotated| rotated != next)
             .collect();
         let cost = self.loads.cost();
         let volume = self.loads.volume_bound(&self.to_come);

@@ -72,19 +72,21 @@ impl<'a> Walk<'a> {
     /// Places those that use most first, each where it costs least.
     fn new(circle: &'a Circle, floor: u64, most_work: u64) -> Self {
         let stays = anchor(circle);
-        let mut movable: Vec<usize> = (0..circle.wheels.len())
-            .filter(|&wheel| wheel != stays)
+        let mut movable: Vec<usize> = (0..circle.rotated_jobs.len())
+            .filter(|&rotated| rotated != stays)
             .collect();
-        let used = |wheel: usize| -> u64 {
-            let uses = circle.wheels[wheel].uses.iter();
-            uses.map(|&(resource, track)| circle.weights[resource as usize] * circle.volume(track))
-                .sum()
+        let used = |rotated: usize| -> u64 {
+            let uses = circle.rotated_jobs[rotated].uses.iter();
+            uses.map(|&(resource, pattern)| {
+                circle.weights[resource as usize] * circle.volume(pattern)
+            })
+            .sum()
         };
-        movable.sort_by_key(|&wheel| (std::cmp::Reverse(used(wheel)), wheel));
+        movable.sort_by_key(|&rotated| (std::cmp::Reverse(used(rotated)), rotated));
         let mut walk = Self {
             circle,
             loads: Loads::new(circle),
-            rotations: vec![0; circle.wheels.len()],
+            rotations: vec![0; circle.rotated_jobs.len()],
             costs: Vec::new(),
             movable,
             best: Known {
@@ -147,8 +149,8 @@ impl<'a> Walk<'a> {
             if before <= self.floor {
                 return;
             }
-            self.round(random, |walk, wheel, random| {
-                walk.turn(wheel, random);
+            self.round(random, |walk, rotated, random| {
+                walk.turn(rotated, random);
             });
             if self.loads.cost() == before {
                 return;
@@ -160,31 +162,31 @@ impl<'a> Walk<'a> {
     fn grow(&mut self, noise: f64, random: &mut RandomStream) {
         let circle = self.circle;
         let mut placed = vec![0; circle.weights.len()];
-        let add = |placed: &mut [u64], wheel: usize| {
-            for &(resource, track) in &circle.wheels[wheel].uses {
-                placed[resource as usize] += circle.volume(track);
+        let add = |placed: &mut [u64], rotated: usize| {
+            for &(resource, pattern) in &circle.rotated_jobs[rotated].uses {
+                placed[resource as usize] += circle.volume(pattern);
             }
         };
         add(&mut placed, anchor(circle));
-        let chance: Vec<f64> = (0..circle.wheels.len())
+        let chance: Vec<f64> = (0..circle.rotated_jobs.len())
             .map(|_| 1.0 + noise * random.unit())
             .collect();
         let mut left = self.movable.clone();
-        for &wheel in &left {
-            self.loads.lift(wheel, self.rotations[wheel]);
+        for &rotated in &left {
+            self.loads.lift(rotated, self.rotations[rotated]);
         }
         while !left.is_empty() {
-            let rank = |wheel: usize| met(circle, &placed, wheel) * chance[wheel];
+            let rank = |rotated: usize| met(circle, &placed, rotated) * chance[rotated];
             let mut next = (0, rank(left[0]));
-            for (at, &wheel) in left.iter().enumerate().skip(1) {
-                let rank = rank(wheel);
+            for (at, &rotated) in left.iter().enumerate().skip(1) {
+                let rank = rank(rotated);
                 if rank > next.1 {
                     next = (at, rank);
                 }
             }
-            let wheel = left.remove(next.0);
-            add(&mut placed, wheel);
-            self.put_where_cheapest(wheel);
+            let rotated = left.remove(next.0);
+            add(&mut placed, rotated);
+            self.put_where_cheapest(rotated);
         }
     }
 
@@ -195,9 +197,9 @@ impl<'a> Walk<'a> {
         let mut idle = 0;
         while idle < patience && own.cost > self.floor && !self.is_over() {
             idle += 1;
-            self.round(random, |walk, wheel, random| {
-                if !walk.turn(wheel, random) {
-                    walk.loads.penalize(wheel, PENALTY);
+            self.round(random, |walk, rotated, random| {
+                if !walk.turn(rotated, random) {
+                    walk.loads.penalize(rotated, PENALTY);
                 }
                 if walk.loads.cost() < own.cost {
                     own = walk.note();
@@ -218,72 +220,72 @@ impl<'a> Walk<'a> {
     ) {
         let mut order = self.movable.clone();
         random.shuffle(&mut order);
-        for wheel in order {
+        for rotated in order {
             if self.loads.work() > self.most_work {
                 return;
             }
-            if self.loads.suffers(wheel) {
-                turn(self, wheel, random);
+            if self.loads.suffers(rotated) {
+                turn(self, rotated, random);
             }
         }
     }
 
     /// Turns a job to one of its cheapest rotations, chosen at random: staying would be the end of the walk. True if that is cheaper than
     /// before.
-    fn turn(&mut self, wheel: usize, random: &mut RandomStream) -> bool {
-        let before = self.rotations[wheel];
-        self.loads.lift(wheel, before);
-        self.loads.price(wheel, &mut self.costs);
+    fn turn(&mut self, rotated: usize, random: &mut RandomStream) -> bool {
+        let before = self.rotations[rotated];
+        self.loads.lift(rotated, before);
+        self.loads.price(rotated, &mut self.costs);
         let cheapest = self.costs.iter().copied().min().unwrap_or(0);
         let is_cheapest = |&(cost, _): &(&u64, u32)| *cost == cheapest;
         let equals = || self.costs.iter().zip(0..).filter(is_cheapest);
         let chosen = random.below(equals().count() as u32) as usize;
         let rotation = equals().nth(chosen).map_or(0, |(_, rotation)| rotation);
         let gains = cheapest < self.costs[before as usize];
-        self.put(wheel, rotation);
+        self.put(rotated, rotation);
         gains
     }
 
     /// Places a job that is nowhere. Of equally good rotations it gets the smallest.
-    fn put_where_cheapest(&mut self, wheel: usize) {
-        self.loads.price(wheel, &mut self.costs);
+    fn put_where_cheapest(&mut self, rotated: usize) {
+        self.loads.price(rotated, &mut self.costs);
         let cheapest = self.costs.iter().zip(0..).min();
         let rotation = cheapest.map_or(0, |(_, rotation)| rotation);
-        self.put(wheel, rotation);
+        self.put(rotated, rotation);
     }
 
-    fn put(&mut self, wheel: usize, rotation: u32) {
-        self.loads.place(wheel, rotation);
-        self.rotations[wheel] = rotation;
+    fn put(&mut self, rotated: usize, rotation: u32) {
+        self.loads.place(rotated, rotation);
+        self.rotations[rotated] = rotation;
     }
 
     fn go_to(&mut self, rotations: &[u32]) {
-        for (wheel, &rotation) in rotations.iter().enumerate() {
-            if self.rotations[wheel] != rotation {
-                self.loads.lift(wheel, self.rotations[wheel]);
-                self.put(wheel, rotation);
+        for (rotated, &rotation) in rotations.iter().enumerate() {
+            if self.rotations[rotated] != rotation {
+                self.loads.lift(rotated, self.rotations[rotated]);
+                self.put(rotated, rotation);
             }
         }
     }
 
     /// Of equally good rotations, the smallest: a plan should not turn jobs without a reason.
     fn settle(&mut self) {
-        for wheel in self.movable.clone() {
-            self.loads.lift(wheel, self.rotations[wheel]);
-            self.put_where_cheapest(wheel);
+        for rotated in self.movable.clone() {
+            self.loads.lift(rotated, self.rotations[rotated]);
+            self.put_where_cheapest(rotated);
         }
     }
 }
 
-/// Load that `wheel` meets of what is `placed` on each resource. Links that are fuller count more: there is less choice on them.
-fn met(circle: &Circle, placed: &[u64], wheel: usize) -> f64 {
-    let uses = circle.wheels[wheel].uses.iter();
-    let on_each = uses.map(|&(resource, track)| {
+/// Load that `rotated` meets of what is `placed` on each resource. Links that are fuller count more: there is less choice on them.
+fn met(circle: &Circle, placed: &[u64], rotated: usize) -> f64 {
+    let uses = circle.rotated_jobs[rotated].uses.iter();
+    let on_each = uses.map(|&(resource, pattern)| {
         let (weight, there) = (
             circle.weights[resource as usize],
             placed[resource as usize] as f64,
         );
-        weight as f64 * there * (there + circle.volume(track) as f64)
+        weight as f64 * there * (there + circle.volume(pattern) as f64)
     });
     on_each.sum()
 }

@@ -263,7 +263,7 @@ fn grid_of(
 /// Rotations for one part.
 fn solve(circle: &Circle, solver: Solver, budget: u64, random: &mut RandomStream) -> Found {
     let (floor, work) = bound::resource_bound(circle, budget / 4);
-    let few = circle.wheels.len() <= FEW;
+    let few = circle.rotated_jobs.len() <= FEW;
     let exact = solver == Solver::Exact || solver == Solver::Auto && few;
     let left = budget.saturating_sub(work);
     let walk = match exact {
@@ -329,8 +329,8 @@ impl Plan {
     fn score(&mut self, resources: &[Resource], circle: &Circle, grid: &Grid, found: &Found) {
         let [before, after] = [&vec![0; found.rotations.len()], &found.rotations].map(|turned| {
             let mut loads = Loads::new(circle);
-            for (wheel, &rotation) in turned.iter().enumerate() {
-                loads.place(wheel, rotation);
+            for (rotated, &rotation) in turned.iter().enumerate() {
+                loads.place(rotated, rotation);
             }
             loads
         });
