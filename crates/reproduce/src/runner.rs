@@ -126,23 +126,76 @@ impl Reproducer {
     ) -> Result<Vec<Job>, ScenarioError> {
         let mut jobs = Vec::new();
         let runs = figure.runs(request.scale);
-        request
-            .changes
-            .iter()
-            .try_for_each(|change| figure.refuse_change(change, &runs))?;
+        for change in &request.changes {
+            figure.refuse_change(change, &runs)?;
+            self.refuse_useless(figure, request.scale, change, &runs)?;
+        }
         for run in runs.iter().filter(|run| run.needs.is_none()) {
             for &seed in seeds {
                 jobs.push(match &run.plan {
                     Some(plan) => planned(figure, run, seed, plan)?,
                     None => {
                         let mut settings = figure.settings_of(request.scale, run, seed);
-                        settings.extend(request.changes.iter().cloned());
+                        for change in &request.changes {
+                            if self.has_key(figure, &settings, change)? {
+                                settings.push(change.clone());
+                            }
+                        }
                         self.simulated(figure, run, seed, settings)?
                     }
                 });
             }
         }
         Ok(jobs)
+    }
+
+    /// True if a scenario has the key of a change. Runs with other transports may not have it; they are left as they are.
+    fn has_key(
+        &self,
+        figure: &Figure,
+        settings: &[String],
+        change: &str,
+    ) -> Result<bool, ScenarioError> {
+        let read = |settings: &[String]| self.laboratory.read(&figure.id, "", None, settings);
+        let changed = [settings, &[change.to_owned()]].concat();
+        let Err(error) = read(&changed) else {
+            return Ok(true);
+        };
+        let key = change.split('=').next().unwrap_or_default().trim();
+        let scenario = read(settings)?;
+        let mut keys = scenario.settings().into_iter();
+        match keys.any(|setting| setting.path() == key) {
+            true => Err(error),
+            false => Ok(false),
+        }
+    }
+
+    /// Refuses a change whose key no run has.
+    fn refuse_useless(
+        &self,
+        figure: &Figure,
+        scale: Scale,
+        change: &str,
+        runs: &[Run],
+    ) -> Result<(), ScenarioError> {
+        let simulated = runs
+            .iter()
+            .filter(|run| run.plan.is_none() && run.needs.is_none());
+        let mut last = None;
+        for run in simulated {
+            let settings = figure.settings_of(scale, run, 1);
+            if self.has_key(figure, &settings, change)? {
+                return Ok(());
+            }
+            last = Some(settings);
+        }
+        let Some(mut settings) = last else {
+            return Ok(());
+        };
+        settings.push(change.to_owned());
+        self.laboratory
+            .read(&figure.id, "", None, &settings)
+            .map(drop)
     }
 
     fn simulated(
@@ -282,10 +335,7 @@ impl Job {
         data.settings = scenario
             .settings()
             .into_iter()
-            .map(|setting| match setting.section.as_str() {
-                "" => (setting.key.to_owned(), setting.value),
-                section => (format!("{section}.{}", setting.key), setting.value),
-            })
+            .map(|setting| (setting.path(), setting.value))
             .collect();
         Ok(Kept::Simulated(Box::new(data)))
     }

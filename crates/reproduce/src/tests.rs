@@ -848,3 +848,58 @@ fn a_bound_within_the_spread_over_seeds_leaves_the_verdict_open() {
         .unwrap();
     assert!(outcome.claims[0].judgements[0].sure);
 }
+
+const TRANSPORTS: &str = r#"
+title = "Two transports"
+source = "nowhere"
+setup = "hosts on one switch"
+
+[base]
+topology = { kind = "single-switch", hosts = 3 }
+workload = { kind = "permutation", message = "40KB" }
+
+[small]
+seeds = 1
+[full]
+
+[[axes]]
+name = "transport"
+values = [{ label = "strack" }, { label = "roce", set = { transport.kind = "rocev2" } }]
+
+[[claims]]
+id = "it"
+paper = "it"
+source = "arithmetic"
+expect = "max_fct(strack) > 0 and max_fct(roce) > 0"
+"#;
+
+#[test]
+fn a_key_of_one_transport_leaves_the_runs_of_others_alone() {
+    let figure = Figure::read("test/transports", TRANSPORTS).unwrap();
+    let reproduce = |change: &str| {
+        let request = Request {
+            changes: vec![change.into()],
+            ..small(None)
+        };
+        let mut reproducer = Reproducer::new(Laboratory::new(), 1);
+        reproducer.reproduce(&figure, &request, &Quiet::with_limit(u32::MAX))
+    };
+    let outcome = reproduce("transport.max-cwnd=50%bdp").unwrap();
+    let has = |run: &RunOutcome| {
+        run.settings
+            .iter()
+            .any(|setting| setting.contains("max-cwnd"))
+    };
+    assert_eq!(
+        outcome.runs.iter().map(has).collect::<Vec<_>>(),
+        [true, false]
+    );
+    // A key that no run has is a mistake, and so is a value that the key cannot have.
+    for (change, expected) in [
+        ("transport.max-cwdn=1bdp", "max-cwdn"),
+        ("transport.max-cwnd=much", "max-cwnd"),
+    ] {
+        let error = reproduce(change).unwrap_err().to_string();
+        assert!(error.contains(expected), "{change}: {error}");
+    }
+}

@@ -21,6 +21,16 @@ pub struct Setting {
     pub source: &'static str,
 }
 
+impl Setting {
+    /// Key with its section, as an override names it: `topology.hosts`, `seed`.
+    pub fn path(&self) -> String {
+        match self.section.as_str() {
+            "" => self.key.to_owned(),
+            section => format!("{section}.{}", self.key),
+        }
+    }
+}
+
 impl Scenario {
     /// Every key with its value, in the order of [`resolved`](Self::resolved).
     pub fn settings(&self) -> Vec<Setting> {
