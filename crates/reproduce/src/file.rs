@@ -87,7 +87,12 @@ impl Figure {
         }
         for run in small.runs.iter().filter(|run| run.seed == 1) {
             let labels: Vec<String> = run.labels.values().cloned().collect();
-            add_text(&mut digest, "digest", &labels, &[run.digest.clone()]);
+            add_text(
+                &mut digest,
+                "digest",
+                &labels,
+                std::slice::from_ref(&run.digest),
+            );
         }
         Some(digest.to_string())
     }
