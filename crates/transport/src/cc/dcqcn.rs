@@ -25,11 +25,12 @@
 //! `reaction-point = "htsim"` is `dcqcn.cpp` as published with that simulator, which the authors of STrack use:
 //! * Steps are 1/20 and 1/10 of the line rate, the i-th hyper increase adds i of them, and the byte counter is 10 MB at any rate.
 //! * Fast recovery lasts until timer or byte counter have been through more than `F` steps, not as many.
-//! * `alpha` decays with *each packet* from an `alpha-timer` after the last notification on, or after the flow's start if there was none:
-//!   the time of the last decay is not kept.
+//! * `alpha` decays with *each packet* that the flow sends, and not by a timer.
 //!
-//! There `alpha` is moreover one variable for the flows of all hosts, so that those without congestion make it decay for all others. That
-//! is left out: no NIC could do so, and the outcome would depend on the order of what happens at the same time.
+//! There `alpha` is one variable for the flows of all hosts, and decays with every packet of any flow that has not been notified for
+//! 55 us, because the time of the last decay is not kept. No NIC could do so, and the outcome would depend on the order of what happens at
+//! the same time. The packets of the flow itself stand in for those of all: in a network of many flows some are without congestion at any
+//! time, and let `alpha` decay for the others. What is left of it between two notifications of a flow at 400 Gb/s is a tenth.
 //!
 //! # Decisions
 //! * Rates in the paper are for 40 Gb/s. `rate-ai`, `rate-hai` and `byte-counter` scale with the line rate, timers do not.
@@ -117,8 +118,6 @@ pub struct Dcqcn {
     hai_multiplies: bool,
     /// The rules are those of htsim.
     htsim: bool,
-    /// Instant of the last notification, or of the first packet; only for the rules of htsim.
-    last_notification: Time,
     g: f64,
     /// True once a notification has come.
     active: bool,
@@ -197,7 +196,6 @@ impl ControllerDefinition for Dcqcn {
             rate_hai: bps(parameters.rate_hai).unwrap_or(limits.line / hyper),
             hai_multiplies: parameters.hai_multiplies || htsim,
             htsim,
-            last_notification: Time::NEVER,
             g: parameters.g.min(1.0),
             active: false,
             steps: Steps::new(parameters, network),
@@ -269,16 +267,6 @@ impl Dcqcn {
         }
     }
 
-    /// Lets `alpha` decay with a packet, as htsim does.
-    fn decay_by_packet(&mut self, now: Time) {
-        if self.last_notification.is_never() {
-            self.last_notification = now;
-        }
-        if now.since(self.last_notification) >= self.alpha_timer.period() {
-            self.alpha *= 1.0 - self.g;
-        }
-    }
-
     /// Brings `alpha` to what it is just before `limit`.
     fn update_alpha(&mut self, limit: Time) {
         if self.htsim {
@@ -312,7 +300,6 @@ impl CongestionControl for Dcqcn {
         self.target = self.rate;
         self.rate = self.limits.clamp(self.rate * (1.0 - self.alpha / 2.0));
         self.alpha = (1.0 - self.g) * self.alpha + self.g;
-        self.last_notification = now;
         (self.timer_steps, self.byte_steps, self.bytes) = (0, 0, 0);
         self.alpha_timer.restart(now);
         self.rate_timer.restart(now);
@@ -321,7 +308,7 @@ impl CongestionControl for Dcqcn {
     #[inline(never)]
     fn on_sent(&mut self, now: Time, wire: Bytes) {
         if self.htsim {
-            self.decay_by_packet(now);
+            self.alpha *= 1.0 - self.g;
         }
         if !self.active {
             return;

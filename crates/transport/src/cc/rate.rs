@@ -84,11 +84,6 @@ impl Ticker {
         self.last = now;
     }
 
-    /// Time between two firings.
-    pub(super) fn period(&self) -> Span {
-        self.period
-    }
-
     /// Instant at which the timer fires next; [`Time::NEVER`] if it was not started.
     #[inline]
     pub(super) fn next(&self) -> Time {
