@@ -33,9 +33,9 @@
 //! expect = "last_drop_us(message) < 25"
 //! at = ["2MB"]                   # the labels that `message` stands for; all of them if left out
 //! ```
-//! A value may be a table `{ label = …, set = {…}, small = {…}, needs = … }`; `small` and `full` are settings of one scale. Runs that need something that is not there yet are not run,
-//! and claims on them are neither passed nor missed. A value with `plan`, the name of a built-in file of jobs or the text of one,
-//! makes its runs plans: nothing is simulated, the planner answers.
+//! A value may be a table `{ label = …, set = {…}, small = {…}, needs = … }`; `small` and `full` are settings of one scale. Runs that need
+//! something that is not there yet are not run, and claims on them are neither passed nor missed. A value with `plan`, the name of a
+//! built-in file of jobs or the text of one, makes its runs plans: nothing is simulated, the planner answers.
 
 use super::definition::{Axis, AxisValue, OverSeeds, RecordSpec, Scale, ScaleSpec};
 use super::expression::{Call, Comparison, Expression, Leaves, parse};

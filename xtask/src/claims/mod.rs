@@ -12,15 +12,15 @@
 mod notes;
 mod page;
 mod record;
+mod records;
 #[cfg(test)]
 mod tests;
 
 use crate::Faults;
-use notes::Notes;
 use record::{Claim, Figure, Verdict};
-use std::collections::BTreeMap;
+use records::{Records, outcomes, results};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// How to call it.
 const USAGE: &str = "usage: cargo xtask claims OPTION, with DIR the folder of `clearway reproduce --all`
@@ -42,88 +42,6 @@ pub(crate) fn run(root: &Path, options: &[&str]) -> Faults {
         _ => return vec![USAGE.into()],
     };
     done.unwrap_or_else(|fault| vec![fault])
-}
-
-/// Records and notes of the workspace.
-struct Records {
-    small: BTreeMap<FigureId, Figure>,
-    full: BTreeMap<FigureId, Figure>,
-    causes: Notes,
-    reasons: Notes,
-}
-
-/// Name of a figure, in the order of its paper: `fig9` before `fig10`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct FigureId {
-    paper: String,
-    kind: String,
-    number: Vec<u32>,
-    text: String,
-}
-
-impl From<&str> for FigureId {
-    fn from(text: &str) -> Self {
-        let (paper, figure) = text.split_once('/').unwrap_or(("", text));
-        let digits = figure.find(|c: char| c.is_ascii_digit());
-        let (kind, number) = figure.split_at(digits.unwrap_or(figure.len()));
-        Self {
-            paper: paper.into(),
-            kind: kind.into(),
-            number: number
-                .split('.')
-                .filter_map(|part| part.parse().ok())
-                .collect(),
-            text: text.into(),
-        }
-    }
-}
-
-fn results(root: &Path) -> PathBuf {
-    root.join("crates/reproduce/results")
-}
-
-/// Text of a file.
-fn read(path: &Path) -> Result<String, String> {
-    fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
-}
-
-impl Records {
-    fn read(root: &Path) -> Result<Self, String> {
-        let results = results(root);
-        let small = read(&results.join("small.jsonl"))?;
-        let small = small.lines().map(Figure::from_record);
-        let small: Vec<Figure> = small.collect::<Result<_, _>>()?;
-        Ok(Self {
-            small: by_id(small),
-            full: outcomes(&results, ".full.jsonl")?,
-            causes: Notes::read(&results.join("misses.txt"), 2)?,
-            reasons: Notes::read(&results.join("null.txt"), 3)?,
-        })
-    }
-
-    /// All records, small ones first.
-    fn all(&self) -> impl Iterator<Item = &Figure> {
-        self.small.values().chain(self.full.values())
-    }
-}
-
-fn by_id(figures: Vec<Figure>) -> BTreeMap<FigureId, Figure> {
-    let of = |figure: Figure| (FigureId::from(figure.id.as_str()), figure);
-    figures.into_iter().map(of).collect()
-}
-
-/// Outcomes in a folder: files of `clearway reproduce` whose names end so.
-fn outcomes(dir: &Path, ending: &str) -> Result<BTreeMap<FigureId, Figure>, String> {
-    let mut figures = Vec::new();
-    let entries = fs::read_dir(dir).map_err(|error| format!("{}: {error}", dir.display()))?;
-    for entry in entries {
-        let path = entry.map_err(|error| error.to_string())?.path();
-        if path.to_string_lossy().ends_with(ending) {
-            let figure = Figure::from_outcome(&read(&path)?);
-            figures.push(figure.map_err(|fault| format!("{}: {fault}", path.display()))?);
-        }
-    }
-    Ok(by_id(figures))
 }
 
 /// Takes the outcomes of a folder into the record at small scale.
@@ -170,7 +88,7 @@ fn check(root: &Path, dir: &Path) -> Result<Faults, String> {
         );
     }
     faults.extend(missing_notes(&records));
-    if read(&page::path(root))? != page::text(&records) {
+    if notes::read(&page::path(root))? != page::text(&records) {
         faults.push(format!(
             "{} is not what the records say: cargo xtask claims --page",
             page::path(root).display()

@@ -1,8 +1,8 @@
 //! Notes on claims: a line for each, names and a sentence.
 
-use super::read;
 use crate::Faults;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::Path;
 
 /// Sentences by name.
@@ -77,4 +77,9 @@ impl Notes {
         let needless = known.map(|name| format!("{}: {name}: {gone}", self.file));
         missing.chain(needless).collect()
     }
+}
+
+/// Text of a file.
+pub(super) fn read(path: &Path) -> Result<String, String> {
+    fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
 }

@@ -1,7 +1,7 @@
 //! `docs/src/figures.md`: each figure with what the paper says, what was measured, and the verdicts.
 
 use super::record::{Claim, Figure, Measured, Verdict};
-use super::{FigureId, Records};
+use super::records::{FigureId, Records};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 

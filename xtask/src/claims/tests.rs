@@ -1,6 +1,8 @@
 use super::notes::Notes;
 use super::record::{Figure, Measured};
+use super::records::{FigureId, by_id};
 use super::*;
+use std::collections::BTreeMap;
 
 const OUTCOME: &str = r#"{"kind":"reproduction","figure":"strack/fig9","title":"T","source":"S","setup":"s","revision":"abc","fingerprint":"f","seeds":[1,2],"changes":[],"complete":true}
 {"kind":"claim","id":"fast","paper":"it is fast","expect":"max_fct(a) <= 2","verdict":"FIRST","passes-without":["spray"],"judgements":[{"at":"2MB","per-seed":[1.0,null,1.5],"measured":1.25}]}

@@ -4,8 +4,8 @@
 //! sent when it ends, which opens the next. Published simulators of DCQCN for htsim do the same.
 //!
 //! # Decisions
-//! * `cnp-window-end = false` forgets marks inside a window, as a NIC does that only keeps a minimum time between CNPs: then the next marked
-//!   packet after the window is answered.
+//! * `cnp-window-end = false` forgets marks inside a window, as a NIC does that only keeps a minimum time between CNPs: then the next
+//!   marked packet after the window is answered.
 //! * A CNP at the end of a window is sent even if the message is complete by then: a notification point knows packets, not messages.
 
 use super::{CongestionFeedback, DataArrival, FeedbackDefinition, Notify};

@@ -1,8 +1,8 @@
 //! Congestion feedback: reaction of a receiver to congestion besides echoing marks on acknowledgements.
 //!
 //! A rule is told of each data packet and answers whether to send a notification to the sender (the CNP of RoCEv2), which
-//! [`CongestionControl::on_notification`](crate::cc::CongestionControl::on_notification) hears: now, or perhaps at a later time. A new rule is one file and one
-//! line in the `rules!` list, exactly as for [controllers](crate::cc).
+//! [`CongestionControl::on_notification`](crate::cc::CongestionControl::on_notification) hears: now, or perhaps at a later time. A new rule
+//! is one file and one line in the `rules!` list, exactly as for [controllers](crate::cc).
 //!
 //! Each receiver has a rule of its own. What the rules of one endpoint have in common, such as the average over all flows to a
 //! host, is their [`Shared`](CongestionFeedback::Shared) state, which the endpoint keeps once and lends with each call.
@@ -49,7 +49,8 @@ pub enum Notify {
     No,
     /// The sender is notified now.
     Now,
-    /// The rule is asked again at that time, by [`on_deadline`](CongestionFeedback::on_deadline). A later answer of this kind takes its place.
+    /// The rule is asked again at that time, by [`on_deadline`](CongestionFeedback::on_deadline). A later answer of this kind takes its
+    /// place.
     At(Time),
 }
 

@@ -1,0 +1,84 @@
+//! All records and notes of the workspace.
+
+use super::notes::{Notes, read};
+use super::record::Figure;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Records and notes of the workspace.
+pub(super) struct Records {
+    pub(super) small: BTreeMap<FigureId, Figure>,
+    pub(super) full: BTreeMap<FigureId, Figure>,
+    pub(super) causes: Notes,
+    pub(super) reasons: Notes,
+}
+
+/// Name of a figure, in the order of its paper: `fig9` before `fig10`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct FigureId {
+    pub(super) paper: String,
+    kind: String,
+    number: Vec<u32>,
+    pub(super) text: String,
+}
+
+impl From<&str> for FigureId {
+    fn from(text: &str) -> Self {
+        let (paper, figure) = text.split_once('/').unwrap_or(("", text));
+        let digits = figure.find(|c: char| c.is_ascii_digit());
+        let (kind, number) = figure.split_at(digits.unwrap_or(figure.len()));
+        Self {
+            paper: paper.into(),
+            kind: kind.into(),
+            number: number
+                .split('.')
+                .filter_map(|part| part.parse().ok())
+                .collect(),
+            text: text.into(),
+        }
+    }
+}
+
+pub(super) fn results(root: &Path) -> PathBuf {
+    root.join("crates/reproduce/results")
+}
+
+impl Records {
+    pub(super) fn read(root: &Path) -> Result<Self, String> {
+        let results = results(root);
+        let small = read(&results.join("small.jsonl"))?;
+        let small = small.lines().map(Figure::from_record);
+        let small: Vec<Figure> = small.collect::<Result<_, _>>()?;
+        Ok(Self {
+            small: by_id(small),
+            full: outcomes(&results, ".full.jsonl")?,
+            causes: Notes::read(&results.join("misses.txt"), 2)?,
+            reasons: Notes::read(&results.join("null.txt"), 3)?,
+        })
+    }
+
+    /// All records, small ones first.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Figure> {
+        self.small.values().chain(self.full.values())
+    }
+}
+
+pub(super) fn by_id(figures: Vec<Figure>) -> BTreeMap<FigureId, Figure> {
+    let of = |figure: Figure| (FigureId::from(figure.id.as_str()), figure);
+    figures.into_iter().map(of).collect()
+}
+
+/// Outcomes in a folder: files of `clearway reproduce` whose names end so.
+pub(super) fn outcomes(dir: &Path, ending: &str) -> Result<BTreeMap<FigureId, Figure>, String> {
+    let mut figures = Vec::new();
+    let entries = fs::read_dir(dir).map_err(|error| format!("{}: {error}", dir.display()))?;
+    for entry in entries {
+        let path = entry.map_err(|error| error.to_string())?.path();
+        if path.to_string_lossy().ends_with(ending) {
+            let figure = Figure::from_outcome(&read(&path)?);
+            figures.push(figure.map_err(|fault| format!("{}: {fault}", path.display()))?);
+        }
+    }
+    Ok(by_id(figures))
+}
