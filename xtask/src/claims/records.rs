@@ -1,7 +1,7 @@
 //! All records and notes of the workspace.
 
 use super::notes::{Notes, read};
-use super::record::Figure;
+use super::record::{Claim, Figure};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -50,9 +50,18 @@ impl Records {
         let small = read(&results.join("small.jsonl"))?;
         let small = small.lines().map(Figure::from_record);
         let small: Vec<Figure> = small.collect::<Result<_, _>>()?;
+        let small = by_id(small);
+        let mut full = outcomes(&results, ".full.jsonl")?;
+        for (id, figure) in &mut full {
+            // Claims that an older record has and the figure no longer.
+            if let Some(small) = small.get(id) {
+                let known = |claim: &Claim| small.claims.iter().any(|known| known.id == claim.id);
+                figure.claims.retain(known);
+            }
+        }
         Ok(Self {
-            small: by_id(small),
-            full: outcomes(&results, ".full.jsonl")?,
+            small,
+            full,
             causes: Notes::read(&results.join("misses.txt"), 2)?,
             reasons: Notes::read(&results.join("null.txt"), 3)?,
         })
