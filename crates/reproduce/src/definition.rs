@@ -40,6 +40,8 @@ pub(crate) struct RecordSpec {
     pub(crate) losses: Option<Span>,
     /// Marks are counted by switch.
     pub(crate) switch_marks: bool,
+    /// Loads of jobs on links are traced.
+    pub(crate) link_loads: bool,
     /// The bin width of arrivals at the queues in front of hosts.
     pub(crate) last_hops: Option<Span>,
     /// Number of flows whose arrivals are recorded, and the bin width.

@@ -154,6 +154,7 @@ mod tests {
             long_queues: None,
             losses: None,
             switch_marks: None,
+            fullest_link: None,
             last_hops: None,
             goodput: BTreeMap::new(),
             acks: BTreeMap::new(),

@@ -32,6 +32,7 @@ enum Needs {
     LongQueues,
     Losses,
     SwitchMarks,
+    LinkLoads,
     LastHops,
     Goodput,
     Acks,
@@ -87,6 +88,7 @@ measures! { Simulated {
     timeouts() needs Nothing;
     notifications("src", "dst") needs Nothing;
     switch_marks("switch") needs SwitchMarks;
+    fullest_link_us() needs LinkLoads;
     last_hop_arrival_gbps() needs LastHops;
     last_hop_peak_us() needs LastHops;
     first_drop_us() needs Losses;
@@ -183,6 +185,7 @@ impl Measure {
             Needs::LongQueues => (record.long_queues.is_some(), "long-queues"),
             Needs::Losses => (record.losses.is_some(), "losses"),
             Needs::SwitchMarks => (record.switch_marks, "switch-marks"),
+            Needs::LinkLoads => (record.link_loads, "link-loads"),
             Needs::LastHops => (record.last_hops.is_some(), "last-hops"),
             Needs::Goodput => (record.goodput.is_some(), "goodput"),
             Needs::Acks => (record.acks.is_some(), "acks"),
@@ -273,6 +276,12 @@ fn drops(run: &RunData, _: &Options) -> Result<f64, String> {
 /// Packets marked.
 fn marks(run: &RunData, _: &Options) -> Result<f64, String> {
     Ok(run.links.marked as f64)
+}
+
+/// Time that the fullest link needs for the data of one iteration of all jobs, us.
+fn fullest_link_us(run: &RunData, _: &Options) -> Result<f64, String> {
+    let span = run.fullest_link.ok_or("no loads were traced")?;
+    Ok(span.as_us())
 }
 
 /// Number of pauses by flow control, over all links.

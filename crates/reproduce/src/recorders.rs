@@ -96,6 +96,7 @@ pub(super) fn keep(
     data.last_hops = rest.second.second.first;
     let marks = rest.second.second.second;
     data.switch_marks = marks.map(|marks| by_switch(assembly, &marks));
+    data.fullest_link = record.link_loads.then(|| fullest_link(assembly));
 }
 
 /// Marks by the switch in whose queue they were set; of all switches.
@@ -108,6 +109,20 @@ fn by_switch(assembly: &Assembly, marks: &MarkRecorder) -> BTreeMap<String, u64>
         *by_switch.entry(topology.node_name(switch)).or_default() += count;
     }
     by_switch
+}
+
+/// Time that the fullest link needs for the data of one iteration of all jobs, headers included, over the paths that ECMP gives their
+/// flows. No rates can beat it.
+fn fullest_link(assembly: &Assembly) -> Span {
+    let mut loads: BTreeMap<LinkId, f64> = BTreeMap::new();
+    for (link, bytes) in assembly.job_loads().into_iter().flatten() {
+        *loads.entry(link).or_default() += bytes;
+    }
+    let cables = &assembly.topology.cables;
+    let seconds = loads
+        .into_iter()
+        .map(|(link, bytes)| bytes * 8.0 / cables[link.cable()].rate.as_bps() as f64);
+    Span::from_ps((seconds.fold(0.0, f64::max) * 1e12) as u64)
 }
 
 /// The link in front of which the queue is recorded, if one is.

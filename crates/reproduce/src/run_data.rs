@@ -41,6 +41,8 @@ pub(crate) struct RunData {
     pub(crate) losses: Option<LossRecorder>,
     /// Packets marked by each switch.
     pub(crate) switch_marks: Option<BTreeMap<String, u64>>,
+    /// Time that the fullest link needs for the data of one iteration of all jobs.
+    pub(crate) fullest_link: Option<Span>,
     pub(crate) last_hops: Option<LastHopRecorder>,
     pub(crate) goodput: BTreeMap<FlowId, FlowArrivals>,
     pub(crate) acks: BTreeMap<FlowId, AckTrace>,

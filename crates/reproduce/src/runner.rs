@@ -468,6 +468,7 @@ fn summarise<O: Observer>(
         long_queues: None,
         losses: None,
         switch_marks: None,
+        fullest_link: None,
         last_hops: None,
         goodput: BTreeMap::new(),
         acks: BTreeMap::new(),

@@ -80,6 +80,8 @@ pub(super) struct RecordFile {
     losses: Option<String>,
     #[serde(default)]
     switch_marks: bool,
+    #[serde(default)]
+    link_loads: bool,
     last_hops: Option<String>,
     goodput: Option<GoodputFile>,
     #[serde(default)]
@@ -191,6 +193,7 @@ impl RecordFile {
             long_queues: span(self.long_queues)?,
             losses: span(self.losses)?,
             switch_marks: self.switch_marks,
+            link_loads: self.link_loads,
             last_hops: span(self.last_hops)?,
             goodput,
             overlaps: self.overlaps,

@@ -570,6 +570,47 @@ fn the_recorded_queue_can_be_named() {
     assert!(error.contains("`queue-link` needs `queue`"), "{error}");
 }
 
+/// Four hosts that scatter 40 KB each, on one switch.
+const LOADED: &str = r#"
+title = "Loads of links"
+source = "nowhere"
+setup = "one switch"
+
+[base]
+topology.kind = "single-switch"
+topology.hosts = 4
+transport.payload = "1000B"
+workload.kind = "direct-reduce-scatter"
+workload.size = "40KB"
+
+[record]
+link-loads = true
+
+[small]
+[full]
+
+[[claims]]
+id = "three-parts"
+paper = "each host sends and receives three parts of 10 KB, and up to 100 B of headers with each 1000 B"
+source = "arithmetic"
+expect = "fullest_link_us() / payload_us() in [3.01, 3.3]"
+"#;
+
+#[test]
+fn the_fullest_link_carries_all_parts_of_a_host() {
+    let figure = Figure::read("test/loaded", LOADED).unwrap();
+    let mut reproducer = Reproducer::new(Laboratory::new(), 1);
+    let quiet = Quiet::with_limit(u32::MAX);
+    let outcome = reproducer
+        .reproduce(&figure, &small(Some(1)), &quiet)
+        .unwrap();
+    let claim = &outcome.claims[0];
+    assert_eq!(claim.verdict, ClaimVerdict::Pass, "{claim:?}");
+    let unrecorded = LOADED.replace("link-loads = true", "");
+    let error = Figure::read("test/loaded", &unrecorded).unwrap_err();
+    assert!(error.contains("needs `link-loads`"), "{error}");
+}
+
 /// A figure of a plan and a simulation; `RULE` is what is claimed.
 const PLANNED: &str = r#"
 title = "Two jobs, planned and alone"
