@@ -47,9 +47,9 @@ fn incompatible_jobs_end_with_1() {
         .filter(|line| line.starts_with("group-"))
         .collect();
     assert_snapshot!(links.join("\n"), @"
-    group-1  116.4 %  0.664   0.662  369.0 ms  BERT-8, VGG19-1200
+    group-1  123.4 %  0.618   0.616  647.0 ms  BERT-8, VGG19-1200
     group-2   58.9 %      1   0.723       0 s  DLRM-a, DLRM-b
-    group-3  159.7 %  0.305   0.301   3.901 s  BERT-8-b, VGG19-1400, WideResNet-800
+    group-3  183.8 %  0.155   0.023  511.0 ms  BERT-8-b, VGG19-1400, WideResNet-800
     group-4   16.1 %      1   0.923       0 s  WideResNet-800-b, VGG16-1400
     group-5   39.4 %      1   0.806       0 s  VGG19-1400-b, VGG16-1700,
     ");

@@ -160,15 +160,15 @@ fn two_periods_fit_where_their_arcs_fit_into_the_common_divisor() {
     }
 }
 
-/// Table 1 with profiles that have its iteration times (the paper's own are not published).
+/// Table 1 with the profiles of the built-in plan `table-1` (the paper's own are not published).
 #[test]
 fn table_1_verdicts() {
     let groups = [
-        ("1", vec![(60, 97), (120, 150)], Verdict::Incompatible),
+        ("1", vec![(45, 76), (72, 114)], Verdict::Incompatible),
         ("2", vec![(701, 300), (719, 300)], Verdict::Compatible),
         (
             "3",
-            vec![(96, 120), (226, 240), (235, 270)],
+            vec![(45, 76), (84, 114), (70, 130)],
             Verdict::Incompatible,
         ),
         ("4", vec![(251, 22), (252, 22)], Verdict::Compatible),
