@@ -39,8 +39,7 @@ fn built_in_plans_say_what_the_paper_says() {
     );
     let reasons = file.reasons(&placed);
     assert!(
-        reasons[0]
-            .starts_with("`group-3`: 511ms of 605ms collide; its jobs ask for 183.8 % of it"),
+        reasons[0].starts_with("`group-3`: 511ms of 605ms collide; its jobs ask for 183.8 % of it"),
         "{reasons:#?}"
     );
     let dlrm = reasons.iter().find(|line| line.contains("DLRM-a"));

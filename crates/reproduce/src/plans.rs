@@ -36,13 +36,13 @@ pub(super) fn jobs_file(figure: &str, plan: &str, seed: u64) -> Result<JobsFile,
     Ok(file)
 }
 
-/// Settings of a planned run: the lines of its file of jobs.
+/// Settings of a planned run: the lines of its file of jobs, without comments.
 pub(super) fn lines(plan: &str) -> Vec<String> {
     let builtin = builtin_plans().iter().find(|(name, _)| *name == plan);
     let text = builtin.map_or(plan, |(_, text)| text);
     let lines = text.lines().map(str::trim);
     lines
-        .filter(|line| !line.is_empty())
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
         .map(str::to_owned)
         .collect()
 }

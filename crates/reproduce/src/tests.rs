@@ -716,7 +716,7 @@ fn a_planned_run_says_what_it_is() {
     assert_eq!(run.measures["period-us(B)"], 40_000.0);
     assert_eq!(run.measures["score(L2)"], 1.0);
     assert_ne!(run.digest, outcome.runs[6].digest);
-    assert_eq!(outcome.runs[6].settings[1], "name = \"table-1\"");
+    assert_eq!(outcome.runs[6].settings[0], "name = \"table-1\"");
 }
 
 #[test]
