@@ -28,19 +28,30 @@ pub(crate) fn margin(values: &[f64]) -> Option<f64> {
     Some(quantile * OF_MEDIAN * deviation / count.sqrt())
 }
 
+/// Seeds from which on a claim about the least or the greatest of all of them is taken at its word.
+const ENOUGH: usize = 10;
+
 /// True if a comparison would come out the same with other seeds, as far as the spread tells: each bound on which the outcome rests is
-/// farther away than the [margin] of the distances to it. One seed tells nothing of the spread, and its outcome is taken as it is; so is
-/// that of a claim about the least or the greatest value of all seeds.
+/// farther away than the [margin] of the distances to it. One seed tells nothing of the spread, and its outcome is taken as it is. A claim
+/// about the least or the greatest value of all seeds needs [`ENOUGH`] of them, unless one has broken a rule that all must keep.
 pub(crate) fn is_sure(
     relation: Relation,
     over: OverSeeds,
     per_seed: &[f64],
     bounds_per_seed: &[Vec<f64>],
 ) -> bool {
-    if over != OverSeeds::Median {
-        return true;
-    }
     let measured = over.of(per_seed);
+    if over != OverSeeds::Median {
+        let bounds: Vec<f64> = bounds_per_seed.iter().map(|bound| over.of(bound)).collect();
+        let about_all = matches!(
+            (over, relation),
+            (OverSeeds::Min, Relation::AtLeast | Relation::Above)
+                | (OverSeeds::Max, Relation::AtMost | Relation::Below)
+        );
+        // One more seed can break a rule about all of them, and never mend it.
+        let is_final = about_all && !relation.holds(measured, &bounds);
+        return is_final || per_seed.len() == 1 || per_seed.len() >= ENOUGH;
+    }
     let sides = bounds_per_seed.iter().enumerate().map(|(side, bounds)| {
         let differences: Vec<f64> = per_seed.iter().zip(bounds).map(|(a, b)| a - b).collect();
         let distance = measured - over.of(bounds);
@@ -102,6 +113,11 @@ mod tests {
         // The least of all seeds is what it is.
         let bounds = [vec![0.85; 3]];
         assert!(is_sure(Relation::AtLeast, OverSeeds::Min, &near, &bounds));
+        // Three seeds that keep a rule about all do not say that others will.
+        let low = [vec![0.8; 3]];
+        assert!(!is_sure(Relation::AtLeast, OverSeeds::Min, &near, &low));
+        let (ten, low) = ([0.9; 10], [vec![0.8; 10]]);
+        assert!(is_sure(Relation::AtLeast, OverSeeds::Min, &ten, &low));
     }
 
     #[test]
