@@ -1,7 +1,7 @@
 //! Command-line arguments.
 
 use clap::{Args, Parser, Subcommand};
-use clearway_reproduce::Scale;
+use clearway_reproduce::{NullSubject, Scale};
 use std::path::PathBuf;
 
 /// Packet-level simulation of AI/ML cluster networks.
@@ -76,6 +76,9 @@ pub(crate) struct ReproduceArguments {
     /// Change a key of every run and see which claims still hold; replaces what the figure says
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) changes: Vec<String>,
+    /// Run with a null subject in place of all transports, and see which claims pass all the same: one-packet, wrong-protocol
+    #[arg(long, value_name = "SUBJECT", conflicts_with = "changes")]
+    pub(crate) null: Option<NullSubject>,
     /// Runs at a time; results do not depend on it
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: u16,

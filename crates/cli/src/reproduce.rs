@@ -34,6 +34,7 @@ pub(crate) fn reproduce(arguments: &ReproduceArguments) -> Result<ExitCode, Fail
         scale: arguments.scale.into(),
         seeds: arguments.seeds,
         changes: arguments.changes.clone(),
+        null: arguments.null,
     };
     let screen = Screen::new();
     let mut reproducer = Reproducer::new(Laboratory::new(), arguments.threads.into());
@@ -118,16 +119,19 @@ fn command(id: &str, arguments: &ReproduceArguments) -> String {
     for change in &arguments.changes {
         command += &format!(" --set '{change}'");
     }
+    if let Some(subject) = arguments.null {
+        command += &format!(" --null {subject}");
+    }
     command
 }
 
 fn file_name(id: &str, request: &Request) -> String {
     let name = id.replace('/', "-");
     // What was changed must not be taken for the figure.
-    let changed = if request.changes.is_empty() {
-        ""
-    } else {
-        ".changed"
+    let changed = match request.null {
+        Some(subject) => format!(".{subject}"),
+        None if request.changes.is_empty() => String::new(),
+        None => ".changed".into(),
     };
     format!("{name}.{}{changed}.jsonl", request.scale.name())
 }
@@ -178,13 +182,15 @@ fn fingerprint(
     outcome: &FigureOutcome,
     screen: &Screen,
 ) -> Result<Option<String>, Failure> {
-    if outcome.scale == Scale::Small || !outcome.complete || !outcome.changes.is_empty() {
+    let changed = !outcome.changes.is_empty() || outcome.null.is_some();
+    if outcome.scale == Scale::Small || !outcome.complete || changed {
         return Ok(figure.fingerprint(outcome));
     }
     let request = Request {
         scale: Scale::Small,
         seeds: Some(1),
         changes: Vec::new(),
+        null: None,
     };
     let small = reproducer.reproduce(figure, &request, screen)?;
     Ok(figure.fingerprint(&small))
@@ -210,6 +216,7 @@ fn as_lines(
         setup: outcome.setup.clone(),
         scale: outcome.scale,
         changes: outcome.changes.clone(),
+        null: outcome.null.clone(),
         seeds: outcome.seeds.clone(),
         complete: outcome.complete,
         passed: tally.passed,
@@ -245,6 +252,9 @@ fn describe(outcome: &FigureOutcome) -> String {
     ]);
     if !outcome.changes.is_empty() {
         heading.row(["changed", &outcome.changes.join(", ")]);
+    }
+    if let Some(subject) = &outcome.null {
+        heading.row(["null subject", subject]);
     }
     let mut table = Table::new()
         .column("the paper says", Align::Left)
@@ -510,6 +520,7 @@ mod tests {
                 scale: crate::arguments::ScaleArgument::Small,
                 seeds: None,
                 changes: Vec::new(),
+                null: None,
                 threads: 1,
                 out: crate::arguments::reproduction_folder(),
                 json: false,

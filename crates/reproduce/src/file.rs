@@ -48,6 +48,9 @@ pub struct Header {
     pub scale: Scale,
     /// Settings that replaced those of the figure.
     pub changes: Vec<String>,
+    /// Name of the [null subject](super::NullSubject) in place of the figure's transports.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub null: Option<String>,
     /// Seeds of the runs.
     pub seeds: Vec<u64>,
     /// False if interrupted.
@@ -74,7 +77,7 @@ impl Figure {
     ///
     /// `None` if the outcome does not have these runs: it is of full scale, was interrupted, or settings were changed.
     pub fn fingerprint(&self, small: &FigureOutcome) -> Option<String> {
-        let is_whole = small.complete && small.changes.is_empty();
+        let is_whole = small.complete && small.changes.is_empty() && small.null.is_none();
         if small.scale != Scale::Small || !is_whole || !small.seeds.contains(&1) {
             return None;
         }

@@ -18,6 +18,7 @@ mod file;
 mod jobs;
 mod judge;
 mod measure;
+mod null;
 mod options;
 mod outcome;
 mod plans;
@@ -34,6 +35,7 @@ mod tests;
 pub use definition::Scale;
 pub use figure::Figure;
 pub use file::{Header, Line};
+pub use null::NullSubject;
 pub use outcome::{
     ClaimOutcome, Curve, FigureOutcome, Judgement, RunOutcome, Tally, Verdict as ClaimVerdict,
 };

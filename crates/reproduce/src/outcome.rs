@@ -125,6 +125,8 @@ pub struct FigureOutcome {
     pub scale: Scale,
     /// Settings that replaced those of the figure.
     pub changes: Vec<String>,
+    /// Name of the null subject in place of the figure's transports.
+    pub null: Option<String>,
     /// Seeds of the runs.
     pub seeds: Vec<u64>,
     /// False if interrupted.

@@ -4,6 +4,7 @@ use super::definition::{Axis, RecordSpec, Scale};
 use super::figure::{Figure, Run};
 use super::jobs::overlaps;
 use super::judge::Runs;
+use super::null::NullSubject;
 use super::outcome::{Curve, FigureOutcome, RunOutcome};
 use super::plans::{Kept, PlanData, jobs_file, lines};
 use super::recorders::{SERIES_LIMIT, keep, recorders};
@@ -43,6 +44,8 @@ pub struct Request {
     /// Settings for every run, as `KEY=VALUE`, that replace those of the figure: for asking "what if", never for a verdict on
     /// the paper.
     pub changes: Vec<String>,
+    /// Null subject in place of the transports of the figure.
+    pub null: Option<NullSubject>,
 }
 
 /// Reproduces figures; runs that several figures share are run once.
@@ -109,6 +112,7 @@ impl Reproducer {
             setup: figure.setup(scale),
             scale,
             changes: request.changes.clone(),
+            null: request.null.map(|subject| subject.name().to_owned()),
             complete: outcomes.len() == jobs.len(),
             runs: outcomes,
             claims: claims
@@ -136,6 +140,9 @@ impl Reproducer {
                     Some(plan) => planned(figure, run, seed, plan)?,
                     None => {
                         let mut settings = figure.settings_of(request.scale, run, seed);
+                        if let Some(subject) = request.null {
+                            settings = subject.replace(figure, &settings);
+                        }
                         for change in &request.changes {
                             if self.has_key(figure, &settings, change)? {
                                 settings.push(change.clone());

@@ -159,6 +159,7 @@ fn small(seeds: Option<u64>) -> Request {
         scale: Scale::Small,
         seeds,
         changes: Vec::new(),
+        null: None,
     }
 }
 
@@ -382,6 +383,7 @@ fn goodput_of_one_flow_or_of_all() {
 fn changes_reach_every_run() {
     let request = Request {
         changes: vec!["topology.link-delay=3us".into()],
+        null: None,
         ..small(Some(1))
     };
     let quiet = Quiet::with_limit(u32::MAX);
@@ -425,6 +427,7 @@ fn what_a_figure_varies_cannot_be_changed() {
     for change in ["workload.message=1MB", "transport.spray = single", "seed=7"] {
         let request = Request {
             changes: vec![change.into()],
+            null: None,
             ..small(Some(1))
         };
         let quiet = Quiet::with_limit(u32::MAX);
@@ -773,6 +776,7 @@ fn plans_and_simulations_are_told_apart() {
 fn changes_are_for_simulations() {
     let request = Request {
         changes: vec!["topology.hosts=4".into()],
+        null: None,
         ..small(Some(1))
     };
     let quiet = Quiet::with_limit(u32::MAX);
@@ -786,6 +790,29 @@ fn changes_are_for_simulations() {
     let plans = figure("mlcc/fig5").unwrap();
     let error = reproducer.reproduce(&plans, &request, &quiet).unwrap_err();
     assert!(error.message.contains("mlcc/fig5 is planned"), "{error}");
+}
+
+#[test]
+fn a_null_subject_replaces_all_that_is_set_of_transports() {
+    let figure = figure("mlcc/fig1").unwrap();
+    let runs = figure.runs(Scale::Small);
+    for subject in NullSubject::ALL {
+        assert_eq!(subject.name().parse(), Ok(subject));
+        for run in runs.iter().filter(|run| run.plan.is_none()) {
+            let settings = figure.settings_of(Scale::Small, run, 1);
+            let replaced = subject.replace(&figure, &settings);
+            let of_transport = |setting: &&String| setting.contains("transport");
+            let (before, now) = (settings.iter(), replaced.iter());
+            assert!(before.clone().any(|setting| setting.contains("rate-timer")));
+            let others = before.filter(|setting| !of_transport(setting)).count();
+            let own: Vec<&String> = now.clone().filter(of_transport).collect();
+            assert_eq!(now.count(), others + own.len());
+            assert!(own[0].starts_with("transport.kind="), "{own:?}");
+            let scenario = Laboratory::new().read("null", "", None, &replaced);
+            assert!(scenario.is_ok(), "{:?}", scenario.err());
+        }
+    }
+    assert!("two-packets".parse::<NullSubject>().is_err());
 }
 
 const EFFECTS: &str = r#"
@@ -920,6 +947,7 @@ fn a_key_of_one_transport_leaves_the_runs_of_others_alone() {
     let reproduce = |change: &str| {
         let request = Request {
             changes: vec![change.into()],
+            null: None,
             ..small(None)
         };
         let mut reproducer = Reproducer::new(Laboratory::new(), 1);

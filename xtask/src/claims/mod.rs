@@ -6,6 +6,7 @@
 //! | `*.full.jsonl` | outcomes at full scale, as `clearway reproduce` writes them |
 //! | `misses.txt` | cause of each miss: `PAPER/FIGURE CLAIM: sentence` |
 //! | `null.txt` | reason for each claim that passes though an axis has no effect: `PAPER/FIGURE CLAIM AXIS: sentence` |
+//! | `null-subjects.txt` | reason for each claim that passes with a null subject: `PAPER/FIGURE CLAIM SUBJECT: sentence` |
 //!
 //! `docs/src/figures.md` is the same for people, and is generated.
 
@@ -18,7 +19,7 @@ mod tests;
 
 use crate::Faults;
 use record::{Claim, Figure, Verdict};
-use records::{Records, outcomes, results};
+use records::{FigureId, Records, null_outcomes, outcomes, results};
 use std::fs;
 use std::path::Path;
 
@@ -27,6 +28,7 @@ const USAGE: &str = "usage: cargo xtask claims OPTION, with DIR the folder of `c
   --record DIR  take the verdicts of DIR, of ten seeds and more, into crates/reproduce/results/small.jsonl; figures that are not there stay
   --check DIR   compare the verdicts of DIR, of any number of seeds, with the records; causes, reasons and the page must be complete
   --null        list the claims that pass though an axis that they compare runs along has no effect
+  --null DIR    list the claims that pass with null subjects, of `clearway reproduce --null`, small scale; each must have a reason
   --page        write docs/src/figures.md";
 
 /// Seeds that a record has at least.
@@ -38,6 +40,7 @@ pub(crate) fn run(root: &Path, options: &[&str]) -> Faults {
         ["--record", dir] => take(root, Path::new(dir)),
         ["--check", dir] => check(root, Path::new(dir)),
         ["--null"] => null(root),
+        ["--null", dir] => null_subjects(root, Path::new(dir)),
         ["--page"] => write_page(root),
         _ => return vec![USAGE.into()],
     };
@@ -131,11 +134,15 @@ fn missing_notes(records: &Records) -> Faults {
             unneeded.extend(axes.map(|axis| format!("{} {} {axis}", figure.id, claim.id)));
         }
     }
-    let mut faults = records
-        .causes
-        .compare(&missed, "a miss without a cause", "no miss any more");
+    let mut faults = records.causes.compare(
+        &missed,
+        |_| true,
+        "a miss without a cause",
+        "no miss any more",
+    );
     faults.extend(records.reasons.compare(
         &unneeded,
+        |_| true,
         "passes without that effect, and no reason is given",
         "fails without that effect now",
     ));
@@ -161,6 +168,56 @@ fn null(root: &Path) -> Result<Faults, String> {
         }
     }
     Ok(faults)
+}
+
+/// Lists the claims that pass with the null subjects of a folder, with the reasons.
+fn null_subjects(root: &Path, dir: &Path) -> Result<Faults, String> {
+    let records = Records::read(root)?;
+    let figures = null_outcomes(dir)?;
+    let passing = null_passes(&records, &figures);
+    for name in &passing {
+        let reason = records.subjects.get(name);
+        println!("{name}: {}", reason.unwrap_or("NO REASON"));
+    }
+    let judged: usize = figures.iter().map(|(_, figure)| figure.claims.len()).sum();
+    let count = passing.len();
+    println!("{count} of {judged} claims pass with a null subject");
+    Ok(null_faults(&records, &figures, &passing))
+}
+
+/// Claims that pass with null subjects, as `PAPER/FIGURE CLAIM SUBJECT`: of those that measure something and are not missed.
+fn null_passes(records: &Records, figures: &[(String, Figure)]) -> Vec<String> {
+    let mut passing = Vec::new();
+    for (subject, figure) in figures {
+        let record = records.small.get(&FigureId::from(figure.id.as_str()));
+        let counts = |id: &str| {
+            let mut claims = record.into_iter().flat_map(|record| &record.claims);
+            claims.any(|claim| {
+                let measures = !claim.passes_without.iter().any(|axis| axis == "settings");
+                claim.id == id && claim.verdict != Verdict::Miss && measures
+            })
+        };
+        let claims = figure.claims.iter();
+        let passed = claims.filter(|claim| claim.verdict == Verdict::Pass && counts(&claim.id));
+        passing.extend(passed.map(|claim| format!("{} {} {subject}", figure.id, claim.id)));
+    }
+    passing
+}
+
+/// Passes without a reason, and reasons for what does not pass any more in a figure that was run.
+fn null_faults(records: &Records, figures: &[(String, Figure)], passing: &[String]) -> Faults {
+    let was_run = |name: &str| {
+        let mut run = figures.iter();
+        run.any(|(subject, figure)| {
+            name.starts_with(&format!("{} ", figure.id)) && name.ends_with(&format!(" {subject}"))
+        })
+    };
+    records.subjects.compare(
+        passing,
+        was_run,
+        "passes with that null subject, and no reason is given",
+        "does not pass with that null subject now",
+    )
 }
 
 fn write_page(root: &Path) -> Result<Faults, String> {

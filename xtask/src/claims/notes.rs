@@ -65,15 +65,21 @@ impl Notes {
         self.sentences.get(name).map(String::as_str)
     }
 
-    /// Names of `wanted` without a sentence, and sentences on other names.
-    pub(super) fn compare(&self, wanted: &[String], without: &str, gone: &str) -> Faults {
+    /// Names of `wanted` without a sentence, and sentences on other names; of these only such as are `known`.
+    pub(super) fn compare(
+        &self,
+        wanted: &[String],
+        is_known: impl Fn(&str) -> bool,
+        without: &str,
+        gone: &str,
+    ) -> Faults {
         let wanted: BTreeSet<&str> = wanted.iter().map(String::as_str).collect();
         let missing = wanted.iter().filter(|name| self.get(name).is_none());
         let missing = missing.map(|name| format!("{}: {name}: {without}", self.file));
         let known = self
             .sentences
             .keys()
-            .filter(|name| !wanted.contains(name.as_str()));
+            .filter(|name| !wanted.contains(name.as_str()) && is_known(name));
         let needless = known.map(|name| format!("{}: {name}: {gone}", self.file));
         missing.chain(needless).collect()
     }

@@ -65,6 +65,8 @@ pub(super) struct Figure {
     pub(super) revision: String,
     pub(super) seeds: usize,
     pub(super) fingerprint: Option<String>,
+    /// Null subject in place of the figure's transports.
+    pub(super) null: Option<String>,
     pub(super) claims: Vec<Claim>,
 }
 
@@ -131,6 +133,7 @@ impl Figure {
             revision: text(&line["revision"]),
             seeds,
             fingerprint: line["fingerprint"].as_str().map(str::to_owned),
+            null: line["null"].as_str().map(str::to_owned),
             claims: Vec::new(),
         }
     }

@@ -12,6 +12,7 @@ pub(super) struct Records {
     pub(super) full: BTreeMap<FigureId, Figure>,
     pub(super) causes: Notes,
     pub(super) reasons: Notes,
+    pub(super) subjects: Notes,
 }
 
 /// Name of a figure, in the order of its paper: `fig9` before `fig10`.
@@ -64,6 +65,7 @@ impl Records {
             full,
             causes: Notes::read(&results.join("misses.txt"), 2)?,
             reasons: Notes::read(&results.join("null.txt"), 3)?,
+            subjects: Notes::read(&results.join("null-subjects.txt"), 3)?,
         })
     }
 
@@ -78,8 +80,31 @@ pub(super) fn by_id(figures: Vec<Figure>) -> BTreeMap<FigureId, Figure> {
     figures.into_iter().map(of).collect()
 }
 
-/// Outcomes in a folder: files of `clearway reproduce` whose names end so.
+/// Outcomes in a folder: files of `clearway reproduce` whose names end so, without null subjects.
 pub(super) fn outcomes(dir: &Path, ending: &str) -> Result<BTreeMap<FigureId, Figure>, String> {
+    let figures = read_outcomes(dir, ending)?.into_iter();
+    Ok(by_id(
+        figures.filter(|figure| figure.null.is_none()).collect(),
+    ))
+}
+
+/// Outcomes with null subjects in a folder, and the names of these, in order.
+pub(super) fn null_outcomes(dir: &Path) -> Result<Vec<(String, Figure)>, String> {
+    let figures = read_outcomes(dir, ".jsonl")?.into_iter();
+    let mut figures: Vec<(String, Figure)> = figures
+        .filter_map(|figure| Some((figure.null.clone()?, figure)))
+        .collect();
+    let key = |(subject, figure): &(String, Figure)| {
+        (subject.clone(), FigureId::from(figure.id.as_str()))
+    };
+    figures.sort_by_key(key);
+    match figures.is_empty() {
+        true => Err(format!("{}: no outcome with a null subject", dir.display())),
+        false => Ok(figures),
+    }
+}
+
+fn read_outcomes(dir: &Path, ending: &str) -> Result<Vec<Figure>, String> {
     let mut figures = Vec::new();
     let entries = fs::read_dir(dir).map_err(|error| format!("{}: {error}", dir.display()))?;
     for entry in entries {
@@ -89,5 +114,5 @@ pub(super) fn outcomes(dir: &Path, ending: &str) -> Result<BTreeMap<FigureId, Fi
             figures.push(figure.map_err(|fault| format!("{}: {fault}", path.display()))?);
         }
     }
-    Ok(by_id(figures))
+    Ok(figures)
 }

@@ -69,6 +69,7 @@ fn notes_are_complete_and_have_no_more() {
             full: BTreeMap::new(),
             causes: Notes::of("misses.txt", causes, 2),
             reasons: Notes::of("null.txt", reasons, 3),
+            subjects: Notes::of("null-subjects.txt", "", 3),
         };
         missing_notes(&records)
     };
@@ -94,6 +95,36 @@ fn notes_are_complete_and_have_no_more() {
         assert!(Notes::parse("misses.txt", wrong, 2).is_err(), "{wrong}");
     }
     assert!(Notes::parse("misses.txt", &cause.repeat(2), 2).is_err());
+}
+
+#[test]
+fn passes_with_null_subjects_need_reasons() {
+    let faults = |recorded: [&str; 2], reasons: &str, run: [&str; 2]| {
+        let records = Records {
+            small: by_id(vec![figure(recorded)]),
+            full: BTreeMap::new(),
+            causes: Notes::of("misses.txt", "", 2),
+            reasons: Notes::of("null.txt", "", 3),
+            subjects: Notes::of("null-subjects.txt", reasons, 3),
+        };
+        let figures = [("one-packet".to_owned(), figure(run))];
+        null_faults(&records, &figures, &null_passes(&records, &figures))
+    };
+    let unexplained = "null-subjects.txt: strack/fig9 slow one-packet: passes with that null subject, and no reason is given";
+    assert_eq!(
+        faults(["pass", "pass"], "", ["miss", "pass"]),
+        [unexplained]
+    );
+    assert_eq!(
+        faults(["pass", "unsure"], "", ["miss", "pass"]),
+        [unexplained]
+    );
+    assert!(faults(["pass", "miss"], "", ["miss", "pass"]).is_empty());
+    let reason = "strack/fig9 slow one-packet: One packet is slow.\n";
+    assert!(faults(["pass", "pass"], reason, ["miss", "pass"]).is_empty());
+    assert_eq!(faults(["pass", "pass"], reason, ["miss", "miss"]).len(), 1);
+    let of_others = "strack/fig9 slow wrong-protocol: Not run.\n";
+    assert!(faults(["pass", "pass"], of_others, ["miss", "miss"]).is_empty());
 }
 
 #[test]
@@ -127,6 +158,7 @@ fn the_page_counts_what_could_have_failed() {
         full: by_id(vec![figure(["pass", "unsure"])]),
         causes: Notes::of("misses.txt", "strack/fig9 slow: Too fast.\n", 2),
         reasons: Notes::of("null.txt", "", 3),
+        subjects: Notes::of("null-subjects.txt", "", 3),
     };
     let page = page::text(&records);
     assert!(page.contains("| small | 2 | 1 | 0 | 1 | 0 |\n"), "{page}");
