@@ -235,8 +235,14 @@ proptest! {
         let (Some(first), Some(last)) = (watch.first, watch.last) else {
             return Err(TestCaseError::fail("nothing has arrived"));
         };
+        // In one of some thousand incasts a tight pool is shared unequally for a while, so that a sender has too little left when it
+        // is told to go on: at most once, and not for longer than that takes to reach it.
+        let gap = match slack < 3.0 {
+            true => delay * 2 + Span::from_ns(reaction_ns),
+            false => Span::from_ns(1),
+        };
         let busy = incast.drain(watch.bytes);
-        prop_assert!(last - first <= busy + Span::from_ns(1), "{} instead of {busy}", last - first);
+        prop_assert!(last - first <= busy + gap, "{} instead of {busy}", last - first);
     }
 }
 
