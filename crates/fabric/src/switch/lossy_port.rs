@@ -76,8 +76,7 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
         packet: &IntPacket<T>,
         sinks: &mut Sinks<'_, O, T>,
     ) {
-        self.advance(now, sinks);
-        if self.waiting_class().is_none() {
+        if self.advance(now, sinks) {
             self.at = self.at.max(now);
         }
         let class = if self.rules.control_priority {
@@ -98,80 +97,59 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
             if O::METERS_LINKS {
                 self.link.meter.on_enqueue(bytes);
             }
-            if self.rules.mark == MarkAt::Enqueue {
-                self.decide(now, class, bytes, sinks);
+            if self.rules.mark == MarkAt::Enqueue
+                && let Some(packet) = queue.packets.back_mut()
+            {
+                let chance = (&self.rules, &mut self.random);
+                decide(chance, &mut self.link, now, packet, bytes, sinks);
             }
         }
     }
 
     /// Carries out all ends of transmissions up to and with `until`, and all starts before it: at one instant an end comes
-    /// before arrivals and a start after them.
+    /// before arrivals and a start after them. Returns true if nothing waits then, and nothing is on the wire.
     #[inline(always)]
-    fn advance<O: Observer>(&mut self, until: Time, sinks: &mut Sinks<'_, O, T>) {
+    fn advance<O: Observer>(&mut self, until: Time, sinks: &mut Sinks<'_, O, T>) -> bool {
         loop {
-            let class = match self.busy {
-                Some(class) => {
-                    if self.at > until {
-                        return;
-                    }
-                    class
-                }
-                None => {
-                    let Some(class) = self.waiting_class() else {
-                        return;
-                    };
-                    if self.at >= until {
-                        return;
-                    }
-                    let size = self.begin(class);
-                    self.at += self.link.clock.span_of(size.into());
-                    if self.at > until {
-                        self.busy = Some(class);
-                        return;
-                    }
-                    class
-                }
+            let is_on_wire = self.busy.is_some();
+            let Some(class) = self.busy.or_else(|| self.waiting_class()) else {
+                return true;
             };
-            self.busy = None;
-            self.complete(class, sinks);
-        }
-    }
-
-    /// The first packet of `class` is dequeued, at the time `at`: all that arrived until then is in the queues, and nothing later.
-    /// Returns its size.
-    #[inline(always)]
-    fn begin(&mut self, class: Class) -> u16 {
-        let waiting: u64 = match T::PRESENT {
-            true => self.queues.iter().map(|queue| queue.bytes).sum(),
-            false => 0,
-        };
-        let Some(packet) = self.queues[class.index()].packets.front_mut() else {
-            return 0;
-        };
-        if T::PRESENT {
-            let behind = waiting - u64::from(packet.size);
-            self.link.record(self.at, packet, behind);
-        }
-        packet.size
-    }
-
-    /// The last bit of the first packet of `class` leaves.
-    #[inline(always)]
-    fn complete<O: Observer>(&mut self, class: Class, sinks: &mut Sinks<'_, O, T>) {
-        let queue = &mut self.queues[class.index()];
-        let size = queue.packets.front().map_or(0, |packet| packet.size);
-        queue.bytes -= u64::from(size);
-        if class.is_data() {
-            let bytes = queue.bytes;
-            sinks.observer.on_dequeue(self.at, self.link.id, bytes);
-            if bytes > self.rules.kmin && self.rules.mark == MarkAt::Dequeue {
-                self.decide(self.at, class, bytes, sinks);
+            if self.at > until || (self.at == until && !is_on_wire) {
+                return false;
             }
-        }
-        let packets = &mut self.queues[class.index()].packets;
-        if let Some(packet) = packets.front() {
+            let waiting: u64 = match T::PRESENT {
+                true => self.queues.iter().map(|queue| queue.bytes).sum(),
+                false => 0,
+            };
+            let queue = &mut self.queues[class.index()];
+            let Some(packet) = queue.packets.front_mut() else {
+                return true;
+            };
+            if !is_on_wire {
+                // Dequeued: all that arrived until now is in the queues, and nothing later.
+                if T::PRESENT {
+                    let behind = waiting - u64::from(packet.size);
+                    self.link.record(self.at, packet, behind);
+                }
+                self.at += self.link.clock.span_of(packet.size.into());
+                if self.at > until {
+                    self.busy = Some(class);
+                    return false;
+                }
+            }
+            self.busy = None;
+            queue.bytes -= u64::from(packet.size);
+            if class.is_data() {
+                let bytes = queue.bytes;
+                sinks.observer.on_dequeue(self.at, self.link.id, bytes);
+                if bytes > self.rules.kmin && self.rules.mark == MarkAt::Dequeue {
+                    let chance = (&self.rules, &mut self.random);
+                    decide(chance, &mut self.link, self.at, packet, bytes, sinks);
+                }
+            }
             self.link.carry(self.at, packet, sinks);
-            packets.pop_front();
+            queue.packets.pop_front();
         }
     }
 
@@ -187,29 +165,6 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
         let mut data = (1..QUEUES).rev();
         let highest = data.find(|&queue| !self.queues[queue].packets.is_empty());
         highest.and_then(|queue| Class::new(queue as u8))
-    }
-
-    /// Decides about a mark on the packet of a data queue that leaves or has just come, with `bytes` in question.
-    #[inline(never)]
-    fn decide<O: Observer>(
-        &mut self,
-        now: Time,
-        class: Class,
-        bytes: u64,
-        sinks: &mut Sinks<'_, O, T>,
-    ) {
-        let packets = &mut self.queues[class.index()].packets;
-        let packet = match self.rules.mark {
-            MarkAt::Dequeue => packets.front_mut(),
-            MarkAt::Enqueue => packets.back_mut(),
-        };
-        let packet = packet.map(|packet| &mut **packet);
-        let Some(packet) = packet.filter(|packet| packet.class.is_data()) else {
-            return;
-        };
-        if self.rules.marks(bytes, &mut self.random) {
-            self.link.mark(now, packet, sinks);
-        }
     }
 
     /// Ends a round: hands over what has left. Returns the earliest arrival handed over.
@@ -246,5 +201,20 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
             .iter()
             .map(|queue| queue.packets.len() as u64)
             .sum()
+    }
+}
+
+/// Decides about a mark on a packet of a data queue that leaves or has just come, with `bytes` in question.
+#[inline(never)]
+fn decide<T: Telemetry, O: Observer>(
+    (rules, random): (&QueueRules, &mut RandomStream),
+    link: &mut Link<T>,
+    now: Time,
+    packet: &mut IntPacket<T>,
+    bytes: u64,
+    sinks: &mut Sinks<'_, O, T>,
+) {
+    if packet.class.is_data() && rules.marks(bytes, random) {
+        link.mark(now, packet, sinks);
     }
 }
