@@ -6,6 +6,7 @@
 //! A port has a queue for control and one for data, or with strict priority one for each data class, of which the highest is served
 //! first. How many is a type parameter, so that the usual two cost no more than two.
 
+use super::marking::mark_if_long;
 use super::parameters::{MarkAt, QueueRules};
 use crate::link::{Link, Sinks};
 use crate::meter::LinkMeter;
@@ -101,7 +102,7 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
                 && let Some(packet) = queue.packets.back_mut()
             {
                 let chance = (&self.rules, &mut self.random);
-                decide(chance, &mut self.link, now, packet, bytes, sinks);
+                mark_if_long(chance, &mut self.link, now, packet, bytes, sinks);
             }
         }
     }
@@ -145,7 +146,7 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
                 sinks.observer.on_dequeue(self.at, self.link.id, bytes);
                 if bytes > self.rules.kmin && self.rules.mark == MarkAt::Dequeue {
                     let chance = (&self.rules, &mut self.random);
-                    decide(chance, &mut self.link, self.at, packet, bytes, sinks);
+                    mark_if_long(chance, &mut self.link, self.at, packet, bytes, sinks);
                 }
             }
             self.link.carry(self.at, packet, sinks);
@@ -201,20 +202,5 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
             .iter()
             .map(|queue| queue.packets.len() as u64)
             .sum()
-    }
-}
-
-/// Decides about a mark on a packet of a data queue that leaves or has just come, with `bytes` in question.
-#[inline(never)]
-fn decide<T: Telemetry, O: Observer>(
-    (rules, random): (&QueueRules, &mut RandomStream),
-    link: &mut Link<T>,
-    now: Time,
-    packet: &mut IntPacket<T>,
-    bytes: u64,
-    sinks: &mut Sinks<'_, O, T>,
-) {
-    if packet.class.is_data() && rules.marks(bytes, random) {
-        link.mark(now, packet, sinks);
     }
 }

@@ -8,6 +8,7 @@
 mod ingress;
 mod lossy;
 mod lossy_port;
+mod marking;
 mod parameters;
 mod shared;
 

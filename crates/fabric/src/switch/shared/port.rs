@@ -3,6 +3,7 @@
 //! Control goes first. With strict priority the highest data class that is not paused follows; else data classes take turns packet by
 //! packet, the next higher one first, beginning above class 1; one that is empty or paused is passed over and keeps no claim.
 
+use super::super::marking::mark_if_long;
 use super::super::parameters::{MarkAt, QueueRules};
 use crate::link::{Link, Sinks};
 use crate::meter::LinkMeter;
@@ -118,14 +119,19 @@ impl<T: Telemetry> SharedPort<T> {
         if self.queues.len() <= class.index() {
             self.queues.resize_with(class.index() + 1, Queue::default);
         }
-        let bytes = self.queues[class.index()].bytes + u64::from(queued.packet.size);
-        if self.rules.mark == MarkAt::Enqueue
-            && queued.packet.class.is_data()
-            && self.rules.marks(bytes, &mut self.random)
-        {
-            self.link.mark(now, &mut queued.packet, sinks);
-        }
         let queue = &mut self.queues[class.index()];
+        let bytes = queue.bytes + u64::from(queued.packet.size);
+        if bytes > self.rules.kmin && self.rules.mark == MarkAt::Enqueue {
+            let chance = (&self.rules, &mut self.random);
+            mark_if_long(
+                chance,
+                &mut self.link,
+                now,
+                &mut queued.packet,
+                bytes,
+                sinks,
+            );
+        }
         queue.bytes = bytes;
         queue.packets.push_back(queued);
         self.waiting.insert(class);
@@ -214,11 +220,9 @@ impl<T: Telemetry> SharedPort<T> {
         queue.bytes -= size;
         if class.is_data() {
             sinks.observer.on_dequeue(now, self.link.id, queue.bytes);
-            if self.rules.mark == MarkAt::Dequeue
-                && packet.class.is_data()
-                && self.rules.marks(queue.bytes, &mut self.random)
-            {
-                self.link.mark(now, packet, sinks);
+            if queue.bytes > self.rules.kmin && self.rules.mark == MarkAt::Dequeue {
+                let chance = (&self.rules, &mut self.random);
+                mark_if_long(chance, &mut self.link, now, packet, queue.bytes, sinks);
             }
         }
         self.link.carry(now, packet, sinks);

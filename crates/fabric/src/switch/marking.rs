@@ -1,0 +1,23 @@
+//! ECN marks of data queues.
+
+use super::parameters::QueueRules;
+use crate::link::{Link, Sinks};
+use crate::observer::Observer;
+use clearway_transport::telemetry::{IntPacket, Telemetry};
+use clearway_units::{RandomStream, Time};
+
+/// Marks a data packet that leaves a data queue or has just come, if the rules and chance say so of `bytes` in the queue. Not inlined:
+/// few packets meet so long a queue.
+#[inline(never)]
+pub(super) fn mark_if_long<T: Telemetry, O: Observer>(
+    (rules, random): (&QueueRules, &mut RandomStream),
+    link: &mut Link<T>,
+    now: Time,
+    packet: &mut IntPacket<T>,
+    bytes: u64,
+    sinks: &mut Sinks<'_, O, T>,
+) {
+    if packet.class.is_data() && rules.marks(bytes, random) {
+        link.mark(now, packet, sinks);
+    }
+}
