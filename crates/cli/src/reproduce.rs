@@ -48,7 +48,14 @@ pub(crate) fn reproduce(arguments: &ReproduceArguments) -> Result<ExitCode, Fail
         let figure = figure(id).expect("its id comes from the list");
         let file = file(id)?;
         let stopwatch = Stopwatch::start();
-        let outcome = reproducer.reproduce(&figure, &request, &screen)?;
+        let outcome = match reproducer.reproduce(&figure, &request, &screen) {
+            Err(error) if request.null.is_some() => {
+                screen.clear();
+                say(&format!("{id} cannot take the null subject: {error}"));
+                continue;
+            }
+            other => other?,
+        };
         let (cpu, wall) = (stopwatch.cpu_seconds(), stopwatch.wall_seconds());
         let fingerprint = fingerprint(&mut reproducer, &figure, &outcome, &screen)?;
         screen.clear();
