@@ -116,5 +116,6 @@ fn row(id: FlowId, flow: &FlowSpec, result: &FlowResult) -> FlowRow {
         marks: statistics.marked.into(),
         probes: statistics.probes.into(),
         timeouts: statistics.timeouts.into(),
+        attack: flow.attack,
     }
 }

@@ -276,6 +276,7 @@ fn large() -> RunRecord {
         marks: 0,
         probes: 0,
         timeouts: 0,
+        attack: None,
     };
     RunRecord {
         version: "0.1.0".into(),

@@ -6,6 +6,41 @@ use common::Bench;
 use insta::assert_snapshot;
 
 #[test]
+fn attacks_that_cannot_be() {
+    let bench = Bench::new("attacks");
+    assert_snapshot!(bench.refuse_overrides(&[
+        &["workload.attack.kind=flood"],
+        &["workload.attack.kind=staggered", "workload.attack.hosts=3-1"],
+        &["workload.attack.kind=staggered", "workload.attack.hosts=0-5000"],
+        &["workload.attack.kind=staggered", "workload.attack.bytes=0"],
+        &["workload.attack.kind=staggered", "workload.attack.bytes=1B", "workload.message=100MB"],
+        &["workload.attack.kind=parallel", "workload.attack.share=1.5"],
+        &["workload.attack.kind=parallel", "workload.attack.qps=0"],
+        &["workload.attack.kind=overlay", "workload.attack.hosts=0,1"],
+        &["workload.kind=ring-all-reduce", "workload.attack.kind=parallel"],
+    ]), @r#"
+    --set workload.attack.kind=flood: `workload.attack.kind` cannot be "flood"
+      fix: expected one of "none", "parallel", "staggered", "overlay"
+    --set workload.attack.hosts=3-1: `workload.attack.hosts` cannot be "3-1"
+      fix: expected "all", hosts such as "0-3,8", or a list of their numbers
+    --set workload.attack.hosts=0-5000: there is no host 5000: the topology has 128, from 0 on
+      fix: name hosts up to 127
+    --set workload.attack.bytes=0: `workload.attack.bytes` cannot be 0
+      fix: expected a size such as "100KB", "25%bdp" or "5bdp"
+    --set workload.attack.bytes=1B: an attack with more than 16777216 queue pairs
+      fix: give more bytes to each
+    --set workload.attack.share=1.5: a share of 1.5
+      fix: give a number from 0 to 1
+    --set workload.attack.qps=0: `workload.attack.qps` cannot be 0
+      fix: expected a whole number from 1 to 4294967295, or "auto"
+    --set workload.attack.hosts=0,1: an overlay of 2 hosts has no pairs to change between
+      fix: let at least three hosts attack
+    --set workload.attack.kind=parallel: an attack by a section of jobs: their messages wait for each other
+      fix: attack with flows of another section beside the jobs, or give `transport.qps` more queue pairs
+    "#);
+}
+
+#[test]
 fn misspelt_keys_and_sections() {
     let bench = Bench::new("misspelt");
     assert_snapshot!(bench.refuse_overrides(&[
@@ -31,7 +66,7 @@ fn misspelt_keys_and_sections() {
     --set transport.controler=strack: a transport of reliability "selective-repeat", controller "strack", spray "adaptive" and feedback "none" has no key `controler`
       fix: did you mean `controller`? The keys are: ack-bytes, ack-on-ecn, ack-size, alpha, beta, bitmap, control-first, controller, eta, ewma, feedback, gamma, header, init-cwnd, kind, linger, max-cwnd, max-decrease, max-paths, md-requires-ecn, min-cwnd, min-paths, ooo-factor, ooo-min, payload, phase-increase, probe-after, probe-class, probe-rtt-limit, quick-adapt-fraction, reference-rate, reference-rtt, reliability, rto, spray, strict-window, target-qdelay, target-qhigh-factor, telemetry-size
     --set workload.mesage=1: a workload of kind "permutation" has no key `mesage`
-      fix: did you mean `message`? The keys are: hosts, message, priority, start
+      fix: did you mean `message`? The keys are: attack.above, attack.bytes, attack.gap, attack.hosts, attack.kind, attack.qps, attack.share, hosts, message, priority, start
     --set swtich.queue=1KB: there is no section `swtich`
       fix: did you mean `switch`? The sections are: topology, switch, transport, workload, observe
     --set observe.series=1: [observe] has no key `series`
@@ -39,7 +74,7 @@ fn misspelt_keys_and_sections() {
     --set stop.at-mots=1ms: the scenario has no key `stop.at-mots`
       fix: did you mean `stop.at-most`? The keys are: name, seed, stop.at-most, trigger-delay
     --set workload[1].mesage=1: a workload of kind "permutation" has no key `mesage`
-      fix: did you mean `message`? The keys are: hosts, message, priority, start
+      fix: did you mean `message`? The keys are: attack.above, attack.bytes, attack.gap, attack.hosts, attack.kind, attack.qps, attack.share, hosts, message, priority, start
     --set workload[x].message=1: `workload[x]` is not a section
       fix: count sections from 0: `workload[1].message=2MB`
     --set workload[2].message=1KB: there is no section `workload[2]`, for there are 1
@@ -68,7 +103,7 @@ fn misspelt_keys_and_sections() {
     s.toml:2: a transport of reliability "selective-repeat", controller "strack", spray "adaptive" and feedback "none" has no key `spary`
       fix: did you mean `spray`? The keys are: ack-bytes, ack-on-ecn, ack-size, alpha, beta, bitmap, control-first, controller, eta, ewma, feedback, gamma, header, init-cwnd, kind, linger, max-cwnd, max-decrease, max-paths, md-requires-ecn, min-cwnd, min-paths, ooo-factor, ooo-min, payload, phase-increase, probe-after, probe-class, probe-rtt-limit, quick-adapt-fraction, reference-rate, reference-rtt, reliability, rto, spray, strict-window, target-qdelay, target-qhigh-factor, telemetry-size
     s.toml:3: a workload of kind "incast" has no key `sender`
-      fix: did you mean `senders`? The keys are: group, message, placement, priority, receiver, senders, spread, stagger, start
+      fix: did you mean `senders`? The keys are: attack.above, attack.bytes, attack.gap, attack.hosts, attack.kind, attack.qps, attack.share, group, message, placement, priority, receiver, senders, spread, stagger, start
     s.toml:1: there is no section `toplogy`
       fix: did you mean `topology`? The sections are: topology, switch, transport, workload, observe
     s.toml:1: there is no section `zzyzx`

@@ -498,13 +498,55 @@ fn load_workloads(
                 _ => format!("workload {} ({}): {warning}", section + 1, settings.kind()),
             }));
         check_jobs(&loaded.jobs).map_err(placed)?;
+        if settings.attack.is_on() && !loaded.jobs.is_empty() {
+            return Err(placed(attack_of_jobs()));
+        }
         taken.extend(loaded.jobs.iter().flat_map(|job| job.hosts.iter().copied()));
         all.jobs.extend(loaded.jobs);
         parts.push(loaded.workload);
     }
+    attack(scenario, prepared, &mut parts)?;
     let merged = Workload::merge(parts).map_err(ScenarioError::from);
     all.workload = merged.map_err(|error| error.or_in(scenario.places(), "workload", 0))?;
     Ok(all)
+}
+
+fn attack_of_jobs() -> ScenarioError {
+    ScenarioError::about(
+        &["attack.kind"],
+        "an attack by a section of jobs: their messages wait for each other",
+        "attack with flows of another section beside the jobs, or give `transport.qps` more queue pairs",
+    )
+}
+
+/// Lets the sections attack that are to, now that all links are known that are down.
+fn attack(
+    scenario: &Scenario,
+    prepared: &PreparedFabric,
+    parts: &mut [Workload],
+) -> Result<(), ScenarioError> {
+    if !scenario
+        .workloads
+        .iter()
+        .any(|section| section.attack.is_on())
+    {
+        return Ok(());
+    }
+    let topology = &prepared.topology;
+    let routes = Routes::compute(topology)
+        .map_err(|error| routing_error(topology, &error).or_in(scenario.places(), "topology", 0))?;
+    let network = network_of(scenario, topology, &routes.paths, prepared.sizes)?;
+    for (index, (section, part)) in scenario.workloads.iter().zip(parts).enumerate() {
+        if section.attack.is_on() {
+            let drawn = (scenario.general.seed, index as u32);
+            let plain = std::mem::take(part);
+            let attacked = section
+                .attack
+                .apply(plain, &network, topology.machines(), drawn);
+            *part = attacked.map_err(|error| error.or_in(scenario.places(), "workload", index))?;
+        }
+    }
+    Ok(())
 }
 
 /// Error for a topology that failed links have broken.

@@ -17,6 +17,7 @@
 //! | `marks` | uint64 | | acknowledgements that echoed a congestion mark |
 //! | `probes` | uint64 | | probes sent |
 //! | `timeouts` | uint64 | | retransmission timeouts that expired |
+//! | `attack` | uint64 | no part of an attack | label of the message that the flow is a piece of |
 //!
 //! Times are signed because one subtracts them: in most data frames a difference of unsigned columns wraps around silently. That
 //! leaves room for 106 days. The key-value metadata holds `clearway.version`, `clearway.revision`, `clearway.scenario.name`,
@@ -65,6 +66,7 @@ const COLUMNS: &Columns<FlowRow> = &[
     ("marks", Column::U64(|row| row.marks)),
     ("probes", Column::U64(|row| row.probes)),
     ("timeouts", Column::U64(|row| row.timeouts)),
+    ("attack", Column::OptionalU64(|row| row.attack)),
 ];
 
 /// Writes `flows.parquet` row by row; the columns are described in the [table of the module](self).
@@ -189,6 +191,7 @@ mod tests {
             ("marks", Field::ULong(row.marks)),
             ("probes", Field::ULong(row.probes)),
             ("timeouts", Field::ULong(row.timeouts)),
+            ("attack", or_null(row.attack.map(Field::ULong))),
         ]
     }
 
@@ -222,6 +225,7 @@ mod tests {
             marks: u64::MAX - 3,
             probes: u64::MAX - 4,
             timeouts: u64::MAX - 5,
+            attack: Some(u64::MAX - 6),
         });
         assert_holds(written("every-value", &record), &record.flows);
     }
@@ -249,6 +253,7 @@ mod tests {
           REQUIRED INT64 marks (INTEGER(64,false));
           REQUIRED INT64 probes (INTEGER(64,false));
           REQUIRED INT64 timeouts (INTEGER(64,false));
+          OPTIONAL INT64 attack (INTEGER(64,false));
         }
         ");
     }
@@ -342,6 +347,7 @@ mod tests {
                     marks,
                     probes,
                     timeouts,
+                    attack: None,
                 }
             },
         )

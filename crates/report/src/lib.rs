@@ -35,6 +35,7 @@ mod owner;
 pub mod page;
 mod parquet_file;
 mod parquet_table;
+pub mod parties;
 pub mod pcapng;
 pub mod plan;
 pub mod quantity;
@@ -65,6 +66,7 @@ pub use observed::{
 };
 pub use owner::Owner;
 pub use parquet_file::ReadTableError;
+pub use parties::{Parties, Party};
 pub use pcapng::{CapturedLink, PcapngWriter};
 pub use plan::PlanRecord;
 pub use record::{

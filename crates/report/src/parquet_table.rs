@@ -15,6 +15,7 @@ use std::sync::Arc;
 pub(crate) enum Column<R> {
     U32(fn(&R) -> u32),
     U64(fn(&R) -> u64),
+    OptionalU64(fn(&R) -> Option<u64>),
     Ps(fn(&R) -> u64),
     OptionalPs(fn(&R) -> Option<u64>),
     OptionalDouble(fn(&R) -> Option<f64>),
@@ -79,13 +80,15 @@ impl<R> Column<R> {
         let int64 = |signed| (PhysicalType::INT64, Some(LogicalType::integer(64, signed)));
         let (physical, logical) = match self {
             Self::U32(_) => (PhysicalType::INT32, Some(LogicalType::integer(32, false))),
-            Self::U64(_) => int64(false),
+            Self::U64(_) | Self::OptionalU64(_) => int64(false),
             Self::Ps(_) | Self::OptionalPs(_) => int64(true),
             Self::OptionalDouble(_) => (PhysicalType::DOUBLE, None),
         };
         let repetition = match self {
             Self::U32(_) | Self::U64(_) | Self::Ps(_) => Repetition::REQUIRED,
-            Self::OptionalPs(_) | Self::OptionalDouble(_) => Repetition::OPTIONAL,
+            Self::OptionalU64(_) | Self::OptionalPs(_) | Self::OptionalDouble(_) => {
+                Repetition::OPTIONAL
+            }
         };
         Type::primitive_type_builder(name, physical)
             .with_logical_type(logical)
@@ -101,6 +104,9 @@ impl<R> Column<R> {
             }
             Self::U64(value) => {
                 required::<_, Int64Type>(writer, rows, |row| Ok(value(row).cast_signed()))
+            }
+            Self::OptionalU64(value) => {
+                optional::<_, Int64Type>(writer, rows, |row| Ok(value(row).map(u64::cast_signed)))
             }
             Self::Ps(value) => {
                 required::<_, Int64Type>(writer, rows, |row| picoseconds(value(row)))

@@ -37,6 +37,8 @@ pub struct FlowRow {
     pub probes: u64,
     /// Retransmission timeouts that expired.
     pub timeouts: u64,
+    /// Label of the message that the flow is a piece of, if it is part of an attack.
+    pub attack: Option<u64>,
 }
 
 impl FlowRow {

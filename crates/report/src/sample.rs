@@ -50,6 +50,7 @@ pub(crate) fn flow(number: u32, fct: Option<Span>) -> FlowRow {
         marks: 7,
         probes: 2,
         timeouts: 3,
+        attack: None,
     }
 }
 

@@ -24,6 +24,7 @@
 //! | `….mean`, `.p50`, `.p95`, `.p99`, `.p999`, `.max` | ratio | their slowdown |
 //! | `slowdown_by_class` | list | the same for classes that all runs have in common; only those that have flows |
 //! | `….above_bytes`, `.up_to_bytes` | bytes | flows of the class: more than the first, at most the second (null: any) |
+//! | `parties` | absent without an attack | [both sides](crate::parties) of an attack: `attackers` and `victims` with `users`, `messages`, `completed`, `flows`, `goodput_bps` over users, `fct_us`, `slowdown`; and `user_fairness`, Jain's index over the goodputs of all users |
 //! | `start_finish` | or null | of completed flows; null if there are none |
 //! | `start_finish.spearman` | −1 to 1, or null | [rank correlation](crate::start_finish) of start and finish: 1 if flows finish in the order of their starts |
 //! | `start_finish.start_spread_us`, `.finish_spread_us` | us | from the first start, or finish, to the last |
@@ -68,6 +69,7 @@
 use crate::by_size::{FlowsBySize, SizeBin, SizeClass};
 use crate::jobs::{self, JobSummary};
 use crate::observed::Fairness;
+use crate::parties::Parties;
 use crate::record::{FlowTimes, PausedLink, RunRecord, ScenarioIdentity, Status};
 use crate::start_finish::StartFinish;
 use crate::statistics::Distribution;
@@ -117,6 +119,9 @@ pub struct Summary {
     /// Order in which flows finish, compared with the order of their starts; `None` if no flow completed.
     #[serde(default)]
     pub start_finish: Option<StartFinish>,
+    /// Results of attackers and victims; `None` if no flow is part of an attack.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parties: Option<Parties>,
     /// Fairness within the last set of flows; `None` if nothing was watched.
     #[serde(default)]
     pub fairness: Option<Fairness>,
@@ -214,6 +219,7 @@ impl Summary {
             slowdown_by_size: Vec::new(),
             slowdown_by_class: Vec::new(),
             start_finish: None,
+            parties: Parties::of(&record.flows),
             fairness: record
                 .observed
                 .as_ref()

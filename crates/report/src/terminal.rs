@@ -22,6 +22,7 @@ pub fn summary_table(summary: &Summary) -> String {
         jobs(summary),
         completion_times(summary),
         slowdown_by_class(summary),
+        parties(summary),
         packets(summary),
         cost(summary),
     ];
@@ -129,6 +130,43 @@ fn slowdown_by_class(summary: &Summary) -> String {
         table.row(first.into_iter().chain(cells));
     }
     table.to_string()
+}
+
+/// Both sides of an attack.
+fn parties(summary: &Summary) -> String {
+    let Some(parties) = &summary.parties else {
+        return String::new();
+    };
+    let mut table = Table::new().column("Side", Align::Left);
+    for header in [
+        "users",
+        "messages",
+        "completed",
+        "flows",
+        "goodput of a user",
+        "p99 FCT",
+        "p99 slowdown",
+    ] {
+        table = table.column(header, Align::Right);
+    }
+    for (name, party) in [
+        ("attackers", &parties.attackers),
+        ("victims", &parties.victims),
+    ] {
+        let counts = [party.users, party.messages, party.completed, party.flows];
+        let goodput = party.goodput_bps.map(|all| prefixed(all.mean) + "bit/s");
+        let fct = party.fct_us.map(|all| microseconds(all.p99));
+        let slowdown = party.slowdown.map(|all| factor(all.p99));
+        let values = [goodput, fct, slowdown].map(|value| value.unwrap_or_else(|| "-".into()));
+        let cells = counts.map(count).into_iter().chain(values);
+        table.row([name.to_owned()].into_iter().chain(cells));
+    }
+    let fairness = parties.user_fairness.map_or(String::new(), |index| {
+        format!("Jain's index over the goodputs of users: {index:.3}.\n")
+    });
+    format!(
+        "{table}\nA message of an attacker is made of several flows; slowdown is of messages in one flow.\n{fairness}"
+    )
 }
 
 fn packets(summary: &Summary) -> String {

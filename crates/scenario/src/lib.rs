@@ -31,6 +31,7 @@
 //!
 //! **Architecture Invariant:** nothing here runs anything, and nothing prints.
 
+mod attack;
 mod bcube;
 mod catalogue;
 mod error;
@@ -56,6 +57,7 @@ pub mod validation;
 pub mod warnings;
 mod workload;
 
+pub use attack::{AttackKeys, HostSet};
 pub use catalogue::{
     Catalogue, CatalogueGroup, Explanation, builtin_scenario, builtin_scenarios, first_comment,
 };

@@ -1,5 +1,6 @@
 //! A `[[workload]]` section: what makes the traffic, and in what its flows differ from those of other sections.
 
+use crate::attack::AttackKeys;
 use crate::error::ScenarioError;
 use crate::generate::PerJob;
 use crate::section::{Section, fill};
@@ -140,6 +141,8 @@ pub struct WorkloadSection {
     pub traffic: WorkloadSettings,
     /// Keys of the flows.
     pub flows: FlowKeys,
+    /// Attack by some of the flows.
+    pub attack: AttackKeys,
     own: OwnController,
 }
 
@@ -157,6 +160,7 @@ impl WorkloadSection {
         let mut section = Self {
             traffic,
             flows: FlowKeys::default(),
+            attack: AttackKeys::default(),
             own,
         };
         let is_own = |entry: &&&Entry| entry.key.starts_with(OWN);
@@ -176,15 +180,20 @@ impl WorkloadSection {
         self.traffic.kind()
     }
 
-    /// Every key but those of the controller with its value.
+    /// Every key but those of the controller with its value; those of an attack if one of them is not the default.
     pub fn entries(&self) -> Vec<(&'static str, Value)> {
-        let own = self.flows.entries();
+        // Most sections do not attack, and need not say so.
+        let attacks = self.attack != AttackKeys::default();
+        let attack = attacks.then(|| self.attack.entries());
+        let own = self.flows.entries().into_iter();
+        let own = own.chain(attack.into_iter().flatten());
         self.traffic.entries().into_iter().chain(own).collect()
     }
 
     /// Every parameter but those of the controller.
     pub fn describe(&self) -> Vec<ParameterInfo> {
-        let own = FlowKeys::describe();
+        let own = FlowKeys::describe().into_iter();
+        let own = own.chain(AttackKeys::describe());
         self.traffic.describe().into_iter().chain(own).collect()
     }
 
@@ -204,9 +213,10 @@ impl WorkloadSection {
     }
 
     /// Traffic of the section one flow after the other; `None` if the workload cannot do that, or if the section sets keys of its flows or
-    /// of their controller.
+    /// of their controller, or attacks.
     pub fn arrivals(&self, context: &BuildContext<'_>) -> Result<Option<Arrivals>, WorkloadError> {
-        match self.own.changes.is_empty() && self.flows == FlowKeys::default() {
+        let is_plain = self.own.changes.is_empty() && self.flows == FlowKeys::default();
+        match is_plain && !self.attack.is_on() {
             true => self.traffic.arrivals(context),
             false => Ok(None),
         }
@@ -246,7 +256,11 @@ impl WorkloadSection {
 
 impl Section for WorkloadSection {
     fn set(&mut self, key: &str, value: &Value) -> Result<(), SetError> {
-        match self.flows.set(key, value) {
+        let mut result = self.flows.set(key, value);
+        if result == Err(SetError::UnknownKey) {
+            result = self.attack.set(key, value);
+        }
+        match result {
             Err(SetError::UnknownKey) => self.traffic.set(key, value),
             result => result,
         }
@@ -258,7 +272,10 @@ impl Section for WorkloadSection {
 
 /// True if the section's key stays when its kind is changed.
 pub(super) fn is_common(key: &str) -> bool {
-    is_of_controller(key) || FlowKeys::describe().iter().any(|own| own.key == key)
+    let mut common = FlowKeys::describe()
+        .into_iter()
+        .chain(AttackKeys::describe());
+    is_of_controller(key) || common.any(|own| own.key == key)
 }
 
 /// True if the section's key is one of the controller.

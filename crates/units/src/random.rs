@@ -32,6 +32,8 @@ pub enum Purpose {
     Nics = 11,
     /// Random choices of the planner's search (entity: the first job of a circle).
     Planning = 12,
+    /// Choice of the flows that attack (entity: section).
+    Attack = 13,
 }
 
 /// A stream of random numbers: PCG-XSH-RR 64/32 (O'Neill 2014), a fixed algorithm, 16 bytes of state.

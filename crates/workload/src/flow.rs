@@ -39,6 +39,8 @@ pub struct FlowSpec {
     pub variant: u16,
     /// Port to which the flow is addressed, where its source says so. It means nothing in a run; output repeats it.
     pub dport: Option<u16>,
+    /// Label of the message that the flow is a piece of, if it is part of an [attack](crate::Attack).
+    pub attack: Option<u64>,
 }
 
 impl FlowSpec {
@@ -55,6 +57,7 @@ impl FlowSpec {
             priority: None,
             variant: 0,
             dport: None,
+            attack: None,
         }
     }
 

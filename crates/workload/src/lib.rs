@@ -10,11 +10,13 @@
 //! * A [`RankRun`] is one rank of a job at run time: a state machine that says which messages to post when.
 //! * A [`Program`] holds the operations of each rank of a job, as traces list them: sends and receives apart, and calls of
 //!   collectives. It becomes a `Graph`.
+//! * An [`Attack`] turns the flows of some hosts into what takes more than its share.
 //! * [`SizeDistribution`] is a distribution of flow sizes in data-centre traffic; some are built in ([`PublishedSizes`]).
 //!
 //! **Architecture Invariant:** nothing here knows of links, queues or transports, and nothing reads a file.
 
 mod arrivals;
+mod attack;
 mod check;
 pub mod collective;
 mod error;
@@ -29,6 +31,7 @@ mod trigger;
 mod trigger_spec;
 
 pub use arrivals::{Arrivals, MergedArrivals, PoissonSource};
+pub use attack::{Attack, AttackFault, AttackKind};
 pub use collective::{Collective, CollectiveError, CollectiveFault, CollectiveSettings};
 pub use error::{FileError, FileWarning, FlowName, Subject, WorkloadError, counted};
 pub use flow::{FlowSpec, Start, Workload};

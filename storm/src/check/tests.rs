@@ -17,6 +17,7 @@ fn row(flow: u32, us: u64) -> FlowRow {
         marks: 0,
         probes: 0,
         timeouts: 0,
+        attack: None,
     }
 }
 

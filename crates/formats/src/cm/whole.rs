@@ -160,20 +160,15 @@ impl<'a> Whole<'a> {
         for (record, &label) in self.flows.iter().zip(&labels) {
             let line = record.line;
             let optional = |named: Option<Reference>| named.map(|n| resolve(line, n)).transpose();
+            let plain = FlowSpec::timed(label, record.src, record.dst, record.bytes, Time::ZERO);
             flows.push(FlowSpec {
-                label,
-                src: record.src,
-                dst: record.dst,
-                bytes: record.bytes,
                 start: match record.start {
                     StartRecord::At(time) => Start::At(time),
                     StartRecord::On(named) => Start::On(resolve(line, named)?),
                 },
                 on_sent: optional(record.on_sent)?,
                 on_received: optional(record.on_received)?,
-                priority: None,
-                variant: 0,
-                dport: None,
+                ..plain
             });
         }
         Ok(Workload {

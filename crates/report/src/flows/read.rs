@@ -34,6 +34,7 @@ struct Columns {
     ideal: Vec<i64>,
     start: Vec<Option<i64>>,
     finish: Vec<Option<i64>>,
+    attack: Vec<Option<i64>>,
 }
 
 impl Columns {
@@ -61,6 +62,7 @@ impl Columns {
             ideal: required::<Int64Type>(group, "ideal_fct_ps")?,
             start: optional::<Int64Type>(group, "start_ps")?,
             finish: optional::<Int64Type>(group, "finish_ps")?,
+            attack: optional::<Int64Type>(group, "attack")?,
         })
     }
 
@@ -99,6 +101,7 @@ impl Columns {
             marks,
             probes,
             timeouts,
+            attack: self.attack[row].map(i64::cast_unsigned),
         })
     }
 }
@@ -140,6 +143,7 @@ mod tests {
             .collect();
         large.flows[1].label = u64::MAX;
         large.flows[2].src = u32::MAX;
+        large.flows[3].attack = Some(u64::MAX);
         let mut none = run();
         none.flows.clear();
         for record in [run(), incomplete_run(), none, large] {
@@ -191,6 +195,7 @@ mod tests {
             ideal: vec![1],
             start: vec![Some(5)],
             finish: vec![Some(4)],
+            attack: vec![None],
         };
         let mut fault = |start, finish, ideal| {
             (columns.start[0], columns.finish[0]) = (start, finish);

@@ -1,0 +1,213 @@
+//! Attackers and victims: what each side of a run with an attack got.
+//!
+//! A message of an attacker is made of several flows; it lasts from the start of the first to the end of the last. A user is a host that
+//! sends: shares are compared between users, because an attack multiplies flows.
+
+use crate::record::FlowRow;
+use crate::statistics::Distribution;
+use clearway_units::statistics::jain_index;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Results of one side.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Party {
+    /// Number of users: hosts that send.
+    pub users: u64,
+    /// Number of messages.
+    pub messages: u64,
+    /// Messages of which all has arrived.
+    pub completed: u64,
+    /// Flows that carried them.
+    pub flows: u64,
+    /// Goodput of the users in bit/s: bytes of their completed messages over the time from the first start to the last finish, zero
+    /// without such; `None` without users.
+    pub goodput_bps: Option<Distribution>,
+    /// Completion times of messages in microseconds; `None` if no message completed.
+    pub fct_us: Option<Distribution>,
+    /// Completion times as multiples of those alone on an idle network, of messages in one flow; `None` without such messages.
+    pub slowdown: Option<Distribution>,
+}
+
+/// Message as it was carried.
+#[derive(Debug, Clone, Copy)]
+struct Message {
+    flows: u64,
+    bytes: u64,
+    /// First start and last finish, in picoseconds; `None` if a flow of it did not complete.
+    times: Option<(u64, u64)>,
+    slowdown: Option<f64>,
+}
+
+impl Message {
+    fn of(flow: &FlowRow) -> Self {
+        let times = flow.start.zip(flow.finish);
+        Self {
+            flows: 1,
+            bytes: flow.bytes,
+            times: times.map(|(start, finish)| (start.as_ps(), finish.as_ps())),
+            slowdown: flow.slowdown(),
+        }
+    }
+
+    fn add(&mut self, other: Self) {
+        self.flows += other.flows;
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        let times = self.times.zip(other.times);
+        self.times = times.map(|(own, other)| (own.0.min(other.0), own.1.max(other.1)));
+        self.slowdown = None;
+    }
+
+    fn picoseconds(&self) -> Option<u64> {
+        self.times.map(|(start, finish)| finish - start)
+    }
+}
+
+/// Messages of one side by sender and label.
+type Messages = BTreeMap<(u32, u64, u32), Message>;
+
+/// Results of both sides.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Parties {
+    /// Users that attack.
+    pub attackers: Party,
+    /// All others.
+    pub victims: Party,
+    /// Jain's index over the goodputs of all users; `None` with fewer than two.
+    pub user_fairness: Option<f64>,
+}
+
+impl Parties {
+    /// Results of the users that are part of an attack, and of all others; `None` if there is no attack.
+    pub fn of(flows: &[FlowRow]) -> Option<Self> {
+        let pieces = flows.iter().filter(|flow| flow.attack.is_some());
+        let attackers: BTreeSet<u32> = pieces.map(|flow| flow.src).collect();
+        (!attackers.is_empty()).then(|| Self::among(flows, |user| attackers.contains(&user)))
+    }
+
+    /// Results of the users that `attacks` names, and of all others.
+    pub fn among(flows: &[FlowRow], attacks: impl Fn(u32) -> bool) -> Self {
+        let [attackers, victims] = [true, false].map(|side| {
+            let mut messages = Messages::new();
+            for flow in flows.iter().filter(|flow| attacks(flow.src) == side) {
+                // Labels of several sections may be equal: a flow that is no piece is a message by itself.
+                let key = match flow.attack {
+                    Some(label) => (flow.src, label, u32::MAX),
+                    None => (flow.src, flow.label, flow.flow),
+                };
+                let message = Message::of(flow);
+                let whole = messages.entry(key);
+                whole
+                    .and_modify(|whole| whole.add(message))
+                    .or_insert(message);
+            }
+            messages
+        });
+        let goodputs = goodputs(&attackers).into_iter().chain(goodputs(&victims));
+        Self {
+            user_fairness: jain_index(goodputs),
+            attackers: Party::of(&attackers),
+            victims: Party::of(&victims),
+        }
+    }
+}
+
+/// Goodput of each user in bit/s: zero of one that completed no message.
+fn goodputs(messages: &Messages) -> Vec<f64> {
+    let mut users: BTreeMap<u32, Option<Message>> = BTreeMap::new();
+    for (&(user, ..), message) in messages {
+        let all = users.entry(user).or_default();
+        if message.times.is_some() {
+            match all {
+                Some(all) => all.add(*message),
+                None => *all = Some(*message),
+            }
+        }
+    }
+    let goodput = |message: Option<Message>| {
+        let seconds = message?.picoseconds()? as f64 * 1e-12;
+        (seconds > 0.0).then(|| message.map_or(0.0, |message| message.bytes as f64) * 8.0 / seconds)
+    };
+    users
+        .into_values()
+        .map(|user| goodput(user).unwrap_or(0.0))
+        .collect()
+}
+
+impl Party {
+    fn of(messages: &Messages) -> Self {
+        let done = || messages.values().filter(|message| message.times.is_some());
+        let users: BTreeSet<u32> = messages.keys().map(|&(user, ..)| user).collect();
+        Self {
+            users: users.len() as u64,
+            messages: messages.len() as u64,
+            completed: done().count() as u64,
+            flows: messages.values().map(|message| message.flows).sum(),
+            goodput_bps: Distribution::of_ratios(goodputs(messages)),
+            fct_us: Distribution::of_picoseconds(done().filter_map(Message::picoseconds).collect()),
+            slowdown: Distribution::of_ratios(
+                done().filter_map(|message| message.slowdown).collect(),
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::flow;
+    use clearway_units::{Span, Time};
+
+    /// A flow of 1 MB from 0 to so many microseconds.
+    fn row(number: u32, src: u32, us: u64) -> FlowRow {
+        FlowRow {
+            src,
+            bytes: 1_000_000,
+            start: Some(Time::ZERO),
+            finish: Some(Time::ZERO + Span::from_us(us)),
+            ..flow(number, None)
+        }
+    }
+
+    #[test]
+    fn pieces_are_one_message_of_one_user() {
+        let piece = |number, us| FlowRow {
+            attack: Some(7),
+            ..row(number, 3, us)
+        };
+        let flows = [piece(0, 100), row(1, 4, 400), piece(2, 200), row(3, 5, 400)];
+        assert_eq!(Parties::of(&flows[1..2]), None);
+        let parties = Parties::of(&flows).unwrap();
+        let (attackers, victims) = (&parties.attackers, &parties.victims);
+        assert_eq!(
+            (attackers.users, attackers.messages, attackers.flows),
+            (1, 1, 2)
+        );
+        assert_eq!((victims.users, victims.messages, victims.flows), (2, 2, 2));
+        // 2 MB in 200 us, 1 MB in 400 us.
+        assert_eq!(attackers.goodput_bps.unwrap().mean, 80e9);
+        assert_eq!(victims.goodput_bps.unwrap().mean, 20e9);
+        assert_eq!(attackers.fct_us.unwrap().max, 200.0);
+        assert_eq!(
+            (attackers.slowdown, victims.slowdown.is_some()),
+            (None, true)
+        );
+        // (80 + 20 + 20)^2 / (3 * (6400 + 400 + 400))
+        assert!((parties.user_fairness.unwrap() - 14400.0 / 21600.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_message_without_one_of_its_pieces_is_not_complete() {
+        let mut flows = [row(0, 3, 100), row(1, 3, 100), row(2, 4, 100)];
+        flows[0].attack = Some(1);
+        flows[1].attack = Some(1);
+        flows[1].finish = None;
+        let parties = Parties::of(&flows).unwrap();
+        assert_eq!(
+            (parties.attackers.messages, parties.attackers.completed),
+            (1, 0)
+        );
+        assert_eq!(parties.attackers.goodput_bps.unwrap().max, 0.0);
+        assert_eq!(parties.user_fairness, Some(0.5));
+    }
+}
