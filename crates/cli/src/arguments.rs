@@ -1,6 +1,7 @@
 //! Command-line arguments.
 
 use clap::{Args, Parser, Subcommand};
+use clearway_lab::AttackKind;
 use clearway_reproduce::{NullSubject, Scale};
 use std::path::PathBuf;
 
@@ -37,6 +38,8 @@ pub(crate) enum Command {
     Topology(TopologyArguments),
     /// Say which training jobs can share links, and how far to move each in time so that they do not collide
     Plan(PlanArguments),
+    /// Let some hosts attack, and say who gains and who loses: is this network isolated?
+    Isolate(IsolateArguments),
     /// Reproduce figures of papers: their claims, our numbers, pass or miss
     Reproduce(ReproduceArguments),
 }
@@ -96,7 +99,7 @@ pub(crate) fn reproduction_folder() -> PathBuf {
 }
 
 /// The scenario, and changes to it.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct ScenarioArguments {
     /// A built-in scenario (`clearway list scenarios`) or a TOML file; all defaults if left out
     pub(crate) scenario: Option<String>,
@@ -206,6 +209,58 @@ pub(crate) struct PlanArguments {
     /// Print nothing but errors
     #[arg(long, short)]
     pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  clearway isolate incast-32 --attackers 5
+  clearway isolate incast-32 --attackers 5-6 --transport strack,rocev2,hpcc --seeds 3
+  clearway isolate my.toml --attacks staggered --set workload.attack.bytes=150KB
+
+Exit codes: 0 no attack gains, 1 one does, 2 the scenario is wrong or the study cannot be written.")]
+pub(crate) struct IsolateArguments {
+    #[command(flatten)]
+    pub(crate) scenario: ScenarioArguments,
+    /// Hosts that attack, such as `0-3,8`; those of `workload.attack.hosts` if left out and the scenario attacks
+    #[arg(long, value_name = "HOSTS")]
+    pub(crate) attackers: Option<String>,
+    /// Attacks to run, each by itself: parallel, staggered, overlay; all that the workload allows if left out. Keys `workload.attack.*`
+    /// say how
+    #[arg(long, value_name = "ATTACK,…", value_delimiter = ',', value_parser = read_attack)]
+    pub(crate) attacks: Vec<AttackKind>,
+    /// Transports to attack (`clearway list transports`); that of the scenario if left out
+    #[arg(long = "transport", value_name = "TRANSPORT,…", value_delimiter = ',')]
+    pub(crate) transports: Vec<String>,
+    /// Run each with N seeds, from the scenario's own on
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub(crate) seeds: u64,
+    /// Worker threads; results do not depend on them
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: u16,
+    /// Folder for `isolation.json` and `isolation.html`; `out/isolate-NAME-HASH` if left out
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print isolation.json instead of the table
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print nothing but errors
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+/// A kind of attack, but none.
+fn read_attack(text: &str) -> Result<AttackKind, String> {
+    let kinds = || {
+        AttackKind::ALL
+            .iter()
+            .filter(|kind| **kind != AttackKind::None)
+    };
+    let found = kinds().find(|kind| kind.name() == text).copied();
+    found.ok_or_else(|| {
+        let names: Vec<&str> = kinds().map(|kind| kind.name()).collect();
+        format!("expected one of {}", names.join(", "))
+    })
 }
 
 /// Simulations of `clearway plan`.

@@ -100,7 +100,8 @@ impl FlowsFile {
     }
 }
 
-fn row(id: FlowId, flow: &FlowSpec, result: &FlowResult) -> FlowRow {
+/// Row of a flow.
+pub(crate) fn row(id: FlowId, flow: &FlowSpec, result: &FlowResult) -> FlowRow {
     let statistics = &result.statistics;
     FlowRow {
         flow: id.0,

@@ -1,7 +1,7 @@
 //! The command line: arguments, progress, files, exit codes.
 //!
-//! Exit codes: 0 done; 1 a claim failed, flows or jobs are not done or jobs are not compatible; 2 the user's input is wrong, or the
-//! output cannot be written; 3 our own invariant broke; 130 interrupted.
+//! Exit codes: 0 done; 1 a claim failed, flows or jobs are not done, jobs are not compatible, or an attack gains; 2 the user's input is
+//! wrong, or the output cannot be written; 3 our own invariant broke; 130 interrupted.
 
 mod arguments;
 mod capture_file;
@@ -10,6 +10,7 @@ mod event_log;
 mod explain;
 mod failure;
 mod flow_rows;
+mod isolate;
 mod live;
 mod measure;
 mod messages;
@@ -82,6 +83,7 @@ fn dispatch(command: Command) -> Result<ExitCode, Failure> {
         Command::Topology(arguments) => topology::topology(&arguments),
         Command::Compare(arguments) => compare::compare(&arguments),
         Command::Plan(arguments) => plan::plan(&arguments),
+        Command::Isolate(arguments) => isolate::isolate(&arguments),
         Command::Reproduce(arguments) => reproduce::reproduce(&arguments),
     }
 }

@@ -38,8 +38,8 @@ pub use run::{Finished, FlowResult, RunOptions};
 
 pub use clearway_scenario as scenario;
 pub use clearway_scenario::{
-    Catalogue, CatalogueGroup, Explanation, Place, Scenario, ScenarioError, builtin_scenario,
-    builtin_scenarios,
+    Catalogue, CatalogueGroup, Explanation, HostSet, Place, Scenario, ScenarioError,
+    builtin_scenario, builtin_scenarios,
 };
 
 // What users of the library need to add their own and to drive a run.
@@ -47,4 +47,4 @@ pub use clearway_fabric::topology::{LinkId, NodeId};
 pub use clearway_fabric::{LinkPauses, Observer, Progress, Rounds, Stopped, Verdict};
 pub use clearway_transport::{Registry, cc, feedback, spray};
 pub use clearway_units as units;
-pub use clearway_workload::FlowSpec;
+pub use clearway_workload::{AttackKind, FlowSpec};

@@ -28,6 +28,7 @@ pub mod fct;
 pub mod flows;
 mod folder;
 pub mod htsim;
+pub mod isolation;
 pub mod iterations;
 pub mod jobs;
 pub mod observed;

@@ -20,8 +20,8 @@ pub struct Party {
     pub completed: u64,
     /// Flows that carried them.
     pub flows: u64,
-    /// Goodput of the users in bit/s: bytes of their completed messages over the time from the first start to the last finish, zero
-    /// without such; `None` without users.
+    /// Goodput of the users in bit/s: bytes of their completed messages over the sum of the completion times of these, zero without such;
+    /// `None` without users.
     pub goodput_bps: Option<Distribution>,
     /// Completion times of messages in microseconds; `None` if no message completed.
     pub fct_us: Option<Distribution>,
@@ -114,24 +114,19 @@ impl Parties {
 
 /// Goodput of each user in bit/s: zero of one that completed no message.
 fn goodputs(messages: &Messages) -> Vec<f64> {
-    let mut users: BTreeMap<u32, Option<Message>> = BTreeMap::new();
+    let mut users: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
     for (&(user, ..), message) in messages {
-        let all = users.entry(user).or_default();
-        if message.times.is_some() {
-            match all {
-                Some(all) => all.add(*message),
-                None => *all = Some(*message),
-            }
+        let (bytes, ps) = users.entry(user).or_default();
+        if let Some(lasted) = message.picoseconds() {
+            *bytes = bytes.saturating_add(message.bytes);
+            *ps = ps.saturating_add(lasted);
         }
     }
-    let goodput = |message: Option<Message>| {
-        let seconds = message?.picoseconds()? as f64 * 1e-12;
-        (seconds > 0.0).then(|| message.map_or(0.0, |message| message.bytes as f64) * 8.0 / seconds)
+    let goodput = |(bytes, ps): (u64, u64)| match ps {
+        0 => 0.0,
+        ps => bytes as f64 * 8.0 / (ps as f64 * 1e-12),
     };
-    users
-        .into_values()
-        .map(|user| goodput(user).unwrap_or(0.0))
-        .collect()
+    users.into_values().map(goodput).collect()
 }
 
 impl Party {

@@ -242,6 +242,19 @@ mod tests {
     }
 
     #[test]
+    fn sides_of_an_attack() {
+        let mut record = run();
+        for piece in 0..2 {
+            record.flows[piece].src = 7;
+            record.flows[piece].attack = Some(1000);
+        }
+        let text = print(&record);
+        let from = text.find("Side ").unwrap();
+        let to = text.find("Packets ").unwrap();
+        insta::assert_snapshot!(&text[from..to], @"");
+    }
+
+    #[test]
     fn a_complete_run() {
         insta::assert_snapshot!(print(&run()), @"
         Scenario   permutation-4 (seed 1, hash 89abcdef01234567)

@@ -6,6 +6,7 @@ use clearway_units::{
     HostId, Parameter, Purpose, RandomStream, RelativeSize, Span, Value, ValueDomain,
 };
 use clearway_workload::{Attack, AttackFault, AttackKind, Workload};
+use std::fmt;
 use std::num::NonZero;
 
 /// Hosts by their numbers: all, or ranges such as `0-3,8`.
@@ -37,6 +38,17 @@ impl HostSet {
         (apart && !ranges.is_empty()).then_some(Self::Ranges(ranges))
     }
 
+    /// True of a host of the set.
+    pub fn contains(&self, host: u32) -> bool {
+        match self {
+            Self::All => true,
+            Self::Ranges(ranges) => {
+                let mut ranges = ranges.iter();
+                ranges.any(|&(first, last)| (first..=last).contains(&host))
+            }
+        }
+    }
+
     /// The hosts of this set among so many, ascending; an error if it names another one.
     fn among(&self, hosts: u32) -> Result<Vec<HostId>, u32> {
         match self {
@@ -49,6 +61,22 @@ impl HostSet {
                 }
             },
         }
+    }
+}
+
+impl fmt::Display for HostSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self::Ranges(ranges) = self else {
+            return f.write_str("all");
+        };
+        for (place, (first, last)) in ranges.iter().enumerate() {
+            f.write_str(if place == 0 { "" } else { "," })?;
+            match first == last {
+                true => write!(f, "{first}")?,
+                false => write!(f, "{first}-{last}")?,
+            }
+        }
+        Ok(())
     }
 }
 
@@ -72,17 +100,7 @@ impl Parameter for HostSet {
         }
     }
     fn to_value(&self) -> Value {
-        let text = match self {
-            Self::All => "all".to_owned(),
-            Self::Ranges(ranges) => {
-                let range = |&(first, last): &(u32, u32)| match first == last {
-                    true => first.to_string(),
-                    false => format!("{first}-{last}"),
-                };
-                ranges.iter().map(range).collect::<Vec<_>>().join(",")
-            }
-        };
-        Value::Text(text)
+        Value::Text(self.to_string())
     }
 }
 
@@ -170,6 +188,11 @@ fn error_of(fault: AttackFault) -> ScenarioError {
             &["attack.hosts", "attack.kind"],
             format!("an overlay of {hosts} hosts has no pairs to change between"),
             "let at least three hosts attack",
+        ),
+        AttackFault::NoFlowsBetween => ScenarioError::about(
+            &["attack.hosts", "attack.kind"],
+            "an overlay changes pairs of hosts that attack, but none of their flows leads to another of them",
+            "let both ends of some flows attack",
         ),
         AttackFault::TooManyPieces => ScenarioError::about(
             &["attack.bytes", "attack.qps", "attack.kind"],

@@ -4,10 +4,10 @@
 //! * [Parallel](AttackKind::Parallel) (§3.5.1): a message is striped over many queue pairs, all at once, each with a share of its own.
 //! * [Staggered](AttackKind::Staggered) (§3.5.2): a queue pair sends what it may send before it hears of congestion, then the next one
 //!   takes over.
-//! * [Overlay](AttackKind::Overlay) (§3.5.3): the same, and the next queue pair leads to another of the attackers' hosts, which would pass
-//!   the data on. Instead of Tillson's decomposition into Hamiltonian cycles the hosts form rings: the `k`-th piece of host `i` goes to
-//!   host `i + d(k)` of the `n`, with steps `d` that have no divisor in common with `n`, forwards and backwards in turn. What a relay passes
-//!   on is not simulated.
+//! * [Overlay](AttackKind::Overlay) (§3.5.3): the same, and the next queue pair leads to another of the attackers' hosts, which would
+//!   pass the data on; of flows between attackers, for the pairs that change are theirs. Instead of Tillson's decomposition into
+//!   Hamiltonian cycles the hosts form rings: the `k`-th piece of host `i` goes to host `i + d(k)` of the `n`, with steps `d` that have no
+//!   divisor in common with `n`, forwards and backwards in turn. What a relay passes on is not simulated.
 //!
 //! Pieces are flows. Each names the message that it is a piece of.
 
@@ -60,6 +60,8 @@ pub enum AttackFault {
         /// Number of hosts.
         hosts: usize,
     },
+    /// An overlay of hosts that send each other nothing.
+    NoFlowsBetween,
     /// More pieces than [`Attack::MOST_PIECES`].
     TooManyPieces,
 }
@@ -83,14 +85,11 @@ impl Attack {
         let mut next_label = last.map_or(Some(0), |label| label.checked_add(1));
         let mut flows = Vec::with_capacity(workload.flows.len());
         for flow in std::mem::take(&mut workload.flows) {
-            let Ok(place) = self.hosts.binary_search(&flow.src) else {
+            let place = self.hosts.binary_search(&flow.src).ok();
+            let Some(place) = place.filter(|_| self.takes(&flow, random)) else {
                 flows.push(flow);
                 continue;
             };
-            if self.share < 1.0 && uniform(random) >= self.share {
-                flows.push(flow);
-                continue;
-            }
             let Start::At(start) = flow.start else {
                 return Err(AttackFault::Dependent { label: flow.label });
             };
@@ -135,8 +134,18 @@ impl Attack {
                 Start::On(_) | Start::Posted(_) => None,
             });
         }
+        if self.kind == AttackKind::Overlay && flows.iter().all(|flow| flow.attack.is_none()) {
+            return Err(AttackFault::NoFlowsBetween);
+        }
         workload.flows = flows;
         Ok(workload)
+    }
+
+    /// True of an attacker's flow that is part of the attack.
+    fn takes(&self, flow: &FlowSpec, random: &mut RandomStream) -> bool {
+        let is_between = self.hosts.binary_search(&flow.dst).is_ok();
+        let can_be = self.kind != AttackKind::Overlay || is_between;
+        can_be && (self.share >= 1.0 || uniform(random) < self.share)
     }
 
     /// Sizes of the pieces of a message.
@@ -265,7 +274,9 @@ mod tests {
 
     #[test]
     fn overlays_lead_to_the_other_attackers_and_never_back() {
-        let flows = run(&attack(AttackKind::Overlay), vec![flow(1, 3, 4000)]).unwrap();
+        let mut inner = flow(1, 3, 4000);
+        inner.dst = HostId(1);
+        let flows = run(&attack(AttackKind::Overlay), vec![inner]).unwrap();
         let receivers: Vec<u32> = flows.iter().map(|flow| flow.dst.0).collect();
         assert_eq!(receivers, [0, 2, 0, 2], "one step forwards, one back");
         for hosts in 3..40 {
@@ -282,6 +293,8 @@ mod tests {
                 assert_eq!(visited.len(), hosts as usize);
             }
         }
+        let outer = run(&attack(AttackKind::Overlay), vec![flow(1, 3, 4000)]);
+        assert_eq!(outer, Err(AttackFault::NoFlowsBetween));
         let two = Attack {
             hosts: vec![HostId(0), HostId(1)],
             ..attack(AttackKind::Overlay)
@@ -292,9 +305,12 @@ mod tests {
 
     #[test]
     fn bytes_and_flows_of_others_stay() {
-        let flows: Vec<FlowSpec> = (0..200)
+        let mut flows: Vec<FlowSpec> = (0..200)
             .map(|i| flow(i, i as u32 % 8, 1 + i * 97))
             .collect();
+        for flow in flows.iter_mut().filter(|flow| flow.src.0 == 2) {
+            flow.dst = HostId(3);
+        }
         let total = |flows: &[FlowSpec]| flows.iter().map(|flow| flow.bytes.as_u64()).sum::<u64>();
         for kind in AttackKind::ALL.iter().copied() {
             let attacked = run(&attack(kind), flows.clone()).unwrap();

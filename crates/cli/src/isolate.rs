@@ -1,0 +1,309 @@
+//! `clearway isolate`.
+//!
+//! Each transport runs without an attack, then under each attack, seed by seed, so that whoever interrupts is left with a study of fewer
+//! seeds.
+
+use crate::arguments::{IsolateArguments, ScenarioArguments};
+use crate::failure::Failure;
+use crate::flow_rows::row;
+use crate::messages::{say, warn};
+use crate::output::print;
+use crate::progress::{Display, Interrupt};
+use crate::record::{REVISION, command_line};
+use crate::run::load;
+use crate::whole_file::WholeFile;
+use clearway_lab::{Assembly, AttackKind, HostSet, Laboratory, RunOptions, Scenario, Stopped};
+use clearway_report::isolation::{
+    AttackPair, FILE_NAME, IsolationCell, IsolationRecord, IsolationVerdict,
+};
+use clearway_report::page::{ISOLATION_FILE_NAME, render_isolation};
+use clearway_report::{FlowRow, Parties};
+use clearway_units::{Parameter, Value};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Advice to the user if results cannot be written.
+const FIX: &str = "choose another folder with --out";
+
+pub(crate) fn isolate(arguments: &IsolateArguments) -> Result<ExitCode, Failure> {
+    let study = Study::of(arguments)?;
+    let folder = arguments.out.clone().unwrap_or_else(|| {
+        let scenario = &study.transports[0].scenario;
+        let name = format!("isolate-{}-{}", scenario.general.name, scenario.hash());
+        PathBuf::from("out").join(name)
+    });
+    let files = Files::create(&folder)?;
+    let interrupt = Interrupt::install();
+    let record = study.run(arguments, &interrupt)?;
+    if record.cells.is_empty() {
+        say("interrupted before a pair of runs was done: there is nothing to compare");
+        return Ok(ExitCode::from(130));
+    }
+    let json = record.to_json();
+    let shown = match (arguments.json, arguments.quiet) {
+        (true, _) => print(&json),
+        (false, false) => print(&record.to_table()),
+        (false, true) => Ok(()),
+    };
+    let written = files.publish(&record, &json);
+    Failure::all([shown, written])?;
+    if !arguments.json && !arguments.quiet {
+        print(&format!("\nResults  {}\n", folder.display()))?;
+    }
+    if !record.complete {
+        say("interrupted: the study covers the runs that were done");
+        return Ok(ExitCode::from(130));
+    }
+    let vulnerable = |cell: &IsolationCell| cell.verdict == IsolationVerdict::Vulnerable;
+    Ok(match record.cells.iter().any(vulnerable) {
+        true => ExitCode::from(1),
+        false => ExitCode::SUCCESS,
+    })
+}
+
+/// Transport under study.
+struct Subject {
+    name: String,
+    scenario: Scenario,
+}
+
+/// Request, understood and checked.
+struct Study {
+    transports: Vec<Subject>,
+    attacks: Vec<AttackKind>,
+    attackers: HostSet,
+    seeds: Vec<u64>,
+}
+
+impl Study {
+    fn of(arguments: &IsolateArguments) -> Result<Self, Failure> {
+        let laboratory = Laboratory::new();
+        let own = load(&laboratory, &arguments.scenario)?;
+        let attackers = attackers(arguments, &own)?;
+        let first = own.general.seed;
+        let mut transports = Vec::new();
+        for name in &arguments.transports {
+            let setting = format!("transport.kind={name}");
+            let scenario = ScenarioArguments {
+                overrides: [arguments.scenario.overrides.as_slice(), &[setting]].concat(),
+                ..arguments.scenario.clone()
+            };
+            transports.push(Subject {
+                name: name.clone(),
+                scenario: load(&laboratory, &scenario)?,
+            });
+        }
+        if transports.is_empty() {
+            transports.push(Subject {
+                name: own.transport.kind.into(),
+                scenario: own,
+            });
+        }
+        let mut study = Self {
+            transports,
+            attacks: arguments.attacks.clone(),
+            attackers,
+            seeds: (first..first.saturating_add(arguments.seeds)).collect(),
+        };
+        if study.attacks.is_empty() {
+            study.attacks = study.possible(arguments)?;
+        }
+        study.check(arguments)?;
+        Ok(study)
+    }
+
+    /// The attacks that the workload allows.
+    fn possible(&self, arguments: &IsolateArguments) -> Result<Vec<AttackKind>, Failure> {
+        let (mut possible, mut first) = (Vec::new(), None);
+        for &kind in AttackKind::ALL
+            .iter()
+            .filter(|kind| **kind != AttackKind::None)
+        {
+            match Assembly::new(&self.scenario(&self.transports[0], kind, self.seeds[0])) {
+                Ok(_) => possible.push(kind),
+                Err(error) => {
+                    if !arguments.quiet {
+                        say(&format!("left out: {}: {}", kind.name(), error.message));
+                    }
+                    first.get_or_insert(error);
+                }
+            }
+        }
+        match first {
+            Some(error) if possible.is_empty() => Err(error.into()),
+            _ => Ok(possible),
+        }
+    }
+
+    /// Fails if a run cannot be put together, or if there is nobody to attack.
+    fn check(&self, arguments: &IsolateArguments) -> Result<(), Failure> {
+        for subject in &self.transports {
+            for &kind in &self.attacks {
+                let assembly = Assembly::new(&self.scenario(subject, kind, self.seeds[0]))?;
+                let hosts = assembly.topology.machines();
+                let sources: Vec<u32> = assembly
+                    .workload
+                    .flows
+                    .iter()
+                    .map(|flow| flow.src.0)
+                    .collect();
+                let attacks = |&&host: &&u32| self.attackers.contains(host);
+                let count = sources.iter().filter(attacks).count();
+                if count == 0 || count == sources.len() {
+                    let who = if count == 0 { "none" } else { "all" };
+                    return Err(Failure::new(format!(
+                        "--attackers {}: {who} of the {} hosts that send in this workload attack (hosts 0 to {})\n  \
+                         fix: name some of them, and leave others as victims",
+                        self.attackers,
+                        sources
+                            .iter()
+                            .collect::<std::collections::BTreeSet<_>>()
+                            .len(),
+                        hosts - 1
+                    )));
+                }
+                if kind == self.attacks[0] && !arguments.quiet {
+                    let warnings = assembly.warnings.iter();
+                    warnings.for_each(|warning| warn(&format!("{}: {warning}", subject.name)));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The scenario of a transport under an attack.
+    fn scenario(&self, subject: &Subject, kind: AttackKind, seed: u64) -> Scenario {
+        let mut scenario = subject.scenario.clone();
+        scenario.general.seed = seed;
+        let any = scenario.workloads.iter().any(|own| own.attack.is_on());
+        for section in &mut scenario.workloads {
+            // Where the scenario says which sections attack, the others do not.
+            if !any || section.attack.is_on() {
+                section.attack.kind = kind;
+                section.attack.hosts = self.attackers.clone();
+            }
+        }
+        scenario
+    }
+
+    fn run(
+        &self,
+        arguments: &IsolateArguments,
+        interrupt: &Interrupt,
+    ) -> Result<IsolationRecord, Failure> {
+        let mut pairs = vec![Vec::new(); self.transports.len() * self.attacks.len()];
+        let total = self.seeds.len() * self.transports.len() * (self.attacks.len() + 1);
+        let (mut done, mut complete) = (0, true);
+        'all: for &seed in &self.seeds {
+            for (row, subject) in self.transports.iter().enumerate() {
+                let mut parties = |kind: AttackKind| {
+                    done += 1;
+                    let title = format!("run {done} of {total}  ");
+                    let scenario = self.scenario(subject, kind, seed);
+                    self.simulate(&scenario, arguments, interrupt, &title)
+                };
+                let Some(before) = parties(AttackKind::None)? else {
+                    complete = false;
+                    break 'all;
+                };
+                for (column, &kind) in self.attacks.iter().enumerate() {
+                    let Some(after) = parties(kind)? else {
+                        complete = false;
+                        break 'all;
+                    };
+                    let before = before.clone();
+                    pairs[row * self.attacks.len() + column].push(AttackPair { before, after });
+                }
+            }
+        }
+        let mut cells = Vec::new();
+        for (place, pairs) in pairs
+            .iter()
+            .enumerate()
+            .filter(|(_, pairs)| !pairs.is_empty())
+        {
+            let transport = &self.transports[place / self.attacks.len()].name;
+            let attack = self.attacks[place % self.attacks.len()].name();
+            cells.push(IsolationCell::of(transport, attack, pairs));
+        }
+        Ok(IsolationRecord {
+            schema: 1,
+            version: env!("CARGO_PKG_VERSION").into(),
+            revision: REVISION.into(),
+            command: command_line(),
+            scenario: self.transports[0].scenario.general.name.clone(),
+            attackers: self.attackers.to_string(),
+            seeds: self.seeds.clone(),
+            complete,
+            cells,
+        })
+    }
+
+    /// Runs it; `None` if it was interrupted.
+    fn simulate(
+        &self,
+        scenario: &Scenario,
+        arguments: &IsolateArguments,
+        interrupt: &Interrupt,
+        title: &str,
+    ) -> Result<Option<Parties>, Failure> {
+        let assembly = Assembly::new(scenario)?;
+        let mut rows: Vec<FlowRow> = Vec::with_capacity(assembly.flow_count());
+        let quiet = arguments.quiet || arguments.json;
+        let mut display = Display::new(assembly.flow_count(), quiet).titled(title);
+        let options = RunOptions {
+            threads: arguments.threads.into(),
+            on_progress: &mut |progress| display.update(&progress, interrupt),
+            on_flow: &mut |id, flow, result| rows.push(row(id, flow, result)),
+        };
+        let finished = assembly.run(options, || ());
+        display.finish();
+        if finished.stopped == Some(Stopped::Interrupted) {
+            return Ok(None);
+        }
+        Ok(Some(Parties::among(&rows, |user| {
+            self.attackers.contains(user)
+        })))
+    }
+}
+
+/// Hosts that attack: those of the option, or of the scenario.
+fn attackers(arguments: &IsolateArguments, scenario: &Scenario) -> Result<HostSet, Failure> {
+    if let Some(text) = &arguments.attackers {
+        return HostSet::from_value(&Value::Text(text.clone())).ok_or_else(|| {
+            Failure::new(format!(
+                "--attackers {text}: these are no hosts\n  fix: expected hosts such as \"0-3,8\""
+            ))
+        });
+    }
+    let mut sections = scenario.workloads.iter();
+    let attacking = sections.find(|section| section.attack.is_on());
+    attacking
+        .map(|section| section.attack.hosts.clone())
+        .ok_or_else(|| {
+            Failure::new(
+                "nobody attacks in this scenario\n  fix: name hosts, such as --attackers 0-3",
+            )
+        })
+}
+
+/// The files of a study in the making, each whole or not at all.
+struct Files {
+    document: WholeFile,
+    page: WholeFile,
+}
+
+impl Files {
+    fn create(folder: &Path) -> Result<Self, Failure> {
+        Ok(Self {
+            document: WholeFile::create(&folder.join(FILE_NAME), FIX)?,
+            page: WholeFile::create(&folder.join(ISOLATION_FILE_NAME), FIX)?,
+        })
+    }
+
+    fn publish(self, record: &IsolationRecord, json: &str) -> Result<(), Failure> {
+        let document = self.document.publish(json);
+        let page = self.page.publish(&render_isolation(record));
+        Failure::all([document, page])
+    }
+}
