@@ -251,7 +251,15 @@ mod tests {
         let text = print(&record);
         let from = text.find("Side ").unwrap();
         let to = text.find("Packets ").unwrap();
-        insta::assert_snapshot!(&text[from..to], @"");
+        insta::assert_snapshot!(&text[from..to], @"
+        Side       users  messages  completed  flows  goodput of a user   p99 FCT  p99 slowdown
+        ---------  -----  --------  ---------  -----  -----------------  --------  ------------
+        attackers      1         1          1      2         627 Gbit/s  51.00 us             -
+        victims        2         2          2      2         212 Gbit/s  97.76 us        2.000x
+
+        A message of an attacker is made of several flows; slowdown is of messages in one flow.
+        Jain's index over the goodputs of users: 0.755.
+        ");
     }
 
     #[test]
