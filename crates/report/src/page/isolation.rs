@@ -104,10 +104,6 @@ fn provenance(study: &IsolationRecord) -> String {
         ("Version", version),
         ("Seeds", seeds.join(", ")),
     ];
-    table(
-        &columns,
-        &rows
-            .map(|(name, value)| vec![name.to_owned(), value])
-            .to_vec(),
-    )
+    let rows = rows.map(|(name, value)| vec![name.to_owned(), value]);
+    table(&columns, &rows)
 }
