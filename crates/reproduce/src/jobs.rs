@@ -139,6 +139,7 @@ mod tests {
             sizes: Vec::new(),
             ends: Vec::new(),
             base_rtts: Vec::new(),
+            attacks: Vec::new(),
             largest_message: Bytes::ZERO,
             network: network(Rate::from_gbps(100), Span::from_us(8)),
             settings: BTreeMap::new(),

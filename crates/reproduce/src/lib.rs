@@ -58,6 +58,7 @@ const CLAIM_FILES: &[(&str, &str)] = claim_files!(
     "snyder/fig3.4",
     "snyder/fig3.5",
     "snyder/fig3.6",
+    "snyder/fig3.11",
     "snyder/fig4.1",
     "snyder/fig4.2",
     "snyder/section4.2",

@@ -421,12 +421,13 @@ impl Job {
     }
 }
 
-/// Outcome, size, hosts and base round trip of each flow.
+/// Outcome, size, hosts and base round trip of each flow, and whether it is part of an attack.
 struct FlowTable {
     results: Vec<FlowResult>,
     sizes: Vec<Bytes>,
     ends: Vec<(HostId, HostId)>,
     base_rtts: Vec<Span>,
+    attacks: Vec<bool>,
 }
 
 impl FlowTable {
@@ -436,6 +437,7 @@ impl FlowTable {
             sizes: vec![Bytes::ZERO; count],
             ends: vec![(HostId(0), HostId(0)); count],
             base_rtts: vec![Span::ZERO; count],
+            attacks: vec![false; count],
         }
     }
 
@@ -445,6 +447,7 @@ impl FlowTable {
         self.results[id.index()] = *result;
         self.sizes[id.index()] = flow.bytes;
         self.ends[id.index()] = (flow.src, flow.dst);
+        self.attacks[id.index()] = flow.attack.is_some();
         self.base_rtts[id.index()] = paths.round_trip(from, to, assembly.sizes);
     }
 }
@@ -461,6 +464,7 @@ fn summarise<O: Observer>(
         sizes: flows.sizes,
         ends: flows.ends,
         base_rtts: flows.base_rtts,
+        attacks: flows.attacks,
         network: assembly.network,
         settings: BTreeMap::new(),
         simulated: finished.simulated,

@@ -32,10 +32,12 @@ pub(super) fn jain(run: &RunData, options: &Options) -> Result<f64, String> {
 }
 
 /// A percentile of the slowdown of flows with more than `above` and at most `up_to` bytes, nearest rank; the median unless
-/// `percentile` says otherwise. p99.9 of fewer than 1000 flows is the slowest one.
+/// `percentile` says otherwise. p99.9 of fewer than 1000 flows is the slowest one. Flows that are part of an attack are left out.
 pub(super) fn slowdown(run: &RunData, options: &Options) -> Result<f64, String> {
-    let of_size = run.flows.iter().zip(&run.sizes);
-    let of_size = of_size
+    let whole = run.flows.iter().zip(&run.sizes).zip(&run.attacks);
+    let whole = whole.filter(|(_, attacks)| !**attacks);
+    let of_size = whole
+        .map(|(flow, _)| flow)
         .filter(|(_, size)| options.above.is_none_or(|above| above < **size))
         .filter(|(_, size)| **size <= options.up_to);
     let slowdowns = of_size.map(|(flow, _)| {

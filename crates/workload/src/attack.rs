@@ -145,7 +145,7 @@ impl Attack {
     fn takes(&self, flow: &FlowSpec, random: &mut RandomStream) -> bool {
         let is_between = self.hosts.binary_search(&flow.dst).is_ok();
         let can_be = self.kind != AttackKind::Overlay || is_between;
-        can_be && (self.share >= 1.0 || uniform(random) < self.share)
+        flow.bytes > self.above && can_be && (self.share >= 1.0 || uniform(random) < self.share)
     }
 
     /// Sizes of the pieces of a message.
@@ -153,7 +153,6 @@ impl Attack {
         let whole = bytes.as_u64();
         let piece = match (self.kind, self.queue_pairs) {
             (AttackKind::None, _) => whole,
-            _ if bytes <= self.above => whole,
             (AttackKind::Parallel, Some(count)) => whole.div_ceil(u64::from(count.max(1))),
             _ => self.bytes.as_u64(),
         };
@@ -269,7 +268,7 @@ mod tests {
         ];
         assert_eq!(pieces(&flows), expected);
         let attackers: Vec<bool> = flows.iter().map(|flow| flow.attack.is_some()).collect();
-        assert_eq!(attackers, [true, false, true, true, true]);
+        assert_eq!(attackers, [true, false, true, false, true]);
     }
 
     #[test]
