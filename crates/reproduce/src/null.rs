@@ -9,7 +9,7 @@ use std::str::FromStr;
 pub enum NullSubject {
     /// A constant window of one packet, go-back-N, one path: neither queues nor a rate worth the name.
     OnePacket,
-    /// A transport that the paper is not about: RoCEv2 for STrack's paper and Snyder's dissertation, STrack for those about RoCEv2.
+    /// A transport that the figure is not about: STrack for those about RoCEv2, RoCEv2 for all others.
     WrongProtocol,
 }
 
@@ -27,16 +27,18 @@ impl NullSubject {
 
     /// Settings that replace those of the transports of `figure`.
     fn transport(self, figure: &Figure) -> &'static [&'static str] {
-        let about_roce = ["mlcc/", "tmdml/"];
+        let papers = ["mlcc/", "tmdml/"];
+        let of_paper = papers.iter().any(|paper| figure.id.starts_with(paper));
+        let is_base =
+            |setting: &String| setting.starts_with("transport.kind=") && setting.contains("rocev2");
+        let about_roce = of_paper || figure.settings.iter().any(is_base);
         match self {
             Self::OnePacket => &[
                 "transport.kind=\"rocev2\"",
                 "transport.controller=\"constant\"",
                 "transport.window=\"1B\"",
             ],
-            Self::WrongProtocol if about_roce.iter().any(|paper| figure.id.starts_with(paper)) => {
-                &["transport.kind=\"strack\""]
-            }
+            Self::WrongProtocol if about_roce => &["transport.kind=\"strack\""],
             Self::WrongProtocol => &["transport.kind=\"rocev2\""],
         }
     }
