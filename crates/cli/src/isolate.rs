@@ -11,7 +11,7 @@ use crate::output::print;
 use crate::progress::{Display, Interrupt};
 use crate::record::{REVISION, command_line};
 use crate::run::load;
-use crate::whole_file::WholeFile;
+use crate::whole_file::DocumentAndPage;
 use clearway_lab::{Assembly, AttackKind, HostSet, Laboratory, RunOptions, Scenario, Stopped};
 use clearway_report::isolation::{
     AttackPair, FILE_NAME, IsolationCell, IsolationRecord, IsolationVerdict,
@@ -19,7 +19,7 @@ use clearway_report::isolation::{
 use clearway_report::page::{ISOLATION_FILE_NAME, render_isolation};
 use clearway_report::{FlowRow, Parties};
 use clearway_units::{Parameter, Value};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Advice to the user if results cannot be written.
@@ -32,7 +32,7 @@ pub(crate) fn isolate(arguments: &IsolateArguments) -> Result<ExitCode, Failure>
         let name = format!("isolate-{}-{}", scenario.general.name, scenario.hash());
         PathBuf::from("out").join(name)
     });
-    let files = Files::create(&folder)?;
+    let files = DocumentAndPage::create(&folder, [FILE_NAME, ISOLATION_FILE_NAME], FIX)?;
     let interrupt = Interrupt::install();
     let record = study.run(arguments, &interrupt)?;
     if record.cells.is_empty() {
@@ -45,7 +45,7 @@ pub(crate) fn isolate(arguments: &IsolateArguments) -> Result<ExitCode, Failure>
         (false, false) => print(&record.to_table()),
         (false, true) => Ok(()),
     };
-    let written = files.publish(&record, &json);
+    let written = files.publish(&json, &render_isolation(&record));
     Failure::all([shown, written])?;
     if !arguments.json && !arguments.quiet {
         print(&format!("\nResults  {}\n", folder.display()))?;
@@ -135,31 +135,23 @@ impl Study {
         }
     }
 
-    /// Fails if a run cannot be put together, or if there is nobody to attack.
+    /// Fails if a run cannot be put together, or if there are no victims.
     fn check(&self, arguments: &IsolateArguments) -> Result<(), Failure> {
-        for subject in &self.transports {
-            for &kind in &self.attacks {
+        for (place, subject) in self.transports.iter().enumerate() {
+            // The workload is the same for all transports, so the attacks that it takes are.
+            let kinds = if place == 0 {
+                &self.attacks[..]
+            } else {
+                &self.attacks[..1]
+            };
+            for &kind in kinds {
                 let assembly = Assembly::new(&self.scenario(subject, kind, self.seeds[0]))?;
-                let hosts = assembly.topology.machines();
-                let sources: Vec<u32> = assembly
-                    .workload
-                    .flows
-                    .iter()
-                    .map(|flow| flow.src.0)
-                    .collect();
-                let attacks = |&&host: &&u32| self.attackers.contains(host);
-                let count = sources.iter().filter(attacks).count();
-                if count == 0 || count == sources.len() {
-                    let who = if count == 0 { "none" } else { "all" };
+                let mut sources = assembly.workload.flows.iter().map(|flow| flow.src.0);
+                if sources.all(|host| self.attackers.contains(host)) {
                     return Err(Failure::new(format!(
-                        "--attackers {}: {who} of the {} hosts that send in this workload attack (hosts 0 to {})\n  \
-                         fix: name some of them, and leave others as victims",
-                        self.attackers,
-                        sources
-                            .iter()
-                            .collect::<std::collections::BTreeSet<_>>()
-                            .len(),
-                        hosts - 1
+                        "--attackers {}: all hosts that send in this workload attack\n  \
+                         fix: leave others as victims",
+                        self.attackers
                     )));
                 }
                 if kind == self.attacks[0] && !arguments.quiet {
@@ -285,25 +277,4 @@ fn attackers(arguments: &IsolateArguments, scenario: &Scenario) -> Result<HostSe
                 "nobody attacks in this scenario\n  fix: name hosts, such as --attackers 0-3",
             )
         })
-}
-
-/// The files of a study in the making, each whole or not at all.
-struct Files {
-    document: WholeFile,
-    page: WholeFile,
-}
-
-impl Files {
-    fn create(folder: &Path) -> Result<Self, Failure> {
-        Ok(Self {
-            document: WholeFile::create(&folder.join(FILE_NAME), FIX)?,
-            page: WholeFile::create(&folder.join(ISOLATION_FILE_NAME), FIX)?,
-        })
-    }
-
-    fn publish(self, record: &IsolationRecord, json: &str) -> Result<(), Failure> {
-        let document = self.document.publish(json);
-        let page = self.page.publish(&render_isolation(record));
-        Failure::all([document, page])
-    }
 }

@@ -7,7 +7,7 @@ use crate::output::print;
 use crate::progress::{Display, Interrupt};
 use crate::record::{REVISION, command_line};
 use crate::same_file::{Input, refuse_input};
-use crate::whole_file::WholeFile;
+use crate::whole_file::DocumentAndPage;
 use clearway_lab::Progress;
 use clearway_plan::{
     Demand, JobsFile, Kind, Placed, PlannedResource, Resource, Share, TrialOptions, Trials,
@@ -31,7 +31,7 @@ pub(crate) fn plan(arguments: &PlanArguments) -> Result<ExitCode, Failure> {
     if let Some(folder) = &arguments.out {
         check_inputs(folder, &arguments.jobs)?;
         // Leaves no trace: only to see that it can be done.
-        Files::create(folder)?;
+        DocumentAndPage::create(folder, [FILE_NAME, PLAN_FILE_NAME], FIX)?;
     }
     let mut simulator = Simulator::new(arguments);
     if arguments.simulator.profile {
@@ -47,7 +47,7 @@ pub(crate) fn plan(arguments: &PlanArguments) -> Result<ExitCode, Failure> {
     });
     let placed = file.plan()?;
     // Before simulations, which may be long.
-    let files = Files::create(&folder)?;
+    let files = DocumentAndPage::create(&folder, [FILE_NAME, PLAN_FILE_NAME], FIX)?;
     let trials = match arguments.simulator.simulate {
         true => Some(simulator.with_progress(|options| file.simulate(&placed, options))?),
         false => None,
@@ -61,7 +61,7 @@ pub(crate) fn plan(arguments: &PlanArguments) -> Result<ExitCode, Failure> {
         (false, false) => print(&record.to_table()),
         (false, true) => Ok(()),
     };
-    let written = files.publish(&record, &json);
+    let written = files.publish(&json, &render_plan(&record));
     Failure::all([shown, written])?;
     if !arguments.json && !arguments.quiet {
         print(&format!("\nResults  {}\n", folder.display()))?;
@@ -142,28 +142,6 @@ fn trials_record(trials: &Trials, iterations: u32) -> TrialsRecord {
         left_out: left_out.collect(),
         stretch: trials.stretch,
         interrupted: trials.interrupted,
-    }
-}
-
-/// The files of a plan in the making, each whole or not at all.
-struct Files {
-    document: WholeFile,
-    page: WholeFile,
-}
-
-impl Files {
-    fn create(folder: &Path) -> Result<Self, Failure> {
-        Ok(Self {
-            document: WholeFile::create(&folder.join(FILE_NAME), FIX)?,
-            page: WholeFile::create(&folder.join(PLAN_FILE_NAME), FIX)?,
-        })
-    }
-
-    /// Puts both in place, each whatever becomes of the other.
-    fn publish(self, record: &PlanRecord, json: &str) -> Result<(), Failure> {
-        let document = self.document.publish(json);
-        let page = self.page.publish(&render_plan(record));
-        Failure::all([document, page])
     }
 }
 

@@ -68,6 +68,33 @@ impl WholeFile {
     }
 }
 
+/// A document and its page in the making, each whole or not at all.
+pub(crate) struct DocumentAndPage {
+    document: WholeFile,
+    page: WholeFile,
+}
+
+impl DocumentAndPage {
+    /// Files of these names in a folder; `fix` is for the user if they cannot be written.
+    pub(crate) fn create(
+        folder: &Path,
+        [document, page]: [&str; 2],
+        fix: &'static str,
+    ) -> Result<Self, Failure> {
+        Ok(Self {
+            document: WholeFile::create(&folder.join(document), fix)?,
+            page: WholeFile::create(&folder.join(page), fix)?,
+        })
+    }
+
+    /// Puts both in place, each whatever becomes of the other.
+    pub(crate) fn publish(self, document: &str, page: &str) -> Result<(), Failure> {
+        let document = self.document.publish(document);
+        let page = self.page.publish(page);
+        Failure::all([document, page])
+    }
+}
+
 impl Drop for WholeFile {
     fn drop(&mut self) {
         if let Some((temporary, _)) = &self.renamed {

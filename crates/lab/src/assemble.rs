@@ -498,9 +498,6 @@ fn load_workloads(
                 _ => format!("workload {} ({}): {warning}", section + 1, settings.kind()),
             }));
         check_jobs(&loaded.jobs).map_err(placed)?;
-        if settings.attack.is_on() && !loaded.jobs.is_empty() {
-            return Err(placed(attack_of_jobs()));
-        }
         taken.extend(loaded.jobs.iter().flat_map(|job| job.hosts.iter().copied()));
         all.jobs.extend(loaded.jobs);
         parts.push(loaded.workload);
@@ -509,14 +506,6 @@ fn load_workloads(
     let merged = Workload::merge(parts).map_err(ScenarioError::from);
     all.workload = merged.map_err(|error| error.or_in(scenario.places(), "workload", 0))?;
     Ok(all)
-}
-
-fn attack_of_jobs() -> ScenarioError {
-    ScenarioError::about(
-        &["attack.kind"],
-        "an attack by a section of jobs: their messages wait for each other",
-        "attack with flows of another section beside the jobs, or give `transport.qps` more queue pairs",
-    )
 }
 
 /// Lets the sections attack that are to, now that all links are known that are down.

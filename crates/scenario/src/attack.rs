@@ -177,6 +177,15 @@ impl AttackKeys {
     }
 }
 
+/// Error of an attack by a section whose flows belong to jobs.
+pub(crate) fn attack_of_jobs() -> ScenarioError {
+    ScenarioError::about(
+        &["attack.kind"],
+        "an attack by a section of jobs: their messages wait for each other",
+        "attack with flows of another section beside the jobs, or give `transport.qps` more queue pairs",
+    )
+}
+
 fn error_of(fault: AttackFault) -> ScenarioError {
     match fault {
         AttackFault::Dependent { label } => ScenarioError::about(
@@ -189,10 +198,10 @@ fn error_of(fault: AttackFault) -> ScenarioError {
             format!("an overlay of {hosts} hosts has no pairs to change between"),
             "let at least three hosts attack",
         ),
-        AttackFault::NoFlowsBetween => ScenarioError::about(
-            &["attack.hosts", "attack.kind"],
-            "an overlay changes pairs of hosts that attack, but none of their flows leads to another of them",
-            "let both ends of some flows attack",
+        AttackFault::Nothing => ScenarioError::about(
+            &["attack.above", "attack.hosts", "attack.kind"],
+            "no message is part of the attack: the hosts that attack send none above `attack.above`, or of an overlay none to each other",
+            "let hosts attack that send larger messages, or give a smaller `attack.bytes`",
         ),
         AttackFault::TooManyPieces => ScenarioError::about(
             &["attack.bytes", "attack.qps", "attack.kind"],

@@ -1,6 +1,6 @@
 //! A `[[workload]]` section: what makes the traffic, and in what its flows differ from those of other sections.
 
-use crate::attack::AttackKeys;
+use crate::attack::{AttackKeys, attack_of_jobs};
 use crate::error::ScenarioError;
 use crate::generate::PerJob;
 use crate::section::{Section, fill};
@@ -229,6 +229,9 @@ impl WorkloadSection {
         first: u16,
     ) -> Result<LoadedWorkload, ScenarioError> {
         let mut loaded = self.traffic.load(context).map_err(ScenarioError::from)?;
+        if self.attack.is_on() && !loaded.jobs.is_empty() {
+            return Err(attack_of_jobs());
+        }
         let priorities = self.flows.priority.as_ref();
         let listed = self.own.count()?;
         check_lists("transport", listed, loaded.jobs.len())?;

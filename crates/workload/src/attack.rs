@@ -60,8 +60,8 @@ pub enum AttackFault {
         /// Number of hosts.
         hosts: usize,
     },
-    /// An overlay of hosts that send each other nothing.
-    NoFlowsBetween,
+    /// No flow is part of the attack.
+    Nothing,
     /// More pieces than [`Attack::MOST_PIECES`].
     TooManyPieces,
 }
@@ -74,7 +74,7 @@ impl Attack {
     /// chosen those that are part of it, if not all are.
     ///
     /// # Errors
-    /// If a flow depends on others, if an overlay has too few hosts, or if there are too many pieces.
+    /// If a flow depends on others, if an overlay has too few hosts, if no flow is part of the attack, or if there are too many pieces.
     pub fn apply(
         &self,
         mut workload: Workload,
@@ -134,8 +134,8 @@ impl Attack {
                 Start::On(_) | Start::Posted(_) => None,
             });
         }
-        if self.kind == AttackKind::Overlay && flows.iter().all(|flow| flow.attack.is_none()) {
-            return Err(AttackFault::NoFlowsBetween);
+        if flows.iter().all(|flow| flow.attack.is_none()) {
+            return Err(AttackFault::Nothing);
         }
         workload.flows = flows;
         Ok(workload)
@@ -293,7 +293,7 @@ mod tests {
             }
         }
         let outer = run(&attack(AttackKind::Overlay), vec![flow(1, 3, 4000)]);
-        assert_eq!(outer, Err(AttackFault::NoFlowsBetween));
+        assert_eq!(outer, Err(AttackFault::Nothing));
         let two = Attack {
             hosts: vec![HostId(0), HostId(1)],
             ..attack(AttackKind::Overlay)
@@ -344,6 +344,7 @@ mod tests {
         let fault = run(&attack(AttackKind::Parallel), vec![waiting.clone()]).unwrap_err();
         assert_eq!(fault, AttackFault::Dependent { label: 3 });
         waiting.src = HostId(7);
-        assert!(run(&attack(AttackKind::Parallel), vec![waiting]).is_ok());
+        let plain = FlowSpec { ..flow(4, 2, 5000) };
+        assert!(run(&attack(AttackKind::Parallel), vec![waiting, plain]).is_ok());
     }
 }

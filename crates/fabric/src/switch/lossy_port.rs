@@ -98,7 +98,8 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
             if O::METERS_LINKS {
                 self.link.meter.on_enqueue(bytes);
             }
-            if self.rules.mark == MarkAt::Enqueue
+            if bytes > self.rules.kmin
+                && self.rules.mark == MarkAt::Enqueue
                 && let Some(packet) = queue.packets.back_mut()
             {
                 let chance = (&self.rules, &mut self.random);

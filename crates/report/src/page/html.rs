@@ -75,6 +75,20 @@ pub(crate) fn paragraph(text: &str) -> String {
     format!("<p>{}</p>", Escaped(text))
 }
 
+/// Figures that matter most: name, value, and what stands under it.
+pub(crate) fn tiles_of(figures: &[(&str, String, String)]) -> String {
+    let mut html = String::from("<dl class=\"tiles\">\n");
+    for (name, value, under) in figures {
+        let _ = writeln!(
+            html,
+            "<div><dt>{name}</dt><dd><b>{}</b> <span>{}</span></dd></div>",
+            Escaped(value),
+            Escaped(under)
+        );
+    }
+    html + "</dl>"
+}
+
 /// A part that opens on demand; `html` is escaped.
 pub(crate) fn details(summary: &str, html: &str) -> String {
     format!(

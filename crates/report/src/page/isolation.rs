@@ -1,10 +1,9 @@
 //! `isolation.html`: who gains by attacks on a network, and who loses.
 
 use super::document::Document;
-use super::html::{Column, Escaped, paragraph, table};
+use super::html::{Column, Escaped, paragraph, table, tiles_of};
 use super::words;
 use crate::isolation::{EXPLANATION, HEADINGS, IsolationCell, IsolationRecord, IsolationVerdict};
-use std::fmt::Write as _;
 
 /// The name of the file in the folder of a study.
 pub const ISOLATION_FILE_NAME: &str = "isolation.html";
@@ -74,16 +73,7 @@ fn tiles(document: &mut Document, study: &IsolationRecord) {
             hurt.map(name).unwrap_or_default(),
         ),
     ];
-    let mut html = String::from("<dl class=\"tiles\">\n");
-    for (name, value, under) in figures {
-        let _ = writeln!(
-            html,
-            "<div><dt>{name}</dt><dd><b>{}</b> <span>{}</span></dd></div>",
-            Escaped(&value),
-            Escaped(&under)
-        );
-    }
-    document.push(&(html + "</dl>"));
+    document.push(&tiles_of(&figures));
 }
 
 fn rows(cells: &[IsolationCell]) -> String {

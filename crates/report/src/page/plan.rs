@@ -4,7 +4,7 @@
 //! the outside. Arcs are SVG that needs no script.
 
 use super::document::Document;
-use super::html::{Column, Escaped, paragraph, table};
+use super::html::{Column, Escaped, paragraph, table, tiles_of};
 use super::{plan_trials, words};
 use crate::plan::{PlanRecord, PlannedLinkRow, degrees, percent, score};
 use std::collections::BTreeMap;
@@ -94,16 +94,7 @@ fn tiles(document: &mut Document, plan: &PlanRecord) {
             words::counted(levels as usize, "priority needed", "priorities needed"),
         ),
     ];
-    let mut html = String::from("<dl class=\"tiles\">\n");
-    for (name, value, under) in figures {
-        let _ = writeln!(
-            html,
-            "<div><dt>{name}</dt><dd><b>{}</b> <span>{}</span></dd></div>",
-            Escaped(&value),
-            Escaped(&under)
-        );
-    }
-    document.push(&(html + "</dl>"));
+    document.push(&tiles_of(&figures));
 }
 
 /// Links that the same jobs load in the same way have one drawing.
