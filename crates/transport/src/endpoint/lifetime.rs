@@ -1,5 +1,6 @@
 //! Lifecycle of the flows that start here: opening, posting of messages, closing, removal.
 
+use super::controllers::ControllerId;
 use super::flows::Key;
 use super::parts::Sender;
 use super::{Endpoint, Slot};
@@ -8,7 +9,7 @@ use crate::flow::{Ends, Paths};
 use crate::packet::{AddressHash, Class};
 use crate::profile::Opening;
 use crate::telemetry::Telemetry;
-use clearway_units::{Bytes, FlowId, HostId, MessageId, Time};
+use clearway_units::{Bytes, FlowId, HostId, MessageId, Purpose, RandomStream, Time};
 
 impl<T: Telemetry> Endpoint<T> {
     /// Opens a flow from here to `peer`; the other end is not told. `flow` is a number that no flow had before, anywhere: packets of
@@ -37,10 +38,14 @@ impl<T: Telemetry> Endpoint<T> {
             if phase > Bytes::ZERO {
                 controller.take_phase(phase);
             }
+            let random = RandomStream::new(self.seed, Purpose::Controller, ends.entity());
+            controller.take_random(random);
             let paths = Paths::new(&self.profile.selector, &network, ends.entity(), self.seed);
-            let sender = Sender::new(ends, paths, controller, &self.rules, self.seed);
+            let sender = Sender::new(ends, paths, &controller, &self.rules);
             let index = self.free_slot(class);
-            self.slots[index as usize].sender = Some(sender);
+            let slot = &mut self.slots[index as usize];
+            slot.sender = Some(sender);
+            slot.controller = self.controllers.add(controller);
             self.alive += 1;
             let fresh = self.directory.insert(Key::new(flow, queue_pair), index);
             assert!(fresh, "flow {flow} is opened twice");
@@ -53,6 +58,7 @@ impl<T: Telemetry> Endpoint<T> {
         self.outbox.queue(queue).free.pop().unwrap_or_else(|| {
             self.slots.push(Slot {
                 sender: None,
+                controller: ControllerId::default(),
                 armed: Time::NEVER,
                 departs: Time::NEVER,
                 queue,
@@ -120,6 +126,7 @@ impl<T: Telemetry> Endpoint<T> {
             debug_assert!(!slot.sendable, "a finished flow has something to send");
             self.directory.remove(key);
             slot.sender = None;
+            self.controllers.remove(slot.controller);
             self.alive -= 1;
             self.outbox.queue(slot.queue).free.push(index);
         }

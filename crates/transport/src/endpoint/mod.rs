@@ -15,6 +15,7 @@
 //! Timers are lazy: a flow has one entry in a heap, which is looked at when it comes due and put back if the flow's real
 //! deadline has moved on. An acknowledgement therefore touches no heap.
 
+mod controllers;
 mod flows;
 mod lifetime;
 mod parts;
@@ -30,6 +31,7 @@ use crate::packet::{ClassSet, Header, Packet};
 use crate::profile::Profile;
 use crate::telemetry::{Hop, IntPacket, Telemetry};
 use clearway_units::{Bytes, FlowId, HostId, MessageId, Span, Time};
+use controllers::{ControllerId, Controllers};
 use flows::{Directory, Key, Notifications, Receivers, Receiving, TimerHeap};
 use parts::{Receiver, Rules, Sender};
 use std::collections::VecDeque;
@@ -40,9 +42,10 @@ pub use crate::report::{EndpointCounters, Event, FlowProgress, FlowStatistics};
 
 /// Context of a call of a sender of an endpoint.
 macro_rules! context {
-    ($endpoint:ident, $now:expr) => {
+    ($endpoint:ident, $now:expr, $controller:expr) => {
         Context {
             now: $now,
+            controller: $endpoint.controllers.lend($controller),
             events: &mut $endpoint.events,
             counters: &mut $endpoint.counters,
             tracing: $endpoint.tracing,
@@ -74,6 +77,8 @@ impl OpenFlow<'_> {
 struct Slot {
     /// Sender in the slot; none if the slot is free.
     sender: Option<Sender>,
+    /// The controller that governs the sender.
+    controller: ControllerId,
     /// The time of the flow's valid entry among the timers.
     armed: Time,
     /// The time of the flow's valid entry among the departures.
@@ -100,6 +105,7 @@ pub struct Endpoint<T = ()> {
     paused: ClassSet,
 
     slots: Vec<Slot>,
+    controllers: Controllers,
     alive: usize,
     directory: Directory,
     receivers: Receivers,
@@ -146,6 +152,7 @@ impl<T: Telemetry> Endpoint<T> {
             tracing: false,
             paused: ClassSet::EMPTY,
             slots: Vec::new(),
+            controllers: Controllers::default(),
             alive: 0,
             directory: Directory::default(),
             receivers: Receivers::new(&profile),
@@ -354,7 +361,7 @@ impl<T: Telemetry> Endpoint<T> {
         };
         let cx = &mut Context {
             hops,
-            ..context!(self, now)
+            ..context!(self, now, slot.controller)
         };
         let deadline = match packet.header {
             Header::Ack { .. } => sender.on_ack(packet, cx, &self.rules),
@@ -384,8 +391,9 @@ impl<T: Telemetry> Endpoint<T> {
         let Some(sender) = &mut slot.sender else {
             return;
         };
-        sender.on_notification(&mut context!(self, now), &self.rules);
-        let deadline = sender.deadline();
+        let cx = &mut context!(self, now, slot.controller);
+        sender.on_notification(cx, &self.rules);
+        let deadline = sender.deadline(cx.controller);
         if deadline < slot.armed {
             slot.armed = deadline;
             self.timers.push(deadline, index);
@@ -484,11 +492,13 @@ impl<T: Telemetry> Endpoint<T> {
         let Some(sender) = &mut slot.sender else {
             return;
         };
-        if let Some(probe) = sender.on_deadline(&mut context!(self, now), &self.rules) {
+        let cx = &mut context!(self, now, slot.controller);
+        let probe = sender.on_deadline(cx, &self.rules);
+        // A deadline that does not move must not keep the caller in a loop.
+        let deadline = sender.deadline(cx.controller).max(now + Span::from_ps(1));
+        if let Some(probe) = probe {
             self.outbox.push(probe.into());
         }
-        // A deadline that does not move must not keep the caller in a loop.
-        let deadline = sender.deadline().max(now + Span::from_ps(1));
         if !deadline.is_never() {
             slot.armed = deadline;
             self.timers.push(deadline, index);

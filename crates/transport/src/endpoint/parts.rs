@@ -1,6 +1,6 @@
 //! Common interface of the reliability schemes: an endpoint uses senders and receivers only by the methods here.
 
-use crate::cc::Controller;
+use crate::cc::{CongestionControl, Controller};
 use crate::flow::{Context, Due, Ends, FinalAck, Paths, Reports};
 use crate::packet::{Header, Packet};
 use crate::profile::{Profile, Reliability};
@@ -123,19 +123,13 @@ macro_rules! with_rules {
 }
 
 impl Sender {
-    pub(crate) fn new(
-        ends: Ends,
-        paths: Paths,
-        controller: Controller,
-        rules: &Rules,
-        seed: u64,
-    ) -> Self {
+    pub(crate) fn new(ends: Ends, paths: Paths, controller: &Controller, rules: &Rules) -> Self {
         match &rules.scheme {
             SchemeRules::SelectiveRepeat(rules) => Self::SelectiveRepeat(
-                selective_repeat::Sender::new(ends, paths, controller, rules, seed),
+                selective_repeat::Sender::new(ends, paths, controller, rules),
             ),
             SchemeRules::GoBackN(rules) => {
-                Self::GoBackN(go_back_n::Sender::new(ends, paths, controller, rules, seed))
+                Self::GoBackN(go_back_n::Sender::new(ends, paths, controller, rules))
             }
         }
     }
@@ -207,7 +201,7 @@ impl Sender {
         match (self, &rules.scheme) {
             (Self::SelectiveRepeat(sender), SchemeRules::SelectiveRepeat(rules)) => {
                 sender.on_sack(packet, cx, rules);
-                sender.controller_deadline()
+                cx.controller.deadline()
             }
             _ => {
                 cx.counters.invalid += 1;
@@ -222,7 +216,7 @@ impl Sender {
         match (self, &rules.scheme) {
             (Self::GoBackN(sender), SchemeRules::GoBackN(rules)) => {
                 sender.on_ack(packet, cx, rules);
-                sender.deadline()
+                sender.deadline(cx.controller)
             }
             _ => {
                 cx.counters.invalid += 1;
@@ -237,8 +231,8 @@ impl Sender {
     }
 
     #[inline]
-    pub(crate) fn deadline(&self) -> Time {
-        of_both!(self, sender => sender.deadline())
+    pub(crate) fn deadline(&self, controller: &Controller) -> Time {
+        of_both!(self, sender => sender.deadline(controller))
     }
 
     /// Runs the timers that are due. Returns the probe that they ask for, if any.

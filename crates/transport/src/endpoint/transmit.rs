@@ -73,11 +73,15 @@ impl<T: Telemetry> Endpoint<T> {
             if let Some(sender) = &mut slot.sender
                 && slot.sendable
             {
-                let packet = sender.transmit(&mut context!(self, now), &self.rules);
+                let cx = &mut context!(self, now, slot.controller);
+                let packet = sender.transmit(cx, &self.rules);
                 // Only a flow that starts or restarts can have a deadline that is earlier than it was.
-                if sender.has_restarted() && sender.deadline() < slot.armed {
-                    slot.armed = sender.deadline();
-                    self.timers.push(slot.armed, index);
+                if sender.has_restarted() {
+                    let deadline = sender.deadline(cx.controller);
+                    if deadline < slot.armed {
+                        slot.armed = deadline;
+                        self.timers.push(deadline, index);
+                    }
                 }
                 self.end_turn(now, index, queue);
                 return Some(packet.into());

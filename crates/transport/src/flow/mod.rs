@@ -9,7 +9,7 @@ pub(crate) use messages::{Messages, Part};
 pub(crate) use outbox::Outbox;
 pub(crate) use pacer::Pacer;
 
-use crate::cc::{LossSample, NetworkFacts};
+use crate::cc::{Controller, LossSample, NetworkFacts};
 use crate::packet::{AddressHash, Class, Header, Packet, header_hash};
 use crate::report::{EndpointCounters, Event};
 use crate::spray::{
@@ -129,9 +129,11 @@ pub(crate) fn answer(trigger: &Packet, size: u16, header: Header) -> Packet {
     }
 }
 
-/// Context of a call of a sender: time, event queue, counters and telemetry.
+/// Context of a call of a sender: time, controller, event queue, counters and telemetry.
 pub(crate) struct Context<'a> {
     pub(crate) now: Time,
+    /// The controller that governs the sender, lent for the call.
+    pub(crate) controller: &'a mut Controller,
     pub(crate) events: &'a mut VecDeque<Event>,
     pub(crate) counters: &'a mut EndpointCounters,
     pub(crate) tracing: bool,

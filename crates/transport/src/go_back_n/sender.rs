@@ -6,7 +6,7 @@ use crate::flow::{Context, Ends, Messages, Pacer, Paths};
 use crate::packet::{Header, Packet};
 use crate::report::{Event, FlowProgress, FlowStatistics};
 use crate::spray::{PathFeedback, PathVerdict, SendState};
-use clearway_units::{Bytes, FlowId, MessageId, Purpose, RandomStream, Span, Time};
+use clearway_units::{Bytes, FlowId, MessageId, Span, Time};
 
 /// Most packets outstanding. Numbers on the wire have 32 bits, which give the order of two packets only while they are this close.
 const MOST_OUTSTANDING: u64 = 1 << 30;
@@ -32,19 +32,12 @@ pub(crate) struct Sender {
     timeout: Span,
     timeout_at: Time,
     pacer: Pacer,
-    controller: Controller,
     paths: Paths,
     statistics: FlowStatistics,
 }
 
 impl Sender {
-    pub(crate) fn new(
-        ends: Ends,
-        paths: Paths,
-        controller: Controller,
-        rules: &Rules,
-        seed: u64,
-    ) -> Self {
+    pub(crate) fn new(ends: Ends, paths: Paths, controller: &Controller, rules: &Rules) -> Self {
         let mut sender = Self {
             ends,
             acknowledged: 0,
@@ -58,13 +51,10 @@ impl Sender {
             timeout: rules.timeout,
             timeout_at: Time::NEVER,
             pacer: Pacer::default(),
-            controller,
             paths,
             statistics: FlowStatistics::default(),
         };
-        let random_feedback = RandomStream::new(seed, Purpose::Controller, ends.entity());
-        sender.controller.take_random(random_feedback);
-        sender.take_allowance(rules);
+        sender.take_allowance(controller, rules);
         sender
     }
 
@@ -139,7 +129,7 @@ impl Sender {
     #[inline(never)]
     pub(crate) fn transmit(&mut self, cx: &mut Context<'_>, rules: &Rules) -> Packet {
         if self.is_idle() {
-            self.restart(cx.now, rules);
+            self.restart(cx, rules);
         }
         if self.next == self.acknowledged {
             self.timeout_at = cx.now.saturating_add(self.timeout);
@@ -178,21 +168,22 @@ impl Sender {
         let mut packet = self.ends.packet(cx.now, port, header);
         packet.size = size;
         self.pacer.on_sent(cx.now, size);
-        self.controller.on_sent(cx.now, Bytes::new(u64::from(size)));
-        self.take_allowance(rules);
+        cx.controller.on_sent(cx.now, Bytes::new(u64::from(size)));
+        self.take_allowance(cx.controller, rules);
         packet
     }
 
     /// Prepares the first packet after a time with nothing outstanding, in which the controller was not called at its deadlines.
-    fn restart(&mut self, now: Time, rules: &Rules) {
+    fn restart(&mut self, cx: &mut Context<'_>, rules: &Rules) {
+        let now = cx.now;
         if self.statistics.packets == 0 {
             self.statistics.first_send = now;
         }
-        if self.controller.deadline() <= now {
-            self.controller.on_deadline(now);
+        if cx.controller.deadline() <= now {
+            cx.controller.on_deadline(now);
         }
-        self.controller.on_restart(now);
-        self.take_allowance(rules);
+        cx.controller.on_restart(now);
+        self.take_allowance(cx.controller, rules);
     }
 
     /// True if the last packet was sent with nothing else in flight.
@@ -228,7 +219,7 @@ impl Sender {
             delivered,
             sent: delivered + Bytes::new(self.in_flight),
         });
-        self.controller.on_ack(&AckSample {
+        cx.controller.on_ack(&AckSample {
             now: cx.now,
             rtt,
             ecn: marked,
@@ -241,7 +232,7 @@ impl Sender {
         if nack {
             self.on_nack(advance >= 0, cx);
         }
-        self.take_allowance(rules);
+        self.take_allowance(cx.controller, rules);
         if cx.tracing {
             cx.events.push_back(Event::Ack {
                 flow: self.ends.flow,
@@ -306,7 +297,7 @@ impl Sender {
             lost,
         };
         self.paths.on_loss(&loss);
-        self.controller.on_loss(&loss);
+        cx.controller.on_loss(&loss);
         if cx.tracing {
             cx.events.push_back(Event::Loss {
                 flow: self.ends.flow,
@@ -320,17 +311,17 @@ impl Sender {
     /// The receiver notifies of congestion.
     pub(crate) fn on_notification(&mut self, cx: &mut Context<'_>, rules: &Rules) {
         self.statistics.notifications += 1;
-        self.controller.on_notification(cx.now);
-        self.take_allowance(rules);
+        cx.controller.on_notification(cx.now);
+        self.take_allowance(cx.controller, rules);
     }
 
     /// The earliest of the timers. A flow without work has none: the controller catches up on missed deadlines at the restart.
     #[inline]
-    pub(crate) fn deadline(&self) -> Time {
+    pub(crate) fn deadline(&self, controller: &Controller) -> Time {
         if self.is_idle() && !self.messages.has_unsent() {
             return Time::NEVER;
         }
-        let controller = self.controller.deadline();
+        let controller = controller.deadline();
         if self.next == self.acknowledged {
             return controller;
         }
@@ -339,9 +330,9 @@ impl Sender {
 
     /// A timer may have run out.
     pub(crate) fn on_deadline(&mut self, cx: &mut Context<'_>, rules: &Rules) {
-        if self.controller.deadline() <= cx.now {
-            self.controller.on_deadline(cx.now);
-            self.take_allowance(rules);
+        if cx.controller.deadline() <= cx.now {
+            cx.controller.on_deadline(cx.now);
+            self.take_allowance(cx.controller, rules);
         }
         if self.next > self.acknowledged && self.timeout_at <= cx.now {
             cx.counters.timeouts += 1;
@@ -349,13 +340,13 @@ impl Sender {
             let doubled = self.timeout.checked_add(self.timeout);
             self.timeout = doubled.map_or(rules.timeout_max, |d| d.min(rules.timeout_max));
             self.go_back(LossCause::Timeout, cx);
-            self.take_allowance(rules);
+            self.take_allowance(cx.controller, rules);
         }
     }
 
     #[inline]
-    fn take_allowance(&mut self, rules: &Rules) {
-        let allowance = self.controller.allowance();
+    fn take_allowance(&mut self, controller: &Controller, rules: &Rules) {
+        let allowance = controller.allowance();
         self.window = allowance.window;
         self.window_packets = allowance.window * rules.packets_per_byte;
         self.pacer.set_rate(allowance.rate);

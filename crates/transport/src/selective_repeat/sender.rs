@@ -15,7 +15,7 @@ use crate::flow::{Context, Due, Ends, Messages, Pacer, Part, Paths};
 use crate::packet::{Class, Header, Packet};
 use crate::report::{Event, FlowProgress, FlowStatistics};
 use crate::spray::{PathFeedback, PathVerdict, SendState};
-use clearway_units::{Bytes, FlowId, MessageId, Purpose, RandomStream, Span, Time};
+use clearway_units::{Bytes, FlowId, MessageId, Span, Time};
 
 /// The sender of one flow.
 pub(crate) struct Sender {
@@ -56,19 +56,12 @@ pub(crate) struct Sender {
     probe_waits: bool,
 
     pacer: Pacer,
-    controller: Controller,
     paths: Paths,
     statistics: FlowStatistics,
 }
 
 impl Sender {
-    pub(crate) fn new(
-        ends: Ends,
-        paths: Paths,
-        controller: Controller,
-        rules: &Rules,
-        seed: u64,
-    ) -> Self {
+    pub(crate) fn new(ends: Ends, paths: Paths, controller: &Controller, rules: &Rules) -> Self {
         let mut sender = Self {
             ends,
             recovering: false,
@@ -92,13 +85,10 @@ impl Sender {
             sacks_since_probe: 0,
             probe_waits: false,
             pacer: Pacer::default(),
-            controller,
             paths,
             statistics: FlowStatistics::default(),
         };
-        let random_feedback = RandomStream::new(seed, Purpose::Controller, ends.entity());
-        sender.controller.take_random(random_feedback);
-        sender.take_allowance(rules);
+        sender.take_allowance(controller, rules);
         sender
     }
 
@@ -183,7 +173,7 @@ impl Sender {
     #[inline(always)]
     pub(crate) fn transmit(&mut self, cx: &mut Context<'_>, rules: &Rules) -> Packet {
         if self.acknowledged == self.next {
-            self.restart(cx.now, rules);
+            self.restart(cx, rules);
         }
         let header = if self.lost > 0 {
             cx.counters.retransmitted += 1;
@@ -210,10 +200,10 @@ impl Sender {
             packet.size = *payload + rules.header;
         }
         self.pacer.on_sent(cx.now, packet.size);
-        self.controller
+        cx.controller
             .on_sent(cx.now, Bytes::new(u64::from(packet.size)));
         if self.pacer.rate().is_some() {
-            self.take_allowance(rules);
+            self.take_allowance(cx.controller, rules);
         }
         packet
     }
@@ -235,14 +225,15 @@ impl Sender {
     }
 
     /// Restarts timers and controller for the first packet after a time with nothing outstanding.
-    fn restart(&mut self, now: Time, rules: &Rules) {
+    fn restart(&mut self, cx: &mut Context<'_>, rules: &Rules) {
+        let now = cx.now;
         if self.statistics.packets == 0 {
             self.statistics.first_send = now;
         }
         self.timeout_at = now.saturating_add(rules.timeout);
         self.probe_at = now.saturating_add(rules.probe_after);
-        self.controller.on_restart(now);
-        self.take_allowance(rules);
+        cx.controller.on_restart(now);
+        self.take_allowance(cx.controller, rules);
     }
 
     /// True if the last packet was sent with nothing else outstanding.
@@ -338,7 +329,7 @@ impl Sender {
         } else {
             self.sacks_since_probe = self.sacks_since_probe.saturating_add(1);
         }
-        self.controller.on_ack(&AckSample {
+        cx.controller.on_ack(&AckSample {
             now: cx.now,
             rtt,
             ecn: packet.ecn,
@@ -348,7 +339,7 @@ impl Sender {
             delivered: self.acknowledged(),
             hops: cx.hops,
         });
-        self.take_allowance(rules);
+        self.take_allowance(cx.controller, rules);
         // An acknowledgement that was overtaken counts packets from an older expected one.
         if advance >= 0 && !self.recovering && out_of_order > rules.out_of_order_min {
             self.judge_out_of_order(out_of_order, cx, rules);
@@ -361,8 +352,8 @@ impl Sender {
     /// Processes a congestion notification of the receiver.
     pub(crate) fn on_notification(&mut self, cx: &mut Context<'_>, rules: &Rules) {
         self.statistics.notifications += 1;
-        self.controller.on_notification(cx.now);
-        self.take_allowance(rules);
+        cx.controller.on_notification(cx.now);
+        self.take_allowance(cx.controller, rules);
     }
 
     #[cold]
@@ -503,25 +494,19 @@ impl Sender {
 
     /// The earliest of the flow's timers.
     #[inline]
-    pub(crate) fn deadline(&self) -> Time {
-        let controller = self.controller.deadline();
+    pub(crate) fn deadline(&self, controller: &Controller) -> Time {
+        let controller = controller.deadline();
         if self.acknowledged == self.next {
             return controller;
         }
         self.probe_at.min(self.timeout_at).min(controller)
     }
 
-    /// Time at which the controller wants to be called.
-    #[inline]
-    pub(crate) fn controller_deadline(&self) -> Time {
-        self.controller.deadline()
-    }
-
     /// Runs the timers that are due.
     pub(crate) fn on_deadline(&mut self, cx: &mut Context<'_>, rules: &Rules) -> Due {
-        if self.controller.deadline() <= cx.now {
-            self.controller.on_deadline(cx.now);
-            self.take_allowance(rules);
+        if cx.controller.deadline() <= cx.now {
+            cx.controller.on_deadline(cx.now);
+            self.take_allowance(cx.controller, rules);
         }
         if self.acknowledged == self.next {
             return Due::Nothing;
@@ -541,8 +526,8 @@ impl Sender {
     }
 
     #[inline(always)]
-    fn take_allowance(&mut self, rules: &Rules) {
-        let allowance = self.controller.allowance();
+    fn take_allowance(&mut self, controller: &Controller, rules: &Rules) {
+        let allowance = controller.allowance();
         self.window = allowance.window;
         self.window_packets = allowance.window * rules.packets_per_byte;
         self.pacer.set_rate(allowance.rate);

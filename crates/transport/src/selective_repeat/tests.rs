@@ -1,5 +1,5 @@
 use super::*;
-use crate::cc::{ControllerSettings, NetworkFacts};
+use crate::cc::{Controller, ControllerSettings, NetworkFacts};
 use crate::endpoint::{EndpointCounters, Event};
 use crate::flow::{Context, Due, Ends, Outbox, Paths, Reports};
 use crate::packet::{AddressHash, Class, ClassSet, Header, Packet};
@@ -21,6 +21,7 @@ struct Bench {
     now: Time,
     rules: Rules,
     sender: Sender,
+    controller: Controller,
     receiver: Receiver,
     events: VecDeque<Event>,
     counters: EndpointCounters,
@@ -58,7 +59,8 @@ impl Bench {
         let paths = Paths::new(&profile.selector, &facts(), ends.entity(), seed);
         Self {
             now: Time::from_us(100),
-            sender: Sender::new(ends, paths, controller, &rules, seed),
+            sender: Sender::new(ends, paths, &controller, &rules),
+            controller,
             receiver: Receiver::new(FLOW, &rules),
             rules,
             events: VecDeque::new(),
@@ -77,6 +79,7 @@ impl Bench {
         while self.sender.may_send(&self.rules) {
             let mut cx = Context {
                 now: self.now,
+                controller: &mut self.controller,
                 events: &mut self.events,
                 counters: &mut self.counters,
                 tracing: false,
@@ -103,6 +106,7 @@ impl Bench {
     fn sack(&mut self, packet: &Packet) {
         let mut cx = Context {
             now: self.now,
+            controller: &mut self.controller,
             events: &mut self.events,
             counters: &mut self.counters,
             tracing: false,
@@ -124,6 +128,7 @@ impl Bench {
         self.now += Span::from_us(us);
         let mut cx = Context {
             now: self.now,
+            controller: &mut self.controller,
             events: &mut self.events,
             counters: &mut self.counters,
             tracing: false,

@@ -67,8 +67,8 @@ impl Sender {
             lost: Bytes::new(bytes),
         };
         self.paths.on_loss(&loss);
-        self.controller.on_loss(&loss);
-        self.take_allowance(rules);
+        cx.controller.on_loss(&loss);
+        self.take_allowance(cx.controller, rules);
         if cx.tracing {
             cx.events.push_back(Event::Loss {
                 flow: self.ends.flow,

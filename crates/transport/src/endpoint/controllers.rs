@@ -1,0 +1,45 @@
+//! The controllers of an endpoint.
+
+use crate::cc::Controller;
+
+/// Number of a controller in its endpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct ControllerId(u32);
+
+/// The controllers of an endpoint's senders.
+#[derive(Default)]
+pub(crate) struct Controllers {
+    /// Controllers by number; a free number keeps the one that had it last.
+    table: Vec<Controller>,
+    free: Vec<u32>,
+}
+
+impl Controllers {
+    /// Adds a controller.
+    pub(crate) fn add(&mut self, controller: Controller) -> ControllerId {
+        match self.free.pop() {
+            Some(number) => {
+                self.table[number as usize] = controller;
+                ControllerId(number)
+            }
+            None => {
+                self.table.push(controller);
+                ControllerId(self.table.len() as u32 - 1)
+            }
+        }
+    }
+
+    /// Frees the number of a controller.
+    pub(crate) fn remove(&mut self, id: ControllerId) {
+        self.free.push(id.0);
+    }
+
+    /// Lends a controller for a call of a sender.
+    ///
+    /// # Panics
+    /// If there has never been one of this number.
+    #[inline]
+    pub(crate) fn lend(&mut self, id: ControllerId) -> &mut Controller {
+        &mut self.table[id.0 as usize]
+    }
+}
