@@ -41,6 +41,23 @@ fn attacks_that_cannot_be() {
 }
 
 #[test]
+fn scopes_that_cannot_be() {
+    let bench = Bench::new("scopes");
+    assert_snapshot!(bench.refuse_overrides(&[
+        &["transport.scope=host-pair"],
+        &["transport.scope=pair", "transport.scope-idle=-1us"],
+        &["transport.kind=rocev2", "transport.scope=pair", "transport.phase-increase=1.0"],
+    ]), @r#"
+    --set transport.scope=host-pair: `transport.scope` cannot be "host-pair"
+      fix: expected one of "queue-pair", "destination", "pair", "service-level", "host"
+    --set transport.scope-idle=-1us: `transport.scope-idle` cannot be "-1us"
+      fix: expected a duration such as "1us" or "250ns", or "auto"
+    --set transport.phase-increase=1.0: `transport.scope` = "pair" has one controller for several flows, and `phase-increase` depends on the phase of one
+      fix: set `transport.phase-increase = 0.0`, or the scope to "queue-pair" or "host"
+    "#);
+}
+
+#[test]
 fn misspelt_keys_and_sections() {
     let bench = Bench::new("misspelt");
     assert_snapshot!(bench.refuse_overrides(&[
@@ -64,7 +81,7 @@ fn misspelt_keys_and_sections() {
     --set switch.ecn.kmn=1KB: a lossy switch has no key `ecn.kmn`
       fix: did you mean `ecn.kmin`? The keys are: control-priority, ecn.enabled, ecn.kmax, ecn.kmin, ecn.mark, ecn.pmax, queue, routing, strict-priority, telemetry
     --set transport.controler=strack: a transport of reliability "selective-repeat", controller "strack", spray "adaptive" and feedback "none" has no key `controler`
-      fix: did you mean `controller`? The keys are: ack-bytes, ack-on-ecn, ack-size, alpha, beta, bitmap, control-first, controller, eta, ewma, feedback, gamma, header, init-cwnd, kind, linger, max-cwnd, max-decrease, max-paths, md-requires-ecn, min-cwnd, min-paths, ooo-factor, ooo-min, payload, phase-increase, probe-after, probe-class, probe-rtt-limit, quick-adapt-fraction, reference-rate, reference-rtt, reliability, rto, spray, strict-window, target-qdelay, target-qhigh-factor, telemetry-size
+      fix: did you mean `controller`? The keys are: ack-bytes, ack-on-ecn, ack-size, alpha, beta, bitmap, control-first, controller, eta, ewma, feedback, gamma, header, init-cwnd, kind, linger, max-cwnd, max-decrease, max-paths, md-requires-ecn, min-cwnd, min-paths, ooo-factor, ooo-min, payload, phase-increase, probe-after, probe-class, probe-rtt-limit, quick-adapt-fraction, reference-rate, reference-rtt, reliability, rto, scope, scope-idle, spray, strict-window, target-qdelay, target-qhigh-factor, telemetry-size
     --set workload.mesage=1: a workload of kind "permutation" has no key `mesage`
       fix: did you mean `message`? The keys are: attack.above, attack.bytes, attack.gap, attack.hosts, attack.kind, attack.qps, attack.share, hosts, message, priority, start
     --set swtich.queue=1KB: there is no section `swtich`
@@ -101,7 +118,7 @@ fn misspelt_keys_and_sections() {
     s.toml:3: a lossy switch has no key `ecn.kmx`
       fix: did you mean `ecn.kmax`? The keys are: control-priority, ecn.enabled, ecn.kmax, ecn.kmin, ecn.mark, ecn.pmax, queue, routing, strict-priority, telemetry
     s.toml:2: a transport of reliability "selective-repeat", controller "strack", spray "adaptive" and feedback "none" has no key `spary`
-      fix: did you mean `spray`? The keys are: ack-bytes, ack-on-ecn, ack-size, alpha, beta, bitmap, control-first, controller, eta, ewma, feedback, gamma, header, init-cwnd, kind, linger, max-cwnd, max-decrease, max-paths, md-requires-ecn, min-cwnd, min-paths, ooo-factor, ooo-min, payload, phase-increase, probe-after, probe-class, probe-rtt-limit, quick-adapt-fraction, reference-rate, reference-rtt, reliability, rto, spray, strict-window, target-qdelay, target-qhigh-factor, telemetry-size
+      fix: did you mean `spray`? The keys are: ack-bytes, ack-on-ecn, ack-size, alpha, beta, bitmap, control-first, controller, eta, ewma, feedback, gamma, header, init-cwnd, kind, linger, max-cwnd, max-decrease, max-paths, md-requires-ecn, min-cwnd, min-paths, ooo-factor, ooo-min, payload, phase-increase, probe-after, probe-class, probe-rtt-limit, quick-adapt-fraction, reference-rate, reference-rtt, reliability, rto, scope, scope-idle, spray, strict-window, target-qdelay, target-qhigh-factor, telemetry-size
     s.toml:3: a workload of kind "incast" has no key `sender`
       fix: did you mean `senders`? The keys are: attack.above, attack.bytes, attack.gap, attack.hosts, attack.kind, attack.qps, attack.share, group, message, placement, priority, receiver, senders, spread, stagger, start
     s.toml:1: there is no section `toplogy`

@@ -16,8 +16,9 @@
 use super::{General, ObserveSettings, Sampling, SwitchSettings, TransportSettings};
 use crate::error::ScenarioError;
 use clearway_fabric::topology::{PacketSizes, Topology};
-use clearway_transport::Reliability;
+use clearway_transport::cc::ControllerSettings;
 use clearway_transport::go_back_n::MOST_QUEUE_PAIRS;
+use clearway_transport::{Reliability, Scope};
 use clearway_units::{Bytes, Rate, Span, Time, Value};
 use clearway_workload::{FlowSpec, JobSpec, Plan, Start, Task};
 use std::borrow::Borrow;
@@ -115,6 +116,27 @@ pub(crate) fn check_transport(transport: &TransportSettings) -> Result<(), Scena
             &["qps"],
             format!("`transport.qps` = {} is impossible", own.queue_pairs),
             format!("use 1 to {MOST_QUEUE_PAIRS} queue pairs"),
+        ));
+    }
+    Ok(())
+}
+
+/// Checks that the controllers of all flows can govern what the scope gives them.
+pub(crate) fn check_scope(
+    scope: Scope,
+    controllers: &[ControllerSettings],
+) -> Result<(), ScenarioError> {
+    let knows_phase = |settings: &ControllerSettings| {
+        let mut entries = settings.entries().into_iter();
+        entries.any(|(key, value)| key == "phase-increase" && value != Value::Float(0.0))
+    };
+    if scope.shares_controller() && controllers.iter().any(knows_phase) {
+        return Err(ScenarioError::about(
+            &["scope", "phase-increase"],
+            format!(
+                "`transport.scope` = \"{scope}\" has one controller for several flows, and `phase-increase` depends on the phase of one"
+            ),
+            "set `transport.phase-increase = 0.0`, or the scope to \"queue-pair\" or \"host\"",
         ));
     }
     Ok(())

@@ -2,7 +2,7 @@
 
 use crate::error::{Place, ScenarioError};
 use crate::generate::{JobSettings, WorkloadSettings, trace_files};
-use crate::limits::{check_general, check_observe, check_switch, check_transport};
+use crate::limits::{check_general, check_observe, check_scope, check_switch, check_transport};
 use crate::places::Places;
 use crate::section::{fill, unknown_name};
 use crate::source::{self, Entry};
@@ -100,6 +100,10 @@ impl Scenario {
         check_observe(&observe).map_err(|error| error.or_in(&places, "observe", 0))?;
 
         let workloads = workloads(entries, &transport.controller, &places)?;
+        let variants = workloads.iter().flat_map(WorkloadSection::variants);
+        let controllers: Vec<_> = variants.chain([transport.controller.clone()]).collect();
+        check_scope(transport.scope.scope, &controllers)
+            .map_err(|error| error.or_in(&places, "transport", 0))?;
         Ok(Self {
             general,
             topology,

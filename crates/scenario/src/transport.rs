@@ -7,7 +7,7 @@ use crate::source::Entry;
 use clearway_transport::cc::{ControllerSettings, NetworkFacts};
 use clearway_transport::feedback::FeedbackSettings;
 use clearway_transport::spray::SelectorSettings;
-use clearway_transport::{Profile, Registry, Reliability};
+use clearway_transport::{Profile, Registry, Reliability, ScopeParameters};
 use clearway_units::{Bytes, Parameter, ParameterInfo, ParameterSet, SetError, Value};
 
 clearway_units::parameters! {
@@ -167,6 +167,8 @@ pub struct TransportSettings {
     pub selector: SelectorSettings,
     /// The reaction of receivers to congestion, with its settings.
     pub feedback: FeedbackSettings,
+    /// What one controller governs.
+    pub scope: ScopeParameters,
 }
 
 /// The part called `key`: the one that the user names, or else the preset's.
@@ -217,6 +219,7 @@ impl TransportSettings {
             feedback: part(entries, "feedback", preset, &rules, |name| {
                 registry.feedback_rule(name)
             })?,
+            scope: ScopeParameters::default(),
         };
         let rest = entries
             .iter()
@@ -235,6 +238,7 @@ impl TransportSettings {
             controller: registry.controller(preset.controller)?,
             selector: registry.selector(preset.spray)?,
             feedback: registry.feedback_rule(preset.feedback)?,
+            scope: ScopeParameters::default(),
         })
     }
 
@@ -251,14 +255,15 @@ impl TransportSettings {
 
     /// The keys that stay when the kind is changed.
     pub(crate) fn is_common(key: &str) -> bool {
-        PacketParameters::describe()
-            .iter()
-            .any(|parameter| parameter.key == key)
+        let common = [PacketParameters::describe(), ScopeParameters::describe()];
+        let mut common = common.iter().flatten();
+        common.any(|parameter| parameter.key == key)
     }
 
     pub(crate) fn set(&mut self, key: &str, value: &Value) -> Result<(), SetError> {
-        let parts: [&mut dyn FnMut() -> Result<(), SetError>; 5] = [
+        let parts: [&mut dyn FnMut() -> Result<(), SetError>; 6] = [
             &mut || self.packets.set(key, value),
+            &mut || self.scope.set(key, value),
             &mut || self.reliability.set(key, value),
             &mut || self.controller.set(key, value),
             &mut || self.selector.set(key, value),
@@ -283,6 +288,9 @@ impl TransportSettings {
             ("feedback", text(self.feedback.name())),
         ];
         entries.extend(self.packets.entries());
+        if self.scope != ScopeParameters::default() {
+            entries.extend(self.scope.entries());
+        }
         entries.extend(self.reliability.entries());
         entries.extend(self.controller.entries());
         entries.extend(self.selector.entries());
@@ -309,6 +317,7 @@ impl TransportSettings {
                 }
             }
         }
+        parameters.extend(ScopeParameters::describe());
         parameters.extend(self.reliability.describe());
         parameters.extend(self.controller.describe());
         parameters.extend(self.selector.describe());
@@ -325,6 +334,7 @@ impl TransportSettings {
             variants: Vec::new(),
             selector: self.selector.clone(),
             feedback: self.feedback.clone(),
+            scope: self.scope.clone(),
             strict_priority: false,
         }
     }

@@ -29,6 +29,7 @@ mod plugin;
 mod profile;
 mod registry;
 mod report;
+mod scope;
 pub mod selective_repeat;
 pub mod spray;
 pub mod telemetry;
@@ -39,3 +40,4 @@ pub use endpoint::{Endpoint, EndpointCounters, Event, FlowProgress, FlowStatisti
 pub use packet::{Class, ClassSet, Header, Packet, header_hash};
 pub use profile::{Opening, Profile, Reliability};
 pub use registry::Registry;
+pub use scope::{Scope, ScopeParameters};

@@ -5,6 +5,7 @@ use crate::feedback::FeedbackSettings;
 use crate::flow::{Paths, entity};
 use crate::go_back_n::GoBackNParameters;
 use crate::packet::Class;
+use crate::scope::ScopeParameters;
 use crate::selective_repeat::SelectiveRepeatParameters;
 use crate::spray::{SelectorSettings, SendState};
 use clearway_units::{Bytes, FlowId, ParameterInfo, ParameterSet, SetError, Time, Value};
@@ -108,6 +109,8 @@ pub struct Profile {
     pub selector: SelectorSettings,
     /// Reaction of receivers to congestion besides echoing marks.
     pub feedback: FeedbackSettings,
+    /// What one controller governs.
+    pub scope: ScopeParameters,
     /// True if data of a higher class goes before that of a lower one at a NIC; else classes take turns.
     pub strict_priority: bool,
 }
@@ -122,6 +125,7 @@ impl Profile {
             variants: Vec::new(),
             selector: SelectorSettings::Adaptive(Default::default()),
             feedback: FeedbackSettings::default(),
+            scope: ScopeParameters::default(),
             strict_priority: false,
         }
     }

@@ -37,6 +37,7 @@ use super::sampling::{Reference, ReferenceClock, SamplingParameters};
 use super::{AckSample, Allowance, CongestionControl, ControllerDefinition, NetworkFacts};
 use crate::telemetry::{Hop, MOST_HOPS};
 use clearway_units::{Bytes, RandomStream, Rate};
+use std::collections::VecDeque;
 
 clearway_units::parameters! {
     /// Settings of [`Hpcc`].
@@ -129,6 +130,37 @@ fn compare(last: &Hop, hop: &Hop, inverse_rtt: f64) -> Option<Measure> {
     })
 }
 
+/// Records of the senders that a controller governs. Those of one must not be compared with those of another, which may take another path.
+#[derive(Debug, Clone, Default)]
+struct Records {
+    /// Those of the present sender, and its number.
+    path: Path,
+    sender: u64,
+    /// Those of other senders, latest last.
+    others: VecDeque<(u64, Path)>,
+}
+
+impl Records {
+    /// Most senders whose records are kept besides those of the present one.
+    const MOST: usize = 64;
+
+    /// Makes `sender` the present one.
+    fn select(&mut self, sender: u64) {
+        if sender == self.sender {
+            return;
+        }
+        let known = self.others.iter().position(|(other, _)| *other == sender);
+        let kept = known.and_then(|index| self.others.remove(index));
+        let own = kept.map_or_else(Path::default, |(_, own)| own);
+        if self.others.len() == Self::MOST {
+            self.others.pop_front();
+        }
+        let before = std::mem::replace(&mut self.path, own);
+        self.others.push_back((self.sender, before));
+        self.sender = sender;
+    }
+}
+
 /// HPCC.
 #[derive(Debug, Clone)]
 pub struct Hpcc {
@@ -142,7 +174,7 @@ pub struct Hpcc {
     /// `incStage`.
     stage: u16,
     max_stage: u16,
-    path: Box<Path>,
+    records: Box<Records>,
     /// One over the base round trip in picoseconds, and one over `eta`.
     inverse_rtt: f64,
     inverse_target: f64,
@@ -182,7 +214,7 @@ impl ControllerDefinition for Hpcc {
             utilisation: 1.0,
             stage: 0,
             max_stage: parameters.max_stage.min(u16::MAX.into()) as u16,
-            path: Box::default(),
+            records: Box::default(),
             inverse_rtt: 1.0 / base_rtt.as_ps() as f64,
             inverse_target: 1.0 / parameters.target_utilisation.max(1e-3),
             rate_ai: parameters.rate_ai.as_bps() as f64,
@@ -217,7 +249,7 @@ impl CongestionControl for Hpcc {
             let (usual, factor) = phased.on_ack(sample);
             self.rate_ai = usual * factor;
         }
-        let Some(measure) = self.path.measure(sample.hops, self.inverse_rtt) else {
+        let Some(measure) = self.records.path.measure(sample.hops, self.inverse_rtt) else {
             self.reference.skip(sample);
             return;
         };
@@ -253,6 +285,10 @@ impl CongestionControl for Hpcc {
         if let Some(phased) = &mut self.phased {
             phased.set_phase(phase);
         }
+    }
+
+    fn select_sender(&mut self, sender: u64) {
+        self.records.select(sender);
     }
 
     fn take_random(&mut self, random: RandomStream) {

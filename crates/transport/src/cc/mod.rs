@@ -225,6 +225,11 @@ pub trait CongestionControl: Send {
     fn take_phase(&mut self, phase: Bytes) {
         let _ = phase;
     }
+    /// The next acknowledgement is of another sender than the last one. Told only to a controller that governs
+    /// [several](crate::Scope::shares_controller). `sender` is unique in the endpoint.
+    fn select_sender(&mut self, sender: u64) {
+        let _ = sender;
+    }
     /// The flow's own random numbers, before anything else happens: for controllers with random feedback.
     fn take_random(&mut self, random: RandomStream) {
         let _ = random;
@@ -324,6 +329,12 @@ macro_rules! controllers {
                 match self {
                     $(Self::$variant(controller) => controller.take_phase(phase),)+
                     Self::Custom(controller) => controller.take_phase(phase),
+                }
+            }
+            fn select_sender(&mut self, sender: u64) {
+                match self {
+                    $(Self::$variant(controller) => controller.select_sender(sender),)+
+                    Self::Custom(controller) => controller.select_sender(sender),
                 }
             }
             fn take_random(&mut self, random: RandomStream) {

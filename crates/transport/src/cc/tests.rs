@@ -1,7 +1,7 @@
 use super::*;
 use crate::feedback::FeedbackSettings;
 use crate::testing::{Pair, PipeSettings, network};
-use crate::{Profile, Registry, Reliability};
+use crate::{Profile, Registry, Reliability, Scope};
 use clearway_units::{Purpose, RandomStream};
 use std::collections::BTreeSet;
 
@@ -191,7 +191,7 @@ fn early_deadlines_change_nothing() {
 }
 
 #[test]
-fn every_controller_and_selector_delivers_through_a_lossy_bottleneck() {
+fn every_controller_and_selector_delivers_through_a_lossy_bottleneck_in_every_scope() {
     for (reliability, _) in Reliability::ALL {
         deliver_with_every_part(&Reliability::named(reliability).unwrap());
     }
@@ -204,29 +204,41 @@ fn deliver_with_every_part(reliability: &Reliability) {
             if selector != "single" && matches!(reliability, Reliability::GoBackN(_)) {
                 continue;
             }
-            let network = facts();
-            let mut profile = Profile::strack(network);
-            profile.reliability = reliability.clone();
-            profile.feedback = FeedbackSettings::named("interval").unwrap();
-            profile.controller = registry().controller(controller).unwrap();
-            profile.selector = registry().selector(selector).unwrap();
-            let pipe = PipeSettings {
-                bottleneck: Some(crate::testing::Bottleneck {
-                    rate: Rate::from_gbps(200),
-                    limit: Bytes::new(300_000),
-                    mark_from: Bytes::new(50_000),
-                    mark_all: Bytes::new(150_000),
-                }),
-                data_loss: 0.002,
-                ..PipeSettings::ideal(&network)
-            };
-            let mut pair = Pair::new(profile, pipe, 3);
-            let flow = pair.send(Bytes::new(4_000_000));
-            pair.run_until(Time::from_us(200_000));
-            assert!(pair.finished(flow).is_some(), "{controller} × {selector}");
-            assert_eq!(pair.deliveries(flow, 0), 1, "{controller} × {selector}");
+            for scope in Scope::ALL {
+                deliver(reliability, controller, selector, *scope);
+            }
         }
     }
+}
+
+/// Sends three flows through a lossy bottleneck.
+fn deliver(reliability: &Reliability, controller: &str, selector: &str, scope: Scope) {
+    let network = facts();
+    let mut profile = Profile::strack(network);
+    profile.reliability = reliability.clone();
+    profile.feedback = FeedbackSettings::named("interval").unwrap();
+    profile.controller = registry().controller(controller).unwrap();
+    profile.selector = registry().selector(selector).unwrap();
+    profile.scope.scope = scope;
+    let pipe = PipeSettings {
+        bottleneck: Some(crate::testing::Bottleneck {
+            rate: Rate::from_gbps(200),
+            limit: Bytes::new(300_000),
+            mark_from: Bytes::new(50_000),
+            mark_all: Bytes::new(150_000),
+        }),
+        data_loss: 0.002,
+        ..PipeSettings::ideal(&network)
+    };
+    let mut pair = Pair::new(profile, pipe, 3);
+    let flows = [2_000_000, 1_000_000, 1_000_000].map(|bytes| pair.send(Bytes::new(bytes)));
+    pair.run_until(Time::from_us(200_000));
+    for flow in flows {
+        let name = format!("{controller} × {selector} × {scope}");
+        assert!(pair.finished(flow).is_some(), "{name}");
+        assert_eq!(pair.deliveries(flow, 0), 1, "{name}");
+    }
+    assert_eq!(pair.ends[0].open_senders(), 0);
 }
 
 #[test]

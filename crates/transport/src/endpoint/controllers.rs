@@ -34,6 +34,12 @@ impl Controllers {
         self.free.push(id.0);
     }
 
+    /// Number of controllers.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.table.len() - self.free.len()
+    }
+
     /// Lends a controller for a call of a sender.
     ///
     /// # Panics

@@ -20,6 +20,11 @@ impl Key {
         Self(u64::from(flow.0) | u64::from(queue_pair) << 32)
     }
 
+    /// The key as a number.
+    pub(crate) fn number(self) -> u64 {
+        self.0
+    }
+
     /// The queue pair that a packet is for.
     #[inline]
     pub(crate) fn of(packet: &Packet) -> Self {

@@ -4,12 +4,11 @@ use super::controllers::ControllerId;
 use super::flows::Key;
 use super::parts::Sender;
 use super::{Endpoint, Slot};
-use crate::cc::CongestionControl;
 use crate::flow::{Ends, Paths};
 use crate::packet::{AddressHash, Class};
 use crate::profile::Opening;
 use crate::telemetry::Telemetry;
-use clearway_units::{Bytes, FlowId, HostId, MessageId, Purpose, RandomStream, Time};
+use clearway_units::{Bytes, FlowId, HostId, MessageId, Time};
 
 impl<T: Telemetry> Endpoint<T> {
     /// Opens a flow from here to `peer`; the other end is not told. `flow` is a number that no flow had before, anywhere: packets of
@@ -33,19 +32,15 @@ impl<T: Telemetry> Endpoint<T> {
                 class,
                 addresses: AddressHash::new(self.host, peer),
             };
-            let settings = self.profile.controller_of(opening.variant);
-            let mut controller = settings.build(&network);
-            if phase > Bytes::ZERO {
-                controller.take_phase(phase);
-            }
-            let random = RandomStream::new(self.seed, Purpose::Controller, ends.entity());
-            controller.take_random(random);
-            let paths = Paths::new(&self.profile.selector, &network, ends.entity(), self.seed);
-            let sender = Sender::new(ends, paths, &controller, &self.rules);
             let index = self.free_slot(class);
+            let controller = self.join(index, &ends, opening, phase);
+            let paths = Paths::new(&self.profile.selector, &network, ends.entity(), self.seed);
+            let lent = self.controllers.lend(controller);
+            let sender = Sender::new(ends, paths, lent, &self.rules);
             let slot = &mut self.slots[index as usize];
             slot.sender = Some(sender);
-            slot.controller = self.controllers.add(controller);
+            slot.controller = controller;
+            self.welcome(index);
             self.alive += 1;
             let fresh = self.directory.insert(Key::new(flow, queue_pair), index);
             assert!(fresh, "flow {flow} is opened twice");
@@ -59,6 +54,8 @@ impl<T: Telemetry> Endpoint<T> {
             self.slots.push(Slot {
                 sender: None,
                 controller: ControllerId::default(),
+                group: 0,
+                busy: false,
                 armed: Time::NEVER,
                 departs: Time::NEVER,
                 queue,
@@ -81,6 +78,7 @@ impl<T: Telemetry> Endpoint<T> {
         }
         for queue_pair in 0..self.rules.queue_pairs {
             let index = self.expect_open(flow, queue_pair);
+            self.forget_idle(now, index);
             if let Some(sender) = &mut self.slots[index as usize].sender {
                 sender.post(message, bytes, &self.rules);
             }
@@ -126,9 +124,9 @@ impl<T: Telemetry> Endpoint<T> {
             debug_assert!(!slot.sendable, "a finished flow has something to send");
             self.directory.remove(key);
             slot.sender = None;
-            self.controllers.remove(slot.controller);
             self.alive -= 1;
             self.outbox.queue(slot.queue).free.push(index);
+            self.leave(index);
         }
     }
 }

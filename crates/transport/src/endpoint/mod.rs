@@ -17,6 +17,7 @@
 
 mod controllers;
 mod flows;
+mod groups;
 mod lifetime;
 mod parts;
 mod stripes;
@@ -29,10 +30,12 @@ use crate::feedback::{DataArrival, EndpointFeedback, Notify};
 use crate::flow::{Context, Outbox, Reports, answer};
 use crate::packet::{ClassSet, Header, Packet};
 use crate::profile::Profile;
+use crate::scope::Scope;
 use crate::telemetry::{Hop, IntPacket, Telemetry};
 use clearway_units::{Bytes, FlowId, HostId, MessageId, Span, Time};
 use controllers::{ControllerId, Controllers};
 use flows::{Directory, Key, Notifications, Receivers, Receiving, TimerHeap};
+use groups::{GroupId, Groups};
 use parts::{Receiver, Rules, Sender};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -79,6 +82,9 @@ struct Slot {
     sender: Option<Sender>,
     /// The controller that governs the sender.
     controller: ControllerId,
+    /// The scope's group, and whether the sender counts as busy there; unused if each queue pair is alone.
+    group: GroupId,
+    busy: bool,
     /// The time of the flow's valid entry among the timers.
     armed: Time,
     /// The time of the flow's valid entry among the departures.
@@ -98,6 +104,7 @@ pub struct Endpoint<T = ()> {
     profile: Arc<Profile>,
     rules: Rules,
     control_first: bool,
+    scope: Scope,
     /// True if it is data's turn: the last packet polled was control, and control has no priority.
     data_turn: bool,
     tracing: bool,
@@ -106,6 +113,8 @@ pub struct Endpoint<T = ()> {
 
     slots: Vec<Slot>,
     controllers: Controllers,
+    /// Queue pairs of each enforcement scope; none if each queue pair is alone.
+    groups: Option<Box<Groups>>,
     alive: usize,
     directory: Directory,
     receivers: Receivers,
@@ -148,11 +157,13 @@ impl<T: Telemetry> Endpoint<T> {
             seed,
             rules: Rules::new(&profile, largest_window),
             control_first: profile.reliability.control_first(),
+            scope: profile.scope.scope,
             data_turn: false,
             tracing: false,
             paused: ClassSet::EMPTY,
             slots: Vec::new(),
             controllers: Controllers::default(),
+            groups: Groups::new(&profile.scope),
             alive: 0,
             directory: Directory::default(),
             receivers: Receivers::new(&profile),
@@ -363,6 +374,9 @@ impl<T: Telemetry> Endpoint<T> {
             hops,
             ..context!(self, now, slot.controller)
         };
+        if self.scope.shares_controller() {
+            cx.controller.select_sender(Key::of(packet).number());
+        }
         let deadline = match packet.header {
             Header::Ack { .. } => sender.on_ack(packet, cx, &self.rules),
             _ => sender.on_sack(packet, cx, &self.rules),

@@ -4,6 +4,7 @@ use crate::cc::{CongestionControl, Controller};
 use crate::flow::{Context, Due, Ends, FinalAck, Paths, Reports};
 use crate::packet::{Header, Packet};
 use crate::profile::{Profile, Reliability};
+use crate::scope::{Account, Shared};
 use crate::{go_back_n, selective_repeat};
 use clearway_units::{Bytes, FlowId, MessageId, Span, Time};
 
@@ -158,6 +159,23 @@ impl Sender {
     pub(crate) fn post(&mut self, message: MessageId, bytes: Bytes, rules: &Rules) {
         with_rules!(self, rules, |sender, rules| sender
             .post(message, bytes, rules));
+    }
+
+    pub(crate) fn is_busy(&self) -> bool {
+        of_both!(self, sender => sender.is_busy())
+    }
+
+    pub(crate) fn account(&self) -> Account {
+        of_both!(self, sender => sender.account())
+    }
+
+    pub(crate) fn shared(&mut self) -> Shared<'_> {
+        of_both!(self, sender => sender.shared())
+    }
+
+    pub(crate) fn take_allowance(&mut self, controller: &Controller, rules: &Rules) {
+        with_rules!(self, rules, |sender, rules| sender
+            .take_allowance(controller, rules));
     }
 
     pub(crate) fn close(&mut self, rules: &Rules) {

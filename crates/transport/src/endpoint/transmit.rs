@@ -1,5 +1,6 @@
 //! Choice of the next packet to send.
 
+use super::parts::Sender;
 use super::{Endpoint, context};
 use crate::flow::Context;
 use crate::packet::Header;
@@ -29,9 +30,18 @@ impl<T: Telemetry> Endpoint<T> {
         self.transmit_control(now)
     }
 
-    /// Updates whether a flow may send, and whether pacing holds it back.
+    /// Updates whether a flow may send, and whether pacing holds it back; with all other flows of its scope.
     #[inline(always)]
     pub(super) fn refresh(&mut self, now: Time, index: u32) {
+        if self.groups.is_some() {
+            self.settle(now, index);
+        }
+        self.update_readiness(now, index);
+    }
+
+    /// Updates whether a flow may send, and whether pacing holds it back.
+    #[inline(always)]
+    pub(super) fn update_readiness(&mut self, now: Time, index: u32) {
         let slot = &self.slots[index as usize];
         let Some(sender) = &slot.sender else {
             return;
@@ -86,10 +96,29 @@ impl<T: Telemetry> Endpoint<T> {
                 self.end_turn(now, index, queue);
                 return Some(packet.into());
             }
-            slot.queued = false;
-            self.outbox.queue(queue).round_robin.pop_front();
+            let keeps_turn = self.keeps_turn(index);
+            self.pass_turn(index, queue, keeps_turn);
         }
         None
+    }
+
+    /// True if a flow that may not send stays in the round robin: flows that share what is allowed take turns, whoever is ready first.
+    #[inline]
+    fn keeps_turn(&self, index: u32) -> bool {
+        let sender = &self.slots[index as usize].sender;
+        self.scope.shares_allowance() && sender.as_ref().is_some_and(Sender::is_busy)
+    }
+
+    /// Moves the flow at the front of a round robin to its end, or takes it out.
+    #[inline]
+    fn pass_turn(&mut self, index: u32, queue: u8, stays: bool) {
+        let round_robin = &mut self.outbox.queue(queue).round_robin;
+        if !stays {
+            self.slots[index as usize].queued = false;
+            round_robin.pop_front();
+        } else if round_robin.len() > 1 {
+            round_robin.rotate_left(1);
+        }
     }
 
     /// Ends the turn of a flow that has sent a packet.
@@ -97,14 +126,8 @@ impl<T: Telemetry> Endpoint<T> {
     fn end_turn(&mut self, now: Time, index: u32, queue: u8) {
         self.refresh(now, index);
         self.outbox.end_turn(queue);
-        let slot = &mut self.slots[index as usize];
-        let round_robin = &mut self.outbox.queue(queue).round_robin;
-        if !slot.sendable {
-            slot.queued = false;
-            round_robin.pop_front();
-        } else if round_robin.len() > 1 {
-            round_robin.rotate_left(1);
-        }
+        let stays = self.slots[index as usize].sendable || self.keeps_turn(index);
+        self.pass_turn(index, queue, stays);
     }
 
     #[inline]

@@ -4,7 +4,7 @@ use clearway_units::{Bytes, Rate, Time};
 
 /// Keeps packets apart by the time that the last one takes at the present rate. A change of rate moves a departure that is
 /// still to come, so that a slow sender need not wait out a gap that no longer applies.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Pacer {
     rate: Option<Rate>,
     /// Earliest departure of the next packet.

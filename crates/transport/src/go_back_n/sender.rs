@@ -5,6 +5,7 @@ use crate::cc::{AckSample, CongestionControl, Controller, LossCause, LossSample}
 use crate::flow::{Context, Ends, Messages, Pacer, Paths};
 use crate::packet::{Header, Packet};
 use crate::report::{Event, FlowProgress, FlowStatistics};
+use crate::scope::{Account, Others, Shared};
 use crate::spray::{PathFeedback, PathVerdict, SendState};
 use clearway_units::{Bytes, FlowId, MessageId, Span, Time};
 
@@ -24,6 +25,7 @@ pub(crate) struct Sender {
     in_flight: u64,
     /// Payload of the packets below `acknowledged`.
     delivered: u64,
+    others: Others,
     /// The controller's window in bytes, and in packets.
     window: f64,
     window_packets: f64,
@@ -45,6 +47,7 @@ impl Sender {
             sent_end: 0,
             in_flight: 0,
             delivered: 0,
+            others: Others::NONE,
             window: 0.0,
             window_packets: 0.0,
             messages: Messages::default(),
@@ -96,6 +99,27 @@ impl Sender {
         }
     }
 
+    /// True if something waits to be sent or acknowledged.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.messages.has_unsent() || !self.is_idle()
+    }
+
+    /// Payload in flight and delivered.
+    pub(crate) fn account(&self) -> Account {
+        Account {
+            in_flight: self.in_flight as i64,
+            delivered: self.delivered,
+        }
+    }
+
+    /// Access to the part of the state that a scope shares.
+    pub(crate) fn shared(&mut self) -> Shared<'_> {
+        Shared {
+            others: &mut self.others,
+            pacer: &mut self.pacer,
+        }
+    }
+
     pub(crate) fn close(&mut self, rules: &Rules) {
         self.messages.close(self.sent_end, rules.payload);
     }
@@ -117,7 +141,13 @@ impl Sender {
     pub(crate) fn may_send(&self) -> bool {
         let waiting = self.next < self.sent_end
             || (self.messages.has_unsent() && self.next - self.acknowledged < MOST_OUTSTANDING);
-        waiting && (self.in_flight as i64 as f64) < self.window
+        waiting && (self.in_window() as f64) < self.window
+    }
+
+    /// Bytes in flight in the window.
+    #[inline]
+    fn in_window(&self) -> i64 {
+        self.in_flight as i64 + self.others.in_window
     }
 
     #[inline]
@@ -162,7 +192,7 @@ impl Sender {
             self.in_flight += u64::from(*payload);
             size += *payload;
             *offset = rules.place(*offset, self.ends.queue_pair);
-            let fills = self.in_flight as i64 as f64 >= self.window;
+            let fills = self.in_window() as f64 >= self.window;
             *ack_request = fills || *end_of_message || *payload == 0;
         }
         let mut packet = self.ends.packet(cx.now, port, header);
@@ -182,7 +212,9 @@ impl Sender {
         if cx.controller.deadline() <= now {
             cx.controller.on_deadline(now);
         }
-        cx.controller.on_restart(now);
+        if self.others.account.in_flight <= 0 {
+            cx.controller.on_restart(now);
+        }
         self.take_allowance(cx.controller, rules);
     }
 
@@ -224,9 +256,9 @@ impl Sender {
             rtt,
             ecn: marked,
             acked: Bytes::new(acked),
-            in_flight: Bytes::new(self.in_flight),
+            in_flight: self.others.in_flight_with(self.in_flight as i64),
             probe: false,
-            delivered,
+            delivered: self.others.delivered_with(self.delivered),
             hops: cx.hops,
         });
         if nack {
@@ -345,8 +377,8 @@ impl Sender {
     }
 
     #[inline]
-    fn take_allowance(&mut self, controller: &Controller, rules: &Rules) {
-        let allowance = controller.allowance();
+    pub(crate) fn take_allowance(&mut self, controller: &Controller, rules: &Rules) {
+        let allowance = self.others.part_of(controller.allowance());
         self.window = allowance.window;
         self.window_packets = allowance.window * rules.packets_per_byte;
         self.pacer.set_rate(allowance.rate);

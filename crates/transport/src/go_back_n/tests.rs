@@ -40,6 +40,7 @@ fn profile(window: &str, change: impl FnOnce(&mut GoBackNParameters)) -> Profile
         variants: Vec::new(),
         selector: SelectorSettings::named("single").unwrap(),
         feedback: FeedbackSettings::default(),
+        scope: Default::default(),
         strict_priority: false,
     }
 }

@@ -14,6 +14,7 @@ use crate::cc::{AckSample, CongestionControl, Controller};
 use crate::flow::{Context, Due, Ends, Messages, Pacer, Part, Paths};
 use crate::packet::{Class, Header, Packet};
 use crate::report::{Event, FlowProgress, FlowStatistics};
+use crate::scope::{Account, Others, Shared};
 use crate::spray::{PathFeedback, PathVerdict, SendState};
 use clearway_units::{Bytes, FlowId, MessageId, Span, Time};
 
@@ -28,6 +29,7 @@ pub(crate) struct Sender {
     next: u64,
     /// Bytes in flight.
     in_flight: i64,
+    others: Others,
     /// The controller's window in bytes, and in packets.
     window: f64,
     window_packets: f64,
@@ -68,6 +70,7 @@ impl Sender {
             acknowledged: 0,
             next: 0,
             in_flight: 0,
+            others: Others::NONE,
             window: 0.0,
             window_packets: 0.0,
             received: 0,
@@ -135,6 +138,27 @@ impl Sender {
         self.messages.post(whole, self.next, rules.payload);
     }
 
+    /// True if something waits to be sent or acknowledged.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.messages.has_unsent() || self.acknowledged != self.next
+    }
+
+    /// Payload in flight and delivered.
+    pub(crate) fn account(&self) -> Account {
+        Account {
+            in_flight: self.in_flight,
+            delivered: self.received,
+        }
+    }
+
+    /// Access to the part of the state that a scope shares.
+    pub(crate) fn shared(&mut self) -> Shared<'_> {
+        Shared {
+            others: &mut self.others,
+            pacer: &mut self.pacer,
+        }
+    }
+
     pub(crate) fn close(&mut self, rules: &Rules) {
         self.messages.close(self.next, rules.payload);
     }
@@ -163,10 +187,16 @@ impl Sender {
     fn fits(&self, rules: &Rules) -> bool {
         if rules.strict_window {
             // With nothing in flight a window below one packet must not stall the flow.
-            let after = self.in_flight + rules.payload as i64;
-            return after as f64 <= self.window || self.in_flight <= 0;
+            let after = self.in_window() + rules.payload as i64;
+            return after as f64 <= self.window || self.in_window() <= 0;
         }
-        (self.in_flight as f64) < self.window
+        (self.in_window() as f64) < self.window
+    }
+
+    /// Bytes in flight in the window.
+    #[inline]
+    fn in_window(&self) -> i64 {
+        self.in_flight + self.others.in_window
     }
 
     /// Returns the next packet, which counts as sent. Call only if [`may_send`](Self::may_send).
@@ -195,7 +225,7 @@ impl Sender {
         } = &mut packet.header
         {
             self.in_flight += i64::from(*payload);
-            let fills = self.in_flight as f64 >= self.window;
+            let fills = self.in_window() as f64 >= self.window;
             *ack_request = fills || *retransmission || *end_of_message || *payload == 0;
             packet.size = *payload + rules.header;
         }
@@ -232,7 +262,9 @@ impl Sender {
         }
         self.timeout_at = now.saturating_add(rules.timeout);
         self.probe_at = now.saturating_add(rules.probe_after);
-        cx.controller.on_restart(now);
+        if self.others.account.in_flight <= 0 {
+            cx.controller.on_restart(now);
+        }
         self.take_allowance(cx.controller, rules);
     }
 
@@ -334,9 +366,9 @@ impl Sender {
             rtt,
             ecn: packet.ecn,
             acked: Bytes::new(newly as u64),
-            in_flight: self.in_flight_bytes(),
+            in_flight: self.others.in_flight_with(self.in_flight),
             probe,
-            delivered: self.acknowledged(),
+            delivered: self.others.delivered_with(self.received),
             hops: cx.hops,
         });
         self.take_allowance(cx.controller, rules);
@@ -526,8 +558,8 @@ impl Sender {
     }
 
     #[inline(always)]
-    fn take_allowance(&mut self, controller: &Controller, rules: &Rules) {
-        let allowance = controller.allowance();
+    pub(crate) fn take_allowance(&mut self, controller: &Controller, rules: &Rules) {
+        let allowance = self.others.part_of(controller.allowance());
         self.window = allowance.window;
         self.window_packets = allowance.window * rules.packets_per_byte;
         self.pacer.set_rate(allowance.rate);

@@ -399,6 +399,7 @@ fn rocev2(facts: NetworkFacts) -> Profile {
         variants: Vec::new(),
         selector: SelectorSettings::named("single").unwrap(),
         feedback: FeedbackSettings::named("interval").unwrap(),
+        scope: Default::default(),
         strict_priority: false,
     }
 }

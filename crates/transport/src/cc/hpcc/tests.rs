@@ -259,3 +259,21 @@ fn defaults_are_those_of_the_tables() {
     hpcc.set("sampling-acks", &Value::Integer(30)).unwrap();
     assert_eq!(hpcc.sampling.sampling_acks, Some(30));
 }
+
+#[test]
+fn records_of_one_sender_are_not_compared_with_those_of_another() {
+    let mut hpcc = hpcc(|_| {});
+    hpcc.select_sender(7);
+    feed(&mut hpcc, 1, 100, &[hop(10_000, 0, 0)]);
+    // The first record of another sender, on another path, says nothing.
+    hpcc.select_sender(8);
+    feed(&mut hpcc, 2, 100, &[hop(10_500, 900_000, 0)]);
+    assert_eq!(hpcc.utilisation, 1.0);
+    // As by hand above: 9000 bytes in the microsecond since the sender's own record.
+    hpcc.select_sender(7);
+    feed(&mut hpcc, 3, 100, &[hop(11_000, 9000, 5000)]);
+    near(hpcc.utilisation, 0.93);
+    // More senders than are kept push out the oldest, and nothing else happens.
+    (100..300).for_each(|sender| hpcc.select_sender(sender));
+    assert_eq!(hpcc.records.others.len(), Records::MOST);
+}

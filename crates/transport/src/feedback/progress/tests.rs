@@ -372,6 +372,7 @@ fn lead(rule: &str, times: &[u64]) -> (Vec<f64>, f64) {
         variants: Vec::new(),
         selector: SelectorSettings::named("single").unwrap(),
         feedback: FeedbackSettings::named(rule).unwrap(),
+        scope: Default::default(),
         strict_priority: false,
     };
     let pipe = PipeSettings {
