@@ -1,7 +1,7 @@
 //! Command-line arguments.
 
 use clap::{Args, Parser, Subcommand};
-use clearway_lab::AttackKind;
+use clearway_lab::{AttackKind, Scope};
 use clearway_reproduce::{NullSubject, Scale};
 use std::path::PathBuf;
 
@@ -232,6 +232,12 @@ pub(crate) struct IsolateArguments {
     /// Transports to attack (`clearway list transports`); that of the scenario if left out
     #[arg(long = "transport", value_name = "TRANSPORT,…", value_delimiter = ',')]
     pub(crate) transports: Vec<String>,
+    /// Enforcement scopes to attack: queue-pair, destination, pair, service-level, host; that of the scenario if left out
+    #[arg(long = "scope", value_name = "SCOPE,…", value_delimiter = ',', value_parser = read_scope)]
+    pub(crate) scopes: Vec<Scope>,
+    /// All transports and all scopes that are not named, in one table of gains
+    #[arg(long)]
+    pub(crate) matrix: bool,
     /// Run each with N seeds, from the scenario's own on
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub(crate) seeds: u64,
@@ -247,6 +253,15 @@ pub(crate) struct IsolateArguments {
     /// Print nothing but errors
     #[arg(long, short)]
     pub(crate) quiet: bool,
+}
+
+/// An enforcement scope.
+fn read_scope(text: &str) -> Result<Scope, String> {
+    let found = Scope::ALL.iter().find(|scope| scope.name() == text);
+    found.copied().ok_or_else(|| {
+        let names: Vec<&str> = Scope::ALL.iter().map(|scope| scope.name()).collect();
+        format!("expected one of {}", names.join(", "))
+    })
 }
 
 /// A kind of attack, but none.

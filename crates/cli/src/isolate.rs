@@ -12,7 +12,10 @@ use crate::progress::{Display, Interrupt};
 use crate::record::{REVISION, command_line};
 use crate::run::load;
 use crate::whole_file::DocumentAndPage;
-use clearway_lab::{Assembly, AttackKind, HostSet, Laboratory, RunOptions, Scenario, Stopped};
+use clearway_lab::scenario::TransportSettings;
+use clearway_lab::{
+    Assembly, AttackKind, HostSet, Laboratory, RunOptions, Scenario, Scope, Stopped,
+};
 use clearway_report::isolation::{
     AttackPair, FILE_NAME, IsolationCell, IsolationRecord, IsolationVerdict,
 };
@@ -42,6 +45,7 @@ pub(crate) fn isolate(arguments: &IsolateArguments) -> Result<ExitCode, Failure>
     let json = record.to_json();
     let shown = match (arguments.json, arguments.quiet) {
         (true, _) => print(&json),
+        (false, false) if arguments.matrix => print(&record.to_matrix()),
         (false, false) => print(&record.to_table()),
         (false, true) => Ok(()),
     };
@@ -61,10 +65,68 @@ pub(crate) fn isolate(arguments: &IsolateArguments) -> Result<ExitCode, Failure>
     })
 }
 
-/// Transport under study.
+/// Transport under study, in an enforcement scope.
 struct Subject {
     name: String,
+    scope: &'static str,
     scenario: Scenario,
+}
+
+impl Subject {
+    fn new(scenario: Scenario) -> Self {
+        Self {
+            name: scenario.transport.kind.into(),
+            scope: scenario.transport.scope.scope.name(),
+            scenario,
+        }
+    }
+
+    /// Every pair of a transport and a scope that the arguments ask for.
+    fn all(
+        arguments: &IsolateArguments,
+        laboratory: &Laboratory,
+        own: Scenario,
+    ) -> Result<Vec<Self>, Failure> {
+        let mut transports = arguments.transports.clone();
+        let mut scopes = arguments.scopes.clone();
+        if arguments.matrix && transports.is_empty() {
+            let presets = TransportSettings::presets();
+            transports = presets.iter().map(|(name, _)| (*name).into()).collect();
+        }
+        if arguments.matrix && scopes.is_empty() {
+            scopes = Scope::ALL.to_vec();
+        }
+        // Where nothing is named, the scenario's own is meant.
+        let or_own = |settings: Vec<String>| match settings.is_empty() {
+            true => vec![None],
+            false => settings.into_iter().map(Some).collect(),
+        };
+        let named = |key: &str, names: &mut dyn Iterator<Item = &str>| {
+            or_own(
+                names
+                    .map(|name| format!("transport.{key}={name}"))
+                    .collect(),
+            )
+        };
+        let transports = named("kind", &mut transports.iter().map(String::as_str));
+        let scopes = named("scope", &mut scopes.iter().map(|scope| scope.name()));
+        if let ([None], [None]) = (&transports[..], &scopes[..]) {
+            return Ok(vec![Self::new(own)]);
+        }
+        let mut subjects = Vec::new();
+        for transport in &transports {
+            for scope in &scopes {
+                let settings = [transport.clone(), scope.clone()].into_iter().flatten();
+                let overrides = arguments.scenario.overrides.iter().cloned();
+                let scenario = ScenarioArguments {
+                    overrides: overrides.chain(settings).collect(),
+                    ..arguments.scenario.clone()
+                };
+                subjects.push(Self::new(load(laboratory, &scenario)?));
+            }
+        }
+        Ok(subjects)
+    }
 }
 
 /// Request, understood and checked.
@@ -81,26 +143,8 @@ impl Study {
         let own = load(&laboratory, &arguments.scenario)?;
         let attackers = attackers(arguments, &own)?;
         let first = own.general.seed;
-        let mut transports = Vec::new();
-        for name in &arguments.transports {
-            let setting = format!("transport.kind={name}");
-            let scenario = ScenarioArguments {
-                overrides: [arguments.scenario.overrides.as_slice(), &[setting]].concat(),
-                ..arguments.scenario.clone()
-            };
-            transports.push(Subject {
-                name: name.clone(),
-                scenario: load(&laboratory, &scenario)?,
-            });
-        }
-        if transports.is_empty() {
-            transports.push(Subject {
-                name: own.transport.kind.into(),
-                scenario: own,
-            });
-        }
         let mut study = Self {
-            transports,
+            transports: Subject::all(arguments, &laboratory, own)?,
             attacks: arguments.attacks.clone(),
             attackers,
             seeds: (first..first.saturating_add(arguments.seeds)).collect(),
@@ -214,9 +258,14 @@ impl Study {
             .enumerate()
             .filter(|(_, pairs)| !pairs.is_empty())
         {
-            let transport = &self.transports[place / self.attacks.len()].name;
+            let subject = &self.transports[place / self.attacks.len()];
             let attack = self.attacks[place % self.attacks.len()].name();
-            cells.push(IsolationCell::of(transport, attack, pairs));
+            cells.push(IsolationCell::of(
+                &subject.name,
+                subject.scope,
+                attack,
+                pairs,
+            ));
         }
         Ok(IsolationRecord {
             schema: 1,

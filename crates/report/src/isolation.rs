@@ -11,8 +11,8 @@
 //! | `attackers` | text | hosts that attack |
 //! | `seeds` | integers | seeds of the runs |
 //! | `complete` | boolean | false if it was interrupted: `cells` are then of fewer seeds, or fewer |
-//! | `cells` | list | a transport under an attack each |
-//! | `….transport`, `….attack` | text | these |
+//! | `cells` | list | a transport with an enforcement scope under an attack each |
+//! | `….transport`, `….scope`, `….attack` | text | these |
 //! | `….seeds` | integer | number of seeds |
 //! | `….gain` | spread | goodput of the mean attacker with the attack, over that without |
 //! | `….loss` | spread | goodput of the mean victim with the attack, over that without |
@@ -104,6 +104,8 @@ pub struct AttackPair {
 pub struct IsolationCell {
     /// Name of the transport.
     pub transport: String,
+    /// Enforcement scope: what one controller governs.
+    pub scope: String,
     /// Kind of the attack.
     pub attack: String,
     /// Number of seeds.
@@ -167,7 +169,7 @@ fn mean_goodput(party: &Party) -> Option<f64> {
 
 impl IsolationCell {
     /// The cell of runs with several seeds.
-    pub fn of(transport: &str, attack: &str, pairs: &[AttackPair]) -> Self {
+    pub fn of(transport: &str, scope: &str, attack: &str, pairs: &[AttackPair]) -> Self {
         let spread = |of: &dyn Fn(&AttackPair) -> Option<f64>| SeedSpread::of(pairs.iter().map(of));
         let ratio = |of: fn(&Parties) -> &Party| {
             spread(&|pair| Some(mean_goodput(of(&pair.after))? / mean_goodput(of(&pair.before))?))
@@ -181,6 +183,7 @@ impl IsolationCell {
             .map(|pair| missing(&pair.after.attackers) + missing(&pair.after.victims));
         Self {
             transport: transport.into(),
+            scope: scope.into(),
             attack: attack.into(),
             seeds: pairs.len(),
             gain,
@@ -200,8 +203,18 @@ impl IsolationCell {
         }
     }
 
+    /// The verdict, for people.
+    fn verdict_text(&self) -> String {
+        match (self.verdict, self.incomplete) {
+            (IsolationVerdict::Vulnerable, _) => "VULNERABLE".to_owned(),
+            (_, missing) if missing > 0 => format!("{missing} messages incomplete"),
+            (IsolationVerdict::Secure, _) => "secure".into(),
+            (IsolationVerdict::Unsure, _) => "unsure".into(),
+        }
+    }
+
     /// The cell as a row of texts, under [`HEADINGS`].
-    pub(crate) fn texts(&self) -> [String; 8] {
+    pub(crate) fn texts(&self) -> [String; 10] {
         let bits = |value: f64| prefixed(value) + "bit/s";
         let change = |before: Option<SeedSpread>,
                       after: Option<SeedSpread>,
@@ -219,15 +232,10 @@ impl IsolationCell {
                 ),
                 false => format!("{:.2}", gain.median),
             });
-        let verdict = match (self.verdict, self.incomplete) {
-            (IsolationVerdict::Vulnerable, _) => "VULNERABLE".to_owned(),
-            (_, missing) if missing > 0 => format!("{missing} messages incomplete"),
-            (IsolationVerdict::Secure, _) => "secure".into(),
-            (IsolationVerdict::Unsure, _) => "unsure".into(),
-        };
         let index = |value: f64| format!("{value:.3}");
         [
             self.transport.clone(),
+            self.scope.clone(),
             self.attack.clone(),
             gain,
             change(self.goodput_before_bps, self.goodput_bps, &bits),
@@ -237,20 +245,23 @@ impl IsolationCell {
                 &bits,
             ),
             change(self.p99_slowdown_before, self.p99_slowdown, &factor),
+            change(self.p999_slowdown_before, self.p999_slowdown, &factor),
             change(self.user_fairness_before, self.user_fairness, &index),
-            verdict,
+            self.verdict_text(),
         ]
     }
 }
 
 /// Headings of the table of a study.
-pub(crate) const HEADINGS: [&str; 8] = [
+pub(crate) const HEADINGS: [&str; 10] = [
     "transport",
+    "scope",
     "attack",
     "gain",
     "goodput of an attacker",
     "goodput of a victim",
     "p99 slowdown of victims",
+    "p99.9 slowdown",
     "fairness of users",
     "verdict",
 ];
@@ -265,13 +276,57 @@ impl IsolationRecord {
         for cell in &self.cells {
             table.row(cell.texts());
         }
+        format!("{}\n\n{table}\n{EXPLANATION}\n", self.subtitle())
+    }
+
+    /// Kinds of attacks, in the order of the cells.
+    pub(crate) fn attacks(&self) -> Vec<&str> {
+        let mut attacks: Vec<&str> = Vec::new();
+        for cell in &self.cells {
+            if !attacks.contains(&cell.attack.as_str()) {
+                attacks.push(&cell.attack);
+            }
+        }
+        attacks
+    }
+
+    /// Headings and rows of the matrix: a row for each transport and scope, a column for each attack, with gain and verdict.
+    pub(crate) fn matrix(&self) -> (Vec<&str>, Vec<Vec<String>>) {
+        let attacks = self.attacks();
+        let mut rows: Vec<Vec<String>> = Vec::new();
+        for cell in &self.cells {
+            let subject = [cell.transport.as_str(), cell.scope.as_str()];
+            if rows.last().is_none_or(|row| row[..2] != subject) {
+                let empty = attacks.iter().map(|_| "-");
+                rows.push(subject.into_iter().chain(empty).map(Into::into).collect());
+            }
+            let column = attacks.iter().position(|attack| *attack == cell.attack);
+            if let (Some(row), Some(column), Some(gain)) = (rows.last_mut(), column, cell.gain) {
+                row[2 + column] = format!("{:.2} {}", gain.median, cell.verdict_text());
+            }
+        }
+        ([vec!["transport", "scope"], attacks].concat(), rows)
+    }
+
+    /// The study as a matrix for the terminal: gain and verdict of each transport and scope under each attack.
+    pub fn to_matrix(&self) -> String {
+        let (headings, rows) = self.matrix();
+        let mut table = Table::new();
+        for heading in headings {
+            table = table.column(heading, Align::Left);
+        }
+        rows.into_iter().for_each(|row| table.row(row));
+        format!("{}\n\n{table}\n{EXPLANATION}\n", self.subtitle())
+    }
+
+    /// What was attacked, by whom, how often.
+    fn subtitle(&self) -> String {
         format!(
-            "{} attacked by hosts {}, {} seed{}\n\n{table}\n{}\n",
+            "{} attacked by hosts {}, {} seed{}",
             self.scenario,
             self.attackers,
             self.seeds.len(),
             if self.seeds.len() == 1 { "" } else { "s" },
-            EXPLANATION
         )
     }
 
@@ -319,6 +374,7 @@ mod tests {
     fn a_gain_is_the_median_over_seeds() {
         let cell = IsolationCell::of(
             "dcqcn",
+            "queue-pair",
             "parallel",
             &[pair(50, 200), pair(80, 125), pair(100, 100)],
         );
@@ -330,7 +386,7 @@ mod tests {
         assert_eq!(cell.user_fairness_before.unwrap().median, 1.0);
         assert_eq!(cell.verdict, IsolationVerdict::Unsure);
         let [sure, safe] =
-            [50, 90].map(|us| IsolationCell::of("dcqcn", "parallel", &[pair(us, 110)]));
+            [50, 90].map(|us| IsolationCell::of("dcqcn", "pair", "parallel", &[pair(us, 110)]));
         assert_eq!(sure.verdict, IsolationVerdict::Vulnerable);
         assert_eq!(safe.verdict, IsolationVerdict::Secure);
     }
@@ -346,18 +402,29 @@ mod tests {
             attackers: "0".into(),
             seeds: vec![1],
             complete: true,
-            cells: vec![IsolationCell::of("dcqcn", "parallel", &[pair(50, 200)])],
+            cells: [("pair", 110), ("queue-pair", 50)]
+                .map(|(scope, us)| IsolationCell::of("dcqcn", scope, "parallel", &[pair(us, 200)]))
+                .into(),
         };
         insta::assert_snapshot!(record.to_table(), @"
         incast attacked by hosts 0, 1 seed
 
-        transport  attack    gain  goodput of an attacker   goodput of a victim     p99 slowdown of victims  fairness of users  verdict
-        ---------  --------  ----  -----------------------  ----------------------  -----------------------  -----------------  ----------
-        dcqcn      parallel  2.00  80 Gbit/s -> 160 Gbit/s  80 Gbit/s -> 40 Gbit/s  2.000x -> 4.000x         1.000 -> 0.735     VULNERABLE
+        transport  scope       attack    gain  goodput of an attacker    goodput of a victim     p99 slowdown of victims  p99.9 slowdown    fairness of users  verdict
+        ---------  ----------  --------  ----  ------------------------  ----------------------  -----------------------  ----------------  -----------------  ----------
+        dcqcn      pair        parallel  0.91  80 Gbit/s -> 72.7 Gbit/s  80 Gbit/s -> 40 Gbit/s  2.000x -> 4.000x         2.000x -> 4.000x  1.000 -> 0.922     secure
+        dcqcn      queue-pair  parallel  2.00  80 Gbit/s -> 160 Gbit/s   80 Gbit/s -> 40 Gbit/s  2.000x -> 4.000x         2.000x -> 4.000x  1.000 -> 0.735     VULNERABLE
 
         Without the attack -> with it: medians over seeds. Gain: goodput of an attacker with the attack over that without;
         vulnerable from 1.2 on with every seed, secure below it with every seed. Goodput of a user: bytes of its messages over the sum of their completion times.
         Fairness: Jain's index over the goodputs of all users.
+        ");
+        let matrix = record.to_matrix();
+        let rows: Vec<&str> = matrix.lines().skip(2).take(4).collect();
+        insta::assert_snapshot!(rows.join("\n"), @"
+        transport  scope       parallel
+        ---------  ----------  ---------------
+        dcqcn      pair        0.91 secure
+        dcqcn      queue-pair  2.00 VULNERABLE
         ");
         assert!(record.to_json().contains("\"verdict\": \"vulnerable\""));
     }

@@ -29,6 +29,9 @@ pub fn render_isolation(study: &IsolationRecord) -> String {
         study.attackers,
         EXPLANATION.replace('\n', " ").replace("->", "→")
     )));
+    if study.cells.len() > study.attacks().len() {
+        document.push(&matrix(study));
+    }
     document.push(&rows(&study.cells));
     document.close_section();
     document.open_section("provenance", "Provenance");
@@ -52,7 +55,8 @@ fn tiles(document: &mut Document, study: &IsolationRecord) {
         .cells
         .iter()
         .min_by(|a, b| loss(a).total_cmp(&loss(b)));
-    let name = |cell: &IsolationCell| format!("{}, {}", cell.transport, cell.attack);
+    let name =
+        |cell: &IsolationCell| format!("{}, {}, {}", cell.transport, cell.scope, cell.attack);
     let figures = [
         (
             "Attacks that gain",
@@ -74,6 +78,16 @@ fn tiles(document: &mut Document, study: &IsolationRecord) {
         ),
     ];
     document.push(&tiles_of(&figures));
+}
+
+/// Gains and verdicts of all transports and scopes at one glance.
+fn matrix(study: &IsolationRecord) -> String {
+    let (headings, rows) = study.matrix();
+    let columns: Vec<_> = headings
+        .iter()
+        .map(|heading| (*heading, Column::Text))
+        .collect();
+    table(&columns, &rows)
 }
 
 fn rows(cells: &[IsolationCell]) -> String {
