@@ -25,6 +25,7 @@ pub mod feedback;
 mod flow;
 pub mod go_back_n;
 mod packet;
+pub mod perc;
 mod plugin;
 mod profile;
 mod registry;

@@ -204,6 +204,24 @@ pub enum Header {
     },
     /// Congestion notification from a receiver: the CNP of RoCEv2.
     Notification,
+    /// Control packet of s-PERC or 1RC. What links write into it travels beside it, as its
+    /// [record](crate::perc::ControlRecord); the fields are what can be seen of it on a wire.
+    RateControl {
+        /// On its way back to the source; links leave it alone.
+        reflected: bool,
+        /// The flow has sent all its data: links forget it.
+        leaving: bool,
+        /// Egress links that it has passed.
+        links: u8,
+        /// Number of the control packet of its flow, modulo 2^16.
+        sequence: u16,
+        /// Open connections of the source host, `k`: the flow has the weight 1/k.
+        connections: u16,
+        /// The least number of speculative packets that a link lets through; `u32::MAX` is no limit.
+        let_through: u32,
+        /// Rate that the host and the links passed so far allocate, in bit/s.
+        rate: u64,
+    },
     /// Asks for a [`Header::Sack`] without sending payload (STrack §3.3.2).
     Probe {
         /// Packet sequence number at which the bitmap segment of the answer should begin.

@@ -1,14 +1,15 @@
 //! A transport: reliability, congestion controller, path selector and the receiver's feedback, composed.
 
-use crate::cc::{ControllerSettings, NetworkFacts, PathFacts};
+use crate::cc::{CongestionControl, ControllerSettings, NetworkFacts, PathFacts};
 use crate::feedback::FeedbackSettings;
 use crate::flow::{Paths, entity};
 use crate::go_back_n::GoBackNParameters;
 use crate::packet::Class;
+use crate::perc::LinkAgent;
 use crate::scope::ScopeParameters;
 use crate::selective_repeat::SelectiveRepeatParameters;
 use crate::spray::{SelectorSettings, SendState};
-use clearway_units::{Bytes, FlowId, ParameterInfo, ParameterSet, SetError, Time, Value};
+use clearway_units::{Bytes, FlowId, ParameterInfo, ParameterSet, Rate, SetError, Time, Value};
 
 /// Acknowledgements, loss detection and retransmission: the scheme and its settings.
 #[derive(Debug, Clone, PartialEq)]
@@ -139,6 +140,13 @@ impl Profile {
             0 => &self.controller,
             further => &self.variants[usize::from(further) - 1],
         }
+    }
+
+    /// Agent of a link of `capacity`; `None` unless the controller is one of a rate allocation.
+    pub fn link_agent(&self, capacity: Rate) -> Option<LinkAgent> {
+        let controller = self.controller.build(&self.network);
+        let allocation = controller.allocation()?;
+        Some(LinkAgent::new(&allocation.link(&self.network, capacity)))
     }
 
     /// Source ports of the first `packets` packets of a flow, one list for each of its queue pairs, if nothing is marked and its

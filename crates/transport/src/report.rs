@@ -166,6 +166,18 @@ pub struct EndpointCounters {
     pub stray: u64,
     /// Acknowledgements of packets that were never sent, or of another reliability scheme.
     pub invalid: u64,
+    /// Control packets of s-PERC or 1RC sent.
+    pub rate_controls_sent: u64,
+    /// Control packets that a receiver has reflected.
+    pub rate_controls_reflected: u64,
+    /// Control packets that have come back.
+    pub rate_controls_received: u64,
+    /// Control packets that were taken for lost.
+    pub rate_controls_lost: u64,
+    /// Speculative data packets sent (1RC).
+    pub speculative_sent: u64,
+    /// Of these, packets that links did not let through.
+    pub speculative_dropped: u64,
     /// Probes sent.
     pub probes_sent: u64,
     /// Probes that arrived.
@@ -200,6 +212,12 @@ impl EndpointCounters {
         self.sacks_received += other.sacks_received;
         self.stray += other.stray;
         self.invalid += other.invalid;
+        self.rate_controls_sent += other.rate_controls_sent;
+        self.rate_controls_reflected += other.rate_controls_reflected;
+        self.rate_controls_received += other.rate_controls_received;
+        self.rate_controls_lost += other.rate_controls_lost;
+        self.speculative_sent += other.speculative_sent;
+        self.speculative_dropped += other.speculative_dropped;
         self.probes_sent += other.probes_sent;
         self.probes_received += other.probes_received;
         self.timeouts += other.timeouts;

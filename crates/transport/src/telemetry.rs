@@ -8,6 +8,7 @@
 //! nothing more. [`HopRecords`] holds as many hops as HPCC's header.
 
 use crate::packet::Packet;
+use crate::perc::Attachment;
 use clearway_units::{Rate, Span, Time};
 use std::ops::{Deref, DerefMut};
 
@@ -58,14 +59,46 @@ impl Hop {
     }
 }
 
-/// Telemetry that travels with a packet and is written by switches.
+/// What travels beside a packet and is written by switches: telemetry, or the records of s-PERC and 1RC.
 pub trait Telemetry: std::fmt::Debug + Clone + Copy + Default + Send + Sync + 'static {
     /// False if there is nothing to write: then switches record no hops.
     const PRESENT: bool;
+    /// True if links have agents, which see and rewrite the attachments of packets.
+    const AGENTS: bool = false;
     /// Records the hop of a data packet that leaves a switch.
     fn record(&mut self, hop: Hop);
     /// Records that switches have written, in the order of the path.
     fn hops(&self) -> &[Hop];
+    /// What agents of links look at.
+    #[inline]
+    fn attachment(&self) -> &Attachment {
+        &Attachment::None
+    }
+    /// Replaces what agents of links look at, where there are any.
+    #[inline]
+    fn attach(&mut self, attachment: Attachment) {
+        let _ = attachment;
+    }
+}
+
+/// Records of s-PERC and 1RC, and no telemetry.
+impl Telemetry for Attachment {
+    const PRESENT: bool = false;
+    const AGENTS: bool = true;
+    #[inline]
+    fn record(&mut self, _: Hop) {}
+    #[inline]
+    fn hops(&self) -> &[Hop] {
+        &[]
+    }
+    #[inline]
+    fn attachment(&self) -> &Attachment {
+        self
+    }
+    #[inline]
+    fn attach(&mut self, attachment: Attachment) {
+        *self = attachment;
+    }
 }
 
 /// No telemetry.

@@ -34,6 +34,8 @@ pub enum Purpose {
     Planning = 12,
     /// Choice of the flows that attack (entity: section).
     Attack = 13,
+    /// Skew of the clocks of hosts (entity: host).
+    HostClock = 14,
 }
 
 /// A stream of random numbers: PCG-XSH-RR 64/32 (O'Neill 2014), a fixed algorithm, 16 bytes of state.

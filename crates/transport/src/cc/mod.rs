@@ -20,6 +20,7 @@ mod dctcp_rate;
 pub mod fluid;
 mod hpcc;
 mod increase;
+mod perc;
 mod phase;
 mod random_feedback;
 mod rate;
@@ -31,6 +32,7 @@ mod swift;
 #[cfg(test)]
 mod tests;
 
+use crate::perc::RateAllocation;
 use crate::plugin::plugin_settings;
 use crate::telemetry::Hop;
 use clearway_units::{
@@ -45,6 +47,7 @@ pub use dctcp::{Dctcp, DctcpParameters};
 pub use dctcp_rate::{DctcpRate, DctcpRateParameters};
 pub use hpcc::{Hpcc, HpccParameters};
 pub use increase::{DelayTokenParameters, VariableIncrease, VariableIncreaseParameters};
+pub use perc::{OneRc, OneRcParameters, PercParameters, SPerc, SPercParameters};
 pub use phase::{PhaseIncrease, PhaseIncreaseParameters};
 pub use random_feedback::{RandomFeedback, RandomFeedbackParameters};
 pub use rate::WindowLimit;
@@ -220,6 +223,16 @@ pub trait CongestionControl: Send {
     fn uses_telemetry(&self) -> bool {
         false
     }
+    /// Settings of the rate allocation that the controller belongs to: then links have agents, and the endpoint sends control packets.
+    /// The same for all controllers of one kind and one set of settings.
+    fn allocation(&self) -> Option<&RateAllocation> {
+        None
+    }
+    /// The network has allocated a rate, or the flow has to wait for one. Told only to a controller with an
+    /// [allocation](Self::allocation).
+    fn on_allocation(&mut self, rate: Option<Rate>) {
+        let _ = rate;
+    }
     /// The flow sends in phases: so many bytes of payload, then a pause until all of them are acknowledged, and so on. Told before
     /// anything else happens, if at all.
     fn take_phase(&mut self, phase: Bytes) {
@@ -325,6 +338,18 @@ macro_rules! controllers {
                     Self::Custom(controller) => controller.uses_telemetry(),
                 }
             }
+            fn allocation(&self) -> Option<&RateAllocation> {
+                match self {
+                    $(Self::$variant(controller) => controller.allocation(),)+
+                    Self::Custom(controller) => controller.allocation(),
+                }
+            }
+            fn on_allocation(&mut self, rate: Option<Rate>) {
+                match self {
+                    $(Self::$variant(controller) => controller.on_allocation(rate),)+
+                    Self::Custom(controller) => controller.on_allocation(rate),
+                }
+            }
             fn take_phase(&mut self, phase: Bytes) {
                 match self {
                     $(Self::$variant(controller) => controller.take_phase(phase),)+
@@ -369,4 +394,6 @@ controllers! {
     Reno(Reno),
     Hpcc(Hpcc),
     Swift(Swift),
+    SPerc(SPerc),
+    OneRc(OneRc),
 }

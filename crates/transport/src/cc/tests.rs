@@ -123,6 +123,11 @@ fn disturb(hops: &mut Vec<Hop>, random: &mut RandomStream) {
 fn every_registered_controller_survives_random_acknowledgements() {
     for (name, _) in registry().controllers() {
         let mut controller = registry().controller(name).unwrap().build(&facts());
+        // One that waits for the network allows nothing before.
+        if controller.allocation().is_some() {
+            assert_eq!(controller.allowance().window, 0.0);
+            controller.on_allocation(Some(Rate::from_gbps(7)));
+        }
         check(name, &controller);
         let mut random = RandomStream::new(1, Purpose::Test, 1);
         controller.take_random(RandomStream::new(1, Purpose::Test, 2));
@@ -289,6 +294,8 @@ fn settings_know_their_names_and_keys() {
             "reno",
             "hpcc",
             "swift",
+            "s-perc",
+            "1rc",
             "clock"
         ]
     );

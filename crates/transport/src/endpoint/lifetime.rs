@@ -8,7 +8,7 @@ use crate::flow::{Ends, Paths};
 use crate::packet::{AddressHash, Class};
 use crate::profile::Opening;
 use crate::telemetry::Telemetry;
-use clearway_units::{Bytes, FlowId, HostId, MessageId, Time};
+use clearway_units::{Bytes, FlowId, HostId, MessageId, Span, Time};
 
 impl<T: Telemetry> Endpoint<T> {
     /// Opens a flow from here to `peer`; the other end is not told. `flow` is a number that no flow had before, anywhere: packets of
@@ -40,6 +40,7 @@ impl<T: Telemetry> Endpoint<T> {
             let slot = &mut self.slots[index as usize];
             slot.sender = Some(sender);
             slot.controller = controller;
+            slot.path_rtt = opening.path.rtt;
             self.welcome(index);
             self.alive += 1;
             let fresh = self.directory.insert(Key::new(flow, queue_pair), index);
@@ -56,6 +57,7 @@ impl<T: Telemetry> Endpoint<T> {
                 controller: ControllerId::default(),
                 group: 0,
                 busy: false,
+                path_rtt: Span::ZERO,
                 armed: Time::NEVER,
                 departs: Time::NEVER,
                 queue,
@@ -82,6 +84,7 @@ impl<T: Telemetry> Endpoint<T> {
             if let Some(sender) = &mut self.slots[index as usize].sender {
                 sender.post(message, bytes, &self.rules);
             }
+            self.join_allocation(now, index, Key::new(flow, queue_pair), bytes);
             self.refresh(now, index);
         }
     }

@@ -20,6 +20,7 @@ mod flows;
 mod groups;
 mod lifetime;
 mod parts;
+mod rate_control;
 mod stripes;
 #[cfg(test)]
 mod tests;
@@ -37,6 +38,7 @@ use controllers::{ControllerId, Controllers};
 use flows::{Directory, Key, Notifications, Receivers, Receiving, TimerHeap};
 use groups::{GroupId, Groups};
 use parts::{Receiver, Rules, Sender};
+use rate_control::RateControl;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use stripes::Stripes;
@@ -85,6 +87,8 @@ struct Slot {
     /// The scope's group, and whether the sender counts as busy there; unused if each queue pair is alone.
     group: GroupId,
     busy: bool,
+    /// Unloaded round trip of the flow's path.
+    path_rtt: Span,
     /// The time of the flow's valid entry among the timers.
     armed: Time,
     /// The time of the flow's valid entry among the departures.
@@ -115,6 +119,8 @@ pub struct Endpoint<T = ()> {
     controllers: Controllers,
     /// Queue pairs of each enforcement scope; none if each queue pair is alone.
     groups: Option<Box<Groups>>,
+    /// Control packets of s-PERC and 1RC.
+    rate_control: Option<Box<RateControl>>,
     alive: usize,
     directory: Directory,
     receivers: Receivers,
@@ -152,6 +158,9 @@ impl<T: Telemetry> Endpoint<T> {
         let controllers = profile.controllers();
         let largest_windows = controllers.map(|c| c.build(&profile.network).largest_window());
         let largest_window = largest_windows.fold(0.0, f64::max);
+        let controller = profile.controller.build(&profile.network);
+        let allocation = controller.allocation();
+        let rate_control = allocation.map(|it| RateControl::new(it, &profile.network, host, seed));
         Self {
             host,
             seed,
@@ -164,6 +173,7 @@ impl<T: Telemetry> Endpoint<T> {
             slots: Vec::new(),
             controllers: Controllers::default(),
             groups: Groups::new(&profile.scope),
+            rate_control: rate_control.map(Box::new),
             alive: 0,
             directory: Directory::default(),
             receivers: Receivers::new(&profile),
@@ -255,6 +265,7 @@ impl<T: Telemetry> Endpoint<T> {
             }
             Header::Notification => self.on_notification(now, packet),
             Header::Probe { .. } => self.on_probe(now, packet),
+            Header::RateControl { .. } => self.on_rate_control(now, packet, telemetry),
         }
     }
 
@@ -474,6 +485,8 @@ impl<T: Telemetry> Endpoint<T> {
         while let Some((time, index)) = self.timers.pop_due(now) {
             if let Some(receiver) = Notifications::receiver(index) {
                 self.on_notification_due(now, time, receiver);
+            } else if let Some(source) = RateControl::source(index) {
+                self.on_source_due(now, time, source);
             } else if self.slots[index as usize].armed == time {
                 self.on_timer(now, index);
             }

@@ -1,5 +1,6 @@
 //! Common interface of the reliability schemes: an endpoint uses senders and receivers only by the methods here.
 
+use super::flows::Key;
 use crate::cc::{CongestionControl, Controller};
 use crate::flow::{Context, Due, Ends, FinalAck, Paths, Reports};
 use crate::packet::{Header, Packet};
@@ -159,6 +160,29 @@ impl Sender {
     pub(crate) fn post(&mut self, message: MessageId, bytes: Bytes, rules: &Rules) {
         with_rules!(self, rules, |sender, rules| sender
             .post(message, bytes, rules));
+    }
+
+    pub(crate) fn has_sent_all(&self) -> bool {
+        of_both!(self, sender => sender.has_sent_all())
+    }
+
+    pub(crate) fn key(&self) -> Key {
+        Key::new(self.flow(), of_both!(self, sender => sender.queue_pair()))
+    }
+
+    pub(crate) fn sent_end(&self) -> u64 {
+        of_both!(self, sender => sender.sent_end())
+    }
+
+    /// Sends again from packet `from` on. With selective repeat, loss detection does that.
+    pub(crate) fn rewind(&mut self, from: u64, rules: &Rules) {
+        if let (Self::GoBackN(sender), SchemeRules::GoBackN(rules)) = (self, &rules.scheme) {
+            sender.rewind(from, rules);
+        }
+    }
+
+    pub(crate) fn control_packet(&mut self, now: Time, size: u16, header: Header) -> Packet {
+        of_both!(self, sender => sender.control_packet(now, size, header))
     }
 
     pub(crate) fn is_busy(&self) -> bool {

@@ -4,6 +4,7 @@ use super::parts::Sender;
 use super::{Endpoint, context};
 use crate::flow::Context;
 use crate::packet::Header;
+use crate::perc::Attachment;
 use crate::telemetry::{IntPacket, Telemetry};
 use clearway_units::Time;
 
@@ -78,6 +79,13 @@ impl<T: Telemetry> Endpoint<T> {
     fn transmit_data(&mut self, now: Time) -> Option<IntPacket<T>> {
         while let Some(queue) = self.outbox.next_queue(self.paused) {
             let index = *self.outbox.queue(queue).round_robin.front()?;
+            let mut attachment = Attachment::None;
+            if T::AGENTS && self.slots[index as usize].sendable {
+                let Some(own) = self.attachment(now, index) else {
+                    continue;
+                };
+                attachment = own;
+            }
             let slot = &mut self.slots[index as usize];
             // The entry may be from before the window shrank, or from before the slot's last flow ended.
             if let Some(sender) = &mut slot.sender
@@ -93,8 +101,13 @@ impl<T: Telemetry> Endpoint<T> {
                         self.timers.push(deadline, index);
                     }
                 }
+                let mut packet: IntPacket<T> = packet.into();
+                if T::AGENTS {
+                    packet.telemetry.attach(attachment);
+                    self.note_sent(now, index);
+                }
                 self.end_turn(now, index, queue);
-                return Some(packet.into());
+                return Some(packet);
             }
             let keeps_turn = self.keeps_turn(index);
             self.pass_turn(index, queue, keeps_turn);
@@ -144,6 +157,10 @@ impl<T: Telemetry> Endpoint<T> {
                 }
             }
             Header::Notification => self.counters.notifications_sent += 1,
+            Header::RateControl { reflected, .. } => {
+                self.counters.rate_controls_sent += u64::from(!reflected);
+                self.counters.rate_controls_reflected += u64::from(reflected);
+            }
             _ => self.counters.sacks_sent += 1,
         }
         Some(packet)

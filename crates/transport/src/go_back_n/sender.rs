@@ -3,7 +3,7 @@
 use super::Rules;
 use crate::cc::{AckSample, CongestionControl, Controller, LossCause, LossSample};
 use crate::flow::{Context, Ends, Messages, Pacer, Paths};
-use crate::packet::{Header, Packet};
+use crate::packet::{Class, Header, Packet};
 use crate::report::{Event, FlowProgress, FlowStatistics};
 use crate::scope::{Account, Others, Shared};
 use crate::spray::{PathFeedback, PathVerdict, SendState};
@@ -97,6 +97,41 @@ impl Sender {
         if let Some(part) = rules.part(message, bytes, self.ends.queue_pair) {
             self.messages.post(part, self.sent_end, rules.payload);
         }
+    }
+
+    /// True if nothing waits to be sent, though it may have to be sent again.
+    pub(crate) fn has_sent_all(&self) -> bool {
+        !self.messages.has_unsent() && self.next == self.sent_end
+    }
+
+    pub(crate) fn queue_pair(&self) -> u8 {
+        self.ends.queue_pair
+    }
+
+    /// The next packet that was never sent.
+    pub(crate) fn sent_end(&self) -> u64 {
+        self.sent_end
+    }
+
+    /// Sends again from packet `from` on, of which it is known that links have dropped it, and all after it.
+    pub(crate) fn rewind(&mut self, from: u64, rules: &Rules) {
+        let from = from.max(self.acknowledged);
+        for psn in from..self.next {
+            self.in_flight -= self.messages.length(psn, rules.payload);
+        }
+        self.next = self.next.min(from);
+    }
+
+    /// Creates a control packet of `size` bytes for the path of this queue pair.
+    pub(crate) fn control_packet(&mut self, now: Time, size: u16, header: Header) -> Packet {
+        let port = self.paths.next_port(&SendState {
+            now,
+            window: self.window_packets,
+            in_flight: Bytes::new(self.in_flight),
+        });
+        let mut packet = self.ends.packet(now, port, header);
+        (packet.size, packet.class) = (size, Class::CONTROL);
+        packet
     }
 
     /// True if something waits to be sent or acknowledged.

@@ -138,6 +138,28 @@ impl Sender {
         self.messages.post(whole, self.next, rules.payload);
     }
 
+    /// True if nothing waits to be sent, though it may have to be sent again.
+    pub(crate) fn has_sent_all(&self) -> bool {
+        !self.messages.has_unsent() && self.lost == 0
+    }
+
+    pub(crate) fn queue_pair(&self) -> u8 {
+        self.ends.queue_pair
+    }
+
+    /// The next packet that was never sent.
+    pub(crate) fn sent_end(&self) -> u64 {
+        self.next
+    }
+
+    /// Creates a control packet of `size` bytes.
+    pub(crate) fn control_packet(&mut self, now: Time, size: u16, header: Header) -> Packet {
+        let port = self.paths.next_port(&self.send_state(now));
+        let mut packet = self.ends.packet(now, port, header);
+        (packet.size, packet.class) = (size, Class::CONTROL);
+        packet
+    }
+
     /// True if something waits to be sent or acknowledged.
     pub(crate) fn is_busy(&self) -> bool {
         self.messages.has_unsent() || self.acknowledged != self.next
@@ -186,9 +208,9 @@ impl Sender {
     #[inline]
     fn fits(&self, rules: &Rules) -> bool {
         if rules.strict_window {
-            // With nothing in flight a window below one packet must not stall the flow.
+            // With nothing in flight a window below one packet must not stall the flow, unless it is to wait for a rate.
             let after = self.in_window() + rules.payload as i64;
-            return after as f64 <= self.window || self.in_window() <= 0;
+            return (after as f64 <= self.window || self.in_window() <= 0) && self.window > 0.0;
         }
         (self.in_window() as f64) < self.window
     }

@@ -61,7 +61,8 @@ impl Format {
 /// Writes the first `snap` bytes of a packet's frame in place of what is in `frame`, and returns the length of all of it.
 ///
 /// `completed` is how many messages the sender of an acknowledgement has received in full; the message sequence number of
-/// RoCEv2 says so. Selective acknowledgements and probes, for which RoCEv2 has no words, are always in the format of STrack.
+/// RoCEv2 says so. Selective acknowledgements, probes and rate control, for which RoCEv2 has no words, are always in the format of
+/// STrack.
 pub fn encode(
     packet: &Packet,
     format: Format,
@@ -70,7 +71,10 @@ pub fn encode(
     frame: &mut Vec<u8>,
 ) -> usize {
     frame.clear();
-    let unknown = matches!(packet.header, Header::Sack { .. } | Header::Probe { .. });
+    let unknown = matches!(
+        packet.header,
+        Header::Sack { .. } | Header::Probe { .. } | Header::RateControl { .. }
+    );
     let length = match format {
         Format::Rocev2 if !unknown => encode_rocev2(packet, completed, snap, frame),
         _ => encode_strack(packet, frame),

@@ -5,7 +5,7 @@
 //!
 //! | bytes | field |
 //! |---|---|
-//! | 0 | version (upper 4 bits, 1) and type (lower 4 bits): 1 data, 2 selective acknowledgement, 3 probe, 4 cumulative acknowledgement, 5 congestion notification |
+//! | 0 | version (upper 4 bits, 1) and type (lower 4 bits): 1 data, 2 selective acknowledgement, 3 probe, 4 cumulative acknowledgement, 5 congestion notification, 6 rate control (s-PERC, 1RC) |
 //! | 1 | flags, see below |
 //! | 2 | queue pair |
 //! | 3 | data: in how many parts the message was striped; else 0 |
@@ -28,13 +28,21 @@
 //! | | 32–39 | bitmap: bit k (of value 2^k) is packet EPSN + base offset + k |
 //! | probe | 20–23 | where the bitmap of the answer should begin |
 //! | cumulative acknowledgement | 20–23 | expected packet sequence number |
+//! | rate control | 20–27 | rate that the host and the links passed so far allocate, in bit/s |
+//! | | 28–31 | speculative packets that are let through; 2^32 - 1 is no limit |
+//! | | 32–33 | number of the control packet of its flow |
+//! | | 34–35 | open connections of the source host |
+//! | | 36 | egress links passed |
+//! | | 37–39 | 0 |
 //!
-//! | flag | data | selective acknowledgement | cumulative acknowledgement |
-//! |---|---|---|---|
-//! | 0x01 | acknowledgement requested | answers a probe | negative: go back |
-//! | 0x02 | sent before | echo of a mark | echo of a mark |
-//! | 0x04 | end of message | | |
-//! | 0x08 | end of flow | | |
+//! What links keep in a control packet of rate control for themselves, their rates and states, is not written.
+//!
+//! | flag | data | selective acknowledgement | cumulative acknowledgement | rate control |
+//! |---|---|---|---|---|
+//! | 0x01 | acknowledgement requested | answers a probe | negative: go back | on its way back |
+//! | 0x02 | sent before | echo of a mark | echo of a mark | the flow leaves |
+//! | 0x04 | end of message | | | |
+//! | 0x08 | end of flow | | | |
 
 use super::Network;
 use super::error::WireError;
@@ -52,6 +60,7 @@ const SACK: u8 = 2;
 const PROBE: u8 = 3;
 const ACK: u8 = 4;
 const NOTIFICATION: u8 = 5;
+const RATE_CONTROL: u8 = 6;
 
 /// Appends the header of a packet; its payload comes after it.
 pub fn write(packet: &Packet, out: &mut Vec<u8>) {
@@ -71,6 +80,9 @@ pub fn write(packet: &Packet, out: &mut Vec<u8>) {
         Header::Probe { .. } => (PROBE, 0, 0),
         Header::Ack { nack, marked, .. } => (ACK, bits([nack, marked, false, false]), 0),
         Header::Notification => (NOTIFICATION, 0, 0),
+        Header::RateControl {
+            reflected, leaving, ..
+        } => (RATE_CONTROL, bits([reflected, leaving, false, false]), 0),
     };
     out.extend([VERSION << 4 | kind, flags, packet.queue_pair, parts]);
     out.extend(packet.flow.0.to_be_bytes());
@@ -112,6 +124,20 @@ fn write_fields(header: &Header, out: &mut Vec<u8>) {
         Header::Probe { base } => out.extend(base.to_be_bytes()),
         Header::Ack { epsn, .. } => out.extend(epsn.to_be_bytes()),
         Header::Notification => {}
+        Header::RateControl {
+            links,
+            sequence,
+            connections,
+            let_through,
+            rate,
+            ..
+        } => {
+            out.extend(rate.to_be_bytes());
+            out.extend(let_through.to_be_bytes());
+            out.extend(sequence.to_be_bytes());
+            out.extend(connections.to_be_bytes());
+            out.extend([links, 0, 0, 0]);
+        }
     }
 }
 
@@ -167,6 +193,21 @@ pub fn read(datagram: &[u8], network: &Network) -> Result<Packet, WireError> {
             marked: flag(1),
         },
         NOTIFICATION => Header::Notification,
+        RATE_CONTROL => {
+            let rate = u64::from_be_bytes(fields.take()?);
+            let let_through = u32::from_be_bytes(fields.take()?);
+            let (sequence, connections) = (fields.number()?, fields.number()?);
+            let [links, ..]: [u8; 4] = fields.take()?;
+            Header::RateControl {
+                reflected: flag(0),
+                leaving: flag(1),
+                links,
+                sequence,
+                connections,
+                let_through,
+                rate,
+            }
+        }
         _ => return Err(WireError::NotOurs),
     };
     let echo = matches!(header, Header::Sack { .. }) && flag(1);
@@ -189,7 +230,7 @@ pub fn read(datagram: &[u8], network: &Network) -> Result<Packet, WireError> {
 pub(super) fn header_length(header: &Header) -> usize {
     COMMON
         + match header {
-            Header::Data { .. } | Header::Sack { .. } => 20,
+            Header::Data { .. } | Header::Sack { .. } | Header::RateControl { .. } => 20,
             Header::Probe { .. } | Header::Ack { .. } => 4,
             Header::Notification => 0,
         }

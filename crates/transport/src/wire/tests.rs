@@ -97,7 +97,21 @@ fn header() -> impl Strategy<Value = Header> {
         marked,
     });
     let probe = any::<u32>().prop_map(|base| Header::Probe { base });
-    prop_oneof![data, sack, ack, probe, Just(Header::Notification)]
+    let numbers = (any::<[u16; 2]>(), any::<u32>(), any::<u64>());
+    let control = (any::<[bool; 2]>(), any::<u8>(), numbers).prop_map(
+        |([reflected, leaving], links, ([sequence, connections], let_through, rate))| {
+            Header::RateControl {
+                reflected,
+                leaving,
+                links,
+                sequence,
+                connections,
+                let_through,
+                rate,
+            }
+        },
+    );
+    prop_oneof![data, sack, ack, probe, control, Just(Header::Notification)]
 }
 
 fn any_packet() -> impl Strategy<Value = Packet> {
@@ -134,7 +148,7 @@ proptest! {
         let received = match decode(&frame) {
             Ok(Decoded::Rocev2(received)) => received,
             Ok(Decoded::Strack(read)) => {
-                let unknown = matches!(packet.header, Header::Sack { .. } | Header::Probe { .. });
+                let unknown = matches!(packet.header, Header::Sack { .. } | Header::Probe { .. } | Header::RateControl { .. });
                 prop_assert!(unknown);
                 prop_assert_eq!(read, packet);
                 return Ok(());

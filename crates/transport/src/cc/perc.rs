@@ -1,0 +1,159 @@
+//! s-PERC and 1RC: the rate that the links of the path have allocated (Snyder chapter 5).
+//!
+//! The controller decides nothing. It allows nothing until the flow's control packet has come back, and then the rate that it brought;
+//! with 1RC, line rate until then. [`crate::perc`] has the algorithms, and the endpoint sends the control packets.
+//!
+//! # Decisions
+//! * No window: rates add up to less than the capacity of each link, so that queues stay short.
+//! * Headers, acknowledgements and control packets are within the part of the capacity that `headroom` leaves to flows, or rather what it
+//!   leaves over.
+//! * `exempt` is the bandwidth-delay product, as §5.1.2 has it; 153 KB in the network of 1.6 Tb/s of §5.5.1.
+//! * Without weights each flow counts as its host's only one, with 1RC too; its numbers are shared all the same.
+
+use super::{AckSample, Allowance, CongestionControl, ControllerDefinition, NetworkFacts};
+use crate::perc::{RateAllocation, Speculation};
+use clearway_units::{Bytes, Rate, RelativeSize, Span};
+
+clearway_units::parameters! {
+    /// Settings of [`SPerc`].
+    pub struct SPercParameters {
+        /// Messages of at most so many bytes are exempt: they are sent at once, at line rate.
+        pub exempt: RelativeSize = RelativeSize::percent_of_bdp(100), "exempt", "Snyder §5.1.2: one bandwidth-delay product";
+        with {
+            /// What links and hosts agree upon.
+            pub common: PercParameters,
+        }
+    }
+}
+
+clearway_units::parameters! {
+    /// Settings of s-PERC and of 1RC.
+    pub struct PercParameters {
+        /// Part of the capacity of a link that is given to flows, above 0 and at most 1.
+        pub headroom: f64 = 0.98, "headroom", "decision: control packets and acknowledgements take the rest";
+        /// A flow has the weight 1/k, with k open connections at its host.
+        pub weights: bool = false, "weights", "Snyder §5.3 adds them";
+        /// A control packet on the wire; `"auto"` is an acknowledgement and 64 B for the state of seven links.
+        pub control: Option<Bytes> = None, "control-size", "decision: 8 B for each link of a path, and what an acknowledgement has";
+    }
+}
+
+clearway_units::parameters! {
+    /// Settings of [`OneRc`].
+    pub struct OneRcParameters {
+        /// Length of an epoch; `"auto"` is the longest unloaded round trip of the network.
+        pub epoch: Option<Span> = None, "epoch", "Snyder §5.2: the longest uncongested round trip";
+        /// Greatest difference between the clocks of two hosts.
+        pub clock_skew: Span = Span::ZERO, "clock-skew", "Snyder §5.2 assumes synchronised clocks";
+        with {
+            /// What links and hosts agree upon.
+            pub common: PercParameters,
+        }
+    }
+}
+
+/// Rate that the network has allocated.
+#[derive(Debug, Clone)]
+struct Allocated {
+    rate: Option<Rate>,
+    settings: Box<RateAllocation>,
+}
+
+impl Allocated {
+    fn new(
+        common: &PercParameters,
+        network: &NetworkFacts,
+        exempt: Bytes,
+        speculation: Option<Speculation>,
+    ) -> Self {
+        let usual = u64::from(network.ack) + 64;
+        let control = common.control.map_or(usual, Bytes::as_u64);
+        Self {
+            rate: None,
+            settings: Box::new(RateAllocation {
+                exempt,
+                // A link that gives nothing would never let a flow finish.
+                headroom: common.headroom.clamp(1e-3, 1.0),
+                weights: common.weights,
+                control: control.clamp(1, u16::MAX.into()) as u32,
+                speculation,
+            }),
+        }
+    }
+
+    fn allowance(&self) -> Allowance {
+        let window = match self.rate {
+            Some(_) => f64::INFINITY,
+            None => 0.0,
+        };
+        Allowance {
+            window,
+            rate: self.rate,
+        }
+    }
+}
+
+/// Controllers that do as their links say.
+macro_rules! allocated {
+    ($type:ident) => {
+        impl CongestionControl for $type {
+            fn on_ack(&mut self, _: &AckSample<'_>) {}
+            fn allowance(&self) -> Allowance {
+                self.0.allowance()
+            }
+            fn largest_window(&self) -> f64 {
+                f64::INFINITY
+            }
+            fn allocation(&self) -> Option<&RateAllocation> {
+                Some(&self.0.settings)
+            }
+            fn on_allocation(&mut self, rate: Option<Rate>) {
+                self.0.rate = rate;
+            }
+        }
+    };
+}
+
+/// s-PERC.
+#[derive(Debug, Clone)]
+pub struct SPerc(Allocated);
+
+impl ControllerDefinition for SPerc {
+    const NAME: &'static str = "s-perc";
+    const SUMMARY: &'static str = "s-PERC: the max-min fair rate that agents of the links allocate";
+    type Parameters = SPercParameters;
+
+    fn new(parameters: &SPercParameters, network: &NetworkFacts) -> Self {
+        let exempt = parameters.exempt.resolve(network.bdp);
+        Self(Allocated::new(&parameters.common, network, exempt, None))
+    }
+}
+
+allocated!(SPerc);
+
+/// 1RC.
+#[derive(Debug, Clone)]
+pub struct OneRc(Allocated);
+
+impl ControllerDefinition for OneRc {
+    const NAME: &'static str = "1rc";
+    const SUMMARY: &'static str =
+        "1RC: s-PERC whose flows send in their first round trip what links let through";
+    type Parameters = OneRcParameters;
+
+    fn new(parameters: &OneRcParameters, network: &NetworkFacts) -> Self {
+        let epoch = parameters.epoch.unwrap_or(network.base_rtt);
+        let speculation = Speculation {
+            epoch: epoch.max(Span::from_ps(1)),
+            clock_skew: parameters.clock_skew,
+        };
+        Self(Allocated::new(
+            &parameters.common,
+            network,
+            Bytes::ZERO,
+            Some(speculation),
+        ))
+    }
+}
+
+allocated!(OneRc);
