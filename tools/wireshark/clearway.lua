@@ -9,15 +9,16 @@ local PORT = 4794
 local VERSION = 1
 local COMMON = 20
 
-local DATA, SACK, PROBE, ACK, NOTIFICATION = 1, 2, 3, 4, 5
+local DATA, SACK, PROBE, ACK, NOTIFICATION, RATE_CONTROL = 1, 2, 3, 4, 5, 6
 local TYPES = {
     [DATA] = "Data",
     [SACK] = "Selective acknowledgement",
     [PROBE] = "Probe",
     [ACK] = "Cumulative acknowledgement",
     [NOTIFICATION] = "Congestion notification",
+    [RATE_CONTROL] = "Rate control",
 }
-local LENGTHS = { [DATA] = 40, [SACK] = 40, [PROBE] = 24, [ACK] = 24, [NOTIFICATION] = 20 }
+local LENGTHS = { [DATA] = 40, [SACK] = 40, [PROBE] = 24, [ACK] = 24, [NOTIFICATION] = 20, [RATE_CONTROL] = 40 }
 
 local strack = Proto("strack", "STrack as Clearway writes it")
 
@@ -32,6 +33,8 @@ local fields = {
     answers_probe = ProtoField.bool("strack.flags.probe", "Answers a probe", 8, nil, 0x01),
     nack = ProtoField.bool("strack.flags.nack", "Go back", 8, nil, 0x01),
     echo = ProtoField.bool("strack.flags.ecn", "Echo of a mark", 8, nil, 0x02),
+    reflected = ProtoField.bool("strack.flags.reflected", "On its way back", 8, nil, 0x01),
+    leaving = ProtoField.bool("strack.flags.leaving", "The flow leaves", 8, nil, 0x02),
     queue_pair = ProtoField.uint8("strack.qp", "Queue pair"),
     parts = ProtoField.uint8("strack.parts", "Parts of the message"),
     flow = ProtoField.uint32("strack.flow", "Flow"),
@@ -48,6 +51,11 @@ local fields = {
     out_of_order = ProtoField.uint16("strack.ooo", "Packets out of order"),
     bytes_received = ProtoField.uint32("strack.bytes_received", "Payload bytes received"),
     bitmap = ProtoField.uint64("strack.bitmap", "Bitmap", base.HEX),
+    rate = ProtoField.uint64("strack.rate", "Allocated rate (bit/s)"),
+    let_through = ProtoField.uint32("strack.let_through", "Speculative packets let through"),
+    sequence = ProtoField.uint16("strack.sequence", "Control packet"),
+    connections = ProtoField.uint16("strack.connections", "Open connections"),
+    links = ProtoField.uint8("strack.links", "Links passed"),
 }
 strack.fields = fields
 
@@ -58,6 +66,7 @@ local FLAGS = {
     [DATA] = { fields.ack_request, fields.retransmission, fields.end_of_message, fields.end_of_flow },
     [SACK] = { fields.answers_probe, fields.echo },
     [ACK] = { fields.nack, fields.echo },
+    [RATE_CONTROL] = { fields.reflected, fields.leaving },
 }
 
 -- What the info column says of a packet.
@@ -78,6 +87,11 @@ local function summary(kind, buffer)
         text = text .. string.format(" base=%u", buffer(20, 4):uint())
     elseif kind == ACK then
         text = text .. string.format(" epsn=%u", buffer(20, 4):uint())
+    elseif kind == RATE_CONTROL then
+        text = text .. string.format(" rate=%s bit/s links=%u", tostring(buffer(20, 8):uint64()), buffer(36, 1):uint())
+        local flags = buffer(1, 1):uint()
+        if flags % 2 >= 1 then text = text .. " [back]" end
+        if flags % 4 >= 2 then text = text .. " [leaving]" end
     end
     return text
 end
@@ -99,6 +113,12 @@ local function add_fields(kind, buffer, tree)
         tree:add(fields.base, buffer(20, 4))
     elseif kind == ACK then
         tree:add(fields.epsn, buffer(20, 4))
+    elseif kind == RATE_CONTROL then
+        tree:add(fields.rate, buffer(20, 8))
+        tree:add(fields.let_through, buffer(28, 4))
+        tree:add(fields.sequence, buffer(32, 2))
+        tree:add(fields.connections, buffer(34, 2))
+        tree:add(fields.links, buffer(36, 1))
     end
 end
 

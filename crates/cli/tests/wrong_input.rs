@@ -47,6 +47,10 @@ fn scopes_that_cannot_be() {
         &["transport.scope=host-pair"],
         &["transport.scope=pair", "transport.scope-idle=-1us"],
         &["transport.kind=rocev2", "transport.scope=pair", "transport.phase-increase=1.0"],
+        &["transport.kind=s-perc", "transport.scope=destination"],
+        &["transport.kind=1rc", "transport.spray=adaptive"],
+        &["transport.kind=1rc", "transport.reliability=selective-repeat"],
+        &["transport.kind=1rc", "transport.headroom=1.5"],
     ]), @r#"
     --set transport.scope=host-pair: `transport.scope` cannot be "host-pair"
       fix: expected one of "queue-pair", "destination", "pair", "service-level", "host"
@@ -54,6 +58,14 @@ fn scopes_that_cannot_be() {
       fix: expected a duration such as "1us" or "250ns", or "auto"
     --set transport.phase-increase=1.0: `transport.scope` = "pair" has one controller for several flows, and `phase-increase` depends on the phase of one
       fix: set `transport.phase-increase = 0.0`, or the scope to "queue-pair" or "host"
+    --set transport.scope=destination: `transport.controller` = "s-perc" has no scope "destination": links allocate a rate to each flow
+      fix: leave `transport.scope` at "queue-pair"; `transport.weights = true` shares by host
+    --set transport.spray=adaptive: `transport.controller` = "1rc" cannot spray over paths by "adaptive": its control packets take the path of the data
+      fix: set `transport.spray = "single"`
+    --set transport.reliability=selective-repeat: `transport.controller` = "1rc" does not go with "selective-repeat": what links drop is the tail, and no loss is to be detected
+      fix: set `transport.reliability = "go-back-n"`
+    --set transport.headroom=1.5: `transport.controller` = "1rc" cannot give 1.5 of each link to flows
+      fix: use a part above 0 and at most 1; 0.98 leaves room for control packets
     "#);
 }
 
@@ -151,9 +163,9 @@ fn unknown_names() {
     --set switch.kind=lossless: `switch.kind`: there is no "lossless"
       fix: use one of: lossy, shared-buffer
     --set transport.kind=rocev1: `transport.kind`: there is no "rocev1"
-      fix: did you mean `rocev2`? Use one of: strack, rocev2, tmdml, dctcp, tcp, hpcc, swift
+      fix: did you mean `rocev2`? Use one of: strack, rocev2, tmdml, dctcp, tcp, hpcc, swift, s-perc, 1rc
     --set transport.controller=strak: `transport.controller`: there is no "strak"
-      fix: did you mean `strack`? Use one of: strack, constant, dcqcn, dcqcn-timer, dctcp, dctcp-rate, reno, hpcc, swift
+      fix: did you mean `strack`? Use one of: strack, constant, dcqcn, dcqcn-timer, dctcp, dctcp-rate, reno, hpcc, swift, s-perc, 1rc
     --set transport.spray=adaptiv: `transport.spray`: there is no "adaptiv"
       fix: did you mean `adaptive`? Use one of: adaptive, oblivious, single
     --set workload.kind=permutations: `workload.kind`: there is no "permutations"
@@ -182,7 +194,7 @@ fn unknown_names() {
     nothing is called `adaptative`
       fix: did you mean `adaptive`?
     nothing is called `xyzzy`
-      fix: known are: adaptive, ali-storage, all-to-all, bcube, chain-broadcast, constant, dcqcn, dcqcn-timer, dctcp, dctcp-rate, direct-all-gather, direct-all-reduce, direct-reduce-scatter, double-binary-tree, dumbbell, fat-tree, file, flows, go-back-n, hadoop, halving-doubling, hpcc, incast, interval, job, leaf-spine, links, lossy, none, oblivious, observe, one-to-one, parameter-server, permutation, placement, plan, pods, poisson, progress, reno, ring-all-gather, ring-all-reduce, ring-reduce-scatter, rocev2, scenario, selective-repeat, shared-buffer, single, single-switch, strack, swift, switch, tcp, tmdml, trace, tree-broadcast, websearch, workload
+      fix: known are: 1rc, adaptive, ali-storage, all-to-all, bcube, chain-broadcast, constant, dcqcn, dcqcn-timer, dctcp, dctcp-rate, direct-all-gather, direct-all-reduce, direct-reduce-scatter, double-binary-tree, dumbbell, fat-tree, file, flows, go-back-n, hadoop, halving-doubling, hpcc, incast, interval, job, leaf-spine, links, lossy, none, oblivious, observe, one-to-one, parameter-server, permutation, placement, plan, pods, poisson, progress, reno, ring-all-gather, ring-all-reduce, ring-reduce-scatter, rocev2, s-perc, scenario, selective-repeat, shared-buffer, single, single-switch, strack, swift, switch, tcp, tmdml, trace, tree-broadcast, websearch, workload
     quikstart: there is no such file or built-in scenario
       fix: did you mean `quickstart`? Give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32, mix-64, training-256, hadoop-320
     ");

@@ -14,6 +14,7 @@
 //! **Architecture invariant:** no files, no text formats, no TOML. No transport logic: a switch reads addressing, class and
 //! size of a packet and writes its congestion mark, nothing else.
 
+mod agent;
 mod command;
 mod domain;
 mod flow;
@@ -28,6 +29,7 @@ mod simulation;
 mod switch;
 pub mod topology;
 
+pub use agent::Agent;
 pub use clearway_engine::{Rounds, Verdict};
 pub use flow::{Flow, FlowEvent, FlowMilestone, FlowOutcome, Reactions};
 pub use link::LinkCounters;

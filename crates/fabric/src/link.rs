@@ -1,5 +1,6 @@
 //! One direction of a cable, at its sending end.
 
+use crate::agent::Agent;
 use crate::meter::LinkMeter;
 use crate::observer::{DropCause, Observer};
 use crate::topology::{Cable, LinkId};
@@ -34,6 +35,8 @@ pub struct LinkCounters {
     pub dropped: u64,
     /// Of these, packets of lossless classes, for which not even the headroom had room.
     pub headroom_drops: u64,
+    /// Of these, speculative packets that agents of links did not let through.
+    pub agent_drops: u64,
     /// Packets that vanished on links, through bit errors or as losses of the link.
     pub corrupted: u64,
     /// Packets marked by a queue, each counted once.
@@ -57,6 +60,7 @@ impl LinkCounters {
         self.data_hops += other.data_hops;
         self.dropped += other.dropped;
         self.headroom_drops += other.headroom_drops;
+        self.agent_drops += other.agent_drops;
         self.corrupted += other.corrupted;
         self.marked += other.marked;
         self.injected += other.injected;
@@ -74,6 +78,10 @@ impl LinkCounters {
                 self.dropped += 1;
                 self.headroom_drops += 1;
             }
+            DropCause::Agent => {
+                self.dropped += 1;
+                self.agent_drops += 1;
+            }
             DropCause::BitError => self.corrupted += 1,
         }
         let number = match packet.header {
@@ -82,6 +90,7 @@ impl LinkCounters {
             Header::Probe { base } => u64::from(base) | 2 << 32,
             Header::Ack { epsn, .. } => u64::from(epsn) | 3 << 32,
             Header::Notification => 4 << 32,
+            Header::RateControl { sequence, .. } => u64::from(sequence) | 5 << 32,
         };
         let number = number | u64::from(packet.queue_pair) << 40;
         self.losses
@@ -112,6 +121,8 @@ pub(crate) struct Link<T> {
     sent: u32,
     /// Telemetry is rounded as in HPCC's header.
     coarse: bool,
+    /// Only at switches, where the transport asks for it.
+    agent: Option<Box<Agent>>,
 }
 
 /// Loss model of a link: bit errors and packet loss.
@@ -175,6 +186,7 @@ impl<T: Telemetry> Link<T> {
             meter: LinkMeter::default(),
             sent: 0,
             coarse,
+            agent: None,
         }
     }
 
@@ -202,6 +214,32 @@ impl<T: Telemetry> Link<T> {
             frame: Frame::Packet(*packet),
         };
         self.outlet.post(arrival, sinks.buffers);
+    }
+
+    /// Gives the link an agent.
+    pub(crate) fn with_agent(self, agent: Option<Agent>) -> Self {
+        Self {
+            agent: agent.map(Box::new),
+            ..self
+        }
+    }
+
+    /// Shows a packet that arrives for this link to its agent, if it has one. Returns false if that drops the packet.
+    #[inline]
+    pub(crate) fn admits<O: Observer>(
+        &mut self,
+        now: Time,
+        packet: &mut IntPacket<T>,
+        sinks: &mut Sinks<'_, O, T>,
+    ) -> bool {
+        let Some(agent) = &mut self.agent else {
+            return true;
+        };
+        let admitted = agent.on_arrival(now, packet);
+        if !admitted {
+            self.lose(now, packet, DropCause::Agent, sinks);
+        }
+        admitted
     }
 
     /// Writes telemetry onto a data packet that a switch starts to transmit at `start` and behind which `queue` bytes wait.

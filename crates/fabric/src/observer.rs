@@ -11,6 +11,8 @@ pub enum DropCause {
     QueueFull,
     /// Not even the headroom of a lossless class had room.
     HeadroomFull,
+    /// The agent of the link did not let a speculative packet through.
+    Agent,
     /// A bit arrived wrong, or the link loses packets.
     BitError,
 }

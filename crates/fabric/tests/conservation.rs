@@ -27,7 +27,7 @@ struct Counts {
 impl Observer for Counts {
     fn on_drop(&mut self, _: Time, _: LinkId, _: &Packet, cause: DropCause) {
         match cause {
-            DropCause::QueueFull | DropCause::HeadroomFull => self.full += 1,
+            DropCause::QueueFull | DropCause::HeadroomFull | DropCause::Agent => self.full += 1,
             DropCause::BitError => self.corrupted += 1,
         }
     }

@@ -87,6 +87,9 @@ totals! {
     /// Of the dropped, packets of lossless classes that found even the headroom full.
     #[serde(default)]
     headroom_drops: Packets, IfAny, false, "headroom drops", "dropped in lossless classes: the headroom is too small";
+    /// Of the dropped, speculative packets (1RC) that agents of links did not let through.
+    #[serde(default)]
+    agent_drops: Packets, IfAny, false, "speculative drops", "speculative packets dropped by links, as 1RC means it";
     /// Packets that a switch marked as having met congestion.
     marked: Packets, Always, true, "marked", "marked for congestion";
     /// Acknowledgements sent.
@@ -99,6 +102,18 @@ totals! {
     pfc_pauses: Frames, IfAny, false, "pauses", "pauses by flow control";
     /// Packets lost to bit errors on a link; not among the dropped.
     corrupted: Packets, IfAny, false, "corrupted", "lost to bit errors";
+    /// Control packets of rate allocation (s-PERC, 1RC) sent; their reflections are not counted.
+    #[serde(default)]
+    rate_controls: Packets, IfAny, false, "rate control", "control packets of rate allocation";
+    /// Control packets of rate allocation that did not come back in time.
+    #[serde(default)]
+    rate_controls_lost: Packets, IfAny, false, "rate control lost", "control packets of rate allocation lost: links may keep wrong sums";
+    /// Speculative data packets sent (1RC).
+    #[serde(default)]
+    speculative: Packets, IfAny, true, "speculative", "sent before a rate was known";
+    /// Negative acknowledgements that came: with 1RC, losses that it had not foreseen.
+    #[serde(default)]
+    nacks: Packets, IfAny, false, "NACKs", "requests to go back";
     /// Retransmission timeouts that expired.
     #[serde(default)]
     timeouts: Timeouts, IfAny, false, "timeouts", "retransmission timeouts";

@@ -109,6 +109,7 @@ pub(crate) fn check_transport(transport: &TransportSettings) -> Result<(), Scena
     for (key, span) in spans {
         not_too_long("transport.", key, span)?;
     }
+    check_allocation(transport)?;
     if let Reliability::GoBackN(own) = &transport.reliability
         && own.queue_pairs.get() > MOST_QUEUE_PAIRS
     {
@@ -138,6 +139,62 @@ pub(crate) fn check_scope(
             ),
             "set `transport.phase-increase = 0.0`, or the scope to \"queue-pair\" or \"host\"",
         ));
+    }
+    Ok(())
+}
+
+/// Checks the parts around a controller whose rates are allocated by links.
+fn check_allocation(transport: &TransportSettings) -> Result<(), ScenarioError> {
+    let name = transport.controller.name();
+    let error = |key: &'static str, message: &str, fix: &str| {
+        let message = format!("`transport.controller` = \"{name}\" {message}");
+        Err(ScenarioError::about(
+            &[key, "controller", "kind"],
+            message,
+            fix,
+        ))
+    };
+    let (headroom, speculates) = match &transport.controller {
+        ControllerSettings::SPerc(own) => (own.common.headroom, false),
+        ControllerSettings::OneRc(own) => (own.common.headroom, true),
+        _ => return Ok(()),
+    };
+    if transport.scope.scope != Scope::QueuePair {
+        return error(
+            "scope",
+            &format!(
+                "has no scope \"{}\": links allocate a rate to each flow",
+                transport.scope.scope
+            ),
+            "leave `transport.scope` at \"queue-pair\"; `transport.weights = true` shares by host",
+        );
+    }
+    if transport.selector.name() != "single" {
+        return error(
+            "spray",
+            &format!(
+                "cannot spray over paths by \"{}\": its control packets take the path of the data",
+                transport.selector.name()
+            ),
+            "set `transport.spray = \"single\"`",
+        );
+    }
+    if speculates && !matches!(transport.reliability, Reliability::GoBackN(_)) {
+        return error(
+            "reliability",
+            &format!(
+                "does not go with \"{}\": what links drop is the tail, and no loss is to be detected",
+                transport.reliability.name()
+            ),
+            "set `transport.reliability = \"go-back-n\"`",
+        );
+    }
+    if !(headroom > 0.0 && headroom <= 1.0) {
+        return error(
+            "headroom",
+            &format!("cannot give {headroom:?} of each link to flows"),
+            "use a part above 0 and at most 1; 0.98 leaves room for control packets",
+        );
     }
     Ok(())
 }

@@ -61,7 +61,7 @@ struct Preset {
 }
 
 /// The transports; the first is the default.
-const PRESETS: [Preset; 7] = [
+const PRESETS: [Preset; 9] = [
     Preset {
         name: "strack",
         summary: "STrack: selective repeat, delay-based window, adaptive spraying (arXiv 2407.15266)",
@@ -121,6 +121,24 @@ const PRESETS: [Preset; 7] = [
         summary: "Swift: go-back-N, a window that follows the round-trip time, one path",
         reliability: "go-back-n",
         controller: "swift",
+        spray: "single",
+        feedback: "none",
+        payload: None,
+    },
+    Preset {
+        name: "s-perc",
+        summary: "s-PERC: max-min fair rates that links allocate by control packets, go-back-N, one path",
+        reliability: "go-back-n",
+        controller: "s-perc",
+        spray: "single",
+        feedback: "none",
+        payload: None,
+    },
+    Preset {
+        name: "1rc",
+        summary: "1RC: s-PERC whose flows send in their first round trip what links let through",
+        reliability: "go-back-n",
+        controller: "1rc",
         spray: "single",
         feedback: "none",
         payload: None,

@@ -82,11 +82,14 @@ impl<O> Outcome<O> {
             sacks_sent,
             probes_sent,
             notifications_sent,
+            rate_controls_sent,
+            rate_controls_reflected,
             ..
         } = self.endpoints;
-        if injected != data_sent + sacks_sent + probes_sent + notifications_sent {
+        let rate_controls = rate_controls_sent + rate_controls_reflected;
+        if injected != data_sent + sacks_sent + probes_sent + notifications_sent + rate_controls {
             return Err(format!(
-                "NICs sent {injected} packets, but transports {data_sent} data, {sacks_sent} acknowledgements, {probes_sent} probes and {notifications_sent} notifications"
+                "NICs sent {injected} packets, but transports {data_sent} data, {sacks_sent} acknowledgements, {probes_sent} probes, {notifications_sent} notifications and {rate_controls} control packets of rate allocation"
             ));
         }
         Ok(())

@@ -1,6 +1,7 @@
 //! From a topology to domains: hosts, switches and a mailbox for every link.
 
 use super::setup::{BufferTooSmall, Setup};
+use crate::agent::Agent;
 use crate::command::StartFlow;
 use crate::domain::FabricDomain;
 use crate::flow::Reactions;
@@ -173,7 +174,8 @@ pub(super) fn build_switch<T: Telemetry>(
     let mut egress = |&id: &LinkId| {
         let rate = setup.topology.cables[id.cable()].rate;
         let rules = QueueRules::new(&setup.switch, rate.bytes_in(propagation));
-        (rules, ends.link(setup, id))
+        let agent = setup.profile.link_agent(rate).map(Agent::new);
+        (rules, ends.link(setup, id).with_agent(agent))
     };
     let Some(parameters) = &setup.buffer else {
         let ports = links.iter().map(&mut egress);

@@ -18,6 +18,7 @@ use crate::program::Program;
 use accounting::Accounting;
 pub use accounting::Outcome;
 use clearway_engine::{Domain, Engine, ReadyInlets};
+use clearway_transport::perc::Attachment;
 use clearway_transport::telemetry::{HopRecords, Telemetry};
 use clearway_units::{HostId, Span, Time};
 pub use control::{Progress, RunControl, Stopped};
@@ -31,10 +32,22 @@ pub use traffic::Traffic;
 /// A fabric ready to run, watched by one `O` per domain. Packets carry telemetry if the transport's controller asks for it.
 pub struct Simulation<O>(Kind<O>);
 
-/// Compiled once for packets with telemetry and once for those without, which are smaller.
+/// Compiled once for each kind of what travels beside packets; those without it are smaller.
 enum Kind<O> {
     Plain(Fabric<O, ()>),
     WithTelemetry(Fabric<O, HopRecords>),
+    WithAgents(Fabric<O, Attachment>),
+}
+
+/// The same expression for a fabric of any kind.
+macro_rules! of_any {
+    ($kind:expr, $fabric:ident => $what:expr) => {
+        match $kind {
+            Kind::Plain($fabric) => $what,
+            Kind::WithTelemetry($fabric) => $what,
+            Kind::WithAgents($fabric) => $what,
+        }
+    };
 }
 
 impl<O: Observer> Simulation<O> {
@@ -50,6 +63,8 @@ impl<O: Observer> Simulation<O> {
     ) -> Self {
         Self(if setup.uses_telemetry() {
             Kind::WithTelemetry(Fabric::new(setup, reactions, observer))
+        } else if setup.uses_agents() {
+            Kind::WithAgents(Fabric::new(setup, reactions, observer))
         } else {
             Kind::Plain(Fabric::new(setup, reactions, observer))
         })
@@ -61,20 +76,14 @@ impl<O: Observer> Simulation<O> {
         mut self,
         programs: impl FnMut(HostId) -> Option<Box<dyn Program>>,
     ) -> Self {
-        match &mut self.0 {
-            Kind::Plain(fabric) => fabric.add_programs(programs),
-            Kind::WithTelemetry(fabric) => fabric.add_programs(programs),
-        }
+        of_any!(&mut self.0, fabric => fabric.add_programs(programs));
         self
     }
 
     /// Shares every round among the threads, even one that carries too little to be worth it. For tests: results are the same.
     #[must_use]
     pub fn sharing_all_rounds(mut self) -> Self {
-        match &mut self.0 {
-            Kind::Plain(fabric) => fabric.shares_all = true,
-            Kind::WithTelemetry(fabric) => fabric.shares_all = true,
-        }
+        of_any!(&mut self.0, fabric => fabric.shares_all = true);
         self
     }
 
@@ -89,10 +98,7 @@ impl<O: Observer> Simulation<O> {
         control: RunControl<'_>,
         sampler: Option<&mut dyn Sampler>,
     ) -> Outcome<O> {
-        match self.0 {
-            Kind::Plain(fabric) => fabric.run(control, sampler),
-            Kind::WithTelemetry(fabric) => fabric.run(control, sampler),
-        }
+        of_any!(self.0, fabric => fabric.run(control, sampler))
     }
 }
 

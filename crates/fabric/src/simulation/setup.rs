@@ -38,6 +38,12 @@ impl Setup<'_> {
         controllers.any(|settings| settings.build(network).uses_telemetry())
     }
 
+    /// Links have agents.
+    pub(super) fn uses_agents(&self) -> bool {
+        let controller = self.profile.controller.build(&self.profile.network);
+        controller.allocation().is_some()
+    }
+
     pub(super) fn path_table(&self) -> PathTable {
         let network = &self.profile.network;
         PathTable {

@@ -80,6 +80,15 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
         if self.advance(now, sinks) {
             self.at = self.at.max(now);
         }
+        let mut rewritten;
+        let mut packet = packet;
+        if T::AGENTS {
+            rewritten = *packet;
+            if !self.link.admits(now, &mut rewritten, sinks) {
+                return;
+            }
+            packet = &rewritten;
+        }
         let class = if self.rules.control_priority {
             packet.class.min(Self::LAST)
         } else {

@@ -17,6 +17,10 @@ impl Draw {
     pub(crate) fn about_priorities(seed: u64) -> Self {
         Self(RandomStream::new(seed, Purpose::Test, 2))
     }
+    /// Choices about rate allocation, apart from all others.
+    pub(crate) fn about_allocation(seed: u64) -> Self {
+        Self(RandomStream::new(seed, Purpose::Test, 3))
+    }
     pub(crate) fn below(&mut self, bound: u32) -> u32 {
         self.0.below(bound)
     }

@@ -14,7 +14,7 @@ use clearway_fabric::{
 use clearway_transport::cc::ControllerSettings;
 use clearway_transport::selective_repeat::ProbeClass;
 use clearway_transport::spray::SelectorSettings;
-use clearway_transport::{ClassSet, Profile};
+use clearway_transport::{ClassSet, Profile, Reliability};
 use clearway_units::{Bytes, FlowId, HostId, Rate, RelativeSize, Span, Time};
 use draw::Draw;
 use sniffer::Sniffer;
@@ -53,6 +53,10 @@ impl Scenario {
             Self::lossy(seed)
         };
         scenario.choose_priorities(&mut Draw::about_priorities(seed));
+        choose_allocation(
+            &mut Draw::about_allocation(seed),
+            Arc::make_mut(&mut scenario.profile),
+        );
         scenario
     }
 
@@ -174,6 +178,31 @@ impl Scenario {
 
     pub(crate) fn coordinator(&self) -> Option<Box<dyn Reactions>> {
         self.coordinated.clone().boxed()
+    }
+}
+
+/// In some, links allocate rates.
+fn choose_allocation(draw: &mut Draw, profile: &mut Profile) {
+    if !draw.chance(20) {
+        return;
+    }
+    let mut controller =
+        ControllerSettings::named(draw.of(&["s-perc", "1rc", "1rc"])).expect("built in");
+    match &mut controller {
+        ControllerSettings::SPerc(settings) => {
+            settings.exempt = RelativeSize::percent_of_bdp(draw.of(&[1, 100]));
+            settings.common.weights = draw.chance(50);
+        }
+        ControllerSettings::OneRc(settings) => {
+            settings.clock_skew = Span::from_ns(draw.of(&[0, 100]));
+            settings.common.weights = draw.chance(50);
+        }
+        other => unreachable!("{other:?} is neither"),
+    }
+    profile.controller = controller;
+    if draw.chance(80) {
+        profile.reliability = Reliability::named("go-back-n").expect("built in");
+        profile.selector = SelectorSettings::named("single").expect("built in");
     }
 }
 

@@ -174,6 +174,7 @@ fn brief_packet(packet: Packet) -> String {
         Header::Probe { base } => format!("probe {base}"),
         Header::Ack { epsn, nack, .. } => format!("ack {epsn} nack {nack}"),
         Header::Notification => "notification".into(),
+        header @ Header::RateControl { .. } => format!("{header:?}"),
     };
     format!(
         "flow {} class {} {what} {}->{} port {} ecn {} {} B stamp {}",

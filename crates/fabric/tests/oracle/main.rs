@@ -15,7 +15,8 @@ mod simulator;
 
 use clearway_fabric::topology::LinkId;
 use clearway_fabric::{DropCause, LinkPauses, Outcome, Rounds, Stopped};
-use clearway_transport::telemetry::HopRecords;
+use clearway_transport::perc::Attachment;
+use clearway_transport::telemetry::{Hop, HopRecords, Telemetry};
 use clearway_transport::{ClassSet, Reliability};
 use clearway_units::{FlowId, Span, Time};
 use common::Scenario;
@@ -25,7 +26,31 @@ use simulator::Oracle;
 use std::sync::Arc;
 
 /// A packet as the oracle carries it: always with telemetry, whether or not anyone looks at it.
-type IntPacket = clearway_transport::telemetry::IntPacket<HopRecords>;
+type IntPacket = clearway_transport::telemetry::IntPacket<Beside>;
+
+/// What travels beside a packet here: everything that the simulator has, of which it compiles one at a time.
+#[derive(Debug, Clone, Copy, Default)]
+struct Beside {
+    hops: HopRecords,
+    attachment: Attachment,
+}
+
+impl Telemetry for Beside {
+    const PRESENT: bool = true;
+    const AGENTS: bool = true;
+    fn record(&mut self, hop: Hop) {
+        self.hops.record(hop);
+    }
+    fn hops(&self) -> &[Hop] {
+        self.hops.hops()
+    }
+    fn attachment(&self) -> &Attachment {
+        &self.attachment
+    }
+    fn attach(&mut self, attachment: Attachment) {
+        self.attachment = attachment;
+    }
+}
 
 /// Scenarios of a default run.
 const SCENARIOS: u64 = 1200;
@@ -45,6 +70,8 @@ struct Coverage {
     retransmitted: u64,
     probes: u64,
     timeouts: u64,
+    rate_controls: u64,
+    agent_drops: u64,
     ended: usize,
     cut_short: usize,
     /// Of those that ended, runs in which something was left to happen.
@@ -127,6 +154,8 @@ impl Coverage {
         self.retransmitted += outcome.endpoints.retransmitted;
         self.probes += outcome.endpoints.probes_sent;
         self.timeouts += outcome.endpoints.timeouts;
+        self.rate_controls += outcome.endpoints.rate_controls_received;
+        self.agent_drops += outcome.links.agent_drops;
         match outcome.stopped {
             None => {
                 self.ended += 1;
@@ -142,6 +171,8 @@ impl Coverage {
         assert!(events.iter().all(|&n| n > 1000), "{self:?}");
         let repairs = [self.retransmitted, self.probes, self.timeouts];
         assert!(repairs.iter().all(|&n| n > 100), "{self:?}");
+        let agents = [self.rate_controls / 10, self.agent_drops];
+        assert!(agents.iter().all(|&n| n > 100), "{self:?}");
         let endings = [self.ended / 10, self.cut_short, self.cut_off, self.stuck];
         assert!(endings.iter().all(|&n| n > 2), "{self:?}");
         let enough = self.threaded > 250 && self.derived_headroom > 20;

@@ -4,18 +4,18 @@
 //! At one instant: ends of transmissions, pause frames taking effect, arrivals (by the order of their links), starts of
 //! transmissions, timers, and at last the coordinator. All timers of a host that are due at one instant are one event.
 
-use crate::IntPacket;
 use crate::common::Scenario;
 use crate::log::Log;
 use crate::network::Network;
 use crate::queue::{Joined, Port, Rules};
 use crate::shared::{Left, Switch, twin};
-use clearway_fabric::topology::{LinkId, NodeId};
+use crate::{Beside, IntPacket};
+use clearway_fabric::topology::{LinkId, NodeId, PacketSizes, Paths};
 use clearway_fabric::{
-    DropCause, FlowEvent, FlowMilestone, FlowOutcome, LinkCounters, Observer, Reactions,
+    Agent, DropCause, FlowEvent, FlowMilestone, FlowOutcome, LinkCounters, Observer, Reactions,
     TelemetryFormat,
 };
-use clearway_transport::telemetry::{Hop, HopRecords, Telemetry};
+use clearway_transport::telemetry::{Hop, Telemetry};
 use clearway_transport::{
     Class, ClassSet, Endpoint, EndpointCounters, Event, FlowStatistics, Header, Opening, Packet,
 };
@@ -24,6 +24,7 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 
+#[expect(clippy::large_enum_variant, reason = "a slow simulator may copy")]
 #[derive(Debug, Clone, Copy)]
 enum What {
     End(LinkId),
@@ -60,7 +61,7 @@ impl Ord for Entry {
 }
 
 struct Host {
-    endpoint: Endpoint<HopRecords>,
+    endpoint: Endpoint<Beside>,
     uplink: LinkId,
     sending: Option<IntPacket>,
     starts: BTreeSet<(Time, FlowId)>,
@@ -91,6 +92,7 @@ pub(crate) struct Result {
 pub(crate) struct Oracle<'a> {
     scenario: &'a Scenario,
     network: Network<'a>,
+    paths: Arc<Paths>,
     lookahead: Span,
     heap: BinaryHeap<Reverse<Entry>>,
     serial: u64,
@@ -102,6 +104,8 @@ pub(crate) struct Oracle<'a> {
     switches: BTreeMap<NodeId, Switch>,
     /// By link.
     errors: Vec<RandomStream>,
+    /// By link: agents.
+    agents: Vec<Option<Agent>>,
     /// By link: bytes that have left, counted for links that leave switches.
     sent: Vec<u64>,
     coordinator: Option<Box<dyn Reactions>>,
@@ -170,6 +174,10 @@ impl<'a> Oracle<'a> {
             let bdp = rate.bytes_in(scenario.profile.network.propagation_rtt);
             Rules::new(&scenario.switch, bdp, scenario.seed, link)
         };
+        let agent = |link| {
+            let rate = topology.cables[link as usize / 2].rate;
+            scenario.profile.link_agent(rate).map(Agent::new)
+        };
         let switch = |index| {
             let node = NodeId(topology.hosts + index);
             let parameters = scenario.buffer.as_ref()?;
@@ -194,6 +202,7 @@ impl<'a> Oracle<'a> {
                 .filter_map(switch)
                 .collect(),
             errors: (0..u64::from(links)).map(errors).collect(),
+            agents: (0..links).map(agent).collect(),
             sent: vec![0; links as usize],
             coordinator: scenario.coordinator(),
             reported: Vec::new(),
@@ -205,6 +214,7 @@ impl<'a> Oracle<'a> {
             adversary: None,
             deliveries: BTreeMap::new(),
             network,
+            paths: scenario.setup().routes.paths,
         }
     }
 
@@ -450,6 +460,7 @@ impl<'a> Oracle<'a> {
             Header::Probe { base } => u64::from(base) + 2 * kind,
             Header::Ack { epsn, .. } => u64::from(epsn) + 3 * kind,
             Header::Notification => 4 * kind,
+            Header::RateControl { sequence, .. } => u64::from(sequence) + 5 * kind,
         };
         let number = number + u64::from(packet.queue_pair) * 256 * kind;
         let flow = u64::from(packet.flow.0);
@@ -475,6 +486,13 @@ impl<'a> Oracle<'a> {
 
     fn forward(&mut self, node: NodeId, from: LinkId, mut packet: IntPacket) {
         let link = self.network.next_link(node, &packet);
+        if let Some(agent) = &mut self.agents[link.0 as usize]
+            && !agent.on_arrival(self.now, &mut packet)
+        {
+            self.links.dropped += 1;
+            self.links.agent_drops += 1;
+            return self.lose(self.now, link, &packet, DropCause::Agent);
+        }
         let joined = if let Some(switch) = self.switches.get_mut(&node) {
             let joined = switch.admit(&mut packet, from, link);
             self.look_at_ports(node);
@@ -551,7 +569,14 @@ impl<'a> Oracle<'a> {
             class,
             ..
         } = self.scenario.flows[flow.index()];
-        let opening = Opening::usual(class, self.scenario.profile.network.path);
+        let network = &self.scenario.profile.network;
+        let sizes = PacketSizes {
+            payload: network.payload,
+            header: network.header,
+            ack: network.ack,
+        };
+        let path = self.paths.path_facts(src, dst, sizes);
+        let opening = Opening::usual(class, path);
         let endpoint = &mut self.hosts[src.index()].endpoint;
         endpoint.open(flow, dst, &opening);
         endpoint.post(self.now, flow, MessageId(0), bytes);

@@ -71,7 +71,9 @@ impl LossRecorder {
 impl Observer for LossRecorder {
     fn on_drop(&mut self, now: Time, _: LinkId, _: &Packet, cause: DropCause) {
         match cause {
-            DropCause::QueueFull | DropCause::HeadroomFull => self.drops.add(now),
+            DropCause::QueueFull | DropCause::HeadroomFull | DropCause::Agent => {
+                self.drops.add(now);
+            }
             DropCause::BitError => self.corrupted.add(now),
         }
     }

@@ -253,10 +253,13 @@ impl<T: Telemetry> SharedSwitch<T> {
         &mut self,
         now: Time,
         egress: usize,
-        queued: Queued<T>,
+        mut queued: Queued<T>,
         sinks: &mut Sinks<'_, O, T>,
     ) {
         let port = &mut self.ports[egress];
+        if T::AGENTS && !port.link.admits(now, &mut queued.packet, sinks) {
+            return;
+        }
         let (class, size) = (port.class_of(&queued.packet), queued.packet.size.into());
         let drop = if !class.is_data() {
             None

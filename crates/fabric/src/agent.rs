@@ -1,0 +1,51 @@
+//! Agents of links: what s-PERC and 1RC do at the egress port of a switch.
+//!
+//! An agent sees each packet when it arrives for its port, before it is queued, in the order of these arrivals. It rewrites the control
+//! packets on their way to receivers, and drops speculative data that its link does not let through. The algorithms are those of
+//! [`clearway_transport::perc`].
+//!
+//! It has no timers: what happens between two packets follows from their times. Where no transport asks for agents there are none, and
+//! ports are compiled without a word about them.
+
+use clearway_transport::Header;
+use clearway_transport::perc::{Attachment, LinkAgent};
+use clearway_transport::telemetry::{IntPacket, Telemetry};
+use clearway_units::Time;
+
+/// The agent of a link.
+#[derive(Debug, Clone)]
+pub struct Agent(LinkAgent);
+
+impl Agent {
+    /// An agent that runs the algorithms of `link`.
+    pub fn new(link: LinkAgent) -> Self {
+        Self(link)
+    }
+
+    /// Looks at a packet that arrives for the link; may rewrite it. False if it is to be dropped.
+    pub fn on_arrival<T: Telemetry>(&mut self, now: Time, packet: &mut IntPacket<T>) -> bool {
+        match (packet.header, *packet.telemetry.attachment()) {
+            (
+                Header::RateControl {
+                    reflected: false, ..
+                },
+                Attachment::Control(mut record),
+            ) => {
+                self.0.on_control(now, &mut record);
+                packet.packet.header = record.header(false);
+                packet.telemetry.attach(Attachment::Control(record));
+                true
+            }
+            // Acknowledgements echo what came with the data.
+            (Header::Data { .. }, Attachment::Speculative(speculative)) => {
+                self.0.admits(&speculative)
+            }
+            _ => true,
+        }
+    }
+
+    /// Speculative packets, and flows, whose epoch had no window.
+    pub fn late_epochs(&self) -> u64 {
+        self.0.late_epochs()
+    }
+}
