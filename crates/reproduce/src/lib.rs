@@ -31,6 +31,7 @@ mod sharing;
 mod spread;
 #[cfg(test)]
 mod tests;
+mod users;
 
 pub use definition::Scale;
 pub use figure::Figure;
@@ -58,7 +59,11 @@ const CLAIM_FILES: &[(&str, &str)] = claim_files!(
     "snyder/fig3.4",
     "snyder/fig3.5",
     "snyder/fig3.6",
+    "snyder/fig3.9",
+    "snyder/fig3.10",
     "snyder/fig3.11",
+    "snyder/fig3.12",
+    "snyder/table3.2",
     "snyder/fig4.1",
     "snyder/fig4.2",
     "snyder/section4.2",

@@ -19,6 +19,7 @@ use super::sharing::{
     active_jain, active_jain_settled_us, finish_spread_us, jain, jain_max, jain_min, rate_jain,
     rate_jain_settled_us, slowdown, start_finish_correlation,
 };
+use super::users::user_gbps;
 use clearway_lab::record::{AckTrace, delay_us};
 use clearway_transport::cc::fluid;
 use clearway_units::{Bytes, Rate, Span, Time, Value, nearest, suggestion};
@@ -76,6 +77,7 @@ measures! { Simulated {
     ideal() needs Nothing;
     slowdown_max() needs Nothing;
     slowdown("percentile", "above", "up_to") needs Nothing;
+    user_gbps("src") needs Nothing;
     start_finish_correlation() needs Nothing;
     finish_spread_us() needs Nothing;
     payload_us() needs Nothing;

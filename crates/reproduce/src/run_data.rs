@@ -21,8 +21,8 @@ pub(crate) struct RunData {
     pub(crate) ends: Vec<(HostId, HostId)>,
     /// The unloaded round trip of each flow.
     pub(crate) base_rtts: Vec<Span>,
-    /// Flows that are part of an attack.
-    pub(crate) attacks: Vec<bool>,
+    /// Label of the message that each flow is a piece of; `None` of a flow that is part of no attack.
+    pub(crate) attacks: Vec<Option<u64>>,
     pub(crate) largest_message: Bytes,
     pub(crate) network: NetworkFacts,
     /// Every key of the scenario with its value.

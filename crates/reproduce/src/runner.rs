@@ -421,13 +421,13 @@ impl Job {
     }
 }
 
-/// Outcome, size, hosts and base round trip of each flow, and whether it is part of an attack.
+/// Outcome, size, hosts and base round trip of each flow, and the message that it is a piece of, if it is part of an attack.
 struct FlowTable {
     results: Vec<FlowResult>,
     sizes: Vec<Bytes>,
     ends: Vec<(HostId, HostId)>,
     base_rtts: Vec<Span>,
-    attacks: Vec<bool>,
+    attacks: Vec<Option<u64>>,
 }
 
 impl FlowTable {
@@ -437,7 +437,7 @@ impl FlowTable {
             sizes: vec![Bytes::ZERO; count],
             ends: vec![(HostId(0), HostId(0)); count],
             base_rtts: vec![Span::ZERO; count],
-            attacks: vec![false; count],
+            attacks: vec![None; count],
         }
     }
 
@@ -447,7 +447,7 @@ impl FlowTable {
         self.results[id.index()] = *result;
         self.sizes[id.index()] = flow.bytes;
         self.ends[id.index()] = (flow.src, flow.dst);
-        self.attacks[id.index()] = flow.attack.is_some();
+        self.attacks[id.index()] = flow.attack;
         self.base_rtts[id.index()] = paths.round_trip(from, to, assembly.sizes);
     }
 }

@@ -35,7 +35,7 @@ pub(super) fn jain(run: &RunData, options: &Options) -> Result<f64, String> {
 /// `percentile` says otherwise. p99.9 of fewer than 1000 flows is the slowest one. Flows that are part of an attack are left out.
 pub(super) fn slowdown(run: &RunData, options: &Options) -> Result<f64, String> {
     let whole = run.flows.iter().zip(&run.sizes).zip(&run.attacks);
-    let whole = whole.filter(|(_, attacks)| !**attacks);
+    let whole = whole.filter(|(_, attack)| attack.is_none());
     let of_size = whole
         .map(|(flow, _)| flow)
         .filter(|(_, size)| options.above.is_none_or(|above| above < **size))

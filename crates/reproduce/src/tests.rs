@@ -514,6 +514,65 @@ fn sharing_is_measured() {
     }
 }
 
+const USERS: &str = r#"
+title = "An attacker and another user"
+source = "nowhere"
+setup = "two hosts that send to two others"
+
+[base]
+topology = { kind = "single-switch", hosts = 4 }
+transport = { kind = "rocev2" }
+
+[base.workload]
+kind = "flows"
+flows = ["0->2 400KB at 1us", "1->3 300KB", "1->3 100KB at 100us"]
+attack = { hosts = "0", bytes = "100KB", gap = "20us", above = "100KB" }
+
+[small]
+seeds = 1
+[full]
+
+[[axes]]
+name = "attack"
+key = "workload.attack.kind"
+values = ["none", "parallel", "staggered"]
+
+[[claims]]
+id = "it"
+paper = "it"
+source = "arithmetic"
+expect = "RULE"
+"#;
+
+#[test]
+fn users_have_messages_not_pieces() {
+    let judge = |rule: &str| {
+        let figure = Figure::read("test/users", &USERS.replace("RULE", rule)).unwrap();
+        let mut reproducer = Reproducer::new(Laboratory::new(), 1);
+        let quiet = Quiet::with_limit(u32::MAX);
+        let outcome = reproducer.reproduce(&figure, &small(None), &quiet).unwrap();
+        outcome.claims[0].judgements[0].clone()
+    };
+    for rule in [
+        // Four pieces at once over one link are what one message is.
+        "user_gbps(parallel, src=0) / user_gbps(none, src=0) in [0.99, 1.01]",
+        // The last piece starts after 60 us: 400 KB in these and about 6 us more.
+        "user_gbps(staggered, src=0) in [44, 50]",
+        // 400 KB in twice 8.1 us and the serialisation of 8 us.
+        "user_gbps(none, src=1) in [120, 140]",
+        "user_gbps(none) / (user_gbps(none, src=0) + user_gbps(none, src=1)) in [0.499, 0.501]",
+    ] {
+        let judgement = judge(rule);
+        let (measured, reason) = (judgement.measured, judgement.reason);
+        assert!(judgement.holds, "{rule}: {measured:?} {reason:?}");
+    }
+    let nobody = judge("user_gbps(none, src=2-3) > 0");
+    assert_eq!(
+        nobody.reason.as_deref(),
+        Some("user_gbps: no such host sends")
+    );
+}
+
 #[test]
 fn what_cannot_be_measured_says_why() {
     for (rule, message) in [
