@@ -31,11 +31,11 @@ pub(super) fn user_gbps(run: &RunData, options: &Options) -> Result<f64, String>
     }
 }
 
+/// Host that sends a message, and label of the message if it is in pieces, or else number of the flow.
+type MessageKey = (HostId, Result<u64, usize>);
+
 /// The messages of the hosts `src`, by host and by label of the message if it is in pieces, or else by number of the flow.
-fn messages(
-    run: &RunData,
-    options: &Options,
-) -> Result<BTreeMap<(HostId, Result<u64, usize>), Message>, String> {
+fn messages(run: &RunData, options: &Options) -> Result<BTreeMap<MessageKey, Message>, String> {
     let mut messages: BTreeMap<_, Message> = BTreeMap::new();
     for (place, flow) in run.flows.iter().enumerate() {
         let (src, _) = run.ends[place];
