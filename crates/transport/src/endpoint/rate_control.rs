@@ -70,8 +70,6 @@ impl RateControl {
         let skew = speculation.map_or(0, |speculation| speculation.clock_skew.as_ps());
         let mut random = RandomStream::new(seed, Purpose::HostClock, host.0.into());
         let nic = LinkParameters {
-            // What leaves a NIC waits in the host, so that nothing has to be kept free.
-            headroom: 1.0,
             epochs: None,
             ..settings.link(network, network.line_rate)
         };

@@ -1,6 +1,6 @@
 //! Pacing: departure time of the next packet.
 
-use clearway_units::{Bytes, Rate, Time};
+use clearway_units::{Bytes, Rate, Span, Time};
 
 /// Keeps packets apart by the time that the last one takes at the present rate. A change of rate moves a departure that is
 /// still to come, so that a slow sender need not wait out a gap that no longer applies.
@@ -12,6 +12,8 @@ pub(crate) struct Pacer {
     /// Departure time of the last packet that was paced, and its bytes on the wire.
     start: Time,
     size: u16,
+    /// A packet that leaves late, because the NIC was busy, does not delay the next one: its gap counts from when it should have left.
+    catches_up: bool,
 }
 
 impl Default for Pacer {
@@ -21,11 +23,18 @@ impl Default for Pacer {
             departure: Time::ZERO,
             start: Time::ZERO,
             size: 0,
+            catches_up: false,
         }
     }
 }
 
 impl Pacer {
+    /// Lets packets that the NIC has delayed by less than a gap make up for it, as a token bucket of one packet does: a flow gets the
+    /// rate that it is allocated, also beside others.
+    pub(crate) fn set_catching_up(&mut self) {
+        self.catches_up = true;
+    }
+
     #[inline]
     pub(crate) fn departure(&self) -> Time {
         self.departure
@@ -48,7 +57,12 @@ impl Pacer {
     #[inline]
     pub(crate) fn on_sent(&mut self, now: Time, size: u16) {
         if self.rate.is_some() {
-            (self.start, self.size) = (now, size);
+            let late = self.catches_up && self.departure < now;
+            self.start = match late && self.departure.saturating_add(self.gap()) > now {
+                true => self.departure,
+                false => now,
+            };
+            self.size = size;
             self.reschedule();
         }
     }
@@ -56,18 +70,20 @@ impl Pacer {
     fn reschedule(&mut self) {
         self.departure = match self.rate {
             None => Time::ZERO,
-            Some(rate) => {
-                let gap = rate.span_of(Bytes::new(u64::from(self.size)));
-                self.start.saturating_add(gap)
-            }
+            Some(_) => self.start.saturating_add(self.gap()),
         };
+    }
+
+    /// Time that the last packet takes at the present rate.
+    fn gap(&self) -> Span {
+        let size = Bytes::new(u64::from(self.size));
+        self.rate.map_or(Span::ZERO, |rate| rate.span_of(size))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clearway_units::Span;
 
     #[test]
     fn a_change_of_rate_moves_the_next_departure_by_the_change_of_the_gap() {
@@ -84,5 +100,21 @@ mod tests {
         assert_eq!(pacer.departure(), Time::from_us(10) + Span::from_ns(500));
         pacer.set_rate(None);
         assert_eq!(pacer.departure(), Time::ZERO);
+    }
+
+    #[test]
+    fn lateness_of_less_than_a_gap_is_made_up_for() {
+        let mut pacer = Pacer::default();
+        pacer.set_catching_up();
+        pacer.set_rate(Some(Rate::from_gbps(40)));
+        for (sent, next) in [
+            (10_000, 11_000),
+            (11_300, 12_000),
+            (12_000, 13_000),
+            (14_001, 15_001),
+        ] {
+            pacer.on_sent(Time::ZERO + Span::from_ns(sent), 5000);
+            assert_eq!(pacer.departure(), Time::ZERO + Span::from_ns(next));
+        }
     }
 }

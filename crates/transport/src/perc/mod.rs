@@ -42,7 +42,7 @@
 //! * The host limit is that of one flow: it lets each of a host's flows have the whole rate of the host. A host that is to divide its
 //!   link among its flows has a [`LinkAgent`] without 1RC for it, as the first egress link.
 //! * With 1RC no flow is exempt from control packets (I11). The host's own link is not policed (I12): its rate is the host limit.
-//! * §5.4 leaves open how window-table entries are collected. Here it is a ring of eight epochs with tags. A speculative packet without
+//! * §5.4 leaves open how window-table entries are collected. Here it is a ring of 64 epochs with tags. A speculative packet without
 //!   an entry is dropped and counted.
 //! * A control packet from more than one epoch ahead of the link's clock writes no window: it would hold the ring against all
 //!   epochs before.

@@ -1,8 +1,9 @@
 //! Window table of a link: packets that each epoch's new flows may send before they have a rate (§5.2).
 
 /// Epochs that a table holds. Speculative packets are sent within one round trip of their flow's start, about one epoch, and
-/// then wait in queues; eight epochs are about 100 us in a network of 100 Gb/s.
-const ENTRIES: usize = 8;
+/// then wait in queues: a packet that waits for longer finds no entry at a later link, though earlier ones let it through. With 8 epochs, about
+/// 100 us in the network of the dissertation, that happens behind a slow link.
+const ENTRIES: usize = 64;
 
 /// An epoch and its window in packets; a window of zero is no entry.
 #[derive(Debug, Clone, Copy, Default)]
@@ -12,9 +13,17 @@ struct Entry {
 }
 
 /// Ring of the last epochs, indexed by epoch modulo its length. The epoch is also the tag: an entry serves its own epoch only.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct WindowTable {
     entries: [Entry; ENTRIES],
+}
+
+impl Default for WindowTable {
+    fn default() -> Self {
+        Self {
+            entries: [Entry::default(); ENTRIES],
+        }
+    }
 }
 
 impl WindowTable {
@@ -47,16 +56,17 @@ mod tests {
     #[test]
     fn entries_are_written_once_and_overwritten_by_newer_epochs_only() {
         let mut table = WindowTable::default();
+        let later = 3 + ENTRIES as u64;
         assert_eq!(table.get(0), None, "tag 0 of an empty entry");
         table.insert_first(3, 10);
         table.insert_first(3, 20);
         assert_eq!(table.get(3), Some(10));
-        table.insert_first(11, 30);
-        assert_eq!((table.get(3), table.get(11)), (None, Some(30)));
+        table.insert_first(later, 30);
+        assert_eq!((table.get(3), table.get(later)), (None, Some(30)));
         table.insert_first(3, 40);
-        assert_eq!((table.get(3), table.get(11)), (None, Some(30)));
-        (4..11).for_each(|epoch| table.insert_first(epoch, epoch as u32));
-        assert!((4..11).all(|epoch| table.get(epoch) == Some(epoch as u32)));
-        assert_eq!(table.get(11), Some(30));
+        assert_eq!((table.get(3), table.get(later)), (None, Some(30)));
+        (4..later).for_each(|epoch| table.insert_first(epoch, epoch as u32));
+        assert!((4..later).all(|epoch| table.get(epoch) == Some(epoch as u32)));
+        assert_eq!(table.get(later), Some(30));
     }
 }

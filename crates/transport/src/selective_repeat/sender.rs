@@ -91,6 +91,9 @@ impl Sender {
             paths,
             statistics: FlowStatistics::default(),
         };
+        if controller.allocation().is_some() {
+            sender.pacer.set_catching_up();
+        }
         sender.take_allowance(controller, rules);
         sender
     }

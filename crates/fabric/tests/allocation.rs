@@ -1,0 +1,243 @@
+//! s-PERC and 1RC in whole fabrics: shares of links, and what links drop of speculative packets.
+
+use clearway_fabric::topology::{
+    PacketSizes, Routes, Topology, dumbbell, leaf_spine, single_switch,
+};
+use clearway_fabric::{
+    Flow, Outcome, RunControl, Setup, SharedBufferParameters, Simulation, SwitchParameters, Verdict,
+};
+use clearway_transport::cc::ControllerSettings;
+use clearway_transport::spray::SelectorSettings;
+use clearway_transport::{ClassSet, Profile, Reliability};
+use clearway_units::{Bytes, HostId, Rate, Span, Time, Value};
+use proptest::prelude::*;
+use std::sync::Arc;
+
+const PAYLOAD: u32 = 1000;
+const HEADER: u32 = 64;
+
+/// Settings of a controller by their keys.
+fn controller(name: &str, settings: &[(&str, Value)]) -> ControllerSettings {
+    let mut controller = ControllerSettings::named(name).unwrap();
+    for (key, value) in settings {
+        controller.set(key, value).unwrap();
+    }
+    controller
+}
+
+fn run(
+    topology: &Topology,
+    controller: &ControllerSettings,
+    flows: &[Flow],
+    (seed, threads): (u64, usize),
+) -> Outcome<()> {
+    let routes = Routes::compute(topology).unwrap();
+    let sizes = PacketSizes {
+        payload: PAYLOAD,
+        header: HEADER,
+        ack: HEADER,
+    };
+    let mut profile = Profile::strack(routes.paths.network_facts(sizes));
+    profile.reliability = Reliability::named("go-back-n").unwrap();
+    profile.selector = SelectorSettings::named("single").unwrap();
+    profile.controller = controller.clone();
+    let setup = Setup {
+        topology,
+        routes,
+        flows: flows.into(),
+        further_classes: ClassSet::EMPTY,
+        profile: Arc::new(profile),
+        switch: SwitchParameters::default(),
+        buffer: Some(SharedBufferParameters::default()),
+        seed,
+    };
+    let simulation = Simulation::new(&setup, |_| None, || ());
+    let outcome = simulation.sharing_all_rounds().run(RunControl {
+        threads,
+        at_most: Time::from_us(100_000),
+        coordinator: None,
+        traffic: None,
+        coordination_delay: None,
+        on_progress: &mut |_| Verdict::Continue,
+    });
+    outcome.check_conservation().unwrap();
+    outcome
+}
+
+fn flow(src: u32, dst: u32, bytes: u64, us: u64) -> Flow {
+    Flow::timed(
+        HostId(src),
+        HostId(dst),
+        Bytes::new(bytes),
+        Time::from_us(us),
+    )
+}
+
+/// Goodputs of flows in Gb/s.
+fn goodputs(outcome: &Outcome<()>, flows: &[Flow]) -> Vec<f64> {
+    let rate = |(result, flow): (&clearway_fabric::FlowOutcome, &Flow)| {
+        let lasted = result.sent.unwrap().since(result.started.unwrap());
+        flow.bytes.as_f64() * 8e-9 / lasted.as_secs()
+    };
+    outcome.flows.iter().zip(flows).map(rate).collect()
+}
+
+#[track_caller]
+fn near(values: &[f64], expected: &[f64], within: f64) {
+    assert_eq!(values.len(), expected.len());
+    for (value, expected) in values.iter().zip(expected) {
+        assert!((value / expected - 1.0).abs() < within, "{values:?}");
+    }
+}
+
+/// Goodput in Gb/s of a flow that is allocated so much of a link of 100 Gb/s.
+fn part(share: f64) -> f64 {
+    share * 98.0 * f64::from(PAYLOAD) / f64::from(PAYLOAD + HEADER)
+}
+
+const RATE: Rate = Rate::from_gbps(100);
+
+#[test]
+fn flows_share_a_link_evenly_and_leave_it_to_those_that_stay() {
+    let topology = single_switch(5, RATE, Span::from_us(1)).unwrap();
+    let s_perc = controller("s-perc", &[]);
+    let flows: Vec<Flow> = (0..4).map(|src| flow(src, 4, 20_000_000, 0)).collect();
+    let outcome = run(&topology, &s_perc, &flows, (1, 1));
+    near(&goodputs(&outcome, &flows), &[part(0.25); 4], 0.01);
+    // Three of a quarter of the size: the fourth has all of the link afterwards.
+    let mut flows = flows;
+    (0..3).for_each(|n| flows[n].bytes = Bytes::new(5_000_000));
+    let outcome = run(&topology, &s_perc, &flows, (1, 1));
+    let last = part(1.0) * 20.0 / 35.0;
+    near(
+        &goodputs(&outcome, &flows),
+        &[part(0.25), part(0.25), part(0.25), last],
+        0.01,
+    );
+    assert_eq!((outcome.links.dropped, outcome.endpoints.timeouts), (0, 0));
+}
+
+#[test]
+fn what_one_link_denies_another_gives() {
+    // 0 to 3 and 1 to 3 share the link to host 3; 1 to 4 has what is left of host 1, and 2 to 4 of the link to host 4.
+    let topology = single_switch(5, RATE, Span::from_us(1)).unwrap();
+    let pairs = [(0, 3), (2, 3), (1, 3), (1, 4)];
+    let flows = pairs.map(|(src, dst)| flow(src, dst, 20_000_000, 0));
+    let outcome = run(&topology, &controller("s-perc", &[]), &flows, (1, 1));
+    let goodputs = goodputs(&outcome, &flows);
+    let third = part(1.0 / 3.0);
+    near(&goodputs[..3], &[third; 3], 0.01);
+    near(&goodputs[3..], &[part(1.0) - third], 0.01);
+}
+
+#[test]
+fn weights_share_between_hosts() {
+    let topology = single_switch(3, RATE, Span::from_us(1)).unwrap();
+    let flows = [
+        flow(0, 2, 10_000_000, 0),
+        flow(0, 2, 10_000_000, 0),
+        flow(1, 2, 20_000_000, 0),
+    ];
+    for name in ["s-perc", "1rc"] {
+        let weighted = controller(name, &[("weights", Value::Boolean(true))]);
+        let outcome = run(&topology, &weighted, &flows, (1, 1));
+        near(
+            &goodputs(&outcome, &flows),
+            &[part(0.25), part(0.25), part(0.5)],
+            0.03,
+        );
+        let plain = controller(name, &[]);
+        let outcome = run(&topology, &plain, &flows[..], (1, 1));
+        let third = part(1.0 / 3.0);
+        near(&goodputs(&outcome, &flows)[..2], &[third, third], 0.03);
+    }
+}
+
+#[test]
+fn short_messages_are_exempt_and_others_wait_one_round_trip() {
+    let topology = single_switch(2, RATE, Span::from_us(1)).unwrap();
+    // The unloaded round trip is 4 us and a little.
+    let times = |name, bytes| {
+        let flows = [flow(0, 1, bytes, 0)];
+        let outcome = run(&topology, &controller(name, &[]), &flows, (1, 1));
+        (outcome.flows[0].sent.unwrap().as_us(), outcome.endpoints)
+    };
+    let (short, counters) = times("s-perc", 40_000);
+    assert!(short < 8.0 && counters.rate_controls_sent == 0, "{short}");
+    let (long, counters) = times("s-perc", 60_000);
+    assert!((12.9..14.0).contains(&long), "{long}");
+    // At the start, then once in each round trip, at last to leave.
+    assert!(
+        (3..6).contains(&counters.rate_controls_sent),
+        "{counters:?}"
+    );
+    assert_eq!(counters.rate_controls_received, counters.rate_controls_sent);
+    let (at_once, counters) = times("1rc", 60_000);
+    assert!(at_once < 9.8, "{at_once}");
+    assert!(
+        counters.speculative_sent > 30 && counters.speculative_dropped == 0,
+        "{counters:?}"
+    );
+}
+
+/// Two to seven hosts on each side of a slow or fast link, or under leaves and spines.
+fn any_topology() -> impl Strategy<Value = Topology> {
+    let gbps = || prop_oneof![Just(25), Just(100), Just(400)].prop_map(Rate::from_gbps);
+    let delay = || (300..3000u64).prop_map(Span::from_ns);
+    let star = (3..9u32, gbps(), delay())
+        .prop_map(|(hosts, rate, delay)| single_switch(hosts, rate, delay).unwrap());
+    let bell =
+        (2..6u32, 2..6u32, gbps(), gbps(), delay()).prop_map(|(left, right, host, link, delay)| {
+            dumbbell(left, right, (host, delay), (link, delay)).unwrap()
+        });
+    let clos = (2..4u32, 2..5u32, 1..3u32, gbps(), gbps(), delay()).prop_map(
+        |(leaves, hosts, spines, host, link, delay)| {
+            leaf_spine(
+                leaves * hosts,
+                hosts,
+                spines,
+                1,
+                (host, delay),
+                (link, delay),
+            )
+            .unwrap()
+        },
+    );
+    prop_oneof![star, bell, clos]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    /// What links drop of a flow is the tail of its speculative run, over all hops: so no receiver ever misses a packet (no NACK, no
+    /// timeout), and what is sent again is what was dropped.
+    #[test]
+    fn links_drop_tails_and_nothing_has_to_be_detected(
+        topology in any_topology(),
+        draws in prop::collection::vec((any::<u32>(), any::<u32>(), 1..400_000u64, 0..60u64), 2..40),
+        (skew, weights, seed) in (prop_oneof![Just(0u64), Just(100)], any::<bool>(), 0..1000u64),
+    ) {
+        let hosts = topology.hosts;
+        let flows: Vec<Flow> = draws
+            .iter()
+            .map(|&(src, step, bytes, us)| {
+                let src = src % hosts;
+                flow(src, (src + 1 + step % (hosts - 1)) % hosts, bytes, us)
+            })
+            .collect();
+        let one_rc = controller("1rc", &[
+            ("clock-skew", Value::Text(format!("{skew}ns"))),
+            ("weights", Value::Boolean(weights)),
+        ]);
+        let outcome = run(&topology, &one_rc, &flows, (seed, 1));
+        let (endpoints, links) = (&outcome.endpoints, &outcome.links);
+        prop_assert!(outcome.flows.iter().all(|flow| flow.sent.is_some()));
+        prop_assert_eq!((endpoints.nacks_sent, endpoints.timeouts, endpoints.discarded), (0, 0, 0));
+        prop_assert_eq!(links.dropped, links.agent_drops);
+        prop_assert_eq!(endpoints.speculative_dropped, links.agent_drops);
+        prop_assert_eq!(endpoints.retransmitted, links.agent_drops);
+        prop_assert_eq!(endpoints.rate_controls_received, endpoints.rate_controls_sent);
+        let shared = run(&topology, &one_rc, &flows, (seed, 2));
+        prop_assert_eq!(outcome.digest, shared.digest);
+    }
+}
