@@ -51,6 +51,7 @@ fn scopes_that_cannot_be() {
         &["transport.kind=1rc", "transport.spray=adaptive"],
         &["transport.kind=1rc", "transport.reliability=selective-repeat"],
         &["transport.kind=1rc", "transport.headroom=1.5"],
+        &["transport.kind=1rc", "switch.kind=shared-buffer", "switch.pfc.agent-drops=false"],
     ]), @r#"
     --set transport.scope=host-pair: `transport.scope` cannot be "host-pair"
       fix: expected one of "queue-pair", "destination", "pair", "service-level", "host"
@@ -66,6 +67,8 @@ fn scopes_that_cannot_be() {
       fix: set `transport.reliability = "go-back-n"`
     --set transport.headroom=1.5: `transport.controller` = "1rc" cannot give 1.5 of each link to flows
       fix: use a part above 0 and at most 1; 0.98 leaves room for control packets
+    --set switch.pfc.agent-drops=false: `switch.pfc.agent-drops` = false keeps links from dropping speculative data, and 1RC is nothing without
+      fix: set `switch.pfc.agent-drops = true`, or `transport.kind = "s-perc"`, which drops nothing
     "#);
 }
 

@@ -199,6 +199,22 @@ fn check_allocation(transport: &TransportSettings) -> Result<(), ScenarioError> 
     Ok(())
 }
 
+/// Checks that agents of links may do what the transport needs of them.
+pub(crate) fn check_agents(
+    transport: &TransportSettings,
+    switch: &SwitchSettings,
+) -> Result<(), ScenarioError> {
+    let speculates = matches!(transport.controller, ControllerSettings::OneRc(_));
+    match &switch.buffer {
+        Some(buffer) if speculates && !buffer.agent_drops => Err(ScenarioError::about(
+            &["pfc.agent-drops"],
+            "`switch.pfc.agent-drops` = false keeps links from dropping speculative data, and 1RC is nothing without",
+            "set `switch.pfc.agent-drops = true`, or `transport.kind = \"s-perc\"`, which drops nothing",
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// Checks what of a switch does not depend on the fabric.
 pub(crate) fn check_switch(switch: &SwitchSettings) -> Result<(), ScenarioError> {
     match &switch.buffer {

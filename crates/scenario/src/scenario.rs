@@ -2,7 +2,9 @@
 
 use crate::error::{Place, ScenarioError};
 use crate::generate::{JobSettings, WorkloadSettings, trace_files};
-use crate::limits::{check_general, check_observe, check_scope, check_switch, check_transport};
+use crate::limits::{
+    check_agents, check_general, check_observe, check_scope, check_switch, check_transport,
+};
 use crate::places::Places;
 use crate::section::{fill, unknown_name};
 use crate::source::{self, Entry};
@@ -94,6 +96,7 @@ impl Scenario {
         let name = transport.parts();
         fill(&name, &mut transport, &rest)?;
         check_transport(&transport).map_err(|error| error.or_in(&places, "transport", 0))?;
+        check_agents(&transport, &switch).map_err(|error| error.or_in(&places, "switch", 0))?;
 
         let mut observe = ObserveSettings::default();
         fill("[observe]", &mut observe, &of(entries, "observe", 0))?;

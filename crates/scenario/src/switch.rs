@@ -67,7 +67,12 @@ impl SwitchSettings {
 
     pub(crate) fn entries(&self) -> Vec<(&'static str, Value)> {
         let buffer = self.buffer.iter().flat_map(ParameterSet::entries);
-        self.ports.entries().into_iter().chain(buffer).collect()
+        // Of no account unless links have agents.
+        let usual = |(key, value): &(&str, Value)| {
+            *key == "pfc.agent-drops" && *value == Value::Boolean(true)
+        };
+        let entries = self.ports.entries().into_iter().chain(buffer);
+        entries.filter(|entry| !usual(entry)).collect()
     }
 
     /// Every parameter of this kind of switch.

@@ -132,6 +132,8 @@ clearway_units::parameters! {
         /// Classes with priority flow control; the others are dropped when the pool or their `queue` is full. Control has room of
         /// its own.
         pub lossless: LosslessClasses = LosslessClasses::ALL, "pfc.classes", "IEEE 802.1Qbb";
+        /// Agents of links (1RC) may drop speculative data of lossless classes before it is queued.
+        pub agent_drops: bool = true, "pfc.agent-drops", "Snyder §5.2: what has been queued is never dropped";
         /// Bytes that each lossless class of each port has to itself.
         pub reserve: Bytes = Bytes::new(4096), "pfc.reserve", "HPCC ns-3 simulator: 4 KiB";
         /// Bytes for what still comes after a pause frame, for each lossless class of each port; `"auto"` is what can come, rate

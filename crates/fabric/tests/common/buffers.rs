@@ -113,6 +113,7 @@ pub(super) fn random_buffer(draw: &mut Draw, packet: u64) -> SharedBufferParamet
         _ => Some(draw.between(1, 60) * packet),
     };
     SharedBufferParameters {
+        agent_drops: true,
         buffer: None,
         alpha: draw.of(&[1.0 / 128.0, 0.125, 0.3, 1.0, 4.0]),
         alpha_scales: draw.chance(50),
