@@ -25,6 +25,12 @@ impl Failure {
         }
     }
 
+    /// What is wrong, without what to do about it.
+    pub(crate) fn first_line(&self) -> &str {
+        let first = self.0.first().and_then(|message| message.lines().next());
+        first.unwrap_or_default()
+    }
+
     /// Says what is wrong.
     pub(crate) fn report(self) -> ExitCode {
         self.0

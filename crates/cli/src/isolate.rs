@@ -113,7 +113,7 @@ impl Subject {
         if let ([None], [None]) = (&transports[..], &scopes[..]) {
             return Ok(vec![Self::new(own)]);
         }
-        let mut subjects = Vec::new();
+        let (mut subjects, mut first) = (Vec::new(), None);
         for transport in &transports {
             for scope in &scopes {
                 let settings = [transport.clone(), scope.clone()].into_iter().flatten();
@@ -122,10 +122,23 @@ impl Subject {
                     overrides: overrides.chain(settings).collect(),
                     ..arguments.scenario.clone()
                 };
-                subjects.push(Self::new(load(laboratory, &scenario)?));
+                match load(laboratory, &scenario) {
+                    Ok(scenario) => subjects.push(Self::new(scenario)),
+                    // Some transports have no scopes: links allocate their rates.
+                    Err(failure) if arguments.matrix && arguments.scopes.is_empty() => {
+                        if !arguments.quiet {
+                            say(&format!("left out: {}", failure.first_line()));
+                        }
+                        first.get_or_insert(failure);
+                    }
+                    Err(failure) => return Err(failure),
+                }
             }
         }
-        Ok(subjects)
+        match first {
+            Some(failure) if subjects.is_empty() => Err(failure),
+            _ => Ok(subjects),
+        }
     }
 }
 

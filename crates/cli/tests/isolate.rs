@@ -49,6 +49,37 @@ fn more_queue_pairs_take_more_than_their_share() {
 }
 
 #[test]
+fn a_matrix_has_every_scope_that_a_transport_can_have() {
+    let bench = Bench::new("isolate-matrix");
+    let transports = ["--transport", "dctcp,s-perc", "--matrix"];
+    let attack = ["--attackers", "3", "--attacks", "parallel", "--out", "here"];
+    let output = bench.output(&isolate(&[&transports[..], &attack].concat()));
+    assert_eq!(output.status.code(), Some(1), "an attack that gains");
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    let verdict = |transport: &str, scope: &str| {
+        let row = format!("{transport:<9}  {scope:<13}  ");
+        let line = printed.lines().find(|line| line.starts_with(&row));
+        let line = line.unwrap_or_else(|| panic!("{row}: {printed}"));
+        line.split_whitespace().last().unwrap().to_owned()
+    };
+    assert_eq!(verdict("dctcp", "queue-pair"), "VULNERABLE");
+    assert_eq!(verdict("dctcp", "destination"), "VULNERABLE");
+    // Connections with weights start anew all the same: what an attack gains by that depends on the scenario.
+    verdict("dctcp", "host");
+    for scope in ["pair", "service-level"] {
+        assert_eq!(verdict("dctcp", scope), "secure");
+    }
+    assert_eq!(verdict("s-perc", "queue-pair"), "secure");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(
+        said.matches("links allocate a rate to each flow").count(),
+        3,
+        "{said}"
+    );
+    assert!(bench.read("here/isolation.html").contains("service-level"));
+}
+
+#[test]
 fn what_cannot_be_studied_is_refused() {
     let bench = Bench::new("isolate-refused");
     let refused = |more: &[&str]| {

@@ -60,7 +60,7 @@ fn scopes_that_cannot_be() {
     --set transport.phase-increase=1.0: `transport.scope` = "pair" has one controller for several flows, and `phase-increase` depends on the phase of one
       fix: set `transport.phase-increase = 0.0`, or the scope to "queue-pair" or "host"
     --set transport.scope=destination: `transport.controller` = "s-perc" has no scope "destination": links allocate a rate to each flow
-      fix: leave `transport.scope` at "queue-pair"; `transport.weights = true` shares by host
+      fix: set `transport.scope` to "queue-pair", or to "host", which is `transport.weights = true`
     --set transport.spray=adaptive: `transport.controller` = "1rc" cannot spray over paths by "adaptive": its control packets take the path of the data
       fix: set `transport.spray = "single"`
     --set transport.reliability=selective-repeat: `transport.controller` = "1rc" does not go with "selective-repeat": what links drop is the tail, and no loss is to be detected

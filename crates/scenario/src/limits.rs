@@ -159,14 +159,14 @@ fn check_allocation(transport: &TransportSettings) -> Result<(), ScenarioError> 
         ControllerSettings::OneRc(own) => (own.common.headroom, true),
         _ => return Ok(()),
     };
-    if transport.scope.scope != Scope::QueuePair {
+    if ![Scope::QueuePair, Scope::Host].contains(&transport.scope.scope) {
         return error(
             "scope",
             &format!(
                 "has no scope \"{}\": links allocate a rate to each flow",
                 transport.scope.scope
             ),
-            "leave `transport.scope` at \"queue-pair\"; `transport.weights = true` shares by host",
+            "set `transport.scope` to \"queue-pair\", or to \"host\", which is `transport.weights = true`",
         );
     }
     if transport.selector.name() != "single" {

@@ -12,8 +12,8 @@
 //! | `host` | one for each queue pair | nothing, but each has 1/k of rate and window, with k open connections at the NIC |
 //!
 //! `destination` is what Snyder §3.6.1 found ConnectX-5 to do: two queue pairs of a group that is at 30 Gb/s send 60 Gb/s. `pair` is the
-//! enforcement that §3.4.1 and §3.7 propose. `host` is the weight of chapter 5, where an agent in each link takes it into account; here it
-//! scales what any controller allows.
+//! enforcement that §3.4.1 and §3.7 propose. `host` is the weight of chapter 5: with s-PERC and 1RC links take it into account, with any
+//! other controller it scales what that allows.
 //!
 //! # Decisions
 //! * A NIC is what the simulator calls a host, so the source of a pair is a NIC, and the queue pairs of a host with two NICs are apart.

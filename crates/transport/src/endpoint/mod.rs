@@ -30,8 +30,9 @@ use crate::cc::CongestionControl;
 use crate::feedback::{DataArrival, EndpointFeedback, Notify};
 use crate::flow::{Context, Outbox, Reports, answer};
 use crate::packet::{ClassSet, Header, Packet};
+use crate::perc::RateAllocation;
 use crate::profile::Profile;
-use crate::scope::Scope;
+use crate::scope::{Scope, ScopeParameters};
 use crate::telemetry::{Hop, IntPacket, Telemetry};
 use clearway_units::{Bytes, FlowId, HostId, MessageId, Span, Time};
 use controllers::{ControllerId, Controllers};
@@ -160,19 +161,31 @@ impl<T: Telemetry> Endpoint<T> {
         let largest_window = largest_windows.fold(0.0, f64::max);
         let controller = profile.controller.build(&profile.network);
         let allocation = controller.allocation();
-        let rate_control = allocation.map(|it| RateControl::new(it, &profile.network, host, seed));
+        let weights = profile.scope.scope == Scope::Host;
+        let rate_control = allocation.map(|settings| {
+            let weights = weights || settings.weights;
+            let settings = RateAllocation {
+                weights,
+                ..settings.clone()
+            };
+            RateControl::new(settings, &profile.network, host, seed)
+        });
+        let scope = match rate_control {
+            Some(_) => ScopeParameters::default(),
+            None => profile.scope.clone(),
+        };
         Self {
             host,
             seed,
             rules: Rules::new(&profile, largest_window),
             control_first: profile.reliability.control_first(),
-            scope: profile.scope.scope,
+            scope: scope.scope,
             data_turn: false,
             tracing: false,
             paused: ClassSet::EMPTY,
             slots: Vec::new(),
             controllers: Controllers::default(),
-            groups: Groups::new(&profile.scope),
+            groups: Groups::new(&scope),
             rate_control: rate_control.map(Box::new),
             alive: 0,
             directory: Directory::default(),

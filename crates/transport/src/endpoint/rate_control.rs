@@ -5,6 +5,7 @@
 //! When it has sent all, the next control packet takes it out of the links' sums. Its source may outlive it.
 //!
 //! # Decisions
+//! * The scope `host` is `weights = true`; links know no other scope.
 //! * The NIC's own link has an agent too, which keeps the rates of a host's flows together within the line rate; it lets all speculative
 //!   packets pass.
 //! * A connection leaves the count of open connections when its last control packet departs, not when that has come back.
@@ -61,7 +62,7 @@ pub(super) struct RateControl {
 impl RateControl {
     /// The allocation at `host`.
     pub(super) fn new(
-        settings: &RateAllocation,
+        settings: RateAllocation,
         network: &NetworkFacts,
         host: HostId,
         seed: u64,
@@ -84,7 +85,7 @@ impl RateControl {
             members: Vec::new(),
             free: Vec::new(),
             by_key: FxHashMap::default(),
-            settings: settings.clone(),
+            settings,
         }
     }
 
