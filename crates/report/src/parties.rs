@@ -3,6 +3,7 @@
 //! A message of an attacker is made of several flows; it lasts from the start of the first to the end of the last. A user is a host that
 //! sends: shares are compared between users, because an attack multiplies flows.
 
+use crate::quantity::{count, factor, microseconds, prefixed};
 use crate::record::FlowRow;
 use crate::statistics::Distribution;
 use clearway_units::statistics::jain_index;
@@ -109,6 +110,48 @@ impl Parties {
             attackers: Party::of(&attackers),
             victims: Party::of(&victims),
         }
+    }
+}
+
+/// Headings of the columns of [`Parties::rows`] after the first.
+pub(crate) const HEADINGS: [&str; 7] = [
+    "users",
+    "messages",
+    "completed",
+    "flows",
+    "goodput of a user",
+    "p99 FCT",
+    "p99 slowdown",
+];
+
+/// What the table of both sides counts.
+pub(crate) const NOTE: &str =
+    "A message of an attacker is made of several flows; slowdown is of messages in one flow.";
+
+impl Parties {
+    /// Both sides as rows of texts: name, then the columns of [`HEADINGS`].
+    pub(crate) fn rows(&self) -> [[String; 8]; 2] {
+        [("attackers", &self.attackers), ("victims", &self.victims)].map(|(name, party)| {
+            let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".into());
+            [
+                name.into(),
+                count(party.users),
+                count(party.messages),
+                count(party.completed),
+                count(party.flows),
+                or_dash(party.goodput_bps.map(|all| prefixed(all.mean) + "bit/s")),
+                or_dash(party.fct_us.map(|all| microseconds(all.p99))),
+                or_dash(party.slowdown.map(|all| factor(all.p99))),
+            ]
+        })
+    }
+
+    /// How evenly users share, in a sentence.
+    pub(crate) fn fairness_sentence(&self) -> Option<String> {
+        let index = self.user_fairness?;
+        Some(format!(
+            "Jain's index over the goodputs of users: {index:.3}."
+        ))
     }
 }
 

@@ -4,6 +4,7 @@ mod jobs;
 mod labels;
 
 use crate::by_size::Tail;
+use crate::parties::{HEADINGS, NOTE};
 use crate::quantity::{bytes, count, factor, microseconds, percent, prefixed, seconds};
 use crate::statistics::Distribution;
 use crate::summary::{StatusName, Summary};
@@ -138,35 +139,13 @@ fn parties(summary: &Summary) -> String {
         return String::new();
     };
     let mut table = Table::new().column("Side", Align::Left);
-    for header in [
-        "users",
-        "messages",
-        "completed",
-        "flows",
-        "goodput of a user",
-        "p99 FCT",
-        "p99 slowdown",
-    ] {
-        table = table.column(header, Align::Right);
+    for heading in HEADINGS {
+        table = table.column(heading, Align::Right);
     }
-    for (name, party) in [
-        ("attackers", &parties.attackers),
-        ("victims", &parties.victims),
-    ] {
-        let counts = [party.users, party.messages, party.completed, party.flows];
-        let goodput = party.goodput_bps.map(|all| prefixed(all.mean) + "bit/s");
-        let fct = party.fct_us.map(|all| microseconds(all.p99));
-        let slowdown = party.slowdown.map(|all| factor(all.p99));
-        let values = [goodput, fct, slowdown].map(|value| value.unwrap_or_else(|| "-".into()));
-        let cells = counts.map(count).into_iter().chain(values);
-        table.row([name.to_owned()].into_iter().chain(cells));
-    }
-    let fairness = parties.user_fairness.map_or(String::new(), |index| {
-        format!("Jain's index over the goodputs of users: {index:.3}.\n")
-    });
-    format!(
-        "{table}\nA message of an attacker is made of several flows; slowdown is of messages in one flow.\n{fairness}"
-    )
+    parties.rows().into_iter().for_each(|row| table.row(row));
+    let fairness = parties.fairness_sentence();
+    let fairness = fairness.map_or(String::new(), |sentence| sentence + "\n");
+    format!("{table}\n{NOTE}\n{fairness}")
 }
 
 fn packets(summary: &Summary) -> String {

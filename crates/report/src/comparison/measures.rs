@@ -165,6 +165,7 @@ pub(super) fn all_measures() -> impl Iterator<Item = Measure> {
         .iter()
         .chain(&COMPLETION_MEASURES)
         .chain(&CLASS_MEASURES)
+        .chain(&PARTY_MEASURES)
         .chain(&SHARING_MEASURES)
         .chain(&OTHER_MEASURES)
         .copied()
@@ -211,6 +212,37 @@ pub(super) const JOB_MEASURES: [Measure; 4] = {
                 Some(Distribution::of_ratios(rates)?.mean)
             },
         ),
+    ]
+};
+
+/// Measures of both sides of an attack.
+pub(super) const PARTY_MEASURES: [Measure; 5] = {
+    use Unit::{Bps, Index, Ratio};
+    const ATTACKERS: &str = "parties.attackers.goodput_bps.mean";
+    const VICTIMS: &str = "parties.victims.goodput_bps.mean";
+    const P99: &str = "parties.victims.slowdown.p99";
+    const P999: &str = "parties.victims.slowdown.p999";
+    const FAIRNESS: &str = "parties.user_fairness";
+    [
+        if_known(ATTACKERS, ATTACKERS, "goodput of an attacker", Bps, |run| {
+            let parties = run.summary.parties.as_ref()?;
+            Some(parties.attackers.goodput_bps?.mean)
+        }),
+        if_known(VICTIMS, VICTIMS, "goodput of a victim", Bps, |run| {
+            let parties = run.summary.parties.as_ref()?;
+            Some(parties.victims.goodput_bps?.mean)
+        }),
+        if_known(P99, P99, "p99 of victims", Ratio, |run| {
+            let parties = run.summary.parties.as_ref()?;
+            Some(parties.victims.slowdown?.p99)
+        }),
+        if_known(P999, P999, "p99.9 of victims", Ratio, |run| {
+            let parties = run.summary.parties.as_ref()?;
+            Some(parties.victims.slowdown?.p999)
+        }),
+        if_known(FAIRNESS, FAIRNESS, "fairness of users", Index, |run| {
+            run.summary.parties.as_ref()?.user_fairness
+        }),
     ]
 };
 

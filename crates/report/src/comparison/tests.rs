@@ -147,6 +147,7 @@ fn measures_are_named_as_in_the_summary() {
     let run = || {
         let mut record = run();
         record.jobs = vec![job("a", 2, &[90, 110]), job("b", 1, &[50])];
+        record.flows[0].attack = Some(1);
         record.observed = Some(Observed {
             fairness: Some(fairness),
             ..Observed::default()

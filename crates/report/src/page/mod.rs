@@ -16,6 +16,7 @@ mod isolation;
 mod jobs;
 mod json;
 mod live;
+mod parties;
 mod plan;
 mod plan_trials;
 pub(crate) mod plot;
@@ -53,6 +54,7 @@ pub fn render(page: &Page<'_>) -> String {
     document.push("<main>");
     headline(&mut document, record, &summary);
     jobs::section(&mut document, &summary);
+    parties::section(&mut document, &summary);
     completion::section(&mut document, record, &summary);
     match &record.observed {
         Some(observed) => {

@@ -105,6 +105,18 @@ pub(super) fn plot_ids(html: &str) -> Vec<String> {
 }
 
 #[test]
+fn attackers_and_victims_have_a_section() {
+    let plain = html(&run());
+    assert!(!plain.contains("id=\"attack\""));
+    let mut record = run();
+    record.flows[0].attack = Some(1);
+    let page = html(&record);
+    for text in ["id=\"attack\"", "attackers", "victims", "goodput of a user"] {
+        assert!(page.contains(text), "no {text}");
+    }
+}
+
+#[test]
 fn a_run_that_nobody_watched() {
     let page = html(&run());
     assert!(page.starts_with("<!DOCTYPE html>"));

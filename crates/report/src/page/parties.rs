@@ -1,0 +1,21 @@
+//! Attackers and victims: what each side of an attack got.
+
+use super::document::Document;
+use super::html::{Column, paragraph, table};
+use crate::parties::{HEADINGS, NOTE};
+use crate::summary::Summary;
+
+/// The section on both sides of an attack; nothing without one.
+pub(super) fn section(document: &mut Document, summary: &Summary) {
+    let Some(parties) = &summary.parties else {
+        return;
+    };
+    document.open_section("attack", "Attack");
+    let columns: Vec<_> = std::iter::once(("", Column::Text))
+        .chain(HEADINGS.map(|heading| (heading, Column::Number)))
+        .collect();
+    document.push(&table(&columns, &parties.rows().map(Vec::from)));
+    let fairness = parties.fairness_sentence().unwrap_or_default();
+    document.push(&paragraph(&format!("{NOTE} {fairness}")));
+    document.close_section();
+}
