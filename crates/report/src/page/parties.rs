@@ -14,7 +14,13 @@ pub(super) fn section(document: &mut Document, summary: &Summary) {
     let columns: Vec<_> = std::iter::once(("", Column::Text))
         .chain(HEADINGS.map(|heading| (heading, Column::Number)))
         .collect();
-    document.push(&table(&columns, &parties.rows().map(Vec::from)));
+    // Signs as in the rest of the page, where the terminal has letters.
+    let sign = |text: String| match text.strip_suffix('x') {
+        Some(factor) => format!("{factor}×"),
+        None => text.replace(" us", " µs"),
+    };
+    let rows = parties.rows().map(|row| row.map(sign).to_vec());
+    document.push(&table(&columns, &rows));
     let fairness = parties.fairness_sentence().unwrap_or_default();
     document.push(&paragraph(&format!("{NOTE} {fairness}")));
     document.close_section();

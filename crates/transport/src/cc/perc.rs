@@ -11,7 +11,7 @@
 //! * Without weights each flow counts as its host's only one, with 1RC too; its numbers are shared all the same.
 
 use super::{AckSample, Allowance, CongestionControl, ControllerDefinition, NetworkFacts};
-use crate::perc::{RateAllocation, Speculation};
+use crate::perc::{EpochParameters, LinkParameters, RateAllocation, Speculation};
 use clearway_units::{Bytes, Rate, RelativeSize, Span};
 
 clearway_units::parameters! {
@@ -157,3 +157,30 @@ impl ControllerDefinition for OneRc {
 }
 
 allocated!(OneRc);
+
+/// Rounds are so many of the longest unloaded round trips long: the time between two control packets of a flow, with some queueing.
+const ROUND: u64 = 2;
+
+impl RateAllocation {
+    /// Settings of the agent of a link.
+    pub fn link(&self, network: &NetworkFacts, capacity: Rate) -> LinkParameters {
+        LinkParameters {
+            capacity,
+            headroom: self.headroom,
+            round: network.base_rtt * ROUND,
+            epochs: self.speculation.map(|speculation| EpochParameters {
+                length: speculation.epoch,
+                max_rtt: network.base_rtt,
+                packet: Bytes::new(u64::from(network.payload + network.header)),
+                bdp_packets: bdp_packets(network),
+            }),
+        }
+    }
+}
+
+/// Bandwidth-delay product of a host in full packets, rounded down, at least one.
+pub(crate) fn bdp_packets(network: &NetworkFacts) -> u32 {
+    let packet = u64::from(network.payload + network.header).max(1);
+    let packets = network.bdp.as_u64() / packet;
+    packets.clamp(1, u32::MAX.into()) as u32
+}

@@ -1,36 +1,15 @@
 //! Tables of an endpoint: flows by number, receivers, timers.
 
+use super::key::Key;
 use super::parts::{Receiver, Rules};
 use crate::feedback::{EndpointFeedback, Feedback};
 use crate::flow::FinalAck;
 use crate::packet::Packet;
 use crate::profile::Profile;
-use clearway_units::{FlowId, Time};
+use clearway_units::Time;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
-
-/// A queue pair of a flow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Key(u64);
-
-impl Key {
-    #[inline]
-    pub(crate) fn new(flow: FlowId, queue_pair: u8) -> Self {
-        Self(u64::from(flow.0) | u64::from(queue_pair) << 32)
-    }
-
-    /// The key as a number.
-    pub(crate) fn number(self) -> u64 {
-        self.0
-    }
-
-    /// The queue pair that a packet is for.
-    #[inline]
-    pub(crate) fn of(packet: &Packet) -> Self {
-        Self::new(packet.flow, packet.queue_pair)
-    }
-}
 
 /// Map from a queue pair to its slot. Consecutive packets are often of one flow, so the last answer is kept.
 #[derive(Debug, Default)]

@@ -1,7 +1,7 @@
 //! Lifecycle of the flows that start here: opening, posting of messages, closing, removal.
 
 use super::controllers::ControllerId;
-use super::flows::Key;
+use super::key::Key;
 use super::parts::Sender;
 use super::{Endpoint, Slot};
 use crate::flow::{Ends, Paths};

@@ -15,12 +15,15 @@
 //! Timers are lazy: a flow has one entry in a heap, which is looked at when it comes due and put back if the flow's real
 //! deadline has moved on. An acknowledgement therefore touches no heap.
 
+mod control;
 mod controllers;
 mod flows;
 mod groups;
+mod key;
 mod lifetime;
 mod parts;
 mod rate_control;
+mod settle;
 mod stripes;
 #[cfg(test)]
 mod tests;
@@ -36,8 +39,9 @@ use crate::scope::{Scope, ScopeParameters};
 use crate::telemetry::{Hop, IntPacket, Telemetry};
 use clearway_units::{Bytes, FlowId, HostId, MessageId, Span, Time};
 use controllers::{ControllerId, Controllers};
-use flows::{Directory, Key, Notifications, Receivers, Receiving, TimerHeap};
+use flows::{Directory, Notifications, Receivers, Receiving, TimerHeap};
 use groups::{GroupId, Groups};
+use key::Key;
 use parts::{Receiver, Rules, Sender};
 use rate_control::RateControl;
 use std::collections::VecDeque;

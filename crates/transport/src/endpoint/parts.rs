@@ -1,6 +1,6 @@
 //! Common interface of the reliability schemes: an endpoint uses senders and receivers only by the methods here.
 
-use super::flows::Key;
+use super::key::Key;
 use crate::cc::{CongestionControl, Controller};
 use crate::flow::{Context, Due, Ends, FinalAck, Paths, Reports};
 use crate::packet::{Header, Packet};

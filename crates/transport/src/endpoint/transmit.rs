@@ -8,7 +8,7 @@ use crate::perc::Attachment;
 use crate::telemetry::{IntPacket, Telemetry};
 use clearway_units::Time;
 
-use super::flows::Key;
+use super::key::Key;
 
 impl<T: Telemetry> Endpoint<T> {
     /// True if a packet can be sent right now, with pacing as of the last call of [`on_deadline`](Self::on_deadline).

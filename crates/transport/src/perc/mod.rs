@@ -63,6 +63,5 @@ mod window_table;
 
 pub use link::{EpochParameters, LinkAgent, LinkParameters};
 pub use record::{Attachment, Connections, ControlRecord, MOST_LINKS, Speculative};
-pub(crate) use settings::bdp_packets;
 pub use settings::{RateAllocation, Speculation};
 pub use source::{Returned, Source, SourceParameters, SpeculativeSequence};

@@ -1,8 +1,8 @@
 //! Window table of a link: packets that each epoch's new flows may send before they have a rate (§5.2).
 
 /// Epochs that a table holds. Speculative packets are sent within one round trip of their flow's start, about one epoch, and
-/// then wait in queues: a packet that waits for longer finds no entry at a later link, though earlier ones let it through. With 8 epochs, about
-/// 100 us in the network of the dissertation, that happens behind a slow link.
+/// then wait in queues: one that waits for longer finds no entry at a later link, though earlier ones let it through. With 8
+/// epochs, about 100 us in the network of the dissertation, that happens behind a slow link.
 const ENTRIES: usize = 64;
 
 /// An epoch and its window in packets; a window of zero is no entry.

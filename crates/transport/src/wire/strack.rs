@@ -193,21 +193,7 @@ pub fn read(datagram: &[u8], network: &Network) -> Result<Packet, WireError> {
             marked: flag(1),
         },
         NOTIFICATION => Header::Notification,
-        RATE_CONTROL => {
-            let rate = u64::from_be_bytes(fields.take()?);
-            let let_through = u32::from_be_bytes(fields.take()?);
-            let (sequence, connections) = (fields.number()?, fields.number()?);
-            let [links, ..]: [u8; 4] = fields.take()?;
-            Header::RateControl {
-                reflected: flag(0),
-                leaving: flag(1),
-                links,
-                sequence,
-                connections,
-                let_through,
-                rate,
-            }
-        }
+        RATE_CONTROL => fields.rate_control([flag(0), flag(1)])?,
         _ => return Err(WireError::NotOurs),
     };
     let echo = matches!(header, Header::Sack { .. }) && flag(1);
@@ -248,6 +234,22 @@ impl Fields<'_> {
 
     fn number(&mut self) -> Result<u16, WireError> {
         Ok(u16::from_be_bytes(self.take()?))
+    }
+
+    fn rate_control(&mut self, [reflected, leaving]: [bool; 2]) -> Result<Header, WireError> {
+        let rate = u64::from_be_bytes(self.take()?);
+        let let_through = u32::from_be_bytes(self.take()?);
+        let (sequence, connections) = (self.number()?, self.number()?);
+        let [links, ..]: [u8; 4] = self.take()?;
+        Ok(Header::RateControl {
+            reflected,
+            leaving,
+            links,
+            sequence,
+            connections,
+            let_through,
+            rate,
+        })
     }
 
     /// The length of the payload, of which the datagram must hold what IPv4 lets it.

@@ -1,0 +1,171 @@
+//! Queue pairs that join, leave and settle with the group of their enforcement scope.
+
+use super::Endpoint;
+use super::controllers::ControllerId;
+use super::groups::{Governor, Group};
+use crate::cc::{CongestionControl, Controller, NetworkFacts};
+use crate::flow::Ends;
+use crate::profile::Opening;
+use crate::scope::Scope;
+use crate::telemetry::Telemetry;
+use clearway_units::{Bytes, Purpose, RandomStream, Time};
+
+impl<T: Telemetry> Endpoint<T> {
+    /// Creates the controller of a queue pair, or of a group of which it is the first.
+    fn build_controller(&self, variant: u16, network: &NetworkFacts, entity: u64) -> Controller {
+        let mut controller = self.profile.controller_of(variant).build(network);
+        controller.take_random(RandomStream::new(self.seed, Purpose::Controller, entity));
+        controller
+    }
+
+    /// Finds the controller of a queue pair that opens in the slot `index`. `phase` is what the queue pair sends in one phase.
+    pub(super) fn join(
+        &mut self,
+        index: u32,
+        ends: &Ends,
+        opening: &Opening,
+        phase: Bytes,
+    ) -> ControllerId {
+        let (variant, entity) = (opening.variant, ends.entity());
+        let own_path = self.profile.network.on_path(opening.path);
+        let mut groups = self.groups.take();
+        let mut governor = None;
+        if let Some(groups) = &mut groups {
+            let scope = groups.scope();
+            let key = scope.group_of(ends.peer, ends.class, variant);
+            let key = key.expect("queue pairs with groups are not alone");
+            let network = match scope {
+                Scope::ServiceLevel => self.profile.network,
+                _ => own_path,
+            };
+            let group = groups.find(key, || {
+                scope.shares_controller().then(|| Governor {
+                    id: {
+                        let shared = self.build_controller(variant, &network, entity);
+                        self.controllers.add(shared)
+                    },
+                    variant,
+                    network,
+                    entity,
+                })
+            });
+            let slot = &mut self.slots[index as usize];
+            (slot.group, slot.busy) = (group, false);
+            let group = &mut groups.groups[group as usize];
+            group.members.push(index);
+            governor = group.governor.as_ref().map(|governor| governor.id);
+        }
+        self.groups = groups;
+        governor.unwrap_or_else(|| {
+            let mut own = self.build_controller(variant, &own_path, entity);
+            if phase > Bytes::ZERO {
+                own.take_phase(phase);
+            }
+            self.controllers.add(own)
+        })
+    }
+
+    /// Tells a queue pair that has just opened what the others of its group do.
+    pub(super) fn welcome(&mut self, index: u32) {
+        let Some(groups) = &self.groups else {
+            return;
+        };
+        let slot = &mut self.slots[index as usize];
+        let (group, scope) = (&groups.groups[slot.group as usize], groups.scope());
+        if let Some(sender) = &mut slot.sender {
+            let others = group.others(sender.account(), scope);
+            let shared = sender.shared();
+            *shared.others = others;
+            if scope.shares_allowance() {
+                *shared.pacer = group.pacer;
+            }
+            sender.take_allowance(self.controllers.lend(slot.controller), &self.rules);
+        }
+    }
+
+    /// Takes a queue pair that is done out of its group. A shared controller stays.
+    pub(super) fn leave(&mut self, index: u32) {
+        let slot = &self.slots[index as usize];
+        let Some(groups) = &mut self.groups else {
+            return self.controllers.remove(slot.controller);
+        };
+        let group = &mut groups.groups[slot.group as usize];
+        group.members.retain(|member| *member != index);
+        if group.governor.is_none() {
+            self.controllers.remove(slot.controller);
+        }
+    }
+
+    /// Makes a shared controller anew whose group has been idle for too long. To be called before a queue pair gets something to send.
+    pub(super) fn forget_idle(&mut self, now: Time, index: u32) {
+        let Some(groups) = &self.groups else {
+            return;
+        };
+        let group = &groups.groups[self.slots[index as usize].group as usize];
+        let (Some(idle), Some(governor)) = (groups.parameters.idle, &group.governor) else {
+            return;
+        };
+        if group.busy > 0 || now.since(group.last) <= idle {
+            return;
+        }
+        let id = governor.id;
+        let anew = self.build_controller(governor.variant, &governor.network, governor.entity);
+        *self.controllers.lend(id) = anew;
+    }
+
+    /// Passes on to its group what a call of the queue pair in the slot `index` has changed.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn settle(&mut self, now: Time, index: u32) {
+        let Some(mut groups) = self.groups.take() else {
+            return;
+        };
+        let scope = groups.scope();
+        let slot = &mut self.slots[index as usize];
+        let group = &mut groups.groups[slot.group as usize];
+        let sender = slot.sender.as_mut();
+        let changed = sender.is_some_and(|sender| group.take(now, sender, &mut slot.busy, scope));
+        match &group.governor {
+            None if !changed => {}
+            None => self.settle_members(now, index, group, scope),
+            Some(governor) => {
+                let controller = self.controllers.lend(governor.id);
+                let told = (
+                    group.total,
+                    group.pacer,
+                    controller.allowance(),
+                    controller.deadline(),
+                );
+                if group.told.replace(told) != Some(told) {
+                    self.settle_members(now, index, group, scope);
+                }
+            }
+        }
+        self.groups = Some(groups);
+    }
+
+    fn settle_members(&mut self, now: Time, index: u32, group: &Group, scope: Scope) {
+        for &member in &group.members {
+            let slot = &mut self.slots[member as usize];
+            let Some(sender) = &mut slot.sender else {
+                continue;
+            };
+            let others = group.others(sender.account(), scope);
+            let shared = sender.shared();
+            *shared.others = others;
+            if scope.shares_allowance() {
+                *shared.pacer = group.pacer;
+            }
+            let controller = self.controllers.lend(slot.controller);
+            sender.take_allowance(controller, &self.rules);
+            let deadline = sender.deadline(controller);
+            if deadline < slot.armed {
+                slot.armed = deadline;
+                self.timers.push(deadline, member);
+            }
+            if member != index {
+                self.update_readiness(now, member);
+            }
+        }
+    }
+}
