@@ -8,7 +8,7 @@
 //! * Headers, acknowledgements and control packets are within the part of the capacity that `headroom` leaves to flows, or rather what it
 //!   leaves over.
 //! * `exempt` is the bandwidth-delay product, as §5.1.2 has it; 153 KB in the network of 1.6 Tb/s of §5.5.1.
-//! * Without weights each flow counts as its host's only one, with 1RC too; its numbers are shared all the same.
+//! * Without weights each flow counts as its host's only one, and with 1RC numbers its speculative packets by itself.
 
 use super::{AckSample, Allowance, CongestionControl, ControllerDefinition, NetworkFacts};
 use crate::perc::{EpochParameters, LinkParameters, RateAllocation, Speculation};

@@ -208,7 +208,11 @@ impl<T: Telemetry> Endpoint<T> {
         if member.source.rate().is_some() {
             return Some(Attachment::None);
         }
-        if let Some(speculative) = member.source.speculate(&mut control.numbers) {
+        let speculative = match control.settings.weights {
+            true => member.source.speculate(&mut control.numbers),
+            false => member.source.speculate_alone(),
+        };
+        if let Some(speculative) = speculative {
             self.counters.speculative_sent += 1;
             return Some(Attachment::Speculative(speculative));
         }

@@ -6,6 +6,8 @@
 //!
 //! # Decisions
 //! * The scope `host` is `weights = true`; links know no other scope.
+//! * Flows of a host share speculative sequence numbers with weights, as §5.3.1 introduces both; else each flow counts its own (§5.2).
+//!   Shared numbers without weights would give a host with many flows the window of one.
 //! * The NIC's own link has an agent too, which keeps the rates of a host's flows together within the line rate; it lets all speculative
 //!   packets pass.
 //! * A connection leaves the count of open connections when its last control packet departs, not when that has come back.

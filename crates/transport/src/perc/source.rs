@@ -134,11 +134,24 @@ impl Source {
     /// returned, after as many as the flow may send, and if the host does not know the flow's epoch. It does if the connections of
     /// the first control packet came from `numbers`, unless it has forgotten it since.
     pub fn speculate(&mut self, numbers: &mut SpeculativeSequence) -> Option<Speculative> {
+        self.speculate_by(|_, first| numbers.next(first))
+    }
+
+    /// As [`speculate`](Self::speculate), with numbers of the flow's own: 1RC without weights (§5.2).
+    pub fn speculate_alone(&mut self) -> Option<Speculative> {
+        self.speculate_by(|count, _| Some(count))
+    }
+
+    /// Takes a number for a speculative packet by the count of those before it and the start of the flow.
+    fn speculate_by(
+        &mut self,
+        number: impl FnOnce(u32, Time) -> Option<u32>,
+    ) -> Option<Speculative> {
         let known = self.known.filter(|_| self.rate.is_none())?;
         if self.speculated.count >= self.parameters.most_speculative {
             return None;
         }
-        let sequence = numbers.next(known.first())?;
+        let sequence = number(self.speculated.count, known.first())?;
         self.speculated.push(sequence);
         Some(Speculative {
             first: known.first(),
