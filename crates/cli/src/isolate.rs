@@ -58,8 +58,11 @@ pub(crate) fn isolate(arguments: &IsolateArguments) -> Result<ExitCode, Failure>
         say("interrupted: the study covers the runs that were done");
         return Ok(ExitCode::from(130));
     }
-    let vulnerable = |cell: &IsolationCell| cell.verdict == IsolationVerdict::Vulnerable;
-    Ok(match record.cells.iter().any(vulnerable) {
+    // What could not be measured is not secure.
+    let insecure = |cell: &IsolationCell| {
+        cell.verdict == IsolationVerdict::Vulnerable || cell.gain.is_none() || cell.incomplete > 0
+    };
+    Ok(match record.cells.iter().any(insecure) {
         true => ExitCode::from(1),
         false => ExitCode::SUCCESS,
     })

@@ -66,7 +66,7 @@ fn scopes_that_cannot_be() {
     --set transport.reliability=selective-repeat: `transport.controller` = "1rc" does not go with "selective-repeat": what links drop is the tail, and no loss is to be detected
       fix: set `transport.reliability = "go-back-n"`
     --set transport.headroom=1.5: `transport.controller` = "1rc" cannot give 1.5 of each link to flows
-      fix: use a part above 0 and at most 1; 0.98 leaves room for control packets
+      fix: use a part from 0.001 to 1; 0.98 leaves room for control packets
     --set switch.pfc.agent-drops=false: `switch.pfc.agent-drops` = false keeps links from dropping speculative data, and 1RC is nothing without
       fix: set `switch.pfc.agent-drops = true`, or `transport.kind = "s-perc"`, which drops nothing
     "#);

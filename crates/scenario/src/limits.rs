@@ -16,7 +16,7 @@
 use super::{General, ObserveSettings, Sampling, SwitchSettings, TransportSettings};
 use crate::error::ScenarioError;
 use clearway_fabric::topology::{PacketSizes, Topology};
-use clearway_transport::cc::ControllerSettings;
+use clearway_transport::cc::{ControllerSettings, LEAST_HEADROOM};
 use clearway_transport::go_back_n::MOST_QUEUE_PAIRS;
 use clearway_transport::{Reliability, Scope};
 use clearway_units::{Bytes, Rate, Span, Time, Value};
@@ -189,11 +189,11 @@ fn check_allocation(transport: &TransportSettings) -> Result<(), ScenarioError> 
             "set `transport.reliability = \"go-back-n\"`",
         );
     }
-    if !(headroom > 0.0 && headroom <= 1.0) {
+    if !(LEAST_HEADROOM..=1.0).contains(&headroom) {
         return error(
             "headroom",
             &format!("cannot give {headroom:?} of each link to flows"),
-            "use a part above 0 and at most 1; 0.98 leaves room for control packets",
+            "use a part from 0.001 to 1; 0.98 leaves room for control packets",
         );
     }
     Ok(())

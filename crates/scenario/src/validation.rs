@@ -6,6 +6,7 @@ use clearway_fabric::Setup;
 use clearway_fabric::topology::{PacketSizes, Topology};
 use clearway_transport::Reliability;
 use clearway_transport::cc::{CongestionControl, NetworkFacts};
+use clearway_transport::perc::MOST_LINKS;
 use clearway_units::{Bytes, Span};
 
 /// Sizes of full packets and acknowledgements.
@@ -68,7 +69,13 @@ pub fn telemetry_bytes(
     Ok(telemetry.as_u64() as u32)
 }
 
-/// Timers against the network's round trip.
+/// True if links allocate rates.
+fn allocates(scenario: &Scenario, network: &NetworkFacts) -> bool {
+    let controller = scenario.transport.controller.build(network);
+    controller.allocation().is_some()
+}
+
+/// Timers against the network's round trip, and what control packets have to hold against its paths.
 pub fn check_timers(scenario: &Scenario, network: &NetworkFacts) -> Result<(), ScenarioError> {
     let (timeout, multiples) = match &scenario.transport.reliability {
         Reliability::SelectiveRepeat(own) => (
@@ -88,6 +95,18 @@ pub fn check_timers(scenario: &Scenario, network: &NetworkFacts) -> Result<(), S
                 timeout, network.base_rtt
             ),
             "set `transport.rto` to several round trips",
+        ));
+    }
+    let switches = network.path.switches as usize;
+    if allocates(scenario, network) && switches > MOST_LINKS - 2 {
+        return Err(ScenarioError::about(
+            &["controller", "kind"],
+            format!(
+                "`transport.controller` = \"{}\" has room for {} switches in a control packet, and the longest path has {switches}",
+                scenario.transport.controller.name(),
+                MOST_LINKS - 2
+            ),
+            "use a fabric with shorter paths, or another transport",
         ));
     }
     for (key, round_trips) in multiples {

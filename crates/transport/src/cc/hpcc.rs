@@ -37,7 +37,7 @@ use super::sampling::{Reference, ReferenceClock, SamplingParameters};
 use super::{AckSample, Allowance, CongestionControl, ControllerDefinition, NetworkFacts};
 use crate::telemetry::{Hop, MOST_HOPS};
 use clearway_units::{Bytes, RandomStream, Rate};
-use std::collections::VecDeque;
+use rustc_hash::FxHashMap;
 
 clearway_units::parameters! {
     /// Settings of [`Hpcc`].
@@ -136,27 +136,33 @@ struct Records {
     /// Those of the present sender, and its number.
     path: Path,
     sender: u64,
-    /// Those of other senders, latest last.
-    others: VecDeque<(u64, Path)>,
+    /// Those of other senders, with the number of the selection that put them away.
+    others: FxHashMap<u64, (u64, Path)>,
+    selections: u64,
 }
 
 impl Records {
     /// Most senders whose records are kept besides those of the present one.
-    const MOST: usize = 64;
+    const MOST: usize = 4096;
 
     /// Makes `sender` the present one.
     fn select(&mut self, sender: u64) {
         if sender == self.sender {
             return;
         }
-        let known = self.others.iter().position(|(other, _)| *other == sender);
-        let kept = known.and_then(|index| self.others.remove(index));
+        let kept = self.others.remove(&sender);
         let own = kept.map_or_else(Path::default, |(_, own)| own);
         if self.others.len() == Self::MOST {
-            self.others.pop_front();
+            // Selections have different numbers, so the order in the table does not matter.
+            let selection = |(_, (selection, _)): &(&u64, &(u64, Path))| *selection;
+            let oldest = self.others.iter().min_by_key(selection);
+            if let Some(oldest) = oldest.map(|(sender, _)| *sender) {
+                self.others.remove(&oldest);
+            }
         }
         let before = std::mem::replace(&mut self.path, own);
-        self.others.push_back((self.sender, before));
+        self.selections += 1;
+        self.others.insert(self.sender, (self.selections, before));
         self.sender = sender;
     }
 }

@@ -48,7 +48,7 @@ pub use dctcp_rate::{DctcpRate, DctcpRateParameters};
 pub use hpcc::{Hpcc, HpccParameters};
 pub use increase::{DelayTokenParameters, VariableIncrease, VariableIncreaseParameters};
 pub(crate) use perc::bdp_packets;
-pub use perc::{OneRc, OneRcParameters, PercParameters, SPerc, SPercParameters};
+pub use perc::{LEAST_HEADROOM, OneRc, OneRcParameters, PercParameters, SPerc, SPercParameters};
 pub use phase::{PhaseIncrease, PhaseIncreaseParameters};
 pub use random_feedback::{RandomFeedback, RandomFeedbackParameters};
 pub use rate::WindowLimit;

@@ -45,12 +45,17 @@ clearway_units::parameters! {
         pub epoch: Option<Span> = None, "epoch", "Snyder §5.2: the longest uncongested round trip";
         /// Greatest difference between the clocks of two hosts.
         pub clock_skew: Span = Span::ZERO, "clock-skew", "Snyder §5.2 assumes synchronised clocks";
+        /// Flows of a host share the numbers of the speculative packets of an epoch; `"auto"` is with weights.
+        pub shared_numbers: Option<bool> = None, "shared-numbers", "Snyder §5.3.1 introduces both; §5.2 is without";
         with {
             /// What links and hosts agree upon.
             pub common: PercParameters,
         }
     }
 }
+
+/// Least part of a link's capacity that is given to flows.
+pub const LEAST_HEADROOM: f64 = 1e-3;
 
 /// Rate that the network has allocated.
 #[derive(Debug, Clone)]
@@ -73,7 +78,7 @@ impl Allocated {
             settings: Box::new(RateAllocation {
                 exempt,
                 // A link that gives nothing would never let a flow finish.
-                headroom: common.headroom.clamp(1e-3, 1.0),
+                headroom: common.headroom.clamp(LEAST_HEADROOM, 1.0),
                 weights: common.weights,
                 control: control.clamp(1, u16::MAX.into()) as u32,
                 speculation,
@@ -145,6 +150,9 @@ impl ControllerDefinition for OneRc {
         let epoch = parameters.epoch.unwrap_or(network.base_rtt);
         let speculation = Speculation {
             epoch: epoch.max(Span::from_ps(1)),
+            shared_numbers: parameters
+                .shared_numbers
+                .unwrap_or(parameters.common.weights),
             clock_skew: parameters.clock_skew,
         };
         Self(Allocated::new(
@@ -172,7 +180,7 @@ impl RateAllocation {
                 length: speculation.epoch,
                 max_rtt: network.base_rtt,
                 packet: Bytes::new(u64::from(network.payload + network.header)),
-                bdp_packets: bdp_packets(network),
+                bdp_packets: packets(capacity.bytes_in(network.base_rtt), network),
             }),
         }
     }
@@ -180,7 +188,12 @@ impl RateAllocation {
 
 /// Bandwidth-delay product of a host in full packets, rounded down, at least one.
 pub(crate) fn bdp_packets(network: &NetworkFacts) -> u32 {
+    packets(network.bdp, network)
+}
+
+/// Full packets in so many bytes, rounded down, at least one.
+fn packets(bytes: Bytes, network: &NetworkFacts) -> u32 {
     let packet = u64::from(network.payload + network.header).max(1);
-    let packets = network.bdp.as_u64() / packet;
+    let packets = bytes.as_u64() / packet;
     packets.clamp(1, u32::MAX.into()) as u32
 }

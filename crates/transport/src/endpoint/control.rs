@@ -2,16 +2,16 @@
 
 use super::Endpoint;
 use super::key::Key;
-use super::rate_control::{Member, SOURCE};
+use super::rate_control::{MOST_ROUND_TRIPS, Member, SOURCE};
 use crate::cc::CongestionControl;
 use crate::packet::{Header, Packet};
 use crate::perc::{Attachment, Source, SourceParameters};
 use crate::telemetry::{IntPacket, Telemetry};
-use clearway_units::{Bytes, Time};
+use clearway_units::Time;
 
 impl<T: Telemetry> Endpoint<T> {
-    /// Lets a queue pair that has got `bytes` to send join the allocation, if there is one.
-    pub(super) fn join_allocation(&mut self, now: Time, index: u32, key: Key, bytes: Bytes) {
+    /// Lets a queue pair that has got something to send join the allocation, if there is one.
+    pub(super) fn join_allocation(&mut self, now: Time, index: u32, key: Key) {
         let Some(control) = &mut self.rate_control else {
             return;
         };
@@ -25,8 +25,13 @@ impl<T: Telemetry> Endpoint<T> {
         let Some(sender) = &mut slot.sender else {
             return;
         };
+        // A queue pair may carry no part of a message.
+        if sender.has_sent_all() {
+            return;
+        }
         let speculates = control.settings.speculation.is_some();
-        let exempt = !T::AGENTS || (!speculates && bytes <= control.settings.exempt);
+        let limit = control.settings.exempt.as_u64();
+        let exempt = !T::AGENTS || (!speculates && sender.backlog(limit) <= limit);
         let at_once = (exempt || speculates).then_some(control.host_rate);
         let controller = self.controllers.lend(slot.controller);
         controller.on_allocation(at_once);
@@ -50,6 +55,8 @@ impl<T: Telemetry> Endpoint<T> {
             template,
             first: sender.sent_end(),
             armed: Time::NEVER,
+            not_before: Time::ZERO,
+            longest_gap: slot.path_rtt * MOST_ROUND_TRIPS,
             open: true,
             again: false,
         });
@@ -65,7 +72,8 @@ impl<T: Telemetry> Endpoint<T> {
         let Some(member) = &mut control.members[index as usize] else {
             return;
         };
-        if member.open && member.source.will_leave() && member.source.due() <= local {
+        let leaves = member.source.will_leave();
+        if member.open && leaves && member.source.due() <= local {
             member.open = false;
             control.numbers.on_close(local);
         }
@@ -74,7 +82,12 @@ impl<T: Telemetry> Endpoint<T> {
             return;
         };
         let lost = member.source.timeouts();
-        if let Some(mut record) = member.source.transmit(local, connections) {
+        let may_send = leaves || member.not_before <= local;
+        let sent = match may_send {
+            true => member.source.transmit(local, connections),
+            false => None,
+        };
+        if let Some(mut record) = sent {
             self.counters.rate_controls_lost += u64::from(member.source.timeouts() - lost);
             control.nic.on_control(now, &mut record);
             let mut packet: IntPacket<T> = Packet {
@@ -88,7 +101,7 @@ impl<T: Telemetry> Endpoint<T> {
         }
         let due = control.members[index as usize]
             .as_ref()
-            .map_or(Time::NEVER, |member| member.source.due());
+            .map_or(Time::NEVER, Member::due);
         let due = control.time_at(due);
         if let Some(member) = &mut control.members[index as usize]
             && due != member.armed
@@ -141,6 +154,8 @@ impl<T: Telemetry> Endpoint<T> {
         let returned = control.by_key.get(&key).copied().and_then(|index| {
             let member = control.members[index as usize].as_mut()?;
             let returned = member.source.on_return(local, &record)?;
+            let gap = control.settings.gap(returned.rate).min(member.longest_gap);
+            member.not_before = record.sent().saturating_add(gap);
             Some((index, member.first, returned))
         });
         let Some((index, first, returned)) = returned else {
@@ -185,8 +200,7 @@ impl<T: Telemetry> Endpoint<T> {
         if again && let Some(slot) = self.directory.find(key) {
             let sender = &self.slots[slot as usize].sender;
             if sender.as_ref().is_some_and(|sender| !sender.has_sent_all()) {
-                let unknown = Bytes::new(u64::MAX);
-                self.join_allocation(now, slot, key, unknown);
+                self.join_allocation(now, slot, key);
                 self.refresh(now, slot);
             }
         }
@@ -208,7 +222,8 @@ impl<T: Telemetry> Endpoint<T> {
         if member.source.rate().is_some() {
             return Some(Attachment::None);
         }
-        let speculative = match control.settings.weights {
+        let shares = control.settings.speculation;
+        let speculative = match shares.is_some_and(|it| it.shared_numbers) {
             true => member.source.speculate(&mut control.numbers),
             false => member.source.speculate_alone(),
         };

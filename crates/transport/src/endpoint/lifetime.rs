@@ -84,7 +84,7 @@ impl<T: Telemetry> Endpoint<T> {
             if let Some(sender) = &mut self.slots[index as usize].sender {
                 sender.post(message, bytes, &self.rules);
             }
-            self.join_allocation(now, index, Key::new(flow, queue_pair), bytes);
+            self.join_allocation(now, index, Key::new(flow, queue_pair));
             self.refresh(now, index);
         }
     }

@@ -166,6 +166,10 @@ impl Sender {
         of_both!(self, sender => sender.has_sent_all())
     }
 
+    pub(crate) fn backlog(&self, limit: u64) -> u64 {
+        of_both!(self, sender => sender.backlog(limit))
+    }
+
     pub(crate) fn key(&self) -> Key {
         Key::new(self.flow(), of_both!(self, sender => sender.queue_pair()))
     }

@@ -6,6 +6,10 @@
 //!
 //! # Decisions
 //! * The scope `host` is `weights = true`; links know no other scope.
+//! * Control packets of a flow take at most the part of its rate that links keep free (`1 - headroom`): many slow flows would fill a
+//!   link with them, which go before data. One in 64 round trips is sent anyway. The first one, and the one that leaves, are sent at once.
+//! * A connection is exempt while all that it has posted and that has not arrived is within `exempt`, not message by message.
+//! * The safety net of 1RC is go-back-N itself: a NACK or a timeout says that it was needed.
 //! * Flows of a host share speculative sequence numbers with weights, as §5.3.1 introduces both; else each flow counts its own (§5.2).
 //!   Shared numbers without weights would give a host with many flows the window of one.
 //! * The NIC's own link has an agent too, which keeps the rates of a host's flows together within the line rate; it lets all speculative
@@ -27,6 +31,9 @@ use rustc_hash::FxHashMap;
 /// Added to the number of a source among timers, where slots of senders are below.
 pub(super) const SOURCE: u32 = 1 << 30;
 
+/// Most round trips between two control packets: a flow with next to no rate must hear when there is more.
+pub(super) const MOST_ROUND_TRIPS: u64 = 64;
+
 /// A queue pair in the allocation.
 pub(super) struct Member {
     pub(super) key: Key,
@@ -37,10 +44,25 @@ pub(super) struct Member {
     pub(super) first: u64,
     /// Time of its valid entry among the timers.
     pub(super) armed: Time,
+    /// Time, by the host's clock, before which the next control packet would exceed its share of the flow's rate.
+    pub(super) not_before: Time,
+    /// Longest time between two control packets.
+    pub(super) longest_gap: Span,
     /// False once it counts as an open connection no longer.
     pub(super) open: bool,
     /// A message was posted when all had been sent.
     pub(super) again: bool,
+}
+
+impl Member {
+    /// Time, by the host's clock, at which the next control packet is to be sent.
+    pub(super) fn due(&self) -> Time {
+        let due = self.source.due();
+        match self.source.will_leave() || due.is_never() {
+            true => due,
+            false => due.max(self.not_before),
+        }
+    }
 }
 
 /// The allocation at a host.

@@ -8,7 +8,7 @@ use crate::flow::Ends;
 use crate::profile::Opening;
 use crate::scope::Scope;
 use crate::telemetry::Telemetry;
-use clearway_units::{Bytes, Purpose, RandomStream, Time};
+use clearway_units::{Bytes, Purpose, RandomStream, Span, Time};
 
 impl<T: Telemetry> Endpoint<T> {
     /// Creates the controller of a queue pair, or of a group of which it is the first.
@@ -158,7 +158,8 @@ impl<T: Telemetry> Endpoint<T> {
             }
             let controller = self.controllers.lend(slot.controller);
             sender.take_allowance(controller, &self.rules);
-            let deadline = sender.deadline(controller);
+            // A deadline that does not move must not keep the caller in a loop.
+            let deadline = sender.deadline(controller).max(now + Span::from_ps(1));
             if deadline < slot.armed {
                 slot.armed = deadline;
                 self.timers.push(deadline, member);

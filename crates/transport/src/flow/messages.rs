@@ -91,6 +91,18 @@ impl Messages {
     }
 
     /// Closes the flow: no more messages will come. If everything has been sent, one more packet tells the receiver.
+    /// Bytes of messages that are not acknowledged as a whole; counting stops above `limit`.
+    pub(crate) fn backlog(&self, limit: u64) -> u64 {
+        let mut bytes = 0u64;
+        for open in &self.open {
+            bytes = bytes.saturating_add(open.part.bytes);
+            if bytes > limit {
+                break;
+            }
+        }
+        bytes
+    }
+
     pub(crate) fn close(&mut self, next: u64, payload: u64) {
         if self.closed {
             return;

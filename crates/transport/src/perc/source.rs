@@ -2,7 +2,7 @@
 //!
 //! One control packet is on its way at any time. The next follows at once on its return, but not within one round trip of the
 //! last. When all data has been sent, the next one is marked as leaving, and with its return the source is done. A control packet that
-//! is not back after four round trips is taken for lost and sent anew, as it last came back; an echo that comes later is ignored.
+//! is not back after four round trips, doubled with each in a row, is taken for lost and sent anew, as it last came back; an echo that comes later is ignored.
 //!
 //! All times are of the host's clock.
 
@@ -11,6 +11,9 @@ use clearway_units::{Rate, Span, Time};
 
 /// Round trips after which a control packet is taken for lost.
 const TIMEOUT_ROUND_TRIPS: u64 = 4;
+
+/// Most doublings of that time.
+const MOST_DOUBLINGS: u32 = 10;
 
 /// Settings of a [`Source`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +51,8 @@ pub struct Source {
     all_sent: bool,
     done: bool,
     timeouts: u32,
+    /// Of these, those since a control packet last came back.
+    in_a_row: u32,
     speculated: SequenceRuns,
 }
 
@@ -65,6 +70,7 @@ impl Source {
             all_sent: false,
             done: false,
             timeouts: 0,
+            in_a_row: 0,
             speculated: SequenceRuns::default(),
         }
     }
@@ -80,6 +86,7 @@ impl Source {
             return None;
         }
         self.timeouts += u32::from(self.outstanding);
+        self.in_a_row += u32::from(self.outstanding);
         let (host_rate, leaving) = (self.parameters.host_rate, self.will_leave());
         let mut record = *self
             .known
@@ -94,7 +101,9 @@ impl Source {
         });
         self.sent = now;
         self.outstanding = true;
-        let timeout = self.parameters.round_trip * TIMEOUT_ROUND_TRIPS;
+        // Doubled each time: a round trip that queues make longer must not be taken for a loss for ever.
+        let timeout =
+            self.parameters.round_trip * (TIMEOUT_ROUND_TRIPS << self.in_a_row.min(MOST_DOUBLINGS));
         self.due = now.saturating_add(timeout);
         Some(record)
     }
@@ -112,6 +121,7 @@ impl Source {
         }
         *known = *record;
         self.outstanding = false;
+        self.in_a_row = 0;
         self.due = now.max(self.sent.saturating_add(self.parameters.round_trip));
         let delivered = self.rate.is_none().then(|| self.settle(record));
         let rate = rate_of(record).min(self.parameters.host_rate);

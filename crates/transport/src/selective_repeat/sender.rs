@@ -146,6 +146,11 @@ impl Sender {
         !self.messages.has_unsent() && self.lost == 0
     }
 
+    /// Bytes of messages that are not acknowledged as a whole; counting stops above `limit`.
+    pub(crate) fn backlog(&self, limit: u64) -> u64 {
+        self.messages.backlog(limit)
+    }
+
     pub(crate) fn queue_pair(&self) -> u8 {
         self.ends.queue_pair
     }

@@ -274,6 +274,6 @@ fn records_of_one_sender_are_not_compared_with_those_of_another() {
     feed(&mut hpcc, 3, 100, &[hop(11_000, 9000, 5000)]);
     near(hpcc.utilisation, 0.93);
     // More senders than are kept push out the oldest, and nothing else happens.
-    (100..300).for_each(|sender| hpcc.select_sender(sender));
+    (100..5000).for_each(|sender| hpcc.select_sender(sender));
     assert_eq!(hpcc.records.others.len(), Records::MOST);
 }
