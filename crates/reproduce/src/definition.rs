@@ -44,6 +44,8 @@ pub(crate) struct RecordSpec {
     pub(crate) link_loads: bool,
     /// The bin width of arrivals at the queues in front of hosts.
     pub(crate) last_hops: Option<Span>,
+    /// The largest latency of each flow's packets is kept.
+    pub(crate) packet_latency: bool,
     /// Number of flows whose arrivals are recorded, and the bin width.
     pub(crate) goodput: Option<(u32, Span)>,
     /// Overlaps of jobs' communication are drawn, iteration by iteration.

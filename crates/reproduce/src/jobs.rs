@@ -157,6 +157,7 @@ mod tests {
             switch_marks: None,
             fullest_link: None,
             last_hops: None,
+            packet_latency: None,
             goodput: BTreeMap::new(),
             acks: BTreeMap::new(),
             rates: None,

@@ -29,6 +29,7 @@ mod runner;
 mod schema;
 mod sharing;
 mod spread;
+mod tails;
 #[cfg(test)]
 mod tests;
 mod users;
@@ -75,6 +76,17 @@ const CLAIM_FILES: &[(&str, &str)] = claim_files!(
     "snyder/fig4.8",
     "snyder/fig4.9",
     "snyder/fig4.10",
+    "snyder/fig5.1",
+    "snyder/fig5.2",
+    "snyder/fig5.3",
+    "snyder/fig5.4",
+    "snyder/fig5.5",
+    "snyder/fig5.6",
+    "snyder/fig5.7",
+    "snyder/fig5.8",
+    "snyder/fig5.9",
+    "snyder/fig5.10",
+    "snyder/fig5.11",
     "snyder/table3.1",
     "snyder/table4.1",
     "mlcc/fig1",

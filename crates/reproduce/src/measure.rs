@@ -19,6 +19,7 @@ use super::sharing::{
     active_jain, active_jain_settled_us, finish_spread_us, jain, jain_max, jain_min, rate_jain,
     rate_jain_settled_us, slowdown, start_finish_correlation,
 };
+use super::tails::{packet_latency_us, weighted_slowdown};
 use super::users::user_gbps;
 use clearway_lab::record::{AckTrace, delay_us};
 use clearway_transport::cc::fluid;
@@ -35,6 +36,7 @@ enum Needs {
     SwitchMarks,
     LinkLoads,
     LastHops,
+    PacketLatency,
     Goodput,
     Acks,
     Rates,
@@ -77,6 +79,7 @@ measures! { Simulated {
     ideal() needs Nothing;
     slowdown_max() needs Nothing;
     slowdown("percentile", "above", "up_to") needs Nothing;
+    weighted_slowdown("percentile", "above", "up_to") needs Nothing;
     user_gbps("src") needs Nothing;
     start_finish_correlation() needs Nothing;
     finish_spread_us() needs Nothing;
@@ -88,11 +91,15 @@ measures! { Simulated {
     pauses() needs Nothing;
     retransmitted() needs Nothing;
     timeouts() needs Nothing;
+    nacks() needs Nothing;
+    speculative() needs Nothing;
+    agent_drops() needs Nothing;
     notifications("src", "dst") needs Nothing;
     switch_marks("switch") needs SwitchMarks;
     fullest_link_us() needs LinkLoads;
     last_hop_arrival_gbps() needs LastHops;
     last_hop_peak_us() needs LastHops;
+    packet_latency_us("percentile", "above", "up_to") needs PacketLatency;
     first_drop_us() needs Losses;
     last_drop_us() needs Losses;
     queue_mean_us("from", "to") needs Queue;
@@ -189,6 +196,7 @@ impl Measure {
             Needs::SwitchMarks => (record.switch_marks, "switch-marks"),
             Needs::LinkLoads => (record.link_loads, "link-loads"),
             Needs::LastHops => (record.last_hops.is_some(), "last-hops"),
+            Needs::PacketLatency => (record.packet_latency, "packet-latency"),
             Needs::Goodput => (record.goodput.is_some(), "goodput"),
             Needs::Acks => (record.acks.is_some(), "acks"),
             Needs::Rates => (record.rates.is_some(), "rates"),
@@ -299,6 +307,21 @@ fn retransmitted(run: &RunData, _: &Options) -> Result<f64, String> {
 /// Retransmission timeouts.
 fn timeouts(run: &RunData, _: &Options) -> Result<f64, String> {
     Ok(run.endpoints.timeouts as f64)
+}
+
+/// Negative acknowledgements that came to senders.
+fn nacks(run: &RunData, _: &Options) -> Result<f64, String> {
+    Ok(run.endpoints.nacks_received as f64)
+}
+
+/// Speculative packets sent (1RC).
+fn speculative(run: &RunData, _: &Options) -> Result<f64, String> {
+    Ok(run.endpoints.speculative_sent as f64)
+}
+
+/// Speculative packets that links did not let through (1RC).
+fn agent_drops(run: &RunData, _: &Options) -> Result<f64, String> {
+    Ok(run.links.agent_drops as f64)
 }
 
 /// Time of the first drop of a packet, us; zero if there was none.

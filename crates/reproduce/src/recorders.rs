@@ -5,7 +5,7 @@ use super::run_data::RunData;
 use clearway_fabric::topology::LinkId;
 use clearway_lab::record::{
     Both, GoodputRecorder, LastHopRecorder, LongQueueRecorder, LossRecorder, MarkRecorder,
-    QueueRecorder,
+    PacketLatencyRecorder, QueueRecorder,
 };
 use clearway_lab::{Assembly, ScenarioError};
 use clearway_units::{FlowId, HostId, Span, nearest, suggestion};
@@ -39,6 +39,7 @@ pub(super) fn recorders(
         .last_hops
         .map(|width| LastHopRecorder::new(&assembly.topology, width, SERIES_LIMIT));
     let marks = record.switch_marks.then(MarkRecorder::default);
+    let latencies = record.packet_latency.then(PacketLatencyRecorder::default);
     Ok(move || Both {
         first: queue.clone(),
         second: Both {
@@ -49,7 +50,10 @@ pub(super) fn recorders(
                     first: long_queues.clone(),
                     second: Both {
                         first: last_hops.clone(),
-                        second: marks.clone(),
+                        second: Both {
+                            first: marks.clone(),
+                            second: latencies.clone(),
+                        },
                     },
                 },
             },
@@ -73,8 +77,9 @@ fn busiest_last_hop(assembly: &Assembly) -> Option<LinkId> {
 pub(super) type NetworkRecorders =
     Both<QueueRecorder, Both<LossRecorder, Both<GoodputRecorder, Both<LongQueueRecorder, ByLink>>>>;
 
-/// Recorders of single links, where a figure asks for them.
-pub(super) type ByLink = Both<Option<LastHopRecorder>, Option<MarkRecorder>>;
+/// Recorders of single links and flows, where a figure asks for them.
+pub(super) type ByLink =
+    Both<Option<LastHopRecorder>, Both<Option<MarkRecorder>, Option<PacketLatencyRecorder>>>;
 
 /// Adds what was recorded, as far as it was asked for.
 pub(super) fn keep(
@@ -94,7 +99,11 @@ pub(super) fn keep(
     data.goodput = rest.first.flows().clone();
     data.long_queues = record.long_queues.map(|_| rest.second.first);
     data.last_hops = rest.second.second.first;
-    let marks = rest.second.second.second;
+    let Both {
+        first: marks,
+        second: latencies,
+    } = rest.second.second.second;
+    data.packet_latency = latencies;
     data.switch_marks = marks.map(|marks| by_switch(assembly, &marks));
     data.fullest_link = record.link_loads.then(|| fullest_link(assembly));
 }

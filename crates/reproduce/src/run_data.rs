@@ -3,7 +3,8 @@
 use super::options::{Options, RunInstant};
 use clearway_fabric::{LinkCounters, Stopped};
 use clearway_lab::record::{
-    AckTrace, FlowArrivals, LastHopRecorder, LongQueueRecorder, LossRecorder, QueueSeries, Series,
+    AckTrace, FlowArrivals, LastHopRecorder, LongQueueRecorder, LossRecorder,
+    PacketLatencyRecorder, QueueSeries, Series,
 };
 use clearway_lab::{FlowResult, JobResult};
 use clearway_transport::EndpointCounters;
@@ -46,6 +47,7 @@ pub(crate) struct RunData {
     /// Time that the fullest link needs for the data of one iteration of all jobs.
     pub(crate) fullest_link: Option<Span>,
     pub(crate) last_hops: Option<LastHopRecorder>,
+    pub(crate) packet_latency: Option<PacketLatencyRecorder>,
     pub(crate) goodput: BTreeMap<FlowId, FlowArrivals>,
     pub(crate) acks: BTreeMap<FlowId, AckTrace>,
     /// Jain's index over the rates at which flows may send, sample by sample.

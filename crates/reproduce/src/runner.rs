@@ -481,6 +481,7 @@ fn summarise<O: Observer>(
         switch_marks: None,
         fullest_link: None,
         last_hops: None,
+        packet_latency: None,
         goodput: BTreeMap::new(),
         acks: BTreeMap::new(),
         rates: None,

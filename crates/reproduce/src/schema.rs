@@ -83,6 +83,8 @@ pub(super) struct RecordFile {
     #[serde(default)]
     link_loads: bool,
     last_hops: Option<String>,
+    #[serde(default)]
+    packet_latency: bool,
     goodput: Option<GoodputFile>,
     #[serde(default)]
     overlaps: bool,
@@ -195,6 +197,7 @@ impl RecordFile {
             switch_marks: self.switch_marks,
             link_loads: self.link_loads,
             last_hops: span(self.last_hops)?,
+            packet_latency: self.packet_latency,
             goodput,
             overlaps: self.overlaps,
             acks: self.acks,

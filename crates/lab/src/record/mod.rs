@@ -10,6 +10,7 @@
 //! * [`RateFairnessSampler`]: fairness of the rates at which flows may send, sampled between rounds.
 //! * [`LossRecorder`]: when packets were dropped and marked.
 //! * [`AckRecorder`]: acknowledgements as their senders saw them.
+//! * [`PacketLatencyRecorder`]: the largest latency of each flow's packets.
 //! * [`CaptureRecorder`]: the frames on chosen links.
 //! * [`TraceEventRecorder`]: the first drops, detected losses and pauses, one by one.
 //! * [`Both`] joins two recorders into one, and so any number of them.
@@ -19,6 +20,7 @@ mod capture;
 mod fairness;
 mod goodput;
 mod last_hops;
+mod latencies;
 mod long_queues;
 mod losses;
 mod queues;
@@ -32,6 +34,7 @@ pub use capture::{Capture, CapturePlace, CapturePlan, CaptureRecorder, CapturedF
 pub use fairness::RateFairnessSampler;
 pub use goodput::{FlowArrivals, GoodputRecorder};
 pub use last_hops::{LastHop, LastHopRecorder, MarkRecorder};
+pub use latencies::PacketLatencyRecorder;
 pub use long_queues::{LongQueueRecorder, LongestQueue};
 pub use losses::{EventCounts, LossRecorder};
 pub use queues::delay_us;

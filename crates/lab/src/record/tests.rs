@@ -250,6 +250,38 @@ fn recorders_agree_with_the_counters_of_a_lossy_run() {
     assert_eq!(queue.peak(Time::ZERO, end), Some(41_600));
 }
 
+/// Packets of three senders meet in one queue; a flow of two packets alone waits for nobody.
+#[test]
+fn latencies_are_the_largest_of_each_flow() {
+    let overrides = [
+        "topology.kind=single-switch",
+        "topology.hosts=5",
+        "topology.link-rate=400Gbps",
+        "topology.link-delay=2us",
+        "workload.kind=flows",
+        r#"workload.flows=["1->0 4096B", "2->0 4096B", "3->0 4096B", "1->4 8192B at 1ms"]"#,
+    ];
+    let overrides: Vec<String> = overrides.iter().map(ToString::to_string).collect();
+    let scenario = Laboratory::new()
+        .read("test", "", None, &overrides)
+        .unwrap();
+    let assembly = Assembly::new(&scenario).unwrap();
+    let options = RunOptions {
+        threads: 1,
+        on_progress: &mut |_| Verdict::Continue,
+        on_flow: &mut |_, _, _| (),
+    };
+    let finished = assembly.run(options, PacketLatencyRecorder::default);
+    let latencies = merge_all(finished.observers).unwrap();
+    let largest = |flow| latencies.largest(FlowId(flow)).as_ps();
+    // 4160 B take 83.2 ns on each of two links.
+    let alone = 4_000_000 + 2 * 83_200;
+    let mut incast = [0, 1, 2].map(largest);
+    incast.sort_unstable();
+    assert_eq!(incast, [alone, alone + 83_200, alone + 2 * 83_200]);
+    assert_eq!((largest(3), largest(4)), (alone, 0));
+}
+
 #[test]
 fn the_last_cut_of_a_window() {
     let mut recorder = AckRecorder::new(1);

@@ -1,0 +1,44 @@
+//! Latency of packets: the largest of each flow.
+
+use super::Merge;
+use clearway_fabric::Observer;
+use clearway_fabric::topology::NodeId;
+use clearway_transport::{Header, Packet};
+use clearway_units::{FlowId, Span, Time};
+
+/// Records for each flow the largest time that any of its data packets took, from the instant at which its sender put it on the wire
+/// until it was with its receiver. Packets that are dropped do not count, those that are sent again do.
+#[derive(Debug, Clone, Default)]
+pub struct PacketLatencyRecorder(Vec<Span>);
+
+impl PacketLatencyRecorder {
+    /// The largest latency of a flow's packets; zero if none has arrived.
+    pub fn largest(&self, flow: FlowId) -> Span {
+        self.0.get(flow.index()).copied().unwrap_or(Span::ZERO)
+    }
+}
+
+impl Observer for PacketLatencyRecorder {
+    #[inline]
+    fn on_arrival(&mut self, now: Time, node: NodeId, packet: &Packet) {
+        if node.0 != packet.dst.0 || !matches!(packet.header, Header::Data { .. }) {
+            return;
+        }
+        let flow = packet.flow.index();
+        if flow >= self.0.len() {
+            self.0.resize(flow + 1, Span::ZERO);
+        }
+        self.0[flow] = self.0[flow].max(now.since(packet.stamp));
+    }
+}
+
+impl Merge for PacketLatencyRecorder {
+    fn merge(&mut self, other: Self) {
+        if other.0.len() > self.0.len() {
+            self.0.resize(other.0.len(), Span::ZERO);
+        }
+        for (own, other) in self.0.iter_mut().zip(other.0) {
+            *own = (*own).max(other);
+        }
+    }
+}
