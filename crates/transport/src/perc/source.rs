@@ -1,8 +1,9 @@
 //! Source of a flow: life cycle of its control packets, and the numbers of its speculative packets.
 //!
-//! One control packet is on its way at any time. The next follows at once on its return, but not within one round trip of the
-//! last. When all data has been sent, the next one is marked as leaving, and with its return the source is done. A control packet that
-//! is not back after four round trips, doubled with each in a row, is taken for lost and sent anew, as it last came back; an echo that comes later is ignored.
+//! One control packet is on its way at any time. The next follows at once on its return, but not within one round trip of the last.
+//! When all data has been sent, the next one is marked as leaving, and with its return the source is done. A control packet that is not
+//! back after four round trips, doubled with each in a row, is taken for lost and sent anew, as it last came back; an echo that comes
+//! later is ignored.
 //!
 //! All times are of the host's clock.
 

@@ -6,6 +6,7 @@
 //! is acknowledged it is exactly zero.
 
 mod loss;
+mod scope;
 
 use super::Rules;
 use super::parameters::ProbeClass;
@@ -14,7 +15,7 @@ use crate::cc::{AckSample, CongestionControl, Controller};
 use crate::flow::{Context, Due, Ends, Messages, Pacer, Part, Paths};
 use crate::packet::{Class, Header, Packet};
 use crate::report::{Event, FlowProgress, FlowStatistics};
-use crate::scope::{Account, Others, Shared};
+use crate::scope::Others;
 use crate::spray::{PathFeedback, PathVerdict, SendState};
 use clearway_units::{Bytes, FlowId, MessageId, Span, Time};
 
@@ -139,54 +140,6 @@ impl Sender {
     pub(crate) fn post(&mut self, message: MessageId, bytes: Bytes, rules: &Rules) {
         let whole = Part::whole(message, bytes);
         self.messages.post(whole, self.next, rules.payload);
-    }
-
-    /// True if nothing waits to be sent, though it may have to be sent again.
-    pub(crate) fn has_sent_all(&self) -> bool {
-        !self.messages.has_unsent() && self.lost == 0
-    }
-
-    /// Bytes of messages that are not acknowledged as a whole; counting stops above `limit`.
-    pub(crate) fn backlog(&self, limit: u64) -> u64 {
-        self.messages.backlog(limit)
-    }
-
-    pub(crate) fn queue_pair(&self) -> u8 {
-        self.ends.queue_pair
-    }
-
-    /// The next packet that was never sent.
-    pub(crate) fn sent_end(&self) -> u64 {
-        self.next
-    }
-
-    /// Creates a control packet of `size` bytes.
-    pub(crate) fn control_packet(&mut self, now: Time, size: u16, header: Header) -> Packet {
-        let port = self.paths.next_port(&self.send_state(now));
-        let mut packet = self.ends.packet(now, port, header);
-        (packet.size, packet.class) = (size, Class::CONTROL);
-        packet
-    }
-
-    /// True if something waits to be sent or acknowledged.
-    pub(crate) fn is_busy(&self) -> bool {
-        self.messages.has_unsent() || self.acknowledged != self.next
-    }
-
-    /// Payload in flight and delivered.
-    pub(crate) fn account(&self) -> Account {
-        Account {
-            in_flight: self.in_flight,
-            delivered: self.received,
-        }
-    }
-
-    /// Access to the part of the state that a scope shares.
-    pub(crate) fn shared(&mut self) -> Shared<'_> {
-        Shared {
-            others: &mut self.others,
-            pacer: &mut self.pacer,
-        }
     }
 
     pub(crate) fn close(&mut self, rules: &Rules) {
