@@ -7,11 +7,11 @@ use crate::cc::CongestionControl;
 use crate::packet::{Header, Packet};
 use crate::perc::{Attachment, Source, SourceParameters};
 use crate::telemetry::{IntPacket, Telemetry};
-use clearway_units::Time;
+use clearway_units::{Bytes, Time};
 
 impl<T: Telemetry> Endpoint<T> {
-    /// Lets a queue pair that has got something to send join the allocation, if there is one.
-    pub(super) fn join_allocation(&mut self, now: Time, index: u32, key: Key) {
+    /// Lets a queue pair that has got a message of `bytes` to send join the allocation, if there is one.
+    pub(super) fn join_allocation(&mut self, now: Time, index: u32, key: Key, bytes: Bytes) {
         let Some(control) = &mut self.rate_control else {
             return;
         };
@@ -31,7 +31,14 @@ impl<T: Telemetry> Endpoint<T> {
         }
         let speculates = control.settings.speculation.is_some();
         let limit = control.settings.exempt.as_u64();
-        let exempt = !T::AGENTS || (!speculates && sender.backlog(limit) <= limit);
+        let (before, last) = slot.exempted;
+        let recent = match now.since(last) <= slot.path_rtt {
+            true => Bytes::new(before.as_u64().saturating_add(bytes.as_u64())),
+            false => bytes,
+        };
+        let total = recent.as_u64().max(sender.backlog(limit));
+        let exempt = !T::AGENTS || (!speculates && total <= limit);
+        slot.exempted = (recent, now);
         let at_once = (exempt || speculates).then_some(control.host_rate);
         let controller = self.controllers.lend(slot.controller);
         controller.on_allocation(at_once);
@@ -200,7 +207,7 @@ impl<T: Telemetry> Endpoint<T> {
         if again && let Some(slot) = self.directory.find(key) {
             let sender = &self.slots[slot as usize].sender;
             if sender.as_ref().is_some_and(|sender| !sender.has_sent_all()) {
-                self.join_allocation(now, slot, key);
+                self.join_allocation(now, slot, key, Bytes::ZERO);
                 self.refresh(now, slot);
             }
         }

@@ -41,6 +41,7 @@ impl<T: Telemetry> Endpoint<T> {
             slot.sender = Some(sender);
             slot.controller = controller;
             slot.path_rtt = opening.path.rtt;
+            slot.exempted = (Bytes::ZERO, Time::ZERO);
             self.welcome(index);
             self.alive += 1;
             let fresh = self.directory.insert(Key::new(flow, queue_pair), index);
@@ -58,6 +59,7 @@ impl<T: Telemetry> Endpoint<T> {
                 group: 0,
                 busy: false,
                 path_rtt: Span::ZERO,
+                exempted: (Bytes::ZERO, Time::ZERO),
                 armed: Time::NEVER,
                 departs: Time::NEVER,
                 queue,
@@ -84,7 +86,7 @@ impl<T: Telemetry> Endpoint<T> {
             if let Some(sender) = &mut self.slots[index as usize].sender {
                 sender.post(message, bytes, &self.rules);
             }
-            self.join_allocation(now, index, Key::new(flow, queue_pair));
+            self.join_allocation(now, index, Key::new(flow, queue_pair), bytes);
             self.refresh(now, index);
         }
     }

@@ -94,6 +94,8 @@ struct Slot {
     busy: bool,
     /// Unloaded round trip of the flow's path.
     path_rtt: Span,
+    /// Bytes that were posted while exempt from rate allocation, and when the last of them were.
+    exempted: (Bytes, Time),
     /// The time of the flow's valid entry among the timers.
     armed: Time,
     /// The time of the flow's valid entry among the departures.

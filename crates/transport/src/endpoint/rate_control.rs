@@ -8,7 +8,8 @@
 //! * The scope `host` is `weights = true`; links know no other scope.
 //! * Control packets of a flow take at most the part of its rate that links keep free (`1 - headroom`): many slow flows would fill a
 //!   link with them, which go before data. One in 64 round trips is sent anyway. The first one, and the one that leaves, are sent at once.
-//! * A connection is exempt while all that it has posted and that has not arrived is within `exempt`, not message by message.
+//! * A connection is exempt while all that it has posted and that has not arrived is within `exempt`, and all that it has posted
+//!   without a pause of a round trip: not message by message, or a job in small messages would never be controlled.
 //! * The safety net of 1RC is go-back-N itself: a NACK or a timeout says that it was needed.
 //! * Flows of a host share speculative sequence numbers with weights, as §5.3.1 introduces both; else each flow counts its own (§5.2).
 //!   Shared numbers without weights would give a host with many flows the window of one.
