@@ -215,6 +215,8 @@ impl Results {
             ("data_delivered", packets.data_delivered, packets.data_sent),
             ("duplicates", packets.duplicates, packets.data_delivered),
             ("headroom_drops", packets.headroom_drops, packets.dropped),
+            ("agent_drops", packets.agent_drops, packets.dropped),
+            ("speculative", packets.speculative, packets.data_sent),
             (
                 "data_packet_hops",
                 self.summary.data_packet_hops,
@@ -227,7 +229,9 @@ impl Results {
             })?;
         }
         // What is sent, of whatever kind, arrives, is lost, or is under way.
-        let sent = packets.data_sent + packets.acks + packets.probes + packets.cnps;
+        // Control packets of rate allocation are reflected, which is not counted.
+        let controls = 2 * packets.rate_controls;
+        let sent = packets.data_sent + packets.acks + packets.probes + packets.cnps + controls;
         let lost = packets.dropped + packets.corrupted;
         must(
             packets.data_delivered + lost <= sent,
