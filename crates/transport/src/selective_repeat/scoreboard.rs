@@ -1,6 +1,7 @@
 //! The sender's scoreboard: three bits for each packet of the window.
 
 use super::bitmap::ones;
+use std::ops::Range;
 
 /// 64 consecutive packets.
 #[derive(Debug, Clone, Copy, Default)]
@@ -17,6 +18,8 @@ pub(crate) struct Block {
 #[derive(Debug, Clone)]
 pub(crate) struct Scoreboard {
     blocks: Box<[Block]>,
+    /// Sequence numbers among which all packets sent again since the last probe are.
+    resent: Range<u64>,
 }
 
 /// The part of a range of sequence numbers that lies in one block.
@@ -62,6 +65,7 @@ impl Scoreboard {
         debug_assert!(capacity.is_power_of_two() && capacity >= 64);
         Self {
             blocks: vec![Block::default(); capacity as usize / 64].into_boxed_slice(),
+            resent: 0..0,
         }
     }
 
@@ -71,10 +75,25 @@ impl Scoreboard {
         &mut self.blocks[index]
     }
 
+    /// Moves packet `psn` from those that wait for retransmission to those that were sent again.
+    pub(crate) fn resend(&mut self, psn: u64) {
+        let bit = 1 << (psn & 63);
+        let block = self.block(psn);
+        block.lost &= !bit;
+        block.resent |= bit;
+        self.resent = match self.resent.is_empty() {
+            true => psn..psn + 1,
+            false => self.resent.start.min(psn)..self.resent.end.max(psn + 1),
+        };
+    }
+
     /// Forgets which packets were sent again.
     pub(crate) fn clear_resent(&mut self) {
-        for block in &mut self.blocks {
-            block.resent = 0;
+        let Range { start, end } = std::mem::take(&mut self.resent);
+        // A block of the ring stands for many numbers: once round is enough.
+        let blocks = parts(start, end).take(self.blocks.len());
+        for part in blocks {
+            self.block(part.base).resent = 0;
         }
     }
 
@@ -103,6 +122,23 @@ mod tests {
         assert_eq!(cut(64, 128), [(64, u64::MAX)]);
         assert_eq!(cut(63, 130), [(0, 1 << 63), (64, u64::MAX), (128, 0b11)]);
         assert_eq!(numbers(64, 0b1001).collect::<Vec<_>>(), [64, 67]);
+    }
+
+    #[test]
+    fn packets_sent_again_are_forgotten_wherever_they_are() {
+        let mut board = Scoreboard::new(256);
+        let resent = |board: &Scoreboard| -> u32 {
+            let bits = board.blocks.iter().map(|block| block.resent.count_ones());
+            bits.sum()
+        };
+        for numbers in [&[300, 420, 299][..], &[7], &[], &[10, 5000], &[63, 64]] {
+            for &psn in numbers {
+                board.resend(psn);
+            }
+            assert_eq!(resent(&board), numbers.len() as u32);
+            board.clear_resent();
+            assert_eq!(resent(&board), 0, "{numbers:?}");
+        }
     }
 
     #[test]

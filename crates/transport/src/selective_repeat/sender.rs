@@ -263,10 +263,7 @@ impl Sender {
             .scoreboard
             .first_lost(self.lost_from, self.next)
             .expect("packets are counted as lost, so one is marked");
-        let bit = 1 << (psn & 63);
-        let block = self.scoreboard.block(psn);
-        block.lost &= !bit;
-        block.resent |= bit;
+        self.scoreboard.resend(psn);
         self.lost -= 1;
         self.lost_from = psn + 1;
         self.messages.packet(psn, rules.payload)
