@@ -36,6 +36,8 @@ pub enum Purpose {
     Attack = 13,
     /// Skew of the clocks of hosts (entity: host).
     HostClock = 14,
+    /// Tokens of injection control (entity: GPU and class).
+    Injection = 15,
 }
 
 /// A stream of random numbers: PCG-XSH-RR 64/32 (O'Neill 2014), a fixed algorithm, 16 bytes of state.
