@@ -19,30 +19,63 @@
 //!   them for a whole packet at its head flit, and gets them back one latency after the packet has left the buffer.
 //! * **Switches** are output-queued: a packet leaves its input buffer when each output queue that it goes to has taken it. An output
 //!   that is full makes it wait, and what is behind it in that buffer, but no other copy of it. Outputs take packets in the order in
-//!   which they reached the heads of their buffers.
-//! * **Reduction table.** A switch that replicates a request, or sends a multicast request on to at least one member, holds an entry
-//!   until the merged response has been taken by its output queue. Where no entry is free, requests wait at the head of their buffer.
-//! * **Routes** go up to a root and down again. A group that lies below one switch has that switch as its root; else the root is the
-//!   spine, and the parallel link to it, that a hash of group and address names. Responses take the same tree in reverse.
+//!   which these were routed.
+//! * **Reduction table.** A switch on the way down of a multicast request (the root, and each leaf below it) holds an entry from the
+//!   request's routing until the output queue has taken the merged response. Where no entry is free, requests wait at the head of
+//!   their buffer, and get entries in the order in which they came there.
+//! * **Routes** go up to a root and down again. A group that lies below one leaf has that leaf as its root; else the root is the spine,
+//!   and the parallel link to it, that a hash of group and address names. Responses take the same tree in reverse.
+//! * **GPUs** take all responses. Requests have a buffer with credits, as at a switch, and go from there into memory, in order, as
+//!   long as the responses that are in memory or wait for the link, and theirs, are within `response-queue`. Without that limit no
+//!   request would ever wait in the network, and nothing of the tree saturation of §6.1.4 could be seen.
 //!
 //! # Order within a cycle
 //!
-//! Each switch with the GPUs below it does the following in each cycle, and nothing else depends on any order.
+//! Each switch with the GPUs below it does the following in each cycle, and nothing depends on any other order. What a step frees
+//! can be used in the next cycle, unless it says otherwise.
 //!
-//! 1. Credits that arrive are added. Output queues admit what waits for them, in their order of waiting, responses before requests,
-//!    by port. Room that a departure freed in one cycle is given away in the next.
-//! 2. Packets that arrive join their input buffers.
-//! 3. Packets at the heads of input buffers that were not there before are routed: all of the response channel, then all of request
-//!    channels; among ports in the order that [`order::first_port`] rotates, and of one port the channel of writes first. What
-//!    does not wait leaves, and the next takes its place in the same step.
-//! 4. Completions reach GPUs, and programs post operations; GPUs in ascending order.
-//! 5. Each output port of the switch, and each GPU, whose link is idle starts a packet if a channel has one and its credits (and, at
-//!    a GPU, the injection control's consent).
+//! 1. Credits that arrive are added. Packets that arrive join their input buffers.
+//! 2. Output queues take what waits for them, in the order of waiting, as far as departures of earlier cycles made room. A packet that
+//!    every output has taken leaves its input buffer, and its credits leave for whoever sent it.
+//! 3. Packets that are new at the heads of input buffers are routed: first those of the response channel, then, after free entries of
+//!    the reduction table have been promised to requests that wait for them, those of the request channels. Among ports the order
+//!    begins at [`order::first_port`]; of one port the channel of writes comes before that of reads. A routed packet joins all its
+//!    output queues, or the waiting in front of them. If all take it at once it leaves, and the next of its buffer is routed.
+//!    A response that is not the last of its operation leaves into the entry.
+//! 4. GPUs: memory takes requests for which a departure has made room; a packet whose tail arrives is taken (a request goes on
+//!    into memory in the same cycle if it can); responses become ready, acknowledgements before data; programs wake.
+//! 5. Each output of the switch, and each GPU, whose link is idle starts a packet if a channel has one and credits for it (a GPU: and
+//!    injection control consents). An output takes turns between its channels. A packet leaves its queue with its head flit.
 
+mod bits;
+mod calendar;
+mod channel;
+mod configuration;
+mod domain;
+mod gpu;
 pub mod injection;
 mod operation;
+pub mod order;
+mod packet;
+mod plan;
+mod program;
+mod record;
+mod reduction;
+mod script;
+mod simulation;
+mod switch;
+mod tree;
+mod wiring;
 
+pub use configuration::{Configuration, InjectionArbiter, InjectionChannels};
 pub use operation::{FlitSizes, GroupId, Operation, OperationKind, PacketClass, Target};
+pub use program::{Posts, Program};
+pub use record::OperationRecord;
+pub use script::{OperationSet, Script, Step};
+pub use simulation::{
+    Finished, RunLimits, Setup, Simulation, SwitchGauges, Watched, Watcher, cycles_of, time_of,
+};
+pub use tree::Tree;
 
 /// A cycle: the time in which a link carries one flit.
 pub type Cycle = u64;

@@ -4,7 +4,7 @@ use super::source::Source;
 use crate::Faults;
 
 /// The layers (ARCHITECTURE.md): a crate and what it may use.
-const ARROWS: [(&str, &[&str]); 16] = [
+const ARROWS: [(&str, &[&str]); 17] = [
     ("units", &[]),
     ("engine", &["units"]),
     ("transport", &["units"]),
@@ -14,6 +14,7 @@ const ARROWS: [(&str, &[&str]); 16] = [
         "scenario",
         &["fabric", "formats", "transport", "units", "workload"],
     ),
+    ("scaleup", &["engine", "units"]),
     ("results", &["units"]),
     ("report", &["results", "units"]),
     ("planner", &["units"]),

@@ -1,0 +1,114 @@
+//! Settings of switches, links and GPUs.
+
+use crate::FlitSizes;
+use clearway_units::Span;
+
+clearway_units::choices! {
+    /// Order in which a GPU serves its injection channels.
+    pub enum InjectionArbiter {
+        /// The channel that was served longest ago, of those that can send.
+        LeastRecentlyUsed = "least-recently-used",
+        /// The next channel in turn. One that cannot send loses its turn.
+        RoundRobin = "round-robin",
+    }
+}
+
+clearway_units::choices! {
+    /// Channels between a GPU and its switch.
+    pub enum InjectionChannels {
+        /// One for read requests and one for write requests, beside that of responses.
+        PerKind = "per-kind",
+        /// One for all requests, beside that of responses.
+        Shared = "shared",
+    }
+}
+
+clearway_units::parameters! {
+    /// Settings of a scale-up fabric.
+    pub struct Configuration {
+        /// Time in which a link carries one flit.
+        pub cycle: Span = Span::from_ps(640), "cycle", "§6.1.4: 25 GB/s and flits of 16 B";
+        /// Cycles from a head flit's departure to its arrival at the crossbar of the next switch. Credits take as long.
+        pub latency: u32 = 150, "latency", "§6.1.4: of a switch; decision: its link included, so that an idle round trip is about 1000 cycles";
+        /// Flits of a packet's header.
+        pub header_flits: u32 = 1, "header-flits", "§6.1.4: 16 B";
+        /// Flits of a packet's data.
+        pub payload_flits: u32 = 8, "payload-flits", "§6.1.4: 128 B";
+        /// Buffer of each input of a switch for each channel, in flits. Whoever sends into it holds as many credits.
+        pub input_buffer: u32 = 512, "input-buffer", "§6.1.4: the round trip between switches; decision: 300 flits and some packets";
+        /// Queue of each output of a switch for each channel, in flits.
+        pub output_queue: u32 = 512, "output-queue", "§6.1.4: the round trip between switches";
+        /// Cycles from a read request's arrival at a GPU to its response's readiness.
+        pub read_latency: u32 = 180, "read-latency", "§6.1.4: of the memory";
+        /// Cycles from a write request's arrival at a GPU to its acknowledgement's readiness.
+        pub write_latency: u32 = 0, "write-latency", "decision: a write is acknowledged before it is in memory; an idle round trip is below 1000 cycles";
+        /// Responses in a GPU's memory and in front of its link for which it takes requests, in flits. Requests beyond them wait in a
+        /// buffer as large as a switch's.
+        pub response_queue: u32 = 512, "response-queue", "decision: as the output queue of a switch; §6.1.4 needs a limit for tree saturation";
+        /// Entries of each switch's reduction table; `"auto"` is no limit.
+        pub reduction_table: Option<u32> = None, "reduction-table", "§7.2.2 leaves it open";
+        /// Channels between a GPU and its switch.
+        pub channels: InjectionChannels = InjectionChannels::PerKind, "channels", "§6.2.5";
+        /// Order in which a GPU serves its injection channels.
+        pub arbiter: InjectionArbiter = InjectionArbiter::LeastRecentlyUsed, "arbiter", "§6.2.5";
+    }
+}
+
+impl Configuration {
+    /// Lengths of packets.
+    pub fn sizes(&self) -> FlitSizes {
+        FlitSizes {
+            header: self.header_flits,
+            payload: self.payload_flits,
+        }
+    }
+
+    /// Checks the settings.
+    ///
+    /// # Errors
+    /// The key of a setting that cannot be, and the reason.
+    pub fn check(&self) -> Result<(), (&'static str, String)> {
+        let packet = self.header_flits.saturating_add(self.payload_flits);
+        let refuse = |key, reason: &str| Err((key, reason.to_owned()));
+        if self.cycle.is_zero() {
+            return refuse("cycle", "a cycle takes time");
+        }
+        if self.latency == 0 {
+            return refuse(
+                "latency",
+                "news takes at least one cycle to the next switch",
+            );
+        }
+        if self.latency > LARGEST || self.read_latency > LARGEST || self.write_latency > LARGEST {
+            return refuse("latency", "latencies are at most 1000000 cycles");
+        }
+        if self.header_flits == 0 {
+            return refuse("header-flits", "a packet has a header of at least one flit");
+        }
+        if packet > LONGEST_PACKET {
+            return refuse("payload-flits", "a packet has at most 1024 flits");
+        }
+        for (key, flits) in [
+            ("input-buffer", self.input_buffer),
+            ("output-queue", self.output_queue),
+            ("response-queue", self.response_queue),
+        ] {
+            if flits < packet {
+                let reason = format!("a packet of {packet} flits would never get room");
+                return Err((key, reason));
+            }
+        }
+        if self.reduction_table == Some(0) {
+            return refuse(
+                "reduction-table",
+                "without an entry no multicast could pass",
+            );
+        }
+        Ok(())
+    }
+}
+
+/// Longest latency in cycles.
+const LARGEST: u32 = 1_000_000;
+/// Longest packet in flits.
+const LONGEST_PACKET: u32 = 1024;

@@ -1,0 +1,46 @@
+//! Programs: what GPUs do.
+
+use crate::{Cycle, Operation};
+use clearway_units::HostId;
+use std::fmt::Debug;
+
+/// What a program asks its GPU to do.
+#[derive(Debug, Default)]
+pub struct Posts {
+    pub(crate) operations: Vec<Operation>,
+    pub(crate) wake_at: Option<Cycle>,
+}
+
+impl Posts {
+    /// Posts an operation. It waits in the injection channel of its kind behind those posted before.
+    pub fn operation(&mut self, operation: Operation) {
+        self.operations.push(operation);
+    }
+
+    /// Asks for a call of [`Program::on_wake`] at a later cycle. An earlier wish is kept beside it.
+    pub fn wake_at(&mut self, cycle: Cycle) {
+        self.wake_at = Some(cycle);
+    }
+}
+
+/// The program of one GPU. It has no clock: each call says what cycle it is.
+pub trait Program: Debug + Send {
+    /// Begins, in cycle 0.
+    fn start(&mut self, posts: &mut Posts);
+
+    /// Goes on after the completion of an operation.
+    fn on_completion(&mut self, now: Cycle, operation: &Operation, posts: &mut Posts);
+
+    /// Takes note of a write that has arrived in this GPU's memory, its own multicast writes included.
+    fn on_write(&mut self, now: Cycle, initiator: HostId, tag: u64, posts: &mut Posts) {
+        let _ = (now, initiator, tag, posts);
+    }
+
+    /// Goes on at a cycle that it has asked for.
+    fn on_wake(&mut self, now: Cycle, posts: &mut Posts) {
+        let _ = (now, posts);
+    }
+
+    /// True if it will post no more.
+    fn is_over(&self) -> bool;
+}

@@ -1,0 +1,32 @@
+//! What a run leaves of each operation.
+
+use crate::{Cycle, OperationKind, Target};
+use clearway_units::HostId;
+
+/// An operation that is complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OperationRecord {
+    /// The GPU that initiated it.
+    pub gpu: HostId,
+    /// Number at that GPU, in the order of sending.
+    pub number: u32,
+    /// Direction of its data.
+    pub kind: OperationKind,
+    /// Memory that it went to.
+    pub target: Target,
+    /// Mark of the program that posted it.
+    pub tag: u64,
+    /// Cycle in which it was posted.
+    pub posted: Cycle,
+    /// Cycle in which its head flit left the GPU.
+    pub sent: Cycle,
+    /// Cycle in which its response was there.
+    pub completed: Cycle,
+}
+
+impl OperationRecord {
+    /// Cycles from injection to response; waiting for consent or credits is not in it.
+    pub fn latency(&self) -> Cycle {
+        self.completed - self.sent
+    }
+}

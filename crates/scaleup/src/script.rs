@@ -1,0 +1,98 @@
+//! A program that is known in advance: sets of operations with pauses between them.
+
+use crate::{Cycle, Operation, Posts, Program};
+
+/// An operation, and one that follows when it is complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Step {
+    /// The operation that is posted first. Its tag is the script's own.
+    pub first: Operation,
+    /// The operation that its completion causes: of a transaction, the write that follows the read (§6.3.2).
+    pub then: Option<Operation>,
+}
+
+/// Operations that are posted at once.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OperationSet {
+    /// Cycles between the completion of all operations of the set before, or the beginning, and the posting of these.
+    pub pause: Cycle,
+    /// The operations, in the order of posting.
+    pub steps: Vec<Step>,
+}
+
+/// A program that carries out sets of operations, one after another.
+#[derive(Debug, Clone, Default)]
+pub struct Script {
+    sets: std::collections::VecDeque<OperationSet>,
+    /// Operations of the present set that are to follow, by tag.
+    follow: Vec<Option<Operation>>,
+    outstanding: u64,
+}
+
+impl Script {
+    /// A script of `sets`.
+    pub fn new(sets: Vec<OperationSet>) -> Self {
+        Self {
+            sets: sets.into(),
+            ..Self::default()
+        }
+    }
+
+    /// Waits for the next set, or posts it.
+    fn go_on(&mut self, now: Cycle, posts: &mut Posts) {
+        while self.outstanding == 0 {
+            match self.sets.front_mut() {
+                None => return,
+                Some(set) if set.pause > 0 => {
+                    posts.wake_at(now + set.pause);
+                    set.pause = 0;
+                    return;
+                }
+                Some(_) => self.post_set(posts),
+            }
+        }
+    }
+
+    fn post_set(&mut self, posts: &mut Posts) {
+        let Some(set) = self.sets.pop_front() else {
+            return;
+        };
+        self.outstanding = set.steps.len() as u64;
+        self.follow.clear();
+        for (tag, step) in set.steps.into_iter().enumerate() {
+            let tag = tag as u64;
+            posts.operation(Operation { tag, ..step.first });
+            self.follow.push(step.then);
+        }
+    }
+}
+
+impl Program for Script {
+    fn start(&mut self, posts: &mut Posts) {
+        self.go_on(0, posts);
+    }
+
+    fn on_completion(&mut self, now: Cycle, operation: &Operation, posts: &mut Posts) {
+        self.outstanding -= 1;
+        let follow = self
+            .follow
+            .get_mut(operation.tag as usize)
+            .and_then(Option::take);
+        if let Some(then) = follow {
+            self.outstanding += 1;
+            posts.operation(Operation {
+                tag: u64::MAX,
+                ..then
+            });
+        }
+        self.go_on(now, posts);
+    }
+
+    fn on_wake(&mut self, now: Cycle, posts: &mut Posts) {
+        self.go_on(now, posts);
+    }
+
+    fn is_over(&self) -> bool {
+        self.sets.is_empty() && self.outstanding == 0
+    }
+}

@@ -1,0 +1,461 @@
+//! A run: a fabric put together, run on threads, accounted for.
+
+use crate::domain::{SwitchDomain, instant};
+use crate::gpu::Gpu;
+use crate::injection::{InjectionControl, InjectionFacts, InjectionGauges, Membership};
+use crate::plan::{Place, Plan};
+use crate::program::Program;
+use crate::record::OperationRecord;
+use crate::switch::Switch;
+use crate::tree::Groups;
+use crate::wiring::Message;
+use crate::{Configuration, Cycle, GroupId, Target, Tree};
+use clearway_engine::{
+    Conductor, Domains, Ending, Engine, Inlet, MailboxBuilder, Outlet, Round, Verdict,
+};
+use clearway_units::{Digest, HostId, Span, Time};
+use std::sync::Arc;
+
+/// What a run is asked to do.
+pub struct Setup<'a> {
+    /// Settings of switches, links and GPUs.
+    pub configuration: Configuration,
+    /// The network.
+    pub tree: Tree,
+    /// Members of each group.
+    pub groups: Vec<Vec<HostId>>,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Makes the injection control of a GPU.
+    pub control: &'a dyn Fn(&InjectionFacts<'_>) -> Box<dyn InjectionControl>,
+    /// The program of each GPU.
+    pub programs: Vec<Box<dyn Program>>,
+}
+
+/// How to run, without effect on results.
+#[derive(Debug, Clone, Copy)]
+pub struct RunLimits {
+    /// Threads.
+    pub threads: usize,
+    /// Cycle before which the run ends, whatever is left to do.
+    pub at_most: Option<Cycle>,
+}
+
+/// State of a run between two rounds, for those who watch.
+#[derive(Debug)]
+pub struct Watched<'a, 'b> {
+    domains: &'a Domains<'b, SwitchDomain>,
+    /// The cycle that comes next.
+    pub now: Cycle,
+}
+
+/// Sees a run between rounds.
+pub trait Watcher {
+    /// Called between rounds, at cycles that do not depend on threads. False stops the run.
+    fn on_round(&mut self, watched: &Watched<'_, '_>) -> bool;
+}
+
+/// State of a switch between two rounds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SwitchGauges {
+    /// Entries of its reduction table in use.
+    pub entries: u32,
+    /// Flits in the output queues of each port: responses, requests.
+    pub queues: Vec<[u32; 2]>,
+    /// Flits sent through each port so far.
+    pub flits_sent: Vec<u64>,
+}
+
+impl Watched<'_, '_> {
+    /// Shows each GPU's injection control and the numbers of requests and responses that wait for injection, in order.
+    pub fn gpus(&self, mut look: impl FnMut(HostId, InjectionGauges, [usize; 2])) {
+        let mut id = 0;
+        self.domains.for_each(|domain| {
+            for gpu in &mut domain.gpus {
+                look(HostId(id), gpu.gauges(self.now), gpu.waiting());
+                id += 1;
+            }
+        });
+    }
+
+    /// Shows each switch, leaves first.
+    pub fn switches(&self, mut look: impl FnMut(u32, SwitchGauges)) {
+        let mut number = 0;
+        self.domains.for_each(|domain| {
+            look(
+                number,
+                SwitchGauges {
+                    entries: domain.switch.entries(),
+                    queues: domain.switch.queues().collect(),
+                    flits_sent: domain.switch.flits_sent().collect(),
+                },
+            );
+            number += 1;
+        });
+    }
+
+    /// Operations completed so far, and flits carried over links.
+    pub fn progress(&self) -> (u64, u64) {
+        let (mut operations, mut flit_hops) = (0, 0);
+        self.domains.for_each(|domain| {
+            operations += domain.records.len() as u64;
+            flit_hops += domain.switch.counters().flit_hops;
+        });
+        (operations, flit_hops)
+    }
+}
+
+/// A run that is over.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finished {
+    /// Completed operations, by GPU and number.
+    pub operations: Vec<OperationRecord>,
+    /// Operations posted and not completed.
+    pub unfinished: u64,
+    /// True if all programs are over.
+    pub is_over: bool,
+    /// True if the run was stopped with something left to happen.
+    pub is_stopped: bool,
+    /// Cycles from the first injection to the last response.
+    pub cycles: Cycle,
+    /// The last cycle of the run in which a response came.
+    pub last: Cycle,
+    /// Flits that GPUs received, each response counted as often as GPUs answered.
+    pub effective_flits: u64,
+    /// Number of GPUs.
+    pub gpus: u32,
+    /// Packets over links.
+    pub packet_hops: u64,
+    /// Flits over links.
+    pub flit_hops: u64,
+    /// Most entries of a reduction table in use at once.
+    pub peak_entries: u32,
+    /// Mean entries in use of a switch over the time of the run.
+    pub mean_entries: f64,
+    /// Requests that waited for an entry.
+    pub waits_for_entries: u64,
+    /// Longest output queue, in flits.
+    pub peak_queue: u32,
+    /// Most responses that waited for injection at a GPU.
+    pub peak_responses: usize,
+    /// Hash over completed operations.
+    pub digest: Digest,
+    /// What is wrong with the accounts of the run; `None` if nothing is.
+    pub fault: Option<String>,
+}
+
+impl Finished {
+    /// Effective flits for each GPU and cycle (§6.1.4).
+    pub fn effective_bandwidth(&self) -> f64 {
+        match self.cycles {
+            0 => 0.0,
+            cycles => self.effective_flits as f64 / (f64::from(self.gpus) * cycles as f64),
+        }
+    }
+}
+
+/// A fabric that is ready to run.
+#[derive(Debug)]
+pub struct Simulation {
+    plan: Arc<Plan>,
+    domains: Vec<SwitchDomain>,
+    mailroom: MailboxBuilder,
+}
+
+impl Simulation {
+    /// Puts a fabric together.
+    ///
+    /// # Errors
+    /// The key of a setting that cannot be, and the reason.
+    ///
+    /// # Panics
+    /// If there is not one program for each GPU, or a group is empty, not in ascending order or has a GPU that does not exist.
+    pub fn new(setup: Setup<'_>) -> Result<Self, (&'static str, String)> {
+        let Setup {
+            configuration,
+            tree,
+            groups,
+            seed,
+            control,
+            programs,
+        } = setup;
+        configuration.check()?;
+        tree.check()?;
+        assert_eq!(programs.len(), tree.gpus as usize, "a program for each GPU");
+        for members in &groups {
+            assert!(
+                members.is_sorted_by(|a, b| a < b),
+                "members in ascending order"
+            );
+            assert!(
+                members.last().is_some_and(|last| last.0 < tree.gpus),
+                "members are GPUs"
+            );
+        }
+        let groups = Groups::new(groups, &tree);
+        let plan = Arc::new(Plan::new(configuration, tree, groups));
+        let gpu = |(id, program): (usize, Box<dyn Program>)| {
+            let id = HostId(id as u32);
+            let memberships = memberships(&plan.groups, id);
+            let control = control(&InjectionFacts {
+                gpu: id,
+                seed,
+                memberships: &memberships,
+                sizes: plan.configuration.sizes(),
+            });
+            Gpu::new(Arc::clone(&plan), id, program, control)
+        };
+        let gpus: Vec<Gpu> = programs.into_iter().enumerate().map(gpu).collect();
+        let (domains, mailroom) = wire(&plan, gpus);
+        Ok(Self {
+            plan,
+            domains,
+            mailroom,
+        })
+    }
+
+    /// Runs until nothing is left to happen, or to the limit.
+    pub fn run(self, limits: RunLimits, watcher: Option<&mut dyn Watcher>) -> Finished {
+        let cycle = self.plan.configuration.cycle;
+        let lookahead = Span::from_ps(u64::from(self.plan.configuration.latency) * cycle.as_ps());
+        let domains = self.domains.into_iter().map(|mut domain| {
+            let first = domain.start();
+            (domain, first)
+        });
+        let domains = domains.collect();
+        let engine = Engine::new(
+            lookahead,
+            limits.threads,
+            domains,
+            self.mailroom.into_mailrooms(),
+        );
+        let mut leader = Leader {
+            cycle,
+            at_most: limits.at_most,
+            watcher,
+        };
+        let concluded = engine.run(&mut leader);
+        account(&self.plan, concluded.domains, concluded.ending)
+    }
+}
+
+fn memberships(groups: &Groups, gpu: HostId) -> Vec<Membership> {
+    let membership = |(group, members): (GroupId, &[HostId])| {
+        let rank = groups.rank(group, gpu)?;
+        Some(Membership {
+            group,
+            members: members.len() as u32,
+            rank,
+        })
+    };
+    groups.iter().filter_map(membership).collect()
+}
+
+/// Ends of the mailboxes of one switch, by port.
+#[derive(Default)]
+struct Ends {
+    outlets: Vec<Outlet<Message>>,
+    inlets: Vec<Inlet<Message>>,
+}
+
+impl Ends {
+    fn add(&mut self, outlet: Outlet<Message>, inlet: Inlet<Message>) {
+        self.outlets.push(outlet);
+        self.inlets.push(inlet);
+    }
+}
+
+/// Makes switches and the mailboxes between them.
+fn wire(plan: &Arc<Plan>, gpus: Vec<Gpu>) -> (Vec<SwitchDomain>, MailboxBuilder) {
+    let tree = &plan.tree;
+    let leaves = (0..tree.leaves()).map(Place::Leaf);
+    let places: Vec<Place> = leaves.chain((0..tree.spines).map(Place::Spine)).collect();
+    let inlets: Vec<usize> = places
+        .iter()
+        .map(|&place| plan.ports(place) - plan.gpus_at(place))
+        .collect();
+    let mut mailroom = MailboxBuilder::new(&inlets);
+    let (leaves, links) = (tree.leaves() as usize, tree.links_per_spine as usize);
+    let mut ends: Vec<Ends> = places.iter().map(|_| Ends::default()).collect();
+    // Inlets are numbered as they are made, which is the order of ports: of a leaf by uplink, of a spine by leaf and link.
+    for leaf in 0..leaves {
+        for uplink in 0..tree.uplinks() as usize {
+            let spine = leaves + uplink / links;
+            let (down, at_leaf) = mailroom.mailbox(leaf);
+            let (up, at_spine) = mailroom.mailbox(spine);
+            ends[leaf].add(up, at_leaf);
+            ends[spine].add(down, at_spine);
+        }
+    }
+    let mut gpus = gpus.into_iter();
+    let domains = places.into_iter().zip(ends).map(|(place, ends)| {
+        let below = gpus.by_ref().take(plan.gpus_at(place)).collect();
+        let switch = Switch::new(Arc::clone(plan), place);
+        SwitchDomain::new(plan, switch, below, ends.outlets, ends.inlets)
+    });
+    (domains.collect(), mailroom)
+}
+
+/// Conductor of a run: stops it at its limit.
+struct Leader<'a> {
+    cycle: Span,
+    at_most: Option<Cycle>,
+    watcher: Option<&'a mut dyn Watcher>,
+}
+
+impl Conductor<SwitchDomain> for Leader<'_> {
+    fn before_round(&mut self, start: Time, domains: &Domains<'_, SwitchDomain>) -> Verdict {
+        let now = start.as_ps() / self.cycle.as_ps();
+        if self.at_most.is_some_and(|end| now >= end) {
+            return Verdict::Stop;
+        }
+        let watcher = self.watcher.as_mut();
+        match watcher.is_none_or(|watcher| watcher.on_round(&Watched { domains, now })) {
+            true => Verdict::Continue,
+            false => Verdict::Stop,
+        }
+    }
+
+    fn between_rounds(&mut self, _: &Round, _: &mut Vec<()>, _: &mut Vec<(usize, ())>) -> Verdict {
+        Verdict::Continue
+    }
+}
+
+/// Puts together what a run leaves, and checks that nothing was lost.
+fn account(plan: &Plan, domains: Vec<SwitchDomain>, ending: Ending) -> Finished {
+    let is_stopped = ending == Ending::Stopped;
+    let last = domains
+        .iter()
+        .flat_map(|domain| &domain.gpus)
+        .map(|gpu| gpu.counters.last_completed)
+        .max();
+    let last = last.unwrap_or(0);
+    let fault = fault(&domains, is_stopped);
+    let mut finished = Finished {
+        operations: Vec::new(),
+        unfinished: 0,
+        is_over: true,
+        is_stopped,
+        cycles: 0,
+        last,
+        effective_flits: 0,
+        gpus: plan.tree.gpus,
+        packet_hops: 0,
+        flit_hops: 0,
+        peak_entries: 0,
+        mean_entries: 0.0,
+        waits_for_entries: 0,
+        peak_queue: 0,
+        peak_responses: 0,
+        digest: Digest::default(),
+        fault,
+    };
+    let (mut first, mut entries) = (Cycle::MAX, 0);
+    let switches = domains.len();
+    for domain in domains {
+        let counters = domain.switch.counters();
+        finished.packet_hops += counters.packet_hops;
+        finished.flit_hops += counters.flit_hops;
+        let used = domain.switch.use_of_entries();
+        entries += used.integral(last);
+        finished.peak_entries = finished.peak_entries.max(used.peak);
+        finished.waits_for_entries += domain.switch.waits_for_entries();
+        finished.peak_queue = finished.peak_queue.max(domain.switch.peak_queue());
+        for gpu in &domain.gpus {
+            let counters = &gpu.counters;
+            finished.unfinished += gpu.unfinished();
+            finished.is_over &= gpu.is_over();
+            finished.packet_hops += counters.packets_sent;
+            finished.flit_hops += counters.flits_sent;
+            finished.effective_flits += counters.effective_flits;
+            finished.peak_responses = finished.peak_responses.max(counters.peak_responses);
+            first = first.min(counters.first_sent.unwrap_or(Cycle::MAX));
+        }
+        finished.operations.extend(domain.records);
+    }
+    finished.cycles = last.saturating_sub(first);
+    if last > 0 {
+        finished.mean_entries = entries as f64 / (switches as f64 * last as f64);
+    }
+    finished
+        .operations
+        .sort_unstable_by_key(|record| (record.gpu, record.number));
+    for record in &finished.operations {
+        finished.digest.add(&digest_fields(record));
+    }
+    finished
+}
+
+fn digest_fields(record: &OperationRecord) -> [u64; 7] {
+    let target = match record.target {
+        Target::Gpu(gpu) => u64::from(gpu.0),
+        Target::Group(group) => 1 << 32 | u64::from(group.0),
+    };
+    [
+        u64::from(record.gpu.0),
+        u64::from(record.number),
+        record.kind as u64,
+        target,
+        record.posted,
+        record.sent,
+        record.completed,
+    ]
+}
+
+/// Conservation: each operation that was sent is complete or under way, each response was made of everyone's answer, packets made are
+/// packets that arrived or are somewhere, and at the end of all things buffers are empty and credits at home.
+fn fault(domains: &[SwitchDomain], is_stopped: bool) -> Option<String> {
+    let gpus = || domains.iter().flat_map(|domain| &domain.gpus);
+    let wrong: u64 = gpus().map(|gpu| gpu.counters.wrong_answers).sum();
+    if wrong > 0 {
+        return Some(format!(
+            "{wrong} responses without the answer of each GPU just once"
+        ));
+    }
+    if is_stopped {
+        return None;
+    }
+    let sent: u64 = gpus().map(|gpu| gpu.counters.operations_sent).sum();
+    let complete: u64 = domains
+        .iter()
+        .map(|domain| domain.records.len() as u64)
+        .sum();
+    let unfinished: u64 = gpus().map(Gpu::unfinished).sum();
+    if sent != complete || unfinished > 0 {
+        return Some(format!(
+            "{sent} operations sent, {complete} complete, {unfinished} unfinished, and nothing left to happen"
+        ));
+    }
+    let counters = || domains.iter().map(|domain| domain.switch.counters());
+    let copies: u64 = counters().map(|counters| counters.copies).sum();
+    let merged: u64 = counters().map(|counters| counters.merged).sum();
+    let injected: u64 = gpus().map(|gpu| gpu.counters.packets_sent).sum();
+    let received: u64 = gpus().map(|gpu| gpu.counters.packets_received).sum();
+    let held: u64 = domains.iter().map(|domain| domain.switch.packets()).sum();
+    if injected + copies != received + merged || held > 0 {
+        return Some(format!(
+            "{injected} packets injected and {copies} copied, {received} received and {merged} merged, {held} held"
+        ));
+    }
+    if domains
+        .iter()
+        .any(|domain| domain.switch.entries() > 0 || domain.has_mail())
+    {
+        return Some("entries of reduction tables or messages are left".into());
+    }
+    let credits = domains.iter().all(|domain| domain.switch.has_all_credits());
+    if !credits || !gpus().all(Gpu::has_all_credits) {
+        return Some("credits are missing".into());
+    }
+    None
+}
+
+/// Length of a span in cycles, rounded up.
+pub fn cycles_of(span: Span, cycle: Span) -> Cycle {
+    span.as_ps().div_ceil(cycle.as_ps())
+}
+
+/// The instant at which a cycle begins.
+pub fn time_of(cycle: Cycle, length: Span) -> Time {
+    instant(cycle, length)
+}
