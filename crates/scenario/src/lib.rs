@@ -34,6 +34,7 @@
 mod attack;
 mod bcube;
 mod catalogue;
+mod entries;
 mod error;
 mod general;
 pub mod generate;

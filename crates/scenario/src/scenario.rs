@@ -1,12 +1,13 @@
 //! A scenario: reading, writing, hash.
 
+use crate::entries::{by_section, hash_bytes, kind_of, of, without_kind, write_entries};
 use crate::error::{Place, ScenarioError};
 use crate::generate::{JobSettings, WorkloadSettings, trace_files};
 use crate::limits::{
     check_agents, check_general, check_observe, check_scope, check_switch, check_transport,
 };
 use crate::places::Places;
-use crate::section::{fill, unknown_name};
+use crate::section::fill;
 use crate::source::{self, Entry};
 use crate::topology::{self, TopologySettings};
 use crate::workload;
@@ -15,7 +16,7 @@ use crate::{
 };
 use clearway_transport::Registry;
 use clearway_transport::cc::ControllerSettings;
-use clearway_units::{ParameterSet, Value, mix64};
+use clearway_units::{ParameterSet, Value};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -224,13 +225,6 @@ impl Scenario {
     }
 }
 
-/// The hash of what `hash` is that of, with `bytes` behind it.
-fn hash_bytes(hash: u64, bytes: &[u8]) -> u64 {
-    bytes
-        .iter()
-        .fold(hash, |hash, &byte| mix64(hash ^ u64::from(byte)))
-}
-
 /// The `[[workload]]` sections; one permutation if there is none.
 fn workloads(
     entries: &[Entry],
@@ -260,49 +254,6 @@ fn workloads(
         ));
     }
     Ok(workloads)
-}
-
-/// The entries of each `[[workload]]` section; of one without any if there is none. An override may add one, but leave none out.
-fn by_section(entries: &[Entry]) -> Result<Vec<Vec<&Entry>>, ScenarioError> {
-    let mut own: Vec<&Entry> = entries
-        .iter()
-        .filter(|entry| entry.section == "workload")
-        .collect();
-    own.sort_by_key(|entry| entry.index);
-    let mut sections: Vec<Vec<&Entry>> = Vec::new();
-    for entry in own {
-        let count = sections.len();
-        if entry.index > count {
-            return Err(ScenarioError::at(
-                &entry.place,
-                format!(
-                    "there is no section `workload[{}]`, for there are {count}",
-                    entry.index
-                ),
-                format!("count sections from 0; `workload[{count}]` adds one"),
-            ));
-        }
-        if entry.index == count {
-            sections.push(Vec::new());
-        }
-        sections[entry.index].push(entry);
-    }
-    if sections.is_empty() {
-        sections.push(Vec::new());
-    }
-    Ok(sections)
-}
-
-/// The entries of one section.
-fn of<'a>(entries: &'a [Entry], section: &str, index: usize) -> Vec<&'a Entry> {
-    let own = |entry: &&Entry| entry.section == section && entry.index == index;
-    entries.iter().filter(own).collect()
-}
-
-fn write_entries(text: &mut String, entries: Vec<(&'static str, Value)>) {
-    for (key, value) in entries {
-        let _ = writeln!(text, "{key} = {value}");
-    }
 }
 
 /// Adds an override, or replaces what it overrides. One that chooses another kind makes room for that kind's defaults.
@@ -381,32 +332,4 @@ fn is_common(section: &str, key: &str) -> bool {
         "workload" => workload::is_common(key),
         _ => false,
     }
-}
-
-/// The kind that a section names, or implies by giving a file.
-fn kind_of<K>(
-    entries: &[&Entry],
-    names: &[&str],
-    named: impl Fn(&str) -> Option<K>,
-    section: &str,
-) -> Result<Option<K>, ScenarioError> {
-    let Some(entry) = entries.iter().find(|entry| entry.key == "kind") else {
-        let has_file = entries.iter().any(|entry| entry.key == "file");
-        return Ok(if has_file { named("file") } else { None });
-    };
-    let name = match &entry.value {
-        Value::Text(name) => name.as_str(),
-        _ => "",
-    };
-    named(name)
-        .map(Some)
-        .ok_or_else(|| unknown_name(entry, section, "kind", name, names))
-}
-
-fn without_kind<'a>(entries: &[&'a Entry]) -> Vec<&'a Entry> {
-    entries
-        .iter()
-        .copied()
-        .filter(|entry| entry.key != "kind")
-        .collect()
 }

@@ -1,0 +1,85 @@
+//! Entries of a scenario by section, and the text that they are written as.
+
+use crate::error::ScenarioError;
+use crate::section::unknown_name;
+use crate::source::Entry;
+use clearway_units::{Value, mix64};
+use std::fmt::Write as _;
+
+/// The hash of what `hash` is that of, with `bytes` behind it.
+pub(crate) fn hash_bytes(hash: u64, bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .fold(hash, |hash, &byte| mix64(hash ^ u64::from(byte)))
+}
+
+/// The entries of each `[[workload]]` section; of one without any if there is none. An override may add one, but leave none out.
+pub(crate) fn by_section(entries: &[Entry]) -> Result<Vec<Vec<&Entry>>, ScenarioError> {
+    let mut own: Vec<&Entry> = entries
+        .iter()
+        .filter(|entry| entry.section == "workload")
+        .collect();
+    own.sort_by_key(|entry| entry.index);
+    let mut sections: Vec<Vec<&Entry>> = Vec::new();
+    for entry in own {
+        let count = sections.len();
+        if entry.index > count {
+            return Err(ScenarioError::at(
+                &entry.place,
+                format!(
+                    "there is no section `workload[{}]`, for there are {count}",
+                    entry.index
+                ),
+                format!("count sections from 0; `workload[{count}]` adds one"),
+            ));
+        }
+        if entry.index == count {
+            sections.push(Vec::new());
+        }
+        sections[entry.index].push(entry);
+    }
+    if sections.is_empty() {
+        sections.push(Vec::new());
+    }
+    Ok(sections)
+}
+
+/// The entries of one section.
+pub(crate) fn of<'a>(entries: &'a [Entry], section: &str, index: usize) -> Vec<&'a Entry> {
+    let own = |entry: &&Entry| entry.section == section && entry.index == index;
+    entries.iter().filter(own).collect()
+}
+
+pub(crate) fn write_entries(text: &mut String, entries: Vec<(&'static str, Value)>) {
+    for (key, value) in entries {
+        let _ = writeln!(text, "{key} = {value}");
+    }
+}
+
+/// The kind that a section names, or implies by giving a file.
+pub(crate) fn kind_of<K>(
+    entries: &[&Entry],
+    names: &[&str],
+    named: impl Fn(&str) -> Option<K>,
+    section: &str,
+) -> Result<Option<K>, ScenarioError> {
+    let Some(entry) = entries.iter().find(|entry| entry.key == "kind") else {
+        let has_file = entries.iter().any(|entry| entry.key == "file");
+        return Ok(if has_file { named("file") } else { None });
+    };
+    let name = match &entry.value {
+        Value::Text(name) => name.as_str(),
+        _ => "",
+    };
+    named(name)
+        .map(Some)
+        .ok_or_else(|| unknown_name(entry, section, "kind", name, names))
+}
+
+pub(crate) fn without_kind<'a>(entries: &[&'a Entry]) -> Vec<&'a Entry> {
+    entries
+        .iter()
+        .copied()
+        .filter(|entry| entry.key != "kind")
+        .collect()
+}
