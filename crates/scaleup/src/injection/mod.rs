@@ -3,6 +3,32 @@
 //! Each GPU has one [`InjectionControl`]. It is asked for each operation at the head of an injection channel, and told what the GPU
 //! sends, what of others' multicast operations arrives, and what completes. It has no clock: each call says what cycle it is, and
 //! cycles never go back. Calls of one cycle come in this order: arrivals of others' operations, completions, then questions and sends.
+//!
+//! A new control is one file with a type that implements [`InjectionControl`] and [`InjectionDefinition`], and one line in
+//! [`InjectionRegistry::builtin`]; a control of another crate is [added](InjectionRegistry::with_control) at run time. Parts that
+//! several controls share can be used by other crates, too: [`TokenBuckets`], [`Probe`] and [`LatencyParameters`].
+
+mod aimd;
+mod definition;
+mod none;
+mod outstanding;
+mod probe;
+mod registry;
+#[cfg(test)]
+mod tests;
+mod three_cpo;
+mod tokens;
+mod window;
+
+pub use aimd::{Aimd, AimdParameters};
+pub use definition::{InjectionDefinition, InjectionSettings, InvalidSetting};
+pub use none::{NoControl, NoControlParameters};
+pub use outstanding::OutstandingFlits;
+pub use probe::{LatencyParameters, Probe};
+pub use registry::InjectionRegistry;
+pub use three_cpo::{ThreeCpo, ThreeCpoParameters};
+pub use tokens::{TokenArrival, TokenBuckets, TokenParameters, Tokens};
+pub use window::{Window, WindowParameters};
 
 use crate::{Cycle, FlitSizes, GroupId, OperationKind};
 use clearway_units::HostId;
