@@ -1,15 +1,17 @@
 //! The entry for programs: built-in parts plus one's own.
 
 use crate::scenario::builtin_scenario;
-use crate::scenario::{Place, ScenarioError};
-use crate::{Assembly, Finished, RunOptions, Scenario};
+use crate::scenario::{General, Place, ScenarioError};
+use crate::{Assembly, Experiment, Finished, RunOptions, Scenario};
 use clearway_fabric::{Observer, Verdict};
+use clearway_scaleup::injection::{InjectionDefinition, InjectionRegistry};
 use clearway_transport::Registry;
 use clearway_transport::cc::ControllerDefinition;
 use clearway_transport::feedback::FeedbackDefinition;
 use clearway_transport::spray::SelectorDefinition;
 use clearway_units::{nearest, suggestion};
-use std::path::Path;
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
 
 /// Reads and runs scenarios with the controllers, path selectors and feedback rules that it knows.
 ///
@@ -23,6 +25,7 @@ use std::path::Path;
 #[derive(Debug, Clone)]
 pub struct Laboratory {
     registry: Registry,
+    injection: InjectionRegistry,
 }
 
 impl Default for Laboratory {
@@ -36,6 +39,7 @@ impl Laboratory {
     pub fn new() -> Self {
         Self {
             registry: Registry::builtin(),
+            injection: InjectionRegistry::builtin(),
         }
     }
 
@@ -46,6 +50,7 @@ impl Laboratory {
     pub fn with_controller<T: ControllerDefinition>(self) -> Self {
         Self {
             registry: self.registry.with_controller::<T>(),
+            ..self
         }
     }
 
@@ -56,6 +61,7 @@ impl Laboratory {
     pub fn with_selector<T: SelectorDefinition>(self) -> Self {
         Self {
             registry: self.registry.with_selector::<T>(),
+            ..self
         }
     }
 
@@ -66,7 +72,24 @@ impl Laboratory {
     pub fn with_feedback<T: FeedbackDefinition>(self) -> Self {
         Self {
             registry: self.registry.with_feedback::<T>(),
+            ..self
         }
+    }
+
+    /// Adds an injection control of your own; scenarios of scale-up fabrics choose it with `injection.kind`.
+    ///
+    /// # Panics
+    /// If its name is taken.
+    pub fn with_injection<T: InjectionDefinition>(self) -> Self {
+        Self {
+            injection: self.injection.with_control::<T>(),
+            ..self
+        }
+    }
+
+    /// The injection controls of scale-up fabrics.
+    pub fn injection(&self) -> &InjectionRegistry {
+        &self.injection
     }
 
     /// The controllers, selectors and feedback rules.
@@ -88,24 +111,45 @@ impl Laboratory {
         Scenario::read(&self.registry, name, text, base_dir, overrides)
     }
 
-    /// Loads a built-in scenario by its name, or a scenario file by its path.
+    /// Reads the scenario text `text` of whichever kind of fabric, called `name` in errors.
+    ///
+    /// # Errors
+    /// At the first thing that cannot be meant.
+    pub fn read_any(
+        &self,
+        name: &str,
+        text: &str,
+        base_dir: Option<&Path>,
+        overrides: &[String],
+    ) -> Result<Experiment, ScenarioError> {
+        let registries = (&self.registry, &self.injection);
+        Experiment::read(registries, name, text, base_dir, overrides)
+    }
+
+    /// Loads a built-in scenario by its name, or a scenario file by its path: one of a packet fabric.
     ///
     /// # Errors
     /// If there is no such scenario or file, or at the first thing in it that cannot be meant.
     pub fn load(&self, scenario: &str, overrides: &[String]) -> Result<Scenario, ScenarioError> {
-        if let Some(text) = builtin_scenario(scenario) {
-            return self.read(scenario, text, None, overrides);
-        }
-        let path = Path::new(scenario);
-        let text = std::fs::read_to_string(path).map_err(|error| no_scenario(scenario, &error))?;
-        let name = path
-            .file_stem()
-            .map(|stem| stem.to_string_lossy().into_owned());
-        let mut scenario = self.read(scenario, &text, path.parent(), overrides)?;
-        if scenario.general.name == "unnamed" {
-            scenario.general.name = name.unwrap_or_default();
-        }
-        Ok(scenario)
+        let text = text_of(scenario)?;
+        let mut loaded = self.read(scenario, &text.text, text.folder.as_deref(), overrides)?;
+        text.name(&mut loaded.general);
+        Ok(loaded)
+    }
+
+    /// Loads a built-in scenario by its name, or a scenario file by its path, of whichever kind of fabric.
+    ///
+    /// # Errors
+    /// If there is no such scenario or file, or at the first thing in it that cannot be meant.
+    pub fn load_any(
+        &self,
+        scenario: &str,
+        overrides: &[String],
+    ) -> Result<Experiment, ScenarioError> {
+        let text = text_of(scenario)?;
+        let mut loaded = self.read_any(scenario, &text.text, text.folder.as_deref(), overrides)?;
+        text.name(loaded.general_mut());
+        Ok(loaded)
     }
 
     /// Runs a scenario on one thread and waits for its end.
@@ -132,6 +176,42 @@ impl Laboratory {
         };
         Ok(Assembly::new(scenario)?.run(options, observer))
     }
+}
+
+/// Text of a scenario, and where it comes from.
+struct ScenarioText {
+    text: Cow<'static, str>,
+    folder: Option<PathBuf>,
+    /// Name of the file without its ending.
+    stem: Option<String>,
+}
+
+impl ScenarioText {
+    /// Names the scenario after its file if it has no name.
+    fn name(self, general: &mut General) {
+        if let (Some(stem), "unnamed") = (self.stem, general.name.as_str()) {
+            general.name = stem;
+        }
+    }
+}
+
+/// The text of a built-in scenario or of a file.
+fn text_of(scenario: &str) -> Result<ScenarioText, ScenarioError> {
+    if let Some(text) = builtin_scenario(scenario) {
+        return Ok(ScenarioText {
+            text: text.into(),
+            folder: None,
+            stem: None,
+        });
+    }
+    let path = Path::new(scenario);
+    let text = std::fs::read_to_string(path).map_err(|error| no_scenario(scenario, &error))?;
+    let stem = path.file_stem();
+    Ok(ScenarioText {
+        text: text.into(),
+        folder: path.parent().map(Path::to_path_buf),
+        stem: stem.map(|stem| stem.to_string_lossy().into_owned()),
+    })
 }
 
 fn no_scenario(name: &str, error: &std::io::Error) -> ScenarioError {

@@ -26,6 +26,7 @@ pub mod observe;
 mod prepared;
 pub mod record;
 mod run;
+mod scaleup;
 mod streamed;
 
 pub use assemble::{Assembly, TopologyReport};
@@ -35,11 +36,13 @@ pub use jobs::{Bandwidth, IterationTimes, JobResult};
 pub use laboratory::Laboratory;
 pub use loads::JobLoads;
 pub use run::{Finished, FlowResult, RunOptions};
+pub use scaleup::{ScaleupAssembly, ScaleupFinished, ScaleupRunOptions};
 
+pub use clearway_scaleup as scaleup_fabric;
 pub use clearway_scenario as scenario;
 pub use clearway_scenario::{
-    Catalogue, CatalogueGroup, Explanation, HostSet, Place, Scenario, ScenarioError,
-    builtin_scenario, builtin_scenarios,
+    Catalogue, CatalogueGroup, Experiment, Explanation, HostSet, Place, ScaleupScenario, Scenario,
+    ScenarioError, builtin_scenario, builtin_scenarios,
 };
 
 // What users of the library need to add their own and to drive a run.

@@ -50,6 +50,7 @@
 mod bits;
 mod calendar;
 mod channel;
+mod concurrent;
 mod configuration;
 mod domain;
 mod gpu;
@@ -67,6 +68,7 @@ mod switch;
 mod tree;
 mod wiring;
 
+pub use concurrent::{Concurrent, label_of};
 pub use configuration::{Configuration, InjectionArbiter, InjectionChannels};
 pub use operation::{FlitSizes, GroupId, Operation, OperationKind, PacketClass, Target};
 pub use program::{Posts, Program};

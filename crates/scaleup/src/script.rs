@@ -27,6 +27,8 @@ pub struct Script {
     /// Operations of the present set that are to follow, by tag.
     follow: Vec<Option<Operation>>,
     outstanding: u64,
+    /// Cycle before which the next set is not posted.
+    resumes_at: Cycle,
 }
 
 impl Script {
@@ -44,10 +46,11 @@ impl Script {
             match self.sets.front_mut() {
                 None => return,
                 Some(set) if set.pause > 0 => {
-                    posts.wake_at(now + set.pause);
-                    set.pause = 0;
+                    self.resumes_at = now + std::mem::take(&mut set.pause);
+                    posts.wake_at(self.resumes_at);
                     return;
                 }
+                Some(_) if now < self.resumes_at => return,
                 Some(_) => self.post_set(posts),
             }
         }

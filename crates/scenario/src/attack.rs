@@ -38,6 +38,14 @@ impl HostSet {
         (apart && !ranges.is_empty()).then_some(Self::Ranges(ranges))
     }
 
+    /// The highest host that is named.
+    pub fn highest(&self) -> Option<u32> {
+        match self {
+            Self::All => None,
+            Self::Ranges(ranges) => ranges.last().map(|&(_, last)| last),
+        }
+    }
+
     /// True of a host of the set.
     pub fn contains(&self, host: u32) -> bool {
         match self {

@@ -36,6 +36,7 @@ mod bcube;
 mod catalogue;
 mod entries;
 mod error;
+mod experiment;
 mod general;
 pub mod generate;
 mod graph;
@@ -45,6 +46,7 @@ mod nics;
 mod observe;
 mod places;
 mod pods;
+mod scaleup;
 mod scenario;
 mod section;
 mod settings;
@@ -63,6 +65,7 @@ pub use catalogue::{
     Catalogue, CatalogueGroup, Explanation, builtin_scenario, builtin_scenarios, first_comment,
 };
 pub use error::{Place, ScenarioError};
+pub use experiment::Experiment;
 pub use general::General;
 pub use generate::{BuildContext, LoadedWorkload, WorkloadDefinition, WorkloadSettings};
 pub use limits::{LONGEST, check_flows, check_jobs, slowest_link};
@@ -70,6 +73,10 @@ pub use link_names::LinkNames;
 pub use nics::{NicChoice, between_nics, path_lengths};
 pub use observe::{Chosen, MOST_CHOSEN, ObserveSettings, Sampling};
 pub use places::Places;
+pub use scaleup::{
+    CollectiveOperation, FabricSettings, NVLINK, NvlinkSettings, ScaleupScenario, ScaleupTraffic,
+    ScaleupWorkload, ScaleupWorkloadKind, scaleup_groups,
+};
 pub use scenario::Scenario;
 pub use settings::Setting;
 pub use size_source::SizeSource;

@@ -7,6 +7,7 @@ use crate::limits::{
     check_agents, check_general, check_observe, check_scope, check_switch, check_transport,
 };
 use crate::places::Places;
+use crate::scaleup::NVLINK;
 use crate::section::fill;
 use crate::source::{self, Entry};
 use crate::topology::{self, TopologySettings};
@@ -72,6 +73,7 @@ impl Scenario {
         fill("the scenario", &mut general, &of(entries, "", 0))?;
         check_general(&general).map_err(|error| error.or_in(&places, "", 0))?;
 
+        refuse_scaleup(entries)?;
         let own = of(entries, "topology", 0);
         let kinds: Vec<&str> = topology::Kind::KINDS
             .iter()
@@ -225,6 +227,27 @@ impl Scenario {
     }
 }
 
+/// Refuses what belongs to scale-up fabrics.
+fn refuse_scaleup(entries: &[Entry]) -> Result<(), ScenarioError> {
+    if let Some(entry) = entries.iter().find(|entry| entry.section == "injection") {
+        return Err(ScenarioError::at(
+            &entry.place,
+            "`[injection]` is for scale-up fabrics, and this scenario has another topology",
+            "set `topology.kind = \"nvlink\"`, or leave the section out",
+        ));
+    }
+    let own = of(entries, "topology", 0);
+    let kind = own.iter().find(|entry| entry.key == "kind");
+    match kind.filter(|entry| entry.value == Value::Text(NVLINK.into())) {
+        Some(entry) => Err(ScenarioError::at(
+            &entry.place,
+            "a scale-up fabric has no flows, hosts or transports, which are needed here",
+            "use `clearway run`, `compare`, `topology` or `reproduce` for it",
+        )),
+        None => Ok(()),
+    }
+}
+
 /// The `[[workload]]` sections; one permutation if there is none.
 fn workloads(
     entries: &[Entry],
@@ -257,7 +280,7 @@ fn workloads(
 }
 
 /// Adds an override, or replaces what it overrides. One that chooses another kind makes room for that kind's defaults.
-fn apply_override(entries: &mut Vec<Entry>, new: Entry) {
+pub(crate) fn apply_override(entries: &mut Vec<Entry>, new: Entry) {
     let same_section = |entry: &Entry| entry.section == new.section && entry.index == new.index;
     let is_chosen = |entry: &Entry| {
         let by_override = entry.key == "kind" && matches!(entry.place, Place::Override(_));

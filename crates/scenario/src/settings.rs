@@ -1,6 +1,6 @@
 //! The resolved scenario key by key, each with its meaning and whether the user gave it.
 
-use super::{Scenario, SwitchKind, topology};
+use super::{Places, Scenario, SwitchKind, topology};
 use crate::WorkloadSettings;
 use clearway_units::{ParameterInfo, ParameterSet, Value};
 
@@ -36,7 +36,15 @@ impl Scenario {
     pub fn settings(&self) -> Vec<Setting> {
         let mut settings = Vec::new();
         let mut add = |name: &str, index, kind: Option<Kind>, entries, described| {
-            settings.extend(self.section(name, index, kind, entries, described));
+            let count = self.workloads.len();
+            let own = section_settings(
+                (self.places(), count),
+                (name, index),
+                kind,
+                entries,
+                described,
+            );
+            settings.extend(own);
         };
         let general = super::General::describe();
         add("", 0, None, self.general.entries(), general);
@@ -82,54 +90,54 @@ impl Scenario {
         add("observe", 0, None, self.observe.entries(), observe);
         settings
     }
+}
 
-    fn section(
-        &self,
-        name: &str,
-        index: usize,
-        kind: Option<Kind>,
-        entries: Vec<(&'static str, Value)>,
-        described: Vec<ParameterInfo>,
-    ) -> Vec<Setting> {
-        // Keys below another one of the section have that for their section.
-        let (section, below) = name.split_once('.').unwrap_or((name, ""));
-        let written = |key: &str| match below {
-            "" => key.to_owned(),
-            below => format!("{below}.{key}"),
-        };
-        let given = |key: &str| self.places().is_given(section, index, &written(key));
-        let section = if section == "workload" && self.workloads.len() > 1 {
-            name.replacen(section, &format!("{section}[{index}]"), 1)
-        } else {
-            name.to_string()
-        };
-        let setting = |key, value, meaning: &str, source| Setting {
-            section: section.clone(),
-            key,
-            value,
-            given: given(key),
-            meaning: meaning.into(),
-            source,
-        };
-        let mut settings = Vec::new();
-        if let Some((kinds, kind)) = kind {
-            let summary = kinds.iter().find(|(known, _)| *known == kind);
-            settings.push(setting(
-                "kind",
-                Value::Text(kind.into()),
-                summary.map_or("", |(_, summary)| summary),
-                "decision",
-            ));
-        }
-        for (key, value) in entries {
-            let known = described.iter().find(|parameter| parameter.key == key);
-            let meaning = known.map_or("", |parameter| parameter.meaning.as_str());
-            let source = known.map_or("", |parameter| parameter.source);
-            settings.push(setting(key, value, meaning, source));
-        }
-        settings
+/// Settings of the `index`-th section called `name`, of which there are `workloads` if it is a workload.
+pub(crate) fn section_settings(
+    (places, workloads): (&Places, usize),
+    (name, index): (&str, usize),
+    kind: Option<Kind>,
+    entries: Vec<(&'static str, Value)>,
+    described: Vec<ParameterInfo>,
+) -> Vec<Setting> {
+    // Keys below another one of the section have that for their section.
+    let (section, below) = name.split_once('.').unwrap_or((name, ""));
+    let written = |key: &str| match below {
+        "" => key.to_owned(),
+        below => format!("{below}.{key}"),
+    };
+    let given = |key: &str| places.is_given(section, index, &written(key));
+    let section = if section == "workload" && workloads > 1 {
+        name.replacen(section, &format!("{section}[{index}]"), 1)
+    } else {
+        name.to_string()
+    };
+    let setting = |key, value, meaning: &str, source| Setting {
+        section: section.clone(),
+        key,
+        value,
+        given: given(key),
+        meaning: meaning.into(),
+        source,
+    };
+    let mut settings = Vec::new();
+    if let Some((kinds, kind)) = kind {
+        let summary = kinds.iter().find(|(known, _)| *known == kind);
+        settings.push(setting(
+            "kind",
+            Value::Text(kind.into()),
+            summary.map_or("", |(_, summary)| summary),
+            "decision",
+        ));
     }
+    for (key, value) in entries {
+        let known = described.iter().find(|parameter| parameter.key == key);
+        let meaning = known.map_or("", |parameter| parameter.meaning.as_str());
+        let source = known.map_or("", |parameter| parameter.source);
+        settings.push(setting(key, value, meaning, source));
+    }
+    settings
 }
 
 /// The kinds that a section can have, with a line on each, and the one that it has.
-type Kind = (&'static [(&'static str, &'static str)], &'static str);
+pub(crate) type Kind = (&'static [(&'static str, &'static str)], &'static str);

@@ -21,7 +21,14 @@ pub struct Entry {
 }
 
 /// Sections of a scenario.
-pub const SECTIONS: [&str; 5] = ["topology", "switch", "transport", "workload", "observe"];
+pub const SECTIONS: [&str; 6] = [
+    "topology",
+    "switch",
+    "transport",
+    "injection",
+    "workload",
+    "observe",
+];
 
 /// The sections that a file may have.
 #[derive(Debug, Clone, Copy)]

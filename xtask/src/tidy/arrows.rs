@@ -12,7 +12,14 @@ const ARROWS: [(&str, &[&str]); 17] = [
     ("formats", &["units", "workload"]),
     (
         "scenario",
-        &["fabric", "formats", "transport", "units", "workload"],
+        &[
+            "fabric",
+            "formats",
+            "scaleup",
+            "transport",
+            "units",
+            "workload",
+        ],
     ),
     ("scaleup", &["engine", "units"]),
     ("results", &["units"]),
@@ -24,6 +31,7 @@ const ARROWS: [(&str, &[&str]); 17] = [
         &[
             "fabric",
             "results",
+            "scaleup",
             "scenario",
             "transport",
             "units",

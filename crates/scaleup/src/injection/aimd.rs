@@ -56,8 +56,8 @@ impl InjectionDefinition for Aimd {
 }
 
 impl InjectionControl for Aimd {
-    fn consent(&mut self, now: Cycle, _: OperationKind, _: Option<GroupId>) -> Consent {
-        self.buckets.consent(now)
+    fn consent(&mut self, now: Cycle, kind: OperationKind, _: Option<GroupId>) -> Consent {
+        self.buckets.consent(now, kind)
     }
 
     fn on_sent(&mut self, sent: &Sent) {

@@ -142,8 +142,8 @@ impl ThreeCpo {
 }
 
 impl InjectionControl for ThreeCpo {
-    fn consent(&mut self, now: Cycle, _: OperationKind, _: Option<GroupId>) -> Consent {
-        self.buckets.consent(now)
+    fn consent(&mut self, now: Cycle, kind: OperationKind, _: Option<GroupId>) -> Consent {
+        self.buckets.consent(now, kind)
     }
 
     fn on_sent(&mut self, sent: &Sent) {

@@ -43,6 +43,16 @@ clearway_units::choices! {
     }
 }
 
+clearway_units::choices! {
+    /// Classes of which there has to be a token before an operation is sent.
+    pub enum TokenNeed {
+        /// The class of the operation's data: requests for a write, responses for a read.
+        Data = "data",
+        /// Both.
+        Both = "both",
+    }
+}
+
 clearway_units::parameters! {
     /// Tokens and watermarks.
     pub struct TokenParameters {
@@ -54,6 +64,8 @@ clearway_units::parameters! {
         pub initial: Option<f64> = None, "wm-initial", "decision: a GPU begins at line rate";
         /// Most tokens of a bucket, at least 1.
         pub cap: f64 = 1.0, "token-cap", "decision: as in Snyder, figures 6.1 and 6.4";
+        /// Classes of which there has to be a token before an operation is sent. It costs tokens of both.
+        pub need: TokenNeed = TokenNeed::Both, "token-need", "decision: Snyder §6.1.3 says \"insufficient tokens\" of both types that a request consumes";
         /// Spacing of tokens.
         pub arrival: TokenArrival = TokenArrival::Random, "tokens", "Snyder §6.1.3";
     }
@@ -103,6 +115,7 @@ impl Tokens {
 #[derive(Debug, Clone)]
 pub struct TokenBuckets {
     sizes: FlitSizes,
+    need: TokenNeed,
     least: f64,
     most: f64,
     watermarks: [f64; 2],
@@ -132,6 +145,7 @@ impl TokenBuckets {
         };
         Self {
             sizes: facts.sizes,
+            need: parameters.need,
             least: parameters.watermark_min,
             most,
             watermarks: [watermark; 2],
@@ -139,13 +153,17 @@ impl TokenBuckets {
         }
     }
 
-    /// Says whether both buckets have a token at the beginning of cycle `now`, and if not, when they will at the earliest.
-    pub fn consent(&mut self, now: Cycle) -> Consent {
+    /// Says whether there is a token for an operation at the beginning of cycle `now`, and if not, when there will be at the earliest.
+    pub fn consent(&mut self, now: Cycle, kind: OperationKind) -> Consent {
         let ready = self.buckets.each_mut().map(|bucket| {
             bucket.advance(now);
             bucket.ready()
         });
-        let ready = ready[0].max(ready[1]);
+        let ready = match (self.need, kind) {
+            (TokenNeed::Both, _) => ready[0].max(ready[1]),
+            (TokenNeed::Data, OperationKind::Write) => ready[PacketClass::Request as usize],
+            (TokenNeed::Data, OperationKind::Read) => ready[PacketClass::Response as usize],
+        };
         if ready <= now {
             Consent::Now
         } else {

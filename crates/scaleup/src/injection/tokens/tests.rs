@@ -18,7 +18,7 @@ fn trace(watermark: f64) -> Vec<(i64, bool)> {
     let mut buckets = TokenBuckets::new(&parameters, &facts(4));
     let step = |now| {
         let tokens = buckets.gauges(now, 0).tokens.expect("tokens")[0];
-        let send = buckets.consent(now) == Consent::Now;
+        let send = buckets.consent(now, OperationKind::Read) == Consent::Now;
         if send {
             buckets.spend_operation(now, OperationKind::Write);
         }
@@ -55,13 +55,19 @@ fn both_classes_need_a_token() {
     let parameters = parameters(TokenArrival::Even, 10.0, 10.0);
     for class in CLASSES {
         let mut buckets = TokenBuckets::new(&parameters, &facts(4));
-        assert_eq!(buckets.consent(3), Consent::Now);
+        assert_eq!(buckets.consent(3, OperationKind::Read), Consent::Now);
         buckets.spend(3, class, Tokens::scaled(1, 0.5));
-        assert_eq!(buckets.consent(3), Consent::NotBefore(4));
-        assert_eq!(buckets.consent(4), Consent::Now);
+        assert_eq!(
+            buckets.consent(3, OperationKind::Read),
+            Consent::NotBefore(4)
+        );
+        assert_eq!(buckets.consent(4, OperationKind::Read), Consent::Now);
         // The half that is left over is lost: a bucket holds one.
         buckets.spend(4, class, Tokens::of_flits(2));
-        assert_eq!(buckets.consent(4), Consent::NotBefore(6));
+        assert_eq!(
+            buckets.consent(4, OperationKind::Read),
+            Consent::NotBefore(6)
+        );
     }
 }
 
@@ -73,10 +79,13 @@ fn a_larger_bucket_saves_tokens_for_a_burst() {
     };
     let mut buckets = TokenBuckets::new(&parameters, &facts(4));
     for _ in 0..2 {
-        assert_eq!(buckets.consent(0), Consent::Now);
+        assert_eq!(buckets.consent(0, OperationKind::Read), Consent::Now);
         buckets.spend_operation(0, OperationKind::Write);
     }
-    assert_eq!(buckets.consent(0), Consent::NotBefore(2));
+    assert_eq!(
+        buckets.consent(0, OperationKind::Read),
+        Consent::NotBefore(2)
+    );
     assert_eq!(buckets.gauges(1000, 0).tokens, Some([10.0, 10.0]));
 }
 
@@ -119,9 +128,12 @@ fn a_full_watermark_brings_a_token_in_each_cycle() {
         Source::Even { .. } => unreachable!("random tokens"),
     };
     for k in 0..1000 {
-        assert_eq!(buckets.consent(9 * k), Consent::Now);
+        assert_eq!(buckets.consent(9 * k, OperationKind::Read), Consent::Now);
         buckets.spend_operation(9 * k, OperationKind::Write);
-        assert_eq!(buckets.consent(9 * k), Consent::NotBefore(9 * (k + 1)));
+        assert_eq!(
+            buckets.consent(9 * k, OperationKind::Read),
+            Consent::NotBefore(9 * (k + 1))
+        );
     }
     assert_eq!(draws(&buckets.buckets[0]), 0, "without a draw");
 }
@@ -218,7 +230,7 @@ proptest! {
                     }
                 }
                 Step::Ask | Step::Send(_) => {
-                    let consent = lazy.consent(now);
+                    let consent = lazy.consent(now, OperationKind::Read);
                     prop_assert_eq!(consent == Consent::Now, naive.allows());
                     promised = match consent {
                         Consent::NotBefore(cycle) => Some(cycle),
@@ -261,10 +273,10 @@ fn answers_are_exact_within_the_look_ahead() {
         for k in 0..1000 {
             buckets.spend(now, CLASSES[k % 2], Tokens::of_flits(1 + k as u64 % 9));
             again.spend(now, CLASSES[k % 2], Tokens::of_flits(1 + k as u64 % 9));
-            let Consent::NotBefore(cycle) = buckets.consent(now) else {
+            let Consent::NotBefore(cycle) = buckets.consent(now, OperationKind::Read) else {
                 panic!("no tokens were left");
             };
-            while again.consent(now) != Consent::Now {
+            while again.consent(now, OperationKind::Read) != Consent::Now {
                 now += 1;
             }
             assert_eq!(cycle, now);
@@ -278,11 +290,27 @@ fn answers_beyond_the_look_ahead_are_lower_bounds_that_advance() {
     let mut buckets = TokenBuckets::new(&parameters, &facts(8));
     buckets.spend(0, PacketClass::Request, Tokens::of_flits(2000));
     let (mut now, mut questions) = (0, 0);
-    while let Consent::NotBefore(cycle) = buckets.consent(now) {
+    while let Consent::NotBefore(cycle) = buckets.consent(now, OperationKind::Read) {
         assert!(cycle > now);
         (now, questions) = (cycle, questions + 1);
     }
     // 2000 tokens at one in 24.68 cycles.
     assert!((45_000..54_000).contains(&now), "{now}");
     assert!(questions < 60, "{questions}");
+}
+
+#[test]
+fn a_read_needs_response_tokens_or_both() {
+    let consents = |need| {
+        let parameters = TokenParameters {
+            need,
+            ..TokenParameters::default()
+        };
+        let mut buckets = TokenBuckets::new(&parameters, &facts(8));
+        buckets.spend(0, PacketClass::Response, Tokens::of_flits(9));
+        [OperationKind::Write, OperationKind::Read].map(|kind| buckets.consent(0, kind))
+    };
+    let later = Consent::NotBefore(9);
+    assert_eq!(consents(TokenNeed::Data), [Consent::Now, later]);
+    assert_eq!(consents(TokenNeed::Both), [later, later]);
 }

@@ -1,0 +1,139 @@
+//! Assembling and running scenarios of scale-up fabrics.
+
+use crate::ScenarioError;
+use clearway_fabric::{Progress, Stopped, Verdict};
+use clearway_scaleup::injection::InjectionFacts;
+use clearway_scaleup::{
+    Cycle, Finished, RunLimits, Setup, Simulation, Watched, Watcher, cycles_of, time_of,
+};
+use clearway_scenario::ScaleupScenario;
+use clearway_units::{Span, Time};
+
+/// A scenario of a scale-up fabric, put together and checked.
+#[derive(Debug)]
+pub struct ScaleupAssembly<'a> {
+    scenario: &'a ScaleupScenario,
+    /// Operations that its programs post.
+    pub operations: u64,
+}
+
+/// Options of a run.
+pub struct ScaleupRunOptions<'a> {
+    /// Worker threads.
+    pub threads: usize,
+    /// Called between rounds of the engine, with operations instead of flows and flit-hops instead of packet-hops; may stop the run.
+    pub on_progress: &'a mut dyn FnMut(Progress) -> Verdict,
+}
+
+/// A finished run of a scale-up fabric.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ScaleupFinished {
+    /// What the fabric leaves.
+    pub fabric: Finished,
+    /// Time at which the last response was there, or the run was stopped.
+    pub simulated: Time,
+    /// Reason why the run ended early, if it did.
+    pub stopped: Option<Stopped>,
+}
+
+impl<'a> ScaleupAssembly<'a> {
+    /// Puts a scenario together.
+    ///
+    /// # Errors
+    /// If its parts do not fit together.
+    pub fn new(scenario: &'a ScaleupScenario) -> Result<Self, ScenarioError> {
+        let operations = scenario.traffic()?.operations;
+        Ok(Self {
+            scenario,
+            operations,
+        })
+    }
+
+    /// The scenario.
+    pub fn scenario(&self) -> &'a ScaleupScenario {
+        self.scenario
+    }
+
+    /// Length of a cycle.
+    pub fn cycle(&self) -> Span {
+        self.scenario.fabric.configuration.cycle
+    }
+
+    /// Runs it.
+    ///
+    /// # Panics
+    /// If packets or credits are not conserved, or a reduction is wrong: our defect, never the user's.
+    pub fn run(&self, options: ScaleupRunOptions<'_>) -> ScaleupFinished {
+        let simulation = self.simulation();
+        let at_most = cycles_of(self.scenario.general.at_most, self.cycle());
+        let limits = RunLimits {
+            threads: options.threads,
+            at_most: Some(at_most),
+        };
+        let mut watch = Watch {
+            on_progress: options.on_progress,
+            operations: self.operations,
+            cycle: self.cycle(),
+            is_interrupted: false,
+            now: 0,
+        };
+        let fabric = simulation.run(limits, Some(&mut watch));
+        if let Some(defect) = &fabric.fault {
+            panic!("flits are not conserved: {defect}");
+        }
+        let stopped = match (fabric.is_stopped, watch.is_interrupted) {
+            (_, true) => Some(Stopped::Interrupted),
+            (true, false) => Some(Stopped::AtMost),
+            (false, false) => None,
+        };
+        let end = match stopped {
+            None => fabric.last,
+            Some(_) => watch.now.min(at_most).max(fabric.last),
+        };
+        ScaleupFinished {
+            simulated: time_of(end, self.cycle()),
+            stopped,
+            fabric,
+        }
+    }
+
+    fn simulation(&self) -> Simulation {
+        let scenario = self.scenario;
+        let fit = "the scenario was put together before";
+        let traffic = scenario.traffic().expect(fit);
+        let control = |facts: &InjectionFacts<'_>| scenario.injection.build(facts);
+        let setup = Setup {
+            configuration: scenario.fabric.configuration.clone(),
+            tree: scenario.fabric.nvlink.tree(),
+            groups: traffic.groups,
+            seed: scenario.general.seed,
+            control: &control,
+            programs: traffic.programs,
+        };
+        Simulation::new(setup).expect(fit)
+    }
+}
+
+/// Watches a run: tells of its progress, and stops it.
+struct Watch<'a> {
+    on_progress: &'a mut dyn FnMut(Progress) -> Verdict,
+    operations: u64,
+    cycle: Span,
+    is_interrupted: bool,
+    now: Cycle,
+}
+
+impl Watcher for Watch<'_> {
+    fn on_round(&mut self, watched: &Watched<'_, '_>) -> bool {
+        self.now = watched.now;
+        let (done, hops) = watched.progress();
+        let verdict = (self.on_progress)(Progress {
+            now: time_of(watched.now, self.cycle),
+            flows_sent: done as usize,
+            flows: self.operations as usize,
+            hops,
+        });
+        self.is_interrupted = verdict == Verdict::Stop;
+        !self.is_interrupted
+    }
+}

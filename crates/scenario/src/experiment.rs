@@ -1,0 +1,92 @@
+//! An experiment: a scenario of whichever kind of fabric.
+
+use crate::places::Places;
+use crate::scenario::apply_override;
+use crate::{ScaleupScenario, Scenario, ScenarioError, Setting, source};
+use clearway_scaleup::injection::InjectionRegistry;
+use clearway_transport::Registry;
+use std::path::{Path, PathBuf};
+
+/// A scenario of a packet fabric or of a scale-up fabric, as `topology.kind` says.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Experiment {
+    /// Hosts, transports, packets.
+    Packets(Box<Scenario>),
+    /// GPUs, injection controls, flits.
+    Scaleup(Box<ScaleupScenario>),
+}
+
+impl Experiment {
+    /// Reads the scenario `text`; `file` is what errors call it, `overrides` are `KEY=VALUE`.
+    ///
+    /// # Errors
+    /// At the first thing that cannot be meant.
+    pub fn read(
+        (registry, injection): (&Registry, &InjectionRegistry),
+        file: &str,
+        text: &str,
+        base_dir: Option<&Path>,
+        overrides: &[String],
+    ) -> Result<Self, ScenarioError> {
+        let mut entries = source::read(file, text)?;
+        for text in overrides {
+            apply_override(&mut entries, source::read_override(text)?);
+        }
+        let places = Places::new(file, &entries);
+        if ScaleupScenario::is_meant(&entries) {
+            let scenario = ScaleupScenario::from_entries(injection, &entries, places)?;
+            return Ok(Self::Scaleup(Box::new(scenario)));
+        }
+        let mut scenario = Scenario::from_entries(registry, &entries, places)?;
+        scenario.base_dir = base_dir.map(Path::to_path_buf);
+        Ok(Self::Packets(Box::new(scenario)))
+    }
+
+    /// Name, seed, limits.
+    pub fn general(&self) -> &crate::General {
+        match self {
+            Self::Packets(scenario) => &scenario.general,
+            Self::Scaleup(scenario) => &scenario.general,
+        }
+    }
+
+    /// Name, seed, limits, to be changed.
+    pub fn general_mut(&mut self) -> &mut crate::General {
+        match self {
+            Self::Packets(scenario) => &mut scenario.general,
+            Self::Scaleup(scenario) => &mut scenario.general,
+        }
+    }
+
+    /// The scenario with every default written out, as TOML.
+    pub fn resolved(&self) -> String {
+        match self {
+            Self::Packets(scenario) => scenario.resolved(),
+            Self::Scaleup(scenario) => scenario.resolved(),
+        }
+    }
+
+    /// Hash of the scenario and of its files.
+    pub fn hash(&self) -> String {
+        match self {
+            Self::Packets(scenario) => scenario.hash(),
+            Self::Scaleup(scenario) => scenario.hash(),
+        }
+    }
+
+    /// Every key with its value.
+    pub fn settings(&self) -> Vec<Setting> {
+        match self {
+            Self::Packets(scenario) => scenario.settings(),
+            Self::Scaleup(scenario) => scenario.settings(),
+        }
+    }
+
+    /// The files that it reads beside its own, with the keys that name them.
+    pub fn files(&self) -> Vec<(String, PathBuf)> {
+        match self {
+            Self::Packets(scenario) => scenario.files(),
+            Self::Scaleup(_) => Vec::new(),
+        }
+    }
+}

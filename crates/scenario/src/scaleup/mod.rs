@@ -1,0 +1,31 @@
+//! Scenarios of scale-up fabrics: GPUs below switches that replicate and reduce, instead of hosts with transports.
+//!
+//! ```toml
+//! [topology]                 # clearway explain nvlink
+//! kind = "nvlink"
+//! gpus = 128
+//!
+//! [injection]                # clearway explain 3cpo
+//! kind = "3cpo"
+//!
+//! [[workload]]               # clearway explain collective
+//! kind = "collective"
+//! ```
+//!
+//! They have the sections and keys of other scenarios where these mean the same, `[injection]` instead of `[transport]`, and workloads of
+//! their own.
+
+mod catalogue;
+mod fabric;
+mod scenario;
+mod traffic;
+mod workload;
+
+pub use catalogue::scaleup_groups;
+pub use fabric::{FabricSettings, NvlinkSettings};
+pub use scenario::ScaleupScenario;
+pub use traffic::ScaleupTraffic;
+pub use workload::{CollectiveOperation, ScaleupWorkload, ScaleupWorkloadKind};
+
+/// The kind of topology that makes a scenario one of a scale-up fabric.
+pub const NVLINK: &str = "nvlink";

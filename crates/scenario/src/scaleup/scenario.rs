@@ -1,0 +1,356 @@
+//! The scenario of a scale-up fabric: reading, writing, hash.
+
+use super::NVLINK;
+use super::fabric::{FabricSettings, Part, SwitchSection, TopologySection};
+use super::traffic::ScaleupTraffic;
+use super::workload::{ScaleupWorkload, ScaleupWorkloadKind};
+use crate::entries::{by_section, hash_bytes, kind_of, of, without_kind, write_entries};
+use crate::limits::{check_general, check_observe};
+use crate::places::Places;
+use crate::section::{Section, fill, unknown_name};
+use crate::settings::{Kind, Setting, section_settings};
+use crate::source::Entry;
+use crate::{General, ObserveSettings, ScenarioError};
+use clearway_scaleup::Configuration;
+use clearway_scaleup::injection::{InjectionRegistry, InjectionSettings};
+use clearway_units::{ParameterInfo, ParameterSet, SetError, Value};
+use std::fmt::Write as _;
+
+/// A scenario of a scale-up fabric with every default filled in.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ScaleupScenario {
+    /// Name, seed, limits.
+    pub general: General,
+    /// `[topology]`, `[switch]`, and what `[injection]` says of GPUs.
+    pub fabric: FabricSettings,
+    /// The injection control.
+    pub injection: InjectionSettings,
+    /// `[[workload]]`, one or more.
+    pub workloads: Vec<ScaleupWorkload>,
+    /// `[observe]`.
+    pub observe: ObserveSettings,
+    places: Places,
+}
+
+/// Name of the control of scenarios that name none.
+const DEFAULT_CONTROL: &str = "3cpo";
+/// Keys of other scenarios that have no meaning here.
+const WITHOUT_MEANING: [(&str, &[&str]); 2] = [
+    ("", &["trigger-delay"]),
+    (
+        "observe",
+        &[
+            "series.flows",
+            "trace.pcap",
+            "trace.pcap-snap",
+            "trace.pcap-frames",
+        ],
+    ),
+];
+
+/// `[injection]`: the control, and settings of GPUs.
+struct InjectionSection<'a> {
+    control: &'a mut InjectionSettings,
+    configuration: &'a mut Configuration,
+}
+
+impl Section for InjectionSection<'_> {
+    fn set(&mut self, key: &str, value: &Value) -> Result<(), SetError> {
+        match Part::Gpus.set(self.configuration, key, value) {
+            Err(SetError::UnknownKey) => self.control.set(key, value),
+            result => result,
+        }
+    }
+    fn keys(&self) -> Vec<ParameterInfo> {
+        [self.control.describe(), Part::Gpus.describe()].concat()
+    }
+}
+
+impl ScaleupScenario {
+    /// True if `entries` are those of a scale-up fabric.
+    pub(crate) fn is_meant(entries: &[Entry]) -> bool {
+        let own = of(entries, "topology", 0);
+        let mut kinds = own.iter().filter(|entry| entry.key == "kind");
+        kinds.any(|entry| entry.value == Value::Text(NVLINK.into()))
+    }
+
+    /// The scenario of `entries`, which stand at `places`.
+    pub(crate) fn from_entries(
+        registry: &InjectionRegistry,
+        entries: &[Entry],
+        places: Places,
+    ) -> Result<Self, ScenarioError> {
+        refuse_what_has_no_meaning(entries)?;
+        let mut general = General::default();
+        fill("the scenario", &mut general, &of(entries, "", 0))?;
+        check_general(&general).map_err(|error| error.or_in(&places, "", 0))?;
+
+        let mut fabric = FabricSettings::default();
+        let own = without_kind(&of(entries, "topology", 0));
+        let name = "a topology of kind \"nvlink\"";
+        fill(name, &mut TopologySection(&mut fabric), &own)?;
+        let own = of(entries, "switch", 0);
+        let name = "the switch of a scale-up fabric";
+        fill(name, &mut SwitchSection(&mut fabric.configuration), &own)?;
+
+        let own = of(entries, "injection", 0);
+        let mut injection = chosen(registry, &own)?;
+        let name = format!("injection control \"{}\"", injection.name());
+        let mut section = InjectionSection {
+            control: &mut injection,
+            configuration: &mut fabric.configuration,
+        };
+        fill(&name, &mut section, &without_kind(&own))?;
+        check_fabric(&fabric, &places)?;
+        injection.check().map_err(|invalid| {
+            let message = invalid.to_string();
+            let error =
+                ScenarioError::about(&[invalid.key], message, "see `clearway explain injection`");
+            error.or_in(&places, "injection", 0)
+        })?;
+
+        let mut observe = ObserveSettings::default();
+        fill("[observe]", &mut observe, &of(entries, "observe", 0))?;
+        check_observe(&observe).map_err(|error| error.or_in(&places, "observe", 0))?;
+        let workloads = workloads(entries)?;
+        Ok(Self {
+            general,
+            fabric,
+            injection,
+            workloads,
+            observe,
+            places,
+        })
+    }
+
+    /// Places of its keys.
+    pub fn places(&self) -> &Places {
+        &self.places
+    }
+
+    /// What its GPUs do.
+    ///
+    /// # Errors
+    /// At the first section that cannot be meant.
+    pub fn traffic(&self) -> Result<ScaleupTraffic, ScenarioError> {
+        ScaleupTraffic::new(self)
+    }
+
+    /// The scenario with every default written out, as TOML. Reading it gives the same scenario.
+    pub fn resolved(&self) -> String {
+        let mut text = self.written();
+        text += "\n[observe]\n";
+        let entries = self.observe.entries().into_iter();
+        write_entries(
+            &mut text,
+            entries
+                .filter(|(key, _)| has_meaning("observe", key))
+                .collect(),
+        );
+        text
+    }
+
+    /// Hash of the resolved scenario: equal scenarios, equal hashes.
+    pub fn hash(&self) -> String {
+        format!("{:08x}", hash_bytes(0, self.written().as_bytes()) >> 32)
+    }
+
+    /// Simulated part of the scenario as TOML. `[observe]` is no part of it.
+    fn written(&self) -> String {
+        let mut text =
+            String::from("# Every parameter of the run. `clearway explain` says what they mean.\n");
+        for section in self.sections() {
+            match (section.name, section.kind) {
+                ("", _) => {}
+                ("workload", Some((_, kind))) => {
+                    let _ = write!(text, "\n[[workload]]\nkind = \"{kind}\"\n");
+                }
+                (name, Some((_, kind))) => {
+                    let _ = write!(text, "\n[{name}]\nkind = \"{kind}\"\n");
+                }
+                (name, None) => {
+                    let _ = write!(text, "\n[{name}]\n");
+                }
+            }
+            write_entries(&mut text, section.entries);
+        }
+        text
+    }
+
+    /// Every key with its value, in the order of [`resolved`](Self::resolved).
+    pub fn settings(&self) -> Vec<Setting> {
+        let observe = SectionText {
+            name: "observe",
+            index: 0,
+            kind: None,
+            entries: self.observe.entries(),
+            described: ObserveSettings::describe(),
+        };
+        let sections = self.sections().into_iter().chain([observe]);
+        let settings = sections.flat_map(|section| {
+            let SectionText {
+                name,
+                index,
+                kind,
+                entries,
+                described,
+            } = section;
+            section_settings(
+                (&self.places, self.workloads.len()),
+                (name, index),
+                kind,
+                entries,
+                described,
+            )
+        });
+        settings.collect()
+    }
+
+    /// Sections of the simulated part.
+    fn sections(&self) -> Vec<SectionText> {
+        let configuration = &self.fabric.configuration;
+        let general = self.general.entries().into_iter();
+        let general = general.filter(|(key, _)| has_meaning("", key)).collect();
+        let part = |part: Part| (part.entries(configuration), part.describe());
+        let nvlink = (
+            self.fabric.nvlink.entries(),
+            super::NvlinkSettings::describe(),
+        );
+        let control = (self.injection.entries(), self.injection.describe());
+        let section = |name, kind, entries, described| SectionText {
+            name,
+            index: 0,
+            kind,
+            entries,
+            described,
+        };
+        let join = |a: (Entries, Vec<ParameterInfo>), b: (Entries, Vec<ParameterInfo>)| {
+            ([a.0, b.0].concat(), [a.1, b.1].concat())
+        };
+        let (links, links_described) = join(nvlink, part(Part::Links));
+        let (switches, switches_described) = part(Part::Switches);
+        let (gpus, gpus_described) = join(control, part(Part::Gpus));
+        let mut sections = vec![
+            section("", None, general, General::describe()),
+            section("topology", Some((KINDS, NVLINK)), links, links_described),
+            section("switch", None, switches, switches_described),
+            section(
+                "injection",
+                Some((&[], self.injection.name())),
+                gpus,
+                gpus_described,
+            ),
+        ];
+        for (index, workload) in self.workloads.iter().enumerate() {
+            sections.push(SectionText {
+                name: "workload",
+                index,
+                kind: Some((ScaleupWorkloadKind::KINDS, workload.kind.name())),
+                entries: workload.entries(),
+                described: workload.describe(),
+            });
+        }
+        sections
+    }
+}
+
+type Entries = Vec<(&'static str, Value)>;
+
+/// A section as it is written.
+struct SectionText {
+    name: &'static str,
+    index: usize,
+    kind: Option<Kind>,
+    entries: Entries,
+    described: Vec<ParameterInfo>,
+}
+
+/// The kind of topology, with a line on it.
+pub(super) const KINDS: &[(&str, &str)] = &[(
+    NVLINK,
+    "GPUs whose switches replicate writes and reduce reads: a scale-up fabric",
+)];
+
+fn has_meaning(section: &str, key: &str) -> bool {
+    let without = WITHOUT_MEANING.iter().find(|(known, _)| *known == section);
+    !without.is_some_and(|(_, keys)| keys.contains(&key))
+}
+
+fn refuse_what_has_no_meaning(entries: &[Entry]) -> Result<(), ScenarioError> {
+    for entry in entries {
+        if entry.section == "transport" {
+            return Err(ScenarioError::at(
+                &entry.place,
+                "a scale-up fabric has no `[transport]`",
+                "choose an injection control in `[injection]`; `clearway list injection` names them",
+            ));
+        }
+        if !has_meaning(&entry.section, &entry.key) {
+            return Err(ScenarioError::at(
+                &entry.place,
+                format!("`{}` has no meaning in a scale-up fabric", entry.key),
+                "leave it out",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The control that `[injection]` chooses.
+fn chosen(
+    registry: &InjectionRegistry,
+    own: &[&Entry],
+) -> Result<InjectionSettings, ScenarioError> {
+    let names: Vec<&str> = registry.controls().map(|(name, _)| name).collect();
+    let entry = own.iter().find(|entry| entry.key == "kind");
+    let name = match entry.map(|entry| &entry.value) {
+        None => DEFAULT_CONTROL,
+        Some(Value::Text(name)) => name,
+        Some(_) => "",
+    };
+    match (registry.control(name), entry) {
+        (Some(settings), _) => Ok(settings),
+        (None, Some(entry)) => Err(unknown_name(entry, "injection", "kind", name, &names)),
+        (None, None) => Err(ScenarioError::about(
+            &["kind"],
+            "no injection control",
+            "name one",
+        )),
+    }
+}
+
+fn check_fabric(fabric: &FabricSettings, places: &Places) -> Result<(), ScenarioError> {
+    let tree = fabric.nvlink.tree().check().err();
+    if let Some((key, reason)) = tree {
+        let error = ScenarioError::about(
+            &[key],
+            format!("`{key}`: {reason}"),
+            "see `clearway explain nvlink`",
+        );
+        return Err(error.or_in(places, "topology", 0));
+    }
+    if let Err((key, reason)) = fabric.configuration.check() {
+        let section = Part::of(key).map_or("topology", Part::section);
+        let fix = format!("see `clearway explain {section}.{key}`");
+        let error = ScenarioError::about(&[key], format!("`{key}`: {reason}"), fix);
+        return Err(error.or_in(places, section, 0));
+    }
+    Ok(())
+}
+
+/// The `[[workload]]` sections; one collective if there is none.
+fn workloads(entries: &[Entry]) -> Result<Vec<ScaleupWorkload>, ScenarioError> {
+    let kinds: Vec<&str> = ScaleupWorkloadKind::KINDS
+        .iter()
+        .map(|(name, _)| *name)
+        .collect();
+    let sections = by_section(entries)?.into_iter().map(|own| {
+        let kind = kind_of(&own, &kinds, ScaleupWorkloadKind::named, "workload")?;
+        let kind = kind.or_else(|| ScaleupWorkloadKind::named("collective"));
+        let mut section = ScaleupWorkload::new(kind.expect("the default kind exists"));
+        let name = format!("a workload of kind \"{}\"", section.kind.name());
+        fill(&name, &mut section, &without_kind(&own))?;
+        Ok(section)
+    });
+    sections.collect()
+}

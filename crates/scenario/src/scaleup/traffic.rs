@@ -1,0 +1,325 @@
+//! From sections to groups and programs.
+
+use super::scenario::ScaleupScenario;
+use super::workload::{
+    CollectiveOperation, CollectiveSettings, RandomSetsSettings, ScaleupWorkload,
+    ScaleupWorkloadKind, UniformSettings,
+};
+use crate::ScenarioError;
+use clearway_scaleup::{
+    Concurrent, GroupId, Operation, OperationKind, OperationSet, Program, Script, Step, Target,
+};
+use clearway_units::{HostId, Purpose, RandomStream};
+
+/// What the GPUs of a scenario do.
+#[derive(Debug)]
+pub struct ScaleupTraffic {
+    /// Members of each section's group.
+    pub groups: Vec<Vec<HostId>>,
+    /// The program of each GPU.
+    pub programs: Vec<Box<dyn Program>>,
+    /// Operations that all programs together post.
+    pub operations: u64,
+}
+
+/// The most operations of a run: each leaves a row.
+const MOST_OPERATIONS: u64 = 100_000_000;
+
+impl ScaleupTraffic {
+    /// The traffic of a scenario.
+    ///
+    /// # Errors
+    /// At the first section that cannot be meant.
+    pub(super) fn new(scenario: &ScaleupScenario) -> Result<Self, ScenarioError> {
+        let gpus = scenario.fabric.nvlink.gpus;
+        let mut traffic = Self {
+            groups: Vec::new(),
+            programs: Vec::new(),
+            operations: 0,
+        };
+        let mut own: Vec<Vec<(u32, Box<dyn Program>)>> = (0..gpus).map(|_| Vec::new()).collect();
+        for (number, section) in scenario.workloads.iter().enumerate() {
+            let place = |error: ScenarioError| error.or_in(scenario.places(), "workload", number);
+            let members = members(section, number, scenario, &traffic.groups).map_err(place)?;
+            let sets =
+                sets(section, number as u32, &members, scenario.general.seed).map_err(place)?;
+            for (gpu, sets) in members.iter().zip(sets) {
+                let steps = sets.iter().flat_map(|set| &set.steps);
+                traffic.operations += steps
+                    .map(|step| 1 + u64::from(step.then.is_some()))
+                    .sum::<u64>();
+                own[gpu.index()].push((number as u32, Box::new(Script::new(sets))));
+            }
+            traffic.groups.push(members);
+        }
+        let programs = own
+            .into_iter()
+            .map(|own| Box::new(Concurrent::new(own)) as Box<dyn Program>);
+        traffic.programs = programs.collect();
+        Ok(traffic)
+    }
+}
+
+/// The members of a section's group, in ascending order.
+fn members(
+    section: &ScaleupWorkload,
+    number: usize,
+    scenario: &ScaleupScenario,
+    before: &[Vec<HostId>],
+) -> Result<Vec<HostId>, ScenarioError> {
+    let gpus = scenario.fabric.nvlink.gpus;
+    let keys = &section.members;
+    if let Some(beyond) = keys.members.highest().filter(|&gpu| gpu >= gpus) {
+        return Err(ScenarioError::about(
+            &["members"],
+            format!("`members` has GPU {beyond}, and there are {gpus}"),
+            format!("name GPUs from 0 to {}", gpus - 1),
+        ));
+    }
+    let mut free: Vec<HostId> = (0..gpus)
+        .filter(|&gpu| keys.members.contains(gpu))
+        .map(HostId)
+        .collect();
+    let Some(count) = keys.random_members else {
+        return Ok(free);
+    };
+    free.retain(|gpu| !before.iter().any(|group| group.binary_search(gpu).is_ok()));
+    if count == 0 || count as usize > free.len() {
+        return Err(ScenarioError::about(
+            &["random-members"],
+            format!("{count} members of {} GPUs that are free", free.len()),
+            "draw at least one, and no more than the sections before have left",
+        ));
+    }
+    let mut random = RandomStream::new(
+        scenario.general.seed,
+        Purpose::Workload,
+        (1 << 40) | number as u64,
+    );
+    random.shuffle(&mut free);
+    free.truncate(count as usize);
+    free.sort_unstable();
+    Ok(free)
+}
+
+/// Sets of operations of each member.
+fn sets(
+    section: &ScaleupWorkload,
+    number: u32,
+    members: &[HostId],
+    seed: u64,
+) -> Result<Vec<Vec<OperationSet>>, ScenarioError> {
+    check_size(section, members.len() as u64)?;
+    let group = Target::Group(GroupId(number));
+    let stream = |gpu: HostId| {
+        RandomStream::new(
+            seed,
+            Purpose::Workload,
+            (u64::from(number) + 1) << 32 | u64::from(gpu.0),
+        )
+    };
+    match &section.kind {
+        ScaleupWorkloadKind::Collective(settings) => collective(settings, group, members),
+        ScaleupWorkloadKind::RandomSets(settings) => {
+            let sets = members
+                .iter()
+                .map(|&gpu| random_sets(settings, group, gpu, members, &mut stream(gpu)));
+            Ok(sets.collect())
+        }
+        ScaleupWorkloadKind::UniformUnicast(settings) => {
+            if members.len() < 2 {
+                return Err(ScenarioError::about(
+                    &["members"],
+                    "one GPU has nobody to write to",
+                    "name at least two members",
+                ));
+            }
+            let sets = members
+                .iter()
+                .map(|&gpu| uniform(settings, gpu, members, &mut stream(gpu)));
+            Ok(sets.collect())
+        }
+    }
+}
+
+/// Refuses what cannot be meant, and what would not fit into memory.
+fn check_size(section: &ScaleupWorkload, members: u64) -> Result<(), ScenarioError> {
+    let refuse = |key, message: String, fix: &str| Err(ScenarioError::about(&[key], message, fix));
+    let (key, each) = match &section.kind {
+        ScaleupWorkloadKind::Collective(settings) => {
+            ("transactions", u64::from(settings.transactions) * 2)
+        }
+        ScaleupWorkloadKind::RandomSets(settings) => {
+            if settings.least_operations > settings.most_operations {
+                let message = format!(
+                    "`least-operations` = {} is above `most-operations`",
+                    settings.least_operations
+                );
+                return refuse("least-operations", message, "exchange them");
+            }
+            if settings.least_pause > settings.most_pause {
+                let message = format!(
+                    "`least-pause` = {} is above `most-pause`",
+                    settings.least_pause
+                );
+                return refuse("least-pause", message, "exchange them");
+            }
+            let factor = if settings.alternate_unicast {
+                settings.unicast_factor
+            } else {
+                1
+            };
+            let largest = u64::from(settings.most_operations) * u64::from(factor.max(1));
+            ("sets", u64::from(settings.sets).saturating_mul(largest))
+        }
+        ScaleupWorkloadKind::UniformUnicast(settings) => {
+            if settings.reads > 1.0 {
+                return refuse("reads", "`reads` is a probability".into(), "use 0 to 1");
+            }
+            ("operations", settings.operations.into())
+        }
+    };
+    let all = each.saturating_mul(members);
+    if all > MOST_OPERATIONS {
+        let message = format!("up to {all} operations, each of which leaves a row");
+        return refuse(key, message, "ask for at most 100000000");
+    }
+    Ok(())
+}
+
+fn operation(kind: OperationKind, target: Target, address: u64) -> Operation {
+    Operation {
+        kind,
+        target,
+        address,
+        tag: 0,
+    }
+}
+
+/// The address of a GPU's `number`-th operation: each has its own.
+fn address(gpu: HostId, number: u64) -> u64 {
+    u64::from(gpu.0) << 40 | number
+}
+
+fn collective(
+    settings: &CollectiveSettings,
+    group: Target,
+    members: &[HostId],
+) -> Result<Vec<Vec<OperationSet>>, ScenarioError> {
+    let count = members.len() as u32;
+    let initiators = settings.initiators.unwrap_or(count);
+    if initiators > count {
+        return Err(ScenarioError::about(
+            &["initiators"],
+            format!("{initiators} initiators of a group of {count}"),
+            "name more members, or fewer initiators",
+        ));
+    }
+    // Evenly spread: initiator i of I is member i N / I.
+    let is_initiator = |rank: u32| {
+        let next = |rank: u32| (u64::from(rank) * u64::from(initiators)).div_ceil(u64::from(count));
+        next(rank) < next(rank + 1)
+    };
+    let step = |address| {
+        let read = operation(OperationKind::Read, group, address);
+        let write = operation(OperationKind::Write, group, address);
+        let (first, then) = match settings.operation {
+            CollectiveOperation::AllReduce => (read, Some(write)),
+            CollectiveOperation::Reduce => (read, None),
+            CollectiveOperation::Broadcast => (write, None),
+        };
+        Step { first, then }
+    };
+    let sets = (0..count).zip(members).map(|(rank, &gpu)| {
+        let transactions = if is_initiator(rank) {
+            settings.transactions
+        } else {
+            0
+        };
+        let steps = (0..transactions).map(|k| step(address(gpu, k.into())));
+        vec![OperationSet {
+            pause: 0,
+            steps: steps.collect(),
+        }]
+    });
+    Ok(sets.collect())
+}
+
+/// A number from `least` to `most`, which is not below it.
+fn between(random: &mut RandomStream, least: u32, most: u32) -> u32 {
+    match (most - least).checked_add(1) {
+        Some(count) => least + random.below(count),
+        None => random.next_u32(),
+    }
+}
+
+fn random_sets(
+    settings: &RandomSetsSettings,
+    group: Target,
+    gpu: HostId,
+    members: &[HostId],
+    random: &mut RandomStream,
+) -> Vec<OperationSet> {
+    let mut number = 0;
+    let mut set = |index: u32| {
+        let count = between(random, settings.least_operations, settings.most_operations);
+        let is_unicast = settings.alternate_unicast && index % 2 == 0 && members.len() > 1;
+        let (target, count) = match is_unicast {
+            true => (other(members, gpu, random), count * settings.unicast_factor),
+            false => (group, count),
+        };
+        let pause = match index {
+            0 => 0,
+            _ => between(random, settings.least_pause, settings.most_pause),
+        };
+        let steps = (0..count).map(|_| {
+            number += 1;
+            Step {
+                first: operation(drawn_kind(random, 0.5), target, address(gpu, number)),
+                then: None,
+            }
+        });
+        OperationSet {
+            pause: pause.into(),
+            steps: steps.collect(),
+        }
+    };
+    (0..settings.sets).map(&mut set).collect()
+}
+
+fn drawn_kind(random: &mut RandomStream, reads: f64) -> OperationKind {
+    match random.chance(reads) {
+        true => OperationKind::Read,
+        false => OperationKind::Write,
+    }
+}
+
+/// A member other than `gpu`.
+fn other(members: &[HostId], gpu: HostId, random: &mut RandomStream) -> Target {
+    let drawn = random.below(members.len() as u32 - 1) as usize;
+    let own = members.binary_search(&gpu).unwrap_or(members.len());
+    Target::Gpu(members[drawn + usize::from(drawn >= own)])
+}
+
+fn uniform(
+    settings: &UniformSettings,
+    gpu: HostId,
+    members: &[HostId],
+    random: &mut RandomStream,
+) -> Vec<OperationSet> {
+    let steps = (0..settings.operations).map(|number| {
+        let target = other(members, gpu, random);
+        Step {
+            first: operation(
+                drawn_kind(random, settings.reads),
+                target,
+                address(gpu, number.into()),
+            ),
+            then: None,
+        }
+    });
+    vec![OperationSet {
+        pause: 0,
+        steps: steps.collect(),
+    }]
+}

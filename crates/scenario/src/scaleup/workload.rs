@@ -1,0 +1,170 @@
+//! `[[workload]]` sections of scale-up fabrics.
+
+use crate::HostSet;
+use crate::section::Section;
+use clearway_units::{ParameterInfo, ParameterSet, SetError, Value};
+
+clearway_units::choices! {
+    /// A collective operation of a group.
+    pub enum CollectiveOperation {
+        /// Each transaction is a read reduction, and when it is complete a multicast write of its result.
+        AllReduce = "all-reduce",
+        /// Read reductions alone.
+        Reduce = "reduce",
+        /// Multicast writes alone.
+        Broadcast = "broadcast",
+    }
+}
+
+clearway_units::parameters! {
+    /// A collective whose initiators post all they have to do at once.
+    pub struct CollectiveSettings {
+        /// What the initiators do.
+        pub operation: CollectiveOperation = CollectiveOperation::AllReduce, "operation", "Dissertation §6.1.4";
+        /// Transactions of each initiator.
+        pub transactions: u32 = 128, "transactions", "Dissertation §6.1.4";
+        /// Members that post operations, evenly spread over the group; "auto" is all of them.
+        pub initiators: Option<u32> = None, "initiators", "Dissertation §6.1.4: 64 to 1";
+    }
+}
+
+clearway_units::parameters! {
+    /// Sets of operations with pauses between them: each GPU starts and stops by itself.
+    pub struct RandomSetsSettings {
+        /// Sets of each member.
+        pub sets: u32 = 10, "sets", "Dissertation §6.3.4";
+        /// Fewest operations of a set.
+        pub least_operations: u32 = 64, "least-operations", "Dissertation §6.3.4";
+        /// Most operations of a set.
+        pub most_operations: u32 = 256, "most-operations", "Dissertation §6.3.4";
+        /// Shortest pause between two sets, in cycles, from the completion of the first.
+        pub least_pause: u32 = 5_000, "least-pause", "Dissertation §6.3.4; decision: from its completion";
+        /// Longest pause between two sets, in cycles.
+        pub most_pause: u32 = 10_000, "most-pause", "Dissertation §6.3.4";
+        /// Every second set is of unicast operations, all to one member. Multicast-Uni instead of Random-Multicast.
+        pub alternate_unicast: bool = false, "alternate-unicast", "Dissertation §6.3.4";
+        /// Unicast operations for each one that a set would have of multicast.
+        pub unicast_factor: u32 = 5, "unicast-factor", "Dissertation §6.3.4";
+    }
+}
+
+clearway_units::parameters! {
+    /// Unicast operations to members drawn one by one.
+    pub struct UniformSettings {
+        /// Operations of each member.
+        pub operations: u32 = 1_000, "operations", "decision";
+        /// Probability that an operation is a read.
+        pub reads: f64 = 0.0, "reads", "decision: writes alone";
+    }
+}
+
+clearway_units::parameters! {
+    /// Keys of every section.
+    pub struct MemberKeys {
+        /// GPUs of the group, such as "all", "0-31" or "0-3,8".
+        pub members: HostSet = HostSet::All, "members", "decision";
+        /// Number of GPUs that are drawn for the group, of those that no section before has; "auto" takes `members`.
+        pub random_members: Option<u32> = None, "random-members", "Dissertation §6.3.5: two groups of 64";
+    }
+}
+
+macro_rules! kinds {
+    ($($variant:ident($settings:ty) = $name:literal, $summary:literal;)+) => {
+        /// What the members of a section do.
+        #[derive(Debug, Clone, PartialEq)]
+        pub enum ScaleupWorkloadKind {
+            $(#[doc = $summary] $variant($settings),)+
+        }
+
+        impl ScaleupWorkloadKind {
+            /// Name and summary of each kind.
+            pub const KINDS: &'static [(&'static str, &'static str)] = &[$(($name, $summary)),+];
+
+            /// The defaults of a kind.
+            pub fn named(name: &str) -> Option<Self> {
+                match name {
+                    $($name => Some(Self::$variant(Default::default())),)+
+                    _ => None,
+                }
+            }
+            /// Name of the kind.
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$variant(_) => $name,)+
+                }
+            }
+            fn parameters(&mut self) -> &mut dyn Keys {
+                match self {
+                    $(Self::$variant(settings) => settings,)+
+                }
+            }
+            fn describe(&self) -> Vec<ParameterInfo> {
+                match self {
+                    $(Self::$variant(_) => <$settings>::describe(),)+
+                }
+            }
+            fn entries(&self) -> Vec<(&'static str, Value)> {
+                match self {
+                    $(Self::$variant(settings) => settings.entries(),)+
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    Collective(CollectiveSettings) = "collective", "read reductions, multicast writes or both, posted at once by some or all members of a group";
+    RandomSets(RandomSetsSettings) = "random-sets", "sets of multicast operations with pauses between them, and of unicast ones on demand";
+    UniformUnicast(UniformSettings) = "uniform-unicast", "unicast writes or reads to members drawn one by one";
+}
+
+/// The setting of keys, of whatever type.
+trait Keys {
+    fn set_key(&mut self, key: &str, value: &Value) -> Result<(), SetError>;
+}
+
+impl<T: ParameterSet> Keys for T {
+    fn set_key(&mut self, key: &str, value: &Value) -> Result<(), SetError> {
+        self.set(key, value)
+    }
+}
+
+/// A `[[workload]]` section.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ScaleupWorkload {
+    /// What its members do.
+    pub kind: ScaleupWorkloadKind,
+    /// The group.
+    pub members: MemberKeys,
+}
+
+impl ScaleupWorkload {
+    pub(super) fn new(kind: ScaleupWorkloadKind) -> Self {
+        Self {
+            kind,
+            members: MemberKeys::default(),
+        }
+    }
+
+    pub(super) fn entries(&self) -> Vec<(&'static str, Value)> {
+        let mut entries = self.kind.entries();
+        entries.extend(self.members.entries());
+        entries
+    }
+
+    pub(super) fn describe(&self) -> Vec<ParameterInfo> {
+        [self.kind.describe(), MemberKeys::describe()].concat()
+    }
+}
+
+impl Section for ScaleupWorkload {
+    fn set(&mut self, key: &str, value: &Value) -> Result<(), SetError> {
+        match self.members.set(key, value) {
+            Err(SetError::UnknownKey) => self.kind.parameters().set_key(key, value),
+            result => result,
+        }
+    }
+    fn keys(&self) -> Vec<ParameterInfo> {
+        self.describe()
+    }
+}
