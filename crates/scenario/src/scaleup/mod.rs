@@ -29,3 +29,6 @@ pub use workload::{CollectiveOperation, ScaleupWorkload, ScaleupWorkloadKind};
 
 /// The kind of topology that makes a scenario one of a scale-up fabric.
 pub const NVLINK: &str = "nvlink";
+
+#[cfg(test)]
+mod tests;

@@ -133,7 +133,8 @@ impl ScaleupScenario {
     /// # Errors
     /// At the first section that cannot be meant.
     pub fn traffic(&self) -> Result<ScaleupTraffic, ScenarioError> {
-        ScaleupTraffic::new(self)
+        let gpus = self.fabric.nvlink.gpus;
+        ScaleupTraffic::new(&self.workloads, (gpus, self.general.seed), &self.places)
     }
 
     /// The scenario with every default written out, as TOML. Reading it gives the same scenario.

@@ -1,11 +1,10 @@
 //! From sections to groups and programs.
 
-use super::scenario::ScaleupScenario;
 use super::workload::{
     CollectiveOperation, CollectiveSettings, RandomSetsSettings, ScaleupWorkload,
     ScaleupWorkloadKind, UniformSettings,
 };
-use crate::ScenarioError;
+use crate::{Places, ScenarioError};
 use clearway_scaleup::{
     Concurrent, GroupId, Operation, OperationKind, OperationSet, Program, Script, Step, Target,
 };
@@ -26,23 +25,25 @@ pub struct ScaleupTraffic {
 const MOST_OPERATIONS: u64 = 100_000_000;
 
 impl ScaleupTraffic {
-    /// The traffic of a scenario.
+    /// The traffic of sections, which stand at `places`, among `gpus` GPUs.
     ///
     /// # Errors
     /// At the first section that cannot be meant.
-    pub(super) fn new(scenario: &ScaleupScenario) -> Result<Self, ScenarioError> {
-        let gpus = scenario.fabric.nvlink.gpus;
+    pub(super) fn new(
+        sections: &[ScaleupWorkload],
+        (gpus, seed): (u32, u64),
+        places: &Places,
+    ) -> Result<Self, ScenarioError> {
         let mut traffic = Self {
             groups: Vec::new(),
             programs: Vec::new(),
             operations: 0,
         };
         let mut own: Vec<Vec<(u32, Box<dyn Program>)>> = (0..gpus).map(|_| Vec::new()).collect();
-        for (number, section) in scenario.workloads.iter().enumerate() {
-            let place = |error: ScenarioError| error.or_in(scenario.places(), "workload", number);
-            let members = members(section, number, scenario, &traffic.groups).map_err(place)?;
-            let sets =
-                sets(section, number as u32, &members, scenario.general.seed).map_err(place)?;
+        for (number, section) in sections.iter().enumerate() {
+            let place = |error: ScenarioError| error.or_in(places, "workload", number);
+            let members = members(section, number, (gpus, seed), &traffic.groups).map_err(place)?;
+            let sets = sets(section, number as u32, &members, seed).map_err(place)?;
             for (gpu, sets) in members.iter().zip(sets) {
                 let steps = sets.iter().flat_map(|set| &set.steps);
                 traffic.operations += steps
@@ -64,10 +65,9 @@ impl ScaleupTraffic {
 fn members(
     section: &ScaleupWorkload,
     number: usize,
-    scenario: &ScaleupScenario,
+    (gpus, seed): (u32, u64),
     before: &[Vec<HostId>],
 ) -> Result<Vec<HostId>, ScenarioError> {
-    let gpus = scenario.fabric.nvlink.gpus;
     let keys = &section.members;
     if let Some(beyond) = keys.members.highest().filter(|&gpu| gpu >= gpus) {
         return Err(ScenarioError::about(
@@ -91,11 +91,7 @@ fn members(
             "draw at least one, and no more than the sections before have left",
         ));
     }
-    let mut random = RandomStream::new(
-        scenario.general.seed,
-        Purpose::Workload,
-        (1 << 40) | number as u64,
-    );
+    let mut random = RandomStream::new(seed, Purpose::Workload, (1 << 40) | number as u64);
     random.shuffle(&mut free);
     free.truncate(count as usize);
     free.sort_unstable();
@@ -231,12 +227,10 @@ fn collective(
         Step { first, then }
     };
     let sets = (0..count).zip(members).map(|(rank, &gpu)| {
-        let transactions = if is_initiator(rank) {
-            settings.transactions
-        } else {
-            0
-        };
-        let steps = (0..transactions).map(|k| step(address(gpu, k.into())));
+        if !is_initiator(rank) {
+            return Vec::new();
+        }
+        let steps = (0..settings.transactions).map(|k| step(address(gpu, k.into())));
         vec![OperationSet {
             pause: 0,
             steps: steps.collect(),
@@ -263,7 +257,7 @@ fn random_sets(
     let mut number = 0;
     let mut set = |index: u32| {
         let count = between(random, settings.least_operations, settings.most_operations);
-        let is_unicast = settings.alternate_unicast && index % 2 == 0 && members.len() > 1;
+        let is_unicast = settings.alternate_unicast && index.is_multiple_of(2) && members.len() > 1;
         let (target, count) = match is_unicast {
             true => (other(members, gpu, random), count * settings.unicast_factor),
             false => (group, count),
