@@ -1,4 +1,4 @@
-//! Instructions per packet-hop, by callgrind: the same on a busy machine as on an idle one.
+//! Instructions per packet-hop and per flit-hop, by callgrind: the same on a busy machine as on an idle one.
 
 use crate::{Faults, output};
 use std::fmt::Write as _;
@@ -9,43 +9,63 @@ use std::process::Command;
 const UNWATCHED: &str = "observe.series.every=off";
 
 /// Cases that are measured.
-const CASES: [Case; 4] = [
+const CASES: [Case; 5] = [
     Case {
         name: "quickstart",
         scenario: "quickstart",
+        hops: PACKET_HOPS,
+        least: "workload.message=1B",
         overrides: &[UNWATCHED],
     },
     Case {
         name: "permutation-1k",
         scenario: "permutation-1k",
+        hops: PACKET_HOPS,
+        least: "workload.message=1B",
         overrides: &[UNWATCHED],
     },
     Case {
         name: "permutation-1k, sampled as by default",
         scenario: "permutation-1k",
+        hops: PACKET_HOPS,
+        least: "workload.message=1B",
         overrides: &[],
     },
     Case {
         name: "quickstart, shared buffer",
         scenario: "quickstart",
+        hops: PACKET_HOPS,
+        least: "workload.message=1B",
         overrides: &[UNWATCHED, "switch.kind=shared-buffer"],
     },
+    Case {
+        name: "nvlink-64",
+        scenario: "nvlink-64",
+        hops: FLIT_HOPS,
+        least: "workload.transactions=1",
+        overrides: &[UNWATCHED, "workload.transactions=16"],
+    },
 ];
+
+/// Names of hops in `summary.json`.
+const PACKET_HOPS: &str = "packet_hops";
+const FLIT_HOPS: &str = "flit_hops";
 /// The bar that every change has to stay below.
 const BAR: u64 = 900;
 /// Largest excess over the recorded figure that a change may have, in percent.
 const TOLERANCE: u64 = 5;
 const TABLE: &str = "benchmarks/instructions.md";
 const HEADER: &str = "\
-# Instructions per packet-hop
+# Instructions per hop
 
-Counted by callgrind over the whole process on one thread, minus those of the same run with messages of one byte, divided by the
-hops of data and control packets that the larger run has more; no report is written, and nothing is watched unless the name says so.
+Counted by callgrind over the whole process on one thread, minus those of the same run with messages of one byte (or one transaction),
+divided by the hops of packets, or of flits, that the larger run has more; no report is written, and nothing is watched unless the name
+says so.
 `cargo xtask bench` measures again and rewrites this table;
 `cargo xtask bench --check` fails above the bar of 900, or more than 5 % above these figures.
 
-| scenario | instructions per packet-hop | packet-hops | instructions | of them set-up | revision |
-|---|---|---|---|---|---|
+| scenario | instructions per hop | of | hops | instructions | of them set-up | revision |
+|---|---|---|---|---|---|---|
 ";
 
 /// Use of the measured figures.
@@ -62,6 +82,10 @@ struct Case {
     /// Name in the table.
     name: &'static str,
     scenario: &'static str,
+    /// Name of its hops in `summary.json`.
+    hops: &'static str,
+    /// Change after which there is next to nothing to carry.
+    least: &'static str,
     overrides: &'static [&'static str],
 }
 
@@ -74,6 +98,8 @@ struct Row {
     name: &'static str,
     full: Count,
     setup: Count,
+    /// Singular of what it counts.
+    hops: String,
 }
 
 impl Row {
@@ -111,12 +137,14 @@ fn measure(root: &Path) -> Result<Vec<Row>, String> {
         let row = Row {
             name: case.name,
             full: count(&program, case, &[])?,
-            setup: count(&program, case, &["workload.message=1B"])?,
+            setup: count(&program, case, &[case.least])?,
+            hops: case.hops.trim_end_matches('s').replace('_', "-"),
         };
         println!(
-            "{}: {} instructions per packet-hop",
+            "{}: {} instructions per {}",
             row.name,
-            row.per_hop()
+            row.per_hop(),
+            row.hops
         );
         rows.push(row);
     }
@@ -173,7 +201,7 @@ fn count(program: &Path, case: &Case, more: &[&str]) -> Result<Count, String> {
     let summary = std::fs::read_to_string(results.join("summary.json"));
     let hops = summary.ok().and_then(|json| {
         json.lines()
-            .find_map(|line| number_field(line, "packet_hops"))
+            .find_map(|line| number_field(line, case.hops))
     });
     // The folder of a finished measurement is no longer needed.
     let _ = std::fs::remove_dir_all(&folder);
@@ -199,9 +227,10 @@ fn over_bar(rows: &[Row]) -> Faults {
     let over = rows.iter().filter(|row| row.per_hop() > BAR);
     over.map(|row| {
         format!(
-            "{}: {} instructions per packet-hop are above the bar of {BAR}",
+            "{}: {} instructions per {} are above the bar of {BAR}",
             row.name,
-            row.per_hop()
+            row.per_hop(),
+            row.hops
         )
     })
     .collect()
@@ -216,9 +245,10 @@ fn record(root: &Path, rows: &[Row]) -> Result<(), String> {
     for row in rows {
         let _ = writeln!(
             table,
-            "| {} | {} | {} | {} | {} | {} |",
+            "| {} | {} | {} | {} | {} | {} | {} |",
             row.name,
             row.per_hop(),
+            row.hops,
             row.full.hops,
             row.full.instructions,
             row.setup.instructions,
@@ -244,8 +274,8 @@ fn compare(root: &Path, rows: &[Row]) -> Result<Faults, String> {
         println!("{}: {now}, recorded {recorded}, bar {BAR}", row.name);
         if now * 100 > recorded * (100 + TOLERANCE) {
             faults.push(format!(
-                "{}: {now} instructions per packet-hop are more than {TOLERANCE} % above the recorded {recorded}",
-                row.name
+                "{}: {now} instructions per {} are more than {TOLERANCE} % above the recorded {recorded}",
+                row.name, row.hops
             ));
         }
     }
@@ -286,6 +316,7 @@ mod tests {
             name: "x",
             full: count(10_000, 110),
             setup: count(1_000, 10),
+            hops: "packet-hop".into(),
         };
         assert_eq!(row.per_hop(), 90);
         assert!(over_bar(&[row]).is_empty());

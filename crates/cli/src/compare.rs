@@ -16,9 +16,10 @@ use crate::outputs::{Outputs, Results};
 use crate::progress::{Display, Interrupt};
 use crate::record::{REVISION, command_line, record};
 use crate::same_file::{Input, refuse_input, refuse_input_in};
+use crate::scaleup;
 use crate::watch::{self, Watchers};
 use crate::whole_file::WholeFile;
-use clearway_lab::{Assembly, Scenario};
+use clearway_lab::{Assembly, Experiment, ScaleupAssembly, ScaleupScenario, Scenario};
 use clearway_report::page::{COMPARISON_FILE_NAME, ComparisonPage, render_comparison};
 use clearway_report::{
     ComparedRun, Comparison, FolderError, Origin, ResultFolder, RunRecord, Status, Variant,
@@ -91,9 +92,18 @@ fn check(variant: &Planned, arguments: &CompareArguments) -> Result<(), Failure>
     if let Source::Scenarios(scenarios) = &variant.source {
         // Its seeds differ in nothing that could be wrong.
         let first = scenarios.first().expect("there is a seed");
-        let assembly = Assembly::streaming(first).map_err(|error| variant.refusal(&error))?;
+        let refusal = |error| variant.refusal(&error);
+        let warnings = match first {
+            Experiment::Packets(scenario) => {
+                Assembly::streaming(scenario).map_err(refusal)?.warnings
+            }
+            Experiment::Scaleup(scenario) => {
+                ScaleupAssembly::new(scenario).map_err(refusal)?;
+                Vec::new()
+            }
+        };
         if !arguments.quiet {
-            let warnings = assembly.warnings.iter();
+            let warnings = warnings.iter();
             warnings.for_each(|warning| warn(&format!("{}: {warning}", variant.label)));
         }
     }
@@ -120,7 +130,7 @@ fn run_all(
     let interrupt = Interrupt::install();
     let most = planned.iter().map(Planned::runs_to_do).max().unwrap_or(0);
     let mut variants: Vec<Variant> = Vec::new();
-    let mut to_do: Vec<Vec<Scenario>> = Vec::new();
+    let mut to_do: Vec<Vec<Experiment>> = Vec::new();
     for variant in planned {
         let (runs, scenarios) = match variant.source {
             Source::Folders(runs) => (runs, Vec::new()),
@@ -138,12 +148,15 @@ fn run_all(
                 continue;
             };
             let run = Run {
-                scenario,
                 arguments,
-                folder: target.folder_of(place, scenario),
+                folder: target.folder_of(place, scenario.general().seed),
                 title: format!("run {} of {total}  ", done + 1),
             };
-            let Some(simulated) = run.simulate(&interrupt)? else {
+            let simulated = match scenario {
+                Experiment::Packets(scenario) => run.simulate(scenario, &interrupt)?,
+                Experiment::Scaleup(scenario) => run.simulate_scaleup(scenario, &interrupt)?,
+            };
+            let Some(simulated) = simulated else {
                 break 'all;
             };
             variants[place].runs.push(simulated.run);
@@ -162,7 +175,6 @@ fn run_all(
 
 /// A run that is to be done.
 struct Run<'a> {
-    scenario: &'a Scenario,
     arguments: &'a CompareArguments,
     /// Folder in which the results are kept, if they are.
     folder: Option<PathBuf>,
@@ -179,11 +191,15 @@ struct Simulated {
 impl Run<'_> {
     /// Runs it and keeps its results; `None` if it was interrupted: a part of a run compares with nothing. Where the results cannot be
     /// kept, the run can still be compared.
-    fn simulate(self, interrupt: &Interrupt) -> Result<Option<Simulated>, Failure> {
+    fn simulate(
+        self,
+        scenario: &Scenario,
+        interrupt: &Interrupt,
+    ) -> Result<Option<Simulated>, Failure> {
         let stopwatch = Stopwatch::start();
-        let assembly = Assembly::streaming(self.scenario)?;
+        let assembly = Assembly::streaming(scenario)?;
         let unkept = || FlowRows::unkept(&assembly);
-        let (mut outputs, mut rows, prepared) = match self.outputs(&assembly) {
+        let (mut outputs, mut rows, prepared) = match self.outputs(scenario, &assembly) {
             Ok(Some((outputs, rows))) => (Some(outputs), rows, Ok(())),
             Ok(None) => (None, unkept(), Ok(())),
             Err(failure) => (None, unkept(), Err(failure)),
@@ -201,13 +217,8 @@ impl Run<'_> {
         };
         let watch = watch::simulate(&assembly, threads.into(), watchers);
         display.finish();
-        let mut record: RunRecord = record(
-            self.scenario,
-            &assembly,
-            &watch.finished,
-            threads,
-            &stopwatch,
-        );
+        let mut record: RunRecord =
+            record(scenario, &assembly, &watch.finished, threads, &stopwatch);
         let flows = rows.record(&mut record);
         record.observed = watch.observed;
         record.events = watch.events;
@@ -227,23 +238,65 @@ impl Run<'_> {
             });
             written.map_err(|error| self.no_results(&error))
         });
+        Ok(Some(self.simulated(record, kept)))
+    }
+
+    /// The same for a scale-up fabric.
+    fn simulate_scaleup(
+        self,
+        scenario: &ScaleupScenario,
+        interrupt: &Interrupt,
+    ) -> Result<Option<Simulated>, Failure> {
+        let stopwatch = Stopwatch::start();
+        let assembly = ScaleupAssembly::new(scenario)?;
+        let folder = self.folder.as_ref().map(|path| {
+            let folder = ResultFolder::create(path);
+            folder.and_then(|folder| scaleup::reserved(folder, scenario, true))
+        });
+        let (quiet, threads) = (
+            self.arguments.quiet || self.arguments.json,
+            self.arguments.threads,
+        );
+        let display = Display::of_operations(assembly.operations, quiet).titled(&self.title);
+        let finished = scaleup::simulate(&assembly, threads, display, interrupt);
+        let record = scaleup::record(
+            scenario,
+            assembly.operations,
+            &finished,
+            threads,
+            &stopwatch,
+        );
+        if record.status == Status::Interrupted {
+            return Ok(None);
+        }
+        let kept = match folder {
+            None => Ok(()),
+            Some(folder) => folder
+                .and_then(|folder| scaleup::publish(folder, scenario, &record, true))
+                .map_err(|error| self.no_results(&error)),
+        };
+        Ok(Some(self.simulated(record, kept)))
+    }
+
+    fn simulated(self, record: RunRecord, kept: Result<(), Failure>) -> Simulated {
         let mut run = ComparedRun::of(record);
         let folder = self.folder.filter(|_| kept.is_ok());
         run.folder = folder.map(|folder| folder.display().to_string());
-        Ok(Some(Simulated { run, kept }))
+        Simulated { run, kept }
     }
 
     /// The result folder, if results are kept.
     fn outputs<'a>(
-        &'a self,
+        &self,
+        scenario: &'a Scenario,
         assembly: &'a Assembly,
     ) -> Result<Option<(Outputs<'a>, FlowRows)>, Failure> {
         let Some(path) = &self.folder else {
             return Ok(None);
         };
         let outputs = ResultFolder::create(path).and_then(|folder| {
-            let outputs = Outputs::create(folder, self.scenario, assembly, true)?;
-            let rows = FlowRows::new(self.scenario, assembly, &outputs.folder)?;
+            let outputs = Outputs::create(folder, scenario, assembly, true)?;
+            let rows = FlowRows::new(scenario, assembly, &outputs.folder)?;
             Ok((outputs, rows))
         });
         outputs.map(Some).map_err(|error| self.no_results(&error))
@@ -297,7 +350,7 @@ impl Target {
             if let Source::Scenarios(scenarios) = &variant.source {
                 for run in scenarios
                     .iter()
-                    .filter_map(|run| self.folder_of(place, run))
+                    .filter_map(|run| self.folder_of(place, run.general().seed))
                 {
                     refuse_input_in("--out", &run, &inputs)?;
                 }
@@ -307,12 +360,12 @@ impl Target {
     }
 
     /// Folder in which the results of a run of the variant at `place` are kept, if they are.
-    fn folder_of(&self, place: usize, scenario: &Scenario) -> Option<PathBuf> {
+    fn folder_of(&self, place: usize, seed: u64) -> Option<PathBuf> {
         match self {
             Self::Json(_) | Self::Page(_) => None,
             Self::Folder(folder) => {
                 let id = clearway_report::comparison::letters(place);
-                Some(folder.join(format!("{id}-seed{}", scenario.general.seed)))
+                Some(folder.join(format!("{id}-seed{seed}")))
             }
         }
     }
@@ -328,7 +381,7 @@ fn fingerprint(planned: &[Planned]) -> u64 {
                 .iter()
                 .map(|run| run.summary.scenario.hash.clone())
                 .collect(),
-            Source::Scenarios(scenarios) => scenarios.iter().map(Scenario::hash).collect(),
+            Source::Scenarios(scenarios) => scenarios.iter().map(Experiment::hash).collect(),
         };
         text += &format!(" {}\n", hashes.join(" "));
     }

@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use crate::output::print;
+use clearway_lab::scenario::scaleup_groups;
 use clearway_lab::{Catalogue, Explanation, Laboratory};
 use clearway_report::{Align, Table};
 use clearway_units::suggestion;
@@ -11,7 +12,10 @@ const WIDTH: usize = 80;
 
 /// The names of scenarios and of files of jobs.
 fn catalogue(laboratory: &Laboratory) -> Catalogue<'_> {
-    Catalogue::new(laboratory.registry()).with(clearway_plan::catalogue_group())
+    let catalogue = Catalogue::new(laboratory.registry());
+    let groups = scaleup_groups(laboratory.injection());
+    let catalogue = groups.into_iter().fold(catalogue, Catalogue::with);
+    catalogue.with(clearway_plan::catalogue_group())
 }
 
 pub(crate) fn list(group: Option<&str>) -> Result<ExitCode, Failure> {

@@ -23,6 +23,7 @@ mod report_page;
 mod reproduce;
 mod run;
 mod same_file;
+mod scaleup;
 mod series_file;
 mod text_file;
 mod threads;
@@ -33,6 +34,7 @@ mod whole_file;
 
 use arguments::{Arguments, Command};
 use clap::Parser;
+use clearway_lab::{Experiment, Laboratory};
 use failure::Failure;
 use std::io::ErrorKind;
 use std::process::ExitCode;
@@ -77,7 +79,10 @@ fn survive_limits() {
 
 fn dispatch(command: Command) -> Result<ExitCode, Failure> {
     match command {
-        Command::Run(arguments) => run::run(&arguments),
+        Command::Run(arguments) => match run::load_any(&Laboratory::new(), &arguments.scenario)? {
+            Experiment::Packets(scenario) => run::run(&arguments, &scenario),
+            Experiment::Scaleup(scenario) => scaleup::run(&arguments, &scenario),
+        },
         Command::List { group } => explain::list(group.as_deref()),
         Command::Explain { name } => explain::explain(&name),
         Command::Topology(arguments) => topology::topology(&arguments),

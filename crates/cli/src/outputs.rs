@@ -114,7 +114,8 @@ impl<'a> Outputs<'a> {
             timeline_file::write(folder, results.record);
         }
         if self.report {
-            report_page::write(folder, self.scenario, results.record);
+            let (text, settings) = (self.scenario.resolved(), self.scenario.settings());
+            report_page::write(folder, &text, settings, results.record);
         }
         self.folder.finish()
     }

@@ -40,6 +40,8 @@ impl Interrupt {
 /// A line that is redrawn in place; silent if the output is not a terminal.
 pub(crate) struct Display {
     bar: ProgressBar,
+    /// Name of what the run's work is counted in.
+    hops: &'static str,
     stopwatch: Stopwatch,
     /// Rounds until the clock is looked at again.
     countdown: u32,
@@ -47,19 +49,32 @@ pub(crate) struct Display {
 }
 
 impl Display {
+    /// Of a run with `flows` flows.
     pub(crate) fn new(flows: usize, quiet: bool) -> Self {
+        Self::of("flows", flows as u64, "packet-hops", quiet)
+    }
+
+    /// Of a run of a scale-up fabric.
+    pub(crate) fn of_operations(operations: u64, quiet: bool) -> Self {
+        Self::of("operations", operations, "flit-hops", quiet)
+    }
+
+    fn of(what: &str, count: u64, hops: &'static str, quiet: bool) -> Self {
         let target = if quiet {
             ProgressDrawTarget::hidden()
         } else {
             ProgressDrawTarget::stderr()
         };
-        let style = ProgressStyle::with_template("{prefix}{bar:24} {pos}/{len} flows  {msg}");
-        let bar = ProgressBar::with_draw_target(Some(flows as u64), target);
+        let style = ProgressStyle::with_template(&format!(
+            "{{prefix}}{{bar:24}} {{pos}}/{{len}} {what}  {{msg}}"
+        ));
+        let bar = ProgressBar::with_draw_target(Some(count), target);
         if let Ok(style) = style {
             bar.set_style(style);
         }
         Self {
             bar,
+            hops,
             stopwatch: Stopwatch::start(),
             countdown: 0,
             last_draw: 0.0,
@@ -102,9 +117,10 @@ impl Display {
         };
         self.bar.set_position(progress.flows_sent as u64);
         self.bar.set_message(format!(
-            "at {}  {}packet-hops/s{eta}",
+            "at {}  {}{}/s{eta}",
             quantity::microseconds(progress.now.as_us()),
             quantity::prefixed(speed),
+            self.hops,
         ));
     }
 

@@ -1,13 +1,17 @@
 //! `report.html` of a run.
 
-use clearway_lab::Scenario;
+use clearway_lab::scenario;
 use clearway_report::page::{self, Page, Setting};
 use clearway_report::{ResultFolder, RunRecord};
 
-/// Writes the report into the result folder.
-pub(crate) fn write(folder: &mut ResultFolder, scenario: &Scenario, record: &RunRecord) {
-    let settings: Vec<Setting> = scenario
-        .settings()
+/// Writes the report into the result folder. `resolved` is the text of the scenario, `settings` are its keys.
+pub(crate) fn write(
+    folder: &mut ResultFolder,
+    resolved: &str,
+    settings: Vec<scenario::Setting>,
+    record: &RunRecord,
+) {
+    let settings: Vec<Setting> = settings
         .into_iter()
         .map(|setting| Setting {
             section: setting.section,
@@ -20,7 +24,7 @@ pub(crate) fn write(folder: &mut ResultFolder, scenario: &Scenario, record: &Run
         .collect();
     let html = page::render(&Page {
         record,
-        scenario_text: &scenario.resolved(),
+        scenario_text: resolved,
         settings: &settings,
     });
     folder.add(page::FILE_NAME, |file| file.write_all(html.as_bytes()));

@@ -15,12 +15,28 @@ use crate::same_file::{Input, is_same, refuse_input_in};
 use crate::text_file::TextFiles;
 use crate::threads;
 use crate::watch::{self, Watch, Watchers};
-use clearway_lab::{Assembly, Laboratory, Scenario, Verdict, builtin_scenario};
+use clearway_lab::{Assembly, Experiment, Laboratory, Scenario, Verdict, builtin_scenario};
 use clearway_report::{FolderError, ResultFolder, Status, Summary, summary_table};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Loads the scenario that the arguments name.
+/// The scenario of those who name none.
+const DEFAULT: &str = "the default scenario";
+const TEXT_OF_DEFAULT: &str = "name = \"custom\"\n";
+
+/// Loads the scenario that the arguments name, of whichever kind of fabric.
+pub(crate) fn load_any(
+    laboratory: &Laboratory,
+    arguments: &ScenarioArguments,
+) -> Result<Experiment, Failure> {
+    let overrides = arguments.all_overrides();
+    Ok(match &arguments.scenario {
+        Some(name) => laboratory.load_any(name, &overrides)?,
+        None => laboratory.read_any(DEFAULT, TEXT_OF_DEFAULT, None, &overrides)?,
+    })
+}
+
+/// Loads the scenario that the arguments name: one of a packet fabric.
 pub(crate) fn load(
     laboratory: &Laboratory,
     arguments: &ScenarioArguments,
@@ -28,50 +44,38 @@ pub(crate) fn load(
     let overrides = arguments.all_overrides();
     Ok(match &arguments.scenario {
         Some(name) => laboratory.load(name, &overrides)?,
-        None => laboratory.read(
-            "the default scenario",
-            "name = \"custom\"\n",
-            None,
-            &overrides,
-        )?,
+        None => laboratory.read(DEFAULT, TEXT_OF_DEFAULT, None, &overrides)?,
     })
 }
 
-pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
-    let scenario = load(&Laboratory::new(), &arguments.scenario)?;
+pub(crate) fn run(arguments: &RunArguments, scenario: &Scenario) -> Result<ExitCode, Failure> {
     let target = arguments
         .out
         .clone()
-        .unwrap_or_else(|| default_folder(&scenario));
+        .unwrap_or_else(|| default_folder(&scenario.general.name, &scenario.hash()));
     let stopwatch = Stopwatch::start();
     // The formats of other simulators are made of a list of all flows.
     let assembly = match arguments.fct_txt.is_some() || arguments.htsim_txt.is_some() {
-        true => Assembly::new(&scenario)?,
-        false => Assembly::streaming(&scenario)?,
+        true => Assembly::new(scenario)?,
+        false => Assembly::streaming(scenario)?,
     };
     // Before the run, which may be long, but after everything that can be wrong with the scenario: that leaves nothing behind.
-    let inputs = inputs(arguments, &scenario);
+    let inputs = inputs(arguments, scenario.files());
     refuse_deleting(&target, &inputs)?;
     let texts = TextFiles::prepare(arguments, &target, &inputs, &assembly)?;
-    let live = Live::start(arguments, &scenario, &assembly)?;
+    let live = Live::start(arguments, scenario, &assembly)?;
     let unwritten = |error: FolderError| no_results(arguments, &error);
     let folder = ResultFolder::create(&target).map_err(unwritten)?;
     if !arguments.quiet {
         assembly.warnings.iter().for_each(|warning| warn(warning));
     }
     let report = !arguments.no_report;
-    let mut outputs = Outputs::create(folder, &scenario, &assembly, report).map_err(unwritten)?;
+    let mut outputs = Outputs::create(folder, scenario, &assembly, report).map_err(unwritten)?;
     texts.reserve(&mut outputs.folder).map_err(unwritten)?;
-    let rows = FlowRows::new(&scenario, &assembly, &outputs.folder).map_err(unwritten)?;
+    let rows = FlowRows::new(scenario, &assembly, &outputs.folder).map_err(unwritten)?;
     let (watch, rows) = simulate(&assembly, arguments, &mut outputs, rows, live.as_ref());
     let finished = &watch.finished;
-    let mut record = record(
-        &scenario,
-        &assembly,
-        finished,
-        arguments.threads,
-        &stopwatch,
-    );
+    let mut record = record(scenario, &assembly, finished, arguments.threads, &stopwatch);
     outputs.flows = rows.record(&mut record);
     record.observed = watch.observed;
     record.events = watch.events;
@@ -108,15 +112,15 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
         .inspect_err(|_| say_status(&record.status, place.as_deref()))
 }
 
-/// The files that a run reads.
-fn inputs(arguments: &RunArguments, scenario: &Scenario) -> Vec<Input> {
+/// The files that a run reads, with `files` that its scenario names.
+pub(crate) fn inputs(arguments: &RunArguments, files: Vec<(String, PathBuf)>) -> Vec<Input> {
     let own = arguments.scenario.scenario.iter();
     let own = own.filter(|name| builtin_scenario(name).is_none());
     let own = own.map(|name| Input {
         what: "the scenario".into(),
         path: name.into(),
     });
-    let named = scenario.files().into_iter().map(|(key, path)| Input {
+    let named = files.into_iter().map(|(key, path)| Input {
         what: format!("`{key}`"),
         path,
     });
@@ -125,7 +129,7 @@ fn inputs(arguments: &RunArguments, scenario: &Scenario) -> Vec<Input> {
 
 /// Fails if the run would delete what it reads, except for the resolved scenario of the results that it replaces: that is how one runs
 /// it again.
-fn refuse_deleting(target: &Path, inputs: &[Input]) -> Result<(), Failure> {
+pub(crate) fn refuse_deleting(target: &Path, inputs: &[Input]) -> Result<(), Failure> {
     let is_resolved = |input: &Input| is_same(&input.path, &target.join("scenario.toml"));
     let others: Vec<Input> = inputs
         .iter()
@@ -170,7 +174,7 @@ fn simulate(
 }
 
 /// Results that cannot be written.
-fn no_results(arguments: &RunArguments, error: &FolderError) -> Failure {
+pub(crate) fn no_results(arguments: &RunArguments, error: &FolderError) -> Failure {
     let place = match &arguments.out {
         Some(folder) => format!("--out {}: ", folder.display()),
         None => String::new(),
@@ -184,10 +188,9 @@ fn no_results(arguments: &RunArguments, error: &FolderError) -> Failure {
     Failure::new(format!("{place}{}\n  fix: {fix}", with_causes(error)))
 }
 
-fn default_folder(scenario: &Scenario) -> PathBuf {
-    let name: String = scenario
-        .general
-        .name
+/// The folder of the results of a scenario with this name and hash.
+pub(crate) fn default_folder(name: &str, hash: &str) -> PathBuf {
+    let name: String = name
         .chars()
         .map(|c| {
             if c.is_alphanumeric() || c == '-' || c == '_' {
@@ -197,11 +200,11 @@ fn default_folder(scenario: &Scenario) -> PathBuf {
             }
         })
         .collect();
-    PathBuf::from("out").join(format!("{name}-{}", scenario.hash()))
+    PathBuf::from("out").join(format!("{name}-{hash}"))
 }
 
 /// Prints the figures of a run.
-fn show(arguments: &RunArguments, summary: &Summary) -> Result<(), Failure> {
+pub(crate) fn show(arguments: &RunArguments, summary: &Summary) -> Result<(), Failure> {
     if arguments.json {
         print(&format!("{}\n", summary.to_json().trim_end()))
     } else if !arguments.quiet {
@@ -212,7 +215,11 @@ fn show(arguments: &RunArguments, summary: &Summary) -> Result<(), Failure> {
 }
 
 /// Says where the results are, and what they are not.
-fn conclude(arguments: &RunArguments, target: &Path, status: &Status) -> Result<ExitCode, Failure> {
+pub(crate) fn conclude(
+    arguments: &RunArguments,
+    target: &Path,
+    status: &Status,
+) -> Result<ExitCode, Failure> {
     if !arguments.json && !arguments.quiet {
         print(&format!("Results    {}\n", target.display()))?;
     }
@@ -225,7 +232,7 @@ fn conclude(arguments: &RunArguments, target: &Path, status: &Status) -> Result<
 }
 
 /// Says what of a run is not there, and where the rest is, if it is kept.
-fn say_status(status: &Status, kept: Option<&Path>) {
+pub(crate) fn say_status(status: &Status, kept: Option<&Path>) {
     let kept = |what: &str| match kept {
         Some(folder) => format!("{what} kept in {}", folder.display()),
         None => "nothing of it is kept".into(),

@@ -3,13 +3,20 @@
 use crate::arguments::TopologyArguments;
 use crate::failure::Failure;
 use crate::output::print;
-use crate::run::load;
-use clearway_lab::{Assembly, Laboratory, TopologyReport};
+use crate::run::load_any;
+use clearway_lab::scaleup_fabric::OperationKind;
+use clearway_lab::{Assembly, Experiment, Laboratory, ScaleupAssembly, TopologyReport};
 use clearway_report::{Align, Table, quantity};
 use std::process::ExitCode;
 
 pub(crate) fn topology(arguments: &TopologyArguments) -> Result<ExitCode, Failure> {
-    let scenario = load(&Laboratory::new(), &arguments.scenario)?;
+    let scenario = match load_any(&Laboratory::new(), &arguments.scenario)? {
+        Experiment::Packets(scenario) => scenario,
+        Experiment::Scaleup(scenario) => {
+            print(&describe_scaleup(&ScaleupAssembly::new(&scenario)?))?;
+            return Ok(ExitCode::SUCCESS);
+        }
+    };
     let assembly = Assembly::new(&scenario)?;
     let mut text = describe(&assembly);
     if arguments.links {
@@ -77,6 +84,51 @@ fn describe(assembly: &Assembly) -> String {
             report.shortest_delay
         ),
     ]);
+    table.to_string()
+}
+
+fn describe_scaleup(assembly: &ScaleupAssembly<'_>) -> String {
+    let fabric = &assembly.scenario().fabric;
+    let (tree, configuration) = (fabric.nvlink.tree(), &fabric.configuration);
+    let mut table = Table::new().column("", Align::Left).column("", Align::Left);
+    table.row(["GPUs", &quantity::count(tree.gpus.into())]);
+    let switches = match tree.spines {
+        0 => "1".to_owned(),
+        spines => format!("{} leaves, {spines} spines", tree.leaves()),
+    };
+    table.row(["switches", &switches]);
+    let uplinks = format!(
+        "{} of each leaf, for {} GPUs",
+        tree.uplinks(),
+        tree.gpus_per_leaf
+    );
+    if tree.spines > 0 {
+        table.row(["uplinks", &uplinks]);
+    }
+    table.row(["cycle", &configuration.cycle.to_string()]);
+    let sizes = configuration.sizes();
+    let packets = format!(
+        "{} flits, with data {}",
+        sizes.header,
+        sizes.header + sizes.payload
+    );
+    table.row(["packets", &packets]);
+    for (kind, name) in [
+        (OperationKind::Write, "idle write"),
+        (OperationKind::Read, "idle read"),
+    ] {
+        let cycles = |far| configuration.idle_latency(kind, far);
+        let text = match tree.spines {
+            0 => format!("{} cycles", cycles(false)),
+            _ => format!(
+                "{} cycles within a leaf, {} across",
+                cycles(false),
+                cycles(true)
+            ),
+        };
+        table.row([name, &text]);
+    }
+    table.row(["operations", &quantity::count(assembly.operations)]);
     table.to_string()
 }
 

@@ -70,16 +70,16 @@ fn mutated_scenarios_are_read_or_refused() {
     for round in 0..iterations {
         let (_, text) = builtin_scenarios()[round as usize % builtin_scenarios().len()];
         let mut mutant = laboratory
-            .read("full", text, None, &[])
+            .read_any("full", text, None, &[])
             .expect("built in")
             .resolved();
         for _ in 0..=random.below(4) {
             mutant = mutate(&mutant, &mut random);
         }
-        match laboratory.read("mutant", &mutant, None, &[]) {
+        match laboratory.read_any("mutant", &mutant, None, &[]) {
             Ok(scenario) => {
                 read += 1;
-                let again = laboratory.read("again", &scenario.resolved(), None, &[]);
+                let again = laboratory.read_any("again", &scenario.resolved(), None, &[]);
                 // Not the scenarios themselves: what has become the name of a file is an absolute path in the text.
                 let again = again.map(|again| again.resolved());
                 assert_eq!(again, Ok(scenario.resolved()), "{mutant}");

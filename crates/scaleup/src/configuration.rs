@@ -1,6 +1,6 @@
 //! Settings of switches, links and GPUs.
 
-use crate::FlitSizes;
+use crate::{Cycle, FlitSizes, OperationKind};
 use clearway_units::Span;
 
 clearway_units::choices! {
@@ -61,6 +61,17 @@ impl Configuration {
             header: self.header_flits,
             payload: self.payload_flits,
         }
+    }
+
+    /// Latency of an operation of an idle fabric, within a leaf or across a spine.
+    pub fn idle_latency(&self, kind: OperationKind, is_far: bool) -> Cycle {
+        let passes = if is_far { 6 } else { 2 };
+        let memory = match kind {
+            OperationKind::Read => self.read_latency,
+            OperationKind::Write => self.write_latency,
+        };
+        let flits = 2 * self.header_flits + self.payload_flits;
+        Cycle::from(passes * self.latency) + Cycle::from(memory) + Cycle::from(flits)
     }
 
     /// Checks the settings.

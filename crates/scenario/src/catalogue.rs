@@ -24,7 +24,8 @@ pub fn builtin_scenarios() -> &'static [(&'static str, &'static str)] {
         "incast-32",
         "mix-64",
         "training-256",
-        "hadoop-320"
+        "hadoop-320",
+        "nvlink-64"
     )
 }
 

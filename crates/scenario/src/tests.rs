@@ -1,7 +1,8 @@
 use super::*;
-use crate::builtin_scenarios;
 use crate::section::Section;
 use crate::topology::TopologySettings;
+use crate::{Experiment, builtin_scenarios};
+use clearway_scaleup::injection::InjectionRegistry;
 use clearway_transport::Registry;
 use clearway_transport::Reliability;
 use clearway_transport::cc::ControllerSettings;
@@ -20,9 +21,14 @@ fn read(text: &str) -> Scenario {
 
 #[test]
 fn every_builtin_scenario_survives_being_written_and_read() {
+    let registries = (&Registry::builtin(), &InjectionRegistry::builtin());
+    let read = |text: &str| {
+        let scenario = Experiment::read(registries, "s.toml", text, None, &[]);
+        scenario.unwrap_or_else(|error| panic!("{error}"))
+    };
     for (name, text) in builtin_scenarios() {
         let scenario = read(text);
-        assert_eq!(scenario.general.name, *name);
+        assert_eq!(scenario.general().name, *name);
         let again = read(&scenario.resolved());
         assert_eq!(again, scenario, "{name}");
         assert_eq!(again.resolved(), scenario.resolved());

@@ -13,7 +13,7 @@ use super::folders::Group;
 use crate::arguments::CompareArguments;
 use crate::failure::Failure;
 use crate::same_file::Input;
-use clearway_lab::{Laboratory, Place, Scenario, ScenarioError, builtin_scenario};
+use clearway_lab::{Experiment, Laboratory, Place, ScenarioError, builtin_scenario};
 use clearway_report::ComparedRun;
 use std::path::{Path, PathBuf};
 
@@ -29,7 +29,7 @@ pub(super) enum Source {
     /// Runs that are there already, read from result folders.
     Folders(Vec<ComparedRun>),
     /// One for each seed, still to be run.
-    Scenarios(Vec<Scenario>),
+    Scenarios(Vec<Experiment>),
 }
 
 /// A scenario as it was asked for; empty for folders.
@@ -76,7 +76,7 @@ impl Planned {
                 let name = Some(&self.wanted.name).filter(|name| builtin_scenario(name).is_none());
                 let own = name.map(|name| input("a scenario".into(), name.into()));
                 // Its seeds read the same files.
-                let files = scenarios.iter().take(1).flat_map(Scenario::files);
+                let files = scenarios.iter().take(1).flat_map(Experiment::files);
                 let named = files.map(|(key, path)| input(format!("`{key}`"), path));
                 own.into_iter().chain(named).collect()
             }
@@ -206,15 +206,15 @@ fn seeds(
     laboratory: &Laboratory,
     wanted: &Wanted,
     arguments: &CompareArguments,
-) -> Result<Vec<Scenario>, Failure> {
+) -> Result<Vec<Experiment>, Failure> {
     let changes = arguments.overrides.iter().chain(&wanted.settings);
     let changes: Vec<String> = changes.chain(&wanted.varied).cloned().collect();
     let load = |changes: &[String]| {
-        let scenario = laboratory.load(&wanted.name, changes);
+        let scenario = laboratory.load_any(&wanted.name, changes);
         scenario.map_err(|error| wanted.refusal(&error))
     };
     let scenario = load(&changes)?;
-    let first = scenario.general.seed;
+    let first = scenario.general().seed;
     let mut scenarios = vec![scenario];
     for seed in 1..arguments.seeds.unwrap_or(1) {
         let seed = format!("seed={}", first.saturating_add(seed));

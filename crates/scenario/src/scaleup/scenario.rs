@@ -128,6 +128,17 @@ impl ScaleupScenario {
         &self.places
     }
 
+    /// A name for each section of the workload: its kind, with its place if several are alike.
+    pub fn section_names(&self) -> Vec<String> {
+        let kinds = || self.workloads.iter().map(ScaleupWorkload::name);
+        let name =
+            |(place, name): (usize, String)| match kinds().filter(|other| *other == name).count() {
+                1 => name,
+                _ => format!("{name} [{place}]"),
+            };
+        kinds().enumerate().map(name).collect()
+    }
+
     /// What its GPUs do.
     ///
     /// # Errors

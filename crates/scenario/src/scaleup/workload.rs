@@ -2,7 +2,7 @@
 
 use crate::HostSet;
 use crate::section::Section;
-use clearway_units::{ParameterInfo, ParameterSet, SetError, Value};
+use clearway_units::{Parameter, ParameterInfo, ParameterSet, SetError, Value};
 
 clearway_units::choices! {
     /// A collective operation of a group.
@@ -143,6 +143,20 @@ impl ScaleupWorkload {
         Self {
             kind,
             members: MemberKeys::default(),
+        }
+    }
+
+    /// Name of what the section does.
+    pub(super) fn name(&self) -> String {
+        match &self.kind {
+            ScaleupWorkloadKind::Collective(settings) => match settings.operation.to_value() {
+                Value::Text(operation) => operation,
+                other => other.to_string(),
+            },
+            ScaleupWorkloadKind::RandomSets(settings) if settings.alternate_unicast => {
+                "random sets, with unicast".into()
+            }
+            kind => kind.name().replace('-', " "),
         }
     }
 
