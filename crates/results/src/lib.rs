@@ -2,12 +2,14 @@
 //!
 //! Recorders fill it, and `series.parquet`, reports, the live view, timelines and comparisons read it: the name of a metric, its unit, what
 //! it is of, and how samples become one where there are too many ([`Merge`]) stand in one table, [`Metric`]. What is counted over a
-//! whole run stands in another, [`PacketCounts`], which summaries, comparisons and the terminal follow.
+//! whole run stands in another, [`PacketCounts`], which summaries, comparisons and the terminal follow, and that of a scale-up run in a
+//! third, [`OperationFigures`].
 
 mod events;
 mod fairness;
 mod merge;
 mod metric;
+mod operations;
 mod series;
 mod totals;
 
@@ -15,5 +17,9 @@ pub use events::{EventLog, TraceEvent, TraceRecord};
 pub use fairness::{FAIR, Fairness, JainCourse};
 pub use merge::Merge;
 pub use metric::{Metric, MetricInfo, Scope, Unit};
+pub use operations::{
+    BreakdownFigures, FabricUse, Figure, FigureUnit, LatencyCycles, OperationFigures,
+    OperationKind, OperationTotals, ReductionTableUse,
+};
 pub use series::{Curve, SeriesRow, Subject};
 pub use totals::{PacketCounts, Shown, Total, TotalUnit};
