@@ -42,6 +42,7 @@ pub(crate) fn record(
         observed: None,
         events: None,
         jobs: finished.jobs.iter().map(job).collect(),
+        operations: None,
     }
 }
 

@@ -303,6 +303,7 @@ fn large() -> RunRecord {
         observed: Some(observed()),
         events: None,
         jobs: Vec::new(),
+        operations: None,
     }
 }
 

@@ -14,6 +14,7 @@ mod replaceable;
 
 use crate::flows::{self, write_flows};
 use crate::iterations::{self, write_iterations};
+use crate::operations::{self, write_operations};
 use crate::record::RunRecord;
 use crate::summary::{self, Summary};
 pub use error::{FolderError, MissingFile};
@@ -153,18 +154,23 @@ impl ResultFolder {
         }
     }
 
-    /// Adds `summary.json`, `flows.parquet`, unless its rows were [written](RunRecord::written) before, and `iterations.parquet` if there
-    /// are jobs; gives back the summary.
+    /// Adds `summary.json`, `flows.parquet`, unless its rows were [written](RunRecord::written) before, `iterations.parquet` if there
+    /// are jobs, and `operations.parquet` in place of `flows.parquet` after a scale-up run; gives back the summary.
     pub fn add_tables(&mut self, record: &RunRecord) -> Summary {
         let summary = Summary::of(record);
         self.add(summary::FILE_NAME, |file| {
             file.write_all(summary.to_json().as_bytes())
         });
-        if record.written.is_none() {
+        if record.written.is_none() && summary.is_of_flows() {
             self.add(flows::FILE_NAME, |file| write_flows(file, record));
         }
         if !record.jobs.is_empty() {
             self.add(iterations::FILE_NAME, |file| write_iterations(file, record));
+        }
+        if let Some(results) = &record.operations {
+            self.add(operations::FILE_NAME, |file| {
+                write_operations(file, record, results)
+            });
         }
         summary
     }

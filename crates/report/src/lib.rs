@@ -8,6 +8,8 @@
 //! * [`JobSummary`] tells how long the iterations of a job took; [`jobs`] documents what its bandwidths mean.
 //! * [`write_flows`] writes `flows.parquet`, [`read_flows`] reads it back; [`flows`] documents each of its columns.
 //! * [`write_iterations`] writes `iterations.parquet`, [`read_iterations`] reads it back; [`iterations`] documents its columns.
+//! * [`OperationSummary`] tells what a scale-up run came to; [`operation_summary`] documents its fields. [`write_operations`] writes
+//!   `operations.parquet`; [`operations`] documents its columns.
 //! * [`SeriesWriter`] writes `series.parquet`, [`read_series`] reads it back; [`series`] documents its columns.
 //! * [`fct_txt`] gives completed flows as HPCC's simulator for ns-3 writes them; [`fct`] documents the columns. [`htsim_txt`] speaks
 //!   of them as htsim does, see [`htsim`].
@@ -32,6 +34,8 @@ pub mod isolation;
 pub mod iterations;
 pub mod jobs;
 pub mod observed;
+pub mod operation_summary;
+pub mod operations;
 mod owner;
 pub mod page;
 mod parquet_file;
@@ -53,7 +57,9 @@ pub mod timeline;
 mod sample;
 
 pub use by_size::{FlowsBySize, SizeBin, SizeClass, Tail};
-pub use clearway_results::PacketCounts;
+pub use clearway_results::{
+    FabricUse, OperationKind, OperationTotals, PacketCounts, ReductionTableUse,
+};
 pub use comparison::{ComparedRun, Comparison, Origin, Variant};
 pub use fct::{FctRow, fct_txt};
 pub use flows::{FlowsWriter, WriteFlowsError, read_flows, write_flows};
@@ -65,13 +71,16 @@ pub use observed::{
     Curve, EventLog, Fairness, JainCourse, LinkRow, Metric, NodeRow, Observed, Scope, SeriesRow,
     Subject,
 };
+pub use operation_summary::{OperationBreakdown, OperationSummary};
+pub use operations::write_operations;
 pub use owner::Owner;
 pub use parquet_file::ReadTableError;
 pub use parties::{Parties, Party};
 pub use pcapng::{CapturedLink, PcapngWriter};
 pub use plan::PlanRecord;
 pub use record::{
-    FlowRow, FlowTimes, IterationRow, JobRow, PausedLink, RunRecord, ScenarioIdentity, Status,
+    FlowRow, FlowTimes, IterationRow, JobRow, OperationResults, OperationRow, PausedLink,
+    RunRecord, ScenarioIdentity, Status,
 };
 pub use series::{SeriesLine, SeriesWriter, read_series};
 pub use start_finish::StartFinish;

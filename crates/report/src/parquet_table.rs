@@ -2,7 +2,7 @@
 
 use crate::record::ScenarioIdentity;
 use parquet::basic::{Compression, LogicalType, Repetition, Type as PhysicalType};
-use parquet::data_type::{DataType, DoubleType, Int32Type, Int64Type};
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
 use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
@@ -14,11 +14,13 @@ use std::sync::Arc;
 /// Storage type of a column, with the function that takes its value from a row. Times are in picoseconds.
 pub(crate) enum Column<R> {
     U32(fn(&R) -> u32),
+    OptionalU32(fn(&R) -> Option<u32>),
     U64(fn(&R) -> u64),
     OptionalU64(fn(&R) -> Option<u64>),
     Ps(fn(&R) -> u64),
     OptionalPs(fn(&R) -> Option<u64>),
     OptionalDouble(fn(&R) -> Option<f64>),
+    Text(fn(&R) -> ByteArray),
 }
 
 /// The columns of a table by name, in their order.
@@ -79,16 +81,20 @@ impl<R> Column<R> {
     fn field(&self, name: &str) -> Result<Type> {
         let int64 = |signed| (PhysicalType::INT64, Some(LogicalType::integer(64, signed)));
         let (physical, logical) = match self {
-            Self::U32(_) => (PhysicalType::INT32, Some(LogicalType::integer(32, false))),
+            Self::U32(_) | Self::OptionalU32(_) => {
+                (PhysicalType::INT32, Some(LogicalType::integer(32, false)))
+            }
             Self::U64(_) | Self::OptionalU64(_) => int64(false),
             Self::Ps(_) | Self::OptionalPs(_) => int64(true),
             Self::OptionalDouble(_) => (PhysicalType::DOUBLE, None),
+            Self::Text(_) => (PhysicalType::BYTE_ARRAY, Some(LogicalType::String)),
         };
         let repetition = match self {
-            Self::U32(_) | Self::U64(_) | Self::Ps(_) => Repetition::REQUIRED,
-            Self::OptionalU64(_) | Self::OptionalPs(_) | Self::OptionalDouble(_) => {
-                Repetition::OPTIONAL
-            }
+            Self::U32(_) | Self::U64(_) | Self::Ps(_) | Self::Text(_) => Repetition::REQUIRED,
+            Self::OptionalU32(_)
+            | Self::OptionalU64(_)
+            | Self::OptionalPs(_)
+            | Self::OptionalDouble(_) => Repetition::OPTIONAL,
         };
         Type::primitive_type_builder(name, physical)
             .with_logical_type(logical)
@@ -101,6 +107,9 @@ impl<R> Column<R> {
         match self {
             Self::U32(value) => {
                 required::<_, Int32Type>(writer, rows, |row| Ok(value(row).cast_signed()))
+            }
+            Self::OptionalU32(value) => {
+                optional::<_, Int32Type>(writer, rows, |row| Ok(value(row).map(u32::cast_signed)))
             }
             Self::U64(value) => {
                 required::<_, Int64Type>(writer, rows, |row| Ok(value(row).cast_signed()))
@@ -117,6 +126,7 @@ impl<R> Column<R> {
             Self::OptionalDouble(value) => {
                 optional::<_, DoubleType>(writer, rows, |row| Ok(value(row)))
             }
+            Self::Text(value) => required::<_, ByteArrayType>(writer, rows, |row| Ok(value(row))),
         }
     }
 }

@@ -1,7 +1,9 @@
 //! The input of every output: one record of a run, filled by the caller.
 
 use crate::observed::{EventLog, Observed};
-use clearway_results::PacketCounts;
+use clearway_results::{
+    FabricUse, OperationKind, OperationTotals, PacketCounts, ReductionTableUse,
+};
 use clearway_units::{Span, Time};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -175,6 +177,58 @@ impl IterationRow {
     }
 }
 
+/// Operations of a scale-up run, in which GPUs read and write each other's memory.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OperationResults {
+    /// Work of the run and the time that it took.
+    pub totals: OperationTotals,
+    /// Use of reduction tables.
+    pub reduction_table: ReductionTableUse,
+    /// Use of links and queues.
+    pub fabric: FabricUse,
+    /// Labels of the sections of the workload.
+    pub sections: Vec<String>,
+    /// Completed operations, in the order in which they are to be written.
+    pub rows: Vec<OperationRow>,
+}
+
+/// A completed operation: a row of `operations.parquet`. Runs have millions of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OperationRow {
+    /// Number of the GPU that initiated it.
+    pub gpu: u32,
+    /// Number of the operation at that GPU, in the order of sending.
+    pub number: u32,
+    /// Section of the workload that posted it: a place in [`OperationResults::sections`].
+    pub section: u32,
+    /// Number of the group, or of the GPU, that it went to: its [kind](OperationKind::goes_to_group) says which.
+    pub target: u32,
+    /// Kind of the operation.
+    pub kind: OperationKind,
+    /// Cycle in which it was posted.
+    pub posted_cycle: u64,
+    /// Cycle in which its head flit left the GPU.
+    pub sent_cycle: u64,
+    /// Cycle in which its response was there.
+    pub completed_cycle: u64,
+}
+
+impl OperationRow {
+    /// Cycles from injection to response.
+    ///
+    /// # Panics
+    /// If it completed before it was sent.
+    pub fn latency_cycles(&self) -> u64 {
+        assert!(
+            self.completed_cycle >= self.sent_cycle,
+            "operation {} of GPU {} completed before it was sent",
+            self.number,
+            self.gpu
+        );
+        self.completed_cycle - self.sent_cycle
+    }
+}
+
 /// Outcome of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Status {
@@ -232,6 +286,8 @@ pub struct RunRecord {
     /// Jobs: ranks that run a collective or a training iteration again and again. The messages of their connections are no rows
     /// of `flows`, which has the connections.
     pub jobs: Vec<JobRow>,
+    /// Operations of a scale-up run; `None` of a run of packets, which has flows.
+    pub operations: Option<OperationResults>,
     /// Packet counts over all hosts and switches.
     pub packets: PacketCounts,
     /// The links that were paused.

@@ -4,9 +4,12 @@ use crate::plan::{
     CircleRow, PlanRecord, PlanVerdict, PlannedJobRow, PlannedLinkRow, PlannedPhase,
 };
 use crate::record::{
-    FlowRow, FlowTimes, IterationRow, JobRow, PausedLink, RunRecord, ScenarioIdentity, Status,
+    FlowRow, FlowTimes, IterationRow, JobRow, OperationResults, OperationRow, PausedLink,
+    RunRecord, ScenarioIdentity, Status,
 };
-use clearway_results::PacketCounts;
+use clearway_results::{
+    FabricUse, OperationKind, OperationTotals, PacketCounts, ReductionTableUse,
+};
 use clearway_units::{Span, Time};
 use std::path::{Path, PathBuf};
 use std::{env, fs, process};
@@ -100,6 +103,7 @@ pub(crate) fn run() -> RunRecord {
             .collect(),
         written: None,
         jobs: Vec::new(),
+        operations: None,
         packets: PacketCounts {
             data_sent: 1_961,
             data_delivered: 1_960,
@@ -148,6 +152,60 @@ pub(crate) fn incomplete_run() -> RunRecord {
         })
         .into();
     record.packets.duplicates = 9;
+    record
+}
+
+/// A scale-up run of 16 GPUs: 512 operations in two sections, each kind of unicast and of multicast.
+pub(crate) fn scale_up_run() -> RunRecord {
+    let row = |gpu: u32, number: u32| {
+        let kind = OperationKind::ALL[(number % 4) as usize];
+        let noise = clearway_units::mix64((u64::from(gpu) << 32) + u64::from(number)) % 400;
+        let sent = u64::from(number) * 18 + u64::from(gpu);
+        OperationRow {
+            gpu,
+            number,
+            section: u32::from(!kind.goes_to_group()),
+            target: match kind.goes_to_group() {
+                true => gpu / 8,
+                false => (gpu + 5) % 16,
+            },
+            kind,
+            posted_cycle: sent / 2,
+            sent_cycle: sent,
+            completed_cycle: sent + 600 + noise + u64::from(number % 4) * 50,
+        }
+    };
+    let rows = (0..16).flat_map(|gpu| (0..32).map(move |number| row(gpu, number)));
+    let mut record = run();
+    record.scenario.name = "reduce-16".into();
+    record.flows.clear();
+    record.packets = PacketCounts::default();
+    (record.data_packet_hops, record.packet_hops) = (0, 4_096);
+    record.simulated = Span::from_ps(1_100_800);
+    record.command = "clearway run reduce-16.toml".into();
+    record.operations = Some(OperationResults {
+        totals: OperationTotals {
+            completed: 512,
+            posted: 512,
+            gpus: 16,
+            cycle_ps: 640,
+            cycles: 1_720,
+            effective_bandwidth: 0.8125,
+        },
+        reduction_table: ReductionTableUse {
+            peak_entries: 96,
+            mean_entries: 40.2,
+            waits: 7,
+        },
+        fabric: FabricUse {
+            peak_queue_flits: 288,
+            peak_responses: 12,
+            flit_hops: 40_960,
+            packet_hops: 4_096,
+        },
+        sections: vec!["all-reduce".into(), "point to point".into()],
+        rows: rows.collect(),
+    });
     record
 }
 

@@ -38,6 +38,14 @@ impl Distribution {
         Self::of_sorted(&ratios, mean, |ratio| ratio)
     }
 
+    /// The distribution of whole numbers; `None` without any.
+    pub(crate) fn of_counts(counts: &mut [u64]) -> Option<Self> {
+        counts.sort_unstable();
+        let sum: u128 = counts.iter().map(|&count| u128::from(count)).sum();
+        let mean = sum as f64 / counts.len() as f64;
+        Self::of_sorted(counts, mean, |count| count as f64)
+    }
+
     fn of_sorted<T: Copy>(sorted: &[T], mean: f64, convert: impl Fn(T) -> f64) -> Option<Self> {
         let rank = |per_mille| nearest_rank(sorted, per_mille).map(&convert);
         Some(Self {

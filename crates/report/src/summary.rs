@@ -25,6 +25,7 @@
 //! | `slowdown_by_class` | list | the same for classes that all runs have in common; only those that have flows |
 //! | `….above_bytes`, `.up_to_bytes` | bytes | flows of the class: more than the first, at most the second (null: any) |
 //! | `parties` | absent without an attack | [both sides](crate::parties) of an attack: `attackers` and `victims` with `users`, `messages`, `completed`, `flows`, `goodput_bps` over users, `fct_us`, `slowdown`; and `user_fairness`, Jain's index over the goodputs of all users |
+//! | `operations` | absent in runs of packets | [figures and breakdown](crate::operation_summary) of a scale-up run |
 //! | `start_finish` | or null | of completed flows; null if there are none |
 //! | `start_finish.spearman` | −1 to 1, or null | [rank correlation](crate::start_finish) of start and finish: 1 if flows finish in the order of their starts |
 //! | `start_finish.start_spread_us`, `.finish_spread_us` | us | from the first start, or finish, to the last |
@@ -69,6 +70,7 @@
 use crate::by_size::{FlowsBySize, SizeBin, SizeClass};
 use crate::jobs::{self, JobSummary};
 use crate::observed::Fairness;
+use crate::operation_summary::OperationSummary;
 use crate::parties::Parties;
 use crate::record::{FlowTimes, PausedLink, RunRecord, ScenarioIdentity, Status};
 use crate::start_finish::StartFinish;
@@ -122,6 +124,9 @@ pub struct Summary {
     /// Results of attackers and victims; `None` if no flow is part of an attack.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parties: Option<Parties>,
+    /// Operations of a scale-up run; `None` of a run of packets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operations: Option<OperationSummary>,
     /// Fairness within the last set of flows; `None` if nothing was watched.
     #[serde(default)]
     pub fairness: Option<Fairness>,
@@ -220,6 +225,7 @@ impl Summary {
             slowdown_by_class: Vec::new(),
             start_finish: None,
             parties: Parties::of(&record.flows),
+            operations: record.operations.as_ref().map(OperationSummary::of),
             fairness: record
                 .observed
                 .as_ref()
@@ -239,6 +245,11 @@ impl Summary {
         };
         summary.analyse(&flows);
         summary
+    }
+
+    /// True if flows, and their packets, are what the run is about: not in a scale-up run.
+    pub fn is_of_flows(&self) -> bool {
+        self.operations.is_none() || self.flows.total > 0
     }
 
     /// Fills in what follows from the `flows` of the run and summaries of older versions lack.

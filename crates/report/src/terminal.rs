@@ -2,6 +2,7 @@
 
 mod jobs;
 mod labels;
+mod operations;
 
 use crate::by_size::Tail;
 use crate::parties::{HEADINGS, NOTE};
@@ -16,15 +17,21 @@ use labels::{label, labelled};
 /// A plain-text table of `summary`, at most 80 characters wide unless a name, or the numbers of a job, ask for more.
 ///
 /// It says what ran, how many flows completed, how long jobs and flows took against an idle network, what happened to the packets, and what
-/// the simulation cost.
+/// the simulation cost; of a scale-up run, which has no flows, how long its operations took.
 pub fn summary_table(summary: &Summary) -> String {
+    let if_flows = |part: fn(&Summary) -> String| match summary.is_of_flows() {
+        true => part(summary),
+        false => String::new(),
+    };
     let parts = [
         outcome(summary),
+        operations::latency(summary),
+        operations::fabric(summary),
         jobs(summary),
-        completion_times(summary),
+        if_flows(completion_times),
         slowdown_by_class(summary),
         parties(summary),
-        packets(summary),
+        if_flows(packets),
         cost(summary),
     ];
     let parts = parts.iter().map(|part| part.trim_end());
@@ -55,6 +62,17 @@ fn outcome(summary: &Summary) -> String {
             table.row([label("Status"), text.to_owned()]);
         }
     }
+    if let Some(operations) = &summary.operations {
+        let text = operations::completed(operations, summary.simulated_us);
+        table.row([label("Completed"), text]);
+    }
+    if summary.is_of_flows() {
+        table.row([label("Flows"), flows_completed(summary)]);
+    }
+    table.to_string()
+}
+
+fn flows_completed(summary: &Summary) -> String {
     let flows = summary.flows;
     let mut text = format!(
         "{} of {} completed in {} of simulated time",
@@ -65,8 +83,7 @@ fn outcome(summary: &Summary) -> String {
     if flows.started < flows.total {
         text += &format!("; {} never started", count(flows.total - flows.started));
     }
-    table.row([label("Flows"), text]);
-    table.to_string()
+    text
 }
 
 fn completion_times(summary: &Summary) -> String {
@@ -181,10 +198,12 @@ fn packets(summary: &Summary) -> String {
 
 fn cost(summary: &Summary) -> String {
     let mut table = labelled();
+    let (hops, unit) = match &summary.operations {
+        Some(operations) => (operations.figures.fabric.flit_hops, "flit-hops"),
+        None => (summary.packet_hops, "packet-hops"),
+    };
     let speed = match summary.cpu_seconds {
-        cpu if cpu > 0.0 => {
-            prefixed(summary.packet_hops as f64 / cpu) + " packet-hops per CPU second"
-        }
+        cpu if cpu > 0.0 => format!("{} {unit} per CPU second", prefixed(hops as f64 / cpu)),
         _ => "too short a run to measure".to_owned(),
     };
     table.row([label("Speed"), speed]);
@@ -213,7 +232,7 @@ mod tests {
     use super::*;
     use crate::RunRecord;
     use crate::record::Status;
-    use crate::sample::{incomplete_run, run};
+    use crate::sample::{incomplete_run, run, scale_up_run};
     use clearway_units::Span;
 
     fn print(record: &RunRecord) -> String {
@@ -263,6 +282,75 @@ mod tests {
                        8  probes sent
 
         Speed      9.42 M packet-hops per CPU second
+        Time       1.500 ms wall, 1.250 ms CPU on 1 thread
+        Memory     95 MB at the peak
+        Digest     fedcba9876543210
+        Version    0.1.0 (revision 0123abc)
+        ");
+    }
+
+    #[test]
+    fn a_scale_up_run() {
+        insta::assert_snapshot!(print(&scale_up_run()), @"
+        Scenario   reduce-16 (seed 1, hash 89abcdef01234567)
+        Completed  512 of 512 operations in 1.101 us of simulated time
+
+        Latency         min      mean       p50       p99     p99.9       max
+        ---------  --------  --------  --------  --------  --------  --------
+        cycles          609     864.1       859     1,124     1,148     1,148
+        time       389.8 ns  553.0 ns  549.8 ns  719.4 ns  734.7 ns  734.7 ns
+
+        section         kind             count   mean  p50    p99    max  mean of GPUs
+        --------------  ---------------  -----  -----  ---  -----  -----  ------------
+        all-reduce      multicast write    128  795.1  796    995    996         795.1
+        all-reduce      reduction          128  836.3  835  1,029  1,039         836.3
+        point to point  write              128  890.5  865  1,096  1,099         890.5
+        point to point  read               128  934.5  922  1,142  1,148         934.5
+
+        Latency: from the departure of the head flit to the arrival of the response.
+        A cycle is 640 ps; mean of GPUs: over GPUs, of the mean of each.
+
+        Fabric      0.812  effective flits per GPU and cycle
+                       96  entries of a reduction table in use at once, at most
+                    40.20  entries of a reduction table in use, mean over time
+                        7  requests that waited for an entry
+                      288  flits in the longest output queue
+                       12  responses that waited at a GPU, at most
+                   40,960  flits over links
+                    4,096  packets over links
+
+        Speed      32.8 M flit-hops per CPU second
+        Time       1.500 ms wall, 1.250 ms CPU on 1 thread
+        Memory     95 MB at the peak
+        Digest     fedcba9876543210
+        Version    0.1.0 (revision 0123abc)
+        ");
+    }
+
+    #[test]
+    fn a_scale_up_run_without_a_completed_operation() {
+        let mut record = scale_up_run();
+        record.status = Status::Interrupted;
+        let operations = record.operations.as_mut().unwrap();
+        operations.rows.clear();
+        operations.totals.completed = 0;
+        insta::assert_snapshot!(print(&record), @"
+        Scenario   reduce-16 (seed 1, hash 89abcdef01234567)
+        Status     INTERRUPTED: the figures cover what was simulated until then
+        Completed  0 of 512 operations in 1.101 us of simulated time
+
+        Latency    no operation completed
+
+        Fabric      0.812  effective flits per GPU and cycle
+                       96  entries of a reduction table in use at once, at most
+                    40.20  entries of a reduction table in use, mean over time
+                        7  requests that waited for an entry
+                      288  flits in the longest output queue
+                       12  responses that waited at a GPU, at most
+                   40,960  flits over links
+                    4,096  packets over links
+
+        Speed      32.8 M flit-hops per CPU second
         Time       1.500 ms wall, 1.250 ms CPU on 1 thread
         Memory     95 MB at the peak
         Digest     fedcba9876543210
