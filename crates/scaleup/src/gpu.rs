@@ -155,11 +155,6 @@ impl Gpu {
                 initiator: initiator.expect("initiators are members"),
             });
         }
-        if request.kind == OperationKind::Write {
-            let (initiator, tag) = (request.initiator, request.tag);
-            self.program.on_write(now, initiator, tag, &mut self.posts);
-            self.carry_out(now, wiring);
-        }
         self.arrived.push_back(*request);
         self.take_requests(now, wiring);
     }
@@ -179,6 +174,11 @@ impl Gpu {
             let credits = Event::Credit(self.port, Channel::Request, request.flits);
             wiring.calendar.insert(now + latency, credits);
             self.answer(now, &request, wiring);
+            if request.kind == OperationKind::Write {
+                let (initiator, tag) = (request.initiator, request.tag);
+                self.program.on_write(now, initiator, tag, &mut self.posts);
+                self.carry_out(now, wiring);
+            }
         }
     }
 
