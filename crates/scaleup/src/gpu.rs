@@ -288,7 +288,7 @@ impl Gpu {
             }
             queue.push_back(Posted { operation, at: now });
         }
-        if let Some(cycle) = self.posts.wake_at.take() {
+        for cycle in self.posts.wakes.drain(..) {
             let wake = Event::Wake(self.port);
             wiring.calendar.insert(cycle.max(now + 1), wake);
         }

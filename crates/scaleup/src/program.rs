@@ -8,7 +8,7 @@ use std::fmt::Debug;
 #[derive(Debug, Default)]
 pub struct Posts {
     pub(crate) operations: Vec<Operation>,
-    pub(crate) wake_at: Option<Cycle>,
+    pub(crate) wakes: Vec<Cycle>,
 }
 
 impl Posts {
@@ -17,9 +17,19 @@ impl Posts {
         self.operations.push(operation);
     }
 
-    /// Asks for a call of [`Program::on_wake`] at a later cycle. An earlier wish is kept beside it.
+    /// Operations posted, in order.
+    pub fn operations(&self) -> &[Operation] {
+        &self.operations
+    }
+
+    /// Cycles at which [`Program::on_wake`] is asked for.
+    pub fn wakes(&self) -> &[Cycle] {
+        &self.wakes
+    }
+
+    /// Asks for a call of [`Program::on_wake`] at a later cycle. Earlier wishes are kept beside it, each for a call of its own.
     pub fn wake_at(&mut self, cycle: Cycle) {
-        self.wake_at = Some(cycle);
+        self.wakes.push(cycle);
     }
 }
 
