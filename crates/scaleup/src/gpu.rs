@@ -60,6 +60,8 @@ pub(crate) struct Gpu {
     /// Flits of responses in memory and in `responses`.
     reserved: u32,
     responses: VecDeque<Packet>,
+    /// Data that memory without latency has read in this cycle. Acknowledgements of this cycle go before it.
+    read_at_once: Vec<Packet>,
     /// Requests by channel: writes, or all; reads.
     requests: [VecDeque<Posted>; 2],
     /// Cycle since which the first request of each channel has been the first.
@@ -95,6 +97,7 @@ impl Gpu {
             arrived: VecDeque::new(),
             reserved: 0,
             responses: VecDeque::new(),
+            read_at_once: Vec::new(),
             requests: Default::default(),
             first_since: [0; 2],
             credits: [credits; CHANNELS],
@@ -197,8 +200,9 @@ impl Gpu {
             sum: answer(self.id, request.initiator, request.number),
             ..*request
         };
-        match latency {
-            0 => self.on_ready(response),
+        match (latency, request.kind) {
+            (0, OperationKind::Write) => self.on_ready(response),
+            (0, OperationKind::Read) => self.read_at_once.push(response),
             _ => {
                 let ready = now + Cycle::from(latency);
                 wiring
@@ -300,6 +304,7 @@ impl Gpu {
         if self.considers_at == now {
             self.considers_at = NEVER;
         }
+        self.end_reads();
         if self.idle_at > now {
             return self.consider_at(self.idle_at, now, wiring);
         }
@@ -319,6 +324,13 @@ impl Gpu {
         if again != NEVER {
             self.consider_at(again, now, wiring);
         }
+    }
+
+    /// Data that was read in this cycle is ready, after all acknowledgements.
+    fn end_reads(&mut self) {
+        let mut read = std::mem::take(&mut self.read_at_once);
+        read.drain(..).for_each(|response| self.on_ready(response));
+        self.read_at_once = read;
     }
 
     fn consider_at(&mut self, cycle: Cycle, now: Cycle, wiring: &mut Wiring) {
