@@ -6,7 +6,8 @@ use std::collections::BinaryHeap;
 
 /// A calendar queue: a ring of cycles for what happens soon, and a heap for the rest.
 ///
-/// Events of one cycle come out in no particular order: what a cycle does must not depend on it.
+/// Those events of a cycle that have been in the ring from the beginning come out first, in the order in which they were added. The
+/// others follow in no particular order: what a cycle does must not depend on it.
 #[derive(Debug)]
 pub(crate) struct Calendar<E> {
     /// Events of the cycles from `now` on; cycle `c` is at `c` modulo their number, a power of two.

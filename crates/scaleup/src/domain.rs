@@ -145,7 +145,8 @@ impl SwitchDomain {
     /// Step 4.
     fn run_gpus(&mut self, now: Cycle) {
         let mut events = std::mem::take(&mut self.at_gpus);
-        events.sort_unstable_by_key(|(gpu, event)| (*gpu, event.rank()));
+        // A stable sort: responses that are ready at once keep the order of their requests.
+        events.sort_by_key(|(gpu, event)| (*gpu, event.rank()));
         for (port, event) in events.drain(..) {
             let gpu = &mut self.gpus[usize::from(port)];
             match event {
