@@ -38,9 +38,9 @@ clearway_units::parameters! {
         pub input_buffer: u32 = 512, "input-buffer", "§6.1.4: the round trip between switches; decision: 300 flits and some packets";
         /// Queue of each output of a switch for each channel, in flits.
         pub output_queue: u32 = 512, "output-queue", "§6.1.4: the round trip between switches";
-        /// Cycles from a read request's arrival at a GPU to its response's readiness.
+        /// Cycles from memory's taking a read request to its response's readiness.
         pub read_latency: u32 = 180, "read-latency", "§6.1.4: of the memory";
-        /// Cycles from a write request's arrival at a GPU to its acknowledgement's readiness.
+        /// Cycles from memory's taking a write request to its acknowledgement's readiness.
         pub write_latency: u32 = 0, "write-latency", "decision: a write is acknowledged before it is in memory; an idle round trip is below 1000 cycles";
         /// Responses in a GPU's memory and in front of its link for which it takes requests, in flits. Requests beyond them wait in a
         /// buffer as large as a switch's.

@@ -38,14 +38,17 @@
 //! 2. Output queues take what waits for them, in the order of waiting, as far as departures of earlier cycles made room. A packet that
 //!    every output has taken leaves its input buffer, and its credits leave for whoever sent it.
 //! 3. Packets that are new at the heads of input buffers are routed: first those of the response channel, then, after free entries of
-//!    the reduction table have been promised to requests that wait for them, those of the request channels. Among ports the order
-//!    begins at [`order::first_port`]; of one port the channel of writes comes before that of reads. A routed packet joins all its
-//!    output queues, or the waiting in front of them. If all take it at once it leaves, and the next of its buffer is routed.
-//!    A response that is not the last of its operation leaves into the entry.
+//!    the reduction table have been promised to requests that wait for them, those of the request channels. Entries that this cycle's
+//!    merged responses have left are free here already. Among ports the order begins at [`order::first_port`]; of one port the channel
+//!    of writes comes before that of reads. A routed packet joins all its output queues, or the waiting in front of them. If all take
+//!    it at once it leaves, and the next of its buffer is routed before those of other buffers. A response that is not the last of its
+//!    operation leaves into the entry.
 //! 4. GPUs: memory takes requests for which a departure has made room; a packet whose tail arrives is taken (a request goes on
-//!    into memory in the same cycle if it can); responses become ready, acknowledgements before data; programs wake.
+//!    into memory in the same cycle if it can); responses become ready, acknowledgements before data, and else in the order in which
+//!    memory took their requests; programs wake.
 //! 5. Each output of the switch, and each GPU, whose link is idle starts a packet if a channel has one and credits for it (a GPU: and
-//!    injection control consents). An output takes turns between its channels. A packet leaves its queue with its head flit.
+//!    injection control consents). An output takes turns between its channels, requests first; a GPU begins with responses, writes and
+//!    reads in this order. A packet leaves its queue with its head flit.
 
 mod bits;
 mod calendar;

@@ -85,7 +85,7 @@ pub struct Sent {
     pub waited: Cycle,
 }
 
-/// A request of another member's multicast operation that has arrived at the GPU.
+/// A request of another member's multicast operation that has arrived at the GPU, whether or not memory has taken it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Remote {
     /// The cycle.
