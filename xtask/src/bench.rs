@@ -199,10 +199,9 @@ fn count(program: &Path, case: &Case, more: &[&str]) -> Result<Count, String> {
         count.trim().parse().ok()
     });
     let summary = std::fs::read_to_string(results.join("summary.json"));
-    let hops = summary.ok().and_then(|json| {
-        json.lines()
-            .find_map(|line| number_field(line, case.hops))
-    });
+    let hops = summary
+        .ok()
+        .and_then(|json| json.lines().find_map(|line| number_field(line, case.hops)));
     // The folder of a finished measurement is no longer needed.
     let _ = std::fs::remove_dir_all(&folder);
     match (instructions, hops) {

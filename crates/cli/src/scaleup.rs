@@ -169,18 +169,18 @@ fn results(scenario: &ScaleupScenario, posted: u64, fabric: &Finished) -> Operat
         totals: OperationTotals {
             completed: fabric.operations.len() as u64,
             posted,
-            gpus: fabric.gpus,
+            gpus: fabric.gpus.into(),
             cycle_ps: scenario.fabric.configuration.cycle.as_ps(),
             cycles: fabric.cycles,
             effective_bandwidth: fabric.effective_bandwidth(),
         },
         reduction_table: ReductionTableUse {
-            peak_entries: fabric.peak_entries,
+            peak_entries: fabric.peak_entries.into(),
             mean_entries: fabric.mean_entries,
             waits: fabric.waits_for_entries,
         },
         fabric: FabricUse {
-            peak_queue_flits: fabric.peak_queue,
+            peak_queue_flits: fabric.peak_queue.into(),
             peak_responses: fabric.peak_responses as u64,
             flit_hops: fabric.flit_hops,
             packet_hops: fabric.packet_hops,

@@ -33,15 +33,10 @@ impl Concurrent {
                 continue;
             }
             let before = posts.operations.len();
-            let wake_at = posts.wake_at.take();
             call(program.as_mut(), posts);
             for operation in &mut posts.operations[before..] {
                 operation.tag = u64::from(*label) << 32 | operation.tag & u64::from(u32::MAX);
             }
-            posts.wake_at = match (wake_at, posts.wake_at) {
-                (Some(a), Some(b)) => Some(a.min(b)),
-                (a, b) => a.or(b),
-            };
         }
     }
 }
