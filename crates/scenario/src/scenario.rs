@@ -229,23 +229,23 @@ impl Scenario {
 
 /// Refuses what belongs to scale-up fabrics.
 fn refuse_scaleup(entries: &[Entry]) -> Result<(), ScenarioError> {
-    if let Some(entry) = entries.iter().find(|entry| entry.section == "injection") {
-        return Err(ScenarioError::at(
-            &entry.place,
-            "`[injection]` is for scale-up fabrics, and this scenario has another topology",
-            "set `topology.kind = \"nvlink\"`, or leave the section out",
-        ));
-    }
     let own = of(entries, "topology", 0);
     let kind = own.iter().find(|entry| entry.key == "kind");
-    match kind.filter(|entry| entry.value == Value::Text(NVLINK.into())) {
-        Some(entry) => Err(ScenarioError::at(
+    if let Some(entry) = kind.filter(|entry| entry.value == Value::Text(NVLINK.into())) {
+        return Err(ScenarioError::at(
             &entry.place,
             "a scale-up fabric has no flows, hosts or transports, which are needed here",
             "use `clearway run`, `compare`, `topology` or `reproduce` for it",
-        )),
-        None => Ok(()),
+        ));
     }
+    let injection = entries.iter().find(|entry| entry.section == "injection");
+    injection.map_or(Ok(()), |entry| {
+        Err(ScenarioError::at(
+            &entry.place,
+            "`[injection]` is for scale-up fabrics, and this scenario has another topology",
+            "set `topology.kind = \"nvlink\"`, or leave the section out",
+        ))
+    })
 }
 
 /// The `[[workload]]` sections; one permutation if there is none.
