@@ -1,0 +1,112 @@
+//! Scale-up fabrics from the command line.
+
+mod common;
+
+use clearway_report::OperationSummary;
+use common::Bench;
+
+const SMALL: [&str; 4] = [
+    "--set",
+    "workload.transactions=8",
+    "--set",
+    "topology.gpus=16",
+];
+
+fn operations(folder: &Bench, more: &[&str]) -> (String, OperationSummary) {
+    let arguments = [&["nvlink-64"], &SMALL[..], more].concat();
+    let summary = folder.summary(&arguments);
+    (
+        summary.digest,
+        summary.operations.expect("a run of a scale-up fabric"),
+    )
+}
+
+#[test]
+fn results_do_not_depend_on_threads_or_process() {
+    for control in ["none", "window", "aimd", "3cpo"] {
+        let folder = Bench::new(&format!("scaleup-{control}"));
+        let control = format!("injection.kind={control}");
+        let run = |threads: &str| operations(&folder, &["--set", &control, "--threads", threads]);
+        let first = run("1");
+        assert_eq!(first.1.figures.totals.completed, 16 * 8 * 2);
+        for threads in ["2", "4", "1"] {
+            assert_eq!(run(threads), first, "{control}, {threads} threads");
+        }
+        folder.succeed(&["run", "results/scenario.toml", "--quiet", "--out", "again"]);
+        let digest = format!("\"digest\": \"{}\"", first.0);
+        assert!(
+            folder.read("again/summary.json").contains(&digest),
+            "{control}"
+        );
+    }
+}
+
+#[test]
+fn a_run_leaves_operations_and_no_flows() {
+    let folder = Bench::new("scaleup-files");
+    folder.succeed(&[&["run", "nvlink-64"], &SMALL[..], &["--out", "results"]].concat());
+    assert!(folder.path("results/operations.parquet").exists());
+    assert!(folder.path("results/report.html").exists());
+    assert!(!folder.path("results/flows.parquet").exists());
+}
+
+#[test]
+fn a_run_that_is_cut_off_says_so() {
+    let folder = Bench::new("scaleup-cut");
+    let arguments = [&["nvlink-64"], &SMALL[..], &["--set", "stop.at-most=1us"]].concat();
+    let (errors, summary) = folder.unfinished(&arguments);
+    assert!(errors.contains("operations are not done"), "{errors}");
+    let totals = summary.operations.expect("operations").figures.totals;
+    assert!(totals.completed < totals.posted);
+}
+
+#[test]
+fn controls_are_compared_and_explained() {
+    let folder = Bench::new("scaleup-compare");
+    let table = folder.succeed(
+        &[
+            &[
+                "compare",
+                "nvlink-64:injection.kind=none",
+                ":injection.kind=window",
+            ],
+            &SMALL[..],
+            &["--seeds", "2"],
+        ]
+        .concat(),
+    );
+    assert!(
+        table.contains("effective bandwidth") && !table.contains("FCT"),
+        "{table}"
+    );
+    let text = folder.succeed(&["explain", "3cpo"]);
+    assert!(text.contains("injection.remote-scaling"), "{text}");
+    let text = folder.succeed(&["topology", "nvlink-64"]);
+    assert!(
+        text.contains("8 leaves, 4 spines") && text.contains("910 across"),
+        "{text}"
+    );
+    assert!(
+        folder
+            .succeed(&["list", "scale-up"])
+            .contains("random-sets")
+    );
+}
+
+#[test]
+fn what_speaks_of_flows_is_refused() {
+    let folder = Bench::new("scaleup-refused");
+    for arguments in [
+        &["run", "nvlink-64", "--fct-txt", "x"][..],
+        &["run", "nvlink-64", "--live"],
+        &["isolate", "nvlink-64"],
+        &["run", "nvlink-64", "--set", "transport.kind=strack"],
+        &["run", "quickstart", "--set", "injection.kind=3cpo"],
+    ] {
+        let error = folder.refuse(arguments);
+        assert!(
+            error.contains("scale-up") && error.contains("fix:"),
+            "{error}"
+        );
+    }
+}
