@@ -1,9 +1,9 @@
 //! `series.parquet`, written while the run goes on.
 
 use crate::record::{REVISION, identity};
-use clearway_lab::{Assembly, LinkId, Scenario};
+use clearway_lab::{Assembly, LinkId, NodeId, Scenario};
 use clearway_report::{
-    FolderError, ResultFolder, SeriesRow, SeriesWriter, WriteFlowsError, series,
+    FolderError, ResultFolder, SeriesRow, SeriesWriter, Subject, WriteFlowsError, series,
 };
 use std::fs::File;
 
@@ -31,7 +31,10 @@ impl<'a> SeriesFile<'a> {
     /// Adds the rows of a sample. What goes wrong is told at the end: it must not end the run.
     pub(crate) fn add(&mut self, rows: &[SeriesRow]) {
         let topology = &self.assembly.topology;
-        let name = |link| topology.link_name(LinkId(link));
+        let name = |subject: Subject| {
+            let link = |link| topology.link_name(LinkId(link));
+            subject.name(link, |node| topology.node_name(NodeId(node)))
+        };
         if let Ok(writer) = &mut self.state
             && let Err(error) = writer.add(rows.iter().copied(), name)
         {

@@ -344,6 +344,8 @@ fn observed() -> Observed {
         let subjects: Vec<Subject> = match metric.info().scope {
             Scope::Link => (0..40).map(Subject::Link).collect(),
             Scope::Flow => (0..40).map(Subject::Flow).collect(),
+            // Those are of scale-up runs, which have no flows.
+            Scope::Node => Vec::new(),
             Scope::Run => vec![Subject::Run],
         };
         for (number, subject) in subjects.into_iter().enumerate() {

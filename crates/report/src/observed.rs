@@ -80,12 +80,11 @@ impl Observed {
             .filter(move |curve| curve.metric == metric)
     }
 
-    /// Name of a subject: `run`, `leaf0-spine2`, `flow 7`.
+    /// Name of a subject: `run`, `leaf0-spine2`, `flow 7`, `gpu3`.
     pub fn name_of(&self, subject: Subject) -> String {
-        match subject {
-            Subject::Run => "run".into(),
-            Subject::Link(link) => self.links[link as usize].name.clone(),
-            Subject::Flow(flow) => format!("flow {flow}"),
-        }
+        subject.name(
+            |link| self.links[link as usize].name.clone(),
+            |node| self.nodes[node as usize].name.clone(),
+        )
     }
 }

@@ -5,7 +5,7 @@
 //! | `time_ps` | int64 | the end of the interval, in picoseconds since the start of the run |
 //! | `interval_ps` | int64 | its length |
 //! | `metric` | text | the name of a [`Metric`](crate::Metric); the unit is its last part |
-//! | `subject` | text | of whom: `run`, a link such as `leaf0-spine2`, or `flow 7` |
+//! | `subject` | text | of whom: `run`, a link such as `leaf0-spine2`, `flow 7`, or a node such as `gpu3` |
 //! | `value` | double | how much |
 //!
 //! [`Metric`](crate::Metric) has the names of metrics, and says what each is.
@@ -89,23 +89,19 @@ impl<W: Write + Send> SeriesWriter<W> {
         })
     }
 
-    /// Adds rows. `link_name` says how a link is called, and is asked once for each.
+    /// Adds rows. `name` says how a subject is called, and is asked once for each.
     ///
     /// # Errors
     /// If the sink does, or a time is beyond 2^63 ps.
     pub fn add(
         &mut self,
         rows: impl IntoIterator<Item = SeriesRow>,
-        link_name: impl Fn(u32) -> String,
+        name: impl Fn(Subject) -> String,
     ) -> std::result::Result<(), WriteFlowsError> {
         for row in rows {
-            self.names.entry(row.subject).or_insert_with(|| {
-                ByteArray::from(match row.subject {
-                    Subject::Run => b"run".to_vec(),
-                    Subject::Link(link) => link_name(link).into_bytes(),
-                    Subject::Flow(flow) => format!("flow {flow}").into_bytes(),
-                })
-            });
+            self.names
+                .entry(row.subject)
+                .or_insert_with(|| name(row.subject).into_bytes().into());
             self.waiting.push(row);
             if self.waiting.len() == ROWS_PER_GROUP {
                 self.write_group()?;
@@ -178,6 +174,13 @@ mod tests {
     use parquet::record::RowAccessor;
     use std::fs::File;
 
+    const SUBJECTS: [Subject; 4] = [
+        Subject::Run,
+        Subject::Link(1),
+        Subject::Flow(9),
+        Subject::Node(2),
+    ];
+
     #[test]
     fn rows_are_read_back_in_order_and_in_groups() {
         let scenario = ScenarioIdentity {
@@ -193,10 +196,13 @@ mod tests {
             time: Time::from_us(number),
             interval: Span::from_us(1),
             metric: Metric::ALL[number as usize % Metric::ALL.len()],
-            subject: [Subject::Run, Subject::Link(1), Subject::Flow(9)][number as usize % 3],
+            subject: SUBJECTS[number as usize % 4],
             value: number as f64 / 2.0,
         });
-        writer.add(rows, |link| format!("link{link}")).unwrap();
+        let name = |subject: Subject| {
+            subject.name(|link| format!("link{link}"), |node| format!("gpu{node}"))
+        };
+        writer.add(rows, name).unwrap();
         writer.finish().unwrap();
         let reader = SerializedFileReader::new(File::open(&path).unwrap()).unwrap();
         assert_eq!(reader.metadata().num_row_groups(), 2);
@@ -211,7 +217,7 @@ mod tests {
         assert_eq!(row.get_long(1).unwrap(), 1_000_000);
         let metric = Metric::ALL[number as usize % Metric::ALL.len()];
         assert_eq!(row.get_string(2).unwrap(), metric.name());
-        let subject = ["run", "link1", "flow 9"][number as usize % 3];
+        let subject = ["run", "link1", "flow 9", "gpu2"][number as usize % 4];
         assert_eq!(row.get_string(3).unwrap(), subject);
         assert_eq!(row.get_double(4).unwrap(), number as f64 / 2.0);
     }

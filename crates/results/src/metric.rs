@@ -9,7 +9,9 @@ pub enum Unit {
     Bytes,
     /// Bits per second.
     BitsPerSecond,
-    /// A count: of flows, links or packets.
+    /// Flits.
+    Flits,
+    /// A count: of flows, links, packets or entries of a table.
     Count,
     /// A share from 0 to 1.
     Fraction,
@@ -24,6 +26,8 @@ pub enum Scope {
     Link,
     /// One flow.
     Flow,
+    /// One host, GPU or switch.
+    Node,
 }
 
 /// Declaration of a metric: a line of the table.
@@ -113,6 +117,18 @@ metrics! {
     /// Links that flow control holds back: the most at any sample in the interval, so that a short pause is not lost when samples
     /// become one.
     PausedLinks: "paused_links", Run, Count, Max, "paused";
+    /// Request tokens of a GPU in flits, at the end of the interval; below zero while a sent operation is being paid for.
+    RequestTokens: "request_tokens_flits", Node, Flits, Last, "request tokens";
+    /// Response tokens of a GPU in flits, at the end of the interval; below zero while a sent operation is being paid for.
+    ResponseTokens: "response_tokens_flits", Node, Flits, Last, "response tokens";
+    /// The watermark of the request tokens of a GPU in flits, at the end of the interval.
+    RequestWatermark: "request_watermark_flits", Node, Flits, Last, "request watermark";
+    /// The watermark of the response tokens of a GPU in flits, at the end of the interval.
+    ResponseWatermark: "response_watermark_flits", Node, Flits, Last, "response watermark";
+    /// Flits of a GPU's own operations that are under way, at the end of the interval.
+    Outstanding: "outstanding_flits", Node, Flits, Last, "outstanding";
+    /// Entries of a switch's reduction table that are in use, at the end of the interval.
+    ReductionEntries: "reduction_table_entries", Node, Count, Last, "reduction table";
 }
 
 impl Metric {
@@ -152,7 +168,8 @@ mod tests {
             let endings: &[&str] = match unit {
                 Unit::Bytes => &["_bytes"],
                 Unit::BitsPerSecond => &["_bps"],
-                Unit::Count => &["_flows", "_packets", "_links"],
+                Unit::Flits => &["_flits"],
+                Unit::Count => &["_flows", "_packets", "_links", "_entries"],
                 Unit::Fraction => &["_index"],
             };
             assert!(

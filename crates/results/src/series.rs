@@ -3,7 +3,7 @@
 use crate::metric::Metric;
 use clearway_units::{Span, Time};
 
-/// Subject of a value: the run, a link or a flow.
+/// Subject of a value: the run, a link, a flow or a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Subject {
     /// The whole run.
@@ -12,6 +12,24 @@ pub enum Subject {
     Link(u32),
     /// A flow: its number.
     Flow(u32),
+    /// A host, GPU or switch: its number, which is its place among all nodes.
+    Node(u32),
+}
+
+impl Subject {
+    /// Name of the subject: `run`, `flow 7`, and what `link` and `node` say of a number.
+    pub fn name(
+        self,
+        link: impl FnOnce(u32) -> String,
+        node: impl FnOnce(u32) -> String,
+    ) -> String {
+        match self {
+            Self::Run => "run".into(),
+            Self::Link(number) => link(number),
+            Self::Flow(flow) => format!("flow {flow}"),
+            Self::Node(number) => node(number),
+        }
+    }
 }
 
 /// Sample of one metric of one subject: a row of `series.parquet`.

@@ -18,7 +18,7 @@ use crate::messages::say;
 use crate::progress::Interrupt;
 use crate::record::identity;
 use clearway_lab::scenario::Sampling;
-use clearway_lab::{Assembly, LinkId, Progress, Scenario, Verdict};
+use clearway_lab::{Assembly, LinkId, NodeId, Progress, Scenario, Verdict};
 use clearway_report::{RunRecord, SeriesRow, Status, Subject, page};
 use history::History;
 use server::Server;
@@ -115,10 +115,10 @@ impl<'a> Live<'a> {
 
     fn add_samples(&self, history: &mut History) {
         let mut rows = self.rows.borrow_mut();
-        let name = |subject| match subject {
-            Subject::Run => "run".to_owned(),
-            Subject::Link(link) => self.assembly.topology.link_name(LinkId(link)),
-            Subject::Flow(flow) => format!("flow {flow}"),
+        let topology = &self.assembly.topology;
+        let name = |subject: Subject| {
+            let link = |link| topology.link_name(LinkId(link));
+            subject.name(link, |node| topology.node_name(NodeId(node)))
         };
         for instant in rows.chunk_by(|a, b| a.time == b.time) {
             history.add(instant, &name);

@@ -167,7 +167,10 @@ mod tests {
             hash: "0123abcd".into(),
             seed: 1,
         };
-        let link = |link: u32| ["a-b", "b-a"][link as usize].to_owned();
+        let name = |subject: Subject| {
+            let link = |link: u32| ["a-b", "b-a"][link as usize].to_owned();
+            subject.name(link, |node| format!("gpu{node}"))
+        };
         let mut writer = SeriesWriter::new(Vec::new(), "1.0", "abc", &scenario).unwrap();
         for (place, &time) in observed.times.iter().enumerate() {
             let row = |curve: &Curve| SeriesRow {
@@ -177,7 +180,7 @@ mod tests {
                 subject: curve.subject,
                 value: curve.values[place],
             };
-            writer.add(observed.curves.iter().map(row), link).unwrap();
+            writer.add(observed.curves.iter().map(row), name).unwrap();
         }
         let folder = TestFolder::new("courses");
         assert_eq!(Course::read(folder.path()).unwrap(), []);

@@ -5,6 +5,7 @@ use super::html::paragraph;
 use super::plot::{Axis, Join, MOST_POINTS, MOST_SERIES, Plot, Series, Shape, Unit};
 use super::words;
 use crate::comparison::Course;
+use crate::jobs::evenly;
 use crate::observed::{Curve, Metric, Observed, Subject};
 use crate::record::{FlowTimes, RunRecord};
 use clearway_results::Merge;
@@ -83,11 +84,13 @@ impl Chosen {
     fn new(observed: &Observed, flows: &[FlowTimes]) -> Self {
         let links = chosen_links(observed);
         let flows = chosen_flows(observed, flows);
+        let [gpus, switches] = [GPU_METRICS, SWITCH_METRICS].map(|of| chosen_nodes(observed, of));
         let colours = |subjects: Vec<Subject>| {
             let places = subjects.into_iter().enumerate();
             places.map(|(place, subject)| (subject, place % MOST_SERIES))
         };
-        let mut all: BTreeMap<_, _> = colours(links).chain(colours(flows)).collect();
+        let nodes = colours(gpus).chain(colours(switches));
+        let mut all: BTreeMap<_, _> = colours(links).chain(colours(flows)).chain(nodes).collect();
         all.insert(Subject::Run, 0);
         Self(all)
     }
@@ -143,6 +146,28 @@ fn chosen_flows(observed: &Observed, flows: &[FlowTimes]) -> Vec<Subject> {
         ranked.sort_unstable();
     }
     ranked.into_iter().map(Subject::Flow).collect()
+}
+
+/// Metrics of GPUs.
+const GPU_METRICS: &[Metric] = &[
+    Metric::RequestTokens,
+    Metric::ResponseTokens,
+    Metric::RequestWatermark,
+    Metric::ResponseWatermark,
+    Metric::Outstanding,
+];
+
+/// Metrics of switches.
+const SWITCH_METRICS: &[Metric] = &[Metric::ReductionEntries];
+
+/// Nodes with curves of `metrics`, evenly from the first to the last, both included.
+fn chosen_nodes(observed: &Observed, metrics: &[Metric]) -> Vec<Subject> {
+    let curves = observed.curves.iter();
+    let curves = curves.filter(|curve| metrics.contains(&curve.metric));
+    let subjects: BTreeSet<Subject> = curves.map(|curve| curve.subject).collect();
+    let subjects: Vec<Subject> = subjects.into_iter().collect();
+    let places = evenly(subjects.len(), MOST_SERIES);
+    places.map(|place| subjects[place]).collect()
 }
 
 /// Description of a plot of curves.
@@ -218,6 +243,51 @@ const FLOWS: [View; 4] = [
     },
 ];
 
+const NODES: [View; 6] = [
+    View {
+        id: "request-tokens",
+        title: "Request tokens of GPUs",
+        label: "flits",
+        metrics: &[Metric::RequestTokens],
+        if_zero: "",
+    },
+    View {
+        id: "response-tokens",
+        title: "Response tokens of GPUs",
+        label: "flits",
+        metrics: &[Metric::ResponseTokens],
+        if_zero: "",
+    },
+    View {
+        id: "request-watermark",
+        title: "Watermarks of request tokens",
+        label: "flits",
+        metrics: &[Metric::RequestWatermark],
+        if_zero: "",
+    },
+    View {
+        id: "response-watermark",
+        title: "Watermarks of response tokens",
+        label: "flits",
+        metrics: &[Metric::ResponseWatermark],
+        if_zero: "",
+    },
+    View {
+        id: "outstanding",
+        title: "Outstanding operations of GPUs",
+        label: "flits under way",
+        metrics: &[Metric::Outstanding],
+        if_zero: "",
+    },
+    View {
+        id: "reduction-entries",
+        title: "Reduction tables of switches",
+        label: "entries in use",
+        metrics: SWITCH_METRICS,
+        if_zero: "No entry of a reduction table was in use at any sample.",
+    },
+];
+
 const RUN: [View; 6] = [
     View {
         id: "goodput",
@@ -273,10 +343,11 @@ pub(super) fn sections(document: &mut Document, record: &RunRecord, observed: &O
         return;
     }
     let chosen = Chosen::new(observed, &record.flow_times());
-    let groups: [(&str, &str, &[View]); 3] = [
+    let groups: [(&str, &str, &[View]); 4] = [
         ("network", "The network over time", &RUN),
         ("queues", "Queues and links over time", &LINKS),
         ("flows", "Flows over time", &FLOWS),
+        ("nodes", "GPUs and switches over time", &NODES),
     ];
     let mut hint = Some(
         "<p class=\"note screen\">Drag across a plot to zoom in all plots over time; Escape, or a double click, shows everything again. \
@@ -448,6 +519,8 @@ fn note(view: &View, observed: &Observed, shown: usize) -> String {
     }
     let all = words::count(all as u64);
     match metric {
+        _ if SWITCH_METRICS.contains(&metric) => format!("{shown} of {all} switches"),
+        _ if GPU_METRICS.contains(&metric) => format!("{shown} of {all} GPUs"),
         Metric::QueueDepth | Metric::QueuePeak => format!("the {shown} longest of {all}"),
         Metric::LinkRate => format!("{} of {all}", words::counted(shown, "link", "links")),
         _ => format!(
@@ -517,7 +590,7 @@ mod tests {
             }],
             ..observed(2 * MOST_POINTS as u64)
         };
-        for view in RUN.iter().chain(&LINKS).chain(&FLOWS) {
+        for view in RUN.iter().chain(&LINKS).chain(&FLOWS).chain(&NODES) {
             for &metric in view.metrics {
                 let watched = watched(metric);
                 let instants = Instants::of(&watched.times, Span::from_us(2 * MOST_POINTS as u64));

@@ -42,7 +42,7 @@ impl Unit {
             (_, Merge::Sum) => Self::PerMicrosecond,
             (results::Unit::Bytes, _) => Self::Bytes,
             (results::Unit::BitsPerSecond, _) => Self::Rate,
-            (results::Unit::Count, _) => Self::Count,
+            (results::Unit::Flits | results::Unit::Count, _) => Self::Count,
             (results::Unit::Fraction, _) => Self::Fraction,
         }
     }

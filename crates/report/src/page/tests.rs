@@ -39,13 +39,15 @@ pub(super) fn leaf_spine(leaves: u32, spines: u32, hosts_per_leaf: u32) -> Obser
     }
 }
 
-/// Every metric over `samples` intervals: those of links and flows for `subjects` of each.
+/// Every metric of packets over `samples` intervals: those of links and flows for `subjects` of each.
 fn with_curves(mut observed: Observed, samples: u64, subjects: u32) -> Observed {
     observed.times = (1..=samples).map(|n| Time::from_ps(n * 100_000)).collect();
     for &metric in Metric::ALL {
         let own: Vec<Subject> = match metric.info().scope {
             Scope::Link => (0..subjects).map(Subject::Link).collect(),
             Scope::Flow => (0..subjects).map(Subject::Flow).collect(),
+            // Those are of scale-up runs, which have no flows.
+            Scope::Node => Vec::new(),
             Scope::Run => vec![Subject::Run],
         };
         for (place, subject) in own.into_iter().enumerate() {

@@ -71,12 +71,17 @@ mod tests {
     use proptest::prelude::*;
 
     fn rows(count: u64) -> Vec<SeriesRow> {
-        let subjects = [Subject::Run, Subject::Link(1), Subject::Flow(9)];
+        let subjects = [
+            Subject::Run,
+            Subject::Link(1),
+            Subject::Flow(9),
+            Subject::Node(2),
+        ];
         let row = |number: u64| SeriesRow {
             time: Time::from_us(number),
             interval: Span::from_us(1),
             metric: Metric::ALL[number as usize % Metric::ALL.len()],
-            subject: subjects[number as usize % 3],
+            subject: subjects[number as usize % 4],
             value: number as f64 / 2.0,
         };
         (0..count).map(row).collect()
@@ -88,9 +93,12 @@ mod tests {
             hash: "0123abcd".into(),
             seed: 7,
         };
-        let link = |link: u32| ["a-b", "b-a"][link as usize].to_owned();
+        let name = |subject: Subject| {
+            let link = |link: u32| ["a-b", "b-a"][link as usize].to_owned();
+            subject.name(link, |node| format!("gpu{node}"))
+        };
         let mut writer = SeriesWriter::new(Vec::new(), "1.0", "abc", &scenario).unwrap();
-        writer.add(rows.iter().copied(), link).unwrap();
+        writer.add(rows.iter().copied(), name).unwrap();
         writer.finish().unwrap()
     }
 
@@ -121,6 +129,7 @@ mod tests {
                 Subject::Run => "run",
                 Subject::Link(_) => "b-a",
                 Subject::Flow(_) => "flow 9",
+                Subject::Node(_) => "gpu2",
             };
             let row = SeriesRow {
                 subject: Subject::Run,

@@ -404,6 +404,34 @@ fn everything_has_its_place() {
 }
 
 #[test]
+fn curves_of_nodes_are_counters_of_their_processes() {
+    let mut record = sample::scale_up_run();
+    record.observed = Some(Observed {
+        times: [1000, 2000].map(Time::from_ps).into(),
+        curves: vec![
+            curve(Metric::RequestTokens, Subject::Node(0), &[12.0, -3.0]),
+            curve(Metric::ReductionEntries, Subject::Node(1), &[0.0, 7.0]),
+        ],
+        nodes: vec![node("gpu0", None), node("leaf0", Some(0))],
+        ..Observed::default()
+    });
+    assert_snapshot!(in_words(&record), @"
+    run: process 1
+    run/scenario: rank 0
+    gpu0: process 2
+    gpu0/request_tokens_flits: rank 0, counts flits on the scale of request_tokens_flits
+    leaf0: process 3
+    leaf0/reduction_table_entries: rank 0, counts count on the scale of reduction_table_entries
+         0 begin run/scenario: reduce-16
+         1 counter gpu0/request_tokens_flits = 12
+         1 counter leaf0/reduction_table_entries = 0
+         2 counter gpu0/request_tokens_flits = -3
+         2 counter leaf0/reduction_table_entries = 7
+      1100 end run/scenario
+    ");
+}
+
+#[test]
 fn a_run_that_was_not_watched_has_flows() {
     let decoded = Decoded::of(&sample::run());
     let names: Vec<&str> = decoded.tracks.iter().map(|(name, _)| &name[..]).collect();

@@ -163,6 +163,8 @@ impl<'a> Tracks<'a> {
             Track::Counter(metric, Subject::Link(link)) => {
                 format!("{} {}", self.link_name(link), metric.name())
             }
+            // The process has the name of the node.
+            Track::Counter(metric, Subject::Node(_)) => metric.name().into(),
             Track::Counter(metric, Subject::Flow(flow)) => {
                 format!("flow {flow} {}", metric.name())
             }
@@ -188,6 +190,7 @@ fn counter(metric: Metric) -> Message {
     let own = match metric.info().unit {
         Unit::Bytes => own.number(3, BYTES),
         Unit::BitsPerSecond => own.text(6, "bit/s"),
+        Unit::Flits => own.text(6, "flits"),
         Unit::Count => own.number(3, COUNT),
         Unit::Fraction => own,
     };
