@@ -5,8 +5,8 @@
 
 use super::document::{File, PAGE_SCRIPT, PLOT_SCRIPT, STYLE};
 use super::html::Escaped;
+use super::outcome_tiles;
 use super::plot::{Join, Shape, Unit};
-use super::{completion_tiles, packet_tiles};
 use crate::observed::Metric;
 use crate::record::{RunRecord, ScenarioIdentity};
 use crate::summary::Summary;
@@ -40,9 +40,8 @@ pub struct Tile {
 /// The figures of a finished run that its report begins with.
 pub fn tiles(record: &RunRecord) -> Vec<Tile> {
     let summary = Summary::of(record);
-    completion_tiles(record, &summary)
+    outcome_tiles(record, &summary)
         .into_iter()
-        .chain(packet_tiles(&summary))
         .map(|(name, value, under)| Tile { name, value, under })
         .collect()
 }

@@ -16,6 +16,7 @@ mod isolation;
 mod jobs;
 mod json;
 mod live;
+mod operations;
 mod parties;
 mod plan;
 mod plan_trials;
@@ -53,9 +54,12 @@ pub fn render(page: &Page<'_>) -> String {
     header(&mut document, record);
     document.push("<main>");
     headline(&mut document, record, &summary);
+    operations::section(&mut document, record, &summary);
     jobs::section(&mut document, &summary);
     parties::section(&mut document, &summary);
-    completion::section(&mut document, record, &summary);
+    if summary.is_of_flows() {
+        completion::section(&mut document, record, &summary);
+    }
     match &record.observed {
         Some(observed) => {
             curves::sections(&mut document, record, observed);
@@ -64,7 +68,7 @@ pub fn render(page: &Page<'_>) -> String {
         None => unwatched(&mut document, record),
     }
     settings::section(&mut document, page);
-    provenance(&mut document, record);
+    provenance(&mut document, record, &summary);
     document.push("</main>");
     document.finish()
 }
@@ -103,8 +107,7 @@ type Figure = (&'static str, String, String);
 fn headline(document: &mut Document, record: &RunRecord, summary: &Summary) {
     let tiles = jobs::tile(summary)
         .into_iter()
-        .chain(completion_tiles(record, summary))
-        .chain(packet_tiles(summary));
+        .chain(outcome_tiles(record, summary));
     let mut html = String::from("<dl class=\"tiles\">\n");
     for (name, value, under) in tiles {
         let _ = writeln!(
@@ -116,6 +119,19 @@ fn headline(document: &mut Document, record: &RunRecord, summary: &Summary) {
         );
     }
     document.push(&(html + "</dl>"));
+}
+
+/// The figures of operations, or of flows and packets.
+fn outcome_tiles(record: &RunRecord, summary: &Summary) -> Vec<Figure> {
+    let mut tiles = Vec::new();
+    if let Some(operations) = &summary.operations {
+        tiles.extend(operations::tiles(operations, summary.simulated_us));
+    }
+    if summary.is_of_flows() {
+        tiles.extend(completion_tiles(record, summary));
+        tiles.extend(packet_tiles(summary));
+    }
+    tiles
 }
 
 fn completion_tiles(record: &RunRecord, summary: &Summary) -> Vec<Figure> {
@@ -210,7 +226,7 @@ fn unwatched(document: &mut Document, record: &RunRecord) {
 }
 
 /// Section on where the figures come from, and how to reproduce them.
-fn provenance(document: &mut Document, record: &RunRecord) {
+fn provenance(document: &mut Document, record: &RunRecord, summary: &Summary) {
     document.open_section("reproduce", "Reproduce this run");
     let command = Escaped(&record.command);
     document.push(&format!(
@@ -241,9 +257,12 @@ fn provenance(document: &mut Document, record: &RunRecord) {
         .map(|(name, value)| vec![name.to_string(), value])
         .collect();
     document.push(&table(&[("", Column::Text), ("", Column::Code)], &rows));
-    document.push(
-        "<p class=\"note\">Equal digests, equal runs: it covers every flow's finish time, bytes and retransmissions, and every \
-         lost packet, whatever the number of threads.</p>",
-    );
+    let covered = match summary.is_of_flows() {
+        true => "every flow's finish time, bytes and retransmissions, and every lost packet",
+        false => "every operation's times",
+    };
+    document.push(&format!(
+        "<p class=\"note\">Equal digests, equal runs: it covers {covered}, whatever the number of threads.</p>"
+    ));
     document.close_section();
 }
