@@ -24,9 +24,9 @@
 //! | `warnings` | list of text | why ratios may not mean what they seem to |
 //! | `variants[].id` | text | `A`, `B`, …; the first is what ratios refer to |
 //! | `variants[].label` | text | what was compared |
-//! | `variants[].runs[]` | list | `scenario` (`name`, `hash`, `seed`), `status`, `flows` (`total`, `completed`, `started`), `jobs` (`total`, `completed`), `bytes` (payload of all flows), `digest`, `version`, `revision` as in `summary.json`; `folder` (text or null): where its results are |
-//! | `measures[].name` | text | `fct_us.max`, `packets.dropped`, …: as in `summary.json`; and `iteration_us.max`: the longest iteration of all jobs; `busbw_gb_per_s`: bus bandwidth, the mean over all jobs that have one; `goodput_bps`: payload of the completed flows, over the time from the first start to the last finish among them; and `slowdown_up_to_10KB.p999`, `slowdown_over_100MB.p50`, …: of one of the [classes of sizes](crate::by_size), above the one before and up to this size |
-//! | `measures[].title`, `.unit` | text | for people; the unit is `us`, `index` (from −1 to 1, without a ratio), `ratio`, `bps`, `gb_per_s` (10⁹ bytes/s), `flows`, `packets` or `frames` |
+//! | `variants[].runs[]` | list | `scenario` (`name`, `hash`, `seed`), `status`, `flows` (`total`, `completed`, `started`), `jobs` (`total`, `completed`), after a scale-up run `operations` (`total`, `completed`), `bytes` (payload of all flows), `digest`, `version`, `revision` as in `summary.json`; `folder` (text or null): where its results are |
+//! | `measures[].name` | text | `fct_us.max`, `packets.dropped`, …: as in `summary.json`; and `iteration_us.max`: the longest iteration of all jobs; `busbw_gb_per_s`: bus bandwidth, the mean over all jobs that have one; `goodput_bps`: payload of the completed flows, over the time from the first start to the last finish among them; and `slowdown_up_to_10KB.p999`, `slowdown_over_100MB.p50`, …: of one of the [classes of sizes](crate::by_size), above the one before and up to this size; if a run is a scale-up run, `operations.…` as its [figures](clearway_results::OperationFigures) are named |
+//! | `measures[].title`, `.unit` | text | for people; the unit is `us`, `index` (from −1 to 1, without a ratio), `ratio`, `bps`, `gb_per_s` (10⁹ bytes/s), `flows`, `packets` or `frames`, or of operations a [unit of figures](clearway_results::FigureUnit) |
 //! | `measures[].values[]` | list, one for each variant | |
 //! | `….per_seed` | list of numbers or null | one for each run; null if no flow, or no iteration of a job, completed |
 //! | `….median`, `.min`, `.max` | number or null | over those that are not null |
@@ -42,12 +42,12 @@ mod warnings;
 
 pub use courses::{Course, METRICS as COURSE_METRICS};
 pub use measures::Unit;
-pub use outcome::{RunOutcome, VariantOutcome};
+pub use outcome::{OperationCounts, RunOutcome, VariantOutcome};
 pub use run::ComparedRun;
 
 use crate::jobs::JobCounts;
 use crate::summary::StatusName;
-use measures::all_measures;
+use measures::measures_of;
 use serde::Serialize;
 
 /// The version of the schema of `compare.json`.
@@ -166,7 +166,9 @@ impl Comparison {
                 runs: variant.runs.iter().map(outcome).collect(),
             })
             .collect();
-        let measures = all_measures().map(|measure| {
+        let mut runs = variants.iter().flat_map(|variant| &variant.runs);
+        let has_operations = runs.any(|run| run.summary.operations.is_some());
+        let measures = measures_of(has_operations).map(|measure| {
             let spreads = variants
                 .iter()
                 .map(|variant| variant.runs.iter().map(|run| measure.value(run)))
@@ -240,6 +242,13 @@ fn outcome(run: &ComparedRun) -> RunOutcome {
         status: summary.status,
         flows: summary.flows,
         jobs: JobCounts::of(&summary.jobs),
+        operations: summary.operations.as_ref().map(|operations| {
+            let totals = operations.figures.totals;
+            OperationCounts {
+                total: totals.posted,
+                completed: totals.completed,
+            }
+        }),
         bytes: run.bytes(),
         digest: summary.digest.clone(),
         version: summary.version.clone(),

@@ -41,7 +41,11 @@ impl Group {
             path.display()
         );
         let mut summary = Summary::read(path).map_err(|error| fault(&error, &again))?;
-        let flows = read_flows(path).map_err(|error| fault(&error, &again))?;
+        // A scale-up run has operations instead.
+        let flows = match summary.is_of_flows() {
+            true => read_flows(path).map_err(|error| fault(&error, &again))?,
+            false => Vec::new(),
+        };
         let courses = Course::read(path).map_err(|error| fault(&error, &again))?;
         if flows.len() as u64 != summary.flows.total {
             return Err(Failure::new(format!(

@@ -3,7 +3,7 @@
 use super::run::ComparedRun;
 use crate::by_size::{CLASS_ENDS, Tail};
 use crate::statistics::Distribution;
-use clearway_results::{PacketCounts, Total, TotalUnit};
+use clearway_results::{Figure, FigureUnit, OperationFigures, PacketCounts, Total, TotalUnit};
 use serde::Serialize;
 
 /// A measure of a run.
@@ -22,6 +22,7 @@ pub(super) struct Measure {
 pub(super) enum Source {
     Run(fn(&ComparedRun) -> Option<f64>),
     Total(&'static Total),
+    Figure(&'static Figure<OperationFigures>),
 }
 
 impl Measure {
@@ -30,7 +31,13 @@ impl Measure {
         match self.of {
             Source::Run(of) => of(run),
             Source::Total(total) => Some((total.of)(&run.summary.packets) as f64),
+            Source::Figure(figure) => (figure.of)(&run.summary.operations.as_ref()?.figures),
         }
+    }
+
+    /// True of a figure of operations, which only scale-up runs have.
+    pub(super) fn is_of_operations(&self) -> bool {
+        matches!(self.of, Source::Figure(_))
     }
 }
 
@@ -38,13 +45,15 @@ impl Measure {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shown {
     Always,
+    /// Unless all runs are scale-up runs, which have no flows.
+    IfFlows,
     /// If some variant has any: for what most runs have none of.
     IfAny,
     /// If some variant has a value of the measure of this name.
     IfKnown(&'static str),
     /// If every variant has a value.
     IfAllHave,
-    /// If some variant has a value, or not every one has a value of the measure of this name.
+    /// As `IfFlows`, if some variant has a value, or not every one has a value of the measure of this name.
     UnlessAllHave(&'static str),
     /// If some variant has flows of the class, and not all flows of all variants are of one.
     IfClassesDiffer,
@@ -70,6 +79,9 @@ pub enum Unit {
     /// Packets and the like.
     #[serde(untagged)]
     Total(TotalUnit),
+    /// Units of figures of operations.
+    #[serde(untagged)]
+    Figure(FigureUnit),
 }
 
 const fn measure(
@@ -84,6 +96,18 @@ const fn measure(
         unit,
         shown: Shown::Always,
         of: Source::Run(of),
+    }
+}
+
+const fn if_flows(
+    name: &'static str,
+    title: &'static str,
+    unit: Unit,
+    of: fn(&ComparedRun) -> Option<f64>,
+) -> Measure {
+    Measure {
+        shown: Shown::IfFlows,
+        ..measure(name, title, unit, of)
     }
 }
 
@@ -159,8 +183,17 @@ pub(super) const CLASS_MEASURES: [Measure; PER_CLASS * (CLASS_ENDS.len() + 1)] =
     6 "over_100MB" "over 100 MB"
 ];
 
-/// All measures, in the order of the table: iterations of jobs, completion times, slowdown by size, then the rest.
+/// All measures, in the order of the table: operations, iterations of jobs, completion times, slowdown by size, then the rest.
 pub(super) fn all_measures() -> impl Iterator<Item = Measure> {
+    figures().chain(flow_measures())
+}
+
+/// The measures of runs, with or without those of operations.
+pub(super) fn measures_of(has_operations: bool) -> impl Iterator<Item = Measure> {
+    all_measures().filter(move |measure| has_operations || !measure.is_of_operations())
+}
+
+fn flow_measures() -> impl Iterator<Item = Measure> {
     JOB_MEASURES
         .iter()
         .chain(&COMPLETION_MEASURES)
@@ -309,18 +342,36 @@ pub(super) const OTHER_MEASURES: [Measure; 3] = {
         measure("simulated_us", "simulated time", Us, |run| {
             Some(run.summary.simulated_us)
         }),
-        measure("goodput_bps", "goodput", Bps, ComparedRun::goodput),
-        measure("flows.completed", "completed", Flows, |run| {
+        if_flows("goodput_bps", "goodput", Bps, ComparedRun::goodput),
+        if_flows("flows.completed", "completed", Flows, |run| {
             Some(run.summary.flows.completed as f64)
         }),
     ]
 };
 
+/// Measures that the table of operation figures declares.
+fn figures() -> impl Iterator<Item = Measure> {
+    OperationFigures::figures().filter_map(|figure| {
+        let shown = match figure.shown {
+            clearway_results::Shown::Always => Shown::IfKnown(figure.path),
+            clearway_results::Shown::IfAny => Shown::IfAny,
+            clearway_results::Shown::Never => return None,
+        };
+        Some(Measure {
+            name: figure.path,
+            title: figure.label,
+            unit: Unit::Figure(figure.unit),
+            shown,
+            of: Source::Figure(figure),
+        })
+    })
+}
+
 /// Measures that the table of totals declares.
 pub(super) fn totals() -> impl Iterator<Item = Measure> {
     PacketCounts::TOTALS.iter().filter_map(|total| {
         let shown = match total.shown {
-            clearway_results::Shown::Always => Shown::Always,
+            clearway_results::Shown::Always => Shown::IfFlows,
             clearway_results::Shown::IfAny => Shown::IfAny,
             clearway_results::Shown::Never => return None,
         };

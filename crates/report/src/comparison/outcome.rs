@@ -16,6 +16,15 @@ pub struct VariantOutcome {
     pub runs: Vec<RunOutcome>,
 }
 
+/// Number of operations in a scale-up run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct OperationCounts {
+    /// Operations that were posted.
+    pub total: u64,
+    /// Operations that completed.
+    pub completed: u64,
+}
+
 /// Identity and outcome of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunOutcome {
@@ -27,6 +36,9 @@ pub struct RunOutcome {
     pub flows: FlowCounts,
     /// Number of jobs.
     pub jobs: JobCounts,
+    /// Number of operations; `None` unless it is a scale-up run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub operations: Option<OperationCounts>,
     /// Payload of all flows in bytes.
     pub bytes: u64,
     /// Digest of its outcome.

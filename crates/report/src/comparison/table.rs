@@ -1,9 +1,11 @@
 //! A comparison for the terminal.
 
-use super::measures::{MEAN_ITERATION, PER_CLASS, Shown, all_measures};
+use super::measures::{MEAN_ITERATION, PER_CLASS, Shown, measures_of};
 use super::{Comparison, MeasureRow, Spread, Unit, VariantOutcome};
+use crate::operation_summary::number;
 use crate::quantity::{bytes, count, factor, microseconds, plain, prefixed};
 use crate::table::{Align, Table};
+use clearway_results::FigureUnit;
 
 /// As many variants beside the first as fit on a terminal.
 const PER_BLOCK: usize = 4;
@@ -32,23 +34,52 @@ impl Comparison {
 
     /// Table of the variants and their letters.
     fn legend(&self) -> String {
-        let mut table = Table::new()
-            .column("", Align::Left)
-            .column("flows", Align::Right)
-            .column("payload", Align::Right)
+        let mut table = Table::new().column("", Align::Left);
+        for heading in self.work_headings() {
+            table = table.column(*heading, Align::Right);
+        }
+        table = table
             .column("seeds", Align::Right)
             .column("what", Align::Left);
         for variant in &self.variants {
-            let run = &variant.runs[0];
-            table.row([
-                variant.id.clone(),
-                count(run.flows.total),
-                bytes(run.bytes),
-                variant.seeds(),
-                variant.label.clone(),
-            ]);
+            let names = [variant.seeds(), variant.label.clone()];
+            let work = self.work_of(variant).into_iter();
+            table.row([variant.id.clone()].into_iter().chain(work).chain(names));
         }
         table.render(120)
+    }
+
+    /// True if flows are what the runs are about: not if all are scale-up runs.
+    pub(crate) fn has_flows(&self) -> bool {
+        let mut runs = self.variants.iter().flat_map(|variant| &variant.runs);
+        runs.any(|run| run.operations.is_none() || run.flows.total > 0)
+    }
+
+    /// True if some run is a scale-up run.
+    pub(super) fn has_operations(&self) -> bool {
+        let mut runs = self.variants.iter().flat_map(|variant| &variant.runs);
+        runs.any(|run| run.operations.is_some())
+    }
+
+    /// Headings of [`work_of`](Self::work_of).
+    pub(crate) fn work_headings(&self) -> &'static [&'static str] {
+        match (self.has_flows(), self.has_operations()) {
+            (true, false) => &["flows", "payload"],
+            (true, true) => &["flows", "payload", "operations"],
+            (false, _) => &["operations"],
+        }
+    }
+
+    /// Texts on what the first run of a variant had to do.
+    pub(crate) fn work_of(&self, variant: &VariantOutcome) -> Vec<String> {
+        let run = &variant.runs[0];
+        let operations = run.operations.map_or(0, |operations| operations.total);
+        let all = [count(run.flows.total), bytes(run.bytes), count(operations)];
+        match (self.has_flows(), self.has_operations()) {
+            (true, false) => all[..2].to_vec(),
+            (true, true) => all.to_vec(),
+            (false, _) => all[2..].to_vec(),
+        }
     }
 
     /// The first variant and those at `others`.
@@ -70,9 +101,10 @@ impl Comparison {
     }
 
     /// The measures but for those that most runs have none of, if all variants have none, those of single classes of sizes, if
-    /// there is but one, those of jobs, if a variant has none, and those of flows, if all flows belong to jobs.
+    /// there is but one, those of jobs, if a variant has none, and those of flows, if all flows belong to jobs or there are none.
     pub(crate) fn shown(&self) -> impl Iterator<Item = &MeasureRow> {
         let classes_differ = self.classes_differ();
+        let has_flows = self.has_flows();
         // A value of any variant above `least`.
         let has = |row: &MeasureRow, least: f64| {
             let mut values = row.values.iter();
@@ -82,13 +114,15 @@ impl Comparison {
         self.kinds()
             .filter(move |(shown, row)| match shown {
                 Shown::Always => true,
+                Shown::IfFlows => has_flows,
                 Shown::IfAny => has(row, 0.0),
                 Shown::IfKnown(name) => self
                     .row(name)
                     .is_some_and(|row| has(row, f64::NEG_INFINITY)),
                 Shown::IfAllHave => all_have(row),
                 Shown::UnlessAllHave(name) => {
-                    has(row, f64::NEG_INFINITY) || !self.row(name).is_some_and(all_have)
+                    let all_have = self.row(name).is_some_and(all_have);
+                    has_flows && (has(row, f64::NEG_INFINITY) || !all_have)
                 }
                 Shown::IfClassesDiffer => classes_differ && has(row, f64::NEG_INFINITY),
             })
@@ -102,7 +136,7 @@ impl Comparison {
 
     /// Each measure, and when it is shown.
     fn kinds(&self) -> impl Iterator<Item = (Shown, &MeasureRow)> {
-        let kinds = all_measures().map(|measure| measure.shown);
+        let kinds = measures_of(self.has_operations()).map(|measure| measure.shown);
         kinds.zip(&self.measures)
     }
 
@@ -124,6 +158,9 @@ impl Comparison {
         }
         if self.shown().any(|row| row.name == MEAN_ITERATION) {
             text += "iteration mean: over jobs, of the mean of each; slowest job: the greatest of these means.\n";
+        }
+        if self.has_operations() {
+            text += "effective bandwidth: flits received per GPU and cycle; latency: injection to response.\n";
         }
         if self.shown().any(|row| row.unit == Unit::Index) {
             text += "finish order: rank correlation with the starts; 1: those that start first finish first.\n";
@@ -243,6 +280,8 @@ fn print(unit: Unit, value: f64) -> String {
             format!("{number}{space}bps")
         }
         Unit::GigabytesPerSecond => format!("{} GB/s", plain(value)),
+        Unit::Figure(FigureUnit::Cycles) => format!("{} cycles", number(Some(value))),
+        Unit::Figure(_) => number(Some(value)),
         // Medians of even numbers of seeds may be halves.
         Unit::Flows | Unit::Total(_) if value.fract() == 0.0 => count(value as u64),
         Unit::Flows | Unit::Total(_) => format!("{}.5", count(value as u64)),

@@ -3,7 +3,7 @@ use super::*;
 use crate::by_size::CLASS_ENDS;
 use crate::observed::{Fairness, JainCourse, Observed};
 use crate::record::{FlowRow, Status};
-use crate::sample::{flow, incomplete_run, job, run};
+use crate::sample::{flow, incomplete_run, job, run, scale_up_run};
 use crate::summary::Summary;
 use clearway_units::Span;
 use proptest::prelude::*;
@@ -157,7 +157,7 @@ fn measures_are_named_as_in_the_summary() {
     let json = serde_json::to_value(Summary::of(&run())).unwrap();
     let own = ["goodput_bps", "iteration_us.max", "busbw_gb_per_s"];
     let of_classes: Vec<&str> = CLASS_MEASURES.iter().map(|measure| measure.name).collect();
-    for measure in all_measures().filter(|measure| !of_classes.contains(&measure.name)) {
+    for measure in measures_of(false).filter(|measure| !of_classes.contains(&measure.name)) {
         let pointer = format!("/{}", measure.name.replace('.', "/"));
         let value = measure.value(&ComparedRun::of(run()));
         match json.pointer(&pointer) {
@@ -511,7 +511,7 @@ fn the_document() {
     insta::assert_snapshot!(serde_json::to_string(measure).unwrap(), @r#"{"name":"fct_us.max","title":"FCT max","unit":"us","values":[{"max":120.0,"median":110.0,"min":100.0,"per_seed":[100.0,120.0],"ratio":1.0,"within_spread":true},{"max":140.0,"median":135.0,"min":130.0,"per_seed":[130.0,140.0],"ratio":1.2272727272727273,"within_spread":false}]}"#);
     assert_eq!(
         value["measures"].as_array().unwrap().len(),
-        all_measures().count()
+        measures_of(false).count()
     );
 }
 
@@ -547,4 +547,111 @@ proptest! {
         prop_assert_eq!(within, Some(!parted));
         prop_assert!(min <= median && median <= max && ratio > 0.0);
     }
+}
+
+/// A scale-up run whose operations take so many cycles more.
+fn scale_up(seed: u64, more: u64) -> ComparedRun {
+    let mut record = scale_up_run();
+    record.scenario.seed = seed;
+    record.digest = format!("{seed}-{more}");
+    let operations = record.operations.as_mut().unwrap();
+    operations.totals.effective_bandwidth /= (1 + more) as f64;
+    for row in &mut operations.rows {
+        row.completed_cycle += more;
+    }
+    ComparedRun::of(record)
+}
+
+#[test]
+fn scale_up_runs_are_compared_by_their_operations() {
+    let comparison = Comparison::of(&[
+        variant("3cpo", [1, 2].map(|seed| scale_up(seed, seed))),
+        variant("static window", [1, 2].map(|seed| scale_up(seed, 1000))),
+    ]);
+    insta::assert_snapshot!(comparison.to_table(), @"
+       operations   seeds  what
+    -  ----------  ------  -------------
+    A         512  1 to 2  3cpo
+    B         512  1 to 2  static window
+
+                                               A             B       B/A
+    -----------------------  -------------------  ------------  --------
+    completed                                512           512  1.000x ~
+    duration                        1,720 cycles  1,720 cycles  1.000x ~
+    effective bandwidth                    0.339         0.001  0.002x
+                                    0.271..0.406
+    latency mean                    865.6 cycles  1,864 cycles  2.154x
+                             865.1..866.1 cycles
+    latency p50                     860.5 cycles  1,859 cycles  2.160x
+                                 860..861 cycles
+    latency p99                     1,126 cycles  2,124 cycles  1.887x
+                             1,125..1,126 cycles
+    latency p99.9                   1,150 cycles  2,148 cycles  1.869x
+                             1,149..1,150 cycles
+    latency max                     1,150 cycles  2,148 cycles  1.869x
+                             1,149..1,150 cycles
+    reduction entries, peak                   96            96  1.000x ~
+    reduction entries, mean                40.20         40.20  1.000x ~
+    waits for an entry                         7             7  1.000x ~
+    longest queue                            288           288  1.000x ~
+    waiting responses                         12            12  1.000x ~
+    flit-hops                             40,960        40,960  1.000x ~
+    packet-hops                            4,096         4,096  1.000x ~
+    simulated time                      1.101 us      1.101 us  1.000x ~
+
+    effective bandwidth: flits received per GPU and cycle; latency: injection to response.
+    Medians over seeds, with the least and the greatest value below.
+    Ratios of medians; ~: within the spread of seeds (the two ranges overlap).
+    ");
+    let summary = serde_json::to_value(scale_up(1, 1).summary).unwrap();
+    let measures = measures_of(true).filter(measures::Measure::is_of_operations);
+    for measure in measures {
+        let pointer = format!("/{}", measure.name.replace('.', "/"));
+        let found = summary
+            .pointer(&pointer)
+            .and_then(serde_json::Value::as_f64);
+        assert!(found.is_some(), "{pointer}");
+        let values = row(&comparison, measure.name).values;
+        assert_eq!(values[0].per_seed[0], found, "{pointer}");
+    }
+}
+
+#[test]
+fn units_of_operations_are_words() {
+    let comparison = Comparison::of(&[variant("a", [scale_up(1, 0)])]);
+    let unit = |name| serde_json::to_value(row(&comparison, name).unit).unwrap();
+    assert_eq!(unit("operations.latency_cycles.p99"), "cycles");
+    assert_eq!(unit("operations.effective_bandwidth"), "flits_per_cycle");
+}
+
+#[test]
+fn runs_of_packets_have_no_measures_of_operations() {
+    let packets = || variant("packets", [ComparedRun::of(run())]);
+    let comparison = Comparison::of(&[packets(), packets()]);
+    let mut measures = comparison.measures.iter();
+    assert!(!measures.any(|row| row.name.starts_with("operations.")));
+    let both = Comparison::of(&[packets(), variant("operations", [scale_up(1, 0)])]);
+    let legend = both.to_table();
+    assert!(legend.contains("payload") && legend.contains("operations"));
+    let latency = row(&both, "operations.latency_cycles.mean").values;
+    assert!(latency[0].median.is_none() && latency[1].median.is_some());
+}
+
+#[test]
+fn unfinished_operations_are_warned_of() {
+    let mut short = scale_up(1, 0);
+    short.summary.status = crate::summary::StatusName::Incomplete;
+    let operations = short.summary.operations.as_mut().unwrap();
+    operations.figures.totals.completed = 500;
+    let mut less = scale_up(1, 5);
+    let operations = less.summary.operations.as_mut().unwrap();
+    operations.figures.totals.posted = 100;
+    let comparison = Comparison::of(&[variant("a", [short]), variant("b", [less])]);
+    assert_eq!(
+        comparison.warnings,
+        [
+            "A is incomplete (seed 1: 500 of 512 operations completed): its latencies leave out the slowest operations",
+            "A and B do different work: 512 operations in all against 100 operations in all with seed 1",
+        ]
+    );
 }

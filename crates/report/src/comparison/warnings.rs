@@ -24,10 +24,15 @@ fn unfinished(variant: &VariantOutcome) -> Option<String> {
     let short: Vec<&RunOutcome> = variant.runs.iter().filter(short).collect();
     let seeds: Vec<String> = short.iter().copied().map(completed).collect();
     let has_flows = |run: &&RunOutcome| run.flows.completed < run.flows.total;
+    let has_operations =
+        |run: &&RunOutcome| run.operations.is_some_and(|all| all.completed < all.total);
     // Computations may be left when all messages are through.
-    let left_out = match short.is_empty() || short.iter().any(has_flows) {
-        true => "its completion times leave out the slowest flows",
-        false => "its times of iterations leave out those that were not over",
+    let left_out = if short.iter().any(has_operations) {
+        "its latencies leave out the slowest operations"
+    } else if short.is_empty() || short.iter().any(has_flows) {
+        "its completion times leave out the slowest flows"
+    } else {
+        "its times of iterations leave out those that were not over"
     };
     (!seeds.is_empty()).then(|| {
         let seeds = seeds.join("; ");
@@ -42,8 +47,11 @@ fn completed(run: &RunOutcome) -> String {
         true => format!(" and {} jobs", of(jobs.completed, jobs.total)),
         false => String::new(),
     };
-    let flows = of(flows.completed, flows.total);
-    format!("seed {}: {flows} flows{jobs} completed", run.scenario.seed)
+    let work = match run.operations {
+        Some(all) if flows.total == 0 => format!("{} operations", of(all.completed, all.total)),
+        _ => format!("{} flows", of(flows.completed, flows.total)),
+    };
+    format!("seed {}: {work}{jobs} completed", run.scenario.seed)
 }
 
 /// The runs of two variants that have a seed in common.
@@ -58,8 +66,11 @@ fn common<'a>(
 }
 
 fn other_work(first: &VariantOutcome, other: &VariantOutcome) -> Option<String> {
-    let differ =
-        |(a, b): &(&RunOutcome, &RunOutcome)| (a.flows.total, a.bytes) != (b.flows.total, b.bytes);
+    let amount = |run: &RunOutcome| {
+        let operations = run.operations.map(|operations| operations.total);
+        (run.flows.total, run.bytes, operations)
+    };
+    let differ = |(a, b): &(&RunOutcome, &RunOutcome)| amount(a) != amount(b);
     let any = || Some((first.runs.first()?, other.runs.first()?));
     let pair = match common(first, other).next() {
         Some(_) => common(first, other).find(differ),
@@ -81,6 +92,9 @@ fn other_work(first: &VariantOutcome, other: &VariantOutcome) -> Option<String> 
 }
 
 fn work(run: &RunOutcome) -> String {
+    if let (Some(operations), 0) = (run.operations, run.flows.total) {
+        return format!("{} operations in all", count(operations.total));
+    }
     let flows = match run.flows.total {
         1 => "1 flow".into(),
         total => format!("{} flows", count(total)),
@@ -101,10 +115,13 @@ fn other_program(first: &VariantOutcome, other: &VariantOutcome) -> Option<Strin
 /// A setting that changes nothing is often a mistake.
 fn same_run(first: &VariantOutcome, other: &VariantOutcome) -> Option<String> {
     let mut pairs = common(first, other).peekable();
-    pairs.peek()?;
+    let kind = match pairs.peek()?.0.operations {
+        Some(_) => "operation",
+        None => "packet",
+    };
     pairs.all(|(a, b)| a.digest == b.digest).then(|| {
         format!(
-            "{} came to the same as {}, packet for packet (equal digests)",
+            "{} came to the same as {}, {kind} for {kind} (equal digests)",
             other.id, first.id
         )
     })

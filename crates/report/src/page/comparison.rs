@@ -45,8 +45,10 @@ pub fn render_comparison(page: &ComparisonPage<'_>) -> String {
     document.close_section();
     let drawn = drawn(page);
     jobs(&mut document, &drawn);
-    completion(&mut document, &drawn);
-    over_time(&mut document, &drawn);
+    if comparison.has_flows() {
+        completion(&mut document, &drawn);
+    }
+    over_time(&mut document, &drawn, comparison.has_flows());
     provenance(&mut document, page);
     document.push("</main>");
     document.finish()
@@ -89,24 +91,26 @@ fn in_page(text: &str) -> String {
 
 /// Table of the variants and their letters.
 fn legend(comparison: &Comparison) -> String {
-    let columns = [
-        ("Variant", Column::Text),
-        ("What", Column::Text),
-        ("Flows", Column::Number),
-        ("Payload", Column::Number),
-        ("Seeds", Column::Number),
-    ];
+    let work = comparison.work_headings().iter();
+    let work: Vec<String> = work.map(|heading| capitalised(heading)).collect();
+    let columns: Vec<_> = [("Variant", Column::Text), ("What", Column::Text)]
+        .into_iter()
+        .chain(work.iter().map(|name| (name.as_str(), Column::Number)))
+        .chain([("Seeds", Column::Number)])
+        .collect();
     let rows = comparison.variants.iter().map(|variant| {
-        let run = &variant.runs[0];
-        vec![
-            variant.id.clone(),
-            variant.label.clone(),
-            words::count(run.flows.total),
-            words::bytes(run.bytes as f64),
-            variant.seeds(),
-        ]
+        let mut row = vec![variant.id.clone(), variant.label.clone()];
+        row.extend(comparison.work_of(variant));
+        row.push(variant.seeds());
+        row
     });
     table(&columns, &rows.collect::<Vec<_>>())
+}
+
+/// The word with a capital letter.
+fn capitalised(word: &str) -> String {
+    let (first, rest) = word.split_at(word.chars().next().map_or(0, char::len_utf8));
+    first.to_uppercase() + rest
 }
 
 fn explanation(comparison: &Comparison) -> String {
@@ -340,9 +344,8 @@ fn by_size(drawn: &[Drawn<'_>]) -> Vec<Plot> {
         .collect()
 }
 
-/// Curves of the first run of each variant that was watched.
-fn over_time(document: &mut Document, drawn: &[Drawn<'_>]) {
-    document.open_section("time", "Over time");
+/// Curves of the first run of each variant that was watched. Scale-up runs may have none to compare: `is_said` if that is worth saying.
+fn over_time(document: &mut Document, drawn: &[Drawn<'_>], is_said: bool) {
     let watched: Vec<_> = drawn
         .iter()
         .filter_map(|drawn| {
@@ -351,6 +354,10 @@ fn over_time(document: &mut Document, drawn: &[Drawn<'_>]) {
             Some((drawn, run))
         })
         .collect();
+    if watched.is_empty() && !is_said {
+        return;
+    }
+    document.open_section("time", "Over time");
     let seeds: Vec<u64> = watched
         .iter()
         .map(|(_, run)| run.summary.scenario.seed)
@@ -434,7 +441,7 @@ mod tests {
     use super::*;
     use crate::comparison::ComparedRun;
     use crate::observed::{Curve, Metric, Observed, Subject};
-    use crate::sample::{flow, incomplete_run, job, run};
+    use crate::sample::{flow, incomplete_run, job, run, scale_up_run};
     use clearway_units::{Span, Time};
 
     fn variant(label: &str, runs: impl IntoIterator<Item = ComparedRun>) -> Variant {
@@ -570,6 +577,23 @@ mod tests {
             assert!(page.contains(text), "no {text}");
         }
         assert!(plot_ids(&page).is_empty());
+    }
+
+    #[test]
+    fn scale_up_runs_have_no_sections_on_flows() {
+        let runs = || [ComparedRun::of(scale_up_run())];
+        let page = html(&[variant("a", runs()), variant("b", runs())]);
+        for text in [
+            "<th scope=\"row\">latency p99</th><td class=\"n\">1,124 cycles</td>",
+            "<th scope=\"row\">effective bandwidth</th>",
+            "<th scope=\"col\" class=\"n\">Operations</th>",
+            "B came to the same as A, operation for operation",
+        ] {
+            assert!(page.contains(text), "no {text}");
+        }
+        for text in ["FCT", "No flow", "Over time", "Payload", "data sent"] {
+            assert!(!page.contains(text), "{text}");
+        }
     }
 
     #[test]
