@@ -75,10 +75,11 @@ pub use concurrent::{Concurrent, label_of};
 pub use configuration::{Configuration, InjectionArbiter, InjectionChannels};
 pub use operation::{FlitSizes, GroupId, Operation, OperationKind, PacketClass, Target};
 pub use program::{Posts, Program};
-pub use record::OperationRecord;
+pub use record::{LinkTotals, OperationRecord};
 pub use script::{OperationSet, Script, Step};
 pub use simulation::{
-    Finished, RunLimits, Setup, Simulation, SwitchGauges, Watched, Watcher, cycles_of, time_of,
+    Finished, GpuGauges, RunLimits, Setup, Simulation, SwitchGauges, Watched, Watcher, cycles_of,
+    time_of,
 };
 pub use tree::Tree;
 

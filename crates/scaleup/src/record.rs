@@ -30,3 +30,14 @@ impl OperationRecord {
         self.completed - self.sent
     }
 }
+
+/// What a link has carried.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LinkTotals {
+    /// Flits.
+    pub flits: u64,
+    /// Packets.
+    pub packets: u64,
+    /// Longest queue of a channel in front of it, in flits; zero for the link of a GPU, whose operations wait in no queue of the network.
+    pub peak_queue: u32,
+}

@@ -5,7 +5,7 @@ use crate::gpu::Gpu;
 use crate::injection::{InjectionControl, InjectionFacts, InjectionGauges, Membership};
 use crate::plan::{Place, Plan};
 use crate::program::Program;
-use crate::record::OperationRecord;
+use crate::record::{LinkTotals, OperationRecord};
 use crate::switch::Switch;
 use crate::tree::Groups;
 use crate::wiring::Message;
@@ -55,6 +55,19 @@ pub trait Watcher {
     fn on_round(&mut self, watched: &Watched<'_, '_>) -> bool;
 }
 
+/// State of a GPU between two rounds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct GpuGauges {
+    /// Its injection control.
+    pub injection: InjectionGauges,
+    /// Requests that wait for injection.
+    pub requests: usize,
+    /// Responses that wait for injection.
+    pub responses: usize,
+    /// Flits sent so far.
+    pub flits_sent: u64,
+}
+
 /// State of a switch between two rounds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SwitchGauges {
@@ -67,12 +80,19 @@ pub struct SwitchGauges {
 }
 
 impl Watched<'_, '_> {
-    /// Shows each GPU's injection control and the numbers of requests and responses that wait for injection, in order.
-    pub fn gpus(&self, mut look: impl FnMut(HostId, InjectionGauges, [usize; 2])) {
+    /// Shows each GPU, in order.
+    pub fn gpus(&self, mut look: impl FnMut(HostId, GpuGauges)) {
         let mut id = 0;
         self.domains.for_each(|domain| {
             for gpu in &mut domain.gpus {
-                look(HostId(id), gpu.gauges(self.now), gpu.waiting());
+                let [requests, responses] = gpu.waiting();
+                let gauges = GpuGauges {
+                    injection: gpu.gauges(self.now),
+                    requests,
+                    responses,
+                    flits_sent: gpu.counters.flits_sent,
+                };
+                look(HostId(id), gauges);
                 id += 1;
             }
         });
@@ -134,8 +154,10 @@ pub struct Finished {
     pub mean_entries: f64,
     /// Requests that waited for an entry.
     pub waits_for_entries: u64,
-    /// Longest output queue, in flits.
+    /// Longest output queue of a channel, in flits.
     pub peak_queue: u32,
+    /// Work of each link: those out of the ports of each switch, leaves first, then those of GPUs.
+    pub links: Vec<LinkTotals>,
     /// Most responses that waited for injection at a GPU.
     pub peak_responses: usize,
     /// Hash over completed operations.
@@ -346,11 +368,12 @@ fn account(plan: &Plan, domains: Vec<SwitchDomain>, ending: Ending) -> Finished 
         mean_entries: 0.0,
         waits_for_entries: 0,
         peak_queue: 0,
+        links: Vec::new(),
         peak_responses: 0,
         digest: Digest::default(),
         fault,
     };
-    let (mut first, mut entries) = (Cycle::MAX, 0);
+    let (mut first, mut entries, mut of_gpus) = (Cycle::MAX, 0, Vec::new());
     let switches = domains.len();
     for domain in domains {
         let counters = domain.switch.counters();
@@ -360,7 +383,7 @@ fn account(plan: &Plan, domains: Vec<SwitchDomain>, ending: Ending) -> Finished 
         entries += used.integral(last);
         finished.peak_entries = finished.peak_entries.max(used.peak);
         finished.waits_for_entries += domain.switch.waits_for_entries();
-        finished.peak_queue = finished.peak_queue.max(domain.switch.peak_queue());
+        finished.links.extend(domain.switch.links());
         for gpu in &domain.gpus {
             let counters = &gpu.counters;
             finished.unfinished += gpu.unfinished();
@@ -370,9 +393,17 @@ fn account(plan: &Plan, domains: Vec<SwitchDomain>, ending: Ending) -> Finished 
             finished.effective_flits += counters.effective_flits;
             finished.peak_responses = finished.peak_responses.max(counters.peak_responses);
             first = first.min(counters.first_sent.unwrap_or(Cycle::MAX));
+            of_gpus.push(LinkTotals {
+                flits: counters.flits_sent,
+                packets: counters.packets_sent,
+                peak_queue: 0,
+            });
         }
         finished.operations.extend(domain.records);
     }
+    let queues = finished.links.iter().map(|link| link.peak_queue);
+    finished.peak_queue = queues.max().unwrap_or(0);
+    finished.links.extend(of_gpus);
     finished.cycles = last.saturating_sub(first);
     if last > 0 {
         finished.mean_entries = entries as f64 / (switches as f64 * last as f64);

@@ -5,6 +5,7 @@ use crate::channel::{CHANNELS, Channel};
 use crate::order::first_port;
 use crate::packet::{NO_ENTRY, Packet};
 use crate::plan::{Place, Plan};
+use crate::record::LinkTotals;
 use crate::reduction::{Entry, Occupancy, ReductionTable};
 use crate::tree::Root;
 use crate::wiring::{Event, Message, Wiring};
@@ -57,6 +58,7 @@ struct Output {
     /// The lane that sent last.
     last: usize,
     flits_sent: u64,
+    packets_sent: u64,
 }
 
 /// Counters of a switch.
@@ -432,10 +434,13 @@ impl Switch {
         self.table.waits
     }
 
-    /// Longest output queue so far, in flits.
-    pub(crate) fn peak_queue(&self) -> u32 {
-        let lanes = self.outputs.iter().flat_map(|output| &output.lanes);
-        lanes.map(|lane| lane.peak).max().unwrap_or(0)
+    /// Work of the link of each port, with its longest queue.
+    pub(crate) fn links(&self) -> impl Iterator<Item = LinkTotals> {
+        self.outputs.iter().map(|output| LinkTotals {
+            flits: output.flits_sent,
+            packets: output.packets_sent,
+            peak_queue: output.lanes.iter().map(|lane| lane.peak).max().unwrap_or(0),
+        })
     }
 
     /// Flits in the output queues of each port: responses, requests.
@@ -493,6 +498,7 @@ impl Output {
             queue.credits -= u32::from(packet.flits);
         }
         self.flits_sent += u64::from(packet.flits);
+        self.packets_sent += 1;
         self.idle_at = now + Cycle::from(packet.flits);
         packet
     }

@@ -18,20 +18,20 @@ pub(super) enum LinkChoice {
 /// interval on: a link that is overtaken for a while keeps its curve.
 #[derive(Debug)]
 pub(super) struct Top {
-    pub(super) count: usize,
+    count: usize,
     /// With the longest queue that each has had.
-    pub(super) followed: BTreeMap<LinkId, u64>,
+    followed: BTreeMap<LinkId, u64>,
     /// A bit for each link: asked for every link with every sample.
     marks: Vec<u64>,
 }
 
 impl Top {
-    pub(super) fn insert(&mut self, link: LinkId, peak: u64) {
+    fn insert(&mut self, link: LinkId, peak: u64) {
         self.followed.insert(link, peak);
         self.marks[link.0 as usize / 64] |= 1 << (link.0 % 64);
     }
 
-    pub(super) fn remove(&mut self, link: LinkId) {
+    fn remove(&mut self, link: LinkId) {
         self.followed.remove(&link);
         self.marks[link.0 as usize / 64] &= !(1 << (link.0 % 64));
     }
@@ -64,6 +64,38 @@ impl LinkChoice {
             Self::Named(_) => 0,
             Self::Top(top) => top.count,
         }
+    }
+
+    /// Begins to follow the links whose queues were longest, and stops following others for them, which it returns. `peaks` are the
+    /// longest queues of the interval, of links that are followed or among the longest.
+    pub(super) fn follow(&mut self, peaks: &[(LinkId, u64)], longest: Longest) -> Vec<LinkId> {
+        let mut left = Vec::new();
+        let Self::Top(top) = self else {
+            return left;
+        };
+        for &(link, longest) in peaks {
+            if let Some(peak) = top.followed.get_mut(&link) {
+                *peak = longest.max(*peak);
+            }
+        }
+        for (peak, link) in longest.into_sorted() {
+            if top.followed.len() >= 2 * top.count {
+                let shortest = top
+                    .followed
+                    .iter()
+                    .map(|(link, peak)| (*peak, Reverse(*link)));
+                let Some((least, Reverse(other))) = shortest.min() else {
+                    return left;
+                };
+                if least >= peak {
+                    return left;
+                }
+                top.remove(other);
+                left.push(other);
+            }
+            top.insert(link, peak);
+        }
+        left
     }
 
     /// The links that are followed beyond the number asked for.

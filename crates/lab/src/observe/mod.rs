@@ -14,6 +14,7 @@ mod fairness;
 mod followed;
 mod meter;
 mod plan;
+mod scaleup;
 mod telemetry;
 #[cfg(test)]
 mod tests;
@@ -23,4 +24,5 @@ pub use clearway_results::{FAIR, Fairness, JainCourse};
 pub(crate) use fairness::AllowedRates;
 pub use meter::Metering;
 pub use plan::WatchPlan;
+pub use scaleup::ScaleupTelemetry;
 pub use telemetry::{Sink, Telemetry, Watched};

@@ -11,7 +11,6 @@ use clearway_transport::FlowProgress;
 use clearway_units::statistics::jain_index;
 use clearway_units::{FlowId, Span, Time};
 use rustc_hash::FxHashMap;
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// Sink for rows as they arise: all rows of one instant at once.
@@ -183,30 +182,12 @@ impl<'a> Telemetry<'a> {
 
     /// Begins to follow the links whose queues were longest, and stops following others for them.
     fn follow(&mut self, intervals: &[Interval], longest: Longest) {
-        let LinkChoice::Top(top) = &mut self.links else {
-            return;
-        };
-        for interval in intervals {
-            if let Some(peak) = top.followed.get_mut(&interval.link) {
-                *peak = interval.peak.max(*peak);
-            }
-        }
-        for (peak, link) in longest.into_sorted() {
-            if top.followed.len() >= 2 * top.count {
-                let shortest = top
-                    .followed
-                    .iter()
-                    .map(|(link, peak)| (*peak, Reverse(*link)));
-                let Some((least, Reverse(other))) = shortest.min() else {
-                    return;
-                };
-                if least >= peak {
-                    return;
-                }
-                top.remove(other);
-                self.curves.forget(Subject::Link(other.0));
-            }
-            top.insert(link, peak);
+        let peaks: Vec<(LinkId, u64)> = intervals
+            .iter()
+            .map(|interval| (interval.link, interval.peak))
+            .collect();
+        for link in self.links.follow(&peaks, longest) {
+            self.curves.forget(Subject::Link(link.0));
         }
     }
 
