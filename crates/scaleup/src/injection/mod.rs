@@ -27,7 +27,7 @@ pub use outstanding::OutstandingFlits;
 pub use probe::{LatencyParameters, Probe};
 pub use registry::InjectionRegistry;
 pub use three_cpo::{ThreeCpo, ThreeCpoParameters};
-pub use tokens::{TokenArrival, TokenBuckets, TokenParameters, Tokens};
+pub use tokens::{TokenArrival, TokenBuckets, TokenNeed, TokenParameters, Tokens};
 pub use window::{Window, WindowParameters};
 
 use crate::{Cycle, FlitSizes, GroupId, OperationKind};
