@@ -1,19 +1,21 @@
 //! Random scenarios: small fabrics, tiny buffers, programs and injection controls that react to all that they are told.
 
 use clearway_scaleup::injection::{
-    Completed, Consent, InjectionControl, InjectionFacts, InjectionGauges, Remote, Sent,
+    Aimd, AimdParameters, Completed, Consent, InjectionControl, InjectionFacts, InjectionGauges,
+    InjectionSettings, LatencyParameters, NoControl, Remote, Sent, ThreeCpo, ThreeCpoParameters,
+    TokenArrival, TokenNeed, TokenParameters, Window, WindowParameters,
 };
 use clearway_scaleup::{
     Configuration, Cycle, GroupId, InjectionArbiter, InjectionChannels, Operation, OperationKind,
     OperationSet, Posts, Program, Script, Step, Target, Tree,
 };
 use clearway_units::{HostId, Purpose, RandomStream, mix64};
+use std::num::NonZero;
 
 /// Injection control of all GPUs of a scenario.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Control {
-    None,
-    Window(u32),
+    Named(InjectionSettings),
     Moody,
 }
 
@@ -41,11 +43,7 @@ impl Scenario {
         let tree = tree(random);
         let groups = groups(random, &tree);
         let configuration = configuration(random);
-        let control = match random.below(4) {
-            0 => Control::None,
-            1 => Control::Window(1 + random.below(6)),
-            _ => Control::Moody,
-        };
+        let control = control(random);
         let most = match random.chance(0.2) {
             _ if tree.gpus > 48 => 4,
             true => 60,
@@ -93,15 +91,8 @@ impl Scenario {
     }
 
     pub(crate) fn control(&self, facts: &InjectionFacts<'_>) -> Box<dyn InjectionControl> {
-        match self.control {
-            Control::None => Box::new(Window {
-                most: u32::MAX,
-                outstanding: [0; 2],
-            }),
-            Control::Window(most) => Box::new(Window {
-                most,
-                outstanding: [0; 2],
-            }),
+        match &self.control {
+            Control::Named(settings) => settings.build(facts),
             Control::Moody => Box::new(Moody {
                 events: mix64(facts.seed ^ u64::from(facts.gpu.0)),
                 sends: 0,
@@ -196,6 +187,67 @@ fn configuration(random: &mut RandomStream) -> Configuration {
             false => InjectionArbiter::RoundRobin,
         },
         ..Configuration::default()
+    }
+}
+
+/// A control of the crate, or one that tells by its answers what it has been told.
+fn control(random: &mut RandomStream) -> Control {
+    let settings = match random.below(8) {
+        0 => InjectionSettings::of::<NoControl>(),
+        1 => InjectionSettings::with::<Window>(WindowParameters {
+            window: NonZero::new(1 + random.below(6)).expect("above zero"),
+        }),
+        2 => InjectionSettings::with::<Aimd>(AimdParameters {
+            tokens: tokens(random),
+            latency: latencies(random),
+        }),
+        3 | 4 => InjectionSettings::with::<ThreeCpo>(three_cpo(random)),
+        _ => return Control::Moody,
+    };
+    Control::Named(settings)
+}
+
+fn tokens(random: &mut RandomStream) -> TokenParameters {
+    let least = 2468.0 / f64::from(2 + random.below(20));
+    TokenParameters {
+        watermark_min: least,
+        initial: random.chance(0.3).then_some(least),
+        cap: f64::from(1 + random.below(20)),
+        need: match random.chance(0.5) {
+            true => TokenNeed::Both,
+            false => TokenNeed::Data,
+        },
+        arrival: match random.chance(0.5) {
+            true => TokenArrival::Random,
+            false => TokenArrival::Even,
+        },
+        ..TokenParameters::default()
+    }
+}
+
+/// Thresholds that latencies of small fabrics reach.
+fn latencies(random: &mut RandomStream) -> LatencyParameters {
+    let threshold = u64::from(20 + random.below(200));
+    LatencyParameters {
+        threshold,
+        greatest: threshold + 1 + u64::from(random.below(300)),
+        ..LatencyParameters::default()
+    }
+}
+
+fn three_cpo(random: &mut RandomStream) -> ThreeCpoParameters {
+    let from = u64::from(random.below(200));
+    ThreeCpoParameters {
+        remote_scaling: f64::from(random.below(11)) / 10.0,
+        remote_scaling_from: from,
+        remote_scaling_to: from + 1 + u64::from(random.below(300)),
+        scale_sends: random.chance(0.5),
+        handover: random.chance(0.5),
+        skew_correction: random.chance(0.5),
+        initial_rtt: u64::from(1 + random.below(200)),
+        tokens: tokens(random),
+        latency: latencies(random),
+        ..ThreeCpoParameters::default()
     }
 }
 
@@ -297,36 +349,6 @@ impl Program for Reactive {
 
     fn is_over(&self) -> bool {
         self.left == 0
-    }
-}
-
-/// At most so many operations of each kind at once.
-#[derive(Debug)]
-struct Window {
-    most: u32,
-    outstanding: [u32; 2],
-}
-
-impl InjectionControl for Window {
-    fn consent(&mut self, _: Cycle, kind: OperationKind, _: Option<GroupId>) -> Consent {
-        match self.outstanding[kind as usize] < self.most {
-            true => Consent::Now,
-            false => Consent::Wait,
-        }
-    }
-
-    fn on_sent(&mut self, sent: &Sent) {
-        self.outstanding[sent.kind as usize] += 1;
-    }
-
-    fn on_remote(&mut self, _: &Remote) {}
-
-    fn on_completed(&mut self, completed: &Completed) {
-        self.outstanding[completed.kind as usize] -= 1;
-    }
-
-    fn gauges(&mut self, _: Cycle) -> InjectionGauges {
-        InjectionGauges::default()
     }
 }
 
