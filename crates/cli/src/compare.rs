@@ -16,7 +16,7 @@ use crate::outputs::{Outputs, Results};
 use crate::progress::{Display, Interrupt};
 use crate::record::{REVISION, command_line, record};
 use crate::same_file::{Input, refuse_input, refuse_input_in};
-use crate::scaleup;
+use crate::scaleup::{self, ScaleupOutputs};
 use crate::watch::{self, Watchers};
 use crate::whole_file::WholeFile;
 use clearway_lab::{Assembly, Experiment, ScaleupAssembly, ScaleupScenario, Scenario};
@@ -98,7 +98,7 @@ fn check(variant: &Planned, arguments: &CompareArguments) -> Result<(), Failure>
                 Assembly::streaming(scenario).map_err(refusal)?.warnings
             }
             Experiment::Scaleup(scenario) => {
-                ScaleupAssembly::new(scenario).map_err(refusal)?;
+                scaleup::assemble(scenario).map_err(refusal)?;
                 Vec::new()
             }
         };
@@ -249,32 +249,31 @@ impl Run<'_> {
     ) -> Result<Option<Simulated>, Failure> {
         let stopwatch = Stopwatch::start();
         let assembly = ScaleupAssembly::new(scenario)?;
-        let folder = self.folder.as_ref().map(|path| {
+        let outputs = self.folder.as_ref().map(|path| {
             let folder = ResultFolder::create(path);
-            folder.and_then(|folder| scaleup::reserved(folder, scenario, true))
+            folder.and_then(|folder| ScaleupOutputs::create(folder, &assembly, true))
         });
+        let (mut outputs, prepared) = match outputs.transpose() {
+            Ok(outputs) => (outputs, Ok(())),
+            Err(error) => (None, Err(self.no_results(&error))),
+        };
         let (quiet, threads) = (
             self.arguments.quiet || self.arguments.json,
             self.arguments.threads,
         );
         let display = Display::of_operations(assembly.operations, quiet).titled(&self.title);
-        let finished = scaleup::simulate(&assembly, threads, display, interrupt);
-        let record = scaleup::record(
-            scenario,
-            assembly.operations,
-            &finished,
-            threads,
-            &stopwatch,
-        );
+        let watching = (display, interrupt);
+        let (finished, observed) =
+            scaleup::simulate(&assembly, threads, watching, outputs.as_mut());
+        let mut record = scaleup::record(&assembly, &finished, threads, &stopwatch);
+        record.observed = observed;
         if record.status == Status::Interrupted {
             return Ok(None);
         }
-        let kept = match folder {
-            None => Ok(()),
-            Some(folder) => folder
-                .and_then(|folder| scaleup::publish(folder, scenario, &record, true))
-                .map_err(|error| self.no_results(&error)),
-        };
+        let kept = prepared.and_then(|()| {
+            let written = outputs.map_or(Ok(()), |outputs| outputs.publish(&record));
+            written.map_err(|error| self.no_results(&error))
+        });
         Ok(Some(self.simulated(record, kept)))
     }
 

@@ -5,8 +5,9 @@
 
 use crate::capture_file;
 use crate::flow_rows::FlowsFile;
+use crate::record::identity;
 use crate::report_page;
-use crate::series_file::SeriesFile;
+use crate::series_file::{SeriesFile, names};
 use crate::text_file::TextFiles;
 use crate::timeline_file;
 use clearway_lab::record::Capture;
@@ -60,7 +61,11 @@ impl<'a> Outputs<'a> {
         }
         let series = match scenario.observe.every {
             Sampling::Off => None,
-            _ => Some(SeriesFile::create(&folder, scenario, assembly)?),
+            _ => Some(SeriesFile::create(
+                &folder,
+                &identity(scenario),
+                names(assembly),
+            )?),
         };
         Ok(Self {
             folder,

@@ -7,19 +7,23 @@ use crate::progress::{Display, Interrupt};
 use crate::record::{REVISION, command_line};
 use crate::report_page;
 use crate::run::{conclude, default_folder, inputs, no_results, refuse_deleting, say_status, show};
+use crate::series_file::{Names, SeriesFile};
 use crate::timeline_file;
+use clearway_lab::observe::{ScaleupTelemetry, Watched};
 use clearway_lab::scaleup_fabric::{
     Finished, OperationKind as Kind, OperationRecord, Target, label_of,
 };
+use clearway_lab::scenario::Sampling;
 use clearway_lab::{
-    Progress, ScaleupAssembly, ScaleupFinished, ScaleupRunOptions, ScaleupScenario, Stopped,
-    Verdict,
+    FLIT_BYTES, Progress, ScaleupAssembly, ScaleupFinished, ScaleupRunOptions, ScaleupScenario,
+    ScenarioError, Stopped, Verdict,
 };
 use clearway_report::{
-    FabricUse, FolderError, OperationKind, OperationResults, OperationRow, OperationTotals,
-    PacketCounts, ReductionTableUse, ResultFolder, RunRecord, ScenarioIdentity, Status, Summary,
-    operations, page, timeline,
+    FabricUse, FolderError, LinkRow, NodeRow, Observed, OperationKind, OperationResults,
+    OperationRow, OperationTotals, PacketCounts, ReductionTableUse, ResultFolder, RunRecord,
+    ScenarioIdentity, SeriesRow, Status, Subject, Summary, operations, page, timeline,
 };
+use clearway_units::Span;
 use std::process::ExitCode;
 
 pub(crate) fn run(
@@ -32,25 +36,21 @@ pub(crate) fn run(
         .clone()
         .unwrap_or_else(|| default_folder(&scenario.general.name, &scenario.hash()));
     let stopwatch = Stopwatch::start();
-    let assembly = ScaleupAssembly::new(scenario)?;
+    let assembly = assemble(scenario)?;
     refuse_deleting(&target, &inputs(arguments, Vec::new()))?;
     let unwritten = |error: FolderError| no_results(arguments, &error);
     let folder = ResultFolder::create(&target).map_err(unwritten)?;
-    let report = !arguments.no_report;
-    let folder = reserved(folder, scenario, report).map_err(unwritten)?;
+    let outputs = ScaleupOutputs::create(folder, &assembly, !arguments.no_report);
+    let mut outputs = outputs.map_err(unwritten)?;
     let interrupt = Interrupt::install();
     let display = Display::of_operations(assembly.operations, arguments.quiet || arguments.json);
-    let finished = simulate(&assembly, arguments.threads, display, &interrupt);
-    let record = record(
-        scenario,
-        assembly.operations,
-        &finished,
-        arguments.threads,
-        &stopwatch,
-    );
+    let watching = (display, &interrupt);
+    let (finished, observed) = simulate(&assembly, arguments.threads, watching, Some(&mut outputs));
+    let mut record = record(&assembly, &finished, arguments.threads, &stopwatch);
+    record.observed = observed;
     // Shown before it is written: a full disk must not cost the user the figures of a long run.
     let shown = show(arguments, &Summary::of(&record));
-    let written = publish(folder, scenario, &record, report);
+    let written = outputs.publish(&record);
     let place = match &written {
         Ok(()) => Some(target.clone()),
         Err(FolderError::Partial { kept, .. }) => kept.as_ref().map(|(place, _)| place.clone()),
@@ -59,6 +59,16 @@ pub(crate) fn run(
     Failure::all([shown, written.map_err(unwritten)])
         .and_then(|()| conclude(arguments, &target, &record.status))
         .inspect_err(|_| say_status(&record.status, place.as_deref()))
+}
+
+/// Puts a scenario together, and checks what it wants to be observed.
+///
+/// # Errors
+/// If its parts do not fit together, or it names a link that does not exist.
+pub(crate) fn assemble(scenario: &ScaleupScenario) -> Result<ScaleupAssembly<'_>, ScenarioError> {
+    let assembly = ScaleupAssembly::new(scenario)?;
+    ScaleupTelemetry::new(&assembly, None)?;
+    Ok(assembly)
 }
 
 /// Refuses what speaks of flows or packets.
@@ -76,73 +86,158 @@ fn refuse_options(arguments: &RunArguments) -> Result<(), Failure> {
     }
 }
 
-/// The folder with the scenario, and with room for what a run leaves.
-pub(crate) fn reserved(
-    mut folder: ResultFolder,
-    scenario: &ScaleupScenario,
+/// The result folder in the making.
+pub(crate) struct ScaleupOutputs<'a> {
+    folder: ResultFolder,
+    scenario: &'a ScaleupScenario,
+    /// If anything is sampled.
+    series: Option<SeriesFile<'a>>,
+    /// `report.html` is wanted.
     report: bool,
-) -> Result<ResultFolder, FolderError> {
-    folder.write("scenario.toml", scenario.resolved())?;
-    folder.reserve(operations::FILE_NAME)?;
-    if scenario.observe.perfetto {
-        folder.reserve(timeline::FILE_NAME)?;
-    }
-    if report {
-        folder.reserve(page::FILE_NAME)?;
-    }
-    Ok(folder)
 }
 
-/// Writes what a run left.
-pub(crate) fn publish(
-    mut folder: ResultFolder,
-    scenario: &ScaleupScenario,
-    record: &RunRecord,
-    report: bool,
-) -> Result<(), FolderError> {
-    folder.add_tables(record);
-    if scenario.observe.perfetto {
-        timeline_file::write(&mut folder, record);
+impl<'a> ScaleupOutputs<'a> {
+    /// Puts the scenario into the folder, and makes room for what a run leaves.
+    pub(crate) fn create(
+        mut folder: ResultFolder,
+        assembly: &ScaleupAssembly<'a>,
+        report: bool,
+    ) -> Result<Self, FolderError> {
+        let scenario = assembly.scenario();
+        folder.write("scenario.toml", scenario.resolved())?;
+        for (name, wanted) in [
+            (operations::FILE_NAME, true),
+            (timeline::FILE_NAME, scenario.observe.perfetto),
+            (page::FILE_NAME, report),
+        ] {
+            if wanted {
+                folder.reserve(name)?;
+            }
+        }
+        let series = match scenario.observe.every {
+            Sampling::Off => None,
+            _ => Some(SeriesFile::create(
+                &folder,
+                &identity(scenario),
+                names(assembly),
+            )?),
+        };
+        Ok(Self {
+            folder,
+            scenario,
+            series,
+            report,
+        })
     }
-    if report {
-        let settings = scenario.settings();
-        report_page::write(&mut folder, &scenario.resolved(), settings, record);
+
+    /// Completes the files and puts the folder in place.
+    pub(crate) fn publish(mut self, record: &RunRecord) -> Result<(), FolderError> {
+        let folder = &mut self.folder;
+        folder.add_tables(record);
+        if let Some(series) = self.series {
+            series.finish(folder);
+        }
+        if self.scenario.observe.perfetto {
+            timeline_file::write(folder, record);
+        }
+        if self.report {
+            let settings = self.scenario.settings();
+            report_page::write(folder, &self.scenario.resolved(), settings, record);
+        }
+        self.folder.finish()
     }
-    folder.finish()
 }
 
-/// Runs what was put together.
+/// Names of what is in the fabric.
+fn names<'a>(assembly: &ScaleupAssembly<'_>) -> Names<'a> {
+    let links: Vec<String> = assembly.links().map(|link| link.name).collect();
+    let nodes: Vec<String> = assembly.nodes().collect();
+    Box::new(move |subject: Subject| {
+        let link = |link: u32| links[link as usize].clone();
+        subject.name(link, |node| nodes[node as usize].clone())
+    })
+}
+
+/// Runs what was [put together](assemble). Returns what was observed, if anything was to be.
 pub(crate) fn simulate(
     assembly: &ScaleupAssembly<'_>,
     threads: u16,
-    mut display: Display,
-    interrupt: &Interrupt,
-) -> ScaleupFinished {
-    let finished = assembly.run(ScaleupRunOptions {
+    (mut display, interrupt): (Display, &Interrupt),
+    outputs: Option<&mut ScaleupOutputs<'_>>,
+) -> (ScaleupFinished, Option<Observed>) {
+    let mut series = outputs.and_then(|outputs| outputs.series.as_mut());
+    let sink = Box::new(|rows: &[SeriesRow]| {
+        if let Some(series) = &mut series {
+            series.add(rows);
+        }
+    });
+    let telemetry = ScaleupTelemetry::new(assembly, Some(sink));
+    let mut telemetry = telemetry.expect("the names of links were checked before");
+    let options = ScaleupRunOptions {
         threads: threads.into(),
         on_progress: &mut |progress: Progress| -> Verdict { display.update(&progress, interrupt) },
-    });
+    };
+    let finished = assembly.run(options, telemetry.as_mut());
+    let watched = telemetry.map(ScaleupTelemetry::into_watched);
     display.finish();
-    finished
+    let observed = watched.map(|watched| observed(assembly, &finished, watched));
+    (finished, observed)
 }
 
-/// Creates the record of a run in which programs posted `posted` operations in all.
+fn observed(
+    assembly: &ScaleupAssembly<'_>,
+    finished: &ScaleupFinished,
+    watched: Watched,
+) -> Observed {
+    let tree = assembly.scenario().fabric.nvlink.tree();
+    let (first_leaf, first_spine) = (tree.gpus, tree.gpus + tree.leaves());
+    let tier = |node: u32| match node {
+        node if node < first_leaf => None,
+        node if node < first_spine => Some(0),
+        _ => Some(1),
+    };
+    let nodes = assembly.nodes().zip(0..).map(|(name, node)| NodeRow {
+        name,
+        tier: tier(node),
+    });
+    let links = assembly
+        .links()
+        .zip(&finished.fabric.links)
+        .map(|(link, totals)| LinkRow {
+            name: link.name,
+            from: link.from,
+            to: link.to,
+            rate: assembly.link_rate(),
+            bytes: totals.flits * FLIT_BYTES,
+            packets: totals.packets,
+            marks: 0,
+            drops: 0,
+            pauses: 0,
+            paused: Span::ZERO,
+            peak_queue: u64::from(totals.peak_queue) * FLIT_BYTES,
+        });
+    Observed {
+        times: watched.times,
+        curves: watched.curves,
+        nodes: nodes.collect(),
+        links: links.collect(),
+        fairness: None,
+    }
+}
+
+/// Creates the record of a run, without what was observed.
 pub(crate) fn record(
-    scenario: &ScaleupScenario,
-    posted: u64,
+    assembly: &ScaleupAssembly<'_>,
     finished: &ScaleupFinished,
     threads: u16,
     stopwatch: &Stopwatch,
 ) -> RunRecord {
+    let (scenario, posted) = (assembly.scenario(), assembly.operations);
     let fabric = &finished.fabric;
     RunRecord {
         version: env!("CARGO_PKG_VERSION").into(),
         revision: REVISION.into(),
-        scenario: ScenarioIdentity {
-            name: scenario.general.name.clone(),
-            hash: scenario.hash(),
-            seed: scenario.general.seed,
-        },
+        scenario: identity(scenario),
         status: status(scenario, posted, finished),
         simulated: finished.simulated.since(clearway_units::Time::ZERO),
         flows: Vec::new(),
@@ -161,6 +256,14 @@ pub(crate) fn record(
         events: None,
         jobs: Vec::new(),
         operations: Some(results(scenario, posted, fabric)),
+    }
+}
+
+fn identity(scenario: &ScaleupScenario) -> ScenarioIdentity {
+    ScenarioIdentity {
+        name: scenario.general.name.clone(),
+        hash: scenario.hash(),
+        seed: scenario.general.seed,
     }
 }
 

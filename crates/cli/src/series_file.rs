@@ -1,42 +1,49 @@
 //! `series.parquet`, written while the run goes on.
 
-use crate::record::{REVISION, identity};
-use clearway_lab::{Assembly, LinkId, NodeId, Scenario};
+use crate::record::REVISION;
+use clearway_lab::{Assembly, LinkId, NodeId};
 use clearway_report::{
-    FolderError, ResultFolder, SeriesRow, SeriesWriter, Subject, WriteFlowsError, series,
+    FolderError, ResultFolder, ScenarioIdentity, SeriesRow, SeriesWriter, Subject, WriteFlowsError,
+    series,
 };
 use std::fs::File;
 
+/// Names of subjects.
+pub(crate) type Names<'a> = Box<dyn Fn(Subject) -> String + 'a>;
+
+/// Names of what is in a packet fabric.
+pub(crate) fn names(assembly: &Assembly) -> Names<'_> {
+    let topology = &assembly.topology;
+    Box::new(|subject| {
+        let link = |link| topology.link_name(LinkId(link));
+        subject.name(link, |node| topology.node_name(NodeId(node)))
+    })
+}
+
 /// The file, as long as it can be written.
 pub(crate) struct SeriesFile<'a> {
-    assembly: &'a Assembly,
+    name: Names<'a>,
     state: Result<SeriesWriter<File>, WriteFlowsError>,
 }
 
 impl<'a> SeriesFile<'a> {
     pub(crate) fn create(
         folder: &ResultFolder,
-        scenario: &Scenario,
-        assembly: &'a Assembly,
+        identity: &ScenarioIdentity,
+        name: Names<'a>,
     ) -> Result<Self, FolderError> {
         let file = folder.create_file(series::FILE_NAME)?;
-        let identity = identity(scenario);
         let version = env!("CARGO_PKG_VERSION");
         Ok(Self {
-            assembly,
-            state: SeriesWriter::new(file, version, REVISION, &identity),
+            name,
+            state: SeriesWriter::new(file, version, REVISION, identity),
         })
     }
 
     /// Adds the rows of a sample. What goes wrong is told at the end: it must not end the run.
     pub(crate) fn add(&mut self, rows: &[SeriesRow]) {
-        let topology = &self.assembly.topology;
-        let name = |subject: Subject| {
-            let link = |link| topology.link_name(LinkId(link));
-            subject.name(link, |node| topology.node_name(NodeId(node)))
-        };
         if let Ok(writer) = &mut self.state
-            && let Err(error) = writer.add(rows.iter().copied(), name)
+            && let Err(error) = writer.add(rows.iter().copied(), &self.name)
         {
             self.state = Err(error);
         }

@@ -36,7 +36,7 @@ pub use jobs::{Bandwidth, IterationTimes, JobResult};
 pub use laboratory::Laboratory;
 pub use loads::JobLoads;
 pub use run::{Finished, FlowResult, RunOptions};
-pub use scaleup::{ScaleupAssembly, ScaleupFinished, ScaleupLink, ScaleupRunOptions};
+pub use scaleup::{FLIT_BYTES, ScaleupAssembly, ScaleupFinished, ScaleupLink, ScaleupRunOptions};
 
 pub use clearway_scaleup as scaleup_fabric;
 pub use clearway_scenario as scenario;

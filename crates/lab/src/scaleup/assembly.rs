@@ -1,0 +1,92 @@
+//! A scenario of a scale-up fabric, put together.
+
+use crate::ScenarioError;
+use clearway_scenario::ScaleupScenario;
+use clearway_units::{Rate, Span};
+
+/// A scenario of a scale-up fabric, put together and checked.
+#[derive(Debug)]
+pub struct ScaleupAssembly<'a> {
+    scenario: &'a ScaleupScenario,
+    /// Operations that its programs post.
+    pub operations: u64,
+}
+
+/// A link of a scale-up fabric.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScaleupLink {
+    /// Its ends, as in "leaf0-spine2".
+    pub name: String,
+    /// Number of the node that sends.
+    pub from: u32,
+    /// Number of the node that receives.
+    pub to: u32,
+}
+
+/// Bytes of a flit (§6.1.4).
+pub const FLIT_BYTES: u64 = 16;
+const PS_PER_SECOND: u64 = 1_000_000_000_000;
+
+impl<'a> ScaleupAssembly<'a> {
+    /// Puts a scenario together.
+    ///
+    /// # Errors
+    /// If its parts do not fit together.
+    pub fn new(scenario: &'a ScaleupScenario) -> Result<Self, ScenarioError> {
+        let operations = scenario.traffic()?.operations;
+        Ok(Self {
+            scenario,
+            operations,
+        })
+    }
+
+    /// The scenario.
+    pub fn scenario(&self) -> &'a ScaleupScenario {
+        self.scenario
+    }
+
+    /// Length of a cycle.
+    pub fn cycle(&self) -> Span {
+        self.scenario.fabric.configuration.cycle
+    }
+
+    /// Names of the nodes: GPUs, then leaves, then spines.
+    pub fn nodes(&self) -> impl Iterator<Item = String> {
+        let tree = self.scenario.fabric.nvlink.tree();
+        let gpus = (0..tree.gpus).map(|gpu| format!("gpu{gpu}"));
+        let leaves = (0..tree.leaves()).map(|leaf| format!("leaf{leaf}"));
+        let spines = (0..tree.spines).map(|spine| format!("spine{spine}"));
+        gpus.chain(leaves).chain(spines)
+    }
+
+    /// The links, in the order of [`Finished::links`]: out of each switch, leaves first, then out of GPUs. Parallel ones share a name.
+    pub fn links(&self) -> impl Iterator<Item = ScaleupLink> {
+        let tree = self.scenario.fabric.nvlink.tree();
+        let names: Vec<String> = self.nodes().collect();
+        let (gpus, leaves, spines) = (tree.gpus, tree.leaves(), tree.spines);
+        let (below, uplinks, parallel) = (tree.gpus_per_leaf, tree.uplinks(), tree.links_per_spine);
+        let first_leaf = gpus;
+        let first_spine = first_leaf + leaves;
+        let of_leaves = (0..leaves).flat_map(move |leaf| {
+            let down = (0..below).map(move |port| leaf * below + port);
+            let up = (0..uplinks).map(move |uplink| first_spine + uplink / parallel);
+            down.chain(up).map(move |to| (first_leaf + leaf, to))
+        });
+        let of_spines = (0..spines).flat_map(move |spine| {
+            let to = (0..leaves * parallel).map(move |port| first_leaf + port / parallel);
+            to.map(move |to| (first_spine + spine, to))
+        });
+        let of_gpus = (0..gpus).map(move |gpu| (gpu, first_leaf + gpu / below));
+        let all = of_leaves.chain(of_spines).chain(of_gpus);
+        all.map(move |(from, to)| ScaleupLink {
+            name: format!("{}-{}", names[from as usize], names[to as usize]),
+            from,
+            to,
+        })
+    }
+
+    /// Rate of each link.
+    pub fn link_rate(&self) -> Rate {
+        Rate::from_bps(FLIT_BYTES * 8 * PS_PER_SECOND / self.cycle().as_ps())
+    }
+}
