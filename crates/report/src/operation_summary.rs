@@ -1,4 +1,4 @@
-//! What a scale-up run came to: the object `operations` of [`summary.json`](crate::summary).
+//! Figures of a scale-up run: the object `operations` of [`summary.json`](crate::summary).
 //!
 //! Its figures, `completed` to `packet_hops`, are those of the table [`OperationFigures`], which says what each means; `latency_cycles` is
 //! null if no operation completed. `by_section` is a list with an object for each section of the workload and each kind of operation that
@@ -115,7 +115,7 @@ fn by_section(results: &OperationResults) -> Vec<OperationBreakdown> {
 /// Headings of the columns of [`OperationSummary::rows`] before those of [`BreakdownFigures`].
 pub(crate) const HEADINGS: [&str; 2] = ["section", "kind"];
 
-/// What the tables of latency tell, in sentences.
+/// Note on the tables of latency, in sentences.
 pub(crate) fn note(operations: &OperationSummary) -> String {
     format!(
         "Latency: from the departure of the head flit to the arrival of the response.\n\

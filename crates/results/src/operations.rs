@@ -1,4 +1,4 @@
-//! The table of operation figures: what a scale-up run, in which GPUs read and write each other's memory, came to.
+//! The table of operation figures: results of a scale-up run, in which GPUs read and write each other's memory.
 
 use crate::totals::Shown;
 use serde::{Deserialize, Serialize};

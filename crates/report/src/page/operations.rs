@@ -4,7 +4,7 @@ use super::completion::{FEWEST_FOR_TAIL, WIDE, cumulative, tail};
 use super::document::Document;
 use super::html::{Column, paragraph, table};
 use super::plot::{Axis, Plot, Scale, Unit};
-use super::{Figure, words};
+use super::words;
 use crate::operation_summary::{HEADINGS, OperationSummary, note, number};
 use crate::quantity::{plain, prefixed};
 use crate::record::{OperationResults, RunRecord};
@@ -34,7 +34,10 @@ pub(super) fn section(document: &mut Document, record: &RunRecord, summary: &Sum
 }
 
 /// The figures that one looks for first.
-pub(super) fn tiles(operations: &OperationSummary, simulated_us: f64) -> Vec<Figure> {
+pub(super) fn tiles(
+    operations: &OperationSummary,
+    simulated_us: f64,
+) -> Vec<(&'static str, String, String)> {
     let OperationFigures {
         totals,
         latency_cycles,
@@ -194,7 +197,7 @@ mod tests {
     use crate::sample::{run, scale_up_run};
     use clearway_units::Time;
 
-    /// The run, watched: tokens of 20 GPUs, of which some are below zero, and two reduction tables.
+    /// Watched run: tokens of 20 GPUs, of which some are below zero, and two reduction tables.
     fn watched() -> RunRecord {
         let mut record = scale_up_run();
         let node = |name: String, tier| NodeRow { name, tier };
