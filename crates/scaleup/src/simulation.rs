@@ -408,13 +408,18 @@ fn account(plan: &Plan, domains: Vec<SwitchDomain>, ending: Ending) -> Finished 
     if last > 0 {
         finished.mean_entries = entries as f64 / (switches as f64 * last as f64);
     }
+    finish_operations(&mut finished);
+    finished
+}
+
+/// Orders the operations, and digests them.
+fn finish_operations(finished: &mut Finished) {
     finished
         .operations
         .sort_unstable_by_key(|record| (record.gpu, record.number));
     for record in &finished.operations {
         finished.digest.add(&digest_fields(record));
     }
-    finished
 }
 
 fn digest_fields(record: &OperationRecord) -> [u64; 7] {
