@@ -35,12 +35,15 @@
 //! ```
 //! A value may be a table `{ label = …, set = {…}, small = {…}, needs = … }`; `small` and `full` are settings of one scale. Runs that need
 //! something that is not there yet are not run, and claims on them are neither passed nor missed. A value with `plan`, the name of a
-//! built-in file of jobs or the text of one, makes its runs plans: nothing is simulated, the planner answers.
+//! built-in file of jobs or the text of one, makes its runs plans: nothing is simulated, the planner answers. Runs with
+//! `topology.kind = "nvlink"` are of scale-up fabrics; they have measures of their own, and nothing of `[record]`.
 
 use super::definition::{Axis, AxisValue, OverSeeds, RecordSpec, Scale, ScaleSpec};
 use super::expression::{Call, Comparison, Expression, Leaves, parse};
+use super::kept::RunKind;
 use super::measure::Measure;
 use super::schema::{AtFile, ClaimFile, FigureFile, ScaleFile, ValueFile, settings};
+use clearway_lab::scenario::NVLINK;
 use std::collections::BTreeMap;
 
 /// Statement of a paper, and what we accept as the same.
@@ -211,6 +214,22 @@ impl Figure {
         })
     }
 
+    /// Kind of the run with these labels: planned, or of the fabric that the last `topology.kind` names.
+    pub(crate) fn run_kind(&self, scale: Scale, labels: &[String]) -> RunKind {
+        let values = || self.values(scale, labels);
+        if values().any(|value| value.plan.is_some()) {
+            return RunKind::Planned;
+        }
+        let own = &self.scales[scale as usize].settings;
+        let settings = self.settings.iter().chain(own);
+        let settings = settings.chain(values().flat_map(|value| &value.settings));
+        let kinds = settings.filter_map(|setting| setting.strip_prefix("topology.kind="));
+        match kinds.last() {
+            Some(kind) if kind.trim_matches('"') == NVLINK => RunKind::Scaleup,
+            _ => RunKind::Simulated,
+        }
+    }
+
     pub(crate) fn axis(&self, name: &str) -> Option<&Axis> {
         self.axes.iter().find(|axis| axis.name == name)
     }
@@ -286,6 +305,7 @@ impl Figure {
     /// Finds what could fail while claims are judged.
     fn check(&self) -> Result<(), String> {
         self.check_axes()?;
+        self.check_record()?;
         let mut ids: Vec<&str> = self.claims.iter().map(|claim| claim.id.as_str()).collect();
         ids.sort_unstable();
         if let Some(pair) = ids.windows(2).find(|pair| pair[0] == pair[1]) {
@@ -332,6 +352,19 @@ impl Figure {
             }
         }
         Ok(())
+    }
+
+    /// An error if something is to be recorded of scale-up fabrics.
+    fn check_record(&self) -> Result<(), String> {
+        let mut runs = Scale::ALL
+            .into_iter()
+            .flat_map(|scale| self.runs(scale).into_iter().map(move |run| (scale, run)));
+        let is_scaleup =
+            |(scale, run): (Scale, Run)| self.run_kind(scale, &run.labels) == RunKind::Scaleup;
+        match self.record != RecordSpec::default() && runs.any(is_scaleup) {
+            true => Err("`record`: nothing of it is kept of scale-up fabrics".into()),
+            false => Ok(()),
+        }
     }
 
     /// True if the claim can be checked at the scale.
@@ -395,9 +428,8 @@ impl Leaves for Checker<'_> {
             .check_record(&self.figure.record)
             .map_err(Unresolved::Fault)?;
         let labels = self.figure.choose(self.scale, &call.words, &self.binding)?;
-        let mut values = self.figure.values(self.scale, &labels);
-        let planned = values.any(|value| value.plan.is_some());
-        measure.check_run(planned).map_err(Unresolved::Fault)?;
+        let run = self.figure.run_kind(self.scale, &labels);
+        measure.check_run(run).map_err(Unresolved::Fault)?;
         Ok(1.0)
     }
 

@@ -3,9 +3,9 @@
 use super::definition::Scale;
 use super::expression::{Call, Comparison, Expression, Leaves};
 use super::figure::{Binding, Claim, Figure, Unresolved, over_labels, restore};
+use super::kept::Kept;
 use super::measure::{Measure, SETTING};
 use super::outcome::{ClaimOutcome, Judgement, Verdict};
-use super::plans::Kept;
 use super::spread::is_sure;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

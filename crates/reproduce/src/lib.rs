@@ -17,6 +17,7 @@ mod figure;
 mod file;
 mod jobs;
 mod judge;
+mod kept;
 mod measure;
 mod null;
 mod options;
@@ -26,9 +27,13 @@ mod receivers;
 mod recorders;
 mod run_data;
 mod runner;
+mod scaleup;
+#[cfg(test)]
+mod scaleup_tests;
 mod schema;
 mod sharing;
 mod spread;
+mod summary;
 mod tails;
 #[cfg(test)]
 mod tests;

@@ -5,16 +5,21 @@ use super::jobs::{
     communication_us, iteration_mean_us, iteration_us, job_max_us, job_mean_us, job_spread, job_us,
     overlap_us,
 };
+use super::kept::{Kept, RunKind};
 use super::options::Options;
 use super::plans::{
-    Kept, PlanData, angle_degrees, arc_start_us, arc_us, collision_us, is_compatible,
-    least_collision_us, load, perimeter_us, period_us, repeats, score, score_before, shift_us,
+    PlanData, angle_degrees, arc_start_us, arc_us, collision_us, is_compatible, least_collision_us,
+    load, perimeter_us, period_us, repeats, score, score_before, shift_us,
 };
 use super::receivers::{
     last_hop_arrival_gbps, last_hop_peak_us, notifications, received_gbps, slow_receiver_share,
     switch_marks,
 };
 use super::run_data::{RunData, window_bins};
+use super::scaleup::{
+    ScaleupData, effective_bandwidth, flit_hops, operation_latency_max, operation_latency_mean,
+    operation_latency_of_gpus_mean, reduction_entries_peak, table_waits, unfinished_operations,
+};
 use super::sharing::{
     active_jain, active_jain_settled_us, finish_spread_us, jain, jain_max, jain_min, rate_jain,
     rate_jain_settled_us, slowdown, start_finish_correlation,
@@ -51,11 +56,12 @@ pub(crate) struct Measure {
     compute: Compute,
 }
 
-/// Function that computes a measure, of a simulated or a planned run.
+/// Function that computes a measure, by the kind of run.
 #[derive(Debug)]
 enum Compute {
     Simulated(fn(&RunData, &Options) -> Result<f64, String>),
     Planned(fn(&PlanData, &Options) -> Result<f64, String>),
+    Scaleup(fn(&ScaleupData, &Options) -> Result<f64, String>),
 }
 
 /// Name of the measure that reads a setting of a run, and nothing that happened in it.
@@ -150,6 +156,15 @@ measures! { Simulated {
     score("link") needs Nothing;
     score_before("link") needs Nothing;
     is_compatible("link") needs Nothing;
+} Scaleup {
+    effective_bandwidth("section") needs Nothing;
+    operation_latency_mean("section", "kind") needs Nothing;
+    operation_latency_max("section", "kind") needs Nothing;
+    operation_latency_of_gpus_mean("section", "kind") needs Nothing;
+    flit_hops() needs Nothing;
+    reduction_entries_peak() needs Nothing;
+    table_waits() needs Nothing;
+    unfinished_operations() needs Nothing;
 } }
 
 impl Measure {
@@ -208,11 +223,18 @@ impl Measure {
     }
 
     /// An error if it cannot be taken of a run of this kind.
-    pub(crate) fn check_run(&self, planned: bool) -> Result<(), String> {
-        match (&self.compute, planned) {
-            (Compute::Simulated(_), false) | (Compute::Planned(_), true) => Ok(()),
-            (Compute::Simulated(_), true) => Err(format!("`{}` is not of plans", self.name)),
-            (Compute::Planned(_), false) => Err(format!("`{}` is of plans only", self.name)),
+    pub(crate) fn check_run(&self, run: RunKind) -> Result<(), String> {
+        let name = self.name;
+        match (&self.compute, run) {
+            (Compute::Simulated(_), RunKind::Simulated)
+            | (Compute::Planned(_), RunKind::Planned)
+            | (Compute::Scaleup(_), RunKind::Scaleup) => Ok(()),
+            (Compute::Simulated(_), RunKind::Planned) => Err(format!("`{name}` is not of plans")),
+            (Compute::Simulated(_), RunKind::Scaleup) => {
+                Err(format!("`{name}` is not of scale-up fabrics"))
+            }
+            (Compute::Planned(_), _) => Err(format!("`{name}` is of plans only")),
+            (Compute::Scaleup(_), _) => Err(format!("`{name}` is of scale-up fabrics only")),
         }
     }
 
@@ -221,6 +243,7 @@ impl Measure {
         match (&self.compute, run) {
             (Compute::Simulated(compute), Kept::Simulated(run)) => compute(run, options),
             (Compute::Planned(compute), Kept::Planned(plan)) => compute(plan, options),
+            (Compute::Scaleup(compute), Kept::Scaleup(run)) => compute(run, options),
             _ => unreachable!("checked when the figure was read"),
         }
     }

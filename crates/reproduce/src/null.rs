@@ -1,15 +1,17 @@
 //! Null subjects: what a figure is run with in place of its transports. A claim that passes all the same says nothing about them.
 
 use super::figure::Figure;
+use super::kept::RunKind;
 use std::fmt;
 use std::str::FromStr;
 
-/// Null subject: a transport in place of all transports of a figure.
+/// Null subject: a transport, or an injection control, in place of all those of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NullSubject {
-    /// A constant window of one packet, go-back-N, one path: neither queues nor a rate worth the name.
+    /// A constant window of one packet, go-back-N, one path: neither queues nor a rate worth the name. In a scale-up fabric a window of one
+    /// operation of each kind.
     OnePacket,
-    /// A transport that the figure is not about: STrack for those about RoCEv2, RoCEv2 for all others.
+    /// A transport that the figure is not about: STrack for those about RoCEv2, RoCEv2 for all others. In a scale-up fabric no control.
     WrongProtocol,
 }
 
@@ -43,15 +45,33 @@ impl NullSubject {
         }
     }
 
-    /// The settings of a run of `figure` with this in place of its transport.
-    pub(crate) fn replace(self, figure: &Figure, settings: &[String]) -> Vec<String> {
-        let is_of_transport = |setting: &&String| {
-            let key = setting.split('=').next().unwrap_or_default();
-            key.split('.').any(|part| part.trim() == "transport")
+    /// Settings that replace the injection control of a scale-up fabric.
+    fn injection(self) -> &'static [&'static str] {
+        match self {
+            Self::OnePacket => &["injection.kind=\"window\"", "injection.window=1"],
+            Self::WrongProtocol => &["injection.kind=\"none\""],
+        }
+    }
+
+    /// The settings of a run of `figure`, which is of this kind, with this in place of its transport or of its injection control.
+    pub(crate) fn replace(
+        self,
+        figure: &Figure,
+        kind: RunKind,
+        settings: &[String],
+    ) -> Vec<String> {
+        let (section, own) = match kind {
+            RunKind::Scaleup => ("injection", self.injection()),
+            RunKind::Simulated | RunKind::Planned => ("transport", self.transport(figure)),
         };
-        let kept = settings.iter().filter(|setting| !is_of_transport(setting));
-        let own = self.transport(figure).iter().map(|&text| text.to_owned());
-        kept.cloned().chain(own).collect()
+        let is_replaced = |setting: &&String| {
+            let key = setting.split('=').next().unwrap_or_default();
+            key.split('.').any(|part| part.trim() == section)
+        };
+        let kept = settings.iter().filter(|setting| !is_replaced(setting));
+        kept.cloned()
+            .chain(own.iter().map(|&text| text.to_owned()))
+            .collect()
     }
 }
 

@@ -1,6 +1,8 @@
 //! The options of measures.
 
+use super::scaleup::read_kind;
 use clearway_lab::observe::FAIR;
+use clearway_lab::scaleup_fabric::OperationKind;
 use clearway_units::{Bytes, HostId, Rate, Span, Time};
 
 /// The rate below which a receiver counts as slow, unless `rate` says otherwise: four fifths of TMDML's links.
@@ -85,6 +87,10 @@ pub(crate) struct Options {
     pub(super) key: String,
     /// The name of a link of a plan; all of them if empty.
     pub(super) link: String,
+    /// A `[[workload]]` section by its place in the scenario.
+    pub(super) section: Option<usize>,
+    /// A kind of operations.
+    pub(super) kind: Option<OperationKind>,
 }
 
 impl Default for Options {
@@ -113,6 +119,8 @@ impl Default for Options {
             before: usize::MAX,
             key: String::new(),
             link: String::new(),
+            section: None,
+            kind: None,
         }
     }
 }
@@ -144,6 +152,8 @@ impl Options {
             "switch" => self.switch = text.to_owned(),
             "key" => self.key = text.to_owned(),
             "link" => self.link = text.to_owned(),
+            "section" => self.section = Some(text.parse().ok()?),
+            "kind" => self.kind = Some(read_kind(text)?),
             _ => return None,
         }
         Some(())

@@ -1,22 +1,12 @@
 //! Runs that are plans: no packet is sent, the planner answers (HotNets'22 §3 and §5).
 
 use super::options::Options;
-use super::run_data::RunData;
 use clearway_lab::ScenarioError;
 use clearway_plan::{
     JobsFile, Kind, Phase, Placed, PlannedJob, PlannedResource, Verdict, builtin_plans,
 };
 use clearway_units::{Span, nearest, suggestion};
 use std::collections::BTreeMap;
-
-/// Data that is kept of a run of a figure.
-#[derive(Debug)]
-pub(crate) enum Kept {
-    /// Data of a simulated run.
-    Simulated(Box<RunData>),
-    /// Data of a planned run.
-    Planned(Box<PlanData>),
-}
 
 /// A plan, and the jobs that it is for.
 #[derive(Debug)]

@@ -4,27 +4,24 @@ use super::definition::{Axis, RecordSpec, Scale};
 use super::figure::{Figure, Run};
 use super::jobs::overlaps;
 use super::judge::Runs;
+use super::kept::Kept;
 use super::null::NullSubject;
-use super::outcome::{Curve, FigureOutcome, RunOutcome};
-use super::plans::{Kept, PlanData, jobs_file, lines};
+use super::outcome::{FigureOutcome, RunOutcome};
+use super::plans::{PlanData, jobs_file, lines};
 use super::recorders::{SERIES_LIMIT, keep, recorders};
 use super::run_data::RunData;
-use clearway_fabric::{Observer, Progress, Sampler, Stopped, Verdict};
-use clearway_lab::record::{AckRecorder, Both, RateFairnessSampler, delay_us, merge_all};
+use super::scaleup::ScaleupData;
+use super::summary::{FlowTable, curves, measures, summarise};
+use clearway_fabric::{Progress, Sampler, Verdict};
+use clearway_lab::record::{AckRecorder, Both, RateFairnessSampler, merge_all};
 use clearway_lab::{
-    Assembly, Finished, FlowResult, IterationTimes, JobResult, Laboratory, Place, RunOptions,
-    Scenario, ScenarioError,
+    Assembly, Experiment, Laboratory, Place, RunOptions, ScaleupScenario, Scenario, ScenarioError,
 };
 use clearway_plan::JobsFile;
-use clearway_units::{Bytes, FlowId, HostId, Span};
-use clearway_workload::FlowSpec;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// Points of a curve in an outcome at most.
-const CURVE_POINTS: usize = 400;
 
 /// Sees how far the runs are; called from all worker threads.
 pub trait Watcher: Sync {
@@ -67,6 +64,7 @@ struct Job {
 /// Work to be done for a run.
 enum Work {
     Simulate(Box<Scenario>),
+    Scaleup(Box<ScaleupScenario>),
     Plan(Box<JobsFile>),
 }
 
@@ -141,7 +139,8 @@ impl Reproducer {
                     None => {
                         let mut settings = figure.settings_of(request.scale, run, seed);
                         if let Some(subject) = request.null {
-                            settings = subject.replace(figure, &settings);
+                            let kind = figure.run_kind(request.scale, &run.labels);
+                            settings = subject.replace(figure, kind, &settings);
                         }
                         for change in &request.changes {
                             if self.has_key(figure, &settings, change)? {
@@ -163,7 +162,7 @@ impl Reproducer {
         settings: &[String],
         change: &str,
     ) -> Result<bool, ScenarioError> {
-        let read = |settings: &[String]| self.laboratory.read(&figure.id, "", None, settings);
+        let read = |settings: &[String]| self.laboratory.read_any(&figure.id, "", None, settings);
         let changed = [settings, &[change.to_owned()]].concat();
         let Err(error) = read(&changed) else {
             return Ok(true);
@@ -201,7 +200,7 @@ impl Reproducer {
         };
         settings.push(change.to_owned());
         self.laboratory
-            .read(&figure.id, "", None, &settings)
+            .read_any(&figure.id, "", None, &settings)
             .map(drop)
     }
 
@@ -212,14 +211,17 @@ impl Reproducer {
         seed: u64,
         settings: Vec<String>,
     ) -> Result<Job, ScenarioError> {
-        let scenario = self.laboratory.read(&figure.id, "", None, &settings)?;
+        let experiment = self.laboratory.read_any(&figure.id, "", None, &settings)?;
         // The name of a scenario has no influence; leaving it alone lets figures share runs.
-        let key = format!("{}{:?}", scenario.resolved(), figure.record);
+        let key = format!("{}{:?}", experiment.resolved(), figure.record);
         Ok(Job {
             labels: run.labels.clone(),
             seed,
             settings,
-            work: Work::Simulate(Box::new(scenario)),
+            work: match experiment {
+                Experiment::Packets(scenario) => Work::Simulate(scenario),
+                Experiment::Scaleup(scenario) => Work::Scaleup(scenario),
+            },
             key,
         })
     }
@@ -244,8 +246,7 @@ impl Reproducer {
                 let result = job.run(&figure.record, &|progress| {
                     watcher.on_round(worker, progress)
                 });
-                let interrupted = matches!(&result, Ok(Kept::Simulated(data)) if data.stopped == Some(Stopped::Interrupted));
-                if interrupted {
+                if result.as_ref().is_ok_and(Kept::is_interrupted) {
                     break;
                 }
                 let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
@@ -331,6 +332,10 @@ impl Job {
     ) -> Result<Kept, ScenarioError> {
         let scenario = match &self.work {
             Work::Plan(file) => return Ok(Kept::Planned(Box::new(PlanData::of(file)?))),
+            Work::Scaleup(scenario) => {
+                let data = ScaleupData::of(scenario, on_progress)?;
+                return Ok(Kept::Scaleup(Box::new(data)));
+            }
             Work::Simulate(scenario) => scenario,
         };
         let assembly = match record.queue {
@@ -400,6 +405,7 @@ impl Job {
         let (digest, measures) = match kept {
             Kept::Simulated(data) => (data.digest.to_string(), measures(data)),
             Kept::Planned(plan) => (plan.digest(), plan.measures()),
+            Kept::Scaleup(data) => (data.digest(), data.measures()),
         };
         RunOutcome {
             labels: names.zip(self.labels.iter().cloned()).collect(),
@@ -419,169 +425,4 @@ impl Job {
             },
         }
     }
-}
-
-/// Outcome, size, hosts and base round trip of each flow, and the message that it is a piece of, if it is part of an attack.
-struct FlowTable {
-    results: Vec<FlowResult>,
-    sizes: Vec<Bytes>,
-    ends: Vec<(HostId, HostId)>,
-    base_rtts: Vec<Span>,
-    attacks: Vec<Option<u64>>,
-}
-
-impl FlowTable {
-    fn new(count: usize) -> Self {
-        Self {
-            results: vec![FlowResult::default(); count],
-            sizes: vec![Bytes::ZERO; count],
-            ends: vec![(HostId(0), HostId(0)); count],
-            base_rtts: vec![Span::ZERO; count],
-            attacks: vec![None; count],
-        }
-    }
-
-    fn add(&mut self, assembly: &Assembly, id: FlowId, flow: &FlowSpec, result: &FlowResult) {
-        let (from, to) = assembly.ends(id, flow);
-        let paths = &assembly.routes.paths;
-        self.results[id.index()] = *result;
-        self.sizes[id.index()] = flow.bytes;
-        self.ends[id.index()] = (flow.src, flow.dst);
-        self.attacks[id.index()] = flow.attack;
-        self.base_rtts[id.index()] = paths.round_trip(from, to, assembly.sizes);
-    }
-}
-
-/// Data that every run yields, recorded or not.
-fn summarise<O: Observer>(
-    assembly: &Assembly,
-    flows: FlowTable,
-    finished: &Finished<O>,
-) -> RunData {
-    RunData {
-        largest_message: flows.sizes.iter().copied().max().unwrap_or_default(),
-        flows: flows.results,
-        sizes: flows.sizes,
-        ends: flows.ends,
-        base_rtts: flows.base_rtts,
-        attacks: flows.attacks,
-        network: assembly.network,
-        settings: BTreeMap::new(),
-        simulated: finished.simulated,
-        stopped: finished.stopped,
-        links: finished.links,
-        endpoints: finished.endpoints,
-        digest: finished.digest,
-        jobs: mean_iterations(&finished.jobs),
-        job_results: finished.jobs.clone(),
-        pauses: finished.pauses.iter().map(|link| link.pauses).sum(),
-        queue: None,
-        long_queues: None,
-        losses: None,
-        switch_marks: None,
-        fullest_link: None,
-        last_hops: None,
-        packet_latency: None,
-        goodput: BTreeMap::new(),
-        acks: BTreeMap::new(),
-        rates: None,
-    }
-}
-
-/// The mean iteration of each job in microseconds, ascending; `None` if one did not finish all of its iterations.
-fn mean_iterations(jobs: &[JobResult]) -> Option<Vec<f64>> {
-    let mean = |job: &JobResult| {
-        let spans: Option<Vec<Span>> = job.times.iter().map(IterationTimes::span).collect();
-        let spans = spans.filter(|spans| spans.len() as u32 == job.iterations)?;
-        let sum: f64 = spans.iter().map(|span| span.as_us()).sum();
-        Some(sum / spans.len() as f64)
-    };
-    let mut means: Vec<f64> = jobs.iter().map(mean).collect::<Option<_>>()?;
-    means.sort_unstable_by(f64::total_cmp);
-    Some(means)
-}
-
-fn measures(data: &RunData) -> BTreeMap<String, f64> {
-    let mut measures = BTreeMap::new();
-    let mut add = |name: &str, value: f64| {
-        measures.insert(name.to_owned(), value);
-    };
-    if let Ok(mut completions) = data.completions() {
-        completions.sort_unstable();
-        let count = completions.len();
-        let rank = |percent: usize| {
-            let rank = (count * percent).div_ceil(100).clamp(1, count);
-            completions[rank - 1].as_us()
-        };
-        for (name, percent) in [("min", 0), ("p50", 50), ("p99", 99), ("max", 100)] {
-            add(&format!("fct-{name}"), rank(percent));
-        }
-        let sum: f64 = completions.iter().map(|span| span.as_us()).sum();
-        add("fct-mean", sum / count as f64);
-    }
-    if let Some([first, .., last] | [first @ last]) = data.jobs.as_deref() {
-        add("job-min", *first);
-        add("job-max", *last);
-    }
-    add("ideal-max", data.longest_ideal().as_us());
-    add("simulated", data.simulated.as_us());
-    add("data-sent", data.endpoints.data_sent as f64);
-    add("retransmitted", data.endpoints.retransmitted as f64);
-    add("timeouts", data.endpoints.timeouts as f64);
-    add("probes", data.endpoints.probes_sent as f64);
-    add("dropped", data.links.dropped as f64);
-    add("marked", data.links.marked as f64);
-    add("pauses", data.pauses as f64);
-    add("packet-hops", data.links.hops as f64);
-    measures
-}
-
-fn curves(data: &RunData) -> Vec<Curve> {
-    let mut curves = Vec::new();
-    let curve = |name: String, bucket: Span, values: Vec<f64>| Curve {
-        name,
-        bucket_us: bucket.as_us(),
-        values: values.into_iter().map(rounded).collect(),
-    };
-    if let Some((rate, queue)) = &data.queue {
-        let series = queue.series().clone().with_at_most(CURVE_POINTS);
-        let width = series.width();
-        let ps = width.as_ps() as f64;
-        let means = series.buckets().iter();
-        let means = means.map(|bucket| delay_us(bucket.integral as f64 / ps, *rate));
-        curves.push(curve("queue mean, us".into(), width, means.collect()));
-        let peaks = series.buckets().iter();
-        let peaks = peaks.map(|bucket| delay_us(bucket.max as f64, *rate));
-        curves.push(curve("queue max, us".into(), width, peaks.collect()));
-    }
-    if let Some(queues) = &data.long_queues {
-        let series = queues.series().clone().with_at_most(CURVE_POINTS);
-        let longest = series.buckets().iter().map(|longest| longest.0.as_us());
-        curves.push(curve(
-            "longest queue, us".into(),
-            series.width(),
-            longest.collect(),
-        ));
-    }
-    if let Some(losses) = &data.losses {
-        for (name, counts) in [("drops", &losses.drops), ("marks", &losses.marks)] {
-            let series = counts.series.clone().with_at_most(CURVE_POINTS);
-            let values = series.buckets().iter().map(|&count| count as f64);
-            curves.push(curve(name.into(), series.width(), values.collect()));
-        }
-    }
-    for (flow, arrivals) in &data.goodput {
-        let series = arrivals.series().clone().with_at_most(CURVE_POINTS);
-        let seconds = series.width().as_secs();
-        let rates = series.buckets().iter();
-        let rates = rates.map(|&bytes| bytes as f64 * 8e-9 / seconds);
-        let name = format!("goodput of flow {}, Gb/s", flow.0);
-        curves.push(curve(name, series.width(), rates.collect()));
-    }
-    curves
-}
-
-/// To six significant digits: curves are for the eye.
-fn rounded(value: f64) -> f64 {
-    format!("{value:.5e}").parse().unwrap_or(value)
 }

@@ -5,13 +5,13 @@ use clearway_lab::Laboratory;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Lets everything run, or stops after some rounds.
-struct Quiet {
+pub(super) struct Quiet {
     rounds: AtomicU32,
     limit: u32,
 }
 
 impl Quiet {
-    fn with_limit(limit: u32) -> Self {
+    pub(super) fn with_limit(limit: u32) -> Self {
         Self {
             rounds: AtomicU32::new(0),
             limit,
@@ -45,7 +45,7 @@ fn all_claim_files_are_sound_and_their_scenarios_can_be_read() {
                     continue;
                 }
                 let settings = figure.settings_of(scale, run, 1);
-                let scenario = laboratory.read(id, "", None, &settings);
+                let scenario = laboratory.read_any(id, "", None, &settings);
                 assert!(scenario.is_ok(), "{id}: {scenario:?}");
             }
             let seeds = figure.scales[scale as usize].seeds;
@@ -154,7 +154,7 @@ source = "arithmetic"
 expect = "queue_settled_us(adaptive, strack, long, low=30us, high=31us) >= 0"
 "#;
 
-fn small(seeds: Option<u64>) -> Request {
+pub(super) fn small(seeds: Option<u64>) -> Request {
     Request {
         scale: Scale::Small,
         seeds,
@@ -859,7 +859,7 @@ fn a_null_subject_replaces_all_that_is_set_of_transports() {
         assert_eq!(subject.name().parse(), Ok(subject));
         for run in runs.iter().filter(|run| run.plan.is_none()) {
             let settings = figure.settings_of(Scale::Small, run, 1);
-            let replaced = subject.replace(&figure, &settings);
+            let replaced = subject.replace(&figure, kept::RunKind::Simulated, &settings);
             let of_transport = |setting: &&String| setting.contains("transport");
             let (before, now) = (settings.iter(), replaced.iter());
             assert!(before.clone().any(|setting| setting.contains("rate-timer")));
