@@ -92,10 +92,11 @@ impl ScaleupData {
     ) -> Result<Self, ScenarioError> {
         let assembly = ScaleupAssembly::new(scenario)?;
         let groups = scenario.traffic()?.groups;
-        let finished = assembly.run(ScaleupRunOptions {
+        let options = ScaleupRunOptions {
             threads: 1,
             on_progress: &mut |progress| on_progress(&progress),
-        });
+        };
+        let finished = assembly.run(options, None);
         let sizes = scenario.fabric.configuration.sizes();
         let members = groups.iter().map(|group| group.len() as u64);
         Ok(Self::summarise(members, sizes, &finished))
