@@ -97,6 +97,12 @@ impl<E> Calendar<E> {
         None
     }
 
+    /// All events, in no particular order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &E> {
+        let later = self.later.iter().map(|Reverse(Later(_, event))| event);
+        self.slots.iter().flatten().chain(later)
+    }
+
     /// Goes on to `cycle`, which is that of the next event or before it, and takes out its events.
     pub(crate) fn take(&mut self, cycle: Cycle, events: &mut Vec<E>) {
         events.clear();

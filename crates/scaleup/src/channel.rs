@@ -16,6 +16,8 @@ pub(crate) enum Channel {
 
 /// Channels of an input.
 pub(crate) const CHANNELS: usize = 3;
+/// Channels of an output: both kinds of requests share one.
+pub(crate) const LANES: usize = 2;
 impl Channel {
     /// The channel of a packet from a GPU.
     #[inline]

@@ -1,6 +1,5 @@
 //! A domain of the engine: a switch, and the GPUs below it.
 
-use crate::Cycle;
 use crate::bits::Bits;
 use crate::calendar::Calendar;
 use crate::gpu::Gpu;
@@ -9,8 +8,27 @@ use crate::plan::Plan;
 use crate::record::OperationRecord;
 use crate::switch::Switch;
 use crate::wiring::{Event, Message, Wiring};
+use crate::{Cycle, PacketClass};
 use clearway_engine::{BufferPool, Domain, Inlet, Outlet, Outlook, Round};
 use clearway_units::{Span, Time};
+
+/// What is between nodes: packets, and credits in flits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct UnderWay {
+    pub(crate) packets: u64,
+    /// Flits of those that hold credits: all but responses on their way to GPUs.
+    pub(crate) credited: u64,
+    pub(crate) credits: u64,
+}
+
+impl UnderWay {
+    fn add(&mut self, packet: &Packet, is_credited: bool) {
+        self.packets += 1;
+        if is_credited {
+            self.credited += u64::from(packet.flits);
+        }
+    }
+}
 
 /// A switch with the GPUs below it.
 #[derive(Debug)]
@@ -161,9 +179,33 @@ impl SwitchDomain {
         self.at_gpus = events;
     }
 
-    /// Packets between switches and in the calendar: those that have left a node and not yet arrived.
-    pub(crate) fn has_mail(&self) -> bool {
-        self.inlets.iter().any(|inlet| inlet.in_transit() > 0)
+    /// Packets and credits on their way to this domain or within it.
+    pub(crate) fn under_way(&self) -> UnderWay {
+        let mut sum = UnderWay::default();
+        for event in self.wiring.calendar.iter() {
+            match event {
+                Event::Arrival(_, packet) => sum.add(packet, true),
+                Event::Delivered(_, packet) => {
+                    sum.add(packet, packet.class == PacketClass::Request);
+                }
+                Event::Credit(_, _, flits) | Event::GpuCredit(_, _, flits) => {
+                    sum.credits += u64::from(*flits);
+                }
+                Event::Room(..)
+                | Event::Idle(_)
+                | Event::Ready(..)
+                | Event::Consider(_)
+                | Event::Memory(_)
+                | Event::Wake(_) => {}
+            }
+        }
+        for inlet in &self.inlets {
+            inlet.for_each_in_transit(|message| match message {
+                Message::Arrival(_, packet) => sum.add(packet, true),
+                Message::Credit(_, _, flits) => sum.credits += u64::from(*flits),
+            });
+        }
+        sum
     }
 }
 

@@ -455,9 +455,17 @@ impl Gpu {
         ]
     }
 
-    pub(crate) fn has_all_credits(&self) -> bool {
-        let full = self.plan.configuration.input_buffer;
-        self.credits.iter().all(|&credits| credits == full)
+    /// Credits here.
+    pub(crate) fn credits(&self) -> u64 {
+        self.credits.iter().map(|&credits| u64::from(credits)).sum()
+    }
+
+    /// Flits of requests that wait for room in memory.
+    pub(crate) fn buffered(&self) -> u64 {
+        self.arrived
+            .iter()
+            .map(|packet| u64::from(packet.flits))
+            .sum()
     }
 }
 

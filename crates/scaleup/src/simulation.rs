@@ -1,6 +1,7 @@
 //! A run: a fabric put together, run on threads, accounted for.
 
-use crate::domain::{SwitchDomain, instant};
+use crate::channel::{CHANNELS, LANES};
+use crate::domain::{SwitchDomain, UnderWay, instant};
 use crate::gpu::Gpu;
 use crate::injection::{InjectionControl, InjectionFacts, InjectionGauges, Membership};
 use crate::plan::{Place, Plan};
@@ -352,7 +353,7 @@ fn account(plan: &Plan, domains: Vec<SwitchDomain>, ending: Ending) -> Finished 
         .map(|gpu| gpu.counters.last_completed)
         .max();
     let last = last.unwrap_or(0);
-    let fault = fault(&domains, is_stopped);
+    let fault = fault(plan, &domains, is_stopped);
     let mut finished = Finished {
         operations: Vec::new(),
         unfinished: 0,
@@ -438,9 +439,9 @@ fn digest_fields(record: &OperationRecord) -> [u64; 7] {
     ]
 }
 
-/// Conservation: each operation that was sent is complete or under way, each response was made of everyone's answer, packets made are
-/// packets that arrived or are somewhere, and at the end of all things buffers are empty and credits at home.
-fn fault(domains: &[SwitchDomain], is_stopped: bool) -> Option<String> {
+/// Conservation, at whatever cycle a run ended: each response was made of everyone's answer, packets made are packets that arrived or are
+/// somewhere, and so are credits. If nothing was left to happen, each operation is complete, and buffers and tables are empty.
+fn fault(plan: &Plan, domains: &[SwitchDomain], is_stopped: bool) -> Option<String> {
     let gpus = || domains.iter().flat_map(|domain| &domain.gpus);
     let wrong: u64 = gpus().map(|gpu| gpu.counters.wrong_answers).sum();
     if wrong > 0 {
@@ -448,9 +449,50 @@ fn fault(domains: &[SwitchDomain], is_stopped: bool) -> Option<String> {
             "{wrong} responses without the answer of each GPU just once"
         ));
     }
-    if is_stopped {
-        return None;
+    let counters = || domains.iter().map(|domain| domain.switch.counters());
+    let copies: u64 = counters().map(|counters| counters.copies).sum();
+    let merged: u64 = counters().map(|counters| counters.merged).sum();
+    let injected: u64 = gpus().map(|gpu| gpu.counters.packets_sent).sum();
+    let received: u64 = gpus().map(|gpu| gpu.counters.packets_received).sum();
+    let under_way: Vec<UnderWay> = domains.iter().map(SwitchDomain::under_way).collect();
+    let on_links: u64 = under_way.iter().map(|sum| sum.packets).sum();
+    let held: u64 = domains.iter().map(|domain| domain.switch.packets()).sum();
+    if injected + copies != received + merged + held + on_links {
+        return Some(format!(
+            "{injected} packets injected and {copies} copied, {received} received and {merged} merged, {held} in switches, {on_links} on links"
+        ));
     }
+    let here: u64 = domains
+        .iter()
+        .map(|domain| domain.switch.credits() + domain.switch.buffered())
+        .sum();
+    let at_gpus: u64 = gpus().map(|gpu| gpu.credits() + gpu.buffered()).sum();
+    let between: u64 = under_way.iter().map(|sum| sum.credits + sum.credited).sum();
+    let (found, all) = (here + at_gpus + between, all_credits(plan));
+    if found != all {
+        return Some(format!(
+            "{found} credits of {all}, flits that hold one included"
+        ));
+    }
+    (!is_stopped)
+        .then(|| unfinished(domains, held + on_links))
+        .flatten()
+}
+
+/// Credits of all buffers.
+fn all_credits(plan: &Plan) -> u64 {
+    let leaves = (0..plan.tree.leaves()).map(Place::Leaf);
+    let ports: usize = leaves
+        .chain((0..plan.tree.spines).map(Place::Spine))
+        .map(|place| plan.ports(place))
+        .sum();
+    let of_gpus = plan.tree.gpus as usize * CHANNELS;
+    (ports * LANES + of_gpus) as u64 * u64::from(plan.configuration.input_buffer)
+}
+
+/// What is left although nothing is left to happen.
+fn unfinished(domains: &[SwitchDomain], packets: u64) -> Option<String> {
+    let gpus = || domains.iter().flat_map(|domain| &domain.gpus);
     let sent: u64 = gpus().map(|gpu| gpu.counters.operations_sent).sum();
     let complete: u64 = domains
         .iter()
@@ -462,28 +504,9 @@ fn fault(domains: &[SwitchDomain], is_stopped: bool) -> Option<String> {
             "{sent} operations sent, {complete} complete, {unfinished} unfinished, and nothing left to happen"
         ));
     }
-    let counters = || domains.iter().map(|domain| domain.switch.counters());
-    let copies: u64 = counters().map(|counters| counters.copies).sum();
-    let merged: u64 = counters().map(|counters| counters.merged).sum();
-    let injected: u64 = gpus().map(|gpu| gpu.counters.packets_sent).sum();
-    let received: u64 = gpus().map(|gpu| gpu.counters.packets_received).sum();
-    let held: u64 = domains.iter().map(|domain| domain.switch.packets()).sum();
-    if injected + copies != received + merged || held > 0 {
-        return Some(format!(
-            "{injected} packets injected and {copies} copied, {received} received and {merged} merged, {held} held"
-        ));
-    }
-    if domains
-        .iter()
-        .any(|domain| domain.switch.entries() > 0 || domain.has_mail())
-    {
-        return Some("entries of reduction tables or messages are left".into());
-    }
-    let credits = domains.iter().all(|domain| domain.switch.has_all_credits());
-    if !credits || !gpus().all(Gpu::has_all_credits) {
-        return Some("credits are missing".into());
-    }
-    None
+    let entries: u32 = domains.iter().map(|domain| domain.switch.entries()).sum();
+    (packets > 0 || entries > 0)
+        .then(|| format!("{packets} packets and {entries} entries of reduction tables are left"))
 }
 
 /// Length of a span in cycles, rounded up.

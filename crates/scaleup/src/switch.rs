@@ -1,7 +1,7 @@
 //! An output-queued switch: input buffers with credits, output queues, a link for each output.
 
 use crate::bits::Bits;
-use crate::channel::{CHANNELS, Channel};
+use crate::channel::{CHANNELS, Channel, LANES};
 use crate::order::first_port;
 use crate::packet::{NO_ENTRY, Packet};
 use crate::plan::{Place, Plan};
@@ -13,9 +13,6 @@ use crate::{Cycle, PacketClass, Target};
 use clearway_engine::BufferPool;
 use std::collections::VecDeque;
 use std::sync::Arc;
-
-/// Channels of an output: both kinds of requests share one.
-const LANES: usize = 2;
 
 /// Packets that wait at one input for one channel, the first of them at the crossbar.
 #[derive(Debug, Default)]
@@ -464,11 +461,16 @@ impl Switch {
         inputs.sum::<u64>() + lanes.map(|lane| lane.packets.len() as u64).sum::<u64>()
     }
 
-    /// True if all credits are here.
-    pub(crate) fn has_all_credits(&self) -> bool {
-        let full = self.plan.configuration.input_buffer;
-        let mut lanes = self.outputs.iter().flat_map(|output| &output.lanes);
-        lanes.all(|lane| lane.credits == full)
+    /// Credits here, of all outputs.
+    pub(crate) fn credits(&self) -> u64 {
+        let lanes = self.outputs.iter().flat_map(|output| &output.lanes);
+        lanes.map(|lane| u64::from(lane.credits)).sum()
+    }
+
+    /// Flits in input buffers.
+    pub(crate) fn buffered(&self) -> u64 {
+        let packets = self.inputs.iter().flat_map(|input| &input.queue);
+        packets.map(|packet| u64::from(packet.flits)).sum()
     }
 }
 

@@ -204,3 +204,33 @@ fn all_reduce_reaches_twice_the_line_rate_with_a_window_and_not_without() {
     assert!(window > 1.85, "{window}");
     assert!(none <= 0.7 * window, "{none}");
 }
+
+#[test]
+fn packets_and_credits_are_conserved_wherever_a_run_stops() {
+    let groups = vec![(0..64).map(HostId).collect::<Vec<_>>()];
+    for cycle in [0, 1, 151, 700, 1500, 4000, 9000, 14_000] {
+        let programs = (0..64).map(|gpu| {
+            let sets = all_reduce(64, 16)(gpu);
+            Box::new(Script::new(sets)) as Box<dyn Program>
+        });
+        let setup = Setup {
+            configuration: Configuration {
+                reduction_table: Some(40),
+                ..Configuration::default()
+            },
+            tree: paper_tree(),
+            groups: groups.clone(),
+            seed: 1,
+            control: &limit(u32::MAX),
+            programs: programs.collect(),
+        };
+        let simulation = Simulation::new(setup).expect("a sound set-up");
+        let limits = RunLimits {
+            threads: 2,
+            at_most: Some(cycle),
+        };
+        let finished = simulation.run(limits, None);
+        assert_eq!(finished.fault, None, "{cycle}");
+        assert!(finished.is_stopped, "{cycle}");
+    }
+}
