@@ -16,15 +16,20 @@ pub(crate) struct Calendar<E> {
     occupied: Vec<u64>,
     now: Cycle,
     later: BinaryHeap<Reverse<Later<E>>>,
+    /// Events put into the heap so far.
+    put_off: u64,
 }
 
-/// An event beyond the ring.
+/// The most cycles of a ring: more would take memory in each switch.
+const MOST_SLOTS: usize = 4096;
+
+/// An event beyond the ring, with its cycle and its number among those that were put off.
 #[derive(Debug)]
-struct Later<E>(Cycle, E);
+struct Later<E>(Cycle, u64, E);
 
 impl<E> PartialEq for Later<E> {
     fn eq(&self, other: &Self) -> bool {
-        self.0 == other.0
+        (self.0, self.1) == (other.0, other.1)
     }
 }
 
@@ -38,19 +43,20 @@ impl<E> PartialOrd for Later<E> {
 
 impl<E> Ord for Later<E> {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.0.cmp(&other.0)
+        (self.0, self.1).cmp(&(other.0, other.1))
     }
 }
 
 impl<E> Calendar<E> {
-    /// A calendar whose ring holds at least `cycles`.
+    /// A calendar whose ring holds `cycles` or, of many, some thousands.
     pub(crate) fn new(cycles: u32) -> Self {
-        let slots = (cycles as usize).next_power_of_two().max(64);
+        let slots = (cycles as usize).next_power_of_two().clamp(64, MOST_SLOTS);
         Self {
             slots: (0..slots).map(|_| Vec::new()).collect(),
             occupied: vec![0; slots / 64],
             now: 0,
             later: BinaryHeap::new(),
+            put_off: 0,
         }
     }
 
@@ -59,7 +65,8 @@ impl<E> Calendar<E> {
     pub(crate) fn insert(&mut self, cycle: Cycle, event: E) {
         debug_assert!(cycle >= self.now, "an event of the past");
         if cycle - self.now >= self.slots.len() as u64 {
-            self.later.push(Reverse(Later(cycle, event)));
+            self.later.push(Reverse(Later(cycle, self.put_off, event)));
+            self.put_off += 1;
             return;
         }
         let slot = cycle as usize & (self.slots.len() - 1);
@@ -69,7 +76,7 @@ impl<E> Calendar<E> {
 
     /// The cycle of the next event.
     pub(crate) fn next(&self) -> Option<Cycle> {
-        let later = self.later.peek().map(|Reverse(Later(cycle, _))| *cycle);
+        let later = self.later.peek().map(|Reverse(Later(cycle, ..))| *cycle);
         match (self.next_in_ring(), later) {
             (Some(soon), Some(later)) => Some(soon.min(later)),
             (soon, later) => soon.or(later),
@@ -99,7 +106,7 @@ impl<E> Calendar<E> {
 
     /// All events, in no particular order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &E> {
-        let later = self.later.iter().map(|Reverse(Later(_, event))| event);
+        let later = self.later.iter().map(|Reverse(Later(_, _, event))| event);
         self.slots.iter().flatten().chain(later)
     }
 
@@ -108,16 +115,21 @@ impl<E> Calendar<E> {
         events.clear();
         self.now = cycle;
         let slot = cycle as usize & (self.slots.len() - 1);
-        std::mem::swap(events, &mut self.slots[slot]);
-        self.occupied[slot / 64] &= !(1 << (slot % 64));
-        while let Some(Reverse(Later(due, _))) = self.later.peek() {
-            if *due > cycle {
-                break;
-            }
-            if let Some(Reverse(Later(_, event))) = self.later.pop() {
+        // What was put off was inserted before what is in the ring for the same cycle.
+        while self
+            .later
+            .peek()
+            .is_some_and(|Reverse(Later(due, ..))| *due <= cycle)
+        {
+            if let Some(Reverse(Later(_, _, event))) = self.later.pop() {
                 events.push(event);
             }
         }
+        match events.is_empty() {
+            true => std::mem::swap(events, &mut self.slots[slot]),
+            false => events.append(&mut self.slots[slot]),
+        }
+        self.occupied[slot / 64] &= !(1 << (slot % 64));
     }
 }
 

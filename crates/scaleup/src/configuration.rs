@@ -27,30 +27,30 @@ clearway_units::parameters! {
     /// Settings of a scale-up fabric.
     pub struct Configuration {
         /// Time in which a link carries one flit.
-        pub cycle: Span = Span::from_ps(640), "cycle", "§6.1.4: 25 GB/s and flits of 16 B";
+        pub cycle: Span = Span::from_ps(640), "cycle", "Dissertation §6.1.4: 25 GB/s and flits of 16 B";
         /// Cycles from a head flit's departure to its arrival at the crossbar of the next switch. Credits take as long.
-        pub latency: u32 = 150, "latency", "§6.1.4: of a switch; decision: its link included, so that an idle round trip is about 1000 cycles";
+        pub latency: u32 = 150, "latency", "Dissertation §6.1.4: of a switch; decision: its link included, so that an idle round trip is about 1000 cycles";
         /// Flits of a packet's header.
-        pub header_flits: u32 = 1, "header-flits", "§6.1.4: 16 B";
+        pub header_flits: u32 = 1, "header-flits", "Dissertation §6.1.4: 16 B";
         /// Flits of a packet's data.
-        pub payload_flits: u32 = 8, "payload-flits", "§6.1.4: 128 B";
+        pub payload_flits: u32 = 8, "payload-flits", "Dissertation §6.1.4: 128 B";
         /// Buffer of each input of a switch for each channel, in flits. Whoever sends into it holds as many credits.
-        pub input_buffer: u32 = 512, "input-buffer", "§6.1.4: the round trip between switches; decision: 300 flits and some packets";
+        pub input_buffer: u32 = 512, "input-buffer", "Dissertation §6.1.4: the round trip between switches; decision: 300 flits and some packets";
         /// Queue of each output of a switch for each channel, in flits.
-        pub output_queue: u32 = 512, "output-queue", "§6.1.4: the round trip between switches";
+        pub output_queue: u32 = 512, "output-queue", "Dissertation §6.1.4: the round trip between switches";
         /// Cycles from memory's taking a read request to its response's readiness.
-        pub read_latency: u32 = 180, "read-latency", "§6.1.4: of the memory";
+        pub read_latency: u32 = 180, "read-latency", "Dissertation §6.1.4: of the memory";
         /// Cycles from memory's taking a write request to its acknowledgement's readiness.
         pub write_latency: u32 = 0, "write-latency", "decision: a write is acknowledged before it is in memory; an idle round trip is below 1000 cycles";
         /// Responses in a GPU's memory and in front of its link for which it takes requests, in flits. Requests beyond them wait in a
         /// buffer as large as a switch's.
         pub response_queue: u32 = 512, "response-queue", "decision: as the output queue of a switch; §6.1.4 needs a limit for tree saturation";
         /// Entries of each switch's reduction table; `"auto"` is no limit.
-        pub reduction_table: Option<u32> = None, "reduction-table", "§7.2.2 leaves it open";
+        pub reduction_table: Option<u32> = None, "reduction-table", "Dissertation §7.2.2 leaves it open";
         /// Channels between a GPU and its switch.
-        pub channels: InjectionChannels = InjectionChannels::PerKind, "channels", "§6.2.5";
+        pub channels: InjectionChannels = InjectionChannels::PerKind, "channels", "Dissertation §6.2.5";
         /// Order in which a GPU serves its injection channels.
-        pub arbiter: InjectionArbiter = InjectionArbiter::LeastRecentlyUsed, "arbiter", "§6.2.5";
+        pub arbiter: InjectionArbiter = InjectionArbiter::LeastRecentlyUsed, "arbiter", "Dissertation §6.2.5";
     }
 }
 
@@ -81,23 +81,30 @@ impl Configuration {
     pub fn check(&self) -> Result<(), (&'static str, String)> {
         let packet = self.header_flits.saturating_add(self.payload_flits);
         let refuse = |key, reason: &str| Err((key, reason.to_owned()));
-        if self.cycle.is_zero() {
-            return refuse("cycle", "a cycle takes time");
+        if self.cycle.is_zero() || self.cycle > LONGEST_CYCLE {
+            return refuse("cycle", "a cycle takes 1 ps to 1 us");
         }
-        if self.latency == 0 {
-            return refuse(
-                "latency",
-                "news takes at least one cycle to the next switch",
-            );
-        }
-        if self.latency > LARGEST || self.read_latency > LARGEST || self.write_latency > LARGEST {
-            return refuse("latency", "latencies are at most 1000000 cycles");
+        for (key, cycles, least) in [
+            ("latency", self.latency, 1),
+            ("read-latency", self.read_latency, 0),
+            ("write-latency", self.write_latency, 0),
+        ] {
+            if cycles < least || cycles > MOST_CYCLES {
+                let reason = format!("{cycles} cycles; use {least} to {MOST_CYCLES}");
+                return Err((key, reason));
+            }
         }
         if self.header_flits == 0 {
-            return refuse("header-flits", "a packet has a header of at least one flit");
+            return refuse("header-flits", "a header has at least one flit");
         }
         if packet > LONGEST_PACKET {
-            return refuse("payload-flits", "a packet has at most 1024 flits");
+            let is_header = self.header_flits > LONGEST_PACKET / 2;
+            let key = if is_header {
+                "header-flits"
+            } else {
+                "payload-flits"
+            };
+            return refuse(key, "a packet has at most 1024 flits, its header included");
         }
         for (key, flits) in [
             ("input-buffer", self.input_buffer),
@@ -120,6 +127,8 @@ impl Configuration {
 }
 
 /// Longest latency in cycles.
-const LARGEST: u32 = 1_000_000;
+const MOST_CYCLES: u32 = 1_000_000;
+/// Longest cycle: the longest run has to be a number of picoseconds.
+const LONGEST_CYCLE: Span = Span::from_us(1);
 /// Longest packet in flits.
 const LONGEST_PACKET: u32 = 1024;

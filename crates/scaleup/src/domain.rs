@@ -38,6 +38,8 @@ pub(crate) struct SwitchDomain {
     pub(crate) wiring: Wiring,
     inlets: Vec<Inlet<Message>>,
     cycle: Span,
+    /// Cycle before which the run ends.
+    end: Cycle,
     pub(crate) records: Vec<OperationRecord>,
     /// GPUs at which something has happened in this cycle.
     touched: Bits,
@@ -88,14 +90,16 @@ impl SwitchDomain {
             gpus,
             inlets,
             cycle: configuration.cycle,
+            end: Cycle::MAX,
             records: Vec::new(),
             events: Vec::new(),
             at_gpus: Vec::new(),
         }
     }
 
-    /// Starts the programs. Returns the first event.
-    pub(crate) fn start(&mut self) -> Time {
+    /// Starts the programs of a run that ends before the cycle `end`. Returns the first event.
+    pub(crate) fn start(&mut self, end: Cycle) -> Time {
+        self.end = end;
         for (port, gpu) in self.gpus.iter_mut().enumerate() {
             gpu.start(&mut self.wiring);
             self.wiring.calendar.insert(0, Event::Consider(port as u16));
@@ -209,9 +213,10 @@ impl SwitchDomain {
     }
 }
 
-/// The instant at which a cycle begins.
+/// The instant at which a cycle begins; of one beyond all runs the last there is.
 pub(crate) fn instant(cycle: Cycle, length: Span) -> Time {
-    Time::from_ps(cycle.saturating_mul(length.as_ps()))
+    let latest = u64::MAX - 1;
+    Time::from_ps(cycle.saturating_mul(length.as_ps()).min(latest))
 }
 
 impl Domain for SwitchDomain {
@@ -242,7 +247,11 @@ impl Domain for SwitchDomain {
             inlet.advance(count);
             inlet.tidy(pool);
         }
-        let end = round.end().as_ps().div_ceil(self.cycle.as_ps());
+        let end = round
+            .end()
+            .as_ps()
+            .div_ceil(self.cycle.as_ps())
+            .min(self.end);
         while let Some(cycle) = self.wiring.calendar.next().filter(|&cycle| cycle < end) {
             self.step(cycle, pool);
         }
@@ -252,7 +261,8 @@ impl Domain for SwitchDomain {
             cycle => instant(cycle, self.cycle),
         };
         Outlook {
-            next: self.next(),
+            // What comes after the end of the run never happens.
+            next: self.next().max(round.end()),
             sent,
         }
     }

@@ -38,7 +38,7 @@ pub struct Setup<'a> {
 pub struct RunLimits {
     /// Threads.
     pub threads: usize,
-    /// Cycle before which the run ends, whatever is left to do.
+    /// Cycle before which the run ends, whatever is left to do: nothing happens in it or later.
     pub at_most: Option<Cycle>,
 }
 
@@ -137,10 +137,10 @@ pub struct Finished {
     pub is_over: bool,
     /// True if the run was stopped with something left to happen.
     pub is_stopped: bool,
-    /// Cycles from the first injection to the last response.
+    /// Cycles from the first injection to the end.
     pub cycles: Cycle,
-    /// The last cycle of the run in which a response came.
-    pub last: Cycle,
+    /// Cycle of the last response, or at which the run was stopped.
+    pub end: Cycle,
     /// Flits that GPUs received, each response counted as often as GPUs answered.
     pub effective_flits: u64,
     /// Number of GPUs.
@@ -241,8 +241,9 @@ impl Simulation {
     pub fn run(self, limits: RunLimits, watcher: Option<&mut dyn Watcher>) -> Finished {
         let cycle = self.plan.configuration.cycle;
         let lookahead = Span::from_ps(u64::from(self.plan.configuration.latency) * cycle.as_ps());
+        let end = limits.at_most.unwrap_or(Cycle::MAX);
         let domains = self.domains.into_iter().map(|mut domain| {
-            let first = domain.start();
+            let first = domain.start(end);
             (domain, first)
         });
         let domains = domains.collect();
@@ -254,11 +255,13 @@ impl Simulation {
         );
         let mut leader = Leader {
             cycle,
-            at_most: limits.at_most,
+            end,
+            now: 0,
             watcher,
         };
         let concluded = engine.run(&mut leader);
-        account(&self.plan, concluded.domains, concluded.ending)
+        let stopped_at = (concluded.ending == Ending::Stopped).then_some(leader.now.min(end));
+        account(&self.plan, concluded.domains, stopped_at)
     }
 }
 
@@ -322,14 +325,18 @@ fn wire(plan: &Arc<Plan>, gpus: Vec<Gpu>) -> (Vec<SwitchDomain>, MailboxBuilder)
 /// Conductor of a run: stops it at its limit.
 struct Leader<'a> {
     cycle: Span,
-    at_most: Option<Cycle>,
+    /// Cycle before which the run ends.
+    end: Cycle,
+    /// First cycle of the next round.
+    now: Cycle,
     watcher: Option<&'a mut dyn Watcher>,
 }
 
 impl Conductor<SwitchDomain> for Leader<'_> {
     fn before_round(&mut self, start: Time, domains: &Domains<'_, SwitchDomain>) -> Verdict {
         let now = start.as_ps() / self.cycle.as_ps();
-        if self.at_most.is_some_and(|end| now >= end) {
+        self.now = now;
+        if now >= self.end {
             return Verdict::Stop;
         }
         let watcher = self.watcher.as_mut();
@@ -345,14 +352,14 @@ impl Conductor<SwitchDomain> for Leader<'_> {
 }
 
 /// Puts together what a run leaves, and checks that nothing was lost.
-fn account(plan: &Plan, domains: Vec<SwitchDomain>, ending: Ending) -> Finished {
-    let is_stopped = ending == Ending::Stopped;
+fn account(plan: &Plan, domains: Vec<SwitchDomain>, stopped_at: Option<Cycle>) -> Finished {
+    let is_stopped = stopped_at.is_some();
     let last = domains
         .iter()
         .flat_map(|domain| &domain.gpus)
         .map(|gpu| gpu.counters.last_completed)
         .max();
-    let last = last.unwrap_or(0);
+    let end = stopped_at.or(last).unwrap_or(0);
     let fault = fault(plan, &domains, is_stopped);
     let mut finished = Finished {
         operations: Vec::new(),
@@ -360,7 +367,7 @@ fn account(plan: &Plan, domains: Vec<SwitchDomain>, ending: Ending) -> Finished 
         is_over: true,
         is_stopped,
         cycles: 0,
-        last,
+        end,
         effective_flits: 0,
         gpus: plan.tree.gpus,
         packet_hops: 0,
@@ -381,7 +388,7 @@ fn account(plan: &Plan, domains: Vec<SwitchDomain>, ending: Ending) -> Finished 
         finished.packet_hops += counters.packet_hops;
         finished.flit_hops += counters.flit_hops;
         let used = domain.switch.use_of_entries();
-        entries += used.integral(last);
+        entries += used.integral(end);
         finished.peak_entries = finished.peak_entries.max(used.peak);
         finished.waits_for_entries += domain.switch.waits_for_entries();
         finished.links.extend(domain.switch.links());
@@ -405,9 +412,9 @@ fn account(plan: &Plan, domains: Vec<SwitchDomain>, ending: Ending) -> Finished 
     let queues = finished.links.iter().map(|link| link.peak_queue);
     finished.peak_queue = queues.max().unwrap_or(0);
     finished.links.extend(of_gpus);
-    finished.cycles = last.saturating_sub(first);
-    if last > 0 {
-        finished.mean_entries = entries as f64 / (switches as f64 * last as f64);
+    finished.cycles = end.saturating_sub(first);
+    if end > 0 {
+        finished.mean_entries = entries as f64 / (switches as f64 * end as f64);
     }
     finish_operations(&mut finished);
     finished
@@ -503,6 +510,9 @@ fn unfinished(domains: &[SwitchDomain], packets: u64) -> Option<String> {
         return Some(format!(
             "{sent} operations sent, {complete} complete, {unfinished} unfinished, and nothing left to happen"
         ));
+    }
+    if !gpus().all(Gpu::is_over) {
+        return Some("programs wait, and nothing is left to happen".into());
     }
     let entries: u32 = domains.iter().map(|domain| domain.switch.entries()).sum();
     (packets > 0 || entries > 0)

@@ -74,8 +74,18 @@ impl Tree {
         }
         let ports = u64::from(self.spines) * u64::from(self.links_per_spine);
         let below = u64::from(self.leaves()) * u64::from(self.links_per_spine);
+        let limit = format!("a switch has at most {MOST_PORTS} ports");
+        if u64::from(self.gpus_per_leaf) > MOST_PORTS {
+            return refuse("gpus-per-leaf", limit);
+        }
         if ports + u64::from(self.gpus_per_leaf) > MOST_PORTS || below > MOST_PORTS {
-            return refuse("spines", format!("a switch has at most {MOST_PORTS} ports"));
+            return refuse("spines", limit);
+        }
+        if ports * u64::from(self.leaves()) > MOST_LINKS {
+            return refuse(
+                "spines",
+                format!("at most {MOST_LINKS} links between leaves and spines"),
+            );
         }
         Ok(())
     }
@@ -83,6 +93,7 @@ impl Tree {
 
 const MOST_GPUS: u32 = 65_536;
 const MOST_PORTS: u64 = 4096;
+const MOST_LINKS: u64 = 1 << 18;
 
 /// Groups and where their members are.
 #[derive(Debug)]

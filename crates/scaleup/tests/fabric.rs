@@ -234,3 +234,36 @@ fn packets_and_credits_are_conserved_wherever_a_run_stops() {
         assert!(finished.is_stopped, "{cycle}");
     }
 }
+
+#[test]
+fn nothing_happens_at_the_end_of_a_run_or_later() {
+    let run = |at_most| {
+        let programs =
+            (0..64).map(|gpu| Box::new(Script::new(all_reduce(64, 4)(gpu))) as Box<dyn Program>);
+        let setup = Setup {
+            configuration: Configuration::default(),
+            tree: paper_tree(),
+            groups: vec![(0..64).map(HostId).collect()],
+            seed: 1,
+            control: &limit(3),
+            programs: programs.collect(),
+        };
+        let limits = RunLimits {
+            threads: 1,
+            at_most,
+        };
+        Simulation::new(setup)
+            .expect("a sound set-up")
+            .run(limits, None)
+    };
+    let whole = run(None);
+    for end in [1000, 1095, 1777, 2001] {
+        let part = run(Some(end));
+        let before = whole
+            .operations
+            .iter()
+            .filter(|record| record.completed < end);
+        assert!(part.operations.iter().eq(before), "{end}");
+        assert_eq!((part.end, part.is_stopped), (end, true));
+    }
+}

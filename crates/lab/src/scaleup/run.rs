@@ -5,7 +5,7 @@ use crate::observe::ScaleupTelemetry;
 use clearway_fabric::{Progress, Stopped, Verdict};
 use clearway_scaleup::injection::InjectionFacts;
 use clearway_scaleup::{
-    Cycle, Finished, RunLimits, Setup, Simulation, Watched, Watcher, cycles_of, time_of,
+    Finished, RunLimits, Setup, Simulation, Watched, Watcher, cycles_of, time_of,
 };
 use clearway_units::{Span, Time};
 
@@ -50,7 +50,6 @@ impl ScaleupAssembly<'_> {
             operations: self.operations,
             cycle: self.cycle(),
             is_interrupted: false,
-            now: 0,
         };
         let fabric = simulation.run(limits, Some(&mut watch));
         if let Some(defect) = &fabric.fault {
@@ -61,12 +60,8 @@ impl ScaleupAssembly<'_> {
             (true, false) => Some(Stopped::AtMost),
             (false, false) => None,
         };
-        let end = match stopped {
-            None => fabric.last,
-            Some(_) => watch.now.min(at_most).max(fabric.last),
-        };
         ScaleupFinished {
-            simulated: time_of(end, self.cycle()),
+            simulated: time_of(fabric.end, self.cycle()),
             stopped,
             fabric,
         }
@@ -96,12 +91,10 @@ struct Watch<'a, 'b> {
     operations: u64,
     cycle: Span,
     is_interrupted: bool,
-    now: Cycle,
 }
 
 impl Watcher for Watch<'_, '_> {
     fn on_round(&mut self, watched: &Watched<'_, '_>) -> bool {
-        self.now = watched.now;
         if let Some(telemetry) = &mut self.telemetry {
             telemetry.on_round(watched);
         }

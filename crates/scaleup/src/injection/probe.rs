@@ -26,13 +26,13 @@ clearway_units::parameters! {
     /// Response of a watermark to the latency of a probe.
     pub struct LatencyParameters {
         /// Latency in cycles below which the watermark grows, and above which it is cut (`lat_thresh`).
-        pub threshold: u64 = 2000, "latency-threshold", "Snyder §6.1.4";
+        pub threshold: u64 = 2000, "latency-threshold", "Dissertation §6.1.4";
         /// Latency in cycles from which the cut is largest (`max_lat_thresh`), above `latency-threshold`.
-        pub greatest: u64 = 5000, "latency-max", "Snyder §6.1.4";
+        pub greatest: u64 = 5000, "latency-max", "Dissertation §6.1.4";
         /// Part of the watermark that the largest cut removes (`base_md`), 0 to 1.
-        pub base_md: f64 = 0.5, "base-md", "Snyder §6.1.4";
+        pub base_md: f64 = 0.5, "base-md", "Dissertation §6.1.4";
         /// Growth of the watermark with a probe below the threshold (`WM_AI`).
-        pub increase: f64 = 50.0, "wm-increase", "Snyder §6.1.4";
+        pub increase: f64 = 50.0, "wm-increase", "Dissertation §6.1.4";
     }
 }
 

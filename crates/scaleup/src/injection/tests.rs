@@ -239,7 +239,7 @@ fn settings_that_cannot_work_are_refused() {
 }
 
 #[test]
-#[should_panic(expected = "`wm-min` has to be above 0")]
+#[should_panic(expected = "`wm-min` has to be at least a millionth")]
 fn controls_are_not_built_with_settings_that_cannot_work() {
     let mut settings = InjectionSettings::of::<Aimd>();
     settings

@@ -31,6 +31,9 @@ const UNIT: i64 = 1 << 20;
 /// Cycles for which random tokens are drawn ahead at most: at the paper's least watermark, 41 tokens.
 const LOOK_AHEAD: Cycle = 1024;
 
+/// The most cycles that a token takes on average.
+const CYCLES_PER_TOKEN: f64 = 1e6;
+
 const CLASSES: [PacketClass; 2] = [PacketClass::Request, PacketClass::Response];
 
 clearway_units::choices! {
@@ -57,17 +60,17 @@ clearway_units::parameters! {
     /// Tokens and watermarks.
     pub struct TokenParameters {
         /// Watermark with which each cycle brings a token (`WM_MAX`), 1 to 1e9.
-        pub watermark_max: f64 = 2468.0, "wm-max", "Snyder §6.1.4";
-        /// Least watermark (`WM_MIN`), above zero.
-        pub watermark_min: f64 = 100.0, "wm-min", "Snyder §6.1.4";
+        pub watermark_max: f64 = 2468.0, "wm-max", "Dissertation §6.1.4";
+        /// Least watermark (`WM_MIN`), at least a millionth of `wm-max`.
+        pub watermark_min: f64 = 100.0, "wm-min", "Dissertation §6.1.4";
         /// Watermark in the beginning; `"auto"` is `wm-max`.
         pub initial: Option<f64> = None, "wm-initial", "decision: a GPU begins at line rate";
         /// Most tokens of a bucket, at least 1.
-        pub cap: f64 = 1.0, "token-cap", "decision: as in Snyder, figures 6.1 and 6.4";
+        pub cap: f64 = 1.0, "token-cap", "decision: as in the dissertation, figures 6.1 and 6.4";
         /// Classes of which there has to be a token before an operation is sent. It costs tokens of both.
-        pub need: TokenNeed = TokenNeed::Both, "token-need", "decision: Snyder §6.1.3 says \"insufficient tokens\" of both types that a request consumes";
+        pub need: TokenNeed = TokenNeed::Both, "token-need", "decision: Dissertation §6.1.3 says \"insufficient tokens\" of both types that a request consumes";
         /// Spacing of tokens.
-        pub arrival: TokenArrival = TokenArrival::Random, "tokens", "Snyder §6.1.3";
+        pub arrival: TokenArrival = TokenArrival::Random, "tokens", "Dissertation §6.1.3";
     }
 }
 
@@ -80,8 +83,9 @@ impl TokenParameters {
         let max = self.watermark_max;
         let range = (1.0..=1e9).contains(&max);
         InvalidSetting::unless(range, "wm-max", "has to be from 1 to 1e9")?;
-        let positive = self.watermark_min > 0.0;
-        InvalidSetting::unless(positive, "wm-min", "has to be above 0")?;
+        let often = self.watermark_min * CYCLES_PER_TOKEN >= max;
+        let reason = "has to be at least a millionth of `wm-max`";
+        InvalidSetting::unless(often, "wm-min", reason)?;
         let order = self.watermark_min <= max;
         InvalidSetting::unless(order, "wm-min", "must not exceed `wm-max`")?;
         let initial = self.initial.unwrap_or(max);

@@ -84,11 +84,11 @@ fn oracle(scenario: &Scenario) -> (Vec<OperationRecord>, Totals) {
 /// Sums that the simulator gives.
 fn totals(scenario: &Scenario, finished: &Finished) -> Totals {
     let switches = f64::from(scenario.tree.switches());
-    let entries = finished.mean_entries * switches * finished.last as f64;
+    let entries = finished.mean_entries * switches * finished.end as f64;
     Totals {
         unfinished: finished.unfinished,
         is_over: finished.is_over,
-        last: finished.last,
+        last: finished.end,
         cycles: finished.cycles,
         effective_flits: finished.effective_flits,
         packet_hops: finished.packet_hops,
@@ -227,7 +227,7 @@ fn oracle_completes_the_same_operations_in_the_same_cycles() {
         let scenario = Scenario::new(seed);
         let finished = check(&scenario);
         coverage.add(&scenario, &finished);
-        let rounds = finished.last / u64::from(scenario.configuration.latency);
+        let rounds = finished.end / u64::from(scenario.configuration.latency);
         if (seed % THREADED == 0 && rounds < THREADED_ROUNDS) || scenarios == 1 {
             let threaded = simulate(&scenario, 3);
             assert_eq!(finished, threaded, "seed {seed}: {scenario:#?}");

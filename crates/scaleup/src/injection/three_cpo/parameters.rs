@@ -7,21 +7,21 @@ clearway_units::parameters! {
     /// Settings of [`ThreeCpo`](super::ThreeCpo).
     pub struct ThreeCpoParameters {
         /// Part of a matched flit's token that it costs while latency is at most `remote-scaling-from`, 0 to 1; 1 turns scaling off.
-        pub remote_scaling: f64 = 0.8, "remote-scaling", "Snyder §6.2.2";
+        pub remote_scaling: f64 = 0.8, "remote-scaling", "Dissertation §6.2.2";
         /// Latency in cycles of a collective operation from which the cost of matched flits grows.
-        pub remote_scaling_from: u64 = 1000, "remote-scaling-from", "Snyder §6.2.2";
+        pub remote_scaling_from: u64 = 1000, "remote-scaling-from", "Dissertation §6.2.2";
         /// Latency in cycles from which matched flits cost all of a token, above `remote-scaling-from`.
-        pub remote_scaling_to: u64 = 2000, "remote-scaling-to", "Snyder §6.2.2";
+        pub remote_scaling_to: u64 = 2000, "remote-scaling-to", "Dissertation §6.2.2";
         /// Scaling applies to matches of an own operation with earlier ones of others, too.
-        pub scale_sends: bool = true, "scale-sends", "decision: Snyder §6.2.2 says \"remote operations\"";
+        pub scale_sends: bool = true, "scale-sends", "decision: Dissertation §6.2.2 says \"remote operations\"";
         /// A watermark grows by what the costs of collective traffic have begun to take, as in line 14 of Algorithm 6.
-        pub handover: bool = true, "handover", "Snyder, Algorithm 6";
+        pub handover: bool = true, "handover", "Dissertation, Algorithm 6";
         /// Extra tokens of a class that few operations use count for more, as in lines 5 to 8 of Algorithm 6.
-        pub skew_correction: bool = true, "skew-correction", "Snyder, Algorithm 6";
+        pub skew_correction: bool = true, "skew-correction", "Dissertation, Algorithm 6";
         /// Most tokens that are carried over to the next probe, as a multiple of those that its round trip could bring.
-        pub carry_cap: f64 = 4.0, "carry-cap", "decision: Snyder does not define `calculate_carry_over`";
+        pub carry_cap: f64 = 4.0, "carry-cap", "decision: Dissertation does not define `calculate_carry_over`";
         /// Round trip in cycles that is assumed before the first measurement.
-        pub initial_rtt: u64 = 1000, "initial-rtt", "decision: Snyder §6.1.4, an idle network";
+        pub initial_rtt: u64 = 1000, "initial-rtt", "decision: Dissertation §6.1.4, an idle network";
         with {
             /// Tokens and watermarks.
             pub tokens: TokenParameters,
