@@ -73,15 +73,20 @@ pub(crate) fn assemble(scenario: &ScaleupScenario) -> Result<ScaleupAssembly<'_>
 
 /// Refuses what speaks of flows or packets.
 fn refuse_options(arguments: &RunArguments) -> Result<(), Failure> {
+    let rows = "`operations.parquet` has a row for each operation";
     let options = [
-        ("--fct-txt", arguments.fct_txt.is_some()),
-        ("--htsim-txt", arguments.htsim_txt.is_some()),
-        ("--live", arguments.live),
+        ("--fct-txt", arguments.fct_txt.is_some(), rows),
+        ("--htsim-txt", arguments.htsim_txt.is_some(), rows),
+        (
+            "--live",
+            arguments.live,
+            "the report of the finished run has its curves",
+        ),
     ];
-    match options.iter().find(|(_, given)| *given) {
+    match options.iter().find(|(_, given, _)| *given) {
         None => Ok(()),
-        Some((option, _)) => Err(Failure::new(format!(
-            "{option}: a scale-up fabric has operations and no flows\n  fix: leave it out; `operations.parquet` has a row for each operation"
+        Some((option, _, instead)) => Err(Failure::new(format!(
+            "{option}: a scale-up fabric has operations and no flows\n  fix: leave it out; {instead}"
         ))),
     }
 }
@@ -317,11 +322,14 @@ fn status(scenario: &ScaleupScenario, posted: u64, finished: &ScaleupFinished) -
     match finished.stopped {
         None => Status::Complete,
         Some(Stopped::Interrupted) => Status::Interrupted,
-        Some(_) => Status::Incomplete {
+        Some(Stopped::AtMost) => Status::Incomplete {
             reason: format!(
                 "stopped at stop.at-most = {}; {left} of {posted} operations are not done",
                 scenario.general.at_most
             ),
+        },
+        Some(stopped) => Status::Incomplete {
+            reason: format!("{stopped}; {left} of {posted} operations are not done"),
         },
     }
 }

@@ -13,7 +13,12 @@ pub(crate) fn topology(arguments: &TopologyArguments) -> Result<ExitCode, Failur
     let scenario = match load_any(&Laboratory::new(), &arguments.scenario)? {
         Experiment::Packets(scenario) => scenario,
         Experiment::Scaleup(scenario) => {
-            print(&describe_scaleup(&ScaleupAssembly::new(&scenario)?))?;
+            let assembly = ScaleupAssembly::new(&scenario)?;
+            let mut text = describe_scaleup(&assembly);
+            if arguments.links {
+                text += &format!("\n{}", links_of_scaleup(&assembly));
+            }
+            print(&text)?;
             return Ok(ExitCode::SUCCESS);
         }
     };
@@ -129,6 +134,17 @@ fn describe_scaleup(assembly: &ScaleupAssembly<'_>) -> String {
         table.row([name, &text]);
     }
     table.row(["operations", &quantity::count(assembly.operations)]);
+    table.to_string()
+}
+
+fn links_of_scaleup(assembly: &ScaleupAssembly<'_>) -> String {
+    let mut table = Table::new()
+        .column("link", Align::Left)
+        .column("rate", Align::Right);
+    let rate = assembly.link_rate().to_string();
+    for link in assembly.links() {
+        table.row([link.name, rate.clone()]);
+    }
     table.to_string()
 }
 

@@ -75,10 +75,8 @@ impl Scenario {
 
         refuse_scaleup(entries)?;
         let own = of(entries, "topology", 0);
-        let kinds: Vec<&str> = topology::Kind::KINDS
-            .iter()
-            .map(|(name, _)| *name)
-            .collect();
+        let kinds = topology::Kind::KINDS.iter().map(|(name, _)| *name);
+        let kinds: Vec<&str> = kinds.chain([NVLINK]).collect();
         let mut topology = TopologySettings::default();
         if let Some(kind) = kind_of(&own, &kinds, topology::Kind::named, "topology")? {
             topology.kind = kind;

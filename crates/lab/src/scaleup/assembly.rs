@@ -3,6 +3,7 @@
 use crate::ScenarioError;
 use clearway_scenario::ScaleupScenario;
 use clearway_units::{Rate, Span};
+use std::fmt::Write as _;
 
 /// A scenario of a scale-up fabric, put together and checked.
 #[derive(Debug)]
@@ -15,7 +16,7 @@ pub struct ScaleupAssembly<'a> {
 /// A link of a scale-up fabric.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScaleupLink {
-    /// Its ends, as in "leaf0-spine2".
+    /// Its ends, as in "leaf0-gpu2"; of parallel ones with a number, as in "leaf0-spine2#1".
     pub name: String,
     /// Number of the node that sends.
     pub from: u32,
@@ -59,7 +60,8 @@ impl<'a> ScaleupAssembly<'a> {
         gpus.chain(leaves).chain(spines)
     }
 
-    /// The links, in the order of [`Finished::links`]: out of each switch, leaves first, then out of GPUs. Parallel ones share a name.
+    /// The links, in the order of [`Finished::links`]: out of each switch, leaves first, then out of GPUs. Parallel ones have a number
+    /// behind their name: "leaf0-spine2#1".
     pub fn links(&self) -> impl Iterator<Item = ScaleupLink> {
         let tree = self.scenario.fabric.nvlink.tree();
         let names: Vec<String> = self.nodes().collect();
@@ -78,10 +80,22 @@ impl<'a> ScaleupAssembly<'a> {
         });
         let of_gpus = (0..gpus).map(move |gpu| (gpu, first_leaf + gpu / below));
         let all = of_leaves.chain(of_spines).chain(of_gpus);
-        all.map(move |(from, to)| ScaleupLink {
-            name: format!("{}-{}", names[from as usize], names[to as usize]),
-            from,
-            to,
+        // Parallel links follow each other.
+        let mut before = None;
+        let mut number = 0;
+        all.map(move |(from, to)| {
+            number = if before == Some((from, to)) {
+                number + 1
+            } else {
+                0
+            };
+            before = Some((from, to));
+            let is_parallel = parallel > 1 && from.max(to) >= first_spine;
+            let mut name = format!("{}-{}", names[from as usize], names[to as usize]);
+            if is_parallel {
+                let _ = write!(name, "#{number}");
+            }
+            ScaleupLink { name, from, to }
         })
     }
 

@@ -58,7 +58,7 @@ impl ScaleupAssembly<'_> {
         let stopped = match (fabric.is_stopped, watch.is_interrupted) {
             (_, true) => Some(Stopped::Interrupted),
             (true, false) => Some(Stopped::AtMost),
-            (false, false) => None,
+            (false, false) => (!fabric.is_over).then_some(Stopped::Stuck),
         };
         ScaleupFinished {
             simulated: time_of(fabric.end, self.cycle()),
