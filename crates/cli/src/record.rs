@@ -46,7 +46,8 @@ pub(crate) fn record(
     }
 }
 
-fn job(job: &JobResult) -> JobRow {
+/// The row of a job.
+pub(crate) fn job(job: &JobResult) -> JobRow {
     let iteration = |times: &IterationTimes| IterationRow {
         begun: times.begun,
         sending: times.sending,

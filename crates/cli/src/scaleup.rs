@@ -4,7 +4,7 @@ use crate::arguments::RunArguments;
 use crate::failure::Failure;
 use crate::measure::{Stopwatch, peak_rss_bytes};
 use crate::progress::{Display, Interrupt};
-use crate::record::{REVISION, command_line};
+use crate::record::{REVISION, command_line, job};
 use crate::report_page;
 use crate::run::{conclude, default_folder, inputs, no_results, refuse_deleting, say_status, show};
 use crate::series_file::{Names, SeriesFile};
@@ -259,7 +259,7 @@ pub(crate) fn record(
         command: command_line(),
         observed: None,
         events: None,
-        jobs: Vec::new(),
+        jobs: finished.jobs.iter().map(job).collect(),
         operations: Some(results(scenario, posted, fabric)),
     }
 }

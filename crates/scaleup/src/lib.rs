@@ -63,6 +63,7 @@ pub mod order;
 mod packet;
 mod plan;
 mod program;
+mod rank;
 mod record;
 mod reduction;
 mod script;
@@ -73,8 +74,14 @@ mod wiring;
 
 pub use concurrent::{Concurrent, label_of};
 pub use configuration::{Configuration, InjectionArbiter, InjectionChannels};
-pub use operation::{FlitSizes, GroupId, Operation, OperationKind, PacketClass, Target};
+pub use operation::{
+    FLIT_BYTES, FlitSizes, GroupId, Operation, OperationKind, PacketClass, Target,
+};
 pub use program::{Posts, Program};
+pub use rank::{
+    Call, CallKind, IterationCycles, IterationLog, MOST_CALLS, RankJob, RankProgram, RankTask,
+    TaskWait, Work,
+};
 pub use record::{LinkTotals, OperationRecord};
 pub use script::{OperationSet, Script, Step};
 pub use simulation::{

@@ -54,6 +54,9 @@ pub enum PacketClass {
     Response,
 }
 
+/// Bytes of a flit (§6.1.4).
+pub const FLIT_BYTES: u64 = 16;
+
 /// Lengths of packets in flits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FlitSizes {

@@ -34,7 +34,8 @@ impl Experiment {
         }
         let places = Places::new(file, &entries);
         if ScaleupScenario::is_meant(&entries) {
-            let scenario = ScaleupScenario::from_entries(injection, &entries, places)?;
+            let mut scenario = ScaleupScenario::from_entries(injection, &entries, places)?;
+            scenario.base_dir = base_dir.map(Path::to_path_buf);
             return Ok(Self::Scaleup(Box::new(scenario)));
         }
         let mut scenario = Scenario::from_entries(registry, &entries, places)?;
@@ -86,7 +87,7 @@ impl Experiment {
     pub fn files(&self) -> Vec<(String, PathBuf)> {
         match self {
             Self::Packets(scenario) => scenario.files(),
-            Self::Scaleup(_) => Vec::new(),
+            Self::Scaleup(scenario) => scenario.files(),
         }
     }
 }

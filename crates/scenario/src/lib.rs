@@ -74,8 +74,8 @@ pub use nics::{NicChoice, between_nics, path_lengths};
 pub use observe::{Chosen, MOST_CHOSEN, ObserveSettings, Sampling};
 pub use places::Places;
 pub use scaleup::{
-    CollectiveOperation, FabricSettings, NVLINK, NvlinkSettings, ScaleupScenario, ScaleupTraffic,
-    ScaleupWorkload, ScaleupWorkloadKind, scaleup_groups,
+    CollectiveOperation, FabricSettings, NVLINK, NvlinkSettings, ScaleupJob, ScaleupScenario,
+    ScaleupTraffic, ScaleupWorkload, ScaleupWorkloadKind, scaleup_groups,
 };
 pub use scenario::Scenario;
 pub use settings::Setting;

@@ -1,6 +1,7 @@
 //! A scenario of a scale-up fabric, put together.
 
 use crate::ScenarioError;
+use clearway_scaleup::FLIT_BYTES;
 use clearway_scenario::ScaleupScenario;
 use clearway_units::{Rate, Span};
 use std::fmt::Write as _;
@@ -11,6 +12,8 @@ pub struct ScaleupAssembly<'a> {
     scenario: &'a ScaleupScenario,
     /// Operations that its programs post.
     pub operations: u64,
+    /// Warnings about its traces.
+    pub warnings: Vec<String>,
 }
 
 /// A link of a scale-up fabric.
@@ -24,8 +27,6 @@ pub struct ScaleupLink {
     pub to: u32,
 }
 
-/// Bytes of a flit (§6.1.4).
-pub const FLIT_BYTES: u64 = 16;
 const PS_PER_SECOND: u64 = 1_000_000_000_000;
 
 impl<'a> ScaleupAssembly<'a> {
@@ -34,10 +35,11 @@ impl<'a> ScaleupAssembly<'a> {
     /// # Errors
     /// If its parts do not fit together.
     pub fn new(scenario: &'a ScaleupScenario) -> Result<Self, ScenarioError> {
-        let operations = scenario.traffic()?.operations;
+        let traffic = scenario.traffic()?;
         Ok(Self {
             scenario,
-            operations,
+            operations: traffic.operations,
+            warnings: traffic.warnings.iter().map(ToString::to_string).collect(),
         })
     }
 

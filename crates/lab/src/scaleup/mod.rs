@@ -3,5 +3,6 @@
 mod assembly;
 mod run;
 
-pub use assembly::{FLIT_BYTES, ScaleupAssembly, ScaleupLink};
+pub use assembly::{ScaleupAssembly, ScaleupLink};
+pub use clearway_scaleup::FLIT_BYTES;
 pub use run::{ScaleupFinished, ScaleupRunOptions};

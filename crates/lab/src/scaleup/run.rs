@@ -1,12 +1,14 @@
 //! Runs of scale-up fabrics.
 
 use super::assembly::ScaleupAssembly;
+use crate::jobs::{IterationTimes, JobResult};
 use crate::observe::ScaleupTelemetry;
 use clearway_fabric::{Progress, Stopped, Verdict};
 use clearway_scaleup::injection::InjectionFacts;
 use clearway_scaleup::{
-    Finished, RunLimits, Setup, Simulation, Watched, Watcher, cycles_of, time_of,
+    Finished, IterationLog, RunLimits, Setup, Simulation, Watched, Watcher, cycles_of, time_of,
 };
+use clearway_scenario::ScaleupJob;
 use clearway_units::{Span, Time};
 
 /// Options of a run.
@@ -22,10 +24,12 @@ pub struct ScaleupRunOptions<'a> {
 pub struct ScaleupFinished {
     /// What the fabric leaves.
     pub fabric: Finished,
-    /// Time at which the last response was there, or the run was stopped.
+    /// Time at which the last response was there and the last job over, or the run was stopped.
     pub simulated: Time,
     /// Reason why the run ended early, if it did.
     pub stopped: Option<Stopped>,
+    /// Jobs from traces, by section.
+    pub jobs: Vec<JobResult>,
 }
 
 impl ScaleupAssembly<'_> {
@@ -38,7 +42,7 @@ impl ScaleupAssembly<'_> {
         options: ScaleupRunOptions<'_>,
         telemetry: Option<&mut ScaleupTelemetry<'_>>,
     ) -> ScaleupFinished {
-        let simulation = self.simulation();
+        let (simulation, jobs) = self.simulation();
         let at_most = cycles_of(self.scenario().general.at_most, self.cycle());
         let limits = RunLimits {
             threads: options.threads,
@@ -60,14 +64,19 @@ impl ScaleupAssembly<'_> {
             (true, false) => Some(Stopped::AtMost),
             (false, false) => (!fabric.is_over).then_some(Stopped::Stuck),
         };
+        let jobs: Vec<JobResult> = jobs.iter().map(|job| result(job, self.cycle())).collect();
+        let over = jobs.iter().flat_map(|job| &job.times);
+        let last = over.filter_map(|times| times.over).max();
+        let end = time_of(fabric.end, self.cycle());
         ScaleupFinished {
-            simulated: time_of(fabric.end, self.cycle()),
+            simulated: last.map_or(end, |last| last.max(end)),
             stopped,
             fabric,
+            jobs,
         }
     }
 
-    fn simulation(&self) -> Simulation {
+    fn simulation(&self) -> (Simulation, Vec<ScaleupJob>) {
         let scenario = self.scenario();
         let fit = "the scenario was put together before";
         let traffic = scenario.traffic().expect(fit);
@@ -80,7 +89,28 @@ impl ScaleupAssembly<'_> {
             control: &control,
             programs: traffic.programs,
         };
-        Simulation::new(setup).expect(fit)
+        (Simulation::new(setup).expect(fit), traffic.jobs)
+    }
+}
+
+/// Outcome of a job of a run that is over.
+fn result(job: &ScaleupJob, cycle: Span) -> JobResult {
+    let times = IterationLog::merged(&job.logs).into_iter();
+    let time = |at| time_of(at, cycle);
+    JobResult {
+        label: job.label.clone(),
+        ranks: job.gpus.len() as u32,
+        hosts: job.gpus.clone(),
+        flows: 0..0,
+        iterations: job.iterations,
+        volume: None,
+        times: times
+            .map(|times| IterationTimes {
+                begun: time(times.begun),
+                sending: times.sending.map(time),
+                over: times.over.map(time),
+            })
+            .collect(),
     }
 }
 

@@ -32,6 +32,7 @@ pub use permutation::{PermutationSettings, derangement};
 pub use placing::{JobPlacement, Placing, TakenHosts};
 pub use poisson::PoissonSettings;
 pub use scheduling::Scheduling;
+pub(crate) use trace::TraceFile;
 pub use trace::TraceSettings;
 
 use clearway_formats::LinkFailure;

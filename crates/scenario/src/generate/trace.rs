@@ -2,21 +2,21 @@
 
 mod algorithms;
 mod calls;
+mod file;
 mod settings;
 
+use file::Place;
+pub(crate) use file::TraceFile;
 pub use settings::TraceSettings;
 
-use super::{BuildContext, LoadedWorkload, WorkloadDefinition, located};
+use super::{BuildContext, LoadedWorkload, WorkloadDefinition};
 use calls::Calls;
-use clearway_formats::chakra::{head, prefix_of, rank_files};
-use clearway_formats::{
-    TraceFormat, parse_goal, parse_goal_binary, parse_simai, read_chakra, read_text,
-};
+use clearway_formats::{TraceFormat, parse_goal, parse_goal_binary, read_text};
 use clearway_workload::counted;
 use clearway_workload::graph::{Graph, Rank};
 use clearway_workload::rank::Plan;
 use clearway_workload::{CollectiveCall, FileWarning, JobSpec, Workload, WorkloadError};
-use std::path::{Path, PathBuf};
+use file::unreadable;
 use std::sync::Arc;
 
 impl WorkloadDefinition for TraceSettings {
@@ -28,7 +28,7 @@ impl WorkloadDefinition for TraceSettings {
         self.check()?;
         let schedule = self.scheduling.schedule::<Self>(1, 0)?;
         let calls = Calls::new(self)?;
-        let place = self.find(context)?;
+        let place = self.find(context.base_dir)?;
         let trace = self.read(&place, &calls, context)?;
         let ranks = trace.graph.ranks();
         self.check_ranks(ranks, context)?;
@@ -69,26 +69,9 @@ struct Trace {
     warnings: Vec<FileWarning>,
 }
 
-/// Location and format of a trace.
-struct Place {
-    /// Path of the file, or prefix of the files of all ranks.
-    path: PathBuf,
-    format: TraceFormat,
-}
-
-impl Place {
-    /// Label of the job in results.
-    fn label(&self) -> String {
-        let name = match self.format {
-            TraceFormat::Chakra => self.path.file_name(),
-            _ => self.path.file_stem(),
-        };
-        name.map_or_else(String::new, |name| name.to_string_lossy().into_owned())
-    }
-}
-
 impl TraceSettings {
-    fn check(&self) -> Result<(), WorkloadError> {
+    /// Checks the settings by themselves.
+    pub(crate) fn check(&self) -> Result<(), WorkloadError> {
         if self.file.is_empty() {
             let fix = "name it, as in `file = \"training.goal\"`";
             return Err(Self::fault("file", "no file is named", fix));
@@ -114,56 +97,6 @@ impl TraceSettings {
             return Err(Self::fault("start", "this is beyond the longest run", fix));
         }
         Ok(())
-    }
-
-    /// Finds the trace, and determines its format.
-    fn find(&self, context: &BuildContext<'_>) -> Result<Place, WorkloadError> {
-        let file = Path::new(&self.file);
-        let path = match context.base_dir.map(|folder| folder.join(file)) {
-            Some(beside) if beside.is_file() || is_prefix(&beside) => beside,
-            _ if file.is_file() || is_prefix(file) => file.to_owned(),
-            _ => located(file, context.base_dir),
-        };
-        let format = match self.format {
-            Some(format) => format,
-            None if is_prefix(&path) && !path.is_file() => TraceFormat::Chakra,
-            None => Self::recognized(&path)?,
-        };
-        if !self.comm_groups.is_empty() && format != TraceFormat::Chakra {
-            let message = format!("the trace is in the format \"{}\"", format.name());
-            let fix = "leave it out: only Chakra's traces name groups";
-            return Err(Self::fault("comm-groups", message, fix));
-        }
-        match format {
-            TraceFormat::Chakra if path.is_file() => Ok(Place {
-                path: Self::prefix(&path)?,
-                format,
-            }),
-            format => Ok(Place { path, format }),
-        }
-    }
-
-    /// The format of the file at `path`, by how it begins.
-    fn recognized(path: &Path) -> Result<TraceFormat, WorkloadError> {
-        let head = head(path).map_err(|error| unreadable(path, &error))?;
-        TraceFormat::of(&head).ok_or_else(|| {
-            let message = format!("{} begins like no trace that is known", path.display());
-            let known: Vec<&str> = TraceFormat::ALL.iter().map(|format| format.name()).collect();
-            let fix = format!(
-                "say its `format`, one of {}; flows of htsim and HPCC are for workloads of kind \"file\"",
-                known.join(", ")
-            );
-            Self::fault("file", message, fix)
-        })
-    }
-
-    /// The prefix of the files of all ranks, of which `path` is one.
-    fn prefix(path: &Path) -> Result<PathBuf, WorkloadError> {
-        prefix_of(path).ok_or_else(|| {
-            let message = format!("{} is the trace of one rank alone", path.display());
-            let fix = "call the files of all ranks `<prefix>.<rank>.et`, with ranks from 0, and name the first";
-            Self::fault("file", message, fix)
-        })
     }
 
     /// Reads the trace, and makes messages of it.
@@ -193,30 +126,24 @@ impl TraceSettings {
                     warnings: file.warnings,
                 })
             }
-            TraceFormat::Chakra => {
-                let groups = match self.comm_groups.as_str() {
-                    "" => None,
-                    name => Some(located(Path::new(name), context.base_dir)),
+            TraceFormat::Chakra | TraceFormat::Simai => {
+                let file = self.open(place, context.base_dir)?;
+                let given = self.ranks.or(file.ranks());
+                let ranks = match &file {
+                    TraceFile::Chakra(trace) => trace.program.ranks.len() as u32,
+                    TraceFile::Simai(_) => {
+                        let ranks = given.unwrap_or_else(|| self.placing.places(context));
+                        // Before work for ranks that have no hosts.
+                        self.check_ranks(ranks, context)?;
+                        ranks
+                    }
                 };
-                let trace = read_chakra(path, groups.as_deref())?;
-                let graph = trace.graph(&mut |call, graph| calls.expand(call, graph))?;
-                Self::checked(Trace {
-                    graph,
-                    warnings: trace.warnings,
-                })
-            }
-            TraceFormat::Simai => {
-                let file = parse_simai(&name, &read_text(path)?)?;
-                let given = self.ranks.or(file.workload.all_gpus);
-                let ranks = given.unwrap_or_else(|| self.placing.places(context));
-                // Before work for ranks that have no hosts.
-                self.check_ranks(ranks, context)?;
                 let expand =
                     &mut |call: &CollectiveCall<'_>, graph: &mut Graph| calls.expand(call, graph);
-                let graph = file.graph(ranks, self.passes, expand)?;
+                let graph = file.graph((ranks, self.passes), expand)?;
                 Self::checked(Trace {
                     graph,
-                    warnings: file.warnings,
+                    warnings: file.into_warnings(),
                 })
             }
         }
@@ -258,18 +185,6 @@ impl TraceSettings {
             return Err(Self::fault("file", message, fix));
         }
         Ok(())
-    }
-}
-
-/// True if there are traces of Chakra with this prefix.
-fn is_prefix(path: &Path) -> bool {
-    rank_files(path).is_ok_and(|files| !files.is_empty())
-}
-
-fn unreadable(path: &Path, error: &std::io::Error) -> WorkloadError {
-    WorkloadError::Unreadable {
-        file: path.display().to_string(),
-        reason: error.to_string(),
     }
 }
 

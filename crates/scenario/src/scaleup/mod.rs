@@ -18,12 +18,14 @@
 mod catalogue;
 mod fabric;
 mod scenario;
+mod trace;
 mod traffic;
 mod workload;
 
 pub use catalogue::scaleup_groups;
 pub use fabric::{FabricSettings, NvlinkSettings};
 pub use scenario::ScaleupScenario;
+pub use trace::ScaleupJob;
 pub use traffic::ScaleupTraffic;
 pub use workload::{CollectiveOperation, ScaleupWorkload, ScaleupWorkloadKind};
 

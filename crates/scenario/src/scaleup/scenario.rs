@@ -5,16 +5,19 @@ use super::fabric::{FabricSettings, Part, SwitchSection, TopologySection};
 use super::traffic::ScaleupTraffic;
 use super::workload::{ScaleupWorkload, ScaleupWorkloadKind};
 use crate::entries::{by_section, hash_bytes, kind_of, of, without_kind, write_entries};
+use crate::generate::trace_files;
 use crate::limits::{check_general, check_observe};
 use crate::places::Places;
 use crate::section::{Section, fill, unknown_name};
 use crate::settings::{Kind, Setting, section_settings};
 use crate::source::Entry;
+use crate::topology::find_file;
 use crate::{General, ObserveSettings, ScenarioError};
 use clearway_scaleup::Configuration;
 use clearway_scaleup::injection::{InjectionRegistry, InjectionSettings};
 use clearway_units::{ParameterInfo, ParameterSet, SetError, Value};
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
 /// A scenario of a scale-up fabric with every default filled in.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,6 +32,8 @@ pub struct ScaleupScenario {
     pub workloads: Vec<ScaleupWorkload>,
     /// `[observe]`.
     pub observe: ObserveSettings,
+    /// Folder of the scenario file, in which traces are looked for first.
+    pub base_dir: Option<PathBuf>,
     places: Places,
 }
 
@@ -119,6 +124,7 @@ impl ScaleupScenario {
             injection,
             workloads,
             observe,
+            base_dir: None,
             places,
         })
     }
@@ -144,13 +150,17 @@ impl ScaleupScenario {
     /// # Errors
     /// At the first section that cannot be meant.
     pub fn traffic(&self) -> Result<ScaleupTraffic, ScenarioError> {
-        let gpus = self.fabric.nvlink.gpus;
-        ScaleupTraffic::new(&self.workloads, (gpus, self.general.seed), &self.places)
+        ScaleupTraffic::new(self)
     }
 
     /// The scenario with every default written out, as TOML. Reading it gives the same scenario.
     pub fn resolved(&self) -> String {
-        let mut text = self.written();
+        let mut text = self.written(|name| {
+            let path = find_file(name, self.base_dir.as_deref());
+            // Independent of the folder that the resolved scenario is put into.
+            std::path::absolute(path)
+                .map_or_else(|_| name.into(), |full| full.to_string_lossy().into_owned())
+        });
         text += "\n[observe]\n";
         let entries = self.observe.entries().into_iter();
         write_entries(
@@ -162,16 +172,43 @@ impl ScaleupScenario {
         text
     }
 
-    /// Hash of the resolved scenario: equal scenarios, equal hashes.
+    /// Hash of the resolved scenario and of the contents of its files: equal scenarios, equal hashes, wherever the files are.
     pub fn hash(&self) -> String {
-        format!("{:08x}", hash_bytes(0, self.written().as_bytes()) >> 32)
+        let text = self.written(|name| {
+            let hash =
+                |hash, file: PathBuf| hash_bytes(hash, &std::fs::read(file).unwrap_or_default());
+            let files = trace_files(&find_file(name, self.base_dir.as_deref()));
+            format!("{:016x}", files.into_iter().fold(0, hash))
+        });
+        format!("{:08x}", hash_bytes(0, text.as_bytes()) >> 32)
     }
 
-    /// Simulated part of the scenario as TOML. `[observe]` is no part of it.
-    fn written(&self) -> String {
+    /// The files that it reads beside its own, with the keys that name them.
+    pub fn files(&self) -> Vec<(String, PathBuf)> {
+        let mut files = Vec::new();
+        for (index, workload) in self.workloads.iter().enumerate() {
+            let named = workload.files();
+            for (key, value) in workload.entries() {
+                if let (true, Value::Text(name)) = (named.contains(&key), value) {
+                    let paths = trace_files(&find_file(&name, self.base_dir.as_deref()));
+                    let key = format!("workload[{index}].{key}");
+                    files.extend(paths.into_iter().map(|path| (key.clone(), path)));
+                }
+            }
+        }
+        files
+    }
+
+    /// Simulated part of the scenario as TOML, with the names of files as `file` gives them. `[observe]` is no part of it.
+    fn written(&self, file: impl Fn(&str) -> String) -> String {
         let mut text =
             String::from("# Every parameter of the run. `clearway explain` says what they mean.\n");
-        for section in self.sections() {
+        for mut section in self.sections() {
+            for (key, value) in &mut section.entries {
+                if let (true, Value::Text(name)) = (section.files.contains(key), value) {
+                    *name = file(name);
+                }
+            }
             match (section.name, section.kind) {
                 ("", _) => {}
                 ("workload", Some((_, kind))) => {
@@ -197,6 +234,7 @@ impl ScaleupScenario {
             kind: None,
             entries: self.observe.entries(),
             described: ObserveSettings::describe(),
+            files: Vec::new(),
         };
         let sections = self.sections().into_iter().chain([observe]);
         let settings = sections.flat_map(|section| {
@@ -206,6 +244,7 @@ impl ScaleupScenario {
                 kind,
                 entries,
                 described,
+                files: _,
             } = section;
             section_settings(
                 (&self.places, self.workloads.len()),
@@ -235,6 +274,7 @@ impl ScaleupScenario {
             kind,
             entries,
             described,
+            files: Vec::new(),
         };
         let join = |a: (Entries, Vec<ParameterInfo>), b: (Entries, Vec<ParameterInfo>)| {
             ([a.0, b.0].concat(), [a.1, b.1].concat())
@@ -260,6 +300,7 @@ impl ScaleupScenario {
                 kind: Some((ScaleupWorkloadKind::KINDS, workload.kind.name())),
                 entries: workload.entries(),
                 described: workload.describe(),
+                files: workload.files(),
             });
         }
         sections
@@ -275,6 +316,8 @@ struct SectionText {
     kind: Option<Kind>,
     entries: Entries,
     described: Vec<ParameterInfo>,
+    /// The keys whose values name files.
+    files: Vec<&'static str>,
 }
 
 /// The kind of topology, with a line on it.

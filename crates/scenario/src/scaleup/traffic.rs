@@ -1,63 +1,113 @@
 //! From sections to groups and programs.
 
+use super::ScaleupScenario;
+use super::trace::{self, FurtherGroups, ScaleupJob};
 use super::workload::{
     CollectiveOperation, CollectiveSettings, RandomSetsSettings, ScaleupWorkload,
     ScaleupWorkloadKind, UniformSettings,
 };
-use crate::{Places, ScenarioError};
+use crate::ScenarioError;
 use clearway_scaleup::{
     Concurrent, GroupId, Operation, OperationKind, OperationSet, Program, Script, Step, Target,
 };
 use clearway_units::{HostId, Purpose, RandomStream};
+use clearway_workload::FileWarning;
 
 /// What the GPUs of a scenario do.
 #[derive(Debug)]
 pub struct ScaleupTraffic {
-    /// Members of each section's group.
+    /// Members of groups: of each section's own group, by section, and then of those that traces have further.
     pub groups: Vec<Vec<HostId>>,
     /// The program of each GPU.
     pub programs: Vec<Box<dyn Program>>,
     /// Operations that all programs together post.
     pub operations: u64,
+    /// Jobs from traces, by section.
+    pub jobs: Vec<ScaleupJob>,
+    /// Warnings about traces.
+    pub warnings: Vec<FileWarning>,
 }
 
 /// The most operations of a run: each leaves a row.
-const MOST_OPERATIONS: u64 = 100_000_000;
+pub(super) const MOST_OPERATIONS: u64 = 100_000_000;
+
+/// Traffic of the sections so far.
+struct Assembled {
+    traffic: ScaleupTraffic,
+    /// Programs of each GPU, with their sections.
+    own: Vec<Vec<(u32, Box<dyn Program>)>>,
+    /// Groups that are no section's own.
+    further: FurtherGroups,
+}
 
 impl ScaleupTraffic {
-    /// The traffic of sections, which stand at `places`, among `gpus` GPUs.
+    /// The traffic of a scenario.
     ///
     /// # Errors
     /// At the first section that cannot be meant.
-    pub(super) fn new(
-        sections: &[ScaleupWorkload],
-        (gpus, seed): (u32, u64),
-        places: &Places,
-    ) -> Result<Self, ScenarioError> {
-        let mut traffic = Self {
-            groups: Vec::new(),
-            programs: Vec::new(),
-            operations: 0,
+    pub(super) fn new(scenario: &ScaleupScenario) -> Result<Self, ScenarioError> {
+        let sections = &scenario.workloads;
+        let gpus = scenario.fabric.nvlink.gpus;
+        let mut assembled = Assembled {
+            traffic: Self {
+                groups: Vec::new(),
+                programs: Vec::new(),
+                operations: 0,
+                jobs: Vec::new(),
+                warnings: Vec::new(),
+            },
+            own: (0..gpus).map(|_| Vec::new()).collect(),
+            further: FurtherGroups::after(sections.len()),
         };
-        let mut own: Vec<Vec<(u32, Box<dyn Program>)>> = (0..gpus).map(|_| Vec::new()).collect();
-        for (number, section) in sections.iter().enumerate() {
-            let place = |error: ScenarioError| error.or_in(places, "workload", number);
-            let members = members(section, number, (gpus, seed), &traffic.groups).map_err(place)?;
-            let sets = sets(section, number as u32, &members, seed).map_err(place)?;
+        for (number, section) in (0..).zip(sections) {
+            let added = assembled.add(scenario, number, section);
+            added.map_err(|error| error.or_in(scenario.places(), "workload", number as usize))?;
+        }
+        let Assembled {
+            mut traffic,
+            own,
+            further,
+        } = assembled;
+        let programs = own
+            .into_iter()
+            .map(|own| Box::new(Concurrent::new(own)) as Box<dyn Program>);
+        traffic.programs = programs.collect();
+        traffic.groups.extend(further.into_groups());
+        Ok(traffic)
+    }
+}
+
+impl Assembled {
+    fn add(
+        &mut self,
+        scenario: &ScaleupScenario,
+        number: u32,
+        section: &ScaleupWorkload,
+    ) -> Result<(), ScenarioError> {
+        let (gpus, seed) = (scenario.fabric.nvlink.gpus, scenario.general.seed);
+        let traffic = &mut self.traffic;
+        let members = members(section, number as usize, (gpus, seed), &traffic.groups)?;
+        if let ScaleupWorkloadKind::Trace(settings) = &section.kind {
+            let own = (GroupId(number), members.as_slice());
+            let loaded = trace::load(settings, scenario, own, &mut self.further)?;
+            traffic.operations += loaded.operations;
+            traffic.warnings.extend(loaded.warnings);
+            traffic.jobs.push(loaded.job);
+            for (gpu, program) in members.iter().zip(loaded.programs) {
+                self.own[gpu.index()].push((number, Box::new(program)));
+            }
+        } else {
+            let sets = sets(section, number, &members, seed)?;
             for (gpu, sets) in members.iter().zip(sets) {
                 let steps = sets.iter().flat_map(|set| &set.steps);
                 traffic.operations += steps
                     .map(|step| 1 + u64::from(step.then.is_some()))
                     .sum::<u64>();
-                own[gpu.index()].push((number as u32, Box::new(Script::new(sets))));
+                self.own[gpu.index()].push((number, Box::new(Script::new(sets))));
             }
-            traffic.groups.push(members);
         }
-        let programs = own
-            .into_iter()
-            .map(|own| Box::new(Concurrent::new(own)) as Box<dyn Program>);
-        traffic.programs = programs.collect();
-        Ok(traffic)
+        self.traffic.groups.push(members);
+        Ok(())
     }
 }
 
@@ -122,6 +172,7 @@ fn sets(
                 .map(|&gpu| random_sets(settings, group, gpu, members, &mut stream(gpu)));
             Ok(sets.collect())
         }
+        ScaleupWorkloadKind::Trace(_) => unreachable!("a trace has programs of its own"),
         ScaleupWorkloadKind::UniformUnicast(settings) => {
             if members.len() < 2 {
                 return Err(ScenarioError::about(
@@ -174,6 +225,8 @@ fn check_size(section: &ScaleupWorkload, members: u64) -> Result<(), ScenarioErr
             }
             ("operations", settings.operations.into())
         }
+        // Counted when it is read.
+        ScaleupWorkloadKind::Trace(_) => return Ok(()),
     };
     let all = each.saturating_mul(members);
     if all > MOST_OPERATIONS {

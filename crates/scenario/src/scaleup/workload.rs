@@ -1,7 +1,9 @@
 //! `[[workload]]` sections of scale-up fabrics.
 
 use crate::HostSet;
+use crate::generate::{TraceSettings, WorkloadDefinition};
 use crate::section::Section;
+use clearway_formats::TraceFormat;
 use clearway_units::{Parameter, ParameterInfo, ParameterSet, SetError, Value};
 
 clearway_units::choices! {
@@ -55,6 +57,40 @@ clearway_units::parameters! {
         pub operations: u32 = 1_000, "operations", "decision";
         /// Probability that an operation is a read.
         pub reads: f64 = 0.0, "reads", "decision: writes alone";
+    }
+}
+
+clearway_units::parameters! {
+    /// A job that does what a trace says, each rank at a member: rank 0 at the first. Switches carry out its collectives.
+    pub struct ScaleupTraceSettings {
+        /// The trace: a workload of SimAI, one of Chakra's files, `<prefix>.<rank>.et`, or their prefix. Looked for in the folder of the
+        /// scenario file, then in the current folder.
+        pub file: String = String::new(), "file", "none: the file must be named";
+        /// Format of the trace; "auto" decides by how the file begins.
+        pub format: Option<TraceFormat> = None, "format", "decision: no file is sound in two formats";
+        /// A comm-group file, which lists the ranks of each group that Chakra's traces name; empty for none.
+        pub comm_groups: String = String::new(), "comm-groups", "as in the traces";
+        /// Number of passes of training that a workload of SimAI makes in an iteration.
+        pub passes: u32 = 1, "passes", "one pass";
+        /// Number of times that the whole trace runs: a rank begins the next time when its own tasks are over.
+        pub iterations: u32 = 1, "iterations", "once";
+        /// Factor for the time of each computation in the trace; with 0 only communication takes time.
+        pub time_scale: f64 = 1.0, "time-scale", "the trace";
+    }
+}
+
+impl ScaleupTraceSettings {
+    /// The same as settings of a job on a fabric of packets.
+    pub(super) fn of_packets(&self) -> TraceSettings {
+        TraceSettings {
+            file: self.file.clone(),
+            format: self.format,
+            comm_groups: self.comm_groups.clone(),
+            passes: self.passes,
+            iterations: self.iterations,
+            time_scale: self.time_scale,
+            ..TraceSettings::default()
+        }
     }
 }
 
@@ -116,6 +152,7 @@ kinds! {
     Collective(CollectiveSettings) = "collective", "read reductions, multicast writes or both, posted at once by some or all members of a group";
     RandomSets(RandomSetsSettings) = "random-sets", "sets of multicast operations with pauses between them, and of unicast ones on demand";
     UniformUnicast(UniformSettings) = "uniform-unicast", "unicast writes or reads to members drawn one by one";
+    Trace(ScaleupTraceSettings) = "trace", "a job from a trace whose collectives switches carry out: Chakra's execution traces, or a workload of SimAI";
 }
 
 /// The setting of keys, of whatever type.
@@ -157,6 +194,14 @@ impl ScaleupWorkload {
                 "random sets, with unicast".into()
             }
             kind => kind.name().replace('-', " "),
+        }
+    }
+
+    /// The keys whose values name files.
+    pub(super) fn files(&self) -> Vec<&'static str> {
+        match &self.kind {
+            ScaleupWorkloadKind::Trace(settings) => settings.of_packets().files(),
+            _ => Vec::new(),
         }
     }
 

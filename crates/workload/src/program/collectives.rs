@@ -1,9 +1,58 @@
 //! Matching of the collective calls of all ranks.
 
-use super::matching::Numbers;
+use super::matching::{Numbers, order, partners};
 use super::{CollectiveKind, Operation, OperationId, Program, ProgramError};
 use crate::graph::Rank;
 use clearway_units::Bytes;
+
+/// One collective of a program: the calls of all ranks of a group that belong together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Collective {
+    /// Kind of the collective.
+    pub kind: CollectiveKind,
+    /// Size of the collective; see [`CollectiveCall::bytes`](super::CollectiveCall::bytes).
+    pub bytes: Bytes,
+    /// Group of ranks: an index into [`Program::groups`].
+    pub group: u32,
+    /// Number of each rank's call among its operations, in the order of the group.
+    pub calls: Vec<u32>,
+}
+
+impl Collective {
+    /// True if nothing is sent, and no rank waits for another.
+    pub fn is_silent(&self) -> bool {
+        is_silent(self.kind, self.bytes, self.calls.len())
+    }
+}
+
+impl Program {
+    /// Collectives of the program, group by group, those of a group in the order in which its ranks call them.
+    ///
+    /// # Errors
+    /// The first operation that cannot be matched.
+    pub fn collectives(&self) -> Result<Vec<Collective>, ProgramError> {
+        let numbers = Numbers::of(self)?;
+        let orders: Vec<Vec<u32>> = self.ranks.iter().map(order).collect();
+        let mut partner = partners(self, &numbers, &orders)?;
+        let meetings = meetings(self, &numbers, &orders, &mut partner)?;
+        let collective = |meeting: Meeting| Collective {
+            kind: meeting.kind,
+            bytes: meeting.bytes,
+            group: meeting.group,
+            calls: meeting
+                .calls
+                .iter()
+                .map(|&number| numbers.id(number).index)
+                .collect(),
+        };
+        Ok(meetings.into_iter().map(collective).collect())
+    }
+}
+
+fn is_silent(kind: CollectiveKind, bytes: Bytes, ranks: usize) -> bool {
+    let is_empty = bytes == Bytes::ZERO && kind != CollectiveKind::Barrier;
+    ranks < 2 || is_empty
+}
 
 /// One collective: the calls of all ranks of a group.
 pub(super) struct Meeting {
@@ -17,8 +66,7 @@ pub(super) struct Meeting {
 impl Meeting {
     /// True if nothing is sent, and no rank waits for another.
     pub(super) fn is_silent(&self) -> bool {
-        let is_empty = self.bytes == Bytes::ZERO && self.kind != CollectiveKind::Barrier;
-        self.calls.len() < 2 || is_empty
+        is_silent(self.kind, self.bytes, self.calls.len())
     }
 }
 

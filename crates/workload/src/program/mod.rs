@@ -38,6 +38,7 @@ use crate::graph::{Graph, Rank, TaskId};
 use clearway_units::{Bytes, Span, choices};
 use std::fmt;
 
+pub use collectives::Collective;
 pub use error::ProgramError;
 
 choices! {

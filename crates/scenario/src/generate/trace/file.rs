@@ -1,0 +1,171 @@
+//! Trace files: where they are, and what is in them.
+
+use super::TraceSettings;
+use crate::generate::{WorkloadDefinition, located};
+use clearway_formats::chakra::{head, prefix_of, rank_files};
+use clearway_formats::{ChakraTrace, SimaiFile, TraceFormat, parse_simai, read_chakra, read_text};
+use clearway_workload::graph::Graph;
+use clearway_workload::program::{Expand, Program};
+use clearway_workload::{FileWarning, WorkloadError};
+use std::path::{Path, PathBuf};
+
+/// Location and format of a trace.
+pub(crate) struct Place {
+    /// Path of the file, or prefix of the files of all ranks.
+    pub(crate) path: PathBuf,
+    pub(super) format: TraceFormat,
+}
+
+impl Place {
+    /// Label of the job in results.
+    pub(crate) fn label(&self) -> String {
+        let name = match self.format {
+            TraceFormat::Chakra => self.path.file_name(),
+            _ => self.path.file_stem(),
+        };
+        name.map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+    }
+}
+
+/// Trace whose collectives messages can be made of.
+pub(crate) enum TraceFile {
+    /// Traces of Chakra.
+    Chakra(ChakraTrace),
+    /// Workload of SimAI.
+    Simai(SimaiFile),
+}
+
+impl TraceFile {
+    /// Warnings about parts that are read but not simulated.
+    pub(crate) fn into_warnings(self) -> Vec<FileWarning> {
+        match self {
+            Self::Chakra(trace) => trace.warnings,
+            Self::Simai(file) => file.warnings,
+        }
+    }
+
+    /// Number of ranks, if the trace has a number of its own.
+    pub(crate) fn ranks(&self) -> Option<u32> {
+        match self {
+            Self::Chakra(trace) => Some(trace.program.ranks.len() as u32),
+            Self::Simai(file) => file.workload.all_gpus,
+        }
+    }
+
+    /// Tasks of the trace, with the messages that `expand` makes of collectives.
+    pub(crate) fn graph(
+        &self,
+        (ranks, passes): (u32, u32),
+        expand: &mut Expand<'_>,
+    ) -> Result<Graph, WorkloadError> {
+        Ok(match self {
+            Self::Chakra(trace) => trace.graph(expand)?,
+            Self::Simai(file) => file.graph(ranks, passes, expand)?,
+        })
+    }
+
+    /// Operations of the ranks, and the warnings.
+    pub(crate) fn into_program(
+        self,
+        (ranks, passes): (u32, u32),
+    ) -> Result<(Program, Vec<FileWarning>), WorkloadError> {
+        match self {
+            Self::Chakra(trace) => Ok((trace.program, trace.warnings)),
+            Self::Simai(file) => Ok((file.workload.program(ranks, passes)?, file.warnings)),
+        }
+    }
+}
+
+impl TraceSettings {
+    /// Finds the trace, and determines its format.
+    pub(crate) fn find(&self, base_dir: Option<&Path>) -> Result<Place, WorkloadError> {
+        let file = Path::new(&self.file);
+        let path = match base_dir.map(|folder| folder.join(file)) {
+            Some(beside) if beside.is_file() || is_prefix(&beside) => beside,
+            _ if file.is_file() || is_prefix(file) => file.to_owned(),
+            _ => located(file, base_dir),
+        };
+        let format = match self.format {
+            Some(format) => format,
+            None if is_prefix(&path) && !path.is_file() => TraceFormat::Chakra,
+            None => Self::recognized(&path)?,
+        };
+        if !self.comm_groups.is_empty() && format != TraceFormat::Chakra {
+            let message = format!("the trace is in the format \"{}\"", format.name());
+            let fix = "leave it out: only Chakra's traces name groups";
+            return Err(Self::fault("comm-groups", message, fix));
+        }
+        match format {
+            TraceFormat::Chakra if path.is_file() => Ok(Place {
+                path: Self::prefix(&path)?,
+                format,
+            }),
+            format => Ok(Place { path, format }),
+        }
+    }
+
+    /// The format of the file at `path`, by how it begins.
+    fn recognized(path: &Path) -> Result<TraceFormat, WorkloadError> {
+        let head = head(path).map_err(|error| unreadable(path, &error))?;
+        TraceFormat::of(&head).ok_or_else(|| {
+            let message = format!("{} begins like no trace that is known", path.display());
+            let known: Vec<&str> = TraceFormat::ALL.iter().map(|format| format.name()).collect();
+            let fix = format!(
+                "say its `format`, one of {}; flows of htsim and HPCC are for workloads of kind \"file\"",
+                known.join(", ")
+            );
+            Self::fault("file", message, fix)
+        })
+    }
+
+    /// The prefix of the files of all ranks, of which `path` is one.
+    fn prefix(path: &Path) -> Result<PathBuf, WorkloadError> {
+        prefix_of(path).ok_or_else(|| {
+            let message = format!("{} is the trace of one rank alone", path.display());
+            let fix = "call the files of all ranks `<prefix>.<rank>.et`, with ranks from 0, and name the first";
+            Self::fault("file", message, fix)
+        })
+    }
+
+    /// Reads a trace that has collectives.
+    pub(crate) fn open(
+        &self,
+        place: &Place,
+        base_dir: Option<&Path>,
+    ) -> Result<TraceFile, WorkloadError> {
+        let path = &place.path;
+        match place.format {
+            TraceFormat::Chakra => {
+                let groups = match self.comm_groups.as_str() {
+                    "" => None,
+                    name => Some(located(Path::new(name), base_dir)),
+                };
+                Ok(TraceFile::Chakra(read_chakra(path, groups.as_deref())?))
+            }
+            TraceFormat::Simai => {
+                let name = path.display().to_string();
+                Ok(TraceFile::Simai(parse_simai(&name, &read_text(path)?)?))
+            }
+            TraceFormat::Goal | TraceFormat::GoalBinary => {
+                let message = format!(
+                    "{} is a GOAL schedule, which has sends and receives and no collectives",
+                    path.display()
+                );
+                let fix = "name a trace of Chakra or a workload of SimAI, or run it on a fabric of packets";
+                Err(Self::fault("file", message, fix))
+            }
+        }
+    }
+}
+
+/// True if there are traces of Chakra with this prefix.
+fn is_prefix(path: &Path) -> bool {
+    rank_files(path).is_ok_and(|files| !files.is_empty())
+}
+
+pub(super) fn unreadable(path: &Path, error: &std::io::Error) -> WorkloadError {
+    WorkloadError::Unreadable {
+        file: path.display().to_string(),
+        reason: error.to_string(),
+    }
+}
