@@ -17,6 +17,7 @@
 
 mod catalogue;
 mod fabric;
+mod limits;
 mod scenario;
 mod trace;
 mod traffic;

@@ -18,7 +18,7 @@ const TEXT: &str = "[topology]\nkind = \"nvlink\"\ngpus = 16\ngpus-per-leaf = 4\
 #[test]
 fn resolved_scenarios_read_back_as_they_are() {
     let sections = "[injection]\nkind = \"window\"\nwindow = 5\n[[workload]]\nkind = \"random-sets\"\nsets = 2\n\
-                    [[workload]]\nmembers = \"0-7\"\noperation = \"reduce\"\n";
+                    [[workload]]\nmembers = \"0-7\"\noperation = \"reduce-scatter\"\n";
     let scenario = read(&format!("{TEXT}{sections}"), &["switch.reduction-table=64"]).unwrap();
     let again = read(&scenario.resolved(), &[]).unwrap();
     assert_eq!(again, scenario);

@@ -1,6 +1,7 @@
 //! From sections to groups and programs.
 
 use super::ScaleupScenario;
+use super::limits::{check_operations, check_pairs, check_section};
 use super::trace::{self, FurtherGroups, ScaleupJob};
 use super::workload::{
     CollectiveOperation, CollectiveSettings, RandomSetsSettings, ScaleupWorkload,
@@ -27,9 +28,6 @@ pub struct ScaleupTraffic {
     /// Warnings about traces.
     pub warnings: Vec<FileWarning>,
 }
-
-/// The most operations of a run: each leaves a row.
-pub(super) const MOST_OPERATIONS: u64 = 100_000_000;
 
 /// Traffic of the sections so far.
 struct Assembled {
@@ -87,6 +85,7 @@ impl Assembled {
         let (gpus, seed) = (scenario.fabric.nvlink.gpus, scenario.general.seed);
         let traffic = &mut self.traffic;
         let members = members(section, number as usize, (gpus, seed), &traffic.groups)?;
+        check_pairs(&members, &traffic.groups)?;
         if let ScaleupWorkloadKind::Trace(settings) = &section.kind {
             let own = (GroupId(number), members.as_slice());
             let loaded = trace::load(settings, scenario, own, &mut self.further)?;
@@ -106,6 +105,7 @@ impl Assembled {
                 self.own[gpu.index()].push((number, Box::new(Script::new(sets))));
             }
         }
+        check_operations(self.traffic.operations, "kind")?;
         self.traffic.groups.push(members);
         Ok(())
     }
@@ -155,7 +155,7 @@ fn sets(
     members: &[HostId],
     seed: u64,
 ) -> Result<Vec<Vec<OperationSet>>, ScenarioError> {
-    check_size(section, members.len() as u64)?;
+    check_section(section, members.len() as u64)?;
     let group = Target::Group(GroupId(number));
     let stream = |gpu: HostId| {
         RandomStream::new(
@@ -187,53 +187,6 @@ fn sets(
             Ok(sets.collect())
         }
     }
-}
-
-/// Refuses what cannot be meant, and what would not fit into memory.
-fn check_size(section: &ScaleupWorkload, members: u64) -> Result<(), ScenarioError> {
-    let refuse = |key, message: String, fix: &str| Err(ScenarioError::about(&[key], message, fix));
-    let (key, each) = match &section.kind {
-        ScaleupWorkloadKind::Collective(settings) => {
-            ("transactions", u64::from(settings.transactions) * 2)
-        }
-        ScaleupWorkloadKind::RandomSets(settings) => {
-            if settings.least_operations > settings.most_operations {
-                let message = format!(
-                    "`least-operations` = {} is above `most-operations`",
-                    settings.least_operations
-                );
-                return refuse("least-operations", message, "exchange them");
-            }
-            if settings.least_pause > settings.most_pause {
-                let message = format!(
-                    "`least-pause` = {} is above `most-pause`",
-                    settings.least_pause
-                );
-                return refuse("least-pause", message, "exchange them");
-            }
-            let factor = if settings.alternate_unicast {
-                settings.unicast_factor
-            } else {
-                1
-            };
-            let largest = u64::from(settings.most_operations) * u64::from(factor.max(1));
-            ("sets", u64::from(settings.sets).saturating_mul(largest))
-        }
-        ScaleupWorkloadKind::UniformUnicast(settings) => {
-            if settings.reads > 1.0 {
-                return refuse("reads", "`reads` is a probability".into(), "use 0 to 1");
-            }
-            ("operations", settings.operations.into())
-        }
-        // Counted when it is read.
-        ScaleupWorkloadKind::Trace(_) => return Ok(()),
-    };
-    let all = each.saturating_mul(members);
-    if all > MOST_OPERATIONS {
-        let message = format!("up to {all} operations, each of which leaves a row");
-        return refuse(key, message, "ask for at most 100000000");
-    }
-    Ok(())
 }
 
 fn operation(kind: OperationKind, target: Target, address: u64) -> Operation {
@@ -274,8 +227,8 @@ fn collective(
         let write = operation(OperationKind::Write, group, address);
         let (first, then) = match settings.operation {
             CollectiveOperation::AllReduce => (read, Some(write)),
-            CollectiveOperation::Reduce => (read, None),
-            CollectiveOperation::Broadcast => (write, None),
+            CollectiveOperation::ReduceScatter => (read, None),
+            CollectiveOperation::AllGather => (write, None),
         };
         Step { first, then }
     };

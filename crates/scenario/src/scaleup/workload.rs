@@ -11,10 +11,10 @@ clearway_units::choices! {
     pub enum CollectiveOperation {
         /// Each transaction is a read reduction, and when it is complete a multicast write of its result.
         AllReduce = "all-reduce",
-        /// Read reductions alone.
-        Reduce = "reduce",
-        /// Multicast writes alone.
-        Broadcast = "broadcast",
+        /// Read reductions alone: each initiator has its part of the sum.
+        ReduceScatter = "reduce-scatter",
+        /// Multicast writes alone: each member has the parts of all initiators.
+        AllGather = "all-gather",
     }
 }
 
