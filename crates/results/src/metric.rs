@@ -121,10 +121,10 @@ metrics! {
     RequestTokens: "request_tokens_flits", Node, Flits, Last, "request tokens";
     /// Response tokens of a GPU in flits, at the end of the interval; below zero while a sent operation is being paid for.
     ResponseTokens: "response_tokens_flits", Node, Flits, Last, "response tokens";
-    /// The watermark of the request tokens of a GPU in flits, at the end of the interval.
-    RequestWatermark: "request_watermark_flits", Node, Flits, Last, "request watermark";
-    /// The watermark of the response tokens of a GPU in flits, at the end of the interval.
-    ResponseWatermark: "response_watermark_flits", Node, Flits, Last, "response watermark";
+    /// Watermark of the request tokens of a GPU, at the end of the interval: of `wm-max` cycles, so many bring a token.
+    RequestWatermark: "request_watermark_level", Node, Count, Last, "request watermark";
+    /// Watermark of the response tokens of a GPU, at the end of the interval: of `wm-max` cycles, so many bring a token.
+    ResponseWatermark: "response_watermark_level", Node, Count, Last, "response watermark";
     /// Flits of a GPU's own operations that are under way, at the end of the interval.
     Outstanding: "outstanding_flits", Node, Flits, Last, "outstanding";
     /// Entries of a switch's reduction table that are in use, at the end of the interval.
@@ -169,7 +169,7 @@ mod tests {
                 Unit::Bytes => &["_bytes"],
                 Unit::BitsPerSecond => &["_bps"],
                 Unit::Flits => &["_flits"],
-                Unit::Count => &["_flows", "_packets", "_links", "_entries"],
+                Unit::Count => &["_flows", "_packets", "_links", "_entries", "_level"],
                 Unit::Fraction => &["_index"],
             };
             assert!(

@@ -30,13 +30,14 @@ clearway_units::parameters! {
         pub cycle: Span = Span::from_ps(640), "cycle", "Dissertation §6.1.4: 25 GB/s and flits of 16 B";
         /// Cycles from a head flit's departure to its arrival at the crossbar of the next switch. Credits take as long.
         pub latency: u32 = 150, "latency", "Dissertation §6.1.4: of a switch; decision: its link included, so that an idle round trip is about 1000 cycles";
-        /// Flits of a packet's header.
+        /// Flits of a packet's header, of 16 B each.
         pub header_flits: u32 = 1, "header-flits", "Dissertation §6.1.4: 16 B";
         /// Flits of a packet's data.
         pub payload_flits: u32 = 8, "payload-flits", "Dissertation §6.1.4: 128 B";
-        /// Buffer of each input of a switch for each channel, in flits. Whoever sends into it holds as many credits.
+        /// Buffer of each input of a switch for each virtual channel, in flits, beside the output queues. Whoever sends into it holds as
+        /// many credits, which return when output queues have taken the head of a packet.
         pub input_buffer: u32 = 512, "input-buffer", "Dissertation §6.1.4: the round trip between switches; decision: 300 flits and some packets";
-        /// Queue of each output of a switch for each channel, in flits.
+        /// Queue of each output of a switch for each virtual channel, in flits.
         pub output_queue: u32 = 512, "output-queue", "Dissertation §6.1.4: the round trip between switches";
         /// Cycles from memory's taking a read request to its response's readiness.
         pub read_latency: u32 = 180, "read-latency", "Dissertation §6.1.4: of the memory";
@@ -47,9 +48,9 @@ clearway_units::parameters! {
         pub response_queue: u32 = 512, "response-queue", "decision: as the output queue of a switch; §6.1.4 needs a limit for tree saturation";
         /// Entries of each switch's reduction table; `"auto"` is no limit.
         pub reduction_table: Option<u32> = None, "reduction-table", "Dissertation §7.2.2 leaves it open";
-        /// Channels between a GPU and its switch.
+        /// Virtual channels from a GPU to its switch: beside that of responses, one for all requests, or one for reads and one for writes.
         pub channels: InjectionChannels = InjectionChannels::PerKind, "channels", "Dissertation §6.2.5";
-        /// Order in which a GPU serves its injection channels.
+        /// Order in which a GPU serves its virtual channels to the switch.
         pub arbiter: InjectionArbiter = InjectionArbiter::LeastRecentlyUsed, "arbiter", "Dissertation §6.2.5";
     }
 }

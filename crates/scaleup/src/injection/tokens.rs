@@ -67,7 +67,7 @@ clearway_units::parameters! {
         pub initial: Option<f64> = None, "wm-initial", "decision: a GPU begins at line rate";
         /// Most tokens of a bucket, at least 1.
         pub cap: f64 = 1.0, "token-cap", "decision: as in the dissertation, figures 6.1 and 6.4";
-        /// Classes of which there has to be a token before an operation is sent. It costs tokens of both.
+        /// Token buckets that must hold a token before an operation is sent. The operation costs tokens of both.
         pub need: TokenNeed = TokenNeed::Both, "token-need", "decision: Dissertation §6.1.3 says \"insufficient tokens\" of both types that a request consumes";
         /// Spacing of tokens.
         pub arrival: TokenArrival = TokenArrival::Random, "tokens", "Dissertation §6.1.3";

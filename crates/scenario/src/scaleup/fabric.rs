@@ -7,11 +7,11 @@ use clearway_units::{ParameterInfo, ParameterSet, SetError, Value};
 clearway_units::parameters! {
     /// GPUs below a single switch, or below leaves and spines.
     pub struct NvlinkSettings {
-        /// Number of GPUs.
+        /// Number of GPUs, 1 to 65536. Each has one link.
         pub gpus: u32 = 64, "gpus", "Dissertation §6.1.4";
-        /// GPUs below each leaf switch. As many as there are GPUs: a single switch.
+        /// GPUs below each leaf switch (ToR); a divisor of `gpus`. As many as there are GPUs: a single switch, without spines.
         pub gpus_per_leaf: u32 = 8, "gpus-per-leaf", "Dissertation §6.1.4";
-        /// Spine switches; no matter where there is one leaf.
+        /// Spine (core) switches. Not used where there is one leaf.
         pub spines: u32 = 4, "spines", "Dissertation §6.3.1: 4 for 64 GPUs, 16 for 128";
         /// Parallel links from each leaf to each spine.
         pub links_per_spine: u32 = 2, "links-per-spine", "decision: as many uplinks as GPUs below a leaf, for no oversubscription";

@@ -150,7 +150,7 @@ macro_rules! kinds {
 
 kinds! {
     Collective(CollectiveSettings) = "collective", "read reductions, multicast writes or both, posted at once by some or all members of a group";
-    RandomSets(RandomSetsSettings) = "random-sets", "sets of multicast operations with pauses between them, and of unicast ones on demand";
+    RandomSets(RandomSetsSettings) = "random-sets", "sets of multicast operations with pauses between them; every second set can be of unicast operations";
     UniformUnicast(UniformSettings) = "uniform-unicast", "unicast writes or reads to members drawn one by one";
     Trace(ScaleupTraceSettings) = "trace", "a job from a trace whose collectives switches carry out: Chakra's execution traces, or a workload of SimAI";
 }

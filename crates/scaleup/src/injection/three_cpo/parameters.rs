@@ -6,7 +6,7 @@ use crate::Cycle;
 clearway_units::parameters! {
     /// Settings of [`ThreeCpo`](super::ThreeCpo).
     pub struct ThreeCpoParameters {
-        /// Part of a matched flit's token that it costs while latency is at most `remote-scaling-from`, 0 to 1; 1 turns scaling off.
+        /// Tokens that each matched flit costs while latency is at most `remote-scaling-from`, 0 to 1; 1 turns scaling off.
         pub remote_scaling: f64 = 0.8, "remote-scaling", "Dissertation §6.2.2";
         /// Latency in cycles of a collective operation from which the cost of matched flits grows.
         pub remote_scaling_from: u64 = 1000, "remote-scaling-from", "Dissertation §6.2.2";
