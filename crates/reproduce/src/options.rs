@@ -1,6 +1,5 @@
 //! The options of measures.
 
-use super::scaleup::read_kind;
 use clearway_lab::observe::FAIR;
 use clearway_lab::scaleup_fabric::OperationKind;
 use clearway_units::{Bytes, HostId, Rate, Span, Time};
@@ -173,6 +172,15 @@ impl RunInstant {
         }
         let span: Span = text.parse().ok()?;
         Some(Self::At(Time::ZERO + span))
+    }
+}
+
+/// A kind of operations: `read` or `write`.
+fn read_kind(text: &str) -> Option<OperationKind> {
+    match text {
+        "read" => Some(OperationKind::Read),
+        "write" => Some(OperationKind::Write),
+        _ => None,
     }
 }
 

@@ -3,7 +3,7 @@
 use super::options::Options;
 use clearway_fabric::{Progress, Stopped, Verdict};
 use clearway_lab::scaleup_fabric::{
-    Cycle, FlitSizes, OperationKind, OperationRecord, PacketClass, Target, label_of,
+    Cycle, FlitSizes, OperationRecord, PacketClass, Target, label_of,
 };
 use clearway_lab::{
     ScaleupAssembly, ScaleupFinished, ScaleupRunOptions, ScaleupScenario, ScenarioError,
@@ -214,15 +214,6 @@ impl ScaleupData {
             .into_iter()
             .for_each(|latencies| all.add(latencies));
         Ok(all)
-    }
-}
-
-/// A kind of operations: `read` or `write`.
-pub(super) fn read_kind(text: &str) -> Option<OperationKind> {
-    match text {
-        "read" => Some(OperationKind::Read),
-        "write" => Some(OperationKind::Write),
-        _ => None,
     }
 }
 
