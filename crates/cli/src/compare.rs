@@ -98,8 +98,7 @@ fn check(variant: &Planned, arguments: &CompareArguments) -> Result<(), Failure>
                 Assembly::streaming(scenario).map_err(refusal)?.warnings
             }
             Experiment::Scaleup(scenario) => {
-                scaleup::assemble(scenario).map_err(refusal)?;
-                Vec::new()
+                scaleup::assemble(scenario).map_err(refusal)?.warnings
             }
         };
         if !arguments.quiet {

@@ -2,6 +2,7 @@
 
 use crate::arguments::RunArguments;
 use crate::failure::Failure;
+use crate::messages::warn;
 use crate::measure::{Stopwatch, peak_rss_bytes};
 use crate::progress::{Display, Interrupt};
 use crate::record::{REVISION, command_line, job};
@@ -37,9 +38,12 @@ pub(crate) fn run(
         .unwrap_or_else(|| default_folder(&scenario.general.name, &scenario.hash()));
     let stopwatch = Stopwatch::start();
     let assembly = assemble(scenario)?;
-    refuse_deleting(&target, &inputs(arguments, Vec::new()))?;
+    refuse_deleting(&target, &inputs(arguments, scenario.files()))?;
     let unwritten = |error: FolderError| no_results(arguments, &error);
     let folder = ResultFolder::create(&target).map_err(unwritten)?;
+    if !arguments.quiet {
+        assembly.warnings.iter().for_each(|warning| warn(warning));
+    }
     let outputs = ScaleupOutputs::create(folder, &assembly, !arguments.no_report);
     let mut outputs = outputs.map_err(unwritten)?;
     let interrupt = Interrupt::install();

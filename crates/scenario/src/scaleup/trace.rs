@@ -163,7 +163,7 @@ fn refuse_what_switches_cannot(
         Some(_) => Ok(vec![Vec::new(); call.group.len()]),
         None => Err(ExpansionFault {
             reason: format!(
-                "the call is of collectives that switches cannot carry out: {}",
+                "switches cannot carry out the collective \"{}\"",
                 call.kind.name()
             ),
             fix: "leave it out of the trace, or run the trace on a fabric of packets".into(),

@@ -11,6 +11,7 @@ use clearway_workload::graph::{Need, Task, TaskId};
 use clearway_workload::program::{CollectiveKind, Operation, Program, RankProgram, Wait};
 use insta::assert_snapshot;
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 const NIC_RATES: [Rate; 64] = [Rate::from_gbps(400); 64];
 
