@@ -97,9 +97,7 @@ fn check(variant: &Planned, arguments: &CompareArguments) -> Result<(), Failure>
             Experiment::Packets(scenario) => {
                 Assembly::streaming(scenario).map_err(refusal)?.warnings
             }
-            Experiment::Scaleup(scenario) => {
-                scaleup::assemble(scenario).map_err(refusal)?.warnings
-            }
+            Experiment::Scaleup(scenario) => scaleup::assemble(scenario).map_err(refusal)?.warnings,
         };
         if !arguments.quiet {
             let warnings = warnings.iter();

@@ -2,8 +2,8 @@
 
 use crate::arguments::RunArguments;
 use crate::failure::Failure;
-use crate::messages::warn;
 use crate::measure::{Stopwatch, peak_rss_bytes};
+use crate::messages::warn;
 use crate::progress::{Display, Interrupt};
 use crate::record::{REVISION, command_line, job};
 use crate::report_page;
