@@ -59,11 +59,8 @@ impl Latencies {
 }
 
 impl Section {
-    fn add(&mut self, record: &OperationRecord, sizes: FlitSizes) {
-        let copies = match record.target {
-            Target::Gpu(_) => 1,
-            Target::Group(_) => self.members,
-        };
+    /// Adds an operation, for which so many GPUs answered.
+    fn add(&mut self, record: &OperationRecord, copies: u64, sizes: FlitSizes) {
         let flits = |class| u64::from(sizes.flits(record.kind, class));
         self.flits += copies * (flits(PacketClass::Request) + flits(PacketClass::Response));
         let (first, last) = self.span.unwrap_or((record.sent, record.completed));
@@ -98,23 +95,30 @@ impl ScaleupData {
         };
         let finished = assembly.run(options, None);
         let sizes = scenario.fabric.configuration.sizes();
-        let members = groups.iter().map(|group| group.len() as u64);
-        Ok(Self::summarise(members, sizes, &finished))
+        let members: Vec<u64> = groups.iter().map(|group| group.len() as u64).collect();
+        let sections = scenario.workloads.len();
+        Ok(Self::summarise(&members, sections, sizes, &finished))
     }
 
+    /// A run with groups of so many `members`, those of the sections first.
     fn summarise(
-        members: impl Iterator<Item = u64>,
+        members: &[u64],
+        sections: usize,
         sizes: FlitSizes,
         finished: &ScaleupFinished,
     ) -> Self {
         let fabric = &finished.fabric;
-        let section = |members| Section {
+        let section = |&members: &u64| Section {
             members,
             ..Section::default()
         };
-        let mut sections: Vec<Section> = members.map(section).collect();
+        let mut sections: Vec<Section> = members[..sections].iter().map(section).collect();
         for record in &fabric.operations {
-            sections[label_of(record.tag) as usize].add(record, sizes);
+            let copies = match record.target {
+                Target::Gpu(_) => 1,
+                Target::Group(group) => members[group.index()],
+            };
+            sections[label_of(record.tag) as usize].add(record, copies, sizes);
         }
         Self {
             sections,
