@@ -2,7 +2,6 @@
 
 use super::NVLINK;
 use super::fabric::{FabricSettings, Part, SwitchSection, TopologySection};
-use super::traffic::ScaleupTraffic;
 use super::workload::{ScaleupWorkload, ScaleupWorkloadKind};
 use crate::entries::{by_section, hash_bytes, kind_of, of, without_kind, write_entries};
 use crate::generate::trace_files;
@@ -143,14 +142,6 @@ impl ScaleupScenario {
                 _ => format!("{name} [{place}]"),
             };
         kinds().enumerate().map(name).collect()
-    }
-
-    /// What its GPUs do.
-    ///
-    /// # Errors
-    /// At the first section that cannot be meant.
-    pub fn traffic(&self) -> Result<ScaleupTraffic, ScenarioError> {
-        ScaleupTraffic::new(self)
     }
 
     /// The scenario with every default written out, as TOML. Reading it gives the same scenario.

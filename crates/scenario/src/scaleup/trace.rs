@@ -1,7 +1,7 @@
 //! Jobs from traces on a scale-up fabric.
 
-use super::ScaleupScenario;
 use super::limits::MOST_OPERATIONS;
+use super::scenario::ScaleupScenario;
 use super::workload::ScaleupTraceSettings;
 use crate::generate::{TraceFile, TraceSettings, WorkloadDefinition};
 use crate::{Place, ScenarioError};

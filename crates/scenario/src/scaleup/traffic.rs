@@ -1,7 +1,7 @@
 //! From sections to groups and programs.
 
-use super::ScaleupScenario;
 use super::limits::{check_operations, check_pairs, check_section};
+use super::scenario::ScaleupScenario;
 use super::trace::{self, FurtherGroups, ScaleupJob};
 use super::workload::{
     CollectiveOperation, CollectiveSettings, RandomSetsSettings, ScaleupWorkload,
@@ -38,12 +38,22 @@ struct Assembled {
     further: FurtherGroups,
 }
 
+impl ScaleupScenario {
+    /// What its GPUs do.
+    ///
+    /// # Errors
+    /// At the first section that cannot be meant.
+    pub fn traffic(&self) -> Result<ScaleupTraffic, ScenarioError> {
+        ScaleupTraffic::new(self)
+    }
+}
+
 impl ScaleupTraffic {
     /// The traffic of a scenario.
     ///
     /// # Errors
     /// At the first section that cannot be meant.
-    pub(super) fn new(scenario: &ScaleupScenario) -> Result<Self, ScenarioError> {
+    fn new(scenario: &ScaleupScenario) -> Result<Self, ScenarioError> {
         let sections = &scenario.workloads;
         let gpus = scenario.fabric.nvlink.gpus;
         let mut assembled = Assembled {
