@@ -1,56 +1,22 @@
 //! Checks that every run must pass.
 
+mod operations;
+
 use crate::run::Ended;
+use crate::violation::{Verdict, Violation, must};
 use clearway_report::flows::FILE_NAME as FLOWS;
 use clearway_report::iterations::FILE_NAME as ITERATIONS;
+use clearway_report::operations::FILE_NAME as OPERATIONS;
 use clearway_report::series::FILE_NAME as SERIES;
+use clearway_report::timeline::FILE_NAME as TIMELINE;
 use clearway_report::{
-    Distribution, FlowRow, JobSummary, StatusName, Summary, read_flows, read_iterations,
+    Distribution, FlowRow, JobSummary, Metric, StatusName, Summary, read_flows, read_iterations,
     read_series,
 };
+use operations::Operations;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
-
-/// Violation of a check.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Violation {
-    /// Kind of violation, in a word that file names can have.
-    pub(crate) kind: &'static str,
-    /// Mark that distinguishes violations of one kind: a place in the source, or the check that failed.
-    pub(crate) mark: String,
-    /// Details in full.
-    pub(crate) detail: String,
-}
-
-impl Violation {
-    pub(crate) fn new(
-        kind: &'static str,
-        mark: impl Into<String>,
-        detail: impl Into<String>,
-    ) -> Self {
-        Self {
-            kind,
-            mark: mark.into(),
-            detail: detail.into(),
-        }
-    }
-
-    /// Equal for what is likely one fault.
-    pub(crate) fn signature(&self) -> String {
-        format!("{}: {}", self.kind, self.mark)
-    }
-}
-
-/// Checks one after the other; the first that fails ends them.
-type Verdict = Result<(), Violation>;
-
-fn must(holds: bool, kind: &'static str, mark: &str, detail: impl FnOnce() -> String) -> Verdict {
-    match holds {
-        true => Ok(()),
-        false => Err(Violation::new(kind, mark, detail())),
-    }
-}
 
 /// Checks that the process ended with exit code 0, 1 or 2.
 pub(crate) fn exit(ended: &Ended) -> Verdict {
@@ -88,7 +54,15 @@ pub(crate) fn exit(ended: &Ended) -> Verdict {
 #[derive(Debug)]
 pub(crate) struct Results {
     pub(crate) summary: Summary,
-    flows: Vec<FlowRow>,
+    rows: Rows,
+}
+
+/// Rows of the table that says what became of each flow or operation.
+#[derive(Debug)]
+enum Rows {
+    Flows(Vec<FlowRow>),
+    /// Those of a scale-up fabric.
+    Operations(Operations),
 }
 
 impl Results {
@@ -107,8 +81,11 @@ impl Results {
             Violation::new("file", file, text)
         };
         let summary = Summary::read(folder).map_err(|error| unreadable("summary.json", &error))?;
-        let flows = read_flows(folder).map_err(|error| unreadable(FLOWS, &error))?;
-        Ok(Self { summary, flows })
+        let rows = match summary.is_of_flows() {
+            true => Rows::Flows(read_flows(folder).map_err(|error| unreadable(FLOWS, &error))?),
+            false => Rows::Operations(Operations::read(folder)?),
+        };
+        Ok(Self { summary, rows })
     }
 
     /// Runs all checks of a single run.
@@ -116,31 +93,40 @@ impl Results {
         self.status(ended.code)?;
         self.numbers()?;
         self.packets()?;
-        self.rows()?;
-        self.slowdowns()?;
-        self.jobs(&ended.out)?;
+        match &self.rows {
+            Rows::Flows(flows) => {
+                self.rows(flows)?;
+                self.slowdowns(flows)?;
+                self.jobs(&ended.out)?;
+            }
+            Rows::Operations(operations) => operations.check(&self.summary, &ended.out)?,
+        }
         series(&ended.out)
     }
 
-    /// *Complete* means all flows and all iterations, and exit code 0.
+    /// *Complete* means all flows, operations and iterations, and exit code 0.
     fn status(&self, code: Option<i32>) -> Verdict {
         let summary = &self.summary;
         let complete = summary.status == StatusName::Complete;
-        let flows = &summary.flows;
+        let (completed, total) = match &summary.operations {
+            None => (summary.flows.completed, summary.flows.total),
+            Some(operations) => {
+                let totals = operations.figures.totals;
+                (totals.completed, totals.posted)
+            }
+        };
         let unfinished = summary
             .jobs
             .iter()
             .find(|job| job.completed < job.iterations);
-        let all_done = flows.completed == flows.total && unfinished.is_none();
+        let all_done = completed == total && unfinished.is_none();
         must(
             !complete || all_done,
             "complete",
             "although not all is done",
             || {
                 format!(
-                    "status complete, {} of {} flows, {:?}",
-                    flows.completed,
-                    flows.total,
+                    "status complete, {completed} of {total} flows or operations, {:?}",
                     unfinished.map(|job| (&job.label, job.completed, job.iterations))
                 )
             },
@@ -249,8 +235,8 @@ impl Results {
     }
 
     /// `flows.parquet` says what `summary.json` does.
-    fn rows(&self) -> Verdict {
-        let (summary, flows) = (&self.summary, &self.flows);
+    fn rows(&self, flows: &[FlowRow]) -> Verdict {
+        let summary = &self.summary;
         let count =
             |holds: fn(&FlowRow) -> bool| flows.iter().filter(|row| holds(row)).count() as u64;
         let sums = [
@@ -271,7 +257,7 @@ impl Results {
                 format!("{name}: {of_summary} in summary.json, {of_rows} in flows.parquet")
             })?;
         }
-        self.counted()?;
+        self.counted(flows)?;
         let numbers: BTreeSet<u32> = flows.iter().map(|row| row.flow).collect();
         let all = (0..).zip(&numbers).all(|(place, &number)| place == number);
         must(
@@ -308,9 +294,9 @@ impl Results {
     }
 
     /// Checks that the senders' counts are the sums of the rows, or at least that for probes.
-    fn counted(&self) -> Verdict {
+    fn counted(&self, flows: &[FlowRow]) -> Verdict {
         let packets = &self.summary.packets;
-        let sum = |of: fn(&FlowRow) -> u64| self.flows.iter().map(of).sum::<u64>();
+        let sum = |of: fn(&FlowRow) -> u64| flows.iter().map(of).sum::<u64>();
         let again = sum(|row| row.retransmits);
         // A probe that still waits for the wire when its flow is over is no row's.
         let counted = [
@@ -328,15 +314,15 @@ impl Results {
     }
 
     /// Checks that no flow is faster than alone on an idle network, and that the summary has these slowdowns.
-    fn slowdowns(&self) -> Verdict {
-        for row in &self.flows {
+    fn slowdowns(&self, flows: &[FlowRow]) -> Verdict {
+        for row in flows {
             if let Some(fct) = row.fct() {
                 must(fct >= row.ideal_fct, "slowdown", "below 1", || {
                     format!("took {fct}, alone {}: {row:?}", row.ideal_fct)
                 })?;
             }
         }
-        let completed = self.flows.iter().filter_map(FlowRow::slowdown);
+        let completed = flows.iter().filter_map(FlowRow::slowdown);
         let least = completed.min_by(f64::total_cmp);
         let of_summary = self.summary.slowdown.as_ref().map(|all| all.min);
         must(least == of_summary, "sums", "slowdown", || {
@@ -405,14 +391,15 @@ fn ordered(name: &str, all: &Distribution) -> Verdict {
     )
 }
 
-/// `series.parquet`, if there is one, holds finite numbers of zero or more.
+/// `series.parquet`, if there is one, holds finite numbers of zero or more. Tokens of GPUs may be owed.
 fn series(folder: &Path) -> Verdict {
     if !folder.join(SERIES).exists() {
         return Ok(());
     }
     let mut wrong = None;
     let read = read_series(folder, |line| {
-        if !(line.value.is_finite() && line.value >= 0.0) {
+        let may_be_owed = matches!(line.metric, Metric::RequestTokens | Metric::ResponseTokens);
+        if !(line.value.is_finite() && (line.value >= 0.0 || may_be_owed)) {
             wrong.get_or_insert_with(|| format!("{line:?}"));
         }
     });
@@ -449,7 +436,14 @@ pub(crate) fn same(one: (&Results, &Path), two: (&Results, &Path)) -> Verdict {
             format!("{:?}", other.take(5).collect::<Vec<_>>())
         },
     )?;
-    for file in [FLOWS, ITERATIONS, SERIES, "scenario.toml"] {
+    for file in [
+        FLOWS,
+        ITERATIONS,
+        OPERATIONS,
+        SERIES,
+        TIMELINE,
+        "scenario.toml",
+    ] {
         let read = |folder: &Path| fs::read(folder.join(file)).ok();
         must(read(one.1) == read(two.1), "digest", file, || {
             format!("{file} of the two runs differ")

@@ -14,6 +14,8 @@ pub(crate) enum Section {
     Switch,
     /// `[transport]`.
     Transport,
+    /// `[injection]`.
+    Injection,
     /// `[observe]`.
     Observe,
     /// The `[[workload]]` of this number.
@@ -28,6 +30,7 @@ impl Section {
             Self::Topology => "topology",
             Self::Switch => "switch",
             Self::Transport => "transport",
+            Self::Injection => "injection",
             Self::Observe => "observe",
             Self::Workload(_) => "workload",
         }

@@ -1,13 +1,20 @@
 //! Random scenarios.
 
+mod scaleup;
+
 use crate::draft::{Draft, Entry, Section};
+use crate::drawn::Drawn;
 use crate::files::{self, Use};
 use crate::lots::Lots;
-use crate::plausible::{self, Mood};
-use crate::schema::{Schema, Thing, covered};
+use crate::plausible::{self, Mood, PACKETS, SCALE_UP};
+use crate::schema::Schema;
+use crate::thing::{Thing, covered};
 use crate::values::{self, text};
 use clearway_lab::scenario::Sampling;
-use clearway_lab::{Assembly, Laboratory, LinkId, Place, Scenario, ScenarioError};
+use clearway_lab::{
+    Assembly, Experiment, Laboratory, LinkId, Place, ScaleupAssembly, ScaleupScenario, Scenario,
+    ScenarioError,
+};
 use clearway_units::{Bytes, Parameter, ParameterInfo, Span, Value, ValueDomain};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -34,6 +41,8 @@ const MOST_IN_FABRIC: i64 = 64;
 const MENDINGS: usize = 12;
 /// Attempts to draw a scenario.
 const ATTEMPTS: usize = 20;
+/// Probability that a scenario is one of a scale-up fabric.
+const SCALE_UP_SHARE: f64 = 0.2;
 
 /// Name of a draft in errors of the reader.
 const NAME: &str = "storm";
@@ -59,16 +68,6 @@ pub(crate) struct Drawer {
     folder: PathBuf,
 }
 
-/// A scenario that the reader accepts, and how many it took to find it.
-#[derive(Debug)]
-pub(crate) struct Drawn {
-    pub(crate) draft: Draft,
-    /// Entries that the reader refused.
-    pub(crate) mended: usize,
-    lots: Lots,
-    mood: Mood,
-}
-
 impl Drawer {
     /// `folder` is that of the scenarios, with the files that they name.
     pub(crate) fn new(folder: PathBuf) -> Self {
@@ -88,33 +87,74 @@ impl Drawer {
     /// The scenario `number` of the storm with this seed; `None` if chance makes none that fits together.
     pub(crate) fn draw(&self, seed: u64, number: u64) -> Option<Drawn> {
         let mut lots = Lots::new(seed, number);
-        (0..ATTEMPTS).find_map(|_| self.attempt(&mut lots))
+        let is_scaleup = lots.chance(SCALE_UP_SHARE);
+        (0..ATTEMPTS).find_map(|_| self.attempt(is_scaleup, &mut lots))
     }
 
-    fn attempt(&self, lots: &mut Lots) -> Option<Drawn> {
+    fn attempt(&self, is_scaleup: bool, lots: &mut Lots) -> Option<Drawn> {
         let mood = Mood::drawn(lots);
-        let mut drawn = Drawn {
-            draft: Draft::default(),
-            mended: 0,
-            lots: lots.clone(),
-            mood,
+        let habits = if is_scaleup { &SCALE_UP } else { &PACKETS };
+        let mut drawn = Drawn::new(habits, mood, lots.clone());
+        let fits = match is_scaleup {
+            true => self.scaleup(&mut drawn),
+            false => self.packets(&mut drawn),
         };
+        *lots = drawn.lots.clone();
+        fits.map(|()| drawn)
+    }
+
+    /// Draws a scenario of packets; `None` if its parts do not fit together.
+    fn packets(&self, drawn: &mut Drawn) -> Option<()> {
         drawn.topology(&self.schema);
-        let mut facts = self.fabric(&mut drawn)?;
+        let mut facts = self.fabric(drawn)?;
         if let Some(plain) = &facts {
             drawn.links(&self.schema, plain);
-            facts = self.fabric(&mut drawn)?;
+            facts = self.fabric(drawn)?;
         }
         drawn.top(&self.schema);
         drawn.switch(&self.schema);
-        let controller = self.transport(&mut drawn);
+        let controller = self.transport(drawn);
         drawn.workloads(&self.schema, facts.as_ref(), controller.as_ref());
         drawn.observe(&self.schema, facts.as_ref());
-        let read = self.mend(&mut drawn, |draft| self.read(draft));
-        *lots = drawn.lots.clone();
-        let scenario = read?;
+        let scenario = self.mend(drawn, |draft| self.read(draft))?;
         drawn.limit(&scenario, facts.as_ref());
-        Some(drawn)
+        Some(())
+    }
+
+    /// Draws a scenario of a scale-up fabric; `None` if its parts do not fit together.
+    fn scaleup(&self, drawn: &mut Drawn) -> Option<()> {
+        let schema = &self.schema.scaleup;
+        drawn.scaleup_fabric(schema);
+        let fabric = self.mend(drawn, |draft| self.read_scaleup(draft))?;
+        drawn.scaleup_rest(schema, &fabric.fabric.nvlink.tree());
+        let scenario = self.mend(drawn, |draft| self.read_scaleup(draft))?;
+        // First the number of operations, all of which are put together here.
+        drawn.limit_scaleup(&scenario);
+        let assemble = |draft: &Draft| {
+            let scenario = self.read_scaleup(draft)?;
+            // A defect shows in the program, too, and is found there.
+            let built = catch_unwind(AssertUnwindSafe(|| {
+                ScaleupAssembly::new(&scenario).map(drop)
+            }));
+            built.unwrap_or(Ok(())).map(|()| scenario.clone())
+        };
+        let scenario = self.mend(drawn, assemble)?;
+        drawn.limit_scaleup(&scenario);
+        Some(())
+    }
+
+    /// Reads a draft of a scale-up fabric as the program would.
+    fn read_scaleup(&self, draft: &Draft) -> Result<ScaleupScenario, ScenarioError> {
+        match self.read_any(draft)? {
+            Experiment::Scaleup(scenario) => Ok(*scenario),
+            Experiment::Packets(_) => unreachable!("the kind of topology is never mended"),
+        }
+    }
+
+    /// Reads a draft of whichever kind of fabric.
+    fn read_any(&self, draft: &Draft) -> Result<Experiment, ScenarioError> {
+        self.laboratory
+            .read_any(NAME, &draft.text(), Some(&self.folder), &[])
     }
 
     /// Reads a draft as the program would.
@@ -219,11 +259,6 @@ impl Facts {
 }
 
 impl Drawn {
-    fn set_kind(&mut self, section: Section, key: &str, name: &str) {
-        let covers = format!("{}.{key} {name}", section.name());
-        self.draft.set(section, key, text(name), covers);
-    }
-
     /// Sets some of the keys of `owner`.
     fn keys(
         &mut self,
@@ -263,14 +298,7 @@ impl Drawn {
         if is_crowd && !is_list && facts.is_none_or(|facts| facts.hosts > MOST_HOSTS) {
             return Some(Value::Integer(2 + lots.below(31) as i64));
         }
-        if !lots.chance(self.mood.boldness * 0.1)
-            && let Some(value) = plausible::habitual(section.name(), info.key, self.mood, lots)
-            && (!is_list || matches!(value, None | Some(Value::List(_))))
-        {
-            return value;
-        }
-        let set = lots.chance(self.mood.boldness);
-        set.then(|| values::drawn(info, lots))
+        self.usual(section, info)
     }
 
     fn top(&mut self, schema: &Schema) {
@@ -326,29 +354,6 @@ impl Drawn {
 
     fn observe(&mut self, schema: &Schema, facts: Option<&Facts>) {
         self.keys(Section::Observe, "observe", &schema.observe, facts);
-    }
-
-    /// Changes what stands on a refused line; false if that cannot be done.
-    pub(crate) fn mend_line(&mut self, line: usize) -> bool {
-        let Some(place) = self.draft.at_line(line) else {
-            return false;
-        };
-        self.mended += 1;
-        let entry = self.draft.entries()[place].clone();
-        let name = entry.section.name();
-        if plausible::is_needed(name, &entry.key) {
-            let habit = plausible::habitual(name, &entry.key, self.mood, &mut self.lots);
-            let Some(Some(value)) = habit else {
-                return false;
-            };
-            self.draft = self.draft.with_value(place, value);
-            return true;
-        }
-        if entry.key == "kind" {
-            return false;
-        }
-        self.draft = self.draft.keep(|other| other != place);
-        true
     }
 
     /// Lets the run end before it gets long for nothing: what it can do by then is bounded.

@@ -1,8 +1,9 @@
 //! One scenario from the file to the verdict.
 
-use crate::check::{self, Results, Violation};
+use crate::check::{self, Results};
 use crate::draft::Draft;
 use crate::run::{Ended, Limits, Runner};
+use crate::violation::Violation;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -1,9 +1,9 @@
 //! Random scenarios against the program: what must hold of every run.
 //!
 //! Scenarios are [drawn](draw) from the [schema] that `clearway explain` shows, so that a new key is drawn from the day on which it is
-//! declared; [habits](plausible) keep runs short and conditions hostile. Each scenario [runs](run) on one and on two threads, in
-//! processes of their own, under limits of memory and time, and what it leaves is [checked](check). What fails is [shrunk](shrink) to a
-//! file that `clearway run` replays.
+//! declared; [habits](plausible) keep runs short and conditions hostile. One in five is of a scale-up fabric. Each scenario [runs](run)
+//! on one and on two threads, in processes of their own, under limits of memory and time, and what it leaves is [checked](check). What
+//! fails is [shrunk](shrink) to a file that `clearway run` replays.
 //!
 //! `cargo xtask storm` builds the program and starts this one. The seed alone decides what is drawn.
 
@@ -14,6 +14,7 @@ mod check;
 mod clock;
 mod draft;
 mod draw;
+mod drawn;
 mod files;
 mod judge;
 mod lots;
@@ -23,7 +24,9 @@ mod run;
 mod schema;
 mod shrink;
 mod storm;
+mod thing;
 mod values;
+mod violation;
 
 use arguments::Arguments;
 use std::process::ExitCode;

@@ -3,11 +3,34 @@
 //! Keys that are not listed here are drawn from their domains alone, so a new one needs nothing here. What is listed keeps runs short (few
 //! hosts, small messages) or puts them where faults have been found (slow links, deep queues, impatient timers).
 
+mod scaleup;
+
 use crate::lots::Lots;
 use clearway_units::Value;
 
 /// Section, key, probability that the key is set, and values to choose from.
 type Habit = (&'static str, &'static str, f64, &'static [&'static str]);
+
+/// Usual settings of a kind of scenario.
+#[derive(Debug)]
+pub(crate) struct Habits {
+    /// Settings that keep runs small.
+    usual: &'static [Habit],
+    /// Settings that put runs under stress, set more or less often as the mood is.
+    hostile: &'static [Habit],
+}
+
+/// Habits of scenarios of packets.
+pub(crate) const PACKETS: Habits = Habits {
+    usual: USUAL,
+    hostile: HOSTILE,
+};
+
+/// Habits of scenarios of scale-up fabrics.
+pub(crate) const SCALE_UP: Habits = Habits {
+    usual: scaleup::USUAL,
+    hostile: scaleup::HOSTILE,
+};
 
 /// Settings that keep runs small.
 const USUAL: &[Habit] = &[
@@ -268,30 +291,40 @@ impl Mood {
     }
 }
 
-/// Value of a key by habit: `None` if it has no habit or a hostile one that is not drawn, `Some(None)` if the key is to stay at its
-/// default.
-pub(crate) fn habitual(
-    section: &str,
-    key: &str,
-    mood: Mood,
-    lots: &mut Lots,
-) -> Option<Option<Value>> {
-    let find = |habits: &'static [Habit]| {
-        let mut habits = habits.iter();
-        habits.find(|habit| (habit.0, habit.1) == (section, key))
-    };
-    if let Some((.., often, values)) = find(USUAL) {
-        return Some(lots.chance(*often).then(|| read(lots.pick::<&str>(values))));
+impl Habits {
+    /// Value of a key by habit: `None` if it has no habit or a hostile one that is not drawn, `Some(None)` if the key is to stay at its
+    /// default.
+    pub(crate) fn value(
+        &self,
+        section: &str,
+        key: &str,
+        mood: Mood,
+        lots: &mut Lots,
+    ) -> Option<Option<Value>> {
+        let find = |habits: &'static [Habit]| {
+            let mut habits = habits.iter();
+            habits.find(|habit| (habit.0, habit.1) == (section, key))
+        };
+        if let Some((.., often, values)) = find(self.usual) {
+            return Some(lots.chance(*often).then(|| read(lots.pick::<&str>(values))));
+        }
+        let (.., often, values) = find(self.hostile)?;
+        let set = lots.chance(often * mood.hostility);
+        set.then(|| Some(read(lots.pick::<&str>(values))))
     }
-    let (.., often, values) = find(HOSTILE)?;
-    let set = lots.chance(often * mood.hostility);
-    set.then(|| Some(read(lots.pick::<&str>(values))))
+
+    /// True if runs get long without the key.
+    pub(crate) fn needs(&self, section: &str, key: &str) -> bool {
+        let mut habits = self.usual.iter();
+        habits.any(|habit| (habit.0, habit.1, habit.2) == (section, key, 1.0))
+    }
 }
 
-/// True if runs get long without the key.
+/// True if runs of some kind of scenario get long without the key.
 pub(crate) fn is_needed(section: &str, key: &str) -> bool {
-    let mut habits = USUAL.iter();
-    habits.any(|habit| (habit.0, habit.1, habit.2) == (section, key, 1.0))
+    [PACKETS, SCALE_UP]
+        .iter()
+        .any(|habits| habits.needs(section, key))
 }
 
 /// An exception for the link called `name`.
@@ -326,7 +359,8 @@ mod tests {
     #[test]
     fn habits_are_of_keys_that_exist() {
         let universe = Schema::of(&Laboratory::new()).universe();
-        for (section, key, ..) in USUAL.iter().chain(HOSTILE) {
+        let all = [PACKETS, SCALE_UP].map(|habits| [habits.usual, habits.hostile].concat());
+        for (section, key, ..) in all.iter().flatten() {
             let full = match *section {
                 "" => format!("{key} ("),
                 section => format!("{section}.{key} ("),

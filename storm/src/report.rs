@@ -1,7 +1,7 @@
 //! Results of a storm: counts and findings.
 
-use crate::check::Violation;
 use crate::draft::Draft;
+use crate::violation::Violation;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::PathBuf;

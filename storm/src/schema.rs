@@ -1,15 +1,13 @@
 //! Keys and kinds of a scenario, from the catalogue that `clearway explain` reads. Only the parts of a transport and `kind` are named here.
 
+mod scaleup;
+
+pub(crate) use scaleup::{OWNER as SCALE_UP_OWNER, ScaleupSchema};
+
+use crate::thing::{Thing, covered};
 use clearway_lab::{Catalogue, Laboratory};
 use clearway_units::ParameterInfo;
 use std::collections::BTreeSet;
-
-/// A thing with a name and keys of its own.
-#[derive(Debug, Clone)]
-pub(crate) struct Thing {
-    pub(crate) name: String,
-    pub(crate) keys: Vec<ParameterInfo>,
-}
 
 /// The choices and keys of all sections.
 #[derive(Debug, Clone)]
@@ -29,6 +27,8 @@ pub(crate) struct Schema {
     pub(crate) workloads: Vec<Thing>,
     /// Keys of `[[workload]]` for every kind.
     pub(crate) flows: Vec<ParameterInfo>,
+    /// What scenarios of scale-up fabrics have.
+    pub(crate) scaleup: ScaleupSchema,
 }
 
 /// The parts of a transport: key and group of the catalogue.
@@ -43,7 +43,7 @@ impl Schema {
     /// All that `laboratory` knows.
     pub(crate) fn of(laboratory: &Laboratory) -> Self {
         let catalogue = Catalogue::new(laboratory.registry());
-        let common = |name: &str| {
+        let common = |name: &str| -> Vec<ParameterInfo> {
             let explained = catalogue.explain(name).into_iter();
             let own = explained.filter(|known| !known.role.contains(" = \""));
             own.flat_map(|known| known.parameters).collect()
@@ -61,9 +61,11 @@ impl Schema {
         };
         let mut transports = things("transports", "transport.kind");
         keep_common(&mut transports);
+        let (general, observe) = (common("scenario"), common("observe"));
         Self {
-            general: common("scenario"),
-            observe: common("observe"),
+            scaleup: ScaleupSchema::of(laboratory, &general, &observe),
+            general,
+            observe,
             links: common("links"),
             topologies: things("topologies", "topology.kind"),
             switches: things("switches", "switch.kind"),
@@ -127,15 +129,8 @@ impl Schema {
             let name = |thing: &Thing| format!("transport.{part} {}", thing.name);
             all.extend(things.iter().map(name));
         }
+        all.extend(self.scaleup.universe());
         all
-    }
-}
-
-/// A key as coverage names it: whose it is, and its full name.
-pub(crate) fn covered(owner: &str, section: &str, key: &str) -> String {
-    match section {
-        "" => format!("{key} ({owner})"),
-        section => format!("{section}.{key} ({owner})"),
     }
 }
 

@@ -1,14 +1,15 @@
 //! The storm itself: workers that draw, run and judge until time is up.
 
 use crate::arguments::Arguments;
-use crate::check::Violation;
 use crate::clock;
 use crate::draft::Draft;
-use crate::draw::{Drawer, Drawn};
+use crate::draw::Drawer;
+use crate::drawn::Drawn;
 use crate::files;
 use crate::judge::{Judge, Judged};
 use crate::report::Report;
 use crate::shrink::shrunk;
+use crate::violation::Violation;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};

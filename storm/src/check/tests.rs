@@ -69,13 +69,14 @@ fn record() -> RunRecord {
         command: "clearway run".into(),
         observed: None,
         events: None,
+        operations: None,
     }
 }
 
 fn results(record: &RunRecord) -> Results {
     Results {
         summary: Summary::of(record),
-        flows: record.flows.clone(),
+        rows: Rows::Flows(record.flows.clone()),
     }
 }
 
@@ -86,8 +87,8 @@ fn signature(record: &RunRecord, code: i32) -> Option<String> {
         results.status(Some(code)),
         results.numbers(),
         results.packets(),
-        results.rows(),
-        results.slowdowns(),
+        results.rows(&record.flows),
+        results.slowdowns(&record.flows),
     ];
     let failed = checks.into_iter().find_map(Result::err);
     failed.map(|violation| violation.signature())

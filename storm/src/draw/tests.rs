@@ -17,6 +17,17 @@ impl Folder {
     }
 }
 
+/// The first scenarios of packets of a storm.
+fn packets(drawer: &Drawer, seed: u64, count: u64) -> impl Iterator<Item = Drawn> {
+    let all = (0..count).filter_map(move |number| drawer.draw(seed, number));
+    all.filter(|drawn| !is_scaleup(drawn))
+}
+
+fn is_scaleup(drawn: &Drawn) -> bool {
+    let mut entries = drawn.draft.entries().iter();
+    entries.any(|entry| entry.section == Section::Injection)
+}
+
 impl Drop for Folder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
@@ -66,9 +77,30 @@ fn what_is_drawn_is_accepted_by_the_reader() {
     let drawn: Vec<Drawn> = (0..100).filter_map(|n| drawer.draw(2, n)).collect();
     assert!(drawn.len() >= 95, "{}", drawn.len());
     for scenario in drawn {
-        let read = drawer.read(&scenario.draft);
+        let read = drawer.read_any(&scenario.draft);
         assert!(read.is_ok(), "{}\n{read:?}", scenario.draft.text());
     }
+}
+
+#[test]
+fn a_fifth_of_all_scenarios_are_of_scale_up_fabrics_and_small() {
+    let folder = Folder::new("scale-up");
+    let drawer = folder.drawer();
+    let drawn: Vec<Drawn> = (0..400).filter_map(|n| drawer.draw(8, n)).collect();
+    let (mut count, mut most) = (0, 0);
+    for scenario in drawn.iter().filter(|drawn| is_scaleup(drawn)) {
+        count += 1;
+        let text = scenario.draft.text();
+        let read = drawer.read_scaleup(&scenario.draft).unwrap();
+        assert!(read.fabric.nvlink.gpus <= 64, "{text}");
+        let traffic = read.traffic().unwrap();
+        let sections = traffic.groups.len() as u64;
+        assert!(traffic.operations <= sections * 220_000, "{text}");
+        most = most.max(traffic.operations);
+    }
+    let share = f64::from(count) / drawn.len() as f64;
+    assert!((0.15..0.25).contains(&share), "{share}");
+    assert!(most > 5_000, "{most}");
 }
 
 #[test]
@@ -76,7 +108,7 @@ fn streams_end_soon_after_their_runs() {
     let folder = Folder::new("streams");
     let drawer = folder.drawer();
     let mut streams = 0;
-    for scenario in (0..400).filter_map(|number| drawer.draw(3, number)) {
+    for scenario in packets(&drawer, 3, 400) {
         let read = drawer.read(&scenario.draft).unwrap();
         let most = STREAM_BEYOND_RUN * read.general.at_most.as_ps();
         for entry in scenario.draft.entries() {
@@ -100,7 +132,7 @@ fn few_hosts_of_a_large_fabric_take_part() {
             && matches!(entry.value, Value::Integer(number) if number > MOST_IN_FABRIC)
     };
     let mut large = 0;
-    for drawn in (0..3000).filter_map(|number| drawer.draw(4, number)) {
+    for drawn in packets(&drawer, 4, 3000) {
         if !drawn.draft.entries().iter().any(|entry| is_large(&entry)) {
             continue;
         }
@@ -121,7 +153,7 @@ fn runs_with_small_messages_are_short() {
     let folder = Folder::new("small");
     let drawer = folder.drawer();
     let mut small = 0;
-    for drawn in (0..1500).filter_map(|number| drawer.draw(6, number)) {
+    for drawn in packets(&drawer, 6, 1500) {
         let chunk = smallest_message(&drawn.draft);
         if chunk > 64 {
             continue;
@@ -149,7 +181,7 @@ fn collectives_have_messages_that_fit_into_memory() {
     let folder = Folder::new("messages");
     let drawer = folder.drawer();
     let mut small = 0;
-    for drawn in (0..1500).filter_map(|number| drawer.draw(7, number)) {
+    for drawn in packets(&drawer, 7, 2000) {
         let read = drawer.read(&drawn.draft).unwrap();
         let Ok(assembly) = Assembly::new(&read) else {
             continue;

@@ -1,0 +1,18 @@
+//! Things with keys, and the names under which coverage counts keys.
+
+use clearway_units::ParameterInfo;
+
+/// A thing with a name and keys of its own.
+#[derive(Debug, Clone)]
+pub(crate) struct Thing {
+    pub(crate) name: String,
+    pub(crate) keys: Vec<ParameterInfo>,
+}
+
+/// A key as coverage names it: whose it is, and its full name.
+pub(crate) fn covered(owner: &str, section: &str, key: &str) -> String {
+    match section {
+        "" => format!("{key} ({owner})"),
+        section => format!("{section}.{key} ({owner})"),
+    }
+}
