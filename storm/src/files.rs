@@ -8,6 +8,8 @@ pub(crate) enum Use {
     Topology,
     Flows,
     Trace,
+    /// A trace whose collectives switches carry out.
+    Collectives,
     Sizes,
 }
 
@@ -85,6 +87,17 @@ const FILES: &[(Use, &str, &str)] = &[
         "DATA all_gpus: 4\n2\na -1 1000 NONE 0 1000 NONE 0 1000 ALLREDUCE 100000 10\nb -1 1 ALLTOALL 4096 1 NONE 0 1 ALLGATHER 65536 10\n",
     ),
     (
+        Use::Collectives,
+        "groups.simai",
+        "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 ep: 1 pp: 1 vpp: 1 ga: 1 all_gpus: 4 checkpoints: 0 checkpoint_initiates: 0\n\
+         2\nattention -1 500 ALLGATHER 8192 600 REDUCESCATTER 4096 600 NONE 0 100\nmlp -1 0 ALLREDUCE 1 600 ALLREDUCE 4096 9 ALLREDUCE 8192 100\n",
+    ),
+    (
+        Use::Collectives,
+        "pair.simai",
+        "DATA all_gpus: 2\n2\na -1 1000 NONE 0 1000 NONE 0 1000 ALLREDUCE 20000 10\nb -1 1 NONE 0 1 NONE 0 1 ALLGATHER 4097 10\n",
+    ),
+    (
         Use::Sizes,
         "sizes.txt",
         "1 0\n100 30\n4096 60\n100000 90\n500000 100\n",
@@ -99,6 +112,14 @@ pub(crate) fn write_all(folder: &Path) -> std::io::Result<()> {
         std::fs::write(folder.join(name), text)?;
     }
     Ok(())
+}
+
+/// Number of ranks of a trace of SimAI, as its header gives it.
+pub(crate) fn ranks(path: &str) -> Option<usize> {
+    let mut files = FILES.iter();
+    let (.., text) = files.find(|(_, name, _)| path.strip_suffix(name) == Some("files/"))?;
+    let (_, after) = text.split_once("all_gpus: ")?;
+    after.split_whitespace().next()?.parse().ok()
 }
 
 /// The files for a use, as a scenario beside their folder names them.

@@ -3,13 +3,12 @@
 //! Keys that are not listed here are drawn from their domains alone, so a new one needs nothing here. What is listed keeps runs short (few
 //! hosts, small messages) or puts them where faults have been found (slow links, deep queues, impatient timers).
 
+mod habit;
 mod scaleup;
 
 use crate::lots::Lots;
 use clearway_units::Value;
-
-/// Section, key, probability that the key is set, and values to choose from.
-type Habit = (&'static str, &'static str, f64, &'static [&'static str]);
+use habit::Habit;
 
 /// Usual settings of a kind of scenario.
 #[derive(Debug)]

@@ -100,7 +100,7 @@ fn misspelt_keys_and_sections() {
     --set workload.mesage=1: a workload of kind "permutation" has no key `mesage`
       fix: did you mean `message`? The keys are: attack.above, attack.bytes, attack.gap, attack.hosts, attack.kind, attack.qps, attack.share, hosts, message, priority, start
     --set swtich.queue=1KB: there is no section `swtich`
-      fix: did you mean `switch`? The sections are: topology, switch, transport, workload, observe
+      fix: did you mean `switch`? The sections are: topology, switch, transport, injection, workload, observe
     --set observe.series=1: [observe] has no key `series`
       fix: give its parts: series.every, series.points, series.links, series.flows
     --set stop.at-mots=1ms: the scenario has no key `stop.at-mots`
@@ -137,9 +137,9 @@ fn misspelt_keys_and_sections() {
     s.toml:3: a workload of kind "incast" has no key `sender`
       fix: did you mean `senders`? The keys are: attack.above, attack.bytes, attack.gap, attack.hosts, attack.kind, attack.qps, attack.share, group, message, placement, priority, receiver, senders, spread, stagger, start
     s.toml:1: there is no section `toplogy`
-      fix: did you mean `topology`? The sections are: topology, switch, transport, workload, observe
+      fix: did you mean `topology`? The sections are: topology, switch, transport, injection, workload, observe
     s.toml:1: there is no section `zzyzx`
-      fix: the sections are: topology, switch, transport, workload, observe
+      fix: the sections are: topology, switch, transport, injection, workload, observe
     s.toml:3: an empty `[[workload]]`
       fix: give it a `kind`, or remove it
     s.toml:1: `switch.ecn` is empty
@@ -162,7 +162,7 @@ fn unknown_names() {
         &["topology.kind=3"],
     ]), @r#"
     --set topology.kind=leafspine: `topology.kind`: there is no "leafspine"
-      fix: did you mean `leaf-spine`? Use one of: leaf-spine, fat-tree, pods, bcube, single-switch, dumbbell, file
+      fix: did you mean `leaf-spine`? Use one of: leaf-spine, fat-tree, pods, bcube, single-switch, dumbbell, file, nvlink
     --set switch.kind=lossless: `switch.kind`: there is no "lossless"
       fix: use one of: lossy, shared-buffer
     --set transport.kind=rocev1: `transport.kind`: there is no "rocev1"
@@ -174,7 +174,7 @@ fn unknown_names() {
     --set workload.kind=permutations: `workload.kind`: there is no "permutations"
       fix: did you mean `permutation`? Use one of: permutation, incast, poisson, one-to-one, ring-all-reduce, halving-doubling, double-binary-tree, direct-all-reduce, parameter-server, all-to-all, ring-all-gather, direct-all-gather, ring-reduce-scatter, direct-reduce-scatter, chain-broadcast, tree-broadcast, trace, flows, file
     --set topology.kind=3: `topology.kind`: there is no 3
-      fix: use one of: leaf-spine, fat-tree, pods, bcube, single-switch, dumbbell, file
+      fix: use one of: leaf-spine, fat-tree, pods, bcube, single-switch, dumbbell, file, nvlink
     "#);
     let errors = [
         bench.refuse(&["run", "quikstart"]),
@@ -187,19 +187,19 @@ fn unknown_names() {
     ];
     assert_snapshot!(errors.join("\n"), @"
     quikstart: there is no such file or built-in scenario
-      fix: did you mean `quickstart`? Give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32, mix-64, training-256, hadoop-320
+      fix: did you mean `quickstart`? Give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32, mix-64, training-256, hadoop-320, nvlink-64
     no/such/file.toml: there is no such file or built-in scenario
-      fix: give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32, mix-64, training-256, hadoop-320
+      fix: give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32, mix-64, training-256, hadoop-320, nvlink-64
     .: cannot be read: Is a directory (os error 21)
       fix: name a text file in UTF-8 that you may read
     there is no group `controler`
-      fix: use one of: transports, reliability, controllers, spray, feedback, topologies, switches, workloads, sizes, scenarios, plans
+      fix: use one of: transports, reliability, controllers, spray, feedback, topologies, switches, workloads, sizes, scenarios, scale-up, injection, plans
     nothing is called `adaptative`
       fix: did you mean `adaptive`?
     nothing is called `xyzzy`
-      fix: known are: 1rc, adaptive, ali-storage, all-to-all, bcube, chain-broadcast, constant, dcqcn, dcqcn-timer, dctcp, dctcp-rate, direct-all-gather, direct-all-reduce, direct-reduce-scatter, double-binary-tree, dumbbell, fat-tree, file, flows, go-back-n, hadoop, halving-doubling, hpcc, incast, interval, job, leaf-spine, links, lossy, none, oblivious, observe, one-to-one, parameter-server, permutation, placement, plan, pods, poisson, progress, reno, ring-all-gather, ring-all-reduce, ring-reduce-scatter, rocev2, s-perc, scenario, selective-repeat, shared-buffer, single, single-switch, strack, swift, switch, tcp, tmdml, trace, tree-broadcast, websearch, workload
+      fix: known are: 1rc, 3cpo, adaptive, aimd, ali-storage, all-to-all, bcube, chain-broadcast, collective, constant, dcqcn, dcqcn-timer, dctcp, dctcp-rate, direct-all-gather, direct-all-reduce, direct-reduce-scatter, double-binary-tree, dumbbell, fat-tree, file, flows, go-back-n, hadoop, halving-doubling, hpcc, incast, injection, interval, job, leaf-spine, links, lossy, none, nvlink, oblivious, observe, one-to-one, parameter-server, permutation, placement, plan, pods, poisson, progress, random-sets, reno, ring-all-gather, ring-all-reduce, ring-reduce-scatter, rocev2, s-perc, scenario, selective-repeat, shared-buffer, single, single-switch, strack, swift, switch, tcp, tmdml, trace, tree-broadcast, uniform-unicast, websearch, window, workload
     quikstart: there is no such file or built-in scenario
-      fix: did you mean `quickstart`? Give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32, mix-64, training-256, hadoop-320
+      fix: did you mean `quickstart`? Give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32, mix-64, training-256, hadoop-320, nvlink-64
     ");
 }
 

@@ -38,7 +38,7 @@ label = "all"
 [[axes.values]]
 label = "two"
 set.workload.members = "0-7"
-set."workload[1]" = { kind = "collective", operation = "broadcast", transactions = 8, members = "8-15" }
+set."workload[1]" = { kind = "collective", operation = "all-gather", transactions = 8, members = "8-15" }
 
 [[axes.values]]
 label = "cut"

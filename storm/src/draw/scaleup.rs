@@ -2,6 +2,7 @@
 
 use crate::draft::Section;
 use crate::drawn::Drawn;
+use crate::files::{self, Use};
 use crate::lots::Lots;
 use crate::schema::{SCALE_UP_OWNER, ScaleupSchema};
 use crate::thing::{Thing, covered};
@@ -76,8 +77,31 @@ impl Drawn {
             let thing = self.lots.pick(&schema.workloads).clone();
             self.set_kind(section, "kind", &thing.name);
             self.some(section, &thing, Some(tree));
+            self.fit_members(section, &thing, tree);
         }
         self.some(Section::Observe, &schema.observe, Some(tree));
+    }
+
+    /// Mostly gives a section that names a trace as many members as the trace has ranks.
+    fn fit_members(&mut self, section: Section, thing: &Thing, tree: &Tree) {
+        let ranks = self.entry(section, "file").and_then(|value| match value {
+            Value::Text(path) => files::ranks(path),
+            _ => None,
+        });
+        let Some(ranks) = ranks.filter(|&ranks| ranks <= tree.gpus as usize) else {
+            return;
+        };
+        if self.lots.chance(0.1) {
+            return;
+        }
+        if self.entry(section, "random-members").is_some() {
+            self.number(section, thing, "random-members", ranks as u64);
+        } else {
+            let first = self.lots.below(tree.gpus as usize - ranks + 1);
+            let members = text(format!("{first}-{}", first + ranks - 1));
+            let covers = covered(&thing.name, section.name(), "members");
+            self.draft.set(section, "members", members, covers);
+        }
     }
 
     /// Sets some of the keys of `thing`.
@@ -116,9 +140,16 @@ impl Drawn {
 
     /// The value of a key so far, or its default.
     fn of(&self, section: Section, info: &ParameterInfo) -> Value {
+        self.entry(section, info.key)
+            .unwrap_or(&info.default)
+            .clone()
+    }
+
+    /// The value of a key, if it is set.
+    fn entry(&self, section: Section, key: &str) -> Option<&Value> {
         let mut entries = self.draft.entries().iter();
-        let set = entries.find(|entry| entry.section == section && entry.key == info.key);
-        set.map_or(&info.default, |entry| &entry.value).clone()
+        let set = entries.find(|entry| entry.section == section && entry.key == key);
+        set.map(|entry| &entry.value)
     }
 
     /// Sets a key of `thing` to a number.
@@ -207,6 +238,8 @@ impl Drawn {
             ScaleupWorkloadKind::UniformUnicast(settings) => {
                 limit("operations", settings.operations, MOST_DELIVERIES / members);
             }
+            // The files are small.
+            ScaleupWorkloadKind::Trace(_) => {}
         }
     }
 }
@@ -241,6 +274,10 @@ fn named(section: Section, key: &str, tree: &Tree, lots: &mut Lots) -> Option<(f
     Some(match (section, key) {
         (Section::Workload(_), "members") => (0.5, members(tree.gpus.max(1) as usize, lots)),
         (Section::Workload(_), "random-members") => (0.25, Value::Integer(1 + gpu(lots) as i64)),
+        (Section::Workload(_), "file") => {
+            let files = files::names(Use::Collectives);
+            (0.95, text(lots.pick(&files)))
+        }
         (Section::Observe, "series.links") => {
             let count = 1 + lots.below(3);
             let links = (0..count).map(|_| text(link(tree, lots)));
