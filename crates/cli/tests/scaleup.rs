@@ -60,6 +60,44 @@ fn a_run_that_is_cut_off_says_so() {
     assert!(totals.completed < totals.posted);
 }
 
+/// Two layers of four GPUs: 4 us of computation in a pass, reductions of both layers, and a gather of the second.
+const LAYERS: &str = "DATA all_gpus: 4\n2\n\
+    a -1 1000 NONE 0 1000 NONE 0 1000 ALLREDUCE 16384 0\n\
+    b -1 500 NONE 0 500 NONE 0 0 ALLGATHER 4096 0\n";
+
+#[test]
+fn a_trace_is_a_job_with_iterations() {
+    let folder = Bench::new("scaleup-trace");
+    folder.write("layers.txt", LAYERS);
+    folder.write(
+        "job.toml",
+        "topology = { kind = \"nvlink\", gpus = 8, cycle = \"1ns\" }\n\
+         workload = { kind = \"trace\", file = \"layers.txt\", members = \"2-5\", iterations = 3 }\n",
+    );
+    let first = folder.summary(&["job.toml"]);
+    let [job] = &first.jobs[..] else {
+        panic!("{:?}", first.jobs);
+    };
+    assert_eq!((job.label.as_str(), job.ranks), ("layers", 4));
+    assert_eq!(job.hosts, [2, 3, 4, 5]);
+    assert_eq!((job.iterations, job.completed), (3, 3));
+    let times = job.iteration_us.as_ref().expect("times of iterations");
+    // What the ranks compute, and at least a flag, a reduction and a multicast one after the other.
+    assert!(times.min > 4.0 + 3.0 * 0.3, "{times:?}");
+    assert!(folder.path("results/iterations.parquet").exists());
+
+    for threads in ["2", "4"] {
+        let again = folder.summary(&["job.toml", "--threads", threads]);
+        assert_eq!(
+            (again.digest, again.jobs),
+            (first.digest.clone(), first.jobs.clone())
+        );
+    }
+    let printed = folder.succeed(&["run", "results/scenario.toml", "--out", "again"]);
+    assert!(printed.contains(&first.digest), "{printed}");
+    assert!(printed.contains("Times of an iteration"), "{printed}");
+}
+
 #[test]
 fn controls_are_compared_and_explained() {
     let folder = Bench::new("scaleup-compare");

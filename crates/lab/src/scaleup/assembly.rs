@@ -62,8 +62,8 @@ impl<'a> ScaleupAssembly<'a> {
         gpus.chain(leaves).chain(spines)
     }
 
-    /// The links, in the order of [`Finished::links`]: out of each switch, leaves first, then out of GPUs. Parallel ones have a number
-    /// behind their name: "leaf0-spine2#1".
+    /// The links, in the order of [`links`](crate::scaleup_fabric::Finished::links) of a finished run: out of each switch, leaves first,
+    /// then out of GPUs. Parallel ones have a number behind their name: "leaf0-spine2#1".
     pub fn links(&self) -> impl Iterator<Item = ScaleupLink> {
         let tree = self.scenario.fabric.nvlink.tree();
         let names: Vec<String> = self.nodes().collect();

@@ -1,16 +1,4 @@
 //! Ranks of a job on a fabric: tasks that wait for one another, of which some are calls of collectives.
-//!
-//! A collective goes through a group's multicast domain. A member that begins its part posts a *flag*, a multicast write to the group.
-//! When the flags of all members have arrived in its memory, its own among them, it posts its share:
-//!
-//! * all-reduce: its part of the array, each packet a read reduction and, when that is complete, the multicast write of its result;
-//! * reduce-scatter: its part by read reductions, all-gather: its part by multicast writes;
-//! * broadcast: the first member writes all, reduce: the first member reads all;
-//! * barrier: nothing.
-//!
-//! The call is over at a member when the operations of its share are complete and all data that members write has arrived in its
-//! memory. The acknowledgement of a flag is not waited for. No flag says that others have read a member's memory: a member that is
-//! through with a reduce-scatter or a reduce may be read a little longer.
 
 mod log;
 #[cfg(test)]
@@ -195,7 +183,19 @@ struct Present {
     outstanding: u64,
 }
 
-/// The program of a rank: see the [module](self).
+/// The program of a rank, which runs the tasks of its job.
+///
+/// A collective goes through a group's multicast domain. A member that begins its part posts a *flag*, a multicast write to the group.
+/// When the flags of all members have arrived in its memory, its own among them, it posts its share:
+///
+/// * all-reduce: its part of the array, each packet a read reduction and, when that is complete, the multicast write of its result;
+/// * reduce-scatter: its part by read reductions, all-gather: its part by multicast writes;
+/// * broadcast: the first member writes all, reduce: the first member reads all;
+/// * barrier: nothing.
+///
+/// The call is over at a member when the operations of its share are complete and all data that members write has arrived in its
+/// memory. The acknowledgement of a flag is not waited for. No flag says that others have read a member's memory: a member that is
+/// through with a reduce-scatter or a reduce may be read a little longer.
 #[derive(Debug)]
 pub struct RankProgram {
     job: RankJob,

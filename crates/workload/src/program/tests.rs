@@ -467,6 +467,46 @@ fn calls_meet_in_the_order_of_each_rank() {
         (followers(&graph, there), followers(&graph, back)),
         (vec![30], vec![10])
     );
+
+    let collectives = program.collectives().unwrap();
+    let [pair, alone] = &collectives[..] else {
+        panic!("{collectives:?}");
+    };
+    assert_eq!((pair.kind, pair.bytes), (CollectiveKind::AllReduce, KB));
+    assert_eq!((pair.group, &pair.calls[..]), (0, &[1, 1][..]));
+    assert_eq!((alone.group, &alone.calls[..]), (1, &[1][..]));
+    assert_eq!((pair.is_silent(), alone.is_silent()), (false, true));
+}
+
+#[test]
+fn collectives_of_a_group_keep_the_order_of_their_calls() {
+    // Each rank calls both groups' collectives; the second rank has a computation before them.
+    let mut program = program([
+        rank(
+            [reduce(1), sized(reduce(0), 7), sized(reduce(0), 0)],
+            NO_WAITS,
+        ),
+        rank(
+            [calc(1), sized(reduce(0), 7), reduce(1), sized(reduce(0), 0)],
+            NO_WAITS,
+        ),
+    ]);
+    program.groups = vec![vec![Rank(0), Rank(1)], vec![Rank(1), Rank(0)]];
+    let found = program.collectives().unwrap();
+    let found: Vec<_> = found
+        .iter()
+        .map(|it| (it.group, it.bytes.as_u64(), &it.calls[..], it.is_silent()))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            (0, 7, &[1, 1][..], false),
+            (0, 0, &[2, 3][..], true),
+            (1, KB.as_u64(), &[2, 0][..], false)
+        ]
+    );
+    program.ranks[0] = rank([reduce(1)], NO_WAITS);
+    assert!(program.collectives().is_err());
 }
 
 #[test]
