@@ -24,7 +24,8 @@ pub(crate) enum Command {
     Run(RunArguments),
     /// Run variants, or read their results, and show them side by side
     Compare(CompareArguments),
-    /// List what exists: transports, reliability, controllers, spray, feedback, topologies, switches, workloads, sizes, scenarios, plans
+    /// List what exists: transports, reliability, controllers, spray, feedback, topologies, switches, workloads, sizes, scenarios,
+    /// scale-up, injection, plans
     List {
         /// One group; all of them if left out
         group: Option<String>,

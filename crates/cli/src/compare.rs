@@ -19,7 +19,7 @@ use crate::same_file::{Input, refuse_input, refuse_input_in};
 use crate::scaleup::{self, ScaleupOutputs};
 use crate::watch::{self, Watchers};
 use crate::whole_file::WholeFile;
-use clearway_lab::{Assembly, Experiment, ScaleupAssembly, ScaleupScenario, Scenario};
+use clearway_lab::{Assembly, Experiment, Laboratory, ScaleupAssembly, ScaleupScenario, Scenario};
 use clearway_report::page::{COMPARISON_FILE_NAME, ComparisonPage, render_comparison};
 use clearway_report::{
     ComparedRun, Comparison, FolderError, Origin, ResultFolder, RunRecord, Status, Variant,
@@ -32,8 +32,11 @@ use std::process::ExitCode;
 /// Advice to the user if results cannot be written.
 const FIX: &str = "choose another file or folder with --out";
 
-pub(crate) fn compare(arguments: &CompareArguments) -> Result<ExitCode, Failure> {
-    let planned = plan(arguments)?;
+pub(crate) fn compare(
+    laboratory: &Laboratory,
+    arguments: &CompareArguments,
+) -> Result<ExitCode, Failure> {
+    let planned = plan(laboratory, arguments)?;
     for variant in &planned {
         check(variant, arguments)?;
     }

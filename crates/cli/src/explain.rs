@@ -18,9 +18,8 @@ fn catalogue(laboratory: &Laboratory) -> Catalogue<'_> {
     catalogue.with(clearway_plan::catalogue_group())
 }
 
-pub(crate) fn list(group: Option<&str>) -> Result<ExitCode, Failure> {
-    let laboratory = Laboratory::new();
-    let catalogue = catalogue(&laboratory);
+pub(crate) fn list(laboratory: &Laboratory, group: Option<&str>) -> Result<ExitCode, Failure> {
+    let catalogue = catalogue(laboratory);
     let groups: Vec<&str> = match group {
         None => catalogue.groups(),
         Some(group) => vec![group],
@@ -44,9 +43,8 @@ pub(crate) fn list(group: Option<&str>) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-pub(crate) fn explain(name: &str) -> Result<ExitCode, Failure> {
-    let laboratory = Laboratory::new();
-    let catalogue = catalogue(&laboratory);
+pub(crate) fn explain(laboratory: &Laboratory, name: &str) -> Result<ExitCode, Failure> {
+    let catalogue = catalogue(laboratory);
     let found = catalogue.explain(name);
     if found.is_empty() {
         let near = catalogue.nearest(name);

@@ -28,8 +28,11 @@ use std::process::ExitCode;
 /// Advice to the user if results cannot be written.
 const FIX: &str = "choose another folder with --out";
 
-pub(crate) fn isolate(arguments: &IsolateArguments) -> Result<ExitCode, Failure> {
-    let study = Study::of(arguments)?;
+pub(crate) fn isolate(
+    laboratory: &Laboratory,
+    arguments: &IsolateArguments,
+) -> Result<ExitCode, Failure> {
+    let study = Study::of(laboratory, arguments)?;
     let folder = arguments.out.clone().unwrap_or_else(|| {
         let scenario = &study.transports[0].scenario;
         let name = format!("isolate-{}-{}", scenario.general.name, scenario.hash());
@@ -154,13 +157,12 @@ struct Study {
 }
 
 impl Study {
-    fn of(arguments: &IsolateArguments) -> Result<Self, Failure> {
-        let laboratory = Laboratory::new();
-        let own = load(&laboratory, &arguments.scenario)?;
+    fn of(laboratory: &Laboratory, arguments: &IsolateArguments) -> Result<Self, Failure> {
+        let own = load(laboratory, &arguments.scenario)?;
         let attackers = attackers(arguments, &own)?;
         let first = own.general.seed;
         let mut study = Self {
-            transports: Subject::all(arguments, &laboratory, own)?,
+            transports: Subject::all(arguments, laboratory, own)?,
             attacks: arguments.attacks.clone(),
             attackers,
             seeds: (first..first.saturating_add(arguments.seeds)).collect(),

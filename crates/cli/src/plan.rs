@@ -8,7 +8,7 @@ use crate::progress::{Display, Interrupt};
 use crate::record::{REVISION, command_line};
 use crate::same_file::{Input, refuse_input};
 use crate::whole_file::DocumentAndPage;
-use clearway_lab::Progress;
+use clearway_lab::{Laboratory, Progress};
 use clearway_plan::{
     Demand, JobsFile, Kind, Placed, PlannedResource, Resource, Share, TrialOptions, Trials,
     UnifiedCircle, Verdict, builtin_plans,
@@ -26,8 +26,11 @@ use std::process::ExitCode;
 /// Advice to the user if results cannot be written.
 const FIX: &str = "choose another folder with --out";
 
-pub(crate) fn plan(arguments: &PlanArguments) -> Result<ExitCode, Failure> {
-    let mut file = JobsFile::load(&arguments.jobs)?;
+pub(crate) fn plan(
+    laboratory: &Laboratory,
+    arguments: &PlanArguments,
+) -> Result<ExitCode, Failure> {
+    let mut file = JobsFile::load_with(laboratory.registry(), &arguments.jobs)?;
     if let Some(folder) = &arguments.out {
         check_inputs(folder, &arguments.jobs)?;
         // Leaves no trace: only to see that it can be done.

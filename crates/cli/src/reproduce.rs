@@ -24,20 +24,18 @@ use std::sync::{Mutex, PoisonError};
 /// Width of the column with what the paper says.
 const CLAIM_WIDTH: usize = 58;
 
-pub(crate) fn reproduce(arguments: &ReproduceArguments) -> Result<ExitCode, Failure> {
+pub(crate) fn reproduce(
+    laboratory: &Laboratory,
+    arguments: &ReproduceArguments,
+) -> Result<ExitCode, Failure> {
     let ids = chosen(arguments)?;
     if ids.is_empty() {
         list()?;
         return Ok(ExitCode::SUCCESS);
     }
-    let request = Request {
-        scale: arguments.scale.into(),
-        seeds: arguments.seeds,
-        changes: arguments.changes.clone(),
-        null: arguments.null,
-    };
+    let request = request(arguments);
     let screen = Screen::new();
-    let mut reproducer = Reproducer::new(Laboratory::new(), arguments.threads.into());
+    let mut reproducer = Reproducer::new(laboratory.clone(), arguments.threads.into());
     let place = |id: &str| arguments.out.join(file_name(id, &request));
     let file = |id: &str| WholeFile::create(&place(id), "choose another folder with --out");
     // Before the first, which may take hours. They leave no trace.
@@ -93,6 +91,15 @@ pub(crate) fn reproduce(arguments: &ReproduceArguments) -> Result<ExitCode, Fail
         0 => ExitCode::SUCCESS,
         _ => ExitCode::from(1),
     })
+}
+
+fn request(arguments: &ReproduceArguments) -> Request {
+    Request {
+        scale: arguments.scale.into(),
+        seeds: arguments.seeds,
+        changes: arguments.changes.clone(),
+        null: arguments.null,
+    }
 }
 
 /// The figures that the arguments name, each once.

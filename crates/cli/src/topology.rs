@@ -9,8 +9,11 @@ use clearway_lab::{Assembly, Experiment, Laboratory, ScaleupAssembly, TopologyRe
 use clearway_report::{Align, Table, quantity};
 use std::process::ExitCode;
 
-pub(crate) fn topology(arguments: &TopologyArguments) -> Result<ExitCode, Failure> {
-    let scenario = match load_any(&Laboratory::new(), &arguments.scenario)? {
+pub(crate) fn topology(
+    laboratory: &Laboratory,
+    arguments: &TopologyArguments,
+) -> Result<ExitCode, Failure> {
+    let scenario = match load_any(laboratory, &arguments.scenario)? {
         Experiment::Packets(scenario) => scenario,
         Experiment::Scaleup(scenario) => {
             let assembly = ScaleupAssembly::new(&scenario)?;

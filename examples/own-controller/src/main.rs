@@ -1,15 +1,15 @@
-//! A congestion controller of your own, and its first run: `cargo run --release -p own-controller`.
+//! A congestion controller of your own in the whole program:
+//! `cargo run --release -p own-controller -- compare quickstart:transport.controller=strack :transport.controller=aimd`.
 //!
 //! The controller is the textbook one: additive increase, multiplicative decrease, on congestion marks. Copy this
 //! folder, rename what is called `aimd`, and change the rules.
 
-#![allow(clippy::print_stdout, reason = "a program that prints its findings")]
-
-use clearway_lab::cc::{
+use clearway::lab::cc::{
     AckSample, Allowance, CongestionControl, ControllerDefinition, LossSample, NetworkFacts,
 };
-use clearway_lab::units::{Time, parameters};
-use clearway_lab::{Finished, Laboratory, ScenarioError};
+use clearway::lab::units::{Time, parameters};
+use clearway::{Laboratory, main_with};
+use std::process::ExitCode;
 
 parameters! {
     /// Settings of [`Aimd`]. Each becomes a key of the scenario's `[transport]` section, with this text as its explanation:
@@ -88,25 +88,8 @@ impl CongestionControl for Aimd {
     }
 }
 
-/// Runs the built-in scenario `quickstart` with a controller.
-fn run(controller: &str) -> Result<Finished, ScenarioError> {
-    let laboratory = Laboratory::new().with_controller::<Aimd>();
-    let choice = format!("transport.controller={controller}");
-    let scenario = laboratory.load("quickstart", &[choice])?;
-    laboratory.run(&scenario)
-}
-
-fn main() -> Result<(), ScenarioError> {
-    println!("controller  slowest flow   marks  drops");
-    for controller in ["strack", "aimd", "constant"] {
-        let finished = run(controller)?;
-        let slowest = finished
-            .longest_completion()
-            .map_or(f64::NAN, |span| span.as_us());
-        let (marks, drops) = (finished.links.marked, finished.links.dropped);
-        println!("{controller:10}  {slowest:9.2} us  {marks:6}  {drops:5}");
-    }
-    Ok(())
+fn main() -> ExitCode {
+    main_with(Laboratory::new().with_controller::<Aimd>())
 }
 
 #[cfg(test)]
@@ -115,7 +98,10 @@ mod tests {
 
     #[test]
     fn every_flow_completes() {
-        let finished = run("aimd").unwrap();
+        let laboratory = Laboratory::new().with_controller::<Aimd>();
+        let choice = "transport.controller=aimd".to_owned();
+        let scenario = laboratory.load("quickstart", &[choice]).unwrap();
+        let finished = laboratory.run(&scenario).unwrap();
         assert_eq!(finished.flows.len(), 128);
         let slowest = finished.longest_completion().expect("all flows are done");
         assert!(slowest.as_us() < 200.0, "{slowest}");

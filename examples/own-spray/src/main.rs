@@ -1,15 +1,15 @@
-//! A path selector of your own, and its first run: `cargo run --release -p own-spray`.
+//! A path selector of your own in the whole program:
+//! `cargo run --release -p own-spray -- compare quickstart:transport.spray=adaptive :transport.spray=two-choices`.
 //!
 //! Each packet carries a path number, which the switches hash onto a route. This selector draws two paths at random and takes
 //! the one that was marked less lately; a path that has just proved free is used again. Copy this folder and change the rules.
 
-#![allow(clippy::print_stdout, reason = "a program that prints its findings")]
-
-use clearway_lab::spray::{
+use clearway::lab::spray::{
     PathFeedback, PathId, PathSelector, SelectorContext, SelectorDefinition, SendState,
 };
-use clearway_lab::units::{RandomStream, parameters};
-use clearway_lab::{Finished, Laboratory, ScenarioError};
+use clearway::lab::units::{RandomStream, parameters};
+use clearway::{Laboratory, main_with};
+use std::process::ExitCode;
 
 parameters! {
     /// Settings of [`TwoChoices`]. Each becomes a key of the scenario's `[transport]` section, with this text as its explanation:
@@ -87,25 +87,8 @@ impl PathSelector for TwoChoices {
     }
 }
 
-/// Runs the built-in scenario `quickstart` with a path selector.
-fn run(spray: &str) -> Result<Finished, ScenarioError> {
-    let laboratory = Laboratory::new().with_selector::<TwoChoices>();
-    let choice = format!("transport.spray={spray}");
-    let scenario = laboratory.load("quickstart", &[choice])?;
-    laboratory.run(&scenario)
-}
-
-fn main() -> Result<(), ScenarioError> {
-    println!("spray        slowest flow   marks  drops");
-    for spray in ["adaptive", "two-choices", "oblivious", "single"] {
-        let finished = run(spray)?;
-        let slowest = finished
-            .longest_completion()
-            .map_or(f64::NAN, |span| span.as_us());
-        let (marks, drops) = (finished.links.marked, finished.links.dropped);
-        println!("{spray:11}  {slowest:9.2} us  {marks:6}  {drops:5}");
-    }
-    Ok(())
+fn main() -> ExitCode {
+    main_with(Laboratory::new().with_selector::<TwoChoices>())
 }
 
 #[cfg(test)]
@@ -114,7 +97,10 @@ mod tests {
 
     #[test]
     fn every_flow_completes() {
-        let finished = run("two-choices").unwrap();
+        let laboratory = Laboratory::new().with_selector::<TwoChoices>();
+        let choice = "transport.spray=two-choices".to_owned();
+        let scenario = laboratory.load("quickstart", &[choice]).unwrap();
+        let finished = laboratory.run(&scenario).unwrap();
         assert_eq!(finished.flows.len(), 128);
         let slowest = finished.longest_completion().expect("all flows are done");
         assert!(slowest.as_us() < 200.0, "{slowest}");

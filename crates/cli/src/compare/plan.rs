@@ -121,7 +121,10 @@ impl Wanted {
 }
 
 /// Reads and checks everything that the arguments name.
-pub(super) fn plan(arguments: &CompareArguments) -> Result<Vec<Planned>, Failure> {
+pub(super) fn plan(
+    laboratory: &Laboratory,
+    arguments: &CompareArguments,
+) -> Result<Vec<Planned>, Failure> {
     let mut understood = Vec::new();
     let mut before = None;
     for text in &arguments.what {
@@ -143,7 +146,6 @@ pub(super) fn plan(arguments: &CompareArguments) -> Result<Vec<Planned>, Failure
     names.dedup();
     let several_names = names.len() > 1;
 
-    let laboratory = Laboratory::new();
     let mut planned = Vec::new();
     // Groups keep the place of their first folder.
     let mut groups: Vec<(usize, Group)> = Vec::new();
@@ -166,7 +168,7 @@ pub(super) fn plan(arguments: &CompareArguments) -> Result<Vec<Planned>, Failure
                         varied: varied.clone(),
                         ..wanted
                     };
-                    let scenarios = seeds(&laboratory, &wanted, arguments)?;
+                    let scenarios = seeds(laboratory, &wanted, arguments)?;
                     planned.push(Some(Planned {
                         label: wanted.label(several_names),
                         source: Source::Scenarios(scenarios),

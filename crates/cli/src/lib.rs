@@ -1,0 +1,130 @@
+//! The command line: arguments, progress, files, exit codes.
+//!
+//! A program with parts of its own is a crate of three lines, and has all commands of `clearway`:
+//!
+//! ```no_run
+//! # use clearway::lab::spray::{PathFeedback, PathId, PathSelector, SelectorContext, SelectorDefinition, SendState};
+//! # clearway::lab::units::parameters! { /// None.
+//! # pub struct NoKeys {} }
+//! # struct Mine;
+//! # impl SelectorDefinition for Mine {
+//! #     const NAME: &'static str = "mine";
+//! #     const SUMMARY: &'static str = "always path 0";
+//! #     type Parameters = NoKeys;
+//! #     fn new(_: &NoKeys, _: SelectorContext<'_>) -> Self { Self }
+//! # }
+//! # impl PathSelector for Mine {
+//! #     fn choose(&mut self, _: &SendState) -> PathId { 0 }
+//! # }
+//! use clearway::{Laboratory, main_with};
+//!
+//! fn main() -> std::process::ExitCode {
+//!     main_with(Laboratory::new().with_selector::<Mine>())
+//! }
+//! ```
+//!
+//! Exit codes: 0 done; 1 a claim failed, flows or jobs are not done, jobs are not compatible, or an attack gains; 2 the user's input is
+//! wrong, or the output cannot be written; 3 our own invariant broke; 130 interrupted.
+
+mod arguments;
+mod capture_file;
+mod compare;
+mod event_log;
+mod explain;
+mod failure;
+mod flow_rows;
+mod isolate;
+mod live;
+mod measure;
+mod messages;
+mod output;
+mod outputs;
+mod plan;
+mod progress;
+mod record;
+mod report_page;
+mod reproduce;
+mod run;
+mod same_file;
+mod scaleup;
+mod series_file;
+mod text_file;
+mod threads;
+mod timeline_file;
+mod topology;
+mod watch;
+mod whole_file;
+
+use arguments::{Arguments, Command};
+use clap::Parser;
+pub use clearway_lab as lab;
+use clearway_lab::Experiment;
+pub use clearway_lab::Laboratory;
+use failure::Failure;
+use std::io::ErrorKind;
+use std::panic::AssertUnwindSafe;
+use std::process::ExitCode;
+
+/// The whole program, with the parts that `laboratory` has.
+///
+/// Reads the arguments of the process. The exit code that is returned is meant for `main`.
+pub fn main_with(laboratory: Laboratory) -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(request) => return answer(&request),
+    };
+    survive_limits();
+    // A defect of ours must not look like the user's mistake.
+    let result = std::panic::catch_unwind(AssertUnwindSafe(|| {
+        dispatch(&laboratory, arguments.command)
+    }));
+    match result {
+        Ok(Ok(code)) => code,
+        Ok(Err(failure)) => failure.report(),
+        Err(_) => {
+            messages::say(
+                "clearway: this is a defect of clearway; please report the message above with the scenario",
+            );
+            ExitCode::from(3)
+        }
+    }
+}
+
+/// Prints help, or what is wrong with the arguments.
+fn answer(request: &clap::Error) -> ExitCode {
+    match request.print() {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => ExitCode::from(2),
+        _ => ExitCode::from(request.exit_code() as u8),
+    }
+}
+
+/// Makes a file that grows beyond the limit of the process an error of the write instead of the end of the process.
+fn survive_limits() {
+    #[cfg(unix)]
+    {
+        use signal_hook::{consts::SIGXFSZ, flag::register};
+        // If it cannot be caught, such a run ends as it would have without.
+        let _ = register(SIGXFSZ, std::sync::Arc::default());
+    }
+}
+
+fn dispatch(laboratory: &Laboratory, command: Command) -> Result<ExitCode, Failure> {
+    match command {
+        Command::Run(arguments) => match run::load_any(laboratory, &arguments.scenario)? {
+            Experiment::Packets(scenario) => run::run(&arguments, &scenario),
+            Experiment::Scaleup(scenario) => scaleup::run(&arguments, &scenario),
+        },
+        Command::List { group } => explain::list(laboratory, group.as_deref()),
+        Command::Explain { name } => explain::explain(laboratory, &name),
+        Command::Topology(arguments) => topology::topology(laboratory, &arguments),
+        Command::Compare(arguments) => compare::compare(laboratory, &arguments),
+        Command::Plan(arguments) => plan::plan(laboratory, &arguments),
+        Command::Isolate(arguments) => isolate::isolate(laboratory, &arguments),
+        Command::Reproduce(arguments) => reproduce::reproduce(laboratory, &arguments),
+    }
+}
+
+/// The chapter whose programs have to compile.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/src/your-own.md")]
+struct YourOwn;
