@@ -381,7 +381,6 @@ fn one_seed_as_a_table() {
     warning: B came to the same as A, packet for packet (equal digests)
     warning: A and C do different work: 4 flows of 8 MB in all against 6 flows of 12 MB in all with seed 1
     warning: A and C come from different programs: 0.1.0 (revision 0123abc) and 0.2.0 (revision 0123abc)
-    warning: C came to the same as A, packet for packet (equal digests)
     ");
 }
 
