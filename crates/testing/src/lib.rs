@@ -15,6 +15,8 @@
 //!
 //! The names of all skips are appended to the file that `CLEARWAY_SKIP_LOG` names, if it is set.
 
+pub mod chapter;
+
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

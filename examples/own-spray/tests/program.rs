@@ -1,5 +1,6 @@
 //! A path selector of one's own behind the whole command line, and the chapter that says how.
 
+use clearway_testing::chapter::calls;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
@@ -36,20 +37,6 @@ impl Drop for Folder {
         // What is left over is in the folder for temporary files.
         let _ = std::fs::remove_dir_all(&self.0);
     }
-}
-
-/// The blocks of the chapter in this language.
-fn blocks(language: &str) -> Vec<&'static str> {
-    let fence = format!("```{language}\n");
-    let after = CHAPTER.split(&fence).skip(1);
-    after
-        .map(|text| text.split("```").next().unwrap())
-        .collect()
-}
-
-/// Arguments of a command as a shell understands them that knows no quotes.
-fn words(command: &str) -> Vec<&str> {
-    command.split_whitespace().collect()
 }
 
 #[test]
@@ -89,17 +76,20 @@ fn a_wrong_name_is_told_of_the_selector() {
 #[test]
 fn the_chapter_says_what_is_printed() {
     let folder = Folder::new("chapter");
-    let mut calls = 0;
-    for block in blocks("console") {
-        let mut printed = String::new();
-        for line in block.lines() {
-            if let Some(command) = line.strip_prefix("$ cargo run --release -- ") {
-                printed = folder.print(&words(command));
-                calls += 1;
-            } else if !line.starts_with('$') && line != "..." {
-                assert!(printed.contains(line), "{line}\nis not in\n{printed}");
-            }
-        }
+    let mut count = 0;
+    for call in calls(CHAPTER) {
+        let Some(arguments) = call.arguments("cargo run --release --") else {
+            continue;
+        };
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let printed = folder.print(&arguments);
+        let missing = call.missing(&printed);
+        assert!(
+            missing.is_empty(),
+            "{}: {missing:#?}\n{printed}",
+            call.command
+        );
+        count += 1;
     }
-    assert!(calls >= 3, "{calls} commands");
+    assert!(count >= 3, "{count} commands");
 }

@@ -165,6 +165,23 @@ impl Browser {
         from_base64(image.as_str().expect("an image in base64"))
     }
 
+    /// The first element that a CSS selector finds, as PNG.
+    pub(crate) fn picture_of(&self, selector: &str) -> Vec<u8> {
+        // All of it has to be visible at once.
+        let found = format!("document.querySelector('{selector}')");
+        let height = self.number(&format!("return {found}.getBoundingClientRect().height;"));
+        let width = self.number("return window.outerWidth;");
+        self.resize(width as u32, height as u32 + 600);
+        self.execute(&format!("{found}.scrollIntoView();"));
+        let found = json!({ "using": "css selector", "value": selector });
+        let element = self.in_session("POST", "element", &found);
+        let reference = element.as_object().and_then(|it| it.values().next());
+        let reference = reference.and_then(Value::as_str).expect("an element");
+        let path = format!("element/{reference}/screenshot");
+        let image = self.in_session("GET", &path, &Value::Null);
+        from_base64(image.as_str().expect("an image in base64"))
+    }
+
     /// Messages of the console since the last time: level and text.
     pub(crate) fn log(&self) -> Vec<(String, String)> {
         let entries = self.in_session("POST", "se/log", &json!({ "type": "browser" }));

@@ -121,9 +121,8 @@ fn same_run(first: &VariantOutcome, other: &VariantOutcome) -> Option<String> {
         None => "packet",
     };
     let is_whole = |run: &RunOutcome| run.status == StatusName::Complete;
-    let is_same = |(a, b): (&RunOutcome, &RunOutcome)| {
-        is_whole(a) && is_whole(b) && a.digest == b.digest
-    };
+    let is_same =
+        |(a, b): (&RunOutcome, &RunOutcome)| is_whole(a) && is_whole(b) && a.digest == b.digest;
     pairs.all(is_same).then(|| {
         format!(
             "{} came to the same as {}, {kind} for {kind} (equal digests)",
