@@ -92,6 +92,9 @@ pub(crate) struct ReproduceArguments {
     /// Print what is written to the result files instead of tables
     #[arg(long)]
     pub(crate) json: bool,
+    /// Print nothing but errors
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
 }
 
 /// Default folder of the results of `clearway reproduce`.

@@ -13,7 +13,7 @@ use crate::measure::Stopwatch;
 use crate::messages::{say, warn};
 use crate::output::print;
 use crate::outputs::{Outputs, Results};
-use crate::progress::{Display, Interrupt};
+use crate::progress::{Console, Display, Interrupt};
 use crate::record::{REVISION, command_line, record};
 use crate::same_file::{Input, refuse_input, refuse_input_in};
 use crate::scaleup::{self, ScaleupOutputs};
@@ -127,7 +127,7 @@ fn run_all(
     target: &Target,
     total: usize,
 ) -> Result<Ran, Failure> {
-    let interrupt = Interrupt::install();
+    let (interrupt, console) = (Interrupt::install(), Console::new(arguments.quiet));
     let most = planned.iter().map(Planned::runs_to_do).max().unwrap_or(0);
     let mut variants: Vec<Variant> = Vec::new();
     let mut to_do: Vec<Vec<Experiment>> = Vec::new();
@@ -149,8 +149,9 @@ fn run_all(
             };
             let run = Run {
                 arguments,
+                console: &console,
                 folder: target.folder_of(place, scenario.general().seed),
-                title: format!("run {} of {total}  ", done + 1),
+                title: format!("run {} of {total}", done + 1),
             };
             let simulated = match scenario {
                 Experiment::Packets(scenario) => run.simulate(scenario, &interrupt)?,
@@ -176,6 +177,7 @@ fn run_all(
 /// A run that is to be done.
 struct Run<'a> {
     arguments: &'a CompareArguments,
+    console: &'a Console,
     /// Folder in which the results are kept, if they are.
     folder: Option<PathBuf>,
     title: String,
@@ -204,11 +206,8 @@ impl Run<'_> {
             Ok(None) => (None, unkept(), Ok(())),
             Err(failure) => (None, unkept(), Err(failure)),
         };
-        let (quiet, threads) = (
-            self.arguments.quiet || self.arguments.json,
-            self.arguments.threads,
-        );
-        let mut display = Display::new(assembly.flow_count(), quiet).titled(&self.title);
+        let threads = self.arguments.threads;
+        let mut display = Display::new(assembly.flow_count(), self.console).titled(&self.title);
         let watchers = Watchers {
             on_progress: &mut |progress| display.update(&progress, interrupt),
             on_flow: &mut |id, flow, result| rows.add(id, flow, result),
@@ -257,11 +256,8 @@ impl Run<'_> {
             Ok(outputs) => (outputs, Ok(())),
             Err(error) => (None, Err(self.no_results(&error))),
         };
-        let (quiet, threads) = (
-            self.arguments.quiet || self.arguments.json,
-            self.arguments.threads,
-        );
-        let display = Display::of_operations(assembly.operations, quiet).titled(&self.title);
+        let threads = self.arguments.threads;
+        let display = Display::of_operations(assembly.operations, self.console).titled(&self.title);
         let watching = (display, interrupt);
         let (finished, observed) =
             scaleup::simulate(&assembly, threads, watching, outputs.as_mut());

@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::flow_rows::row;
 use crate::messages::{say, warn};
 use crate::output::print;
-use crate::progress::{Display, Interrupt};
+use crate::progress::{Console, Display, Interrupt};
 use crate::record::{REVISION, command_line};
 use crate::run::load;
 use crate::whole_file::DocumentAndPage;
@@ -39,8 +39,8 @@ pub(crate) fn isolate(
         PathBuf::from("out").join(name)
     });
     let files = DocumentAndPage::create(&folder, [FILE_NAME, ISOLATION_FILE_NAME], FIX)?;
-    let interrupt = Interrupt::install();
-    let record = study.run(arguments, &interrupt)?;
+    let (interrupt, console) = (Interrupt::install(), Console::new(arguments.quiet));
+    let record = study.run(arguments, &console, &interrupt)?;
     if record.cells.is_empty() {
         say("interrupted before a pair of runs was done: there is nothing to compare");
         return Ok(ExitCode::from(130));
@@ -243,6 +243,7 @@ impl Study {
     fn run(
         &self,
         arguments: &IsolateArguments,
+        console: &Console,
         interrupt: &Interrupt,
     ) -> Result<IsolationRecord, Failure> {
         let mut pairs = vec![Vec::new(); self.transports.len() * self.attacks.len()];
@@ -252,9 +253,10 @@ impl Study {
             for (row, subject) in self.transports.iter().enumerate() {
                 let mut parties = |kind: AttackKind| {
                     done += 1;
-                    let title = format!("run {done} of {total}  ");
+                    let title = format!("run {done} of {total}");
                     let scenario = self.scenario(subject, kind, seed);
-                    self.simulate(&scenario, arguments, interrupt, &title)
+                    let display = |flows| Display::new(flows, console).titled(&title);
+                    self.simulate(&scenario, arguments.threads, display, interrupt)
                 };
                 let Some(before) = parties(AttackKind::None)? else {
                     complete = false;
@@ -299,19 +301,18 @@ impl Study {
     }
 
     /// Runs it; `None` if it was interrupted.
-    fn simulate(
+    fn simulate<'a>(
         &self,
         scenario: &Scenario,
-        arguments: &IsolateArguments,
+        threads: u16,
+        display: impl FnOnce(usize) -> Display<'a>,
         interrupt: &Interrupt,
-        title: &str,
     ) -> Result<Option<Parties>, Failure> {
         let assembly = Assembly::new(scenario)?;
         let mut rows: Vec<FlowRow> = Vec::with_capacity(assembly.flow_count());
-        let quiet = arguments.quiet || arguments.json;
-        let mut display = Display::new(assembly.flow_count(), quiet).titled(title);
+        let mut display = display(assembly.flow_count());
         let options = RunOptions {
-            threads: arguments.threads.into(),
+            threads: threads.into(),
             on_progress: &mut |progress| display.update(&progress, interrupt),
             on_flow: &mut |id, flow, result| rows.push(row(id, flow, result)),
         };

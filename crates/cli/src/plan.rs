@@ -4,7 +4,7 @@ use crate::arguments::PlanArguments;
 use crate::failure::Failure;
 use crate::messages::say;
 use crate::output::print;
-use crate::progress::{Display, Interrupt};
+use crate::progress::{Console, Display, Interrupt};
 use crate::record::{REVISION, command_line};
 use crate::same_file::{Input, refuse_input};
 use crate::whole_file::DocumentAndPage;
@@ -69,6 +69,9 @@ pub(crate) fn plan(
     if !arguments.json && !arguments.quiet {
         print(&format!("\nResults  {}\n", folder.display()))?;
     }
+    if interrupted {
+        say("interrupted: the trials cover the runs that were done");
+    }
     Ok(match placed.plan.verdict() {
         _ if interrupted => ExitCode::from(130),
         Verdict::Compatible => ExitCode::SUCCESS,
@@ -80,7 +83,7 @@ pub(crate) fn plan(
 struct Simulator {
     iterations: u32,
     threads: usize,
-    quiet: bool,
+    console: Console,
     interrupt: Option<Interrupt>,
 }
 
@@ -90,22 +93,22 @@ impl Simulator {
         Self {
             iterations: arguments.iterations,
             threads: arguments.threads.into(),
-            quiet: arguments.quiet,
+            console: Console::new(arguments.quiet),
             interrupt: simulates.then(Interrupt::install),
         }
     }
 
     /// Runs a simulation of several runs, each with a progress display of its own.
     fn with_progress<R>(&mut self, simulate: impl FnOnce(&mut TrialOptions<'_>) -> R) -> R {
-        let mut shown: Option<(String, Display)> = None;
+        let console = &self.console;
+        let mut shown: Option<(String, Display<'_>)> = None;
         let interrupt = self.interrupt.get_or_insert_with(Interrupt::install);
-        let quiet = self.quiet;
         let on_progress = &mut |title: &str, progress: Progress| {
             if shown.as_ref().is_none_or(|(known, _)| known != title) {
                 if let Some((_, display)) = shown.take() {
                     display.finish();
                 }
-                let display = Display::new(progress.flows, quiet).titled(&format!("{title} "));
+                let display = Display::new(progress.flows, console).titled(title);
                 shown = Some((title.to_owned(), display));
             }
             let (_, display) = shown.as_mut().expect("it has just been made");

@@ -1,14 +1,17 @@
-//! Live progress on a terminal, and what ends a run early: Ctrl-C, or a batch system that asks it to terminate.
+//! Progress of runs, and what ends one early: Ctrl-C, or a batch system that asks it to terminate.
+//!
+//! On a terminal a line is redrawn in place. Elsewhere, in the log of a batch system or of CI, a line is added [now and then](Schedule).
 
 use crate::measure::Stopwatch;
-use crate::messages::warn;
+use crate::messages::{say, warn};
 use clearway_lab::{Progress, Verdict};
 use clearway_report::quantity;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag::{register, register_conditional_shutdown};
-use std::sync::Arc;
+use std::io::{self, IsTerminal as _};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Set by the first Ctrl-C or SIGTERM; the second ends the process at once. SIGHUP stays what `nohup` has made of it.
 #[derive(Clone)]
@@ -37,9 +40,106 @@ impl Interrupt {
     }
 }
 
-/// A line that is redrawn in place; silent if the output is not a terminal.
-pub(crate) struct Display {
+/// Times of lines of progress in a log, in wall seconds since the command began.
+///
+/// The first comes after 5 s, and the next ones every 5 s. From half a minute on a line comes whenever a sixth of the time so far has
+/// passed again: 36 lines in an hour, 57 in a day, 95 in a year.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Schedule {
+    next: f64,
+}
+
+impl Schedule {
+    /// Shortest time between two lines, and before the first.
+    const INTERVAL: f64 = 5.0;
+    /// Part of the time so far that passes between two lines.
+    const SHARE: f64 = 1.0 / 6.0;
+
+    pub(crate) fn new() -> Self {
+        Self {
+            next: Self::INTERVAL,
+        }
+    }
+
+    /// True if a line is due at `now`; the next one is due later.
+    pub(crate) fn is_due(&mut self, now: f64) -> bool {
+        let due = now >= self.next;
+        if due {
+            self.next = now + Self::INTERVAL.max(now * Self::SHARE);
+        }
+        due
+    }
+}
+
+/// Standard error as a place for progress, for as long as a command takes.
+pub(crate) struct Console {
+    output: Output,
+    stopwatch: Stopwatch,
+    schedule: Mutex<Schedule>,
+}
+
+/// Kind of a console.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Output {
+    /// Nobody wants to know.
+    Silent,
+    /// A line can be redrawn.
+    Terminal,
+    /// Lines stay.
+    Log,
+}
+
+impl Console {
+    pub(crate) fn new(quiet: bool) -> Self {
+        let output = match (quiet, io::stderr().is_terminal()) {
+            (true, _) => Output::Silent,
+            (false, true) => Output::Terminal,
+            (false, false) => Output::Log,
+        };
+        Self {
+            output,
+            stopwatch: Stopwatch::start(),
+            schedule: Mutex::new(Schedule::new()),
+        }
+    }
+
+    /// Place in which a bar is drawn: none unless it can be redrawn.
+    pub(crate) fn draw_target(&self) -> ProgressDrawTarget {
+        match self.output {
+            Output::Terminal => ProgressDrawTarget::stderr(),
+            Output::Silent | Output::Log => ProgressDrawTarget::hidden(),
+        }
+    }
+
+    /// Adds the line that `line` makes to a log, if one is due.
+    pub(crate) fn log(&self, line: impl FnOnce() -> String) {
+        if self.output != Output::Log {
+            return;
+        }
+        let now = self.stopwatch.wall_seconds();
+        let mut schedule = self.schedule.lock().unwrap_or_else(PoisonError::into_inner);
+        if schedule.is_due(now) {
+            say(&format!("after {}: {}", wall_time(now), line()));
+        }
+    }
+}
+
+/// Wall seconds as one reads them in a log: `35 s`, `12 min`, `3 h 05 min`.
+fn wall_time(seconds: f64) -> String {
+    let minutes = (seconds / 60.0) as u64;
+    match minutes {
+        0..2 => format!("{seconds:.0} s"),
+        2..60 => format!("{minutes} min"),
+        _ => format!("{} h {:02} min", minutes / 60, minutes % 60),
+    }
+}
+
+/// Progress of one run.
+pub(crate) struct Display<'a> {
+    console: &'a Console,
     bar: ProgressBar,
+    /// What is counted: flows or operations.
+    what: &'static str,
     /// Name of what the run's work is counted in.
     hops: &'static str,
     stopwatch: Stopwatch,
@@ -48,32 +148,29 @@ pub(crate) struct Display {
     last_draw: f64,
 }
 
-impl Display {
+impl<'a> Display<'a> {
     /// Of a run with `flows` flows.
-    pub(crate) fn new(flows: usize, quiet: bool) -> Self {
-        Self::of("flows", flows as u64, "packet-hops", quiet)
+    pub(crate) fn new(flows: usize, console: &'a Console) -> Self {
+        Self::of("flows", flows as u64, "packet-hops", console)
     }
 
     /// Of a run of a scale-up fabric.
-    pub(crate) fn of_operations(operations: u64, quiet: bool) -> Self {
-        Self::of("operations", operations, "flit-hops", quiet)
+    pub(crate) fn of_operations(operations: u64, console: &'a Console) -> Self {
+        Self::of("operations", operations, "flit-hops", console)
     }
 
-    fn of(what: &str, count: u64, hops: &'static str, quiet: bool) -> Self {
-        let target = if quiet {
-            ProgressDrawTarget::hidden()
-        } else {
-            ProgressDrawTarget::stderr()
-        };
+    fn of(what: &'static str, count: u64, hops: &'static str, console: &'a Console) -> Self {
         let style = ProgressStyle::with_template(&format!(
             "{{prefix}}{{bar:24}} {{pos}}/{{len}} {what}  {{msg}}"
         ));
-        let bar = ProgressBar::with_draw_target(Some(count), target);
+        let bar = ProgressBar::with_draw_target(Some(count), console.draw_target());
         if let Ok(style) = style {
             bar.set_style(style);
         }
         Self {
+            console,
             bar,
+            what,
             hops,
             stopwatch: Stopwatch::start(),
             countdown: 0,
@@ -83,7 +180,7 @@ impl Display {
 
     /// The same with `title` in front of it.
     pub(crate) fn titled(self, title: &str) -> Self {
-        self.bar.set_prefix(title.to_owned());
+        self.bar.set_prefix(format!("{title}  "));
         self
     }
 
@@ -105,26 +202,98 @@ impl Display {
     }
 
     fn draw(&self, progress: &Progress, elapsed: f64) {
-        let speed = progress.hops as f64 / elapsed;
+        let (done, all) = (progress.flows_sent, progress.flows);
+        match self.console.output {
+            Output::Silent => {}
+            Output::Terminal => {
+                self.bar.set_position(done as u64);
+                self.bar
+                    .set_message(self.speed(progress, elapsed).join("  "));
+            }
+            Output::Log => self.console.log(|| {
+                let prefix = self.bar.prefix();
+                let title = match prefix.trim_end() {
+                    "" => String::new(),
+                    title => format!("{title}: "),
+                };
+                let speed = self.speed(progress, elapsed).join(", ");
+                format!("{title}{done} of {all} {} done, {speed}", self.what)
+            }),
+        }
+    }
+
+    /// Simulated time, speed, and time to go as far as it can be told.
+    fn speed(&self, progress: &Progress, elapsed: f64) -> Vec<String> {
+        let speed = quantity::prefixed(progress.hops as f64 / elapsed);
+        let mut parts = vec![
+            format!("at {}", quantity::microseconds(progress.now.as_us())),
+            format!("{speed} {}/s", self.hops),
+        ];
         let done = progress.flows_sent as f64 / progress.flows.max(1) as f64;
-        let eta = if done > 0.02 {
-            format!(
-                "  {} to go",
-                quantity::seconds(elapsed * (1.0 - done) / done)
-            )
-        } else {
-            String::new()
-        };
-        self.bar.set_position(progress.flows_sent as u64);
-        self.bar.set_message(format!(
-            "at {}  {}{}/s{eta}",
-            quantity::microseconds(progress.now.as_us()),
-            quantity::prefixed(speed),
-            self.hops,
-        ));
+        if done > 0.02 {
+            let left = elapsed * (1.0 - done) / done;
+            parts.push(format!("{} to go", wall_time(left)));
+        }
+        parts
     }
 
     pub(crate) fn finish(self) {
         self.bar.finish_and_clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lines of a run of so many seconds of whose rounds each takes `round`.
+    fn lines(round: f64, seconds: f64) -> Vec<f64> {
+        let mut schedule = Schedule::new();
+        let rounds = (seconds / round) as u64;
+        let times = (1..=rounds).map(|number| number as f64 * round);
+        times.filter(|now| schedule.is_due(*now)).collect()
+    }
+
+    #[test]
+    fn lines_of_a_log_come_every_five_seconds_and_then_more_rarely() {
+        assert_eq!(lines(0.25, 4.75), [0.0; 0]);
+        assert_eq!(lines(0.25, 31.0), [5.0, 10.0, 15.0, 20.0, 25.0, 30.0]);
+        let hour = lines(0.25, 3600.0);
+        assert_eq!(hour.len(), 36);
+        let gaps = hour.windows(2).map(|pair| (pair[0], pair[1] - pair[0]));
+        for (at, gap) in gaps {
+            assert!(
+                gap >= 5.0 && gap <= 5.25_f64.max(at / 6.0 + 0.25),
+                "{at}: {gap}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_log_of_any_run_is_short() {
+        const DAY: f64 = 86_400.0;
+        assert_eq!(lines(1.0, DAY).len(), 57);
+        assert_eq!(lines(60.0, 365.0 * DAY).len(), 77);
+        // However seldom the clock is looked at, what was missed is not made up for.
+        assert_eq!(
+            lines(40.0, 400.0),
+            [40.0, 80.0, 120.0, 160.0, 200.0, 240.0, 280.0, 360.0]
+        );
+    }
+
+    #[test]
+    fn wall_time_is_short() {
+        let shown = [4.6, 119.4, 120.0, 3599.0, 3600.0, 11_100.0].map(wall_time);
+        assert_eq!(
+            shown,
+            [
+                "5 s",
+                "119 s",
+                "2 min",
+                "59 min",
+                "1 h 00 min",
+                "3 h 05 min"
+            ]
+        );
     }
 }

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::measure::Stopwatch;
 use crate::messages::say;
 use crate::output::print;
-use crate::progress::Interrupt;
+use crate::progress::{Console, Interrupt};
 use crate::record::REVISION;
 use crate::whole_file::WholeFile;
 use clearway_lab::{Laboratory, Progress, Verdict};
@@ -16,10 +16,9 @@ use clearway_reproduce::{
     recorded,
 };
 use clearway_units::suggestion;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressStyle};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 /// Width of the column with what the paper says.
 const CLAIM_WIDTH: usize = 58;
@@ -34,7 +33,7 @@ pub(crate) fn reproduce(
         return Ok(ExitCode::SUCCESS);
     }
     let request = request(arguments);
-    let screen = Screen::new();
+    let screen = Screen::new(arguments.quiet);
     let mut reproducer = Reproducer::new(laboratory.clone(), arguments.threads.into());
     let place = |id: &str| arguments.out.join(file_name(id, &request));
     let file = |id: &str| WholeFile::create(&place(id), "choose another folder with --out");
@@ -61,12 +60,13 @@ pub(crate) fn reproduce(
         let text = as_lines(&outcome, command, fingerprint, [cpu, wall]);
         let path = place(id);
         let written = file.publish(&text);
-        shown.push(match (arguments.json, &written) {
-            (true, _) => print(&text),
-            (false, Ok(())) => {
+        shown.push(match (arguments.json, arguments.quiet, &written) {
+            (true, _, _) => print(&text),
+            (false, true, _) => Ok(()),
+            (false, false, Ok(())) => {
                 print(&(describe(&outcome) + &format!("results  {}\n\n", path.display())))
             }
-            (false, Err(_)) => print(&describe(&outcome)),
+            (false, false, Err(_)) => print(&describe(&outcome)),
         });
         total.add(outcome.tally());
         if written.is_err() {
@@ -81,7 +81,7 @@ pub(crate) fn reproduce(
             return Ok(ExitCode::from(130));
         }
     }
-    if !arguments.json {
+    if !arguments.json && !arguments.quiet {
         shown.push(print(&format!("{}\n", counts(&total, request.scale))));
     }
     // Where nothing can be printed there are the files all the same; once is enough to say so.
@@ -415,32 +415,28 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Progress, redrawn in place on a terminal and as a line now and then elsewhere; and what ends runs early.
+/// Progress of figures, and what ends their runs early.
 struct Screen {
+    console: Console,
+    /// Figure, and its runs: done and in all.
     bar: ProgressBar,
     interrupt: Interrupt,
     rounds: AtomicU32,
-    stopwatch: Stopwatch,
-    /// Time of the last line in the log, in wall seconds.
-    said: Mutex<f64>,
 }
 
-/// Seconds between two lines of progress in a log.
-const LOG_INTERVAL: f64 = 60.0;
-
 impl Screen {
-    fn new() -> Self {
-        let bar = ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr());
+    fn new(quiet: bool) -> Self {
+        let console = Console::new(quiet);
+        let bar = ProgressBar::with_draw_target(Some(1), console.draw_target());
         if let Ok(style) = ProgressStyle::with_template("{prefix} {bar:24} {pos}/{len} runs  {msg}")
         {
             bar.set_style(style);
         }
         Self {
+            console,
             bar,
             interrupt: Interrupt::install(),
             rounds: AtomicU32::new(0),
-            stopwatch: Stopwatch::start(),
-            said: Mutex::new(0.0),
         }
     }
 
@@ -449,38 +445,31 @@ impl Screen {
         self.bar.reset();
     }
 
-    /// A line for whoever watches a log, but not one for each of many short runs.
-    fn log(&self, figure: &str, done: usize, total: usize) {
-        let now = self.stopwatch.wall_seconds();
-        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        if now - *said >= LOG_INTERVAL {
-            *said = now;
-            say(&format!(
-                "{figure}: {done} of {total} runs after {}",
-                quantity::seconds(now)
-            ));
-        }
+    /// The state of the figure, and of one of its runs, for a log.
+    fn line(&self, run: &str) -> String {
+        let (done, total) = (self.bar.position(), self.bar.length().unwrap_or(0));
+        format!("{}: {done} of {total} runs done, {run}", self.bar.prefix())
     }
 }
 
 impl Watcher for Screen {
-    fn on_round(&self, worker: usize, progress: &Progress) -> Verdict {
+    fn on_round(&self, _worker: usize, progress: &Progress) -> Verdict {
         if self.interrupt.is_raised() {
             return Verdict::Stop;
         }
-        // The first worker speaks for all.
-        if worker == 0
-            && self
-                .rounds
-                .fetch_add(1, Ordering::Relaxed)
-                .is_multiple_of(256)
-        {
-            self.bar.set_message(format!(
-                "one at {}, {} of {} flows done",
-                quantity::microseconds(progress.now.as_us()),
-                progress.flows_sent,
-                progress.flows
-            ));
+        // Whichever worker comes to it speaks for all.
+        let round = self.rounds.fetch_add(1, Ordering::Relaxed);
+        if round.is_multiple_of(16) {
+            let run = || {
+                format!(
+                    "one at {}, {} of {} flows done",
+                    quantity::microseconds(progress.now.as_us()),
+                    progress.flows_sent,
+                    progress.flows
+                )
+            };
+            self.bar.set_message(run());
+            self.console.log(|| self.line(&run()));
         }
         Verdict::Continue
     }
@@ -489,9 +478,6 @@ impl Watcher for Screen {
         self.bar.set_prefix(figure.to_owned());
         self.bar.set_length(total as u64);
         self.bar.set_position(done as u64);
-        if self.bar.is_hidden() {
-            self.log(figure, done, total);
-        }
     }
 }
 
@@ -538,6 +524,7 @@ mod tests {
                 threads: 1,
                 out: crate::arguments::reproduction_folder(),
                 json: false,
+                quiet: false,
             })
         };
         assert_eq!(chosen("strack/fig9").unwrap(), ["strack/fig9"]);

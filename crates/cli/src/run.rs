@@ -9,7 +9,7 @@ use crate::measure::Stopwatch;
 use crate::messages::{say, warn};
 use crate::output::print;
 use crate::outputs::{Outputs, Results};
-use crate::progress::{Display, Interrupt};
+use crate::progress::{Console, Display, Interrupt};
 use crate::record::record;
 use crate::same_file::{Input, is_same, refuse_input_in};
 use crate::text_file::TextFiles;
@@ -147,7 +147,8 @@ fn simulate(
     live: Option<&Live<'_>>,
 ) -> (Watch, FlowRows) {
     let interrupt = Interrupt::install();
-    let mut display = Display::new(assembly.flow_count(), arguments.quiet || arguments.json);
+    let console = Console::new(arguments.quiet);
+    let mut display = Display::new(assembly.flow_count(), &console);
     if let Some(live) = live {
         live.announce();
     }

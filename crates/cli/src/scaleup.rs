@@ -4,7 +4,7 @@ use crate::arguments::RunArguments;
 use crate::failure::Failure;
 use crate::measure::{Stopwatch, peak_rss_bytes};
 use crate::messages::warn;
-use crate::progress::{Display, Interrupt};
+use crate::progress::{Console, Display, Interrupt};
 use crate::record::{REVISION, command_line, job};
 use crate::report_page;
 use crate::run::{conclude, default_folder, inputs, no_results, refuse_deleting, say_status, show};
@@ -46,8 +46,8 @@ pub(crate) fn run(
     }
     let outputs = ScaleupOutputs::create(folder, &assembly, !arguments.no_report);
     let mut outputs = outputs.map_err(unwritten)?;
-    let interrupt = Interrupt::install();
-    let display = Display::of_operations(assembly.operations, arguments.quiet || arguments.json);
+    let (interrupt, console) = (Interrupt::install(), Console::new(arguments.quiet));
+    let display = Display::of_operations(assembly.operations, &console);
     let watching = (display, &interrupt);
     let (finished, observed) = simulate(&assembly, arguments.threads, watching, Some(&mut outputs));
     let mut record = record(&assembly, &finished, arguments.threads, &stopwatch);
@@ -171,7 +171,7 @@ fn names<'a>(assembly: &ScaleupAssembly<'_>) -> Names<'a> {
 pub(crate) fn simulate(
     assembly: &ScaleupAssembly<'_>,
     threads: u16,
-    (mut display, interrupt): (Display, &Interrupt),
+    (mut display, interrupt): (Display<'_>, &Interrupt),
     outputs: Option<&mut ScaleupOutputs<'_>>,
 ) -> (ScaleupFinished, Option<Observed>) {
     let mut series = outputs.and_then(|outputs| outputs.series.as_mut());

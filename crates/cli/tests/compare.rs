@@ -323,6 +323,7 @@ fn an_interrupted_comparison_keeps_the_runs_that_are_done() {
         "permutation-1k:workload.message=100MB",
         "--seeds",
         "2",
+        "--quiet",
         "--out",
         "partial",
     ];

@@ -101,6 +101,7 @@ fn end_early(signal: &str) {
         "permutation-1k",
         "--set",
         "workload.message=100MB",
+        "--quiet",
         "--out",
         "partial",
     ];
