@@ -3,7 +3,9 @@
 use clap::{Args, Parser, Subcommand};
 use clearway_lab::{AttackKind, Scope};
 use clearway_reproduce::{NullSubject, Scale};
+use clearway_units::Span;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Packet-level simulation of AI/ML cluster networks.
 #[derive(Debug, Parser)]
@@ -143,6 +145,10 @@ pub(crate) struct RunArguments {
     /// Pause after the first round, so that even a short run can be watched
     #[arg(long, requires = "live")]
     pub(crate) live_paused: bool,
+    /// How long the page stays when the run is over: a time such as `300s`, or `forever`; Ctrl-C ends it, and the exit code is that of the
+    /// run. `forever` on a terminal if left out, and elsewhere, or where CI is set, `0s`
+    #[arg(long, value_name = "TIME", requires = "live", value_parser = read_stay)]
+    pub(crate) live_stay: Option<Stay>,
     /// Print summary.json instead of the table
     #[arg(long)]
     pub(crate) json: bool,
@@ -257,6 +263,32 @@ pub(crate) struct IsolateArguments {
     /// Print nothing but errors
     #[arg(long, short)]
     pub(crate) quiet: bool,
+}
+
+/// Time for which the page of a run stays when the run is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stay {
+    For(Duration),
+    Forever,
+}
+
+impl Stay {
+    /// True if it lasts longer than what has `passed`.
+    pub(crate) fn lasts(self, passed: Duration) -> bool {
+        match self {
+            Self::For(time) => passed < time,
+            Self::Forever => true,
+        }
+    }
+}
+
+fn read_stay(text: &str) -> Result<Stay, String> {
+    if text == "forever" {
+        return Ok(Stay::Forever);
+    }
+    let time: Result<Span, _> = text.parse();
+    let time = time.map_err(|_| "expected a time such as `300s`, or `forever`".to_owned());
+    time.map(|time| Stay::For(Duration::from_nanos(time.as_ps() / 1000)))
 }
 
 /// An enforcement scope.

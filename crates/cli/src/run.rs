@@ -4,7 +4,7 @@ use crate::arguments::{RunArguments, ScenarioArguments};
 use crate::capture_file;
 use crate::failure::{Failure, with_causes};
 use crate::flow_rows::FlowRows;
-use crate::live::Live;
+use crate::live::{self, Live};
 use crate::measure::Stopwatch;
 use crate::messages::{say, warn};
 use crate::output::print;
@@ -73,7 +73,9 @@ pub(crate) fn run(arguments: &RunArguments, scenario: &Scenario) -> Result<ExitC
     let mut outputs = Outputs::create(folder, scenario, &assembly, report).map_err(unwritten)?;
     texts.reserve(&mut outputs.folder).map_err(unwritten)?;
     let rows = FlowRows::new(scenario, &assembly, &outputs.folder).map_err(unwritten)?;
-    let (watch, rows) = simulate(&assembly, arguments, &mut outputs, rows, live.as_ref());
+    let interrupt = Interrupt::install();
+    let watching = (&interrupt, live.as_ref());
+    let (watch, rows) = simulate(&assembly, arguments, &mut outputs, rows, watching);
     let finished = &watch.finished;
     let mut record = record(scenario, &assembly, finished, arguments.threads, &stopwatch);
     outputs.flows = rows.record(&mut record);
@@ -101,15 +103,18 @@ pub(crate) fn run(arguments: &RunArguments, scenario: &Scenario) -> Result<ExitC
         Err(FolderError::Partial { kept, .. }) => kept.as_ref().map(|(place, _)| place.clone()),
         Err(_) => None,
     };
-    if let Some(live) = live {
-        live.conclude(
-            &record,
-            place.as_deref().unwrap_or(Path::new("nothing is kept")),
-        );
+    if let Some(live) = &live {
+        let kept = place.as_deref();
+        live.conclude(&record, kept.unwrap_or(Path::new("nothing is kept")));
     }
-    Failure::all([shown, written.map_err(unwritten), texts])
+    let ended = Failure::all([shown, written.map_err(unwritten), texts])
         .and_then(|()| conclude(arguments, &target, &record.status))
-        .inspect_err(|_| say_status(&record.status, place.as_deref()))
+        .inspect_err(|_| say_status(&record.status, place.as_deref()));
+    if let Some(live) = live {
+        let stay = live::stay(arguments.live_stay, ended.is_ok());
+        live.stay(stay, &interrupt);
+    }
+    ended
 }
 
 /// The files that a run reads, with `files` that its scenario names.
@@ -144,17 +149,16 @@ fn simulate(
     arguments: &RunArguments,
     outputs: &mut Outputs<'_>,
     mut flow_rows: FlowRows,
-    live: Option<&Live<'_>>,
+    (interrupt, live): (&Interrupt, Option<&Live<'_>>),
 ) -> (Watch, FlowRows) {
-    let interrupt = Interrupt::install();
     let console = Console::new(arguments.quiet);
     let mut display = Display::new(assembly.flow_count(), &console);
     if let Some(live) = live {
         live.announce();
     }
     let watchers = Watchers {
-        on_progress: &mut |progress| match (display.update(&progress, &interrupt), live) {
-            (Verdict::Continue, Some(live)) => live.on_round(progress, &interrupt),
+        on_progress: &mut |progress| match (display.update(&progress, interrupt), live) {
+            (Verdict::Continue, Some(live)) => live.on_round(progress, interrupt),
             (verdict, _) => verdict,
         },
         on_flow: &mut |id, flow, result| flow_rows.add(id, flow, result),

@@ -407,6 +407,76 @@ fn a_watched_run_has_the_results_of_one_that_is_not() {
     assert_eq!(watched.digest, bench.summary(&scenario).digest);
 }
 
+/// Sends a run the signal of Ctrl-C.
+#[cfg(unix)]
+fn interrupt(run: &Run) {
+    let id = run.child.id().to_string();
+    let kill = Command::new("kill").args(["-INT", &id]).status();
+    assert!(kill.unwrap().success());
+}
+
+const SHORT: [&str; 3] = ["quickstart", "--set", "workload.message=10KB"];
+
+#[test]
+#[cfg(unix)]
+fn a_run_that_is_over_stays_until_ctrl_c() {
+    let bench = Bench::new("live-stay");
+    for (stay, exit, more) in [
+        ("forever", 0, &[][..]),
+        ("3000s", 1, &["--set", "stop.at-most=8us"]),
+    ] {
+        let mut run = Run::start(&bench, &[&SHORT[..], &["--live-stay", stay], more].concat());
+        let mut said = String::new();
+        while !said.contains("live: ") {
+            said.clear();
+            assert!(run.errors.read_line(&mut said).unwrap() > 0);
+        }
+        let stays = match stay {
+            "forever" => "stays until Ctrl-C".to_owned(),
+            _ => "stays for 3000 s, or until Ctrl-C".to_owned(),
+        };
+        let port = run.port;
+        let expected = format!("live: the run is over; http://127.0.0.1:{port}/ {stays}\n");
+        assert_eq!(said, expected);
+        // Nobody had looked so far; whoever comes now sees all of it.
+        let page = run.request("GET /", OWN_HOST, "");
+        assert_eq!(page.0, 200);
+        std::thread::sleep(Duration::from_millis(300));
+        let state = run.state("");
+        assert_eq!(state["ending"]["folder"], "results");
+        assert!(sample_count(&state) > 0);
+        let before = Summary::read(bench.path("results")).unwrap();
+        interrupt(&run);
+        assert_eq!(run.end(), (exit, String::new()), "{stay}");
+        let after = Summary::read(bench.path("results")).unwrap();
+        assert_eq!(after.digest, before.digest, "the results are kept");
+    }
+}
+
+#[test]
+fn a_run_that_is_over_stays_for_a_time() {
+    let bench = Bench::new("live-stay-time");
+    let run = Run::start(&bench, &[&SHORT[..], &["--live-stay", "10ms"]].concat());
+    let port = run.port;
+    let said = format!(
+        "live: the run is over; http://127.0.0.1:{port}/ stays for 0.01 s, or until Ctrl-C\n"
+    );
+    assert_eq!(run.end(), (0, said));
+    let error = bench.refuse(&["run", "quickstart", "--live", "--live-stay", "soon"]);
+    assert!(
+        error.contains("expected a time such as `300s`, or `forever`"),
+        "{error}"
+    );
+}
+
+/// Standard error is no terminal here: nobody is there to press Ctrl-C.
+#[test]
+fn a_run_that_nobody_watches_ends_by_itself() {
+    let bench = Bench::new("live-unattended");
+    let run = Run::start(&bench, &SHORT);
+    assert_eq!(run.end(), (0, String::new()));
+}
+
 #[test]
 fn without_samples_there_is_only_progress() {
     let bench = Bench::new("live-unsampled");
@@ -426,11 +496,7 @@ fn a_paused_run_hears_ctrl_c() {
     let bench = Bench::new("live-interrupt");
     let run = Run::start(&bench, &[&LONG[..], &["--live-paused"]].concat());
     run.wait_until("paused", has_status("paused"));
-    let id = run.child.id().to_string();
-    let kill = std::process::Command::new("kill")
-        .args(["-INT", &id])
-        .status();
-    assert!(kill.unwrap().success());
+    interrupt(&run);
     run.assert_stopped(&bench);
 }
 
@@ -509,6 +575,35 @@ fn the_page_in_a_browser() {
     assert_eq!(browser.execute(ended), true);
     assert_eq!(text("folder"), "results");
     run.assert_stopped(&bench);
+    let log = browser.log();
+    assert!(log.is_empty(), "the console says {log:?}");
+}
+
+/// A page that is opened when all is over shows the whole run, and can be loaded again.
+#[test]
+#[cfg(unix)]
+fn the_page_of_a_run_that_is_over_in_a_browser() {
+    let Some(browser) = Browser::start("live-over") else {
+        return;
+    };
+    let bench = Bench::new("live-over-browser");
+    let run = Run::start(&bench, &[&SHORT[..], &["--live-stay", "forever"]].concat());
+    run.wait_until("complete", has_status("complete"));
+    for _ in 0..2 {
+        browser.navigate(&format!("http://127.0.0.1:{}/", run.port));
+        let shown = "const plot = document.querySelector('[data-plot=goodput]');\
+             return document.getElementById('status').textContent === 'complete'\
+             && !document.getElementById('ending').hidden && Number(plot.dataset.points || 0) > 1;";
+        let is_shown = (0..looks()).any(|_| {
+            std::thread::sleep(PAUSE);
+            browser.execute(shown) == true
+        });
+        assert!(is_shown, "the page: {:?}", browser.log());
+    }
+    interrupt(&run);
+    let (code, said) = run.end();
+    assert_eq!(code, 0);
+    assert!(said.ends_with(" stays until Ctrl-C\n"), "{said}");
     let log = browser.log();
     assert!(log.is_empty(), "the console says {log:?}");
 }

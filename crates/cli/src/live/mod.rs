@@ -12,7 +12,7 @@ mod history;
 mod server;
 mod state;
 
-use crate::arguments::RunArguments;
+use crate::arguments::{RunArguments, Stay};
 use crate::failure::Failure;
 use crate::messages::say;
 use crate::progress::Interrupt;
@@ -24,14 +24,20 @@ use history::History;
 use server::Server;
 use state::{Ending, Shared};
 use std::cell::RefCell;
+use std::env;
+use std::ffi::OsStr;
+use std::io::{self, IsTerminal as _};
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-/// Time for which the server stays after the end, for pages that want to know how the run ended: they ask every 0.3 s, in the background
-/// every second.
+/// Time for which the server stays at least, for pages that want to know how the run ended: they ask every 0.3 s, in the background every
+/// second.
 const FAREWELL: Duration = Duration::from_millis(1500);
+
+/// Pause between two looks for Ctrl-C while the page of a run that is over is served.
+const GLANCE: Duration = Duration::from_millis(50);
 
 /// A run that can be watched.
 pub(crate) struct Live<'a> {
@@ -72,7 +78,11 @@ impl<'a> Live<'a> {
 
     /// Says where the page is. Even a quiet run does: nobody could find it otherwise.
     pub(crate) fn announce(&self) {
-        say(&format!("live: http://127.0.0.1:{}/", self.server.port()));
+        say(&format!("live: {}", self.address()));
+    }
+
+    fn address(&self) -> String {
+        format!("http://127.0.0.1:{}/", self.server.port())
     }
 
     /// Called with the rows of each sample.
@@ -95,8 +105,8 @@ impl<'a> Live<'a> {
             .on_simulated(|history| self.add_samples(history));
     }
 
-    /// Tells how the run ended, and stays a moment if somebody wants to know.
-    pub(crate) fn conclude(self, record: &RunRecord, folder: &Path) {
+    /// Tells pages how the run ended.
+    pub(crate) fn conclude(&self, record: &RunRecord, folder: &Path) {
         let (status, reason) = match &record.status {
             Status::Complete => ("complete", None),
             Status::Incomplete { reason } => ("incomplete", Some(reason.clone())),
@@ -108,8 +118,31 @@ impl<'a> Live<'a> {
             figures: page::tiles(record),
             folder: folder.display().to_string(),
         };
-        if self.shared.on_end(ending) {
+        self.shared.on_end(ending);
+    }
+
+    /// Serves the page of the run that is over for a time, or until an interrupt.
+    pub(crate) fn stay(self, stay: Stay, interrupt: &Interrupt) {
+        if !interrupt.is_raised() {
+            let address = self.address();
+            match stay {
+                Stay::For(Duration::ZERO) => {}
+                Stay::For(time) => say(&format!(
+                    "live: the run is over; {address} stays for {} s, or until Ctrl-C",
+                    time.as_secs_f64()
+                )),
+                Stay::Forever => say(&format!(
+                    "live: the run is over; {address} stays until Ctrl-C"
+                )),
+            }
+        }
+        if self.shared.is_watched() {
             thread::sleep(FAREWELL);
+        }
+        let mut passed = Duration::ZERO;
+        while !interrupt.is_raised() && stay.lasts(passed) {
+            thread::sleep(GLANCE);
+            passed += GLANCE;
         }
     }
 
@@ -124,5 +157,45 @@ impl<'a> Live<'a> {
             history.add(instant, &name);
         }
         rows.clear();
+    }
+}
+
+/// Time for which the page is served after the end: what was asked for, else for ever if somebody is there to press Ctrl-C. What was said
+/// about a run that failed is not held back by its page.
+pub(crate) fn stay(asked: Option<Stay>, succeeded: bool) -> Stay {
+    let ci = env::var_os("CI");
+    let attended = is_attended(io::stderr().is_terminal(), ci.as_deref());
+    match asked {
+        _ if !succeeded => Stay::For(Duration::ZERO),
+        Some(asked) => asked,
+        None if attended => Stay::Forever,
+        None => Stay::For(Duration::ZERO),
+    }
+}
+
+/// True if somebody reads standard error; `ci` is the environment variable CI, which continuous integration sets, on a terminal or not.
+fn is_attended(terminal: bool, ci: Option<&OsStr>) -> bool {
+    let in_ci = ci.is_some_and(|value| !value.is_empty() && value != "0" && value != "false");
+    terminal && !in_ci
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_somebody_at_a_terminal_is_waited_for() {
+        for (terminal, ci, attended) in [
+            (true, None, true),
+            (true, Some("false"), true),
+            (true, Some(""), true),
+            (true, Some("true"), false),
+            (true, Some("1"), false),
+            (false, None, false),
+            (false, Some("false"), false),
+        ] {
+            let ci = ci.map(OsStr::new);
+            assert_eq!(is_attended(terminal, ci), attended, "{terminal} {ci:?}");
+        }
     }
 }

@@ -166,11 +166,14 @@ impl Shared {
         (state.hold, state.held, state.pause_at) = (false, false, None);
     }
 
-    /// Ends the live view once all is done. True if a page has asked for the state.
-    pub(super) fn on_end(&self, ending: Ending) -> bool {
-        let mut state = self.lock();
-        state.phase = Phase::Over(Arc::new(ending));
-        state.watched
+    /// Ends the run once all is done.
+    pub(super) fn on_end(&self, ending: Ending) {
+        self.lock().phase = Phase::Over(Arc::new(ending));
+    }
+
+    /// True if a page has asked for the state.
+    pub(super) fn is_watched(&self) -> bool {
+        self.lock().watched
     }
 
     /// Does what a page asks for.

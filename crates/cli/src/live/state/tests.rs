@@ -130,7 +130,8 @@ fn a_run_that_is_over_takes_no_orders_and_tells_its_end() {
         }],
         folder: "out/x".into(),
     };
-    assert!(shared.on_end(ending), "somebody has looked");
+    assert!(shared.is_watched(), "somebody has looked");
+    shared.on_end(ending);
     let json = shared.view(0, 0).to_json().unwrap();
     assert_eq!(
         json,
@@ -142,15 +143,18 @@ fn a_run_that_is_over_takes_no_orders_and_tells_its_end() {
 }
 
 #[test]
-fn a_run_that_nobody_looks_at_ends_without_waiting() {
+fn a_run_that_nobody_looks_at_is_known_as_such() {
     let shared = Shared::new(3, false);
+    round(&shared, 1);
+    shared.on_simulated(|_| ());
     let ending = Ending {
         status: "complete",
         reason: None,
         figures: Vec::new(),
         folder: String::new(),
     };
-    assert!(!shared.on_end(ending));
+    shared.on_end(ending);
+    assert!(!shared.is_watched());
 }
 
 #[test]
