@@ -100,8 +100,7 @@ pub(crate) fn run(arguments: &RunArguments, scenario: &Scenario) -> Result<ExitC
     let texts = texts.publish(&assembly, finished);
     let place = match &written {
         Ok(()) => Some(target.clone()),
-        Err(FolderError::Partial { kept, .. }) => kept.as_ref().map(|(place, _)| place.clone()),
-        Err(_) => None,
+        Err(error) => error.kept().map(Path::to_owned),
     };
     if let Some(live) = &live {
         let kept = place.as_deref();
@@ -187,6 +186,9 @@ pub(crate) fn no_results(arguments: &RunArguments, error: &FolderError) -> Failu
     let fix = match error {
         FolderError::Partial { .. } => {
             "see to it that they can be written, and run the scenario again: it has the same results"
+        }
+        FolderError::Beside { .. } => {
+            "move them where you want them, and close what uses the former ones"
         }
         _ => "name a folder with `--out` that does not exist yet, or that holds earlier results",
     };

@@ -25,6 +25,7 @@ use clearway_report::{
     ScenarioIdentity, SeriesRow, Status, Subject, Summary, operations, page, timeline,
 };
 use clearway_units::Span;
+use std::path::Path;
 use std::process::ExitCode;
 
 pub(crate) fn run(
@@ -57,8 +58,7 @@ pub(crate) fn run(
     let written = outputs.publish(&record);
     let place = match &written {
         Ok(()) => Some(target.clone()),
-        Err(FolderError::Partial { kept, .. }) => kept.as_ref().map(|(place, _)| place.clone()),
-        Err(_) => None,
+        Err(error) => error.kept().map(Path::to_owned),
     };
     Failure::all([shown, written.map_err(unwritten)])
         .and_then(|()| conclude(arguments, &target, &record.status))

@@ -187,7 +187,10 @@ impl ResultFolder {
         if !self.missing.is_empty() {
             return Err(self.keep_part());
         }
-        let has_former = self.replace_target()?;
+        let has_former = match self.replace_target() {
+            Ok(has_former) => has_former,
+            Err(error) => return Err(self.keep_beside(error)),
+        };
         self.disposable = false;
         let deleted = match has_former {
             true => fs::remove_dir_all(&self.holder),
@@ -227,15 +230,33 @@ impl ResultFolder {
     fn place_part(&self, kept: &[String]) -> Option<PathBuf> {
         let is_known = kept.iter().any(|name| name == summary::FILE_NAME);
         let target = is_known.then(|| self.target.clone());
-        let name = self.target.file_name()?.to_string_lossy().into_owned();
-        let beside = (1..=u32::from(u16::MAX)).map(|number| {
+        self.place(target.into_iter().chain(self.beside("partial")))
+    }
+
+    /// Keeps results that are whole beside the place where they were to appear, which `error` says cannot be had.
+    fn keep_beside(&self, error: FolderError) -> FolderError {
+        match self.place(self.beside("new")) {
+            Some(place) => FolderError::Beside {
+                place,
+                source: Box::new(error),
+            },
+            None => error,
+        }
+    }
+
+    /// Places beside the target: `NAME.WHAT`, `NAME.WHAT-2` and so on.
+    fn beside<'a>(&'a self, what: &'a str) -> impl Iterator<Item = PathBuf> + 'a {
+        let name = self.target.file_name().unwrap_or_default();
+        let name = name.to_string_lossy().into_owned();
+        (1..=u32::from(u16::MAX)).map(move |number| {
             let number = (number > 1).then(|| format!("-{number}"));
             let number = number.unwrap_or_default();
-            self.target
-                .with_file_name(format!("{name}.partial{number}"))
-        });
-        let mut places = target.into_iter().chain(beside);
-        // Over an empty folder, or nothing.
+            self.target.with_file_name(format!("{name}.{what}{number}"))
+        })
+    }
+
+    /// Moves the files to the first of `places` that is free: over an empty folder, or nothing.
+    fn place(&self, mut places: impl Iterator<Item = PathBuf>) -> Option<PathBuf> {
         let placed = places.find_map(|place| match fs::rename(self.staging(), &place) {
             Ok(()) => Some(Some(place)),
             Err(_) if fs::symlink_metadata(&place).is_ok() => None,

@@ -65,6 +65,14 @@ pub enum FolderError {
         /// Folder of the other files, and their names; `None` if none is worth keeping.
         kept: Option<(PathBuf, Vec<String>)>,
     },
+    /// The results are whole, but not where they were to appear: something else is there, or a program holds a file of the former ones.
+    #[error("the results are kept in `{}`", place.display())]
+    Beside {
+        /// Folder of the results.
+        place: PathBuf,
+        /// Error of the place where they were to appear.
+        source: Box<FolderError>,
+    },
     /// The file system refused something.
     #[error("failed to {action} `{}`", path.display())]
     Io {
@@ -104,6 +112,15 @@ pub enum FolderError {
 }
 
 impl FolderError {
+    /// Folder of the results, or of a part of them, if it is another one than was asked for or they are not whole.
+    pub fn kept(&self) -> Option<&Path> {
+        match self {
+            Self::Partial { kept, .. } => kept.as_ref().map(|(place, _)| &**place),
+            Self::Beside { place, .. } => Some(place),
+            _ => None,
+        }
+    }
+
     pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_path_buf();
         move |source| Self::Io {

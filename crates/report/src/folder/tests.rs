@@ -133,9 +133,15 @@ fn what_appears_during_the_run_is_left_alone() {
     fs::create_dir(&target).unwrap();
     fs::write(target.join("notes"), "mine").unwrap();
     let error = folder.publish(&run()).unwrap_err();
-    assert!(matches!(error, FolderError::NotAResult { .. }));
+    let FolderError::Beside { place, source } = &error else {
+        panic!("{error}");
+    };
+    assert!(matches!(**source, FolderError::NotAResult { .. }));
+    assert_eq!(error.kept(), Some(&**place));
     assert_eq!(names(&target), ["notes"]);
-    assert_eq!(names(test.path()), ["result"]);
+    // What was simulated is not lost.
+    assert_eq!(names(test.path()), ["result", "result.new"]);
+    assert!(Summary::read(place).is_ok());
 }
 
 #[test]
