@@ -158,7 +158,8 @@ fn place(
     let Some(name) = name.map(|name| name.to_string_lossy().into_owned()) else {
         return Ok(Place::Elsewhere(WholeFile::create(path, format.fix)?));
     };
-    if TAKEN.contains(&name.as_str()) {
+    // Some file systems make no difference between `Report.html` and `report.html`.
+    if TAKEN.iter().any(|taken| taken.eq_ignore_ascii_case(&name)) {
         return Err(Failure::new(format!(
             "{option} {shown}: this is another file of the results\n  fix: choose another name"
         )));

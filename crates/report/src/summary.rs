@@ -56,8 +56,8 @@
 //! | `data_packet_hops`, `packet_hops` | links | links crossed by data packets, by all packets |
 //! | `digest` | text | digest of the outcome, equal for any number of threads |
 //! | `threads` | integer | worker threads |
-//! | `cpu_seconds`, `wall_seconds` | s | CPU time of all threads, and wall time |
-//! | `peak_rss_bytes` | bytes | the most memory that the process held |
+//! | `cpu_seconds`, `wall_seconds` | s | CPU time of all threads (0 where the system does not tell it: Linux does), and wall time |
+//! | `peak_rss_bytes` | bytes | the most memory that the process held; 0 where the system does not tell it |
 //!
 //! `fct_us`, `ideal_fct_us`, `slowdown`, `iteration_us` and `jobs_us` are objects with `min`, `mean`, `p50`, `p99`, `p999` and `max`;
 //! percentiles are nearest rank. The first three are null if no flow completed. Times are given in microseconds as floating point
@@ -250,6 +250,11 @@ impl Summary {
     /// True if flows, and their packets, are what the run is about: not in a scale-up run.
     pub fn is_of_flows(&self) -> bool {
         self.operations.is_none() || self.flows.total > 0
+    }
+
+    /// True if the system did not tell the CPU time: that was no short run, and took none.
+    pub(crate) fn is_cpu_unknown(&self) -> bool {
+        self.cpu_seconds == 0.0 && self.wall_seconds >= 1.0
     }
 
     /// Fills in what follows from the `flows` of the run and summaries of older versions lack.

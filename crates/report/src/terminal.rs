@@ -204,6 +204,10 @@ fn cost(summary: &Summary) -> String {
     };
     let speed = match summary.cpu_seconds {
         cpu if cpu > 0.0 => format!("{} {unit} per CPU second", prefixed(hops as f64 / cpu)),
+        _ if summary.is_cpu_unknown() => {
+            let speed = prefixed(hops as f64 / summary.wall_seconds);
+            format!("{speed} {unit} per second of wall time")
+        }
         _ => "too short a run to measure".to_owned(),
     };
     table.row([label("Speed"), speed]);
@@ -211,16 +215,19 @@ fn cost(summary: &Summary) -> String {
         1 => "1 thread".to_owned(),
         threads => format!("{} threads", count(threads.into())),
     };
-    let time = format!(
-        "{} wall, {} CPU on {threads}",
-        seconds(summary.wall_seconds),
-        seconds(summary.cpu_seconds)
-    );
+    let wall = seconds(summary.wall_seconds);
+    let time = match summary.is_cpu_unknown() {
+        true => format!("{wall} wall on {threads}"),
+        false => format!(
+            "{wall} wall, {} CPU on {threads}",
+            seconds(summary.cpu_seconds)
+        ),
+    };
     table.row([label("Time"), time]);
-    table.row([
-        label("Memory"),
-        bytes(summary.peak_rss_bytes) + " at the peak",
-    ]);
+    if summary.peak_rss_bytes > 0 {
+        let peak = bytes(summary.peak_rss_bytes) + " at the peak";
+        table.row([label("Memory"), peak]);
+    }
     table.row([label("Digest"), summary.digest.clone()]);
     let version = format!("{} (revision {})", summary.version, summary.revision);
     table.row([label("Version"), version]);
@@ -407,6 +414,28 @@ mod tests {
         up to 1 KB            1  2.000x  2.000x  2.000x  2.000x  2.000x
         up to 10 MB           3  1.023x  1.253x  1.253x  1.253x  1.253x
         ");
+    }
+
+    #[test]
+    fn what_the_system_does_not_tell_is_left_out() {
+        let mut record = run();
+        (
+            record.cpu_seconds,
+            record.wall_seconds,
+            record.peak_rss_bytes,
+        ) = (0.0, 2.0, 0);
+        record.packet_hops = 5_000_000;
+        let text = print(&record);
+        let cost: Vec<&str> = text
+            .lines()
+            .skip_while(|line| !line.starts_with("Speed"))
+            .collect();
+        assert_eq!(
+            cost[0],
+            "Speed      2.5 M packet-hops per second of wall time"
+        );
+        assert_eq!(cost[1], "Time       2.000 s wall on 1 thread");
+        assert!(cost[2].starts_with("Digest"), "{cost:?}");
     }
 
     #[test]

@@ -232,6 +232,15 @@ fn provenance(document: &mut Document, record: &RunRecord, summary: &Summary) {
     document.push(&format!(
         "<pre class=\"command\"><code>{command}</code></pre>"
     ));
+    let unknown = || "unknown".to_owned();
+    let cpu = match summary.is_cpu_unknown() {
+        true => unknown(),
+        false => words::time(record.cpu_seconds * 1e6),
+    };
+    let memory = match record.peak_rss_bytes {
+        0 => unknown(),
+        peak => format!("{} at the peak", words::bytes(peak as f64)),
+    };
     let rows = [
         ("Digest", record.digest.clone()),
         ("Scenario hash", record.scenario.hash.clone()),
@@ -241,16 +250,12 @@ fn provenance(document: &mut Document, record: &RunRecord, summary: &Summary) {
         (
             "Time",
             format!(
-                "{} wall, {} CPU on {}",
+                "{} wall, {cpu} CPU on {}",
                 words::time(record.wall_seconds * 1e6),
-                words::time(record.cpu_seconds * 1e6),
                 words::counted(record.threads as usize, "thread", "threads")
             ),
         ),
-        (
-            "Memory",
-            format!("{} at the peak", words::bytes(record.peak_rss_bytes as f64)),
-        ),
+        ("Memory", memory),
     ];
     let rows: Vec<Vec<String>> = rows
         .into_iter()
