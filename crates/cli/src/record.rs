@@ -108,7 +108,8 @@ pub(crate) fn identity(scenario: &Scenario) -> ScenarioIdentity {
 
 /// The command as it was typed, quoted for a shell.
 pub(crate) fn command_line() -> String {
-    let words = std::env::args().skip(1).map(|word| {
+    let words = std::env::args_os().skip(1).map(|word| {
+        let word = word.to_string_lossy().into_owned();
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,%+@".contains(c);
         if !word.is_empty() && word.chars().all(plain) {
             word
