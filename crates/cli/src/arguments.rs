@@ -1,6 +1,6 @@
 //! Command-line arguments.
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueHint};
 use clearway_lab::{AttackKind, Scope};
 use clearway_reproduce::{NullSubject, Scale};
 use clearway_units::Span;
@@ -45,7 +45,23 @@ pub(crate) enum Command {
     Isolate(IsolateArguments),
     /// Reproduce figures of papers: their claims, our numbers, pass or miss
     Reproduce(ReproduceArguments),
+    /// Print a script that completes commands, options and names in a shell
+    #[command(after_help = SHELLS)]
+    Completions { shell: clap_complete::Shell },
+    /// Print the manual page, or write the pages of all commands into a folder such as `~/.local/share/man/man1`
+    Man {
+        #[arg(value_hint = ValueHint::DirPath)]
+        folder: Option<PathBuf>,
+    },
 }
+
+const SHELLS: &str = "\
+Where shells look for it:
+  bash        ~/.local/share/bash-completion/completions/clearway
+  zsh         _clearway in a folder of $fpath
+  fish        ~/.config/fish/completions/clearway.fish
+  elvish      at the end of ~/.config/elvish/rc.elv
+  powershell  at the end of the file $PROFILE";
 
 /// Scale of a reproduction.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
@@ -108,6 +124,7 @@ pub(crate) fn reproduction_folder() -> PathBuf {
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ScenarioArguments {
     /// A built-in scenario (`clearway list scenarios`) or a TOML file; all defaults if left out
+    #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) scenario: Option<String>,
     /// Set any key of the scenario, for instance `transport.spray=oblivious`, `workload.message=16MB`, `topology.file=x.topo`
     #[arg(long = "set", value_name = "KEY=VALUE")]
@@ -166,7 +183,7 @@ Examples:
 pub(crate) struct CompareArguments {
     /// Scenarios, to be run now, and result folders; ratios are to the first. `NAME:KEY=VALUE,KEY=VALUE` changes a scenario,
     /// `:KEY=VALUE` is the scenario before it with changes
-    #[arg(value_name = "SCENARIO|FOLDER", required = true)]
+    #[arg(value_name = "SCENARIO|FOLDER", required = true, value_hint = ValueHint::AnyPath)]
     pub(crate) what: Vec<String>,
     /// Set a key of all scenarios
     #[arg(long = "set", value_name = "KEY=VALUE")]
@@ -201,6 +218,7 @@ Examples:
 Exit codes: 0 all jobs are compatible, 1 they are not, 2 the file is wrong or the plan cannot be written.")]
 pub(crate) struct PlanArguments {
     /// A built-in plan (`clearway list plans`) or a TOML file with jobs and links
+    #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) jobs: String,
     #[command(flatten)]
     pub(crate) simulator: SimulatorArguments,

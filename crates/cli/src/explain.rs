@@ -43,6 +43,13 @@ pub(crate) fn list(laboratory: &Laboratory, group: Option<&str>) -> Result<ExitC
     Ok(ExitCode::SUCCESS)
 }
 
+/// Names of all groups, and all names that can be explained.
+pub(crate) fn names(laboratory: &Laboratory) -> (Vec<String>, Vec<String>) {
+    let catalogue = catalogue(laboratory);
+    let groups = catalogue.groups().into_iter().map(str::to_owned);
+    (groups.collect(), catalogue.names())
+}
+
 pub(crate) fn explain(laboratory: &Laboratory, name: &str) -> Result<ExitCode, Failure> {
     let catalogue = catalogue(laboratory);
     let found = catalogue.explain(name);

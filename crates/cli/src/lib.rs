@@ -29,12 +29,14 @@
 mod arguments;
 mod capture_file;
 mod compare;
+mod completions;
 mod event_log;
 mod explain;
 mod failure;
 mod flow_rows;
 mod isolate;
 mod live;
+mod man;
 mod measure;
 mod messages;
 mod output;
@@ -121,6 +123,8 @@ fn dispatch(laboratory: &Laboratory, command: Command) -> Result<ExitCode, Failu
         Command::Plan(arguments) => plan::plan(laboratory, &arguments),
         Command::Isolate(arguments) => isolate::isolate(laboratory, &arguments),
         Command::Reproduce(arguments) => reproduce::reproduce(laboratory, &arguments),
+        Command::Completions { shell } => completions::completions(laboratory, shell),
+        Command::Man { folder } => man::man(folder.as_deref()),
     }
 }
 
