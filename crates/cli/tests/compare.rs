@@ -6,6 +6,7 @@ use clearway_report::{StatusName, Summary};
 use common::Bench;
 use insta::assert_snapshot;
 use serde_json::Value;
+#[cfg(unix)]
 use std::process::Stdio;
 
 const SMALL: [&str; 6] = [

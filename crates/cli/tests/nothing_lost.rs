@@ -5,9 +5,14 @@ mod common;
 
 use clearway_report::Summary;
 use common::Bench;
-use std::fs::{self, File, OpenOptions};
-use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::fs::{File, OpenOptions};
+use std::process::Output;
+#[cfg(unix)]
+use std::{
+    fs,
+    path::Path,
+    process::{Command, Stdio},
+};
 
 const SMALL: [&str; 8] = [
     "run",
@@ -269,17 +274,20 @@ fn inputs_are_not_overwritten() {
     bench.write("x.topo", TOPOLOGY);
     bench.write("x.cm", "Nodes 2\nConnections 1\n0->1 start 0 size 1000\n");
     bench.succeed(&["run", "s.toml", "--quiet", "--out", "ok"]);
-    let mut cases = vec![
+    let cases = [
         ("s.toml", "the scenario"),
         ("./s.toml", "the scenario"),
         ("x.topo", "`topology.file`"),
         ("ok/../x.cm", "`workload[0].file`"),
+        #[cfg(unix)]
+        ("link", "the scenario"),
+        #[cfg(unix)]
+        ("hard", "`workload[0].file`"),
     ];
     #[cfg(unix)]
     {
         std::os::unix::fs::symlink("s.toml", bench.path("link")).unwrap();
         fs::hard_link(bench.path("x.cm"), bench.path("hard")).unwrap();
-        cases.extend([("link", "the scenario"), ("hard", "`workload[0].file`")]);
     }
     for (path, what) in cases {
         for option in ["--fct-txt", "--htsim-txt"] {

@@ -2,10 +2,15 @@
 
 mod common;
 
-use clearway_report::{StatusName, Summary};
+use clearway_report::StatusName;
+#[cfg(unix)]
+use clearway_report::Summary;
 use common::Bench;
-use std::process::{Command, Stdio};
-use std::time::Duration;
+#[cfg(unix)]
+use std::{
+    process::{Command, Stdio},
+    time::Duration,
+};
 
 #[test]
 fn a_limit_of_simulated_time() {
