@@ -35,6 +35,9 @@ impl Parameter for Sampling {
                 .map(Self::Every),
         }
     }
+    fn advice(value: &Value) -> Option<String> {
+        Span::advice(value)
+    }
     fn to_value(&self) -> Value {
         match self {
             Self::Off => Value::Text("off".into()),

@@ -17,6 +17,34 @@ impl fmt::Display for ParseUnitError {
 
 impl std::error::Error for ParseUnitError {}
 
+/// Advice on the unit of `text`, which was refused as a quantity called `noun`; none if its unit is not at fault. `usual` is a unit that
+/// a number without any is likely to mean.
+pub(crate) fn unit_advice(
+    text: &str,
+    noun: &str,
+    units: impl Iterator<Item = &'static str>,
+    usual: &str,
+) -> Option<String> {
+    let (number, unit) = split_unit(text);
+    let is_number = number.replace('_', "").parse::<f64>().is_ok();
+    let units: Vec<&str> = units.collect();
+    if !is_number || units.contains(&unit) {
+        return None;
+    }
+    let list = units.join(", ");
+    Some(match unit {
+        "" => {
+            format!("{noun} has a unit, one of {list}: write \"{number}{usual}\" if that is meant")
+        }
+        unit => format!("there is no unit `{unit}` of {noun}; the units are {list}"),
+    })
+}
+
+/// True for a zero without a unit, which is the same in all of them.
+pub(crate) fn is_bare_zero(text: &str) -> bool {
+    text.trim() == "0"
+}
+
 /// Splits `"12.5us"` into its number and its unit, both trimmed.
 pub(crate) fn split_unit(text: &str) -> (&str, &str) {
     let text = text.trim();

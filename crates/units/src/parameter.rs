@@ -5,6 +5,7 @@
 //! cannot drift apart.
 
 use crate::{Bytes, Rate, RelativeSize, Span, Time, ValueDomain};
+use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 use std::num::NonZero;
 
@@ -63,12 +64,27 @@ pub trait Parameter: Sized {
     fn domain() -> ValueDomain;
     /// Reads a value; `None` if it is of another kind or out of range.
     fn from_value(value: &Value) -> Option<Self>;
+    /// Advice on a value that [`from_value`](Self::from_value) refuses, where more can be said than what is expected.
+    fn advice(_refused: &Value) -> Option<String> {
+        None
+    }
     /// The value that [`from_value`](Self::from_value) reads back to `self`.
     fn to_value(&self) -> Value;
 }
 
-macro_rules! text_parameter {
-    ($($type:ty: $domain:ident, $example:literal;)+) => {$(
+/// The text of a quantity, which numbers are, too: as such they have no unit.
+fn quantity_text(value: &Value) -> Option<Cow<'_, str>> {
+    match value {
+        Value::Text(text) => Some(Cow::Borrowed(text)),
+        Value::Integer(number) => Some(Cow::Owned(number.to_string())),
+        Value::Float(number) => Some(Cow::Owned(number.to_string())),
+        Value::Boolean(_) | Value::List(_) => None,
+    }
+}
+
+macro_rules! quantity_parameter {
+    ($($type:ty: $domain:ident, $unit:ty, $example:literal;)+) => {$(
+        /// A number with its unit, in quotes. A zero needs none, where there is a zero.
         impl Parameter for $type {
             fn expected() -> String {
                 $example.into()
@@ -78,9 +94,12 @@ macro_rules! text_parameter {
             }
             fn from_value(value: &Value) -> Option<Self> {
                 match value {
-                    Value::Text(text) => text.parse().ok(),
+                    Value::Text(_) | Value::Integer(0) => quantity_text(value)?.parse().ok(),
                     _ => None,
                 }
+            }
+            fn advice(value: &Value) -> Option<String> {
+                <$unit>::unit_advice(&quantity_text(value)?)
             }
             fn to_value(&self) -> Value {
                 Value::Text(self.to_string())
@@ -89,30 +108,12 @@ macro_rules! text_parameter {
     )+};
 }
 
-text_parameter! {
-    Span: Duration, "a duration such as \"1us\" or \"250ns\"";
-    Time: Instant, "an instant such as \"0s\" or \"12.5us\"";
-    Rate: Rate, "a rate such as \"400Gbps\"";
-    RelativeSize: RelativeSize, "a size such as \"100KB\", \"25%bdp\" or \"5bdp\"";
-}
-
-impl Parameter for Bytes {
-    fn expected() -> String {
-        "a size such as \"2MB\", \"64KiB\" or \"4096B\"".into()
-    }
-    fn domain() -> ValueDomain {
-        ValueDomain::Size
-    }
-    fn from_value(value: &Value) -> Option<Self> {
-        match value {
-            Value::Text(text) => text.parse().ok(),
-            Value::Integer(bytes) => u64::try_from(*bytes).ok().map(Self::new),
-            _ => None,
-        }
-    }
-    fn to_value(&self) -> Value {
-        Value::Text(self.to_string())
-    }
+quantity_parameter! {
+    Span: Duration, Span, "a duration such as \"1us\" or \"250ns\"";
+    Time: Instant, Span, "an instant such as \"0s\" or \"12.5us\"";
+    Rate: Rate, Rate, "a rate such as \"400Gbps\"";
+    Bytes: Size, Bytes, "a size such as \"2MB\", \"64KiB\" or \"4096B\"";
+    RelativeSize: RelativeSize, RelativeSize, "a size such as \"100KB\", \"25%bdp\" or \"5bdp\"";
 }
 
 impl Parameter for String {
@@ -232,6 +233,9 @@ impl<T: Parameter> Parameter for Option<T> {
             _ => T::from_value(value).map(Some),
         }
     }
+    fn advice(value: &Value) -> Option<String> {
+        T::advice(value)
+    }
     fn to_value(&self) -> Value {
         match self {
             None => Value::Text("auto".into()),
@@ -250,6 +254,15 @@ impl<T: Parameter> Parameter for Vec<T> {
     fn from_value(value: &Value) -> Option<Self> {
         match value {
             Value::List(items) => items.iter().map(T::from_value).collect(),
+            _ => None,
+        }
+    }
+    fn advice(value: &Value) -> Option<String> {
+        match value {
+            Value::List(items) => items
+                .iter()
+                .find(|item| T::from_value(item).is_none())
+                .and_then(T::advice),
             _ => None,
         }
     }
@@ -285,6 +298,19 @@ pub enum SetError {
         /// Description of the accepted values; completes "expected …".
         expected: String,
     },
+}
+
+impl SetError {
+    /// The error about `value`, which is no `T`.
+    pub fn bad_value<T: Parameter>(value: &Value) -> Self {
+        let expected = T::expected();
+        Self::BadValue {
+            expected: match T::advice(value) {
+                Some(advice) => format!("{expected}; {advice}"),
+                None => expected,
+            },
+        }
+    }
 }
 
 /// A settings struct declared with [`parameters!`](crate::parameters).
@@ -381,9 +407,7 @@ macro_rules! parameters {
                 match key {
                     $($key => {
                         self.$field = $crate::Parameter::from_value(value).ok_or_else(|| {
-                            $crate::SetError::BadValue {
-                                expected: <$type as $crate::Parameter>::expected(),
-                            }
+                            $crate::SetError::bad_value::<$type>(value)
                         })?;
                         Ok(())
                     })*
@@ -522,7 +546,47 @@ mod tests {
         let Err(SetError::BadValue { expected }) = sample.set("wait", &Value::Integer(3)) else {
             panic!("a number is no duration");
         };
-        assert!(expected.contains("1us"), "{expected}");
+        assert_eq!(
+            expected,
+            "a duration such as \"1us\" or \"250ns\"; a duration has a unit, one of s, ms, us, µs, ns, ps: write \"3us\" if that is meant"
+        );
+    }
+
+    /// One rule for all quantities.
+    fn a_number_needs_its_unit<T: Parameter>(unit: &str, has_zero: bool) {
+        let text = |text: String| Value::Text(text);
+        for bare in [
+            Value::Integer(2),
+            Value::Float(2.5),
+            text("2".into()),
+            text("2.5".into()),
+        ] {
+            assert!(T::from_value(&bare).is_none(), "{bare}");
+            let advice = T::advice(&bare).expect("there is a unit to name");
+            assert!(advice.contains(&format!("{unit}\" if")), "{advice}");
+        }
+        assert!(T::from_value(&text(format!("2{unit}"))).is_some());
+        assert_eq!(T::from_value(&Value::Integer(0)).is_some(), has_zero);
+        assert_eq!(T::from_value(&text("0".into())).is_some(), has_zero);
+        let unknown = T::advice(&text("2parsec".into())).expect("no such unit");
+        assert!(
+            unknown.starts_with("there is no unit `parsec`"),
+            "{unknown}"
+        );
+        assert!(unknown.contains(unit), "{unknown}");
+        assert_eq!(T::advice(&text("-3".into())), None);
+    }
+
+    #[test]
+    fn numbers_need_units_whatever_the_quantity() {
+        a_number_needs_its_unit::<Span>("us", true);
+        a_number_needs_its_unit::<Time>("us", true);
+        a_number_needs_its_unit::<Bytes>("B", true);
+        a_number_needs_its_unit::<RelativeSize>("B", true);
+        a_number_needs_its_unit::<Option<Bytes>>("B", true);
+        a_number_needs_its_unit::<Rate>("Gbps", false);
+        let list = Value::List(vec![Value::Text("1us".into()), Value::Integer(3)]);
+        assert!(Vec::<Span>::advice(&list).is_some());
     }
 
     parameters! {

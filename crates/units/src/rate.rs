@@ -1,6 +1,6 @@
 //! Link and sending rates.
 
-use crate::decimal::{ParseUnitError, scaled_integer, split_unit, write_scaled};
+use crate::decimal::{ParseUnitError, scaled_integer, split_unit, unit_advice, write_scaled};
 use crate::{Bytes, Span};
 use std::fmt;
 use std::str::FromStr;
@@ -93,20 +93,49 @@ impl fmt::Display for Rate {
     }
 }
 
+/// Units of rates.
+const RATE_UNITS: [(&str, u64); 18] = [
+    ("bps", 1),
+    ("Kbps", 1_000),
+    ("Mbps", 1_000_000),
+    ("Gbps", 1_000_000_000),
+    ("Tbps", PS_PER_SECOND),
+    ("b/s", 1),
+    ("Kb/s", 1_000),
+    ("Mb/s", 1_000_000),
+    ("Gb/s", 1_000_000_000),
+    ("Tb/s", PS_PER_SECOND),
+    ("bit/s", 1),
+    ("Kbit/s", 1_000),
+    ("Mbit/s", 1_000_000),
+    ("Gbit/s", 1_000_000_000),
+    ("Tbit/s", PS_PER_SECOND),
+    ("kbps", 1_000),
+    ("G", 1_000_000_000),
+    ("T", PS_PER_SECOND),
+];
+
+impl Rate {
+    /// Advice on the unit of `text`, which is no rate; none if its unit is not at fault.
+    pub(crate) fn unit_advice(text: &str) -> Option<String> {
+        unit_advice(
+            text,
+            "a rate",
+            RATE_UNITS.iter().map(|(name, _)| *name),
+            "Gbps",
+        )
+    }
+}
+
 impl FromStr for Rate {
     type Err = ParseUnitError;
     fn from_str(text: &str) -> Result<Self, ParseUnitError> {
         let (number, unit) = split_unit(text);
-        let scale = match unit {
-            "bps" | "bit/s" | "b/s" => 1,
-            "Kbps" | "kbps" | "Kb/s" | "Kbit/s" => 1_000,
-            "Mbps" | "Mb/s" | "Mbit/s" => 1_000_000,
-            "Gbps" | "Gb/s" | "Gbit/s" | "G" => 1_000_000_000,
-            "Tbps" | "Tb/s" | "Tbit/s" | "T" => PS_PER_SECOND,
-            _ => 0,
-        };
-        scaled_integer(number, scale)
-            .filter(|&bps| bps > 0 && scale > 0)
+        RATE_UNITS
+            .iter()
+            .find(|(name, _)| *name == unit)
+            .and_then(|&(_, scale)| scaled_integer(number, scale))
+            .filter(|&bps| bps > 0)
             .map(Self)
             .ok_or(ParseUnitError {
                 expected: "a rate above zero such as `400Gbps` or `25Gb/s`",

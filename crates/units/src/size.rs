@@ -1,6 +1,8 @@
 //! Sizes in bytes and packets, absolute or relative to a bandwidth-delay product.
 
-use crate::decimal::{ParseUnitError, scaled_integer, split_unit, write_scaled};
+use crate::decimal::{
+    ParseUnitError, is_bare_zero, scaled_integer, split_unit, unit_advice, write_scaled,
+};
 use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Sub, SubAssign};
@@ -96,11 +98,25 @@ const SIZE_UNITS: [(&str, u64); 10] = [
     ("TiB", 1 << 40),
 ];
 
+impl Bytes {
+    /// Advice on the unit of `text`, which is no size; none if its unit is not at fault.
+    pub(crate) fn unit_advice(text: &str) -> Option<String> {
+        unit_advice(
+            text,
+            "a size",
+            SIZE_UNITS.iter().map(|(name, _)| *name),
+            "B",
+        )
+    }
+}
+
 impl FromStr for Bytes {
     type Err = ParseUnitError;
     fn from_str(text: &str) -> Result<Self, ParseUnitError> {
+        if is_bare_zero(text) {
+            return Ok(Self::ZERO);
+        }
         let (number, unit) = split_unit(text);
-        let unit = if unit.is_empty() { "B" } else { unit };
         SIZE_UNITS
             .iter()
             .find(|(name, _)| *name == unit)
@@ -161,6 +177,14 @@ impl fmt::Display for RelativeSize {
             }
             Self::OfBdp { millionths } => write_scaled(f, millionths, MILLION, "bdp"),
         }
+    }
+}
+
+impl RelativeSize {
+    /// Advice on the unit of `text`, which is no size; none if its unit is not at fault.
+    pub(crate) fn unit_advice(text: &str) -> Option<String> {
+        let units = SIZE_UNITS.iter().map(|(name, _)| *name);
+        unit_advice(text, "a size", units.chain(["bdp", "%bdp"]), "B")
     }
 }
 

@@ -1,6 +1,8 @@
 //! Instants and spans of simulated time.
 
-use crate::decimal::{ParseUnitError, scaled_integer, split_unit, write_scaled};
+use crate::decimal::{
+    ParseUnitError, is_bare_zero, scaled_integer, split_unit, unit_advice, write_scaled,
+};
 use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, Mul, Sub};
@@ -197,20 +199,28 @@ impl fmt::Display for Time {
     }
 }
 
+impl Span {
+    /// Advice on the unit of `text`, which is no span; none if its unit is not at fault.
+    pub(crate) fn unit_advice(text: &str) -> Option<String> {
+        unit_advice(
+            text,
+            "a duration",
+            UNITS.iter().map(|(name, _)| *name),
+            "us",
+        )
+    }
+}
+
 impl FromStr for Span {
     type Err = ParseUnitError;
     fn from_str(text: &str) -> Result<Self, ParseUnitError> {
         let error = ParseUnitError {
             expected: "a duration such as `1us`, `250ns` or `2.5ms`",
         };
-        let (number, unit) = split_unit(text);
-        if unit.is_empty() {
-            return if number == "0" {
-                Ok(Self::ZERO)
-            } else {
-                Err(error)
-            };
+        if is_bare_zero(text) {
+            return Ok(Self::ZERO);
         }
+        let (number, unit) = split_unit(text);
         UNITS
             .iter()
             .find(|(name, _)| *name == unit)

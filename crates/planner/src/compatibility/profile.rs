@@ -31,6 +31,12 @@ impl Parameter for Demand {
             _ => Share::from_value(value).map(Self::Share),
         }
     }
+    fn advice(value: &Value) -> Option<String> {
+        match value {
+            Value::Text(_) => Rate::advice(value),
+            _ => None,
+        }
+    }
     fn to_value(&self) -> Value {
         match self {
             Self::Share(share) => share.to_value(),

@@ -49,6 +49,12 @@ impl<T: Parameter> Parameter for PerJob<T> {
             value => T::from_value(value).map(Self::All),
         }
     }
+    fn advice(value: &Value) -> Option<String> {
+        match value {
+            Value::List(_) => Vec::<T>::advice(value),
+            value => T::advice(value),
+        }
+    }
     fn to_value(&self) -> Value {
         match self {
             Self::All(value) => value.to_value(),

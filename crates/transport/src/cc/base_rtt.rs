@@ -44,6 +44,9 @@ impl Parameter for BaseRtt {
             _ => Span::from_value(value).map(Self::Fixed),
         }
     }
+    fn advice(value: &Value) -> Option<String> {
+        Span::advice(value)
+    }
     fn to_value(&self) -> Value {
         match self {
             Self::Network => Value::Text("network".into()),
