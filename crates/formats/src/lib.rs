@@ -38,5 +38,5 @@ pub use simai::{
     SimaiWriteError, parse_simai, write_simai,
 };
 pub use sizes::parse_sizes;
-pub use text::{one_of, read_text, shown, whole_number};
+pub use text::{one_of, read_text, refused, shown, whole_number};
 pub use topo::{TierSpec, TopoFile, parse_topo};

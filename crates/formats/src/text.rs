@@ -1,5 +1,6 @@
 //! Lines, tokens and exact numbers of the text formats.
 
+use clearway_input::{InputError, InputKind};
 use clearway_units::{nearest, suggestion};
 use clearway_workload::{FileError, WorkloadError};
 use std::path::Path;
@@ -174,21 +175,24 @@ fn signed(text: &str) -> Option<i32> {
 ///
 /// # Errors
 /// If it cannot be read, or is not UTF-8; then with the first line that is not.
-pub fn read_text(path: &Path) -> Result<String, WorkloadError> {
+pub fn read_text(path: &Path, kind: InputKind) -> Result<String, WorkloadError> {
+    clearway_input::read_text(path, kind).map_err(|error| refused(path, &error))
+}
+
+/// The error about the file at `path` that could not be read.
+pub fn refused(path: &Path, error: &InputError) -> WorkloadError {
     let file = path.display().to_string();
-    let bytes = std::fs::read(path).map_err(|error| WorkloadError::Unreadable {
-        file: file.clone(),
-        reason: error.to_string(),
-    })?;
-    String::from_utf8(bytes).map_err(|error| {
-        let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-        let line = 1 + good.iter().filter(|&&byte| byte == b'\n').count();
-        let source = Source { file: &file };
-        source
-            .fault(line, None, "this is not plain text (UTF-8)")
-            .fix("name a text file; unpack a compressed one first")
-            .into()
-    })
+    let source = Source { file: &file };
+    let reason = match error {
+        InputError::NotText { line } => {
+            let fault = source.fault(*line, None, "this is not plain text (UTF-8)");
+            return fault.fix(error.fix()).into();
+        }
+        InputError::Unreadable(reason) => reason.to_string(),
+        other => other.to_string(),
+    };
+    let fix = error.fix();
+    WorkloadError::Unreadable { file, reason, fix }
 }
 
 /// File that a text comes from, to build [`FileError`]s.

@@ -4,6 +4,7 @@ use crate::scenario::builtin_scenario;
 use crate::scenario::{General, Place, ScenarioError};
 use crate::{Assembly, Experiment, Finished, RunOptions, Scenario};
 use clearway_fabric::{Observer, Verdict};
+use clearway_input::{InputError, InputKind, STANDARD_INPUT};
 use clearway_scaleup::injection::{InjectionDefinition, InjectionRegistry};
 use clearway_transport::Registry;
 use clearway_transport::cc::ControllerDefinition;
@@ -132,7 +133,7 @@ impl Laboratory {
     /// If there is no such scenario or file, or at the first thing in it that cannot be meant.
     pub fn load(&self, scenario: &str, overrides: &[String]) -> Result<Scenario, ScenarioError> {
         let text = text_of(scenario)?;
-        let mut loaded = self.read(scenario, &text.text, text.folder.as_deref(), overrides)?;
+        let mut loaded = self.read(text.called, &text.text, text.folder.as_deref(), overrides)?;
         text.name(&mut loaded.general);
         Ok(loaded)
     }
@@ -147,7 +148,8 @@ impl Laboratory {
         overrides: &[String],
     ) -> Result<Experiment, ScenarioError> {
         let text = text_of(scenario)?;
-        let mut loaded = self.read_any(scenario, &text.text, text.folder.as_deref(), overrides)?;
+        let mut loaded =
+            self.read_any(text.called, &text.text, text.folder.as_deref(), overrides)?;
         text.name(loaded.general_mut());
         Ok(loaded)
     }
@@ -179,14 +181,16 @@ impl Laboratory {
 }
 
 /// Text of a scenario, and where it comes from.
-struct ScenarioText {
+struct ScenarioText<'a> {
+    /// Name for it in errors.
+    called: &'a str,
     text: Cow<'static, str>,
     folder: Option<PathBuf>,
     /// Name of the file without its ending.
     stem: Option<String>,
 }
 
-impl ScenarioText {
+impl ScenarioText<'_> {
     /// Names the scenario after its file if it has no name.
     fn name(self, general: &mut General) {
         if let (Some(stem), "unnamed") = (self.stem, general.name.as_str()) {
@@ -195,26 +199,32 @@ impl ScenarioText {
     }
 }
 
-/// The text of a built-in scenario or of a file.
-fn text_of(scenario: &str) -> Result<ScenarioText, ScenarioError> {
+/// The text of a built-in scenario, of a file or of standard input.
+fn text_of(scenario: &str) -> Result<ScenarioText<'_>, ScenarioError> {
+    let alone = |called, text| ScenarioText {
+        called,
+        text,
+        folder: None,
+        stem: None,
+    };
     if let Some(text) = builtin_scenario(scenario) {
-        return Ok(ScenarioText {
-            text: text.into(),
-            folder: None,
-            stem: None,
-        });
+        return Ok(alone(scenario, text.into()));
+    }
+    let text = clearway_input::read_text_or_standard_input(scenario, InputKind::SCENARIO)
+        .map_err(|error| no_scenario(scenario, &error))?;
+    if scenario == STANDARD_INPUT {
+        return Ok(alone("standard input", text.into()));
     }
     let path = Path::new(scenario);
-    let text = std::fs::read_to_string(path).map_err(|error| no_scenario(scenario, &error))?;
     let stem = path.file_stem();
     Ok(ScenarioText {
-        text: text.into(),
         folder: path.parent().map(Path::to_path_buf),
         stem: stem.map(|stem| stem.to_string_lossy().into_owned()),
+        ..alone(scenario, text.into())
     })
 }
 
-fn no_scenario(name: &str, error: &std::io::Error) -> ScenarioError {
+fn no_scenario(name: &str, error: &InputError) -> ScenarioError {
     let builtin: Vec<&str> = crate::builtin_scenarios()
         .iter()
         .map(|(name, _)| *name)
@@ -225,14 +235,8 @@ fn no_scenario(name: &str, error: &std::io::Error) -> ScenarioError {
     );
     let fix = suggestion(nearest(name, builtin.iter().copied()), &known);
     let place = Place::Whole { file: name.into() };
-    match error.kind() {
-        std::io::ErrorKind::NotFound => {
-            ScenarioError::at(&place, "there is no such file or built-in scenario", fix)
-        }
-        _ => ScenarioError::at(
-            &place,
-            format!("cannot be read: {error}"),
-            "name a text file in UTF-8 that you may read",
-        ),
+    match error.is_missing() {
+        true => ScenarioError::at(&place, "there is no such file or built-in scenario", fix),
+        false => ScenarioError::unreadable(name, error),
     }
 }

@@ -4,6 +4,7 @@ use super::network::{Network, OF_WORKLOAD, SECTIONS};
 use super::settings::{Arc, JobSection, JobsGeneral, LinkSection, PlacementSection};
 use super::{JobsFile, in_two};
 use crate::builtin_plans;
+use clearway_input::{InputError, InputKind, STANDARD_INPUT};
 use clearway_planner::compatibility::{
     Demand, Job, Kind, Load, Phase, Placement, PlanParameters, Problem, ProblemError, Profile,
     ProfileError,
@@ -563,7 +564,11 @@ impl JobsFile {
             return read(registry, name, text, None);
         }
         let path = Path::new(name);
-        let text = std::fs::read_to_string(path).map_err(|error| no_file(name, &error))?;
+        let text = clearway_input::read_text_or_standard_input(name, InputKind::PLAN)
+            .map_err(|error| no_file(name, &error))?;
+        if name == STANDARD_INPUT {
+            return read(registry, "standard input", &text, None);
+        }
         let mut file = read(registry, name, &text, path.parent())?;
         if file.name == JobsGeneral::default().name {
             let stem = path.file_stem().map(|stem| stem.to_string_lossy());
@@ -573,7 +578,7 @@ impl JobsFile {
     }
 }
 
-fn no_file(name: &str, error: &std::io::Error) -> ScenarioError {
+fn no_file(name: &str, error: &InputError) -> ScenarioError {
     let builtin = builtin_plans().iter().map(|(name, _)| *name);
     let known: Vec<&str> = builtin.clone().collect();
     let known = format!(
@@ -581,16 +586,12 @@ fn no_file(name: &str, error: &std::io::Error) -> ScenarioError {
         known.join(", ")
     );
     let place = Place::Whole { file: name.into() };
-    match error.kind() {
-        std::io::ErrorKind::NotFound => ScenarioError::at(
+    match error.is_missing() {
+        true => ScenarioError::at(
             &place,
             "there is no such file or built-in plan",
             suggestion(nearest(name, builtin), &known),
         ),
-        _ => ScenarioError::at(
-            &place,
-            format!("cannot be read: {error}"),
-            "name a text file in UTF-8 that you may read",
-        ),
+        false => ScenarioError::unreadable(name, error),
     }
 }

@@ -1,5 +1,6 @@
 //! Reading Parquet back: by name and type of columns, and with an answer to whatever has become of the file.
 
+use clearway_input::{InputError, InputKind};
 use parquet::data_type::DataType;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::ParquetMetaData;
@@ -20,8 +21,8 @@ pub enum ReadTableError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Error of the file system.
-        source: std::io::Error,
+        /// Reason.
+        source: InputError,
     },
     /// The file is no Parquet, or a damaged one.
     #[error("`{}` is damaged or not Parquet", path.display())]
@@ -78,7 +79,7 @@ pub(crate) fn read_groups(
     if path.is_dir() {
         path.push(file_name);
     }
-    let file = match File::open(&path) {
+    let file = match clearway_input::open(&path, InputKind::TABLE) {
         Ok(file) => file,
         Err(source) => return Err(ReadTableError::Unreadable { path, source }),
     };

@@ -75,10 +75,10 @@ use crate::parties::Parties;
 use crate::record::{FlowTimes, PausedLink, RunRecord, ScenarioIdentity, Status};
 use crate::start_finish::StartFinish;
 use crate::statistics::Distribution;
+use clearway_input::{InputError, InputKind};
 use clearway_results::PacketCounts;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 use thiserror::Error;
 
 /// The name of the file in a result folder.
@@ -292,7 +292,7 @@ impl Summary {
         if path.is_dir() {
             path.push(FILE_NAME);
         }
-        match fs::read_to_string(&path) {
+        match clearway_input::read_text(&path, InputKind::SUMMARY) {
             Ok(json) => Self::from_json(&json),
             Err(source) => Err(ReadSummaryError::Unreadable { path, source }),
         }
@@ -316,8 +316,8 @@ pub enum ReadSummaryError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Error of the file system.
-        source: io::Error,
+        /// Reason.
+        source: InputError,
     },
     /// The text is not JSON, or a field is missing or of the wrong type.
     #[error("not a Clearway summary")]

@@ -1,5 +1,6 @@
 //! Errors in what the user wrote.
 
+use clearway_input::{InputError, STANDARD_INPUT};
 use clearway_workload::{FileError, WorkloadError};
 use std::fmt;
 
@@ -57,6 +58,21 @@ impl ScenarioError {
             message: message.into(),
             fix: fix.into(),
             keys: keys.to_vec(),
+        }
+    }
+
+    /// An error about the file called `name`, which cannot be read.
+    pub fn unreadable(name: &str, error: &InputError) -> Self {
+        let file = match name {
+            STANDARD_INPUT => "standard input".into(),
+            name => name.into(),
+        };
+        match *error {
+            InputError::NotText { line } => {
+                let place = Place::Line { file, line };
+                Self::at(&place, "this is not plain text (UTF-8)", error.fix())
+            }
+            _ => Self::at(&Place::Whole { file }, error.to_string(), error.fix()),
         }
     }
 

@@ -1,6 +1,6 @@
 //! A scenario: reading, writing, hash.
 
-use crate::entries::{by_section, hash_bytes, kind_of, of, without_kind, write_entries};
+use crate::entries::{by_section, hash_bytes, hash_file, kind_of, of, without_kind, write_entries};
 use crate::error::{Place, ScenarioError};
 use crate::generate::{JobSettings, WorkloadSettings, trace_files};
 use crate::limits::{
@@ -150,9 +150,11 @@ impl Scenario {
     pub fn hash(&self) -> String {
         let text = self.written(|name| {
             let path = topology::find_file(name, self.base_dir.as_deref());
-            let hash =
-                |hash, file: PathBuf| hash_bytes(hash, &std::fs::read(file).unwrap_or_default());
-            format!("{:016x}", trace_files(&path).into_iter().fold(0, hash))
+            let files = trace_files(&path);
+            format!(
+                "{:016x}",
+                files.iter().fold(0, |hash, file| hash_file(hash, file))
+            )
         });
         format!("{:08x}", hash_bytes(0, text.as_bytes()) >> 32)
     }

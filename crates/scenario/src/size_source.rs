@@ -4,6 +4,7 @@ use crate::generate::{WorkloadDefinition, located};
 use clearway_formats::parse_sizes;
 use clearway_formats::read_text;
 use clearway_formats::{one_of, shown};
+use clearway_input::InputKind;
 use clearway_units::{Parameter, Value, ValueDomain, nearest, suggestion};
 use clearway_workload::WorkloadError;
 use clearway_workload::{PublishedSizes, SizeDistribution};
@@ -46,7 +47,7 @@ impl SizeSource {
             );
             return Err(D::fault(key, message, suggestion(near, &known)));
         }
-        let text = read_text(&path)?;
+        let text = read_text(&path, InputKind::SIZES)?;
         Ok(parse_sizes(&path.display().to_string(), &text)?)
     }
 }

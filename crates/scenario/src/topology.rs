@@ -17,6 +17,7 @@ use clearway_fabric::topology::{
 use clearway_formats::{
     FileFormat, LinkFailure, SwitchLayer, TopoFile, parse_hpcc_topology, parse_topo, read_text,
 };
+use clearway_input::InputKind;
 use clearway_units::{ParameterInfo, ParameterSet, Rate, SetError, Span, Value};
 use std::path::{Path, PathBuf};
 
@@ -381,7 +382,7 @@ fn build_from_file(
     warnings: &mut Vec<String>,
 ) -> Result<Topology, ScenarioError> {
     let name = &settings.file;
-    let text = read_text(&find_file(name, base_dir))?;
+    let text = read_text(&find_file(name, base_dir), InputKind::TOPOLOGY)?;
     let (topology, found) = if settings.format.is_hpcc(&text) {
         let file = parse_hpcc_topology(name, &text)?;
         check_hosts(&["file"], file.hosts.into())?;

@@ -139,6 +139,8 @@ pub enum WorkloadError {
         file: String,
         /// Reason for which it cannot be read.
         reason: String,
+        /// Advice on what to do.
+        fix: String,
     },
     /// A file with a fault in it.
     File(FileError),
@@ -228,7 +230,7 @@ impl WorkloadError {
             Self::TooManyBytes { flow } => {
                 format!("the sizes up to {flow} add up to more than 2^64 bytes")
             }
-            Self::Unreadable { file, reason } => format!("cannot read {file}: {reason}"),
+            Self::Unreadable { file, reason, .. } => format!("cannot read {file}: {reason}"),
             Self::File(error) => error.position_and_message(),
         }
     }
@@ -272,7 +274,7 @@ impl WorkloadError {
             Self::TooMany { .. } => "split the run".into(),
             Self::Setting { fix, .. } => fix.clone(),
             Self::TooManyBytes { .. } => "give it a smaller size".into(),
-            Self::Unreadable { .. } => "name a file that exists and that you may read".into(),
+            Self::Unreadable { fix, .. } => fix.clone(),
             Self::File(error) => error.fix.clone(),
         }
     }

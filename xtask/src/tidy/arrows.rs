@@ -4,17 +4,19 @@ use super::source::Source;
 use crate::Faults;
 
 /// The layers (ARCHITECTURE.md): a crate and what it may use.
-const ARROWS: [(&str, &[&str]); 17] = [
+const ARROWS: [(&str, &[&str]); 18] = [
     ("units", &[]),
+    ("input", &["units"]),
     ("engine", &["units"]),
     ("transport", &["units"]),
     ("workload", &["units"]),
-    ("formats", &["units", "workload"]),
+    ("formats", &["input", "units", "workload"]),
     (
         "scenario",
         &[
             "fabric",
             "formats",
+            "input",
             "scaleup",
             "transport",
             "units",
@@ -23,13 +25,14 @@ const ARROWS: [(&str, &[&str]); 17] = [
     ),
     ("scaleup", &["engine", "units"]),
     ("results", &["units"]),
-    ("report", &["results", "units"]),
+    ("report", &["input", "results", "units"]),
     ("planner", &["units"]),
     ("fabric", &["engine", "transport", "units"]),
     (
         "lab",
         &[
             "fabric",
+            "input",
             "results",
             "scaleup",
             "scenario",
@@ -40,13 +43,24 @@ const ARROWS: [(&str, &[&str]); 17] = [
     ),
     (
         "plan",
-        &["fabric", "lab", "planner", "scenario", "transport", "units"],
+        &[
+            "fabric",
+            "input",
+            "lab",
+            "planner",
+            "scenario",
+            "transport",
+            "units",
+        ],
     ),
     (
         "reproduce",
         &["fabric", "lab", "plan", "transport", "units", "workload"],
     ),
-    ("cli", &["lab", "plan", "report", "reproduce", "units"]),
+    (
+        "cli",
+        &["input", "lab", "plan", "report", "reproduce", "units"],
+    ),
     ("xtask", &["testing"]),
     // Beside the command line, whose program it runs: nothing depends on it.
     ("storm", &["lab", "report", "units"]),

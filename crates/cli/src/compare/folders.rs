@@ -1,6 +1,7 @@
 //! Result folders as variants.
 
 use crate::failure::{Failure, with_causes};
+use clearway_input::InputKind;
 use clearway_report::comparison::Course;
 use clearway_report::{ComparedRun, FlowTimes, Summary, read_flows};
 use std::path::{Path, PathBuf};
@@ -57,7 +58,8 @@ impl Group {
         }
         let flows: Vec<FlowTimes> = flows.iter().map(FlowTimes::from).collect();
         summary.analyse(&flows);
-        let resolved = std::fs::read_to_string(path.join("scenario.toml")).ok();
+        let resolved =
+            clearway_input::read_text(&path.join("scenario.toml"), InputKind::SCENARIO).ok();
         let key = resolved.map(|text| Key {
             scenario: without_seed(&text),
             version: summary.version.clone(),

@@ -1,8 +1,8 @@
 //! Trace files of a job: `<prefix>.<rank>.et`, with ranks written as `0`, `1`, `2` and in no other way.
 
 use crate::TraceFormat;
+use clearway_input::{InputError, InputKind};
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -67,9 +67,14 @@ fn rank_of(end: &str) -> Option<u32> {
 const HEAD: u64 = 1 << 16;
 
 /// The first bytes of the file at `path`.
-pub fn head(path: &Path) -> io::Result<Vec<u8>> {
+///
+/// # Errors
+/// If it cannot be read.
+pub fn head(path: &Path) -> Result<Vec<u8>, InputError> {
     let mut head = Vec::new();
-    File::open(path)?.take(HEAD).read_to_end(&mut head)?;
+    clearway_input::open(path, InputKind::TRACE)?
+        .take(HEAD)
+        .read_to_end(&mut head)?;
     Ok(head)
 }
 

@@ -31,7 +31,8 @@ mod write;
 pub use files::trace_files;
 pub use write::{ChakraFiles, ChakraWriteError, write_chakra};
 
-use crate::text::{Source, read_text, shown};
+use crate::text::{Source, read_text, refused, shown};
+use clearway_input::{InputKind, Limited};
 use clearway_units::Bytes;
 use clearway_workload::counted;
 use clearway_workload::graph::{MOST_TASKS, Rank};
@@ -48,8 +49,7 @@ use node::{Action, Fault, METADATA, Skipped, action, shown_node};
 use proto::{Frames, GlobalMetadata, Node};
 use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::{BufRead, BufReader, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -96,24 +96,29 @@ pub fn read_chakra(prefix: &Path, groups: Option<&Path>) -> Result<ChakraTrace, 
     let files = all_ranks(prefix)?;
     let mut reader = ChakraReader::new(files.len() as u32);
     if let Some(path) = groups {
-        reader.groups(&path.display().to_string(), &read_text(path)?)?;
+        reader.groups(
+            &path.display().to_string(),
+            &read_text(path, InputKind::GROUPS)?,
+        )?;
     }
     for path in files {
         let name = path.display().to_string();
-        let file = File::open(&path).map_err(|error| WorkloadError::Unreadable {
-            file: name.clone(),
-            reason: error.to_string(),
-        })?;
+        let file = clearway_input::open(&path, InputKind::TRACE);
+        let file = file.map_err(|error| refused(&path, &error))?;
         reader.rank(&name, file)?;
     }
     Ok(reader.finish())
 }
+
+/// Advice about a rank without a trace.
+const NO_RANK: &str = "name a file that exists and that you may read";
 
 /// The files of all ranks: those with the prefix, of which none may be missing.
 fn all_ranks(prefix: &Path) -> Result<Vec<PathBuf>, WorkloadError> {
     let unreadable = |reason: String| WorkloadError::Unreadable {
         file: format!("{}.0.et", prefix.display()),
         reason,
+        fix: NO_RANK.into(),
     };
     let files = rank_files(prefix).map_err(|error| unreadable(error.to_string()))?;
     for (expected, (&rank, path)) in (0..).zip(&files) {
@@ -122,6 +127,7 @@ fn all_ranks(prefix: &Path) -> Result<Vec<PathBuf>, WorkloadError> {
             return Err(WorkloadError::Unreadable {
                 file: format!("{}.{expected}.et", prefix.display()),
                 reason: format!("it does not exist, but {found} does"),
+                fix: NO_RANK.into(),
             });
         }
     }
@@ -492,6 +498,15 @@ pub(crate) fn begins_as_a_trace(content: &[u8]) -> bool {
     is_plain || content.starts_with(&PACKED)
 }
 
+/// Content of a packed trace, up to the limit of traces.
+fn unpacked<R: BufRead>(
+    source: Source<'_>,
+    packed: R,
+) -> Result<Limited<MultiGzDecoder<R>>, FileError> {
+    Limited::new(MultiGzDecoder::new(packed), InputKind::TRACE)
+        .map_err(|error| source.fault(0, None, error.to_string()).fix(error.fix()))
+}
+
 fn read_nodes(
     source: Source<'_>,
     rank: Rank,
@@ -504,7 +519,7 @@ fn read_nodes(
     let is_packed = head == PACKED;
     let whole = std::io::Cursor::new(head).chain(reader);
     let whole: Box<dyn Read + '_> = match is_packed {
-        true => Box::new(BufReader::new(MultiGzDecoder::new(whole))),
+        true => Box::new(BufReader::new(unpacked(source, whole)?)),
         false => Box::new(whole),
     };
     let mut frames = Frames::new(whole);

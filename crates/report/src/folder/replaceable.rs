@@ -2,6 +2,7 @@
 
 use super::error::FolderError;
 use crate::summary;
+use clearway_input::InputKind;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use std::fs;
@@ -47,6 +48,6 @@ fn is_result(folder: &Path) -> bool {
         #[serde(rename = "digest")]
         _digest: String,
     }
-    let json = fs::read_to_string(folder.join(summary::FILE_NAME));
+    let json = clearway_input::read_text(&folder.join(summary::FILE_NAME), InputKind::SUMMARY);
     json.is_ok_and(|json| serde_json::from_str::<Signature>(&json).is_ok())
 }

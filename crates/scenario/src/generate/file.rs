@@ -2,6 +2,7 @@
 
 use super::{BuildContext, LoadedWorkload, WorkloadDefinition, located};
 use clearway_formats::{FileFormat, StartUnit, parse_cm, parse_hpcc_flows, read_text};
+use clearway_input::InputKind;
 use clearway_units::parameters;
 use clearway_workload::WorkloadError;
 use std::path::Path;
@@ -32,7 +33,7 @@ impl WorkloadDefinition for FileSettings {
             return Err(Self::fault("file", "no file is named", fix));
         }
         let path = located(Path::new(&self.file), context.base_dir);
-        let text = read_text(&path)?;
+        let text = read_text(&path, InputKind::FLOWS)?;
         let name = path.display().to_string();
         if self.format.is_hpcc(&text) {
             return self.load_hpcc(&name, &text, context);

@@ -11,12 +11,12 @@ pub use settings::TraceSettings;
 
 use super::{BuildContext, LoadedWorkload, WorkloadDefinition};
 use calls::Calls;
-use clearway_formats::{TraceFormat, parse_goal, parse_goal_binary, read_text};
+use clearway_formats::{TraceFormat, parse_goal, parse_goal_binary, read_text, refused};
+use clearway_input::InputKind;
 use clearway_workload::counted;
 use clearway_workload::graph::{Graph, Rank};
 use clearway_workload::rank::Plan;
 use clearway_workload::{CollectiveCall, FileWarning, JobSpec, Workload, WorkloadError};
-use file::unreadable;
 use std::sync::Arc;
 
 impl WorkloadDefinition for TraceSettings {
@@ -110,7 +110,7 @@ impl TraceSettings {
         let name = path.display().to_string();
         match place.format {
             TraceFormat::Goal => {
-                let text = read_text(path)?;
+                let text = read_text(path, InputKind::TRACE)?;
                 let file = parse_goal(&name, &text)?;
                 Ok(Trace {
                     graph: file.graph()?,
@@ -118,7 +118,8 @@ impl TraceSettings {
                 })
             }
             TraceFormat::GoalBinary => {
-                let bytes = std::fs::read(path).map_err(|error| unreadable(path, &error))?;
+                let bytes = clearway_input::read(path, InputKind::TRACE);
+                let bytes = bytes.map_err(|error| refused(path, &error))?;
                 let file = parse_goal_binary(&name, &bytes)?;
                 drop(bytes);
                 Ok(Trace {

@@ -3,7 +3,7 @@
 use super::NVLINK;
 use super::fabric::{FabricSettings, Part, SwitchSection, TopologySection};
 use super::workload::{ScaleupWorkload, ScaleupWorkloadKind};
-use crate::entries::{by_section, hash_bytes, kind_of, of, without_kind, write_entries};
+use crate::entries::{by_section, hash_bytes, hash_file, kind_of, of, without_kind, write_entries};
 use crate::generate::trace_files;
 use crate::limits::{check_general, check_observe};
 use crate::places::Places;
@@ -166,10 +166,11 @@ impl ScaleupScenario {
     /// Hash of the resolved scenario and of the contents of its files: equal scenarios, equal hashes, wherever the files are.
     pub fn hash(&self) -> String {
         let text = self.written(|name| {
-            let hash =
-                |hash, file: PathBuf| hash_bytes(hash, &std::fs::read(file).unwrap_or_default());
             let files = trace_files(&find_file(name, self.base_dir.as_deref()));
-            format!("{:016x}", files.into_iter().fold(0, hash))
+            format!(
+                "{:016x}",
+                files.iter().fold(0, |hash, file| hash_file(hash, file))
+            )
         });
         format!("{:08x}", hash_bytes(0, text.as_bytes()) >> 32)
     }

@@ -3,7 +3,10 @@
 use super::TraceSettings;
 use crate::generate::{WorkloadDefinition, located};
 use clearway_formats::chakra::{head, prefix_of, rank_files};
-use clearway_formats::{ChakraTrace, SimaiFile, TraceFormat, parse_simai, read_chakra, read_text};
+use clearway_formats::{
+    ChakraTrace, SimaiFile, TraceFormat, parse_simai, read_chakra, read_text, refused,
+};
+use clearway_input::InputKind;
 use clearway_workload::graph::Graph;
 use clearway_workload::program::{Expand, Program};
 use clearway_workload::{FileWarning, WorkloadError};
@@ -106,7 +109,7 @@ impl TraceSettings {
 
     /// The format of the file at `path`, by how it begins.
     fn recognized(path: &Path) -> Result<TraceFormat, WorkloadError> {
-        let head = head(path).map_err(|error| unreadable(path, &error))?;
+        let head = head(path).map_err(|error| refused(path, &error))?;
         TraceFormat::of(&head).ok_or_else(|| {
             let message = format!("{} begins like no trace that is known", path.display());
             let known: Vec<&str> = TraceFormat::ALL.iter().map(|format| format.name()).collect();
@@ -144,7 +147,10 @@ impl TraceSettings {
             }
             TraceFormat::Simai => {
                 let name = path.display().to_string();
-                Ok(TraceFile::Simai(parse_simai(&name, &read_text(path)?)?))
+                Ok(TraceFile::Simai(parse_simai(
+                    &name,
+                    &read_text(path, InputKind::TRACE)?,
+                )?))
             }
             TraceFormat::Goal | TraceFormat::GoalBinary => {
                 let message = format!(
@@ -161,11 +167,4 @@ impl TraceSettings {
 /// True if there are traces of Chakra with this prefix.
 fn is_prefix(path: &Path) -> bool {
     rank_files(path).is_ok_and(|files| !files.is_empty())
-}
-
-pub(super) fn unreadable(path: &Path, error: &std::io::Error) -> WorkloadError {
-    WorkloadError::Unreadable {
-        file: path.display().to_string(),
-        reason: error.to_string(),
-    }
 }
