@@ -46,7 +46,7 @@ impl<'a> Outputs<'a> {
         assembly: &'a Assembly,
         report: bool,
     ) -> Result<Self, FolderError> {
-        folder.write("scenario.toml", scenario.resolved())?;
+        folder.write("scenario.toml", assembly.resolved(scenario))?;
         for (name, wanted) in [
             (flows::FILE_NAME, !assembly.is_streaming()),
             // Deleted in the end if there are no jobs.
@@ -119,7 +119,10 @@ impl<'a> Outputs<'a> {
             timeline_file::write(folder, results.record);
         }
         if self.report {
-            let (text, settings) = (self.scenario.resolved(), self.scenario.settings());
+            let (text, settings) = (
+                self.assembly.resolved(self.scenario),
+                self.scenario.settings(),
+            );
             report_page::write(folder, &text, settings, results.record);
         }
         self.folder.finish()

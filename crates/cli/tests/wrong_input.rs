@@ -25,8 +25,8 @@ fn attacks_that_cannot_be() {
       fix: expected "all", hosts such as "0-3,8", or a list of their numbers
     --set workload.attack.hosts=0-5000: there is no host 5000: the topology has 128, from 0 on
       fix: name hosts up to 127
-    --set workload.attack.bytes=0: `workload.attack.bytes` cannot be 0
-      fix: expected a size such as "100KB", "25%bdp" or "5bdp"
+    --set workload.attack.bytes=0: queue pairs that send nothing
+      fix: give a size such as "1bdp" or "150KB"
     --set workload.attack.bytes=1B: an attack with more than 16777216 queue pairs
       fix: give more bytes to each
     --set workload.attack.share=1.5: a share of 1.5
@@ -129,7 +129,7 @@ fn misspelt_keys_and_sections() {
     s.toml:2: the scenario has no key `seeed`
       fix: did you mean `seed`? The keys are: name, seed, stop.at-most, trigger-delay
     s.toml:3: a topology of kind "fat-tree" has no key `hosts`
-      fix: the keys are: bit-error-rate, failed-uplinks.leaves, failed-uplinks.per-leaf, link-delay, link-rate, links, oversubscription, radix, tiers
+      fix: `hosts` is a key of `topology.kind = "leaf-spine"` and `topology.kind = "single-switch"`: choose that, or leave the key out
     s.toml:3: a lossy switch has no key `ecn.kmx`
       fix: did you mean `ecn.kmax`? The keys are: control-priority, ecn.enabled, ecn.kmax, ecn.kmin, ecn.mark, ecn.pmax, queue, routing, strict-priority, telemetry
     s.toml:2: a transport of reliability "selective-repeat", controller "strack", spray "adaptive" and feedback "none" has no key `spary`
@@ -185,13 +185,13 @@ fn unknown_names() {
         bench.refuse(&["explain", "xyzzy"]),
         bench.refuse(&["topology", "quikstart"]),
     ];
-    assert_snapshot!(errors.join("\n"), @"
+    assert_snapshot!(errors.join("\n"), @r"
     quikstart: there is no such file or built-in scenario
       fix: did you mean `quickstart`? Give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32, mix-64, training-256, hadoop-320, nvlink-64
     no/such/file.toml: there is no such file or built-in scenario
       fix: give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32, mix-64, training-256, hadoop-320, nvlink-64
-    .: cannot be read: Is a directory (os error 21)
-      fix: name a text file in UTF-8 that you may read
+    .: this is a folder, and only regular files are read
+      fix: name a file in it
     there is no group `controler`
       fix: use one of: transports, reliability, controllers, spray, feedback, topologies, switches, workloads, sizes, scenarios, scale-up, injection, plans
     nothing is called `adaptative`
@@ -278,11 +278,11 @@ fn wrong_units_and_types() {
         &["stop.at-most=50"],
     ]), @r#"
     --set topology.link-rate=400GB: `topology.link-rate` cannot be "400GB"
-      fix: expected a rate such as "400Gbps"
+      fix: expected a rate such as "400Gbps"; there is no unit `GB` of a rate; the units are bps, Kbps, Mbps, Gbps, Tbps, b/s, Kb/s, Mb/s, Gb/s, Tb/s, bit/s, Kbit/s, Mbit/s, Gbit/s, Tbit/s, kbps, G, T
     --set topology.link-delay=1: `topology.link-delay` cannot be 1
-      fix: expected a duration such as "1us" or "250ns"
+      fix: expected a duration such as "1us" or "250ns"; a duration has a unit, one of s, ms, us, µs, ns, ps: write "1us" if that is meant
     --set topology.link-delay=213d: `topology.link-delay` cannot be "213d"
-      fix: expected a duration such as "1us" or "250ns"
+      fix: expected a duration such as "1us" or "250ns"; there is no unit `d` of a duration; the units are s, ms, us, µs, ns, ps
     --set topology.hosts=1.5: `topology.hosts` cannot be 1.5
       fix: expected a whole number from 0 to 4294967295
     --set topology.hosts=-1: `topology.hosts` cannot be -1
@@ -296,7 +296,7 @@ fn wrong_units_and_types() {
     --set topology.bit-error-rate=nan: `topology.bit-error-rate` cannot be NaN
       fix: expected a number of zero or more
     --set switch.queue=5rtt: `switch.queue` cannot be "5rtt"
-      fix: expected a size such as "100KB", "25%bdp" or "5bdp"
+      fix: expected a size such as "100KB", "25%bdp" or "5bdp"; there is no unit `rtt` of a size; the units are B, KB, kB, MB, GB, TB, KiB, MiB, GiB, TiB, bdp, %bdp
     --set switch.ecn.mark=ingress: `switch.ecn.mark` cannot be "ingress"
       fix: expected one of "dequeue", "enqueue"
     --set switch.ecn.enabled=1: `switch.ecn.enabled` cannot be 1
@@ -314,13 +314,13 @@ fn wrong_units_and_types() {
     --set transport.batch=0: `transport.batch` cannot be 0
       fix: expected a whole number from 1 to 4294967295
     --set workload.message=2Mbps: `workload.message` cannot be "2Mbps"
-      fix: expected a size such as "2MB", "64KiB" or "4096B"
+      fix: expected a size such as "2MB", "64KiB" or "4096B"; there is no unit `Mbps` of a size; the units are B, KB, kB, MB, GB, TB, KiB, MiB, GiB, TiB
     --set workload.message=1.5B: `workload.message` cannot be "1.5B"
       fix: expected a size such as "2MB", "64KiB" or "4096B"
     --set seed=abc: `seed` cannot be "abc"
       fix: expected a whole number from 0 to 9223372036854775807
     --set stop.at-most=50: `stop.at-most` cannot be 50
-      fix: expected a duration such as "1us" or "250ns"
+      fix: expected a duration such as "1us" or "250ns"; a duration has a unit, one of s, ms, us, µs, ns, ps: write "50us" if that is meant
     "#);
     assert_snapshot!(bench.refuse_scenarios(&[
         "name = 3\n",
@@ -356,20 +356,20 @@ fn texts_that_are_not_toml() {
         "[topology]\nhosts = 4\nhosts = 5\n",
         "[topology\n",
         "name = \"x\"\n\nlink-rate = 400Gbps\n",
-    ]), @"
+    ]), @r"
     s.toml:2: not valid TOML: string values must be quoted, expected literal string
       fix: see https://toml.io for the syntax; texts such as sizes and rates go in quotes
-    s.toml:3: not valid TOML: duplicate key
-      fix: see https://toml.io for the syntax; texts such as sizes and rates go in quotes
+    s.toml:3: `hosts` stands here a second time; first on line 2
+      fix: remove one of them
     s.toml:1: not valid TOML: unclosed table, expected `]`
       fix: see https://toml.io for the syntax; texts such as sizes and rates go in quotes
     s.toml:3: not valid TOML: string values must be quoted, expected literal string
       fix: see https://toml.io for the syntax; texts such as sizes and rates go in quotes
     ");
     std::fs::write(bench.path("s.toml"), b"name = \"\xff\"\n").unwrap();
-    assert_snapshot!(bench.refuse(&["run", "s.toml"]), @"
-    s.toml: cannot be read: stream did not contain valid UTF-8
-      fix: name a text file in UTF-8 that you may read
+    assert_snapshot!(bench.refuse(&["run", "s.toml"]), @r"
+    s.toml:1: this is not plain text (UTF-8)
+      fix: name a text file; unpack a compressed one first
     ");
 }
 
@@ -397,15 +397,15 @@ fn impossible_topologies() {
         &["topology.kind=pods", "topology.aggs-per-pod=0"],
         &["topology.kind=pods", "topology.hosts-per-leaf=4294967295"],
         &["topology.kind=pods", "topology.cores-per-agg=4294967295"],
-    ]), @"
-    --set topology.hosts=0: impossible topology: `hosts` = 0 is not a multiple of `hosts-per-leaf` = 16
-      fix: use at least 2 hosts and at least 1 per leaf
+    ]), @r"
+    --set topology.hosts=0: impossible topology: no hosts
+      fix: use at least two hosts
     --set topology.hosts=130: impossible topology: `hosts` = 130 is not a multiple of `hosts-per-leaf` = 16
       fix: use whole leaves, for instance `hosts` = 144, or another `hosts-per-leaf`
     --set topology.hosts-per-leaf=1: impossible topology: fewer than two hosts
       fix: use at least two hosts
-    --set topology.hosts-per-leaf=0: impossible topology: `hosts` = 128 is not a multiple of `hosts-per-leaf` = 0
-      fix: use at least 2 hosts and at least 1 per leaf
+    --set topology.hosts-per-leaf=0: impossible topology: leaves without hosts
+      fix: use at least one host per leaf
     --set topology.spines=0: impossible topology: 0 spines with 1 links each
       fix: use 1 to 65536 uplinks per leaf
     --set topology.oversubscription=3: impossible topology: 16 hosts per leaf cannot be oversubscribed 3:1 over 1 parallel links
@@ -952,13 +952,13 @@ fn files_that_cannot_be_read_or_written() {
         bench.refuse(&["run", "quickstart", "--out", "foreign"]),
     ];
     let folder = bench.path("").display().to_string();
-    assert_snapshot!(errors.join("\n").replace(&folder, "FOLDER/"), @"
+    assert_snapshot!(errors.join("\n").replace(&folder, "FOLDER/"), @r"
     --set workload.file=no.cm: cannot read no.cm: No such file or directory (os error 2)
       fix: name a file that exists and that you may read
     --set topology.file=no.topo: cannot read no.topo: No such file or directory (os error 2)
       fix: name a file that exists and that you may read
-    --set topology.file=foreign: cannot read foreign: Is a directory (os error 21)
-      fix: name a file that exists and that you may read
+    --set topology.file=foreign: cannot read foreign: this is a folder, and only regular files are read
+      fix: name a file in it
     --out a-file: `FOLDER/a-file` is not a folder: choose another name for the results, or move it away
       fix: name a folder with `--out` that does not exist yet, or that holds earlier results
     --out a-file/below: failed to find the folder `a-file/below`: Not a directory (os error 20)
@@ -967,4 +967,269 @@ fn files_that_cannot_be_read_or_written() {
       fix: name a folder with `--out` that does not exist yet, or that holds earlier results
     ");
     assert_eq!(bench.read("foreign/thesis.tex"), "do not delete\n");
+}
+
+#[test]
+fn quantities_without_units_or_with_unknown_ones() {
+    let bench = Bench::new("units");
+    assert_snapshot!(bench.refuse_overrides(&[
+        &["workload.message=2"],
+        &["workload.message=\"2\""],
+        &["workload.message=2.5"],
+        &["workload.message=2parsec"],
+        &["topology.link-rate=400"],
+        &["topology.link-rate=400GBps"],
+        &["topology.link-delay=1"],
+        &["stop.at-most=5"],
+        &["switch.queue=5"],
+        &["switch.queue=5bpd"],
+        &["transport.payload=4096"],
+        &["transport.ack-size=64"],
+        &["observe.series.every=1"],
+        &["workload.start=7"],
+        &["workload.kind=ring-all-reduce", "workload.size=2"],
+    ]), @r#"
+    --set workload.message=2: `workload.message` cannot be 2
+      fix: expected a size such as "2MB", "64KiB" or "4096B"; a size has a unit, one of B, KB, kB, MB, GB, TB, KiB, MiB, GiB, TiB: write "2B" if that is meant
+    --set workload.message="2": `workload.message` cannot be "2"
+      fix: expected a size such as "2MB", "64KiB" or "4096B"; a size has a unit, one of B, KB, kB, MB, GB, TB, KiB, MiB, GiB, TiB: write "2B" if that is meant
+    --set workload.message=2.5: `workload.message` cannot be 2.5
+      fix: expected a size such as "2MB", "64KiB" or "4096B"; a size has a unit, one of B, KB, kB, MB, GB, TB, KiB, MiB, GiB, TiB: write "2.5B" if that is meant
+    --set workload.message=2parsec: `workload.message` cannot be "2parsec"
+      fix: expected a size such as "2MB", "64KiB" or "4096B"; there is no unit `parsec` of a size; the units are B, KB, kB, MB, GB, TB, KiB, MiB, GiB, TiB
+    --set topology.link-rate=400: `topology.link-rate` cannot be 400
+      fix: expected a rate such as "400Gbps"; a rate has a unit, one of bps, Kbps, Mbps, Gbps, Tbps, b/s, Kb/s, Mb/s, Gb/s, Tb/s, bit/s, Kbit/s, Mbit/s, Gbit/s, Tbit/s, kbps, G, T: write "400Gbps" if that is meant
+    --set topology.link-rate=400GBps: `topology.link-rate` cannot be "400GBps"
+      fix: expected a rate such as "400Gbps"; there is no unit `GBps` of a rate; the units are bps, Kbps, Mbps, Gbps, Tbps, b/s, Kb/s, Mb/s, Gb/s, Tb/s, bit/s, Kbit/s, Mbit/s, Gbit/s, Tbit/s, kbps, G, T
+    --set topology.link-delay=1: `topology.link-delay` cannot be 1
+      fix: expected a duration such as "1us" or "250ns"; a duration has a unit, one of s, ms, us, µs, ns, ps: write "1us" if that is meant
+    --set stop.at-most=5: `stop.at-most` cannot be 5
+      fix: expected a duration such as "1us" or "250ns"; a duration has a unit, one of s, ms, us, µs, ns, ps: write "5us" if that is meant
+    --set switch.queue=5: `switch.queue` cannot be 5
+      fix: expected a size such as "100KB", "25%bdp" or "5bdp"; a size has a unit, one of B, KB, kB, MB, GB, TB, KiB, MiB, GiB, TiB, bdp, %bdp: write "5B" if that is meant
+    --set switch.queue=5bpd: `switch.queue` cannot be "5bpd"
+      fix: expected a size such as "100KB", "25%bdp" or "5bdp"; there is no unit `bpd` of a size; the units are B, KB, kB, MB, GB, TB, KiB, MiB, GiB, TiB, bdp, %bdp
+    --set transport.payload=4096: `transport.payload` cannot be 4096
+      fix: expected a size such as "2MB", "64KiB" or "4096B"; a size has a unit, one of B, KB, kB, MB, GB, TB, KiB, MiB, GiB, TiB: write "4096B" if that is meant
+    --set transport.ack-size=64: `transport.ack-size` cannot be 64
+      fix: expected a size such as "2MB", "64KiB" or "4096B", or "auto"; a size has a unit, one of B, KB, kB, MB, GB, TB, KiB, MiB, GiB, TiB: write "64B" if that is meant
+    --set observe.series.every=1: `observe.series.every` cannot be 1
+      fix: expected a duration such as "1us", "auto" or "off"; a duration has a unit, one of s, ms, us, µs, ns, ps: write "1us" if that is meant
+    --set workload.start=7: `workload.start` cannot be 7
+      fix: expected an instant such as "0s" or "12.5us"; a duration has a unit, one of s, ms, us, µs, ns, ps: write "7us" if that is meant
+    --set workload.size=2: `workload.size` cannot be 2
+      fix: expected a size such as "2MB", "64KiB" or "4096B"; a size has a unit, one of B, KB, kB, MB, GB, TB, KiB, MiB, GiB, TiB: write "2B" if that is meant
+    "#);
+    // A zero is the same in all units.
+    let small = [
+        "run",
+        "--quiet",
+        "--set",
+        "topology.hosts=16",
+        "--set",
+        "topology.hosts-per-leaf=4",
+        "--set",
+        "workload.message=4KB",
+    ];
+    let with = |zero: &'static str| [&small[..], &["--set", zero, "--out", "zero"]].concat();
+    for zero in [
+        "workload.start=0",
+        "workload.start=\"0\"",
+        "switch.ecn.kmin=0",
+        "transport.scope-idle=0",
+    ] {
+        bench.succeed(&with(zero));
+    }
+}
+
+#[test]
+fn keys_of_other_sections_and_kinds() {
+    let bench = Bench::new("owners");
+    bench.write("web.txt", "0 0\n1000 50\n2000 100\n");
+    assert_snapshot!(bench.refuse_overrides(&[
+        &["spray=oblivious"],
+        &["spary=oblivious"],
+        &["hosts=4"],
+        &["qps=2"],
+        &["transport.qps=2"],
+        &["transport.queue=1MB"],
+        &["switch.buffer=2MB"],
+        &["switch.spray=single"],
+        &["topology.radix=4"],
+        &["topology.seed=4"],
+        &["workload.senders=3"],
+        &["topology.hosts=0"],
+        &["topology.hosts=1"],
+        &["stop.at-most=0"],
+        &["workload.file=web.txt"],
+        &["switch=3"],
+        &["switch={kind=lossy}"],
+        &["workload={}"],
+        &["workload.attack={kind=\"staggered\",host=\"0-3\"}"],
+    ]), @r#"
+    --set spray=oblivious: the scenario has no key `spray`
+      fix: did you mean `transport.spray`?
+    --set spary=oblivious: the scenario has no key `spary`
+      fix: did you mean `transport.spray`?
+    --set hosts=4: the scenario has no key `hosts`
+      fix: did you mean `workload.hosts` or `topology.hosts`?
+    --set qps=2: the scenario has no key `qps`
+      fix: did you mean `transport.qps`?
+    --set transport.qps=2: a transport of reliability "selective-repeat", controller "strack", spray "adaptive" and feedback "none" has no key `qps`
+      fix: `qps` is a key of `transport.reliability = "go-back-n"`: choose that, or leave the key out
+    --set transport.queue=1MB: a transport of reliability "selective-repeat", controller "strack", spray "adaptive" and feedback "none" has no key `queue`
+      fix: did you mean `switch.queue`?
+    --set switch.buffer=2MB: a lossy switch has no key `buffer`
+      fix: `buffer` is a key of `switch.kind = "shared-buffer"`: choose that, or leave the key out
+    --set switch.spray=single: a lossy switch has no key `spray`
+      fix: did you mean `transport.spray`?
+    --set topology.radix=4: a topology of kind "leaf-spine" has no key `radix`
+      fix: `radix` is a key of `topology.kind = "fat-tree"`: choose that, or leave the key out
+    --set topology.seed=4: a topology of kind "leaf-spine" has no key `seed`
+      fix: did you mean `seed`?
+    --set workload.senders=3: a workload of kind "permutation" has no key `senders`
+      fix: `senders` is a key of `workload.kind = "incast"`: choose that, or leave the key out
+    --set topology.hosts=0: impossible topology: no hosts
+      fix: use at least two hosts
+    --set topology.hosts=1: impossible topology: `hosts` = 1 is not a multiple of `hosts-per-leaf` = 16
+      fix: use whole leaves, for instance `hosts` = 16, or another `hosts-per-leaf`
+    --set stop.at-most=0: `stop.at-most` of no time: the run ends before it begins
+      fix: give it a time such as "50ms", or leave it out
+    --set workload.file=web.txt: `file` of the file workload: web.txt is a distribution of sizes, not a file of flows
+      fix: draw flows from it: `kind = "poisson"` with `sizes = "web.txt"` instead of `file`
+    --set switch=3: `switch` is a section
+      fix: set a key of it, as in `switch.kind=…`, or several in an inline table, as in `switch={kind="…"}`
+    --set switch={kind=lossy}: not an inline table of TOML: string values must be quoted, expected literal string
+      fix: put texts in quotes, as in `--set 'switch={kind="shared-buffer",buffer="2MB"}'`
+    --set workload={}: an empty inline table
+      fix: write keys into it
+    --set workload.attack={kind="staggered",host="0-3"}: a workload of kind "permutation" has no key `attack.host`
+      fix: did you mean `attack.hosts`? The keys are: attack.above, attack.bytes, attack.gap, attack.hosts, attack.kind, attack.qps, attack.share, hosts, message, priority, start
+    "#);
+    assert_snapshot!(bench.refuse_scenarios(&[
+        "seed = 1\nname = \"x\"\nseed = 2\n",
+        "[switch]\nqueue = \"1MB\"\n[topology]\nhosts = 4\n[switch]\nkind = \"lossy\"\n",
+        "[switch]\necn.kmin = \"1KB\"\necn.kmax = \"1KB\"\necn.kmin = \"2KB\"\n",
+        "[topology]\nhosts = 4\n[transport]\nspray = \"single\"\nspray = \"adaptive\"\n",
+        "[transport]\nkind = \"rocev2\"\n[[workload]]\nkind = \"incast\"\nsenders = 3\nsenders = 4\n",
+    ]), @r"
+    s.toml:3: `seed` stands here a second time; first on line 1
+      fix: remove one of them
+    s.toml:5: `[switch]` stands here a second time; first on line 1
+      fix: write all its keys below one of them, and remove the other
+    s.toml:4: `ecn.kmin` stands here a second time; first on line 2
+      fix: remove one of them
+    s.toml:5: `spray` stands here a second time; first on line 4
+      fix: remove one of them
+    s.toml:6: `senders` stands here a second time; first on line 5
+      fix: remove one of them
+    ");
+}
+
+#[test]
+fn inline_tables_are_settings() {
+    let bench = Bench::new("inline");
+    let run = |out: &str, settings: &[&str]| {
+        let mut arguments = vec!["run", "--quiet", "--out", out];
+        let small = [
+            "topology.hosts=16",
+            "topology.hosts-per-leaf=4",
+            "workload.message=4MB",
+        ];
+        for setting in small.iter().chain(settings) {
+            arguments.extend(["--set", setting]);
+        }
+        bench.succeed(&arguments);
+        bench.read(&format!("{out}/scenario.toml"))
+    };
+    let tables = run(
+        "tables",
+        &[
+            "switch={buffer=\"20MB\",kind=\"shared-buffer\"}",
+            "workload[0].attack={kind=\"staggered\",hosts=\"0-3\"}",
+            "stop={at-most=\"5ms\"}",
+        ],
+    );
+    let single = run(
+        "single",
+        &[
+            "switch.kind=shared-buffer",
+            "switch.buffer=20MB",
+            "workload.attack.kind=staggered",
+            "workload.attack.hosts=0-3",
+            "stop.at-most=5ms",
+        ],
+    );
+    assert_eq!(tables, single);
+    assert!(tables.contains("attack.bytes = \"1bdp\"  # "), "{tables}");
+    // What was resolved is read back as the same scenario.
+    bench.succeed(&["run", "tables/scenario.toml", "--quiet", "--out", "again"]);
+    assert_eq!(bench.read("again/scenario.toml"), tables);
+    let hash = |out: &str| {
+        clearway_report::Summary::read(bench.path(out))
+            .expect("results")
+            .scenario
+            .hash
+    };
+    assert_eq!(hash("again"), hash("single"));
+}
+
+#[test]
+fn combinations_that_hurt_are_warned_of() {
+    let bench = Bench::new("warnings");
+    bench.write("empty.toml", "# nothing yet\n");
+    let warnings = |arguments: &[&str]| {
+        let end = ["--set", "stop.at-most=1us", "--out", "out", "--no-report"];
+        let all = [&["run"], arguments, &end].concat();
+        let output = bench.output(&all);
+        assert_eq!(output.status.code(), Some(1), "{all:?}");
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        let own = errors.lines().filter(|line| line.starts_with("warning"));
+        own.map(|line| format!("{line}\n")).collect::<String>()
+    };
+    let set = |settings: &[&'static str]| {
+        let settings = settings.iter().flat_map(|setting| ["--set", setting]);
+        let all: Vec<&str> = ["incast-32"].into_iter().chain(settings).collect();
+        warnings(&all)
+    };
+    let text = [
+        set(&["transport.kind=dctcp", "transport.spray=oblivious"]),
+        set(&["transport.kind=rocev2"]),
+        set(&[
+            "transport.kind=hpcc",
+            "transport.spray=adaptive",
+            "switch.kind=shared-buffer",
+        ]),
+        set(&["transport.max-cwnd=50%bdp"]),
+        set(&["transport.controller=constant", "transport.window=10KB"]),
+        warnings(&["empty.toml"]),
+    ]
+    .concat();
+    assert_snapshot!(text, @r#"
+    warning: `transport.reliability` = "go-back-n" sends all again behind a packet that others overtake, and `transport.spray` = "oblivious" lets them overtake; set `transport.spray` to "single", or `transport.reliability` to "selective-repeat"
+    warning: `transport.controller` = "dcqcn" with go-back-N is made for networks without loss, and `switch.kind` = "lossy" drops what does not fit: all behind a loss is sent again; set `switch.kind` to "shared-buffer"
+    warning: `transport.reliability` = "go-back-n" sends all again behind a packet that others overtake, and `transport.spray` = "adaptive" lets them overtake; set `transport.spray` to "single", or `transport.reliability` to "selective-repeat"
+    warning: `transport.max-cwnd` = 50%bdp is 208448B, less than the bandwidth-delay product of 416896B: a flow alone cannot fill its path
+    warning: `transport.window` = 10KB is 10KB, less than the bandwidth-delay product of 416896B: a flow alone cannot fill its path
+    warning: empty.toml is empty: this is the default scenario; `clearway explain scenario` has what can be written
+    "#);
+    for quiet in [
+        &["transport.spray=oblivious"][..],
+        &["transport.kind=rocev2", "switch.kind=shared-buffer"],
+        &["transport.kind=dctcp"],
+        &["transport.kind=swift"],
+        &["name=x"],
+    ] {
+        assert_eq!(set(quiet), "", "{quiet:?}");
+    }
+    for builtin in [
+        "quickstart",
+        "incast-32",
+        "hadoop-320",
+        "mix-64",
+        "training-256",
+        "permutation-1k",
+    ] {
+        assert_eq!(warnings(&[builtin]), "", "{builtin}");
+    }
 }

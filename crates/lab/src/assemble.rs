@@ -18,7 +18,7 @@ use clearway_fabric::topology::{
 };
 use clearway_fabric::{Flow, FlowEvent, FlowMilestone, PathChoice, Reactions, Setup};
 use clearway_scenario::generate::TakenHosts;
-use clearway_scenario::{BuildContext, LoadedWorkload};
+use clearway_scenario::{Amounts, BuildContext, LoadedWorkload};
 use clearway_transport::cc::NetworkFacts;
 use clearway_transport::wire::Format;
 use clearway_transport::{Class, ClassSet, Profile, Reliability};
@@ -232,6 +232,21 @@ impl Assembly {
         let mut assembly = self.clone();
         assembly.jobs.leave(job);
         assembly
+    }
+
+    /// The scenario with every default written out and the amounts that relative values came to.
+    pub fn resolved(&self, scenario: &Scenario) -> String {
+        let rates = self.topology.cables.iter().filter(|cable| cable.up);
+        let rates: BTreeSet<Rate> = rates.map(|cable| cable.rate).collect();
+        let rtt = self.network.propagation_rtt;
+        let amounts = Amounts {
+            transport: self.network.bdp,
+            ports: rates
+                .into_iter()
+                .map(|rate| (rate, rate.bytes_in(rtt)))
+                .collect(),
+        };
+        scenario.resolved_with(&amounts)
     }
 
     /// Number of flows.

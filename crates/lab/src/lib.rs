@@ -42,7 +42,7 @@ pub use clearway_scaleup as scaleup_fabric;
 pub use clearway_scenario as scenario;
 pub use clearway_scenario::{
     Catalogue, CatalogueGroup, Experiment, Explanation, HostSet, Place, ScaleupScenario, Scenario,
-    ScenarioError, builtin_scenario, builtin_scenarios,
+    ScenarioError, builtin_scenario, builtin_scenarios, without_amounts,
 };
 
 // What users of the library need to add their own and to drive a run.

@@ -44,6 +44,15 @@ pub struct ScenarioError {
     pub fix: String,
     /// The keys that are at fault, by which the scenario finds the place if there is none yet.
     pub keys: Vec<&'static str>,
+    /// The key that nobody knows, if that is the fault.
+    pub(crate) unknown: Option<Box<UnknownKey>>,
+}
+
+/// A key that its section does not have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct UnknownKey {
+    pub(crate) section: String,
+    pub(crate) key: String,
 }
 
 impl ScenarioError {
@@ -58,6 +67,7 @@ impl ScenarioError {
             message: message.into(),
             fix: fix.into(),
             keys: keys.to_vec(),
+            unknown: None,
         }
     }
 
@@ -83,6 +93,7 @@ impl ScenarioError {
             message: message.into(),
             fix: fix.into(),
             keys: Vec::new(),
+            unknown: None,
         }
     }
 }
@@ -111,6 +122,7 @@ impl From<FileError> for ScenarioError {
             message: error.message,
             fix: error.fix,
             keys: Vec::new(),
+            unknown: None,
         }
     }
 }

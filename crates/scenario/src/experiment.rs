@@ -29,12 +29,15 @@ impl Experiment {
         overrides: &[String],
     ) -> Result<Self, ScenarioError> {
         let mut entries = source::read(file, text)?;
+        let lines = entries.len();
         for text in overrides {
-            apply_override(&mut entries, source::read_override(text)?);
+            let new = source::read_override(text)?.into_iter();
+            new.for_each(|entry| apply_override(&mut entries, entry));
         }
-        let places = Places::new(file, &entries);
+        let places = Places::of_file(file, lines, &entries);
         if ScaleupScenario::is_meant(&entries) {
-            let mut scenario = ScaleupScenario::from_entries(injection, &entries, places)?;
+            let mut scenario = ScaleupScenario::from_entries(injection, &entries, places)
+                .map_err(|error| error.with_owner((registry, injection)))?;
             scenario.base_dir = base_dir.map(Path::to_path_buf);
             return Ok(Self::Scaleup(Box::new(scenario)));
         }

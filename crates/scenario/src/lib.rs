@@ -31,6 +31,7 @@
 //!
 //! **Architecture Invariant:** nothing here runs anything, and nothing prints.
 
+mod amounts;
 mod attack;
 mod bcube;
 mod catalogue;
@@ -44,6 +45,7 @@ mod limits;
 mod link_names;
 mod nics;
 mod observe;
+mod owners;
 mod places;
 mod pods;
 mod scaleup;
@@ -60,6 +62,7 @@ pub mod validation;
 pub mod warnings;
 mod workload;
 
+pub use amounts::{Amounts, without_amounts};
 pub use attack::{AttackKeys, HostSet};
 pub use catalogue::{
     Catalogue, CatalogueGroup, Explanation, builtin_scenario, builtin_scenarios, first_comment,

@@ -45,6 +45,13 @@ pub(crate) fn check_general(general: &General) -> Result<(), ScenarioError> {
             "give the scenario a name, such as \"incast-64\"",
         ));
     }
+    if general.at_most.is_zero() {
+        return Err(ScenarioError::about(
+            &["stop.at-most"],
+            "`stop.at-most` of no time: the run ends before it begins",
+            "give it a time such as \"50ms\", or leave it out",
+        ));
+    }
     not_too_long("", "stop.at-most", Some(general.at_most))?;
     not_too_long("", "trigger-delay", general.trigger_delay)
 }
@@ -242,6 +249,13 @@ fn not_too_long(section: &str, key: &'static str, span: Option<Span>) -> Result<
 
 /// Checks a number of hosts before anything is built for them.
 pub(super) fn check_hosts(keys: &[&'static str], hosts: u64) -> Result<(), ScenarioError> {
+    if hosts == 0 {
+        return Err(ScenarioError::about(
+            keys,
+            "impossible topology: no hosts",
+            "use at least two hosts",
+        ));
+    }
     if hosts > MOST_HOSTS {
         return Err(ScenarioError::about(
             keys,

@@ -7,6 +7,8 @@ use crate::error::{Place, ScenarioError};
 #[derive(Debug, Clone)]
 pub struct Places {
     whole: Place,
+    /// Nothing is written in the file.
+    is_empty: bool,
     /// Sorted by section, those of one in their order.
     keys: Vec<KeyPlace>,
 }
@@ -45,7 +47,24 @@ impl Places {
         keys.sort_by(|a, b| a.section().cmp(&b.section()));
         Self {
             whole: Place::Whole { file: file.into() },
+            is_empty: false,
             keys,
+        }
+    }
+
+    /// As [`new`](Self::new) for a file of `lines` entries, which overrides may have replaced.
+    pub(crate) fn of_file(file: &str, lines: usize, entries: &[Entry]) -> Self {
+        Self {
+            is_empty: lines == 0,
+            ..Self::new(file, entries)
+        }
+    }
+
+    /// The file, if nothing is written in it.
+    pub(crate) fn empty_file(&self) -> Option<&str> {
+        match &self.whole {
+            Place::Whole { file } if self.is_empty => Some(file),
+            _ => None,
         }
     }
 

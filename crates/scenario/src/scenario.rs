@@ -15,6 +15,7 @@ use crate::workload;
 use crate::{
     General, ObserveSettings, SwitchKind, SwitchSettings, TransportSettings, WorkloadSection,
 };
+use clearway_scaleup::injection::InjectionRegistry;
 use clearway_transport::Registry;
 use clearway_transport::cc::ControllerSettings;
 use clearway_units::{ParameterSet, Value};
@@ -54,17 +55,31 @@ impl Scenario {
         overrides: &[String],
     ) -> Result<Self, ScenarioError> {
         let mut entries = source::read(file, text)?;
+        let lines = entries.len();
         for text in overrides {
-            apply_override(&mut entries, source::read_override(text)?);
+            let new = source::read_override(text)?.into_iter();
+            new.for_each(|entry| apply_override(&mut entries, entry));
         }
-        let places = Places::new(file, &entries);
+        let places = Places::of_file(file, lines, &entries);
         let mut scenario = Self::from_entries(registry, &entries, places)?;
         scenario.base_dir = base_dir.map(Path::to_path_buf);
         Ok(scenario)
     }
 
     /// The scenario of `entries`, which stand at `places`.
+    ///
+    /// # Errors
+    /// At the first thing that cannot be meant.
     pub fn from_entries(
+        registry: &Registry,
+        entries: &[Entry],
+        places: Places,
+    ) -> Result<Self, ScenarioError> {
+        Self::of_sections(registry, entries, places)
+            .map_err(|error| error.with_owner((registry, &InjectionRegistry::builtin())))
+    }
+
+    fn of_sections(
         registry: &Registry,
         entries: &[Entry],
         places: Places,

@@ -1,6 +1,6 @@
 //! Sections of a scenario: setting their keys, and errors about keys and names that do not exist.
 
-use crate::error::{Place, ScenarioError};
+use crate::error::{Place, ScenarioError, UnknownKey};
 use crate::source::{self, Entry};
 use clearway_units::{ParameterInfo, SetError, Value, nearest, suggestion};
 
@@ -73,11 +73,19 @@ fn unknown_key(name: &str, section: &dyn Section, entry: &Entry) -> ScenarioErro
     } else {
         format!("give its parts: {}", below.join(", "))
     };
-    ScenarioError::at(
+    let error = ScenarioError::at(
         &entry.place,
         format!("{name} has no key `{}`", entry.key),
         fix,
-    )
+    );
+    let unknown = below.is_empty().then(|| UnknownKey {
+        section: entry.section.clone(),
+        key: entry.key.clone(),
+    });
+    ScenarioError {
+        unknown: unknown.map(Box::new),
+        ..error
+    }
 }
 
 /// "no such kind", with the nearest that exists.

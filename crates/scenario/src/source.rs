@@ -2,6 +2,7 @@
 
 use crate::error::{Place, ScenarioError};
 use clearway_units::{Value, nearest, suggestion};
+use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
 
@@ -57,8 +58,14 @@ impl Layout {
     pub fn read(&self, file: &str, text: &str) -> Result<Vec<Entry>, ScenarioError> {
         let lines = Lines::new(file, text);
         let table = DeTable::parse(text).map_err(|error| {
+            let span = error.span().unwrap_or(0..0);
+            let place = lines.place(span.start);
+            let twice = error.message().starts_with("duplicate key");
+            if let Some(duplicate) = Some(&span).filter(|_| twice) {
+                return duplicate_key(&lines, text, duplicate);
+            }
             ScenarioError::at(
-                &lines.place(error.span().map_or(0, |span| span.start)),
+                &place,
                 format!("not valid TOML: {}", error.message()),
                 "see https://toml.io for the syntax; texts such as sizes and rates go in quotes",
             )
@@ -130,62 +137,104 @@ fn is_sections(items: &[Spanned<DeValue<'_>>]) -> bool {
     items.any(|item| matches!(item.get_ref(), DeValue::Table(_)))
 }
 
-/// Reads one `--set KEY=VALUE`. The value is TOML if it parses as such, otherwise plain text: `400Gbps` needs no quotes.
-pub fn read_override(text: &str) -> Result<Entry, ScenarioError> {
+/// Reads one `--set KEY=VALUE`. The value is TOML if it parses as such, otherwise plain text: `400Gbps` needs no quotes. An inline table
+/// sets each key in it, as if each had been set by itself.
+pub fn read_override(text: &str) -> Result<Vec<Entry>, ScenarioError> {
     let place = Place::Override(text.into());
-    let Some((path, value)) = text.split_once('=') else {
-        return Err(ScenarioError::at(
-            &place,
-            "no `=` in it",
-            "write KEY=VALUE, for instance `--set seed=2`",
-        ));
+    let fault = |message: &str| {
+        let fix = "write KEY=VALUE, for instance `--set seed=2`";
+        ScenarioError::at(&place, message, fix)
     };
-    let path = path.trim();
-    let (section, rest) = path.split_once('.').unwrap_or(("", path));
-    let (name, index) = match section.split_once('[') {
-        None => (section, 0),
-        Some((name, number)) => {
-            let index = number
-                .strip_suffix(']')
-                .and_then(|number| number.parse().ok());
-            let index = index.ok_or_else(|| {
-                ScenarioError::at(
-                    &place,
-                    format!("`{section}` is not a section"),
-                    "count sections from 0: `workload[1].message=2MB`",
-                )
-            })?;
-            (name, index)
-        }
+    let (path, value) = text.split_once('=').ok_or_else(|| fault("no `=` in it"))?;
+    let (path, value) = (path.trim(), value.trim());
+    let (section, rest) = path.split_once('.').unwrap_or((path, ""));
+    let (name, index) = numbered(section, &place)?;
+    let (section, key) = match SECTIONS.contains(&name) {
+        true => (name, rest),
+        false => ("", path),
     };
-    let (section, key) = if SECTIONS.contains(&name) {
-        (name, rest)
-    } else {
-        ("", path)
-    };
-    if key.is_empty() {
-        return Err(ScenarioError::at(
-            &place,
-            "no key before the `=`",
-            "write KEY=VALUE, for instance `--set seed=2`",
-        ));
+    if key.is_empty() && (section.is_empty() || path.ends_with('.')) {
+        return Err(fault("no key before the `=`"));
     }
-    Ok(Entry {
+    let lines = Lines::fixed(place.clone());
+    if value.starts_with('{') {
+        let document = format!("x = {value}");
+        return inline_table(&lines, (section, index, key), &document);
+    }
+    if key.is_empty() {
+        let message = format!("`{path}` is a section");
+        let fix = format!(
+            "set a key of it, as in `{path}.kind=…`, or several in an inline table, as in `{path}={{kind=\"…\"}}`"
+        );
+        return Err(ScenarioError::at(&place, message, fix));
+    }
+    Ok(vec![Entry {
         section: section.into(),
         index,
         key: key.into(),
-        value: read_value(value.trim()),
+        value: read_value(value),
         place,
-    })
+    }])
 }
 
-fn read_value(text: &str) -> Value {
+/// Name and number of a section, as in `workload[1]`.
+fn numbered<'a>(section: &'a str, place: &Place) -> Result<(&'a str, usize), ScenarioError> {
+    let Some((name, number)) = section.split_once('[') else {
+        return Ok((section, 0));
+    };
+    let index = number
+        .strip_suffix(']')
+        .and_then(|number| number.parse().ok());
+    let index = index.ok_or_else(|| {
+        ScenarioError::at(
+            place,
+            format!("`{section}` is not a section"),
+            "count sections from 0: `workload[1].message=2MB`",
+        )
+    })?;
+    Ok((name, index))
+}
+
+/// The entries of the inline table in `document`, whose keys are below `key` of a section. A kind comes first, because it makes room for
+/// the other keys.
+fn inline_table(
+    lines: &Lines<'_>,
+    (section, index, key): (&str, usize, &str),
+    document: &str,
+) -> Result<Vec<Entry>, ScenarioError> {
+    let parsed = DeTable::parse(document).map_err(|error| {
+        ScenarioError::at(
+            &lines.place(0),
+            format!("not an inline table of TOML: {}", error.message()),
+            "put texts in quotes, as in `--set 'switch={kind=\"shared-buffer\",buffer=\"2MB\"}'`",
+        )
+    })?;
+    let mut entries = Vec::new();
+    for value in parsed.get_ref().values() {
+        match value.get_ref() {
+            DeValue::Table(table) if !table.is_empty() => {
+                flatten(lines, section, index, key, table, &mut entries)?;
+            }
+            _ => {
+                return Err(ScenarioError::at(
+                    &lines.place(0),
+                    "an empty inline table",
+                    "write keys into it",
+                ));
+            }
+        }
+    }
+    entries.sort_by_key(|entry| entry.key != "kind");
+    Ok(entries)
+}
+
+/// A value in TOML; everything that is none is text.
+pub(crate) fn read_value(text: &str) -> Value {
     let document = format!("x = {text}");
     let parsed = DeTable::parse(&document).ok().and_then(|table| {
         let (_, value) = table.get_ref().iter().next()?;
         to_value(value.get_ref())
     });
-    // A number with an underscore or sign is fine as TOML; everything that is not a value is text.
     parsed.unwrap_or_else(|| Value::Text(text.into()))
 }
 
@@ -193,6 +242,8 @@ struct Lines<'a> {
     file: &'a str,
     /// Offset of the end of each line.
     ends: Vec<usize>,
+    /// Place of everything, if it is not in a file.
+    fixed: Option<Place>,
 }
 
 impl<'a> Lines<'a> {
@@ -201,13 +252,30 @@ impl<'a> Lines<'a> {
         Self {
             file,
             ends: ends.collect(),
+            fixed: None,
         }
     }
 
+    fn fixed(place: Place) -> Self {
+        Self {
+            file: "",
+            ends: Vec::new(),
+            fixed: Some(place),
+        }
+    }
+
+    /// Number of the line, from 1.
+    fn line(&self, offset: usize) -> usize {
+        self.ends.partition_point(|&end| end < offset) + 1
+    }
+
     fn place(&self, offset: usize) -> Place {
+        if let Some(place) = &self.fixed {
+            return place.clone();
+        }
         Place::Line {
             file: self.file.into(),
-            line: self.ends.partition_point(|&end| end < offset) + 1,
+            line: self.line(offset),
         }
     }
 
@@ -229,6 +297,47 @@ impl<'a> Lines<'a> {
             place,
         })
     }
+}
+
+/// Error of a key or section that stands in the file a second time, at `span`.
+fn duplicate_key<'a>(lines: &Lines<'_>, text: &'a str, span: &Range<usize>) -> ScenarioError {
+    let key = text.get(span.clone()).unwrap_or_default().trim();
+    let line = lines.line(span.start);
+    let own = text.lines().nth(line - 1).unwrap_or_default().trim();
+    let is_header = own.starts_with('[');
+    let before: Vec<&'a str> = text.lines().take(line - 1).collect();
+    let written = |line: &'a str| line.split('=').next().unwrap_or_default().trim();
+    // With what stands before it, if it is dotted.
+    let key = match written(own) {
+        dotted if dotted.ends_with(key) => dotted,
+        _ => key,
+    };
+    let begins = |other: &'a str| {
+        let rest = written(other).strip_prefix(key);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    // A key is unique in its section alone, which begins with the last header.
+    let first = before.iter().rposition(|other| match is_header {
+        true => other.trim() == own,
+        false => begins(other) || other.trim().starts_with('['),
+    });
+    let first = first.filter(|&at| is_header || begins(before[at]));
+    let name = if is_header { own } else { key };
+    let message = match first {
+        Some(at) => format!(
+            "`{name}` stands here a second time; first on line {}",
+            at + 1
+        ),
+        None => format!("`{name}` stands here a second time"),
+    };
+    ScenarioError::at(
+        &lines.place(span.start),
+        message,
+        match is_header {
+            true => "write all its keys below one of them, and remove the other",
+            false => "remove one of them",
+        },
+    )
 }
 
 /// TOML knows more kinds of values than scenarios use.
@@ -327,8 +436,33 @@ mod tests {
     }
 
     #[test]
+    fn inline_tables_set_each_key() {
+        let keys = |text| -> Vec<String> {
+            let entries = read_override(text).unwrap().into_iter();
+            let shown = |e: Entry| format!("{}[{}].{} = {}", e.section, e.index, e.key, e.value);
+            entries.map(shown).collect()
+        };
+        assert_eq!(
+            keys("switch={buffer=\"2MB\",kind=\"shared-buffer\",ecn={kmin=\"1KB\"}}"),
+            [
+                "switch[0].kind = \"shared-buffer\"",
+                "switch[0].buffer = \"2MB\"",
+                "switch[0].ecn.kmin = \"1KB\"",
+            ]
+        );
+        assert_eq!(
+            keys("workload[1].attack = { hosts = \"0-3\" }"),
+            ["workload[1].attack.hosts = \"0-3\""]
+        );
+        assert_eq!(
+            keys("stop={at-most=\"5ms\"}"),
+            ["[0].stop.at-most = \"5ms\""]
+        );
+    }
+
+    #[test]
     fn overrides_need_no_quotes() {
-        let entry = |text| read_override(text).unwrap();
+        let entry = |text| read_override(text).unwrap().remove(0);
         assert_eq!(
             entry("topology.link-rate=400Gbps").value,
             Value::Text("400Gbps".into())
@@ -341,7 +475,15 @@ mod tests {
             entry("topology.links=[\"a-b down\"]").value,
             Value::List(vec![Value::Text("a-b down".into())])
         );
-        for bad in ["seed", "=3", "workload[x].message=3"] {
+        for bad in [
+            "seed",
+            "=3",
+            "workload[x].message=3",
+            "switch.=3",
+            "switch=3",
+            "switch={}",
+            "switch={kind=lossy}",
+        ] {
             assert!(read_override(bad).is_err(), "{bad}");
         }
     }

@@ -257,7 +257,14 @@ impl Section for TopologySettings {
 
 fn build_leaf_spine(s: &LeafSpine) -> Result<Topology, ScenarioError> {
     check_hosts(&["hosts"], s.hosts.into())?;
-    if s.hosts_per_leaf == 0 || s.hosts == 0 || !s.hosts.is_multiple_of(s.hosts_per_leaf) {
+    if s.hosts_per_leaf == 0 {
+        return Err(impossible(
+            &["hosts-per-leaf"],
+            "leaves without hosts".into(),
+            "use at least one host per leaf",
+        ));
+    }
+    if !s.hosts.is_multiple_of(s.hosts_per_leaf) {
         let fix = match s.hosts.checked_next_multiple_of(s.hosts_per_leaf) {
             None | Some(0) => "use at least 2 hosts and at least 1 per leaf".into(),
             Some(next) => format!(

@@ -3,8 +3,10 @@
 use crate::{Scenario, TransportSettings};
 use clearway_fabric::PathChoice;
 use clearway_fabric::topology::Paths;
+use clearway_transport::Reliability;
 use clearway_transport::cc::{
-    CongestionControl, ControllerDefinition, ControllerSettings, Dcqcn, HopCount, NetworkFacts,
+    CongestionControl, ControllerDefinition, ControllerSettings, Dcqcn, HopCount, Hpcc,
+    NetworkFacts,
 };
 use clearway_transport::feedback::{FeedbackDefinition, Silent};
 use clearway_transport::spray::{SelectorDefinition, Single};
@@ -22,6 +24,10 @@ pub fn warnings_of(
         idle_sprayer(transport, scenario.switch.ports.routing),
         unrecorded_hops(transport, network, paths),
         unreachable_target(transport, network),
+        everything_again(transport, network),
+        losses(scenario),
+        narrow_window(transport, network),
+        empty_file(scenario),
     ];
     warnings.into_iter().flatten()
 }
@@ -70,6 +76,61 @@ fn idle_sprayer(transport: &TransportSettings, routing: PathChoice) -> Option<St
             Single::NAME
         )
     })
+}
+
+/// Go-back-N takes a packet that was overtaken for a lost one.
+fn everything_again(transport: &TransportSettings, network: &NetworkFacts) -> Option<String> {
+    let sprays = transport.selector.name() != Single::NAME;
+    let is_go_back_n = matches!(transport.reliability, Reliability::GoBackN(_));
+    // Behind one switch all packets take one path.
+    (is_go_back_n && sprays && network.path.switches > 1).then(|| {
+        format!(
+            "`transport.reliability` = \"go-back-n\" sends all again behind a packet that others overtake, and `transport.spray` = \"{}\" lets them overtake; set `transport.spray` to \"{}\", or `transport.reliability` to \"selective-repeat\"",
+            transport.selector.name(),
+            Single::NAME
+        )
+    })
+}
+
+/// Controllers that rely on pause frames, over switches that send none.
+fn losses(scenario: &Scenario) -> Option<String> {
+    let transport = &scenario.transport;
+    let lossless = [Dcqcn::NAME, Hpcc::NAME].contains(&transport.controller.name());
+    let is_go_back_n = matches!(transport.reliability, Reliability::GoBackN(_));
+    (lossless && is_go_back_n && scenario.switch.buffer.is_none()).then(|| {
+        format!(
+            "`transport.controller` = \"{}\" with go-back-N is made for networks without loss, and `switch.kind` = \"lossy\" drops what does not fit: all behind a loss is sent again; set `switch.kind` to \"shared-buffer\"",
+            transport.controller.name()
+        )
+    })
+}
+
+/// A largest window that is less than a path holds.
+fn narrow_window(transport: &TransportSettings, network: &NetworkFacts) -> Option<String> {
+    let (key, window) = match &transport.controller {
+        ControllerSettings::Strack(own) => ("max-cwnd", Some(own.max_window)),
+        ControllerSettings::Reno(own) => ("max-window", Some(own.max_window)),
+        ControllerSettings::Dctcp(own) => ("max-window", Some(own.max_window)),
+        ControllerSettings::Swift(own) => ("max-window", own.max_window),
+        ControllerSettings::Constant(own) => ("window", Some(own.window)),
+        _ => return None,
+    };
+    let window = window?;
+    let bytes = window.resolve(network.bdp);
+    (bytes < network.bdp).then(|| {
+        format!(
+            "`transport.{key}` = {window} is {bytes}, less than the bandwidth-delay product of {}: a flow alone cannot fill its path",
+            network.bdp
+        )
+    })
+}
+
+/// A file that says nothing.
+fn empty_file(scenario: &Scenario) -> Option<String> {
+    let file = scenario.places().empty_file()?;
+    Some(format!(
+        "{file} is empty: this is the default scenario; `clearway explain scenario` has what can be written"
+    ))
 }
 
 /// A controller that hears only notifications, and receivers that send none.

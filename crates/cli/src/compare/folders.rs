@@ -2,6 +2,7 @@
 
 use crate::failure::{Failure, with_causes};
 use clearway_input::InputKind;
+use clearway_lab::without_amounts;
 use clearway_report::comparison::Course;
 use clearway_report::{ComparedRun, FlowTimes, Summary, read_flows};
 use std::path::{Path, PathBuf};
@@ -61,7 +62,7 @@ impl Group {
         let resolved =
             clearway_input::read_text(&path.join("scenario.toml"), InputKind::SCENARIO).ok();
         let key = resolved.map(|text| Key {
-            scenario: without_seed(&text),
+            scenario: without_seed(&without_amounts(&text)),
             version: summary.version.clone(),
             revision: summary.revision.clone(),
         });

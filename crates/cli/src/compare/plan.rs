@@ -308,8 +308,8 @@ fn parts(text: &str) -> Vec<String> {
     for character in text.chars() {
         match character {
             '"' => quoted = !quoted,
-            '[' if !quoted => depth += 1,
-            ']' if !quoted => depth = depth.saturating_sub(1),
+            '[' | '{' if !quoted => depth += 1,
+            ']' | '}' if !quoted => depth = depth.saturating_sub(1),
             ',' if !quoted && depth == 0 => {
                 parts.push(String::new());
                 continue;

@@ -1,7 +1,7 @@
 //! Traffic from a file.
 
 use super::{BuildContext, LoadedWorkload, WorkloadDefinition, located};
-use clearway_formats::{FileFormat, StartUnit, parse_cm, parse_hpcc_flows, read_text};
+use clearway_formats::{FileFormat, StartUnit, parse_cm, parse_hpcc_flows, parse_sizes, read_text};
 use clearway_input::InputKind;
 use clearway_units::parameters;
 use clearway_workload::WorkloadError;
@@ -35,6 +35,14 @@ impl WorkloadDefinition for FileSettings {
         let path = located(Path::new(&self.file), context.base_dir);
         let text = read_text(&path, InputKind::FLOWS)?;
         let name = path.display().to_string();
+        if self.format == FileFormat::Auto && parse_sizes(&name, &text).is_ok() {
+            let message = format!("{name} is a distribution of sizes, not a file of flows");
+            let fix = format!(
+                "draw flows from it: `kind = \"poisson\"` with `sizes = \"{}\"` instead of `file`",
+                self.file
+            );
+            return Err(Self::fault("file", message, fix));
+        }
         if self.format.is_hpcc(&text) {
             return self.load_hpcc(&name, &text, context);
         }

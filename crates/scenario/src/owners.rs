@@ -1,0 +1,107 @@
+//! Owners of keys: what an unknown key belongs to.
+
+use crate::scaleup::scaleup_groups;
+use crate::{Catalogue, Explanation, ScenarioError};
+use clearway_scaleup::injection::InjectionRegistry;
+use clearway_transport::Registry;
+use clearway_units::nearest;
+
+impl ScenarioError {
+    /// The same error; if it is about an unknown key that something else has, with the name of that.
+    pub(crate) fn with_owner(
+        mut self,
+        (registry, injection): (&Registry, &InjectionRegistry),
+    ) -> Self {
+        let Some(unknown) = &self.unknown else {
+            return self;
+        };
+        let things = things(registry, injection);
+        let owners: Vec<&Explanation> = things
+            .iter()
+            .filter(|thing| thing.parameters.iter().any(|own| own.key == unknown.key))
+            .collect();
+        let section = unknown.section.as_str();
+        if let Some(fix) = same_section(section, &unknown.key, &owners)
+            .or_else(|| other_sections(&unknown.key, &owners))
+        {
+            self.fix = fix;
+        } else if section.is_empty() && !self.fix.starts_with("did you mean") {
+            let keys = things.iter().flat_map(|thing| {
+                let keys = thing.parameters.iter();
+                keys.map(move |own| (thing.section, own.key))
+            });
+            let all: Vec<(&str, &str)> = keys.collect();
+            let near = nearest(&unknown.key, all.iter().map(|(_, key)| *key));
+            let near = near.and_then(|near| all.iter().find(|(_, key)| *key == near));
+            if let Some((section, key)) = near {
+                self.fix = format!("did you mean `{}`?", full_key(section, key));
+            }
+        }
+        self
+    }
+}
+
+/// Everything that has keys.
+fn things(registry: &Registry, injection: &InjectionRegistry) -> Vec<Explanation> {
+    let groups = scaleup_groups(injection).into_iter();
+    let catalogue = groups.fold(Catalogue::new(registry), Catalogue::with);
+    let names = catalogue.names();
+    let all = names.iter().flat_map(|name| catalogue.explain(name));
+    let mut things: Vec<Explanation> = Vec::new();
+    for thing in all {
+        if !things.iter().any(|known| known.role == thing.role) {
+            things.push(thing);
+        }
+    }
+    things
+}
+
+/// Owners of the key in the section where it was written: other kinds.
+fn same_section(section: &str, key: &str, owners: &[&Explanation]) -> Option<String> {
+    const SHOWN: usize = 3;
+    let own = owners.iter().filter(|owner| owner.section == section);
+    let roles = own.map(|owner| owner.role.as_str());
+    // A preset of transports has the keys of its parts.
+    let roles: Vec<&str> = roles
+        .filter(|role| !role.starts_with("transport.kind"))
+        .collect();
+    if roles.is_empty() || section.is_empty() {
+        return None;
+    }
+    let mut shown: Vec<String> = roles
+        .iter()
+        .take(SHOWN)
+        .map(|role| format!("`{role}`"))
+        .collect();
+    if roles.len() > SHOWN {
+        shown.push(format!("{} others", roles.len() - SHOWN));
+    }
+    let last = shown.pop().unwrap_or_default();
+    let list = match shown.is_empty() {
+        true => last,
+        false => format!("{} and {last}", shown.join(", ")),
+    };
+    Some(format!(
+        "`{key}` is a key of {list}: choose that, or leave the key out"
+    ))
+}
+
+/// Owners of the key in other sections.
+fn other_sections(key: &str, owners: &[&Explanation]) -> Option<String> {
+    let mut keys: Vec<String> = Vec::new();
+    for owner in owners {
+        let full = format!("`{}`", full_key(owner.section, key));
+        if !keys.contains(&full) {
+            keys.push(full);
+        }
+    }
+    (!keys.is_empty()).then(|| format!("did you mean {}?", keys.join(" or ")))
+}
+
+/// A key as an override names it.
+fn full_key(section: &str, key: &str) -> String {
+    match section {
+        "" => key.into(),
+        section => format!("{section}.{key}"),
+    }
+}
