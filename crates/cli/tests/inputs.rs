@@ -1,5 +1,7 @@
 //! Inputs without end, without a writer or with too much in them: each reader refuses them at once, with exit code 2.
 
+#![cfg(unix)]
+
 mod common;
 
 use common::Bench;
