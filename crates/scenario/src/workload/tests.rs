@@ -98,7 +98,7 @@ fn what_cannot_be_meant_is_refused() {
     assert!(unknown.starts_with(start), "{unknown}");
     assert_eq!(
         error(&section("transport.rate-timer = 5"), &[]),
-        "s.toml:6: `workload.transport.rate-timer` cannot be 5\n  fix: expected a duration such as \"1us\" or \"250ns\""
+        "s.toml:6: `workload.transport.rate-timer` cannot be 5\n  fix: expected a duration such as \"1us\" or \"250ns\"; a duration has a unit, one of s, ms, us, µs, ns, ps: write \"5us\" if that is meant"
     );
     assert_eq!(
         error(
