@@ -22,7 +22,7 @@ pub use decimal::ParseUnitError;
 pub use digest::{Digest, mix64};
 pub use domain::ValueDomain;
 pub use id::{FlowId, HostId, MessageId};
-pub use parameter::{Parameter, ParameterInfo, ParameterSet, SetError, Value};
+pub use parameter::{Parameter, ParameterInfo, ParameterSet, Rare, SetError, Value};
 pub use random::{Purpose, RandomStream};
 pub use rate::{Rate, WireClock};
 pub use size::{Bytes, Packets, RelativeSize};

@@ -8,6 +8,7 @@ use crate::{Bytes, Rate, RelativeSize, Span, Time, ValueDomain};
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 use std::num::NonZero;
+use std::ops::Deref;
 
 /// A value as a scenario gives it.
 #[derive(Debug, Clone, PartialEq)]
@@ -324,6 +325,48 @@ pub trait ParameterSet: Default {
     fn set(&mut self, key: &str, value: &Value) -> Result<(), SetError>;
     /// Every parameter with its present value, in the order of declaration.
     fn entries(&self) -> Vec<(&'static str, Value)>;
+}
+
+/// Settings that few files give: they have entries only if one of them is not the default, so that files without them stay as they are.
+///
+/// ```
+/// clearway_units::parameters! {
+///     /// Settings of a pause.
+///     pub struct Pause {
+///         /// Length of the pause.
+///         pub length: u32 = 0, "pause", "nowhere";
+///     }
+/// }
+/// use clearway_units::{ParameterSet, Rare, Value};
+/// let mut pause = Rare::<Pause>::default();
+/// assert_eq!(pause.entries(), []);
+/// pause.set("pause", &Value::Integer(3)).unwrap();
+/// assert_eq!(pause.length, 3);
+/// assert_eq!(pause.entries(), [("pause", Value::Integer(3))]);
+/// ```
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Rare<T>(pub T);
+
+impl<T> Deref for Rare<T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T: ParameterSet + PartialEq> ParameterSet for Rare<T> {
+    fn describe() -> Vec<ParameterInfo> {
+        T::describe()
+    }
+    fn set(&mut self, key: &str, value: &Value) -> Result<(), SetError> {
+        self.0.set(key, value)
+    }
+    fn entries(&self) -> Vec<(&'static str, Value)> {
+        match self.0 == T::default() {
+            true => Vec::new(),
+            false => self.0.entries(),
+        }
+    }
 }
 
 /// Declares a settings struct. Each field: documentation (its meaning), name, type, default, key in the scenario, source of the default.

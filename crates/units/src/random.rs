@@ -38,6 +38,8 @@ pub enum Purpose {
     HostClock = 14,
     /// Tokens of injection control (entity: GPU and class).
     Injection = 15,
+    /// Delays of the bursts of workloads, and what is drawn for each (entity: burst of a section).
+    Bursts = 16,
 }
 
 /// A stream of random numbers: PCG-XSH-RR 64/32 (O'Neill 2014), a fixed algorithm, 16 bytes of state.

@@ -7,6 +7,7 @@
 //! A generator draws its random numbers from the stream of (seed, [`Purpose::Workload`], section), or from those of that section's hosts: a
 //! further section changes nothing in those before it.
 
+mod bursts;
 mod file;
 mod incast;
 mod job;
@@ -20,9 +21,10 @@ mod poisson;
 mod scheduling;
 mod trace;
 
+pub use bursts::Bursts;
 pub use clearway_formats::chakra::trace_files;
 pub use file::FileSettings;
-pub use incast::{IncastSettings, Placement};
+pub use incast::{IncastSettings, Placement, Receiver};
 pub use job::JobSettings;
 pub use job_kinds::*;
 pub use list::ListSettings;

@@ -1,7 +1,7 @@
 //! Every host sends to one other host and receives from one other host.
 
-use super::{BuildContext, LoadedWorkload, WorkloadDefinition, chosen_hosts, some_bytes};
-use clearway_units::{Bytes, HostId, RandomStream, Time, parameters};
+use super::{BuildContext, Bursts, LoadedWorkload, WorkloadDefinition, chosen_hosts, some_bytes};
+use clearway_units::{Bytes, HostId, RandomStream, Rare, Time, parameters};
 use clearway_workload::{FlowSpec, Workload, WorkloadError};
 
 parameters! {
@@ -9,10 +9,14 @@ parameters! {
     pub struct PermutationSettings {
         /// Payload of each message.
         pub message: Bytes = Bytes::new(2_000_000), "message", "the 2 MB messages usual with htsim";
-        /// Start of all messages.
+        /// Start of all messages, or of those of the first burst.
         pub start: Time = Time::ZERO, "start", "all at once is the hardest case";
         /// Number of hosts that take part, from host 0 on; all if "auto".
         pub hosts: Option<u32> = None, "hosts", "all hosts";
+        with {
+            /// Repetition.
+            pub bursts: Rare<Bursts>,
+        }
     }
 }
 
@@ -28,16 +32,27 @@ impl WorkloadDefinition for PermutationSettings {
             return Err(Self::fault("hosts", message, "take 2 hosts or more"));
         }
         let message = some_bytes::<Self>(self.message)?;
-        let flows = (0u32..).zip(derangement(hosts, &mut context.random()));
-        let flow = |(src, dst): (u32, u32)| {
-            let label = u64::from(src) + 1;
-            FlowSpec::timed(label, HostId(src), HostId(dst), message, self.start)
-        };
+        self.bursts.check::<Self>(self.start, hosts)?;
+        let mut receivers = derangement(hosts, &mut context.random());
+        let mut flows = Vec::new();
+        for mut burst in self.bursts.each(self.start, context) {
+            if self.bursts.redraw && burst.number > 0 {
+                receivers = derangement(hosts, &mut burst.random);
+            }
+            let label = burst.first_label(hosts);
+            flows.extend((0u32..).zip(&receivers).map(|(src, &dst)| {
+                let label = label + u64::from(src);
+                FlowSpec::timed(label, HostId(src), HostId(dst), message, burst.start)
+            }));
+        }
         let workload = Workload {
-            flows: flows.map(flow).collect(),
+            flows,
             triggers: Vec::new(),
         };
-        Ok(workload.into())
+        Ok(LoadedWorkload {
+            setting_warnings: self.bursts.warnings("permutation", true),
+            ..workload.into()
+        })
     }
 }
 
