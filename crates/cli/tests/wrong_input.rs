@@ -116,7 +116,7 @@ fn misspelt_keys_and_sections() {
     "#);
     assert_snapshot!(bench.refuse_scenarios(&[
         "name = \"x\"\nseeed = 1\n",
-        "[topology]\nkind = \"fat-tree\"\nhosts = 4\n",
+        "[topology]\nkind = \"fat-tree\"\nspines = 4\n",
         "[switch]\nqueue = \"1KB\"\necn = { kmin = \"1KB\", kmx = \"1KB\" }\n",
         "[transport]\nspary = \"single\"\n",
         "[[workload]]\nkind = \"incast\"\nsender = 3\n",
@@ -128,8 +128,8 @@ fn misspelt_keys_and_sections() {
     ]), @r#"
     s.toml:2: the scenario has no key `seeed`
       fix: did you mean `seed`? The keys are: name, seed, stop.at-most, trigger-delay
-    s.toml:3: a topology of kind "fat-tree" has no key `hosts`
-      fix: `hosts` is a key of `topology.kind = "leaf-spine"` and `topology.kind = "single-switch"`: choose that, or leave the key out
+    s.toml:3: a topology of kind "fat-tree" has no key `spines`
+      fix: the keys are: bit-error-rate, failed-uplinks.leaves, failed-uplinks.per-leaf, hosts, link-delay, link-rate, links, oversubscription, radix, tiers
     s.toml:3: a lossy switch has no key `ecn.kmx`
       fix: did you mean `ecn.kmax`? The keys are: control-priority, ecn.enabled, ecn.kmax, ecn.kmin, ecn.mark, ecn.pmax, queue, routing, strict-priority, telemetry
     s.toml:2: a transport of reliability "selective-repeat", controller "strack", spray "adaptive" and feedback "none" has no key `spary`

@@ -38,6 +38,7 @@ mod catalogue;
 mod entries;
 mod error;
 mod experiment;
+mod fat_tree;
 mod general;
 pub mod generate;
 mod graph;

@@ -98,6 +98,7 @@ impl Scenario {
         }
         let name = format!("a topology of kind \"{}\"", topology.kind.name());
         fill(&name, &mut topology, &without_kind(&own))?;
+        topology.settle();
 
         let own = of(entries, "switch", 0);
         let kinds = SwitchKind::KINDS.map(|(name, _)| name);

@@ -102,7 +102,7 @@ fn a_changed_kind_drops_keys_that_it_does_not_know() {
         assert_eq!(radix.collect::<Vec<_>>(), [Value::Integer(4)]);
     }
     // A key of the old kind that an override gives is a mistake.
-    assert!(read_with(text, &["topology.kind=fat-tree", "topology.hosts=64"]).is_err());
+    assert!(read_with(text, &["topology.kind=fat-tree", "topology.spines=4"]).is_err());
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The `[topology]` section.
 
 use super::bcube::Bcube;
+use super::fat_tree::FatTreeSettings;
 use super::graph;
 use super::limits::{check_hosts, check_links, check_size};
 use super::pods::Pods;
@@ -72,22 +73,6 @@ clearway_units::parameters! {
         pub fabric_rate: Option<Rate> = None, "fabric-link-rate", "STrack §4.2: all links alike";
         /// Delay of the links between switches; "auto" is that of the hosts' links.
         pub fabric_delay: Option<Span> = None, "fabric-link-delay", "STrack §4.2: all links alike";
-    }
-}
-
-clearway_units::parameters! {
-    /// A k-ary fat tree of switches with `radix` ports.
-    pub struct FatTreeSettings {
-        /// Ports of each switch.
-        pub radix: u32 = 8, "radix", "decision";
-        /// Tiers of switches: 2 (radix²/2 hosts) or 3 (radix³/4 hosts).
-        pub tiers: u32 = 3, "tiers", "decision";
-        /// Links down of a leaf for each link up.
-        pub oversubscription: u32 = 1, "oversubscription", "decision";
-        /// Rate of each link.
-        pub rate: Rate = Rate::from_gbps(400), "link-rate", "STrack §4.2";
-        /// Delay of each link.
-        pub delay: Span = Span::from_us(1), "link-delay", "STrack §4.2";
     }
 }
 
@@ -211,6 +196,13 @@ impl TopologySettings {
         parameters
     }
 
+    /// Puts values in the place of "auto" where other keys of the section say which: as a user would have written them.
+    pub(crate) fn settle(&mut self) {
+        if let Kind::FatTree(settings) = &mut self.kind {
+            settings.settle();
+        }
+    }
+
     /// Rule by which flows choose NICs where hosts have several.
     pub fn nic_choice(&self, seed: u64) -> NicChoice {
         match &self.kind {
@@ -234,7 +226,7 @@ impl TopologySettings {
                     .map_err(|e| topology_error(&["left", "right"], &e))?
             }
             Kind::LeafSpine(settings) => build_leaf_spine(settings)?,
-            Kind::FatTree(settings) => build_fat_tree(settings)?,
+            Kind::FatTree(settings) => settings.build()?,
             Kind::Pods(settings) => settings.build()?,
             Kind::Bcube(settings) => settings.build()?,
             Kind::File(settings) => build_from_file(settings, base_dir, &mut warnings)?,
@@ -306,6 +298,14 @@ fn build_leaf_spine(s: &LeafSpine) -> Result<Topology, ScenarioError> {
     .map_err(|error| topology_error(&["spines", "parallel-links"], &error))
 }
 
+/// Number of hosts on each leaf that is a multiple of `multiple` and fills whole leaves, of those the one nearest to `near`.
+pub(crate) fn leaf_size(hosts: u32, multiple: u32, near: u32) -> Option<u32> {
+    let multiple = usize::try_from(multiple).ok().filter(|&n| n > 0)?;
+    let sizes = (0..=hosts).step_by(multiple).skip(1);
+    let whole = sizes.filter(|&size| hosts.is_multiple_of(size));
+    whole.min_by_key(|size| size.abs_diff(near))
+}
+
 /// As many spines as make the oversubscription.
 fn spines_for(s: &LeafSpine) -> Result<u32, ScenarioError> {
     let per_spine = s.oversubscription.checked_mul(s.links);
@@ -319,60 +319,12 @@ fn spines_for(s: &LeafSpine) -> Result<u32, ScenarioError> {
                     "{} hosts per leaf cannot be oversubscribed {}:1 over {} parallel links",
                     s.hosts_per_leaf, s.oversubscription, s.links
                 ),
-                "make `hosts-per-leaf` a multiple of `oversubscription` times `parallel-links`, or give `spines`",
+                &match per_spine.and_then(|n| leaf_size(s.hosts, n, s.hosts_per_leaf)) {
+                    Some(size) => format!("use `hosts-per-leaf` = {size}, or give `spines`"),
+                    None => "make `hosts-per-leaf` a multiple of `oversubscription` times `parallel-links`, or give `spines`".into(),
+                },
             )
         })
-}
-
-fn build_fat_tree(s: &FatTreeSettings) -> Result<Topology, ScenarioError> {
-    let share = s.oversubscription.checked_add(1).filter(|&n| n > 1);
-    let share = share.filter(|&n| {
-        s.radix >= n && s.radix <= 1024 && s.radix.is_multiple_of(n) && s.radix.is_multiple_of(2)
-    });
-    let Some(share) = share else {
-        return Err(impossible(
-            &["radix", "oversubscription"],
-            format!(
-                "switches of radix {} with {}:1 oversubscription",
-                s.radix, s.oversubscription
-            ),
-            "use an even radix up to 1024 that is a multiple of `oversubscription` + 1",
-        ));
-    };
-    let (up, half) = (s.radix / share, s.radix / 2);
-    let down = s.radix - up;
-    let of_pod = u64::from(down) * if s.tiers == 3 { u64::from(half) } else { 1 };
-    check_hosts(&["radix", "tiers"], of_pod * u64::from(s.radix))?;
-    let tier = |down_ports, up_ports| Tier {
-        down_ports,
-        up_ports,
-        link_rate: s.rate,
-        link_delay: s.delay,
-        switch_latency: Span::ZERO,
-        bundle: 1,
-    };
-    let spec = match s.tiers {
-        2 => FatTree {
-            hosts: down * s.radix,
-            hosts_per_pod: down * s.radix,
-            tiers: vec![tier(down, up), tier(s.radix, 0)],
-            cores: CoreWiring::Interleaved,
-        },
-        3 => FatTree {
-            hosts: down * half * s.radix,
-            hosts_per_pod: down * half,
-            tiers: vec![tier(down, up), tier(half, half), tier(s.radix, 0)],
-            cores: CoreWiring::Interleaved,
-        },
-        tiers => {
-            return Err(impossible(
-                &["tiers"],
-                format!("a fat tree of {tiers} tiers"),
-                "set `tiers` to 2 or 3",
-            ));
-        }
-    };
-    fat_tree(&spec).map_err(|error| topology_error(&["radix"], &error))
 }
 
 /// Path of a file, or prefix of files, that the user names: beside the scenario, else in the current folder.
