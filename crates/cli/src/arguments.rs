@@ -32,6 +32,10 @@ pub(crate) enum Command {
         /// One group; all of them if left out
         group: Option<String>,
     },
+    /// Print a scenario or a plan, to begin from: `clearway show incast-32 > mine.toml`
+    Show(ShowArguments),
+    /// Write a scenario with its most used keys, each explained, to begin from
+    Init(InitArguments),
     /// Explain everything that has a name: each parameter with default, unit, meaning and source
     Explain {
         /// A name from `clearway list`, or: scenario, links, switch, observe, plan, job, placement
@@ -342,6 +346,51 @@ pub(crate) struct SimulatorArguments {
     /// Run the jobs in the packet simulator: alone, together, and with each way to keep them apart; needs a `[topology]`
     #[arg(long)]
     pub(crate) simulate: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShowArguments {
+    /// A built-in scenario or plan (`clearway list scenarios`, `clearway list plans`), or a file
+    pub(crate) name: String,
+    /// Print every key of the scenario with its value, defaults included, as a run writes them beside its results
+    #[arg(long)]
+    pub(crate) resolved: bool,
+    /// Set any key of the scenario first
+    #[arg(long = "set", value_name = "KEY=VALUE", requires = "resolved")]
+    pub(crate) overrides: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  clearway init
+  clearway init mine.toml --transport rocev2 --workload incast --topology fat-tree
+  clearway init big.toml --topology fat-tree --set topology.hosts=1024 --set topology.oversubscription=2")]
+pub(crate) struct InitArguments {
+    /// The file to write; `-` prints
+    #[arg(value_name = "FILE", default_value = "scenario.toml")]
+    pub(crate) file: PathBuf,
+    /// Kind of topology (`clearway list topologies scale-up`); leaf-spine if left out
+    #[arg(long, value_name = "KIND")]
+    pub(crate) topology: Option<String>,
+    /// Kind of switch (`clearway list switches`); one that suits the transport if left out
+    #[arg(long, value_name = "KIND")]
+    pub(crate) switch: Option<String>,
+    /// Transport (`clearway list transports`); strack if left out
+    #[arg(long, value_name = "KIND")]
+    pub(crate) transport: Option<String>,
+    /// Injection control of a scale-up fabric (`clearway list injection`)
+    #[arg(long, value_name = "KIND")]
+    pub(crate) injection: Option<String>,
+    /// Kind of workload (`clearway list workloads`)
+    #[arg(long, value_name = "KIND")]
+    pub(crate) workload: Option<String>,
+    /// Write any key with this value
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) overrides: Vec<String>,
+    /// Replace the file if there is one
+    #[arg(long)]
+    pub(crate) force: bool,
 }
 
 #[derive(Debug, Args)]

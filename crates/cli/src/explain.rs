@@ -11,7 +11,7 @@ use std::process::ExitCode;
 const WIDTH: usize = 80;
 
 /// The names of scenarios and of files of jobs.
-fn catalogue(laboratory: &Laboratory) -> Catalogue<'_> {
+pub(crate) fn catalogue(laboratory: &Laboratory) -> Catalogue<'_> {
     let catalogue = Catalogue::new(laboratory.registry());
     let groups = scaleup_groups(laboratory.injection());
     let catalogue = groups.into_iter().fold(catalogue, Catalogue::with);

@@ -34,6 +34,7 @@ mod event_log;
 mod explain;
 mod failure;
 mod flow_rows;
+mod init;
 mod isolate;
 mod live;
 mod man;
@@ -50,6 +51,7 @@ mod run;
 mod same_file;
 mod scaleup;
 mod series_file;
+mod show;
 mod text_file;
 mod threads;
 mod timeline_file;
@@ -117,6 +119,8 @@ fn dispatch(laboratory: &Laboratory, command: Command) -> Result<ExitCode, Failu
             Experiment::Scaleup(scenario) => scaleup::run(&arguments, &scenario),
         },
         Command::List { group } => explain::list(laboratory, group.as_deref()),
+        Command::Show(arguments) => show::show(laboratory, &arguments),
+        Command::Init(arguments) => init::init(laboratory, &arguments),
         Command::Explain { name } => explain::explain(laboratory, &name),
         Command::Topology(arguments) => topology::topology(laboratory, &arguments),
         Command::Compare(arguments) => compare::compare(laboratory, &arguments),

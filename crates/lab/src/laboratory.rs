@@ -127,6 +127,14 @@ impl Laboratory {
         Experiment::read(registries, name, text, base_dir, overrides)
     }
 
+    /// The text of a built-in scenario, by its name, or of a scenario file, by its path, as it stands there.
+    ///
+    /// # Errors
+    /// If there is no such scenario or file.
+    pub fn text(&self, scenario: &str) -> Result<String, ScenarioError> {
+        text_of(scenario).map(|text| text.text.into_owned())
+    }
+
     /// Loads a built-in scenario by its name, or a scenario file by its path: one of a packet fabric.
     ///
     /// # Errors

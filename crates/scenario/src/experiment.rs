@@ -86,6 +86,14 @@ impl Experiment {
         }
     }
 
+    /// Every key that the scenario could have, with its value, section by section.
+    pub fn every_setting(&self) -> Vec<Setting> {
+        match self {
+            Self::Packets(scenario) => scenario.every_setting(),
+            Self::Scaleup(scenario) => scenario.every_setting(),
+        }
+    }
+
     /// The files that it reads beside its own, with the keys that name them.
     pub fn files(&self) -> Vec<(String, PathBuf)> {
         match self {

@@ -55,6 +55,7 @@ mod section;
 mod settings;
 mod size_source;
 pub mod source;
+mod starter;
 mod switch;
 pub mod topology;
 mod topology_error;
@@ -84,6 +85,7 @@ pub use scaleup::{
 pub use scenario::Scenario;
 pub use settings::Setting;
 pub use size_source::SizeSource;
+pub use starter::starter;
 pub use switch::{SwitchKind, SwitchSettings};
 pub use transport::TransportSettings;
 pub use workload::{FlowKeys, Priority, WorkloadSection};

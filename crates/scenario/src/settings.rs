@@ -1,8 +1,8 @@
 //! The resolved scenario key by key, each with its meaning and whether the user gave it.
 
 use super::{Places, Scenario, SwitchKind, topology};
-use crate::WorkloadSettings;
-use clearway_units::{ParameterInfo, ParameterSet, Value};
+use crate::{WorkloadSection, WorkloadSettings};
+use clearway_units::{ParameterInfo, ParameterSet, Value, ValueDomain};
 
 /// One key of a resolved scenario.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,6 +19,12 @@ pub struct Setting {
     pub meaning: String,
     /// Source of the default.
     pub source: &'static str,
+    /// Description of the accepted values.
+    pub expected: String,
+    /// Domain of the accepted values, where the key is no choice of a kind.
+    pub domain: Option<ValueDomain>,
+    /// True if the resolved scenario has the key: some that few scenarios give are left out where they have their defaults.
+    pub resolved: bool,
 }
 
 impl Setting {
@@ -32,8 +38,15 @@ impl Setting {
 }
 
 impl Scenario {
-    /// Every key with its value, in the order of [`resolved`](Self::resolved).
+    /// Every key of the resolved scenario with its value, in the order of [`resolved`](Self::resolved).
     pub fn settings(&self) -> Vec<Setting> {
+        let mut settings = self.every_setting();
+        settings.retain(|setting| setting.resolved);
+        settings
+    }
+
+    /// Every key that the scenario could have, with its value, section by section.
+    pub fn every_setting(&self) -> Vec<Setting> {
         let mut settings = Vec::new();
         let mut add = |name: &str, index, kind: Option<Kind>, entries, described| {
             let count = self.workloads.len();
@@ -83,13 +96,22 @@ impl Scenario {
                 index,
                 None,
                 workload.controller_entries().to_vec(),
-                workload.describe_controller(),
+                // Those that differ from `[transport]`, where the others stand.
+                described_of(workload),
             );
         }
         let observe = super::ObserveSettings::describe();
         add("observe", 0, None, self.observe.entries(), observe);
         settings
     }
+}
+
+/// The keys of the controller that a section sets for itself.
+fn described_of(workload: &WorkloadSection) -> Vec<ParameterInfo> {
+    let mut described = workload.describe_controller();
+    let own = workload.controller_entries();
+    described.retain(|parameter| own.iter().any(|(key, _)| *key == parameter.key));
+    described
 }
 
 /// Settings of the `index`-th section called `name`, of which there are `workloads` if it is a workload.
@@ -112,30 +134,42 @@ pub(crate) fn section_settings(
     } else {
         name.to_string()
     };
-    let setting = |key, value, meaning: &str, source| Setting {
-        section: section.clone(),
-        key,
-        value,
-        given: given(key),
-        meaning: meaning.into(),
-        source,
+    let setting = |key, value, resolved| {
+        let known = described.iter().find(|parameter| parameter.key == key);
+        Setting {
+            section: section.clone(),
+            key,
+            value,
+            given: given(key),
+            meaning: known.map_or_else(String::new, |parameter| parameter.meaning.clone()),
+            source: known.map_or("", |parameter| parameter.source),
+            expected: known.map_or_else(String::new, |parameter| parameter.expected.clone()),
+            domain: known.map(|parameter| parameter.domain.clone()),
+            resolved,
+        }
     };
     let mut settings = Vec::new();
     if let Some((kinds, kind)) = kind {
         let summary = kinds.iter().find(|(known, _)| *known == kind);
-        settings.push(setting(
-            "kind",
-            Value::Text(kind.into()),
-            summary.map_or("", |(_, summary)| summary),
-            "decision",
-        ));
+        let names: Vec<&str> = kinds.iter().map(|(name, _)| *name).collect();
+        settings.push(Setting {
+            meaning: summary.map_or("", |(_, summary)| summary).into(),
+            source: "decision",
+            expected: format!("one of \"{}\"", names.join("\", \"")),
+            ..setting("kind", Value::Text(kind.into()), true)
+        });
     }
-    for (key, value) in entries {
-        let known = described.iter().find(|parameter| parameter.key == key);
-        let meaning = known.map_or("", |parameter| parameter.meaning.as_str());
-        let source = known.map_or("", |parameter| parameter.source);
-        settings.push(setting(key, value, meaning, source));
-    }
+    let is_rare = |key| !entries.iter().any(|(known, _)| *known == key);
+    let rare = described.iter().filter(|parameter| is_rare(parameter.key));
+    let rare: Vec<Setting> = rare
+        .map(|parameter| setting(parameter.key, parameter.default.clone(), false))
+        .collect();
+    settings.extend(
+        entries
+            .into_iter()
+            .map(|(key, value)| setting(key, value, true)),
+    );
+    settings.extend(rare);
     settings
 }
 

@@ -1,6 +1,7 @@
 //! The `[transport]` section: a reliability scheme, a controller, a path selector and the feedback of receivers, with the keys
 //! of all four.
 
+use crate::SwitchKind;
 use crate::error::ScenarioError;
 use crate::section::{Section, unknown_name};
 use crate::source::Entry;
@@ -58,6 +59,8 @@ struct Preset {
     feedback: &'static str,
     /// Payload of a full packet in bytes, where the transport has its own default.
     payload: Option<u64>,
+    /// The kind of switch that it is meant for: some expect networks without loss.
+    switch: SwitchKind,
 }
 
 /// The transports; the first is the default.
@@ -70,6 +73,7 @@ const PRESETS: [Preset; 9] = [
         spray: "adaptive",
         feedback: "none",
         payload: None,
+        switch: SwitchKind::Lossy,
     },
     Preset {
         name: "rocev2",
@@ -79,6 +83,7 @@ const PRESETS: [Preset; 9] = [
         spray: "single",
         feedback: "interval",
         payload: None,
+        switch: SwitchKind::SharedBuffer,
     },
     Preset {
         name: "tmdml",
@@ -88,6 +93,7 @@ const PRESETS: [Preset; 9] = [
         spray: "single",
         feedback: "progress",
         payload: Some(1000),
+        switch: SwitchKind::SharedBuffer,
     },
     Preset {
         name: "dctcp",
@@ -97,6 +103,7 @@ const PRESETS: [Preset; 9] = [
         spray: "single",
         feedback: "none",
         payload: None,
+        switch: SwitchKind::Lossy,
     },
     Preset {
         name: "tcp",
@@ -106,6 +113,7 @@ const PRESETS: [Preset; 9] = [
         spray: "single",
         feedback: "none",
         payload: None,
+        switch: SwitchKind::Lossy,
     },
     Preset {
         name: "hpcc",
@@ -115,6 +123,7 @@ const PRESETS: [Preset; 9] = [
         spray: "single",
         feedback: "none",
         payload: None,
+        switch: SwitchKind::SharedBuffer,
     },
     Preset {
         name: "swift",
@@ -124,6 +133,7 @@ const PRESETS: [Preset; 9] = [
         spray: "single",
         feedback: "none",
         payload: None,
+        switch: SwitchKind::Lossy,
     },
     Preset {
         name: "s-perc",
@@ -133,6 +143,7 @@ const PRESETS: [Preset; 9] = [
         spray: "single",
         feedback: "none",
         payload: None,
+        switch: SwitchKind::Lossy,
     },
     Preset {
         name: "1rc",
@@ -142,6 +153,7 @@ const PRESETS: [Preset; 9] = [
         spray: "single",
         feedback: "none",
         payload: None,
+        switch: SwitchKind::Lossy,
     },
 ];
 
@@ -359,6 +371,11 @@ impl TransportSettings {
 }
 
 impl TransportSettings {
+    /// The kind of switch that a transport is meant for; `None` if there is no such transport.
+    pub fn usual_switch(kind: &str) -> Option<SwitchKind> {
+        Preset::named(kind).map(|preset| preset.switch)
+    }
+
     /// Name and summary of each transport.
     pub fn presets() -> Vec<(&'static str, &'static str)> {
         PRESETS

@@ -218,8 +218,15 @@ impl ScaleupScenario {
         text
     }
 
-    /// Every key with its value, in the order of [`resolved`](Self::resolved).
+    /// Every key of the resolved scenario with its value, in the order of [`resolved`](Self::resolved).
     pub fn settings(&self) -> Vec<Setting> {
+        let mut settings = self.every_setting();
+        settings.retain(|setting| setting.resolved);
+        settings
+    }
+
+    /// Every key that the scenario could have, with its value, section by section.
+    pub fn every_setting(&self) -> Vec<Setting> {
         let observe = SectionText {
             name: "observe",
             index: 0,
@@ -246,6 +253,8 @@ impl ScaleupScenario {
                 described,
             )
         });
+        let settings =
+            settings.filter(|setting: &Setting| has_meaning(&setting.section, setting.key));
         settings.collect()
     }
 

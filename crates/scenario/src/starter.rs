@@ -1,0 +1,224 @@
+//! A scenario to begin from: its most used keys, each with its meaning, as text.
+//!
+//! What a key means, its default and what it takes are those of its declaration, which `clearway explain` prints, too. Here stands only
+//! which keys are used most.
+
+use crate::Setting;
+use clearway_units::ValueDomain;
+use std::fmt::Write as _;
+
+/// Columns of a comment.
+const WIDTH: usize = 100;
+
+/// The most used keys of each section; all others are named in a line.
+const MOST_USED: [(&str, &[&str]); 7] = [
+    ("", &["name", "seed", "stop.at-most"]),
+    (
+        "topology",
+        &[
+            "hosts",
+            "hosts-per-leaf",
+            "spines",
+            "radix",
+            "tiers",
+            "oversubscription",
+            "pods",
+            "leaves-per-pod",
+            "aggs-per-pod",
+            "cores-per-agg",
+            "switch-ports",
+            "levels",
+            "left",
+            "right",
+            "bottleneck-rate",
+            "gpus",
+            "gpus-per-leaf",
+            "links-per-spine",
+            "link-rate",
+            "link-delay",
+            "fabric-link-rate",
+            "file",
+            "links",
+        ],
+    ),
+    (
+        "switch",
+        &[
+            "queue",
+            "buffer",
+            "ecn.enabled",
+            "ecn.kmin",
+            "ecn.kmax",
+            "ecn.pmax",
+            "routing",
+            "reduction-table",
+        ],
+    ),
+    (
+        "transport",
+        &[
+            "kind",
+            "controller",
+            "spray",
+            "payload",
+            "init-cwnd",
+            "max-cwnd",
+            "max-paths",
+            "target-qdelay",
+            "qps",
+            "rto",
+            "initial-rate",
+            "initial-window",
+            "max-window",
+            "base-delay",
+            "target-utilisation",
+            "headroom",
+        ],
+    ),
+    ("injection", &["window", "tokens", "wm-max", "latency-threshold"]),
+    (
+        "workload",
+        &[
+            "senders",
+            "receiver",
+            "placement",
+            "from",
+            "to",
+            "hosts",
+            "message",
+            "size",
+            "sizes",
+            "load",
+            "duration",
+            "flows",
+            "file",
+            "start",
+            "count",
+            "period",
+            "redraw",
+            "ranks",
+            "jobs",
+            "iterations",
+            "compute",
+            "chunk",
+            "operation",
+            "transactions",
+            "operations",
+            "sets",
+            "members",
+        ],
+    ),
+    ("observe", &["series.every", "trace.perfetto", "trace.pcap"]),
+];
+
+/// Parts of a transport: commented out, for a written one would stay when another `transport.kind` is chosen.
+const PARTS: [&str; 4] = ["reliability", "controller", "spray", "feedback"];
+
+/// Text of a scenario with these settings, all of a section next to each other. Keys that are not among the most used have no lines of
+/// their own unless they are given. Reading it gives the same settings.
+pub fn starter(settings: &[Setting]) -> String {
+    let mut text = String::from(
+        "# A scenario: `clearway run FILE` runs it. Every key may be left out, and is then what stands here as default.\n\
+         # `clearway explain KEY` says more; `clearway show FILE --resolved` prints all keys.\n",
+    );
+    for section in settings.chunk_by(|a, b| stem(&a.section) == stem(&b.section)) {
+        write_section(&mut text, section);
+    }
+    text
+}
+
+/// The section of a file that a setting stands in: `workload[1].transport` is a part of `workload[1]`.
+fn stem(section: &str) -> &str {
+    section.split('.').next().unwrap_or(section)
+}
+
+fn write_section(text: &mut String, settings: &[Setting]) {
+    let Some(first) = settings.first() else {
+        return;
+    };
+    let section = stem(&first.section);
+    let name = section.split('[').next().unwrap_or(section);
+    text.push('\n');
+    let _ = match name {
+        "" => Ok(()),
+        "workload" => writeln!(text, "[[workload]]"),
+        name => writeln!(text, "[{name}]"),
+    };
+    let most_used = MOST_USED.iter().find(|(known, _)| *known == name);
+    let most_used = most_used.map_or(&[][..], |(_, keys)| keys);
+    let is_shown = |setting: &&Setting| {
+        setting.key == "kind" || setting.given || most_used.contains(&setting.key)
+    };
+    let (shown, rest): (Vec<&Setting>, Vec<&Setting>) = settings.iter().partition(is_shown);
+    for (place, setting) in shown.into_iter().enumerate() {
+        if place > 0 {
+            text.push('\n');
+        }
+        write_setting(text, name, setting);
+    }
+    if !rest.is_empty() {
+        let keys: Vec<&str> = rest.iter().map(|setting| setting.key).collect();
+        text.push('\n');
+        write_comment(text, &format!("Further keys: {}.", keys.join(", ")));
+    }
+}
+
+fn write_setting(text: &mut String, section: &str, setting: &Setting) {
+    let mut comment = setting.meaning.clone();
+    if !comment.ends_with('.') {
+        comment.push('.');
+    }
+    if setting.key == "kind" || matches!(setting.domain, Some(ValueDomain::Words(_))) {
+        let _ = write!(comment, " Takes {}.", setting.expected);
+    }
+    write_comment(text, &comment);
+    let (_, below) = setting.section.split_once('.').unwrap_or_default();
+    let is_part = section == "transport" && PARTS.contains(&setting.key);
+    if is_part && !setting.given {
+        text.push_str("# ");
+    }
+    let dot = if below.is_empty() { "" } else { "." };
+    let _ = writeln!(text, "{below}{dot}{} = {}", setting.key, setting.value);
+}
+
+/// Writes `comment` in lines of its own.
+fn write_comment(text: &mut String, comment: &str) {
+    let mut line = String::from("#");
+    for word in comment.split_whitespace() {
+        if line.len() + 1 + word.len() > WIDTH && line.len() > 1 {
+            let _ = writeln!(text, "{line}");
+            line = String::from("#");
+        }
+        line.push(' ');
+        line.push_str(word);
+    }
+    let _ = writeln!(text, "{line}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Catalogue, scaleup_groups};
+    use clearway_scaleup::injection::InjectionRegistry;
+    use clearway_transport::Registry;
+
+    #[test]
+    fn keys_that_are_used_most_exist() {
+        let registry = Registry::builtin();
+        let groups = scaleup_groups(&InjectionRegistry::builtin());
+        let catalogue = groups
+            .into_iter()
+            .fold(Catalogue::new(&registry), Catalogue::with);
+        for (section, key) in MOST_USED
+            .iter()
+            .flat_map(|(section, keys)| keys.iter().map(move |key| (*section, *key)))
+        {
+            let full = match section {
+                "" => key.to_owned(),
+                section => format!("{section}.{key}"),
+            };
+            let mut found = catalogue.explain(&full).into_iter();
+            assert!(found.any(|known| known.name == full), "{full}");
+        }
+    }
+}
