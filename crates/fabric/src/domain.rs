@@ -4,10 +4,9 @@ use crate::command::{Command, Report};
 use crate::flow::Flow;
 use crate::host::{Context, Host, PathTable};
 use crate::link::{Arrival, LinkCounters, Sinks};
-use crate::meter::LinkMeter;
+use crate::meter::LinkView;
 use crate::observer::Observer;
 use crate::switch::{Scratch, Switch};
-use crate::topology::LinkId;
 use clearway_engine::{BufferPool, Domain, Outlook, Round};
 use clearway_transport::telemetry::Telemetry;
 use clearway_units::{HostId, Time};
@@ -71,12 +70,11 @@ impl<O: Observer, T: Telemetry> FabricDomain<O, T> {
         wires + self.switch.queued() + self.switch.on_the_wire()
     }
 
-    /// Shows each link that begins here, its meter, and the bytes of data that wait in front of it at a switch.
-    pub(crate) fn for_each_link(&mut self, look: &mut dyn FnMut(LinkId, &mut LinkMeter, u64)) {
-        self.switch.for_each_link(&mut *look);
+    /// Shows each link that begins here, as it is at `now`.
+    pub(crate) fn for_each_link(&mut self, now: Time, look: &mut dyn FnMut(LinkView<'_>)) {
+        self.switch.for_each_link(now, &mut *look);
         for host in &mut self.hosts {
-            let (link, meter) = host.metered();
-            look(link, meter, 0);
+            look(host.link_view(now));
         }
     }
 

@@ -6,7 +6,7 @@
 use crate::command::{Report, StartFlow};
 use crate::flow::{Flow, FlowEvent, FlowMilestone, Reactions};
 use crate::link::{Arrival, Frame, Link, Sinks};
-use crate::meter::LinkMeter;
+use crate::meter::LinkView;
 use crate::observer::Observer;
 use crate::pause::{LinkPauses, PauseState};
 use crate::program::{NicMessage, Post, Program};
@@ -228,9 +228,9 @@ impl<T: Telemetry> Host<T> {
         }
     }
 
-    /// Link of the host and its meter.
-    pub(crate) fn metered(&mut self) -> (LinkId, &mut LinkMeter) {
-        (self.link.id, &mut self.link.meter)
+    /// Link of the host at `now`.
+    pub(crate) fn link_view(&mut self, now: Time) -> LinkView<'_> {
+        self.link.view_of_host(now, self.free_at)
     }
 
     /// Link of the host, if flow control holds it back now.

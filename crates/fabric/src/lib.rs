@@ -33,7 +33,7 @@ pub use agent::Agent;
 pub use clearway_engine::{Rounds, Verdict};
 pub use flow::{Flow, FlowEvent, FlowMilestone, FlowOutcome, Reactions};
 pub use link::LinkCounters;
-pub use meter::{LinkMeter, LinkTotals};
+pub use meter::{LinkInterval, LinkTotals, LinkView};
 pub use observer::{DropCause, Observer};
 pub use pause::LinkPauses;
 pub use program::{NicMessage, NicMessageKind, Post, Program};

@@ -1,7 +1,7 @@
 //! One direction of a cable, at its sending end.
 
 use crate::agent::Agent;
-use crate::meter::LinkMeter;
+use crate::meter::{LinkMeter, LinkView, bytes_left};
 use crate::observer::{DropCause, Observer};
 use crate::topology::{Cable, LinkId};
 use clearway_engine::{BufferPool, Outlet, Round};
@@ -257,6 +257,34 @@ impl<T: Telemetry> Link<T> {
         packet
             .telemetry
             .record(if self.coarse { hop.coarse() } else { hop });
+    }
+
+    /// The link at `now` with `queue` bytes in front of it. `on_wire` is a packet that is counted when its transmission ends: its size and
+    /// that end.
+    pub(crate) fn view(
+        &mut self,
+        now: Time,
+        queue: u64,
+        on_wire: Option<(u16, Time)>,
+    ) -> LinkView<'_> {
+        let rate = self.clock.rate();
+        let sent = |(size, end): (u16, Time)| f64::from(size) - bytes_left(now, end, rate);
+        LinkView {
+            link: self.id,
+            queue,
+            ahead: on_wire.map_or(0.0, |packet| sent(packet).max(0.0)),
+            meter: &mut self.meter,
+        }
+    }
+
+    /// The same of a host, which counts packets when their transmissions begin; the last one ends at `end`.
+    pub(crate) fn view_of_host(&mut self, now: Time, end: Time) -> LinkView<'_> {
+        LinkView {
+            link: self.id,
+            queue: 0,
+            ahead: -bytes_left(now, end, self.clock.rate()),
+            meter: &mut self.meter,
+        }
     }
 
     /// Sends a pause frame whose last bit leaves at `end`.

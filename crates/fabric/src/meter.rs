@@ -1,4 +1,11 @@
 //! Totals of what each link has carried, counted where observers ask for it.
+//!
+//! A packet counts as a whole, when its transmission ends at a switch and when it begins at a host. Whoever looks at a link between two
+//! rounds sees what of a packet is on the wire at that instant, so that the bytes of an interval are those that crossed the
+//! link's sending end in it: never more than the link's rate allows. Counting costs nothing for that.
+
+use crate::topology::LinkId;
+use clearway_units::{Rate, Time};
 
 /// Totals of a link: traffic, marks, drops and longest queue.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -15,12 +22,61 @@ pub struct LinkTotals {
     pub peak_queue: u64,
 }
 
+/// Traffic, marks, drops and longest queue of a link in an interval.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct LinkInterval {
+    /// Bytes that have left, headers included; of a packet that is on the wire when the interval ends, the part that has left.
+    pub bytes: f64,
+    /// Packets that were counted.
+    pub packets: u64,
+    /// Packets that the queue in front of the link marked.
+    pub marks: u64,
+    /// Packets that were dropped in front of it, or lost on it.
+    pub drops: u64,
+    /// The most bytes that were in its data queue. Bytes that were there before count when a packet joins them.
+    pub peak_queue: u64,
+}
+
+/// Link at an instant between two rounds.
+#[derive(Debug)]
+pub struct LinkView<'a> {
+    /// The link.
+    pub link: LinkId,
+    /// Bytes of data that wait in front of it at a switch.
+    pub queue: u64,
+    pub(crate) meter: &'a mut LinkMeter,
+    /// Bytes by which what has left exceeds the totals: the part of a packet that is on the wire.
+    pub(crate) ahead: f64,
+}
+
+impl LinkView<'_> {
+    /// Traffic since the last call. It stands still unless the observer [asks for it](crate::Observer::METERS_LINKS).
+    #[inline]
+    pub fn take(&mut self) -> LinkInterval {
+        self.meter.take(self.ahead)
+    }
+
+    /// Totals since the start of the run.
+    pub fn totals(&self) -> LinkTotals {
+        self.meter.totals()
+    }
+}
+
+/// Bytes that have yet to leave at `now` of a packet whose last bit leaves at `end`.
+pub(crate) fn bytes_left(now: Time, end: Time, rate: Rate) -> f64 {
+    match end > now {
+        true => end.since(now).as_ps() as f64 * rate.as_bps() as f64 / 8e12,
+        false => 0.0,
+    }
+}
+
 /// Counts at one link.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct LinkMeter {
+pub(crate) struct LinkMeter {
     totals: LinkTotals,
-    /// The totals when somebody last looked.
+    /// The totals when somebody last looked, and by how much what had left exceeded them.
     seen: LinkTotals,
+    ahead: f64,
     /// The longest queue since then.
     peak: u64,
 }
@@ -45,14 +101,15 @@ impl LinkMeter {
         self.totals.drops += 1;
     }
 
-    /// Totals since the last call. The longest queue is measured at arrivals: bytes that were there before count when a packet joins them.
+    /// Traffic since the last call, where what has left exceeds the totals by so many bytes.
     #[inline]
-    pub fn take(&mut self) -> LinkTotals {
+    fn take(&mut self, ahead: f64) -> LinkInterval {
         let (totals, seen) = (self.totals, self.seen);
         self.totals.peak_queue = totals.peak_queue.max(self.peak);
         self.seen = self.totals;
-        LinkTotals {
-            bytes: totals.bytes - seen.bytes,
+        let before = std::mem::replace(&mut self.ahead, ahead);
+        LinkInterval {
+            bytes: (totals.bytes - seen.bytes) as f64 + (ahead - before),
             packets: totals.packets - seen.packets,
             marks: totals.marks - seen.marks,
             drops: totals.drops - seen.drops,
@@ -61,7 +118,7 @@ impl LinkMeter {
     }
 
     /// Totals since the start of the run.
-    pub fn totals(&self) -> LinkTotals {
+    fn totals(&self) -> LinkTotals {
         LinkTotals {
             peak_queue: self.totals.peak_queue.max(self.peak),
             ..self.totals
@@ -74,15 +131,26 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_packet_on_the_wire_has_left_in_part() {
+        let rate = Rate::from_gbps(400);
+        // A byte takes 20 ps.
+        let (now, end) = (Time::from_ps(1_000), Time::from_ps(3_000));
+        assert_eq!(bytes_left(now, end, rate), 100.0);
+        assert_eq!(bytes_left(end, end, rate), 0.0);
+        assert_eq!(bytes_left(end, now, rate), 0.0);
+    }
+
+    #[test]
     fn intervals_add_up_to_the_totals() {
         let mut meter = LinkMeter::default();
-        let mut bytes = 0;
+        let mut bytes = 0.0;
         for round in 1..4u16 {
             meter.on_departure(round * 100);
             meter.on_enqueue(u64::from(5 - round) * 10);
             meter.on_enqueue(3);
             meter.on_mark();
-            let interval = meter.take();
+            // Of what is counted next, so much is on the wire.
+            let interval = meter.take(f64::from(3 - round) * 30.0);
             bytes += interval.bytes;
             assert_eq!(
                 (interval.packets, interval.marks, interval.drops),
@@ -93,10 +161,10 @@ mod tests {
         meter.on_drop();
         meter.on_enqueue(99);
         let totals = meter.totals();
-        assert_eq!((totals.bytes, bytes), (600, 600));
+        assert_eq!((totals.bytes, bytes), (600, 600.0));
         assert_eq!((totals.packets, totals.marks, totals.drops), (3, 3, 1));
         assert_eq!(totals.peak_queue, 99);
-        assert_eq!(meter.take().peak_queue, 99);
-        assert_eq!(meter.take(), LinkTotals::default());
+        assert_eq!(meter.take(0.0).peak_queue, 99);
+        assert_eq!(meter.take(0.0), LinkInterval::default());
     }
 }

@@ -203,7 +203,7 @@ impl<'a, 's> Accounting<'a, 's> {
             let mut each = |look: &mut dyn FnMut(&mut dyn Visible)| {
                 domains.iter_mut().for_each(|domain| look(domain));
             };
-            sampler.on_sample(finished, &mut Snapshot::new(&mut each));
+            sampler.on_sample(finished, &mut Snapshot::new(finished, &mut each));
         }
         let mut digest = links.losses;
         digest.merge(self.streamed);
@@ -237,11 +237,11 @@ impl<'a, 's> Accounting<'a, 's> {
         if sampler.due() <= start {
             // All is as it was when the last round ended.
             let now = sampler.due().max(self.now);
-            sampler.on_sample(now, &mut Snapshot::new(domains));
+            sampler.on_sample(now, &mut Snapshot::new(now, domains));
         }
         if sampler.due() <= start {
             // Nothing has happened since: one look for the whole gap.
-            sampler.on_sample(start, &mut Snapshot::new(domains));
+            sampler.on_sample(start, &mut Snapshot::new(start, domains));
         }
     }
 
@@ -405,12 +405,12 @@ fn meters<O: Observer, T: Telemetry>(domains: &mut [FabricDomain<O, T>]) -> Vec<
     let mut meters = Vec::new();
     if O::METERS_LINKS {
         for domain in domains {
-            domain.for_each_link(&mut |link, meter, _| {
-                let index = link.0 as usize;
+            domain.for_each_link(Time::NEVER, &mut |view| {
+                let index = view.link.0 as usize;
                 if index >= meters.len() {
                     meters.resize(index + 1, LinkTotals::default());
                 }
-                meters[index] = meter.totals();
+                meters[index] = view.totals();
             });
         }
     }

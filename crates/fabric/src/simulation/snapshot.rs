@@ -3,7 +3,7 @@
 use crate::domain::FabricDomain;
 use crate::flow::{Flow, FlowEvent};
 use crate::host::Host;
-use crate::meter::LinkMeter;
+use crate::meter::LinkView;
 use crate::observer::Observer;
 use crate::topology::LinkId;
 use clearway_transport::OpenFlow;
@@ -24,14 +24,14 @@ pub trait Sampler {
 
 /// View of a domain for a sampler, whatever telemetry its packets carry.
 pub(super) trait Visible {
-    fn for_each_link(&mut self, look: &mut dyn FnMut(LinkId, &mut LinkMeter, u64));
+    fn for_each_link(&mut self, now: Time, look: &mut dyn FnMut(LinkView<'_>));
     fn for_each_open_flow(&self, look: &mut dyn FnMut(&OpenFlow<'_>));
     fn for_each_paused_link(&self, look: &mut dyn FnMut(LinkId));
 }
 
 impl<O: Observer, T: Telemetry> Visible for FabricDomain<O, T> {
-    fn for_each_link(&mut self, look: &mut dyn FnMut(LinkId, &mut LinkMeter, u64)) {
-        Self::for_each_link(self, look);
+    fn for_each_link(&mut self, now: Time, look: &mut dyn FnMut(LinkView<'_>)) {
+        Self::for_each_link(self, now, look);
     }
     fn for_each_open_flow(&self, mut look: &mut dyn FnMut(&OpenFlow<'_>)) {
         for host in &self.hosts {
@@ -51,18 +51,19 @@ pub(super) type EachDomain<'a> = &'a mut dyn FnMut(&mut dyn FnMut(&mut dyn Visib
 
 /// A fabric between two rounds.
 pub struct Snapshot<'a> {
+    now: Time,
     domains: EachDomain<'a>,
 }
 
 impl<'a> Snapshot<'a> {
-    pub(super) fn new(domains: EachDomain<'a>) -> Self {
-        Self { domains }
+    pub(super) fn new(now: Time, domains: EachDomain<'a>) -> Self {
+        Self { now, domains }
     }
 
-    /// Shows each link, its meter, and the bytes of data that wait in front of it at a switch. The meter stands still unless
-    /// the observer [asks for it](Observer::METERS_LINKS).
-    pub fn for_each_link(&mut self, mut look: impl FnMut(LinkId, &mut LinkMeter, u64)) {
-        (self.domains)(&mut |domain| domain.for_each_link(&mut look));
+    /// Shows each link.
+    pub fn for_each_link(&mut self, mut look: impl FnMut(LinkView<'_>)) {
+        let now = self.now;
+        (self.domains)(&mut |domain| domain.for_each_link(now, &mut look));
     }
 
     /// Shows every queue pair of every flow that is open at its sender.

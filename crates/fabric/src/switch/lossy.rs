@@ -4,10 +4,9 @@ use super::Scratch;
 use super::ingress::{BitSet, Ingress};
 use super::lossy_port::LossyPort;
 use crate::link::{Arrival, Frame, Sinks};
-use crate::meter::LinkMeter;
+use crate::meter::LinkView;
 use crate::observer::Observer;
 use crate::order::{self, ArrivalKey};
-use crate::topology::LinkId;
 use clearway_engine::{BufferPool, Outlook, Round};
 use clearway_transport::telemetry::Telemetry;
 use clearway_units::Time;
@@ -116,9 +115,9 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
         arrival_keys.clear();
     }
 
-    /// Each link, its meter, and the bytes in front of it.
-    pub(super) fn links(&mut self) -> impl Iterator<Item = (LinkId, &mut LinkMeter, u64)> {
-        self.ports.iter_mut().map(LossyPort::metered)
+    /// Each link at `now`.
+    pub(super) fn links(&mut self, now: Time) -> impl Iterator<Item = LinkView<'_>> {
+        self.ports.iter_mut().map(move |port| port.view(now))
     }
 
     /// Packets in queues.

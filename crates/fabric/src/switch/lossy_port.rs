@@ -9,9 +9,8 @@
 use super::marking::mark_if_long;
 use super::parameters::{MarkAt, QueueRules};
 use crate::link::{Link, Sinks};
-use crate::meter::LinkMeter;
+use crate::meter::LinkView;
 use crate::observer::{DropCause, Observer};
-use crate::topology::LinkId;
 use clearway_engine::Round;
 use clearway_transport::Class;
 use clearway_transport::telemetry::{IntPacket, Telemetry};
@@ -199,11 +198,15 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
         }
     }
 
-    /// The link, its meter, and the bytes in front of it that are data.
-    pub(crate) fn metered(&mut self) -> (LinkId, &mut LinkMeter, u64) {
+    /// The link at `now`, with the bytes in front of it that are data.
+    pub(crate) fn view(&mut self, now: Time) -> LinkView<'_> {
         let data = &self.queues[Class::DATA.index()..];
         let bytes = data.iter().map(|queue| queue.bytes).sum();
-        (self.link.id, &mut self.link.meter, bytes)
+        let first = self
+            .busy
+            .and_then(|class| self.queues[class.index()].packets.front());
+        let on_wire = first.map(|packet| (packet.size, self.at));
+        self.link.view(now, bytes, on_wire)
     }
 
     /// Packets that wait or are on the wire.

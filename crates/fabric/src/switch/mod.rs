@@ -13,7 +13,7 @@ mod parameters;
 mod shared;
 
 use crate::link::{Arrival, Sinks};
-use crate::meter::LinkMeter;
+use crate::meter::LinkView;
 use crate::observer::Observer;
 use crate::order::ArrivalKey;
 use crate::pause::LinkPauses;
@@ -106,18 +106,12 @@ impl<T: Telemetry> Switch<T> {
         }
     }
 
-    /// Shows each link, its meter, and the bytes of data in front of it.
-    pub(crate) fn for_each_link(&mut self, mut look: impl FnMut(LinkId, &mut LinkMeter, u64)) {
+    /// Shows each link at `now`.
+    pub(crate) fn for_each_link(&mut self, now: Time, look: impl FnMut(LinkView<'_>)) {
         match self {
-            Self::Lossy(switch) => switch
-                .links()
-                .for_each(|(id, meter, bytes)| look(id, meter, bytes)),
-            Self::Strict(switch) => switch
-                .links()
-                .for_each(|(id, meter, bytes)| look(id, meter, bytes)),
-            Self::Shared(switch) => switch
-                .links()
-                .for_each(|(id, meter, bytes)| look(id, meter, bytes)),
+            Self::Lossy(switch) => switch.links(now).for_each(look),
+            Self::Strict(switch) => switch.links(now).for_each(look),
+            Self::Shared(switch) => switch.links(now).for_each(look),
         }
     }
 

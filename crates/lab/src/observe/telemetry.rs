@@ -33,7 +33,8 @@ struct Interval {
     link: LinkId,
     queue: u64,
     peak: u64,
-    bytes: u64,
+    /// Bytes that have left in the interval.
+    bytes: f64,
 }
 
 /// A flow that is under way, as samples see it.
@@ -146,8 +147,9 @@ impl<'a> Telemetry<'a> {
         let mut intervals = Vec::new();
         let mut longest = Longest::new(self.links.newcomers());
         let links = &self.links;
-        snapshot.for_each_link(|link, meter, queue| {
-            let counts = meter.take();
+        snapshot.for_each_link(|mut view| {
+            let (link, queue) = (view.link, view.queue);
+            let counts = view.take();
             marks += counts.marks;
             drops += counts.drops;
             // What waited when the interval ended was there in it, even if nothing joined it.
@@ -170,8 +172,7 @@ impl<'a> Telemetry<'a> {
             let subject = Subject::Link(interval.link.0);
             self.row(Metric::QueueDepth, subject, interval.queue as f64);
             self.row(Metric::QueuePeak, subject, interval.peak as f64);
-            let bits = interval.bytes as f64 * 8.0;
-            self.row(Metric::LinkRate, subject, bits / seconds);
+            self.row(Metric::LinkRate, subject, interval.bytes * 8.0 / seconds);
         }
         self.row(Metric::Marks, Subject::Run, marks as f64);
         self.row(Metric::Drops, Subject::Run, drops as f64);

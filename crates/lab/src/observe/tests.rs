@@ -349,3 +349,50 @@ fn fairness_is_told_of_the_last_set_of_flows() {
     let (_, _, alone) = staggered(r#""1->0 1MB", "2->0 1MB at 500us""#);
     assert_eq!(alone, None);
 }
+
+/// No link carries more in an interval than its rate allows, whatever the kind of switch, however short the interval; and the intervals of
+/// a link add up to what it has carried.
+#[test]
+fn no_link_is_faster_than_its_rate() {
+    let lossless = "transport.kind=rocev2";
+    let shared = "switch.kind=shared-buffer";
+    for overrides in [
+        &["transport.kind=hpcc"][..],
+        &["transport.kind=hpcc", shared],
+        &[lossless, shared],
+        &["switch.strict-priority=true"],
+        &["stop.at-most=37us"],
+    ] {
+        for every in ["100ns", "330ns", "2us"] {
+            let every = format!("observe.series.every={every}");
+            let links = "observe.series.links=top:1024";
+            let small = "workload.message=300KB";
+            let own = [overrides, &[every.as_str(), links, small]].concat();
+            let assembly = assembly("incast-32", &own);
+            let (finished, rows, ..) = watch(&assembly, 1);
+            let mut carried = vec![0.0; finished.meters.len()];
+            let mut busy = 0;
+            for row in rows.iter().filter(|row| row.metric == Metric::LinkRate) {
+                let Subject::Link(link) = row.subject else {
+                    panic!("{row:?}");
+                };
+                let rate = assembly.topology.cables[LinkId(link).cable()].rate;
+                let share = row.value / rate.as_bps() as f64;
+                assert!(
+                    (0.0..1.0 + 1e-9).contains(&share),
+                    "{own:?} {row:?}: {share}"
+                );
+                busy += usize::from(share > 0.999);
+                carried[link as usize] += row.value * row.interval.as_ps() as f64 / 8e12;
+            }
+            assert!(busy > 0, "{own:?}: no link is busy");
+            // The bottleneck is followed from the first interval in which anything waits; a run that is cut off cuts a packet.
+            let links = 0..finished.meters.len();
+            let fullest = links.max_by_key(|&link| finished.meters[link].bytes);
+            let fullest = fullest.unwrap();
+            let all = finished.meters[fullest].bytes as f64;
+            assert!(carried[fullest] < all + 4200.0, "{own:?}");
+            assert!(carried[fullest] > 0.9 * all, "{own:?}");
+        }
+    }
+}

@@ -21,7 +21,7 @@ use super::Scratch;
 use super::ingress::{BitSet, Ingress};
 use super::parameters::BufferRules;
 use crate::link::{Arrival, Frame, Sinks};
-use crate::meter::LinkMeter;
+use crate::meter::LinkView;
 use crate::observer::{DropCause, Observer};
 use crate::order::{self, ArrivalKey};
 use crate::pause::LinkPauses;
@@ -309,9 +309,14 @@ impl<T: Telemetry> SharedSwitch<T> {
         sent
     }
 
-    /// Each link, its meter, and the bytes in front of it.
-    pub(super) fn links(&mut self) -> impl Iterator<Item = (LinkId, &mut LinkMeter, u64)> {
-        self.ports.iter_mut().map(SharedPort::metered)
+    /// Each link at `now`.
+    pub(super) fn links(&mut self, now: Time) -> impl Iterator<Item = LinkView<'_>> {
+        let mut ends = vec![now; self.ports.len()];
+        for &Reverse((end, port)) in &self.ends {
+            ends[usize::from(port)] = end;
+        }
+        let ports = self.ports.iter_mut().zip(ends);
+        ports.map(move |(port, end)| port.view(now, end))
     }
 
     /// Packets in queues.

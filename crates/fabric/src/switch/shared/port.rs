@@ -6,10 +6,9 @@
 use super::super::marking::mark_if_long;
 use super::super::parameters::{MarkAt, QueueRules};
 use crate::link::{Link, Sinks};
-use crate::meter::LinkMeter;
+use crate::meter::LinkView;
 use crate::observer::Observer;
 use crate::pause::PauseState;
-use crate::topology::LinkId;
 use clearway_transport::telemetry::{IntPacket, Telemetry};
 use clearway_transport::{Class, ClassSet, Packet};
 use clearway_units::{Purpose, RandomStream, Time};
@@ -233,11 +232,16 @@ impl<T: Telemetry> SharedPort<T> {
         Some(Left { class, from, size })
     }
 
-    /// The link, its meter, and the bytes in front of it that are data.
-    pub(super) fn metered(&mut self) -> (LinkId, &mut LinkMeter, u64) {
+    /// The link at `now`, with the bytes in front of it that are data. What is on the wire has left at `end`.
+    pub(super) fn view(&mut self, now: Time, end: Time) -> LinkView<'_> {
         let data = self.queues.iter().skip(Class::DATA.index());
         let bytes = data.map(|queue| queue.bytes).sum();
-        (self.link.id, &mut self.link.meter, bytes)
+        let first = match self.wire {
+            Some(Transmission::Packet(class)) => self.queues[class.index()].packets.front(),
+            Some(Transmission::Pause(_)) | None => None,
+        };
+        let on_wire = first.map(|queued| (queued.packet.size, end));
+        self.link.view(now, bytes, on_wire)
     }
 
     /// Packets that wait or are on the wire.
