@@ -105,6 +105,7 @@ impl Jobs {
                     start: Start::Posted(connection.messages),
                     priority: job.priority,
                     variant: job.variant,
+                    section: job.section,
                     ..FlowSpec::timed(
                         connections.len() as u64 + 1,
                         host(connection.src),

@@ -27,17 +27,21 @@ impl Assembly {
             on_progress,
             on_flow,
         } = options;
-        // The fabric does not know how users call a flow.
-        let labels = RefCell::new(FxHashMap::default());
+        // The fabric knows neither how users call a flow nor of which section it is.
+        let origins = RefCell::new(FxHashMap::default());
         let numbered = (0..).map(FlowId).zip(arrivals.clone());
         let mut arrivals = numbered.map(|(id, flow)| {
-            labels.borrow_mut().insert(id, flow.label);
+            let origin = (flow.label, flow.section);
+            origins.borrow_mut().insert(id, origin);
             fabric_flow(&flow)
         });
         let mut on_done = |id: FlowId, flow: &Flow, outcome: &FlowOutcome| {
-            let label = labels.borrow_mut().remove(&id).unwrap_or_default();
+            let (label, section) = origins.borrow_mut().remove(&id).unwrap_or_default();
             let start = flow.start.unwrap_or(Time::NEVER);
-            let spec = FlowSpec::timed(label, flow.src, flow.dst, flow.bytes, start);
+            let spec = FlowSpec {
+                section,
+                ..FlowSpec::timed(label, flow.src, flow.dst, flow.bytes, start)
+            };
             let ideal = self.ideal_between(flow.src, flow.dst, flow.bytes);
             on_flow(id, &spec, &FlowResult::new(outcome, ideal));
         };

@@ -76,6 +76,9 @@ fn the_same_run() {
         let streaming = Assembly::streaming(&scenario).unwrap();
         assert!(streaming.is_streaming() && streaming.workload.flows.is_empty());
         assert_eq!(streaming.flow_count(), listed.flows.len());
+        let sections =
+            [0, 1].map(|section| listed.flows.iter().any(|flow| flow.1.section == section));
+        assert_eq!(sections, [true; 2], "flows know their sections");
         for threads in [1, 3] {
             let mut streamed = run(&streaming, threads);
             assert_eq!(

@@ -2,7 +2,7 @@
 
 use crate::WorkloadSettings;
 use crate::topology::{Kind, LinkSettings};
-use crate::{FlowKeys, General, ObserveSettings, TransportSettings};
+use crate::{FlowKeys, General, ObserveSettings, SectionKeys, TransportSettings};
 use crate::{SwitchKind, SwitchSettings};
 use clearway_transport::{Registry, Reliability};
 use clearway_units::{ParameterInfo, ParameterSet, nearest};
@@ -279,7 +279,7 @@ fn keys_of_all_kinds(name: &str) -> Option<Explanation> {
             "keys of [[workload]] for every kind; those of the controller go under `workload.transport`",
             "in what its flows differ from others",
             "workload",
-            FlowKeys::describe(),
+            [SectionKeys::describe(), FlowKeys::describe()].concat(),
         ),
         "observe" => (
             "the section [observe]",

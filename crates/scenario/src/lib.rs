@@ -52,6 +52,7 @@ mod pods;
 mod scaleup;
 mod scenario;
 mod section;
+mod section_name;
 mod settings;
 mod size_source;
 pub mod source;
@@ -83,6 +84,7 @@ pub use scaleup::{
     ScaleupTraffic, ScaleupWorkload, ScaleupWorkloadKind, scaleup_groups,
 };
 pub use scenario::Scenario;
+pub use section_name::{SectionKeys, SectionName};
 pub use settings::Setting;
 pub use size_source::SizeSource;
 pub use starter::starter;

@@ -9,6 +9,7 @@ use crate::limits::{
 use crate::places::Places;
 use crate::scaleup::NVLINK;
 use crate::section::fill;
+use crate::section_name::section_names;
 use crate::source::{self, Entry};
 use crate::topology::{self, TopologySettings};
 use crate::workload;
@@ -147,6 +148,12 @@ impl Scenario {
             .iter()
             .flat_map(WorkloadSection::variants)
             .collect()
+    }
+
+    /// Name of each section of the workload in results: its own, or its kind, with its place if several are alike.
+    pub fn section_names(&self) -> Vec<String> {
+        let sections = self.workloads.iter();
+        section_names(sections.map(|section| (&section.keys, section.kind().to_owned())))
     }
 
     /// The scenario with every default written out, as TOML. Reading it gives the same scenario.

@@ -4,6 +4,7 @@ use crate::attack::{AttackKeys, attack_of_jobs};
 use crate::error::ScenarioError;
 use crate::generate::PerJob;
 use crate::section::{Section, fill};
+use crate::section_name::SectionKeys;
 use crate::source::Entry;
 use crate::{BuildContext, LoadedWorkload, WorkloadSettings};
 use clearway_transport::cc::ControllerSettings;
@@ -139,6 +140,8 @@ impl Section for OwnController {
 pub struct WorkloadSection {
     /// Generator of the traffic, with its settings.
     pub traffic: WorkloadSettings,
+    /// Name of the section.
+    pub keys: SectionKeys,
     /// Keys of the flows.
     pub flows: FlowKeys,
     /// Attack by some of the flows.
@@ -159,6 +162,7 @@ impl WorkloadSection {
         };
         let mut section = Self {
             traffic,
+            keys: SectionKeys::default(),
             flows: FlowKeys::default(),
             attack: AttackKeys::default(),
             own,
@@ -180,21 +184,24 @@ impl WorkloadSection {
         self.traffic.kind()
     }
 
-    /// Every key but those of the controller with its value; those of an attack if one of them is not the default.
+    /// Every key but those of the controller with its value; its name if it has one, and those of an attack if one of them is not the
+    /// default.
     pub fn entries(&self) -> Vec<(&'static str, Value)> {
         // Most sections do not attack, and need not say so.
         let attacks = self.attack != AttackKeys::default();
         let attack = attacks.then(|| self.attack.entries());
         let own = self.flows.entries().into_iter();
         let own = own.chain(attack.into_iter().flatten());
-        self.traffic.entries().into_iter().chain(own).collect()
+        let named = self.keys.written().into_iter();
+        named.chain(self.traffic.entries()).chain(own).collect()
     }
 
     /// Every parameter but those of the controller.
     pub fn describe(&self) -> Vec<ParameterInfo> {
         let own = FlowKeys::describe().into_iter();
         let own = own.chain(AttackKeys::describe());
-        self.traffic.describe().into_iter().chain(own).collect()
+        let named = SectionKeys::describe().into_iter();
+        named.chain(self.traffic.describe()).chain(own).collect()
     }
 
     /// The keys of the controller that its flows have to themselves, with their values: lists of one for each job, or one for all.
@@ -250,6 +257,7 @@ impl WorkloadSection {
             job.priority = priorities.map(|priorities| priorities.of(number).0);
         }
         for flow in &mut loaded.workload.flows {
+            flow.section = context.section;
             flow.variant = variant(0);
             flow.priority = priorities.map_or(flow.priority, |all| Some(all.of(0).0));
         }
@@ -259,7 +267,10 @@ impl WorkloadSection {
 
 impl Section for WorkloadSection {
     fn set(&mut self, key: &str, value: &Value) -> Result<(), SetError> {
-        let mut result = self.flows.set(key, value);
+        let mut result = self.keys.set(key, value);
+        if result == Err(SetError::UnknownKey) {
+            result = self.flows.set(key, value);
+        }
         if result == Err(SetError::UnknownKey) {
             result = self.attack.set(key, value);
         }
@@ -275,8 +286,9 @@ impl Section for WorkloadSection {
 
 /// True if the section's key stays when its kind is changed.
 pub(super) fn is_common(key: &str) -> bool {
-    let mut common = FlowKeys::describe()
-        .into_iter()
+    let common = SectionKeys::describe().into_iter();
+    let mut common = common
+        .chain(FlowKeys::describe())
         .chain(AttackKeys::describe());
     is_of_controller(key) || common.any(|own| own.key == key)
 }

@@ -111,7 +111,7 @@ impl Iterator for Arrivals {
 }
 
 /// The flows of several sections as one sequence, in the order in which [`Workload::merge`](crate::Workload::merge) lists them: by
-/// start, at equal starts by section.
+/// start, at equal starts by section. Each flow says of which section it is.
 #[derive(Debug, Clone)]
 pub struct MergedArrivals {
     sections: Vec<Peekable<Arrivals>>,
@@ -145,8 +145,11 @@ impl Iterator for MergedArrivals {
 
     fn next(&mut self) -> Option<FlowSpec> {
         let Reverse((_, section)) = self.heads.pop()?;
-        let flow = self.sections[section].next();
+        let flow = self.sections[section].next()?;
         self.push_head(section);
-        flow
+        Some(FlowSpec {
+            section: section as u32,
+            ..flow
+        })
     }
 }

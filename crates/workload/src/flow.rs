@@ -41,6 +41,8 @@ pub struct FlowSpec {
     pub dport: Option<u16>,
     /// Label of the message that the flow is a piece of, if it is part of an [attack](crate::Attack).
     pub attack: Option<u64>,
+    /// Number of the section of the scenario that it belongs to, from 0. It means nothing in a run; output repeats it.
+    pub section: u32,
 }
 
 impl FlowSpec {
@@ -58,6 +60,7 @@ impl FlowSpec {
             variant: 0,
             dport: None,
             attack: None,
+            section: 0,
         }
     }
 

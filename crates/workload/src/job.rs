@@ -49,6 +49,8 @@ pub struct JobSpec {
     pub priority: Option<u8>,
     /// Index of the variant of the run's settings that the senders have; 0 is the one that most have.
     pub variant: u16,
+    /// Number of the section of the scenario that it belongs to, from 0.
+    pub section: u32,
 }
 
 /// All messages of a job from one rank to another.
@@ -79,6 +81,7 @@ impl JobSpec {
             volume: None,
             priority: None,
             variant: 0,
+            section: 0,
         }
     }
 

@@ -81,6 +81,7 @@ pub(super) fn jobs<D: WorkloadDefinition, C: CollectiveDefinition + Clone>(
             volume: Some(volume),
             priority: None,
             variant: 0,
+            section: context.section,
         };
         spec.check(context.hosts)
             .map_err(|(message, fix)| D::fault("iterations", message, fix))?;

@@ -45,6 +45,7 @@ impl WorkloadDefinition for TraceSettings {
             volume: None,
             priority: None,
             variant: 0,
+            section: context.section,
         };
         job.check(context.hosts)
             .map_err(|(message, fix)| Self::fault("iterations", message, fix))?;

@@ -8,6 +8,7 @@ use crate::generate::trace_files;
 use crate::limits::{check_general, check_observe};
 use crate::places::Places;
 use crate::section::{Section, fill, unknown_name};
+use crate::section_name::section_names;
 use crate::settings::{Kind, Setting, section_settings};
 use crate::source::Entry;
 use crate::topology::find_file;
@@ -133,15 +134,10 @@ impl ScaleupScenario {
         &self.places
     }
 
-    /// A name for each section of the workload: its kind, with its place if several are alike.
+    /// Name of each section of the workload in results: its own, or what it does, with its place if several are alike.
     pub fn section_names(&self) -> Vec<String> {
-        let kinds = || self.workloads.iter().map(ScaleupWorkload::name);
-        let name =
-            |(place, name): (usize, String)| match kinds().filter(|other| *other == name).count() {
-                1 => name,
-                _ => format!("{name} [{place}]"),
-            };
-        kinds().enumerate().map(name).collect()
+        let sections = self.workloads.iter();
+        section_names(sections.map(|section| (&section.keys, section.name())))
     }
 
     /// The scenario with every default written out, as TOML. Reading it gives the same scenario.

@@ -3,6 +3,7 @@
 use crate::HostSet;
 use crate::generate::{TraceSettings, WorkloadDefinition};
 use crate::section::Section;
+use crate::section_name::SectionKeys;
 use clearway_formats::TraceFormat;
 use clearway_units::{Parameter, ParameterInfo, ParameterSet, SetError, Value};
 
@@ -171,6 +172,8 @@ impl<T: ParameterSet> Keys for T {
 pub struct ScaleupWorkload {
     /// What its members do.
     pub kind: ScaleupWorkloadKind,
+    /// Name of the section.
+    pub keys: SectionKeys,
     /// The group.
     pub members: MemberKeys,
 }
@@ -179,6 +182,7 @@ impl ScaleupWorkload {
     pub(super) fn new(kind: ScaleupWorkloadKind) -> Self {
         Self {
             kind,
+            keys: SectionKeys::default(),
             members: MemberKeys::default(),
         }
     }
@@ -206,19 +210,25 @@ impl ScaleupWorkload {
     }
 
     pub(super) fn entries(&self) -> Vec<(&'static str, Value)> {
-        let mut entries = self.kind.entries();
+        let mut entries = self.keys.written();
+        entries.extend(self.kind.entries());
         entries.extend(self.members.entries());
         entries
     }
 
     pub(super) fn describe(&self) -> Vec<ParameterInfo> {
-        [self.kind.describe(), MemberKeys::describe()].concat()
+        let own = [SectionKeys::describe(), self.kind.describe()];
+        [own.concat(), MemberKeys::describe()].concat()
     }
 }
 
 impl Section for ScaleupWorkload {
     fn set(&mut self, key: &str, value: &Value) -> Result<(), SetError> {
-        match self.members.set(key, value) {
+        let mut result = self.keys.set(key, value);
+        if result == Err(SetError::UnknownKey) {
+            result = self.members.set(key, value);
+        }
+        match result {
             Err(SetError::UnknownKey) => self.kind.parameters().set_key(key, value),
             result => result,
         }
