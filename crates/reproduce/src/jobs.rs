@@ -135,6 +135,7 @@ mod tests {
     /// A run of which nothing is known but its jobs.
     fn run_of(job_results: Vec<JobResult>) -> RunData {
         RunData {
+            sections: Vec::new(),
             flows: Vec::new(),
             sizes: Vec::new(),
             ends: Vec::new(),

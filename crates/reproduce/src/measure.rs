@@ -79,12 +79,12 @@ macro_rules! measures {
 }
 
 measures! { Simulated {
-    max_fct() needs Nothing;
-    min_fct() needs Nothing;
-    mean_fct() needs Nothing;
+    max_fct("section") needs Nothing;
+    min_fct("section") needs Nothing;
+    mean_fct("section") needs Nothing;
     ideal() needs Nothing;
-    slowdown_max() needs Nothing;
-    slowdown("percentile", "above", "up_to") needs Nothing;
+    slowdown_max("section") needs Nothing;
+    slowdown("percentile", "above", "up_to", "section") needs Nothing;
     weighted_slowdown("percentile", "above", "up_to") needs Nothing;
     user_gbps("src") needs Nothing;
     start_finish_correlation() needs Nothing;
@@ -250,22 +250,22 @@ impl Measure {
 }
 
 /// Longest completion time, us.
-fn max_fct(run: &RunData, _: &Options) -> Result<f64, String> {
-    Ok(run.longest()?.as_us())
+fn max_fct(run: &RunData, options: &Options) -> Result<f64, String> {
+    let completed = run.completed(options)?.into_iter();
+    Ok(completed.fold(0.0, |longest, (span, _)| longest.max(span.as_us())))
 }
 
 /// Shortest completion time, us.
-fn min_fct(run: &RunData, _: &Options) -> Result<f64, String> {
-    let completions = run.completions()?;
-    let shortest = completions.into_iter().min().ok_or("no flows")?;
-    Ok(shortest.as_us())
+fn min_fct(run: &RunData, options: &Options) -> Result<f64, String> {
+    let completed = run.completed(options)?.into_iter();
+    Ok(completed.fold(f64::MAX, |shortest, (span, _)| shortest.min(span.as_us())))
 }
 
 /// Mean completion time, us.
-fn mean_fct(run: &RunData, _: &Options) -> Result<f64, String> {
-    let completions = run.completions()?;
-    let sum: f64 = completions.iter().map(|span| span.as_us()).sum();
-    Ok(sum / completions.len() as f64)
+fn mean_fct(run: &RunData, options: &Options) -> Result<f64, String> {
+    let completed = run.completed(options)?;
+    let sum: f64 = completed.iter().map(|(span, _)| span.as_us()).sum();
+    Ok(sum / completed.len() as f64)
 }
 
 /// Completion time of the longest flow if it had the network to itself: wire bytes over line rate plus base round trip, us.
@@ -274,12 +274,9 @@ fn ideal(run: &RunData, _: &Options) -> Result<f64, String> {
 }
 
 /// Largest completion time over ideal of any flow.
-fn slowdown_max(run: &RunData, _: &Options) -> Result<f64, String> {
-    let completions = run.completions()?;
-    let slowdowns = completions
-        .iter()
-        .zip(&run.flows)
-        .map(|(span, flow)| span.as_us() / flow.ideal.as_us());
+fn slowdown_max(run: &RunData, options: &Options) -> Result<f64, String> {
+    let completed = run.completed(options)?.into_iter();
+    let slowdowns = completed.map(|(span, flow)| span.as_us() / flow.ideal.as_us());
     Ok(slowdowns.fold(0.0, f64::max))
 }
 

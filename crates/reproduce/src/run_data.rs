@@ -24,6 +24,8 @@ pub(crate) struct RunData {
     pub(crate) base_rtts: Vec<Span>,
     /// Label of the message that each flow is a piece of; `None` of a flow that is part of no attack.
     pub(crate) attacks: Vec<Option<u64>>,
+    /// Number of the section of the workload that each flow belongs to.
+    pub(crate) sections: Vec<u32>,
     pub(crate) largest_message: Bytes,
     pub(crate) network: NetworkFacts,
     /// Every key of the scenario with its value.
@@ -70,6 +72,26 @@ impl RunData {
         let completions: Option<Vec<Span>> =
             self.flows.iter().map(FlowResult::completion).collect();
         completions.ok_or_else(|| self.unfinished("flows"))
+    }
+
+    /// True if the flow at `place` is of the section that is asked for, or if none is.
+    pub(super) fn is_of_section(&self, place: usize, options: &Options) -> bool {
+        let section = options.section;
+        section.is_none_or(|section| self.sections[place] as usize == section)
+    }
+
+    /// Completion times and flows of the section that is asked for, of all if none is.
+    pub(super) fn completed(&self, options: &Options) -> Result<Vec<(Span, &FlowResult)>, String> {
+        let flows = self.flows.iter().enumerate();
+        let own = flows.filter(|(place, _)| self.is_of_section(*place, options));
+        let completed = own.map(|(_, flow)| Some((flow.completion()?, flow)));
+        let completed: Option<Vec<_>> = completed.collect();
+        let completed = completed.ok_or_else(|| self.unfinished("flows"))?;
+        match (completed.is_empty(), options.section) {
+            (true, Some(section)) => Err(format!("there are no flows of section {section}")),
+            (true, None) => Err("no flows".into()),
+            (false, _) => Ok(completed),
+        }
     }
 
     pub(super) fn longest(&self) -> Result<Span, String> {

@@ -34,10 +34,11 @@ pub(super) fn jain(run: &RunData, options: &Options) -> Result<f64, String> {
 /// A percentile of the slowdown of flows with more than `above` and at most `up_to` bytes, nearest rank; the median unless
 /// `percentile` says otherwise. p99.9 of fewer than 1000 flows is the slowest one. Flows that are part of an attack are left out.
 pub(super) fn slowdown(run: &RunData, options: &Options) -> Result<f64, String> {
-    let whole = run.flows.iter().zip(&run.sizes).zip(&run.attacks);
-    let whole = whole.filter(|(_, attack)| attack.is_none());
+    let flows = run.flows.iter().zip(&run.sizes).enumerate();
+    let whole = flows.filter(|(place, _)| run.attacks[*place].is_none());
     let of_size = whole
-        .map(|(flow, _)| flow)
+        .filter(|(place, _)| run.is_of_section(*place, options))
+        .map(|(_, flow)| flow)
         .filter(|(_, size)| options.above.is_none_or(|above| above < **size))
         .filter(|(_, size)| **size <= options.up_to);
     let slowdowns = of_size.map(|(flow, _)| {

@@ -12,13 +12,14 @@ use std::collections::BTreeMap;
 /// Points of a curve in an outcome at most.
 const CURVE_POINTS: usize = 400;
 
-/// Outcome, size, hosts and base round trip of each flow, and the message that it is a piece of, if it is part of an attack.
+/// Outcome, size, hosts, base round trip and section of each flow, and the message that it is a piece of, if it is part of an attack.
 pub(super) struct FlowTable {
     results: Vec<FlowResult>,
     sizes: Vec<Bytes>,
     ends: Vec<(HostId, HostId)>,
     base_rtts: Vec<Span>,
     attacks: Vec<Option<u64>>,
+    sections: Vec<u32>,
 }
 
 impl FlowTable {
@@ -29,6 +30,7 @@ impl FlowTable {
             ends: vec![(HostId(0), HostId(0)); count],
             base_rtts: vec![Span::ZERO; count],
             attacks: vec![None; count],
+            sections: vec![0; count],
         }
     }
 
@@ -45,6 +47,7 @@ impl FlowTable {
         self.sizes[id.index()] = flow.bytes;
         self.ends[id.index()] = (flow.src, flow.dst);
         self.attacks[id.index()] = flow.attack;
+        self.sections[id.index()] = flow.section;
         self.base_rtts[id.index()] = paths.round_trip(from, to, assembly.sizes);
     }
 }
@@ -62,6 +65,7 @@ pub(super) fn summarise<O: Observer>(
         ends: flows.ends,
         base_rtts: flows.base_rtts,
         attacks: flows.attacks,
+        sections: flows.sections,
         network: assembly.network,
         settings: BTreeMap::new(),
         simulated: finished.simulated,

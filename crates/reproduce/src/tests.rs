@@ -514,6 +514,75 @@ fn sharing_is_measured() {
     }
 }
 
+/// A short message beside a long one of another section, from other hosts to other hosts.
+const SECTIONS: &str = r#"
+title = "Two sections"
+source = "nowhere"
+setup = "two hosts that send to two others"
+
+[base]
+topology = { kind = "single-switch", hosts = 4 }
+
+[base.workload]
+kind = "flows"
+flows = ["0->2 4KB", "0->2 40KB at 100us"]
+
+[small]
+seeds = 1
+[full]
+
+[[axes]]
+name = "case"
+
+[[axes.values]]
+label = "mix"
+set."workload[1]" = { kind = "flows", flows = ["1->3 400KB"] }
+
+[[claims]]
+id = "true"
+paper = "what follows from the arithmetic"
+source = "arithmetic"
+expect = "RULE"
+"#;
+
+#[test]
+fn measures_of_flows_can_be_of_one_section() {
+    for (rule, expected) in [
+        ("max_fct(mix, section=1) - max_fct(mix) in [0, 0]", None),
+        ("min_fct(mix, section=0) - min_fct(mix) in [0, 0]", None),
+        (
+            "max_fct(mix, section=0) < max_fct(mix, section=1) / 2",
+            None,
+        ),
+        (
+            "mean_fct(mix, section=1) - max_fct(mix, section=1) in [0, 0]",
+            None,
+        ),
+        ("slowdown_max(mix, section=0) in [1, 1.01]", None),
+        (
+            "slowdown(mix, section=1, percentile=100) - slowdown_max(mix, section=1) in [0, 0]",
+            None,
+        ),
+        (
+            "mean_fct(mix, section=2) > 0",
+            Some("mean_fct: there are no flows of section 2"),
+        ),
+        (
+            "slowdown(mix, section=1, up_to=10KB) > 0",
+            Some("slowdown: no flow is of these sizes"),
+        ),
+    ] {
+        let figure = Figure::read("test/sections", &SECTIONS.replace("RULE", rule)).unwrap();
+        let quiet = Quiet::with_limit(u32::MAX);
+        let mut reproducer = Reproducer::new(Laboratory::new(), 1);
+        let outcome = reproducer.reproduce(&figure, &small(None), &quiet).unwrap();
+        let claim = &outcome.claims[0];
+        assert_eq!(claim.judgements[0].reason.as_deref(), expected, "{rule}");
+        let passes = claim.verdict == ClaimVerdict::Pass;
+        assert_eq!(passes, expected.is_none(), "{rule}: {:?}", claim.judgements);
+    }
+}
+
 const USERS: &str = r#"
 title = "An attacker and another user"
 source = "nowhere"
