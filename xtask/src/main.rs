@@ -6,6 +6,7 @@
 //! * `cargo xtask bench [--check]`: instructions per packet-hop, into `benchmarks/instructions.md`. `--check` writes nothing and
 //!   fails above the bar, or more than 5 % above the recorded figures.
 //! * `cargo xtask claims`: records of the papers' claims, and whether they still hold; lists its options.
+//! * `cargo xtask columns`: `docs/src/columns.md`, from the tables of columns and metrics.
 //! * `cargo xtask storm [--minutes N] [--seed S]`: random scenarios against the program, and what must hold of every run; `--help` lists
 //!   all options. What fails is shrunk into `target/storm/`.
 
@@ -13,6 +14,7 @@
 
 mod bench;
 mod claims;
+mod columns;
 mod storm;
 mod tidy;
 
@@ -33,9 +35,10 @@ fn main() -> ExitCode {
         ["bench"] => bench::run(&root, bench::Mode::Record),
         ["bench", "--check"] => bench::run(&root, bench::Mode::Check),
         ["claims", ref options @ ..] => claims::run(&root, options),
+        ["columns"] => columns::write(&root),
         ["storm", ref options @ ..] => storm::run(&root, options),
         _ => vec![
-            "usage: cargo xtask ci | tidy [--update] | bench [--check] | claims OPTION | storm [--help]".into(),
+            "usage: cargo xtask ci | tidy [--update] | bench [--check] | claims OPTION | columns | storm [--help]".into(),
         ],
     };
     faults.iter().for_each(|fault| eprintln!("{fault}"));

@@ -33,7 +33,8 @@ impl FlowRows {
         if let Self::Written { file, .. } = &mut rows {
             let sink = folder.create_file(flows::FILE_NAME)?;
             let (version, identity) = (env!("CARGO_PKG_VERSION"), identity(scenario));
-            let writer = FlowsWriter::new(sink, version, REVISION, &identity);
+            let sections = scenario.section_names();
+            let writer = FlowsWriter::new(sink, version, REVISION, &identity, &sections);
             *file = Some(Box::new(FlowsFile(writer)));
         }
         Ok(rows)
@@ -118,5 +119,6 @@ pub(crate) fn row(id: FlowId, flow: &FlowSpec, result: &FlowResult) -> FlowRow {
         probes: statistics.probes.into(),
         timeouts: statistics.timeouts.into(),
         attack: flow.attack,
+        section: flow.section,
     }
 }

@@ -29,6 +29,7 @@ pub(crate) fn record(
         simulated: finished.simulated.since(clearway_units::Time::ZERO),
         flows: Vec::new(),
         written: None,
+        sections: scenario.section_names(),
         packets: packets(finished),
         paused_links: paused_links(assembly, finished),
         data_packet_hops: links.data_hops,

@@ -251,6 +251,7 @@ pub(crate) fn record(
         simulated: finished.simulated.since(clearway_units::Time::ZERO),
         flows: Vec::new(),
         written: None,
+        sections: Vec::new(),
         packets: PacketCounts::default(),
         paused_links: Vec::new(),
         data_packet_hops: 0,

@@ -151,7 +151,9 @@ fn what_there_is_room_for_is_kept() {
     assert!(table.contains("Slowdown"), "{table}");
     assert!(!table.contains("Results  "), "{table}");
     assert!(!bench.path("results/report.html").exists());
-    let flows = clearway_report::read_flows(bench.path("results")).unwrap();
+    let flows = clearway_report::read_flows(bench.path("results"))
+        .unwrap()
+        .flows;
     assert_eq!(flows.len(), 32);
     assert_eq!(bench.read("flows.txt").lines().count(), 32);
     // Once there is a whole result, a part of another does not replace it.

@@ -277,6 +277,7 @@ fn large() -> RunRecord {
         probes: 0,
         timeouts: 0,
         attack: None,
+        section: 0,
     };
     RunRecord {
         version: "0.1.0".into(),
@@ -290,6 +291,7 @@ fn large() -> RunRecord {
         simulated: Span::from_us(70),
         flows: (0..8192).map(flow).collect(),
         written: None,
+        sections: vec!["permutation".into()],
         packets: Default::default(),
         paused_links: Vec::new(),
         data_packet_hops: 1,

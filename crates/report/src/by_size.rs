@@ -114,11 +114,9 @@ impl FlowsBySize {
 
     /// The classes that have flows, from the smallest flows to the largest.
     pub fn classes(&self) -> Vec<SizeClass> {
-        let ends = CLASS_ENDS.into_iter().map(Some).chain([None]);
-        let begins = [0].into_iter().chain(CLASS_ENDS);
         let mut first = 0;
-        begins
-            .zip(ends)
+        (0..=CLASS_ENDS.len())
+            .map(class_bounds)
             .filter_map(|(above_bytes, up_to_bytes)| {
                 let most = up_to_bytes.unwrap_or(u64::MAX);
                 let range = first..self.sizes.partition_point(|&size| size <= most);
@@ -154,11 +152,27 @@ impl SizeClass {
     /// Name of the class, such as `up to 10 KB` or `over 100 MB`. It leaves out the lower end: a class holds only flows above the class
     /// before it.
     pub fn name(&self) -> String {
-        match self.up_to_bytes {
-            Some(end) => format!("up to {}", bytes(end)),
-            None => format!("over {}", bytes(self.above_bytes)),
-        }
+        class_name(self.above_bytes, self.up_to_bytes)
     }
+}
+
+/// Name of the class above and up to so many bytes; see [`SizeClass::name`].
+pub(crate) fn class_name(above_bytes: u64, up_to_bytes: Option<u64>) -> String {
+    match up_to_bytes {
+        Some(end) => format!("up to {}", bytes(end)),
+        None => format!("over {}", bytes(above_bytes)),
+    }
+}
+
+/// Place of the class of flows of so many bytes, from that of the smallest on.
+pub(crate) fn class_of(bytes: u64) -> usize {
+    CLASS_ENDS.partition_point(|&end| end < bytes)
+}
+
+/// Bytes that flows of the class at `place` are above, and those that they are up to.
+pub(crate) fn class_bounds(place: usize) -> (u64, Option<u64>) {
+    let above = place.checked_sub(1).map_or(0, |below| CLASS_ENDS[below]);
+    (above, CLASS_ENDS.get(place).copied())
 }
 
 #[cfg(test)]
@@ -243,6 +257,11 @@ mod tests {
     fn classes_end_at_powers_of_ten() {
         let flows = of_sizes([0, 1_000, 1_001, 1_000_000, 1_000_001, 100_000_001, 5_000]);
         let classes = FlowsBySize::of(&flows).classes();
+        for flow in &flows {
+            let (above, end) = class_bounds(class_of(flow.bytes));
+            assert!(flow.bytes > above || above == 0, "{}", flow.bytes);
+            assert!(end.is_none_or(|end| flow.bytes <= end), "{}", flow.bytes);
+        }
         let figures: Vec<_> = classes
             .iter()
             .map(|class| (class.above_bytes, class.up_to_bytes, class.flows))

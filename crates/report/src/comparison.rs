@@ -25,7 +25,7 @@
 //! | `variants[].id` | text | `A`, `B`, …; the first is what ratios refer to |
 //! | `variants[].label` | text | what was compared |
 //! | `variants[].runs[]` | list | `scenario` (`name`, `hash`, `seed`), `status`, `flows` (`total`, `completed`, `started`), `jobs` (`total`, `completed`), after a scale-up run `operations` (`total`, `completed`), `bytes` (payload of all flows), `digest`, `version`, `revision` as in `summary.json`; `folder` (text or null): where its results are |
-//! | `measures[].name` | text | `fct_us.max`, `packets.dropped`, …: as in `summary.json`; and `iteration_us.max`: the longest iteration of all jobs; `busbw_gb_per_s`: bus bandwidth, the mean over all jobs that have one; `goodput_bps`: payload of the completed flows, over the time from the first start to the last finish among them; and `slowdown_up_to_10KB.p999`, `slowdown_over_100MB.p50`, …: of one of the [classes of sizes](crate::by_size), above the one before and up to this size; if a run is a scale-up run, `operations.…` as its [figures](clearway_results::OperationFigures) are named |
+//! | `measures[].name` | text | `fct_us.max`, `packets.dropped`, …: as in `summary.json`; and `iteration_us.max`: the longest iteration of all jobs; `busbw_gb_per_s`: bus bandwidth, the mean over all jobs that have one; `goodput_bps`: payload of the completed flows, over the time from the first start to the last finish among them; and `slowdown_up_to_10KB.p999`, `slowdown_over_100MB.p50`, …: of one of the [classes of sizes](crate::by_size), above the one before and up to this size; `sections.NAME.slowdown.p99`, `sections.NAME.goodput_bps`, …: of one [section](crate::by_section) of the workload, and `sections.NAME.up_to_10KB.slowdown.p50`, … of one of its classes of sizes, if some run has several sections; if a run is a scale-up run, `operations.…` as its [figures](clearway_results::OperationFigures) are named |
 //! | `measures[].title`, `.unit` | text | for people; the unit is `us`, `index` (from −1 to 1, without a ratio), `ratio`, `bps`, `gb_per_s` (10⁹ bytes/s), `flows`, `packets` or `frames`, or of operations a [unit of figures](clearway_results::FigureUnit) |
 //! | `measures[].values[]` | list, one for each variant | |
 //! | `….per_seed` | list of numbers or null | one for each run; null if no flow, or no iteration of a job, completed |
@@ -47,8 +47,9 @@ pub use run::ComparedRun;
 
 use crate::jobs::JobCounts;
 use crate::summary::StatusName;
-use measures::measures_of;
+use measures::{Shown, measures_of};
 use serde::Serialize;
+use std::borrow::Cow;
 
 /// The version of the schema of `compare.json`.
 pub const SCHEMA: u32 = 1;
@@ -77,11 +78,14 @@ pub struct Comparison {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MeasureRow {
     /// Path of the measure in `summary.json`, or a name of its own.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// Name of the measure for people.
-    pub title: &'static str,
+    pub title: Cow<'static, str>,
     /// Unit of the values.
     pub unit: Unit,
+    /// Condition under which tables show it.
+    #[serde(skip)]
+    shown: Shown,
     /// One for each variant.
     pub values: Vec<Spread>,
 }
@@ -166,9 +170,8 @@ impl Comparison {
                 runs: variant.runs.iter().map(outcome).collect(),
             })
             .collect();
-        let mut runs = variants.iter().flat_map(|variant| &variant.runs);
-        let has_operations = runs.any(|run| run.summary.operations.is_some());
-        let measures = measures_of(has_operations).map(|measure| {
+        let runs = variants.iter().flat_map(|variant| &variant.runs);
+        let measures = measures_of(runs).into_iter().map(|measure| {
             let spreads = variants
                 .iter()
                 .map(|variant| variant.runs.iter().map(|run| measure.value(run)))
@@ -179,6 +182,7 @@ impl Comparison {
                 name: measure.name,
                 title: measure.title,
                 unit: measure.unit,
+                shown: measure.shown,
                 values: spreads
                     .into_iter()
                     .map(|spread| spread.against(&first, measure.unit))

@@ -1,23 +1,7 @@
 //! `flows.parquet`: one row for each flow, or message of a flow; by number, or where flows are not listed before the run, as they
 //! ended.
 //!
-//! | column | type | null | meaning |
-//! |---|---|---|---|
-//! | `flow` | uint32 | | number of the flow in the run |
-//! | `label` | uint64 | | the workload's number for the flow or message |
-//! | `src`, `dst` | uint32 | | sending and receiving host |
-//! | `bytes` | uint64 | | bytes of the message, without headers |
-//! | `start_ps` | int64 | never started | when it was ready to send, in picoseconds since the start of the run |
-//! | `finish_ps` | int64 | not completed | when its last byte was acknowledged at the sender |
-//! | `fct_ps` | int64 | not completed | `finish_ps` - `start_ps` |
-//! | `ideal_fct_ps` | int64 | | the same alone on an idle network; 0 for a connection on which a job posts many messages |
-//! | `slowdown` | double | not completed, or no ideal | `fct_ps` / `ideal_fct_ps` |
-//! | `packets` | uint64 | | data packets sent, retransmissions included |
-//! | `retransmits` | uint64 | | data packets sent again |
-//! | `marks` | uint64 | | acknowledgements that echoed a congestion mark |
-//! | `probes` | uint64 | | probes sent |
-//! | `timeouts` | uint64 | | retransmission timeouts that expired |
-//! | `attack` | uint64 | no part of an attack | label of the message that the flow is a piece of |
+//! [`columns`](crate::columns) says what each column means.
 //!
 //! Times are signed because one subtracts them: in most data frames a difference of unsigned columns wraps around silently. That
 //! leaves room for 106 days. The key-value metadata holds `clearway.version`, `clearway.revision`, `clearway.scenario.name`,
@@ -25,10 +9,13 @@
 
 mod read;
 
-pub use read::read_flows;
+pub use read::{FlowTable, read_flows};
 
-use crate::parquet_table::{Column, Columns, properties, schema, write_group};
+use crate::parquet_table::{
+    Columns, Values, column, names, optional_column, properties, schema, write_group,
+};
 use crate::record::{FlowRow, RunRecord, ScenarioIdentity};
+use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError;
 use parquet::file::writer::SerializedFileWriter;
 use std::io::Write;
@@ -41,44 +28,121 @@ pub const FILE_NAME: &str = "flows.parquet";
 /// The most rows of a row group: what a reader must at least decode at a time.
 pub const ROWS_PER_GROUP: usize = 65_536;
 
-const COLUMNS: &Columns<FlowRow> = &[
-    ("flow", Column::U32(|row| row.flow)),
-    ("label", Column::U64(|row| row.label)),
-    ("src", Column::U32(|row| row.src)),
-    ("dst", Column::U32(|row| row.dst)),
-    ("bytes", Column::U64(|row| row.bytes)),
-    (
+pub(crate) const COLUMNS: &Columns<FlowRow> = &[
+    column(
+        "flow",
+        Values::U32(|row| row.flow),
+        "",
+        "number of the flow in the run",
+    ),
+    column(
+        "label",
+        Values::U64(|row| row.label),
+        "",
+        "the workload's number for the flow or message; several sections may have the same",
+    ),
+    column("src", Values::U32(|row| row.src), "", "sending host"),
+    column("dst", Values::U32(|row| row.dst), "", "receiving host"),
+    column(
+        "bytes",
+        Values::U64(|row| row.bytes),
+        "bytes",
+        "payload of the message, without headers",
+    ),
+    optional_column(
         "start_ps",
-        Column::OptionalPs(|row| row.start.map(|time| time.as_ps())),
+        Values::OptionalPs(|row| row.start.map(|time| time.as_ps())),
+        "ps",
+        "never started",
+        "when it was ready to send, since the start of the run",
     ),
-    (
+    optional_column(
         "finish_ps",
-        Column::OptionalPs(|row| row.finish.map(|time| time.as_ps())),
+        Values::OptionalPs(|row| row.finish.map(|time| time.as_ps())),
+        "ps",
+        "not completed",
+        "when its last byte was acknowledged at the sender, since the start of the run",
     ),
-    (
+    optional_column(
         "fct_ps",
-        Column::OptionalPs(|row| row.fct().map(|span| span.as_ps())),
+        Values::OptionalPs(|row| row.fct().map(|span| span.as_ps())),
+        "ps",
+        "not completed",
+        "flow completion time: `finish_ps` - `start_ps`",
     ),
-    ("ideal_fct_ps", Column::Ps(|row| row.ideal_fct.as_ps())),
-    ("slowdown", Column::OptionalDouble(FlowRow::slowdown)),
-    ("packets", Column::U64(|row| row.packets)),
-    ("retransmits", Column::U64(|row| row.retransmits)),
-    ("marks", Column::U64(|row| row.marks)),
-    ("probes", Column::U64(|row| row.probes)),
-    ("timeouts", Column::U64(|row| row.timeouts)),
-    ("attack", Column::OptionalU64(|row| row.attack)),
+    column(
+        "ideal_fct_ps",
+        Values::Ps(|row| row.ideal_fct.as_ps()),
+        "ps",
+        "the same alone on an idle network; 0 for a connection on which a job posts many messages",
+    ),
+    optional_column(
+        "slowdown",
+        Values::OptionalDouble(FlowRow::slowdown),
+        "ratio",
+        "not completed, or no ideal",
+        "`fct_ps` / `ideal_fct_ps`",
+    ),
+    column(
+        "packets",
+        Values::U64(|row| row.packets),
+        "packets",
+        "data packets sent, retransmissions included",
+    ),
+    column(
+        "retransmits",
+        Values::U64(|row| row.retransmits),
+        "packets",
+        "data packets sent again",
+    ),
+    column(
+        "marks",
+        Values::U64(|row| row.marks),
+        "packets",
+        "acknowledgements that echoed a congestion mark",
+    ),
+    column(
+        "probes",
+        Values::U64(|row| row.probes),
+        "packets",
+        "probes sent",
+    ),
+    column(
+        "timeouts",
+        Values::U64(|row| row.timeouts),
+        "timeouts",
+        "retransmission timeouts that expired",
+    ),
+    optional_column(
+        "attack",
+        Values::OptionalU64(|row| row.attack),
+        "",
+        "no part of an attack",
+        "label of the message that the flow is a piece of",
+    ),
+    column(
+        SECTION,
+        Values::Name(|row| row.section),
+        "",
+        "name of the `[[workload]]` section that the flow belongs to",
+    ),
 ];
 
-/// Writes `flows.parquet` row by row; the columns are described in the [table of the module](self).
+/// Name of the column of sections.
+const SECTION: &str = "section";
+
+/// Writes `flows.parquet` row by row; [`columns`](crate::columns) describes them.
 ///
 /// It holds one row group at a time, so that the memory needed does not grow with the number of flows.
 pub struct FlowsWriter<W: Write + Send> {
     file: SerializedFileWriter<W>,
+    /// Names of sections.
+    sections: Vec<ByteArray>,
     rows: Vec<FlowRow>,
 }
 
 impl<W: Write + Send> FlowsWriter<W> {
-    /// Begins the file in `sink`.
+    /// Begins the file in `sink`. Rows are of `sections`.
     ///
     /// # Errors
     /// If `sink` does.
@@ -87,12 +151,14 @@ impl<W: Write + Send> FlowsWriter<W> {
         version: &str,
         revision: &str,
         scenario: &ScenarioIdentity,
+        sections: &[String],
     ) -> std::result::Result<Self, WriteFlowsError> {
         let properties = properties(version, revision, scenario);
         let file =
             SerializedFileWriter::new(sink, schema("flows", COLUMNS)?, Arc::new(properties))?;
         Ok(Self {
             file,
+            sections: names(sections),
             rows: Vec::new(),
         })
     }
@@ -100,11 +166,11 @@ impl<W: Write + Send> FlowsWriter<W> {
     /// Adds a row.
     ///
     /// # Errors
-    /// If the sink does, or a time is beyond 2^63 ps.
+    /// If the sink does, a time is beyond 2^63 ps, or the row is of a section that has no name.
     pub fn add(&mut self, row: FlowRow) -> std::result::Result<(), WriteFlowsError> {
         self.rows.push(row);
         if self.rows.len() == ROWS_PER_GROUP {
-            write_group(&mut self.file, COLUMNS, &self.rows)?;
+            write_group(&mut self.file, COLUMNS, &self.rows, &self.sections)?;
             self.rows.clear();
         }
         Ok(())
@@ -116,7 +182,7 @@ impl<W: Write + Send> FlowsWriter<W> {
     /// As [`add`](Self::add).
     pub fn finish(mut self) -> std::result::Result<W, WriteFlowsError> {
         if !self.rows.is_empty() {
-            write_group(&mut self.file, COLUMNS, &self.rows)?;
+            write_group(&mut self.file, COLUMNS, &self.rows, &self.sections)?;
         }
         Ok(self.file.into_inner()?)
     }
@@ -130,7 +196,13 @@ pub fn write_flows(
     sink: impl Write + Send,
     record: &RunRecord,
 ) -> std::result::Result<(), WriteFlowsError> {
-    let mut writer = FlowsWriter::new(sink, &record.version, &record.revision, &record.scenario)?;
+    let mut writer = FlowsWriter::new(
+        sink,
+        &record.version,
+        &record.revision,
+        &record.scenario,
+        &record.sections,
+    )?;
     for row in &record.flows {
         writer.add(row.clone())?;
     }
@@ -192,6 +264,10 @@ mod tests {
             ("probes", Field::ULong(row.probes)),
             ("timeouts", Field::ULong(row.timeouts)),
             ("attack", or_null(row.attack.map(Field::ULong))),
+            (
+                "section",
+                Field::Str(run().sections[row.section as usize].clone()),
+            ),
         ]
     }
 
@@ -226,6 +302,7 @@ mod tests {
             probes: u64::MAX - 4,
             timeouts: u64::MAX - 5,
             attack: Some(u64::MAX - 6),
+            section: 1,
         });
         assert_holds(written("every-value", &record), &record.flows);
     }
@@ -254,6 +331,7 @@ mod tests {
           REQUIRED INT64 probes (INTEGER(64,false));
           REQUIRED INT64 timeouts (INTEGER(64,false));
           OPTIONAL INT64 attack (INTEGER(64,false));
+          REQUIRED BYTE_ARRAY section (STRING);
         }
         ");
     }
@@ -348,6 +426,7 @@ mod tests {
                     probes,
                     timeouts,
                     attack: None,
+                    section: flow % 2,
                 }
             },
         )

@@ -1,19 +1,14 @@
 //! `iterations.parquet`: one row for each iteration of a job that began, job by job, each in its order. Runs without jobs have none.
 //!
-//! | column | type | null | meaning |
-//! |---|---|---|---|
-//! | `job` | uint32 | | place of the job in the list of [`summary.json`](crate::summary), from zero |
-//! | `iteration` | uint32 | | its number in the job, from zero |
-//! | `begun_ps` | int64 | | when its first rank began, in picoseconds since the start of the run |
-//! | `sending_ps` | int64 | nothing was sent | when the first message was posted: until then ranks compute or wait for a slot |
-//! | `over_ps` | int64 | run ended before | when its last rank was through |
-//! | `time_ps` | int64 | run ended before | `over_ps` - `begun_ps` |
+//! [`columns`](crate::columns) says what each column means.
 //!
 //! Types, metadata and compression are those of [`flows`](crate::flows).
 
 use crate::flows::WriteFlowsError;
 use crate::parquet_file::{Fault, ReadTableError, optional, read_groups, required};
-use crate::parquet_table::{Column, Columns, properties, schema, write_group};
+use crate::parquet_table::{
+    Columns, Values, column, optional_column, properties, schema, write_group,
+};
 use crate::record::{IterationRow, RunRecord};
 use clearway_units::Time;
 use parquet::data_type::{Int32Type, Int64Type};
@@ -30,27 +25,51 @@ pub const FILE_NAME: &str = "iterations.parquet";
 const ROWS_PER_GROUP: usize = 65_536;
 
 /// An iteration and whose it is.
-struct Row {
+pub(crate) struct Row {
     job: u32,
     iteration: u32,
     times: IterationRow,
 }
 
-const COLUMNS: &Columns<Row> = &[
-    ("job", Column::U32(|row| row.job)),
-    ("iteration", Column::U32(|row| row.iteration)),
-    ("begun_ps", Column::Ps(|row| row.times.begun.as_ps())),
-    (
+pub(crate) const COLUMNS: &Columns<Row> = &[
+    column(
+        "job",
+        Values::U32(|row| row.job),
+        "",
+        "place of the job in `jobs` of `summary.json`, from zero",
+    ),
+    column(
+        "iteration",
+        Values::U32(|row| row.iteration),
+        "",
+        "number of the iteration in the job, from zero",
+    ),
+    column(
+        "begun_ps",
+        Values::Ps(|row| row.times.begun.as_ps()),
+        "ps",
+        "when its first rank began, since the start of the run",
+    ),
+    optional_column(
         "sending_ps",
-        Column::OptionalPs(|row| row.times.sending.map(Time::as_ps)),
+        Values::OptionalPs(|row| row.times.sending.map(Time::as_ps)),
+        "ps",
+        "nothing was sent",
+        "when the first message was posted: until then ranks compute or wait for a slot",
     ),
-    (
+    optional_column(
         "over_ps",
-        Column::OptionalPs(|row| row.times.over.map(Time::as_ps)),
+        Values::OptionalPs(|row| row.times.over.map(Time::as_ps)),
+        "ps",
+        "the run ended before",
+        "when its last rank was through",
     ),
-    (
+    optional_column(
         "time_ps",
-        Column::OptionalPs(|row| row.times.time().map(|span| span.as_ps())),
+        Values::OptionalPs(|row| row.times.time().map(|span| span.as_ps())),
+        "ps",
+        "the run ended before",
+        "`over_ps` - `begun_ps`",
     ),
 ];
 
@@ -77,7 +96,7 @@ pub fn write_iterations(
         })
         .collect();
     for rows in rows.chunks(ROWS_PER_GROUP) {
-        write_group(&mut file, COLUMNS, rows)?;
+        write_group(&mut file, COLUMNS, rows, &[])?;
     }
     file.close()?;
     Ok(())

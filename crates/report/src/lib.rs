@@ -3,14 +3,15 @@
 //! The command line fills a [`RunRecord`] from a run; everything here only formats it.
 //!
 //! * [`Summary`] is `summary.json`; [`summary`] documents each of its fields.
-//! * [`FlowsBySize`] tells slowdown by flow size; [`by_size`] documents its bins and classes.
-//!   [`StartFinish`] whether flows finish in the order of their starts, [`Fairness`] how soon they share fairly.
+//! * [`FlowsBySize`] tells slowdown by flow size; [`by_size`] documents its bins and classes, [`by_section`] the same by section of the
+//!   workload. [`StartFinish`] tells whether flows finish in the order of their starts, [`Fairness`] how soon they share fairly.
 //! * [`JobSummary`] tells how long the iterations of a job took; [`jobs`] documents what its bandwidths mean.
-//! * [`write_flows`] writes `flows.parquet`, [`read_flows`] reads it back; [`flows`] documents each of its columns.
-//! * [`write_iterations`] writes `iterations.parquet`, [`read_iterations`] reads it back; [`iterations`] documents its columns.
+//! * [`write_flows`] writes `flows.parquet`, [`read_flows`] reads it back.
+//! * [`write_iterations`] writes `iterations.parquet`, [`read_iterations`] reads it back.
 //! * [`OperationSummary`] tells what a scale-up run came to; [`operation_summary`] documents its fields. [`write_operations`] writes
-//!   `operations.parquet`; [`operations`] documents its columns.
-//! * [`SeriesWriter`] writes `series.parquet`, [`read_series`] reads it back; [`series`] documents its columns.
+//!   `operations.parquet`.
+//! * [`SeriesWriter`] writes `series.parquet`, [`read_series`] reads it back.
+//! * [`columns`] documents each column of all of these files; the book's page is made of the same tables.
 //! * [`fct_txt`] gives completed flows as HPCC's simulator for ns-3 writes them; [`fct`] documents the columns. [`htsim_txt`] speaks
 //!   of them as htsim does, see [`htsim`].
 //! * [`PcapngWriter`] writes captures for Wireshark.
@@ -24,7 +25,9 @@
 //! **Architecture Invariant:** this crate knows nothing of the simulator, of scenarios or of arguments. It reads no clock and prints
 //! nothing itself; the same record gives the same bytes.
 
+pub mod by_section;
 pub mod by_size;
+pub mod columns;
 pub mod comparison;
 pub mod fct;
 pub mod flows;
@@ -56,13 +59,14 @@ pub mod timeline;
 #[cfg(test)]
 mod sample;
 
+pub use by_section::{FlowFigures, SectionClass, SectionSummary};
 pub use by_size::{FlowsBySize, SizeBin, SizeClass, Tail};
 pub use clearway_results::{
     FabricUse, OperationKind, OperationTotals, PacketCounts, ReductionTableUse,
 };
 pub use comparison::{ComparedRun, Comparison, Origin, Variant};
 pub use fct::{FctRow, fct_txt};
-pub use flows::{FlowsWriter, WriteFlowsError, read_flows, write_flows};
+pub use flows::{FlowTable, FlowsWriter, WriteFlowsError, read_flows, write_flows};
 pub use folder::{FolderError, MissingFile, ResultFolder};
 pub use htsim::{HtsimRow, HtsimTotals, htsim_txt};
 pub use iterations::{read_iterations, write_iterations};

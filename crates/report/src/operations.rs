@@ -1,24 +1,14 @@
 //! `operations.parquet`: one row for each completed operation of a scale-up run, by GPU and number. Runs of packets have none.
 //!
-//! | column | type | null | meaning |
-//! |---|---|---|---|
-//! | `gpu` | uint32 | | GPU that initiated the operation |
-//! | `number` | uint32 | | number of the operation at that GPU, in the order of sending |
-//! | `section` | text | | label of the section of the workload that posted it |
-//! | `kind` | text | | `multicast write`, `reduction`, `write` or `read` |
-//! | `group` | uint32 | unicast | group that it went to |
-//! | `destination` | uint32 | multicast | GPU that it went to |
-//! | `posted_ps` | int64 | | when it was posted, in picoseconds since the start of the run |
-//! | `sent_ps` | int64 | | when its head flit left the GPU |
-//! | `completed_ps` | int64 | | when its response was there |
-//! | `latency_cycles` | uint64 | | cycles from `sent_ps` to `completed_ps` |
+//! [`columns`](crate::columns) says what each column means.
 //!
 //! Types, metadata and compression are those of [`flows`](crate::flows).
 
 use crate::flows::WriteFlowsError;
-use crate::parquet_table::{Column, Columns, properties, schema, write_group};
+use crate::parquet_table::{
+    Columns, Values, column, names, optional_column, properties, schema, write_group,
+};
 use crate::record::{OperationResults, OperationRow, RunRecord};
-use parquet::data_type::ByteArray;
 use parquet::file::writer::SerializedFileWriter;
 use std::io::Write;
 use std::sync::Arc;
@@ -30,9 +20,8 @@ pub const FILE_NAME: &str = "operations.parquet";
 const ROWS_PER_GROUP: usize = 65_536;
 
 /// An operation with what its columns need beside it.
-struct Row {
+pub(crate) struct Row {
     operation: OperationRow,
-    section: ByteArray,
     cycle_ps: u64,
 }
 
@@ -48,38 +37,75 @@ impl Row {
     }
 }
 
-const COLUMNS: &Columns<Row> = &[
-    ("gpu", Column::U32(|row| row.operation.gpu)),
-    ("number", Column::U32(|row| row.operation.number)),
-    ("section", Column::Text(|row| row.section.clone())),
-    ("kind", Column::Text(|row| row.operation.kind.name().into())),
-    ("group", Column::OptionalU32(|row| row.target(true))),
-    ("destination", Column::OptionalU32(|row| row.target(false))),
-    (
+pub(crate) const COLUMNS: &Columns<Row> = &[
+    column(
+        "gpu",
+        Values::U32(|row| row.operation.gpu),
+        "",
+        "GPU that initiated the operation",
+    ),
+    column(
+        "number",
+        Values::U32(|row| row.operation.number),
+        "",
+        "number of the operation at that GPU, in the order of sending",
+    ),
+    column(
+        "section",
+        Values::Name(|row| row.operation.section),
+        "",
+        "name of the `[[workload]]` section that posted it",
+    ),
+    column(
+        "kind",
+        Values::Text(|row| row.operation.kind.name().into()),
+        "",
+        "`multicast write`, `reduction`, `write` or `read`",
+    ),
+    optional_column(
+        "group",
+        Values::OptionalU32(|row| row.target(true)),
+        "",
+        "unicast",
+        "multicast group that it went to",
+    ),
+    optional_column(
+        "destination",
+        Values::OptionalU32(|row| row.target(false)),
+        "",
+        "multicast",
+        "GPU that it went to",
+    ),
+    column(
         "posted_ps",
-        Column::Ps(|row| row.picoseconds(row.operation.posted_cycle)),
+        Values::Ps(|row| row.picoseconds(row.operation.posted_cycle)),
+        "ps",
+        "when it was posted, since the start of the run",
     ),
-    (
+    column(
         "sent_ps",
-        Column::Ps(|row| row.picoseconds(row.operation.sent_cycle)),
+        Values::Ps(|row| row.picoseconds(row.operation.sent_cycle)),
+        "ps",
+        "when its head flit left the GPU, since the start of the run",
     ),
-    (
+    column(
         "completed_ps",
-        Column::Ps(|row| row.picoseconds(row.operation.completed_cycle)),
+        Values::Ps(|row| row.picoseconds(row.operation.completed_cycle)),
+        "ps",
+        "when its response was there, since the start of the run",
     ),
-    (
+    column(
         "latency_cycles",
-        Column::U64(|row| row.operation.latency_cycles()),
+        Values::U64(|row| row.operation.latency_cycles()),
+        "cycles",
+        "cycles from `sent_ps` to `completed_ps`",
     ),
 ];
 
-/// Writes the operations `results` of `record` to `sink`; the columns are described in the [table of the module](self).
+/// Writes the operations `results` of `record` to `sink`; [`columns`](crate::columns) describes them.
 ///
 /// # Errors
-/// If `sink` does, or a time is beyond 2^63 ps.
-///
-/// # Panics
-/// If an operation is of a section that has no label.
+/// If `sink` does, a time is beyond 2^63 ps, or an operation is of a section that has no label.
 pub fn write_operations(
     sink: impl Write + Send,
     record: &RunRecord,
@@ -88,19 +114,14 @@ pub fn write_operations(
     let properties = properties(&record.version, &record.revision, &record.scenario);
     let schema = schema("operations", COLUMNS)?;
     let mut file = SerializedFileWriter::new(sink, schema, Arc::new(properties))?;
-    let sections: Vec<ByteArray> = results
-        .sections
-        .iter()
-        .map(|label| label.as_str().into())
-        .collect();
+    let sections = names(&results.sections);
     let row = |&operation: &OperationRow| Row {
         operation,
-        section: sections[operation.section as usize].clone(),
         cycle_ps: results.totals.cycle_ps,
     };
     for operations in results.rows.chunks(ROWS_PER_GROUP) {
         let rows: Vec<Row> = operations.iter().map(row).collect();
-        write_group(&mut file, COLUMNS, &rows)?;
+        write_group(&mut file, COLUMNS, &rows, &sections)?;
     }
     file.close()?;
     Ok(())

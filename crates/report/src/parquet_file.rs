@@ -129,6 +129,13 @@ fn check_extents(metadata: &ParquetMetaData, length: u64) -> Result<(), Fault> {
     Ok(())
 }
 
+/// True if there is a column `name`.
+pub(crate) fn has_column(group: &dyn RowGroupReader, name: &str) -> bool {
+    let schema = group.metadata().schema_descr();
+    let mut columns = schema.columns().iter();
+    columns.any(|column| column.path().parts() == [name])
+}
+
 /// The values of the column `name`, none of which may be missing.
 pub(crate) fn required<T: DataType>(
     group: &dyn RowGroupReader,

@@ -11,26 +11,73 @@ use parquet::schema::types::{Type, TypePtr};
 use std::io::Write;
 use std::sync::Arc;
 
+/// Column of a table: what is stored, and what the book says of it.
+pub(crate) struct Column<R> {
+    pub(crate) name: &'static str,
+    pub(crate) values: Values<R>,
+    /// Unit of the values; nothing of numbers without one and of text.
+    pub(crate) unit: &'static str,
+    /// Rows without a value; nothing if all have one.
+    pub(crate) null: &'static str,
+    /// Meaning, as a fragment.
+    pub(crate) meaning: &'static str,
+}
+
+/// Column that all rows have a value of.
+pub(crate) const fn column<R>(
+    name: &'static str,
+    values: Values<R>,
+    unit: &'static str,
+    meaning: &'static str,
+) -> Column<R> {
+    optional_column(name, values, unit, "", meaning)
+}
+
+/// Column in which the rows that `null` names have no value.
+pub(crate) const fn optional_column<R>(
+    name: &'static str,
+    values: Values<R>,
+    unit: &'static str,
+    null: &'static str,
+    meaning: &'static str,
+) -> Column<R> {
+    Column {
+        name,
+        values,
+        unit,
+        null,
+        meaning,
+    }
+}
+
 /// Storage type of a column, with the function that takes its value from a row. Times are in picoseconds.
-pub(crate) enum Column<R> {
+pub(crate) enum Values<R> {
     U32(fn(&R) -> u32),
     OptionalU32(fn(&R) -> Option<u32>),
     U64(fn(&R) -> u64),
     OptionalU64(fn(&R) -> Option<u64>),
     Ps(fn(&R) -> u64),
     OptionalPs(fn(&R) -> Option<u64>),
+    Double(fn(&R) -> f64),
     OptionalDouble(fn(&R) -> Option<f64>),
     Text(fn(&R) -> ByteArray),
+    /// Text as its place among the names that come with the rows.
+    Name(fn(&R) -> u32),
 }
 
-/// The columns of a table by name, in their order.
-pub(crate) type Columns<R> = [(&'static str, Column<R>)];
+/// The columns of a table, in their order.
+pub(crate) type Columns<R> = [Column<R>];
+
+/// Texts as Parquet stores them.
+pub(crate) fn names<'a>(texts: impl IntoIterator<Item = &'a String>) -> Vec<ByteArray> {
+    texts.into_iter().map(|text| text.as_str().into()).collect()
+}
 
 /// The schema of a table.
 pub(crate) fn schema<R>(table: &str, columns: &Columns<R>) -> Result<TypePtr> {
     let fields = columns
         .iter()
-        .map(|(name, column)| column.field(name).map(Arc::new))
+        .map(|column| column.field().map(Arc::new))
         .collect::<Result<_>>()?;
     let schema = Type::group_type_builder(table)
         .with_fields(fields)
@@ -38,17 +85,19 @@ pub(crate) fn schema<R>(table: &str, columns: &Columns<R>) -> Result<TypePtr> {
     Ok(Arc::new(schema))
 }
 
-/// Adds a row group.
+/// Adds a row group, with the names that its rows refer to.
 pub(crate) fn write_group<R, W: Write + Send>(
     file: &mut SerializedFileWriter<W>,
     columns: &Columns<R>,
     rows: &[R],
+    names: &[ByteArray],
 ) -> Result<()> {
     let mut group = file.next_row_group()?;
-    for (name, column) in columns {
+    for column in columns {
         let mut writer = group.next_column()?.expect("the schema has every column");
-        column.write(rows, &mut writer).map_err(|error| {
-            ParquetError::General(format!("failed to write column `{name}`: {error}"))
+        let written = column.values.write(rows, names, &mut writer);
+        written.map_err(|error| {
+            ParquetError::General(format!("failed to write column `{}`: {error}", column.name))
         })?;
         writer.close()?;
     }
@@ -78,31 +127,50 @@ pub(crate) fn properties(
 }
 
 impl<R> Column<R> {
-    fn field(&self, name: &str) -> Result<Type> {
+    fn field(&self) -> Result<Type> {
+        let (physical, logical) = self.values.types();
+        let repetition = match self.null {
+            "" => Repetition::REQUIRED,
+            _ => Repetition::OPTIONAL,
+        };
+        Type::primitive_type_builder(self.name, physical)
+            .with_logical_type(logical)
+            .with_repetition(repetition)
+            .build()
+    }
+}
+
+impl<R> Values<R> {
+    fn types(&self) -> (PhysicalType, Option<LogicalType>) {
         let int64 = |signed| (PhysicalType::INT64, Some(LogicalType::integer(64, signed)));
-        let (physical, logical) = match self {
+        match self {
             Self::U32(_) | Self::OptionalU32(_) => {
                 (PhysicalType::INT32, Some(LogicalType::integer(32, false)))
             }
             Self::U64(_) | Self::OptionalU64(_) => int64(false),
             Self::Ps(_) | Self::OptionalPs(_) => int64(true),
-            Self::OptionalDouble(_) => (PhysicalType::DOUBLE, None),
-            Self::Text(_) => (PhysicalType::BYTE_ARRAY, Some(LogicalType::String)),
-        };
-        let repetition = match self {
-            Self::U32(_) | Self::U64(_) | Self::Ps(_) | Self::Text(_) => Repetition::REQUIRED,
-            Self::OptionalU32(_)
-            | Self::OptionalU64(_)
-            | Self::OptionalPs(_)
-            | Self::OptionalDouble(_) => Repetition::OPTIONAL,
-        };
-        Type::primitive_type_builder(name, physical)
-            .with_logical_type(logical)
-            .with_repetition(repetition)
-            .build()
+            Self::Double(_) | Self::OptionalDouble(_) => (PhysicalType::DOUBLE, None),
+            Self::Text(_) | Self::Name(_) => (PhysicalType::BYTE_ARRAY, Some(LogicalType::String)),
+        }
     }
 
-    fn write(&self, rows: &[R], writer: &mut SerializedColumnWriter<'_>) -> Result<()> {
+    /// Name of the type for readers of the book.
+    pub(crate) const fn type_name(&self) -> &'static str {
+        match self {
+            Self::U32(_) | Self::OptionalU32(_) => "uint32",
+            Self::U64(_) | Self::OptionalU64(_) => "uint64",
+            Self::Ps(_) | Self::OptionalPs(_) => "int64",
+            Self::Double(_) | Self::OptionalDouble(_) => "double",
+            Self::Text(_) | Self::Name(_) => "text",
+        }
+    }
+
+    fn write(
+        &self,
+        rows: &[R],
+        names: &[ByteArray],
+        writer: &mut SerializedColumnWriter<'_>,
+    ) -> Result<()> {
         // Parquet stores unsigned integers as the signed ones with the same bits.
         match self {
             Self::U32(value) => {
@@ -123,10 +191,15 @@ impl<R> Column<R> {
             Self::OptionalPs(value) => optional::<_, Int64Type>(writer, rows, |row| {
                 value(row).map(picoseconds).transpose()
             }),
+            Self::Double(value) => required::<_, DoubleType>(writer, rows, |row| Ok(value(row))),
             Self::OptionalDouble(value) => {
                 optional::<_, DoubleType>(writer, rows, |row| Ok(value(row)))
             }
             Self::Text(value) => required::<_, ByteArrayType>(writer, rows, |row| Ok(value(row))),
+            Self::Name(place) => required::<_, ByteArrayType>(writer, rows, |row| {
+                let name = names.get(place(row) as usize).cloned();
+                name.ok_or_else(|| ParquetError::General(format!("nothing is name {}", place(row))))
+            }),
         }
     }
 }

@@ -41,6 +41,8 @@ pub struct FlowRow {
     pub timeouts: u64,
     /// Label of the message that the flow is a piece of, if it is part of an attack.
     pub attack: Option<u64>,
+    /// Section of the workload that it belongs to: a place in [`RunRecord::sections`].
+    pub section: u32,
 }
 
 impl FlowRow {
@@ -73,6 +75,8 @@ fn slowdown(fct: Span, ideal: Span) -> Option<f64> {
 pub struct FlowTimes {
     /// Number of the flow in the run.
     pub flow: u32,
+    /// Section of the workload, as in [`FlowRow`].
+    pub section: u32,
     /// Bytes of the message, without headers.
     pub bytes: u64,
     /// The completion time alone on an idle network; zero as in [`FlowRow`].
@@ -86,6 +90,7 @@ impl From<&FlowRow> for FlowTimes {
     fn from(row: &FlowRow) -> Self {
         Self {
             flow: row.flow,
+            section: row.section,
             bytes: row.bytes,
             ideal_fct: row.ideal_fct,
             start: row.start.unwrap_or(Time::NEVER),
@@ -283,6 +288,8 @@ pub struct RunRecord {
     pub flows: Vec<FlowRow>,
     /// Sizes and times of the flows whose rows are in the result folder already; see [`FlowsWriter`](crate::FlowsWriter).
     pub written: Option<Vec<FlowTimes>>,
+    /// Names of the sections of the workload that flows belong to; those of equal name count as one.
+    pub sections: Vec<String>,
     /// Jobs: ranks that run a collective or a training iteration again and again. The messages of their connections are no rows
     /// of `flows`, which has the connections.
     pub jobs: Vec<JobRow>,

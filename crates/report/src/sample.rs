@@ -54,6 +54,7 @@ pub(crate) fn flow(number: u32, fct: Option<Span>) -> FlowRow {
         probes: 2,
         timeouts: 3,
         attack: None,
+        section: 0,
     }
 }
 
@@ -102,6 +103,7 @@ pub(crate) fn run() -> RunRecord {
             .map(|(number, ps)| flow(number, Some(Span::from_ps(ps))))
             .collect(),
         written: None,
+        sections: vec!["permutation".into(), "burst".into()],
         jobs: Vec::new(),
         operations: None,
         packets: PacketCounts {

@@ -1,14 +1,6 @@
 //! `series.parquet`: curves over time, one row for each value.
 //!
-//! | column | type | meaning |
-//! |---|---|---|
-//! | `time_ps` | int64 | the end of the interval, in picoseconds since the start of the run |
-//! | `interval_ps` | int64 | its length |
-//! | `metric` | text | the name of a [`Metric`](crate::Metric); the unit is its last part |
-//! | `subject` | text | of whom: `run`, a link such as `leaf0-spine2`, `flow 7`, or a node such as `gpu3` |
-//! | `value` | double | how much |
-//!
-//! [`Metric`](crate::Metric) has the names of metrics, and says what each is.
+//! [`columns`](crate::columns) says what each column means, and has the metrics.
 //!
 //! Rows are written while the run goes on, ordered by time. The interval grows as a run gets long, and is longer where nothing
 //! happened, so weigh means by `interval_ps`. Links and flows have rows only while they are followed. The metadata is that of
@@ -20,13 +12,11 @@ pub use read::{SeriesLine, read_series};
 
 use crate::flows::WriteFlowsError;
 use crate::observed::{SeriesRow, Subject};
-use crate::parquet_table::properties;
+use crate::parquet_table::{Columns, Values, column, properties, schema, write_group};
 use crate::record::ScenarioIdentity;
-use parquet::basic::{LogicalType, Repetition, Type as PhysicalType};
-use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
-use parquet::errors::{ParquetError, Result};
-use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
-use parquet::schema::types::Type;
+use parquet::data_type::ByteArray;
+use parquet::errors::Result;
+use parquet::file::writer::SerializedFileWriter;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::Arc;
@@ -37,11 +27,52 @@ pub const FILE_NAME: &str = "series.parquet";
 /// The most rows that wait to be written.
 pub const ROWS_PER_GROUP: usize = 65_536;
 
+/// A sample with the place of its subject's name.
+pub(crate) struct Row {
+    row: SeriesRow,
+    subject: u32,
+}
+
+pub(crate) const COLUMNS: &Columns<Row> = &[
+    column(
+        "time_ps",
+        Values::Ps(|row| row.row.time.as_ps()),
+        "ps",
+        "the end of the interval, since the start of the run",
+    ),
+    column(
+        "interval_ps",
+        Values::Ps(|row| row.row.interval.as_ps()),
+        "ps",
+        "length of the interval",
+    ),
+    column(
+        "metric",
+        Values::Text(|row| row.row.metric.name().into()),
+        "",
+        "name of a metric; the unit of its values is its last part",
+    ),
+    column(
+        "subject",
+        Values::Name(|row| row.subject),
+        "",
+        "of whom: `run`, a link such as `leaf0-spine2`, `flow 7`, or a node such as `gpu3`",
+    ),
+    column(
+        "value",
+        Values::Double(|row| row.row.value),
+        "the metric's",
+        "value of the metric",
+    ),
+];
+
 /// Writes `series.parquet` row by row.
 pub struct SeriesWriter<W: Write + Send> {
     file: SerializedFileWriter<W>,
-    waiting: Vec<SeriesRow>,
-    names: BTreeMap<Subject, ByteArray>,
+    waiting: Vec<Row>,
+    /// Places of the names of subjects.
+    places: BTreeMap<Subject, u32>,
+    names: Vec<ByteArray>,
 }
 
 impl<W: Write + Send> SeriesWriter<W> {
@@ -55,37 +86,12 @@ impl<W: Write + Send> SeriesWriter<W> {
         revision: &str,
         scenario: &ScenarioIdentity,
     ) -> std::result::Result<Self, WriteFlowsError> {
-        let fields = [
-            ("time_ps", PhysicalType::INT64, None),
-            ("interval_ps", PhysicalType::INT64, None),
-            (
-                "metric",
-                PhysicalType::BYTE_ARRAY,
-                Some(LogicalType::String),
-            ),
-            (
-                "subject",
-                PhysicalType::BYTE_ARRAY,
-                Some(LogicalType::String),
-            ),
-            ("value", PhysicalType::DOUBLE, None),
-        ];
-        let field = |(name, physical, logical)| {
-            Type::primitive_type_builder(name, physical)
-                .with_logical_type(logical)
-                .with_repetition(Repetition::REQUIRED)
-                .build()
-                .map(Arc::new)
-        };
-        let fields = fields.into_iter().map(field).collect::<Result<_>>()?;
-        let schema = Type::group_type_builder("series")
-            .with_fields(fields)
-            .build()?;
         let properties = Arc::new(properties(version, revision, scenario));
         Ok(Self {
-            file: SerializedFileWriter::new(sink, Arc::new(schema), properties)?,
+            file: SerializedFileWriter::new(sink, schema("series", COLUMNS)?, properties)?,
             waiting: Vec::new(),
-            names: BTreeMap::new(),
+            places: BTreeMap::new(),
+            names: Vec::new(),
         })
     }
 
@@ -99,10 +105,12 @@ impl<W: Write + Send> SeriesWriter<W> {
         name: impl Fn(Subject) -> String,
     ) -> std::result::Result<(), WriteFlowsError> {
         for row in rows {
-            self.names
-                .entry(row.subject)
-                .or_insert_with(|| name(row.subject).into_bytes().into());
-            self.waiting.push(row);
+            let names = &mut self.names;
+            let subject = *self.places.entry(row.subject).or_insert_with(|| {
+                names.push(name(row.subject).into_bytes().into());
+                names.len() as u32 - 1
+            });
+            self.waiting.push(Row { row, subject });
             if self.waiting.len() == ROWS_PER_GROUP {
                 self.write_group()?;
             }
@@ -122,46 +130,10 @@ impl<W: Write + Send> SeriesWriter<W> {
     }
 
     fn write_group(&mut self) -> Result<()> {
-        let rows = std::mem::take(&mut self.waiting);
-        let picoseconds = |ps: u64| {
-            i64::try_from(ps).map_err(|_| {
-                ParquetError::General(format!("{ps} ps is more than a signed number holds"))
-            })
-        };
-        let times: Vec<i64> = rows
-            .iter()
-            .map(|row| picoseconds(row.time.as_ps()))
-            .collect::<Result<_>>()?;
-        let intervals: Vec<i64> = rows
-            .iter()
-            .map(|row| picoseconds(row.interval.as_ps()))
-            .collect::<Result<_>>()?;
-        let metrics: Vec<ByteArray> = rows.iter().map(|row| row.metric.name().into()).collect();
-        let subjects: Vec<ByteArray> = rows
-            .iter()
-            .map(|row| self.names[&row.subject].clone())
-            .collect();
-        let values: Vec<f64> = rows.iter().map(|row| row.value).collect();
-        let mut group = self.file.next_row_group()?;
-        column::<Int64Type>(&mut group, &times)?;
-        column::<Int64Type>(&mut group, &intervals)?;
-        column::<ByteArrayType>(&mut group, &metrics)?;
-        column::<ByteArrayType>(&mut group, &subjects)?;
-        column::<DoubleType>(&mut group, &values)?;
-        group.close()?;
-        self.waiting = rows;
+        write_group(&mut self.file, COLUMNS, &self.waiting, &self.names)?;
         self.waiting.clear();
         Ok(())
     }
-}
-
-fn column<T: DataType>(
-    group: &mut SerializedRowGroupWriter<'_, impl Write + Send>,
-    values: &[T::T],
-) -> Result<()> {
-    let mut writer = group.next_column()?.expect("the schema has every column");
-    writer.typed::<T>().write_batch(values, None, None)?;
-    writer.close()
 }
 
 #[cfg(test)]

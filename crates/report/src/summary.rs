@@ -24,6 +24,12 @@
 //! | `….mean`, `.p50`, `.p95`, `.p99`, `.p999`, `.max` | ratio | their slowdown |
 //! | `slowdown_by_class` | list | the same for classes that all runs have in common; only those that have flows |
 //! | `….above_bytes`, `.up_to_bytes` | bytes | flows of the class: more than the first, at most the second (null: any) |
+//! | `sections` | list, absent if all flows are of one | the same [by section](crate::by_section) of the workload |
+//! | `….name` | text | name of the section; sections of the same name count as one |
+//! | `….flows`, `.completed` | flows | how many it has, and how many completed |
+//! | `….fct_us`, `.slowdown` | as above, or null | of those that completed |
+//! | `….goodput_bps` | bit/s, or null | payload of those that completed, over the time from the first start to the last finish among them |
+//! | `….by_class` | list | the same figures for each size class that has flows, with `above_bytes` and `up_to_bytes` |
 //! | `parties` | absent without an attack | [both sides](crate::parties) of an attack: `attackers` and `victims` with `users`, `messages`, `completed`, `flows`, `goodput_bps` over users, `fct_us`, `slowdown`; and `user_fairness`, Jain's index over the goodputs of all users |
 //! | `operations` | absent in runs of packets | [figures and breakdown](crate::operation_summary) of a scale-up run |
 //! | `start_finish` | or null | of completed flows; null if there are none |
@@ -67,6 +73,7 @@
 //! completion time that means anything: `fct_us`, `ideal_fct_us`, `slowdown` and what follows from them, `start_finish` included,
 //! leave it out.
 
+use crate::by_section::{SectionSummary, by_section};
 use crate::by_size::{FlowsBySize, SizeBin, SizeClass};
 use crate::jobs::{self, JobSummary};
 use crate::observed::Fairness;
@@ -118,6 +125,9 @@ pub struct Summary {
     /// Slowdown by size, in classes that runs have in common.
     #[serde(default)]
     pub slowdown_by_class: Vec<SizeClass>,
+    /// Results by section of the workload; none if all flows are of one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sections: Vec<SectionSummary>,
     /// Order in which flows finish, compared with the order of their starts; `None` if no flow completed.
     #[serde(default)]
     pub start_finish: Option<StartFinish>,
@@ -223,6 +233,7 @@ impl Summary {
             ),
             slowdown_by_size: Vec::new(),
             slowdown_by_class: Vec::new(),
+            sections: Vec::new(),
             start_finish: None,
             parties: Parties::of(&record.flows),
             operations: record.operations.as_ref().map(OperationSummary::of),
@@ -243,7 +254,7 @@ impl Summary {
             wall_seconds: record.wall_seconds,
             peak_rss_bytes: record.peak_rss_bytes,
         };
-        summary.analyse(&flows);
+        summary.analyse(&flows, &record.sections);
         summary
     }
 
@@ -257,11 +268,13 @@ impl Summary {
         self.cpu_seconds == 0.0 && self.wall_seconds >= 1.0
     }
 
-    /// Fills in what follows from the `flows` of the run and summaries of older versions lack.
-    pub fn analyse(&mut self, flows: &[FlowTimes]) {
+    /// Fills in what follows from the `flows` of the run and summaries of older versions lack. `sections` are the names of their
+    /// sections.
+    pub fn analyse(&mut self, flows: &[FlowTimes], sections: &[String]) {
         let by_size = FlowsBySize::of(flows);
         self.slowdown_by_size = by_size.bins();
         self.slowdown_by_class = by_size.classes();
+        self.sections = by_section(flows, sections);
         self.start_finish = StartFinish::of(flows);
     }
 

@@ -3,6 +3,7 @@
 mod jobs;
 mod labels;
 mod operations;
+mod sections;
 
 use crate::by_size::Tail;
 use crate::parties::{HEADINGS, NOTE};
@@ -13,6 +14,7 @@ use crate::table::{Align, Table};
 use clearway_results::{PacketCounts, Shown, TotalUnit};
 use jobs::jobs;
 use labels::{label, labelled};
+use sections::sections;
 
 /// A plain-text table of `summary`, at most 80 characters wide unless a name, or the numbers of a job, ask for more.
 ///
@@ -30,6 +32,7 @@ pub fn summary_table(summary: &Summary) -> String {
         jobs(summary),
         if_flows(completion_times),
         slowdown_by_class(summary),
+        sections(summary),
         parties(summary),
         if_flows(packets),
         cost(summary),
@@ -265,6 +268,36 @@ mod tests {
         A message of an attacker is made of several flows; slowdown is of messages in one flow.
         Jain's index over the goodputs of users: 0.755.
         ");
+    }
+
+    #[test]
+    fn sections_of_a_mix() {
+        let mut record = incomplete_run();
+        for flow in &mut record.flows[2..5] {
+            flow.section = 1;
+        }
+        record.flows[0].bytes = 800;
+        let text = print(&record);
+        let from = text.find("FCT by section").unwrap();
+        let to = text.find("Packets ").unwrap();
+        insta::assert_snapshot!(&text[from..to], @"
+        FCT by section  flows  completed       p50       p99     p99.9     goodput
+        --------------  -----  ---------  --------  --------  --------  ----------
+        permutation         3          2  48.88 us  50.00 us  50.00 us  314 Gbit/s
+        burst               3          2  61.23 us  97.76 us  97.76 us  327 Gbit/s
+
+        Slowdown by section  flows     p50     p99   p99.9
+        -------------------  -----  ------  ------  ------
+        permutation              3  1.000x  1.023x  1.023x
+          up to 1 KB             1  1.000x  1.000x  1.000x
+          up to 10 MB            2  1.023x  1.023x  1.023x
+        burst                    3  1.253x  2.000x  2.000x
+        ");
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 80),
+            "{text}"
+        );
+        assert!(!print(&incomplete_run()).contains("by section"));
     }
 
     #[test]

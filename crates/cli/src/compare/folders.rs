@@ -4,7 +4,7 @@ use crate::failure::{Failure, with_causes};
 use clearway_input::InputKind;
 use clearway_lab::without_amounts;
 use clearway_report::comparison::Course;
-use clearway_report::{ComparedRun, FlowTimes, Summary, read_flows};
+use clearway_report::{ComparedRun, FlowTable, FlowTimes, Summary, read_flows};
 use std::path::{Path, PathBuf};
 
 /// Result folders that differ in their seeds only.
@@ -44,9 +44,9 @@ impl Group {
         );
         let mut summary = Summary::read(path).map_err(|error| fault(&error, &again))?;
         // A scale-up run has operations instead.
-        let flows = match summary.is_of_flows() {
+        let FlowTable { sections, flows } = match summary.is_of_flows() {
             true => read_flows(path).map_err(|error| fault(&error, &again))?,
-            false => Vec::new(),
+            false => FlowTable::default(),
         };
         let courses = Course::read(path).map_err(|error| fault(&error, &again))?;
         if flows.len() as u64 != summary.flows.total {
@@ -58,7 +58,7 @@ impl Group {
             )));
         }
         let flows: Vec<FlowTimes> = flows.iter().map(FlowTimes::from).collect();
-        summary.analyse(&flows);
+        summary.analyse(&flows, &sections);
         let resolved =
             clearway_input::read_text(&path.join("scenario.toml"), InputKind::SCENARIO).ok();
         let key = resolved.map(|text| Key {

@@ -1,41 +1,71 @@
 //! Measures of the runs that are compared.
 
 use super::run::ComparedRun;
-use crate::by_size::{CLASS_ENDS, Tail};
+use crate::by_section::FlowFigures;
+use crate::by_size::{CLASS_ENDS, Tail, class_bounds, class_name, class_of};
 use crate::statistics::Distribution;
 use clearway_results::{Figure, FigureUnit, OperationFigures, PacketCounts, Total, TotalUnit};
 use serde::Serialize;
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 /// A measure of a run.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Measure {
     /// Path of the measure in `summary.json`, or a name of its own.
-    pub(super) name: &'static str,
-    pub(super) title: &'static str,
+    pub(super) name: Cow<'static, str>,
+    pub(super) title: Cow<'static, str>,
     pub(super) unit: Unit,
     pub(super) shown: Shown,
     pub(super) of: Source,
 }
 
 /// Source of the values of a measure.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) enum Source {
     Run(fn(&ComparedRun) -> Option<f64>),
+    /// Figure of a section of the workload.
+    Section(SectionFlows, fn(&FlowFigures) -> Option<f64>),
     Total(&'static Total),
     Figure(&'static Figure<OperationFigures>),
+}
+
+/// Flows of a section of the workload.
+#[derive(Debug, Clone)]
+pub(super) struct SectionFlows {
+    /// Name of the section.
+    section: String,
+    /// Place of the only class of sizes, if not all count.
+    class: Option<usize>,
+}
+
+impl SectionFlows {
+    /// Figures of these flows in a run, if it has any.
+    fn figures<'a>(&self, run: &'a ComparedRun) -> Option<&'a FlowFigures> {
+        let mut sections = run.summary.sections.iter();
+        let section = sections.find(|section| section.name == self.section)?;
+        let Some(class) = self.class else {
+            return Some(&section.figures);
+        };
+        let (_, end) = class_bounds(class);
+        let mut classes = section.by_class.iter();
+        Some(&classes.find(|class| class.up_to_bytes == end)?.figures)
+    }
 }
 
 impl Measure {
     /// Value of the measure in a run, if it has one.
     pub(super) fn value(&self, run: &ComparedRun) -> Option<f64> {
-        match self.of {
+        match &self.of {
             Source::Run(of) => of(run),
+            Source::Section(flows, of) => of(flows.figures(run)?),
             Source::Total(total) => Some((total.of)(&run.summary.packets) as f64),
             Source::Figure(figure) => (figure.of)(&run.summary.operations.as_ref()?.figures),
         }
     }
 
     /// True of a figure of operations, which only scale-up runs have.
+    #[cfg(test)]
     pub(super) fn is_of_operations(&self) -> bool {
         matches!(self.of, Source::Figure(_))
     }
@@ -51,6 +81,8 @@ pub(super) enum Shown {
     IfAny,
     /// If some variant has a value of the measure of this name.
     IfKnown(&'static str),
+    /// If some variant has a value.
+    IfHas,
     /// If every variant has a value.
     IfAllHave,
     /// As `IfFlows`, if some variant has a value, or not every one has a value of the measure of this name.
@@ -84,19 +116,29 @@ pub enum Unit {
     Figure(FigureUnit),
 }
 
-const fn measure(
+const fn shown_if(
+    shown: Shown,
     name: &'static str,
     title: &'static str,
     unit: Unit,
     of: fn(&ComparedRun) -> Option<f64>,
 ) -> Measure {
     Measure {
-        name,
-        title,
+        name: Cow::Borrowed(name),
+        title: Cow::Borrowed(title),
         unit,
-        shown: Shown::Always,
+        shown,
         of: Source::Run(of),
     }
+}
+
+const fn measure(
+    name: &'static str,
+    title: &'static str,
+    unit: Unit,
+    of: fn(&ComparedRun) -> Option<f64>,
+) -> Measure {
+    shown_if(Shown::Always, name, title, unit, of)
 }
 
 const fn if_flows(
@@ -105,10 +147,7 @@ const fn if_flows(
     unit: Unit,
     of: fn(&ComparedRun) -> Option<f64>,
 ) -> Measure {
-    Measure {
-        shown: Shown::IfFlows,
-        ..measure(name, title, unit, of)
-    }
+    shown_if(Shown::IfFlows, name, title, unit, of)
 }
 
 /// Of completion times, which flows of jobs have none of.
@@ -118,10 +157,7 @@ const fn completion(
     unit: Unit,
     of: fn(&ComparedRun) -> Option<f64>,
 ) -> Measure {
-    Measure {
-        shown: Shown::UnlessAllHave(MEAN_ITERATION),
-        ..measure(name, title, unit, of)
-    }
+    shown_if(Shown::UnlessAllHave(MEAN_ITERATION), name, title, unit, of)
 }
 
 const fn if_known(
@@ -131,10 +167,7 @@ const fn if_known(
     unit: Unit,
     of: fn(&ComparedRun) -> Option<f64>,
 ) -> Measure {
-    Measure {
-        shown: Shown::IfKnown(of_what),
-        ..measure(name, title, unit, of)
-    }
+    shown_if(Shown::IfKnown(of_what), name, title, unit, of)
 }
 
 /// A percentile of the slowdown of a class of sizes.
@@ -143,10 +176,7 @@ const fn of_class(
     title: &'static str,
     of: fn(&ComparedRun) -> Option<f64>,
 ) -> Measure {
-    Measure {
-        shown: Shown::IfClassesDiffer,
-        ..measure(name, title, Unit::Ratio, of)
-    }
+    shown_if(Shown::IfClassesDiffer, name, title, Unit::Ratio, of)
 }
 
 /// The class that ends at that place of [`CLASS_ENDS`], or the last one.
@@ -183,26 +213,126 @@ pub(super) const CLASS_MEASURES: [Measure; PER_CLASS * (CLASS_ENDS.len() + 1)] =
     6 "over_100MB" "over 100 MB"
 ];
 
-/// All measures, in the order of the table: operations, iterations of jobs, completion times, slowdown by size, then the rest.
-pub(super) fn all_measures() -> impl Iterator<Item = Measure> {
-    figures().chain(flow_measures())
-}
-
-/// The measures of runs, with or without those of operations.
-pub(super) fn measures_of(has_operations: bool) -> impl Iterator<Item = Measure> {
-    all_measures().filter(move |measure| has_operations || !measure.is_of_operations())
-}
-
-fn flow_measures() -> impl Iterator<Item = Measure> {
-    JOB_MEASURES
-        .iter()
-        .chain(&COMPLETION_MEASURES)
-        .chain(&CLASS_MEASURES)
-        .chain(&PARTY_MEASURES)
-        .chain(&SHARING_MEASURES)
-        .chain(&OTHER_MEASURES)
-        .copied()
+/// The measures of these runs, in the order of the table: operations, iterations of jobs, completion times, slowdown by size, sections
+/// of the workload, then the rest.
+pub(super) fn measures_of<'a>(runs: impl Iterator<Item = &'a ComparedRun> + Clone) -> Vec<Measure> {
+    let has_operations = runs.clone().any(|run| run.summary.operations.is_some());
+    figures()
+        .filter(|_| has_operations)
+        .chain(JOB_MEASURES)
+        .chain(COMPLETION_MEASURES)
+        .chain(CLASS_MEASURES)
+        .chain(section_measures(runs))
+        .chain(PARTY_MEASURES)
+        .chain(SHARING_MEASURES)
+        .chain(OTHER_MEASURES)
         .chain(totals())
+        .collect()
+}
+
+/// Measures of the sections that runs have, and of their classes of sizes if a section has several.
+fn section_measures<'a>(runs: impl Iterator<Item = &'a ComparedRun>) -> Vec<Measure> {
+    let mut sections: Vec<(&str, BTreeSet<usize>)> = Vec::new();
+    for section in runs.flat_map(|run| &run.summary.sections) {
+        let known = sections.iter().position(|(name, _)| *name == section.name);
+        let place = known.unwrap_or_else(|| {
+            sections.push((&section.name, BTreeSet::new()));
+            sections.len() - 1
+        });
+        // Bytes above which flows of the class are, and one more, tell it.
+        let classes = section.by_class.iter();
+        sections[place]
+            .1
+            .extend(classes.map(|class| class_of(class.above_bytes + 1)));
+    }
+    let of_section = sections.iter().flat_map(|(name, classes)| {
+        let whole = of_flows(name, None, &SECTION_FIGURES);
+        let classes = classes.iter().filter(|_| classes.len() > 1);
+        whole
+            .into_iter()
+            .chain(classes.flat_map(|&class| of_flows(name, Some(class), &SECTION_CLASS_FIGURES)))
+    });
+    of_section.collect()
+}
+
+/// Name in `summary.json`, title and unit of a figure, and what it is.
+type SectionFigure = (
+    &'static str,
+    &'static str,
+    Unit,
+    fn(&FlowFigures) -> Option<f64>,
+);
+
+/// Figures of all flows of a section.
+const SECTION_FIGURES: [SectionFigure; 8] = [
+    ("completed", "completed", Unit::Flows, |figures| {
+        Some(figures.completed as f64)
+    }),
+    ("fct_us.p50", "FCT p50", Unit::Us, |figures| {
+        Some(figures.fct_us?.p50)
+    }),
+    ("fct_us.p99", "FCT p99", Unit::Us, |figures| {
+        Some(figures.fct_us?.p99)
+    }),
+    ("fct_us.p999", "FCT p99.9", Unit::Us, |figures| {
+        Some(figures.fct_us?.p999)
+    }),
+    ("slowdown.p50", "slowdown p50", Unit::Ratio, |figures| {
+        Some(figures.slowdown?.p50)
+    }),
+    ("slowdown.p99", "slowdown p99", Unit::Ratio, |figures| {
+        Some(figures.slowdown?.p99)
+    }),
+    ("slowdown.p999", "slowdown p99.9", Unit::Ratio, |figures| {
+        Some(figures.slowdown?.p999)
+    }),
+    ("goodput_bps", "goodput", Unit::Bps, |figures| {
+        figures.goodput_bps
+    }),
+];
+
+/// Figures of the flows of a section that are of one class of sizes.
+const SECTION_CLASS_FIGURES: [SectionFigure; 2] = [
+    ("slowdown.p50", "p50", Unit::Ratio, |figures| {
+        Some(figures.slowdown?.p50)
+    }),
+    ("slowdown.p999", "p99.9", Unit::Ratio, |figures| {
+        Some(figures.slowdown?.p999)
+    }),
+];
+
+fn of_flows(section: &str, class: Option<usize>, figures: &[SectionFigure]) -> Vec<Measure> {
+    let class_name = class.map(|class| {
+        let (above, up_to) = class_bounds(class);
+        class_name(above, up_to)
+    });
+    let measure = |&(name, title, unit, of): &SectionFigure| {
+        let (name, title) = match &class_name {
+            None => (
+                format!("sections.{section}.{name}"),
+                format!("{section}: {title}"),
+            ),
+            Some(class) => (
+                format!("sections.{section}.{}.{name}", path_of_class(class)),
+                format!("{section}: {title} {class}"),
+            ),
+        };
+        let section = section.to_owned();
+        Measure {
+            name: name.into(),
+            title: title.into(),
+            unit,
+            shown: Shown::IfHas,
+            of: Source::Section(SectionFlows { section, class }, of),
+        }
+    };
+    figures.iter().map(measure).collect()
+}
+
+/// Name of a class as part of a measure's name: `up_to_10KB`.
+fn path_of_class(name: &str) -> String {
+    let (words, unit) = name.rsplit_once(' ').unwrap_or((name, ""));
+    words.replace(' ', "_") + unit
 }
 
 const fn if_all_have(
@@ -211,10 +341,7 @@ const fn if_all_have(
     unit: Unit,
     of: fn(&ComparedRun) -> Option<f64>,
 ) -> Measure {
-    Measure {
-        shown: Shown::IfAllHave,
-        ..measure(name, title, unit, of)
-    }
+    shown_if(Shown::IfAllHave, name, title, unit, of)
 }
 
 /// Over jobs, of the mean of each.
@@ -358,8 +485,8 @@ fn figures() -> impl Iterator<Item = Measure> {
             clearway_results::Shown::Never => return None,
         };
         Some(Measure {
-            name: figure.path,
-            title: figure.label,
+            name: figure.path.into(),
+            title: figure.label.into(),
             unit: Unit::Figure(figure.unit),
             shown,
             of: Source::Figure(figure),
@@ -376,8 +503,8 @@ pub(super) fn totals() -> impl Iterator<Item = Measure> {
             clearway_results::Shown::Never => return None,
         };
         Some(Measure {
-            name: total.path,
-            title: total.label,
+            name: total.path.into(),
+            title: total.label.into(),
             unit: Unit::Total(total.unit),
             shown,
             of: Source::Total(total),

@@ -1,6 +1,7 @@
 //! Runs that are compared.
 
 use super::courses::Course;
+use crate::by_section::Goodput;
 use crate::record::{FlowTimes, RunRecord};
 use crate::summary::Summary;
 
@@ -36,11 +37,8 @@ impl ComparedRun {
 
     /// Payload of the completed flows, over the time from the first start to the last finish among them, in bits per second.
     pub(super) fn goodput(&self) -> Option<f64> {
-        let done = || self.flows.iter().filter(|flow| flow.fct().is_some());
-        let first = done().filter_map(FlowTimes::start).min()?;
-        let last = done().filter_map(FlowTimes::finish).max()?;
-        let bytes: u128 = done().map(|flow| u128::from(flow.bytes)).sum();
-        let seconds = last.since(first).as_ps() as f64 * 1e-12;
-        (seconds > 0.0).then(|| bytes as f64 * 8.0 / seconds)
+        let mut goodput = Goodput::default();
+        self.flows.iter().for_each(|flow| goodput.add(flow));
+        goodput.bits_per_second()
     }
 }

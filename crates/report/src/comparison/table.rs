@@ -1,6 +1,6 @@
 //! A comparison for the terminal.
 
-use super::measures::{MEAN_ITERATION, PER_CLASS, Shown, measures_of};
+use super::measures::{MEAN_ITERATION, PER_CLASS, Shown};
 use super::{Comparison, MeasureRow, Spread, Unit, VariantOutcome};
 use crate::operation_summary::number;
 use crate::quantity::{bytes, count, factor, microseconds, plain, prefixed};
@@ -111,22 +111,21 @@ impl Comparison {
             values.any(|spread| spread.max.is_some_and(|max| max > least))
         };
         let all_have = |row: &MeasureRow| row.values.iter().all(|spread| spread.max.is_some());
-        self.kinds()
-            .filter(move |(shown, row)| match shown {
-                Shown::Always => true,
-                Shown::IfFlows => has_flows,
-                Shown::IfAny => has(row, 0.0),
-                Shown::IfKnown(name) => self
-                    .row(name)
-                    .is_some_and(|row| has(row, f64::NEG_INFINITY)),
-                Shown::IfAllHave => all_have(row),
-                Shown::UnlessAllHave(name) => {
-                    let all_have = self.row(name).is_some_and(all_have);
-                    has_flows && (has(row, f64::NEG_INFINITY) || !all_have)
-                }
-                Shown::IfClassesDiffer => classes_differ && has(row, f64::NEG_INFINITY),
-            })
-            .map(|(_, row)| row)
+        self.measures.iter().filter(move |row| match row.shown {
+            Shown::Always => true,
+            Shown::IfFlows => has_flows,
+            Shown::IfAny => has(row, 0.0),
+            Shown::IfKnown(name) => self
+                .row(name)
+                .is_some_and(|row| has(row, f64::NEG_INFINITY)),
+            Shown::IfHas => has(row, f64::NEG_INFINITY),
+            Shown::IfAllHave => all_have(row),
+            Shown::UnlessAllHave(name) => {
+                let all_have = self.row(name).is_some_and(all_have);
+                has_flows && (has(row, f64::NEG_INFINITY) || !all_have)
+            }
+            Shown::IfClassesDiffer => classes_differ && has(row, f64::NEG_INFINITY),
+        })
     }
 
     /// The measure of this name.
@@ -134,17 +133,11 @@ impl Comparison {
         self.measures.iter().find(|row| row.name == name)
     }
 
-    /// Each measure, and when it is shown.
-    fn kinds(&self) -> impl Iterator<Item = (Shown, &MeasureRow)> {
-        let kinds = measures_of(self.has_operations()).map(|measure| measure.shown);
-        kinds.zip(&self.measures)
-    }
-
     /// True if the flows are of more than one class of sizes.
     pub(crate) fn classes_differ(&self) -> bool {
-        let rows = self.kinds().filter(|(shown, row)| {
+        let rows = self.measures.iter().filter(|row| {
             let mut values = row.values.iter();
-            *shown == Shown::IfClassesDiffer && values.any(|spread| spread.max.is_some())
+            row.shown == Shown::IfClassesDiffer && values.any(|spread| spread.max.is_some())
         });
         rows.count() > PER_CLASS
     }
@@ -209,7 +202,7 @@ fn add_rows(row: &MeasureRow, others: &[usize], table: &mut Table) {
             _ => vec![median, spread.ratio_text(&row.values[0], row.unit)],
         }
     });
-    table.row([row.title.to_owned()].into_iter().chain(cells));
+    table.row([row.title.clone().into_owned()].into_iter().chain(cells));
     let ranges: Vec<String> = shown().map(|spread| spread.range_text(row.unit)).collect();
     if ranges.iter().any(|range| !range.is_empty()) {
         let cells = ranges

@@ -156,13 +156,18 @@ fn measures_are_named_as_in_the_summary() {
     };
     let json = serde_json::to_value(Summary::of(&run())).unwrap();
     let own = ["goodput_bps", "iteration_us.max", "busbw_gb_per_s"];
-    let of_classes: Vec<&str> = CLASS_MEASURES.iter().map(|measure| measure.name).collect();
-    for measure in measures_of(false).filter(|measure| !of_classes.contains(&measure.name)) {
+    let of_classes = CLASS_MEASURES.map(|measure| measure.name);
+    let compared = ComparedRun::of(run());
+    let all = measures_of([&compared].into_iter()).into_iter();
+    for measure in all.filter(|measure| !of_classes.contains(&measure.name)) {
         let pointer = format!("/{}", measure.name.replace('.', "/"));
-        let value = measure.value(&ComparedRun::of(run()));
+        let value = measure.value(&compared);
         match json.pointer(&pointer) {
             Some(found) => assert_eq!(found.as_f64(), value, "{pointer}"),
-            None => assert!(own.contains(&measure.name) && value.is_some(), "{pointer}"),
+            None => assert!(
+                own.contains(&&*measure.name) && value.is_some(),
+                "{pointer}"
+            ),
         }
     }
 }
@@ -192,7 +197,7 @@ fn classes_of_sizes_have_a_median_and_a_tail() {
         for (measure, (percentile, value)) in measures.iter().zip(expected) {
             assert_eq!(measure.name, format!("{key}.{percentile}"));
             assert!(measure.title.ends_with(&format!(" {name}")), "{name}");
-            let row = row(&comparison, measure.name);
+            let row = row(&comparison, &measure.name);
             assert_eq!(row.values[0].median, Some(value));
             assert!(shown.contains(&&row), "{name}");
         }
@@ -510,8 +515,13 @@ fn the_document() {
     insta::assert_snapshot!(serde_json::to_string(measure).unwrap(), @r#"{"name":"fct_us.max","title":"FCT max","unit":"us","values":[{"max":120.0,"median":110.0,"min":100.0,"per_seed":[100.0,120.0],"ratio":1.0,"within_spread":true},{"max":140.0,"median":135.0,"min":130.0,"per_seed":[130.0,140.0],"ratio":1.2272727272727273,"within_spread":false}]}"#);
     assert_eq!(
         value["measures"].as_array().unwrap().len(),
-        measures_of(false).count()
+        all_measures_of_packets()
     );
+}
+
+/// Number of measures that comparisons of packets have.
+fn all_measures_of_packets() -> usize {
+    measures_of([&ComparedRun::of(run())].into_iter()).len()
 }
 
 proptest! {
@@ -603,16 +613,71 @@ fn scale_up_runs_are_compared_by_their_operations() {
     Ratios of medians; ~: within the spread of seeds (the two ranges overlap).
     ");
     let summary = serde_json::to_value(scale_up(1, 1).summary).unwrap();
-    let measures = measures_of(true).filter(measures::Measure::is_of_operations);
+    let run = scale_up(1, 1);
+    let measures = measures_of([&run].into_iter()).into_iter();
+    let measures = measures.filter(measures::Measure::is_of_operations);
     for measure in measures {
         let pointer = format!("/{}", measure.name.replace('.', "/"));
         let found = summary
             .pointer(&pointer)
             .and_then(serde_json::Value::as_f64);
         assert!(found.is_some(), "{pointer}");
-        let values = row(&comparison, measure.name).values;
+        let values = row(&comparison, &measure.name).values;
         assert_eq!(values[0].per_seed[0], found, "{pointer}");
     }
+}
+
+/// A run of which the second half of the flows is of another section.
+fn mixed(us: u64) -> ComparedRun {
+    let mut record = run();
+    record.flows = (0..8)
+        .map(|number| {
+            let section = u32::from(number >= 4);
+            let late = u64::from(section) * us + u64::from(number);
+            FlowRow {
+                section,
+                bytes: if number == 7 { 500 } else { 2_000_000 },
+                ..flow(number, Some(Span::from_us(100 + late)))
+            }
+        })
+        .collect();
+    ComparedRun::of(record)
+}
+
+#[test]
+fn sections_are_compared_by_name() {
+    let comparison = Comparison::of(&[variant("a", [mixed(0)]), variant("b", [mixed(900)])]);
+    let p99 = |section: &str| {
+        let row = row(&comparison, &format!("sections.{section}.fct_us.p99"));
+        (row.values[0].median, row.values[1].median)
+    };
+    assert_eq!(p99("permutation"), (Some(103.0), Some(103.0)));
+    assert_eq!(p99("burst"), (Some(107.0), Some(1007.0)));
+    // Of one class alone nothing is said but what the section says.
+    let names: Vec<&str> = comparison.shown().map(|row| &*row.name).collect();
+    assert!(names.contains(&"sections.burst.up_to_1KB.slowdown.p50"));
+    assert!(names.contains(&"sections.burst.up_to_10MB.slowdown.p999"));
+    assert!(
+        !names
+            .iter()
+            .any(|name| name.starts_with("sections.permutation.up_to"))
+    );
+    let table = comparison.to_table();
+    assert!(table.contains("burst: FCT p99") && table.contains("burst: p99.9 up to 10 MB"));
+    // A variant without the section has no value.
+    let comparison = Comparison::of(&[variant("a", [mixed(0)]), seeds("b", &[100])]);
+    let row = row(&comparison, "sections.burst.completed");
+    assert_eq!(
+        (row.values[0].median, row.values[1].median),
+        (Some(4.0), None)
+    );
+    let plain = Comparison::of(&[seeds("a", &[100]), seeds("b", &[100])]);
+    assert!(
+        plain
+            .measures
+            .iter()
+            .all(|row| !row.name.starts_with("sections."))
+    );
 }
 
 #[test]

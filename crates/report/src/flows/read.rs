@@ -1,12 +1,33 @@
 //! Reading `flows.parquet` back.
 
-use super::FILE_NAME;
-use crate::parquet_file::{Fault, ReadTableError, optional, read_groups, required};
+use super::{FILE_NAME, SECTION};
+use crate::parquet_file::{Fault, ReadTableError, has_column, optional, read_groups, required};
 use crate::record::FlowRow;
 use clearway_units::{Span, Time};
-use parquet::data_type::{Int32Type, Int64Type};
+use parquet::data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type};
 use parquet::file::reader::RowGroupReader;
 use std::path::Path;
+
+/// Flows of a file, and the names of their sections.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FlowTable {
+    /// Names of the sections that have flows, in the order of their first ones; of a file without sections one without a name.
+    pub sections: Vec<String>,
+    /// The flows; their [sections](FlowRow::section) are places in `sections`.
+    pub flows: Vec<FlowRow>,
+}
+
+impl FlowTable {
+    /// Place of a section's name.
+    fn section(&mut self, name: &ByteArray) -> Result<u32, &'static str> {
+        let name = name.as_utf8().map_err(|_| "`section` is no text")?;
+        let known = self.sections.iter().position(|known| known == name);
+        Ok(known.unwrap_or_else(|| {
+            self.sections.push(name.to_owned());
+            self.sections.len() - 1
+        }) as u32)
+    }
+}
 
 /// Reads the flows that [`write_flows`](super::write_flows) wrote, from a result folder or a `flows.parquet`.
 ///
@@ -14,17 +35,21 @@ use std::path::Path;
 ///
 /// # Errors
 /// If the file cannot be read, is damaged, holds something else, or says what cannot be.
-pub fn read_flows(path: impl AsRef<Path>) -> Result<Vec<FlowRow>, ReadTableError> {
-    let mut flows = Vec::new();
+pub fn read_flows(path: impl AsRef<Path>) -> Result<FlowTable, ReadTableError> {
+    let mut table = FlowTable::default();
     read_groups(path.as_ref(), FILE_NAME, |group| {
         let mut columns = Columns::of(group)?;
         for row in 0..columns.rows() {
-            let flow = columns.flow(row);
-            flows.push(flow.map_err(|what| Fault::Impossible(flows.len(), what))?);
+            let flow = columns.flow(row).and_then(|flow| {
+                let section = table.section(&columns.section[row])?;
+                Ok(FlowRow { section, ..flow })
+            });
+            let flow = flow.map_err(|what| Fault::Impossible(table.flows.len(), what))?;
+            table.flows.push(flow);
         }
         Ok(())
     })?;
-    Ok(flows)
+    Ok(table)
 }
 
 /// The stored values of a row group; unsigned integers are still the signed ones with the same bits.
@@ -35,6 +60,7 @@ struct Columns {
     start: Vec<Option<i64>>,
     finish: Vec<Option<i64>>,
     attack: Vec<Option<i64>>,
+    section: Vec<ByteArray>,
 }
 
 impl Columns {
@@ -56,10 +82,17 @@ impl Columns {
         for (values, name) in counts.iter_mut().zip(names) {
             *values = required::<Int64Type>(group, name)?;
         }
+        let ideal = required::<Int64Type>(group, "ideal_fct_ps")?;
+        // Files of older versions have no sections.
+        let section = match has_column(group, SECTION) {
+            true => required::<ByteArrayType>(group, SECTION)?,
+            false => vec![ByteArray::from(""); ideal.len()],
+        };
         Ok(Self {
             ids,
             counts,
-            ideal: required::<Int64Type>(group, "ideal_fct_ps")?,
+            ideal,
+            section,
             start: optional::<Int64Type>(group, "start_ps")?,
             finish: optional::<Int64Type>(group, "finish_ps")?,
             attack: optional::<Int64Type>(group, "attack")?,
@@ -70,6 +103,7 @@ impl Columns {
         self.ideal.len()
     }
 
+    /// The flow of a row, but for its section.
     fn flow(&mut self, row: usize) -> Result<FlowRow, &'static str> {
         let [flow, src, dst] = self.ids.each_ref().map(|ids| ids[row].cast_unsigned());
         let [label, bytes, packets, retransmits, marks, probes, timeouts] = self
@@ -102,6 +136,7 @@ impl Columns {
             probes,
             timeouts,
             attack: self.attack[row].map(i64::cast_unsigned),
+            section: 0,
         })
     }
 }
@@ -125,7 +160,19 @@ mod tests {
     /// Reads a file with these contents, in a folder of the test.
     fn read_bytes(folder: &TestFolder, bytes: &[u8]) -> Result<Vec<FlowRow>, ReadTableError> {
         fs::write(folder.path().join(FILE_NAME), bytes).unwrap();
-        read_flows(folder.path())
+        read_flows(folder.path()).map(|table| table.flows)
+    }
+
+    #[test]
+    fn sections_are_read_back_by_name() {
+        let folder = TestFolder::new("read-sections");
+        let mut record = run();
+        record.flows[0].section = 1;
+        fs::write(folder.path().join(FILE_NAME), bytes(&record)).unwrap();
+        let table = read_flows(folder.path()).unwrap();
+        assert_eq!(table.sections, ["burst", "permutation"]);
+        let sections: Vec<u32> = table.flows.iter().map(|flow| flow.section).collect();
+        assert_eq!(sections, [0, 1, 1, 1]);
     }
 
     #[test]
@@ -196,6 +243,7 @@ mod tests {
             start: vec![Some(5)],
             finish: vec![Some(4)],
             attack: vec![None],
+            section: vec![ByteArray::from("")],
         };
         let mut fault = |start, finish, ideal| {
             (columns.start[0], columns.finish[0]) = (start, finish);

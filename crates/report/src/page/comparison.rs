@@ -158,7 +158,7 @@ fn measures(comparison: &Comparison) -> String {
     }
     html.push_str("</tr></thead>\n<tbody>\n");
     for row in comparison.shown() {
-        let _ = write!(html, "<tr><th scope=\"row\">{}</th>", Escaped(row.title));
+        let _ = write!(html, "<tr><th scope=\"row\">{}</th>", Escaped(&row.title));
         for (place, spread) in row.values.iter().enumerate() {
             html.push_str(&value_cell(row, spread));
             if place > 0 {

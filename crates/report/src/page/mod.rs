@@ -22,6 +22,7 @@ mod plan;
 mod plan_trials;
 pub(crate) mod plot;
 mod scatter;
+mod sections;
 mod settings;
 mod sha256;
 #[cfg(test)]
@@ -56,6 +57,7 @@ pub fn render(page: &Page<'_>) -> String {
     headline(&mut document, record, &summary);
     operations::section(&mut document, record, &summary);
     jobs::section(&mut document, &summary);
+    sections::section(&mut document, record, &summary);
     parties::section(&mut document, &summary);
     if summary.is_of_flows() {
         completion::section(&mut document, record, &summary);

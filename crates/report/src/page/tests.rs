@@ -119,6 +119,33 @@ fn attackers_and_victims_have_a_section() {
 }
 
 #[test]
+fn several_sections_are_broken_down() {
+    let plain = html(&run());
+    assert!(!plain.contains("id=\"sections\""));
+    let mut record = run();
+    record.sections[1] = "<burst>".into();
+    record.flows[0].section = 1;
+    record.flows[3].bytes = 700;
+    let page = html(&record);
+    for text in [
+        "id=\"sections\"",
+        "By section of the workload",
+        "&lt;burst&gt;",
+        "permutation, up to 1 KB",
+    ] {
+        assert!(page.contains(text), "no {text}");
+    }
+    assert!(
+        !page.contains("&lt;burst&gt;, up to"),
+        "it has one class alone"
+    );
+    let data = data(&page);
+    let mut plots = data["plots"]["plots"].as_array().unwrap().iter();
+    let plot = plots.find(|plot| plot["id"] == "section-slowdown").unwrap();
+    assert_eq!(plot["series"].as_array().unwrap().len(), 2);
+}
+
+#[test]
 fn a_run_that_nobody_watched() {
     let page = html(&run());
     assert!(page.starts_with("<!DOCTYPE html>"));

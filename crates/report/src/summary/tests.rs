@@ -296,7 +296,7 @@ fn summaries_of_earlier_versions_are_completed_from_their_flows() {
     }
     let mut read = Summary::from_json(&earlier.to_string()).unwrap();
     assert_ne!(read, summary);
-    read.analyse(&record.flow_times());
+    read.analyse(&record.flow_times(), &record.sections);
     assert_eq!(read, summary);
 }
 
