@@ -149,6 +149,9 @@ impl<T: Telemetry> Host<T> {
                 Next::Transmission => self.transmit(context),
                 Next::Timer => self.on_timer(context),
             }
+            if O::FOLLOWS_SENDERS {
+                context.sinks.observer.on_endpoint(time, &self.endpoint);
+            }
         };
         self.inlet.tidy(context.sinks.buffers);
         Outlook {

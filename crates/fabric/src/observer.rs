@@ -1,7 +1,8 @@
 //! Typed events for recorders. A simulation is compiled once for each observer; the empty one costs nothing.
 
 use crate::topology::{LinkId, NodeId};
-use clearway_transport::{ClassSet, Event, Packet};
+use clearway_transport::telemetry::Telemetry;
+use clearway_transport::{ClassSet, Endpoint, Event, Packet};
 use clearway_units::{HostId, Time};
 
 /// Cause of the loss of a packet.
@@ -26,6 +27,9 @@ pub trait Observer: Send {
     const TRACES_TRANSPORT: bool = false;
     /// True if links should [count](crate::LinkTotals) what they carry.
     const METERS_LINKS: bool = false;
+
+    /// True if [`on_endpoint`](Self::on_endpoint) is called.
+    const FOLLOWS_SENDERS: bool = false;
 
     /// A packet has arrived at a node, before the node does anything with it.
     #[inline]
@@ -72,6 +76,11 @@ pub trait Observer: Send {
     fn on_transport(&mut self, now: Time, host: HostId, event: &Event) {
         let _ = (now, host, event);
     }
+    /// An event of a host is over: this is what it has left in its endpoint.
+    #[inline]
+    fn on_endpoint<T: Telemetry>(&mut self, now: Time, endpoint: &Endpoint<T>) {
+        let _ = (now, endpoint);
+    }
 }
 
 impl Observer for () {}
@@ -80,6 +89,7 @@ impl Observer for () {}
 impl<O: Observer> Observer for Option<O> {
     const TRACES_TRANSPORT: bool = O::TRACES_TRANSPORT;
     const METERS_LINKS: bool = O::METERS_LINKS;
+    const FOLLOWS_SENDERS: bool = O::FOLLOWS_SENDERS;
 
     #[inline]
     fn on_arrival(&mut self, now: Time, node: NodeId, packet: &Packet) {
@@ -127,6 +137,12 @@ impl<O: Observer> Observer for Option<O> {
     fn on_transport(&mut self, now: Time, host: HostId, event: &Event) {
         if let Some(observer) = self {
             observer.on_transport(now, host, event);
+        }
+    }
+    #[inline]
+    fn on_endpoint<T: Telemetry>(&mut self, now: Time, endpoint: &Endpoint<T>) {
+        if let Some(observer) = self {
+            observer.on_endpoint(now, endpoint);
         }
     }
 }

@@ -348,6 +348,21 @@ impl Assembly {
         fabric.ideal_completion(from, to, message, self.sizes)
     }
 
+    /// The least time of an acknowledgement from the receiver of a flow from `from` to `to`, both NICs.
+    pub(crate) fn answer_span(&self, from: HostId, to: HostId) -> Span {
+        self.routes.paths.acknowledgement(from, to, self.sizes)
+    }
+
+    /// The class of a listed flow's data.
+    pub(crate) fn class_of(&self, flow: FlowId) -> Class {
+        self.flows[flow.index()].class
+    }
+
+    /// Acknowledgements have queues of their own.
+    pub(crate) fn has_control_priority(&self) -> bool {
+        self.switch.ports.control_priority
+    }
+
     /// Report on what was built, in numbers.
     pub fn topology_report(&self) -> TopologyReport {
         let topology = &self.topology;

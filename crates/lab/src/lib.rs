@@ -28,6 +28,7 @@ pub mod record;
 mod run;
 mod scaleup;
 mod streamed;
+pub mod why;
 
 pub use assemble::{Assembly, TopologyReport};
 pub use dependencies::Dependencies;

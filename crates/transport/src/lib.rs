@@ -37,7 +37,9 @@ pub mod telemetry;
 pub mod testing;
 pub mod wire;
 
-pub use endpoint::{Endpoint, EndpointCounters, Event, FlowProgress, FlowStatistics, OpenFlow};
+pub use endpoint::{
+    Endpoint, EndpointCounters, Event, FlowProgress, FlowStatistics, OpenFlow, SendLimit,
+};
 pub use packet::{Class, ClassSet, Header, Packet, header_hash};
 pub use profile::{Opening, Profile, Reliability};
 pub use registry::Registry;

@@ -133,6 +133,19 @@ impl FlowProgress {
     }
 }
 
+/// Limit that keeps a queue pair from sending its next packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SendLimit {
+    /// Nothing but the wire: it sends as soon as its turn comes.
+    Wire,
+    /// Pacing.
+    Pacing,
+    /// The window, of congestion control or of the receiver's bitmap.
+    Window,
+    /// The application: everything that was posted has been sent, and nothing waits for retransmission.
+    Application,
+}
+
 /// Counters of an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct EndpointCounters {

@@ -327,7 +327,7 @@ impl Paths {
     }
 
     /// The least time of an acknowledgement from the receiver of a flow back to its sender.
-    fn acknowledgement(&self, from: HostId, to: HostId, sizes: PacketSizes) -> Span {
+    pub fn acknowledgement(&self, from: HostId, to: HostId, sizes: PacketSizes) -> Span {
         let (up, back, _, down) = self.legs(to, from);
         let paths = back.fastest(&self.fastest).iter();
         let spans = paths.map(|&path| up.then(path).then(down).span_of(sizes.ack));

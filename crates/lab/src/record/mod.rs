@@ -44,7 +44,8 @@ pub use trace_events::TraceEventRecorder;
 
 use clearway_fabric::topology::{LinkId, NodeId};
 use clearway_fabric::{DropCause, Observer};
-use clearway_transport::{ClassSet, Event, Packet};
+use clearway_transport::telemetry::Telemetry;
+use clearway_transport::{ClassSet, Endpoint, Event, Packet};
 use clearway_units::{HostId, Time};
 
 /// A recorder whose parts, one of each domain, can be joined.
@@ -73,6 +74,7 @@ pub struct Both<A, B> {
 impl<A: Observer, B: Observer> Observer for Both<A, B> {
     const TRACES_TRANSPORT: bool = A::TRACES_TRANSPORT || B::TRACES_TRANSPORT;
     const METERS_LINKS: bool = A::METERS_LINKS || B::METERS_LINKS;
+    const FOLLOWS_SENDERS: bool = A::FOLLOWS_SENDERS || B::FOLLOWS_SENDERS;
 
     #[inline]
     fn on_arrival(&mut self, now: Time, node: NodeId, packet: &Packet) {
@@ -113,6 +115,11 @@ impl<A: Observer, B: Observer> Observer for Both<A, B> {
     fn on_transport(&mut self, now: Time, host: HostId, event: &Event) {
         self.first.on_transport(now, host, event);
         self.second.on_transport(now, host, event);
+    }
+    #[inline]
+    fn on_endpoint<T: Telemetry>(&mut self, now: Time, endpoint: &Endpoint<T>) {
+        self.first.on_endpoint(now, endpoint);
+        self.second.on_endpoint(now, endpoint);
     }
 }
 

@@ -48,7 +48,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use stripes::Stripes;
 
-pub use crate::report::{EndpointCounters, Event, FlowProgress, FlowStatistics};
+pub use crate::report::{EndpointCounters, Event, FlowProgress, FlowStatistics, SendLimit};
 
 /// Context of a call of a sender of an endpoint.
 macro_rules! context {
@@ -251,6 +251,22 @@ impl<T: Telemetry> Endpoint<T> {
         let mut progress = queue_pairs.next()?;
         queue_pairs.for_each(|other| progress.merge(&other));
         Some(progress)
+    }
+
+    /// What keeps each open queue pair of a flow from sending its next packet at `now`; a pause of its class aside.
+    pub fn send_limits(
+        &self,
+        now: Time,
+        flow: FlowId,
+    ) -> impl Iterator<Item = (u8, SendLimit)> + '_ {
+        let limit = move |sender: &Sender| match sender.may_send(&self.rules) {
+            true if sender.departure() <= now => SendLimit::Wire,
+            true => SendLimit::Pacing,
+            false if sender.has_packets() => SendLimit::Window,
+            false => SendLimit::Application,
+        };
+        self.queue_pairs(flow)
+            .map(move |sender| (sender.queue_pair(), limit(sender)))
     }
 
     /// Calls `look` for every queue pair of every open flow from here.

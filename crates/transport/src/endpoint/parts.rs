@@ -170,8 +170,17 @@ impl Sender {
         of_both!(self, sender => sender.backlog(limit))
     }
 
+    pub(crate) fn queue_pair(&self) -> u8 {
+        of_both!(self, sender => sender.queue_pair())
+    }
+
     pub(crate) fn key(&self) -> Key {
-        Key::new(self.flow(), of_both!(self, sender => sender.queue_pair()))
+        Key::new(self.flow(), self.queue_pair())
+    }
+
+    /// True if there is a packet to be sent, for the first time or again, whatever its window says.
+    pub(crate) fn has_packets(&self) -> bool {
+        of_both!(self, sender => sender.has_packets())
     }
 
     pub(crate) fn sent_end(&self) -> u64 {

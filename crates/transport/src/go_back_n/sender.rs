@@ -187,6 +187,11 @@ impl Sender {
         waiting && (self.in_window() as f64) < self.window
     }
 
+    /// True if a packet waits to be sent, for the first time or again.
+    pub(crate) fn has_packets(&self) -> bool {
+        self.next < self.sent_end || self.messages.has_unsent()
+    }
+
     /// Bytes in flight in the window.
     #[inline]
     fn in_window(&self) -> i64 {

@@ -160,6 +160,11 @@ impl Sender {
         waiting && self.fits(rules)
     }
 
+    /// True if a packet waits to be sent, for the first time or again.
+    pub(crate) fn has_packets(&self) -> bool {
+        self.lost > 0 || self.messages.has_unsent()
+    }
+
     /// Earliest departure of the next packet, by pacing.
     #[inline]
     pub(crate) fn departure(&self) -> Time {

@@ -1,0 +1,306 @@
+//! The recorder that follows chosen flows: the way of each of their packets, and what kept their senders from sending.
+
+use crate::assemble::Assembly;
+use crate::record::Merge;
+use clearway_fabric::topology::{LinkId, NodeId, Topology};
+use clearway_fabric::{DropCause, Observer};
+use clearway_transport::telemetry::Telemetry;
+use clearway_transport::{ClassSet, Endpoint, Event, Header, Packet, SendLimit};
+use clearway_units::{FlowId, HostId, Time, WireClock};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The most hops and transmissions that are kept, of 40 bytes each.
+const MOST_RECORDS: u64 = 16 << 20;
+
+/// Identity of a packet of a flow: data and probes by the instant at which they left their NIC, which sends one at a time; an answer by
+/// that of the packet that it answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct PacketId {
+    pub(super) flow: FlowId,
+    pub(super) stamp: Time,
+    pub(super) is_answer: bool,
+}
+
+impl PacketId {
+    /// `None` for packets that neither carry nor acknowledge payload, nor ask for an acknowledgement.
+    fn of(packet: &Packet) -> Option<Self> {
+        let is_answer = match packet.header {
+            Header::Data { .. } | Header::Probe { .. } => false,
+            Header::Sack { .. } | Header::Ack { .. } => true,
+            Header::Notification | Header::RateControl { .. } => return None,
+        };
+        Some(Self {
+            flow: packet.flow,
+            stamp: packet.stamp,
+            is_answer,
+        })
+    }
+}
+
+/// Transmission of a packet of a followed flow over a link.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Hop {
+    pub(super) packet: PacketId,
+    pub(super) link: LinkId,
+    pub(super) start: Time,
+    pub(super) end: Time,
+}
+
+/// Data packet of a followed flow at its NIC.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sent {
+    pub(super) start: Time,
+    pub(super) end: Time,
+    pub(super) psn: u32,
+    /// It had been sent before.
+    pub(super) again: bool,
+}
+
+/// Any packet at the NIC of a followed flow's sender.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Transmission {
+    pub(super) start: Time,
+    pub(super) end: Time,
+    pub(super) flow: FlowId,
+}
+
+/// A queue pair of a flow.
+pub(super) type QueuePair = (FlowId, u8);
+
+/// The flows to follow, and what the recorders need to know of the fabric.
+#[derive(Debug)]
+pub struct FollowPlan {
+    flows: FxHashSet<FlowId>,
+    by_source: FxHashMap<HostId, Vec<FlowId>>,
+    hosts: u32,
+    links: Vec<(NodeId, WireClock)>,
+    records: AtomicU64,
+}
+
+impl FollowPlan {
+    /// A plan to follow these flows in a run of `assembly`.
+    pub fn new(assembly: &Assembly, flows: &[FlowId]) -> Arc<Self> {
+        let topology = &assembly.topology;
+        let mut by_source: FxHashMap<HostId, Vec<FlowId>> = FxHashMap::default();
+        for &flow in flows {
+            by_source
+                .entry(assembly.nics(flow).0)
+                .or_default()
+                .push(flow);
+        }
+        let facts = |number| {
+            let link = LinkId(number);
+            let rate = topology.cables[link.cable()].rate;
+            (topology.link_ends(link).0, WireClock::new(rate))
+        };
+        Arc::new(Self {
+            flows: flows.iter().copied().collect(),
+            by_source,
+            hosts: topology.hosts,
+            links: (0..2 * topology.cables.len() as u32).map(facts).collect(),
+            records: AtomicU64::new(0),
+        })
+    }
+
+    /// True if there is room for one record more.
+    fn takes_one(&self) -> bool {
+        self.records.fetch_add(1, Ordering::Relaxed) < MOST_RECORDS
+    }
+
+    /// True if not all records had room.
+    pub(super) fn is_overrun(&self) -> bool {
+        self.records.load(Ordering::Relaxed) > MOST_RECORDS
+    }
+}
+
+/// Transmissions over a link while followed packets are in front of it.
+#[derive(Debug, Default)]
+struct Recent {
+    ends: VecDeque<(Time, FlowId)>,
+    /// Length at which those that no followed packet has waited for are taken out.
+    tidy_at: usize,
+}
+
+/// Follows the flows of its plan. One for each domain; [`Merge`] joins them.
+#[derive(Debug)]
+pub struct FollowRecorder {
+    pub(super) plan: Arc<FollowPlan>,
+    pub(super) hops: Vec<Hop>,
+    pub(super) sent: FxHashMap<QueuePair, Vec<Sent>>,
+    pub(super) transmissions: FxHashMap<LinkId, Vec<Transmission>>,
+    /// What limited each queue pair from when on.
+    pub(super) limits: FxHashMap<QueuePair, Vec<(Time, SendLimit)>>,
+    /// Detections of losses.
+    pub(super) losses: FxHashMap<FlowId, Vec<Time>>,
+    pub(super) pauses: FxHashMap<LinkId, Vec<(Time, ClassSet)>>,
+    /// The other flows whose data a flow's data has waited for, by link.
+    pub(super) sharers: FxHashMap<(FlowId, LinkId), FxHashSet<FlowId>>,
+    /// Followed packets in the switch, with their arrival.
+    present: FxHashMap<PacketId, Time>,
+    recent: FxHashMap<LinkId, Recent>,
+}
+
+impl FollowRecorder {
+    /// A recorder for one domain.
+    pub fn new(plan: &Arc<FollowPlan>) -> Self {
+        Self {
+            plan: Arc::clone(plan),
+            hops: Vec::new(),
+            sent: FxHashMap::default(),
+            transmissions: FxHashMap::default(),
+            limits: FxHashMap::default(),
+            losses: FxHashMap::default(),
+            pauses: FxHashMap::default(),
+            sharers: FxHashMap::default(),
+            present: FxHashMap::default(),
+            recent: FxHashMap::default(),
+        }
+    }
+
+    fn followed(&self, packet: &Packet) -> Option<PacketId> {
+        let is_followed = self.plan.flows.contains(&packet.flow);
+        is_followed.then(|| PacketId::of(packet)).flatten()
+    }
+
+    /// A packet leaves the NIC of a host.
+    fn on_nic(&mut self, (start, end): (Time, Time), link: LinkId, host: HostId, packet: &Packet) {
+        if !self.plan.by_source.contains_key(&host) || !self.plan.takes_one() {
+            return;
+        }
+        let flow = packet.flow;
+        let transmissions = self.transmissions.entry(link).or_default();
+        transmissions.push(Transmission { start, end, flow });
+        if let Header::Data {
+            psn,
+            retransmission,
+            ..
+        } = packet.header
+            && self.plan.flows.contains(&flow)
+        {
+            let queue_pair = (flow, packet.queue_pair);
+            self.sent.entry(queue_pair).or_default().push(Sent {
+                start,
+                end,
+                psn,
+                again: retransmission,
+            });
+        }
+    }
+
+    /// A packet leaves a port of a switch, before which followed packets wait, or may.
+    fn on_port(&mut self, end: Time, link: LinkId, packet: &Packet, followed: Option<PacketId>) {
+        let recent = self.recent.entry(link).or_default();
+        if packet.class.is_data() {
+            recent.ends.push_back((end, packet.flow));
+        }
+        let arrival = followed.and_then(|id| self.present.remove(&id));
+        if let Some(arrival) = arrival
+            && packet.class.is_data()
+        {
+            let behind = recent.ends.iter().rev();
+            let others = behind
+                .take_while(|(end, _)| *end > arrival)
+                .map(|&(_, flow)| flow)
+                .filter(|&flow| flow != packet.flow);
+            let sharers = self.sharers.entry((packet.flow, link)).or_default();
+            sharers.extend(others);
+        }
+        if recent.ends.len() > recent.tidy_at {
+            let oldest = self.present.values().min().copied().unwrap_or(end);
+            let gone = recent.ends.partition_point(|(end, _)| *end <= oldest);
+            recent.ends.drain(..gone);
+            recent.tidy_at = 64 + 2 * recent.ends.len();
+        }
+        if self.present.is_empty() {
+            self.recent.clear();
+        }
+    }
+}
+
+impl Observer for FollowRecorder {
+    const TRACES_TRANSPORT: bool = true;
+    const FOLLOWS_SENDERS: bool = true;
+
+    fn on_arrival(&mut self, now: Time, node: NodeId, packet: &Packet) {
+        if node.0 >= self.plan.hosts
+            && let Some(id) = self.followed(packet)
+        {
+            self.present.insert(id, now);
+        }
+    }
+
+    fn on_departure(&mut self, end: Time, link: LinkId, packet: &Packet) {
+        let (from, clock) = self.plan.links[link.0 as usize];
+        let span = clock.span_of(packet.size.into());
+        let start = Time::from_ps(end.as_ps() - span.as_ps());
+        let followed = self.followed(packet);
+        if from.0 < self.plan.hosts {
+            self.on_nic((start, end), link, HostId(from.0), packet);
+        } else if !self.present.is_empty() {
+            self.on_port(end, link, packet, followed);
+        }
+        if let Some(packet) = followed
+            && self.plan.takes_one()
+        {
+            self.hops.push(Hop {
+                packet,
+                link,
+                start,
+                end,
+            });
+        }
+    }
+
+    fn on_drop(&mut self, _: Time, _: LinkId, packet: &Packet, _: DropCause) {
+        if let Some(id) = self.followed(packet) {
+            self.present.remove(&id);
+        }
+    }
+
+    fn on_pause(&mut self, now: Time, link: LinkId, classes: ClassSet) {
+        self.pauses.entry(link).or_default().push((now, classes));
+    }
+
+    fn on_transport(&mut self, _: Time, _: HostId, event: &Event) {
+        if let Event::Loss { flow, now, .. } = *event
+            && self.plan.flows.contains(&flow)
+        {
+            self.losses.entry(flow).or_default().push(now);
+        }
+    }
+
+    fn on_endpoint<T: Telemetry>(&mut self, now: Time, endpoint: &Endpoint<T>) {
+        let Some(flows) = self.plan.by_source.get(&endpoint.host()) else {
+            return;
+        };
+        for &flow in flows {
+            for (queue_pair, limit) in endpoint.send_limits(now, flow) {
+                let limits = self.limits.entry((flow, queue_pair)).or_default();
+                if limits.last().is_none_or(|&(_, last)| last != limit) {
+                    limits.push((now, limit));
+                }
+            }
+        }
+    }
+}
+
+impl Merge for FollowRecorder {
+    /// A link begins, and a flow is sent, in one domain only.
+    fn merge(&mut self, other: Self) {
+        self.hops.extend(other.hops);
+        self.sent.extend(other.sent);
+        self.transmissions.extend(other.transmissions);
+        self.limits.extend(other.limits);
+        self.losses.extend(other.losses);
+        self.pauses.extend(other.pauses);
+        self.sharers.extend(other.sharers);
+    }
+}
+
+/// Time from the end of a transmission to the arrival at the next node: propagation, and the latency of a switch.
+pub(super) fn arrival(topology: &Topology, hop: &Hop) -> Time {
+    hop.end + topology.link_delay(hop.link)
+}

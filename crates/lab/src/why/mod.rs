@@ -1,0 +1,270 @@
+//! Why flows were slow: their completion times in parts, and a bound that no transport could have beaten.
+//!
+//! A run is deterministic, so flows that turn out slow are followed in a second run: nothing is recorded in the first. A
+//! [`FollowRecorder`] keeps the way of each of their packets; [`Assembly::flow_delays`] walks back along the critical path of each flow
+//! and splits its completion time into [`Part`]s, without a remainder.
+
+mod bound;
+mod follow;
+mod trace;
+mod walk;
+
+pub use bound::{BoundCause, LowerBound};
+pub use follow::{FollowPlan, FollowRecorder};
+
+use crate::assemble::Assembly;
+use crate::run::Finished;
+use clearway_fabric::topology::{LinkId, NodeId};
+use clearway_transport::{Class, Reliability};
+use clearway_units::{FlowId, Span};
+use follow::{Hop, arrival};
+use std::collections::{BTreeMap, BTreeSet};
+use trace::Trace;
+use walk::{Ledger, Subject, Walk};
+
+/// Part of a flow's completion time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Part {
+    /// Bits of the flow on the wire of a link, one after another.
+    Serialisation,
+    /// Flight over cables.
+    Propagation,
+    /// Latency of switches.
+    SwitchLatency,
+    /// In front of a link, behind packets of other flows.
+    Queueing,
+    /// In front of a link that flow control held back.
+    Pause,
+    /// Held back by the rate of congestion control.
+    Pacing,
+    /// Held back by the window: round trips without their queueing.
+    Window,
+    /// From the transmission of a packet that was lost, or of others lost with it, to its retransmission.
+    Recovery,
+    /// For the application: computations, and messages of others.
+    Waiting,
+    /// What the records do not explain.
+    Unexplained,
+}
+
+/// Part of a completion time, at a link where it is of one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Delay {
+    /// Its kind.
+    pub part: Part,
+    /// The link, for serialisation of a train of packets, queueing and pauses.
+    pub link: Option<LinkId>,
+    /// How long it took.
+    pub span: Span,
+}
+
+/// Waits of all data packets of a flow in front of a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LinkWait {
+    /// The link.
+    pub link: LinkId,
+    /// Data packets and probes that left on it.
+    pub packets: u64,
+    /// Time from their arrival until they began to leave, together; behind packets of the flow itself, too.
+    pub waited: Span,
+    /// Number of other flows whose data the flow waited for there.
+    pub sharers: usize,
+}
+
+/// The completion time of a flow in parts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FlowDelays {
+    /// The flow.
+    pub flow: FlowId,
+    /// Its completion time, which is the sum of the parts.
+    pub completion: Span,
+    /// Its completion time if it had the network to itself; zero if nobody knows.
+    pub ideal: Span,
+    /// The parts, the longest first.
+    pub parts: Vec<Delay>,
+    /// The link that cost it most by queueing and pauses on its critical path, else the one in front of which its packets waited longest.
+    pub bottleneck: Option<LinkId>,
+    /// Links that its data crossed, the one with the longest waits first.
+    pub links: Vec<LinkWait>,
+    /// The nodes of its ways, hop by hop: all nodes where packets took different ones.
+    pub nodes: Vec<BTreeSet<NodeId>>,
+    /// Number of different ways.
+    pub ways: usize,
+}
+
+/// Error: followed flows have sent more than can be kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TooManyPackets;
+
+impl FlowDelays {
+    /// Time of a part, at all links together.
+    pub fn total(&self, part: Part) -> Span {
+        let spans = self.parts.iter().filter(|delay| delay.part == part);
+        spans.fold(Span::ZERO, |sum, delay| sum + delay.span)
+    }
+
+    /// Time of a part at a link.
+    pub fn at(&self, part: Part, link: LinkId) -> Span {
+        let found = |delay: &&Delay| delay.part == part && delay.link == Some(link);
+        self.parts
+            .iter()
+            .find(found)
+            .map_or(Span::ZERO, |delay| delay.span)
+    }
+}
+
+impl Assembly {
+    /// The `most` flows of a finished run that were slowest: by slowdown, then those without an ideal by completion time.
+    pub fn slowest_flows<O>(&self, finished: &Finished<O>, most: usize) -> Vec<FlowId> {
+        let mut flows: Vec<(f64, Span, FlowId)> = Vec::new();
+        for (id, flow) in (0..).map(FlowId).zip(&finished.flows) {
+            if let Some(completion) = flow.completion() {
+                let slowdown = match flow.ideal.is_zero() {
+                    true => 0.0,
+                    false => completion.as_ps() as f64 / flow.ideal.as_ps() as f64,
+                };
+                flows.push((slowdown, completion, id));
+            }
+        }
+        flows.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)).then(a.2.cmp(&b.2)));
+        flows.into_iter().take(most).map(|(.., id)| id).collect()
+    }
+
+    /// Splits the completion times of flows that were followed, in the order of `flows`. Those that are not done are left out.
+    ///
+    /// # Errors
+    /// If they have sent too much.
+    ///
+    /// # Panics
+    /// If a flow is not one of this assembly.
+    pub fn flow_delays<O>(
+        &self,
+        flows: &[FlowId],
+        recorder: FollowRecorder,
+        finished: &Finished<O>,
+    ) -> Result<Vec<FlowDelays>, TooManyPackets> {
+        if recorder.plan.is_overrun() {
+            return Err(TooManyPackets);
+        }
+        let trace = Trace::new(&self.topology, recorder);
+        let ports = self.topology.ports();
+        let delays = flows.iter().filter_map(|&flow| {
+            let result = finished.flows[flow.index()];
+            let subject = Subject {
+                flow,
+                uplink: ports[self.nics(flow).0.index()][0],
+                class: self.class_of(flow),
+                class_of_answers: match self.has_control_priority() {
+                    true => Class::CONTROL,
+                    false => Class::DATA,
+                },
+                goes_back: matches!(self.reliability(), Reliability::GoBackN(_)),
+                started: result.started?,
+                finished: result.finished?,
+            };
+            Some(self.delays_of(&trace, &subject, result.ideal))
+        });
+        Ok(delays.collect())
+    }
+
+    fn delays_of(&self, trace: &Trace<'_>, subject: &Subject, ideal: Span) -> FlowDelays {
+        let mut walk = Walk::new(trace, subject);
+        let ledger = walk.run();
+        let completion = subject.finished - subject.started;
+        let sum = ledger.values().fold(Span::ZERO, |sum, &span| sum + span);
+        assert_eq!(sum, completion, "the parts of a completion time add up");
+        let links = link_waits(trace, subject, walk.at_nic.len());
+        let ways = trace.ways_of(subject.flow);
+        FlowDelays {
+            flow: subject.flow,
+            completion,
+            ideal,
+            bottleneck: bottleneck(&ledger, &links),
+            parts: parts(ledger),
+            links,
+            nodes: self.nodes_of(ways.keys()),
+            ways: ways.len(),
+        }
+    }
+
+    /// The nodes that ways of the usual number of links have at each place.
+    fn nodes_of<'w>(
+        &self,
+        ways: impl Iterator<Item = &'w Vec<LinkId>> + Clone,
+    ) -> Vec<BTreeSet<NodeId>> {
+        let mut lengths: BTreeMap<usize, usize> = BTreeMap::new();
+        for way in ways.clone() {
+            *lengths.entry(way.len()).or_default() += 1;
+        }
+        let usual = lengths
+            .into_iter()
+            .max_by_key(|&(length, ways)| (ways, length));
+        let Some((length, _)) = usual else {
+            return Vec::new();
+        };
+        let mut nodes = vec![BTreeSet::new(); length + 1];
+        for way in ways.filter(|way| way.len() == length) {
+            for (place, &link) in way.iter().enumerate() {
+                let (from, to) = self.topology.link_ends(link);
+                nodes[place].insert(from);
+                nodes[place + 1].insert(to);
+            }
+        }
+        nodes
+    }
+}
+
+/// The parts, the longest first.
+fn parts(ledger: Ledger) -> Vec<Delay> {
+    let delay = |((part, link), span)| Delay { part, link, span };
+    let mut parts: Vec<Delay> = ledger.into_iter().map(delay).collect();
+    parts.sort_by_key(|delay| std::cmp::Reverse(delay.span));
+    parts
+}
+
+fn bottleneck(ledger: &Ledger, links: &[LinkWait]) -> Option<LinkId> {
+    let mut held: BTreeMap<LinkId, Span> = BTreeMap::new();
+    for (&(part, link), &span) in ledger {
+        if let (Part::Queueing | Part::Pause, Some(link)) = (part, link) {
+            *held.entry(link).or_default() += span;
+        }
+    }
+    let longest = held
+        .into_iter()
+        .max_by_key(|&(link, span)| (span, std::cmp::Reverse(link)));
+    let waited = links.iter().find(|wait| !wait.waited.is_zero());
+    longest
+        .map(|(link, _)| link)
+        .or(waited.map(|wait| wait.link))
+}
+
+/// The links that a flow has crossed, the one with the longest waits first.
+fn link_waits(trace: &Trace<'_>, subject: &Subject, at_nic: usize) -> Vec<LinkWait> {
+    let flow = subject.flow;
+    let wait = |(link, hops): (LinkId, &[Hop])| {
+        let waits = hops.iter().map(|hop| waited(trace, hop));
+        let others = trace.sharers.get(&(flow, link));
+        LinkWait {
+            link,
+            packets: hops.len() as u64,
+            waited: waits.fold(Span::ZERO, |sum, wait| sum + wait),
+            sharers: match link == subject.uplink {
+                true => at_nic,
+                false => others.map_or(0, |others| others.len()),
+            },
+        }
+    };
+    let mut links: Vec<LinkWait> = trace.links_of(flow).into_iter().map(wait).collect();
+    links.sort_by_key(|wait| (std::cmp::Reverse(wait.waited), wait.link));
+    links
+}
+
+/// Time that a packet was in front of a link of a switch before it began to leave.
+fn waited(trace: &Trace<'_>, hop: &Hop) -> Span {
+    let hops = trace.hops(hop.packet);
+    let place = hops.partition_point(|other| other.end < hop.end);
+    let before = place.checked_sub(1).map(|place| &hops[place]);
+    before.map_or(Span::ZERO, |before| {
+        hop.start - arrival(trace.topology, before)
+    })
+}
