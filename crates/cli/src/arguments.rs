@@ -41,6 +41,8 @@ pub(crate) enum Command {
         /// A name from `clearway list`, or: scenario, links, switch, observe, plan, job, placement
         name: String,
     },
+    /// Say why the slowest flows of a finished run were slow: where their time went, and what no transport could have beaten
+    Why(WhyArguments),
     /// Print what a topology is made of: nodes, links, path lengths, base RTT, BDP
     Topology(TopologyArguments),
     /// Say which training jobs can share links, and how far to move each in time so that they do not collide
@@ -154,6 +156,9 @@ pub(crate) struct RunArguments {
     /// Leave `report.html` out of the results
     #[arg(long)]
     pub(crate) no_report: bool,
+    /// Run a second time to say why the slowest flows were slow, as `clearway why` does
+    #[arg(long)]
+    pub(crate) why: bool,
     /// Worker threads; results do not depend on them
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: u16,
@@ -392,6 +397,37 @@ pub(crate) struct InitArguments {
     #[arg(long)]
     pub(crate) force: bool,
 }
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  clearway run quickstart --out out/first && clearway why out/first
+  clearway why out/first --flow 17 --flow 99
+
+Simulates the run again and follows these flows; writes `why.json`, and the section into `report.html`.")]
+pub(crate) struct WhyArguments {
+    /// The result folder of a run
+    #[arg(value_name = "FOLDER")]
+    pub(crate) out: PathBuf,
+    /// Explain the flow with this number; the slowest ones if left out
+    #[arg(long = "flow", value_name = "N")]
+    pub(crate) flows: Vec<u32>,
+    /// Explain the K slowest flows, by slowdown
+    #[arg(long, value_name = "K", default_value_t = SLOWEST, conflicts_with = "flows", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub(crate) slowest: u16,
+    /// Worker threads; results do not depend on them
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: u16,
+    /// Print why.json instead of the table
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print nothing but errors
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+/// Number of flows that are explained if nobody names any.
+pub(crate) const SLOWEST: u16 = 5;
 
 #[derive(Debug, Args)]
 pub(crate) struct TopologyArguments {

@@ -58,6 +58,7 @@ mod timeline_file;
 mod topology;
 mod watch;
 mod whole_file;
+mod why;
 
 use arguments::{Arguments, Command};
 use clap::Parser;
@@ -115,13 +116,14 @@ fn survive_limits() {
 fn dispatch(laboratory: &Laboratory, command: Command) -> Result<ExitCode, Failure> {
     match command {
         Command::Run(arguments) => match run::load_any(laboratory, &arguments.scenario)? {
-            Experiment::Packets(scenario) => run::run(&arguments, &scenario),
+            Experiment::Packets(scenario) => run::run(laboratory, &arguments, &scenario),
             Experiment::Scaleup(scenario) => scaleup::run(&arguments, &scenario),
         },
         Command::List { group } => explain::list(laboratory, group.as_deref()),
         Command::Show(arguments) => show::show(laboratory, &arguments),
         Command::Init(arguments) => init::init(laboratory, &arguments),
         Command::Explain { name } => explain::explain(laboratory, &name),
+        Command::Why(arguments) => why::why(laboratory, &arguments),
         Command::Topology(arguments) => topology::topology(laboratory, &arguments),
         Command::Compare(arguments) => compare::compare(laboratory, &arguments),
         Command::Plan(arguments) => plan::plan(laboratory, &arguments),

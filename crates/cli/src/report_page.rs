@@ -2,6 +2,7 @@
 
 use clearway_lab::scenario;
 use clearway_report::page::{self, Page, Setting};
+use clearway_report::why::WhyRecord;
 use clearway_report::{ResultFolder, RunRecord};
 
 /// Writes the report into the result folder. `resolved` is the text of the scenario, `settings` are its keys.
@@ -11,6 +12,17 @@ pub(crate) fn write(
     settings: Vec<scenario::Setting>,
     record: &RunRecord,
 ) {
+    let html = html(resolved, settings, record, None);
+    folder.add(page::FILE_NAME, |file| file.write_all(html.as_bytes()));
+}
+
+/// The report; `why` its slowest flows were slow, if somebody asked.
+pub(crate) fn html(
+    resolved: &str,
+    settings: Vec<scenario::Setting>,
+    record: &RunRecord,
+    why: Option<&WhyRecord>,
+) -> String {
     let settings: Vec<Setting> = settings
         .into_iter()
         .map(|setting| Setting {
@@ -22,10 +34,10 @@ pub(crate) fn write(
             source: setting.source.into(),
         })
         .collect();
-    let html = page::render(&Page {
+    page::render(&Page {
         record,
         scenario_text: resolved,
         settings: &settings,
-    });
-    folder.add(page::FILE_NAME, |file| file.write_all(html.as_bytes()));
+        why,
+    })
 }

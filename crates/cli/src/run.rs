@@ -1,6 +1,6 @@
 //! `clearway run`.
 
-use crate::arguments::{RunArguments, ScenarioArguments};
+use crate::arguments::{RunArguments, SLOWEST, ScenarioArguments};
 use crate::capture_file;
 use crate::failure::{Failure, with_causes};
 use crate::flow_rows::FlowRows;
@@ -15,6 +15,7 @@ use crate::same_file::{Input, is_same, refuse_input_in};
 use crate::text_file::TextFiles;
 use crate::threads;
 use crate::watch::{self, Watch, Watchers};
+use crate::why;
 use clearway_lab::{Assembly, Experiment, Laboratory, Scenario, Verdict, builtin_scenario};
 use clearway_report::{FolderError, ResultFolder, Status, Summary, summary_table};
 use std::path::{Path, PathBuf};
@@ -48,7 +49,11 @@ pub(crate) fn load(
     })
 }
 
-pub(crate) fn run(arguments: &RunArguments, scenario: &Scenario) -> Result<ExitCode, Failure> {
+pub(crate) fn run(
+    laboratory: &Laboratory,
+    arguments: &RunArguments,
+    scenario: &Scenario,
+) -> Result<ExitCode, Failure> {
     let target = arguments
         .out
         .clone()
@@ -107,6 +112,7 @@ pub(crate) fn run(arguments: &RunArguments, scenario: &Scenario) -> Result<ExitC
         live.conclude(&record, kept.unwrap_or(Path::new("nothing is kept")));
     }
     let ended = Failure::all([shown, written.map_err(unwritten), texts])
+        .and_then(|()| explain(laboratory, arguments, &target, &record.status))
         .and_then(|()| conclude(arguments, &target, &record.status))
         .inspect_err(|_| say_status(&record.status, place.as_deref()));
     if let Some(live) = live {
@@ -219,6 +225,28 @@ pub(crate) fn show(arguments: &RunArguments, summary: &Summary) -> Result<(), Fa
     } else {
         Ok(())
     }
+}
+
+/// Says why the slowest flows were slow, if that is asked for.
+fn explain(
+    laboratory: &Laboratory,
+    arguments: &RunArguments,
+    target: &Path,
+    status: &Status,
+) -> Result<(), Failure> {
+    if !arguments.why || *status == Status::Interrupted {
+        return Ok(());
+    }
+    let question = why::Question {
+        folder: target,
+        flows: &[],
+        slowest: SLOWEST.into(),
+        threads: arguments.threads,
+        json: false,
+        // The summary is what is printed as JSON.
+        quiet: arguments.quiet || arguments.json,
+    };
+    why::explain(laboratory, &question).map(|_| ())
 }
 
 /// Says where the results are, and what they are not.

@@ -86,6 +86,11 @@ fn refuse_options(arguments: &RunArguments) -> Result<(), Failure> {
             arguments.live,
             "the report of the finished run has its curves",
         ),
+        (
+            "--why",
+            arguments.why,
+            "the report of the finished run has its operations",
+        ),
     ];
     match options.iter().find(|(_, given, _)| *given) {
         None => Ok(()),

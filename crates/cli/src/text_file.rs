@@ -37,7 +37,7 @@ const HTSIM: TextFormat = TextFormat {
 };
 
 /// The other files of the results.
-const TAKEN: [&str; 8] = [
+const TAKEN: [&str; 9] = [
     "summary.json",
     "scenario.toml",
     "flows.parquet",
@@ -46,6 +46,7 @@ const TAKEN: [&str; 8] = [
     "report.html",
     "trace.pcapng",
     "trace.perfetto",
+    "why.json",
 ];
 
 /// The texts that were asked for.

@@ -3,12 +3,14 @@
 use crate::event_log::{self, event_log};
 use clearway_lab::observe::{Metering, Telemetry, Watched};
 use clearway_lab::record::{Both, Capture, CaptureRecorder, merge_all};
+use clearway_lab::why::{FollowPlan, FollowRecorder};
 use clearway_lab::{
     Assembly, Finished, FlowResult, FlowSpec, LinkId, NodeId, Observer, Progress, RunOptions,
     Verdict,
 };
 use clearway_report::{EventLog, LinkRow, NodeRow, Observed, SeriesRow};
 use clearway_units::{FlowId, Span};
+use std::sync::Arc;
 
 /// A run that is over, and what was seen of it.
 pub(crate) struct Watch {
@@ -63,6 +65,34 @@ fn with_observers(
         None => unseen(assembly.run(options, || ())),
         telemetry => metered(assembly, options, telemetry, || Metering).0,
     }
+}
+
+/// Runs what was put together and follows flows; samples are taken as the scenario says.
+pub(crate) fn follow(
+    assembly: &Assembly,
+    threads: usize,
+    plan: &Arc<FollowPlan>,
+    on_progress: &mut dyn FnMut(Progress) -> Verdict,
+) -> (Watch, FollowRecorder) {
+    let options = RunOptions {
+        threads,
+        on_progress,
+        on_flow: &mut |_, _, _| (),
+    };
+    let telemetry = Telemetry::new(assembly, None);
+    let is_observed = telemetry.is_some();
+    let observer = || Both {
+        first: Metering,
+        second: FollowRecorder::new(plan),
+    };
+    let (watch, observers) = metered(assembly, options, telemetry, observer);
+    let recorders = observers.into_iter().map(|both| both.second);
+    let recorder = merge_all(recorders).unwrap_or_else(|| FollowRecorder::new(plan));
+    let watch = Watch {
+        observed: watch.observed.filter(|_| is_observed),
+        ..watch
+    };
+    (watch, recorder)
 }
 
 /// Runs with a recorder of single events, of frames or of both.

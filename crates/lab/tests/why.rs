@@ -261,6 +261,7 @@ window = "100bdp"
 
 [[workload]]
 kind = "incast"
+placement = "first"
 senders = 4
 receiver = 5
 message = "8MB"
@@ -286,12 +287,14 @@ fn lost_packets_cost_recovery() {
     for kind in ["strack", "rocev2"] {
         let kind = format!("transport.kind={kind}");
         let overrides = [
+            "topology.hosts=8",
+            "topology.hosts-per-leaf=4",
+            "topology.spines=1",
+            "topology.links=[\"leaf0-spine0 packet-loss=0.3\"]",
             "workload.message=50KB",
-            "topology.links=[\"leaf0-spine0 packet-loss=0.9\"]",
-            "transport.spray=single",
             &kind,
         ];
-        let run = Explained::new("", &overrides);
+        let run = Explained::new("", &one_to_one(&overrides));
         assert!(run.finished.endpoints.retransmitted > 0);
         let slowest = &run.flows[0];
         let share = run.share(slowest.flow.0, Part::Recovery);

@@ -20,6 +20,7 @@
 //! * [`ResultFolder`] puts them, and whatever else the caller adds, in place in one step. [`Owner`] says whose temporary files are.
 //! * [`Comparison`] lays variants side by side: `compare.json`, which [`comparison`] documents, and its table.
 //! * [`PlanRecord`] is `plan.json` and its table; [`plan`] documents the fields.
+//! * [`WhyRecord`](why::WhyRecord) is `why.json` and its table; [`why`] documents the fields.
 //! * [`summary_table`] and [`Table`] print for people, [`quantity`] prints single quantities.
 //!
 //! **Architecture Invariant:** this crate knows nothing of the simulator, of scenarios or of arguments. It reads no clock and prints
@@ -55,6 +56,7 @@ pub mod summary;
 mod table;
 mod terminal;
 pub mod timeline;
+pub mod why;
 
 #[cfg(test)]
 mod sample;

@@ -5,6 +5,7 @@
 //! whole run stands in another, [`PacketCounts`], which summaries, comparisons and the terminal follow, and that of a scale-up run in a
 //! third, [`OperationFigures`].
 
+mod delay;
 mod events;
 mod fairness;
 mod merge;
@@ -13,6 +14,7 @@ mod operations;
 mod series;
 mod totals;
 
+pub use delay::DelayPart;
 pub use events::{EventLog, TraceEvent, TraceRecord};
 pub use fairness::{FAIR, Fairness, JainCourse};
 pub use merge::Merge;

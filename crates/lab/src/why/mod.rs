@@ -10,6 +10,7 @@ mod trace;
 mod walk;
 
 pub use bound::{BoundCause, LowerBound};
+pub use clearway_results::DelayPart as Part;
 pub use follow::{FollowPlan, FollowRecorder};
 
 use crate::assemble::Assembly;
@@ -21,31 +22,6 @@ use follow::{Hop, arrival};
 use std::collections::{BTreeMap, BTreeSet};
 use trace::Trace;
 use walk::{Ledger, Subject, Walk};
-
-/// Part of a flow's completion time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Part {
-    /// Bits of the flow on the wire of a link, one after another.
-    Serialisation,
-    /// Flight over cables.
-    Propagation,
-    /// Latency of switches.
-    SwitchLatency,
-    /// In front of a link, behind packets of other flows.
-    Queueing,
-    /// In front of a link that flow control held back.
-    Pause,
-    /// Held back by the rate of congestion control.
-    Pacing,
-    /// Held back by the window: round trips without their queueing.
-    Window,
-    /// From the transmission of a packet that was lost, or of others lost with it, to its retransmission.
-    Recovery,
-    /// For the application: computations, and messages of others.
-    Waiting,
-    /// What the records do not explain.
-    Unexplained,
-}
 
 /// Part of a completion time, at a link where it is of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

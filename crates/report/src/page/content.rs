@@ -1,6 +1,7 @@
 //! Content of a report page.
 
 use crate::record::RunRecord;
+use crate::why::WhyRecord;
 
 /// Content of a report.
 #[derive(Debug, Clone, PartialEq)]
@@ -11,6 +12,8 @@ pub struct Page<'a> {
     pub scenario_text: &'a str,
     /// The same, key by key, in the order in which they are to be shown.
     pub settings: &'a [Setting],
+    /// Why its slowest flows were slow, if somebody asked.
+    pub why: Option<&'a WhyRecord>,
 }
 
 /// One key of the resolved scenario.

@@ -10,6 +10,7 @@ use super::html::{Column, details, paragraph, table};
 use super::json::{push_list, push_number, push_numbers, push_text};
 use super::words;
 use crate::observed::{LinkRow, NodeRow, Observed};
+use crate::why::WhyRecord;
 use clearway_units::Span;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -92,7 +93,12 @@ struct Panel {
 type Group = (Option<u8>, Option<u8>, bool);
 
 /// The section on links.
-pub(super) fn section(document: &mut Document, observed: &Observed, span: Span) {
+pub(super) fn section(
+    document: &mut Document,
+    observed: &Observed,
+    span: Span,
+    why: Option<&WhyRecord>,
+) {
     if observed.links.is_empty() {
         return;
     }
@@ -105,7 +111,10 @@ pub(super) fn section(document: &mut Document, observed: &Observed, span: Span) 
         "Each cell is a link, or several where there are too many: utilisation is then their mean, the peak queue their greatest, \
          everything else their sum.",
     ));
-    document.push(&details("Links that stand out", &notable(observed, span)));
+    document.push(&details(
+        "Links that stand out",
+        &notable(observed, span, why),
+    ));
     document.close_section();
 }
 
@@ -365,8 +374,8 @@ fn push_column(text: &mut String, name: &str, values: &[f64]) {
     }
 }
 
-/// The links that come first by any of the criteria.
-fn notable(observed: &Observed, span: Span) -> String {
+/// The links that come first by any of the criteria: before all, those that cost the slowest flows most.
+fn notable(observed: &Observed, span: Span, why: Option<&WhyRecord>) -> String {
     type Pick = fn(&LinkRow) -> u128;
     let criteria: [Pick; 4] = [
         |link| link.marks.into(),
@@ -380,7 +389,10 @@ fn notable(observed: &Observed, span: Span) -> String {
         let of = |place: usize| links[place].utilisation(span);
         of(b).total_cmp(&of(a)).then(a.cmp(&b))
     });
-    let mut chosen: Vec<usize> = by_utilisation.into_iter().take(LISTED).collect();
+    let costly = why.map_or(&[][..], |why| &why.links).iter().take(LISTED);
+    let place = |name: &str| links.iter().position(|link| link.name == name);
+    let mut chosen: Vec<usize> = costly.filter_map(|link| place(&link.link)).collect();
+    chosen.extend(by_utilisation.into_iter().take(LISTED));
     for pick in criteria {
         let mut ranked: Vec<usize> = (0..links.len())
             .filter(|&place| pick(&links[place]) > 0)

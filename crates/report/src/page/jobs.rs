@@ -295,6 +295,7 @@ mod tests {
             record: &record,
             scenario_text: "",
             settings: &[],
+            why: None,
         })
     }
 
@@ -402,6 +403,7 @@ mod tests {
             record: &record,
             scenario_text: "",
             settings: &[],
+            why: None,
         });
         assert!(!page.contains("No flow completed."));
         assert!(page.contains("connections of jobs"));

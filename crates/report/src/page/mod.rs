@@ -27,6 +27,7 @@ mod settings;
 mod sha256;
 #[cfg(test)]
 mod tests;
+mod why;
 pub(crate) mod words;
 
 use crate::quantity::{percent, prefixed};
@@ -61,11 +62,12 @@ pub fn render(page: &Page<'_>) -> String {
     parties::section(&mut document, &summary);
     if summary.is_of_flows() {
         completion::section(&mut document, record, &summary);
+        why::section(&mut document, page.why);
     }
     match &record.observed {
         Some(observed) => {
             curves::sections(&mut document, record, observed);
-            heat::section(&mut document, observed, record.simulated);
+            heat::section(&mut document, observed, record.simulated, page.why);
         }
         None => unwatched(&mut document, record),
     }

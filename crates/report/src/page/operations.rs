@@ -258,6 +258,7 @@ mod tests {
             record,
             scenario_text: "",
             settings: &[],
+            why: None,
         })
     }
 

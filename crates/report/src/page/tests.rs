@@ -86,6 +86,7 @@ fn html(record: &RunRecord) -> String {
         record,
         scenario_text: "seed = 1\n",
         settings: &settings,
+        why: None,
     })
 }
 
@@ -283,6 +284,7 @@ fn names_from_files_stay_names() {
             record: &record,
             scenario_text: evil,
             settings: &settings,
+            why: None,
         });
         assert!(!page.contains("alert(1)</script>"));
         assert!(!page.contains("<img"));

@@ -1,0 +1,387 @@
+//! `clearway why`: why flows of a finished run were slow.
+//!
+//! The run is simulated again, this time following the slowest flows. It has to come to the same digest; only then does it speak of the
+//! results that are there.
+
+use crate::arguments::{ScenarioArguments, WhyArguments};
+use crate::failure::{Failure, with_causes};
+use crate::measure::Stopwatch;
+use crate::output::print;
+use crate::progress::{Display, Interrupt};
+use crate::record;
+use crate::report_page;
+use crate::run;
+use crate::watch::{self, Watch};
+use crate::whole_file::WholeFile;
+use clearway_lab::why::{BoundCause, FlowDelays, FollowPlan, LowerBound};
+use clearway_lab::{Assembly, Experiment, Laboratory, LinkId, NodeId, Scenario};
+use clearway_report::quantity::count;
+use clearway_report::summary::StatusName;
+use clearway_report::why::{
+    Bound, DelayRow, FILE_NAME, Limit, SCHEMA, SlowFlow, WaitRow, WhyRecord, costly_links,
+};
+use clearway_report::{FlowRow, RunRecord, Summary, page, read_flows};
+use clearway_units::{FlowId, Span, Time};
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Names of a node set that are listed.
+const LISTED: usize = 3;
+
+/// What is to be explained.
+pub(crate) struct Question<'a> {
+    /// The result folder.
+    pub(crate) folder: &'a Path,
+    /// Flows; the slowest ones if there are none.
+    pub(crate) flows: &'a [u32],
+    /// Number of the slowest flows.
+    pub(crate) slowest: usize,
+    pub(crate) threads: u16,
+    pub(crate) json: bool,
+    pub(crate) quiet: bool,
+}
+
+/// Runs the command.
+pub(crate) fn why(laboratory: &Laboratory, arguments: &WhyArguments) -> Result<ExitCode, Failure> {
+    let question = Question {
+        folder: &arguments.out,
+        flows: &arguments.flows,
+        slowest: arguments.slowest.into(),
+        threads: arguments.threads,
+        json: arguments.json,
+        quiet: arguments.quiet,
+    };
+    explain(laboratory, &question)
+}
+
+/// Explains the flows, on the terminal and in the folder.
+pub(crate) fn explain(
+    laboratory: &Laboratory,
+    question: &Question<'_>,
+) -> Result<ExitCode, Failure> {
+    let results = Results::read(laboratory, question.folder)?;
+    let flows = results.choose(question)?;
+    let assembly = Assembly::new(&results.scenario)?;
+    let document = WholeFile::create(&question.folder.join(FILE_NAME), FIX)?;
+    let report = question.folder.join(page::FILE_NAME);
+    let report = report
+        .exists()
+        .then(|| WholeFile::create(&report, FIX))
+        .transpose()?;
+    let stopwatch = Stopwatch::start();
+    let Some((watch, delays)) = follow(question, &assembly, &flows)? else {
+        return Ok(ExitCode::from(130));
+    };
+    results.check_digest(question.folder, &watch)?;
+    let why = results.why(&assembly, &watch, &delays);
+    let text = why.to_json();
+    let shown = match (question.json, question.quiet) {
+        (true, _) => print(&text),
+        (false, true) => Ok(()),
+        (false, false) => print(&why.text()),
+    };
+    let written = document.publish(&text);
+    let reported = report.map_or(Ok(()), |report| {
+        report.publish(&results.page(question.folder, &assembly, watch, &why, &stopwatch))
+    });
+    Failure::all([shown, written, reported])?;
+    Ok(ExitCode::SUCCESS)
+}
+
+const FIX: &str = "see to it that the result folder can be written";
+
+/// Runs again and follows flows; `None` if the user interrupts it.
+fn follow(
+    question: &Question<'_>,
+    assembly: &Assembly,
+    flows: &[FlowId],
+) -> Result<Option<(Watch, Vec<FlowDelays>)>, Failure> {
+    let plan = FollowPlan::new(assembly, flows);
+    let interrupt = Interrupt::install();
+    let mut display = Display::new(assembly.flow_count(), question.quiet || question.json);
+    let (watch, recorder) =
+        watch::follow(assembly, question.threads.into(), &plan, &mut |progress| {
+            display.update(&progress, &interrupt)
+        });
+    display.finish();
+    if interrupt.is_raised() {
+        return Ok(None);
+    }
+    let delays = assembly.flow_delays(flows, recorder, &watch.finished);
+    let delays = delays.map_err(|_| {
+        Failure::new(
+            "these flows have sent more packets than can be followed at once\n  fix: name fewer of them with `--flow`, or shorter ones",
+        )
+    })?;
+    Ok(Some((watch, delays)))
+}
+
+/// Results in a folder.
+struct Results {
+    scenario: Box<Scenario>,
+    summary: Summary,
+    rows: Vec<FlowRow>,
+}
+
+impl Results {
+    fn read(laboratory: &Laboratory, folder: &Path) -> Result<Self, Failure> {
+        let place = folder.display();
+        let fault =
+            |what: String, fix: &str| Failure::new(format!("{place}: {what}\n  fix: {fix}"));
+        let missing = |name: &str| {
+            let fix = "name a result folder, such as `clearway run` writes";
+            (!folder.join(name).exists()).then(|| fault(format!("there is no {name} in it"), fix))
+        };
+        if let Some(failure) = missing("summary.json").or_else(|| missing("scenario.toml")) {
+            return Err(failure);
+        }
+        let again =
+            format!("run its scenario again: `clearway run {place}/scenario.toml --out {place}`");
+        let named = ScenarioArguments {
+            scenario: Some(folder.join("scenario.toml").display().to_string()),
+            overrides: Vec::new(),
+            seed: None,
+        };
+        let scenario = match run::load_any(laboratory, &named)? {
+            Experiment::Packets(scenario) => scenario,
+            Experiment::Scaleup(_) => return Err(no_scaleup(&place.to_string())),
+        };
+        let summary = Summary::read(folder).map_err(|error| fault(with_causes(&error), &again))?;
+        if summary.status == StatusName::Interrupted {
+            let what = "the run was interrupted by hand, at an instant that cannot be repeated";
+            return Err(fault(what.into(), &again));
+        }
+        if summary.scenario.hash != scenario.hash() {
+            let what = "scenario.toml is not the scenario of these results, or another version of clearway wrote it";
+            return Err(fault(what.into(), &again));
+        }
+        let rows = read_flows(folder).map_err(|error| fault(with_causes(&error), &again))?;
+        Ok(Self {
+            scenario,
+            summary,
+            rows,
+        })
+    }
+
+    /// The flows to follow: those that were asked for, else the slowest.
+    fn choose(&self, question: &Question<'_>) -> Result<Vec<FlowId>, Failure> {
+        let row = |&number: &u32| {
+            let found = self.rows.iter().find(|row| row.flow == number);
+            let Some(row) = found else {
+                let last = self.rows.len().saturating_sub(1);
+                return Err(Failure::new(format!(
+                    "--flow {number}: there is no such flow\n  fix: flows are 0 to {last}; `flow` in flows.parquet has their numbers"
+                )));
+            };
+            match row.fct() {
+                Some(_) => Ok(row),
+                None => Err(Failure::new(format!(
+                    "--flow {number}: the flow is not done\n  fix: name one that is, or give the run more time with `stop.at-most`"
+                ))),
+            }
+        };
+        let mut rows: Vec<&FlowRow> = match question.flows {
+            [] => self.rows.iter().filter(|row| row.fct().is_some()).collect(),
+            named => named.iter().map(row).collect::<Result<_, _>>()?,
+        };
+        // Without an ideal by completion time, after those that have one.
+        let slowdown = |row: &FlowRow| row.slowdown().unwrap_or(0.0);
+        rows.sort_by(|a, b| {
+            let slower = slowdown(b).total_cmp(&slowdown(a));
+            slower.then(b.fct().cmp(&a.fct())).then(a.flow.cmp(&b.flow))
+        });
+        rows.dedup_by_key(|row| row.flow);
+        if question.flows.is_empty() {
+            rows.truncate(question.slowest);
+        }
+        Ok(rows.into_iter().map(|row| FlowId(row.flow)).collect())
+    }
+
+    /// Fails if the run came to something else this time.
+    fn check_digest(&self, folder: &Path, watch: &Watch) -> Result<(), Failure> {
+        let digest = watch.finished.digest.to_string();
+        if digest == self.summary.digest {
+            return Ok(());
+        }
+        let place = folder.display();
+        Err(Failure::new(format!(
+            "{place}: the run has another outcome now: digest {digest} instead of {}; version {}, revision {} of clearway made these \
+             results, or a file that the scenario names has changed since\n  fix: run its scenario again: \
+             `clearway run {place}/scenario.toml --out {place}`",
+            self.summary.digest, self.summary.version, self.summary.revision,
+        )))
+    }
+
+    fn why(&self, assembly: &Assembly, watch: &Watch, delays: &[FlowDelays]) -> WhyRecord {
+        let row = |flow: FlowId| self.rows.iter().find(|row| row.flow == flow.0);
+        let flows = delays
+            .iter()
+            .filter_map(|delays| Some(slow_flow(assembly, row(delays.flow)?, delays)));
+        let flows: Vec<SlowFlow> = flows.collect();
+        let bound = assembly.lower_bound();
+        let last = self.rows.iter().filter_map(|row| row.finish).max();
+        let took = last.unwrap_or(watch.finished.simulated);
+        let took = Span::from_ps(took.as_ps().saturating_sub(bound.from.as_ps()));
+        WhyRecord {
+            schema: SCHEMA,
+            scenario: self.summary.scenario.clone(),
+            digest: self.summary.digest.clone(),
+            bound: bound_row(assembly, &bound, took),
+            links: costly_links(&flows),
+            flows,
+        }
+    }
+
+    /// The report of the run, with what was found.
+    fn page(
+        &self,
+        folder: &Path,
+        assembly: &Assembly,
+        watch: Watch,
+        why: &WhyRecord,
+        stopwatch: &Stopwatch,
+    ) -> String {
+        let threads = u16::try_from(self.summary.threads).unwrap_or(1);
+        let record = record::record(
+            &self.scenario,
+            assembly,
+            &watch.finished,
+            threads,
+            stopwatch,
+        );
+        // Of the run whose results these are.
+        let record = RunRecord {
+            version: self.summary.version.clone(),
+            revision: self.summary.revision.clone(),
+            flows: self.rows.clone(),
+            cpu_seconds: self.summary.cpu_seconds,
+            wall_seconds: self.summary.wall_seconds,
+            peak_rss_bytes: self.summary.peak_rss_bytes,
+            command: format!("clearway run {}", folder.join("scenario.toml").display()),
+            observed: watch.observed,
+            ..record
+        };
+        let (text, settings) = (self.scenario.resolved(), self.scenario.settings());
+        report_page::html(&text, settings, &record, Some(why))
+    }
+}
+
+/// Refuses results of a scale-up fabric, which has no flows.
+pub(crate) fn no_scaleup(place: &str) -> Failure {
+    Failure::new(format!(
+        "{place}: this is a scale-up fabric (topology.kind = \"nvlink\"), which has operations and no flows\n  \
+         fix: see its own figures in summary.json and report.html"
+    ))
+}
+
+fn slow_flow(assembly: &Assembly, row: &FlowRow, delays: &FlowDelays) -> SlowFlow {
+    let topology = &assembly.topology;
+    let name = |link: LinkId| topology.link_name(link);
+    let parts = delays.parts.iter().map(|delay| DelayRow {
+        part: delay.part,
+        link: delay.link.map(name),
+        ps: delay.span.as_ps(),
+    });
+    let links = delays.links.iter().map(|wait| WaitRow {
+        link: name(wait.link),
+        packets: wait.packets,
+        mean_wait_us: wait.waited.as_us() / wait.packets.max(1) as f64,
+        sharers: wait.sharers,
+        rate_bps: topology.cables[wait.link.cable()].rate.as_bps(),
+    });
+    let at_bottleneck = delays
+        .links
+        .iter()
+        .find(|wait| Some(wait.link) == delays.bottleneck);
+    let start = row.start.unwrap_or(Time::ZERO);
+    let mut flow = SlowFlow {
+        flow: row.flow,
+        label: row.label,
+        src: row.src,
+        dst: row.dst,
+        bytes: row.bytes,
+        start_ps: start.as_ps(),
+        completion_ps: delays.completion.as_ps(),
+        ideal_ps: delays.ideal.as_ps(),
+        path: path(assembly, delays),
+        ways: delays.ways,
+        bottleneck: delays.bottleneck.map(name),
+        sharers: at_bottleneck.map_or(0, |wait| wait.sharers),
+        parts: parts.collect(),
+        links: links.collect(),
+        sentence: String::new(),
+    };
+    flow.sentence = flow.say();
+    flow
+}
+
+/// The nodes of a flow's ways, hop by hop.
+fn path(assembly: &Assembly, delays: &FlowDelays) -> String {
+    let topology = &assembly.topology;
+    let place = |nodes: &BTreeSet<NodeId>| {
+        let names: Vec<String> = nodes.iter().map(|&node| topology.node_name(node)).collect();
+        match names.len() {
+            ..=LISTED => names.join("|"),
+            several => format!("{}|...|{} ({several})", names[0], names[several - 1]),
+        }
+    };
+    let places: Vec<String> = delays.nodes.iter().map(place).collect();
+    let path = places.join(" > ");
+    match delays.ways {
+        ..=1 => path,
+        ways => format!("{path}; {} ways", count(ways as u64)),
+    }
+}
+
+fn bound_row(assembly: &Assembly, bound: &LowerBound, took: Span) -> Bound {
+    let limit = match &bound.cause {
+        BoundCause::Nothing => Limit::Nothing,
+        BoundCause::Chain(flows) => Limit::Chain(flows.iter().map(|flow| flow.0).collect()),
+        BoundCause::Cut {
+            links, bytes, rate, ..
+        } => Limit::Links {
+            links: links
+                .iter()
+                .map(|&link| assembly.topology.link_name(link))
+                .collect(),
+            what: what_links(assembly, &bound.cause),
+            bytes: bytes.as_u64(),
+            rate_bps: rate.as_bps(),
+        },
+    };
+    Bound::new(limit, bound.from.since(Time::ZERO), bound.span, took)
+}
+
+/// Links of a cut in words: `host5's downlink`, `the 4 uplinks of leaf0`.
+fn what_links(assembly: &Assembly, cause: &BoundCause) -> String {
+    let BoundCause::Cut {
+        links,
+        hosts,
+        switch,
+        outwards,
+        ..
+    } = cause
+    else {
+        return String::new();
+    };
+    let topology = &assembly.topology;
+    let ends = topology.link_ends(links[0]);
+    let (near, direction) = match outwards {
+        true => (ends.0, "uplink"),
+        false => (ends.1, "downlink"),
+    };
+    match (switch, links.len()) {
+        (None, 1) => format!("{}'s {direction}", topology.node_name(near)),
+        (Some(switch), 1) => format!("The {direction} of {}", topology.node_name(*switch)),
+        (Some(switch), several) => format!(
+            "The {several} {direction}s of {}",
+            topology.node_name(*switch)
+        ),
+        (None, several) => format!(
+            "The {several} {direction}s between {} with {} hosts and the rest",
+            topology.node_name(near),
+            count((*hosts).into())
+        ),
+    }
+}

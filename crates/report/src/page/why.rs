@@ -1,0 +1,174 @@
+//! Why flows were slow: the bound of the run, where the time of the slowest flows went, and the links that cost them most.
+
+use super::document::Document;
+use super::html::{Column, Escaped, details, paragraph, table};
+use super::words;
+use crate::why::{SlowFlow, WhyRecord};
+use clearway_results::DelayPart;
+use std::fmt::Write as _;
+
+/// Width of a bar in its own units.
+const WIDTH: f64 = 1000.0;
+/// Links that are listed.
+const LISTED: usize = 10;
+
+/// The colour of a part, among those of curves. What an idle network takes, too, is grey.
+const fn colour(part: DelayPart) -> usize {
+    match part {
+        DelayPart::Serialisation | DelayPart::Propagation | DelayPart::SwitchLatency => 7,
+        DelayPart::Queueing => 1,
+        DelayPart::Pause => 3,
+        DelayPart::Pacing => 0,
+        DelayPart::Window => 5,
+        DelayPart::Recovery => 4,
+        DelayPart::Waiting => 2,
+        DelayPart::Unexplained => 6,
+    }
+}
+
+/// The section; nothing if nobody asked.
+pub(super) fn section(document: &mut Document, why: Option<&WhyRecord>) {
+    let Some(why) = why else { return };
+    document.open_section("why", "Why flows were slow");
+    let bound = format!("{} {}", why.bound.sentence, why.bound.verdict());
+    document.push(&paragraph(&signs(&format!(
+        "No transport could have been faster than the bound. {bound}"
+    ))));
+    if why.flows.is_empty() {
+        document.push(&paragraph("No flow is done."));
+    } else {
+        document.push(&legend(&why.parts()));
+        why.flows.iter().for_each(|flow| document.push(&bar(flow)));
+        document.push(&details("Parts of each completion time", &shares(why)));
+        document.push("<h3>Links that cost these flows most</h3>");
+        document.push(&links(why));
+        document.push(
+            "<p class=\"note\">Time on the critical paths of these flows: behind packets of others, and while pause frames held the link back.</p>",
+        );
+    }
+    document.close_section();
+}
+
+/// Signs as in the rest of the page, where the terminal has letters.
+fn signs(text: &str) -> String {
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        let number = word.trim_end_matches(['.', ',', ':']);
+        let factor = number.strip_suffix('x');
+        let is_factor = factor.is_some_and(|factor| factor.parse::<f64>().is_ok());
+        words.push(match is_factor {
+            true => word.replacen('x', "×", 1),
+            false if number == "us" => word.replacen("us", "µs", 1),
+            false => word.into(),
+        });
+    }
+    words.join(" ")
+}
+
+fn legend(parts: &[DelayPart]) -> String {
+    let mut html = String::from("<ul class=\"parts\">\n");
+    for &part in parts {
+        let _ = writeln!(
+            html,
+            "<li class=\"c{}\"><b>{}</b>: {}</li>",
+            colour(part),
+            Escaped(part.name()),
+            Escaped(part.meaning())
+        );
+    }
+    html + "</ul>"
+}
+
+/// The parts of a flow as a bar, and the flow in words.
+fn bar(flow: &SlowFlow) -> String {
+    let mut html = format!(
+        "<figure class=\"delays\">\n<figcaption>{} <span class=\"note\">{}</span></figcaption>\n\
+         <svg viewBox=\"0 0 {WIDTH} 18\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"{}\">\n",
+        Escaped(&signs(&flow.sentence)),
+        Escaped(&flow.path),
+        Escaped(&signs(&flow.sentence)),
+    );
+    let mut from = 0.0;
+    for part in DelayPart::ALL {
+        for row in flow.parts.iter().filter(|row| row.part == part) {
+            let share = row.ps as f64 / flow.completion_ps.max(1) as f64;
+            let at = row
+                .link
+                .as_ref()
+                .map_or(String::new(), |link| format!(" at {link}"));
+            let title = format!(
+                "{}{at}: {}, {}",
+                part.name(),
+                words::time(row.ps as f64 / 1e6),
+                words::share(share)
+            );
+            let _ = writeln!(
+                html,
+                "<rect class=\"c{}\" x=\"{:.2}\" y=\"0\" width=\"{:.2}\" height=\"18\"><title>{}</title></rect>",
+                colour(part),
+                from * WIDTH,
+                share * WIDTH,
+                Escaped(&title)
+            );
+            from += share;
+        }
+    }
+    html + "</svg>\n</figure>"
+}
+
+/// Times by flow and part.
+fn shares(why: &WhyRecord) -> String {
+    let parts = why.parts();
+    let head = ["Flow", "Completion", "Slowdown", "Bottleneck"];
+    let kinds = [Column::Text, Column::Number, Column::Number, Column::Text];
+    let mut columns: Vec<(&str, Column)> = head.into_iter().zip(kinds).collect();
+    columns.extend(parts.iter().map(|part| (part.name(), Column::Number)));
+    let row = |flow: &SlowFlow| {
+        let mut cells = vec![
+            format!("{}: host {} to {}", flow.flow, flow.src, flow.dst),
+            words::time(flow.completion_ps as f64 / 1e6),
+            flow.slowdown().map_or("–".into(), words::factor),
+            flow.bottleneck.clone().unwrap_or("–".into()),
+        ];
+        let times = parts
+            .iter()
+            .map(|&part| words::time(flow.total(part).as_us()));
+        cells.extend(times);
+        cells
+    };
+    let rows: Vec<Vec<String>> = why.flows.iter().map(row).collect();
+    table(&columns, &rows)
+}
+
+fn links(why: &WhyRecord) -> String {
+    if why.links.is_empty() {
+        return paragraph("None: these flows waited in front of no link.");
+    }
+    let rows = why.links.iter().take(LISTED).map(|link| {
+        vec![
+            link.link.clone(),
+            words::time(link.queueing_us),
+            words::time(link.paused_us),
+            words::count(link.flows as u64),
+        ]
+    });
+    let columns = [
+        ("Link", Column::Text),
+        ("Queueing", Column::Number),
+        ("Paused", Column::Number),
+        ("Flows", Column::Number),
+    ];
+    table(&columns, &rows.collect::<Vec<_>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_become_signs_and_names_stay() {
+        let text = "took 1.500 us, 1.250x of that. 3x us-west x us: 2x.";
+        let signed = "took 1.500 µs, 1.250× of that. 3× us-west x µs: 2×.";
+        assert_eq!(signs(text), signed);
+    }
+}

@@ -1,0 +1,505 @@
+//! `why.json`: why the slowest flows of a run were slow, and a bound that no transport could have beaten.
+//!
+//! | field | unit | meaning |
+//! |---|---|---|
+//! | `schema` | - | version of this file, 1 |
+//! | `scenario`, `digest` | - | identity of the run, as in `summary.json` |
+//! | `bound.from_us` | us | time at which the first flow was ready |
+//! | `bound.least_us` | us | the least time from then to the last completion, whatever the transport |
+//! | `bound.took_us` | us | the time that it took |
+//! | `bound.ratio` | - | `took_us / least_us`; null if nothing bounds the run |
+//! | `bound.sentence` | - | the cause in words |
+//! | `bound.links` | - | the links that carry too much, if it is a cut; `bytes` and `rate_bps` are theirs together |
+//! | `bound.flows` | - | the flows that start one another, if it is a chain |
+//! | `flows[]` | - | the flows that were asked for, or the slowest ones, the slowest first |
+//! | `flow`, `label`, `src`, `dst`, `bytes` | - | as in `flows.parquet` |
+//! | `start_ps`, `completion_ps`, `ideal_ps` | ps | when the flow was ready, its completion time, and alone on an idle network (0: not known) |
+//! | `path`, `ways` | - | the nodes that its data passed, and by how many different ways |
+//! | `bottleneck` | - | the link that cost it most by queueing and pauses; null if none did |
+//! | `sharers` | - | other flows whose data it waited for there |
+//! | `parts[]` | - | `part`, `link` (null where it is of none), `ps`: the completion time, without a remainder |
+//! | `links[]` | - | for each link that its data crossed: `packets`, `mean_wait_us` in front of it, `sharers`, `rate_bps` |
+//! | `sentence` | - | the flow in words |
+//! | `links[]` | - | what links cost these flows together: `link`, `queueing_us`, `paused_us`, `flows` |
+
+use crate::quantity::{bytes, count, factor, prefixed, span};
+use crate::record::ScenarioIdentity;
+use crate::table::{Align, Table};
+use clearway_results::DelayPart;
+use clearway_units::Span;
+use serde::{Serialize, Serializer};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+/// The name of the file in a result folder.
+pub const FILE_NAME: &str = "why.json";
+
+/// The version of the schema.
+pub const SCHEMA: u32 = 1;
+
+/// Flows that take no more than this multiple of their ideal time are not slow.
+const NOT_SLOW: f64 = 1.05;
+
+/// Contents of `why.json`; the fields are described in the [table of the module](self).
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct WhyRecord {
+    /// Always [`SCHEMA`].
+    pub schema: u32,
+    /// Scenario of the run.
+    pub scenario: ScenarioIdentity,
+    /// Digest of the run.
+    pub digest: String,
+    /// What no transport could have beaten.
+    pub bound: Bound,
+    /// The flows, the slowest first.
+    pub flows: Vec<SlowFlow>,
+    /// The links that cost these flows most.
+    pub links: Vec<CostlyLink>,
+}
+
+/// Cause of a lower bound.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Limit {
+    /// Nothing is sent.
+    Nothing,
+    /// Flows that start one another.
+    Chain(Vec<u32>),
+    /// Load of links.
+    Links {
+        /// Their names.
+        links: Vec<String>,
+        /// What they are, such as `host5's downlink`.
+        what: String,
+        /// Bytes on the wire.
+        bytes: u64,
+        /// Rate of all together.
+        rate_bps: u64,
+    },
+}
+
+/// Lower bound of a run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Bound {
+    /// When the first flow was ready.
+    pub from_us: f64,
+    /// The least time of the run.
+    pub least_us: f64,
+    /// The time that it took.
+    pub took_us: f64,
+    /// The ratio of the two.
+    pub ratio: Option<f64>,
+    /// The cause in words.
+    pub sentence: String,
+    /// Links of a cut.
+    pub links: Vec<String>,
+    /// Bytes that cross them.
+    pub bytes: u64,
+    /// Their rate.
+    pub rate_bps: u64,
+    /// Flows of a chain.
+    pub flows: Vec<u32>,
+}
+
+/// A flow and where its time went.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SlowFlow {
+    /// Number of the flow.
+    pub flow: u32,
+    /// Its number in the workload.
+    pub label: u64,
+    /// Sending host.
+    pub src: u32,
+    /// Receiving host.
+    pub dst: u32,
+    /// Payload.
+    pub bytes: u64,
+    /// When it was ready.
+    pub start_ps: u64,
+    /// Completion time.
+    pub completion_ps: u64,
+    /// Completion time alone on an idle network, zero if it is not known.
+    pub ideal_ps: u64,
+    /// Nodes that its data passed.
+    pub path: String,
+    /// Number of different ways.
+    pub ways: usize,
+    /// The link that cost it most.
+    pub bottleneck: Option<String>,
+    /// Other flows whose data it waited for there.
+    pub sharers: usize,
+    /// Parts of the completion time, the longest first.
+    pub parts: Vec<DelayRow>,
+    /// Links that its data crossed.
+    pub links: Vec<WaitRow>,
+    /// The flow in words.
+    pub sentence: String,
+}
+
+/// Part of a completion time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DelayRow {
+    /// What it is.
+    #[serde(serialize_with = "part_name")]
+    pub part: DelayPart,
+    /// The link, if it is of one.
+    pub link: Option<String>,
+    /// How long it took.
+    pub ps: u64,
+}
+
+/// Waits in front of a link.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct WaitRow {
+    /// The link.
+    pub link: String,
+    /// Packets that crossed it.
+    pub packets: u64,
+    /// Mean time in front of it.
+    pub mean_wait_us: f64,
+    /// Other flows whose data waited there before it.
+    pub sharers: usize,
+    /// Rate of the link.
+    pub rate_bps: u64,
+}
+
+/// What a link cost several flows.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CostlyLink {
+    /// The link.
+    pub link: String,
+    /// Time of their critical paths behind other flows in front of it.
+    pub queueing_us: f64,
+    /// Time of their critical paths in which it was paused.
+    pub paused_us: f64,
+    /// Number of these flows.
+    pub flows: usize,
+}
+
+fn part_name<S: Serializer>(part: &DelayPart, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(part.name())
+}
+
+impl Bound {
+    /// The bound of a run that took so long.
+    pub fn new(limit: Limit, from: Span, least: Span, took: Span) -> Self {
+        let sentence = sentence_of(&limit, least);
+        let (links, bytes, rate_bps, flows) = match limit {
+            Limit::Nothing => (Vec::new(), 0, 0, Vec::new()),
+            Limit::Chain(flows) => (Vec::new(), 0, 0, flows),
+            Limit::Links {
+                links,
+                bytes,
+                rate_bps,
+                ..
+            } => (links, bytes, rate_bps, Vec::new()),
+        };
+        Self {
+            from_us: from.as_us(),
+            least_us: least.as_us(),
+            took_us: took.as_us(),
+            ratio: (!least.is_zero()).then(|| took.as_ps() as f64 / least.as_ps() as f64),
+            sentence,
+            links,
+            bytes,
+            rate_bps,
+            flows,
+        }
+    }
+
+    /// How far above the bound the run was, in words.
+    pub fn verdict(&self) -> String {
+        let took = crate::quantity::microseconds(self.took_us);
+        match self.ratio {
+            Some(ratio) => format!("The run took {took}, {} of that.", factor(ratio)),
+            None => format!("The run took {took}."),
+        }
+    }
+}
+
+fn sentence_of(limit: &Limit, least: Span) -> String {
+    let least = span(least);
+    match limit {
+        Limit::Nothing => "Nothing bounds the run.".into(),
+        Limit::Chain(flows) => match flows[..] {
+            [flow] => format!("Flow {flow} takes {least} even alone."),
+            [] => "Nothing bounds the run.".into(),
+            [first, .., last] => format!(
+                "{} flows start one another, from flow {first} to flow {last}: {least} even if each is alone.",
+                count(flows.len() as u64)
+            ),
+        },
+        Limit::Links {
+            what,
+            bytes: load,
+            links,
+            rate_bps,
+        } => {
+            let verb = if links.len() == 1 { "carries" } else { "carry" };
+            let rate = prefixed(*rate_bps as f64);
+            format!("{what} {verb} {} at {rate}b/s: {least}.", bytes(*load))
+        }
+    }
+}
+
+impl SlowFlow {
+    /// Time of a part, at all links together.
+    pub fn total(&self, part: DelayPart) -> Span {
+        let rows = self.parts.iter().filter(|row| row.part == part);
+        Span::from_ps(rows.map(|row| row.ps).sum())
+    }
+
+    /// The completion time as a multiple of the ideal one, if that is known.
+    pub fn slowdown(&self) -> Option<f64> {
+        (self.ideal_ps > 0).then(|| self.completion_ps as f64 / self.ideal_ps as f64)
+    }
+
+    /// The flow in words: what most of its time went into that an idle network would have spared it.
+    pub fn say(&self) -> String {
+        let (flow, took) = (self.flow, span(Span::from_ps(self.completion_ps)));
+        if let Some(slowdown) = self.slowdown().filter(|&slowdown| slowdown <= NOT_SLOW) {
+            return format!(
+                "Flow {flow}: nothing held it up: it took {took}, {} its ideal.",
+                factor(slowdown)
+            );
+        }
+        let Some(longest) = self.parts.iter().find(|row| self.is_avoidable(row)) else {
+            return format!("Flow {flow}: its {took} went into sending and flight.");
+        };
+        let share = percent(longest.ps, self.completion_ps);
+        let head = format!("Flow {flow}: {share} of its {took}");
+        let link = longest.link.as_deref().unwrap_or("a link");
+        let shared = self.shared();
+        match longest.part {
+            DelayPart::Queueing => format!("{head} it waited in the queue of {link}{shared}."),
+            DelayPart::Pause => {
+                format!("{head} it waited for {link}, which pause frames (PFC) held back.")
+            }
+            DelayPart::Serialisation => {
+                format!(
+                    "{head} its own packets took one after another on {link}, the slowest link of its way."
+                )
+            }
+            DelayPart::Window => format!("{head} its window held it back{}.", self.seen()),
+            DelayPart::Pacing => format!(
+                "{head} the rate of its congestion control held it back{}.",
+                self.seen()
+            ),
+            DelayPart::Recovery => format!("{head} went into noticing losses and sending again."),
+            DelayPart::Waiting => {
+                format!(
+                    "{head} it had nothing to send: it waited for computations or for messages of others."
+                )
+            }
+            part => format!("{head} is {}.", part.name()),
+        }
+    }
+
+    /// True unless a flow has it alone on an idle network, too: its packets on a link that is slower than its NIC stay.
+    fn is_avoidable(&self, row: &DelayRow) -> bool {
+        match row.part {
+            DelayPart::Propagation | DelayPart::SwitchLatency => false,
+            DelayPart::Serialisation => {
+                let rate = |link: &str| self.links.iter().find(|wait| wait.link == link);
+                let own = row.link.as_deref().and_then(rate);
+                let fastest = self.links.iter().map(|wait| wait.rate_bps).max();
+                own.is_some_and(|own| Some(own.rate_bps) < fastest)
+            }
+            _ => true,
+        }
+    }
+
+    fn shared(&self) -> String {
+        match self.sharers {
+            0 => String::new(),
+            1 => ", which one other flow shared".into(),
+            several => format!(", which {} other flows shared", count(several as u64)),
+        }
+    }
+
+    /// Where a flow that was held back met others.
+    fn seen(&self) -> String {
+        match &self.bottleneck {
+            Some(link) => format!("; its packets queued longest at {link}{}", self.shared()),
+            None => String::new(),
+        }
+    }
+}
+
+/// `71 %`, or a tenth of a percent below one.
+fn percent(part: u64, whole: u64) -> String {
+    let share = 100.0 * part as f64 / whole.max(1) as f64;
+    match share {
+        1.0.. => format!("{share:.0} %"),
+        _ => format!("{share:.1} %"),
+    }
+}
+
+/// What links cost flows together, the costliest first.
+pub fn costly_links(flows: &[SlowFlow]) -> Vec<CostlyLink> {
+    let mut costs: BTreeMap<&str, (u64, u64, BTreeSet<u32>)> = BTreeMap::new();
+    for flow in flows {
+        for row in &flow.parts {
+            let Some(link) = &row.link else { continue };
+            let (queueing, paused) = match row.part {
+                DelayPart::Queueing => (row.ps, 0),
+                DelayPart::Pause => (0, row.ps),
+                _ => continue,
+            };
+            let cost = costs.entry(link).or_default();
+            (cost.0, cost.1) = (cost.0 + queueing, cost.1 + paused);
+            cost.2.insert(flow.flow);
+        }
+    }
+    let mut links: Vec<_> = costs.into_iter().collect();
+    links.sort_by_key(|(_, (queueing, paused, _))| std::cmp::Reverse(queueing + paused));
+    let link = |(link, (queueing, paused, flows)): (&str, (u64, u64, BTreeSet<u32>))| CostlyLink {
+        link: link.into(),
+        queueing_us: Span::from_ps(queueing).as_us(),
+        paused_us: Span::from_ps(paused).as_us(),
+        flows: flows.len(),
+    };
+    links.into_iter().map(link).collect()
+}
+
+impl WhyRecord {
+    /// The document as JSON.
+    ///
+    /// # Panics
+    /// Never: it has no maps with keys that are no texts.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("the document can be written") + "\n"
+    }
+
+    /// The parts that any of the flows has, in the order in which they are shown.
+    pub fn parts(&self) -> Vec<DelayPart> {
+        let has = |part: &DelayPart| self.flows.iter().any(|flow| !flow.total(*part).is_zero());
+        DelayPart::ALL.into_iter().filter(has).collect()
+    }
+
+    /// Bound, flows and their parts for a terminal.
+    pub fn text(&self) -> String {
+        let mut text = format!("Bound      {}\n", self.bound.sentence);
+        let _ = writeln!(text, "           {}\n", self.bound.verdict());
+        if self.flows.is_empty() {
+            return text + "No flow is done.\n";
+        }
+        let parts = self.parts();
+        let mut table = ["flow", "from", "to", "time", "slowdown"]
+            .into_iter()
+            .fold(Table::new(), |table, head| table.column(head, Align::Right));
+        for part in &parts {
+            table = table.column(part.name(), Align::Right);
+        }
+        table = table.column("bottleneck", Align::Left);
+        for flow in &self.flows {
+            let mut cells = vec![
+                flow.flow.to_string(),
+                flow.src.to_string(),
+                flow.dst.to_string(),
+                span(Span::from_ps(flow.completion_ps)),
+                flow.slowdown().map_or("-".into(), factor),
+            ];
+            let share = |part: &DelayPart| percent(flow.total(*part).as_ps(), flow.completion_ps);
+            cells.extend(parts.iter().map(share));
+            cells.push(flow.bottleneck.clone().unwrap_or("-".into()));
+            table.row(cells);
+        }
+        text += &table.render(200);
+        text.push('\n');
+        for flow in &self.flows {
+            let _ = writeln!(text, "{}\n  path: {}", flow.sentence, flow.path);
+            for row in flow.parts.iter().take(SHOWN) {
+                let at = row
+                    .link
+                    .as_ref()
+                    .map_or(String::new(), |link| format!(" at {link}"));
+                let (time, share) = (
+                    span(Span::from_ps(row.ps)),
+                    percent(row.ps, flow.completion_ps),
+                );
+                let _ = writeln!(text, "  {time:>10}  {share:>6}  {}{at}", row.part.name());
+            }
+        }
+        text
+    }
+}
+
+/// Parts of each flow that are listed on a terminal.
+const SHOWN: usize = 5;
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) fn flow(parts: &[(DelayPart, Option<&str>, u64)]) -> SlowFlow {
+        let row = |&(part, link, us): &(DelayPart, Option<&str>, u64)| DelayRow {
+            part,
+            link: link.map(Into::into),
+            ps: us * 1_000_000,
+        };
+        let wait = |(link, gbps): (&str, u64)| WaitRow {
+            link: link.into(),
+            packets: 10,
+            mean_wait_us: 1.0,
+            sharers: 15,
+            rate_bps: gbps * 1_000_000_000,
+        };
+        let parts: Vec<DelayRow> = parts.iter().map(row).collect();
+        let mut flow = SlowFlow {
+            flow: 17,
+            label: 17,
+            src: 3,
+            dst: 5,
+            bytes: 1000,
+            start_ps: 0,
+            completion_ps: parts.iter().map(|row| row.ps).sum(),
+            ideal_ps: 10_000_000,
+            path: "host3 > leaf0 > host5".into(),
+            ways: 1,
+            bottleneck: Some("leaf0-host5".into()),
+            sharers: 15,
+            links: [("host3-leaf0", 400), ("leaf0-host5", 100)]
+                .map(wait)
+                .into(),
+            parts,
+            sentence: String::new(),
+        };
+        flow.sentence = flow.say();
+        flow
+    }
+
+    #[test]
+    fn each_cause_has_a_sentence() {
+        use DelayPart::*;
+        let said = |part, link| flow(&[(part, link, 71), (Propagation, None, 29)]).sentence;
+        let link = Some("leaf0-host5");
+        insta::assert_snapshot!(
+            [
+                said(Queueing, link),
+                said(Pause, link),
+                said(Serialisation, link),
+                said(Serialisation, Some("host3-leaf0")),
+                said(Window, None),
+                said(Pacing, None),
+                said(Recovery, None),
+                said(Waiting, None),
+                flow(&[(Propagation, None, 10)]).sentence,
+            ]
+            .join("\n"),
+            @""
+        );
+    }
+
+    #[test]
+    fn links_add_up_over_flows() {
+        use DelayPart::*;
+        let flows = [
+            flow(&[(Queueing, Some("a"), 5), (Pause, Some("b"), 9)]),
+            flow(&[(Queueing, Some("a"), 6), (Serialisation, Some("c"), 60)]),
+        ];
+        let links = costly_links(&flows);
+        let names: Vec<_> = links.iter().map(|link| link.link.as_str()).collect();
+        assert_eq!(names, ["a", "b"]);
+        assert_eq!((links[0].queueing_us, links[1].paused_us), (11.0, 9.0));
+    }
+}
