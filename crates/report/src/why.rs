@@ -210,7 +210,7 @@ impl Bound {
     pub fn verdict(&self) -> String {
         let took = crate::quantity::microseconds(self.took_us);
         match self.ratio {
-            Some(ratio) => format!("The run took {took}, {} of that.", factor(ratio)),
+            Some(ratio) => format!("The run took {took}, {} that.", factor(ratio)),
             None => format!("The run took {took}."),
         }
     }
@@ -266,7 +266,7 @@ impl SlowFlow {
             return format!("Flow {flow}: its {took} went into sending and flight.");
         };
         let share = percent(longest.ps, self.completion_ps);
-        let head = format!("Flow {flow}: {share} of its {took}");
+        let head = format!("Flow {flow}: for {share} of its {took}");
         let link = longest.link.as_deref().unwrap_or("a link");
         let shared = self.shared();
         match longest.part {
@@ -276,15 +276,19 @@ impl SlowFlow {
             }
             DelayPart::Serialisation => {
                 format!(
-                    "{head} its own packets took one after another on {link}, the slowest link of its way."
+                    "{head} its packets followed one another on {link}, the slowest link of its way."
                 )
             }
             DelayPart::Window => format!("{head} its window held it back{}.", self.seen()),
             DelayPart::Pacing => format!(
-                "{head} the rate of its congestion control held it back{}.",
+                "{head} its congestion control paced it{}.",
                 self.seen()
             ),
-            DelayPart::Recovery => format!("{head} went into noticing losses and sending again."),
+            DelayPart::Recovery => {
+                format!(
+                    "Flow {flow}: {share} of its {took} went into noticing losses and sending again."
+                )
+            }
             DelayPart::Waiting => {
                 format!(
                     "{head} it had nothing to send: it waited for computations or for messages of others."
@@ -456,9 +460,9 @@ pub(crate) mod tests {
             ideal_ps: 10_000_000,
             path: "host3 > leaf0 > host5".into(),
             ways: 1,
-            bottleneck: Some("leaf0-host5".into()),
+            bottleneck: Some("t-h5".into()),
             sharers: 15,
-            links: [("host3-leaf0", 400), ("leaf0-host5", 100)]
+            links: [("host3-leaf0", 400), ("t-h5", 100)]
                 .map(wait)
                 .into(),
             parts,
@@ -472,7 +476,7 @@ pub(crate) mod tests {
     fn each_cause_has_a_sentence() {
         use DelayPart::*;
         let said = |part, link| flow(&[(part, link, 71), (Propagation, None, 29)]).sentence;
-        let link = Some("leaf0-host5");
+        let link = Some("t-h5");
         insta::assert_snapshot!(
             [
                 said(Queueing, link),
@@ -486,7 +490,17 @@ pub(crate) mod tests {
                 flow(&[(Propagation, None, 10)]).sentence,
             ]
             .join("\n"),
-            @""
+            @r"
+            Flow 17: for 71 % of its 100.0 us it waited in the queue of t-h5, which 15 other flows shared.
+            Flow 17: for 71 % of its 100.0 us it waited for t-h5, which pause frames (PFC) held back.
+            Flow 17: for 71 % of its 100.0 us its packets followed one another on t-h5, the slowest link of its way.
+            Flow 17: its 100.0 us went into sending and flight.
+            Flow 17: for 71 % of its 100.0 us its window held it back; its packets queued longest at t-h5, which 15 other flows shared.
+            Flow 17: for 71 % of its 100.0 us its congestion control paced it; its packets queued longest at t-h5, which 15 other flows shared.
+            Flow 17: 71 % of its 100.0 us went into noticing losses and sending again.
+            Flow 17: for 71 % of its 100.0 us it had nothing to send: it waited for computations or for messages of others.
+            Flow 17: nothing held it up: it took 10.00 us, 1.000x its ideal.
+            "
         );
     }
 

@@ -167,8 +167,8 @@ mod tests {
 
     #[test]
     fn units_become_signs_and_names_stay() {
-        let text = "took 1.500 us, 1.250x of that. 3x us-west x us: 2x.";
-        let signed = "took 1.500 µs, 1.250× of that. 3× us-west x µs: 2×.";
+        let text = "took 1.500 us, 1.250x that. 3x us-west x us: 2x.";
+        let signed = "took 1.500 µs, 1.250× that. 3× us-west x µs: 2×.";
         assert_eq!(signs(text), signed);
     }
 }
