@@ -3,14 +3,13 @@
 //! The run is simulated again, this time following the slowest flows. It has to come to the same digest; only then does it speak of the
 //! results that are there.
 
-use crate::arguments::{ScenarioArguments, WhyArguments};
+use crate::arguments::WhyArguments;
 use crate::failure::{Failure, with_causes};
 use crate::measure::Stopwatch;
 use crate::output::print;
 use crate::progress::{Display, Interrupt};
 use crate::record;
 use crate::report_page;
-use crate::run;
 use crate::watch::{self, Watch};
 use crate::whole_file::WholeFile;
 use clearway_lab::why::{BoundCause, FlowDelays, FollowPlan, LowerBound};
@@ -138,12 +137,8 @@ impl Results {
         }
         let again =
             format!("run its scenario again: `clearway run {place}/scenario.toml --out {place}`");
-        let named = ScenarioArguments {
-            scenario: Some(folder.join("scenario.toml").display().to_string()),
-            overrides: Vec::new(),
-            seed: None,
-        };
-        let scenario = match run::load_any(laboratory, &named)? {
+        let resolved = folder.join("scenario.toml");
+        let scenario = match laboratory.load_any(&resolved.to_string_lossy(), &[])? {
             Experiment::Packets(scenario) => scenario,
             Experiment::Scaleup(_) => return Err(no_scaleup(&place.to_string())),
         };
@@ -268,7 +263,7 @@ impl Results {
 }
 
 /// Refuses results of a scale-up fabric, which has no flows.
-pub(crate) fn no_scaleup(place: &str) -> Failure {
+fn no_scaleup(place: &str) -> Failure {
     Failure::new(format!(
         "{place}: this is a scale-up fabric (topology.kind = \"nvlink\"), which has operations and no flows\n  \
          fix: see its own figures in summary.json and report.html"

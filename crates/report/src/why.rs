@@ -13,7 +13,7 @@
 //! | `bound.flows` | - | the flows that start one another, if it is a chain |
 //! | `flows[]` | - | the flows that were asked for, or the slowest ones, the slowest first |
 //! | `flow`, `label`, `src`, `dst`, `bytes` | - | as in `flows.parquet` |
-//! | `start_ps`, `completion_ps`, `ideal_ps` | ps | when the flow was ready, its completion time, and alone on an idle network (0: not known) |
+//! | `start_ps`, `completion_ps`, `ideal_ps` | ps | when the flow was ready, its completion time, and alone on an idle network (or 0) |
 //! | `path`, `ways` | - | the nodes that its data passed, and by how many different ways |
 //! | `bottleneck` | - | the link that cost it most by queueing and pauses; null if none did |
 //! | `sharers` | - | other flows whose data it waited for there |
@@ -280,10 +280,7 @@ impl SlowFlow {
                 )
             }
             DelayPart::Window => format!("{head} its window held it back{}.", self.seen()),
-            DelayPart::Pacing => format!(
-                "{head} its congestion control paced it{}.",
-                self.seen()
-            ),
+            DelayPart::Pacing => format!("{head} congestion control paced it{}.", self.seen()),
             DelayPart::Recovery => {
                 format!(
                     "Flow {flow}: {share} of its {took} went into noticing losses and sending again."
@@ -460,11 +457,9 @@ pub(crate) mod tests {
             ideal_ps: 10_000_000,
             path: "host3 > leaf0 > host5".into(),
             ways: 1,
-            bottleneck: Some("t-h5".into()),
+            bottleneck: Some("t-5".into()),
             sharers: 15,
-            links: [("host3-leaf0", 400), ("t-h5", 100)]
-                .map(wait)
-                .into(),
+            links: [("host3-leaf0", 400), ("t-5", 100)].map(wait).into(),
             parts,
             sentence: String::new(),
         };
@@ -476,7 +471,7 @@ pub(crate) mod tests {
     fn each_cause_has_a_sentence() {
         use DelayPart::*;
         let said = |part, link| flow(&[(part, link, 71), (Propagation, None, 29)]).sentence;
-        let link = Some("t-h5");
+        let link = Some("t-5");
         insta::assert_snapshot!(
             [
                 said(Queueing, link),
@@ -491,12 +486,12 @@ pub(crate) mod tests {
             ]
             .join("\n"),
             @r"
-            Flow 17: for 71 % of its 100.0 us it waited in the queue of t-h5, which 15 other flows shared.
-            Flow 17: for 71 % of its 100.0 us it waited for t-h5, which pause frames (PFC) held back.
-            Flow 17: for 71 % of its 100.0 us its packets followed one another on t-h5, the slowest link of its way.
+            Flow 17: for 71 % of its 100.0 us it waited in the queue of t-5, which 15 other flows shared.
+            Flow 17: for 71 % of its 100.0 us it waited for t-5, which pause frames (PFC) held back.
+            Flow 17: for 71 % of its 100.0 us its packets followed one another on t-5, the slowest link of its way.
             Flow 17: its 100.0 us went into sending and flight.
-            Flow 17: for 71 % of its 100.0 us its window held it back; its packets queued longest at t-h5, which 15 other flows shared.
-            Flow 17: for 71 % of its 100.0 us its congestion control paced it; its packets queued longest at t-h5, which 15 other flows shared.
+            Flow 17: for 71 % of its 100.0 us its window held it back; its packets queued longest at t-5, which 15 other flows shared.
+            Flow 17: for 71 % of its 100.0 us congestion control paced it; its packets queued longest at t-5, which 15 other flows shared.
             Flow 17: 71 % of its 100.0 us went into noticing losses and sending again.
             Flow 17: for 71 % of its 100.0 us it had nothing to send: it waited for computations or for messages of others.
             Flow 17: nothing held it up: it took 10.00 us, 1.000x its ideal.

@@ -12,10 +12,10 @@
 //!   application held it back. A window is opened by an acknowledgement, with which the walk goes on. What such a round trip takes without
 //!   queues counts as window: a larger one would have spared it.
 
-use super::Part;
 use super::follow::{Hop, PacketId, Sent, arrival};
 use super::trace::Trace;
 use clearway_fabric::topology::LinkId;
+use clearway_results::DelayPart as Part;
 use clearway_transport::{Class, SendLimit};
 use clearway_units::{FlowId, Span, Time};
 use rustc_hash::FxHashSet;
