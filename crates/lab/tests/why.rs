@@ -247,12 +247,13 @@ fn a_victim_is_paused_by_an_incast_on_other_hosts() {
     let text = r#"
 [topology]
 kind = "dumbbell"
-left = 5
-right = 5
+left = 4
+right = 4
 bottleneck-rate = "1600Gbps"
 
 [switch]
 kind = "shared-buffer"
+buffer = "4MB"
 
 [transport]
 kind = "rocev2"
@@ -262,23 +263,25 @@ window = "100bdp"
 [[workload]]
 kind = "incast"
 placement = "first"
-senders = 4
-receiver = 5
+senders = 3
+receiver = 4
 message = "8MB"
 
 [[workload]]
 kind = "one-to-one"
-from = 4
-to = 6
+from = 3
+to = 5
 message = "2MB"
 "#;
     let run = Explained::new(text, &[]);
     assert_eq!(run.finished.links.dropped, 0);
-    let victim = run.flow(4);
-    let share = run.share(4, Part::Pause);
+    let (victim, link) = (run.flow(3), run.link("left-right"));
+    let share = run.share(3, Part::Pause);
     assert!(share > 0.5, "{share} {victim:?}");
+    assert_eq!(victim.at(Part::Pause, link), victim.total(Part::Pause));
+    assert_eq!(victim.bottleneck, Some(link));
     // It has the link to its receiver to itself.
-    let free = run.link("right-host6");
+    let free = run.link("right-host5");
     assert_eq!(victim.at(Part::Queueing, free), Span::ZERO);
 }
 
