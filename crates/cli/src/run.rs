@@ -16,8 +16,11 @@ use crate::text_file::TextFiles;
 use crate::threads;
 use crate::watch::{self, Watch, Watchers};
 use crate::why;
-use clearway_lab::{Assembly, Experiment, Laboratory, Scenario, Verdict, builtin_scenario};
-use clearway_report::{FolderError, ResultFolder, Status, Summary, summary_table};
+use clearway_lab::record::Capture;
+use clearway_lab::{
+    Assembly, Experiment, Finished, Laboratory, Scenario, Verdict, builtin_scenario,
+};
+use clearway_report::{FolderError, ResultFolder, RunRecord, Status, Summary, summary_table};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -84,18 +87,17 @@ pub(crate) fn run(
     let finished = &watch.finished;
     let mut record = record(scenario, &assembly, finished, arguments.threads, &stopwatch);
     outputs.flows = rows.record(&mut record);
-    record.observed = watch.observed;
-    record.events = watch.events;
+    (record.observed, record.events) = (watch.observed, watch.events);
     // Shown before it is written, and each output is tried whatever becomes of the others: a full disk must not cost the user the figures
     // of a long run.
     let shown = show(arguments, &Summary::of(&record));
-    if !arguments.quiet {
-        record.packets.warnings().iter().for_each(|text| warn(text));
-        threads::tell(arguments.threads, finished.rounds, &assembly);
-        if let Some(capture) = &watch.capture {
-            capture_file::warn(capture);
-        }
-    }
+    remark(
+        arguments,
+        &assembly,
+        &record,
+        finished,
+        watch.capture.as_ref(),
+    );
     let written = outputs.publish(&Results {
         record: &record,
         finished,
@@ -116,10 +118,27 @@ pub(crate) fn run(
         .and_then(|()| conclude(arguments, &target, &record.status))
         .inspect_err(|_| say_status(&record.status, place.as_deref()));
     if let Some(live) = live {
-        let stay = live::stay(arguments.live_stay, ended.is_ok());
-        live.stay(stay, &interrupt);
+        live.stay(live::stay(arguments.live_stay, ended.is_ok()), &interrupt);
     }
     ended
+}
+
+/// Says what is worth a remark about a run that is over.
+fn remark(
+    arguments: &RunArguments,
+    assembly: &Assembly,
+    record: &RunRecord,
+    finished: &Finished,
+    capture: Option<&Capture>,
+) {
+    if arguments.quiet {
+        return;
+    }
+    record.packets.warnings().iter().for_each(|text| warn(text));
+    threads::tell(arguments.threads, finished.rounds, assembly);
+    if let Some(capture) = capture {
+        capture_file::warn(capture);
+    }
 }
 
 /// The files that a run reads, with `files` that its scenario names.

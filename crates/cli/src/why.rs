@@ -7,7 +7,7 @@ use crate::arguments::WhyArguments;
 use crate::failure::{Failure, with_causes};
 use crate::measure::Stopwatch;
 use crate::output::print;
-use crate::progress::{Display, Interrupt};
+use crate::progress::{Console, Display, Interrupt};
 use crate::record;
 use crate::report_page;
 use crate::watch::{self, Watch};
@@ -98,7 +98,8 @@ fn follow(
 ) -> Result<Option<(Watch, Vec<FlowDelays>)>, Failure> {
     let plan = FollowPlan::new(assembly, flows);
     let interrupt = Interrupt::install();
-    let mut display = Display::new(assembly.flow_count(), question.quiet || question.json);
+    let console = Console::new(question.quiet);
+    let mut display = Display::new(assembly.flow_count(), &console);
     let (watch, recorder) =
         watch::follow(assembly, question.threads.into(), &plan, &mut |progress| {
             display.update(&progress, &interrupt)
@@ -152,10 +153,18 @@ impl Results {
             return Err(fault(what.into(), &again));
         }
         let rows = read_flows(folder).map_err(|error| fault(with_causes(&error), &again))?;
+        // Sections are numbered as in the scenario.
+        let names = scenario.section_names();
+        let number = |name: &String| names.iter().position(|own| own == name).unwrap_or(0) as u32;
+        let numbers: Vec<u32> = rows.sections.iter().map(number).collect();
+        let rows = rows.flows.into_iter().map(|row| FlowRow {
+            section: numbers[row.section as usize],
+            ..row
+        });
         Ok(Self {
             scenario,
             summary,
-            rows,
+            rows: rows.collect(),
         })
     }
 

@@ -377,6 +377,7 @@ fn a_large_report_is_small_and_opens_at_once() {
         record: &large(),
         scenario_text: "",
         settings: &[],
+        why: None,
     });
     assert!(html.len() < 5_000_000, "{} bytes", html.len());
     let Some(browser) = Browser::start("large") else {
