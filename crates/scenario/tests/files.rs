@@ -1,6 +1,7 @@
 //! Workloads from files, and the file errors that a user meets.
 
 use clearway_formats::{FileFormat, parse_hpcc_topology, parse_sizes, parse_topo, read_text};
+use clearway_input::InputKind;
 use clearway_scenario::{BuildContext, WorkloadSettings};
 use clearway_units::{FlowId, Rate, Span, Time, Value};
 use clearway_workload::{PublishedSizes, Start, WorkloadError};
@@ -91,7 +92,9 @@ fn faults_of_files_name_the_file() {
             .contains("bad.cm:2:1: unknown word `Colour`")
     );
     std::fs::write(folder.join("binary.cm"), b"Nodes 2\n\xff\xfe").unwrap();
-    let WorkloadError::File(error) = read_text(&folder.join("binary.cm")).unwrap_err() else {
+    let WorkloadError::File(error) =
+        read_text(&folder.join("binary.cm"), InputKind::FLOWS).unwrap_err()
+    else {
         panic!("bytes that are no text are a fault in the file");
     };
     assert_eq!(error.line, 2);
@@ -115,7 +118,7 @@ fn files_of_htsim_are_read() {
                 loaded.warnings
             }
             Some("topo") => {
-                let text = read_text(&path).unwrap();
+                let text = read_text(&path, InputKind::FLOWS).unwrap();
                 parse_topo(name, &text).unwrap().warnings
             }
             _ => continue,
@@ -135,7 +138,7 @@ fn files_of_hpcc_are_read() {
     let Some(inputs) = clearway_testing::inputs() else {
         return;
     };
-    let text = read_text(&inputs.join("hpcc_fat_topology.txt")).unwrap();
+    let text = read_text(&inputs.join("hpcc_fat_topology.txt"), InputKind::TOPOLOGY).unwrap();
     assert!(FileFormat::Auto.is_hpcc(&text));
     let fabric = parse_hpcc_topology("fat", &text).unwrap();
     assert_eq!((fabric.hosts, fabric.switches), (320, 56));
@@ -169,7 +172,7 @@ fn published_sizes_are_those_of_hpcc() {
         ("websearch", "WebSearch_distribution.txt"),
         ("ali-storage", "AliStorage2019.txt"),
     ] {
-        let text = read_text(&inputs.join(file)).unwrap();
+        let text = read_text(&inputs.join(file), InputKind::FLOWS).unwrap();
         let published = PublishedSizes::named(name).unwrap();
         assert_eq!(parse_sizes(file, &text).unwrap(), published.distribution());
     }
