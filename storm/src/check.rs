@@ -82,7 +82,10 @@ impl Results {
         };
         let summary = Summary::read(folder).map_err(|error| unreadable("summary.json", &error))?;
         let rows = match summary.is_of_flows() {
-            true => Rows::Flows(read_flows(folder).map_err(|error| unreadable(FLOWS, &error))?),
+            true => {
+                let table = read_flows(folder).map_err(|error| unreadable(FLOWS, &error))?;
+                Rows::Flows(table.flows)
+            }
             false => Rows::Operations(Operations::read(folder)?),
         };
         Ok(Self { summary, rows })

@@ -28,7 +28,7 @@ use std::process::ExitCode;
 /// Names of a node set that are listed.
 const LISTED: usize = 3;
 
-/// What is to be explained.
+/// Request, understood.
 pub(crate) struct Question<'a> {
     /// The result folder.
     pub(crate) folder: &'a Path,

@@ -49,7 +49,7 @@ pub struct WhyRecord {
     pub scenario: ScenarioIdentity,
     /// Digest of the run.
     pub digest: String,
-    /// What no transport could have beaten.
+    /// Bound that no transport could have beaten.
     pub bound: Bound,
     /// The flows, the slowest first.
     pub flows: Vec<SlowFlow>,
@@ -60,15 +60,15 @@ pub struct WhyRecord {
 /// Cause of a lower bound.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Limit {
-    /// Nothing is sent.
+    /// No traffic at all.
     Nothing,
     /// Flows that start one another.
     Chain(Vec<u32>),
     /// Load of links.
     Links {
-        /// Their names.
+        /// Names of the links.
         links: Vec<String>,
-        /// What they are, such as `host5's downlink`.
+        /// Description of the links, such as `host5's downlink`.
         what: String,
         /// Bytes on the wire.
         bytes: u64,
@@ -80,7 +80,7 @@ pub enum Limit {
 /// Lower bound of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Bound {
-    /// When the first flow was ready.
+    /// Time at which the first flow was ready.
     pub from_us: f64,
     /// The least time of the run.
     pub least_us: f64,
@@ -94,7 +94,7 @@ pub struct Bound {
     pub links: Vec<String>,
     /// Bytes that cross them.
     pub bytes: u64,
-    /// Their rate.
+    /// Rate of the links together.
     pub rate_bps: u64,
     /// Flows of a chain.
     pub flows: Vec<u32>,
@@ -105,7 +105,7 @@ pub struct Bound {
 pub struct SlowFlow {
     /// Number of the flow.
     pub flow: u32,
-    /// Its number in the workload.
+    /// Number in the workload.
     pub label: u64,
     /// Sending host.
     pub src: u32,
@@ -113,7 +113,7 @@ pub struct SlowFlow {
     pub dst: u32,
     /// Payload.
     pub bytes: u64,
-    /// When it was ready.
+    /// Time at which it was ready.
     pub start_ps: u64,
     /// Completion time.
     pub completion_ps: u64,
@@ -138,12 +138,12 @@ pub struct SlowFlow {
 /// Part of a completion time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DelayRow {
-    /// What it is.
+    /// Kind of the part.
     #[serde(serialize_with = "part_name")]
     pub part: DelayPart,
     /// The link, if it is of one.
     pub link: Option<String>,
-    /// How long it took.
+    /// Length of the part.
     pub ps: u64,
 }
 
@@ -162,7 +162,7 @@ pub struct WaitRow {
     pub rate_bps: u64,
 }
 
-/// What a link cost several flows.
+/// Time that a link cost several flows.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CostlyLink {
     /// The link.
@@ -206,7 +206,7 @@ impl Bound {
         }
     }
 
-    /// How far above the bound the run was, in words.
+    /// Distance of the run from the bound, in words.
     pub fn verdict(&self) -> String {
         let took = crate::quantity::microseconds(self.took_us);
         match self.ratio {
@@ -335,7 +335,7 @@ fn percent(part: u64, whole: u64) -> String {
     }
 }
 
-/// What links cost flows together, the costliest first.
+/// Costs of links to flows together, the costliest first.
 pub fn costly_links(flows: &[SlowFlow]) -> Vec<CostlyLink> {
     let mut costs: BTreeMap<&str, (u64, u64, BTreeSet<u32>)> = BTreeMap::new();
     for flow in flows {

@@ -21,7 +21,7 @@ pub enum DelayPart {
     Recovery,
     /// For the application: computations, and messages of others.
     Waiting,
-    /// What the records do not explain.
+    /// Time that the records do not explain.
     Unexplained,
 }
 

@@ -1,9 +1,8 @@
 //! Fat trees of switches with a given number of ports, or for a given number of hosts.
 
-use super::limits::check_hosts;
+use super::limits::{check_hosts, leaf_size};
 use super::topology_error::{impossible, topology_error};
 use crate::error::ScenarioError;
-use crate::topology::leaf_size;
 use clearway_fabric::topology::{CoreWiring, FatTree, Tier, Topology, fat_tree};
 use clearway_units::{Rare, Rate, Span};
 

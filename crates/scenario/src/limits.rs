@@ -412,3 +412,11 @@ pub fn check_flows(
     }
     Ok(())
 }
+
+/// Number of hosts on each leaf that is a multiple of `multiple` and fills whole leaves, of those the one nearest to `near`.
+pub(crate) fn leaf_size(hosts: u32, multiple: u32, near: u32) -> Option<u32> {
+    let multiple = usize::try_from(multiple).ok().filter(|&n| n > 0)?;
+    let sizes = (0..=hosts).step_by(multiple).skip(1);
+    let whole = sizes.filter(|&size| hosts.is_multiple_of(size));
+    whole.min_by_key(|size| size.abs_diff(near))
+}

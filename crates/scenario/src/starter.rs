@@ -75,7 +75,10 @@ const MOST_USED: [(&str, &[&str]); 7] = [
             "headroom",
         ],
     ),
-    ("injection", &["window", "tokens", "wm-max", "latency-threshold"]),
+    (
+        "injection",
+        &["window", "tokens", "wm-max", "latency-threshold"],
+    ),
     (
         "workload",
         &[

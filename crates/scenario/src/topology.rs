@@ -3,7 +3,7 @@
 use super::bcube::Bcube;
 use super::fat_tree::FatTreeSettings;
 use super::graph;
-use super::limits::{check_hosts, check_links, check_size};
+use super::limits::{check_hosts, check_links, check_size, leaf_size};
 use super::pods::Pods;
 use crate::error::ScenarioError;
 use crate::generate::trace_files;
@@ -296,14 +296,6 @@ fn build_leaf_spine(s: &LeafSpine) -> Result<Topology, ScenarioError> {
         fabric,
     )
     .map_err(|error| topology_error(&["spines", "parallel-links"], &error))
-}
-
-/// Number of hosts on each leaf that is a multiple of `multiple` and fills whole leaves, of those the one nearest to `near`.
-pub(crate) fn leaf_size(hosts: u32, multiple: u32, near: u32) -> Option<u32> {
-    let multiple = usize::try_from(multiple).ok().filter(|&n| n > 0)?;
-    let sizes = (0..=hosts).step_by(multiple).skip(1);
-    let whole = sizes.filter(|&size| hosts.is_multiple_of(size));
-    whole.min_by_key(|size| size.abs_diff(near))
 }
 
 /// As many spines as make the oversubscription.

@@ -18,6 +18,7 @@ fn row(flow: u32, us: u64) -> FlowRow {
         probes: 0,
         timeouts: 0,
         attack: None,
+        section: 0,
     }
 }
 
@@ -40,6 +41,7 @@ fn record() -> RunRecord {
         simulated: Span::from_us(10),
         flows: vec![row(0, 10), row(1, 7)],
         written: None,
+        sections: Vec::new(),
         jobs: vec![JobRow {
             label: "job".into(),
             hosts: vec![0, 1],

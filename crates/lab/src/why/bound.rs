@@ -19,14 +19,14 @@ pub struct LowerBound {
     pub from: Time,
     /// The least time.
     pub span: Span,
-    /// What it takes so long.
+    /// Cause of the bound.
     pub cause: BoundCause,
 }
 
 /// Cause of a lower bound.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BoundCause {
-    /// Nothing is sent.
+    /// No traffic at all.
     Nothing,
     /// The load of a cut.
     Cut {
@@ -104,7 +104,7 @@ impl Assembly {
         }
     }
 
-    /// When each flow starts at the earliest: as if each took its ideal time. `None` if what it waits for never happens.
+    /// Earliest start of each flow: as if each took its ideal time. `None` if what it waits for never happens.
     fn earliest_starts(&self) -> Vec<Option<Earliest>> {
         let workload = self.nic_traffic();
         let mut earliest: Vec<Option<Earliest>> = vec![None; workload.flows.len()];
@@ -162,7 +162,7 @@ impl Assembly {
         Some((end, BoundCause::Chain(chain)))
     }
 
-    /// When the traffic across each cut of a layer is through at the earliest.
+    /// Earliest end of the traffic across each cut of a layer is through at the earliest.
     fn cut_bounds(
         &self,
         layer: &Layer,
@@ -189,7 +189,7 @@ impl Assembly {
         bounds.collect::<Vec<_>>().into_iter()
     }
 
-    /// When such loads have crossed a cut at the earliest.
+    /// Earliest time at which such loads have crossed a cut.
     fn cut_bound(
         &self,
         region: &Region,

@@ -55,7 +55,7 @@ pub(super) struct Sent {
     pub(super) start: Time,
     pub(super) end: Time,
     pub(super) psn: u32,
-    /// It had been sent before.
+    /// True if it had been sent before.
     pub(super) again: bool,
 }
 
@@ -131,7 +131,7 @@ pub struct FollowRecorder {
     pub(super) hops: Vec<Hop>,
     pub(super) sent: FxHashMap<QueuePair, Vec<Sent>>,
     pub(super) transmissions: FxHashMap<LinkId, Vec<Transmission>>,
-    /// What limited each queue pair from when on.
+    /// Limit of each queue pair, with the time from which it held.
     pub(super) limits: FxHashMap<QueuePair, Vec<(Time, SendLimit)>>,
     /// Detections of losses.
     pub(super) losses: FxHashMap<FlowId, Vec<Time>>,

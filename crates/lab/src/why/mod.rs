@@ -1,4 +1,4 @@
-//! Why flows were slow: their completion times in parts, and a bound that no transport could have beaten.
+//! Completion times of slow flows in parts, and a bound that no transport could have beaten.
 //!
 //! A run is deterministic, so flows that turn out slow are followed in a second run: nothing is recorded in the first. A
 //! [`FollowRecorder`] keeps the way of each of their packets; [`Assembly::flow_delays`] walks back along the critical path of each flow
@@ -26,11 +26,11 @@ use walk::{Ledger, Subject, Walk};
 /// Part of a completion time, at a link where it is of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Delay {
-    /// Its kind.
+    /// Kind of the part.
     pub part: Part,
     /// The link, for serialisation of a train of packets, queueing and pauses.
     pub link: Option<LinkId>,
-    /// How long it took.
+    /// Length of the part.
     pub span: Span,
 }
 
@@ -52,9 +52,9 @@ pub struct LinkWait {
 pub struct FlowDelays {
     /// The flow.
     pub flow: FlowId,
-    /// Its completion time, which is the sum of the parts.
+    /// Completion time of the flow, which is the sum of the parts.
     pub completion: Span,
-    /// Its completion time if it had the network to itself; zero if nobody knows.
+    /// Completion time if it had the network to itself; zero if nobody knows.
     pub ideal: Span,
     /// The parts, the longest first.
     pub parts: Vec<Delay>,

@@ -1,4 +1,4 @@
-//! What was recorded of followed flows, arranged for the walk along a critical path.
+//! Records of followed flows, arranged for the walk along a critical path.
 
 use super::follow::{FollowRecorder, Hop, PacketId, QueuePair, Sent, Transmission, arrival};
 use clearway_fabric::topology::{LinkId, Topology};

@@ -49,7 +49,7 @@ enum At {
     Send(u8, usize),
     /// This probe just begins to leave its NIC.
     Probe,
-    /// When the flow was ready.
+    /// Time at which the flow was ready.
     Start,
 }
 

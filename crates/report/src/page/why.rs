@@ -1,4 +1,4 @@
-//! Why flows were slow: the bound of the run, where the time of the slowest flows went, and the links that cost them most.
+//! The section on slow flows: the bound of the run, where the time of the slowest flows went, and the links that cost them most.
 
 use super::document::Document;
 use super::html::{Column, Escaped, details, paragraph, table};

@@ -109,7 +109,7 @@ impl Bursts {
         })
     }
 
-    /// What is hardly meant. `is_drawn` says whether anything but the starts is drawn at random.
+    /// Warnings of what is hardly meant. `is_drawn` says whether anything but the starts is drawn at random.
     pub(super) fn warnings(&self, kind: &str, is_drawn: bool) -> Vec<String> {
         let single = self.count == NonZero::<u32>::MIN;
         let mut warnings = Vec::new();

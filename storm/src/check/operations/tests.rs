@@ -78,6 +78,7 @@ fn record() -> RunRecord {
         simulated: Span::from_ps(37 * 640),
         flows: Vec::new(),
         written: None,
+        sections: Vec::new(),
         jobs: Vec::new(),
         packets: PacketCounts::default(),
         paused_links: Vec::new(),
