@@ -56,7 +56,7 @@ fn text(laboratory: &Laboratory, arguments: &InitArguments) -> Result<String, Fa
     };
     let mut experiment = read(&[])?;
     if let Experiment::Packets(scenario) = &experiment {
-        experiment = read(&fitted(scenario)?)?;
+        experiment = read(&fitted(scenario).map_err(|error| not_to_run(&error))?)?;
     }
     let runs = match &experiment {
         Experiment::Packets(scenario) => Assembly::new(scenario).map(drop),

@@ -45,7 +45,10 @@ fn a_scenario_is_written_and_runs() {
     bench.succeed(&["run", "scenario.toml", "--quiet", "--out", "o"]);
     let refused = bench.output(&["init", "--workload", "incast"]);
     assert_eq!(refused.status.code(), Some(2));
-    assert_snapshot!(String::from_utf8_lossy(&refused.stderr), @"");
+    assert_snapshot!(String::from_utf8_lossy(&refused.stderr), @"
+    error: scenario.toml: there is such a file already
+      fix: name another one, or replace it with `--force`
+    ");
     assert_eq!(bench.read("scenario.toml"), first, "nothing is overwritten");
     bench.succeed(&["init", "--workload", "incast", "--force"]);
     let second = bench.read("scenario.toml");
@@ -103,7 +106,10 @@ fn a_fat_tree_of_1024_hosts_at_two_to_one() {
         "{text}"
     );
     let with_radix = [&["topology"][..], &tree, &["--set", "topology.radix=16"]].concat();
-    assert_snapshot!(bench.refuse(&with_radix), @"");
+    assert_snapshot!(bench.refuse(&with_radix), @"
+    --set topology.radix=16: impossible topology: switches of radix 16 with 2:1 oversubscription
+      fix: use an even radix up to 1024 that is a multiple of `oversubscription` + 1, or write `hosts = 1024`, which take half of each leaf's ports
+    ");
 }
 
 #[test]
@@ -123,6 +129,21 @@ fn wrong_words_are_refused() {
         text += &bench.refuse(arguments);
         text += "\n";
     }
-    assert_snapshot!(text, @"");
+    assert_snapshot!(text, @r#"
+    quickstrat: there is no such file or built-in scenario
+      fix: did you mean `quickstart`? Give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32, mix-64, training-256, hadoop-320, nvlink-64
+    no/such.toml: there is no such file or built-in scenario
+      fix: give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32, mix-64, training-256, hadoop-320, nvlink-64
+    --resolved: `vgg-pair` is a plan of jobs, and no scenario
+      fix: leave it out, and see `clearway explain plan` for defaults
+    wrong.toml:2: a topology of kind "leaf-spine" has no key `hots`
+      fix: did you mean `hosts`? The keys are: bit-error-rate, fabric-link-delay, fabric-link-rate, failed-uplinks.leaves, failed-uplinks.per-leaf, hosts, hosts-per-leaf, link-delay, link-rate, links, oversubscription, parallel-links, spines
+    --transport rocev3: there is no such kind
+      fix: did you mean `rocev2`? Use one of: strack, rocev2, tmdml, dctcp, tcp, hpcc, swift, s-perc, 1rc
+    the scenario would not run: `file` of the trace workload: no file is named
+      fix: name it, as in `file = "training.goal"`; `--set KEY=VALUE` sets any key
+    --set topology.hots=3: a topology of kind "leaf-spine" has no key `hots`
+      fix: did you mean `hosts`? The keys are: bit-error-rate, fabric-link-delay, fabric-link-rate, failed-uplinks.leaves, failed-uplinks.per-leaf, hosts, hosts-per-leaf, link-delay, link-rate, links, oversubscription, parallel-links, spines
+    "#);
     assert!(!bench.path("x.toml").exists());
 }

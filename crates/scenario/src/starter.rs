@@ -121,8 +121,8 @@ const PARTS: [&str; 4] = ["reliability", "controller", "spray", "feedback"];
 /// their own unless they are given. Reading it gives the same settings.
 pub fn starter(settings: &[Setting]) -> String {
     let mut text = String::from(
-        "# A scenario: `clearway run FILE` runs it. Every key may be left out, and is then what stands here as default.\n\
-         # `clearway explain KEY` says more; `clearway show FILE --resolved` prints all keys.\n",
+        "# A scenario: `clearway run FILE` runs it. Every key may be left out; `clearway explain KEY` says what it is then.\n\
+         # `clearway show FILE --resolved` prints all keys with their values.\n",
     );
     for section in settings.chunk_by(|a, b| stem(&a.section) == stem(&b.section)) {
         write_section(&mut text, section);
@@ -167,11 +167,12 @@ fn write_section(text: &mut String, settings: &[Setting]) {
 }
 
 fn write_setting(text: &mut String, section: &str, setting: &Setting) {
-    let mut comment = setting.meaning.clone();
-    if !comment.ends_with('.') {
-        comment.push('.');
-    }
-    if setting.key == "kind" || matches!(setting.domain, Some(ValueDomain::Words(_))) {
+    let is_kind = setting.domain.is_none() && !setting.expected.is_empty();
+    let mut comment = match is_kind {
+        true => format!("{}.", capitalized(&setting.meaning)),
+        false => setting.meaning.clone(),
+    };
+    if is_kind || matches!(setting.domain, Some(ValueDomain::Words(_))) {
         let _ = write!(comment, " Takes {}.", setting.expected);
     }
     write_comment(text, &comment);
@@ -182,6 +183,12 @@ fn write_setting(text: &mut String, section: &str, setting: &Setting) {
     }
     let dot = if below.is_empty() { "" } else { "." };
     let _ = writeln!(text, "{below}{dot}{} = {}", setting.key, setting.value);
+}
+
+fn capitalized(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|first| first.to_ascii_uppercase());
+    first.into_iter().chain(letters).collect()
 }
 
 /// Writes `comment` in lines of its own.

@@ -333,6 +333,13 @@ fn build_from_file(
     warnings: &mut Vec<String>,
 ) -> Result<Topology, ScenarioError> {
     let name = &settings.file;
+    if name.is_empty() {
+        return Err(impossible(
+            &["file", "kind"],
+            "no file is named".into(),
+            "name it, as in `file = \"fabric.topo\"`",
+        ));
+    }
     let text = read_text(&find_file(name, base_dir), InputKind::TOPOLOGY)?;
     let (topology, found) = if settings.format.is_hpcc(&text) {
         let file = parse_hpcc_topology(name, &text)?;
