@@ -25,7 +25,10 @@ fn built_in_scenarios_and_plans_are_shown_as_they_stand() {
     ];
     let resolved = bench.succeed(&[&["show", "mine.toml", "--resolved"][..], &change].concat());
     bench.succeed(&[&["run", "mine.toml", "--quiet", "--out", "o"][..], &change].concat());
-    assert_eq!(resolved, bench.read("o/scenario.toml"));
+    assert_eq!(
+        resolved,
+        clearway_lab::without_amounts(&bench.read("o/scenario.toml"))
+    );
     let nvlink = bench.succeed(&["show", "nvlink-64", "--resolved"]);
     assert!(
         nvlink.contains("[injection]\nkind = \"3cpo\"\n"),

@@ -239,7 +239,6 @@ fn the_outermost_values_that_are_allowed_run() {
             "stop.at-most=1ms",
         ],
         vec!["seed=9223372036854775807"],
-        vec!["stop.at-most=0s"],
         vec!["workload.message=1B"],
     ] {
         let pairs = overrides.iter().flat_map(|pair| ["--set", *pair]);

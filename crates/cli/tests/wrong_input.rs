@@ -129,7 +129,7 @@ fn misspelt_keys_and_sections() {
     s.toml:2: the scenario has no key `seeed`
       fix: did you mean `seed`? The keys are: name, seed, stop.at-most, trigger-delay
     s.toml:3: a topology of kind "fat-tree" has no key `spines`
-      fix: the keys are: bit-error-rate, failed-uplinks.leaves, failed-uplinks.per-leaf, hosts, link-delay, link-rate, links, oversubscription, radix, tiers
+      fix: `spines` is a key of `topology.kind = "leaf-spine"` and `topology.kind = "nvlink"`: choose that, or leave the key out
     s.toml:3: a lossy switch has no key `ecn.kmx`
       fix: did you mean `ecn.kmax`? The keys are: control-priority, ecn.enabled, ecn.kmax, ecn.kmin, ecn.mark, ecn.pmax, queue, routing, strict-priority, telemetry
     s.toml:2: a transport of reliability "selective-repeat", controller "strack", spray "adaptive" and feedback "none" has no key `spary`
@@ -1104,7 +1104,7 @@ fn keys_of_other_sections_and_kinds() {
     --set workload={}: an empty inline table
       fix: write keys into it
     --set workload.attack={kind="staggered",host="0-3"}: a workload of kind "permutation" has no key `attack.host`
-      fix: did you mean `attack.hosts`? The keys are: attack.above, attack.bytes, attack.gap, attack.hosts, attack.kind, attack.qps, attack.share, hosts, message, priority, start
+      fix: did you mean `attack.hosts`? The keys are: attack.above, attack.bytes, attack.gap, attack.hosts, attack.kind, attack.qps, attack.share, count, hosts, message, name, period, period-jitter, priority, redraw, start
     "#);
     assert_snapshot!(bench.refuse_scenarios(&[
         "seed = 1\nname = \"x\"\nseed = 2\n",

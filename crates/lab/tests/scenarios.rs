@@ -63,8 +63,13 @@ fn impossible_transports_say_why() {
 #[test]
 fn a_controller_without_notifications_is_warned_of() {
     let warnings = |text: &str| Assembly::new(&read(text)).unwrap().warnings;
-    assert_eq!(warnings("transport.kind = \"rocev2\"\n"), [""; 0]);
-    let deaf = warnings("[transport]\nkind = \"rocev2\"\nfeedback = \"none\"\n");
+    assert_eq!(
+        warnings("switch.kind = \"shared-buffer\"\ntransport.kind = \"rocev2\"\n"),
+        [""; 0]
+    );
+    let deaf = warnings(
+        "switch.kind = \"shared-buffer\"\n[transport]\nkind = \"rocev2\"\nfeedback = \"none\"\n",
+    );
     assert!(
         deaf.len() == 1 && deaf[0].contains("notifications"),
         "{deaf:?}"

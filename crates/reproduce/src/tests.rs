@@ -551,7 +551,7 @@ fn measures_of_flows_can_be_of_one_section() {
         ("max_fct(mix, section=1) - max_fct(mix) in [0, 0]", None),
         ("min_fct(mix, section=0) - min_fct(mix) in [0, 0]", None),
         (
-            "max_fct(mix, section=0) < max_fct(mix, section=1) / 2",
+            "max_fct(mix, section=0) < max_fct(mix, section=1) / 1.5",
             None,
         ),
         (

@@ -368,8 +368,8 @@ mod tests {
         use `radix = 20`, or `kind = "leaf-spine"` with `hosts = 100`, `hosts-per-leaf = 20`, `oversubscription = 2`
         "#);
         assert_snapshot!(error(tree(Some(0), None, 3, 1)), @"
-        impossible topology: no fat tree of 3 tiers has 0 hosts at 1:1
-        use `hosts = 2`
+        impossible topology: no hosts
+        use at least two hosts
         ");
         assert_snapshot!(error(tree(Some(1024), None, 3, 0)), @r#"
         impossible topology: no fat tree of 3 tiers has 1024 hosts at 0:1

@@ -131,7 +131,7 @@ fn two_packets_meet_in_one_queue() {
         "topology.link-delay=2us",
         "workload.kind=incast",
         "workload.senders=2",
-        "workload.message=4096",
+        "workload.message=4096B",
     ]);
     // 4160 B take 83.2 ns, so both arrive at 2.0832 us and the second leaves 166.4 ns later.
     let (_, queue) = all.first.first.queues().next().unwrap();

@@ -202,7 +202,11 @@ fn merged_arrivals_are_a_merged_workload() {
         section(0, "hadoop", 0.3),
         section(1, "websearch", 0.5),
     ];
-    let (arrivals, workloads): (Vec<_>, Vec<_>) = sections.into_iter().unzip();
+    let (arrivals, mut workloads): (Vec<_>, Vec<Workload>) = sections.into_iter().unzip();
+    for (number, workload) in (0..).zip(&mut workloads) {
+        let flows = workload.flows.iter_mut();
+        flows.for_each(|flow| flow.section = number);
+    }
     let merged = Workload::merge(workloads).unwrap();
     assert!(merged.flows.len() > 300);
     assert!(MergedArrivals::new(arrivals).eq(merged.flows));

@@ -7,7 +7,7 @@ mod proofs;
 mod shapes;
 
 use super::*;
-use clearway_units::Value;
+use clearway_units::{Bytes, Parameter as _, Value};
 
 /// Settings that change what is sent, tried with every collective that has them.
 fn other_settings() -> Vec<(&'static str, Value)> {
@@ -29,7 +29,7 @@ fn every_kind(size: u64, chunk: u64) -> Vec<CollectiveSettings> {
     let kinds = CollectiveSettings::KINDS.iter();
     let named = |kind: &CollectiveKind| {
         let mut settings = CollectiveSettings::named(kind.operation, kind.algorithm).unwrap();
-        let bytes = |bytes| Value::Integer(i64::try_from(bytes).unwrap());
+        let bytes = |bytes| Bytes::new(bytes).to_value();
         settings.set("size", &bytes(size)).unwrap();
         settings.set("chunk", &bytes(chunk)).unwrap();
         settings
