@@ -71,7 +71,7 @@ fn errors_say_what_is_wrong_and_what_to_do() {
     assert_snapshot!(error(ring, &[("size", integer(0))], 4), @r#"`size` of the ring all-reduce: a buffer without bytes (write a size of at least one byte, as in "128MB")"#);
     assert_snapshot!(error(ring, &[("chunk", integer(0))], 4), @r#"`chunk` of the ring all-reduce: a chunk carries no bytes (write a size of at least one byte, as in "128KiB")"#);
     assert_snapshot!(error(ring, &[("window", integer(0))], 4), @r#"`window` of the ring all-reduce: a window of no messages (write how many messages may be in flight, or "auto" for no limit)"#);
-    assert_snapshot!(error(ring, &[("chunk", integer(1))], 32), @"`chunk` of the ring all-reduce: up to 7936001984 messages, but 33554432 are the most that a collective may have (write a chunk of 1KiB or more, or a size of 541168B at most)");
+    assert_snapshot!(error(ring, &[("chunk", Value::Text("1B".into()))], 32), @"`chunk` of the ring all-reduce: up to 7936001984 messages, but 33554432 are the most that a collective may have (write a chunk of 1KiB or more, or a size of 541168B at most)");
     assert_snapshot!(error(("all-to-all", "direct"), &[("parallelism", integer(0))], 4), @r#"`parallelism` of the direct all-to-all: a parallelism of zero lets no message pass (write how many messages may be in flight, or "auto" for no limit)"#);
     assert_snapshot!(error(("all-to-all", "direct"), &[], 100_000), @"the direct all-to-all: up to 9999900000 messages, but 33554432 are the most that a collective may have (take fewer ranks)");
     assert_snapshot!(error(("broadcast", "chain"), &[("root", integer(4))], 4), @"`root` of the chain broadcast: rank 4, but there are 4 ranks (write a rank from 0 to 3)");
