@@ -60,6 +60,21 @@ fn a_run_that_is_cut_off_says_so() {
     assert!(totals.completed < totals.posted);
 }
 
+/// The last response arrives at cycle 1178; credits that return later are no work that is left.
+#[test]
+fn a_run_that_is_stopped_when_all_is_done_is_complete() {
+    let folder = Bench::new("scaleup-done");
+    folder.write(
+        "done.toml",
+        "topology.kind = \"nvlink\"\nworkload = { transactions = 5, members = 1 }\ninjection.response-queue = 9\n",
+    );
+    let whole = folder.summary(&["done.toml"]);
+    let cut = folder.summary(&["done.toml", "--set", "stop.at-most=1us"]);
+    assert_eq!(cut.operations, whole.operations);
+    assert_eq!(cut.digest, whole.digest);
+    assert_eq!(cut.simulated_us, whole.simulated_us);
+}
+
 /// Two layers of four GPUs: 4 us of computation in a pass, reductions of both layers, and a gather of the second.
 const LAYERS: &str = "DATA all_gpus: 4\n2\n\
     a -1 1000 NONE 0 1000 NONE 0 1000 ALLREDUCE 16384 0\n\

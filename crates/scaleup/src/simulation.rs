@@ -135,7 +135,7 @@ pub struct Finished {
     pub unfinished: u64,
     /// True if all programs are over. If not, and the run was not stopped, they wait for what never came.
     pub is_over: bool,
-    /// True if the run was stopped with something left to happen.
+    /// True if the run was stopped before all programs were over and all operations complete.
     pub is_stopped: bool,
     /// Cycles from the first injection to the end.
     pub cycles: Cycle,
@@ -353,14 +353,14 @@ impl Conductor<SwitchDomain> for Leader<'_> {
 
 /// Puts together what a run leaves, and checks that nothing was lost.
 fn account(plan: &Plan, domains: Vec<SwitchDomain>, stopped_at: Option<Cycle>) -> Finished {
+    let fault = fault(plan, &domains, stopped_at.is_some());
+    let gpus = || domains.iter().flat_map(|domain| &domain.gpus);
+    // Credits may still be on their way.
+    let is_done = gpus().all(|gpu| gpu.is_over() && gpu.unfinished() == 0);
+    let stopped_at = stopped_at.filter(|_| !is_done);
     let is_stopped = stopped_at.is_some();
-    let last = domains
-        .iter()
-        .flat_map(|domain| &domain.gpus)
-        .map(|gpu| gpu.counters.last_completed)
-        .max();
+    let last = gpus().map(|gpu| gpu.counters.last_completed).max();
     let end = stopped_at.or(last).unwrap_or(0);
-    let fault = fault(plan, &domains, is_stopped);
     let mut finished = Finished {
         operations: Vec::new(),
         unfinished: 0,
