@@ -3,7 +3,7 @@
 use crate::violation::{Verdict, Violation, must};
 use clearway_report::operations::FILE_NAME as OPERATIONS;
 use clearway_report::timeline::FILE_NAME as TIMELINE;
-use clearway_report::{OperationSummary, Summary};
+use clearway_report::{OperationSummary, StatusName, Summary};
 use parquet::errors::ParquetError;
 use parquet::file::reader::SerializedFileReader;
 use parquet::record::{Row, RowAccessor};
@@ -71,7 +71,7 @@ impl Operations {
         figures(summary, operations)?;
         self.rows(summary, operations)?;
         self.numbers(operations)?;
-        self.latencies(operations)?;
+        self.latencies(summary, operations)?;
         self.breakdown(operations)?;
         limits(operations, folder)
     }
@@ -136,7 +136,7 @@ impl Operations {
     }
 
     /// The summary has the latencies of the rows, and the duration from the first to the last of them.
-    fn latencies(&self, operations: &OperationSummary) -> Verdict {
+    fn latencies(&self, summary: &Summary, operations: &OperationSummary) -> Verdict {
         let (rows, figures) = (&self.0, &operations.figures);
         let (totals, latency) = (&figures.totals, figures.latency_cycles.as_ref());
         let count = rows.len() as u64;
@@ -163,9 +163,9 @@ impl Operations {
         let first = rows.iter().map(|row| row.sent_ps).min().unwrap_or(0);
         let last = rows.iter().map(|row| row.completed_ps).max().unwrap_or(0);
         let of_rows = (last - first) as u64 / totals.cycle_ps.max(1);
-        // Of an incomplete run, the first operation to leave may be none of the rows.
-        let is_complete = totals.completed == totals.posted;
-        let fits = match is_complete {
+        // Of an incomplete run, the first operation to leave may be none of the rows, and a job may compute after the last one.
+        let is_whole = totals.completed == totals.posted && summary.status == StatusName::Complete;
+        let fits = match is_whole {
             true => totals.cycles == of_rows,
             false => totals.cycles >= of_rows,
         };
