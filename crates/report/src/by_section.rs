@@ -141,15 +141,19 @@ impl Collected {
     }
 }
 
+/// For each section, the first one of its name: sections of one name are one in all results.
+pub(crate) fn firsts_of_names(names: &[String]) -> Vec<u32> {
+    let mut firsts = BTreeMap::new();
+    let numbered = names.iter().zip(0..);
+    numbered
+        .map(|(name, number)| *firsts.entry(name).or_insert(number))
+        .collect()
+}
+
 /// Flows by section, in the order of the sections: `names` are those of the sections by their numbers. Nothing if all flows are of one.
 pub(crate) fn by_section(flows: &[FlowTimes], names: &[String]) -> Vec<SectionSummary> {
     let name = |section: u32| names.get(section as usize).map_or("", String::as_str);
-    // Sections of one name are those of its first.
-    let first = |section: u32| {
-        let place = names.iter().position(|other| other == name(section));
-        place.map_or(section, |place| place as u32)
-    };
-    let firsts: Vec<u32> = (0..names.len() as u32).map(first).collect();
+    let firsts = firsts_of_names(names);
     let mut sections: BTreeMap<u32, BTreeMap<usize, Collected>> = BTreeMap::new();
     for flow in flows {
         let section = firsts.get(flow.section as usize).copied();

@@ -12,6 +12,7 @@
 //!
 //! Latencies are in cycles, from the head flit's departure to the arrival of the response; percentiles are nearest rank.
 
+use crate::by_section::firsts_of_names;
 use crate::quantity::{count, plain, span};
 use crate::record::{OperationResults, OperationRow};
 use crate::statistics::Distribution;
@@ -83,9 +84,11 @@ struct Latencies {
 }
 
 fn by_section(results: &OperationResults) -> Vec<OperationBreakdown> {
+    let firsts = firsts_of_names(&results.sections);
     let mut parts: BTreeMap<(u32, OperationKind), Latencies> = BTreeMap::new();
     for row in &results.rows {
-        let part = parts.entry((row.section, row.kind)).or_default();
+        let section = firsts[row.section as usize];
+        let part = parts.entry((section, row.kind)).or_default();
         let cycles = row.latency_cycles();
         part.cycles.push(cycles);
         let (sum, number) = part.of_gpus.entry(row.gpu).or_default();
@@ -174,6 +177,24 @@ mod tests {
         assert_eq!((only.figures.count, only.figures.mean), (4, 400.0));
         assert_eq!(only.figures.latency_of_gpus_mean_cycles, 600.0);
         assert_eq!(summary.figures.latency_cycles.unwrap().max, 1000);
+    }
+
+    #[test]
+    fn sections_of_one_name_are_one() {
+        let mut record = scale_up_run();
+        let results = record.operations.as_mut().unwrap();
+        results.sections = vec!["both".into(), "other".into(), "both".into()];
+        results.rows.truncate(6);
+        for (row, section) in results.rows.iter_mut().zip([2, 1, 0, 2, 0, 2]) {
+            row.section = section;
+            row.kind = OperationKind::Read;
+        }
+        let summary = OperationSummary::of(results);
+        let parts = summary.by_section.iter();
+        let counts: Vec<_> = parts
+            .map(|part| (part.section.as_str(), part.figures.count))
+            .collect();
+        assert_eq!(counts, [("both", 5), ("other", 1)]);
     }
 
     #[test]
