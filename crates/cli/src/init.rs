@@ -5,7 +5,7 @@ use crate::explain::catalogue;
 use crate::failure::Failure;
 use crate::output::print;
 use crate::whole_file::WholeFile;
-use clearway_lab::scenario::{NVLINK, ScaleupWorkloadKind, TransportSettings, starter};
+use clearway_lab::scenario::{NVLINK, ScaleupWorkloadKind, SwitchKind, starter};
 use clearway_lab::units::{Value, nearest, suggestion};
 use clearway_lab::{Assembly, Experiment, Laboratory, ScaleupAssembly, Scenario, ScenarioError};
 use std::path::Path;
@@ -129,9 +129,9 @@ fn fitted(scenario: &Scenario) -> Result<Vec<String>, ScenarioError> {
     let defaults = settings.iter().filter(|setting| !setting.given);
     let fitted = defaults.filter_map(|setting| {
         let value = match (setting.path().as_str(), setting.key, &setting.value) {
-            ("switch.kind", ..) => TransportSettings::usual_switch(scenario.transport.kind)?
-                .name()
-                .to_owned(),
+            ("switch.kind", ..) if scenario.transport.expects_no_loss() => {
+                SwitchKind::SharedBuffer.name().to_owned()
+            }
             (_, "senders", Value::Integer(senders)) if *senders >= hosts => (hosts - 1).to_string(),
             (_, "ranks", Value::Text(_)) if needs_power_of_two(scenario) => {
                 (1i64 << hosts.ilog2()).to_string()

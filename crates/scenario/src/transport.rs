@@ -1,11 +1,12 @@
 //! The `[transport]` section: a reliability scheme, a controller, a path selector and the feedback of receivers, with the keys
 //! of all four.
 
-use crate::SwitchKind;
 use crate::error::ScenarioError;
 use crate::section::{Section, unknown_name};
 use crate::source::Entry;
-use clearway_transport::cc::{ControllerSettings, NetworkFacts};
+use clearway_transport::cc::{
+    ControllerDefinition as _, ControllerSettings, Dcqcn, Hpcc, NetworkFacts,
+};
 use clearway_transport::feedback::FeedbackSettings;
 use clearway_transport::spray::SelectorSettings;
 use clearway_transport::{Profile, Registry, Reliability, ScopeParameters};
@@ -59,8 +60,6 @@ struct Preset {
     feedback: &'static str,
     /// Payload of a full packet in bytes, where the transport has its own default.
     payload: Option<u64>,
-    /// The kind of switch that it is meant for: some expect networks without loss.
-    switch: SwitchKind,
 }
 
 /// The transports; the first is the default.
@@ -73,7 +72,6 @@ const PRESETS: [Preset; 9] = [
         spray: "adaptive",
         feedback: "none",
         payload: None,
-        switch: SwitchKind::Lossy,
     },
     Preset {
         name: "rocev2",
@@ -83,7 +81,6 @@ const PRESETS: [Preset; 9] = [
         spray: "single",
         feedback: "interval",
         payload: None,
-        switch: SwitchKind::SharedBuffer,
     },
     Preset {
         name: "tmdml",
@@ -93,7 +90,6 @@ const PRESETS: [Preset; 9] = [
         spray: "single",
         feedback: "progress",
         payload: Some(1000),
-        switch: SwitchKind::SharedBuffer,
     },
     Preset {
         name: "dctcp",
@@ -103,7 +99,6 @@ const PRESETS: [Preset; 9] = [
         spray: "single",
         feedback: "none",
         payload: None,
-        switch: SwitchKind::Lossy,
     },
     Preset {
         name: "tcp",
@@ -113,7 +108,6 @@ const PRESETS: [Preset; 9] = [
         spray: "single",
         feedback: "none",
         payload: None,
-        switch: SwitchKind::Lossy,
     },
     Preset {
         name: "hpcc",
@@ -123,7 +117,6 @@ const PRESETS: [Preset; 9] = [
         spray: "single",
         feedback: "none",
         payload: None,
-        switch: SwitchKind::SharedBuffer,
     },
     Preset {
         name: "swift",
@@ -133,7 +126,6 @@ const PRESETS: [Preset; 9] = [
         spray: "single",
         feedback: "none",
         payload: None,
-        switch: SwitchKind::Lossy,
     },
     Preset {
         name: "s-perc",
@@ -143,7 +135,6 @@ const PRESETS: [Preset; 9] = [
         spray: "single",
         feedback: "none",
         payload: None,
-        switch: SwitchKind::Lossy,
     },
     Preset {
         name: "1rc",
@@ -153,7 +144,6 @@ const PRESETS: [Preset; 9] = [
         spray: "single",
         feedback: "none",
         payload: None,
-        switch: SwitchKind::Lossy,
     },
 ];
 
@@ -371,9 +361,11 @@ impl TransportSettings {
 }
 
 impl TransportSettings {
-    /// The kind of switch that a transport is meant for; `None` if there is no such transport.
-    pub fn usual_switch(kind: &str) -> Option<SwitchKind> {
-        Preset::named(kind).map(|preset| preset.switch)
+    /// True if losses are taken for rare, and pause frames are relied upon: go-back-N under a controller that was designed for networks
+    /// without loss.
+    pub fn expects_no_loss(&self) -> bool {
+        let is_go_back_n = matches!(self.reliability, Reliability::GoBackN(_));
+        is_go_back_n && [Dcqcn::NAME, Hpcc::NAME].contains(&self.controller.name())
     }
 
     /// Name and summary of each transport.

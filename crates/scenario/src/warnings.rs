@@ -5,8 +5,7 @@ use clearway_fabric::PathChoice;
 use clearway_fabric::topology::Paths;
 use clearway_transport::Reliability;
 use clearway_transport::cc::{
-    CongestionControl, ControllerDefinition, ControllerSettings, Dcqcn, HopCount, Hpcc,
-    NetworkFacts,
+    CongestionControl, ControllerDefinition, ControllerSettings, Dcqcn, HopCount, NetworkFacts,
 };
 use clearway_transport::feedback::{FeedbackDefinition, Silent};
 use clearway_transport::spray::{SelectorDefinition, Single};
@@ -95,9 +94,7 @@ fn everything_again(transport: &TransportSettings, network: &NetworkFacts) -> Op
 /// Controllers that rely on pause frames, over switches that send none.
 fn losses(scenario: &Scenario) -> Option<String> {
     let transport = &scenario.transport;
-    let lossless = [Dcqcn::NAME, Hpcc::NAME].contains(&transport.controller.name());
-    let is_go_back_n = matches!(transport.reliability, Reliability::GoBackN(_));
-    (lossless && is_go_back_n && scenario.switch.buffer.is_none()).then(|| {
+    (transport.expects_no_loss() && scenario.switch.buffer.is_none()).then(|| {
         format!(
             "`transport.controller` = \"{}\" with go-back-N is made for networks without loss, and `switch.kind` = \"lossy\" drops what does not fit: all behind a loss is sent again; set `switch.kind` to \"shared-buffer\"",
             transport.controller.name()
