@@ -124,8 +124,7 @@ pub(crate) fn command_line() -> String {
         .join(" ")
 }
 
-/// Status of the run. If it ended early, the reason also counts the jobs that are not done: all flows may be done while computations are
-/// not.
+/// Status of the run.
 fn status(scenario: &Scenario, finished: &Finished) -> Status {
     let reason = match finished.stopped {
         None => return Status::Complete,
@@ -133,11 +132,18 @@ fn status(scenario: &Scenario, finished: &Finished) -> Status {
         Some(Stopped::AtMost) => format!("stopped at stop.at-most = {}", scenario.general.at_most),
         Some(stopped @ (Stopped::Deadlocked | Stopped::Stuck)) => stopped.to_string(),
     };
-    let jobs = finished.jobs.len();
-    let reason = match finished.jobs.iter().filter(|job| !job.is_done()).count() {
-        0 => reason,
-        1 if jobs == 1 => format!("{reason}; the job is not done"),
-        left => format!("{reason}; {left} of {jobs} jobs are not done"),
-    };
-    Status::Incomplete { reason }
+    Status::Incomplete {
+        reason: with_jobs(reason, &finished.jobs),
+    }
+}
+
+/// The reason why a run ended early, with the number of jobs that are not done: all flows or operations may be done while computations are
+/// not.
+pub(crate) fn with_jobs(reason: String, jobs: &[JobResult]) -> String {
+    let left = jobs.iter().filter(|job| !job.is_done()).count();
+    match (left, jobs.len()) {
+        (0, _) => reason,
+        (1, 1) => format!("{reason}; the job is not done"),
+        (left, jobs) => format!("{reason}; {left} of {jobs} jobs are not done"),
+    }
 }

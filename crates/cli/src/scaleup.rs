@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::measure::{Stopwatch, peak_rss_bytes};
 use crate::messages::warn;
 use crate::progress::{Console, Display, Interrupt};
-use crate::record::{REVISION, command_line, job};
+use crate::record::{REVISION, command_line, job, with_jobs};
 use crate::report_page;
 use crate::run::{conclude, default_folder, inputs, no_results, refuse_deleting, say_status, show};
 use crate::series_file::{Names, SeriesFile};
@@ -328,18 +328,17 @@ fn row(record: &OperationRecord) -> OperationRow {
 }
 
 fn status(scenario: &ScaleupScenario, posted: u64, finished: &ScaleupFinished) -> Status {
-    let left = posted.saturating_sub(finished.fabric.operations.len() as u64);
-    match finished.stopped {
-        None => Status::Complete,
-        Some(Stopped::Interrupted) => Status::Interrupted,
-        Some(Stopped::AtMost) => Status::Incomplete {
-            reason: format!(
-                "stopped at stop.at-most = {}; {left} of {posted} operations are not done",
-                scenario.general.at_most
-            ),
-        },
-        Some(stopped) => Status::Incomplete {
-            reason: format!("{stopped}; {left} of {posted} operations are not done"),
-        },
+    let reason = match finished.stopped {
+        None => return Status::Complete,
+        Some(Stopped::Interrupted) => return Status::Interrupted,
+        Some(Stopped::AtMost) => format!("stopped at stop.at-most = {}", scenario.general.at_most),
+        Some(stopped) => stopped.to_string(),
+    };
+    let reason = match posted.saturating_sub(finished.fabric.operations.len() as u64) {
+        0 => reason,
+        left => format!("{reason}; {left} of {posted} operations are not done"),
+    };
+    Status::Incomplete {
+        reason: with_jobs(reason, &finished.jobs),
     }
 }
