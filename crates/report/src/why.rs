@@ -283,7 +283,7 @@ impl SlowFlow {
             DelayPart::Pacing => format!("{head} congestion control paced it{}.", self.seen()),
             DelayPart::Recovery => {
                 format!(
-                    "Flow {flow}: {share} of its {took} went into noticing losses and sending again."
+                    "Flow {flow}: {share} of its {took} went into recovery: packets were taken for lost and sent again."
                 )
             }
             DelayPart::Waiting => {
@@ -492,7 +492,7 @@ pub(crate) mod tests {
             Flow 17: its 100.0 us went into sending and flight.
             Flow 17: for 71 % of its 100.0 us its window held it back; its packets queued longest at t-5, which 15 other flows shared.
             Flow 17: for 71 % of its 100.0 us congestion control paced it; its packets queued longest at t-5, which 15 other flows shared.
-            Flow 17: 71 % of its 100.0 us went into noticing losses and sending again.
+            Flow 17: 71 % of its 100.0 us went into recovery: packets were taken for lost and sent again.
             Flow 17: for 71 % of its 100.0 us it had nothing to send: it waited for computations or for messages of others.
             Flow 17: nothing held it up: it took 10.00 us, 1.000x its ideal.
             "
