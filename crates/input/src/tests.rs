@@ -1,28 +1,11 @@
 //! Files that have no end, no writer or too much in them.
 
 use super::*;
+use clearway_testing::Folder;
 use clearway_units::Bytes;
 use insta::assert_snapshot;
 use std::ffi::OsStr;
 use std::fs;
-use std::path::PathBuf;
-
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path =
-            std::env::temp_dir().join(format!("clearway-input-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
 
 fn refusal(path: &Path, kind: InputKind) -> String {
     let error = read(path, kind).expect_err("it cannot be read");
@@ -32,15 +15,15 @@ fn refusal(path: &Path, kind: InputKind) -> String {
 #[cfg(unix)]
 #[test]
 fn devices_folders_and_pipes_are_refused_at_once() {
-    let folder = Folder::new("types");
-    let pipe = folder.0.join("pipe");
+    let folder = Folder::new("input-types");
+    let pipe = folder.join("pipe");
     let made = std::process::Command::new("mkfifo").arg(&pipe).status();
     assert!(made.unwrap().success());
-    let socket = folder.0.join("socket");
+    let socket = folder.join("socket");
     let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
-    let link = folder.0.join("link");
+    let link = folder.join("link");
     std::os::unix::fs::symlink("/dev/zero", &link).unwrap();
-    let paths = [Path::new("/dev/zero"), &link, &folder.0, &pipe, &socket];
+    let paths = [Path::new("/dev/zero"), &link, &*folder, &pipe, &socket];
     let refused: Vec<String> = paths.map(|path| refusal(path, InputKind::SCENARIO)).into();
     assert_snapshot!(refused.join("\n"), @r"
     this is a device, and only regular files are read
@@ -58,8 +41,8 @@ fn devices_folders_and_pipes_are_refused_at_once() {
 
 #[test]
 fn files_have_limits() {
-    let folder = Folder::new("limits");
-    let sparse = folder.0.join("sparse");
+    let folder = Folder::new("input-limits");
+    let sparse = folder.join("sparse");
     let file = File::create(&sparse).unwrap();
     file.set_len(1 << 40).unwrap();
     assert_snapshot!(refusal(&sparse, InputKind::FLOWS), @r"
@@ -96,10 +79,10 @@ fn the_environment_replaces_limits() {
 
 #[test]
 fn bytes_that_are_no_text_are_named_by_line() {
-    let folder = Folder::new("text");
-    let path = folder.0.join("x");
+    let folder = Folder::new("input-text");
+    let path = folder.join("x");
     fs::write(&path, b"one\ntwo\n\xff").unwrap();
     let error = read_text(&path, InputKind::SCENARIO).expect_err("no text");
     assert_snapshot!(error, @"line 3 is not plain text (UTF-8)");
-    assert!(read_text(&folder.0.join("none"), InputKind::SCENARIO).is_err_and(|e| e.is_missing()));
+    assert!(read_text(&folder.join("none"), InputKind::SCENARIO).is_err_and(|e| e.is_missing()));
 }

@@ -7,17 +7,13 @@ use clearway_workload::{
     CollectiveKind, CollectiveSettings, Graph, Operation, Program, Rank, RankProgram, Task, Wait,
 };
 use insta::assert_snapshot;
-use std::path::PathBuf;
 
 /// A folder of files, gone with the test.
-struct Folder(PathBuf);
+struct Folder(clearway_testing::Folder);
 
 impl Folder {
     fn new(test: &str) -> Self {
-        let name = format!("clearway-traces-{test}-{}", std::process::id());
-        let folder = std::env::temp_dir().join(name);
-        std::fs::create_dir_all(&folder).unwrap();
-        Self(folder)
+        Self(clearway_testing::Folder::new(&format!("traces-{test}")))
     }
 
     fn write(&self, name: &str, content: impl AsRef<[u8]>) {
@@ -31,7 +27,7 @@ impl Folder {
     fn overridden(&self, workload: &str, overrides: &[&str]) -> Scenario {
         let text = format!("{FABRIC}[[workload]]\n{workload}\n");
         let overrides: Vec<String> = overrides.iter().map(|text| (*text).into()).collect();
-        let base = Some(self.0.as_path());
+        let base = Some(&*self.0);
         let scenario = Laboratory::new().read("test", &text, base, &overrides);
         scenario.unwrap()
     }
@@ -48,13 +44,6 @@ impl Folder {
         assert_eq!(finished.jobs.len(), 1);
         let times = finished.jobs[0].times.iter();
         times.map(|times| times.span().unwrap()).collect()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // What is left over is in the folder for temporary files.
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 

@@ -218,7 +218,7 @@ pub struct WriteFlowsError(#[from] ParquetError);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::{TestFolder, flow, incomplete_run, run};
+    use crate::sample::{Folder, flow, incomplete_run, run};
     use clearway_units::{Span, Time};
     use parquet::basic::Compression;
     use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -229,7 +229,7 @@ mod tests {
 
     /// Writes `record` and opens the file with the reader of the Parquet library.
     fn written(test: &str, record: &RunRecord) -> SerializedFileReader<File> {
-        let folder = TestFolder::new(test);
+        let folder = Folder::new(&format!("report-{test}"));
         let path = folder.path().join(FILE_NAME);
         write_flows(File::create(&path).unwrap(), record).unwrap();
         SerializedFileReader::new(File::open(&path).unwrap()).unwrap()

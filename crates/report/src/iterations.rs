@@ -141,7 +141,7 @@ pub fn read_iterations(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::{TestFolder, job, run};
+    use crate::sample::{Folder, job, run};
     use parquet::file::reader::{FileReader, SerializedFileReader};
     use std::fs::File;
 
@@ -160,7 +160,7 @@ mod tests {
             sending: None,
             over: None,
         });
-        let folder = TestFolder::new("iterations");
+        let folder = Folder::new("report-iterations");
         let path = folder.path().join(FILE_NAME);
         write_iterations(File::create(&path).unwrap(), &record).unwrap();
         let read = read_iterations(folder.path()).unwrap();

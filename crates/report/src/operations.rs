@@ -130,14 +130,14 @@ pub fn write_operations(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::{TestFolder, scale_up_run};
+    use crate::sample::{Folder, scale_up_run};
     use parquet::file::reader::{FileReader, SerializedFileReader};
     use parquet::record::Field;
     use std::fs::File;
 
     /// Writes `record` and opens the file with the reader of the Parquet library.
     fn written(test: &str, record: &RunRecord) -> SerializedFileReader<File> {
-        let folder = TestFolder::new(test);
+        let folder = Folder::new(&format!("report-{test}"));
         let path = folder.path().join(FILE_NAME);
         let results = record.operations.as_ref().unwrap();
         write_operations(File::create(&path).unwrap(), record, results).unwrap();

@@ -121,7 +121,7 @@ fn last_change(path: &Path, metadata: &Metadata) -> Option<std::time::SystemTime
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::TestFolder;
+    use crate::sample::Folder;
     use std::fs::File;
     use std::time::SystemTime;
 
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn files_of_living_and_of_unknown_processes_are_left_alone() {
-        let test = TestFolder::new("owner");
+        let test = Folder::new("report-owner");
         let fresh = fs::metadata(test.path()).unwrap();
         let day = Duration::from_secs(24 * 3600);
         let is_abandoned = |owner: Owner, age| {
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn a_folder_is_as_young_as_the_youngest_file_in_it() {
-        let test = TestFolder::new("young");
+        let test = Folder::new("report-young");
         let inner = test.path().join("inner");
         fs::create_dir(&inner).unwrap();
         File::create(inner.join("x")).unwrap();

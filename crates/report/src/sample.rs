@@ -10,31 +10,8 @@ use crate::record::{
 use clearway_results::{
     FabricUse, OperationKind, OperationTotals, PacketCounts, ReductionTableUse,
 };
+pub(crate) use clearway_testing::Folder;
 use clearway_units::{Span, Time};
-use std::path::{Path, PathBuf};
-use std::{env, fs, process};
-
-/// An empty folder for one test, deleted with the value.
-pub(crate) struct TestFolder(PathBuf);
-
-impl TestFolder {
-    pub(crate) fn new(test: &str) -> Self {
-        let name = format!("clearway-report-{}-{test}", process::id());
-        let path = env::temp_dir().join(name);
-        fs::create_dir(&path).unwrap();
-        Self(path)
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for TestFolder {
-    fn drop(&mut self) {
-        fs::remove_dir_all(&self.0).unwrap();
-    }
-}
 
 /// A flow of 2 MB that took `fct`.
 pub(crate) fn flow(number: u32, fct: Option<Span>) -> FlowRow {

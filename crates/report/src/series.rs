@@ -140,7 +140,7 @@ impl<W: Write + Send> SeriesWriter<W> {
 mod tests {
     use super::*;
     use crate::observed::Metric;
-    use crate::sample::TestFolder;
+    use crate::sample::Folder;
     use clearway_units::{Span, Time};
     use parquet::file::reader::{FileReader, SerializedFileReader};
     use parquet::record::RowAccessor;
@@ -160,7 +160,7 @@ mod tests {
             hash: "0123abcd".into(),
             seed: 7,
         };
-        let folder = TestFolder::new("series");
+        let folder = Folder::new("report-series");
         let path = folder.path().join(FILE_NAME);
         let file = File::create(&path).unwrap();
         let mut writer = SeriesWriter::new(file, "1.0", "abc", &scenario).unwrap();

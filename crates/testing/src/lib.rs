@@ -16,7 +16,9 @@
 //! The names of all skips are appended to the file that `CLEARWAY_SKIP_LOG` names, if it is set.
 
 pub mod chapter;
+mod folder;
 
+pub use folder::Folder;
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

@@ -2,18 +2,17 @@ use super::*;
 use std::collections::BTreeSet;
 
 /// A folder of files that scenarios name, removed at the end.
-struct Folder(PathBuf);
+struct Folder(clearway_testing::Folder);
 
 impl Folder {
     fn new(name: &str) -> Self {
-        let name = format!("clearway-storm-{name}-{}", std::process::id());
-        let folder = Self(std::env::temp_dir().join(name));
+        let folder = Self(clearway_testing::Folder::new(&format!("storm-{name}")));
         files::write_all(&folder.0).unwrap();
         folder
     }
 
     fn drawer(&self) -> Drawer {
-        Drawer::new(self.0.clone())
+        Drawer::new(self.0.to_path_buf())
     }
 }
 
@@ -26,12 +25,6 @@ fn packets(drawer: &Drawer, seed: u64, count: u64) -> impl Iterator<Item = Drawn
 fn is_scaleup(drawn: &Drawn) -> bool {
     let mut entries = drawn.draft.entries().iter();
     entries.any(|entry| entry.section == Section::Injection)
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }
 
 /// A key that is added to the schema fails here if it cannot be drawn.

@@ -117,7 +117,7 @@ mod tests {
     use super::*;
     use crate::observed::{Curve, SeriesRow};
     use crate::record::ScenarioIdentity;
-    use crate::sample::TestFolder;
+    use crate::sample::Folder;
     use crate::series::{FILE_NAME, SeriesWriter};
     use clearway_units::Span;
 
@@ -182,7 +182,7 @@ mod tests {
             };
             writer.add(observed.curves.iter().map(row), name).unwrap();
         }
-        let folder = TestFolder::new("courses");
+        let folder = Folder::new("report-courses");
         assert_eq!(Course::read(folder.path()).unwrap(), []);
         std::fs::write(folder.path().join(FILE_NAME), writer.finish().unwrap()).unwrap();
         assert_eq!(Course::read(folder.path()).unwrap(), Course::of(&observed));

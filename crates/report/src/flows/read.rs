@@ -146,7 +146,7 @@ mod tests {
     use super::*;
     use crate::flows::write_flows;
     use crate::record::RunRecord;
-    use crate::sample::{TestFolder, flow, incomplete_run, run};
+    use crate::sample::{Folder, flow, incomplete_run, run};
     use proptest::prelude::*;
     use std::error::Error as _;
     use std::fs;
@@ -158,14 +158,14 @@ mod tests {
     }
 
     /// Reads a file with these contents, in a folder of the test.
-    fn read_bytes(folder: &TestFolder, bytes: &[u8]) -> Result<Vec<FlowRow>, ReadTableError> {
+    fn read_bytes(folder: &Folder, bytes: &[u8]) -> Result<Vec<FlowRow>, ReadTableError> {
         fs::write(folder.path().join(FILE_NAME), bytes).unwrap();
         read_flows(folder.path()).map(|table| table.flows)
     }
 
     #[test]
     fn sections_are_read_back_by_name() {
-        let folder = TestFolder::new("read-sections");
+        let folder = Folder::new("report-read-sections");
         let mut record = run();
         record.flows[0].section = 1;
         fs::write(folder.path().join(FILE_NAME), bytes(&record)).unwrap();
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn what_was_written_is_read_back() {
-        let folder = TestFolder::new("read-back");
+        let folder = Folder::new("report-read-back");
         let mut large = run();
         large.flows = (0..=super::super::ROWS_PER_GROUP as u32)
             .map(|number| {
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn a_missing_file_is_named() {
-        let folder = TestFolder::new("read-missing");
+        let folder = Folder::new("report-read-missing");
         let error = read_flows(folder.path()).unwrap_err();
         assert!(
             matches!(&error, ReadTableError::Unreadable { path, .. } if path.ends_with(FILE_NAME))
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn other_files_are_refused() {
-        let folder = TestFolder::new("read-foreign");
+        let folder = Folder::new("report-read-foreign");
         for text in ["", "PAR1", "hello", "PAR1PAR1", "PAR1\u{1}\0\0\0PAR1"] {
             let error = read_bytes(&folder, text.as_bytes()).unwrap_err();
             assert!(matches!(error, ReadTableError::Damaged { .. }), "{text:?}");
@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn a_file_cut_anywhere_is_refused() {
-        let folder = TestFolder::new("read-cut");
+        let folder = Folder::new("report-read-cut");
         let whole = bytes(&incomplete_run());
         for length in (0..whole.len()).step_by(17) {
             assert!(read_bytes(&folder, &whole[..length]).is_err(), "{length}");
@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_refused_with_its_row() {
-        let folder = TestFolder::new("read-impossible");
+        let folder = Folder::new("report-read-impossible");
         let mut columns = Columns {
             ids: [const { Vec::new() }; 3].map(|_: Vec<i32>| vec![1]),
             counts: [const { Vec::new() }; 7].map(|_: Vec<i64>| vec![1]),
@@ -283,7 +283,7 @@ mod tests {
         fn damaged_files_never_panic(
             changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
         ) {
-            let folder = TestFolder::new("read-damaged");
+            let folder = Folder::new("report-read-damaged");
             let mut bytes = bytes(&incomplete_run());
             for (place, value) in changes {
                 let place = place.index(bytes.len());

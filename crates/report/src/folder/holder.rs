@@ -132,7 +132,7 @@ fn finish_replacing(holder: &Path, former: &Path, target: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::{TestFolder, run};
+    use crate::sample::{Folder, run};
     use crate::summary::Summary;
 
     /// The name of a holder whose process has ended; `None` where that cannot be known.
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn holders_of_killed_processes_are_cleared_away() {
-        let test = TestFolder::new("holder-killed");
+        let test = Folder::new("report-holder-killed");
         let Some(name) = abandoned() else {
             eprintln!("SKIPPED: without /proc nobody knows which processes have ended");
             return;
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn what_is_not_a_holder_is_left_alone() {
-        let test = TestFolder::new("holder-other");
+        let test = Folder::new("report-holder-other");
         let mut names = vec![
             ".clearway-12-0".to_owned(),
             ".clearway-notes".into(),
@@ -205,7 +205,7 @@ mod tests {
             // Somebody else has put a result there since.
             (true, true, "there"),
         ] {
-            let test = TestFolder::new("holder-between");
+            let test = Folder::new("report-holder-between");
             let holder = test.path().join(&name);
             write(holder.join("former-0/result/x"), "former");
             let summary = Summary::of(&run()).to_json();
@@ -229,7 +229,7 @@ mod tests {
             return;
         };
         for there in [false, true] {
-            let test = TestFolder::new("holder-foreign");
+            let test = Folder::new("report-holder-foreign");
             let holder = test.path().join(&name);
             write(holder.join("former-0/result/notes"), "mine");
             write(holder.join("new/x"), "new");
@@ -252,7 +252,7 @@ mod tests {
             eprintln!("SKIPPED: without /proc nobody knows which processes have ended");
             return;
         };
-        let test = TestFolder::new("holder-kept");
+        let test = Folder::new("report-holder-kept");
         let holder = test.path().join(&name);
         let former = former(&holder, 3).join("result");
         write(former.join("x"), "former");

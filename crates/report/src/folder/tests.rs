@@ -1,6 +1,6 @@
 use super::*;
 use crate::record::Status;
-use crate::sample::{TestFolder, run};
+use crate::sample::{Folder, run};
 use crate::summary::StatusName;
 
 fn seeded(seed: u64) -> RunRecord {
@@ -11,7 +11,7 @@ fn seeded(seed: u64) -> RunRecord {
 
 #[test]
 fn a_result_appears_only_when_it_is_whole() {
-    let test = TestFolder::new("appears");
+    let test = Folder::new("report-appears");
     let target = test.path().join("out/deep/result");
     let folder = ResultFolder::create(&target).unwrap();
     folder.write("scenario.toml", "seed = 1\n").unwrap();
@@ -27,7 +27,7 @@ fn a_result_appears_only_when_it_is_whole() {
 
 #[test]
 fn an_abandoned_result_leaves_no_trace_and_no_change() {
-    let test = TestFolder::new("abandoned");
+    let test = Folder::new("report-abandoned");
     let target = test.path().join("result");
     ResultFolder::create(&target)
         .unwrap()
@@ -42,7 +42,7 @@ fn an_abandoned_result_leaves_no_trace_and_no_change() {
 
 #[test]
 fn a_former_result_is_replaced_with_all_its_files() {
-    let test = TestFolder::new("replaced");
+    let test = Folder::new("report-replaced");
     let target = test.path().join("result");
     let first = ResultFolder::create(&target).unwrap();
     first.write("old-trace.json", "").unwrap();
@@ -58,7 +58,7 @@ fn a_former_result_is_replaced_with_all_its_files() {
 
 #[test]
 fn interrupted_runs_are_published_too() {
-    let test = TestFolder::new("interrupted");
+    let test = Folder::new("report-interrupted");
     let target = test.path().join("result");
     let mut record = run();
     record.status = Status::Interrupted;
@@ -74,7 +74,7 @@ fn interrupted_runs_are_published_too() {
 
 #[test]
 fn an_empty_folder_is_taken() {
-    let test = TestFolder::new("empty");
+    let test = Folder::new("report-empty");
     ResultFolder::create(test.path())
         .unwrap()
         .publish(&run())
@@ -84,7 +84,7 @@ fn an_empty_folder_is_taken() {
 
 #[test]
 fn what_is_not_a_result_is_left_alone() {
-    let test = TestFolder::new("refused");
+    let test = Folder::new("report-refused");
     let thesis = test.path().join("thesis");
     fs::create_dir(&thesis).unwrap();
     let refused = |target: &Path| {
@@ -110,7 +110,7 @@ fn what_is_not_a_result_is_left_alone() {
 
 #[test]
 fn a_result_with_other_results_in_it_is_left_alone() {
-    let test = TestFolder::new("nested");
+    let test = Folder::new("report-nested");
     let target = test.path().join("out");
     ResultFolder::create(&target)
         .unwrap()
@@ -127,7 +127,7 @@ fn a_result_with_other_results_in_it_is_left_alone() {
 
 #[test]
 fn what_appears_during_the_run_is_left_alone() {
-    let test = TestFolder::new("appeared");
+    let test = Folder::new("report-appeared");
     let target = test.path().join("result");
     let folder = ResultFolder::create(&target).unwrap();
     fs::create_dir(&target).unwrap();
@@ -146,7 +146,7 @@ fn what_appears_during_the_run_is_left_alone() {
 
 #[test]
 fn the_former_result_is_back_if_the_new_one_cannot_be_put_in_place() {
-    let test = TestFolder::new("restored");
+    let test = Folder::new("report-restored");
     let target = test.path().join("result");
     ResultFolder::create(&target)
         .unwrap()
@@ -169,7 +169,7 @@ fn unwritable(seed: u64) -> RunRecord {
 }
 
 /// Publishes a record with `unwritable` flows; what is said about it, without the path of the test.
-fn part(test: &TestFolder, seed: u64) -> String {
+fn part(test: &Folder, seed: u64) -> String {
     let mut folder = ResultFolder::create(test.path().join("result")).unwrap();
     folder.write("scenario.toml", "seed = 1\n").unwrap();
     folder.add("report.html", |file| file.write_all(b"<html>"));
@@ -179,7 +179,7 @@ fn part(test: &TestFolder, seed: u64) -> String {
 
 #[test]
 fn what_is_whole_is_kept() {
-    let test = TestFolder::new("part");
+    let test = Folder::new("report-part");
     let message = part(&test, 1);
     assert!(
         message.starts_with("the results are not whole: `flows.parquet` could not be written: "),
@@ -200,7 +200,7 @@ fn what_is_whole_is_kept() {
 
 #[test]
 fn a_part_of_a_result_does_not_replace_a_whole_one() {
-    let test = TestFolder::new("part-beside");
+    let test = Folder::new("report-part-beside");
     let target = test.path().join("result");
     let folder = ResultFolder::create(&target).unwrap();
     folder.publish(&seeded(1)).unwrap();
@@ -217,7 +217,7 @@ fn a_part_of_a_result_does_not_replace_a_whole_one() {
 
 #[test]
 fn a_part_without_a_summary_is_kept_beside() {
-    let test = TestFolder::new("part-summary");
+    let test = Folder::new("report-part-summary");
     let mut folder = ResultFolder::create(test.path().join("result")).unwrap();
     folder.add_tables(&run());
     let full = || Err(io::Error::from(ErrorKind::StorageFull));
@@ -233,7 +233,7 @@ fn a_part_without_a_summary_is_kept_beside() {
 
 #[test]
 fn the_scenario_alone_is_not_worth_keeping() {
-    let test = TestFolder::new("part-nothing");
+    let test = Folder::new("report-part-nothing");
     let mut folder = ResultFolder::create(test.path().join("result")).unwrap();
     folder.write("scenario.toml", "seed = 1\n").unwrap();
     let full = || Err(io::Error::from(ErrorKind::StorageFull));
@@ -245,7 +245,7 @@ fn the_scenario_alone_is_not_worth_keeping() {
 
 #[test]
 fn reserved_files_have_what_was_written_and_no_more() {
-    let test = TestFolder::new("reserved");
+    let test = Folder::new("report-reserved");
     let target = test.path().join("result");
     let mut folder = ResultFolder::create(&target).unwrap();
     folder.reserve("report.html").unwrap();
@@ -272,7 +272,7 @@ fn what_is_not_flushed_is_not_whole() {
         }
     }
     impl Error for Late {}
-    let test = TestFolder::new("late");
+    let test = Folder::new("report-late");
     let mut folder = ResultFolder::create(test.path().join("result")).unwrap();
     let mut file = folder.create_file("series.parquet").unwrap();
     file.write_all(b"PAR1").unwrap();
@@ -290,7 +290,7 @@ fn what_is_not_flushed_is_not_whole() {
 
 #[test]
 fn many_writers_of_one_folder_leave_one_whole_result() {
-    let test = TestFolder::new("race");
+    let test = Folder::new("report-race");
     let target = test.path().join("result");
     for _ in 0..10 {
         let folders: Vec<ResultFolder> = (0..4)
@@ -310,7 +310,7 @@ fn many_writers_of_one_folder_leave_one_whole_result() {
 #[cfg(unix)]
 #[test]
 fn a_link_to_a_folder_stays_one() {
-    let test = TestFolder::new("link");
+    let test = Folder::new("report-link");
     let (link, target) = (test.path().join("latest"), test.path().join("result"));
     fs::create_dir(&target).unwrap();
     std::os::unix::fs::symlink(&target, &link).unwrap();
@@ -326,7 +326,7 @@ fn a_link_to_a_folder_stays_one() {
 fn a_folder_without_a_name_is_refused() {
     let error = ResultFolder::create("/").unwrap_err();
     assert!(!error.to_string().is_empty());
-    let test = TestFolder::new("unnamed");
+    let test = Folder::new("report-unnamed");
     let error = ResultFolder::create(test.path().join("missing/..")).unwrap_err();
     assert!(matches!(error, FolderError::Unnamed { .. }));
 }
@@ -334,7 +334,7 @@ fn a_folder_without_a_name_is_refused() {
 #[test]
 #[should_panic(expected = "is not a plain file name")]
 fn files_stay_in_the_folder() {
-    let test = TestFolder::new("escape");
+    let test = Folder::new("report-escape");
     let folder = ResultFolder::create(test.path().join("result")).unwrap();
     let _ = folder.write("../escaped", "");
 }

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
     use crate::observed::{SeriesRow, Subject};
     use crate::record::ScenarioIdentity;
-    use crate::sample::TestFolder;
+    use crate::sample::Folder;
     use crate::series::SeriesWriter;
     use clearway_units::Span;
     use proptest::prelude::*;
@@ -102,7 +102,7 @@ mod tests {
         writer.finish().unwrap()
     }
 
-    fn read(folder: &TestFolder, bytes: &[u8]) -> Result<Vec<(SeriesRow, String)>, ReadTableError> {
+    fn read(folder: &Folder, bytes: &[u8]) -> Result<Vec<(SeriesRow, String)>, ReadTableError> {
         std::fs::write(folder.path().join(FILE_NAME), bytes).unwrap();
         let mut lines = Vec::new();
         read_series(folder.path(), |line| {
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn what_was_written_is_read_back() {
-        let folder = TestFolder::new("series-read");
+        let folder = Folder::new("report-series-read");
         let rows = rows(super::super::ROWS_PER_GROUP as u64 + 5);
         let lines = read(&folder, &bytes(&rows)).unwrap();
         assert_eq!(lines.len(), rows.len());
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn flows_are_no_series() {
-        let folder = TestFolder::new("series-flows");
+        let folder = Folder::new("report-series-flows");
         let mut flows = Vec::new();
         crate::flows::write_flows(&mut flows, &crate::sample::run()).unwrap();
         let error = read(&folder, &flows).unwrap_err().to_string();
@@ -158,7 +158,7 @@ mod tests {
         fn damaged_files_never_panic(
             changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
         ) {
-            let folder = TestFolder::new("series-damaged");
+            let folder = Folder::new("report-series-damaged");
             let mut bytes = bytes(&rows(50));
             for (place, value) in changes {
                 let place = place.index(bytes.len());

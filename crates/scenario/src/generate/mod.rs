@@ -323,4 +323,6 @@ pub(crate) fn located(file: &Path, base_dir: Option<&Path>) -> PathBuf {
 }
 
 #[cfg(test)]
+mod sample;
+#[cfg(test)]
 mod tests;

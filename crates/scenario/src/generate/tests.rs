@@ -1,29 +1,9 @@
+use super::sample::{context, settings, text};
 use super::*;
-use clearway_units::{FlowId, HostId, Rate, Span, Time};
+use clearway_units::{FlowId, HostId, Span, Time};
 use clearway_workload::Start;
 use insta::assert_snapshot;
 use std::collections::BTreeSet;
-
-const NIC_RATES: [Rate; 1024] = [Rate::from_gbps(100); 1024];
-
-fn context(hosts: u32) -> BuildContext<'static> {
-    BuildContext {
-        hosts,
-        nic_rates: &NIC_RATES,
-        seed: 1,
-        section: 0,
-        taken: BuildContext::ALL_FREE,
-        base_dir: None,
-    }
-}
-
-fn settings(kind: &str, values: &[(&str, Value)]) -> WorkloadSettings {
-    let mut settings = WorkloadSettings::named(kind).unwrap();
-    for (key, value) in values {
-        settings.set(key, value).unwrap();
-    }
-    settings
-}
 
 fn build(kind: &str, values: &[(&str, Value)], hosts: u32) -> Workload {
     settings(kind, values).build(&context(hosts)).unwrap()
@@ -34,10 +14,6 @@ fn error(kind: &str, values: &[(&str, Value)], hosts: u32) -> String {
         .build(&context(hosts))
         .unwrap_err()
         .to_string()
-}
-
-fn text(text: &str) -> Value {
-    Value::Text(text.into())
 }
 
 fn flows(items: &[&str]) -> Value {

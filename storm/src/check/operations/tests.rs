@@ -3,26 +3,8 @@ use clearway_report::{
     FabricUse, OperationKind, OperationResults, OperationRow, OperationTotals, PacketCounts,
     ReductionTableUse, RunRecord, ScenarioIdentity, Status, write_operations,
 };
+use clearway_testing::Folder;
 use clearway_units::Span;
-use std::path::PathBuf;
-
-/// A folder of results, removed at the end.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let name = format!("clearway-storm-operations-{name}-{}", std::process::id());
-        let folder = Self(std::env::temp_dir().join(name));
-        fs::create_dir_all(&folder.0).unwrap();
-        folder
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
 
 fn row(gpu: u32, number: u32, kind: OperationKind, sent: u64) -> OperationRow {
     OperationRow {
@@ -99,11 +81,11 @@ fn record() -> RunRecord {
 /// The signature of what fails of a run that leaves `record`.
 fn signature(folder: &Folder, record: &RunRecord, scenario: &str) -> Option<String> {
     let results = record.operations.as_ref().unwrap();
-    let file = File::create(folder.0.join(OPERATIONS)).unwrap();
+    let file = File::create(folder.join(OPERATIONS)).unwrap();
     write_operations(file, record, results).unwrap();
-    fs::write(folder.0.join("scenario.toml"), scenario).unwrap();
-    let operations = Operations::read(&folder.0).unwrap();
-    let verdict = operations.check(&Summary::of(record), &folder.0);
+    fs::write(folder.join("scenario.toml"), scenario).unwrap();
+    let operations = Operations::read(folder).unwrap();
+    let verdict = operations.check(&Summary::of(record), folder);
     verdict.err().map(|violation| violation.signature())
 }
 
@@ -111,7 +93,7 @@ const SCENARIO: &str = "[switch]\noutput-queue = 9\nreduction-table = 2\n";
 
 #[test]
 fn a_sound_run_passes() {
-    let folder = Folder::new("sound");
+    let folder = Folder::new("storm-operations-sound");
     assert_eq!(signature(&folder, &record(), SCENARIO), None);
     let mut stopped = record();
     let results = stopped.operations.as_mut().unwrap();
@@ -158,7 +140,7 @@ fn what_cannot_be_is_found() {
             all.reduction_table.peak_entries = 3;
         }),
     ];
-    let folder = Folder::new("wrong");
+    let folder = Folder::new("storm-operations-wrong");
     for (expected, change) in cases {
         let mut record = record();
         change(record.operations.as_mut().unwrap());
@@ -169,7 +151,7 @@ fn what_cannot_be_is_found() {
 
 #[test]
 fn sums_and_files_are_compared() {
-    let folder = Folder::new("sums");
+    let folder = Folder::new("storm-operations-sums");
     let mut fewer = record();
     let results = fewer.operations.as_mut().unwrap();
     results.rows.pop();
@@ -192,7 +174,7 @@ fn sums_and_files_are_compared() {
     let operations = summary.operations.as_mut().unwrap();
     operations.by_section[0].figures.count += 1;
     signature(&folder, &record, SCENARIO);
-    let rows = Operations::read(&folder.0).unwrap();
-    let found = rows.check(&summary, &folder.0).unwrap_err();
+    let rows = Operations::read(&folder).unwrap();
+    let found = rows.check(&summary, &folder).unwrap_err();
     assert_eq!(found.signature(), "sums: operations.by_section");
 }

@@ -1,30 +1,10 @@
 use super::*;
 use crate::WorkloadSettings;
-use clearway_units::{Rate, Value};
+use crate::generate::sample::{context, settings, text};
+use clearway_units::Value;
 use clearway_workload::{FlowSpec, Start};
 use insta::assert_snapshot;
 use std::collections::BTreeSet;
-
-const NIC_RATES: [Rate; 1024] = [Rate::from_gbps(100); 1024];
-
-fn context(hosts: u32) -> BuildContext<'static> {
-    BuildContext {
-        hosts,
-        nic_rates: &NIC_RATES,
-        seed: 1,
-        section: 0,
-        taken: BuildContext::ALL_FREE,
-        base_dir: None,
-    }
-}
-
-fn settings(kind: &str, values: &[(&str, Value)]) -> WorkloadSettings {
-    let mut settings = WorkloadSettings::named(kind).unwrap();
-    for (key, value) in values {
-        settings.set(key, value).unwrap();
-    }
-    settings
-}
 
 /// Flows of the bursts, burst by burst.
 fn bursts(settings: &WorkloadSettings, size: usize, hosts: u32) -> Vec<Vec<FlowSpec>> {
@@ -41,10 +21,6 @@ fn incast(values: &[(&str, Value)]) -> WorkloadSettings {
 
 fn permutation(values: &[(&str, Value)]) -> WorkloadSettings {
     settings("permutation", values)
-}
-
-fn text(text: &str) -> Value {
-    Value::Text(text.into())
 }
 
 fn number(number: i64) -> Value {

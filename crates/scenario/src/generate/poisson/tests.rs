@@ -1,21 +1,9 @@
 use super::*;
+use crate::generate::sample::{NIC_RATES, context};
 use clearway_units::{Bytes, Rate};
 use clearway_workload::{FlowSpec, MergedArrivals, PublishedSizes, Start};
 use insta::assert_snapshot;
 use std::collections::BTreeMap;
-
-const NIC_RATES: [Rate; 1024] = [Rate::from_gbps(100); 1024];
-
-fn context(hosts: u32) -> BuildContext<'static> {
-    BuildContext {
-        hosts,
-        nic_rates: &NIC_RATES,
-        seed: 1,
-        section: 0,
-        taken: BuildContext::ALL_FREE,
-        base_dir: None,
-    }
-}
 
 fn settings(sizes: &str, load: f64, duration: Span) -> PoissonSettings {
     PoissonSettings {

@@ -11,19 +11,15 @@ use clearway_workload::graph::{Need, Task, TaskId};
 use clearway_workload::program::{CollectiveKind, Operation, Program, RankProgram, Wait};
 use insta::assert_snapshot;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 
 const NIC_RATES: [Rate; 64] = [Rate::from_gbps(400); 64];
 
 /// A folder of files, gone with the test.
-struct Folder(PathBuf);
+struct Folder(clearway_testing::Folder);
 
 impl Folder {
     fn new(test: &str) -> Self {
-        let name = format!("clearway-trace-{test}-{}", std::process::id());
-        let folder = std::env::temp_dir().join(name);
-        std::fs::create_dir_all(&folder).unwrap();
-        Self(folder)
+        Self(clearway_testing::Folder::new(&format!("trace-{test}")))
     }
 
     fn with(self, name: &str, content: impl AsRef<[u8]>) -> Self {
@@ -42,7 +38,7 @@ impl Folder {
             seed: 1,
             section: 0,
             taken: BuildContext::ALL_FREE,
-            base_dir: Some(&self.0),
+            base_dir: Some(&*self.0),
         };
         let folder = self.0.display().to_string();
         let loaded = workload.load(&context);
@@ -58,13 +54,6 @@ impl Folder {
 
     fn error(&self, settings: &[(&str, Value)]) -> String {
         self.load(settings, 4).unwrap_err()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // What is left over is in the folder for temporary files.
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 

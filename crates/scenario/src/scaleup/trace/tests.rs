@@ -11,17 +11,15 @@ use clearway_units::{Bytes, HostId, Span};
 use clearway_workload::graph::Rank;
 use clearway_workload::program::{CollectiveKind, Operation, Program, RankProgram, Wait};
 use insta::assert_snapshot;
-use std::path::PathBuf;
 
 /// A folder of files, gone with the test.
-struct Folder(PathBuf);
+struct Folder(clearway_testing::Folder);
 
 impl Folder {
     fn new(test: &str) -> Self {
-        let name = format!("clearway-scaleup-trace-{test}-{}", std::process::id());
-        let folder = std::env::temp_dir().join(name);
-        std::fs::create_dir_all(&folder).unwrap();
-        Self(folder)
+        Self(clearway_testing::Folder::new(&format!(
+            "scaleup-trace-{test}"
+        )))
     }
 
     fn with(self, name: &str, content: impl AsRef<[u8]>) -> Self {
@@ -41,7 +39,7 @@ impl Folder {
     fn experiment(&self, text: &str, settings: &[&str]) -> Result<Experiment, ScenarioError> {
         let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
         let registries = (&Registry::builtin(), &InjectionRegistry::builtin());
-        Experiment::read(registries, "x.toml", text, Some(&self.0), &settings)
+        Experiment::read(registries, "x.toml", text, Some(&*self.0), &settings)
     }
 
     fn scenario(&self, settings: &[&str]) -> ScaleupScenario {
@@ -56,13 +54,6 @@ impl Folder {
         assert!(error.place.is_some());
         let folder = self.0.display().to_string();
         error.to_string().replace(&folder, "DIR")
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // What is left over is in the folder for temporary files.
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
