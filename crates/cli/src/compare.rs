@@ -8,22 +8,15 @@ mod plan;
 
 use crate::arguments::CompareArguments;
 use crate::failure::{Failure, with_causes};
-use crate::flow_rows::FlowRows;
-use crate::measure::Stopwatch;
 use crate::messages::{say, warn};
 use crate::output::print;
-use crate::outputs::{Outputs, Results};
 use crate::progress::{Console, Display, Interrupt};
-use crate::record::{REVISION, command_line, record};
 use crate::same_file::{Input, refuse_input, refuse_input_in};
-use crate::scaleup::{self, ScaleupOutputs};
-use crate::watch::{self, Watchers};
 use crate::whole_file::WholeFile;
-use clearway_lab::{Assembly, Experiment, Laboratory, ScaleupAssembly, ScaleupScenario, Scenario};
+use clearway_lab::{Experiment, Laboratory, Progress, Verdict};
 use clearway_report::page::{COMPARISON_FILE_NAME, ComparisonPage, render_comparison};
-use clearway_report::{
-    ComparedRun, Comparison, FolderError, Origin, ResultFolder, RunRecord, Status, Variant,
-};
+use clearway_report::{ComparedRun, Comparison, FolderError, Origin, Status, Variant};
+use clearway_runs::{REVISION, Request, RunWatcher, Work, command_line, run};
 use clearway_units::mix64;
 use plan::{Planned, Source, plan};
 use std::path::{Path, PathBuf};
@@ -96,12 +89,7 @@ fn check(variant: &Planned, arguments: &CompareArguments) -> Result<(), Failure>
         // Its seeds differ in nothing that could be wrong.
         let first = scenarios.first().expect("there is a seed");
         let refusal = |error| variant.refusal(&error);
-        let warnings = match first {
-            Experiment::Packets(scenario) => {
-                Assembly::streaming(scenario).map_err(refusal)?.warnings
-            }
-            Experiment::Scaleup(scenario) => scaleup::assemble(scenario).map_err(refusal)?.warnings,
-        };
+        let warnings = clearway_runs::check(first).map_err(refusal)?;
         if !arguments.quiet {
             let warnings = warnings.iter();
             warnings.for_each(|warning| warn(&format!("{}: {warning}", variant.label)));
@@ -150,14 +138,11 @@ fn run_all(
             let run = Run {
                 arguments,
                 console: &console,
+                interrupt: &interrupt,
                 folder: target.folder_of(place, scenario.general().seed),
                 title: format!("run {} of {total}", done + 1),
             };
-            let simulated = match scenario {
-                Experiment::Packets(scenario) => run.simulate(scenario, &interrupt)?,
-                Experiment::Scaleup(scenario) => run.simulate_scaleup(scenario, &interrupt)?,
-            };
-            let Some(simulated) = simulated else {
+            let Some(simulated) = run.simulate(scenario)? else {
                 break 'all;
             };
             variants[place].runs.push(simulated.run);
@@ -178,6 +163,7 @@ fn run_all(
 struct Run<'a> {
     arguments: &'a CompareArguments,
     console: &'a Console,
+    interrupt: &'a Interrupt,
     /// Folder in which the results are kept, if they are.
     folder: Option<PathBuf>,
     title: String,
@@ -193,113 +179,55 @@ struct Simulated {
 impl Run<'_> {
     /// Runs it and keeps its results; `None` if it was interrupted: a part of a run compares with nothing. Where the results cannot be
     /// kept, the run can still be compared.
-    fn simulate(
-        self,
-        scenario: &Scenario,
-        interrupt: &Interrupt,
-    ) -> Result<Option<Simulated>, Failure> {
-        let stopwatch = Stopwatch::start();
-        let assembly = Assembly::streaming(scenario)?;
-        let unkept = || FlowRows::unkept(&assembly);
-        let (mut outputs, mut rows, prepared) = match self.outputs(scenario, &assembly) {
-            Ok(Some((outputs, rows))) => (Some(outputs), rows, Ok(())),
-            Ok(None) => (None, unkept(), Ok(())),
-            Err(failure) => (None, unkept(), Err(failure)),
+    fn simulate(self, experiment: &Experiment) -> Result<Option<Simulated>, Failure> {
+        let request = Request {
+            threads: self.arguments.threads,
+            folder: self.folder.as_deref(),
+            report: true,
+            flow_rows: false,
+            partial: false,
         };
-        let threads = self.arguments.threads;
-        let mut display = Display::new(assembly.flow_count(), self.console).titled(&self.title);
-        let watchers = Watchers {
-            on_progress: &mut |progress| display.update(&progress, interrupt),
-            on_flow: &mut |id, flow, result| rows.add(id, flow, result),
-            events: outputs.as_ref().is_some_and(Outputs::wants_timeline),
-            on_rows: &mut |rows| outputs.iter_mut().for_each(|outputs| outputs.add(rows)),
+        let mut watcher = Shown {
+            run: &self,
+            display: None,
         };
-        let watch = watch::simulate(&assembly, threads.into(), watchers);
-        display.finish();
-        let mut record: RunRecord =
-            record(scenario, &assembly, &watch.finished, threads, &stopwatch);
-        let flows = rows.record(&mut record);
-        record.observed = watch.observed;
-        record.events = watch.events;
-        if record.status == Status::Interrupted {
+        let done = run(experiment, &request, &mut watcher)?;
+        if done.record.status == Status::Interrupted {
             return Ok(None);
         }
-        let kept = prepared.and_then(|()| {
-            let Some(mut outputs) = outputs else {
-                return Ok(());
-            };
-            outputs.flows = flows;
-            let written = outputs.publish(&Results {
-                record: &record,
-                finished: &watch.finished,
-                capture: watch.capture.as_ref(),
-                texts: None,
-            });
-            written.map_err(|error| self.no_results(&error))
-        });
-        Ok(Some(self.simulated(record, kept)))
-    }
-
-    /// The same for a scale-up fabric.
-    fn simulate_scaleup(
-        self,
-        scenario: &ScaleupScenario,
-        interrupt: &Interrupt,
-    ) -> Result<Option<Simulated>, Failure> {
-        let stopwatch = Stopwatch::start();
-        let assembly = ScaleupAssembly::new(scenario)?;
-        let outputs = self.folder.as_ref().map(|path| {
-            let folder = ResultFolder::create(path);
-            folder.and_then(|folder| ScaleupOutputs::create(folder, &assembly, true))
-        });
-        let (mut outputs, prepared) = match outputs.transpose() {
-            Ok(outputs) => (outputs, Ok(())),
-            Err(error) => (None, Err(self.no_results(&error))),
-        };
-        let threads = self.arguments.threads;
-        let display = Display::of_operations(assembly.operations, self.console).titled(&self.title);
-        let watching = (display, interrupt);
-        let (finished, observed) =
-            scaleup::simulate(&assembly, threads, watching, outputs.as_mut());
-        let mut record = scaleup::record(&assembly, &finished, threads, &stopwatch);
-        record.observed = observed;
-        if record.status == Status::Interrupted {
-            return Ok(None);
-        }
-        let kept = prepared.and_then(|()| {
-            let written = outputs.map_or(Ok(()), |outputs| outputs.publish(&record));
-            written.map_err(|error| self.no_results(&error))
-        });
-        Ok(Some(self.simulated(record, kept)))
-    }
-
-    fn simulated(self, record: RunRecord, kept: Result<(), Failure>) -> Simulated {
-        let mut run = ComparedRun::of(record);
+        let kept = done.kept.map_err(|error| self.no_results(&error));
+        let mut run = ComparedRun::of(done.record);
         let folder = self.folder.filter(|_| kept.is_ok());
         run.folder = folder.map(|folder| folder.display().to_string());
-        Simulated { run, kept }
-    }
-
-    /// The result folder, if results are kept.
-    fn outputs<'a>(
-        &self,
-        scenario: &'a Scenario,
-        assembly: &'a Assembly,
-    ) -> Result<Option<(Outputs<'a>, FlowRows)>, Failure> {
-        let Some(path) = &self.folder else {
-            return Ok(None);
-        };
-        let outputs = ResultFolder::create(path).and_then(|folder| {
-            let outputs = Outputs::create(folder, scenario, assembly, true)?;
-            let rows = FlowRows::new(scenario, assembly, &outputs.folder)?;
-            Ok((outputs, rows))
-        });
-        outputs.map(Some).map_err(|error| self.no_results(&error))
+        Ok(Some(Simulated { run, kept }))
     }
 
     fn no_results(&self, error: &FolderError) -> Failure {
         let folder = self.folder.as_deref().unwrap_or(Path::new("")).display();
         Failure::new(format!("{folder}: {}\n  fix: {FIX}", with_causes(error)))
+    }
+}
+
+/// A run whose progress is shown.
+struct Shown<'a> {
+    run: &'a Run<'a>,
+    display: Option<Display<'a>>,
+}
+
+impl RunWatcher for Shown<'_> {
+    fn begin(&mut self, work: Work, _warnings: &[String]) {
+        self.display = Some(Display::of_work(work, self.run.console).titled(&self.run.title));
+    }
+
+    fn progress(&mut self, progress: Progress) -> Verdict {
+        let display = self.display.as_mut();
+        display.map_or(Verdict::Continue, |display| {
+            display.update(&progress, self.run.interrupt)
+        })
+    }
+
+    fn end(&mut self) {
+        self.display.take().into_iter().for_each(Display::finish);
     }
 }
 

@@ -5,11 +5,9 @@
 
 use crate::arguments::{IsolateArguments, ScenarioArguments};
 use crate::failure::Failure;
-use crate::flow_rows::row;
 use crate::messages::{say, warn};
 use crate::output::print;
 use crate::progress::{Console, Display, Interrupt};
-use crate::record::{REVISION, command_line};
 use crate::run::load;
 use crate::whole_file::DocumentAndPage;
 use clearway_lab::scenario::TransportSettings;
@@ -21,6 +19,8 @@ use clearway_report::isolation::{
 };
 use clearway_report::page::{ISOLATION_FILE_NAME, render_isolation};
 use clearway_report::{FlowRow, Parties};
+use clearway_runs::flow_row;
+use clearway_runs::{REVISION, command_line};
 use clearway_units::{Parameter, Value};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -314,7 +314,7 @@ impl Study {
         let options = RunOptions {
             threads: threads.into(),
             on_progress: &mut |progress| display.update(&progress, interrupt),
-            on_flow: &mut |id, flow, result| rows.push(row(id, flow, result)),
+            on_flow: &mut |id, flow, result| rows.push(flow_row(id, flow, result)),
         };
         let finished = assembly.run(options, || ());
         display.finish();

@@ -27,36 +27,26 @@
 //! wrong, or the output cannot be written; 3 our own invariant broke; 130 interrupted.
 
 mod arguments;
-mod capture_file;
 mod compare;
 mod completions;
-mod event_log;
 mod explain;
 mod failure;
-mod flow_rows;
 mod init;
 mod isolate;
 mod live;
 mod man;
-mod measure;
 mod messages;
 mod output;
-mod outputs;
 mod plan;
 mod progress;
-mod record;
-mod report_page;
 mod reproduce;
 mod run;
 mod same_file;
 mod scaleup;
-mod series_file;
 mod show;
 mod text_file;
 mod threads;
-mod timeline_file;
 mod topology;
-mod watch;
 mod whole_file;
 mod why;
 

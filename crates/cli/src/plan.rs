@@ -5,7 +5,6 @@ use crate::failure::Failure;
 use crate::messages::say;
 use crate::output::print;
 use crate::progress::{Console, Display, Interrupt};
-use crate::record::{REVISION, command_line};
 use crate::same_file::{Input, refuse_input};
 use crate::whole_file::DocumentAndPage;
 use clearway_lab::{Laboratory, Progress};
@@ -19,6 +18,7 @@ use clearway_report::plan::{
     CircleRow, FILE_NAME, LeftOut, MoveRow, PlanVerdict, PlannedJobRow, PlannedLinkRow,
     PlannedPhase, TrialRow, TrialsRecord,
 };
+use clearway_runs::{REVISION, command_line};
 use clearway_units::{ParameterSet, Span};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

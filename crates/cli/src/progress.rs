@@ -2,10 +2,10 @@
 //!
 //! On a terminal a line is redrawn in place. Elsewhere, in the log of a batch system or of CI, a line is added [now and then](Schedule).
 
-use crate::measure::Stopwatch;
 use crate::messages::{say, warn};
 use clearway_lab::{Progress, Verdict};
 use clearway_report::quantity;
+use clearway_runs::{Stopwatch, Work};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag::{register, register_conditional_shutdown};
@@ -151,12 +151,17 @@ pub(crate) struct Display<'a> {
 impl<'a> Display<'a> {
     /// Of a run with `flows` flows.
     pub(crate) fn new(flows: usize, console: &'a Console) -> Self {
-        Self::of("flows", flows as u64, "packet-hops", console)
+        Self::of_work(Work::Flows(flows as u64), console)
     }
 
-    /// Of a run of a scale-up fabric.
-    pub(crate) fn of_operations(operations: u64, console: &'a Console) -> Self {
-        Self::of("operations", operations, "flit-hops", console)
+    /// Of a run that has so much to do.
+    pub(crate) fn of_work(work: Work, console: &'a Console) -> Self {
+        match work {
+            Work::Flows(flows) => Self::of("flows", flows, "packet-hops", console),
+            Work::Operations(operations) => {
+                Self::of("operations", operations, "flit-hops", console)
+            }
+        }
     }
 
     fn of(what: &'static str, count: u64, hops: &'static str, console: &'a Console) -> Self {

@@ -2,11 +2,9 @@
 
 use crate::arguments::ReproduceArguments;
 use crate::failure::Failure;
-use crate::measure::Stopwatch;
 use crate::messages::say;
 use crate::output::print;
 use crate::progress::{Console, Interrupt};
-use crate::record::REVISION;
 use crate::whole_file::WholeFile;
 use clearway_lab::{Laboratory, Progress, Verdict};
 use clearway_report::{Align, Table, quantity};
@@ -15,6 +13,8 @@ use clearway_reproduce::{
     Request, Scale, Tally, Watcher, current_fingerprint, figure, figure_ids, named_figures,
     recorded,
 };
+use clearway_runs::REVISION;
+use clearway_runs::Stopwatch;
 use clearway_units::suggestion;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::process::ExitCode;

@@ -1,26 +1,22 @@
 //! `clearway run`.
 
 use crate::arguments::{RunArguments, SLOWEST, ScenarioArguments};
-use crate::capture_file;
 use crate::failure::{Failure, with_causes};
-use crate::flow_rows::FlowRows;
 use crate::live::{self, Live};
-use crate::measure::Stopwatch;
 use crate::messages::{say, warn};
 use crate::output::print;
-use crate::outputs::{Outputs, Results};
 use crate::progress::{Console, Display, Interrupt};
-use crate::record::record;
 use crate::same_file::{Input, is_same, refuse_input_in};
 use crate::text_file::TextFiles;
 use crate::threads;
-use crate::watch::{self, Watch, Watchers};
 use crate::why;
 use clearway_lab::record::Capture;
 use clearway_lab::{
     Assembly, Experiment, Finished, Laboratory, Scenario, Verdict, builtin_scenario,
 };
 use clearway_report::{FolderError, ResultFolder, RunRecord, Status, Summary, summary_table};
+use clearway_runs::watch::{self, Watch, Watchers};
+use clearway_runs::{FlowRows, Outputs, Results, Stopwatch, capture_warning, record};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -102,7 +98,7 @@ pub(crate) fn run(
         record: &record,
         finished,
         capture: watch.capture.as_ref(),
-        texts: Some(&texts),
+        texts: &texts.in_results(),
     });
     let texts = texts.publish(&assembly, finished);
     let place = match &written {
@@ -136,8 +132,8 @@ fn remark(
     }
     record.packets.warnings().iter().for_each(|text| warn(text));
     threads::tell(arguments.threads, finished.rounds, assembly);
-    if let Some(capture) = capture {
-        capture_file::warn(capture);
+    if let Some(warning) = capture.and_then(capture_warning) {
+        warn(&warning);
     }
 }
 

@@ -109,19 +109,16 @@ impl TextFiles {
         })
     }
 
-    /// Adds those that belong there to the results.
-    pub(crate) fn write(
-        &self,
-        results: &mut ResultFolder,
-        assembly: &Assembly,
-        finished: &Finished,
-    ) {
-        for file in &self.0 {
-            if let Place::InResults(name) = &file.place {
-                let text = (file.text)(assembly, finished);
-                results.add(name, |file| file.write_all(text.as_bytes()));
-            }
-        }
+    /// Those that belong into the results.
+    pub(crate) fn in_results(&self) -> Vec<clearway_runs::TextFile> {
+        let inside = self.0.iter().filter_map(|file| match &file.place {
+            Place::InResults(name) => Some(clearway_runs::TextFile {
+                name: name.clone(),
+                text: file.text,
+            }),
+            _ => None,
+        });
+        inside.collect()
     }
 
     /// Puts the others in their places.

@@ -5,12 +5,8 @@
 
 use crate::arguments::WhyArguments;
 use crate::failure::{Failure, with_causes};
-use crate::measure::Stopwatch;
 use crate::output::print;
 use crate::progress::{Console, Display, Interrupt};
-use crate::record;
-use crate::report_page;
-use crate::watch::{self, Watch};
 use crate::whole_file::WholeFile;
 use clearway_lab::why::{BoundCause, FlowDelays, FollowPlan, LowerBound};
 use clearway_lab::{Assembly, Experiment, Laboratory, LinkId, NodeId, Scenario};
@@ -20,6 +16,8 @@ use clearway_report::why::{
     Bound, DelayRow, FILE_NAME, Limit, SCHEMA, SlowFlow, WaitRow, WhyRecord, costly_links,
 };
 use clearway_report::{FlowRow, RunRecord, Summary, page, read_flows};
+use clearway_runs::watch::{self, Watch};
+use clearway_runs::{Stopwatch, record, report_html};
 use clearway_units::{FlowId, Span, Time};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -247,7 +245,7 @@ impl Results {
         stopwatch: &Stopwatch,
     ) -> String {
         let threads = u16::try_from(self.summary.threads).unwrap_or(1);
-        let record = record::record(
+        let record = record(
             &self.scenario,
             assembly,
             &watch.finished,
@@ -267,7 +265,7 @@ impl Results {
             ..record
         };
         let (text, settings) = (self.scenario.resolved(), self.scenario.settings());
-        report_page::html(&text, settings, &record, Some(why))
+        report_html(&text, settings, &record, Some(why))
     }
 }
 

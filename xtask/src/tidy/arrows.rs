@@ -4,7 +4,7 @@ use super::source::Source;
 use crate::Faults;
 
 /// The layers (ARCHITECTURE.md): a crate and what it may use.
-const ARROWS: [(&str, &[&str]); 18] = [
+const ARROWS: [(&str, &[&str]); 19] = [
     ("units", &[]),
     ("input", &["units"]),
     ("engine", &["units"]),
@@ -27,6 +27,7 @@ const ARROWS: [(&str, &[&str]); 18] = [
     ("results", &["units"]),
     ("report", &["input", "results", "units"]),
     ("planner", &["units"]),
+    ("runs", &["lab", "report", "units"]),
     ("fabric", &["engine", "transport", "units"]),
     (
         "lab",
@@ -59,7 +60,15 @@ const ARROWS: [(&str, &[&str]); 18] = [
     ),
     (
         "cli",
-        &["input", "lab", "plan", "report", "reproduce", "units"],
+        &[
+            "input",
+            "lab",
+            "plan",
+            "report",
+            "reproduce",
+            "runs",
+            "units",
+        ],
     ),
     ("xtask", &["testing"]),
     // Beside the command line, whose program it runs: nothing depends on it.

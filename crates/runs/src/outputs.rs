@@ -8,7 +8,6 @@ use crate::flow_rows::FlowsFile;
 use crate::record::identity;
 use crate::report_page;
 use crate::series_file::{SeriesFile, names};
-use crate::text_file::TextFiles;
 use crate::timeline_file;
 use clearway_lab::record::Capture;
 use clearway_lab::scenario::Sampling;
@@ -18,10 +17,11 @@ use clearway_report::{
 };
 
 /// The result folder in the making, and files in it that grow while the run goes on.
-pub(crate) struct Outputs<'a> {
-    pub(crate) folder: ResultFolder,
+pub struct Outputs<'a> {
+    /// The folder.
+    pub folder: ResultFolder,
     /// If rows of flows are written while the run goes on.
-    pub(crate) flows: Option<Box<FlowsFile>>,
+    pub flows: Option<Box<FlowsFile>>,
     /// If anything is sampled.
     series: Option<SeriesFile<'a>>,
     scenario: &'a Scenario,
@@ -31,16 +31,32 @@ pub(crate) struct Outputs<'a> {
 }
 
 /// Results to write when a run is over.
-pub(crate) struct Results<'a> {
-    pub(crate) record: &'a RunRecord,
-    pub(crate) finished: &'a Finished,
-    pub(crate) capture: Option<&'a Capture>,
-    /// Text files that were asked for.
-    pub(crate) texts: Option<&'a TextFiles>,
+pub struct Results<'a> {
+    /// Record of the run.
+    pub record: &'a RunRecord,
+    /// What the fabric leaves.
+    pub finished: &'a Finished,
+    /// Frames, if they were captured.
+    pub capture: Option<&'a Capture>,
+    /// Other files that were asked for.
+    pub texts: &'a [TextFile],
+}
+
+/// A text of the results, such as that of another simulator.
+#[derive(Debug, Clone)]
+pub struct TextFile {
+    /// Name in the result folder.
+    pub name: String,
+    /// The text.
+    pub text: fn(&Assembly, &Finished) -> String,
 }
 
 impl<'a> Outputs<'a> {
-    pub(crate) fn create(
+    /// Puts the resolved scenario into the folder, and makes room for what a run leaves.
+    ///
+    /// # Errors
+    /// If the folder cannot be written.
+    pub fn create(
         mut folder: ResultFolder,
         scenario: &'a Scenario,
         assembly: &'a Assembly,
@@ -78,19 +94,22 @@ impl<'a> Outputs<'a> {
     }
 
     /// A timeline is wanted.
-    pub(crate) fn wants_timeline(&self) -> bool {
+    pub fn wants_timeline(&self) -> bool {
         self.scenario.observe.perfetto
     }
 
     /// Adds the rows of a sample.
-    pub(crate) fn add(&mut self, rows: &[SeriesRow]) {
+    pub fn add(&mut self, rows: &[SeriesRow]) {
         if let Some(series) = &mut self.series {
             series.add(rows);
         }
     }
 
     /// Completes the files and puts the folder in place.
-    pub(crate) fn publish(mut self, results: &Results<'_>) -> Result<(), FolderError> {
+    ///
+    /// # Errors
+    /// If a file could not be written; what was written is kept.
+    pub fn publish(mut self, results: &Results<'_>) -> Result<(), FolderError> {
         let folder = &mut self.folder;
         // What is lost already makes room for the rest.
         let mut series = self.series;
@@ -108,8 +127,9 @@ impl<'a> Outputs<'a> {
         if let Some(series) = series {
             series.finish(folder);
         }
-        if let Some(texts) = results.texts {
-            texts.write(folder, self.assembly, results.finished);
+        for file in results.texts {
+            let text = (file.text)(self.assembly, results.finished);
+            folder.add(&file.name, |file| file.write_all(text.as_bytes()));
         }
         if let Some(capture) = results.capture {
             let (scenario, assembly) = (self.scenario, self.assembly);

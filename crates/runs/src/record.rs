@@ -7,13 +7,13 @@ use clearway_report::{
 };
 
 /// The revision that the program was built from.
-pub(crate) const REVISION: &str = match option_env!("CLEARWAY_REVISION") {
+pub const REVISION: &str = match option_env!("CLEARWAY_REVISION") {
     Some(revision) => revision,
     None => "unknown",
 };
 
 /// Creates the record of a run, without its flows and what was observed.
-pub(crate) fn record(
+pub fn record(
     scenario: &Scenario,
     assembly: &Assembly,
     finished: &Finished,
@@ -99,7 +99,7 @@ fn paused_links(assembly: &Assembly, finished: &Finished) -> Vec<PausedLink> {
 }
 
 /// Identity of the scenario that a result belongs to.
-pub(crate) fn identity(scenario: &Scenario) -> ScenarioIdentity {
+pub fn identity(scenario: &Scenario) -> ScenarioIdentity {
     ScenarioIdentity {
         name: scenario.general.name.clone(),
         hash: scenario.hash(),
@@ -108,7 +108,7 @@ pub(crate) fn identity(scenario: &Scenario) -> ScenarioIdentity {
 }
 
 /// The command as it was typed, quoted for a shell.
-pub(crate) fn command_line() -> String {
+pub fn command_line() -> String {
     let words = std::env::args_os().skip(1).map(|word| {
         let word = word.to_string_lossy().into_owned();
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,%+@".contains(c);

@@ -3,28 +3,31 @@
 use std::time::Instant;
 
 /// Started before a run, read after it.
-pub(crate) struct Stopwatch {
+pub struct Stopwatch {
     wall: Instant,
     cpu: f64,
 }
 
 impl Stopwatch {
+    /// Starts one.
     #[expect(
         clippy::disallowed_methods,
-        reason = "the command line may look at the clock; simulations may not"
+        reason = "what a run costs is told with its results; simulations do not look at the clock"
     )]
-    pub(crate) fn start() -> Self {
+    pub fn start() -> Self {
         Self {
             wall: Instant::now(),
             cpu: cpu_seconds(),
         }
     }
 
-    pub(crate) fn wall_seconds(&self) -> f64 {
+    /// Seconds since the start.
+    pub fn wall_seconds(&self) -> f64 {
         self.wall.elapsed().as_secs_f64()
     }
 
-    pub(crate) fn cpu_seconds(&self) -> f64 {
+    /// User and system time of this process since the start, in seconds; zero where the system does not tell.
+    pub fn cpu_seconds(&self) -> f64 {
         cpu_seconds() - self.cpu
     }
 }
@@ -42,7 +45,7 @@ fn cpu_seconds() -> f64 {
 }
 
 /// The most memory that this process held so far; zero where the system does not tell.
-pub(crate) fn peak_rss_bytes() -> u64 {
+pub fn peak_rss_bytes() -> u64 {
     let peak = || {
         let status = std::fs::read_to_string("/proc/self/status").ok()?;
         let line = status

@@ -1,6 +1,5 @@
 //! `trace.pcapng`: the frames that `[observe] trace.pcap` asks for.
 
-use crate::messages;
 use crate::record::REVISION;
 use clearway_lab::record::{Capture, CapturePlan};
 use clearway_lab::units::Time;
@@ -58,13 +57,13 @@ fn write_frames(
     Ok(())
 }
 
-/// Tells the user of frames that had no room.
-pub(crate) fn warn(capture: &Capture) {
+/// Warning of frames that had no room, if there are any.
+pub fn warning(capture: &Capture) -> Option<String> {
     let left_out: u64 = capture.counts().iter().map(|(_, left_out)| left_out).sum();
-    if left_out > 0 {
-        let (file, kept) = (pcapng::FILE_NAME, capture.frames.len());
-        messages::warn(&format!(
+    let (file, kept) = (pcapng::FILE_NAME, capture.frames.len());
+    (left_out > 0).then(|| {
+        format!(
             "{file} has the first {kept} frames and lacks {left_out} later ones; raise `observe.trace.pcap-frames` or capture fewer links"
-        ));
-    }
+        )
+    })
 }

@@ -9,22 +9,24 @@ use clearway_units::FlowId;
 use std::fs::File;
 
 /// Takes the flows of a run.
-pub(crate) enum FlowRows {
+pub enum FlowRows {
     /// All of them.
     Kept(Vec<FlowRow>),
     /// Sizes and times of the flows. The rows are in the file already, if there is one.
     Written {
+        /// Sizes and times.
         times: Vec<FlowTimes>,
+        /// The file of the rows.
         file: Option<Box<FlowsFile>>,
     },
 }
 
 /// `flows.parquet`, as long as it can be written.
-pub(crate) struct FlowsFile(Result<FlowsWriter<File>, WriteFlowsError>);
+pub struct FlowsFile(Result<FlowsWriter<File>, WriteFlowsError>);
 
 impl FlowRows {
     /// For a run of `assembly`, with the results in `folder`.
-    pub(crate) fn new(
+    pub fn new(
         scenario: &Scenario,
         assembly: &Assembly,
         folder: &ResultFolder,
@@ -41,7 +43,7 @@ impl FlowRows {
     }
 
     /// The same for a run whose results are not kept.
-    pub(crate) fn unkept(assembly: &Assembly) -> Self {
+    pub fn unkept(assembly: &Assembly) -> Self {
         match assembly.is_streaming() {
             false => Self::Kept(Vec::with_capacity(assembly.flow_count())),
             true => Self::Written {
@@ -52,7 +54,7 @@ impl FlowRows {
     }
 
     /// Adds a flow. What goes wrong is told at the end: it must not end the run.
-    pub(crate) fn add(&mut self, id: FlowId, flow: &FlowSpec, result: &FlowResult) {
+    pub fn add(&mut self, id: FlowId, flow: &FlowSpec, result: &FlowResult) {
         let row = row(id, flow, result);
         match self {
             Self::Kept(rows) => rows.push(row),
@@ -66,7 +68,7 @@ impl FlowRows {
     }
 
     /// Puts the flows into the record; gives back the file in which their rows are.
-    pub(crate) fn record(self, record: &mut RunRecord) -> Option<Box<FlowsFile>> {
+    pub fn record(self, record: &mut RunRecord) -> Option<Box<FlowsFile>> {
         match self {
             Self::Kept(rows) => {
                 record.flows = rows;
@@ -90,19 +92,19 @@ impl FlowsFile {
     }
 
     /// True if it could not be written.
-    pub(crate) fn is_lost(&self) -> bool {
+    pub fn is_lost(&self) -> bool {
         self.0.is_err()
     }
 
     /// Completes the file.
-    pub(crate) fn finish(self, folder: &mut ResultFolder) {
+    pub fn finish(self, folder: &mut ResultFolder) {
         let finished = self.0.and_then(FlowsWriter::finish);
         folder.complete(flows::FILE_NAME, finished.map_err(Into::into));
     }
 }
 
 /// Row of a flow.
-pub(crate) fn row(id: FlowId, flow: &FlowSpec, result: &FlowResult) -> FlowRow {
+pub fn row(id: FlowId, flow: &FlowSpec, result: &FlowResult) -> FlowRow {
     let statistics = &result.statistics;
     FlowRow {
         flow: id.0,

@@ -13,27 +13,31 @@ use clearway_units::{FlowId, Span};
 use std::sync::Arc;
 
 /// A run that is over, and what was seen of it.
-pub(crate) struct Watch {
-    pub(crate) finished: Finished,
-    pub(crate) observed: Option<Observed>,
-    pub(crate) capture: Option<Capture>,
-    pub(crate) events: Option<EventLog>,
+pub struct Watch {
+    /// What the fabric leaves.
+    pub finished: Finished,
+    /// Samples and totals of links, if anything was to be observed.
+    pub observed: Option<Observed>,
+    /// Frames, if they were captured.
+    pub capture: Option<Capture>,
+    /// Single events, if they were recorded.
+    pub events: Option<EventLog>,
 }
 
 /// Callbacks and options for watching a run while it goes on.
-pub(crate) struct Watchers<'a> {
+pub struct Watchers<'a> {
     /// Called after each round.
-    pub(crate) on_progress: &'a mut dyn FnMut(Progress) -> Verdict,
+    pub on_progress: &'a mut dyn FnMut(Progress) -> Verdict,
     /// Called for each flow; see [`RunOptions::on_flow`].
-    pub(crate) on_flow: &'a mut dyn FnMut(FlowId, &FlowSpec, &FlowResult),
+    pub on_flow: &'a mut dyn FnMut(FlowId, &FlowSpec, &FlowResult),
     /// Called with the rows of each sample.
-    pub(crate) on_rows: &'a mut dyn FnMut(&[SeriesRow]),
+    pub on_rows: &'a mut dyn FnMut(&[SeriesRow]),
     /// Single events are recorded, too.
-    pub(crate) events: bool,
+    pub events: bool,
 }
 
 /// Runs what was put together.
-pub(crate) fn simulate(assembly: &Assembly, threads: usize, watchers: Watchers<'_>) -> Watch {
+pub fn simulate(assembly: &Assembly, threads: usize, watchers: Watchers<'_>) -> Watch {
     let Watchers {
         on_progress,
         on_flow,
@@ -68,7 +72,7 @@ fn with_observers(
 }
 
 /// Runs what was put together and follows flows; samples are taken as the scenario says.
-pub(crate) fn follow(
+pub fn follow(
     assembly: &Assembly,
     threads: usize,
     plan: &Arc<FollowPlan>,

@@ -1,14 +1,12 @@
 //! The revision that the build script records: that of this repository, and of no other.
 
-mod common;
-
-use common::Bench;
+use clearway_testing::Folder;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The build script as a program.
-fn build_script(bench: &Bench) -> PathBuf {
-    let program = bench.path("build-script");
+fn build_script(folder: &Folder) -> PathBuf {
+    let program = folder.join("build-script");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("build.rs");
     let compiler = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let compiled = Command::new(compiler)
@@ -37,10 +35,10 @@ fn repository(path: &Path) {
 
 #[test]
 fn a_revision_of_this_repository_only() {
-    let bench = Bench::new("revision");
-    let script = build_script(&bench);
-    let workspace = bench.path("foreign/clearway");
-    let package = workspace.join("crates/cli");
+    let folder = Folder::new("revision");
+    let script = build_script(&folder);
+    let workspace = folder.join("foreign/clearway");
+    let package = workspace.join("crates/runs");
     std::fs::create_dir_all(&package).unwrap();
     let said = |variables: &[(&str, &Path)]| {
         let output = Command::new(&script)
@@ -51,7 +49,7 @@ fn a_revision_of_this_repository_only() {
         String::from_utf8(output.stdout).unwrap()
     };
     let records = |said: &str| said.contains("CLEARWAY_REVISION=");
-    let foreign = bench.path("foreign");
+    let foreign = folder.join("foreign");
     repository(&foreign);
     let archive = said(&[]);
     assert!(!records(&archive), "a source archive: {archive}");

@@ -17,7 +17,7 @@ pub(crate) fn write(
 }
 
 /// The report; `why` its slowest flows were slow, if somebody asked.
-pub(crate) fn html(
+pub fn html(
     resolved: &str,
     settings: Vec<scenario::Setting>,
     record: &RunRecord,

@@ -1,0 +1,32 @@
+//! One run: from a scenario to its record and its result folder.
+//!
+//! ```text
+//! Experiment ── assemble ──► simulate, watched ──► RunRecord ──► result folder
+//! ```
+//!
+//! The command line, comparisons and programs in other languages run scenarios through this crate, so that a result folder is the same
+//! wherever it comes from. [`run`] does all of it; [`watch`], [`scaleup`], [`Outputs`] and [`FlowRows`] are its parts, for those who show a
+//! run while it goes on.
+//!
+//! **Architecture invariant:** no terminal and no process exit: what is worth telling is returned.
+
+mod capture_file;
+mod event_log;
+mod flow_rows;
+mod measure;
+mod outputs;
+mod record;
+mod report_page;
+mod run;
+pub mod scaleup;
+mod series_file;
+mod timeline_file;
+pub mod watch;
+
+pub use capture_file::warning as capture_warning;
+pub use flow_rows::{FlowRows, FlowsFile, row as flow_row};
+pub use measure::{Stopwatch, peak_rss_bytes};
+pub use outputs::{Outputs, Results, TextFile};
+pub use record::{REVISION, command_line, identity, record};
+pub use report_page::html as report_html;
+pub use run::{Done, Request, RunWatcher, Work, check, run};

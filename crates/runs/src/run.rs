@@ -1,0 +1,209 @@
+//! A whole run in one call.
+
+use crate::flow_rows::{FlowRows, FlowsFile};
+use crate::measure::Stopwatch;
+use crate::outputs::{Outputs, Results};
+use crate::record::record;
+use crate::scaleup::{self, ScaleupOutputs};
+use crate::watch::{self, Watch, Watchers};
+use clearway_lab::{
+    Assembly, Experiment, Progress, ScaleupScenario, Scenario, ScenarioError, Verdict,
+};
+use clearway_report::{FolderError, ResultFolder, RunRecord, SeriesRow, Status};
+use std::cell::RefCell;
+use std::path::Path;
+
+/// A run that is asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    /// Worker threads.
+    pub threads: u16,
+    /// Folder of the results, if they are to be kept.
+    pub folder: Option<&'a Path>,
+    /// A report goes with the results.
+    pub report: bool,
+    /// All rows of flows stay in the record. Otherwise their sizes and times do, and rows go to the folder while the run goes on.
+    pub flow_rows: bool,
+    /// The results of a run that is interrupted are kept, too.
+    pub partial: bool,
+}
+
+/// A run that is over.
+#[derive(Debug)]
+pub struct Done {
+    /// Its record.
+    pub record: RunRecord,
+    /// Error if results were to be kept and could not be: the record is whole, all the same.
+    pub kept: Result<(), FolderError>,
+}
+
+/// What a run has to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Work {
+    /// So many flows.
+    Flows(u64),
+    /// So many operations of a scale-up fabric.
+    Operations(u64),
+}
+
+/// Whoever watches a run.
+pub trait RunWatcher {
+    /// Called before the run, with the warnings about its scenario.
+    fn begin(&mut self, work: Work, warnings: &[String]);
+
+    /// Called after each round; the verdict ends the run or lets it go on.
+    fn progress(&mut self, progress: Progress) -> Verdict;
+
+    /// Called with the rows of each sample.
+    fn rows(&mut self, _rows: &[SeriesRow]) {}
+
+    /// Called after the last round.
+    fn end(&mut self) {}
+}
+
+/// Runs a scenario and keeps its results. What cannot be kept does not prevent the run.
+///
+/// # Errors
+/// If the parts of the scenario do not fit together.
+pub fn run(
+    experiment: &Experiment,
+    request: &Request<'_>,
+    watcher: &mut dyn RunWatcher,
+) -> Result<Done, ScenarioError> {
+    match experiment {
+        Experiment::Packets(scenario) => run_packets(scenario, request, watcher),
+        Experiment::Scaleup(scenario) => run_scaleup(scenario, request, watcher),
+    }
+}
+
+/// Puts the parts of a scenario together without a run, and returns the warnings about it.
+///
+/// # Errors
+/// If they do not fit together.
+pub fn check(experiment: &Experiment) -> Result<Vec<String>, ScenarioError> {
+    Ok(match experiment {
+        Experiment::Packets(scenario) => Assembly::streaming(scenario)?.warnings,
+        Experiment::Scaleup(scenario) => scaleup::assemble(scenario)?.warnings,
+    })
+}
+
+fn run_packets(
+    scenario: &Scenario,
+    request: &Request<'_>,
+    watcher: &mut dyn RunWatcher,
+) -> Result<Done, ScenarioError> {
+    let stopwatch = Stopwatch::start();
+    let assembly = match request.flow_rows {
+        true => Assembly::new(scenario)?,
+        false => Assembly::streaming(scenario)?,
+    };
+    watcher.begin(
+        Work::Flows(assembly.flow_count() as u64),
+        &assembly.warnings,
+    );
+    let unkept = || FlowRows::unkept(&assembly);
+    let (mut outputs, mut rows, prepared) = match outputs(scenario, &assembly, request) {
+        Ok(Some((outputs, rows))) => (Some(outputs), rows, Ok(())),
+        Ok(None) => (None, unkept(), Ok(())),
+        Err(error) => (None, unkept(), Err(error)),
+    };
+    let watcher = RefCell::new(watcher);
+    let watchers = Watchers {
+        on_progress: &mut |progress| watcher.borrow_mut().progress(progress),
+        on_flow: &mut |id, flow, result| rows.add(id, flow, result),
+        events: outputs.as_ref().is_some_and(Outputs::wants_timeline),
+        on_rows: &mut |rows| {
+            outputs.iter_mut().for_each(|outputs| outputs.add(rows));
+            watcher.borrow_mut().rows(rows);
+        },
+    };
+    let mut watch = watch::simulate(&assembly, request.threads.into(), watchers);
+    watcher.borrow_mut().end();
+    let mut record = record(
+        scenario,
+        &assembly,
+        &watch.finished,
+        request.threads,
+        &stopwatch,
+    );
+    let flows = rows.record(&mut record);
+    record.observed = watch.observed.take();
+    record.events = watch.events.take();
+    let wanted = outputs.filter(|_| is_kept(&record, request));
+    let kept = prepared.and_then(|()| {
+        let publish = |outputs| publish(outputs, flows, &record, &watch);
+        wanted.map_or(Ok(()), publish)
+    });
+    Ok(Done { record, kept })
+}
+
+/// The result folder, if results are to be kept.
+fn outputs<'a>(
+    scenario: &'a Scenario,
+    assembly: &'a Assembly,
+    request: &Request<'_>,
+) -> Result<Option<(Outputs<'a>, FlowRows)>, FolderError> {
+    let Some(path) = request.folder else {
+        return Ok(None);
+    };
+    let folder = ResultFolder::create(path)?;
+    let outputs = Outputs::create(folder, scenario, assembly, request.report)?;
+    let rows = FlowRows::new(scenario, assembly, &outputs.folder)?;
+    Ok(Some((outputs, rows)))
+}
+
+fn publish(
+    mut outputs: Outputs<'_>,
+    flows: Option<Box<FlowsFile>>,
+    record: &RunRecord,
+    watch: &Watch,
+) -> Result<(), FolderError> {
+    outputs.flows = flows;
+    outputs.publish(&Results {
+        record,
+        finished: &watch.finished,
+        capture: watch.capture.as_ref(),
+        texts: &[],
+    })
+}
+
+fn run_scaleup(
+    scenario: &ScaleupScenario,
+    request: &Request<'_>,
+    watcher: &mut dyn RunWatcher,
+) -> Result<Done, ScenarioError> {
+    let stopwatch = Stopwatch::start();
+    let assembly = scaleup::assemble(scenario)?;
+    watcher.begin(Work::Operations(assembly.operations), &assembly.warnings);
+    let outputs = request.folder.map(|path| {
+        let folder = ResultFolder::create(path);
+        folder.and_then(|folder| ScaleupOutputs::create(folder, &assembly, request.report))
+    });
+    let (mut outputs, prepared) = match outputs.transpose() {
+        Ok(outputs) => (outputs, Ok(())),
+        Err(error) => (None, Err(error)),
+    };
+    let watcher = RefCell::new(watcher);
+    let (finished, observed) = scaleup::simulate(
+        &assembly,
+        request.threads,
+        &mut |progress| watcher.borrow_mut().progress(progress),
+        &mut |rows| {
+            outputs.iter_mut().for_each(|outputs| outputs.add(rows));
+            watcher.borrow_mut().rows(rows);
+        },
+    );
+    watcher.borrow_mut().end();
+    let mut record = scaleup::record(&assembly, &finished, request.threads, &stopwatch);
+    record.observed = observed;
+    let wanted = outputs.filter(|_| is_kept(&record, request));
+    let kept = prepared.and_then(|()| {
+        let publish = |outputs: ScaleupOutputs<'_>| outputs.publish(&record);
+        wanted.map_or(Ok(()), publish)
+    });
+    Ok(Done { record, kept })
+}
+
+fn is_kept(record: &RunRecord, request: &Request<'_>) -> bool {
+    request.partial || record.status != Status::Interrupted
+}

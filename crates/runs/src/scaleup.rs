@@ -1,0 +1,285 @@
+//! Runs of scale-up fabrics: from a scenario to its results.
+
+use crate::measure::{Stopwatch, peak_rss_bytes};
+use crate::record::{REVISION, command_line, job, with_jobs};
+use crate::report_page;
+use crate::series_file::{Names, SeriesFile};
+use crate::timeline_file;
+use clearway_lab::observe::{ScaleupTelemetry, Watched};
+use clearway_lab::scaleup_fabric::{
+    Finished, OperationKind as Kind, OperationRecord, Target, label_of,
+};
+use clearway_lab::scenario::Sampling;
+use clearway_lab::{
+    FLIT_BYTES, Progress, ScaleupAssembly, ScaleupFinished, ScaleupRunOptions, ScaleupScenario,
+    ScenarioError, Stopped, Verdict,
+};
+use clearway_report::{
+    FabricUse, FolderError, LinkRow, NodeRow, Observed, OperationKind, OperationResults,
+    OperationRow, OperationTotals, PacketCounts, ReductionTableUse, ResultFolder, RunRecord,
+    ScenarioIdentity, SeriesRow, Status, Subject, operations, page, timeline,
+};
+use clearway_units::Span;
+
+/// Puts a scenario together, and checks what it wants to be observed.
+///
+/// # Errors
+/// If its parts do not fit together, or it names a link that does not exist.
+pub fn assemble(scenario: &ScaleupScenario) -> Result<ScaleupAssembly<'_>, ScenarioError> {
+    let assembly = ScaleupAssembly::new(scenario)?;
+    ScaleupTelemetry::new(&assembly, None)?;
+    Ok(assembly)
+}
+
+/// The result folder in the making.
+pub struct ScaleupOutputs<'a> {
+    folder: ResultFolder,
+    scenario: &'a ScaleupScenario,
+    /// If anything is sampled.
+    series: Option<SeriesFile<'a>>,
+    /// `report.html` is wanted.
+    report: bool,
+}
+
+impl<'a> ScaleupOutputs<'a> {
+    /// Puts the scenario into the folder, and makes room for what a run leaves.
+    ///
+    /// # Errors
+    /// If the folder cannot be written.
+    pub fn create(
+        mut folder: ResultFolder,
+        assembly: &ScaleupAssembly<'a>,
+        report: bool,
+    ) -> Result<Self, FolderError> {
+        let scenario = assembly.scenario();
+        folder.write("scenario.toml", scenario.resolved())?;
+        for (name, wanted) in [
+            (operations::FILE_NAME, true),
+            (timeline::FILE_NAME, scenario.observe.perfetto),
+            (page::FILE_NAME, report),
+        ] {
+            if wanted {
+                folder.reserve(name)?;
+            }
+        }
+        let series = match scenario.observe.every {
+            Sampling::Off => None,
+            _ => Some(SeriesFile::create(
+                &folder,
+                &identity(scenario),
+                names(assembly),
+            )?),
+        };
+        Ok(Self {
+            folder,
+            scenario,
+            series,
+            report,
+        })
+    }
+
+    /// Adds the rows of a sample.
+    pub fn add(&mut self, rows: &[SeriesRow]) {
+        if let Some(series) = &mut self.series {
+            series.add(rows);
+        }
+    }
+
+    /// Completes the files and puts the folder in place.
+    ///
+    /// # Errors
+    /// If a file could not be written; what was written is kept.
+    pub fn publish(mut self, record: &RunRecord) -> Result<(), FolderError> {
+        let folder = &mut self.folder;
+        folder.add_tables(record);
+        if let Some(series) = self.series {
+            series.finish(folder);
+        }
+        if self.scenario.observe.perfetto {
+            timeline_file::write(folder, record);
+        }
+        if self.report {
+            let settings = self.scenario.settings();
+            report_page::write(folder, &self.scenario.resolved(), settings, record);
+        }
+        self.folder.finish()
+    }
+}
+
+/// Names of what is in the fabric.
+fn names<'a>(assembly: &ScaleupAssembly<'_>) -> Names<'a> {
+    let links: Vec<String> = assembly.links().map(|link| link.name).collect();
+    let nodes: Vec<String> = assembly.nodes().collect();
+    Box::new(move |subject: Subject| {
+        let link = |link: u32| links[link as usize].clone();
+        subject.name(link, |node| nodes[node as usize].clone())
+    })
+}
+
+/// Runs what was [put together](assemble); `on_progress` is called after each round, `on_rows` with the rows of each sample.
+/// Returns what was observed, if anything was to be.
+///
+/// # Panics
+/// If the scenario names links to observe that do not exist: [`assemble`] refuses those.
+pub fn simulate(
+    assembly: &ScaleupAssembly<'_>,
+    threads: u16,
+    on_progress: &mut dyn FnMut(Progress) -> Verdict,
+    on_rows: &mut dyn FnMut(&[SeriesRow]),
+) -> (ScaleupFinished, Option<Observed>) {
+    let telemetry = ScaleupTelemetry::new(assembly, Some(Box::new(on_rows)));
+    let mut telemetry = telemetry.expect("the names of links were checked before");
+    let options = ScaleupRunOptions {
+        threads: threads.into(),
+        on_progress,
+    };
+    let finished = assembly.run(options, telemetry.as_mut());
+    let watched = telemetry.map(ScaleupTelemetry::into_watched);
+    let observed = watched.map(|watched| observed(assembly, &finished, watched));
+    (finished, observed)
+}
+
+fn observed(
+    assembly: &ScaleupAssembly<'_>,
+    finished: &ScaleupFinished,
+    watched: Watched,
+) -> Observed {
+    let tree = assembly.scenario().fabric.nvlink.tree();
+    let (first_leaf, first_spine) = (tree.gpus, tree.gpus + tree.leaves());
+    let tier = |node: u32| match node {
+        node if node < first_leaf => None,
+        node if node < first_spine => Some(0),
+        _ => Some(1),
+    };
+    let nodes = assembly.nodes().zip(0..).map(|(name, node)| NodeRow {
+        name,
+        tier: tier(node),
+    });
+    let links = assembly
+        .links()
+        .zip(&finished.fabric.links)
+        .map(|(link, totals)| LinkRow {
+            name: link.name,
+            from: link.from,
+            to: link.to,
+            rate: assembly.link_rate(),
+            bytes: totals.flits * FLIT_BYTES,
+            packets: totals.packets,
+            marks: 0,
+            drops: 0,
+            pauses: 0,
+            paused: Span::ZERO,
+            peak_queue: u64::from(totals.peak_queue) * FLIT_BYTES,
+        });
+    Observed {
+        times: watched.times,
+        curves: watched.curves,
+        nodes: nodes.collect(),
+        links: links.collect(),
+        fairness: None,
+    }
+}
+
+/// Creates the record of a run, without what was observed.
+pub fn record(
+    assembly: &ScaleupAssembly<'_>,
+    finished: &ScaleupFinished,
+    threads: u16,
+    stopwatch: &Stopwatch,
+) -> RunRecord {
+    let (scenario, posted) = (assembly.scenario(), assembly.operations);
+    let fabric = &finished.fabric;
+    RunRecord {
+        version: env!("CARGO_PKG_VERSION").into(),
+        revision: REVISION.into(),
+        scenario: identity(scenario),
+        status: status(scenario, posted, finished),
+        simulated: finished.simulated.since(clearway_units::Time::ZERO),
+        flows: Vec::new(),
+        written: None,
+        sections: Vec::new(),
+        packets: PacketCounts::default(),
+        paused_links: Vec::new(),
+        data_packet_hops: 0,
+        packet_hops: fabric.packet_hops,
+        digest: fabric.digest.to_string(),
+        threads: threads.into(),
+        cpu_seconds: stopwatch.cpu_seconds(),
+        wall_seconds: stopwatch.wall_seconds(),
+        peak_rss_bytes: peak_rss_bytes(),
+        command: command_line(),
+        observed: None,
+        events: None,
+        jobs: finished.jobs.iter().map(job).collect(),
+        operations: Some(results(scenario, posted, fabric)),
+    }
+}
+
+fn identity(scenario: &ScaleupScenario) -> ScenarioIdentity {
+    ScenarioIdentity {
+        name: scenario.general.name.clone(),
+        hash: scenario.hash(),
+        seed: scenario.general.seed,
+    }
+}
+
+fn results(scenario: &ScaleupScenario, posted: u64, fabric: &Finished) -> OperationResults {
+    OperationResults {
+        totals: OperationTotals {
+            completed: fabric.operations.len() as u64,
+            posted,
+            gpus: fabric.gpus.into(),
+            cycle_ps: scenario.fabric.configuration.cycle.as_ps(),
+            cycles: fabric.cycles,
+            effective_bandwidth: fabric.effective_bandwidth(),
+        },
+        reduction_table: ReductionTableUse {
+            peak_entries: fabric.peak_entries.into(),
+            mean_entries: fabric.mean_entries,
+            waits: fabric.waits_for_entries,
+        },
+        fabric: FabricUse {
+            peak_queue_flits: fabric.peak_queue.into(),
+            peak_responses: fabric.peak_responses as u64,
+            flit_hops: fabric.flit_hops,
+            packet_hops: fabric.packet_hops,
+        },
+        sections: scenario.section_names(),
+        rows: fabric.operations.iter().map(row).collect(),
+    }
+}
+
+fn row(record: &OperationRecord) -> OperationRow {
+    let (kind, target) = match (record.kind, record.target) {
+        (Kind::Write, Target::Group(group)) => (OperationKind::MulticastWrite, group.0),
+        (Kind::Read, Target::Group(group)) => (OperationKind::Reduction, group.0),
+        (Kind::Write, Target::Gpu(gpu)) => (OperationKind::Write, gpu.0),
+        (Kind::Read, Target::Gpu(gpu)) => (OperationKind::Read, gpu.0),
+    };
+    OperationRow {
+        gpu: record.gpu.0,
+        number: record.number,
+        section: label_of(record.tag),
+        target,
+        kind,
+        posted_cycle: record.posted,
+        sent_cycle: record.sent,
+        completed_cycle: record.completed,
+    }
+}
+
+fn status(scenario: &ScaleupScenario, posted: u64, finished: &ScaleupFinished) -> Status {
+    let reason = match finished.stopped {
+        None => return Status::Complete,
+        Some(Stopped::Interrupted) => return Status::Interrupted,
+        Some(Stopped::AtMost) => format!("stopped at stop.at-most = {}", scenario.general.at_most),
+        Some(stopped) => stopped.to_string(),
+    };
+    let reason = match posted.saturating_sub(finished.fabric.operations.len() as u64) {
+        0 => reason,
+        left => format!("{reason}; {left} of {posted} operations are not done"),
+    };
+    Status::Incomplete {
+        reason: with_jobs(reason, &finished.jobs),
+    }
+}
