@@ -97,6 +97,14 @@ pub struct Concluded<D> {
 
 /// Sees what the domains report and may give commands, between rounds and on one thread.
 pub trait Conductor<D: Domain> {
+    /// Called before the next round is chosen; `next` is the first event that is left, [`Time::NEVER`] if there is none. Commands must take
+    /// effect at or after the end of the last round. Returns the horizon: events at or after it are not run before the next call. The
+    /// horizon is after the next event, commands included.
+    fn plan_round(&mut self, next: Time, commands: &mut Vec<(usize, D::Command)>) -> Time {
+        let _ = (next, commands);
+        Time::NEVER
+    }
+
     /// Called before each round; `start` is its first event, after stretches in which nothing happens. The domains may be
     /// looked at, as they are after the round before.
     fn before_round(&mut self, start: Time, domains: &Domains<'_, D>) -> Verdict {
@@ -266,20 +274,26 @@ fn lead<D: Domain>(
 ) -> Ending {
     let mut scratch = Scratch::<D>::default();
     let (mut reports, mut commands) = (Vec::new(), Vec::new());
+    // The end of the last round, which may have been cut short.
+    let mut past = Time::ZERO;
     for ordinal in 0.. {
+        let horizon = conductor.plan_round(Time::from_ps(shared.earliest_event()), &mut commands);
+        shared.give(&mut commands, past);
         let next = shared.earliest_event();
         if next == u64::MAX {
             return Ending::Idle;
         }
+        assert!(horizon.as_ps() > next, "a round has its first event");
         if conductor.before_round(Time::from_ps(next), &Domains(shared.slots)) == Verdict::Stop {
             return Ending::Stopped;
         }
         let start = next - next % lookahead.as_ps();
         let round = Round {
             ordinal,
-            start: Time::from_ps(start),
-            end: Time::from_ps(start.saturating_add(lookahead.as_ps())),
+            start: Time::from_ps(start).max(past),
+            end: Time::from_ps(start.saturating_add(lookahead.as_ps())).min(horizon),
         };
+        past = round.end;
         let is_shared = sharing.as_ref().is_some_and(Sharing::is_worthwhile);
         if !shared.run(round, is_shared, &mut scratch) {
             return Ending::Stopped; // A worker panicked; the scope passes its panic on.
@@ -292,12 +306,7 @@ fn lead<D: Domain>(
         reports.sort_unstable();
         let verdict = conductor.between_rounds(&round, &mut reports, &mut commands);
         reports.clear();
-        for (domain, command) in commands.drain(..) {
-            let slot = &shared.slots[domain];
-            let next = lock(&slot.domain).accept(command);
-            assert!(next >= round.end, "commands do not concern the past");
-            slot.next.fetch_min(next.as_ps(), Ordering::Relaxed);
-        }
+        shared.give(&mut commands, past);
         if verdict == Verdict::Stop {
             return Ending::Stopped;
         }
@@ -331,6 +340,16 @@ impl<D: Domain> Shared<'_, D> {
             .iter()
             .map(|slot| slot.next.load(Ordering::Relaxed));
         nexts.fold(self.sent.load(Ordering::Relaxed), u64::min)
+    }
+
+    /// Leader: gives commands, which take effect at or after `past`.
+    fn give(&self, commands: &mut Vec<(usize, D::Command)>, past: Time) {
+        for (domain, command) in commands.drain(..) {
+            let slot = &self.slots[domain];
+            let next = lock(&slot.domain).accept(command);
+            assert!(next >= past, "commands do not concern the past");
+            slot.next.fetch_min(next.as_ps(), Ordering::Relaxed);
+        }
     }
 
     /// Leader: runs a round, with the help of the workers if it `is_shared`. False if one of them panicked.

@@ -38,8 +38,8 @@ pub use observer::{DropCause, Observer};
 pub use pause::LinkPauses;
 pub use program::{NicMessage, NicMessageKind, Post, Program};
 pub use simulation::{
-    Outcome, Progress, RunControl, Sampler, Setup, Simulation, Snapshot, Stopped, TracedRoutes,
-    Traffic,
+    Advance, Arrivals, Driver, Outcome, Progress, RunControl, Sampler, Setup, Simulation, Snapshot,
+    Stopped, TracedRoutes, Traffic,
 };
 pub use switch::{
     LosslessClasses, MarkAt, PathChoice, SharedBufferParameters, SwitchParameters, TelemetryFormat,

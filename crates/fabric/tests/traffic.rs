@@ -2,8 +2,8 @@
 
 use clearway_fabric::topology::{PacketSizes, Routes, Topology, leaf_spine};
 use clearway_fabric::{
-    Flow, FlowOutcome, Outcome, RunControl, Setup, Simulation, Stopped, SwitchParameters, Traffic,
-    Verdict,
+    Advance, Arrivals, Driver, Flow, FlowEvent, FlowOutcome, Outcome, RunControl, Setup,
+    Simulation, Stopped, SwitchParameters, Traffic, Verdict,
 };
 use clearway_transport::{ClassSet, Profile};
 use clearway_units::{Bytes, FlowId, HostId, Purpose, RandomStream, Rate, Span, Time};
@@ -63,7 +63,10 @@ fn run(
 ) -> Outcome<()> {
     let mut on_progress = |_| Verdict::Continue;
     let traffic = traffic.map(|traffic| Traffic {
-        arrivals: traffic.arrivals,
+        arrivals: match traffic.arrivals {
+            Arrivals::Known(flows) => Arrivals::Known(flows),
+            Arrivals::Posted(driver) => Arrivals::Posted(driver),
+        },
         on_done: traffic.on_done,
     });
     let outcome = Simulation::new(setup, |_| None, || ()).run(RunControl {
@@ -101,7 +104,7 @@ fn stream(
         done.push((id, *flow, *outcome));
     };
     let traffic = Traffic {
-        arrivals: &mut arrivals,
+        arrivals: Arrivals::Known(&mut arrivals),
         on_done: &mut on_done,
     };
     let outcome = run(setup, threads, at_most, Some(traffic));
@@ -173,4 +176,119 @@ fn a_stream_that_is_cut_off_hands_out_what_is_left() {
         assert_eq!(flow, &flows[id.index()]);
         assert_eq!(outcome, &table.flows[id.index()]);
     }
+}
+
+/// Advances in steps of any length, posts each flow when its start has come and stops at `end`.
+struct Stepper<'a> {
+    left: &'a [Flow],
+    now: Time,
+    steps: RandomStream,
+    longest: Span,
+    end: Time,
+    seen: Vec<(Time, FlowEvent)>,
+}
+
+impl Driver for Stepper<'_> {
+    fn advance(&mut self, now: Time, next: Time, post: &mut Vec<Flow>) -> Advance {
+        if self.left.is_empty() && self.end.is_never() {
+            return Advance::ToTheEnd;
+        }
+        assert!(now <= self.now, "no round goes beyond what was asked for");
+        let mut next = next;
+        while next >= self.now {
+            if self.now >= self.end {
+                return Advance::Stop;
+            }
+            let due = self
+                .left
+                .iter()
+                .take_while(|flow| flow.start.unwrap() <= self.now);
+            let due = due.count();
+            let (flows, left) = self.left.split_at(due);
+            post.extend(flows.iter().map(|flow| Flow {
+                start: Some(self.now),
+                ..*flow
+            }));
+            self.left = left;
+            if due > 0 {
+                next = next.min(self.now);
+            }
+            if left.is_empty() && self.end.is_never() {
+                return Advance::ToTheEnd;
+            }
+            let step = 1 + u64::from(self.steps.below(self.longest.as_ps() as u32));
+            let step = self.now + Span::from_ps(step);
+            // No flow is posted later than it starts.
+            let start = left.first().and_then(|flow| flow.start);
+            self.now = step.min(start.unwrap_or(step)).min(self.end);
+        }
+        Advance::Until(self.now)
+    }
+
+    fn on_event(&mut self, event: FlowEvent) {
+        assert!(event.time < self.now || self.left.is_empty());
+        self.seen.push((event.time, event));
+    }
+}
+
+/// Runs `flows` as a driver posts them, in steps of at most `longest`, until `end`.
+fn drive(
+    topology: &Topology,
+    threads: usize,
+    flows: &[Flow],
+    (longest, end): (Span, Time),
+) -> (Outcome<()>, Vec<(Time, FlowEvent)>) {
+    let mut stepper = Stepper {
+        left: flows,
+        now: Time::ZERO,
+        steps: RandomStream::new(longest.as_ps(), Purpose::Test, 1),
+        longest,
+        end,
+        seen: Vec::new(),
+    };
+    let traffic = Traffic {
+        arrivals: Arrivals::Posted(&mut stepper),
+        on_done: &mut |_, _, _| (),
+    };
+    let bare = setup(topology, Vec::new());
+    let outcome = run(&bare, threads, Time::NEVER, Some(traffic));
+    (outcome, stepper.seen)
+}
+
+#[test]
+fn posted_flows_run_as_known_ones_whatever_the_steps() {
+    let topology = fabric();
+    for seed in 0..3 {
+        let flows = flows(300, seed);
+        let expected = run(&setup(&topology, flows.clone()), 1, Time::NEVER, None);
+        let mut events = None;
+        for (threads, longest) in [(1, 3), (1, 800), (2, 4_000), (1, 90_000), (3, 700)] {
+            let longest = Span::from_ns(longest);
+            let (outcome, seen) = drive(&topology, threads, &flows, (longest, Time::NEVER));
+            assert_eq!(outcome.digest, expected.digest, "steps of {longest}");
+            assert_eq!(
+                (outcome.stopped, outcome.finished),
+                (None, expected.finished)
+            );
+            let first = events.get_or_insert_with(|| seen.clone());
+            assert_eq!(&seen, first, "steps of {longest}");
+            assert_eq!(seen.len(), 3 * flows.len(), "started, received, sent");
+        }
+    }
+}
+
+#[test]
+fn a_driver_ends_the_run_when_it_likes() {
+    let topology = fabric();
+    let flows = flows(300, 8);
+    let half = flows[150].start.unwrap() + Span::from_ns(1);
+    let limits = (Span::from_us(3), half);
+    let (outcome, seen) = drive(&topology, 1, &flows, limits);
+    assert_eq!(outcome.stopped, Some(Stopped::Interrupted));
+    let (again, same) = drive(&topology, 3, &flows, (Span::from_ns(500), half));
+    assert_eq!((again.digest, &same), (outcome.digest, &seen));
+    // All is done long before the end: nothing is missing.
+    let late = (Span::from_us(100), Time::from_us(1_000_000));
+    let (outcome, _) = drive(&topology, 1, &flows[..20], late);
+    assert_eq!(outcome.stopped, None);
 }

@@ -7,7 +7,7 @@
 use crate::assemble::Assembly;
 use crate::jobs::fabric_flow;
 use crate::run::{Finished, FlowResult, RunOptions};
-use clearway_fabric::{Flow, FlowOutcome, Observer, Progress, Sampler, Traffic};
+use clearway_fabric::{Arrivals, Flow, FlowOutcome, Observer, Progress, Sampler, Traffic};
 use clearway_units::{FlowId, Time};
 use clearway_workload::{FlowSpec, MergedArrivals};
 use rustc_hash::FxHashMap;
@@ -46,7 +46,7 @@ impl Assembly {
             on_flow(id, &spec, &FlowResult::new(outcome, ideal));
         };
         let traffic = Traffic {
-            arrivals: &mut arrivals,
+            arrivals: Arrivals::Known(&mut arrivals),
             on_done: &mut on_done,
         };
         // The fabric does not know how many flows will come.

@@ -3,7 +3,7 @@
 use super::control::{Progress, RunControl, Stopped};
 use super::snapshot::{EachDomain, Visible};
 use super::snapshot::{Sampler, Snapshot};
-use super::traffic::Stream;
+use super::traffic::{Advance, Stream};
 use crate::command::{Command, Report, StartFlow};
 use crate::domain::FabricDomain;
 use crate::flow::{Flow, FlowEvent, FlowMilestone, FlowOutcome};
@@ -128,6 +128,8 @@ pub(super) struct Accounting<'a, 's> {
     last_sent: Time,
     now: Time,
     interrupted: bool,
+    /// The driver has ended the run.
+    abandoned: bool,
     cut_off: Option<Time>,
     delay: Span,
     flow_sources: Arc<[Flow]>,
@@ -156,6 +158,7 @@ impl<'a, 's> Accounting<'a, 's> {
             last_sent: Time::ZERO,
             now: Time::ZERO,
             interrupted: false,
+            abandoned: false,
             cut_off: None,
             delay,
             flow_sources: flows,
@@ -193,6 +196,7 @@ impl<'a, 's> Accounting<'a, 's> {
             Ending::Idle if in_network > 0 => Some(Stopped::Deadlocked),
             Ending::Idle => programs.is_none().then_some(Stopped::Stuck),
             Ending::Stopped if self.interrupted => Some(Stopped::Interrupted),
+            Ending::Stopped if self.abandoned => programs.is_none().then_some(Stopped::Interrupted),
             Ending::Stopped => programs.is_none().then_some(Stopped::AtMost),
         };
         let finished = match (stopped, programs) {
@@ -327,6 +331,9 @@ impl<'a, 's> Accounting<'a, 's> {
         if let Some(sampler) = &mut self.sampler {
             sampler.on_flow(event, &flow);
         }
+        if let Some(stream) = &mut self.stream {
+            stream.tell(event);
+        }
         self.coordinate(event, commands);
     }
 
@@ -346,7 +353,30 @@ impl<'a, 's> Accounting<'a, 's> {
 }
 
 impl<O: Observer, T: Telemetry> Conductor<FabricDomain<O, T>> for Accounting<'_, '_> {
+    fn plan_round(&mut self, next: Time, commands: &mut Vec<(usize, Command)>) -> Time {
+        let Some(stream) = &mut self.stream else {
+            return Time::NEVER;
+        };
+        let domain_of_host = &self.domain_of_host;
+        let advance = stream.drive(self.now, next, |start| {
+            let domain = domain_of_host[start.flow.src.index()] as usize;
+            commands.push((domain, Command::Start(start)));
+        });
+        match advance {
+            Advance::Until(horizon) => horizon,
+            Advance::ToTheEnd => Time::NEVER,
+            Advance::Stop => {
+                self.abandoned = true;
+                Time::NEVER
+            }
+        }
+    }
+
     fn before_round(&mut self, start: Time, domains: &Domains<'_, FabricDomain<O, T>>) -> Verdict {
+        if self.abandoned {
+            self.cut_off = Some(self.now);
+            return Verdict::Stop;
+        }
         self.sample(start, &mut |look| domains.for_each(|domain| look(domain)));
         if start >= self.control.at_most {
             self.now = self.now.max(self.control.at_most);

@@ -27,7 +27,7 @@ pub use snapshot::{Sampler, Snapshot};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 pub use traced_routes::TracedRoutes;
-pub use traffic::Traffic;
+pub use traffic::{Advance, Arrivals, Driver, Traffic};
 
 /// A fabric ready to run, watched by one `O` per domain. Packets carry telemetry if the transport's controller asks for it.
 pub struct Simulation<O>(Kind<O>);

@@ -1,4 +1,5 @@
-//! Flows that come one after the other: pulled from their source when their time has nearly come, forgotten when they are done.
+//! Flows that come one after the other: pulled from their source when their time has nearly come or posted while the run goes on, and
+//! forgotten when they are done.
 
 use crate::command::StartFlow;
 use crate::flow::{Flow, FlowEvent, FlowMilestone, FlowOutcome};
@@ -8,12 +9,43 @@ use rustc_hash::FxHashMap;
 
 /// Flows of which a run need not know more than those that are under way.
 pub struct Traffic<'a> {
-    /// Yields the flows in the order of their starts, which all of them have. They are numbered in this order, after those of
-    /// [`Setup::flows`](super::Setup::flows).
-    pub arrivals: &'a mut dyn Iterator<Item = Flow>,
+    /// Source of the flows. They are numbered in the order in which they come, after those of [`Setup::flows`](super::Setup::flows).
+    pub arrivals: Arrivals<'a>,
     /// Takes each flow when it is done, in the order of that time; when the run is over, also those that are not, by number: those
     /// that were under way, then those whose time never came.
-    pub on_done: &'a mut dyn FnMut(FlowId, &Flow, &FlowOutcome),
+    pub on_done: OnDone<'a>,
+}
+
+/// Callback for flows that are done.
+type OnDone<'a> = &'a mut dyn FnMut(FlowId, &Flow, &FlowOutcome);
+
+/// Source of the flows of a [`Traffic`].
+pub enum Arrivals<'a> {
+    /// Yields the flows in the order of their starts, which all of them have.
+    Known(&'a mut dyn Iterator<Item = Flow>),
+    /// Posts them while the run goes on.
+    Posted(&'a mut dyn Driver),
+}
+
+/// Poster of flows while a run goes on, and the one who says how far it goes.
+pub trait Driver {
+    /// Called between rounds. All events before `now` have happened, and `next` is the time of the first one that is left, [`Time::NEVER`]
+    /// if there is none. Flows to start are pushed to `post`, with starts at or after `now`.
+    fn advance(&mut self, now: Time, next: Time, post: &mut Vec<Flow>) -> Advance;
+
+    /// A flow has reached a milestone, be it listed or posted. Events of one round come in order.
+    fn on_event(&mut self, event: FlowEvent);
+}
+
+/// How far a run may go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Advance {
+    /// Until all events before this time have happened; it is after the next event, posted flows included.
+    Until(Time),
+    /// Until nothing is left to happen.
+    ToTheEnd,
+    /// Not at all: the run ends.
+    Stop,
 }
 
 /// The flows of a [`Traffic`] that are under way.
@@ -21,7 +53,8 @@ pub struct Traffic<'a> {
 /// Flows are ordered for whole rounds of the engine. There is always one that waits (the *anchor*), so that the engine knows
 /// when something happens next; once its round is over, the next one and all others of that one's round follow.
 pub(super) struct Stream<'a> {
-    traffic: Traffic<'a>,
+    arrivals: Arrivals<'a>,
+    on_done: OnDone<'a>,
     /// The flow after those that have been ordered.
     next: Option<Flow>,
     next_id: u32,
@@ -33,10 +66,14 @@ pub(super) struct Stream<'a> {
 impl<'a> Stream<'a> {
     /// A stream whose flows are numbered from `first` on.
     pub(super) fn new(traffic: Traffic<'a>, first: usize, lookahead: Span) -> Self {
-        let next = traffic.arrivals.next();
+        let Traffic {
+            mut arrivals,
+            on_done,
+        } = traffic;
         Self {
-            traffic,
-            next,
+            next: arrivals.next(),
+            arrivals,
+            on_done,
             next_id: first as u32,
             anchor: None,
             lookahead,
@@ -60,17 +97,52 @@ impl<'a> Stream<'a> {
         while let Some(flow) = self.next
             && start_of(&flow).as_ps() / length == round
         {
-            let id = FlowId(self.next_id);
-            self.next_id = self.next_id.checked_add(1).expect("fewer than 2^32 flows");
-            self.under_way.insert(id, (flow, FlowOutcome::default()));
             let at = start_of(&flow);
-            order(StartFlow { at, id, flow });
-            self.next = self.traffic.arrivals.next();
+            order(self.start(flow));
+            self.next = self.arrivals.next();
             assert!(
                 self.next.is_none_or(|next| start_of(&next) >= at),
                 "flows come in the order of their starts"
             );
         }
+    }
+
+    /// Lets the driver go on, if there is one, and orders the flows that it posts.
+    ///
+    /// # Panics
+    /// If flows start before `now`, or there are more than 2^32.
+    pub(super) fn drive(
+        &mut self,
+        now: Time,
+        next: Time,
+        mut order: impl FnMut(StartFlow),
+    ) -> Advance {
+        let Arrivals::Posted(driver) = &mut self.arrivals else {
+            return Advance::ToTheEnd;
+        };
+        let mut posted = Vec::new();
+        let advance = driver.advance(now, next, &mut posted);
+        for flow in posted {
+            assert!(start_of(&flow) >= now, "what is posted is not of the past");
+            order(self.start(flow));
+        }
+        advance
+    }
+
+    /// Tells the driver of an event, if there is one.
+    pub(super) fn tell(&mut self, event: FlowEvent) {
+        if let Arrivals::Posted(driver) = &mut self.arrivals {
+            driver.on_event(event);
+        }
+    }
+
+    /// Numbers a flow that is under way from now on.
+    fn start(&mut self, flow: Flow) -> StartFlow {
+        let id = FlowId(self.next_id);
+        self.next_id = self.next_id.checked_add(1).expect("fewer than 2^32 flows");
+        self.under_way.insert(id, (flow, FlowOutcome::default()));
+        let at = start_of(&flow);
+        StartFlow { at, id, flow }
     }
 
     /// Flows that have been ordered, and those of which it is known that they will be.
@@ -94,7 +166,7 @@ impl<'a> Stream<'a> {
             return Some((flow, None));
         }
         self.under_way.remove(&event.flow);
-        (self.traffic.on_done)(event.flow, &flow, &outcome);
+        (self.on_done)(event.flow, &flow, &outcome);
         Some((flow, Some(outcome)))
     }
 
@@ -104,8 +176,8 @@ impl<'a> Stream<'a> {
     }
 
     /// The run is over: hands out what is left, by number, also to `note`.
-    pub(super) fn close(self, mut note: impl FnMut(FlowId, &Flow, &FlowOutcome)) {
-        let Traffic { arrivals, on_done } = self.traffic;
+    pub(super) fn close(mut self, mut note: impl FnMut(FlowId, &Flow, &FlowOutcome)) {
+        let on_done = self.on_done;
         let mut hand_out = |id, flow: &Flow, outcome: &FlowOutcome| {
             on_done(id, flow, outcome);
             note(id, flow, outcome);
@@ -115,9 +187,20 @@ impl<'a> Stream<'a> {
         for (id, (flow, outcome)) in &left {
             hand_out(*id, flow, outcome);
         }
-        let never_begun = self.next.into_iter().chain(arrivals);
+        let others = std::iter::from_fn(|| self.arrivals.next());
+        let never_begun = self.next.into_iter().chain(others);
         for (id, flow) in (self.next_id..).zip(never_begun) {
             hand_out(FlowId(id), &flow, &FlowOutcome::default());
+        }
+    }
+}
+
+impl Arrivals<'_> {
+    /// The next flow that is known already.
+    fn next(&mut self) -> Option<Flow> {
+        match self {
+            Self::Known(flows) => flows.next(),
+            Self::Posted(_) => None,
         }
     }
 }
