@@ -208,6 +208,12 @@ impl Assembly {
         Ok(assembly)
     }
 
+    /// Makes room for messages that are posted while the run goes on; its limit counts from time zero.
+    pub(crate) fn accept_posted(&mut self, scenario: &Scenario) {
+        self.further_classes.insert(Class::DATA);
+        self.at_most = Time::ZERO + scenario.general.at_most;
+    }
+
     /// The set-up of a simulation.
     pub(crate) fn setup(&self) -> Setup<'_> {
         Setup {

@@ -27,6 +27,7 @@ mod prepared;
 pub mod record;
 mod run;
 mod scaleup;
+mod stepped;
 mod streamed;
 pub mod why;
 
@@ -38,6 +39,7 @@ pub use laboratory::Laboratory;
 pub use loads::JobLoads;
 pub use run::{Finished, FlowResult, RunOptions};
 pub use scaleup::{FLIT_BYTES, ScaleupAssembly, ScaleupFinished, ScaleupLink, ScaleupRunOptions};
+pub use stepped::{Message, MessageEvent, MessageEventKind, SteppedEnd, SteppedRun};
 
 pub use clearway_scaleup as scaleup_fabric;
 pub use clearway_scenario as scenario;
