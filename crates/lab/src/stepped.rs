@@ -63,11 +63,12 @@ pub enum MessageEventKind {
 /// A run that stands still until it is told to go on.
 #[derive(Debug)]
 pub struct SteppedRun {
+    scenario: Scenario,
     assembly: Arc<Assembly>,
     /// Dropped to end the simulation.
     orders: Option<Sender<Order>>,
     answers: Receiver<Answer>,
-    thread: Option<JoinHandle<SteppedEnd>>,
+    thread: Option<JoinHandle<Simulated>>,
     interrupt: Arc<AtomicBool>,
     now: Time,
     /// Posted since the last step.
@@ -79,10 +80,21 @@ pub struct SteppedRun {
 /// What a stepped run leaves.
 #[derive(Debug)]
 pub struct SteppedEnd {
+    /// The scenario that lists what was posted. It is the same run, to the digest.
+    pub scenario: Scenario,
+    /// The scenario as it was put together, without what was posted.
+    pub assembly: Arc<Assembly>,
     /// The run; its flows are those of the scenario.
     pub finished: Finished,
     /// The messages that were posted, with what became of them, by number.
     pub messages: Vec<(FlowId, FlowSpec, FlowResult)>,
+}
+
+/// What the thread of the simulation leaves.
+#[derive(Debug)]
+struct Simulated {
+    finished: Finished,
+    messages: Vec<(FlowId, FlowResult)>,
 }
 
 /// Order to the simulation.
@@ -146,6 +158,7 @@ impl SteppedRun {
             move || simulate(&assembly, threads, driver, &interrupt, first)
         });
         Ok(Self {
+            scenario,
             assembly,
             orders: Some(orders),
             answers,
@@ -208,7 +221,10 @@ impl SteppedRun {
                 "send a byte at least".into(),
             );
         }
-        let flow = FlowSpec::timed(tag, src, dst, bytes, self.now);
+        let flow = FlowSpec {
+            section: self.scenario.workloads.len() as u32,
+            ..FlowSpec::timed(tag, src, dst, bytes, self.now)
+        };
         let slowest = slowest_link(&self.assembly.topology);
         check_flows([&flow], slowest, self.assembly.sizes)?;
         let id = FlowId((self.assembly.workload.flows.len() + self.messages.len()) as u32);
@@ -319,14 +335,23 @@ impl SteppedRun {
         }
         self.orders = None;
         let thread = self.thread.take().expect("it is joined once");
-        let mut end = match thread.join() {
-            Ok(end) => end,
+        let simulated = match thread.join() {
+            Ok(simulated) => simulated,
             Err(defect) => std::panic::resume_unwind(defect),
         };
-        for (message, flow) in end.messages.iter_mut().zip(&self.messages) {
-            message.1 = flow.clone();
+        let mut scenario = self.scenario.clone();
+        if !self.messages.is_empty() {
+            scenario.list_flows(&self.messages);
         }
-        end
+        let results = simulated.messages.into_iter().zip(&self.messages);
+        SteppedEnd {
+            scenario,
+            assembly: Arc::clone(&self.assembly),
+            finished: simulated.finished,
+            messages: results
+                .map(|((id, result), flow)| (id, flow.clone(), result))
+                .collect(),
+        }
     }
 }
 
@@ -384,7 +409,7 @@ fn simulate(
     mut driver: Relay,
     interrupt: &AtomicBool,
     first: u32,
-) -> SteppedEnd {
+) -> Simulated {
     let mut done: Vec<(FlowId, Flow, FlowOutcome)> = Vec::new();
     let traffic = Traffic {
         arrivals: Arrivals::Posted(&mut driver),
@@ -404,11 +429,9 @@ fn simulate(
     );
     let result = |(id, flow, outcome): &(FlowId, Flow, FlowOutcome)| {
         let ideal = assembly.ideal_between(flow.src, flow.dst, flow.bytes);
-        let start = flow.start.unwrap_or(Time::NEVER);
-        let spec = FlowSpec::timed(0, flow.src, flow.dst, flow.bytes, start);
-        (*id, spec, FlowResult::new(outcome, ideal))
+        (*id, FlowResult::new(outcome, ideal))
     };
-    SteppedEnd {
+    Simulated {
         messages: done.iter().map(result).collect(),
         finished,
     }

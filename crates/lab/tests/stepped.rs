@@ -83,6 +83,8 @@ fn steps_of_any_length_are_the_run_of_a_list() {
             let end = run.run_to_end(&mut patient());
             assert_eq!(end.finished.stopped, None);
             assert_eq!(end.finished.digest, expected, "{more} steps of {step} us");
+            let again = Laboratory::new().run(&end.scenario).unwrap();
+            assert_eq!(again.digest, expected, "{}", end.scenario.resolved());
             let tags: Vec<u64> = end.messages.iter().map(|(_, flow, _)| flow.label).collect();
             assert_eq!(tags, [1, 2, 3, 4, 5]);
             assert!(
@@ -135,6 +137,8 @@ fn the_scenario_s_own_traffic_runs_beside() {
     let end = run.finish();
     assert_eq!((end.finished.flows.len(), end.messages.len()), (8, 1));
     assert_eq!(end.finished.stopped, None);
+    let again = Laboratory::new().run(&end.scenario).unwrap();
+    assert_eq!(end.finished.digest, again.digest);
     let alone = Laboratory::new().run(&scenario(own)).unwrap();
     assert_ne!(end.finished.digest, alone.digest);
 }

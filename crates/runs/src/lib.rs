@@ -20,6 +20,7 @@ mod report_page;
 mod run;
 pub mod scaleup;
 mod series_file;
+mod stepped;
 mod timeline_file;
 pub mod watch;
 
@@ -30,3 +31,4 @@ pub use outputs::{Outputs, Results, TextFile};
 pub use record::{REVISION, command_line, identity, record};
 pub use report_page::html as report_html;
 pub use run::{Done, Request, RunWatcher, Work, check, run};
+pub use stepped::stepped_record;

@@ -2,7 +2,7 @@
 
 use crate::entries::{by_section, hash_bytes, hash_file, kind_of, of, without_kind, write_entries};
 use crate::error::{Place, ScenarioError};
-use crate::generate::{JobSettings, WorkloadSettings, trace_files};
+use crate::generate::{JobSettings, ListSettings, WorkloadSettings, trace_files};
 use crate::limits::{
     check_agents, check_general, check_observe, check_scope, check_switch, check_transport,
 };
@@ -20,6 +20,7 @@ use clearway_scaleup::injection::InjectionRegistry;
 use clearway_transport::Registry;
 use clearway_transport::cc::ControllerSettings;
 use clearway_units::{ParameterSet, Value};
+use clearway_workload::FlowSpec;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -135,6 +136,16 @@ impl Scenario {
             base_dir: None,
             places,
         })
+    }
+
+    /// Adds a section of the workload that lists `flows`, which begin by the clock.
+    ///
+    /// # Panics
+    /// If one waits for something else.
+    pub fn list_flows<'a>(&mut self, flows: impl IntoIterator<Item = &'a FlowSpec>) {
+        let list = WorkloadSettings::List(ListSettings::of(flows));
+        let section = WorkloadSection::of(list, &self.transport.controller);
+        self.workloads.push(section);
     }
 
     /// Places of its keys.

@@ -150,23 +150,27 @@ pub struct WorkloadSection {
 }
 
 impl WorkloadSection {
+    /// A section with this traffic, whose flows have the controller that is `usual`.
+    pub(super) fn of(traffic: WorkloadSettings, usual: &ControllerSettings) -> Self {
+        Self {
+            traffic,
+            keys: SectionKeys::default(),
+            flows: FlowKeys::default(),
+            attack: AttackKeys::default(),
+            own: OwnController {
+                usual: usual.clone(),
+                changes: Vec::new(),
+            },
+        }
+    }
+
     /// The section of `entries` without its kind.
     pub(super) fn read(
         traffic: WorkloadSettings,
         usual: &ControllerSettings,
         entries: &[&Entry],
     ) -> Result<Self, ScenarioError> {
-        let own = OwnController {
-            usual: usual.clone(),
-            changes: Vec::new(),
-        };
-        let mut section = Self {
-            traffic,
-            keys: SectionKeys::default(),
-            flows: FlowKeys::default(),
-            attack: AttackKeys::default(),
-            own,
-        };
+        let mut section = Self::of(traffic, usual);
         let is_own = |entry: &&&Entry| entry.key.starts_with(OWN);
         let (own, rest): (Vec<&Entry>, Vec<&Entry>) =
             entries.iter().partition(|entry| is_own(entry));

@@ -3,7 +3,7 @@
 use super::{BuildContext, LoadedWorkload, WorkloadDefinition};
 use clearway_formats::{shown, whole_number};
 use clearway_units::{Bytes, HostId, Time, parameters};
-use clearway_workload::{FlowSpec, Workload, WorkloadError};
+use clearway_workload::{FlowSpec, Start, Workload, WorkloadError};
 
 const FORM: &str = "write it as `0->13 2MB at 5us`, where `at 5us` may be left out";
 
@@ -41,6 +41,25 @@ impl WorkloadDefinition for ListSettings {
             triggers: Vec::new(),
         };
         Ok(workload.into())
+    }
+}
+
+impl ListSettings {
+    /// The list of these flows, which begin by the clock. Their labels become their places in the list.
+    ///
+    /// # Panics
+    /// If one waits for something else.
+    pub fn of<'a>(flows: impl IntoIterator<Item = &'a FlowSpec>) -> Self {
+        let item = |flow: &FlowSpec| {
+            let Start::At(start) = flow.start else {
+                panic!("flow {} does not begin by the clock", flow.label);
+            };
+            let (src, dst, bytes) = (flow.src.0, flow.dst.0, flow.bytes.as_u64());
+            format!("{src}->{dst} {bytes}B at {}ps", start.as_ps())
+        };
+        Self {
+            flows: flows.into_iter().map(item).collect(),
+        }
     }
 }
 
