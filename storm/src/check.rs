@@ -61,7 +61,7 @@ pub(crate) struct Results {
 #[derive(Debug)]
 enum Rows {
     Flows(Vec<FlowRow>),
-    /// Those of a scale-up fabric.
+    /// Operations of a scale-up fabric.
     Operations(Operations),
 }
 

@@ -27,7 +27,7 @@ pub(crate) struct Schema {
     pub(crate) workloads: Vec<Thing>,
     /// Keys of `[[workload]]` for every kind.
     pub(crate) flows: Vec<ParameterInfo>,
-    /// What scenarios of scale-up fabrics have.
+    /// Keys of scenarios of scale-up fabrics.
     pub(crate) scaleup: ScaleupSchema,
 }
 

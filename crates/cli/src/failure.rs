@@ -25,7 +25,7 @@ impl Failure {
         }
     }
 
-    /// What is wrong, without what to do about it.
+    /// Fault alone, without the fix.
     pub(crate) fn first_line(&self) -> &str {
         let first = self.0.first().and_then(|message| message.lines().next());
         first.unwrap_or_default()

@@ -138,7 +138,7 @@ fn wall_time(seconds: f64) -> String {
 pub(crate) struct Display<'a> {
     console: &'a Console,
     bar: ProgressBar,
-    /// What is counted: flows or operations.
+    /// Unit of the count: flows or operations.
     what: &'static str,
     /// Name of what the run's work is counted in.
     hops: &'static str,

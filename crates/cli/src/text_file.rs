@@ -109,7 +109,7 @@ impl TextFiles {
         })
     }
 
-    /// Those that belong into the results.
+    /// Texts that belong into the results.
     pub(crate) fn in_results(&self) -> Vec<clearway_runs::TextFile> {
         let inside = self.0.iter().filter_map(|file| match &file.place {
             Place::InResults(name) => Some(clearway_runs::TextFile {

@@ -36,7 +36,7 @@ pub struct Message {
     pub dst: HostId,
     /// Length of the message.
     pub bytes: Bytes,
-    /// What its sender calls it; the label of its flow.
+    /// Number that its sender gives it; the label of its flow.
     pub tag: u64,
 }
 
@@ -77,7 +77,7 @@ pub struct SteppedRun {
     is_over: bool,
 }
 
-/// What a stepped run leaves.
+/// Outcome of a stepped run.
 #[derive(Debug)]
 pub struct SteppedEnd {
     /// The scenario that lists what was posted. It is the same run, to the digest.
@@ -90,7 +90,7 @@ pub struct SteppedEnd {
     pub messages: Vec<(FlowId, FlowSpec, FlowResult)>,
 }
 
-/// What the thread of the simulation leaves.
+/// Outcome of the thread of the simulation.
 #[derive(Debug)]
 struct Simulated {
     finished: Finished,
@@ -103,7 +103,7 @@ struct Order {
     goal: Goal,
 }
 
-/// Where a step ends.
+/// End of a step.
 #[derive(Debug, Clone, Copy)]
 enum Goal {
     /// All events before this time have happened.
@@ -122,7 +122,7 @@ struct Answer {
     is_over: bool,
 }
 
-/// How often a step looks whether it is to be interrupted.
+/// Interval at which a step looks whether it is to be interrupted.
 const LOOK: Duration = Duration::from_millis(50);
 
 impl SteppedRun {

@@ -319,7 +319,7 @@ impl IsolationRecord {
         format!("{}\n\n{table}\n{EXPLANATION}\n", self.subtitle())
     }
 
-    /// What was attacked, by whom, how often.
+    /// Target of the attack, attackers and number of runs.
     fn subtitle(&self) -> String {
         format!(
             "{} attacked by hosts {}, {} seed{}",

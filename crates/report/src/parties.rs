@@ -124,7 +124,7 @@ pub(crate) const HEADINGS: [&str; 7] = [
     "p99 slowdown",
 ];
 
-/// What the table of both sides counts.
+/// Unit of the table of both sides.
 pub(crate) const NOTE: &str =
     "A message of an attacker is made of several flows; slowdown is of messages in one flow.";
 
@@ -146,7 +146,7 @@ impl Parties {
         })
     }
 
-    /// How evenly users share, in a sentence.
+    /// Fairness among users, in a sentence.
     pub(crate) fn fairness_sentence(&self) -> Option<String> {
         let index = self.user_fairness?;
         Some(format!(

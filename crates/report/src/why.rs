@@ -317,7 +317,7 @@ impl SlowFlow {
         }
     }
 
-    /// Where a flow that was held back met others.
+    /// Place where a flow that was held back met others.
     fn seen(&self) -> String {
         match &self.bottleneck {
             Some(link) => format!("; its packets queued longest at {link}{}", self.shared()),

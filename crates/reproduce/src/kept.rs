@@ -1,4 +1,4 @@
-//! What is kept of a run, by its kind.
+//! Data that are kept of a run, by its kind.
 
 use super::plans::PlanData;
 use super::run_data::RunData;

@@ -235,7 +235,7 @@ pub fn figure(id: &str) -> Option<Figure> {
 /// The ids that `name` stands for: one figure, or all figures of a paper.
 ///
 /// # Errors
-/// What was meant instead, if something is near.
+/// Name that was meant instead, if one is near.
 pub fn named_figures(name: &str) -> Result<Vec<&'static str>, Option<&'static str>> {
     let of_paper = |id: &&str| id.split_once('/').is_some_and(|(paper, _)| paper == name);
     let found: Vec<&str> = figure_ids()

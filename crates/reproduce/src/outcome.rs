@@ -49,7 +49,7 @@ pub struct Judgement {
     pub reason: Option<String>,
 }
 
-/// What records of older versions say of the spread.
+/// Spread as records of older versions tell it.
 fn known_before() -> bool {
     true
 }

@@ -122,7 +122,7 @@ totals! {
 }
 
 impl PacketCounts {
-    /// What is suspicious about the counts, for people.
+    /// Suspicious counts, in words for people.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         if self.timeouts > 0 && self.dropped + self.corrupted == 0 {

@@ -34,7 +34,7 @@ pub struct Outputs<'a> {
 pub struct Results<'a> {
     /// Record of the run.
     pub record: &'a RunRecord,
-    /// What the fabric leaves.
+    /// Outcome of the fabric.
     pub finished: &'a Finished,
     /// Frames, if they were captured.
     pub capture: Option<&'a Capture>,

@@ -37,7 +37,7 @@ pub struct Done {
     pub kept: Result<(), FolderError>,
 }
 
-/// What a run has to do.
+/// Amount of work of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Work {
     /// So many flows.
@@ -46,7 +46,7 @@ pub enum Work {
     Operations(u64),
 }
 
-/// Whoever watches a run.
+/// Watcher of a run.
 pub trait RunWatcher {
     /// Called before the run, with the warnings about its scenario.
     fn begin(&mut self, work: Work, warnings: &[String]);

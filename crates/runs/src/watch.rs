@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// A run that is over, and what was seen of it.
 pub struct Watch {
-    /// What the fabric leaves.
+    /// Outcome of the fabric.
     pub finished: Finished,
     /// Samples and totals of links, if anything was to be observed.
     pub observed: Option<Observed>,

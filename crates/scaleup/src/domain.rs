@@ -12,7 +12,7 @@ use crate::{Cycle, PacketClass};
 use clearway_engine::{BufferPool, Domain, Inlet, Outlet, Outlook, Round};
 use clearway_units::{Span, Time};
 
-/// What is between nodes: packets, and credits in flits.
+/// Traffic between nodes: packets, and credits in flits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct UnderWay {
     pub(crate) packets: u64,

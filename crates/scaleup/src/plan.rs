@@ -1,4 +1,4 @@
-//! What all switches know: settings, the tree, groups and routes.
+//! Facts that all switches know: settings, the tree, groups and routes.
 
 use crate::packet::Packet;
 use crate::tree::{Groups, Root};

@@ -4,7 +4,7 @@ use crate::{Cycle, Operation};
 use clearway_units::HostId;
 use std::fmt::Debug;
 
-/// What a program asks its GPU to do.
+/// Request of a program to its GPU.
 #[derive(Debug, Default)]
 pub struct Posts {
     pub(crate) operations: Vec<Operation>,

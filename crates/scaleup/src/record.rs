@@ -1,4 +1,4 @@
-//! What a run leaves of each operation.
+//! Records of operations.
 
 use crate::{Cycle, OperationKind, Target};
 use clearway_units::HostId;
@@ -31,7 +31,7 @@ impl OperationRecord {
     }
 }
 
-/// What a link has carried.
+/// Totals of a link.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LinkTotals {
     /// Flits.

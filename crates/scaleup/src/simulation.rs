@@ -17,7 +17,7 @@ use clearway_engine::{
 use clearway_units::{Digest, HostId, Span, Time};
 use std::sync::Arc;
 
-/// What a run is asked to do.
+/// Task of a run.
 pub struct Setup<'a> {
     /// Settings of switches, links and GPUs.
     pub configuration: Configuration,
@@ -33,7 +33,7 @@ pub struct Setup<'a> {
     pub programs: Vec<Box<dyn Program>>,
 }
 
-/// How to run, without effect on results.
+/// Conditions of a run that have no effect on results.
 #[derive(Debug, Clone, Copy)]
 pub struct RunLimits {
     /// Threads.
@@ -163,7 +163,7 @@ pub struct Finished {
     pub peak_responses: usize,
     /// Hash over completed operations.
     pub digest: Digest,
-    /// What is wrong with the accounts of the run; `None` if nothing is.
+    /// Fault in the accounts of the run, if there is one.
     pub fault: Option<String>,
 }
 
@@ -497,7 +497,7 @@ fn all_credits(plan: &Plan) -> u64 {
     (ports * LANES + of_gpus) as u64 * u64::from(plan.configuration.input_buffer)
 }
 
-/// What is left although nothing is left to happen.
+/// Work that is left although nothing is left to happen.
 fn unfinished(domains: &[SwitchDomain], packets: u64) -> Option<String> {
     let gpus = || domains.iter().flat_map(|domain| &domain.gpus);
     let sent: u64 = gpus().map(|gpu| gpu.counters.operations_sent).sum();

@@ -18,7 +18,7 @@ pub struct Tree {
     pub links_per_spine: u32,
 }
 
-/// Where a tree of a group turns: a leaf, or the spine at the end of an uplink.
+/// Turning point of a tree of a group: a leaf, or the spine at the end of an uplink.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Root {
     Leaf,

@@ -6,7 +6,7 @@ use crate::channel::Channel;
 use crate::packet::Packet;
 use clearway_engine::{BufferPool, Outlet, Round};
 
-/// What one switch tells another.
+/// Message from one switch to another.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Message {
     /// A head flit arrives at the crossbar.
@@ -23,7 +23,7 @@ impl Message {
     }
 }
 
-/// What happens in a domain.
+/// Event in a domain.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Event {
     /// A head flit arrives for the crossbar at a port's buffer.

@@ -21,7 +21,7 @@ impl Folder {
         Self(folder)
     }
 
-    /// Where it is.
+    /// Path of the folder.
     pub fn path(&self) -> &Path {
         &self.0
     }

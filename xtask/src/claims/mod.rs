@@ -23,7 +23,7 @@ use records::{FigureId, Records, null_outcomes, outcomes, results};
 use std::fs;
 use std::path::Path;
 
-/// How to call it.
+/// Usage.
 const USAGE: &str = "usage: cargo xtask claims OPTION, with DIR the folder of `clearway reproduce --all`
   --record DIR  take the verdicts of DIR, of ten seeds and more, into crates/reproduce/results/small.jsonl; figures that are not there stay
   --check DIR   compare the verdicts of DIR, of any number of seeds, with the records; causes, reasons and the page must be complete

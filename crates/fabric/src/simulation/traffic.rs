@@ -37,7 +37,7 @@ pub trait Driver {
     fn on_event(&mut self, event: FlowEvent);
 }
 
-/// How far a run may go.
+/// Extent to which a run may go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Advance {
     /// Until all events before this time have happened; it is after the next event, posted flows included.

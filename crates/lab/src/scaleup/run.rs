@@ -22,7 +22,7 @@ pub struct ScaleupRunOptions<'a> {
 /// A finished run of a scale-up fabric.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScaleupFinished {
-    /// What the fabric leaves.
+    /// Outcome of the fabric.
     pub fabric: Finished,
     /// Time at which the last response was there and the last job over, or the run was stopped.
     pub simulated: Time,

@@ -12,7 +12,7 @@ pub struct Page<'a> {
     pub scenario_text: &'a str,
     /// The same, key by key, in the order in which they are to be shown.
     pub settings: &'a [Setting],
-    /// Why its slowest flows were slow, if somebody asked.
+    /// Reasons why its slowest flows were slow, if somebody asked.
     pub why: Option<&'a WhyRecord>,
 }
 

@@ -41,7 +41,7 @@ pub fn render_isolation(study: &IsolationRecord) -> String {
     document.finish()
 }
 
-/// What an operator wants to know first.
+/// Answers that an operator wants first.
 fn tiles(document: &mut Document, study: &IsolationRecord) {
     let vulnerable = |cell: &&IsolationCell| cell.verdict == IsolationVerdict::Vulnerable;
     let vulnerable = study.cells.iter().filter(vulnerable).count();

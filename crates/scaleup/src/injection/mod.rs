@@ -57,7 +57,7 @@ pub struct Membership {
     pub rank: u32,
 }
 
-/// What a control knows of its GPU and of the network.
+/// Facts that a control knows of its GPU and of the network.
 #[derive(Debug, Clone, Copy)]
 pub struct InjectionFacts<'a> {
     /// The GPU.

@@ -147,7 +147,7 @@ pub struct RankJob {
 pub const MOST_CALLS: u64 = 1 << CALL_BITS;
 const CALL_BITS: u32 = 30;
 
-/// What an operation is to its call: the upper two bits of its tag.
+/// Role of an operation in its call: the upper two bits of its tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     Flag,

@@ -1,4 +1,4 @@
-//! What the tests of generators share.
+//! Parts that the tests of generators share.
 
 use super::BuildContext;
 use crate::WorkloadSettings;

@@ -14,7 +14,7 @@ use clearway_scaleup::{
 use clearway_units::{HostId, Purpose, RandomStream};
 use clearway_workload::FileWarning;
 
-/// What the GPUs of a scenario do.
+/// Traffic of the GPUs of a scenario.
 #[derive(Debug)]
 pub struct ScaleupTraffic {
     /// Members of groups: of each section's own group, by section, and then of those that traces have further.
@@ -39,7 +39,7 @@ struct Assembled {
 }
 
 impl ScaleupScenario {
-    /// What its GPUs do.
+    /// Traffic of its GPUs.
     ///
     /// # Errors
     /// At the first section that cannot be meant.

@@ -170,7 +170,7 @@ impl<T: ParameterSet> Keys for T {
 /// A `[[workload]]` section.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScaleupWorkload {
-    /// What its members do.
+    /// Activity of its members.
     pub kind: ScaleupWorkloadKind,
     /// Name of the section.
     pub keys: SectionKeys,
