@@ -123,6 +123,27 @@ impl Browser {
         self.in_session("POST", "window/rect", &body);
     }
 
+    /// Shows pages as on a screen of so many pixels, which may be narrower than a window can be.
+    pub(crate) fn emulate_screen(&self, width: u32, height: u32) {
+        let screen =
+            json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
+        self.devtools("Emulation.setDeviceMetricsOverride", &screen);
+    }
+
+    /// Prefers a colour scheme, `light` or `dark`, as a system does.
+    pub(crate) fn prefer_colours(&self, scheme: &str) {
+        let feature = json!({ "name": "prefers-color-scheme", "value": scheme });
+        self.devtools(
+            "Emulation.setEmulatedMedia",
+            &json!({ "features": [feature] }),
+        );
+    }
+
+    fn devtools(&self, command: &str, parameters: &Value) {
+        let body = json!({ "cmd": command, "params": parameters });
+        self.in_session("POST", "goog/cdp/execute", &body);
+    }
+
     /// Presses the mouse button at the first point of the visible part, moves to the second one, and lets go.
     pub(crate) fn drag(&self, from: (f64, f64), to: (f64, f64)) {
         let to_point = |(x, y): (f64, f64)| json!({ "type": "pointerMove", "duration": 50, "x": x.round(), "y": y.round() });
