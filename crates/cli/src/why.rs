@@ -253,9 +253,13 @@ impl Results {
             stopwatch,
         );
         // Of the run whose results these are.
+        let about_counts = record.packets.warnings();
+        let warnings = self.summary.warnings.iter();
+        let about_scenario = warnings.filter(|text| !about_counts.contains(text));
         let record = RunRecord {
             version: self.summary.version.clone(),
             revision: self.summary.revision.clone(),
+            scenario_warnings: about_scenario.cloned().collect(),
             flows: self.rows.clone(),
             cpu_seconds: self.summary.cpu_seconds,
             wall_seconds: self.summary.wall_seconds,

@@ -7,10 +7,11 @@ use browser::Browser;
 use common::Bench;
 use std::path::PathBuf;
 
-/// Two sections, one of them with several size classes and a name that is long and has no place to break.
+/// Settings that are warned of, and two sections, one of them with several size classes and a name that is long and has no place to break.
 const MIX: &str = r#"
 name = "mix"
 topology = { kind = "leaf-spine", hosts = 32, hosts-per-leaf = 8, link-rate = "100Gbps" }
+transport = { max-cwnd = "90%bdp" }
 
 [[workload]]
 name = "background_traffic_of_all_other_tenants"
@@ -31,8 +32,10 @@ const SCHEMES: [&str; 2] = ["light", "dark"];
 
 /// Functions that the checks share. `parts` are the sections that explain.
 const HELPERS: &str = r#"
-    const parts = [...document.querySelectorAll('#why, #sections')];
-    const within = (selector) => parts.flatMap((part) => [...part.querySelectorAll(selector)]);
+    const parts = [...document.querySelectorAll('#sections, #why')];
+    const notes = document.querySelectorAll('header ~ .warning');
+    const within = (selector) => [...notes, ...parts]
+        .flatMap((part) => [part, ...part.querySelectorAll('*')]).filter((element) => element.matches(selector));
     const channels = (colour) => {
         const canvas = document.createElement('canvas').getContext('2d');
         canvas.fillStyle = colour;
@@ -167,6 +170,13 @@ fn sections_that_explain_have_headings_links_and_texts_for_those_who_do_not_see(
     assert!(
         rows.contains("background_traffic_of_all_other_tenants, ") && rows.contains("burst"),
         "{rows}"
+    );
+    let note = browser.text(&script(
+        "return [...notes].map((note) => note.getAttribute('role') + ': ' + note.textContent).join('; ');",
+    ));
+    assert!(
+        note.starts_with("status: `transport.max-cwnd` = 90%bdp is "),
+        "{note}"
     );
     bars(&browser);
 }

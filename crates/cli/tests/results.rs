@@ -469,3 +469,43 @@ fn threads_that_do_not_help_are_said() {
     assert!(!run("1", &[short, small]).contains("note: "));
     assert!(!run("2", &[]).contains("note: "), "these carry enough");
 }
+
+#[test]
+fn warnings_stay_with_the_results() {
+    let bench = Bench::new("warnings-kept");
+    let narrow = "transport.max-cwnd=50%bdp";
+    let summary = bench.summary(&with(&["--set", narrow, "--why"]));
+    let [warning] = &summary.warnings[..] else {
+        panic!("{:?}", summary.warnings);
+    };
+    assert!(
+        warning.starts_with("`transport.max-cwnd` = 50%bdp is "),
+        "{warning}"
+    );
+    let top = |page: &str| {
+        let page = bench.read(page);
+        page[..page.find("<main>").expect("a body")].to_owned()
+    };
+    // Also in the page that `why` writes once more.
+    assert!(top("results/report.html").contains(warning));
+    let compared = [
+        &["compare"][..],
+        &with(&[]),
+        &["--vary", "transport.max-cwnd=50%bdp,2bdp", "--out", "both"],
+    ];
+    let output = bench.output(&compared.concat());
+    let [table, errors] =
+        [output.stdout, output.stderr].map(|text| String::from_utf8(text).expect("text"));
+    assert!(errors.contains(warning), "before the runs: {errors}");
+    assert!(
+        table.contains(&format!("\nwarning: A: {warning}\n")),
+        "{table}"
+    );
+    assert!(!table.contains("warning: B:"), "{table}");
+    assert!(top("both/compare.html").contains(warning));
+
+    let calm = bench.summary(&with(&[]));
+    assert!(calm.warnings.is_empty());
+    assert!(!bench.read("results/summary.json").contains("warnings"));
+    assert!(!top("results/report.html").contains("class=\"warning\" role"));
+}

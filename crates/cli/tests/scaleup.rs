@@ -114,6 +114,29 @@ fn a_trace_is_a_job_with_iterations() {
 }
 
 #[test]
+fn warnings_about_a_trace_stay_with_the_results() {
+    let folder = Bench::new("scaleup-warnings");
+    folder.write("layers.txt", &LAYERS.replacen("NONE", "BROADCAST", 1));
+    folder.write(
+        "job.toml",
+        "topology = { kind = \"nvlink\", gpus = 8 }\nworkload = { kind = \"trace\", file = \"layers.txt\", members = \"0-3\" }\n",
+    );
+    let summary = folder.summary(&["job.toml"]);
+    let [warning] = &summary.warnings[..] else {
+        panic!("{:?}", summary.warnings);
+    };
+    assert!(
+        warning.contains("`BROADCAST` is no collective"),
+        "{warning}"
+    );
+    assert!(
+        folder
+            .read("results/report.html")
+            .contains("<p class=\"warning\" role=\"status\">layers.txt:3: ")
+    );
+}
+
+#[test]
 fn controls_are_compared_and_explained() {
     let folder = Bench::new("scaleup-compare");
     let table = folder.succeed(

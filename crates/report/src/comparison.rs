@@ -21,10 +21,10 @@
 //! | `schema` | 1 | version of this table |
 //! | `version`, `revision`, `command` | text | the program, and the command that made the comparison |
 //! | `complete` | true or false | false if the user interrupted it: runs are missing then |
-//! | `warnings` | list of text | why ratios may not mean what they seem to |
+//! | `warnings` | list of text | why ratios may not mean what they seem to, and what the runs were warned of |
 //! | `variants[].id` | text | `A`, `B`, …; the first is what ratios refer to |
 //! | `variants[].label` | text | what was compared |
-//! | `variants[].runs[]` | list | `scenario` (`name`, `hash`, `seed`), `status`, `flows` (`total`, `completed`, `started`), `jobs` (`total`, `completed`), after a scale-up run `operations` (`total`, `completed`), `bytes` (payload of all flows), `digest`, `version`, `revision` as in `summary.json`; `folder` (text or null): where its results are |
+//! | `variants[].runs[]` | list | `scenario` (`name`, `hash`, `seed`), `status`, `warnings` (absent if there are none), `flows` (`total`, `completed`, `started`), `jobs` (`total`, `completed`), after a scale-up run `operations` (`total`, `completed`), `bytes` (payload of all flows), `digest`, `version`, `revision` as in `summary.json`; `folder` (text or null): where its results are |
 //! | `measures[].name` | text | `fct_us.max`, `packets.dropped`, …: as in `summary.json`; and `iteration_us.max`: the longest iteration of all jobs; `busbw_gb_per_s`: bus bandwidth, the mean over all jobs that have one; `goodput_bps`: payload of the completed flows, over the time from the first start to the last finish among them; and `slowdown_up_to_10KB.p999`, `slowdown_over_100MB.p50`, …: of one of the [classes of sizes](crate::by_size), above the one before and up to this size; `sections.NAME.slowdown.p99`, `sections.NAME.goodput_bps`, …: of one [section](crate::by_section) of the workload, and `sections.NAME.up_to_10KB.slowdown.p50`, … of one of its classes of sizes, if some run has several sections; if a run is a scale-up run, `operations.…` as its [figures](clearway_results::OperationFigures) are named |
 //! | `measures[].title`, `.unit` | text | for people; the unit is `us`, `index` (from −1 to 1, without a ratio), `ratio`, `bps`, `gb_per_s` (10⁹ bytes/s), `flows`, `packets` or `frames`, or of operations a [unit of figures](clearway_results::FigureUnit) |
 //! | `measures[].values[]` | list, one for each variant | |
@@ -66,7 +66,7 @@ pub struct Variant {
 /// Variants side by side; the fields are those of the [table of the module](self).
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
-    /// Reasons why ratios may not mean what they seem to.
+    /// Reasons why ratios may not mean what they seem to, and warnings about the runs.
     pub warnings: Vec<String>,
     /// Variants that are compared; ratios refer to the first.
     pub variants: Vec<VariantOutcome>,
@@ -244,6 +244,7 @@ fn outcome(run: &ComparedRun) -> RunOutcome {
     RunOutcome {
         scenario: summary.scenario.clone(),
         status: summary.status,
+        warnings: summary.warnings.clone(),
         flows: summary.flows,
         jobs: JobCounts::of(&summary.jobs),
         operations: summary.operations.as_ref().map(|operations| {

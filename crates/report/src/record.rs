@@ -281,6 +281,8 @@ pub struct RunRecord {
     pub scenario: ScenarioIdentity,
     /// Outcome of the run.
     pub status: Status,
+    /// Warnings about the scenario: settings that fit together but hardly do what was meant.
+    pub scenario_warnings: Vec<String>,
     /// The simulated time that passed.
     pub simulated: Span,
     /// All flows, those that never started included, in the order in which they are to be written; none if they were
@@ -322,6 +324,11 @@ pub struct RunRecord {
 }
 
 impl RunRecord {
+    /// Warnings about the scenario, and about what the run came to.
+    pub fn warnings(&self) -> Vec<String> {
+        [&self.scenario_warnings[..], &self.packets.warnings()].concat()
+    }
+
     /// Sizes and times of all flows, for statistics.
     pub fn flow_times(&self) -> Cow<'_, [FlowTimes]> {
         match &self.written {

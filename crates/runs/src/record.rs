@@ -26,6 +26,7 @@ pub fn record(
         revision: REVISION.into(),
         scenario: identity(scenario),
         status: status(scenario, finished),
+        scenario_warnings: assembly.warnings.clone(),
         simulated: finished.simulated.since(clearway_units::Time::ZERO),
         flows: Vec::new(),
         written: None,

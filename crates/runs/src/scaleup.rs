@@ -194,6 +194,7 @@ pub fn record(
         revision: REVISION.into(),
         scenario: identity(scenario),
         status: status(scenario, posted, finished),
+        scenario_warnings: assembly.warnings.clone(),
         simulated: finished.simulated.since(clearway_units::Time::ZERO),
         flows: Vec::new(),
         written: None,

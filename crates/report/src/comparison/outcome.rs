@@ -32,6 +32,9 @@ pub struct RunOutcome {
     pub scenario: ScenarioIdentity,
     /// Outcome of the run.
     pub status: StatusName,
+    /// Warnings about its scenario and what it came to.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// Number of flows.
     pub flows: FlowCounts,
     /// Number of jobs.

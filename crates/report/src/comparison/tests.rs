@@ -461,6 +461,28 @@ fn warnings_name_what_is_not_comparable() {
 }
 
 #[test]
+fn warnings_about_runs_name_their_variant() {
+    let mut runs = [seed(1, &[50, 61]), seed(2, &[50, 60])];
+    for run in &mut runs {
+        run.summary.warnings = vec!["windows are small".into()];
+    }
+    runs[1].summary.warnings.push("timeouts".into());
+    let first = variant("a", [seed(1, &[50, 60]), seed(2, &[50, 61])]);
+    let comparison = Comparison::of(&[first, variant("b", runs)]);
+    assert_eq!(
+        comparison.warnings,
+        ["B: windows are small", "B with seed 2: timeouts"]
+    );
+    assert!(
+        comparison
+            .to_table()
+            .contains("warning: B: windows are small\n")
+    );
+    assert!(comparison.variants[0].runs[0].warnings.is_empty());
+    assert_eq!(comparison.variants[1].runs[1].warnings.len(), 2);
+}
+
+#[test]
 fn the_document() {
     let origin = Origin {
         version: "0.1.0".into(),

@@ -10,12 +10,36 @@ pub(super) fn of(variants: &[VariantOutcome]) -> Vec<String> {
         return Vec::new();
     };
     let mut warnings: Vec<String> = variants.iter().filter_map(unfinished).collect();
+    warnings.extend(variants.iter().flat_map(of_runs));
     for other in others {
         warnings.extend(other_work(first, other));
         warnings.extend(other_program(first, other));
         warnings.extend(same_run(first, other));
     }
     warnings
+}
+
+/// Warnings about the runs of a variant, with the seeds of those that they are about if that is not all.
+fn of_runs(variant: &VariantOutcome) -> Vec<String> {
+    let mut texts: Vec<&String> = Vec::new();
+    for text in variant.runs.iter().flat_map(|run| &run.warnings) {
+        if !texts.contains(&text) {
+            texts.push(text);
+        }
+    }
+    let sentence = |text: &String| {
+        let own = variant
+            .runs
+            .iter()
+            .filter(|run| run.warnings.contains(text));
+        let seeds: Vec<String> = own.map(|run| run.scenario.seed.to_string()).collect();
+        match (seeds.len() == variant.runs.len(), seeds.len()) {
+            (true, _) => format!("{}: {text}", variant.id),
+            (false, 1) => format!("{} with seed {}: {text}", variant.id, seeds[0]),
+            (false, _) => format!("{} with seeds {}: {text}", variant.id, seeds.join(", ")),
+        }
+    };
+    texts.into_iter().map(sentence).collect()
 }
 
 /// Times cover completed flows and iterations only: the slowest are missing.

@@ -95,8 +95,8 @@ fn header(document: &mut Document, record: &RunRecord) {
             Some("Interrupted: the figures cover what was simulated until then.".into())
         }
     };
-    let counts = record.packets.warnings().into_iter();
-    for warning in status.into_iter().chain(counts.map(|text| text + ".")) {
+    let warnings = record.warnings().into_iter().map(|text| text + ".");
+    for warning in status.into_iter().chain(warnings) {
         document.push(&format!(
             "<p class=\"warning\" role=\"status\">{}</p>",
             Escaped(&warning)

@@ -338,3 +338,14 @@ fn a_large_run_has_a_small_page() {
         }
     }
 }
+
+#[test]
+fn warnings_stand_at_the_top() {
+    for mut record in [run(), crate::sample::scale_up_run()] {
+        assert!(!html(&record).contains("role=\"status\""));
+        record.scenario_warnings = vec!["a window of <2> packets".into()];
+        let page = html(&record);
+        let warning = "<p class=\"warning\" role=\"status\">a window of &lt;2&gt; packets.</p>";
+        assert!(page.find(warning).unwrap() < page.find("<main>").unwrap());
+    }
+}

@@ -143,6 +143,27 @@ fn the_document_of_a_run_without_a_completed_flow() {
 }
 
 #[test]
+fn warnings_stand_in_the_document() {
+    let mut record = run();
+    record.scenario_warnings = vec!["`transport.max-cwnd` = 10KB is small".into()];
+    record.packets.dropped = 0;
+    record.packets.timeouts = 2;
+    let summary = Summary::of(&record);
+    let json = summary.to_json();
+    let from = json.find("  \"status_reason\"").unwrap();
+    let to = json.find("  \"flows\"").unwrap();
+    insta::assert_snapshot!(&json[from..to], @r#"
+    "status_reason": null,
+    "warnings": [
+      "`transport.max-cwnd` = 10KB is small",
+      "2 retransmission timeouts expired though no packet was lost: some waited longer than `transport.rto`; what was sent again is load that a longer timeout avoids"
+    ],
+    "simulated_us": 100.7626,
+    "#);
+    assert_eq!(Summary::from_json(&json).unwrap(), summary);
+}
+
+#[test]
 fn jobs_stand_in_the_document() {
     let mut record = run();
     record.jobs = vec![job("ring-all-reduce", 3, &[90, 110]), job("late", 1, &[])];
