@@ -8,12 +8,13 @@ use crate::failure::{Failure, with_causes};
 use crate::output::print;
 use crate::progress::{Console, Display, Interrupt};
 use crate::whole_file::WholeFile;
-use clearway_lab::why::{BoundCause, FlowDelays, FollowPlan, LowerBound};
-use clearway_lab::{Assembly, Experiment, Laboratory, LinkId, NodeId, Scenario};
+use clearway_lab::why::{BoundCause, FlowDelays, FollowPlan, JobStep, JobWait, LowerBound};
+use clearway_lab::{Assembly, Experiment, Laboratory, LinkId, NodeId, PostCause, Scenario};
 use clearway_report::quantity::count;
 use clearway_report::summary::StatusName;
 use clearway_report::why::{
-    Bound, DelayRow, FILE_NAME, Limit, SCHEMA, SlowFlow, WaitRow, WhyRecord, costly_links,
+    Awaited, Bound, DelayRow, FILE_NAME, JobWaitRow, Limit, SCHEMA, SlowFlow, StepRow, WaitRow,
+    WhyRecord, costly_links,
 };
 use clearway_report::{FlowRow, RunRecord, Summary, page, read_flows};
 use clearway_runs::watch::{self, Watch};
@@ -222,8 +223,11 @@ impl Results {
             .filter_map(|delays| Some(slow_flow(assembly, row(delays.flow)?, delays)));
         let flows: Vec<SlowFlow> = flows.collect();
         let bound = assembly.lower_bound();
-        let last = self.rows.iter().filter_map(|row| row.finish).max();
-        let took = last.unwrap_or(watch.finished.simulated);
+        // A job may end with computations.
+        let iterations = watch.finished.jobs.iter().flat_map(|job| &job.times);
+        let ends = self.rows.iter().filter_map(|row| row.finish);
+        let last = ends.chain(iterations.filter_map(|times| times.over));
+        let took = last.max().unwrap_or(watch.finished.simulated);
         let took = Span::from_ps(took.as_ps().saturating_sub(bound.from.as_ps()));
         WhyRecord {
             schema: SCHEMA,
@@ -315,11 +319,34 @@ fn slow_flow(assembly: &Assembly, row: &FlowRow, delays: &FlowDelays) -> SlowFlo
         bottleneck: delays.bottleneck.map(name),
         sharers: at_bottleneck.map_or(0, |wait| wait.sharers),
         parts: parts.collect(),
+        waits: delays
+            .waits
+            .iter()
+            .map(|wait| wait_row(assembly, row, wait))
+            .collect(),
         links: links.collect(),
         sentence: String::new(),
     };
     flow.sentence = flow.say();
     flow
+}
+
+/// What a connection of a job waited for; `row` is that of the connection.
+fn wait_row(assembly: &Assembly, row: &FlowRow, wait: &JobWait) -> JobWaitRow {
+    let flow = |flow: FlowId| assembly.workload.flow(flow);
+    let (what, host, of) = match wait.cause {
+        PostCause::Start => (Awaited::Start, row.src, None),
+        PostCause::Message(id) => (Awaited::Messages, flow(id).src.0, Some(id.0)),
+        PostCause::Acknowledgement(id) => (Awaited::Acknowledgements, flow(id).dst.0, Some(id.0)),
+        PostCause::Clock => (Awaited::Computations, row.src, None),
+        PostCause::Turn => (Awaited::Turn, row.dst, None),
+    };
+    JobWaitRow {
+        what,
+        host,
+        flow: of,
+        ps: wait.span.as_ps(),
+    }
 }
 
 /// The nodes of a flow's ways, hop by hop.
@@ -344,6 +371,10 @@ fn bound_row(assembly: &Assembly, bound: &LowerBound, took: Span) -> Bound {
     let limit = match &bound.cause {
         BoundCause::Nothing => Limit::Nothing,
         BoundCause::Chain(flows) => Limit::Chain(flows.iter().map(|flow| flow.0).collect()),
+        BoundCause::Job { label, steps } => Limit::Job {
+            label: label.clone(),
+            steps: steps.iter().map(|step| step_row(assembly, step)).collect(),
+        },
         BoundCause::Cut {
             links, bytes, rate, ..
         } => Limit::Links {
@@ -357,6 +388,23 @@ fn bound_row(assembly: &Assembly, bound: &LowerBound, took: Span) -> Bound {
         },
     };
     Bound::new(limit, bound.from.since(Time::ZERO), bound.span, took)
+}
+
+fn step_row(assembly: &Assembly, step: &JobStep) -> StepRow {
+    match *step {
+        JobStep::Message { flow, bytes, span } => StepRow {
+            host: assembly.workload.flow(flow).src.0,
+            flow: Some(flow.0),
+            bytes: Some(bytes.as_u64()),
+            ps: span.as_ps(),
+        },
+        JobStep::Computation { host, span } => StepRow {
+            host: host.0,
+            flow: None,
+            bytes: None,
+            ps: span.as_ps(),
+        },
+    }
 }
 
 /// Links of a cut in words: `host5's downlink`, `the 4 uplinks of leaf0`.

@@ -155,3 +155,59 @@ fn flows_that_come_one_by_one_and_jobs_are_explained() {
     let said = bench.succeed(&["why", "out"]);
     assert!(said.contains("waiting"), "{said}");
 }
+
+#[test]
+fn a_job_is_bound_by_its_chain_and_its_connections_say_what_they_waited_for() {
+    let bench = Bench::new("why-job");
+    bench.write(
+        "ask.goal",
+        "num_ranks 2\nrank 0 {\nl1: calc 50000\nl2: send 4086b to 1 tag 1\nl3: recv 4086b from 1 tag 2\nl2 requires l1\n}\n\
+         rank 1 {\nl1: recv 4086b from 0 tag 1\nl2: send 4086b to 0 tag 2\nl2 requires l1\n}\n",
+    );
+    bench.write(
+        "ask.toml",
+        "topology = { kind = \"single-switch\", hosts = 4 }\nworkload = { kind = \"trace\", file = \"ask.goal\", iterations = 3 }\n",
+    );
+    bench.succeed(&["run", "ask.toml", "--quiet", "--out", "out"]);
+    let said = bench.succeed(&["why", "out"]);
+    assert!(
+        said.contains("In ask 6 messages of ")
+            && said.contains("and 3 computations of 150.0 us wait for one another"),
+        "{said}"
+    );
+    assert!(
+        said.contains("it waited ") && said.contains(" for messages from host 0 (flow 0)."),
+        "{said}"
+    );
+    assert!(said.contains(" for computations at host 0."), "{said}");
+    let why = document(&bench);
+    let bound = &why["bound"];
+    assert_eq!(
+        (bound["job"].as_str(), bound["messages"].as_u64()),
+        (Some("ask"), Some(6))
+    );
+    assert_eq!(bound["computations"], 3);
+    let steps = bound["steps"].as_array().unwrap();
+    assert_eq!(steps[0], serde_json::json!({ "host": 0, "ps": 50_000_000 }));
+    assert_eq!(
+        (&steps[1]["flow"], &steps[2]["flow"]),
+        (&0.into(), &1.into())
+    );
+    let ratio = bound["ratio"].as_f64().unwrap();
+    assert!((1.0..1.01).contains(&ratio), "{ratio}");
+    let waits = |number: u64| {
+        let mut flows = why["flows"].as_array().unwrap().iter();
+        let flow = flows.find(|flow| flow["flow"] == number).unwrap();
+        flow["waits"][0].clone()
+    };
+    assert_eq!(waits(0)["what"], "computations");
+    assert_eq!(
+        (&waits(1)["what"], &waits(1)["host"], &waits(1)["flow"]),
+        (&"messages".into(), &0.into(), &0.into())
+    );
+    let report = bench.read("out/report.html");
+    assert!(
+        report.contains(" for messages from host 0 (flow 0).")
+            && report.contains("wait for one another")
+    );
+}

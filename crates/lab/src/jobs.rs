@@ -1,6 +1,7 @@
 //! Jobs in a run: the connections between their ranks, what each host does, and how long iterations took.
 
 use crate::grants::Grants;
+use crate::posts::{JobPost, PostCause, PostLog};
 use crate::scenario::ScenarioError;
 use clearway_fabric::{Flow, FlowMilestone, NicMessage, NicMessageKind, Post, Program};
 use clearway_transport::Class;
@@ -150,6 +151,11 @@ impl Jobs {
         }
     }
 
+    /// Every job with its connections.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&JobSpec, &BTreeMap<(Rank, Rank), FlowId>)> {
+        self.jobs.iter().zip(&self.connections)
+    }
+
     /// Start of the first job; [`Time::NEVER`] if there are no jobs.
     pub(crate) fn first_start(&self) -> Time {
         let starts = self.jobs.iter().map(|job| job.start);
@@ -157,11 +163,12 @@ impl Jobs {
     }
 
     /// Programs of all NICs, and the logs that they write. A rank is at home at the first NIC of its host, which has the number of the
-    /// host; `nic_traffic` gives the NICs that its connections use.
+    /// host; `nic_traffic` gives the NICs that its connections use. Posts are logged if somebody `follows` them.
     pub(crate) fn programs(
         &self,
         seed: u64,
         nic_traffic: &Workload,
+        follows: bool,
     ) -> (BTreeMap<HostId, HostProgram>, Notes) {
         let mut programs: BTreeMap<HostId, HostProgram> = BTreeMap::new();
         let mut notes = Notes::default();
@@ -169,8 +176,12 @@ impl Jobs {
             let mut seats = Vec::new();
             for (rank, &home) in (0..).map(Rank).zip(&job.hosts) {
                 let program = programs.entry(home).or_insert_with(|| {
-                    let program = HostProgram::default();
-                    notes.0.push(Arc::clone(&program.log));
+                    let program = HostProgram {
+                        posted: follows.then(PostLog::default),
+                        ..HostProgram::default()
+                    };
+                    notes.logs.push(Arc::clone(&program.log));
+                    notes.posted.extend(program.posted.clone());
                     program
                 });
                 let pace = job.pace(rank, number, seed);
@@ -267,13 +278,21 @@ fn empty_result((job, connections): (&JobSpec, &BTreeMap<(Rank, Rank), FlowId>))
 
 /// Logs of all hosts.
 #[derive(Debug, Default)]
-pub(crate) struct Notes(Vec<Log>);
+pub(crate) struct Notes {
+    logs: Vec<Log>,
+    posted: Vec<PostLog>,
+}
 
 impl Notes {
     fn marks(&self) -> Vec<Mark> {
-        let logs = self.0.iter();
+        let logs = self.logs.iter();
         let own = |log: &Log| log.lock().unwrap_or_else(PoisonError::into_inner).clone();
         logs.flat_map(own).collect()
+    }
+
+    /// Posts by connection and time.
+    pub(crate) fn posts(&self) -> Vec<JobPost> {
+        PostLog::merged(&self.posted)
     }
 }
 
@@ -337,6 +356,8 @@ pub(crate) struct HostProgram {
     asked: FxHashMap<FlowId, VecDeque<MessageNumber>>,
     credits: VecDeque<(FlowId, FlowMilestone)>,
     log: Log,
+    /// Posts, if somebody follows them.
+    posted: Option<PostLog>,
     /// Time at which a rank here last finished an iteration.
     last_over: Time,
 }
@@ -401,7 +422,8 @@ impl HostProgram {
         true
     }
 
-    fn listen(&mut self, now: Time, seat: usize) {
+    /// Does what the rank on `seat` says after an event.
+    fn listen(&mut self, now: Time, seat: usize, cause: PostCause) {
         self.schedule(seat);
         let Seat {
             job,
@@ -414,6 +436,9 @@ impl HostProgram {
             let (iteration, step) = match output {
                 Output::Post { to, message, bytes } => {
                     let (connection, message) = (connections[&to], MessageId(message.0));
+                    if let Some(posted) = &self.posted {
+                        posted.push((connection, now, cause));
+                    }
                     match self.elsewhere.get(&connection) {
                         None => self.posts.push_back(Post {
                             connection,
@@ -464,7 +489,7 @@ impl Program for HostProgram {
         }
         let seat = self.owners[&connection];
         self.seats[seat].run.on_sent(now, MessageNumber(message.0));
-        self.listen(now, seat);
+        self.listen(now, seat, PostCause::Acknowledgement(connection));
     }
 
     fn on_received(&mut self, now: Time, connection: FlowId, message: MessageId) {
@@ -478,7 +503,7 @@ impl Program for HostProgram {
             self.credits
                 .push_back((connection, FlowMilestone::CreditReturned));
         }
-        self.listen(now, seat);
+        self.listen(now, seat, PostCause::Message(connection));
     }
 
     fn on_granted(&mut self, now: Time, connection: FlowId) {
@@ -489,7 +514,7 @@ impl Program for HostProgram {
         if let Some(message) = asked.and_then(VecDeque::pop_front) {
             let seat = self.owners[&connection];
             self.seats[seat].run.on_granted(message);
-            self.listen(now, seat);
+            self.listen(now, seat, PostCause::Turn);
         }
     }
 
@@ -526,11 +551,17 @@ impl Program for HostProgram {
         due.sort_unstable();
         for seat in due {
             let own = &mut self.seats[seat];
-            match own.start.take() {
-                Some(_) => own.run.start(now),
-                None => own.run.on_deadline(now),
-            }
-            self.listen(now, seat);
+            let cause = match own.start.take() {
+                Some(_) => {
+                    own.run.start(now);
+                    PostCause::Start
+                }
+                None => {
+                    own.run.on_deadline(now);
+                    PostCause::Clock
+                }
+            };
+            self.listen(now, seat, cause);
         }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::assemble::Assembly;
 use crate::jobs::JobResult;
+use crate::posts::JobPost;
 use clearway_fabric::{
     FlowOutcome, LinkCounters, LinkPauses, LinkTotals, Observer, Program, Progress, Reactions,
     Rounds, RunControl, Sampler, Simulation, Stopped, Traffic, Verdict,
@@ -61,6 +62,8 @@ pub struct Finished<O = ()> {
     pub flows: Vec<FlowResult>,
     /// In the order of the scenario.
     pub jobs: Vec<JobResult>,
+    /// Messages that jobs posted, by connection and time; none unless observers follow senders.
+    pub posts: Vec<JobPost>,
     /// Time at which the last flow or job was done, or the run was stopped.
     pub simulated: Time,
     /// Reason why the run ended early, if it did.
@@ -87,6 +90,7 @@ impl<O> Finished<O> {
         let finished = Finished {
             flows: self.flows,
             jobs: self.jobs,
+            posts: self.posts,
             simulated: self.simulated,
             stopped: self.stopped,
             rounds: self.rounds,
@@ -159,7 +163,9 @@ impl Assembly {
             let own = local.remove(&host)?;
             Some(Box::new(own) as Box<dyn Reactions>)
         };
-        let (mut programs, notes) = self.jobs.programs(self.seed, self.nic_traffic());
+        let (mut programs, notes) =
+            self.jobs
+                .programs(self.seed, self.nic_traffic(), O::FOLLOWS_SENDERS);
         let program = |host| {
             let own = programs.remove(&host)?;
             Some(Box::new(own) as Box<dyn Program>)
@@ -182,6 +188,7 @@ impl Assembly {
         Finished {
             flows: flows.collect(),
             jobs: self.jobs.results(&notes),
+            posts: notes.posts(),
             simulated: outcome.finished,
             stopped: outcome.stopped,
             rounds: outcome.rounds,

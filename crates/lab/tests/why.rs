@@ -1,9 +1,11 @@
 //! Completion times in parts, against cases whose answer can be worked out by hand.
 
 use clearway_lab::record::merge_all;
-use clearway_lab::why::{BoundCause, FlowDelays, FollowPlan, FollowRecorder, LowerBound, Part};
-use clearway_lab::{Assembly, Finished, Laboratory, LinkId, RunOptions, Verdict};
-use clearway_units::{FlowId, Span};
+use clearway_lab::why::{
+    BoundCause, FlowDelays, FollowPlan, FollowRecorder, JobStep, LowerBound, Part,
+};
+use clearway_lab::{Assembly, Finished, Laboratory, LinkId, PostCause, RunOptions, Verdict};
+use clearway_units::{FlowId, Span, Time};
 
 /// A run, and the parts of all of its flows.
 struct Explained {
@@ -346,6 +348,96 @@ fn flows_that_start_each_other_are_a_chain() {
     assert_eq!(run.bound.span, sum);
     // Nothing is in their way: the run is as fast as it can be.
     assert_eq!(run.finished.simulated.since(run.bound.from), sum);
+}
+
+/// A run of a GOAL schedule, rank n on host n, alone on the network.
+fn scheduled(name: &str, ranks: &[&str], iterations: u32) -> Explained {
+    let folder = std::env::temp_dir().join(format!("clearway-why-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("chain.goal");
+    let mut schedule = format!("num_ranks {}\n", ranks.len());
+    for (rank, operations) in ranks.iter().enumerate() {
+        schedule += &format!("rank {rank} {{\n{operations}\n}}\n");
+    }
+    std::fs::write(&file, schedule).unwrap();
+    let named = format!("workload.file={}", file.display());
+    let iterations = format!("workload.iterations={iterations}");
+    let run = Explained::new(LEAVES, &["workload.kind=trace", &named, &iterations]);
+    std::fs::remove_dir_all(&folder).unwrap();
+    run
+}
+
+/// Time that so many packets take from one host of a leaf to another, until the last one arrives, and until it is acknowledged.
+fn packets(count: u64) -> (Span, Span) {
+    let arrival = ns(83 * (count + 1)) + Span::from_us(2);
+    (
+        arrival,
+        arrival + Span::from_ps(2 * 1280) + Span::from_us(2),
+    )
+}
+
+fn steps(run: &Explained) -> Vec<Span> {
+    let BoundCause::Job { label, steps } = &run.bound.cause else {
+        panic!("{:?}", run.bound);
+    };
+    assert_eq!(label, "chain");
+    let span = |step: &JobStep| match *step {
+        JobStep::Message { span, .. } | JobStep::Computation { span, .. } => span,
+    };
+    steps.iter().map(span).collect()
+}
+
+#[test]
+fn messages_and_computations_of_a_job_are_a_chain() {
+    // Rank 1 computes with what has arrived and passes it on; rank 0 computes meanwhile, but not for so long.
+    let ranks = [
+        "l1: send 40860b to 1 tag 1\nl2: calc 4000",
+        "l1: recv 40860b from 0 tag 1\nl2: calc 5000\nl3: send 81720b to 2 tag 2\nl2 requires l1\nl3 requires l2",
+        "l1: recv 81720b from 1 tag 2",
+    ];
+    let run = scheduled("passed-on", &ranks, 1);
+    let expected = [packets(10).0, Span::from_us(5), packets(20).1];
+    assert_eq!(steps(&run), expected);
+    let sum = expected[0] + expected[1] + expected[2];
+    assert_eq!((run.bound.from, run.bound.span), (Time::ZERO, sum));
+    assert_eq!(
+        run.finished.simulated,
+        Time::ZERO + sum,
+        "nothing is in its way"
+    );
+
+    // Rank 0 waits for the acknowledgement of its first message.
+    let ranks = [
+        "l1: send 40860b to 1 tag 1\nl2: calc 5000\nl3: send 81720b to 2 tag 2\nl2 requires l1\nl3 requires l2",
+        "l1: recv 40860b from 0 tag 1",
+        "l1: recv 81720b from 0 tag 2",
+    ];
+    let run = scheduled("acknowledged", &ranks, 2);
+    let iteration = [packets(10).1, Span::from_us(5), packets(20).1];
+    assert_eq!(steps(&run), [iteration, iteration].concat());
+    assert_eq!(run.finished.simulated, Time::ZERO + run.bound.span);
+}
+
+#[test]
+fn connections_of_jobs_know_what_they_waited_for() {
+    // Rank 0 computes and asks, rank 1 answers at once.
+    let ranks = [
+        "l1: calc 7000\nl2: send 4086b to 1 tag 1\nl3: recv 4086b from 1 tag 2\nl2 requires l1",
+        "l1: recv 4086b from 0 tag 1\nl2: send 4086b to 0 tag 2\nl2 requires l1",
+    ];
+    let run = scheduled("answers", &ranks, 4);
+    let waits = |id: u32| {
+        let flow = run.flow(id);
+        let sum = flow
+            .waits
+            .iter()
+            .fold(Span::ZERO, |sum, wait| sum + wait.span);
+        assert_eq!(sum, flow.total(Part::Waiting), "{flow:?}");
+        assert!(sum > Span::from_us(21), "{flow:?}");
+        flow.waits.iter().map(|wait| wait.cause).collect::<Vec<_>>()
+    };
+    assert_eq!(waits(0), [PostCause::Clock]);
+    assert_eq!(waits(1), [PostCause::Message(FlowId(0))]);
 }
 
 /// Seventy runs of all kinds: parts add up, which the walk itself asserts, and nothing is left unexplained.

@@ -11,6 +11,9 @@
 //! | `bound.sentence` | - | the cause in words |
 //! | `bound.links` | - | the links that carry too much, if it is a cut; `bytes` and `rate_bps` are theirs together |
 //! | `bound.flows` | - | the flows that start one another, if it is a chain |
+//! | `bound.job` | - | the job whose messages and computations wait for one another, if it is such a chain; else absent, as are the next two |
+//! | `bound.messages`, `bound.computations` | - | how many messages and computations the chain has |
+//! | `bound.steps[]` | ps | the first 1000 of them: `host` that computes or sends, its least time `ps`; of a message `flow` and `bytes` |
 //! | `flows[]` | - | the flows that were asked for, or the slowest ones, the slowest first |
 //! | `flow`, `label`, `src`, `dst`, `bytes` | - | as in `flows.parquet` |
 //! | `start_ps`, `completion_ps`, `ideal_ps` | ps | when the flow was ready, its completion time, and alone on an idle network (or 0) |
@@ -18,6 +21,7 @@
 //! | `bottleneck` | - | the link that cost it most by queueing and pauses; null if none did |
 //! | `sharers` | - | other flows whose data it waited for there |
 //! | `parts[]` | - | `part`, `link` (null where it is of none), `ps`: the completion time, without a remainder |
+//! | `waits[]` | - | what a connection of a job waited for, the longest first: `what`, `host` where that happened, `flow` (the connection of a message, else absent), `ps`; absent if it is no connection |
 //! | `links[]` | - | for each link that its data crossed: `packets`, `mean_wait_us` in front of it, `sharers`, `rate_bps` |
 //! | `sentence` | - | the flow in words |
 //! | `links[]` | - | what links cost these flows together: `link`, `queueing_us`, `paused_us`, `flows` |
@@ -64,6 +68,13 @@ pub enum Limit {
     Nothing,
     /// Flows that start one another.
     Chain(Vec<u32>),
+    /// Messages and computations of a job that wait for one another.
+    Job {
+        /// Name of the job.
+        label: String,
+        /// Messages and computations, in their order.
+        steps: Vec<StepRow>,
+    },
     /// Load of links.
     Links {
         /// Names of the links.
@@ -75,6 +86,21 @@ pub enum Limit {
         /// Rate of all together.
         rate_bps: u64,
     },
+}
+
+/// Message or computation of a chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct StepRow {
+    /// Host that computes or sends.
+    pub host: u32,
+    /// Connection of a message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flow: Option<u32>,
+    /// Length of a message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    /// The least time that it takes.
+    pub ps: u64,
 }
 
 /// Lower bound of a run.
@@ -98,6 +124,36 @@ pub struct Bound {
     pub rate_bps: u64,
     /// Flows of a chain.
     pub flows: Vec<u32>,
+    /// Chain of a job.
+    #[serde(flatten)]
+    pub chain: Option<JobChain>,
+}
+
+/// Chain of messages and computations of a job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct JobChain {
+    /// Name of the job.
+    pub job: String,
+    /// Number of messages.
+    pub messages: usize,
+    /// Number of computations.
+    pub computations: usize,
+    /// The first messages and computations, in their order.
+    pub steps: Vec<StepRow>,
+}
+
+impl JobChain {
+    fn of(label: &str, steps: &[StepRow]) -> Self {
+        /// Steps that are listed.
+        const MOST: usize = 1000;
+        let messages = steps.iter().filter(|step| step.flow.is_some()).count();
+        Self {
+            job: label.into(),
+            messages,
+            computations: steps.len() - messages,
+            steps: steps.iter().take(MOST).copied().collect(),
+        }
+    }
 }
 
 /// A flow and where its time went.
@@ -129,10 +185,61 @@ pub struct SlowFlow {
     pub sharers: usize,
     /// Parts of the completion time, the longest first.
     pub parts: Vec<DelayRow>,
+    /// Events that a connection of a job waited for, those of the longest waits first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub waits: Vec<JobWaitRow>,
     /// Links that its data crossed.
     pub links: Vec<WaitRow>,
     /// The flow in words.
     pub sentence: String,
+}
+
+/// Kind of event that lets a rank of a job send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Awaited {
+    /// The start of the job.
+    Start,
+    /// Messages from the host.
+    Messages,
+    /// Acknowledgements of messages to the host.
+    Acknowledgements,
+    /// Computations at the host.
+    Computations,
+    /// The turn at a receiver that takes a limited number of messages at a time.
+    Turn,
+}
+
+/// Time that a connection of a job waited for events of one kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct JobWaitRow {
+    /// Kind of the events.
+    pub what: Awaited,
+    /// Host that it waited for.
+    pub host: u32,
+    /// Connection of the messages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flow: Option<u32>,
+    /// Time on the critical path.
+    pub ps: u64,
+}
+
+impl JobWaitRow {
+    /// The events in words, with the time.
+    pub fn say(&self) -> String {
+        let host = self.host;
+        let flow = self
+            .flow
+            .map_or(String::new(), |flow| format!(" (flow {flow})"));
+        let what = match self.what {
+            Awaited::Start => "the start of its job".into(),
+            Awaited::Messages => format!("messages from host {host}{flow}"),
+            Awaited::Acknowledgements => format!("acknowledgements from host {host}{flow}"),
+            Awaited::Computations => format!("computations at host {host}"),
+            Awaited::Turn => format!("its turn at host {host}"),
+        };
+        format!("{} for {what}", span(Span::from_ps(self.ps)))
+    }
 }
 
 /// Part of a completion time.
@@ -183,8 +290,12 @@ impl Bound {
     /// The bound of a run that took so long.
     pub fn new(limit: Limit, from: Span, least: Span, took: Span) -> Self {
         let sentence = sentence_of(&limit, least);
+        let chain = match &limit {
+            Limit::Job { label, steps } => Some(JobChain::of(label, steps)),
+            _ => None,
+        };
         let (links, bytes, rate_bps, flows) = match limit {
-            Limit::Nothing => (Vec::new(), 0, 0, Vec::new()),
+            Limit::Nothing | Limit::Job { .. } => (Vec::new(), 0, 0, Vec::new()),
             Limit::Chain(flows) => (Vec::new(), 0, 0, flows),
             Limit::Links {
                 links,
@@ -203,6 +314,7 @@ impl Bound {
             bytes,
             rate_bps,
             flows,
+            chain,
         }
     }
 
@@ -228,6 +340,7 @@ fn sentence_of(limit: &Limit, least: Span) -> String {
                 count(flows.len() as u64)
             ),
         },
+        Limit::Job { label, steps } => sentence_of_job(label, steps, &least),
         Limit::Links {
             what,
             bytes: load,
@@ -239,6 +352,24 @@ fn sentence_of(limit: &Limit, least: Span) -> String {
             format!("{what} {verb} {} at {rate}b/s: {least}.", bytes(*load))
         }
     }
+}
+
+fn sentence_of_job(label: &str, steps: &[StepRow], least: &str) -> String {
+    let of = |is_message: bool, one: &str, several: &str| {
+        let own = steps
+            .iter()
+            .filter(|step| step.flow.is_some() == is_message);
+        let time = span(Span::from_ps(own.clone().map(|step| step.ps).sum()));
+        match own.count() {
+            1 => format!("1 {one} of {time}"),
+            number => format!("{} {several} of {time}", count(number as u64)),
+        }
+    };
+    let messages = of(true, "message", "messages");
+    let computations = of(false, "computation", "computations");
+    format!(
+        "In {label} {messages} and {computations} wait for one another: {least} even if each message is alone."
+    )
 }
 
 impl SlowFlow {
@@ -288,7 +419,8 @@ impl SlowFlow {
             }
             DelayPart::Waiting => {
                 format!(
-                    "{head} it had nothing to send: it waited for computations or for messages of others."
+                    "{head} it had nothing to send: it waited{}.",
+                    self.awaited()
                 )
             }
             part => format!("{head} is {}.", part.name()),
@@ -314,6 +446,17 @@ impl SlowFlow {
             0 => String::new(),
             1 => ", which one other flow shared".into(),
             several => format!(", which {} other flows shared", count(several as u64)),
+        }
+    }
+
+    /// Events that a connection of a job waited for longest.
+    fn awaited(&self) -> String {
+        const NAMED: usize = 3;
+        let waits: Vec<String> = self.waits.iter().take(NAMED).map(JobWaitRow::say).collect();
+        match waits.split_last() {
+            None => " for computations or for messages of others".into(),
+            Some((last, [])) => format!(" {last}"),
+            Some((last, others)) => format!(" {} and {last}", others.join(", ")),
         }
     }
 
@@ -461,6 +604,7 @@ pub(crate) mod tests {
             sharers: 15,
             links: [("host3-leaf0", 400), ("t-5", 100)].map(wait).into(),
             parts,
+            waits: Vec::new(),
             sentence: String::new(),
         };
         flow.sentence = flow.say();

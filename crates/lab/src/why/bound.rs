@@ -2,9 +2,10 @@
 //!
 //! Two things bound a run. What has to cross a *cut*, the links that leave some part of the fabric, takes its bytes over the sum of their
 //! rates, from when they are ready. Parts of the fabric are each NIC, and what hangs together below the switches of each tier: a leaf
-//! with its hosts, a pod. And a *chain* of flows that start each other takes the sum of their ideal completion times. Loads are those of
-//! data with its headers, sent once.
+//! with its hosts, a pod. And a *chain* takes the sum of its parts: of flows that start each other their ideal completion times, of a job
+//! also its computations. Loads are those of data with its headers, sent once.
 
+use super::chain::JobStep;
 use crate::assemble::Assembly;
 use clearway_fabric::topology::{LinkId, NodeId};
 use clearway_units::{Bytes, FlowId, Rate, Span, Time};
@@ -45,6 +46,13 @@ pub enum BoundCause {
     },
     /// A chain of flows that start each other, in their order; one that nothing starts is a chain of one.
     Chain(Vec<FlowId>),
+    /// A chain of messages and computations of a job, which wait for one another.
+    Job {
+        /// Name of the job.
+        label: String,
+        /// Messages and computations, in their order.
+        steps: Vec<JobStep>,
+    },
 }
 
 /// Earliest start of a flow in the best of cases, and the flow that starts it.
@@ -75,8 +83,7 @@ struct Layer {
 }
 
 impl Assembly {
-    /// The least time that the listed traffic takes, from its first start to its last completion. Computations of jobs are left out, and so
-    /// are chains of their messages.
+    /// The least time that the listed traffic takes, from its first start to its last completion, and to the end of its last job.
     pub fn lower_bound(&self) -> LowerBound {
         let earliest = self.earliest_starts();
         let starts = earliest.iter().flatten().map(|earliest| earliest.start);
@@ -92,7 +99,11 @@ impl Assembly {
         let cuts = layers
             .iter()
             .flat_map(|layer| self.cut_bounds(layer, &earliest));
-        let bounds = chain.into_iter().chain(cuts);
+        let jobs = self.job_chains().map(|job| {
+            let (label, steps) = (job.label, job.steps);
+            (job.end, BoundCause::Job { label, steps })
+        });
+        let bounds = chain.into_iter().chain(cuts).chain(jobs);
         // Of equal bounds the first counts: of a flow that is alone, its ideal.
         let (until, cause) = bounds
             .reduce(|a, b| if b.0 > a.0 { b } else { a })

@@ -5,19 +5,22 @@
 //! and splits its completion time into [`Part`]s, without a remainder.
 
 mod bound;
+mod chain;
 mod follow;
 mod trace;
 mod walk;
 
 pub use bound::{BoundCause, LowerBound};
+pub use chain::JobStep;
 pub use clearway_results::DelayPart as Part;
 pub use follow::{FollowPlan, FollowRecorder};
 
 use crate::assemble::Assembly;
+use crate::posts::{JobPost, PostCause};
 use crate::run::Finished;
 use clearway_fabric::topology::{LinkId, NodeId};
 use clearway_transport::{Class, Reliability};
-use clearway_units::{FlowId, Span};
+use clearway_units::{FlowId, Span, Time};
 use follow::{Hop, arrival};
 use std::collections::{BTreeMap, BTreeSet};
 use trace::Trace;
@@ -47,6 +50,15 @@ pub struct LinkWait {
     pub sharers: usize,
 }
 
+/// Time that a connection of a job waited for events of one kind, after which it had something to send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct JobWait {
+    /// Kind of the events.
+    pub cause: PostCause,
+    /// Time on the critical path.
+    pub span: Span,
+}
+
 /// The completion time of a flow in parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlowDelays {
@@ -66,6 +78,8 @@ pub struct FlowDelays {
     pub nodes: Vec<BTreeSet<NodeId>>,
     /// Number of different ways.
     pub ways: usize,
+    /// What a connection of a job waited for, the longest first; together the part that is waiting.
+    pub waits: Vec<JobWait>,
 }
 
 /// Error: followed flows have sent more than can be kept.
@@ -138,12 +152,24 @@ impl Assembly {
                 started: result.started?,
                 finished: result.finished?,
             };
-            Some(self.delays_of(&trace, &subject, result.ideal))
+            let first = finished
+                .posts
+                .partition_point(|post| post.connection < flow);
+            let posts = finished.posts[first..].iter();
+            let own = posts.take_while(|post| post.connection == flow).copied();
+            let posts: Vec<JobPost> = own.collect();
+            Some(self.delays_of(&trace, &subject, result.ideal, &posts))
         });
         Ok(delays.collect())
     }
 
-    fn delays_of(&self, trace: &Trace<'_>, subject: &Subject, ideal: Span) -> FlowDelays {
+    fn delays_of(
+        &self,
+        trace: &Trace<'_>,
+        subject: &Subject,
+        ideal: Span,
+        posts: &[JobPost],
+    ) -> FlowDelays {
         let mut walk = Walk::new(trace, subject);
         let ledger = walk.run();
         let completion = subject.finished - subject.started;
@@ -160,6 +186,7 @@ impl Assembly {
             links,
             nodes: self.nodes_of(ways.keys()),
             ways: ways.len(),
+            waits: waits(&walk.idle, posts),
         }
     }
 
@@ -188,6 +215,21 @@ impl Assembly {
         }
         nodes
     }
+}
+
+/// Waits of a connection by what ended them: the last event with which its rank posted something by then.
+fn waits(idle: &[(Span, Time)], posts: &[JobPost]) -> Vec<JobWait> {
+    let mut spans: BTreeMap<PostCause, Span> = BTreeMap::new();
+    for &(span, until) in idle {
+        let place = posts.partition_point(|post| post.time <= until);
+        if let Some(post) = place.checked_sub(1).map(|place| posts[place]) {
+            *spans.entry(post.cause).or_default() += span;
+        }
+    }
+    let spans = spans.into_iter().filter(|(_, span)| !span.is_zero());
+    let mut waits: Vec<JobWait> = spans.map(|(cause, span)| JobWait { cause, span }).collect();
+    waits.sort_by_key(|wait| std::cmp::Reverse(wait.span));
+    waits
 }
 
 /// The parts, the longest first.

@@ -62,6 +62,8 @@ pub(super) struct Walk<'a> {
     ledger: Ledger,
     /// The other flows that the flow's NIC served while it waited.
     pub(super) at_nic: FxHashSet<FlowId>,
+    /// Times in which the flow had nothing to send, and their ends, at which there was something.
+    pub(super) idle: Vec<(Span, Time)>,
 }
 
 impl<'a> Walk<'a> {
@@ -73,6 +75,7 @@ impl<'a> Walk<'a> {
             limited: false,
             ledger: Ledger::new(),
             at_nic: FxHashSet::default(),
+            idle: Vec::new(),
         }
     }
 
@@ -257,7 +260,11 @@ impl<'a> Walk<'a> {
                 SendLimit::Application if sent[place].again => {
                     return self.recover(self.earlier_copy(queue_pair, place));
                 }
-                SendLimit::Application => self.take(from, Part::Waiting, None),
+                SendLimit::Application => {
+                    let until = self.cursor;
+                    self.take(from, Part::Waiting, None);
+                    self.idle.push((until - self.cursor, until));
+                }
             }
             if self.cursor <= since {
                 break;

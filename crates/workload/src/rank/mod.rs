@@ -42,7 +42,11 @@ pub struct Pace {
 }
 
 impl Pace {
-    fn of(&mut self, span: Span) -> Span {
+    /// Time of a computation on `unit` that takes `span` according to the graph.
+    pub fn of(&mut self, unit: u16, span: Span) -> Span {
+        if unit == ADDER {
+            return span;
+        }
         let mut factor = self.factor;
         if self.jitter > 0.0 {
             factor *= 1.0 + self.jitter * self.random.unit();
@@ -349,11 +353,7 @@ impl RankRun {
             let Task::Compute { span, .. } = self.plan.graph().task(next) else {
                 return;
             };
-            let span = match unit {
-                ADDER => span,
-                _ => self.pace.of(span),
-            };
-            let end = now.saturating_add(span);
+            let end = now.saturating_add(self.pace.of(unit, span));
             self.units.begin(unit, next, end);
             self.on_begun(next);
         }
