@@ -1175,6 +1175,56 @@ fn inline_tables_are_settings() {
 }
 
 #[test]
+fn keys_of_other_fabrics_are_told_from_those_of_a_scale_up_fabric() {
+    let bench = Bench::new("scale-up-owners");
+    let refuse = |setting: &&str| {
+        let error = bench.refuse(&["run", "nvlink-64", "--set", setting]);
+        format!("{error}\n")
+    };
+    let settings = [
+        "transport.spray=adaptive",
+        "spray=adaptive",
+        "switch.queue=1MB",
+        "switch.kind=shared-buffer",
+        "topology.hosts=64",
+        "topology.links=[\"leaf0-spine0 down\"]",
+        "workload.message=1MB",
+        "workload.file=x.txt",
+        "topology.tokens=3",
+        "topology.seed=3",
+        "topology.gpu=64",
+        "injection.wm-maxi=2",
+    ];
+    let text: String = settings.iter().map(refuse).collect();
+    assert_snapshot!(text, @r#"
+    --set transport.spray=adaptive: `transport.spray` is a key of packet fabrics: a scale-up fabric has no `[transport]`
+      fix: choose an injection control in `[injection]`; `clearway list injection` names them
+    --set spray=adaptive: the scenario has no key `spray`
+      fix: `spray` is a key of packet fabrics: leave it out
+    --set switch.queue=1MB: the switch of a scale-up fabric has no key `queue`
+      fix: `queue` is a key of packet fabrics: the keys are: input-buffer, latency, output-queue, reduction-table
+    --set switch.kind=shared-buffer: the switch of a scale-up fabric has no key `kind`
+      fix: `kind` is a key of packet fabrics: the keys are: input-buffer, latency, output-queue, reduction-table
+    --set topology.hosts=64: a topology of kind "nvlink" has no key `hosts`
+      fix: `hosts` is a key of packet fabrics: the keys are: cycle, gpus, gpus-per-leaf, header-flits, links-per-spine, payload-flits, spines
+    --set topology.links=["leaf0-spine0 down"]: a topology of kind "nvlink" has no key `links`
+      fix: `links` is a key of packet fabrics: the keys are: cycle, gpus, gpus-per-leaf, header-flits, links-per-spine, payload-flits, spines
+    --set workload.message=1MB: a workload of kind "collective" has no key `message`
+      fix: `message` is a key of packet fabrics: the keys are: initiators, members, name, operation, random-members, transactions
+    --set workload.file=x.txt: a workload of kind "collective" has no key `file`
+      fix: `file` is a key of `workload.kind = "trace"`: choose that, or leave the key out
+    --set topology.tokens=3: a topology of kind "nvlink" has no key `tokens`
+      fix: did you mean `injection.tokens`?
+    --set topology.seed=3: a topology of kind "nvlink" has no key `seed`
+      fix: did you mean `seed`?
+    --set topology.gpu=64: a topology of kind "nvlink" has no key `gpu`
+      fix: did you mean `gpus`? The keys are: cycle, gpus, gpus-per-leaf, header-flits, links-per-spine, payload-flits, spines
+    --set injection.wm-maxi=2: injection control "3cpo" has no key `wm-maxi`
+      fix: did you mean `wm-max`? The keys are: arbiter, base-md, carry-cap, channels, handover, initial-rtt, latency-max, latency-threshold, read-latency, remote-scaling, remote-scaling-from, remote-scaling-to, response-queue, scale-sends, skew-correction, token-cap, token-need, tokens, wm-increase, wm-initial, wm-max, wm-min, write-latency
+    "#);
+}
+
+#[test]
 fn combinations_that_hurt_are_warned_of() {
     let bench = Bench::new("warnings");
     bench.write("empty.toml", "# nothing yet\n");

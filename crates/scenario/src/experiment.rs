@@ -37,7 +37,7 @@ impl Experiment {
         let places = Places::of_file(file, lines, &entries);
         if ScaleupScenario::is_meant(&entries) {
             let mut scenario = ScaleupScenario::from_entries(injection, &entries, places)
-                .map_err(|error| error.with_owner((registry, injection)))?;
+                .map_err(|error| error.with_scaleup_owner((registry, injection)))?;
             scenario.base_dir = base_dir.map(Path::to_path_buf);
             return Ok(Self::Scaleup(Box::new(scenario)));
         }

@@ -16,10 +16,7 @@ impl ScenarioError {
             return self;
         };
         let things = things(registry, injection);
-        let owners: Vec<&Explanation> = things
-            .iter()
-            .filter(|thing| thing.parameters.iter().any(|own| own.key == unknown.key))
-            .collect();
+        let owners = owners_of(&unknown.key, &things);
         let section = unknown.section.as_str();
         if let Some(fix) = same_section(section, &unknown.key, &owners)
             .or_else(|| other_sections(&unknown.key, &owners))
@@ -39,6 +36,57 @@ impl ScenarioError {
         }
         self
     }
+
+    /// As [`with_owner`](Self::with_owner), in the terms of a scale-up fabric: what only packet fabrics have cannot be chosen there.
+    pub(crate) fn with_scaleup_owner(
+        mut self,
+        (registry, injection): (&Registry, &InjectionRegistry),
+    ) -> Self {
+        let Some(unknown) = &self.unknown else {
+            return self;
+        };
+        let (section, key) = (unknown.section.as_str(), unknown.key.as_str());
+        let mut groups = scaleup_groups(injection);
+        for thing in groups.iter_mut().flat_map(|group| &mut group.sections) {
+            thing.role = thing.role.replace(", of a scale-up fabric", "");
+        }
+        let own: Vec<&Explanation> = groups.iter().flat_map(|group| &group.sections).collect();
+        let owners = owners_of(key, own.iter().copied());
+        if let Some(fix) =
+            same_section(section, key, &owners).or_else(|| other_sections(key, &owners))
+        {
+            self.fix = fix;
+            return self;
+        }
+        let of_packets = things(registry, injection);
+        let owners = owners_of(key, &of_packets);
+        // What is no part of a fabric is the same in all scenarios.
+        let (common, packets): (Vec<&Explanation>, Vec<&Explanation>) =
+            owners.into_iter().partition(|owner| is_common(owner));
+        if let Some(fix) = other_sections(key, &common) {
+            self.fix = fix;
+        } else if !packets.is_empty() {
+            let fix = match section {
+                "" => "leave it out".into(),
+                _ => self.fix,
+            };
+            self.fix = format!("`{key}` is a key of packet fabrics: {fix}");
+        }
+        self
+    }
+}
+
+/// Those that have a key of this name.
+fn owners_of<'a>(
+    key: &str,
+    things: impl IntoIterator<Item = &'a Explanation>,
+) -> Vec<&'a Explanation> {
+    let has = |thing: &&Explanation| thing.parameters.iter().any(|own| own.key == key);
+    things.into_iter().filter(has).collect()
+}
+
+fn is_common(thing: &Explanation) -> bool {
+    ["", "observe"].contains(&thing.section)
 }
 
 /// Everything that has keys.

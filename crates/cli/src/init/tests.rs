@@ -201,5 +201,5 @@ fn what_cannot_be_written_is_refused() {
     insta::assert_snapshot!(refused(&["--workload", "trace"]), @"the scenario would not run: `file` of the trace workload: no file is named");
     insta::assert_snapshot!(refused(&["--topology", "file"]), @"the scenario would not run: impossible topology: no file is named");
     insta::assert_snapshot!(refused(&["--set", "topology.host=3"]), @r#"--set topology.host=3: a topology of kind "leaf-spine" has no key `host`"#);
-    insta::assert_snapshot!(refused(&["--topology", "nvlink", "--transport", "strack"]), @"--set transport.kind=strack: a scale-up fabric has no `[transport]`");
+    insta::assert_snapshot!(refused(&["--topology", "nvlink", "--transport", "strack"]), @"--set transport.kind=strack: `transport.kind` is a key of packet fabrics: a scale-up fabric has no `[transport]`");
 }

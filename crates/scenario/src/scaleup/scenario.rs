@@ -333,7 +333,10 @@ fn refuse_what_has_no_meaning(entries: &[Entry]) -> Result<(), ScenarioError> {
         if entry.section == "transport" {
             return Err(ScenarioError::at(
                 &entry.place,
-                "a scale-up fabric has no `[transport]`",
+                format!(
+                    "`transport.{}` is a key of packet fabrics: a scale-up fabric has no `[transport]`",
+                    entry.key
+                ),
                 "choose an injection control in `[injection]`; `clearway list injection` names them",
             ));
         }
