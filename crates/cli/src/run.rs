@@ -270,8 +270,14 @@ pub(crate) fn conclude(
     target: &Path,
     status: &Status,
 ) -> Result<ExitCode, Failure> {
-    if !arguments.json && !arguments.quiet {
-        print(&format!("Results    {}\n", target.display()))?;
+    match (arguments.json, arguments.quiet) {
+        (_, true) => {}
+        (false, false) => print(&format!("Results    {}\n", target.display()))?,
+        // Standard output is for the document. Who names a folder knows it.
+        (true, false) if arguments.out.is_none() => {
+            say(&format!("results in {}", target.display()))
+        }
+        (true, false) => {}
     }
     say_status(status, Some(target));
     Ok(match status {

@@ -96,6 +96,24 @@ fn json_on_the_terminal_is_the_summary_in_the_folder() {
     let printed = bench.succeed(&[&["run"], run.as_slice()].concat());
     assert_eq!(printed, bench.read("results/summary.json"));
     assert!(Summary::from_json(&printed).is_ok());
+    // Nobody has named the folder here, so it is said beside the document.
+    for (scenario, quiet) in [
+        (&with(&["--json"])[..], false),
+        (&with(&["--json", "--quiet"]), true),
+        (&["nvlink-64", "--json"], false),
+    ] {
+        let output = bench.output(&[&["run"], scenario].concat());
+        let [printed, said] =
+            [output.stdout, output.stderr].map(|text| String::from_utf8(text).expect("text"));
+        let identity = Summary::from_json(&printed).expect("the summary").scenario;
+        let folder = format!("out/{}-{}", identity.name, identity.hash);
+        assert_eq!(bench.read(&format!("{folder}/summary.json")), printed);
+        assert_eq!(
+            said.contains(&format!("results in {folder}\n")),
+            !quiet,
+            "{said}"
+        );
+    }
 }
 
 #[test]
