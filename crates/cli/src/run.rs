@@ -106,8 +106,7 @@ pub(crate) fn run(
         Err(error) => error.kept().map(Path::to_owned),
     };
     if let Some(live) = &live {
-        let kept = place.as_deref();
-        live.conclude(&record, kept.unwrap_or(Path::new("nothing is kept")));
+        live.conclude(&record, place.as_deref());
     }
     let ended = Failure::all([shown, written.map_err(unwritten), texts])
         .and_then(|()| explain(laboratory, arguments, &target, &record.status))

@@ -600,10 +600,46 @@ fn the_page_of_a_run_that_is_over_in_a_browser() {
         });
         assert!(is_shown, "the page: {:?}", browser.log());
     }
+    let link = "return document.getElementById('report').offsetHeight > 0;";
+    assert_eq!(browser.execute(link), true, "the link to the report");
+    browser.execute("document.getElementById('report').click();");
+    let opened = "return location.pathname === '/report.html' && Boolean(document.querySelector('[data-plot=fct] path.line'));";
+    let is_opened = (0..looks()).any(|_| {
+        std::thread::sleep(PAUSE);
+        browser.execute(opened) == true
+    });
+    assert!(is_opened, "the report: {:?}", browser.log());
     interrupt(&run);
     let (code, said) = run.end();
     assert_eq!(code, 0);
     assert!(said.ends_with(" stays until Ctrl-C\n"), "{said}");
     let log = browser.log();
     assert!(log.is_empty(), "the console says {log:?}");
+}
+
+#[test]
+#[cfg(unix)]
+fn a_run_serves_the_report_that_it_leaves() {
+    let bench = Bench::new("live-report");
+    let get = |run: &Run| run.request("GET /report.html", OWN_HOST, "");
+    let paused = [&SHORT[..], &["--live-paused", "--live-stay", "forever"]].concat();
+    let run = Run::start(&bench, &paused);
+    assert_eq!(get(&run).0, 404, "it goes on");
+    run.obey(&json!({ "action": "resume" }));
+    let state = run.wait_until("complete", has_status("complete"));
+    assert_eq!(state["ending"]["report"], "report.html");
+    let (status, headers, body) = get(&run);
+    assert_eq!(status, 200);
+    assert!(headers.contains("text/html"), "{headers}");
+    assert_eq!(body, bench.read("results/report.html"));
+    interrupt(&run);
+    run.end();
+
+    let without = [&SHORT[..], &["--no-report", "--live-stay", "forever"]].concat();
+    let run = Run::start(&bench, &without);
+    let state = run.wait_until("complete", has_status("complete"));
+    assert_eq!(state["ending"]["report"], Value::Null);
+    assert_eq!(get(&run).0, 404);
+    interrupt(&run);
+    run.end();
 }

@@ -152,6 +152,7 @@
       Clearway.html("span", "", figure, under);
     }
     say("folder", ending.folder);
+    element("report").hidden = ending.report === null;
     if (ending.reason) warn("Incomplete: " + ending.reason + ".");
     element("ending").hidden = false;
   }

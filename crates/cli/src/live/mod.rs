@@ -27,7 +27,7 @@ use std::cell::RefCell;
 use std::env;
 use std::ffi::OsStr;
 use std::io::{self, IsTerminal as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -105,18 +105,23 @@ impl<'a> Live<'a> {
             .on_simulated(|history| self.add_samples(history));
     }
 
-    /// Tells pages how the run ended.
-    pub(crate) fn conclude(&self, record: &RunRecord, folder: &Path) {
+    /// Tells pages how the run ended; `folder` is the one of its results, if they are kept.
+    pub(crate) fn conclude(&self, record: &RunRecord, folder: Option<&Path>) {
         let (status, reason) = match &record.status {
             Status::Complete => ("complete", None),
             Status::Incomplete { reason } => ("incomplete", Some(reason.clone())),
             Status::Interrupted => ("interrupted", None),
         };
+        let report_file = folder.map_or(PathBuf::new(), |folder| folder.join(page::FILE_NAME));
         let ending = Ending {
             status,
             reason,
             figures: page::tiles(record),
-            folder: folder.display().to_string(),
+            folder: folder.map_or("nothing is kept".into(), |folder| {
+                folder.display().to_string()
+            }),
+            report: report_file.exists().then_some(page::FILE_NAME),
+            report_file,
         };
         self.shared.on_end(ending);
     }

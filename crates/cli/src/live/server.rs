@@ -3,6 +3,7 @@
 //! | request | answer |
 //! |---|---|
 //! | `GET /` | the page |
+//! | `GET /report.html` | the report of the run, when that is over and has left one |
 //! | `GET /api/state?since=EPOCH.COUNT` | how far the run is, and the samples that a page with so many of that epoch lacks |
 //! | `POST /api/control` | does what the JSON says: `{"action": "pause"}`, `resume`, `stop`, or `step` with `"until": "150us"` |
 //!
@@ -22,6 +23,7 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use clearway_report::page::LivePage;
 use serde_json::json;
+use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
 use std::sync::Arc;
@@ -101,6 +103,7 @@ async fn serve(listener: TcpListener, site: Arc<Site>, stopped: oneshot::Receive
 fn router(site: Arc<Site>) -> Router {
     Router::new()
         .route("/", get(page))
+        .route("/report.html", get(report))
         .route("/favicon.ico", get(async || StatusCode::NO_CONTENT))
         .route("/api/state", get(state))
         .route("/api/control", post(control))
@@ -164,6 +167,23 @@ async fn page(State(site): State<Arc<Site>>) -> Response {
     let policy = format!("{}; frame-ancestors 'none'", site.page.policy);
     let policy = [(header::CONTENT_SECURITY_POLICY, policy)];
     (policy, Html(site.page.html.clone())).into_response()
+}
+
+/// The report as it is now: `why` may have written it again. Its own policy stands in it.
+async fn report(State(site): State<Arc<Site>>) -> Response {
+    let Some(file) = site.shared.report() else {
+        return (StatusCode::NOT_FOUND, "there is no report\n").into_response();
+    };
+    match fs::read_to_string(&file) {
+        Ok(html) => {
+            let policy = [(header::CONTENT_SECURITY_POLICY, "frame-ancestors 'none'")];
+            (policy, Html(html)).into_response()
+        }
+        Err(error) => {
+            let text = format!("cannot read {}: {error}\n", file.display());
+            (StatusCode::INTERNAL_SERVER_ERROR, text).into_response()
+        }
+    }
 }
 
 async fn state(State(site): State<Arc<Site>>, address: Uri) -> Response {

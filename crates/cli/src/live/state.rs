@@ -8,6 +8,7 @@ use clearway_report::page::Tile;
 use clearway_units::{ParseUnitError, Time};
 use serde::{Deserialize, Serialize};
 use std::fmt::{self, Display};
+use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -67,6 +68,11 @@ pub(super) struct Ending {
     pub(super) figures: Vec<Tile>,
     /// Folder of the results.
     pub(super) folder: String,
+    /// Address of the report on this server, if the run has left one.
+    pub(super) report: Option<&'static str>,
+    /// File of the report, whether there is one or not.
+    #[serde(skip)]
+    pub(super) report_file: PathBuf,
 }
 
 /// Phase of a run.
@@ -169,6 +175,14 @@ impl Shared {
     /// Ends the run once all is done.
     pub(super) fn on_end(&self, ending: Ending) {
         self.lock().phase = Phase::Over(Arc::new(ending));
+    }
+
+    /// The file of the report, if the run is over and has left one.
+    pub(super) fn report(&self) -> Option<PathBuf> {
+        match &self.lock().phase {
+            Phase::Over(ending) => ending.report.map(|_| ending.report_file.clone()),
+            _ => None,
+        }
     }
 
     /// True if a page has asked for the state.

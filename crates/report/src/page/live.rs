@@ -266,7 +266,8 @@ const CONTROLS: &str = "\
 <section id=\"ending\" aria-labelledby=\"ending-heading\" hidden>
 <h2 id=\"ending-heading\">Results</h2>
 <dl class=\"tiles\" id=\"figures\"></dl>
-<p class=\"note\">The results are in <code id=\"folder\"></code>.</p>
+<p class=\"note\">The results are in <code id=\"folder\"></code>.
+<a id=\"report\" href=\"report.html\" hidden>Open the report</a></p>
 </section>
 <h2>Over simulated time</h2>
 ";

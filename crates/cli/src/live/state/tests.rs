@@ -129,6 +129,8 @@ fn a_run_that_is_over_takes_no_orders_and_tells_its_end() {
             under: String::new(),
         }],
         folder: "out/x".into(),
+        report: Some("report.html"),
+        report_file: PathBuf::new(),
     };
     assert!(shared.is_watched(), "somebody has looked");
     shared.on_end(ending);
@@ -138,7 +140,7 @@ fn a_run_that_is_over_takes_no_orders_and_tells_its_end() {
         r#"{"status":"incomplete","now":1.0,"until":null,"flows":{"sent":0,"total":3},"hops":10,"#
             .to_owned()
             + r#""epoch":0,"curves":[],"from":0,"samples":[],"#
-            + r#""ending":{"reason":"a \"limit\"","figures":[{"name":"Drops","value":"3","under":""}],"folder":"out/x"}}"#
+            + r#""ending":{"reason":"a \"limit\"","figures":[{"name":"Drops","value":"3","under":""}],"folder":"out/x","report":"report.html"}}"#
     );
 }
 
@@ -152,6 +154,8 @@ fn a_run_that_nobody_looks_at_is_known_as_such() {
         reason: None,
         figures: Vec::new(),
         folder: String::new(),
+        report: None,
+        report_file: PathBuf::new(),
     };
     shared.on_end(ending);
     assert!(!shared.is_watched());
