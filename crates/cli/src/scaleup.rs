@@ -65,7 +65,7 @@ fn refuse_options(arguments: &RunArguments) -> Result<(), Failure> {
         (
             "--why",
             arguments.why,
-            "the report of the finished run has its operations",
+            "`report.html` of the finished run says where the time of its operations went, and `operations.parquet` has a row for each",
         ),
     ];
     match options.iter().find(|(_, given, _)| *given) {

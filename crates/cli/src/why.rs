@@ -281,7 +281,7 @@ impl Results {
 fn no_scaleup(place: &str) -> Failure {
     Failure::new(format!(
         "{place}: this is a scale-up fabric (topology.kind = \"nvlink\"), which has operations and no flows\n  \
-         fix: see its own figures in summary.json and report.html"
+         fix: see \"Operations\" in report.html for where their time went, and operations.parquet for when each was posted, sent and completed"
     ))
 }
 

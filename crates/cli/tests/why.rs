@@ -133,6 +133,13 @@ fn scale_up_fabrics_are_refused() {
     bench.succeed(&["run", "nvlink-64", "--quiet", "--out", "out"]);
     let said = refused(&bench, &["why", "out"]);
     assert!(said.contains("operations and no flows"), "{said}");
+    // What it says to look at is there.
+    assert!(
+        said.contains("\"Operations\" in report.html") && said.contains("operations.parquet"),
+        "{said}"
+    );
+    assert!(bench.read("out/report.html").contains(">Operations</h2>"));
+    assert!(bench.path("out/operations.parquet").exists());
     let said = refused(&bench, &["run", "nvlink-64", "--why", "--out", "out"]);
     assert!(said.contains("--why: a scale-up fabric"), "{said}");
 }
