@@ -263,6 +263,7 @@ impl Results {
         let record = RunRecord {
             version: self.summary.version.clone(),
             revision: self.summary.revision.clone(),
+            given: self.summary.given.clone(),
             scenario_warnings: about_scenario.cloned().collect(),
             flows: self.rows.clone(),
             cpu_seconds: self.summary.cpu_seconds,
@@ -272,7 +273,12 @@ impl Results {
             observed: watch.observed,
             ..record
         };
-        let (text, settings) = (self.scenario.resolved(), self.scenario.settings());
+        let (text, mut settings) = (self.scenario.resolved(), self.scenario.settings());
+        // The resolved scenario gives every key. Summaries of earlier versions do not say which of them the user gave.
+        let given = &self.summary.given;
+        for setting in settings.iter_mut().filter(|_| !given.is_empty()) {
+            setting.given = given.contains(&setting.path());
+        }
         report_html(&text, settings, &record, Some(why))
     }
 }

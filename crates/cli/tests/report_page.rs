@@ -288,6 +288,7 @@ fn large() -> RunRecord {
             seed: 1,
         },
         status: Status::Complete,
+        given: Vec::new(),
         scenario_warnings: Vec::new(),
         simulated: Span::from_us(70),
         flows: (0..8192).map(flow).collect(),

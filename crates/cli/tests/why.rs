@@ -52,6 +52,13 @@ fn an_incast_is_explained_by_the_downlink_of_its_receiver() {
     // All else is as it was, but for the command.
     let after = report.find("<section id=\"why\"").unwrap();
     assert_eq!(before[..after], report[..after]);
+    assert!(before[after..].contains("<code>clearway why</code>"));
+    let settings = |page: &str| {
+        let table = &page[page.find("<section id=\"scenario\"").unwrap()..];
+        table[..table.find("</section>").unwrap()].to_owned()
+    };
+    assert_eq!(settings(&before), settings(&report));
+    assert!(settings(&report).contains("of them set by the user"));
     assert_eq!(
         bench.succeed(&["why", "out", "--json"]),
         bench.read("out/why.json")

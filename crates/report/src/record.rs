@@ -281,6 +281,8 @@ pub struct RunRecord {
     pub scenario: ScenarioIdentity,
     /// Outcome of the run.
     pub status: Status,
+    /// Keys of the scenario that its file or overrides give, such as `topology.hosts`; all others have their defaults.
+    pub given: Vec<String>,
     /// Warnings about the scenario: settings that fit together but hardly do what was meant.
     pub scenario_warnings: Vec<String>,
     /// The simulated time that passed.

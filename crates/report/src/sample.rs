@@ -75,6 +75,7 @@ pub(crate) fn run() -> RunRecord {
             seed: 1,
         },
         status: Status::Complete,
+        given: Vec::new(),
         scenario_warnings: Vec::new(),
         simulated: Span::from_ps(100_762_600),
         flows: flows

@@ -11,6 +11,7 @@
 //! | `scenario.seed` | integer | seed of all random streams |
 //! | `status` | text | `complete`, `incomplete` (it ended before all was done) or `interrupted` (by the user) |
 //! | `status_reason` | text or null | reason, if `incomplete`: a limit, or nothing left to happen |
+//! | `given` | list of text, absent if empty | keys of the scenario that its file or overrides give, such as `topology.hosts`; all others have their defaults |
 //! | `warnings` | list of text, absent if there are none | about the scenario: settings that hardly do what was meant, and what a reader of files left out; about the run: counts that speak of a fault |
 //! | `simulated_us` | us | simulated time that passed |
 //! | `flows.total` | flows | all flows of the workload |
@@ -110,6 +111,9 @@ pub struct Summary {
     pub status: StatusName,
     /// Reason why the run is incomplete; `None` if it is not.
     pub status_reason: Option<String>,
+    /// Keys of the scenario that the user has given.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub given: Vec<String>,
     /// Warnings about the scenario and the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
@@ -228,6 +232,7 @@ impl Summary {
             scenario: record.scenario.clone(),
             status,
             status_reason,
+            given: record.given.clone(),
             warnings: record.warnings(),
             simulated_us: record.simulated.as_us(),
             flows: FlowCounts::of(&flows),

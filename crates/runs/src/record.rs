@@ -1,6 +1,7 @@
 //! From a finished run to the record that all outputs are made of.
 
 use crate::measure::{Stopwatch, peak_rss_bytes};
+use clearway_lab::scenario::Setting;
 use clearway_lab::{Assembly, Finished, IterationTimes, JobResult, LinkPauses, Scenario, Stopped};
 use clearway_report::{
     IterationRow, JobRow, PacketCounts, PausedLink, RunRecord, ScenarioIdentity, Status,
@@ -26,6 +27,7 @@ pub fn record(
         revision: REVISION.into(),
         scenario: identity(scenario),
         status: status(scenario, finished),
+        given: given(scenario.settings()),
         scenario_warnings: assembly.warnings.clone(),
         simulated: finished.simulated.since(clearway_units::Time::ZERO),
         flows: Vec::new(),
@@ -46,6 +48,12 @@ pub fn record(
         jobs: finished.jobs.iter().map(job).collect(),
         operations: None,
     }
+}
+
+/// Keys that a file or an override gives.
+pub(crate) fn given(settings: Vec<Setting>) -> Vec<String> {
+    let given = settings.into_iter().filter(|setting| setting.given);
+    given.map(|setting| setting.path()).collect()
 }
 
 /// The row of a job.

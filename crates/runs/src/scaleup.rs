@@ -1,7 +1,7 @@
 //! Runs of scale-up fabrics: from a scenario to its results.
 
 use crate::measure::{Stopwatch, peak_rss_bytes};
-use crate::record::{REVISION, command_line, job, with_jobs};
+use crate::record::{REVISION, command_line, given, job, with_jobs};
 use crate::report_page;
 use crate::series_file::{Names, SeriesFile};
 use crate::timeline_file;
@@ -194,6 +194,7 @@ pub fn record(
         revision: REVISION.into(),
         scenario: identity(scenario),
         status: status(scenario, posted, finished),
+        given: given(scenario.settings()),
         scenario_warnings: assembly.warnings.clone(),
         simulated: finished.simulated.since(clearway_units::Time::ZERO),
         flows: Vec::new(),

@@ -38,6 +38,7 @@ fn record() -> RunRecord {
             seed: 1,
         },
         status: Status::Complete,
+        given: Vec::new(),
         scenario_warnings: Vec::new(),
         simulated: Span::from_us(10),
         flows: vec![row(0, 10), row(1, 7)],

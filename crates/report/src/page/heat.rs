@@ -10,7 +10,7 @@ use super::html::{Column, details, paragraph, table};
 use super::json::{push_list, push_number, push_numbers, push_text};
 use super::words;
 use crate::observed::{LinkRow, NodeRow, Observed};
-use crate::why::WhyRecord;
+use crate::why::{CostlyLink, WhyRecord};
 use clearway_units::Span;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,6 +22,8 @@ const MOST_ROWS: usize = 128;
 const WRAP: usize = 16;
 /// Links in the table for each of its criteria.
 const LISTED: usize = 5;
+/// A link that cost the slowest flows less than this share of what the costliest did does not stand out by that.
+const SMALL: f64 = 0.05;
 
 /// One cell: a link, or several.
 #[derive(Debug, Clone, PartialEq)]
@@ -389,7 +391,11 @@ fn notable(observed: &Observed, span: Span, why: Option<&WhyRecord>) -> String {
         let of = |place: usize| links[place].utilisation(span);
         of(b).total_cmp(&of(a)).then(a.cmp(&b))
     });
-    let costly = why.map_or(&[][..], |why| &why.links).iter().take(LISTED);
+    let costly = why.map_or(&[][..], |why| &why.links);
+    let cost = |link: &CostlyLink| link.queueing_us + link.paused_us;
+    let least = costly.first().map_or(0.0, |most| cost(most) * SMALL);
+    let costly = costly.iter().filter(|link| cost(link) >= least);
+    let costly = costly.take(LISTED);
     let place = |name: &str| links.iter().position(|link| link.name == name);
     let mut chosen: Vec<usize> = costly.filter_map(|link| place(&link.link)).collect();
     chosen.extend(by_utilisation.into_iter().take(LISTED));

@@ -26,9 +26,15 @@ const fn colour(part: DelayPart) -> usize {
     }
 }
 
-/// The section; nothing if nobody asked.
+/// The section; how to ask if nobody has.
 pub(super) fn section(document: &mut Document, why: Option<&WhyRecord>) {
-    let Some(why) = why else { return };
+    let Some(why) = why else {
+        document.push(
+            "<p class=\"note\">Why flows were slow, and which links cost them most: <code>clearway why</code> with the folder of this \
+             report writes that in here; <code>--flow N</code> asks about flow N.</p>",
+        );
+        return;
+    };
     document.open_section("why", "Why flows were slow");
     let bound = format!("{} {}", why.bound.sentence, why.bound.verdict());
     document.push(&paragraph(&signs(&format!(
@@ -39,6 +45,7 @@ pub(super) fn section(document: &mut Document, why: Option<&WhyRecord>) {
     } else {
         document.push(&legend(&why.parts()));
         why.flows.iter().for_each(|flow| document.push(&bar(flow)));
+        document.push("<p class=\"note\">Other flows: <code>clearway why</code> with <code>--flow N</code>.</p>");
         document.push(&details("Parts of each completion time", &shares(why)));
         document.push("<h3>Links that cost these flows most</h3>");
         document.push(&links(why));

@@ -57,6 +57,7 @@ fn record() -> RunRecord {
             seed: 1,
         },
         status: Status::Complete,
+        given: Vec::new(),
         scenario_warnings: Vec::new(),
         simulated: Span::from_ps(37 * 640),
         flows: Vec::new(),
