@@ -274,7 +274,7 @@ pub(crate) fn conclude(
         (false, false) => print(&format!("Results    {}\n", target.display()))?,
         // Standard output is for the document. Who names a folder knows it.
         (true, false) if arguments.out.is_none() => {
-            say(&format!("results in {}", target.display()))
+            say(&format!("results in {}", target.display()));
         }
         (true, false) => {}
     }
