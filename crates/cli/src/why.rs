@@ -273,7 +273,8 @@ impl Results {
             observed: watch.observed,
             ..record
         };
-        let (text, mut settings) = (self.scenario.resolved(), self.scenario.settings());
+        let text = assembly.resolved(&self.scenario);
+        let mut settings = self.scenario.settings();
         // The resolved scenario gives every key. Summaries of earlier versions do not say which of them the user gave.
         let given = &self.summary.given;
         for setting in settings.iter_mut().filter(|_| !given.is_empty()) {

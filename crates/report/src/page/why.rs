@@ -30,8 +30,8 @@ const fn colour(part: DelayPart) -> usize {
 pub(super) fn section(document: &mut Document, why: Option<&WhyRecord>) {
     let Some(why) = why else {
         document.push(
-            "<p class=\"note\">Why flows were slow, and which links cost them most: <code>clearway why</code> with the folder of this \
-             report writes that in here; <code>--flow N</code> asks about flow N.</p>",
+            "<p class=\"note\"><code>clearway why</code> with the folder of this report writes in here why flows were slow, and which links cost \
+             them most; <code>--flow N</code> asks about flow N.</p>",
         );
         return;
     };
