@@ -3,14 +3,15 @@
 //! The tables that the writers use are the tables that are told here; [`page`] is the book's chapter made of them.
 
 use crate::parquet_table::Columns;
-use crate::{flows, iterations, operations, series};
+use crate::{flows, iterations, operations, series, sweep};
 use clearway_results::{Metric, MetricInfo, Unit};
+use std::borrow::Cow;
 
 /// Column of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ColumnInfo {
     /// Name of the column.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// Type of the values.
     pub of_type: &'static str,
     /// Unit of the values; nothing of numbers without one and of text.
@@ -34,7 +35,7 @@ pub struct FileInfo {
 
 fn columns_of<R>(columns: &Columns<R>) -> Vec<ColumnInfo> {
     let info = columns.iter().map(|column| ColumnInfo {
-        name: column.name,
+        name: column.name.clone(),
         of_type: column.values.type_name(),
         unit: column.unit,
         null: column.null,
@@ -66,6 +67,12 @@ pub fn files() -> Vec<FileInfo> {
             rows: "A row for each value of a curve over time, ordered by time. Links and flows have rows only while they are\n\
                    followed. Intervals differ in length, so weigh means by `interval_ps`.",
             columns: columns_of(series::COLUMNS),
+        },
+        FileInfo {
+            name: sweep::TABLE_NAME,
+            rows: "A row for each run of a sweep, in the order of the plan. Names in capitals stand for the plan's own; the unit of\n\
+                   such a column is in the metadata, as `clearway.unit.COLUMN`, with `clearway.sweep.name` in place of the scenario's.",
+            columns: columns_of(&sweep::kinds_of_columns()),
         },
     ]
 }
@@ -141,7 +148,8 @@ mod tests {
     #[test]
     fn every_column_is_explained_once() {
         for file in files() {
-            let names: BTreeSet<_> = file.columns.iter().map(|column| column.name).collect();
+            let columns = file.columns.iter();
+            let names: BTreeSet<_> = columns.map(|column| &column.name).collect();
             assert_eq!(names.len(), file.columns.len(), "{}", file.name);
             for column in file.columns {
                 let ColumnInfo {

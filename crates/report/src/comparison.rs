@@ -34,20 +34,19 @@
 //! | `….within_spread` | true, false or null | whether the ranges overlap; null if either has fewer than two values |
 
 mod courses;
-mod measures;
 mod outcome;
 mod run;
 mod table;
 mod warnings;
 
+pub use crate::measures::Unit;
 pub use courses::{Course, METRICS as COURSE_METRICS};
-pub use measures::Unit;
 pub use outcome::{OperationCounts, RunOutcome, VariantOutcome};
 pub use run::ComparedRun;
 
 use crate::jobs::JobCounts;
+use crate::measures::{Shown, measures_of};
 use crate::summary::StatusName;
-use measures::{Shown, measures_of};
 use serde::Serialize;
 use std::borrow::Cow;
 
@@ -171,10 +170,11 @@ impl Comparison {
             })
             .collect();
         let runs = variants.iter().flat_map(|variant| &variant.runs);
+        let runs = runs.map(|run| &run.summary);
         let measures = measures_of(runs).into_iter().map(|measure| {
             let spreads = variants
                 .iter()
-                .map(|variant| variant.runs.iter().map(|run| measure.value(run)))
+                .map(|variant| variant.runs.iter().map(|run| measure.value(&run.summary)))
                 .map(|values| Spread::of(values.collect()));
             let spreads: Vec<Spread> = spreads.collect();
             let first = spreads[0].clone();

@@ -20,6 +20,7 @@
 //! * [`ResultFolder`] puts them, and whatever else the caller adds, in place in one step. [`Owner`] says whose temporary files are.
 //! * [`Comparison`] lays variants side by side: `compare.json`, which [`comparison`] documents, and its table.
 //! * [`PlanRecord`] is `plan.json` and its table; [`plan`] documents the fields.
+//! * [`SweepRecord`] is `sweep.json` and [`write_sweep`] writes `sweep.parquet`; [`sweep`] documents the fields.
 //! * [`WhyRecord`](why::WhyRecord) is `why.json` and its table; [`why`] documents the fields.
 //! * [`summary_table`] and [`Table`] print for people, [`quantity`] prints single quantities.
 //!
@@ -37,6 +38,7 @@ pub mod htsim;
 pub mod isolation;
 pub mod iterations;
 pub mod jobs;
+mod measures;
 pub mod observed;
 pub mod operation_summary;
 pub mod operations;
@@ -53,6 +55,7 @@ pub mod series;
 pub mod start_finish;
 mod statistics;
 pub mod summary;
+pub mod sweep;
 mod table;
 mod terminal;
 pub mod timeline;
@@ -92,6 +95,7 @@ pub use series::{SeriesLine, SeriesWriter, read_series};
 pub use start_finish::StartFinish;
 pub use statistics::Distribution;
 pub use summary::{FlowCounts, ReadSummaryError, StatusName, Summary};
+pub use sweep::{SweepRecord, write_sweep};
 pub use table::{Align, Table};
 pub use terminal::summary_table;
 pub use timeline::write_timeline;

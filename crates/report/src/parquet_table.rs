@@ -8,12 +8,13 @@ use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::{Type, TypePtr};
+use std::borrow::Cow;
 use std::io::Write;
 use std::sync::Arc;
 
 /// Column of a table: what is stored, and what the book says of it.
 pub(crate) struct Column<R> {
-    pub(crate) name: &'static str,
+    pub(crate) name: Cow<'static, str>,
     pub(crate) values: Values<R>,
     /// Unit of the values; nothing of numbers without one and of text.
     pub(crate) unit: &'static str,
@@ -42,7 +43,7 @@ pub(crate) const fn optional_column<R>(
     meaning: &'static str,
 ) -> Column<R> {
     Column {
-        name,
+        name: Cow::Borrowed(name),
         values,
         unit,
         null,
@@ -61,6 +62,10 @@ pub(crate) enum Values<R> {
     Double(fn(&R) -> f64),
     OptionalDouble(fn(&R) -> Option<f64>),
     Text(fn(&R) -> ByteArray),
+    /// One of several columns of a kind, by its number.
+    DoubleOf(usize, fn(&R, usize) -> f64),
+    OptionalDoubleOf(usize, fn(&R, usize) -> Option<f64>),
+    TextOf(usize, fn(&R, usize) -> ByteArray),
     /// Text as its place among the names that come with the rows.
     Name(fn(&R) -> u32),
 }
@@ -112,28 +117,53 @@ pub(crate) fn properties(
     scenario: &ScenarioIdentity,
 ) -> WriterProperties {
     let metadata = [
-        ("clearway.version", version.to_owned()),
-        ("clearway.revision", revision.to_owned()),
         ("clearway.scenario.name", scenario.name.clone()),
         ("clearway.scenario.hash", scenario.hash.clone()),
         ("clearway.scenario.seed", scenario.seed.to_string()),
     ];
-    let metadata = metadata.map(|(key, value)| KeyValue::new(key.to_owned(), value));
+    let metadata = metadata.map(|(key, value)| (key.to_owned(), value));
+    properties_of(version, revision, metadata)
+}
+
+/// Compression of a Parquet file, and `metadata` beside the program that wrote it.
+pub(crate) fn properties_of(
+    version: &str,
+    revision: &str,
+    metadata: impl IntoIterator<Item = (String, String)>,
+) -> WriterProperties {
+    let program = [
+        ("clearway.version".to_owned(), version.to_owned()),
+        ("clearway.revision".to_owned(), revision.to_owned()),
+    ];
+    let metadata = program.into_iter().chain(metadata);
+    let metadata = metadata.map(|(key, value)| KeyValue::new(key, value));
     WriterProperties::builder()
         .set_compression(Compression::SNAPPY)
         .set_created_by(format!("clearway version {version} (build {revision})"))
-        .set_key_value_metadata(Some(metadata.into()))
+        .set_key_value_metadata(Some(metadata.collect()))
         .build()
 }
 
 impl<R> Column<R> {
+    /// The same column as one of several, with the name and number that it has among them.
+    pub(crate) fn called(mut self, name: impl Into<String>, number: usize) -> Self {
+        self.name = Cow::Owned(name.into());
+        match &mut self.values {
+            Values::DoubleOf(place, _)
+            | Values::OptionalDoubleOf(place, _)
+            | Values::TextOf(place, _) => *place = number,
+            _ => unreachable!("there is one such column"),
+        }
+        self
+    }
+
     fn field(&self) -> Result<Type> {
         let (physical, logical) = self.values.types();
         let repetition = match self.null {
             "" => Repetition::REQUIRED,
             _ => Repetition::OPTIONAL,
         };
-        Type::primitive_type_builder(self.name, physical)
+        Type::primitive_type_builder(&self.name, physical)
             .with_logical_type(logical)
             .with_repetition(repetition)
             .build()
@@ -149,8 +179,13 @@ impl<R> Values<R> {
             }
             Self::U64(_) | Self::OptionalU64(_) => int64(false),
             Self::Ps(_) | Self::OptionalPs(_) => int64(true),
-            Self::Double(_) | Self::OptionalDouble(_) => (PhysicalType::DOUBLE, None),
-            Self::Text(_) | Self::Name(_) => (PhysicalType::BYTE_ARRAY, Some(LogicalType::String)),
+            Self::Double(_)
+            | Self::OptionalDouble(_)
+            | Self::DoubleOf(..)
+            | Self::OptionalDoubleOf(..) => (PhysicalType::DOUBLE, None),
+            Self::Text(_) | Self::Name(_) | Self::TextOf(..) => {
+                (PhysicalType::BYTE_ARRAY, Some(LogicalType::String))
+            }
         }
     }
 
@@ -160,8 +195,11 @@ impl<R> Values<R> {
             Self::U32(_) | Self::OptionalU32(_) => "uint32",
             Self::U64(_) | Self::OptionalU64(_) => "uint64",
             Self::Ps(_) | Self::OptionalPs(_) => "int64",
-            Self::Double(_) | Self::OptionalDouble(_) => "double",
-            Self::Text(_) | Self::Name(_) => "text",
+            Self::Double(_)
+            | Self::OptionalDouble(_)
+            | Self::DoubleOf(..)
+            | Self::OptionalDoubleOf(..) => "double",
+            Self::Text(_) | Self::Name(_) | Self::TextOf(..) => "text",
         }
     }
 
@@ -196,6 +234,15 @@ impl<R> Values<R> {
                 optional::<_, DoubleType>(writer, rows, |row| Ok(value(row)))
             }
             Self::Text(value) => required::<_, ByteArrayType>(writer, rows, |row| Ok(value(row))),
+            Self::DoubleOf(number, value) => {
+                required::<_, DoubleType>(writer, rows, |row| Ok(value(row, *number)))
+            }
+            Self::OptionalDoubleOf(number, value) => {
+                optional::<_, DoubleType>(writer, rows, |row| Ok(value(row, *number)))
+            }
+            Self::TextOf(number, value) => {
+                required::<_, ByteArrayType>(writer, rows, |row| Ok(value(row, *number)))
+            }
             Self::Name(place) => required::<_, ByteArrayType>(writer, rows, |row| {
                 let name = names.get(place(row) as usize).cloned();
                 name.ok_or_else(|| ParquetError::General(format!("nothing is name {}", place(row))))

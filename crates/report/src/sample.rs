@@ -7,6 +7,8 @@ use crate::record::{
     FlowRow, FlowTimes, IterationRow, JobRow, OperationResults, OperationRow, PausedLink,
     RunRecord, ScenarioIdentity, Status,
 };
+use crate::summary::Summary;
+use crate::sweep::{AxisNumbers, SweepAxis, SweepFailure, SweepRecord, SweptRun};
 use clearway_results::{
     FabricUse, OperationKind, OperationTotals, PacketCounts, ReductionTableUse,
 };
@@ -250,4 +252,58 @@ pub(crate) fn plan() -> PlanRecord {
         profiled: false,
         trials: None,
     }
+}
+
+/// Two values on each of two axes, with two seeds; the last run but one is incomplete, the last one failed.
+pub(crate) fn sweep() -> SweepRecord {
+    let mut sweep = SweepRecord {
+        name: "spray-study".into(),
+        version: "1.0".into(),
+        revision: "abc".into(),
+        command: "clearway sweep spray-study".into(),
+        axes: vec![
+            SweepAxis {
+                key: "transport.spray".into(),
+                values: vec!["single".into(), "adaptive".into()],
+                numbers: None,
+            },
+            SweepAxis {
+                key: "workload.message".into(),
+                values: vec!["64kB".into(), "1MB".into()],
+                numbers: Some(AxisNumbers {
+                    unit: "bytes".into(),
+                    values: vec![64e3, 1e6],
+                }),
+            },
+        ],
+        measures: Vec::new(),
+        runs: Vec::new(),
+        missing: 0,
+        failures: vec![SweepFailure {
+            key: "0000000000000007".into(),
+            place: vec![1, 1],
+            seed: 2,
+            reason: "killed by signal 9".into(),
+        }],
+        assertions: Vec::new(),
+    };
+    let runs = (0..8).map(|number: u32| {
+        let place = vec![number / 4, number / 2 % 2];
+        let mut record = match number {
+            6 => incomplete_run(),
+            _ => run(),
+        };
+        let late = Span::from_us(u64::from(10 * place[1] + number % 2));
+        for flow in &mut record.flows {
+            flow.finish = flow.finish.map(|finish| finish + late);
+        }
+        SweptRun {
+            key: format!("{number:016x}"),
+            place,
+            seed: u64::from(number % 2) + 1,
+            summary: (number < 7).then(|| Summary::of(&record)),
+        }
+    });
+    sweep.measure(&runs.collect::<Vec<_>>());
+    sweep
 }

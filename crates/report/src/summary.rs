@@ -20,6 +20,7 @@
 //! | `fct_us` | us, or null | completion time of the completed flows: ready to last byte acknowledged at the sender |
 //! | `ideal_fct_us` | us, or null | their completion time alone on an idle network, a lower bound |
 //! | `slowdown` | ratio, or null | their FCT / ideal FCT |
+//! | `goodput_bps` | bit/s, or null | payload of the completed flows, over the time from the first start to the last finish among them; null if none completed |
 //! | `slowdown_by_size` | list | slowdown of completed flows by [size](crate::by_size): bins of equally many flows, from the smallest flows on |
 //! | `….smallest_bytes`, `.median_bytes`, `.largest_bytes` | bytes | flows of the bin |
 //! | `….flows` | flows | how many |
@@ -75,7 +76,7 @@
 //! completion time that means anything: `fct_us`, `ideal_fct_us`, `slowdown` and what follows from them, `start_finish` included,
 //! leave it out.
 
-use crate::by_section::{SectionSummary, by_section};
+use crate::by_section::{Goodput, SectionSummary, by_section};
 use crate::by_size::{FlowsBySize, SizeBin, SizeClass};
 use crate::jobs::{self, JobSummary};
 use crate::observed::Fairness;
@@ -127,6 +128,10 @@ pub struct Summary {
     pub ideal_fct_us: Option<Distribution>,
     /// Completion times as multiples of the ideal ones.
     pub slowdown: Option<Distribution>,
+    /// Payload of the completed flows over the time from the first start to the last finish among them, in bit/s; `None` if no flow
+    /// completed.
+    #[serde(default)]
+    pub goodput_bps: Option<f64>,
     /// Slowdown by size, in bins of equally many flows.
     #[serde(default)]
     pub slowdown_by_size: Vec<SizeBin>,
@@ -241,6 +246,7 @@ impl Summary {
             slowdown: Distribution::of_ratios(
                 flows.iter().filter_map(FlowTimes::slowdown).collect(),
             ),
+            goodput_bps: None,
             slowdown_by_size: Vec::new(),
             slowdown_by_class: Vec::new(),
             sections: Vec::new(),
@@ -281,6 +287,9 @@ impl Summary {
     /// Fills in what follows from the `flows` of the run and summaries of older versions lack. `sections` are the names of their
     /// sections.
     pub fn analyse(&mut self, flows: &[FlowTimes], sections: &[String]) {
+        let mut goodput = Goodput::default();
+        flows.iter().for_each(|flow| goodput.add(flow));
+        self.goodput_bps = goodput.bits_per_second();
         let by_size = FlowsBySize::of(flows);
         self.slowdown_by_size = by_size.bins();
         self.slowdown_by_class = by_size.classes();

@@ -1,7 +1,6 @@
 //! Runs that are compared.
 
 use super::courses::Course;
-use crate::by_section::Goodput;
 use crate::record::{FlowTimes, RunRecord};
 use crate::summary::Summary;
 
@@ -33,12 +32,5 @@ impl ComparedRun {
     pub fn bytes(&self) -> u64 {
         let bytes = self.flows.iter().map(|flow| flow.bytes);
         bytes.fold(0, u64::saturating_add)
-    }
-
-    /// Payload of the completed flows, over the time from the first start to the last finish among them, in bits per second.
-    pub(super) fn goodput(&self) -> Option<f64> {
-        let mut goodput = Goodput::default();
-        self.flows.iter().for_each(|flow| goodput.add(flow));
-        goodput.bits_per_second()
     }
 }

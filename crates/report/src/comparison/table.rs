@@ -1,7 +1,7 @@
 //! A comparison for the terminal.
 
-use super::measures::{MEAN_ITERATION, PER_CLASS, Shown};
 use super::{Comparison, MeasureRow, Spread, Unit, VariantOutcome};
+use crate::measures::{MEAN_ITERATION, PER_CLASS, Shown};
 use crate::operation_summary::number;
 use crate::quantity::{bytes, count, factor, microseconds, plain, prefixed};
 use crate::table::{Align, Table};

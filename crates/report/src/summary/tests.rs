@@ -47,6 +47,7 @@ fn the_document_of_a_complete_run() {
         "p999": 2.0,
         "max": 2.0
       },
+      "goodput_bps": 641522975543.9413,
       "slowdown_by_size": [
         {
           "smallest_bytes": 2000000,
@@ -132,6 +133,7 @@ fn the_document_of_a_run_without_a_completed_flow() {
     "fct_us": null,
     "ideal_fct_us": null,
     "slowdown": null,
+    "goodput_bps": null,
     "slowdown_by_size": [],
     "slowdown_by_class": [],
     "start_finish": null,

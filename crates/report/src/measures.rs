@@ -1,9 +1,9 @@
-//! Measures of the runs that are compared.
+//! Measures of a run: numbers that comparisons, sweeps and assertions know by name. All of them follow from its summary.
 
-use super::run::ComparedRun;
 use crate::by_section::FlowFigures;
 use crate::by_size::{CLASS_ENDS, Tail, class_bounds, class_name, class_of};
 use crate::statistics::Distribution;
+use crate::summary::Summary;
 use clearway_results::{Figure, FigureUnit, OperationFigures, PacketCounts, Total, TotalUnit};
 use serde::Serialize;
 use std::borrow::Cow;
@@ -11,19 +11,19 @@ use std::collections::BTreeSet;
 
 /// A measure of a run.
 #[derive(Debug, Clone)]
-pub(super) struct Measure {
+pub(crate) struct Measure {
     /// Path of the measure in `summary.json`, or a name of its own.
-    pub(super) name: Cow<'static, str>,
-    pub(super) title: Cow<'static, str>,
-    pub(super) unit: Unit,
-    pub(super) shown: Shown,
-    pub(super) of: Source,
+    pub(crate) name: Cow<'static, str>,
+    pub(crate) title: Cow<'static, str>,
+    pub(crate) unit: Unit,
+    pub(crate) shown: Shown,
+    pub(crate) of: Source,
 }
 
 /// Source of the values of a measure.
 #[derive(Debug, Clone)]
-pub(super) enum Source {
-    Run(fn(&ComparedRun) -> Option<f64>),
+pub(crate) enum Source {
+    Run(fn(&Summary) -> Option<f64>),
     /// Figure of a section of the workload.
     Section(SectionFlows, fn(&FlowFigures) -> Option<f64>),
     Total(&'static Total),
@@ -32,7 +32,7 @@ pub(super) enum Source {
 
 /// Flows of a section of the workload.
 #[derive(Debug, Clone)]
-pub(super) struct SectionFlows {
+pub(crate) struct SectionFlows {
     /// Name of the section.
     section: String,
     /// Place of the only class of sizes, if not all count.
@@ -41,8 +41,8 @@ pub(super) struct SectionFlows {
 
 impl SectionFlows {
     /// Figures of these flows in a run, if it has any.
-    fn figures<'a>(&self, run: &'a ComparedRun) -> Option<&'a FlowFigures> {
-        let mut sections = run.summary.sections.iter();
+    fn figures<'a>(&self, run: &'a Summary) -> Option<&'a FlowFigures> {
+        let mut sections = run.sections.iter();
         let section = sections.find(|section| section.name == self.section)?;
         let Some(class) = self.class else {
             return Some(&section.figures);
@@ -55,25 +55,25 @@ impl SectionFlows {
 
 impl Measure {
     /// Value of the measure in a run, if it has one.
-    pub(super) fn value(&self, run: &ComparedRun) -> Option<f64> {
+    pub(crate) fn value(&self, run: &Summary) -> Option<f64> {
         match &self.of {
             Source::Run(of) => of(run),
             Source::Section(flows, of) => of(flows.figures(run)?),
-            Source::Total(total) => Some((total.of)(&run.summary.packets) as f64),
-            Source::Figure(figure) => (figure.of)(&run.summary.operations.as_ref()?.figures),
+            Source::Total(total) => Some((total.of)(&run.packets) as f64),
+            Source::Figure(figure) => (figure.of)(&run.operations.as_ref()?.figures),
         }
     }
 
     /// True of a figure of operations, which only scale-up runs have.
     #[cfg(test)]
-    pub(super) fn is_of_operations(&self) -> bool {
+    pub(crate) fn is_of_operations(&self) -> bool {
         matches!(self.of, Source::Figure(_))
     }
 }
 
 /// Condition under which the table shows a measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shown {
+pub(crate) enum Shown {
     Always,
     /// Unless all runs are scale-up runs, which have no flows.
     IfFlows,
@@ -121,7 +121,7 @@ const fn shown_if(
     name: &'static str,
     title: &'static str,
     unit: Unit,
-    of: fn(&ComparedRun) -> Option<f64>,
+    of: fn(&Summary) -> Option<f64>,
 ) -> Measure {
     Measure {
         name: Cow::Borrowed(name),
@@ -136,7 +136,7 @@ const fn measure(
     name: &'static str,
     title: &'static str,
     unit: Unit,
-    of: fn(&ComparedRun) -> Option<f64>,
+    of: fn(&Summary) -> Option<f64>,
 ) -> Measure {
     shown_if(Shown::Always, name, title, unit, of)
 }
@@ -145,7 +145,7 @@ const fn if_flows(
     name: &'static str,
     title: &'static str,
     unit: Unit,
-    of: fn(&ComparedRun) -> Option<f64>,
+    of: fn(&Summary) -> Option<f64>,
 ) -> Measure {
     shown_if(Shown::IfFlows, name, title, unit, of)
 }
@@ -155,7 +155,7 @@ const fn completion(
     name: &'static str,
     title: &'static str,
     unit: Unit,
-    of: fn(&ComparedRun) -> Option<f64>,
+    of: fn(&Summary) -> Option<f64>,
 ) -> Measure {
     shown_if(Shown::UnlessAllHave(MEAN_ITERATION), name, title, unit, of)
 }
@@ -165,7 +165,7 @@ const fn if_known(
     of_what: &'static str,
     title: &'static str,
     unit: Unit,
-    of: fn(&ComparedRun) -> Option<f64>,
+    of: fn(&Summary) -> Option<f64>,
 ) -> Measure {
     shown_if(Shown::IfKnown(of_what), name, title, unit, of)
 }
@@ -174,15 +174,15 @@ const fn if_known(
 const fn of_class(
     name: &'static str,
     title: &'static str,
-    of: fn(&ComparedRun) -> Option<f64>,
+    of: fn(&Summary) -> Option<f64>,
 ) -> Measure {
     shown_if(Shown::IfClassesDiffer, name, title, Unit::Ratio, of)
 }
 
 /// The class that ends at that place of [`CLASS_ENDS`], or the last one.
-fn class<const PLACE: usize>(run: &ComparedRun) -> Option<Tail> {
+fn class<const PLACE: usize>(run: &Summary) -> Option<Tail> {
     let end = CLASS_ENDS.get(PLACE).copied();
-    let mut classes = run.summary.slowdown_by_class.iter();
+    let mut classes = run.slowdown_by_class.iter();
     Some(classes.find(|class| class.up_to_bytes == end)?.slowdown)
 }
 
@@ -201,9 +201,9 @@ macro_rules! class_measures {
 }
 
 /// Number of measures of each class.
-pub(super) const PER_CLASS: usize = 2;
+pub(crate) const PER_CLASS: usize = 2;
 
-pub(super) const CLASS_MEASURES: [Measure; PER_CLASS * (CLASS_ENDS.len() + 1)] = class_measures![
+pub(crate) const CLASS_MEASURES: [Measure; PER_CLASS * (CLASS_ENDS.len() + 1)] = class_measures![
     0 "up_to_1KB" "up to 1 KB",
     1 "up_to_10KB" "up to 10 KB",
     2 "up_to_100KB" "up to 100 KB",
@@ -215,25 +215,33 @@ pub(super) const CLASS_MEASURES: [Measure; PER_CLASS * (CLASS_ENDS.len() + 1)] =
 
 /// The measures of these runs, in the order of the table: operations, iterations of jobs, completion times, slowdown by size, sections
 /// of the workload, then the rest.
-pub(super) fn measures_of<'a>(runs: impl Iterator<Item = &'a ComparedRun> + Clone) -> Vec<Measure> {
-    let has_operations = runs.clone().any(|run| run.summary.operations.is_some());
+pub(crate) fn measures_of<'a>(runs: impl Iterator<Item = &'a Summary> + Clone) -> Vec<Measure> {
+    let has_operations = runs.clone().any(|run| run.operations.is_some());
+    in_order(has_operations, section_measures(runs)).collect()
+}
+
+/// Measures that do not depend on the runs: all but those of sections.
+pub(crate) fn fixed_measures() -> impl Iterator<Item = Measure> {
+    in_order(true, Vec::new())
+}
+
+fn in_order(has_operations: bool, sections: Vec<Measure>) -> impl Iterator<Item = Measure> {
     figures()
-        .filter(|_| has_operations)
+        .filter(move |_| has_operations)
         .chain(JOB_MEASURES)
         .chain(COMPLETION_MEASURES)
         .chain(CLASS_MEASURES)
-        .chain(section_measures(runs))
+        .chain(sections)
         .chain(PARTY_MEASURES)
         .chain(SHARING_MEASURES)
         .chain(OTHER_MEASURES)
         .chain(totals())
-        .collect()
 }
 
 /// Measures of the sections that runs have, and of their classes of sizes if a section has several.
-fn section_measures<'a>(runs: impl Iterator<Item = &'a ComparedRun>) -> Vec<Measure> {
+fn section_measures<'a>(runs: impl Iterator<Item = &'a Summary>) -> Vec<Measure> {
     let mut sections: Vec<(&str, BTreeSet<usize>)> = Vec::new();
-    for section in runs.flat_map(|run| &run.summary.sections) {
+    for section in runs.flat_map(|run| &run.sections) {
         let known = sections.iter().position(|(name, _)| *name == section.name);
         let place = known.unwrap_or_else(|| {
             sections.push((&section.name, BTreeSet::new()));
@@ -254,6 +262,9 @@ fn section_measures<'a>(runs: impl Iterator<Item = &'a ComparedRun>) -> Vec<Meas
     });
     of_section.collect()
 }
+
+/// Beginning of the names of measures of sections.
+pub(crate) const SECTIONS: &str = "sections.";
 
 /// Name in `summary.json`, title and unit of a figure, and what it is.
 type SectionFigure = (
@@ -309,11 +320,11 @@ fn of_flows(section: &str, class: Option<usize>, figures: &[SectionFigure]) -> V
     let measure = |&(name, title, unit, of): &SectionFigure| {
         let (name, title) = match &class_name {
             None => (
-                format!("sections.{section}.{name}"),
+                format!("{SECTIONS}{section}.{name}"),
                 format!("{section}: {title}"),
             ),
             Some(class) => (
-                format!("sections.{section}.{}.{name}", path_of_class(class)),
+                format!("{SECTIONS}{section}.{}.{name}", path_of_class(class)),
                 format!("{section}: {title} {class}"),
             ),
         };
@@ -339,26 +350,26 @@ const fn if_all_have(
     name: &'static str,
     title: &'static str,
     unit: Unit,
-    of: fn(&ComparedRun) -> Option<f64>,
+    of: fn(&Summary) -> Option<f64>,
 ) -> Measure {
     shown_if(Shown::IfAllHave, name, title, unit, of)
 }
 
 /// Over jobs, of the mean of each.
-pub(super) const MEAN_ITERATION: &str = "jobs_us.mean";
+pub(crate) const MEAN_ITERATION: &str = "jobs_us.mean";
 
 /// Measures of the iterations of jobs.
-pub(super) const JOB_MEASURES: [Measure; 4] = {
+pub(crate) const JOB_MEASURES: [Measure; 4] = {
     use Unit::{GigabytesPerSecond, Us};
     [
         if_all_have(MEAN_ITERATION, "iteration mean", Us, |run| {
-            Some(run.summary.jobs_us?.mean)
+            Some(run.jobs_us?.mean)
         }),
         if_all_have("jobs_us.max", "slowest job", Us, |run| {
-            Some(run.summary.jobs_us?.max)
+            Some(run.jobs_us?.max)
         }),
         if_all_have("iteration_us.max", "iteration max", Us, |run| {
-            let jobs = run.summary.jobs.iter();
+            let jobs = run.jobs.iter();
             let longest = jobs.filter_map(|job| Some(job.iteration_us?.max));
             longest.max_by(f64::total_cmp)
         }),
@@ -367,7 +378,7 @@ pub(super) const JOB_MEASURES: [Measure; 4] = {
             "bus bandwidth",
             GigabytesPerSecond,
             |run| {
-                let jobs = run.summary.jobs.iter();
+                let jobs = run.jobs.iter();
                 let rates = jobs.filter_map(|job| job.busbw_gb_per_s).collect();
                 Some(Distribution::of_ratios(rates)?.mean)
             },
@@ -376,7 +387,7 @@ pub(super) const JOB_MEASURES: [Measure; 4] = {
 };
 
 /// Measures of both sides of an attack.
-pub(super) const PARTY_MEASURES: [Measure; 5] = {
+pub(crate) const PARTY_MEASURES: [Measure; 5] = {
     use Unit::{Bps, Index, Ratio};
     const ATTACKERS: &str = "parties.attackers.goodput_bps.mean";
     const VICTIMS: &str = "parties.victims.goodput_bps.mean";
@@ -385,36 +396,36 @@ pub(super) const PARTY_MEASURES: [Measure; 5] = {
     const FAIRNESS: &str = "parties.user_fairness";
     [
         if_known(ATTACKERS, ATTACKERS, "goodput of an attacker", Bps, |run| {
-            let parties = run.summary.parties.as_ref()?;
+            let parties = run.parties.as_ref()?;
             Some(parties.attackers.goodput_bps?.mean)
         }),
         if_known(VICTIMS, VICTIMS, "goodput of a victim", Bps, |run| {
-            let parties = run.summary.parties.as_ref()?;
+            let parties = run.parties.as_ref()?;
             Some(parties.victims.goodput_bps?.mean)
         }),
         if_known(P99, P99, "p99 of victims", Ratio, |run| {
-            let parties = run.summary.parties.as_ref()?;
+            let parties = run.parties.as_ref()?;
             Some(parties.victims.slowdown?.p99)
         }),
         if_known(P999, P999, "p99.9 of victims", Ratio, |run| {
-            let parties = run.summary.parties.as_ref()?;
+            let parties = run.parties.as_ref()?;
             Some(parties.victims.slowdown?.p999)
         }),
         if_known(FAIRNESS, FAIRNESS, "fairness of users", Index, |run| {
-            run.summary.parties.as_ref()?.user_fairness
+            run.parties.as_ref()?.user_fairness
         }),
     ]
 };
 
 /// Measures of how flows share the network.
-pub(super) const SHARING_MEASURES: [Measure; 4] = {
+pub(crate) const SHARING_MEASURES: [Measure; 4] = {
     use Unit::{Index, Us};
     const STARTS_DIFFER: &str = "start_finish.spearman";
     const GOODPUT: &str = "fairness.goodput.settled_us";
     const RATE: &str = "fairness.allowed_rate.settled_us";
     [
         if_known(STARTS_DIFFER, STARTS_DIFFER, "finish order", Index, |run| {
-            run.summary.start_finish?.spearman
+            run.start_finish?.spearman
         }),
         // Of flows that start together it tells nothing that the completion times do not.
         if_known(
@@ -422,56 +433,48 @@ pub(super) const SHARING_MEASURES: [Measure; 4] = {
             STARTS_DIFFER,
             "finish spread",
             Us,
-            |run| Some(run.summary.start_finish?.finish_spread_us),
+            |run| Some(run.start_finish?.finish_spread_us),
         ),
         if_known(GOODPUT, GOODPUT, "goodput fair in", Us, |run| {
-            run.summary.fairness?.goodput?.settled_us
+            run.fairness?.goodput?.settled_us
         }),
         if_known(RATE, RATE, "rates fair in", Us, |run| {
-            run.summary.fairness?.allowed_rate?.settled_us
+            run.fairness?.allowed_rate?.settled_us
         }),
     ]
 };
 
-pub(super) const COMPLETION_MEASURES: [Measure; 8] = {
+pub(crate) const COMPLETION_MEASURES: [Measure; 8] = {
     use Unit::{Ratio, Us};
     [
-        completion("fct_us.max", "FCT max", Us, |run| {
-            Some(run.summary.fct_us?.max)
-        }),
-        completion("fct_us.p99", "FCT p99", Us, |run| {
-            Some(run.summary.fct_us?.p99)
-        }),
-        completion("fct_us.p50", "FCT p50", Us, |run| {
-            Some(run.summary.fct_us?.p50)
-        }),
-        completion("fct_us.mean", "FCT mean", Us, |run| {
-            Some(run.summary.fct_us?.mean)
-        }),
+        completion("fct_us.max", "FCT max", Us, |run| Some(run.fct_us?.max)),
+        completion("fct_us.p99", "FCT p99", Us, |run| Some(run.fct_us?.p99)),
+        completion("fct_us.p50", "FCT p50", Us, |run| Some(run.fct_us?.p50)),
+        completion("fct_us.mean", "FCT mean", Us, |run| Some(run.fct_us?.mean)),
         completion("slowdown.max", "slowdown max", Ratio, |run| {
-            Some(run.summary.slowdown?.max)
+            Some(run.slowdown?.max)
         }),
         completion("slowdown.p99", "slowdown p99", Ratio, |run| {
-            Some(run.summary.slowdown?.p99)
+            Some(run.slowdown?.p99)
         }),
         completion("slowdown.p50", "slowdown p50", Ratio, |run| {
-            Some(run.summary.slowdown?.p50)
+            Some(run.slowdown?.p50)
         }),
         completion("slowdown.mean", "slowdown mean", Ratio, |run| {
-            Some(run.summary.slowdown?.mean)
+            Some(run.slowdown?.mean)
         }),
     ]
 };
 
-pub(super) const OTHER_MEASURES: [Measure; 3] = {
+pub(crate) const OTHER_MEASURES: [Measure; 3] = {
     use Unit::{Bps, Flows, Us};
     [
         measure("simulated_us", "simulated time", Us, |run| {
-            Some(run.summary.simulated_us)
+            Some(run.simulated_us)
         }),
-        if_flows("goodput_bps", "goodput", Bps, ComparedRun::goodput),
+        if_flows("goodput_bps", "goodput", Bps, |run| run.goodput_bps),
         if_flows("flows.completed", "completed", Flows, |run| {
-            Some(run.summary.flows.completed as f64)
+            Some(run.flows.completed as f64)
         }),
     ]
 };
@@ -495,7 +498,7 @@ fn figures() -> impl Iterator<Item = Measure> {
 }
 
 /// Measures that the table of totals declares.
-pub(super) fn totals() -> impl Iterator<Item = Measure> {
+pub(crate) fn totals() -> impl Iterator<Item = Measure> {
     PacketCounts::TOTALS.iter().filter_map(|total| {
         let shown = match total.shown {
             clearway_results::Shown::Always => Shown::IfFlows,

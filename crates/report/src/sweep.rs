@@ -1,0 +1,281 @@
+//! A sweep: runs of one scenario at many points, each with several seeds.
+//!
+//! An *axis* is a key of the scenario that the plan varies; a *point* is a value on each axis; a run is a point with a seed. The measures
+//! of a run are those of a [comparison](crate::comparison), and follow from its summary alone.
+//!
+//! # `sweep.json`
+//! Within schema 1 fields are only ever added, and so are measures; a reader must skip what it does not know. Nothing in it depends on
+//! when, where or in which order the runs were done, the command apart. `sweep.parquet` has the same by run, with the time and memory
+//! that each took; [`columns`](crate::columns) says what each column means.
+//!
+//! | field | type, unit | meaning |
+//! |---|---|---|
+//! | `kind` | `sweep` | what the document is |
+//! | `schema` | 1 | version of this table |
+//! | `name` | text | name of the plan |
+//! | `version`, `revision`, `command` | text | the program, and the command that made the document |
+//! | `missing` | runs | runs of the plan that were not done yet |
+//! | `axes[].key` | text | key of the scenario |
+//! | `axes[].values` | list of text | values as the plan gives them, in its order |
+//! | `axes[].unit`, `.numbers` | text and list of numbers, or null | the same values in the base unit of the key; null if not all are quantities |
+//! | `measures[].name`, `.title`, `.unit` | text | measures that some run has, as in [`compare.json`](crate::comparison) |
+//! | `points[].values` | object | value of each axis, by its key |
+//! | `points[].runs[]` | list, in the order of the plan | `seed`; `key`, name of the run's folder; `status`: `complete`, `incomplete`, `interrupted` as in `summary.json`, or `failed` if it left no results |
+//! | `points[].measures.NAME.per_seed` | list of numbers or null | one for each run; null if it has none |
+//! | `failures[]` | list | `key`, `seed`, `values` by axis, `reason` of each run that failed |
+//! | `assertions[]` | list | [outcomes](AssertionOutcome) of the plan's assertions, in its order |
+//! | `….text` | text | the assertion |
+//! | `….measure`, `.statistic`, `.confidence` | text, `mean` or `median`, 0 to 1 | what is asserted of what, and how surely |
+//! | `….verdict`, `.reason` | `pass`, `fail` or `undecided`, and text | all cases together: `undecided` counts as failed |
+//! | `….cases[]` | list | `values` and `other` (by axis, or null) of the points concerned, `seeds`, `estimate` with `interval` (of the number, or of the difference of both points), `ratio` with `ratio_interval`, `verdict` and `reason` |
+
+mod assertion;
+mod dataset;
+mod document;
+
+pub use assertion::{
+    Assertion, AssertionCase, AssertionOutcome, AssertionVerdict, Bound, Limit, Statistic,
+};
+pub(crate) use dataset::kinds_of_columns;
+pub use dataset::{FILE_NAME as TABLE_NAME, write_sweep};
+
+use crate::measures::{Unit, measures_of};
+use crate::summary::{StatusName, Summary};
+use serde::Serialize;
+
+/// The name of the document in the folder of a sweep.
+pub const FILE_NAME: &str = "sweep.json";
+
+/// The version of the schema of `sweep.json`.
+pub const SCHEMA: u32 = 1;
+
+/// A sweep as it is written and shown.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SweepRecord {
+    /// Name of the plan.
+    pub name: String,
+    /// Version of the program.
+    pub version: String,
+    /// Revision of the source that the program was built from.
+    pub revision: String,
+    /// The command that made it.
+    pub command: String,
+    /// What the plan varies.
+    pub axes: Vec<SweepAxis>,
+    /// Measures that some run has.
+    pub measures: Vec<SweepMeasure>,
+    /// Runs that were done, or failed, in the order of the plan.
+    pub runs: Vec<SweepRun>,
+    /// Runs of the plan that were not done yet.
+    pub missing: u64,
+    /// Runs that failed.
+    pub failures: Vec<SweepFailure>,
+    /// Outcomes of the plan's assertions.
+    pub assertions: Vec<AssertionOutcome>,
+}
+
+/// Key of the scenario that a plan varies.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SweepAxis {
+    /// The key.
+    pub key: String,
+    /// Distinct values as the plan gives them, in its order.
+    pub values: Vec<String>,
+    /// The same values as numbers, if all are quantities.
+    pub numbers: Option<AxisNumbers>,
+}
+
+/// Values of an axis as numbers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AxisNumbers {
+    /// Base unit of the key: `ps`, `bytes`, `bit/s`; nothing of plain numbers.
+    pub unit: String,
+    /// A number for each value.
+    pub values: Vec<f64>,
+}
+
+/// Measure of the runs of a sweep.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SweepMeasure {
+    /// Path of the measure in `summary.json`, or a name of its own.
+    pub name: String,
+    /// Name of the measure for people.
+    pub title: String,
+    /// Unit of the values.
+    pub unit: Unit,
+}
+
+/// Outcome of a run of a sweep, as one word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SweepStatus {
+    /// All was done.
+    Complete,
+    /// The run ended before all was done.
+    Incomplete,
+    /// The user interrupted it.
+    Interrupted,
+    /// The run left no results.
+    Failed,
+}
+
+impl SweepStatus {
+    /// In one word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::Incomplete => "incomplete",
+            Self::Interrupted => "interrupted",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+impl From<StatusName> for SweepStatus {
+    fn from(status: StatusName) -> Self {
+        match status {
+            StatusName::Complete => Self::Complete,
+            StatusName::Incomplete => Self::Incomplete,
+            StatusName::Interrupted => Self::Interrupted,
+        }
+    }
+}
+
+/// Run of a sweep.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SweepRun {
+    /// Hash of the resolved scenario and the program: name of the run's folder.
+    pub key: String,
+    /// Place of the run's value on each axis.
+    pub place: Vec<u32>,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Outcome of the run.
+    pub status: SweepStatus,
+    /// Value of each of [`SweepRecord::measures`], if the run has one.
+    pub values: Vec<Option<f64>>,
+    /// Wall time in seconds; `None` of a run that failed.
+    pub wall_seconds: Option<f64>,
+    /// CPU time in seconds; `None` of a run that failed.
+    pub cpu_seconds: Option<f64>,
+    /// The most memory held, in bytes; `None` of a run that failed.
+    pub peak_rss_bytes: Option<u64>,
+}
+
+/// Run that failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SweepFailure {
+    /// Name of the run's folder.
+    pub key: String,
+    /// Place of the run's value on each axis.
+    pub place: Vec<u32>,
+    /// Seed of the run.
+    pub seed: u64,
+    /// What happened, for people.
+    pub reason: String,
+}
+
+/// Run as a plan knows it, with the summary that it left.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SweptRun {
+    /// Hash of the resolved scenario and the program: name of the run's folder.
+    pub key: String,
+    /// Place of the run's value on each axis.
+    pub place: Vec<u32>,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Summary of the run; `None` if it failed.
+    pub summary: Option<Summary>,
+}
+
+impl SweepRecord {
+    /// Sets measures and runs from `runs`, which are in the order of the plan. Measures that no run has a value of are left out.
+    pub fn measure(&mut self, runs: &[SweptRun]) {
+        let summaries = runs.iter().filter_map(|run| run.summary.as_ref());
+        let mut measures = measures_of(summaries.clone());
+        measures.retain(|measure| {
+            let mut summaries = summaries.clone();
+            summaries.any(|summary| measure.value(summary).is_some())
+        });
+        let run = |run: &SweptRun| {
+            let summary = run.summary.as_ref();
+            let values = measures.iter().map(|measure| measure.value(summary?));
+            SweepRun {
+                key: run.key.clone(),
+                place: run.place.clone(),
+                seed: run.seed,
+                status: summary.map_or(SweepStatus::Failed, |summary| summary.status.into()),
+                values: values.collect(),
+                wall_seconds: summary.map(|summary| summary.wall_seconds),
+                cpu_seconds: summary.map(|summary| summary.cpu_seconds),
+                peak_rss_bytes: summary.map(|summary| summary.peak_rss_bytes),
+            }
+        };
+        self.runs = runs.iter().map(run).collect();
+        let measures = measures.into_iter().map(|measure| SweepMeasure {
+            name: measure.name.into_owned(),
+            title: measure.title.into_owned(),
+            unit: measure.unit,
+        });
+        self.measures = measures.collect();
+    }
+
+    /// Points of the sweep in the order of the plan, each with the places of its runs in [`runs`](Self::runs).
+    pub fn points(&self) -> Vec<SweepPoint> {
+        let mut points: Vec<SweepPoint> = Vec::new();
+        let mut places = std::collections::BTreeMap::new();
+        for (number, run) in self.runs.iter().enumerate() {
+            let point = *places.entry(&run.place).or_insert_with(|| {
+                points.push(SweepPoint {
+                    place: run.place.clone(),
+                    runs: Vec::new(),
+                });
+                points.len() - 1
+            });
+            points[point].runs.push(number);
+        }
+        points
+    }
+
+    /// Axes and values of a point: `transport.spray=single workload.message=1MB`.
+    pub fn name_of(&self, place: &[u32]) -> String {
+        let values = self.values_of(place);
+        let words: Vec<String> = values
+            .map(|(key, value)| format!("{key}={value}"))
+            .collect();
+        words.join(" ")
+    }
+
+    /// Key and value of each axis at a point.
+    pub(crate) fn values_of<'a>(
+        &'a self,
+        place: &'a [u32],
+    ) -> impl Iterator<Item = (&'a str, &'a str)> + Clone {
+        let axes = self.axes.iter().zip(place);
+        axes.map(|(axis, &value)| (axis.key.as_str(), axis.values[value as usize].as_str()))
+    }
+}
+
+/// Point of a sweep with its runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SweepPoint {
+    /// Place of the point's value on each axis.
+    pub place: Vec<u32>,
+    /// Places of the runs in [`SweepRecord::runs`].
+    pub runs: Vec<usize>,
+}
+
+/// True if runs may have a measure of this name: one that all runs know, or of a section of the workload.
+pub fn is_measure(name: &str) -> bool {
+    name.starts_with(crate::measures::SECTIONS)
+        || crate::measures::fixed_measures().any(|measure| measure.name == name)
+}
+
+/// Names of the measures that do not depend on the sections of a workload.
+pub fn measure_names() -> Vec<String> {
+    let names = crate::measures::fixed_measures().map(|measure| measure.name.into_owned());
+    names.collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,208 @@
+//! `sweep.json`.
+
+use super::{
+    AssertionCase, AssertionOutcome, AssertionVerdict, SCHEMA, Statistic, SweepAxis, SweepFailure,
+    SweepMeasure, SweepPoint, SweepRecord, SweepStatus,
+};
+use clearway_statistics::{Estimate, Interval};
+use serde::{Serialize, Serializer};
+use std::collections::BTreeMap;
+
+#[derive(Serialize)]
+struct Document<'a> {
+    kind: &'static str,
+    schema: u32,
+    name: &'a str,
+    version: &'a str,
+    revision: &'a str,
+    command: &'a str,
+    missing: u64,
+    axes: Vec<Axis<'a>>,
+    measures: &'a [SweepMeasure],
+    points: Vec<Point<'a>>,
+    failures: Vec<Failure<'a>>,
+    assertions: Vec<Outcome<'a>>,
+}
+
+#[derive(Serialize)]
+struct Axis<'a> {
+    key: &'a str,
+    values: &'a [String],
+    unit: Option<&'a str>,
+    numbers: Option<&'a [f64]>,
+}
+
+#[derive(Serialize)]
+struct Point<'a> {
+    values: Values<'a>,
+    runs: Vec<Run<'a>>,
+    measures: BTreeMap<&'a str, Seeds>,
+}
+
+#[derive(Serialize)]
+struct Run<'a> {
+    seed: u64,
+    key: &'a str,
+    status: SweepStatus,
+}
+
+/// A measure at a point.
+#[derive(Serialize)]
+struct Seeds {
+    per_seed: Vec<Option<f64>>,
+}
+
+#[derive(Serialize)]
+struct Failure<'a> {
+    key: &'a str,
+    seed: u64,
+    values: Values<'a>,
+    reason: &'a str,
+}
+
+#[derive(Serialize)]
+struct Outcome<'a> {
+    text: &'a str,
+    measure: &'a str,
+    statistic: Statistic,
+    confidence: f64,
+    verdict: AssertionVerdict,
+    reason: &'a str,
+    cases: Vec<Case<'a>>,
+}
+
+#[derive(Serialize)]
+struct Case<'a> {
+    values: Values<'a>,
+    other: Option<Values<'a>>,
+    seeds: usize,
+    estimate: Option<f64>,
+    interval: Option<[f64; 2]>,
+    ratio: Option<f64>,
+    ratio_interval: Option<[f64; 2]>,
+    verdict: AssertionVerdict,
+    reason: &'a str,
+}
+
+/// Values of a point by axis.
+struct Values<'a> {
+    sweep: &'a SweepRecord,
+    place: &'a [u32],
+}
+
+impl Serialize for Values<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.sweep.values_of(self.place))
+    }
+}
+
+impl SweepRecord {
+    /// `sweep.json`: indented, with a final line break.
+    pub fn to_json(&self) -> String {
+        let document = Document {
+            kind: "sweep",
+            schema: SCHEMA,
+            name: &self.name,
+            version: &self.version,
+            revision: &self.revision,
+            command: &self.command,
+            missing: self.missing,
+            axes: self.axes.iter().map(axis).collect(),
+            measures: &self.measures,
+            points: self
+                .points()
+                .iter()
+                .map(|point| self.point(point))
+                .collect(),
+            failures: self
+                .failures
+                .iter()
+                .map(|failure| self.failure(failure))
+                .collect(),
+            assertions: self
+                .assertions
+                .iter()
+                .map(|outcome| self.outcome(outcome))
+                .collect(),
+        };
+        let json = serde_json::to_string_pretty(&document);
+        json.expect("a sweep is text and numbers") + "\n"
+    }
+
+    fn values<'a>(&'a self, place: &'a [u32]) -> Values<'a> {
+        Values { sweep: self, place }
+    }
+
+    fn point(&self, point: &SweepPoint) -> Point<'_> {
+        let runs = || point.runs.iter().map(|&run| &self.runs[run]);
+        let place = &self.runs[point.runs[0]].place;
+        let measures = self.measures.iter().enumerate();
+        let measures = measures.map(|(number, measure)| {
+            let per_seed = runs().map(|run| run.values[number]).collect();
+            (measure.name.as_str(), Seeds { per_seed })
+        });
+        Point {
+            values: self.values(place),
+            measures: measures.collect(),
+            runs: runs()
+                .map(|run| Run {
+                    seed: run.seed,
+                    key: &run.key,
+                    status: run.status,
+                })
+                .collect(),
+        }
+    }
+
+    fn failure<'a>(&'a self, failure: &'a SweepFailure) -> Failure<'a> {
+        Failure {
+            key: &failure.key,
+            seed: failure.seed,
+            values: self.values(&failure.place),
+            reason: &failure.reason,
+        }
+    }
+
+    fn outcome<'a>(&'a self, outcome: &'a AssertionOutcome) -> Outcome<'a> {
+        Outcome {
+            text: &outcome.text,
+            measure: &outcome.measure,
+            statistic: outcome.statistic,
+            confidence: outcome.confidence,
+            verdict: outcome.verdict,
+            reason: &outcome.reason,
+            cases: outcome.cases.iter().map(|case| self.case(case)).collect(),
+        }
+    }
+
+    fn case<'a>(&'a self, case: &'a AssertionCase) -> Case<'a> {
+        let interval = |estimate: Option<Estimate>| estimate?.interval.map(ends);
+        Case {
+            values: self.values(&case.place),
+            other: case.other.as_ref().map(|place| self.values(place)),
+            seeds: case.estimate.map_or(0, |estimate| estimate.seeds),
+            estimate: case.estimate.map(|estimate| estimate.value),
+            interval: interval(case.estimate),
+            ratio: case.ratio.map(|ratio| ratio.value),
+            ratio_interval: interval(case.ratio),
+            verdict: case.verdict,
+            reason: &case.reason,
+        }
+    }
+}
+
+fn axis(axis: &SweepAxis) -> Axis<'_> {
+    Axis {
+        key: &axis.key,
+        values: &axis.values,
+        unit: axis.numbers.as_ref().map(|numbers| numbers.unit.as_str()),
+        numbers: axis
+            .numbers
+            .as_ref()
+            .map(|numbers| numbers.values.as_slice()),
+    }
+}
+
+fn ends(interval: Interval) -> [f64; 2] {
+    [interval.low, interval.high]
+}
