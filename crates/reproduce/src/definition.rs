@@ -1,5 +1,6 @@
 //! Parts that define the runs of a figure: scales, records, axes, and the rule over seeds.
 
+use clearway_statistics::median;
 use clearway_units::Span;
 
 /// Scale of a reproduction.
@@ -100,12 +101,11 @@ impl OverSeeds {
         }
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
-        let (middle, last) = (sorted.len() / 2, sorted.len() - 1);
+        let last = sorted.len() - 1;
         match self {
             Self::Min => sorted[0],
             Self::Max => sorted[last],
-            Self::Median if sorted.len() % 2 == 1 => sorted[middle],
-            Self::Median => (sorted[middle - 1] + sorted[middle]) / 2.0,
+            Self::Median => median(values).expect("there are values"),
         }
     }
 }

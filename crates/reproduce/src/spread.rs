@@ -2,15 +2,12 @@
 
 use super::definition::OverSeeds;
 use super::expression::Relation;
+use clearway_statistics::{deviation, student_t};
 
-/// 97.5 % quantiles of Student's t, for 1, 2, ... degrees of freedom.
-const STUDENT: [f64; 29] = [
-    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
-    2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056,
-    2.052, 2.048, 2.045,
-];
+/// Degrees of freedom from which on Student's t is taken for normal.
+const MANY: usize = 30;
 
-/// The same for more of them.
+/// Quantile of the normal distribution.
 const NORMAL: f64 = 1.96;
 
 /// Standard error of a median as a multiple of that of the mean: the square root of half pi.
@@ -19,13 +16,14 @@ const OF_MEDIAN: f64 = 1.2533;
 /// Half of the 95 % confidence interval of the median of `values`, from their standard deviation; `None` for a single value, of which no
 /// spread is known.
 pub(crate) fn margin(values: &[f64]) -> Option<f64> {
-    let count = values.len() as f64;
-    let freedom = values.len().checked_sub(1).filter(|&freedom| freedom > 0)?;
-    let mean = values.iter().sum::<f64>() / count;
-    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    let deviation = (squares / freedom as f64).sqrt();
-    let quantile = STUDENT.get(freedom - 1).copied().unwrap_or(NORMAL);
-    Some(quantile * OF_MEDIAN * deviation / count.sqrt())
+    let deviation = deviation(values)?;
+    let freedom = values.len() - 1;
+    let quantile = match freedom < MANY {
+        // Three digits, as tables have it: recorded verdicts rest on them.
+        true => (student_t(0.95, freedom as u64) * 1000.0).round() / 1000.0,
+        false => NORMAL,
+    };
+    Some(quantile * OF_MEDIAN * deviation / (values.len() as f64).sqrt())
 }
 
 /// Seeds from which on a claim about the least or the greatest of all of them is taken at its word.

@@ -36,6 +36,11 @@ impl Interval {
         }
     }
 
+    /// The lower end and the upper end.
+    pub fn ends(self) -> [f64; 2] {
+        [self.low, self.high]
+    }
+
     /// The interval that consists of one number.
     pub fn at(value: f64) -> Self {
         Self {

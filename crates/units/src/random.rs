@@ -40,6 +40,8 @@ pub enum Purpose {
     Injection = 15,
     /// Delays of the bursts of workloads, and what is drawn for each (entity: burst of a section).
     Bursts = 16,
+    /// Seeds that are drawn again for an interval (entity: their number).
+    Bootstrap = 17,
 }
 
 /// A stream of random numbers: PCG-XSH-RR 64/32 (O'Neill 2014), a fixed algorithm, 16 bytes of state.

@@ -57,7 +57,15 @@ const ARROWS: [(&str, &[&str]); 19] = [
     ),
     (
         "reproduce",
-        &["fabric", "lab", "plan", "transport", "units", "workload"],
+        &[
+            "fabric",
+            "lab",
+            "plan",
+            "statistics",
+            "transport",
+            "units",
+            "workload",
+        ],
     ),
     (
         "cli",
