@@ -12,6 +12,11 @@
 //! same thing, chance alone parts the ranges in 2 of `(m+n)!/(m!n!)` cases: 1 of 3 for two seeds each, 1 of 10 for three, 1 of 35
 //! for four, 1 of 126 for five.
 //!
+//! **Intervals**: the mean over seeds has a 95 % interval by Student's t, and so has the ratio of the means, over the seeds that a variant
+//! shares with the first one: two runs of one seed are a pair, so that what the seed does to both does not count
+//! ([`ratio_estimate`]). An interval without 1 is a difference that seeds explain in fewer than 5 % of
+//! such comparisons; with many measures, some are. The median, whose ratio the table shows, may differ from the mean.
+//!
 //! # `compare.json`
 //! Within schema 1 fields are only ever added, and so are measures; a reader must skip what it does not know.
 //!
@@ -31,6 +36,9 @@
 //! | `….per_seed` | list of numbers or null | one for each run; null if no flow, or no iteration of a job, completed |
 //! | `….median`, `.min`, `.max` | number or null | over those that are not null |
 //! | `….ratio` | number or null | of the medians, to the first variant |
+//! | `….mean`, `.mean_interval` | number, two numbers; or null | mean and its 95 % interval by Student's t; no interval of fewer than two values |
+//! | `….mean_ratio`, `.mean_ratio_interval` | number, two numbers; or null | of the means, to the first variant, over the seeds that both have, and its 95 % interval (Fieller, over pairs of one seed); no interval of fewer than two such seeds |
+//! | `….common_seeds` | integer | seeds of which this and the first variant have values |
 //! | `….within_spread` | true, false or null | whether the ranges overlap; null if either has fewer than two values |
 
 mod courses;
@@ -47,8 +55,13 @@ pub use run::ComparedRun;
 use crate::jobs::JobCounts;
 use crate::measures::{Shown, measures_of};
 use crate::summary::StatusName;
+use clearway_statistics::{mean_estimate, median, ratio_estimate};
 use serde::Serialize;
 use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+/// Confidence of the intervals.
+pub const CONFIDENCE: f64 = 0.95;
 
 /// The version of the schema of `compare.json`.
 pub const SCHEMA: u32 = 1;
@@ -104,12 +117,26 @@ pub struct Spread {
     pub ratio: Option<f64>,
     /// True if the ranges of this and the first variant overlap; `None` if either has fewer than two values.
     pub within_spread: Option<bool>,
+    /// The mean of the values.
+    pub mean: Option<f64>,
+    /// Interval of the mean; `None` if there are fewer than two values.
+    pub mean_interval: Option<[f64; 2]>,
+    /// The mean as a multiple of that of the first variant, over the seeds that both have.
+    pub mean_ratio: Option<f64>,
+    /// Interval of that ratio; `None` if they share fewer than two seeds, or the first mean may be zero.
+    pub mean_ratio_interval: Option<[f64; 2]>,
+    /// Seeds of which this and the first variant have values.
+    pub common_seeds: usize,
+    /// Seed of each run.
+    #[serde(skip)]
+    seeds: Vec<u64>,
 }
 
 impl Spread {
     /// The values of one variant, not yet compared.
-    fn of(per_seed: Vec<Option<f64>>) -> Self {
+    fn of(per_seed: Vec<Option<f64>>, seeds: Vec<u64>) -> Self {
         let mut sorted: Vec<f64> = per_seed.iter().flatten().copied().collect();
+        let mean = mean_estimate(&sorted, CONFIDENCE);
         sorted.sort_unstable_by(f64::total_cmp);
         Self {
             median: median(&sorted),
@@ -118,7 +145,27 @@ impl Spread {
             per_seed,
             ratio: None,
             within_spread: None,
+            mean: mean.map(|mean| mean.value),
+            mean_interval: mean.and_then(|mean| Some(mean.interval?.ends())),
+            mean_ratio: None,
+            mean_ratio_interval: None,
+            common_seeds: 0,
+            seeds,
         }
+    }
+
+    /// Values of this and of the first variant for each seed that both have.
+    fn pairs(&self, first: &Self) -> Vec<(f64, f64)> {
+        let of = |spread: &Self| -> BTreeMap<u64, f64> {
+            let both = spread.seeds.iter().zip(&spread.per_seed);
+            both.filter_map(|(&seed, &value)| Some((seed, value?)))
+                .collect()
+        };
+        let others = of(first);
+        let pairs = of(self).into_iter();
+        pairs
+            .filter_map(|(seed, value)| Some((value, *others.get(&seed)?)))
+            .collect()
     }
 
     fn count(&self) -> usize {
@@ -133,22 +180,16 @@ impl Spread {
             (Some(own), Some(first)) if first > 0.0 => Some(own / first),
             _ => None,
         };
+        let pairs = self.pairs(first);
+        self.common_seeds = pairs.len();
+        let ratio = ratio_estimate(&pairs, CONFIDENCE).filter(|_| unit != Unit::Index);
+        self.mean_ratio = ratio.map(|ratio| ratio.value);
+        self.mean_ratio_interval = ratio.and_then(|ratio| Some(ratio.interval?.ends()));
         if self.count() >= 2 && first.count() >= 2 {
             self.within_spread = Some(self.min <= first.max && first.min <= self.max);
         }
         self
     }
-}
-
-/// The value in the middle, or the mean of the two there.
-fn median(sorted: &[f64]) -> Option<f64> {
-    let middle = sorted.len() / 2;
-    let upper = *sorted.get(middle)?;
-    Some(match sorted.len() % 2 {
-        1 => upper,
-        // Halved first, so that the sum stays finite; of equal values it is exactly that value.
-        _ => sorted[middle - 1] / 2.0 + upper / 2.0,
-    })
 }
 
 impl Comparison {
@@ -172,10 +213,11 @@ impl Comparison {
         let runs = variants.iter().flat_map(|variant| &variant.runs);
         let runs = runs.map(|run| &run.summary);
         let measures = measures_of(runs).into_iter().map(|measure| {
-            let spreads = variants
-                .iter()
-                .map(|variant| variant.runs.iter().map(|run| measure.value(&run.summary)))
-                .map(|values| Spread::of(values.collect()));
+            let spreads = variants.iter().map(|variant| {
+                let runs = variant.runs.iter().map(|run| &run.summary);
+                let seeds = runs.clone().map(|run| run.scenario.seed).collect();
+                Spread::of(runs.map(|run| measure.value(run)).collect(), seeds)
+            });
             let spreads: Vec<Spread> = spreads.collect();
             let first = spreads[0].clone();
             MeasureRow {

@@ -2,10 +2,8 @@
 
 use super::{Comparison, MeasureRow, Spread, Unit, VariantOutcome};
 use crate::measures::{MEAN_ITERATION, PER_CLASS, Shown};
-use crate::operation_summary::number;
-use crate::quantity::{bytes, count, factor, microseconds, plain, prefixed};
+use crate::quantity::{bytes, count, factor};
 use crate::table::{Align, Table};
-use clearway_results::FigureUnit;
 
 /// As many variants beside the first as fit on a terminal.
 const PER_BLOCK: usize = 4;
@@ -168,8 +166,8 @@ impl Comparison {
                     "One seed each: seeds alone may explain the differences; --seeds N tells.\n";
             }
             (true, _) => {
-                text +=
-                    "Ratios of medians; ~: within the spread of seeds (the two ranges overlap).\n";
+                text += "Ratios of medians, with the 95 % interval of the ratio of the means over common seeds below;\n\
+                         ~: within the spread of seeds (the two ranges overlap).\n";
             }
         }
         text
@@ -205,13 +203,11 @@ fn add_rows(row: &MeasureRow, others: &[usize], table: &mut Table) {
     table.row([row.title.clone().into_owned()].into_iter().chain(cells));
     let ranges: Vec<String> = shown().map(|spread| spread.range_text(row.unit)).collect();
     if ranges.iter().any(|range| !range.is_empty()) {
-        let cells = ranges
-            .into_iter()
-            .enumerate()
-            .flat_map(|(place, range)| match place {
-                0 => vec![range],
-                _ => vec![range, String::new()],
-            });
+        let cells = ranges.into_iter().zip(shown()).enumerate();
+        let cells = cells.flat_map(|(place, (range, spread))| match place {
+            0 => vec![range],
+            _ => vec![range, spread.interval_text()],
+        });
         table.row([String::new()].into_iter().chain(cells));
     }
 }
@@ -219,7 +215,7 @@ fn add_rows(row: &MeasureRow, others: &[usize], table: &mut Table) {
 impl Spread {
     /// Median of the values, or a dash.
     pub(crate) fn median_text(&self, unit: Unit) -> String {
-        self.median.map_or("-".into(), |median| print(unit, median))
+        self.median.map_or("-".into(), |median| unit.print(median))
     }
 
     /// `1.250x`, `1.003x ~`; all ratios line up whether they are marked or not.
@@ -239,6 +235,21 @@ impl Spread {
         ratio + mark
     }
 
+    /// Interval of the ratio of the means: `1.207..1.250x`, in line with the ratios; nothing if there is none or all seeds agree.
+    pub(crate) fn interval_text(&self) -> String {
+        match self.mean_ratio_interval {
+            Some([low, high]) if low < high => {
+                let mark = if self.within_spread.is_some() {
+                    "  "
+                } else {
+                    ""
+                };
+                Unit::Ratio.print_range(low, high) + mark
+            }
+            _ => String::new(),
+        }
+    }
+
     /// `48.88..50.12 us`; nothing if all seeds agree.
     pub(crate) fn range_text(&self, unit: Unit) -> String {
         let (Some(min), Some(max)) = (self.min, self.max) else {
@@ -247,36 +258,6 @@ impl Spread {
         if min == max {
             return String::new();
         }
-        let (min, max) = (print(unit, min), print(unit, max));
-        // A unit that both have is said once.
-        let unit_of = |text: &str| {
-            text.trim_start_matches(|c: char| !c.is_alphabetic())
-                .to_owned()
-        };
-        let unit = unit_of(&max);
-        match min.strip_suffix(&unit) {
-            Some(number) if unit_of(&min) == unit => format!("{}..{max}", number.trim_end()),
-            _ => format!("{min}..{max}"),
-        }
-    }
-}
-
-fn print(unit: Unit, value: f64) -> String {
-    match unit {
-        Unit::Us => microseconds(value),
-        // What rounds to zero has no sign.
-        Unit::Index => format!("{:.3}", (value * 1000.0).round() / 1000.0 + 0.0),
-        Unit::Ratio => factor(value),
-        Unit::Bps => {
-            let number = prefixed(value);
-            let space = if number.contains(' ') { "" } else { " " };
-            format!("{number}{space}bps")
-        }
-        Unit::GigabytesPerSecond => format!("{} GB/s", plain(value)),
-        Unit::Figure(FigureUnit::Cycles) => format!("{} cycles", number(Some(value))),
-        Unit::Figure(_) => number(Some(value)),
-        // Medians of even numbers of seeds may be halves.
-        Unit::Flows | Unit::Total(_) if value.fract() == 0.0 => count(value as u64),
-        Unit::Flows | Unit::Total(_) => format!("{}.5", count(value as u64)),
+        unit.print_range(min, max)
     }
 }

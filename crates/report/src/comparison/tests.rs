@@ -305,36 +305,37 @@ fn several_seeds_as_a_table() {
     B      1     2 MB  1 to 3  transport.spray=oblivious
     C      1     2 MB  1 to 3  transport.spray=single
 
-                                  A                B       B/A                C       C/A
-    --------------  ---------------  ---------------  --------  ---------------  --------
-    FCT max                110.0 us         220.0 us  2.000x           98.00 us  0.891x ~
-                    100.0..120.0 us  210.0..230.0 us            90.00..104.0 us
-    FCT p99                110.0 us         220.0 us  2.000x           98.00 us  0.891x ~
-                    100.0..120.0 us  210.0..230.0 us            90.00..104.0 us
-    FCT p50                110.0 us         220.0 us  2.000x           98.00 us  0.891x ~
-                    100.0..120.0 us  210.0..230.0 us            90.00..104.0 us
-    FCT mean               110.0 us         220.0 us  2.000x           98.00 us  0.891x ~
-                    100.0..120.0 us  210.0..230.0 us            90.00..104.0 us
-    slowdown max             2.250x           4.501x  2.000x             2.005x  0.891x ~
-                      2.046..2.455x    4.296..4.705x              1.841..2.128x
-    slowdown p99             2.250x           4.501x  2.000x             2.005x  0.891x ~
-                      2.046..2.455x    4.296..4.705x              1.841..2.128x
-    slowdown p50             2.250x           4.501x  2.000x             2.005x  0.891x ~
-                      2.046..2.455x    4.296..4.705x              1.841..2.128x
-    slowdown mean            2.250x           4.501x  2.000x             2.005x  0.891x ~
-                      2.046..2.455x    4.296..4.705x              1.841..2.128x
-    simulated time         100.8 us         100.8 us  1.000x ~         100.8 us  1.000x ~
-    goodput                145 Gbps        72.7 Gbps  0.500x           163 Gbps  1.122x ~
-                      133..160 Gbps  69.6..76.2 Gbps              154..178 Gbps
-    completed                     1                1  1.000x ~                1  1.000x ~
-    data sent                 1,961            1,961  1.000x ~            1,961  1.000x ~
-    retransmitted                 1                1  1.000x ~                1  1.000x ~
-    dropped                       1                1  1.000x ~                1  1.000x ~
-    marked                       28               28  1.000x ~               28  1.000x ~
-    probes                        8                8  1.000x ~                8  1.000x ~
+                                  A                B              B/A                C              C/A
+    --------------  ---------------  ---------------  ---------------  ---------------  ---------------
+    FCT max                110.0 us         220.0 us         2.000x           98.00 us         0.891x ~
+                    100.0..120.0 us  210.0..230.0 us  1.506..2.762x    90.00..104.0 us  0.849..0.941x
+    FCT p99                110.0 us         220.0 us         2.000x           98.00 us         0.891x ~
+                    100.0..120.0 us  210.0..230.0 us  1.506..2.762x    90.00..104.0 us  0.849..0.941x
+    FCT p50                110.0 us         220.0 us         2.000x           98.00 us         0.891x ~
+                    100.0..120.0 us  210.0..230.0 us  1.506..2.762x    90.00..104.0 us  0.849..0.941x
+    FCT mean               110.0 us         220.0 us         2.000x           98.00 us         0.891x ~
+                    100.0..120.0 us  210.0..230.0 us  1.506..2.762x    90.00..104.0 us  0.849..0.941x
+    slowdown max             2.250x           4.501x         2.000x             2.005x         0.891x ~
+                      2.046..2.455x    4.296..4.705x  1.506..2.762x      1.841..2.128x  0.849..0.941x
+    slowdown p99             2.250x           4.501x         2.000x             2.005x         0.891x ~
+                      2.046..2.455x    4.296..4.705x  1.506..2.762x      1.841..2.128x  0.849..0.941x
+    slowdown p50             2.250x           4.501x         2.000x             2.005x         0.891x ~
+                      2.046..2.455x    4.296..4.705x  1.506..2.762x      1.841..2.128x  0.849..0.941x
+    slowdown mean            2.250x           4.501x         2.000x             2.005x         0.891x ~
+                      2.046..2.455x    4.296..4.705x  1.506..2.762x      1.841..2.128x  0.849..0.941x
+    simulated time         100.8 us         100.8 us         1.000x ~         100.8 us         1.000x ~
+    goodput                145 Gbps        72.7 Gbps         0.500x           163 Gbps         1.122x ~
+                      133..160 Gbps  69.6..76.2 Gbps  0.374..0.690x      154..178 Gbps  1.084..1.196x
+    completed                     1                1         1.000x ~                1         1.000x ~
+    data sent                 1,961            1,961         1.000x ~            1,961         1.000x ~
+    retransmitted                 1                1         1.000x ~                1         1.000x ~
+    dropped                       1                1         1.000x ~                1         1.000x ~
+    marked                       28               28         1.000x ~               28         1.000x ~
+    probes                        8                8         1.000x ~                8         1.000x ~
 
     Medians over seeds, with the least and the greatest value below.
-    Ratios of medians; ~: within the spread of seeds (the two ranges overlap).
+    Ratios of medians, with the 95 % interval of the ratio of the means over common seeds below;
+    ~: within the spread of seeds (the two ranges overlap).
     ");
 }
 
@@ -534,7 +535,7 @@ fn the_document() {
     let measure = measures
         .find(|measure| measure["name"] == "fct_us.max")
         .unwrap();
-    insta::assert_snapshot!(serde_json::to_string(measure).unwrap(), @r#"{"name":"fct_us.max","title":"FCT max","unit":"us","values":[{"max":120.0,"median":110.0,"min":100.0,"per_seed":[100.0,120.0],"ratio":1.0,"within_spread":true},{"max":140.0,"median":135.0,"min":130.0,"per_seed":[130.0,140.0],"ratio":1.2272727272727273,"within_spread":false}]}"#);
+    insta::assert_snapshot!(serde_json::to_string(measure).unwrap(), @r#"{"name":"fct_us.max","title":"FCT max","unit":"us","values":[{"common_seeds":2,"max":120.0,"mean":110.0,"mean_interval":[-17.062047361746934,237.06204736174692],"mean_ratio":1.0,"mean_ratio_interval":[1.0,1.0],"median":110.0,"min":100.0,"per_seed":[100.0,120.0],"ratio":1.0,"within_spread":true},{"common_seeds":2,"max":140.0,"mean":135.0,"mean_interval":[71.46897631912654,198.53102368087346],"mean_ratio":1.2272727272727273,"mean_ratio_interval":null,"median":135.0,"min":130.0,"per_seed":[130.0,140.0],"ratio":1.2272727272727273,"within_spread":false}]}"#);
     assert_eq!(
         value["measures"].as_array().unwrap().len(),
         all_measures_of_packets()
@@ -605,34 +606,35 @@ fn scale_up_runs_are_compared_by_their_operations() {
     A         512  1 to 2  3cpo
     B         512  1 to 2  static window
 
-                                               A             B       B/A
-    -----------------------  -------------------  ------------  --------
-    completed                                512           512  1.000x ~
-    duration                        1,720 cycles  1,720 cycles  1.000x ~
-    effective bandwidth                    0.339         0.001  0.002x
+                                               A             B              B/A
+    -----------------------  -------------------  ------------  ---------------
+    completed                                512           512         1.000x ~
+    duration                        1,720 cycles  1,720 cycles         1.000x ~
+    effective bandwidth                    0.339         0.001         0.002x
                                     0.271..0.406
-    latency mean                    865.6 cycles  1,864 cycles  2.154x
-                             865.1..866.1 cycles
-    latency p50                     860.5 cycles  1,859 cycles  2.160x
-                                 860..861 cycles
-    latency p99                     1,126 cycles  2,124 cycles  1.887x
-                             1,125..1,126 cycles
-    latency p99.9                   1,150 cycles  2,148 cycles  1.869x
-                             1,149..1,150 cycles
-    latency max                     1,150 cycles  2,148 cycles  1.869x
-                             1,149..1,150 cycles
-    reduction entries, peak                   96            96  1.000x ~
-    reduction entries, mean                40.20         40.20  1.000x ~
-    waits for an entry                         7             7  1.000x ~
-    longest queue                            288           288  1.000x ~
-    waiting responses                         12            12  1.000x ~
-    flit-hops                             40,960        40,960  1.000x ~
-    packet-hops                            4,096         4,096  1.000x ~
-    simulated time                      1.101 us      1.101 us  1.000x ~
+    latency mean                    865.6 cycles  1,864 cycles         2.154x
+                             865.1..866.1 cycles                2.138..2.169x
+    latency p50                     860.5 cycles  1,859 cycles         2.160x
+                                 860..861 cycles                2.145..2.176x
+    latency p99                     1,126 cycles  2,124 cycles         1.887x
+                             1,125..1,126 cycles                1.877..1.898x
+    latency p99.9                   1,150 cycles  2,148 cycles         1.869x
+                             1,149..1,150 cycles                1.858..1.879x
+    latency max                     1,150 cycles  2,148 cycles         1.869x
+                             1,149..1,150 cycles                1.858..1.879x
+    reduction entries, peak                   96            96         1.000x ~
+    reduction entries, mean                40.20         40.20         1.000x ~
+    waits for an entry                         7             7         1.000x ~
+    longest queue                            288           288         1.000x ~
+    waiting responses                         12            12         1.000x ~
+    flit-hops                             40,960        40,960         1.000x ~
+    packet-hops                            4,096         4,096         1.000x ~
+    simulated time                      1.101 us      1.101 us         1.000x ~
 
     effective bandwidth: flits received per GPU and cycle; latency: injection to response.
     Medians over seeds, with the least and the greatest value below.
-    Ratios of medians; ~: within the spread of seeds (the two ranges overlap).
+    Ratios of medians, with the 95 % interval of the ratio of the means over common seeds below;
+    ~: within the spread of seeds (the two ranges overlap).
     ");
     let summary = serde_json::to_value(scale_up(1, 1).summary).unwrap();
     let run = scale_up(1, 1);

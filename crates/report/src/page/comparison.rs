@@ -120,7 +120,8 @@ fn explanation(comparison: &Comparison) -> String {
         .any(|variant| variant.runs.len() > 1);
     let seeds = match (several, comparison.variants.len() > 1) {
         (true, true) => {
-            "Medians over seeds, the least and the greatest value below; ratios of medians to A. ~: within the spread of seeds: \
+            "Medians over seeds, the least and the greatest value below; ratios of medians to A, with the \
+             95 % interval of the ratio of the means over common seeds below. ~: within the spread of seeds: \
              the two ranges overlap, so the choice of seeds may be all there is to the difference. Without a mark every seed of \
              the one is beyond every seed of the other."
         }
@@ -185,7 +186,14 @@ fn ratio_cell(row: &MeasureRow, spread: &Spread) -> String {
         Some(true) => "n note",
         _ => "n",
     };
-    format!("<td class=\"{class}\">{}</td>", Escaped(text.trim_end()))
+    let interval = match in_page(spread.interval_text().trim_end()) {
+        interval if interval.is_empty() => interval,
+        interval => format!("<br><span class=\"note\">{}</span>", Escaped(&interval)),
+    };
+    format!(
+        "<td class=\"{class}\">{}{interval}</td>",
+        Escaped(text.trim_end())
+    )
 }
 
 /// A variant as the plots show it.
@@ -506,7 +514,7 @@ mod tests {
             "<h1>permutation-4</h1>",
             "comparison of 2 variants",
             "<th scope=\"row\">FCT max</th><td class=\"n\">61.50 µs<br><span class=\"note\">61.00..62.00 µs</span></td>",
-            "<td class=\"n\">91.50 µs<br><span class=\"note\">91.00..92.00 µs</span></td><td class=\"n\">1.488×</td>",
+            "<td class=\"n\">91.50 µs<br><span class=\"note\">91.00..92.00 µs</span></td><td class=\"n\">1.488×<br><span class=\"note\">",
             "<td class=\"n note\">1.000× ~</td>",
             "No packet was dropped.",
             "clearway compare a b",

@@ -121,7 +121,7 @@ fn the_document_of_a_run_without_a_completed_flow() {
     let mut record = incomplete_run();
     record.flows.retain(|flow| flow.finish.is_none());
     let json = Summary::of(&record).to_json();
-    insta::assert_snapshot!(json.lines().skip(9).take(18).collect::<Vec<_>>().join("\n"), @r#"
+    insta::assert_snapshot!(json.lines().skip(9).take(19).collect::<Vec<_>>().join("\n"), @r#"
     "status": "incomplete",
     "status_reason": "stopped at stop.at-most = 50ms",
     "simulated_us": 100.7626,
@@ -266,6 +266,7 @@ fn connections_of_jobs_have_no_completion_time() {
     assert_eq!(
         Summary {
             flows: expected.flows,
+            goodput_bps: expected.goodput_bps,
             ..summary
         },
         expected
