@@ -22,6 +22,9 @@
 //! | `points[].values` | object | value of each axis, by its key |
 //! | `points[].runs[]` | list, in the order of the plan | `seed`; `key`, name of the run's folder; `status`: `complete`, `incomplete`, `interrupted` as in `summary.json`, or `failed` if it left no results |
 //! | `points[].measures.NAME.per_seed` | list of numbers or null | one for each run; null if it has none |
+//! | `….mean`, `.median`, `.min`, `.max` | number or null | over those that are not null |
+//! | `….mean_interval` | two numbers, or null | 95 % interval of the mean, by Student's t; null of fewer than two seeds |
+//! | `best.NAME` | object | by each measure the best point, less being better but of rates, counts of completed work and indices: `point`, its place in `points`; `share_of_samples` of the bootstrap in which it is the best (null of one seed); `alike`, places of points that cannot be told apart from it (the 95 % interval of the paired difference of the means holds zero); `left_out`, how many points have runs that are not complete |
 //! | `failures[]` | list | `key`, `seed`, `values` by axis, `reason` of each run that failed |
 //! | `assertions[]` | list | [outcomes](AssertionOutcome) of the plan's assertions, in its order |
 //! | `….text` | text | the assertion |
@@ -32,12 +35,17 @@
 mod assertion;
 mod dataset;
 mod document;
+mod judge;
+mod points;
+mod table;
 
 pub use assertion::{
     Assertion, AssertionCase, AssertionOutcome, AssertionVerdict, Bound, Limit, Statistic,
 };
 pub(crate) use dataset::kinds_of_columns;
 pub use dataset::{FILE_NAME as TABLE_NAME, write_sweep};
+pub(crate) use points::Samples;
+pub use points::{BestPoint, CONFIDENCE};
 
 use crate::measures::{Unit, measures_of};
 use crate::summary::{StatusName, Summary};

@@ -1,5 +1,6 @@
 //! `sweep.json`.
 
+use super::points::{CONFIDENCE, Samples};
 use super::{
     AssertionCase, AssertionOutcome, AssertionVerdict, SCHEMA, Statistic, SweepAxis, SweepFailure,
     SweepMeasure, SweepPoint, SweepRecord, SweepStatus,
@@ -20,6 +21,7 @@ struct Document<'a> {
     axes: Vec<Axis<'a>>,
     measures: &'a [SweepMeasure],
     points: Vec<Point<'a>>,
+    best: BTreeMap<&'a str, Best>,
     failures: Vec<Failure<'a>>,
     assertions: Vec<Outcome<'a>>,
 }
@@ -50,6 +52,20 @@ struct Run<'a> {
 #[derive(Serialize)]
 struct Seeds {
     per_seed: Vec<Option<f64>>,
+    mean: Option<f64>,
+    mean_interval: Option<[f64; 2]>,
+    median: Option<f64>,
+    min: Option<f64>,
+    max: Option<f64>,
+}
+
+/// The best point by a measure.
+#[derive(Serialize)]
+struct Best {
+    point: usize,
+    share_of_samples: Option<f64>,
+    alike: Vec<usize>,
+    left_out: usize,
 }
 
 #[derive(Serialize)]
@@ -99,6 +115,11 @@ impl Serialize for Values<'_> {
 impl SweepRecord {
     /// `sweep.json`: indented, with a final line break.
     pub fn to_json(&self) -> String {
+        let mut samples = Samples::default();
+        let points = self.points();
+        let best = self.measures.iter().enumerate();
+        let best =
+            best.filter_map(|(place, measure)| Some((measure.name.as_str(), self.best_of(place)?)));
         let document = Document {
             kind: "sweep",
             schema: SCHEMA,
@@ -109,11 +130,11 @@ impl SweepRecord {
             missing: self.missing,
             axes: self.axes.iter().map(axis).collect(),
             measures: &self.measures,
-            points: self
-                .points()
+            points: points
                 .iter()
-                .map(|point| self.point(point))
+                .map(|point| self.point(point, &mut samples))
                 .collect(),
+            best: best.collect(),
             failures: self
                 .failures
                 .iter()
@@ -133,13 +154,13 @@ impl SweepRecord {
         Values { sweep: self, place }
     }
 
-    fn point(&self, point: &SweepPoint) -> Point<'_> {
+    fn point(&self, point: &SweepPoint, samples: &mut Samples) -> Point<'_> {
         let runs = || point.runs.iter().map(|&run| &self.runs[run]);
         let place = &self.runs[point.runs[0]].place;
         let measures = self.measures.iter().enumerate();
         let measures = measures.map(|(number, measure)| {
-            let per_seed = runs().map(|run| run.values[number]).collect();
-            (measure.name.as_str(), Seeds { per_seed })
+            let per_seed: Vec<Option<f64>> = runs().map(|run| run.values[number]).collect();
+            (measure.name.as_str(), Seeds::of(per_seed, samples))
         });
         Point {
             values: self.values(place),
@@ -152,6 +173,16 @@ impl SweepRecord {
                 })
                 .collect(),
         }
+    }
+
+    fn best_of(&self, measure: usize) -> Option<Best> {
+        let best = self.best(measure, Statistic::Mean)?;
+        Some(Best {
+            share_of_samples: best.shares.map(|shares| shares[best.point]),
+            point: best.point,
+            alike: best.alike,
+            left_out: best.left_out,
+        })
     }
 
     fn failure<'a>(&'a self, failure: &'a SweepFailure) -> Failure<'a> {
@@ -176,7 +207,7 @@ impl SweepRecord {
     }
 
     fn case<'a>(&'a self, case: &'a AssertionCase) -> Case<'a> {
-        let interval = |estimate: Option<Estimate>| estimate?.interval.map(ends);
+        let interval = |estimate: Option<Estimate>| estimate?.interval.map(Interval::ends);
         Case {
             values: self.values(&case.place),
             other: case.other.as_ref().map(|place| self.values(place)),
@@ -191,6 +222,23 @@ impl SweepRecord {
     }
 }
 
+impl Seeds {
+    fn of(per_seed: Vec<Option<f64>>, samples: &mut Samples) -> Self {
+        let values: Vec<f64> = per_seed.iter().flatten().copied().collect();
+        let mean = Statistic::Mean.estimate(&values, CONFIDENCE, samples);
+        let value = |estimate: Option<Estimate>| estimate.map(|estimate| estimate.value);
+        let interval = |estimate: Option<Estimate>| estimate?.interval.map(Interval::ends);
+        Self {
+            mean: value(mean),
+            mean_interval: interval(mean),
+            median: Statistic::Median.of(&values),
+            min: values.iter().copied().reduce(f64::min),
+            max: values.iter().copied().reduce(f64::max),
+            per_seed,
+        }
+    }
+}
+
 fn axis(axis: &SweepAxis) -> Axis<'_> {
     Axis {
         key: &axis.key,
@@ -201,8 +249,4 @@ fn axis(axis: &SweepAxis) -> Axis<'_> {
             .as_ref()
             .map(|numbers| numbers.values.as_slice()),
     }
-}
-
-fn ends(interval: Interval) -> [f64; 2] {
-    [interval.low, interval.high]
 }

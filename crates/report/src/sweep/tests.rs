@@ -199,3 +199,238 @@ fn status_of_a_run_that_ended_early() {
     let summary = Summary::of(&incomplete_run());
     assert_eq!(SweepStatus::from(summary.status).name(), "incomplete");
 }
+
+/// A sweep of two schemes and two sizes over five seeds; slowdown is what is given for each.
+fn measured(values: [[f64; 5]; 4]) -> SweepRecord {
+    let mut sweep = sweep();
+    let measure = |name: &str, unit| SweepMeasure {
+        name: name.into(),
+        title: name.replace('.', " "),
+        unit,
+    };
+    sweep.measures = vec![
+        measure("slowdown.p99", Unit::Ratio),
+        measure("goodput_bps", Unit::Bps),
+    ];
+    sweep.failures.clear();
+    let runs = (0..20).map(|number: usize| SweepRun {
+        key: format!("{number:016x}"),
+        place: vec![number as u32 / 10, number as u32 / 5 % 2],
+        seed: number as u64 % 5 + 1,
+        status: SweepStatus::Complete,
+        values: vec![
+            Some(values[number / 5][number % 5]),
+            Some(1e9 * values[number / 5][number % 5]),
+        ],
+        wall_seconds: Some(1.0),
+        cpu_seconds: Some(1.0),
+        peak_rss_bytes: Some(1 << 20),
+    });
+    sweep.runs = runs.collect();
+    sweep
+}
+
+const VALUES: [[f64; 5]; 4] = [
+    [1.52, 1.61, 1.44, 1.66, 1.71],
+    [2.52, 2.61, 2.44, 2.66, 2.71],
+    [1.21, 1.34, 1.18, 1.29, 1.41],
+    [1.22, 1.33, 1.19, 1.30, 1.38],
+];
+
+fn spray(name: &str) -> Vec<(String, String)> {
+    vec![("transport.spray".into(), name.into())]
+}
+
+fn judged(
+    sweep: &mut SweepRecord,
+    of: &[(String, String)],
+    bound: Bound,
+    statistic: Statistic,
+) -> AssertionOutcome {
+    sweep.judge(&[Assertion {
+        measure: "slowdown.p99".into(),
+        statistic,
+        of: of.to_vec(),
+        bound,
+        confidence: 0.95,
+    }]);
+    sweep.assertions[0].clone()
+}
+
+#[test]
+fn assertions_compare_points_over_common_seeds() {
+    let mut sweep = measured(VALUES);
+    let single = Limit::Points {
+        of: spray("single"),
+        factor: 1.0,
+    };
+    let outcome = judged(
+        &mut sweep,
+        &spray("adaptive"),
+        Bound::Below(single),
+        Statistic::Mean,
+    );
+    assert_eq!(
+        outcome.verdict,
+        AssertionVerdict::Pass,
+        "{}",
+        outcome.reason
+    );
+    assert_eq!(outcome.cases.len(), 2);
+    // The difference and the ratio of the crate for statistics, for the same numbers.
+    let case = &outcome.cases[0];
+    let difference = case.estimate.unwrap().interval.unwrap();
+    assert!((difference.low + 0.3556938929105919).abs() < 1e-9);
+    let ratio = case.ratio.unwrap().interval.unwrap();
+    assert!((ratio.high - 0.8390879004250841).abs() < 1e-9);
+    assert_eq!(
+        case.reason,
+        "1.286x against 1.588x: 0.810x (0.781..0.839x), 5 seeds"
+    );
+    assert_eq!(outcome.reason, "passes at 2 of 2 points");
+    assert_eq!(
+        outcome.text,
+        "slowdown.p99 of transport.spray=adaptive below that of transport.spray=single, 95 % sure"
+    );
+    let half = Limit::Points {
+        of: spray("single"),
+        factor: 0.4,
+    };
+    let outcome = judged(
+        &mut sweep,
+        &spray("adaptive"),
+        Bound::Below(half.clone()),
+        Statistic::Mean,
+    );
+    assert_eq!(outcome.verdict, AssertionVerdict::Fail);
+    assert!(
+        outcome.reason.starts_with(
+            "passes at 0 of 2 points; transport.spray=adaptive workload.message=64kB: "
+        )
+    );
+    let outcome = judged(
+        &mut sweep,
+        &spray("adaptive"),
+        Bound::Above(half),
+        Statistic::Median,
+    );
+    assert_eq!(
+        outcome.verdict,
+        AssertionVerdict::Pass,
+        "{}",
+        outcome.reason
+    );
+}
+
+#[test]
+fn what_the_seeds_do_not_tell_is_undecided() {
+    let mut sweep = measured(VALUES);
+    let verdict = |sweep: &mut SweepRecord, bound| {
+        let outcome = judged(sweep, &spray("adaptive"), bound, Statistic::Mean);
+        (outcome.verdict, outcome.reason)
+    };
+    let pass = AssertionVerdict::Pass;
+    assert_eq!(
+        verdict(&mut sweep, Bound::Below(Limit::Number(1.5))).0,
+        pass
+    );
+    assert_eq!(verdict(&mut sweep, Bound::Between(1.1, 1.5)).0, pass);
+    let (open, reason) = verdict(&mut sweep, Bound::Below(Limit::Number(1.3)));
+    assert_eq!(open, AssertionVerdict::Undecided);
+    assert!(
+        reason.contains("1.286x (1.169..1.403x, 5 seeds)"),
+        "{reason}"
+    );
+    let near = |tolerance| Bound::Near {
+        of: vec![("workload.message".into(), "64kB".into())],
+        tolerance,
+    };
+    assert_eq!(verdict(&mut sweep, near(0.05)).0, pass);
+    assert_eq!(
+        verdict(&mut sweep, near(0.001)).0,
+        AssertionVerdict::Undecided
+    );
+    // Neither runs that failed nor one seed tell anything.
+    let mut short = sweep.clone();
+    short.runs.retain(|run| run.seed == 1);
+    let (open, reason) = verdict(&mut short, Bound::Below(Limit::Number(1.5)));
+    assert_eq!(open, AssertionVerdict::Undecided);
+    assert!(reason.contains("1 seed has no interval"), "{reason}");
+    sweep.runs[19].status = SweepStatus::Failed;
+    let (open, reason) = verdict(&mut sweep, Bound::Below(Limit::Number(1.5)));
+    assert_eq!(open, AssertionVerdict::Undecided);
+    assert!(
+        reason.contains("1 of 5 runs of transport.spray=adaptive workload.message=1MB failed"),
+        "{reason}"
+    );
+    sweep.runs[19].status = SweepStatus::Complete;
+    sweep.missing = 3;
+    let (open, reason) = verdict(&mut sweep, Bound::Below(Limit::Number(1.5)));
+    assert_eq!(
+        (open, reason.as_str()),
+        (
+            AssertionVerdict::Undecided,
+            "3 runs of the plan are missing"
+        )
+    );
+    let nobody = judged(
+        &mut sweep,
+        &spray("none"),
+        Bound::Below(Limit::Number(1.5)),
+        Statistic::Mean,
+    );
+    assert_eq!(nobody.verdict, AssertionVerdict::Undecided);
+    assert_eq!(nobody.reason, "no run is of transport.spray=none");
+}
+
+#[test]
+fn the_best_point_and_those_that_cannot_be_told_apart() {
+    let sweep = measured(VALUES);
+    let best = sweep.best(0, Statistic::Mean).unwrap();
+    assert_eq!(
+        (best.point, best.alike.clone(), best.left_out),
+        (3, vec![2], 0)
+    );
+    let shares = best.shares.unwrap();
+    assert_eq!(shares[..2], [0.0, 0.0]);
+    assert!(shares[3] > 0.5 && shares[2] > 0.0 && (shares[2] + shares[3] - 1.0).abs() < 1e-9);
+    // Of a goodput more is better.
+    assert_eq!(sweep.best(1, Statistic::Median).unwrap().point, 1);
+}
+
+#[test]
+fn a_terminal_shows_points_the_best_first() {
+    let mut sweep = measured(VALUES);
+    sweep.judge(&[Assertion {
+        measure: "slowdown.p99".into(),
+        statistic: Statistic::Mean,
+        of: spray("adaptive"),
+        bound: Bound::Below(Limit::Number(1.5)),
+        confidence: 0.95,
+    }]);
+    insta::assert_snapshot!(sweep.to_table(None), @r"
+    transport.spray  workload.message  slowdown p99  95 % interval  seeds  best in
+    ---------------  ----------------  ------------  -------------  -----  -------
+    adaptive                      1MB        1.284x  1.187..1.381x      5   58.8 %
+    adaptive                     64kB        1.286x  1.169..1.403x      5   41.2 %
+    single                       64kB        1.588x  1.453..1.723x      5    0.0 %
+    single                        1MB        2.588x  2.453..2.723x      5    0.0 %
+
+    Best slowdown p99: transport.spray=adaptive workload.message=1MB, 1.284x (1.187..1.381x: 95 % interval of the mean over 5 seeds). It is the best in 58.8 % of the bootstrap's samples of the seeds; cannot be told apart from it: transport.spray=adaptive workload.message=64kB.
+
+    pass: slowdown.p99 of transport.spray=adaptive below 1.5, 95 % sure
+      passes at 2 of 2 points
+    ");
+    sweep.runs.retain(|run| run.seed == 1);
+    sweep.missing = 16;
+    sweep.assertions.clear();
+    let table = sweep.to_table(Some("goodput_bps"));
+    assert!(
+        table.contains("with 1 seed: there is no interval"),
+        "{table}"
+    );
+    assert!(
+        table.contains("16 runs of the plan are not done yet"),
+        "{table}"
+    );
+}

@@ -1,0 +1,169 @@
+//! Points of a sweep: what their seeds tell of a measure, and which point is the best.
+
+use super::{Statistic, SweepPoint, SweepRecord, SweepRun, SweepStatus};
+use clearway_statistics::{
+    Estimate, Resamples, mean, mean_estimate, median, median_estimate, shares_of_best,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+pub use crate::comparison::CONFIDENCE;
+
+/// Samples of seeds for the bootstrap, by the number of seeds.
+#[derive(Debug, Default)]
+pub(crate) struct Samples(BTreeMap<usize, Resamples>);
+
+impl Samples {
+    /// Samples of so many seeds.
+    pub(crate) fn of(&mut self, seeds: usize) -> &Resamples {
+        let samples = self.0.entry(seeds);
+        samples.or_insert_with(|| Resamples::new(seeds, Resamples::ENOUGH))
+    }
+}
+
+impl Statistic {
+    /// The number itself; `None` of nothing.
+    pub(crate) fn of(self, values: &[f64]) -> Option<f64> {
+        match self {
+            Self::Mean => mean(values),
+            Self::Median => median(values),
+        }
+    }
+
+    /// The number with its interval; `None` of nothing.
+    pub(crate) fn estimate(
+        self,
+        values: &[f64],
+        confidence: f64,
+        samples: &mut Samples,
+    ) -> Option<Estimate> {
+        match self {
+            Self::Mean => mean_estimate(values, confidence),
+            Self::Median => median_estimate(values, confidence, samples.of(values.len())),
+        }
+    }
+}
+
+/// The best point of a sweep by a measure.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BestPoint {
+    /// Place of the point among the [points](SweepRecord::points).
+    pub point: usize,
+    /// The measure at the point.
+    pub estimate: Estimate,
+    /// Share of the samples of the bootstrap in which each point is the best, 0 of those that are left out; `None` of one seed.
+    pub shares: Option<Vec<f64>>,
+    /// Other points that cannot be told apart from the best one, the nearest first: the interval of the paired difference holds zero.
+    pub alike: Vec<usize>,
+    /// Points that are left out: a run failed, is not complete or has no value, or seeds are missing that others have.
+    pub left_out: usize,
+}
+
+impl SweepRecord {
+    /// Place of a measure in [`measures`](Self::measures).
+    pub fn place_of(&self, measure: &str) -> Option<usize> {
+        let mut measures = self.measures.iter();
+        measures.position(|known| known.name == measure)
+    }
+
+    /// Measure that matters most: that of the first assertion, or else slowdown, iterations of jobs, or the first that runs have.
+    pub fn primary(&self) -> Option<usize> {
+        let asserted = self.assertions.first();
+        let asserted = asserted.map(|outcome| outcome.measure.as_str());
+        let names = asserted.into_iter().chain(["slowdown.p99", "jobs_us.mean"]);
+        let known = names.filter_map(|name| self.place_of(name)).next();
+        known.or((!self.measures.is_empty()).then_some(0))
+    }
+
+    /// Runs of a point.
+    pub(crate) fn runs_of<'a>(
+        &'a self,
+        point: &'a SweepPoint,
+    ) -> impl Iterator<Item = &'a SweepRun> {
+        point.runs.iter().map(|&run| &self.runs[run])
+    }
+
+    /// Seeds of a point and their values of a measure.
+    pub(crate) fn values_by_seed(&self, point: &SweepPoint, measure: usize) -> BTreeMap<u64, f64> {
+        let runs = self.runs_of(point);
+        let values = runs.filter_map(|run| Some((run.seed, run.values[measure]?)));
+        values.collect()
+    }
+
+    /// A measure at a point; `None` if no run has a value.
+    pub(crate) fn estimate(
+        &self,
+        point: &SweepPoint,
+        measure: usize,
+        statistic: Statistic,
+        samples: &mut Samples,
+    ) -> Option<Estimate> {
+        let values: Vec<f64> = self.values_by_seed(point, measure).into_values().collect();
+        statistic.estimate(&values, CONFIDENCE, samples)
+    }
+
+    /// Runs of a point that are not complete, those that failed included.
+    pub(crate) fn not_complete(&self, point: &SweepPoint) -> usize {
+        let runs = self.runs_of(point);
+        runs.filter(|run| run.status != SweepStatus::Complete)
+            .count()
+    }
+
+    /// The best point by a measure; `None` if all are left out.
+    pub fn best(&self, measure: usize, statistic: Statistic) -> Option<BestPoint> {
+        let points = self.points();
+        let seeds: BTreeSet<u64> = self.runs.iter().map(|run| run.seed).collect();
+        let mut whole = Vec::new();
+        for (number, point) in points.iter().enumerate() {
+            let values = self.values_by_seed(point, measure);
+            if values.len() == seeds.len() && self.not_complete(point) == 0 {
+                whole.push((number, values.into_values().collect::<Vec<f64>>()));
+            }
+        }
+        let sign = match self.measures[measure].unit.is_more_better() {
+            true => -1.0,
+            false => 1.0,
+        };
+        let cost = |values: &[f64]| statistic.of(values).map(|value| sign * value);
+        let (best, own) = whole.iter().min_by(|(_, a), (_, b)| {
+            let (a, b) = (
+                cost(a).unwrap_or(f64::INFINITY),
+                cost(b).unwrap_or(f64::INFINITY),
+            );
+            a.total_cmp(&b)
+        })?;
+        let mut samples = Samples::default();
+        let estimate = statistic.estimate(own, CONFIDENCE, &mut samples)?;
+        let mut alike = Vec::new();
+        for (number, values) in whole.iter().filter(|(number, _)| number != best) {
+            let differences: Vec<f64> = values.iter().zip(own).map(|(a, b)| a - b).collect();
+            let difference = statistic.estimate(&differences, CONFIDENCE, &mut samples);
+            let interval = difference.and_then(|difference| difference.interval);
+            if interval.is_none_or(|interval| interval.contains(0.0)) {
+                alike.push((cost(values).unwrap_or(f64::INFINITY), *number));
+            }
+        }
+        alike.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let shares = (seeds.len() > 1).then(|| {
+            // A point that is worse with every seed is the best in no sample.
+            let is_beaten = |values: &[f64]| {
+                let mut both = values.iter().zip(own);
+                both.all(|(value, best)| sign * value > sign * best)
+            };
+            let rivals = whole.iter().filter(|(_, values)| !is_beaten(values));
+            let (places, values): (Vec<usize>, Vec<Vec<f64>>) = rivals.cloned().unzip();
+            let of_rivals = shares_of_best(&values, samples.of(seeds.len()), cost);
+            let mut shares = vec![0.0; points.len()];
+            for (place, share) in places.into_iter().zip(of_rivals) {
+                shares[place] = share;
+            }
+            shares
+        });
+        Some(BestPoint {
+            point: *best,
+            estimate,
+            shares,
+            alike: alike.into_iter().map(|(_, point)| point).collect(),
+            left_out: points.len() - whole.len(),
+        })
+    }
+}

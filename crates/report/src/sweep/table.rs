@@ -1,0 +1,221 @@
+//! A sweep for the terminal.
+
+use super::points::{CONFIDENCE, Samples};
+use super::{AssertionVerdict, BestPoint, Statistic, SweepRecord};
+use crate::quantity::count;
+use crate::table::{Align, Table};
+use std::fmt::Write as _;
+
+/// Points that the table in a terminal has at most.
+const MOST_POINTS: usize = 40;
+/// Points that a sentence names at most.
+const MOST_NAMES: usize = 4;
+
+impl SweepRecord {
+    /// Points with the interval of a measure (the [primary](Self::primary) one if none is named), the best first, then the best point,
+    /// assertions and failures.
+    pub fn to_table(&self, measure: Option<&str>) -> String {
+        let measure = measure.and_then(|name| self.place_of(name));
+        let Some(measure) = measure.or_else(|| self.primary()) else {
+            return self.remarks();
+        };
+        let mut text = self.point_table(measure).render(usize::MAX);
+        let _ = write!(text, "\n{}\n", self.best_sentence(measure, Statistic::Mean));
+        text + &self.remarks()
+    }
+
+    /// Places of the points, the best by the mean of a measure first; those without a value last.
+    pub(crate) fn ranked(&self, measure: usize) -> Vec<usize> {
+        let points = self.points();
+        let sign = match self.measures[measure].unit.is_more_better() {
+            true => -1.0,
+            false => 1.0,
+        };
+        let costs: Vec<f64> = points
+            .iter()
+            .map(|point| {
+                let values: Vec<f64> = self.values_by_seed(point, measure).into_values().collect();
+                Statistic::Mean
+                    .of(&values)
+                    .map_or(f64::INFINITY, |mean| sign * mean)
+            })
+            .collect();
+        let mut order: Vec<usize> = (0..points.len()).collect();
+        order.sort_by(|&a, &b| costs[a].total_cmp(&costs[b]));
+        order
+    }
+
+    fn point_table(&self, measure: usize) -> Table {
+        let of = &self.measures[measure];
+        let best = self.best(measure, Statistic::Mean);
+        let shares = best.as_ref().and_then(|best| best.shares.as_ref());
+        let mut table = Table::new();
+        for axis in &self.axes {
+            let align = match axis.numbers {
+                Some(_) => Align::Right,
+                None => Align::Left,
+            };
+            table = table.column(axis.key.clone(), align);
+        }
+        table = table
+            .column(of.title.clone(), Align::Right)
+            .column("95 % interval", Align::Right)
+            .column("seeds", Align::Right)
+            .column("best in", Align::Right)
+            .column("", Align::Left);
+        let points = self.points();
+        let mut samples = Samples::default();
+        let ranked = self.ranked(measure);
+        for &number in ranked.iter().take(MOST_POINTS) {
+            let point = &points[number];
+            let estimate = self.estimate(point, measure, Statistic::Mean, &mut samples);
+            let interval = estimate.and_then(|estimate| estimate.interval);
+            let values = self
+                .values_of(&point.place)
+                .map(|(_, value)| value.to_owned());
+            let share = shares.map_or(String::new(), |shares| share(shares[number]));
+            let range = |low, high| of.unit.print_range(low, high);
+            let cells = [
+                estimate.map_or("-".into(), |estimate| of.unit.print(estimate.value)),
+                interval.map_or("-".into(), |interval| range(interval.low, interval.high)),
+                estimate.map_or(0, |estimate| estimate.seeds).to_string(),
+                share,
+                self.state_of(point),
+            ];
+            table.row(values.chain(cells));
+        }
+        if ranked.len() > MOST_POINTS {
+            let rest = count((ranked.len() - MOST_POINTS) as u64);
+            let mut cells = vec![String::new(); self.axes.len() + 5];
+            if let Some(first) = cells.first_mut() {
+                *first = format!("and {rest} more");
+            }
+            table.row(cells);
+        }
+        table
+    }
+
+    /// Runs of a point that are not complete, in words.
+    pub(crate) fn state_of(&self, point: &super::SweepPoint) -> String {
+        match self.not_complete(point) {
+            0 => String::new(),
+            some => format!("{some} of {} runs not complete", point.runs.len()),
+        }
+    }
+
+    /// The best point in words, and how sure that is.
+    pub fn best_sentence(&self, measure: usize, statistic: Statistic) -> String {
+        let of = &self.measures[measure];
+        let Some(best) = self.best(measure, statistic) else {
+            return format!(
+                "Best {}: not known, no point has all of its runs.",
+                of.title
+            );
+        };
+        let points = self.points();
+        let mut text = format!(
+            "Best {}: {}, {}",
+            of.title,
+            self.name_of(&points[best.point].place),
+            of.unit.print(best.estimate.value)
+        );
+        let seeds = best.estimate.seeds;
+        let Some(shares) = &best.shares else {
+            return text
+                + ", with 1 seed: there is no interval, and seeds alone may explain the differences.";
+        };
+        if let Some(interval) = best.estimate.interval {
+            let range = of.unit.print_range(interval.low, interval.high);
+            let percent = CONFIDENCE * 100.0;
+            let _ = write!(
+                text,
+                " ({range}: {percent} % interval of the {} over {seeds} seeds)",
+                statistic.name()
+            );
+        }
+        let _ = write!(
+            text,
+            ". It is the best in {} of the bootstrap's samples of the seeds",
+            share(shares[best.point])
+        );
+        text + &self.alike(&best)
+    }
+
+    fn alike(&self, best: &BestPoint) -> String {
+        let points = self.points();
+        let names = best.alike.iter().take(MOST_NAMES);
+        let names: Vec<String> = names
+            .map(|&point| self.name_of(&points[point].place))
+            .collect();
+        let mut text = match best.alike.len() {
+            0 if points.len() - best.left_out > 1 => {
+                "; every other point is worse beyond doubt.".into()
+            }
+            0 => ".".into(),
+            alike if alike > MOST_NAMES => format!(
+                "; cannot be told apart from it: {} and {} more.",
+                names.join(", "),
+                alike - MOST_NAMES
+            ),
+            _ => format!("; cannot be told apart from it: {}.", names.join(", ")),
+        };
+        if best.left_out > 0 {
+            let _ = write!(
+                text,
+                " Left out for runs that are not complete: {} of {} points.",
+                best.left_out,
+                points.len()
+            );
+        }
+        text
+    }
+
+    /// Assertions, failures and what is missing.
+    fn remarks(&self) -> String {
+        let mut text = String::new();
+        for outcome in &self.assertions {
+            let verdict = match outcome.verdict {
+                AssertionVerdict::Undecided => "UNDECIDED (counts as failed)",
+                AssertionVerdict::Fail => "FAIL",
+                AssertionVerdict::Pass => "pass",
+            };
+            let _ = write!(
+                text,
+                "\n{verdict}: {}\n  {}\n",
+                outcome.text, outcome.reason
+            );
+        }
+        for failure in self.failures.iter().take(MOST_NAMES) {
+            let name = self.name_of(&failure.place);
+            let _ = write!(
+                text,
+                "\nfailed: {name} seed {}: {}\n",
+                failure.seed, failure.reason
+            );
+        }
+        if self.failures.len() > MOST_NAMES {
+            let _ = write!(
+                text,
+                "\nand {} more runs failed\n",
+                self.failures.len() - MOST_NAMES
+            );
+        }
+        if self.missing > 0 {
+            let _ = write!(
+                text,
+                "\n{} runs of the plan are not done yet\n",
+                count(self.missing)
+            );
+        }
+        text
+    }
+}
+
+/// A share of samples: only all of them are 100 %.
+fn share(share: f64) -> String {
+    match share * 100.0 {
+        all if all >= 100.0 - 1e-9 => "100 %".into(),
+        near if near > 99.9 => ">99.9 %".into(),
+        percent => format!("{percent:.1} %"),
+    }
+}
