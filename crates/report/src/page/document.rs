@@ -12,6 +12,8 @@ const SCRIPTS: [&str; 3] = [
     include_str!("../../assets/heat.js"),
     PAGE_SCRIPT,
 ];
+/// Part of the pages of sweeps alone.
+const SWEEP_SCRIPT: &str = include_str!("../../assets/sweep.js");
 pub(super) const PLOT_SCRIPT: &str = include_str!("../../assets/plot.js");
 pub(super) const PAGE_SCRIPT: &str = include_str!("../../assets/page.js");
 
@@ -21,6 +23,7 @@ pub(crate) struct Document {
     body: String,
     plots: Vec<Plot>,
     heat: String,
+    sweep: Option<String>,
 }
 
 impl Document {
@@ -31,6 +34,7 @@ impl Document {
             body: String::new(),
             plots: Vec::new(),
             heat: "null".into(),
+            sweep: None,
         }
     }
 
@@ -71,17 +75,28 @@ impl Document {
         self.heat = json;
     }
 
+    /// The data of a sweep, as JSON.
+    pub(crate) fn set_sweep(&mut self, json: String) {
+        self.sweep = Some(json);
+    }
+
     /// The whole file.
     pub(crate) fn finish(self) -> String {
         let mut data = String::from("{\"plots\":");
         push_plots(&mut data, &self.plots);
-        let _ = write!(data, ",\"heat\":{}}}", self.heat);
+        let _ = write!(data, ",\"heat\":{}", self.heat);
+        let mut script = SCRIPTS.concat();
+        if let Some(sweep) = &self.sweep {
+            let _ = write!(data, ",\"sweep\":{sweep}");
+            script += SWEEP_SCRIPT;
+        }
+        data.push('}');
         let file = File {
             title: &self.title,
             body: &self.body,
             data: &data,
             style: STYLE,
-            script: &SCRIPTS.concat(),
+            script: &script,
             sources: "",
         };
         file.html()
@@ -154,5 +169,6 @@ mod tests {
         }
         // Neither may end its own element.
         assert!(!STYLE.contains("</") && !SCRIPTS.concat().contains("</script"));
+        assert!(!SWEEP_SCRIPT.contains("</script") && !SWEEP_SCRIPT.contains("innerHTML"));
     }
 }

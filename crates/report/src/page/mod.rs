@@ -25,6 +25,7 @@ mod scatter;
 mod sections;
 mod settings;
 mod sha256;
+mod sweep;
 #[cfg(test)]
 mod tests;
 mod why;
@@ -41,6 +42,7 @@ pub use isolation::{ISOLATION_FILE_NAME, render_isolation};
 pub use live::{LivePage, Tile, is_drawn_live, live, tiles};
 pub use plan::{PLAN_FILE_NAME, render_plan};
 use std::fmt::Write as _;
+pub use sweep::{SWEEP_FILE_NAME, render_sweep};
 
 /// The name of the file in a result folder.
 pub const FILE_NAME: &str = "report.html";
