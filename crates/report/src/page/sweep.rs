@@ -439,7 +439,7 @@ mod tests {
         assert_eq!(rows[3][3], 1.0, "one of two runs has a value");
         // What is the same in all runs is nothing to choose.
         let mut measures = of["measures"].as_array().unwrap().iter();
-        assert!(!measures.any(|measure| measure["name"] == "packets.cnps"));
+        assert!(!measures.any(|measure| measure["name"] == "packets.acks"));
         assert!(page.contains("2 of 2 runs not complete"));
     }
 
