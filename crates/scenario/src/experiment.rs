@@ -78,6 +78,14 @@ impl Experiment {
         }
     }
 
+    /// Hash of everything that decides on the results: the scenario, its files, and what is observed.
+    pub fn fingerprint(&self) -> u64 {
+        match self {
+            Self::Packets(scenario) => scenario.fingerprint(),
+            Self::Scaleup(scenario) => scenario.fingerprint(),
+        }
+    }
+
     /// Every key with its value.
     pub fn settings(&self) -> Vec<Setting> {
         match self {

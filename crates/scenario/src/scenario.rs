@@ -175,22 +175,37 @@ impl Scenario {
             std::path::absolute(path)
                 .map_or_else(|_| name.into(), |full| full.to_string_lossy().into_owned())
         });
-        text += "\n[observe]\n";
-        write_entries(&mut text, self.observe.entries());
+        self.write_observe(&mut text);
         text
     }
 
     /// Hash of the resolved scenario and of the contents of its files: equal scenarios, equal hashes, wherever the files are.
     pub fn hash(&self) -> String {
-        let text = self.written(|name| {
+        format!("{:08x}", hash_bytes(0, self.content().as_bytes()) >> 32)
+    }
+
+    /// As [`hash`](Self::hash) in 64 bits, and of `[observe]` too, which decides on the files of the results.
+    pub fn fingerprint(&self) -> u64 {
+        let mut text = self.content();
+        self.write_observe(&mut text);
+        hash_bytes(0, text.as_bytes())
+    }
+
+    /// Simulated part of the scenario with the hashes of its files in place of their names.
+    fn content(&self) -> String {
+        self.written(|name| {
             let path = topology::find_file(name, self.base_dir.as_deref());
             let files = trace_files(&path);
             format!(
                 "{:016x}",
                 files.iter().fold(0, |hash, file| hash_file(hash, file))
             )
-        });
-        format!("{:08x}", hash_bytes(0, text.as_bytes()) >> 32)
+        })
+    }
+
+    fn write_observe(&self, text: &mut String) {
+        *text += "\n[observe]\n";
+        write_entries(text, self.observe.entries());
     }
 
     /// The files that it reads beside its own, with the keys that name them.
