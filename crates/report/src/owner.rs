@@ -50,6 +50,17 @@ impl Owner {
         same.then_some(owner)
     }
 
+    /// True if the process has ended; `None` if that cannot be known here, because it is one of another machine.
+    pub fn is_gone(self) -> Option<bool> {
+        let is_here = self.machine != 0 && self.machine == Self::this().machine;
+        is_here.then(|| start_of(self.process) != Some(self.start))
+    }
+
+    /// Number of the process on its machine.
+    pub fn process(self) -> u32 {
+        self.process
+    }
+
     /// True if the file `entry` of this owner is abandoned. `fresh` has just been written to the same file system.
     ///
     /// That is so if the owner is a process of this machine that has ended, or if nobody can tell and the file has not changed for
@@ -61,9 +72,8 @@ impl Owner {
         if !have_same_user(&metadata, fresh) {
             return false;
         }
-        let this = Self::this();
-        if self.machine != 0 && self.machine == this.machine {
-            return start_of(self.process) != Some(self.start);
+        if let Some(is_gone) = self.is_gone() {
+            return is_gone;
         }
         let fresh = fresh.modified().ok();
         let times = fresh.zip(last_change(&entry.path(), &metadata));

@@ -42,6 +42,8 @@ pub enum Purpose {
     Bursts = 16,
     /// Seeds that are drawn again for an interval (entity: their number).
     Bootstrap = 17,
+    /// Points of sweeps that are drawn (entity: hash of the key).
+    Sampling = 18,
 }
 
 /// A stream of random numbers: PCG-XSH-RR 64/32 (O'Neill 2014), a fixed algorithm, 16 bytes of state.
