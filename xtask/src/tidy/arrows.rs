@@ -4,7 +4,7 @@ use super::source::Source;
 use crate::Faults;
 
 /// The layers (ARCHITECTURE.md): a crate and what it may use.
-const ARROWS: [(&str, &[&str]); 19] = [
+const ARROWS: [(&str, &[&str]); 21] = [
     ("units", &[]),
     ("input", &["units"]),
     ("engine", &["units"]),
@@ -67,6 +67,7 @@ const ARROWS: [(&str, &[&str]); 19] = [
             "workload",
         ],
     ),
+    ("sweep", &["input", "lab", "report", "scenario", "units"]),
     (
         "cli",
         &[
@@ -76,6 +77,7 @@ const ARROWS: [(&str, &[&str]); 19] = [
             "report",
             "reproduce",
             "runs",
+            "sweep",
             "units",
         ],
     ),

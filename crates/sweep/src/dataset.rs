@@ -1,0 +1,87 @@
+//! From the folder of a sweep to its record, and to the files that everybody reads.
+
+use crate::points::{PlannedRun, Program, Sweep};
+use crate::store::{Store, StoreError};
+use clearway_report::sweep::{SweepFailure, SweepRecord, SweptRun};
+
+/// Puts together what there is of a sweep, in the order of the plan, whoever did it and when.
+///
+/// # Errors
+/// If results cannot be read.
+pub fn record(
+    sweep: &Sweep,
+    store: &Store,
+    program: &Program,
+    command: &str,
+) -> Result<SweepRecord, StoreError> {
+    let finished = store.finished()?;
+    let failed = store.failures()?;
+    let mut runs = Vec::new();
+    let mut failures = Vec::new();
+    for run in &sweep.runs {
+        let summary = match finished.contains(&run.key) {
+            true => Some(store.summary(run.key)?),
+            false => None,
+        };
+        let failure = failed.get(&run.key).filter(|_| summary.is_none());
+        if summary.is_none() && failure.is_none() {
+            continue;
+        }
+        if let Some(failure) = failure {
+            failures.push(failure_of(run, &failure.reason));
+        }
+        runs.push(SweptRun {
+            key: run.key.to_string(),
+            place: run.place.clone(),
+            seed: run.seed,
+            summary,
+        });
+    }
+    let mut record = SweepRecord {
+        name: sweep.plan.general.name.clone(),
+        version: program.version.clone(),
+        revision: program.revision.clone(),
+        command: command.into(),
+        axes: sweep.axes.iter().map(crate::Axis::column).collect(),
+        measures: Vec::new(),
+        runs: Vec::new(),
+        missing: (sweep.runs.len() - runs.len()) as u64,
+        failures,
+        assertions: Vec::new(),
+    };
+    record.measure(&runs);
+    // Of a part of the runs an assertion says nothing yet.
+    if record.missing == 0 {
+        record.judge(&sweep.plan.assertions);
+    }
+    Ok(record)
+}
+
+fn failure_of(run: &PlannedRun, reason: &str) -> SweepFailure {
+    // The first line of what is recorded names the run for people who read the file.
+    let reason = reason.split_once('\n').map_or(reason, |(_, rest)| rest);
+    SweepFailure {
+        key: run.key.to_string(),
+        place: run.place.clone(),
+        seed: run.seed,
+        reason: reason.into(),
+    }
+}
+
+/// Writes the files of a sweep beside its runs.
+///
+/// # Errors
+/// If one cannot be written.
+pub fn publish(store: &Store, record: &SweepRecord) -> Result<(), StoreError> {
+    let mut table = Vec::new();
+    clearway_report::sweep::write_sweep(&mut table, record).map_err(|error| StoreError::Table {
+        reason: error.to_string(),
+    })?;
+    store.write(clearway_report::sweep::TABLE_NAME, &table)?;
+    store.write(
+        clearway_report::sweep::FILE_NAME,
+        record.to_json().as_bytes(),
+    )?;
+    let page = clearway_report::page::render_sweep(record);
+    store.write(clearway_report::page::SWEEP_FILE_NAME, page.as_bytes())
+}

@@ -1,0 +1,29 @@
+//! Sweeps: one scenario at many points, each with several seeds.
+//!
+//! ```text
+//! plan.toml ──► SweepPlan ──► Sweep: every run resolved, with its key ──► Store: what is done, claimed, failed
+//!                                                                           │ execute: child processes
+//!                                                                           ▼
+//!                                              SweepRecord: sweep.parquet, sweep.json, report.html
+//! ```
+//!
+//! * [`plan`] reads what a sweep runs: a grid, a list of points, or drawn ones.
+//! * [`Sweep`] resolves each point with the laboratory. The key of a run is the hash of everything that decides on its results.
+//! * [`Store`] is the folder, which several processes may share.
+//! * [`execute`] carries out what is missing, and [`record`] puts together what is there.
+//!
+//! **Architecture invariant:** no terminal and no process exit. What comes out does not depend on the order in which runs were done, nor
+//! on how many processes did them.
+
+mod clock;
+mod dataset;
+mod execute;
+pub mod plan;
+mod points;
+mod store;
+
+pub use dataset::{publish, record};
+pub use execute::{ExecuteOptions, Execution, SweepProgress, execute};
+pub use plan::{SweepPlan, builtin_sweeps, catalogue_sections, counted};
+pub use points::{Axis, MOST_RUNS, PlannedRun, Program, RunKey, Sweep};
+pub use store::{Claim, Claimed, Failed, Merged, Store, StoreError};

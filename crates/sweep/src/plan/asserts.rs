@@ -1,0 +1,278 @@
+//! `[[assert]]`: what has to come out.
+
+use super::reader::{RANGES, Reader, normal};
+use clearway_report::sweep::{Assertion, Bound, Limit, Statistic, is_measure, measure_names};
+use clearway_scenario::ScenarioError;
+use clearway_scenario::source::Entry;
+use clearway_units::{Parameter, Value, ValueDomain, nearest, suggestion};
+
+clearway_units::parameters! {
+    /// An assertion. Beside these keys it has `of`, and one of `below`, `above`, `within` and `near`.
+    pub struct AssertSection {
+        /// Measure of the runs, named as in `compare.json`.
+        pub measure: String = String::new(), "measure", "the user";
+        /// Number that stands for the measure over the seeds: "mean" or "median".
+        pub statistic: StatisticKey = StatisticKey(Statistic::Mean), "statistic", "decision";
+        /// Confidence with which it has to hold.
+        pub confidence: f64 = 0.95, "confidence", "decision";
+        /// Multiple of the other points' measure that `below` and `above` mean.
+        pub factor: f64 = 1.0, "factor", "decision";
+    }
+}
+
+/// A statistic as a key of a plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StatisticKey(pub Statistic);
+
+impl Parameter for StatisticKey {
+    fn expected() -> String {
+        let names = Statistic::ALL.map(|statistic| format!("\"{}\"", statistic.name()));
+        format!("one of {}", names.join(", "))
+    }
+    fn domain() -> ValueDomain {
+        ValueDomain::Words(Statistic::ALL.map(Statistic::name).to_vec())
+    }
+    fn from_value(value: &Value) -> Option<Self> {
+        let Value::Text(text) = value else {
+            return None;
+        };
+        let mut all = Statistic::ALL.into_iter();
+        all.find(|statistic| statistic.name() == text).map(Self)
+    }
+    fn to_value(&self) -> Value {
+        Value::Text(self.0.name().into())
+    }
+}
+
+/// Keys of an assertion that are tables, numbers or either.
+const OPERANDS: [&str; 5] = ["of", "below", "above", "within", "near"];
+
+/// The text of a value as the plan gives it.
+pub(crate) fn text_of(value: &Value) -> String {
+    match value {
+        Value::Text(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+pub(super) fn assertions(reader: &Reader) -> Result<Vec<Assertion>, ScenarioError> {
+    (0..reader.count("assert"))
+        .map(|index| assertion(reader, index))
+        .collect()
+}
+
+fn assertion(reader: &Reader, index: usize) -> Result<Assertion, ScenarioError> {
+    let is_operand = |key: &str| {
+        let first = key.split('.').next().unwrap_or_default();
+        OPERANDS.contains(&first)
+    };
+    let settings: AssertSection = reader.fill("an assertion", "assert", index, is_operand)?;
+    let fault = |keys: &[&str], message: String, fix: String| {
+        ScenarioError::at(&reader.place("assert", index, keys), message, fix)
+    };
+    if !is_measure(&settings.measure) {
+        let names = measure_names();
+        let message = match settings.measure.is_empty() {
+            true => "an assertion without a measure".into(),
+            false => format!("there is no measure `{}`", settings.measure),
+        };
+        let near = nearest(&settings.measure, names.iter().map(String::as_str));
+        let known = "the measures are those of `compare.json`, such as `fct_us.p99`, `slowdown.p99`, `goodput_bps`";
+        return Err(fault(&["measure"], message, suggestion(near, known)));
+    }
+    if settings.confidence <= 0.0 || settings.confidence >= 1.0 {
+        let message = format!("a confidence of {}", settings.confidence);
+        let fix = "give a number between 0 and 1, such as 0.95".into();
+        return Err(fault(&["confidence"], message, fix));
+    }
+    if settings.factor <= 0.0 {
+        let message = format!("a factor of {}", settings.factor);
+        return Err(fault(&["factor"], message, "give a number above 0".into()));
+    }
+    let operands = Operands { reader, index };
+    Ok(Assertion {
+        measure: settings.measure.clone(),
+        statistic: settings.statistic.0,
+        of: operands.points("of")?,
+        bound: operands.bound(settings.factor)?,
+        confidence: settings.confidence,
+    })
+}
+
+/// Tables and numbers of an assertion.
+struct Operands<'a> {
+    reader: &'a Reader,
+    index: usize,
+}
+
+impl Operands<'_> {
+    fn fault(&self, keys: &[&str], message: &str, fix: &str) -> ScenarioError {
+        ScenarioError::at(&self.reader.place("assert", self.index, keys), message, fix)
+    }
+
+    fn entry(&self, name: &str) -> Option<&Entry> {
+        let mut entries = self.reader.section("assert", self.index);
+        entries.find(|entry| entry.key == name)
+    }
+
+    /// The keys of axes and their values in the table `name`.
+    fn points(&self, name: &str) -> Result<Vec<(String, String)>, ScenarioError> {
+        if let Some(entry) = self.entry(name) {
+            return Err(ScenarioError::at(
+                &entry.place,
+                format!("`{name}` cannot be {}", entry.value),
+                format!("name points, as in `{name} = {{ \"transport.spray\" = \"adaptive\" }}`"),
+            ));
+        }
+        let entries = self.reader.section("assert", self.index);
+        let below = entries.filter_map(|entry| {
+            let key = entry.key.strip_prefix(name)?.strip_prefix('.')?;
+            Some((key, entry))
+        });
+        below
+            .map(|(key, entry)| {
+                self.check_value(key, entry)?;
+                Ok((key.to_owned(), text_of(&entry.value)))
+            })
+            .collect()
+    }
+
+    /// Refuses keys that the plan does not vary, and values that no point has.
+    fn check_value(&self, key: &str, entry: &Entry) -> Result<(), ScenarioError> {
+        let axes = self.reader.section("axes", 0);
+        let points =
+            (0..self.reader.count("point")).flat_map(|at| self.reader.section("point", at));
+        let ranges = self.reader.section("sample", 0);
+        let of_points: Vec<&Entry> = points.collect();
+        let axis = axes
+            .chain(of_points.iter().copied())
+            .filter(|axis| normal(&axis.key) == normal(key));
+        let mut values: Vec<Value> = Vec::new();
+        let mut is_known = false;
+        for axis in axis {
+            is_known = true;
+            match &axis.value {
+                Value::List(items) if axis.section == "axes" => {
+                    values.extend(items.iter().cloned())
+                }
+                value => values.push(value.clone()),
+            }
+        }
+        let mut drawn = false;
+        for range in ranges {
+            let rest = range.key.strip_prefix(RANGES);
+            let rest = rest.and_then(|rest| rest.strip_prefix(key));
+            match (&range.value, rest) {
+                (Value::List(items), Some("")) => {
+                    is_known = true;
+                    values.extend(items.iter().cloned());
+                }
+                (_, Some(".from")) => (is_known, drawn) = (true, true),
+                _ => {}
+            }
+        }
+        let refuse =
+            |message: String, fix: String| Err(ScenarioError::at(&entry.place, message, fix));
+        if !is_known {
+            let message = format!("`{key}` is no axis of the plan");
+            return refuse(
+                message,
+                "name a key of `[axes]`, `[[point]]` or `[sample.ranges]`".into(),
+            );
+        }
+        // Single points leave the scenario's own value to the others, which is not known here.
+        if drawn || !of_points.is_empty() || values.contains(&entry.value) {
+            return Ok(());
+        }
+        let known: Vec<String> = values.iter().map(Value::to_string).collect();
+        let message = format!("no point of the plan has `{key}` = {}", entry.value);
+        refuse(message, format!("the values are: {}", known.join(", ")))
+    }
+
+    /// What is asserted: exactly one thing.
+    fn bound(&self, factor: f64) -> Result<Bound, ScenarioError> {
+        let limit = |name: &str| -> Result<Option<Limit>, ScenarioError> {
+            if let Some(entry) = self.entry(name)
+                && let Some(number) = number(&entry.value)
+            {
+                return Ok(Some(Limit::Number(number)));
+            }
+            let of = self.points(name)?;
+            Ok((!of.is_empty()).then_some(Limit::Points { of, factor }))
+        };
+        let near = self.points("near")?;
+        let within = self.entry("within");
+        let mut bounds: Vec<Bound> = Vec::new();
+        bounds.extend(limit("below")?.map(Bound::Below));
+        bounds.extend(limit("above")?.map(Bound::Above));
+        let refuse = |entry: &Entry, fix: &str| {
+            Err(ScenarioError::at(
+                &entry.place,
+                format!("`within` cannot be {}", entry.value),
+                fix,
+            ))
+        };
+        match (near.is_empty(), within) {
+            (true, None) => {}
+            (true, Some(entry)) => match two(&entry.value) {
+                Some((low, high)) => bounds.push(Bound::Between(low, high)),
+                None => {
+                    return refuse(
+                        entry,
+                        "give both ends, as in `within = [1.0, 1.5]`, or points that it is to be near: `near = { … }`",
+                    );
+                }
+            },
+            (false, Some(entry)) => match number(&entry.value).filter(|share| *share > 0.0) {
+                Some(tolerance) => bounds.push(Bound::Near {
+                    of: near,
+                    tolerance,
+                }),
+                None => {
+                    return refuse(entry, "give a share above 0, as in `within = 0.05` for 5 %");
+                }
+            },
+            (false, None) => {
+                return Err(self.fault(
+                    &["near"],
+                    "`near` does not say how near",
+                    "give a share, as in `within = 0.05` for 5 %",
+                ));
+            }
+        }
+        let mut bounds = bounds.into_iter();
+        match (bounds.next(), bounds.next()) {
+            (Some(bound), None) => Ok(bound),
+            (None, _) => Err(self.fault(
+                &[],
+                "an assertion that asserts nothing",
+                "give one of `below`, `above` (a number, or points), `within = [low, high]`, or `near` with `within`",
+            )),
+            _ => Err(self.fault(
+                &["above"],
+                "an assertion that asserts two things",
+                "write an `[[assert]]` for each",
+            )),
+        }
+    }
+}
+
+fn number(value: &Value) -> Option<f64> {
+    match value {
+        Value::Integer(number) => Some(*number as f64),
+        Value::Float(number) if number.is_finite() => Some(*number),
+        _ => None,
+    }
+}
+
+/// Two numbers, the lower one first.
+fn two(value: &Value) -> Option<(f64, f64)> {
+    let Value::List(items) = value else {
+        return None;
+    };
+    let [low, high] = items.as_slice() else {
+        return None;
+    };
+    let (low, high) = (number(low)?, number(high)?);
+    (low <= high).then_some((low, high))
+}

@@ -1,0 +1,182 @@
+//! Plans: what a sweep runs.
+//!
+//! ```toml
+//! name = "window-study"
+//! scenario = "quickstart"
+//! seeds = 3
+//!
+//! [set]                               # overrides of all runs
+//! "workload.message" = "2MB"
+//!
+//! [axes]                              # a grid: all combinations
+//! "transport.spray" = ["single", "adaptive"]
+//!
+//! [[point]]                           # instead of a grid or beside it: single points
+//! "transport.kind" = "rocev2"
+//!
+//! [sample]                            # instead of a grid: drawn points
+//! method = "latin-hypercube"
+//! points = 40
+//! [sample.ranges]
+//! "transport.target-qdelay" = { from = "5us", to = "50us", scale = "log" }
+//!
+//! [[assert]]                          # what has to come out
+//! measure = "fct_us.p99"
+//! of = { "transport.spray" = "adaptive" }
+//! below = { "transport.spray" = "single" }
+//! ```
+
+mod asserts;
+mod builtin;
+mod quantity;
+mod ranges;
+mod read;
+mod reader;
+mod sample;
+mod settings;
+
+pub(crate) use asserts::text_of;
+pub(crate) use reader::normal;
+pub(crate) use sample::draw;
+
+pub use asserts::{AssertSection, StatisticKey};
+pub use builtin::{builtin_sweeps, catalogue_sections};
+pub use quantity::{QuantityKind, quantities, quantity};
+pub use sample::Range;
+pub use settings::{SampleMethod, SampleSection, Seeds, SweepGeneral};
+
+use clearway_report::sweep::Assertion;
+use clearway_scenario::Place;
+use clearway_units::Value;
+use std::path::PathBuf;
+
+/// A plan as a user wrote it.
+#[derive(Debug, Clone)]
+pub struct SweepPlan {
+    /// Name, scenario, seeds.
+    pub general: SweepGeneral,
+    /// Overrides of all runs.
+    pub set: Vec<PlannedValue>,
+    /// Axes of the grid, in the order of the plan.
+    pub axes: Vec<PlannedAxis>,
+    /// Single points.
+    pub points: Vec<PlannedPoint>,
+    /// Points that are drawn.
+    pub sample: Option<Sample>,
+    /// What has to come out.
+    pub assertions: Vec<Assertion>,
+    /// Text of the plan.
+    pub text: String,
+    /// The plan, as errors call it.
+    pub file: String,
+    /// The folder of the plan: the scenario is looked for there.
+    pub base_dir: Option<PathBuf>,
+    /// Place of the line that names the scenario.
+    pub(crate) scenario_place: Place,
+}
+
+/// A key with a value.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlannedValue {
+    /// The key, as in `--set`.
+    pub key: String,
+    /// Value of the key.
+    pub value: Value,
+    /// Place where it was written.
+    pub place: Place,
+}
+
+/// An axis of the grid.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlannedAxis {
+    /// The key, as in `--set`.
+    pub key: String,
+    /// Values of the key, no two of them the same.
+    pub values: Vec<Value>,
+    /// Place where it was written.
+    pub place: Place,
+}
+
+/// A single point.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlannedPoint {
+    /// What it sets.
+    pub values: Vec<PlannedValue>,
+}
+
+/// Points that are drawn.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sample {
+    /// Method, number of points, seed.
+    pub settings: SampleSection,
+    /// What is drawn, in the order of the plan.
+    pub ranges: Vec<SampleRange>,
+}
+
+/// What is drawn for a key.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SampleRange {
+    /// The key, as in `--set`.
+    pub key: String,
+    /// The values that it can have.
+    pub range: Range,
+    /// Place where it was written.
+    pub place: Place,
+}
+
+impl SweepPlan {
+    /// Number of runs; `None` if it does not fit into 64 bits.
+    pub fn run_count(&self) -> Option<u64> {
+        let grid = match self.has_grid() {
+            true => self.axes.iter().try_fold(1u64, |product, axis| {
+                product.checked_mul(axis.values.len() as u64)
+            })?,
+            false => 0,
+        };
+        let drawn = self
+            .sample
+            .as_ref()
+            .map_or(0, |sample| sample.settings.points);
+        let points = grid
+            .checked_add(self.points.len() as u64)?
+            .checked_add(drawn.into())?;
+        points.checked_mul(self.general.seeds.count() as u64)
+    }
+
+    /// The count as a product: `3 x 4 points, 3 seeds`.
+    pub fn shape(&self) -> String {
+        let mut parts = Vec::new();
+        if self.has_grid() && !self.axes.is_empty() {
+            let lengths: Vec<String> = self
+                .axes
+                .iter()
+                .map(|axis| axis.values.len().to_string())
+                .collect();
+            parts.push(format!("a grid of {}", lengths.join(" x ")));
+        }
+        if !self.points.is_empty() {
+            parts.push(counted(self.points.len() as u64, "single point"));
+        }
+        if let Some(sample) = &self.sample {
+            parts.push(counted(sample.settings.points.into(), "drawn point"));
+        }
+        if parts.is_empty() {
+            parts.push("1 point".into());
+        }
+        let seeds = self.general.seeds.count() as u64;
+        format!("{}, {}", parts.join(" and "), counted(seeds, "seed"))
+    }
+
+    /// True if there is a grid; one without axes is the scenario itself, where nothing else is asked for.
+    pub(crate) fn has_grid(&self) -> bool {
+        !self.axes.is_empty() || (self.points.is_empty() && self.sample.is_none())
+    }
+}
+
+/// `1 run`, `2 runs`.
+pub fn counted(count: u64, what: &str) -> String {
+    match count {
+        1 => format!("1 {what}"),
+        _ => format!("{count} {what}s"),
+    }
+}

@@ -1,0 +1,174 @@
+//! From the text of a plan to what it says.
+
+use super::SweepPlan;
+use super::asserts::assertions;
+use super::builtin::builtin_sweeps;
+use super::ranges::sample;
+use super::reader::{Reader, normal};
+use super::settings::SweepGeneral;
+use clearway_input::{InputError, InputKind, STANDARD_INPUT};
+use clearway_scenario::{Place, ScenarioError, builtin_scenario};
+use clearway_units::{nearest, suggestion};
+use std::path::Path;
+
+impl SweepPlan {
+    /// Reads the text `text`, called `file` in errors.
+    ///
+    /// # Errors
+    /// At the first thing that cannot be meant.
+    pub fn read(file: &str, text: &str, base_dir: Option<&Path>) -> Result<Self, ScenarioError> {
+        let reader = Reader::new(file, text)?;
+        let general: SweepGeneral = reader.fill("a plan", "", 0, |_| false)?;
+        let scenario_place = reader.place("", 0, &["scenario"]);
+        if general.scenario.is_empty() {
+            let place = Place::Whole { file: file.into() };
+            return Err(ScenarioError::at(
+                &place,
+                "the plan names no scenario",
+                "write `scenario = \"quickstart\"` or the path of a scenario file at its top",
+            ));
+        }
+        let plan = Self {
+            general,
+            set: reader.values("set", 0),
+            axes: reader.axes()?,
+            points: reader.points(),
+            sample: sample(&reader)?,
+            assertions: assertions(&reader)?,
+            text: text.into(),
+            file: file.into(),
+            base_dir: base_dir.map(Path::to_path_buf),
+            scenario_place,
+        };
+        plan.check(&reader)?;
+        Ok(plan)
+    }
+
+    /// Loads a built-in plan by its name, or any by its path; `-` is standard input.
+    ///
+    /// # Errors
+    /// If there is none, or at the first thing in it that cannot be meant.
+    pub fn load(name: &str) -> Result<Self, ScenarioError> {
+        let builtin = builtin_sweeps().iter().find(|(known, _)| *known == name);
+        if let Some((_, text)) = builtin {
+            return Self::read(name, text, None);
+        }
+        let text = clearway_input::read_text_or_standard_input(name, InputKind::PLAN)
+            .map_err(|error| no_plan(name, &error))?;
+        if name == STANDARD_INPUT {
+            return Self::read("standard input", &text, None);
+        }
+        let path = Path::new(name);
+        let mut plan = Self::read(name, &text, path.parent())?;
+        if plan.general.name == SweepGeneral::default().name {
+            let stem = path.file_stem().map(|stem| stem.to_string_lossy());
+            plan.general.name = stem.map_or(plan.general.name, |stem| stem.into_owned());
+        }
+        Ok(plan)
+    }
+
+    /// What the laboratory is to load: the name of a built-in scenario, or a path.
+    pub fn scenario(&self) -> String {
+        let name = &self.general.scenario;
+        match (&self.base_dir, builtin_scenario(name)) {
+            (Some(folder), None) => folder.join(name).to_string_lossy().into_owned(),
+            _ => name.clone(),
+        }
+    }
+
+    /// Refuses keys that are given in two ways, and plans that vary nothing.
+    fn check(&self, reader: &Reader) -> Result<(), ScenarioError> {
+        if self.general.scenario == STANDARD_INPUT {
+            return Err(ScenarioError::at(
+                &self.scenario_place,
+                "the scenario of a plan cannot be standard input, which is read once",
+                "write it to a file",
+            ));
+        }
+        if let (Some(_), Some(axis)) = (&self.sample, self.axes.first()) {
+            return Err(ScenarioError::at(
+                &axis.place,
+                "a plan has a grid or drawn points, and this one has both",
+                "give each axis as a list of `[sample.ranges]`, or leave `[sample]` out",
+            ));
+        }
+        self.check_keys()?;
+        if self.axes.is_empty()
+            && self.points.is_empty()
+            && self.sample.is_none()
+            && self.general.seeds.count() <= 1
+        {
+            return Err(ScenarioError::at(
+                &reader.place("axes", 0, &[]),
+                "the grid is empty: the plan varies nothing, and has 1 run",
+                "give `[axes]`, `[[point]]`, `[sample]` or `seeds`; a single run is `clearway run`",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Refuses keys that stand in two places.
+    fn check_keys(&self) -> Result<(), ScenarioError> {
+        let set = self
+            .set
+            .iter()
+            .map(|value| ("`[set]`", &value.key, &value.place));
+        let axes = self
+            .axes
+            .iter()
+            .map(|axis| ("`[axes]`", &axis.key, &axis.place));
+        let ranges = self.sample.iter().flat_map(|sample| &sample.ranges);
+        let ranges = ranges.map(|range| ("`[sample.ranges]`", &range.key, &range.place));
+        let points = self.points.iter().flat_map(|point| &point.values);
+        let points: Vec<_> = points
+            .map(|value| ("`[[point]]`", &value.key, &value.place))
+            .collect();
+        let mut seen: Vec<(&str, String)> = Vec::new();
+        // A point may set what is an axis of the grid beside it, but nothing that is set for all.
+        let once = set.chain(axes).chain(ranges).map(|found| (found, true));
+        for ((section, key, place), unique) in
+            once.chain(points.into_iter().map(|found| (found, false)))
+        {
+            let name = normal(key);
+            if name == "seed" {
+                return Err(ScenarioError::at(
+                    place,
+                    format!("{section} gives the seed"),
+                    "write `seeds = 3`, `seeds = \"1-5\"` or `seeds = [1, 2, 7]` at the top of the plan",
+                ));
+            }
+            let before = seen
+                .iter()
+                .find(|(other, known)| *known == name && (unique || *other == "`[set]`"));
+            if let Some((other, _)) = before {
+                return Err(ScenarioError::at(
+                    place,
+                    format!(
+                        "`{key}` is given here and in {other}: one of them would have no effect"
+                    ),
+                    "remove one of the two",
+                ));
+            }
+            seen.push((section, name));
+        }
+        Ok(())
+    }
+}
+
+fn no_plan(name: &str, error: &InputError) -> ScenarioError {
+    let builtin = builtin_sweeps().iter().map(|(name, _)| *name);
+    let known: Vec<&str> = builtin.clone().collect();
+    let known = format!(
+        "give the path of a TOML file or a built-in plan: {}",
+        known.join(", ")
+    );
+    let place = Place::Whole { file: name.into() };
+    match error.is_missing() {
+        true => ScenarioError::at(
+            &place,
+            "there is no such file or built-in plan of a sweep",
+            suggestion(nearest(name, builtin), &known),
+        ),
+        false => ScenarioError::unreadable(name, error),
+    }
+}

@@ -1,0 +1,268 @@
+//! Claims: which process is at which run.
+//!
+//! A claim is a file that appears with all its contents, by a hard link that fails if there is one. Its owner writes to it now and then,
+//! so that its age tells whether the owner lives. It is *stale* if its owner was a process of this machine that has ended, or if the
+//! owner cannot be looked up and has not written for [`STALE`]. Whoever finds a stale claim takes it away by a rename, which one process
+//! can do, and looks at what it has taken: a claim that was made anew in between is put back.
+
+use super::StoreError;
+use super::files::{Files, remove};
+use clearway_report::Owner;
+use std::fs::{self, File};
+use std::io::{ErrorKind, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Time between two writes of an owner.
+pub(crate) const HEARTBEAT: Duration = Duration::from_secs(20);
+
+/// Age from which a claim is stale whose owner cannot be looked up.
+const STALE: Duration = Duration::from_secs(180);
+
+/// Length of what is written at each heartbeat, at the beginning of the file.
+const BEAT_LENGTH: usize = "beat 0000000000\n".len();
+
+/// Claim of a run. Dropping it gives the run free.
+#[derive(Debug)]
+pub struct Claim {
+    path: PathBuf,
+    /// What the file says behind the heartbeat.
+    identity: String,
+    beats: u32,
+}
+
+/// Outcome of an attempt to claim a run.
+#[derive(Debug)]
+pub enum Claimed {
+    /// The run belongs to this process.
+    Ours(Claim),
+    /// Another process is at it.
+    Theirs {
+        /// Its number on its host.
+        process: u32,
+        /// Name of its host.
+        host: String,
+    },
+}
+
+fn beat(number: u32) -> String {
+    format!("beat {number:010}\n")
+}
+
+/// Takes the claim at `path`, or says whose it is.
+pub(super) fn take(
+    files: &Files,
+    path: &Path,
+    owner: Owner,
+    number: u32,
+) -> Result<Claimed, StoreError> {
+    let identity = format!("owner {owner}\nhost {}\nclaim {number}\n", host());
+    let text = beat(0) + &identity;
+    loop {
+        if let Some(found) = Found::read(path) {
+            if !found.is_stale(files, path)? {
+                return Ok(Claimed::Theirs {
+                    process: found.owner.map_or(0, Owner::process),
+                    host: found.host(),
+                });
+            }
+            take_away(files, path, &found)?;
+        }
+        let temporary = files.prepare(path, text.as_bytes(), false)?;
+        let linked = fs::hard_link(&temporary, path);
+        remove(&temporary)?;
+        match linked {
+            Ok(()) => {
+                return Ok(Claimed::Ours(Claim {
+                    path: path.to_path_buf(),
+                    identity,
+                    beats: 0,
+                }));
+            }
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(StoreError::io("claim a run with", path)(error)),
+        }
+    }
+}
+
+/// Takes a stale claim away, unless it is another one by now.
+fn take_away(files: &Files, path: &Path, stale: &Found) -> Result<(), StoreError> {
+    let aside = files.beside(path);
+    match fs::rename(path, &aside) {
+        // Another process was faster.
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(StoreError::io("take over the claim", path)(error)),
+        Ok(()) => {}
+    }
+    let is_same = Found::read(&aside).is_some_and(|taken| taken.identity == stale.identity);
+    if !is_same {
+        // If somebody has claimed the run in between, it is done twice, with the same results.
+        let _ = fs::hard_link(&aside, path);
+    }
+    remove(&aside)
+}
+
+/// A claim of any process.
+struct Found {
+    owner: Option<Owner>,
+    identity: String,
+}
+
+impl Found {
+    /// `None` if it is gone.
+    fn read(path: &Path) -> Option<Self> {
+        let text = match fs::read(path) {
+            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+            Err(error) if error.kind() == ErrorKind::NotFound => return None,
+            // Its age has to tell.
+            Err(_) => String::new(),
+        };
+        let identity = text.get(BEAT_LENGTH..).unwrap_or_default().to_owned();
+        let owner = word(&identity, "owner ").and_then(Owner::read);
+        Some(Self { owner, identity })
+    }
+
+    fn host(&self) -> String {
+        word(&self.identity, "host ").unwrap_or("unknown").into()
+    }
+
+    fn is_stale(&self, files: &Files, path: &Path) -> Result<bool, StoreError> {
+        if let Some(is_gone) = self.owner.and_then(Owner::is_gone) {
+            return Ok(is_gone);
+        }
+        let Some(now) = files.time(path.parent().unwrap_or(Path::new("")))? else {
+            return Ok(false);
+        };
+        let last = fs::metadata(path).and_then(|metadata| metadata.modified());
+        let age = last.ok().and_then(|last| now.duration_since(last).ok());
+        Ok(age.is_some_and(|age| age > STALE))
+    }
+}
+
+fn word<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    text.lines().find_map(|line| line.strip_prefix(name))
+}
+
+/// Name of this machine, for messages.
+fn host() -> String {
+    let name = fs::read_to_string("/proc/sys/kernel/hostname").ok();
+    let name = name.or_else(|| std::env::var("HOSTNAME").ok());
+    name.map_or_else(|| "unknown".into(), |name| name.trim().to_owned())
+}
+
+impl Claim {
+    /// Says that the owner lives. False if the claim was taken by somebody who had reason to think otherwise.
+    pub fn beat(&mut self) -> bool {
+        self.beats += 1;
+        let is_ours = Found::read(&self.path).is_some_and(|found| found.identity == self.identity);
+        // A write that fails is made up for by the next.
+        let file = File::options().write(true).open(&self.path);
+        let _ = file.and_then(|mut file| {
+            file.seek(SeekFrom::Start(0))?;
+            file.write_all(beat(self.beats).as_bytes())
+        });
+        is_ours
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        let is_ours = Found::read(&self.path).is_some_and(|found| found.identity == self.identity);
+        if is_ours {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clearway_testing::Folder;
+
+    fn claim(folder: &Path, number: u32) -> Claimed {
+        let files = Files::new(Owner::this());
+        take(&files, &folder.join("x"), Owner::this(), number).unwrap()
+    }
+
+    /// Leaves the claim of another owner.
+    fn leave(folder: &Path, owner: &str) {
+        let text = beat(7) + &format!("owner {owner}\nhost elsewhere\nclaim 3\n");
+        fs::write(folder.join("x"), text).unwrap();
+    }
+
+    /// Makes the claim as old as that.
+    fn age(folder: &Path, age: Duration) {
+        let file = File::options().write(true).open(folder.join("x")).unwrap();
+        let now = file.metadata().unwrap().modified().unwrap();
+        file.set_modified(now - age).unwrap();
+    }
+
+    fn is_ours(claimed: &Claimed) -> bool {
+        matches!(claimed, Claimed::Ours(_))
+    }
+
+    #[test]
+    fn a_run_has_one_claim_until_that_is_dropped() {
+        let folder = Folder::new("sweep-claim");
+        let first = claim(folder.path(), 0);
+        assert!(is_ours(&first));
+        let Claimed::Theirs { process, .. } = claim(folder.path(), 1) else {
+            panic!("two claims of one run");
+        };
+        assert_eq!(process, std::process::id());
+        drop(first);
+        assert!(is_ours(&claim(folder.path(), 2)));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn the_claim_of_a_process_that_has_ended_is_taken_over_at_once() {
+        let this = Owner::this().to_string();
+        if this.starts_with("0000000000000000") {
+            eprintln!("SKIPPED: without /proc nobody knows which processes have ended");
+            return;
+        }
+        let (process, start) = this.rsplit_once('-').unwrap();
+        let later = start.parse::<u64>().unwrap() + 1;
+        let folder = Folder::new("sweep-claim-dead");
+        leave(folder.path(), &format!("{process}-{later}"));
+        assert!(is_ours(&claim(folder.path(), 0)));
+    }
+
+    #[test]
+    fn the_claim_of_another_machine_is_taken_over_when_its_heartbeat_is_old() {
+        let folder = Folder::new("sweep-claim-elsewhere");
+        leave(folder.path(), "00000000000000ab-5-6");
+        let Claimed::Theirs { process, host } = claim(folder.path(), 0) else {
+            panic!("it lives");
+        };
+        assert_eq!((process, host.as_str()), (5, "elsewhere"));
+        age(folder.path(), STALE - Duration::from_secs(30));
+        assert!(!is_ours(&claim(folder.path(), 1)));
+        age(folder.path(), STALE + Duration::from_secs(30));
+        assert!(is_ours(&claim(folder.path(), 2)));
+    }
+
+    #[test]
+    fn a_heartbeat_makes_a_claim_young_and_keeps_its_owner() {
+        let folder = Folder::new("sweep-claim-beat");
+        let Claimed::Ours(mut own) = claim(folder.path(), 0) else {
+            panic!("it is free");
+        };
+        age(folder.path(), 2 * STALE);
+        assert!(own.beat());
+        let file = folder.path().join("x");
+        let text = fs::read_to_string(&file).unwrap();
+        assert!(text.starts_with("beat 0000000001\nowner "), "{text}");
+        let fresh = Files::new(Owner::this())
+            .time(folder.path())
+            .unwrap()
+            .unwrap();
+        let last = fs::metadata(&file).unwrap().modified().unwrap();
+        assert!(fresh.duration_since(last).unwrap_or_default() < STALE);
+        leave(folder.path(), "00000000000000ab-5-6");
+        assert!(!own.beat(), "somebody else took it");
+        drop(own);
+        assert!(file.exists(), "the claim of somebody else stays");
+    }
+}

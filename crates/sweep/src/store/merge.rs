@@ -1,0 +1,89 @@
+//! Stores put together.
+
+use super::{PLAN, Store, StoreError, names};
+use crate::plan::counted;
+use crate::points::{RunKey, Sweep};
+use clearway_report::Summary;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+/// What came of a merge.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Merged {
+    /// Runs that were copied.
+    pub copied: u64,
+    /// Runs that were there before.
+    pub known: u64,
+    /// Runs that the plan does not have.
+    pub foreign: u64,
+}
+
+impl Store {
+    /// Copies runs of the sweep from the store in `folder`, and what it says of runs that failed.
+    ///
+    /// # Errors
+    /// If it is no store, has no run of the sweep, or cannot be copied.
+    pub fn merge(&self, folder: &Path, sweep: &Sweep) -> Result<Merged, StoreError> {
+        if !names(folder)?.contains(PLAN) {
+            return Err(StoreError::NotASweep {
+                folder: folder.to_path_buf(),
+            });
+        }
+        let wanted: BTreeSet<RunKey> = sweep.runs.iter().map(|run| run.key).collect();
+        let other = Self::look(folder);
+        let there = other.finished()?;
+        let failures = other.failures()?;
+        let own = there
+            .iter()
+            .chain(failures.keys())
+            .any(|key| wanted.contains(key));
+        if !own && !there.is_empty() {
+            return Err(StoreError::NothingToMerge {
+                folder: folder.to_path_buf(),
+                runs: counted(there.len() as u64, "run"),
+            });
+        }
+        let mut merged = Merged::default();
+        let work = self.work()?;
+        for key in there {
+            if !wanted.contains(&key) {
+                merged.foreign += 1;
+                continue;
+            }
+            if self.is_finished(key) {
+                merged.known += 1;
+                continue;
+            }
+            let copy = work.join(key.to_string());
+            copy_folder(&other.run_folder(key), &copy)?;
+            // What cannot be read is not taken over.
+            Summary::read(&copy).map_err(|source| StoreError::Summary {
+                folder: other.run_folder(key),
+                source: Box::new(source),
+            })?;
+            self.publish(key, &copy)?;
+            merged.copied += 1;
+        }
+        for (key, failed) in failures {
+            if wanted.contains(&key) && !self.is_finished(key) {
+                self.fail(key, &failed.reason)?;
+            }
+        }
+        Ok(merged)
+    }
+}
+
+/// Copies the files of a folder, which has no folders in it.
+fn copy_folder(from: &Path, to: &Path) -> Result<(), StoreError> {
+    let _ = fs::remove_dir_all(to);
+    fs::create_dir_all(to).map_err(StoreError::io("create the folder", to))?;
+    for name in names(from)? {
+        let (from, to) = (from.join(&name), to.join(&name));
+        let copied = fs::copy(&from, &to);
+        copied.map_err(StoreError::io("copy", &from))?;
+        let synced = fs::File::open(&to).and_then(|file| file.sync_all());
+        synced.map_err(StoreError::io("write", &to))?;
+    }
+    Ok(())
+}
