@@ -47,6 +47,8 @@ pub(crate) enum Command {
     Topology(TopologyArguments),
     /// Say which training jobs can share links, and how far to move each in time so that they do not collide
     Plan(PlanArguments),
+    /// Run one scenario at many points, with several seeds; what is done is not run again
+    Sweep(SweepArguments),
     /// Let some hosts attack, and say who gains and who loses: is this network isolated?
     Isolate(IsolateArguments),
     /// Reproduce figures of papers: their claims, our numbers, pass or miss
@@ -181,6 +183,9 @@ pub(crate) struct RunArguments {
     /// Print nothing but errors
     #[arg(long, short)]
     pub(crate) quiet: bool,
+    /// End at once, without results, when standard input ends: for programs that start runs and may be killed
+    #[arg(long, hide = true)]
+    pub(crate) end_with_input: bool,
 }
 
 #[derive(Debug, Args)]
@@ -290,6 +295,65 @@ pub(crate) struct IsolateArguments {
     /// Print nothing but errors
     #[arg(long, short)]
     pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  clearway sweep spray-study
+  clearway sweep my-plan.toml --jobs 4 --out /data/my-sweep
+  clearway sweep my-plan.toml --shard 3/10 --out shard-3
+  clearway sweep my-plan.toml --merge shard-1 shard-2 shard-3
+
+Exit codes: 0 all runs are done, 1 some failed, are missing after a merge, or an assertion does not hold, 2 the plan is wrong or
+the results cannot be written, 130 interrupted. In any case what is done is kept, and the same command goes on from there.")]
+pub(crate) struct SweepArguments {
+    /// A built-in plan (`clearway list plans`) or a TOML file
+    #[arg(value_name = "PLAN", value_hint = ValueHint::FilePath)]
+    pub(crate) plan: String,
+    /// Folder of the sweep, which several processes may share; `out/sweep-NAME` if left out
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Most runs at once; as many as there are cores if left out, and fewer where the memory does not suffice
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) jobs: Option<u16>,
+    /// Part I of N equal parts of the runs, counted from 1
+    #[arg(long, value_name = "I/N", value_parser = read_shard, conflicts_with = "merge")]
+    pub(crate) shard: Option<Shard>,
+    /// Run nothing, but take over what is done in these folders of the same plan
+    #[arg(long, value_name = "DIR", num_args = 1..)]
+    pub(crate) merge: Vec<PathBuf>,
+    /// Run plans of more than 10000 runs
+    #[arg(long)]
+    pub(crate) yes: bool,
+    /// Say what would be run, and run nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Print sweep.json instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print nothing but errors
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+/// Part of the runs of a sweep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Shard {
+    /// Number of the part, from 1.
+    pub(crate) number: u32,
+    /// Number of parts.
+    pub(crate) of: u32,
+}
+
+fn read_shard(text: &str) -> Result<Shard, String> {
+    let parts = text.split_once('/');
+    let parts = parts.and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
+    match parts {
+        Some((number, of)) if (1..=of).contains(&number) => Ok(Shard { number, of }),
+        Some((0, of)) if of > 0 => Err(format!("parts are counted from 1: 1/{of} to {of}/{of}")),
+        _ => Err("expected a part such as `3/10`, the third of ten".into()),
+    }
 }
 
 /// Time for which the page of a run stays when the run is over.

@@ -10,12 +10,16 @@ use std::process::ExitCode;
 
 const WIDTH: usize = 80;
 
-/// The names of scenarios and of files of jobs.
+/// The names of scenarios and of plans.
 pub(crate) fn catalogue(laboratory: &Laboratory) -> Catalogue<'_> {
     let catalogue = Catalogue::new(laboratory.registry());
     let groups = scaleup_groups(laboratory.injection());
     let catalogue = groups.into_iter().fold(catalogue, Catalogue::with);
-    catalogue.with(clearway_plan::catalogue_group())
+    let (sweeps, sections) = clearway_sweep::catalogue_sections();
+    let mut plans = clearway_plan::catalogue_group();
+    plans.builtin.extend(sweeps);
+    plans.sections.extend(sections);
+    catalogue.with(plans)
 }
 
 pub(crate) fn list(laboratory: &Laboratory, group: Option<&str>) -> Result<ExitCode, Failure> {

@@ -29,6 +29,7 @@
 mod arguments;
 mod compare;
 mod completions;
+mod end_with_input;
 mod explain;
 mod failure;
 mod init;
@@ -44,6 +45,7 @@ mod run;
 mod same_file;
 mod scaleup;
 mod show;
+mod sweep;
 mod text_file;
 mod threads;
 mod topology;
@@ -105,10 +107,15 @@ fn survive_limits() {
 
 fn dispatch(laboratory: &Laboratory, command: Command) -> Result<ExitCode, Failure> {
     match command {
-        Command::Run(arguments) => match run::load_any(laboratory, &arguments.scenario)? {
-            Experiment::Packets(scenario) => run::run(laboratory, &arguments, &scenario),
-            Experiment::Scaleup(scenario) => scaleup::run(&arguments, &scenario),
-        },
+        Command::Run(arguments) => {
+            if arguments.end_with_input {
+                end_with_input::watch();
+            }
+            match run::load_any(laboratory, &arguments.scenario)? {
+                Experiment::Packets(scenario) => run::run(laboratory, &arguments, &scenario),
+                Experiment::Scaleup(scenario) => scaleup::run(&arguments, &scenario),
+            }
+        }
         Command::List { group } => explain::list(laboratory, group.as_deref()),
         Command::Show(arguments) => show::show(laboratory, &arguments),
         Command::Init(arguments) => init::init(laboratory, &arguments),
@@ -117,6 +124,7 @@ fn dispatch(laboratory: &Laboratory, command: Command) -> Result<ExitCode, Failu
         Command::Topology(arguments) => topology::topology(laboratory, &arguments),
         Command::Compare(arguments) => compare::compare(laboratory, &arguments),
         Command::Plan(arguments) => plan::plan(laboratory, &arguments),
+        Command::Sweep(arguments) => sweep::sweep(laboratory, &arguments),
         Command::Isolate(arguments) => isolate::isolate(laboratory, &arguments),
         Command::Reproduce(arguments) => reproduce::reproduce(laboratory, &arguments),
         Command::Completions { shell } => completions::completions(laboratory, shell),

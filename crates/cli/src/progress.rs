@@ -125,7 +125,7 @@ impl Console {
 }
 
 /// Wall seconds as one reads them in a log: `35 s`, `12 min`, `3 h 05 min`.
-fn wall_time(seconds: f64) -> String {
+pub(crate) fn wall_time(seconds: f64) -> String {
     let minutes = (seconds / 60.0) as u64;
     match minutes {
         0..2 => format!("{seconds:.0} s"),

@@ -31,7 +31,10 @@ impl Bench {
     }
 
     pub(crate) fn write(&self, name: &str, text: &str) {
-        fs::write(self.path(name), text).expect("the test's folder can be written");
+        let path = self.path(name);
+        let folder = path.parent().expect("it is in the test's folder");
+        let written = fs::create_dir_all(folder).and_then(|()| fs::write(&path, text));
+        written.expect("the test's folder can be written");
     }
 
     pub(crate) fn read(&self, name: &str) -> String {

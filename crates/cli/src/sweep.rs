@@ -1,0 +1,271 @@
+//! `clearway sweep`.
+
+use crate::arguments::SweepArguments;
+use crate::failure::Failure;
+use crate::messages::{say, warn};
+use crate::output::print;
+use crate::progress::{Console, Interrupt, wall_time};
+use clearway_lab::Laboratory;
+use clearway_report::sweep::{AssertionVerdict, SweepRecord};
+use clearway_report::{Align, Table};
+use clearway_runs::{REVISION, command_line};
+use clearway_sweep::{
+    ExecuteOptions, Execution, Program, Store, StoreError, Sweep, SweepPlan, SweepProgress,
+    counted, execute, publish, record,
+};
+use indicatif::{ProgressBar, ProgressStyle};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::thread::available_parallelism;
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self::new(error.to_string())
+    }
+}
+
+pub(crate) fn sweep(
+    laboratory: &Laboratory,
+    arguments: &SweepArguments,
+) -> Result<ExitCode, Failure> {
+    let plan = SweepPlan::load(&arguments.plan)?;
+    let program = Program {
+        version: env!("CARGO_PKG_VERSION").into(),
+        revision: REVISION.into(),
+    };
+    let sweep = Sweep::resolve(plan, laboratory, &program, arguments.yes)?;
+    let folder = arguments
+        .out
+        .clone()
+        .unwrap_or_else(|| default_folder(&sweep));
+    let chosen = match arguments.shard {
+        Some(shard) => sweep.shard(shard.number, shard.of),
+        None => (0..sweep.runs.len()).collect(),
+    };
+    if arguments.dry_run {
+        return describe(&sweep, &folder, &chosen);
+    }
+    let store = Store::open(&folder, &sweep)?;
+    let outcome = match arguments.merge.is_empty() {
+        true => carry_out((&sweep, laboratory), &store, &chosen, arguments)?,
+        false => merge(&sweep, &store, arguments)?,
+    };
+    let record = record(&sweep, &store, &program, &command_line())?;
+    publish(&store, &record)?;
+    show(arguments, &store, &record)?;
+    Ok(conclude(&sweep, &store, &record, &outcome, arguments))
+}
+
+fn default_folder(sweep: &Sweep) -> PathBuf {
+    let plain = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
+    let name = sweep.plan.general.name.chars();
+    let name: String = name.map(|c| if plain(c) { c } else { '-' }).collect();
+    PathBuf::from("out").join(format!("sweep-{name}"))
+}
+
+/// Says what would be run.
+fn describe(sweep: &Sweep, folder: &Path, chosen: &[usize]) -> Result<ExitCode, Failure> {
+    let store = Store::look(folder);
+    store.check(sweep)?;
+    let finished = store.finished()?;
+    let missing = chosen
+        .iter()
+        .filter(|at| !finished.contains(&sweep.runs[**at].key));
+    let mut table = Table::new()
+        .column("axis", Align::Left)
+        .column("values", Align::Left);
+    for axis in &sweep.axes {
+        table.row([axis.key.clone(), axis.column().values.join(", ")]);
+    }
+    let mut text = String::new();
+    if !sweep.axes.is_empty() {
+        text = format!("{}\n", table.render(120));
+    }
+    text += &format!(
+        "Runs       {} ({}); of the {} asked for {} are missing in {}\n",
+        sweep.runs.len(),
+        sweep.plan.shape(),
+        chosen.len(),
+        missing.count(),
+        folder.display()
+    );
+    print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Carries out what is missing.
+fn carry_out(
+    (sweep, laboratory): (&Sweep, &Laboratory),
+    store: &Store,
+    chosen: &[usize],
+    arguments: &SweepArguments,
+) -> Result<Execution, Failure> {
+    let own = own_program()?;
+    let cores = available_parallelism().map_or(1, usize::from);
+    let interrupt = Interrupt::install();
+    let console = Console::new(arguments.quiet);
+    let display = Display::new(chosen.len(), &console);
+    let options = ExecuteOptions {
+        command: vec![own],
+        jobs: arguments.jobs.map_or(cores, usize::from),
+        interrupted: &|| interrupt.is_raised(),
+        on_progress: &mut |progress| display.update(progress),
+        on_failure: &mut |_, reason| display.say(reason),
+    };
+    let outcome = execute((sweep, laboratory), store, chosen, options)?;
+    display.bar.finish_and_clear();
+    Ok(outcome)
+}
+
+/// This program, which carries out the runs: where the system knows it by another name than its path, that one, because another program may
+/// have the path by the time a run starts.
+fn own_program() -> Result<OsString, Failure> {
+    let itself = Path::new("/proc/self/exe");
+    if itself.exists() {
+        return Ok(itself.into());
+    }
+    let own = std::env::current_exe().map_err(|error| {
+        Failure::new(format!(
+            "cannot find this program, which carries out the runs: {error}\n  fix: start it by its full path"
+        ))
+    })?;
+    Ok(own.into())
+}
+
+/// Takes over what is done elsewhere.
+fn merge(sweep: &Sweep, store: &Store, arguments: &SweepArguments) -> Result<Execution, Failure> {
+    let mut outcome = Execution::default();
+    for folder in &arguments.merge {
+        let merged = store.merge(folder, sweep)?;
+        outcome.done += merged.copied as usize;
+        if merged.foreign > 0 && !arguments.quiet {
+            warn(&format!(
+                "{}: {} left where they are: the plan does not have them",
+                folder.display(),
+                counted(merged.foreign, "run")
+            ));
+        }
+    }
+    Ok(outcome)
+}
+
+/// Prints what came out.
+fn show(arguments: &SweepArguments, store: &Store, record: &SweepRecord) -> Result<(), Failure> {
+    if arguments.json {
+        return print(&format!("{}\n", record.to_json().trim_end()));
+    }
+    if arguments.quiet {
+        return Ok(());
+    }
+    let table = record.to_table(None);
+    let folder = store.folder().display();
+    print(&format!("{}\n\nResults    {folder}\n", table.trim_end()))
+}
+
+/// Says what is there, what failed, and what is missing.
+fn conclude(
+    sweep: &Sweep,
+    store: &Store,
+    record: &SweepRecord,
+    outcome: &Execution,
+    arguments: &SweepArguments,
+) -> ExitCode {
+    let folder = store.folder().display();
+    let all = sweep.runs.len() as u64;
+    let done = all - record.missing - record.failures.len() as u64;
+    if outcome.interrupted {
+        let kept = counted(done, "run");
+        say(&format!(
+            "interrupted: {kept} of {all} done and kept in {folder}; the same command goes on from there"
+        ));
+        return ExitCode::from(130);
+    }
+    if !arguments.quiet {
+        say(&what_is_new(
+            outcome,
+            (done, all),
+            !arguments.merge.is_empty(),
+        ));
+    }
+    if !outcome.failed.is_empty() {
+        let failed = counted(outcome.failed.len() as u64, "run");
+        say(&format!(
+            "{failed} failed; the reasons are in {}; the same command tries again",
+            store.folder().join("failed").display()
+        ));
+    }
+    let is_merge = !arguments.merge.is_empty();
+    if is_merge && record.missing > 0 {
+        let missing = counted(record.missing, "run");
+        say(&format!(
+            "{missing} missing: the same command without `--merge` does what is left"
+        ));
+    }
+    let mut assertions = record.assertions.iter();
+    let does_not_hold = assertions.any(|assertion| assertion.verdict != AssertionVerdict::Pass);
+    let failed = does_not_hold
+        || !outcome.failed.is_empty()
+        || (is_merge && (record.missing > 0 || !record.failures.is_empty()));
+    ExitCode::from(u8::from(failed))
+}
+
+/// What is there now that was not before.
+fn what_is_new(outcome: &Execution, (done, all): (u64, u64), is_merge: bool) -> String {
+    let new = counted(outcome.done as u64, "run");
+    let others = match outcome.by_others {
+        0 => String::new(),
+        others => format!(", {others} by other processes"),
+    };
+    let is_nothing = outcome.done + outcome.by_others + outcome.failed.len() == 0;
+    match (is_merge, is_nothing) {
+        (true, _) => format!("{new} taken over, {done} of {all} in all"),
+        (false, true) => format!("nothing to do: {done} of {all} runs are done"),
+        (false, false) => format!("{new} done now{others}, {done} of {all} in all"),
+    }
+}
+
+/// Progress of a sweep.
+struct Display<'a> {
+    console: &'a Console,
+    bar: ProgressBar,
+}
+
+impl<'a> Display<'a> {
+    fn new(runs: usize, console: &'a Console) -> Self {
+        let bar = ProgressBar::with_draw_target(Some(runs as u64), console.draw_target());
+        if let Ok(style) = ProgressStyle::with_template("{bar:24} {pos}/{len} runs  {msg}") {
+            bar.set_style(style);
+        }
+        Self { console, bar }
+    }
+
+    fn update(&self, progress: &SweepProgress) {
+        self.bar.set_position(progress.done as u64);
+        self.bar.set_message(parts(progress).join("  "));
+        self.console.log(|| {
+            let parts = parts(progress).join(", ");
+            format!("{} of {} runs done, {parts}", progress.done, progress.total)
+        });
+    }
+
+    /// Says why a run failed, above the bar.
+    fn say(&self, reason: &str) {
+        self.bar.suspend(|| say(&format!("failed: {reason}")));
+    }
+}
+
+/// What is going on, in words.
+fn parts(progress: &SweepProgress) -> Vec<String> {
+    let mut parts = vec![format!("{} running", progress.running)];
+    if progress.elsewhere > 0 {
+        parts.push(format!("{} elsewhere", progress.elsewhere));
+    }
+    if progress.failed > 0 {
+        parts.push(format!("{} failed", progress.failed));
+    }
+    if let Some(left) = progress.left {
+        parts.push(format!("{} to go", wall_time(left)));
+    }
+    parts
+}

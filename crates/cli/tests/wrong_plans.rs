@@ -1,0 +1,233 @@
+//! Wrong plans of sweeps: each is refused with the place, the reason and what instead, before anything runs.
+
+mod common;
+
+use common::Bench;
+use insta::assert_snapshot;
+use std::fmt::Write as _;
+
+const AXES: &str = "[axes]\n\"transport.spray\" = [\"single\", \"adaptive\"]\n";
+
+fn refusals(name: &str, plans: &[&str]) -> String {
+    let bench = Bench::new(name);
+    let mut text = String::new();
+    for plan in plans {
+        bench.write("p.toml", plan);
+        let error = bench.refuse(&["sweep", "p.toml"]);
+        assert!(error.contains("\n  fix: "), "no way out: {error}");
+        let _ = writeln!(text, "{error}");
+    }
+    text
+}
+
+fn on_quickstart(rest: &str) -> String {
+    format!("scenario = \"quickstart\"\n{rest}")
+}
+
+#[test]
+fn keys_that_nobody_knows() {
+    assert_snapshot!(refusals("plan-keys", &[
+        "",
+        "scenario = \"quikstart\"\nseeds = 2\n",
+        &on_quickstart("repetitions = 3\n"),
+        &on_quickstart("[axis]\n\"transport.spray\" = [\"single\"]\n"),
+        &on_quickstart("[axes]\n\"transport.sprai\" = [\"single\", \"adaptive\"]\n"),
+        &on_quickstart("[axes]\n\"transport.spray\" = [\"single\",\n \"sideways\"]\n"),
+        &on_quickstart("[set]\n\"workload.mesage\" = \"2MB\"\n[axes]\n\"transport.spray\" = [\"single\", \"adaptive\"]\n"),
+        &on_quickstart("[[point]]\n\"workload.message\" = \"2MB\"\n[[point]]\n\"workload.message\" = \"2MX\"\n"),
+    ]), @r#"
+    p.toml: the plan names no scenario
+      fix: write `scenario = "quickstart"` or the path of a scenario file at its top
+    p.toml:1: `scenario` = "quikstart": there is no such file or built-in scenario
+      fix: did you mean `quickstart`? Give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32, mix-64, training-256, hadoop-320, nvlink-64
+    p.toml:2: a plan has no key `repetitions`
+      fix: the keys are: name, scenario, seeds; the sections are: set, axes, point, sample, assert; keys of the scenario go into `[set]` or `[axes]`
+    p.toml:2: there is no section `axis`
+      fix: did you mean `axes`? The sections are: set, axes, point, sample, assert
+    p.toml:3: transport.sprai="single": a transport of reliability "selective-repeat", controller "strack", spray "adaptive" and feedback "none" has no key `sprai`
+      fix: did you mean `spray`? The keys are: ack-bytes, ack-on-ecn, ack-size, alpha, beta, bitmap, control-first, controller, eta, ewma, feedback, gamma, header, init-cwnd, kind, linger, max-cwnd, max-decrease, max-paths, md-requires-ecn, min-cwnd, min-paths, ooo-factor, ooo-min, payload, phase-increase, probe-after, probe-class, probe-rtt-limit, quick-adapt-fraction, reference-rate, reference-rtt, reliability, rto, scope, scope-idle, spray, strict-window, target-qdelay, target-qhigh-factor, telemetry-size
+    p.toml:3: transport.spray="sideways": `transport.spray`: there is no "sideways"
+      fix: use one of: adaptive, oblivious, single
+    p.toml:3: workload.mesage="2MB": a workload of kind "permutation" has no key `mesage`
+      fix: did you mean `message`? The keys are: attack.above, attack.bytes, attack.gap, attack.hosts, attack.kind, attack.qps, attack.share, count, hosts, message, name, period, period-jitter, priority, redraw, start
+    p.toml:5: workload.message="2MX": `workload.message` cannot be "2MX"
+      fix: expected a size such as "2MB", "64KiB" or "4096B"; there is no unit `MX` of a size; the units are B, KB, kB, MB, GB, TB, KiB, MiB, GiB, TiB
+    "#);
+}
+
+#[test]
+fn grids_that_are_none() {
+    let many = |count| {
+        let values: Vec<String> = (1..=count)
+            .map(|value: u32| format!("\"{value}KB\""))
+            .collect();
+        on_quickstart(&format!(
+            "seeds = 1000\n{AXES}\"workload.message\" = [{}]\n",
+            values.join(", ")
+        ))
+    };
+    assert_snapshot!(refusals("plan-grids", &[
+        &on_quickstart(""),
+        &on_quickstart("[axes]\n\"transport.spray\" = []\n"),
+        &on_quickstart("[axes]\n\"transport.spray\" = \"single\"\n"),
+        &on_quickstart("[axes]\n\"transport.spray\" = [\"single\", \"single\"]\n"),
+        &on_quickstart(&format!("seeds = 0\n{AXES}")),
+        &many(500),
+    ]), @r#"
+    p.toml: the grid is empty: the plan varies nothing, and has 1 run
+      fix: give `[axes]`, `[[point]]`, `[sample]` or `seeds`; a single run is `clearway run`
+    p.toml:3: the grid is empty: `transport.spray` has no values, and the plan 0 runs
+      fix: give it values, or remove it
+    p.toml:3: the axis `transport.spray` has no list of values
+      fix: write `"transport.spray" = ["single"]`, or move it to `[set]`
+    p.toml:3: `transport.spray` has the value "single" twice
+      fix: name each once; `seeds` repeats runs
+    p.toml:2: `seeds` cannot be 0
+      fix: expected a number of seeds from 1 to 100000, a range such as "1-5", or a list such as [1, 2, 7] without repetitions
+    p.toml: the plan has 1000000 runs (a grid of 2 x 500, 1000 seeds), which is more than 10000
+      fix: add `--yes` if that is meant; `[sample]` draws a few points of a large space
+    "#);
+}
+
+#[test]
+fn axes_without_effect() {
+    assert_snapshot!(refusals("plan-effect", &[
+        &on_quickstart(&format!("[set]\n\"transport.spray\" = \"single\"\n{AXES}")),
+        &on_quickstart("[axes]\n\"workload.message\" = [\"1MB\"]\n\"workload[0].message\" = [\"2MB\"]\n"),
+        &on_quickstart("[axes]\n\"workload.message\" = [\"1MB\", \"1000KB\"]\n"),
+        &on_quickstart("[axes]\nseed = [1, 2]\n"),
+        &on_quickstart(&format!("{AXES}[[point]]\n\"transport.spray\" = \"adaptive\"\n")),
+        &on_quickstart(&format!("{AXES}[sample]\npoints = 3\n[sample.ranges]\n\"workload.message\" = [\"1MB\"]\n")),
+    ]), @r#"
+    p.toml:5: `transport.spray` is given here and in `[set]`: one of them would have no effect
+      fix: remove one of the two
+    p.toml:4: `workload[0].message` is given here and in `[axes]`: one of them would have no effect
+      fix: remove one of the two
+    p.toml:3: `workload.message` has no effect: "1MB" and "1000KB" give the same scenario, and the plan would run it twice (2 runs in all)
+      fix: leave one of the values out, or the axis; `clearway show SCENARIO --resolved --set KEY=VALUE` shows what a value does
+    p.toml:3: `[axes]` gives the seed
+      fix: write `seeds = 3`, `seeds = "1-5"` or `seeds = [1, 2, 7]` at the top of the plan
+    p.toml: two of the 3 runs of the plan are the same point
+      fix: remove the single point that the grid has, too
+    p.toml:3: a plan has a grid or drawn points, and this one has both
+      fix: give each axis as a list of `[sample.ranges]`, or leave `[sample]` out
+    "#);
+}
+
+#[test]
+fn samples_that_cannot_be_drawn() {
+    let sample = |rest: &str| on_quickstart(&format!("[sample]\n{rest}"));
+    assert_snapshot!(refusals("plan-samples", &[
+        &sample("points = 0\n[sample.ranges]\n\"workload.message\" = [\"1MB\"]\n"),
+        &sample("points = 3\n"),
+        &sample("points = 3\nmethod = \"sobol\"\n[sample.ranges]\n\"workload.message\" = [\"1MB\"]\n"),
+        &sample("points = 3\n[sample.ranges]\n\"workload.message\" = { from = \"2MB\" }\n"),
+        &sample("points = 3\n[sample.ranges]\n\"workload.message\" = { from = \"2MB\", to = \"1MB\" }\n"),
+        &sample("points = 3\n[sample.ranges]\n\"workload.message\" = { from = \"2MB\", to = \"1us\" }\n"),
+        &sample("points = 3\n[sample.ranges]\n\"workload.message\" = { from = \"0B\", to = \"1MB\", scale = \"log\" }\n"),
+        &sample("points = 3\n[sample.ranges]\n\"workload.message\" = { from = \"1KB\", to = \"1MB\", scale = \"square\" }\n"),
+        &sample("points = 3\n[sample.ranges]\n\"workload.message\" = \"1MB\"\n"),
+    ]), @r#"
+    p.toml:3: the sample is empty: it has 0 points, and the plan 0 runs
+      fix: write how many points are to be drawn, as in `points = 40`
+    p.toml:3: the sample has no ranges to draw from
+      fix: write `[sample.ranges]` and below it a range for each key, as in `"workload.message" = ["64KB", "1MB"]`
+    p.toml:4: `method` cannot be "sobol"
+      fix: expected one of "random", "latin-hypercube"
+    p.toml:5: the range of `workload.message` has no `to`
+      fix: give both ends, as in `{ from = "5us", to = "50us" }`
+    p.toml:5: the range of `workload.message` ends before it begins
+      fix: give a `to` that is greater than `from`
+    p.toml:5: the ends of the range of `workload.message` are quantities of different kinds
+      fix: write both in units of one kind
+    p.toml:5: the range of `workload.message` begins at zero, which has no logarithm
+      fix: begin above zero, or set `scale = "linear"`
+    p.toml:5: the scale of the range of `workload.message` cannot be "square"
+      fix: expected one of "linear", "log"
+    p.toml:5: `workload.message` is no range
+      fix: give its ends, as in `{ from = "5us", to = "50us", scale = "log" }`, or a list of values to choose from
+    "#);
+}
+
+#[test]
+fn assertions_that_assert_nothing() {
+    let assert = |rest: &str| on_quickstart(&format!("{AXES}[[assert]]\n{rest}"));
+    assert_snapshot!(refusals("plan-asserts", &[
+        &assert("below = 2.0\n"),
+        &assert("measure = \"slowdown.p98\"\nbelow = 2.0\n"),
+        &assert("measure = \"slowdown.p99\"\n"),
+        &assert("measure = \"slowdown.p99\"\nbelow = 2.0\nabove = 1.0\n"),
+        &assert("measure = \"slowdown.p99\"\nbelow = 2.0\nconfidence = 95\n"),
+        &assert("measure = \"slowdown.p99\"\nbelow = { \"transport.spray\" = \"oblivious\" }\n"),
+        &assert("measure = \"slowdown.p99\"\nof = { \"workload.message\" = \"1MB\" }\nbelow = 2.0\n"),
+        &assert("measure = \"slowdown.p99\"\nnear = { \"transport.spray\" = \"single\" }\n"),
+        &assert("measure = \"slowdown.p99\"\nwithin = 0.05\n"),
+    ]), @r#"
+    p.toml:5: an assertion without a measure
+      fix: the measures are those of `compare.json`, such as `fct_us.p99`, `slowdown.p99`, `goodput_bps`
+    p.toml:5: there is no measure `slowdown.p98`
+      fix: did you mean `slowdown.p99`? The measures are those of `compare.json`, such as `fct_us.p99`, `slowdown.p99`, `goodput_bps`
+    p.toml:5: an assertion that asserts nothing
+      fix: give one of `below`, `above` (a number, or points), `within = [low, high]`, or `near` with `within`
+    p.toml:7: an assertion that asserts two things
+      fix: write an `[[assert]]` for each
+    p.toml:7: a confidence of 95
+      fix: give a number between 0 and 1, such as 0.95
+    p.toml:6: no point of the plan has `transport.spray` = "oblivious"
+      fix: the values are: "single", "adaptive"
+    p.toml:6: `workload.message` is no axis of the plan
+      fix: name a key of `[axes]`, `[[point]]` or `[sample.ranges]`
+    p.toml:5: `near` does not say how near
+      fix: give a share, as in `within = 0.05` for 5 %
+    p.toml:6: `within` cannot be 0.05
+      fix: give both ends, as in `within = [1.0, 1.5]`, or points that it is to be near: `near = { … }`
+    "#);
+}
+
+#[test]
+fn folders_and_parts_that_do_not_fit() {
+    let bench = Bench::new("plan-folders");
+    let small = "[set]\n\"topology.hosts\" = 16\n\"topology.hosts-per-leaf\" = 4\n";
+    let one = format!("name = \"one\"\nscenario = \"quickstart\"\n{small}{AXES}");
+    bench.write("one.toml", &one);
+    bench.write(
+        "two.toml",
+        &on_quickstart(&format!("seeds = [5, 6]\n{small}{AXES}")),
+    );
+    bench.write("theirs/notes.txt", "x");
+    bench.succeed(&["sweep", "one.toml", "--out", "s"]);
+    let mut text = String::new();
+    for arguments in [
+        &["sweep", "two.toml", "--out", "s"][..],
+        &["sweep", "two.toml", "--out", "s", "--dry-run"],
+        &["sweep", "one.toml", "--out", "theirs"],
+        &["sweep", "two.toml", "--out", "t", "--merge", "s"],
+        &["sweep", "two.toml", "--out", "t", "--merge", "theirs"],
+        &["sweep", "spray-studi"],
+        &["sweep", "one.toml", "--shard", "0/3"],
+        &["sweep", "one.toml", "--shard", "4/3"],
+    ] {
+        let error = bench.refuse(arguments);
+        let _ = writeln!(
+            text,
+            "{}",
+            error.split("\n\nFor more").next().unwrap_or_default()
+        );
+    }
+    assert_snapshot!(text, @r#"
+    s: this folder holds 2 runs of the plan `one`, none of which is among the 4 runs of this plan
+      fix: name another folder with `--out`
+    s: this folder holds 2 runs of the plan `one`, none of which is among the 4 runs of this plan
+      fix: name another folder with `--out`
+    theirs: this folder is not empty, and holds no sweep
+      fix: name a folder that does not exist yet with `--out`
+    s: none of its 2 runs is among those of this plan
+      fix: merge folders of the same plan, made by the same version and revision of the program
+    theirs: this folder is not empty, and holds no sweep
+      fix: name a folder that does not exist yet with `--out`
+    spray-studi: there is no such file or built-in plan of a sweep
+      fix: did you mean `spray-study`? Give the path of a TOML file or a built-in plan: spray-study
+    invalid value '0/3' for '--shard <I/N>': parts are counted from 1: 1/3 to 3/3
+    invalid value '4/3' for '--shard <I/N>': expected a part such as `3/10`, the third of ten
+    "#);
+}
