@@ -16,7 +16,7 @@ struct Long {
     parts: &'static [&'static str],
 }
 
-const LONG: [Long; 6] = [
+const LONG: [Long; 7] = [
     Long {
         name: "run",
         arguments: &["run", "permutation-1k", "--set", "workload.message=1GB"],
@@ -65,6 +65,11 @@ const LONG: [Long; 6] = [
         name: "reproduce",
         arguments: &["reproduce", "strack/fig9", "--scale", "full"],
         parts: &["strack/fig9: ", " runs done, one at ", " flows done"],
+    },
+    Long {
+        name: "sweep",
+        arguments: &["sweep", "spray-study", "--jobs", "1"],
+        parts: &[" of 150 runs done, 1 running, ", " to go"],
     },
 ];
 
