@@ -49,6 +49,8 @@ pub(crate) enum Command {
     Plan(PlanArguments),
     /// Run one scenario at many points, with several seeds; what is done is not run again
     Sweep(SweepArguments),
+    /// Find the best point of a plan within a budget of runs: more seeds for the better ones, rung by rung
+    Tune(TuneArguments),
     /// Let some hosts attack, and say who gains and who loses: is this network isolated?
     Isolate(IsolateArguments),
     /// Reproduce figures of papers: their claims, our numbers, pass or miss
@@ -329,6 +331,38 @@ pub(crate) struct SweepArguments {
     /// Say what would be run, and run nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// Print sweep.json instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print nothing but errors
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  clearway tune my-plan.toml
+  clearway tune spray-study --measure fct_us.max
+  clearway tune my-plan.toml --measure slowdown.p99 --budget 200
+
+Exit codes: 0 done, 1 no point has a value with all seeds, 2 the plan is wrong or the results cannot be written, 130 interrupted.")]
+pub(crate) struct TuneArguments {
+    /// A built-in plan (`clearway list plans`) or a TOML file
+    #[arg(value_name = "PLAN", value_hint = ValueHint::FilePath)]
+    pub(crate) plan: String,
+    /// Measure whose best point is looked for, as in `compare.json`; that of the plan's `[tune]` if left out
+    #[arg(long, value_name = "NAME")]
+    pub(crate) measure: Option<String>,
+    /// Number of runs at most: as many points are drawn as it allows
+    #[arg(long, value_name = "RUNS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) budget: Option<u64>,
+    /// Folder of the runs; `out/tune-NAME` if left out
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Most runs at once; as many as there are cores if left out, and fewer where the memory does not suffice
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) jobs: Option<u16>,
     /// Print sweep.json instead of tables
     #[arg(long)]
     pub(crate) json: bool,

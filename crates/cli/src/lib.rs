@@ -49,6 +49,7 @@ mod sweep;
 mod text_file;
 mod threads;
 mod topology;
+mod tune;
 mod whole_file;
 mod why;
 
@@ -125,6 +126,7 @@ fn dispatch(laboratory: &Laboratory, command: Command) -> Result<ExitCode, Failu
         Command::Compare(arguments) => compare::compare(laboratory, &arguments),
         Command::Plan(arguments) => plan::plan(laboratory, &arguments),
         Command::Sweep(arguments) => sweep::sweep(laboratory, &arguments),
+        Command::Tune(arguments) => tune::run(laboratory, &arguments),
         Command::Isolate(arguments) => isolate::isolate(laboratory, &arguments),
         Command::Reproduce(arguments) => reproduce::reproduce(laboratory, &arguments),
         Command::Completions { shell } => completions::completions(laboratory, shell),

@@ -110,17 +110,17 @@ fn carry_out(
         command: vec![own],
         jobs: arguments.jobs.map_or(cores, usize::from),
         interrupted: &|| interrupt.is_raised(),
-        on_progress: &mut |progress| display.update(progress),
-        on_failure: &mut |_, reason| display.say(reason),
+        on_progress: &|progress| display.update(progress),
+        on_failure: &|_, reason| display.say(reason),
     };
     let outcome = execute((sweep, laboratory), store, chosen, options)?;
-    display.bar.finish_and_clear();
+    display.finish();
     Ok(outcome)
 }
 
 /// This program, which carries out the runs: where the system knows it by another name than its path, that one, because another program may
 /// have the path by the time a run starts.
-fn own_program() -> Result<OsString, Failure> {
+pub(crate) fn own_program() -> Result<OsString, Failure> {
     let itself = Path::new("/proc/self/exe");
     if itself.exists() {
         return Ok(itself.into());
@@ -226,13 +226,13 @@ fn what_is_new(outcome: &Execution, (done, all): (u64, u64), is_merge: bool) -> 
 }
 
 /// Progress of a sweep.
-struct Display<'a> {
+pub(crate) struct Display<'a> {
     console: &'a Console,
     bar: ProgressBar,
 }
 
 impl<'a> Display<'a> {
-    fn new(runs: usize, console: &'a Console) -> Self {
+    pub(crate) fn new(runs: usize, console: &'a Console) -> Self {
         let bar = ProgressBar::with_draw_target(Some(runs as u64), console.draw_target());
         if let Ok(style) = ProgressStyle::with_template("{bar:24} {pos}/{len} runs  {msg}") {
             bar.set_style(style);
@@ -240,7 +240,17 @@ impl<'a> Display<'a> {
         Self { console, bar }
     }
 
-    fn update(&self, progress: &SweepProgress) {
+    /// Begins anew with so many runs.
+    pub(crate) fn begin(&self, runs: usize) {
+        self.bar.set_length(runs as u64);
+        self.bar.set_position(0);
+    }
+
+    pub(crate) fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+
+    pub(crate) fn update(&self, progress: &SweepProgress) {
         self.bar.set_position(progress.done as u64);
         self.bar.set_message(parts(progress).join("  "));
         self.console.log(|| {
@@ -250,7 +260,7 @@ impl<'a> Display<'a> {
     }
 
     /// Says why a run failed, above the bar.
-    fn say(&self, reason: &str) {
+    pub(crate) fn say(&self, reason: &str) {
         self.bar.suspend(|| say(&format!("failed: {reason}")));
     }
 }

@@ -1,5 +1,10 @@
 //! Sweeps: what is done is not done again, whoever does it and whoever is killed meanwhile.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "what has nothing to do says so at once, and what waits must not wait for ever"
+)]
+
 mod common;
 
 use common::Bench;
@@ -347,7 +352,7 @@ fn an_interrupted_sweep_says_what_is_kept() {
     assert_eq!(output.status.code(), Some(130));
     let kept = runs(&bench, "s").len();
     let said = stderr(&output);
-    let expected = format!("of 8 done and kept in s; the same command goes on from there\n");
+    let expected = "of 8 done and kept in s; the same command goes on from there\n";
     assert!(
         said.contains("interrupted: ") && said.ends_with(&expected),
         "{said}"

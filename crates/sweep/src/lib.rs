@@ -21,9 +21,11 @@ mod execute;
 pub mod plan;
 mod points;
 mod store;
+mod tune;
 
 pub use dataset::{publish, record};
 pub use execute::{ExecuteOptions, Execution, SweepProgress, execute};
 pub use plan::{SweepPlan, builtin_sweeps, catalogue_sections, counted};
 pub use points::{Axis, MOST_RUNS, PlannedRun, Program, RunKey, Sweep};
 pub use store::{Claim, Claimed, Failed, Merged, Store, StoreError};
+pub use tune::{Rung, Schedule, Tuning, fit, tune};

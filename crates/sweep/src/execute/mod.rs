@@ -37,9 +37,9 @@ pub struct ExecuteOptions<'a> {
     /// True once the user wants to end.
     pub interrupted: &'a dyn Fn() -> bool,
     /// Told now and then what is going on.
-    pub on_progress: &'a mut dyn FnMut(&SweepProgress),
+    pub on_progress: &'a dyn Fn(&SweepProgress),
     /// Told what went wrong with a run, when it did: its place in the sweep, and the reason.
-    pub on_failure: &'a mut dyn FnMut(usize, &str),
+    pub on_failure: &'a dyn Fn(usize, &str),
 }
 
 /// What came of an execution.

@@ -153,7 +153,7 @@ impl Operands<'_> {
             is_known = true;
             match &axis.value {
                 Value::List(items) if axis.section == "axes" => {
-                    values.extend(items.iter().cloned())
+                    values.extend(items.iter().cloned());
                 }
                 value => values.push(value.clone()),
             }

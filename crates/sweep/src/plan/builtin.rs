@@ -1,7 +1,7 @@
 //! Plans that come with the program, and the keys of plans for the catalogue.
 
 use super::asserts::AssertSection;
-use super::settings::{SampleSection, SweepGeneral};
+use super::settings::{SampleSection, SweepGeneral, TuneSection};
 use clearway_scenario::{Explanation, first_comment};
 use clearway_units::{ParameterInfo, ParameterSet};
 
@@ -38,6 +38,13 @@ pub fn catalogue_sections() -> (Vec<(String, String)>, Vec<Explanation>) {
             "the section [sample] of a plan for `clearway sweep`",
             "points that are drawn; `[sample.ranges]` has a list of values for each key, or `from`, `to` and `scale`",
             SampleSection::describe(),
+        ),
+        section(
+            "tune",
+            "tune",
+            "the section [tune] of a plan for `clearway tune`",
+            "what is to be tuned, and how many runs that may take",
+            TuneSection::describe(),
         ),
         section(
             "assert",

@@ -24,6 +24,10 @@
 //! measure = "fct_us.p99"
 //! of = { "transport.spray" = "adaptive" }
 //! below = { "transport.spray" = "single" }
+//!
+//! [tune]                              # for `clearway tune`
+//! measure = "fct_us.p99"
+//! budget = 120
 //! ```
 
 mod asserts;
@@ -43,7 +47,7 @@ pub use asserts::{AssertSection, StatisticKey};
 pub use builtin::{builtin_sweeps, catalogue_sections};
 pub use quantity::{QuantityKind, quantities, quantity};
 pub use sample::Range;
-pub use settings::{SampleMethod, SampleSection, Seeds, SweepGeneral};
+pub use settings::{SampleMethod, SampleSection, Seeds, SweepGeneral, TuneSection};
 
 use clearway_report::sweep::Assertion;
 use clearway_scenario::Place;
@@ -63,6 +67,8 @@ pub struct SweepPlan {
     pub points: Vec<PlannedPoint>,
     /// Points that are drawn.
     pub sample: Option<Sample>,
+    /// Goal and budget of a tuning.
+    pub tune: TuneSection,
     /// What has to come out.
     pub assertions: Vec<Assertion>,
     /// Text of the plan.

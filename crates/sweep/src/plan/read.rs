@@ -5,8 +5,9 @@ use super::asserts::assertions;
 use super::builtin::builtin_sweeps;
 use super::ranges::sample;
 use super::reader::{Reader, normal};
-use super::settings::SweepGeneral;
+use super::settings::{SweepGeneral, TuneSection};
 use clearway_input::{InputError, InputKind, STANDARD_INPUT};
+use clearway_report::sweep::{is_measure, measure_names};
 use clearway_scenario::{Place, ScenarioError, builtin_scenario};
 use clearway_units::{nearest, suggestion};
 use std::path::Path;
@@ -34,6 +35,7 @@ impl SweepPlan {
             axes: reader.axes()?,
             points: reader.points(),
             sample: sample(&reader)?,
+            tune: tune(&reader)?,
             assertions: assertions(&reader)?,
             text: text.into(),
             file: file.into(),
@@ -65,6 +67,26 @@ impl SweepPlan {
             plan.general.name = stem.map_or(plan.general.name, |stem| stem.into_owned());
         }
         Ok(plan)
+    }
+
+    /// Changes goal and budget of a tuning as the command line asks.
+    ///
+    /// # Errors
+    /// If there is no such measure.
+    pub fn set_tune(
+        &mut self,
+        measure: Option<&str>,
+        budget: Option<u64>,
+    ) -> Result<(), ScenarioError> {
+        if let Some(measure) = measure {
+            let place = Place::Whole {
+                file: format!("--measure {measure}"),
+            };
+            check_measure(measure, &place)?;
+            self.tune.measure = measure.into();
+        }
+        self.tune.budget = budget.or(self.tune.budget);
+        Ok(())
     }
 
     /// What the laboratory is to load: the name of a built-in scenario, or a path.
@@ -153,6 +175,50 @@ impl SweepPlan {
         }
         Ok(())
     }
+}
+
+/// `[tune]`; its defaults if the plan has none.
+fn tune(reader: &Reader) -> Result<TuneSection, ScenarioError> {
+    let settings: TuneSection = reader.fill("[tune]", "tune", 0, |_| false)?;
+    let fault = |key: &str, message: String, fix: &str| {
+        let place = reader.place("tune", 0, &[key]);
+        Err(ScenarioError::at(&place, message, fix))
+    };
+    if !settings.measure.is_empty() {
+        check_measure(&settings.measure, &reader.place("tune", 0, &["measure"]))?;
+    }
+    match (settings.budget, settings.keep) {
+        (Some(0), _) => fault(
+            "budget",
+            "a budget of 0 runs".into(),
+            "give at least one run",
+        ),
+        (_, 0 | 1) => fault(
+            "keep",
+            format!(
+                "`keep` = {}: no rung would have fewer points",
+                settings.keep
+            ),
+            "of so many points one goes on: 2 at least, 3 by default",
+        ),
+        _ => Ok(settings),
+    }
+}
+
+fn check_measure(name: &str, place: &Place) -> Result<(), ScenarioError> {
+    if is_measure(name) {
+        return Ok(());
+    }
+    let known = measure_names();
+    let near = nearest(name, known.iter().map(String::as_str));
+    Err(ScenarioError::at(
+        place,
+        format!("there is no measure `{name}`"),
+        suggestion(
+            near,
+            "use one of those of `compare.json`, such as `slowdown.p99`",
+        ),
+    ))
 }
 
 fn no_plan(name: &str, error: &InputError) -> ScenarioError {

@@ -9,7 +9,7 @@ use clearway_units::{ParameterSet, SetError, Value, nearest, suggestion};
 pub(super) const RANGES: &str = "ranges.";
 
 const LAYOUT: Layout = Layout {
-    sections: &["set", "axes", "point", "sample", "assert"],
+    sections: &["set", "axes", "point", "sample", "tune", "assert"],
     several: &["point", "assert"],
     top: &[],
 };

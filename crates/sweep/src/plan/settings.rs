@@ -27,6 +27,18 @@ clearway_units::parameters! {
     }
 }
 
+clearway_units::parameters! {
+    /// Goal and budget of `clearway tune`.
+    pub struct TuneSection {
+        /// Measure whose best point is looked for, named as in `compare.json`.
+        pub measure: String = String::new(), "measure", "the user";
+        /// Number of runs at most; as many points are drawn as it allows. Without it all points of the plan run.
+        pub budget: Option<u64> = None, "budget", "the user";
+        /// Of so many points one goes on to the next rung, with so many times the seeds.
+        pub keep: u16 = 3, "keep", "Li et al. 2018 (Hyperband): 3 or 4";
+    }
+}
+
 /// Seeds of each point.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Seeds {

@@ -1,0 +1,266 @@
+//! Tuning: the best point of a plan for a budget of runs, by successive halving (Jamieson and Talwalkar, AISTATS 2016).
+//!
+//! All points run with few seeds; the better ones run with more, and so on, until the last ones have run with all seeds of the plan. All
+//! points of a rung have the same seeds (common random numbers), so that they differ by what the plan varies and by nothing else. Runs
+//! are kept as those of a sweep: a sweep of the same plan goes on from them, and a second call has nothing to do.
+
+use crate::dataset::record;
+use crate::execute::{ExecuteOptions, Execution, execute};
+use crate::plan::{SweepPlan, counted};
+use crate::points::{Program, RunKey, Sweep};
+use crate::store::{Store, StoreError};
+use clearway_lab::Laboratory;
+use clearway_report::sweep::{SweepRecord, SweepStatus};
+use clearway_scenario::{Place, ScenarioError};
+use std::collections::BTreeMap;
+
+/// Schedule of a tuning.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Schedule {
+    /// Points and seeds of each rung.
+    rungs: Vec<(u64, u64)>,
+}
+
+/// A rung that is over.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rung {
+    /// Points that ran.
+    pub points: usize,
+    /// Seeds of each.
+    pub seeds: usize,
+    /// Points that the next rung keeps, the best first; of the last rung those that have a value.
+    pub kept: Vec<Vec<u32>>,
+    /// Points that are left out: a run failed, is not complete or has no value of the measure.
+    pub left_out: usize,
+}
+
+/// What came of a tuning.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Tuning {
+    /// The rungs, in order.
+    pub rungs: Vec<Rung>,
+    /// All executions together.
+    pub execution: Execution,
+}
+
+impl Schedule {
+    /// Rungs of so many points and seeds, of which one in `keep` goes on.
+    pub fn new(points: u64, seeds: u64, keep: u64) -> Self {
+        let (points, seeds, keep) = (points.max(1), seeds.max(1), keep.max(2));
+        let mut rungs = vec![(points, 1)];
+        while let Some(&(points, own)) = rungs.last()
+            && own < seeds
+        {
+            // Two at least, so that there is something to compare.
+            let next = points.div_ceil(keep).max(points.min(2));
+            rungs.push((next, own.saturating_mul(keep).min(seeds)));
+        }
+        Self { rungs }
+    }
+
+    /// Number of runs that all rungs have.
+    pub fn runs(&self) -> u64 {
+        let mut before = 0;
+        let runs = self.rungs.iter().map(|(points, seeds)| {
+            let new = points * (seeds - before);
+            before = *seeds;
+            new
+        });
+        runs.sum()
+    }
+
+    /// Most points that a budget of runs allows, if it allows any.
+    pub fn most_points(budget: u64, seeds: u64, keep: u64) -> Option<u64> {
+        let fits = |points: &u64| Self::new(*points, seeds, keep).runs() <= budget;
+        let (mut low, mut high) = (0, budget + 1);
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            match fits(&middle) {
+                true => low = middle,
+                false => high = middle,
+            }
+        }
+        (low > 0).then_some(low)
+    }
+}
+
+/// Fits a plan to its budget: as many points are drawn as it allows. Points that are written out have to fit.
+///
+/// # Errors
+/// If the plan has no `[tune]`, or the budget does not suffice.
+pub fn fit(plan: &mut SweepPlan) -> Result<(), ScenarioError> {
+    let place = Place::Whole {
+        file: plan.file.clone(),
+    };
+    let shape = plan.shape();
+    let (seeds, settings) = (plan.general.seeds.count() as u64, plan.tune.clone());
+    if settings.measure.is_empty() {
+        return Err(ScenarioError::at(
+            &place,
+            "the plan does not say what is to be tuned",
+            "give `--measure NAME`, or write `[tune]` with `measure = \"slowdown.p99\"` into the plan",
+        ));
+    }
+    let Some(budget) = settings.budget else {
+        return Ok(());
+    };
+    let most = Schedule::most_points(budget, seeds, settings.keep.into());
+    let refuse = |what: String| {
+        Err(ScenarioError::at(
+            &place,
+            format!("a budget of {} {what}", counted(budget, "run")),
+            "raise `budget`, or use fewer seeds",
+        ))
+    };
+    let Some(most) = most else {
+        return refuse(format!(
+            "does not even suffice for a point with {}",
+            counted(seeds, "seed")
+        ));
+    };
+    if let Some(sample) = &mut plan.sample {
+        let fixed = plan.points.len() as u64;
+        if most <= fixed {
+            return refuse(format!(
+                "suffices for {}, and as many are written out",
+                counted(most, "point")
+            ));
+        }
+        sample.settings.points = u32::try_from(most - fixed).unwrap_or(u32::MAX);
+        return Ok(());
+    }
+    match plan.run_count().map(|runs| runs / seeds) {
+        Some(points) if points <= most => Ok(()),
+        _ => refuse(format!(
+            "suffices for {} of the plan ({})",
+            counted(most, "point"),
+            shape
+        )),
+    }
+}
+
+/// Tunes: carries out rung after rung. `options` makes the options of each execution.
+///
+/// # Errors
+/// If the folder cannot be read or written.
+pub fn tune<'a>(
+    (sweep, laboratory): (&'a Sweep, &'a Laboratory),
+    store: &'a Store,
+    program: &Program,
+    mut options: impl FnMut(usize) -> ExecuteOptions<'a>,
+) -> Result<Tuning, StoreError> {
+    let settings = &sweep.plan.tune;
+    let mut survivors = runs_by_point(sweep);
+    let seeds = survivors.values().map(Vec::len).max().unwrap_or(0);
+    let schedule = Schedule::new(survivors.len() as u64, seeds as u64, settings.keep.into());
+    let mut tuning = Tuning::default();
+    for (number, &(_, own)) in schedule.rungs.iter().enumerate() {
+        let own = own as usize;
+        let chosen: Vec<usize> = survivors
+            .values()
+            .flat_map(|runs| runs.iter().take(own).copied())
+            .collect();
+        let outcome = execute((sweep, laboratory), store, &chosen, options(chosen.len()))?;
+        let is_interrupted = outcome.interrupted;
+        add(&mut tuning.execution, outcome);
+        if is_interrupted {
+            break;
+        }
+        let ran = survivors.len();
+        let costs = costs(&record(sweep, store, program, "")?, &settings.measure);
+        let cost = |runs: &[usize]| -> Option<f64> {
+            let own = runs
+                .iter()
+                .take(own)
+                .map(|&run| costs.get(&sweep.runs[run].key));
+            let own: Option<Vec<f64>> = own.map(Option::<&f64>::copied).collect();
+            own.map(|own| own.iter().sum::<f64>() / own.len() as f64)
+        };
+        let mut ranking: Vec<(f64, Vec<u32>)> = survivors
+            .iter()
+            .filter_map(|(place, runs)| Some((cost(runs)?, place.clone())))
+            .collect();
+        // Stable: of equal points the first of the plan stays.
+        ranking.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let left_out = ran - ranking.len();
+        if let Some(&(next, _)) = schedule.rungs.get(number + 1) {
+            ranking.truncate(next as usize);
+        }
+        let kept: Vec<Vec<u32>> = ranking.into_iter().map(|(_, place)| place).collect();
+        survivors.retain(|place, _| kept.contains(place));
+        tuning.rungs.push(Rung {
+            points: ran,
+            seeds: own,
+            kept,
+            left_out,
+        });
+    }
+    Ok(tuning)
+}
+
+/// Runs of each point, by seed in the order of the plan.
+fn runs_by_point(sweep: &Sweep) -> BTreeMap<Vec<u32>, Vec<usize>> {
+    let mut points: BTreeMap<Vec<u32>, Vec<usize>> = BTreeMap::new();
+    for (at, run) in sweep.runs.iter().enumerate() {
+        points.entry(run.place.clone()).or_default().push(at);
+    }
+    points
+}
+
+/// The measure of each run that is complete; less is better.
+fn costs(record: &SweepRecord, measure: &str) -> BTreeMap<RunKey, f64> {
+    let Some(place) = record.place_of(measure) else {
+        return BTreeMap::new();
+    };
+    let sign = match record.measures[place].unit.is_more_better() {
+        true => -1.0,
+        false => 1.0,
+    };
+    let complete = record
+        .runs
+        .iter()
+        .filter(|run| run.status == SweepStatus::Complete);
+    complete
+        .filter_map(|run| Some((RunKey::read(&run.key)?, sign * run.values[place]?)))
+        .collect()
+}
+
+fn add(all: &mut Execution, one: Execution) {
+    all.known += one.known;
+    all.done += one.done;
+    all.by_others += one.by_others;
+    all.failed.extend(one.failed);
+    all.interrupted |= one.interrupted;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rungs_have_fewer_points_and_more_seeds() {
+        let schedule = Schedule::new(27, 9, 3);
+        assert_eq!(schedule.rungs, [(27, 1), (9, 3), (3, 9)]);
+        assert_eq!(schedule.runs(), 27 + 9 * 2 + 3 * 6);
+        // Uneven ones.
+        assert_eq!(Schedule::new(10, 5, 3).rungs, [(10, 1), (4, 3), (2, 5)]);
+        assert_eq!(Schedule::new(40, 1, 3).rungs, [(40, 1)]);
+        // The last two are compared with all seeds.
+        assert_eq!(
+            Schedule::new(4, 16, 2).rungs,
+            [(4, 1), (2, 2), (2, 4), (2, 8), (2, 16)]
+        );
+        assert_eq!(Schedule::new(1, 3, 3).rungs, [(1, 1), (1, 3)]);
+    }
+
+    #[test]
+    fn a_budget_buys_points() {
+        for (budget, seeds, keep) in [(63, 9, 3), (100, 5, 3), (1, 1, 2), (1000, 20, 4)] {
+            let most = Schedule::most_points(budget, seeds, keep).unwrap();
+            assert!(Schedule::new(most, seeds, keep).runs() <= budget);
+            assert!(Schedule::new(most + 1, seeds, keep).runs() > budget);
+        }
+        assert_eq!(Schedule::most_points(63, 9, 3), Some(27));
+        assert_eq!(Schedule::most_points(4, 9, 3), None);
+    }
+}
