@@ -557,7 +557,7 @@ fn settings_that_contradict_each_other() {
     --set workload.flows=["0->0 2MB"]: flow 1 (0->0) goes from a host to itself
       fix: choose another destination
     --set workload.flows=["0->1 2MB at noon"]: `flows` of the flows workload: item 1, "0->1 2MB at noon": `noon` is no start: expected a duration such as `1us`, `250ns` or `2.5ms`
-      fix: write it as `0->13 2MB at 5us`, where `at 5us` may be left out
+      fix: write it as `0->13 2MB at 5us`, where `at 5us` may be left out, or as `13->0 2MB after 1`
     --set name=: `name` is empty
       fix: give the scenario a name, such as "incast-64"
     "#);
@@ -649,7 +649,7 @@ fn numbers_beyond_all_measure() {
     --set seed=18446744073709551615: `seed` cannot be "18446744073709551615"
       fix: expected a whole number from 0 to 9223372036854775807
     --set workload.flows=["0->1 99999999999999999999B"]: `flows` of the flows workload: item 1, "0->1 99999999999999999999B": `99999999999999999999B` is no size: expected a size such as `2MB`, `64KiB` or `4096B`
-      fix: write it as `0->13 2MB at 5us`, where `at 5us` may be left out
+      fix: write it as `0->13 2MB at 5us`, where `at 5us` may be left out, or as `13->0 2MB after 1`
     "#);
 }
 

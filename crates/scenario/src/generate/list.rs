@@ -3,20 +3,30 @@
 use super::{BuildContext, LoadedWorkload, WorkloadDefinition};
 use clearway_formats::{shown, whole_number};
 use clearway_units::{Bytes, HostId, Time, parameters};
-use clearway_workload::{FlowSpec, Start, Workload, WorkloadError};
+use clearway_workload::{
+    FlowSpec, Start, TriggerIndex, TriggerKind, TriggerSpec, Workload, WorkloadError,
+};
+use std::collections::BTreeMap;
 
-const FORM: &str = "write it as `0->13 2MB at 5us`, where `at 5us` may be left out";
+const FORM: &str =
+    "write it as `0->13 2MB at 5us`, where `at 5us` may be left out, or as `13->0 2MB after 1`";
 
 parameters! {
-    /// Flows written out one by one, each as a text: source, arrow, destination, size, and optionally `at` and the start.
+    /// Flows written out one by one, each as a text: source, arrow, destination, size, and optionally `at` and the start, or `after` and
+    /// the flows that it waits for.
     ///
     /// ```text
-    /// flow = SRC "->" DST SIZE [ "at" TIME ]
+    /// flow = SRC "->" DST SIZE [ "tag" NUMBER ] [ "at" TIME | "after" ITEM { "," ITEM } ]
     /// ```
-    /// `SRC` and `DST` are host numbers, `SIZE` is a size such as `2MB`, `TIME` an instant such as `5us` (0s if left out). Blanks
-    /// may stand round the arrow and within sizes and times. The flows are numbered from 1.
+    /// `SRC` and `DST` are host numbers, `SIZE` is a size such as `2MB`, `TIME` an instant such as `5us` (0s if left out), `ITEM` the place
+    /// of a flow in the list, from 1. Blanks may stand round the arrow and within sizes and times. The label of a flow is its tag; without
+    /// tags flows are numbered from 1.
+    ///
+    /// A flow waits for one that is sent to its own source until that has arrived, for one of its own source until that is acknowledged,
+    /// and for any other until that has arrived and the news of it has, which takes `trigger-delay`. Flows that wait for the arrival of
+    /// the same flow wait for the same flows, and so do those that wait for its acknowledgement.
     pub struct ListSettings {
-        /// The flows, such as `["0->13 2MB at 5us", "1->12 64KiB"]`.
+        /// The flows, such as `["0->13 2MB at 5us", "13->0 64KiB after 1"]`.
         pub flows: Vec<String> = Vec::new(), "flows", "none: the list must be given";
     }
 }
@@ -30,17 +40,17 @@ impl WorkloadDefinition for ListSettings {
             let fix = "write them as in `flows = [\"0->13 2MB at 5us\"]`";
             return Err(Self::fault("flows", "the list is empty", fix));
         }
-        let flow = |(label, text): (u64, &String)| {
-            flow(label, text).map_err(|(what, fix)| {
-                let message = format!("item {label}, \"{}\": {what}", shown(text));
-                Self::fault("flows", message, fix)
-            })
-        };
-        let workload = Workload {
-            flows: (1..).zip(&self.flows).map(flow).collect::<Result<_, _>>()?,
-            triggers: Vec::new(),
-        };
-        Ok(workload.into())
+        let items = (1..).zip(&self.flows);
+        let mut list = Listed::default();
+        for (item, text) in items.clone() {
+            let read = flow(item, text).and_then(|flow| list.add(item, flow));
+            read.map_err(|fault| Self::fault_of(item, text, fault))?;
+        }
+        for (item, text) in items {
+            let wired = list.wire(item);
+            wired.map_err(|fault| Self::fault_of(item, text, fault))?;
+        }
+        Ok(list.workload.into())
     }
 }
 
@@ -61,13 +71,123 @@ impl ListSettings {
             flows: flows.into_iter().map(item).collect(),
         }
     }
+
+    fn fault_of(item: u64, text: &str, (what, fix): ItemFault) -> WorkloadError {
+        let message = format!("item {item}, \"{}\": {what}", shown(text));
+        Self::fault("flows", message, fix)
+    }
 }
 
 /// Description of a fault of an item, and suggested fix.
 type ItemFault = (String, String);
 
+/// A flow, and the items that it waits for.
+struct Item {
+    flow: FlowSpec,
+    after: Vec<u64>,
+}
+
+/// End of a flow that others wait for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum End {
+    /// At the receiver.
+    Arrived,
+    /// At the sender.
+    Acknowledged,
+}
+
+/// The list as far as it is read.
+#[derive(Default)]
+struct Listed {
+    workload: Workload,
+    /// What each flow waits for.
+    after: Vec<Vec<u64>>,
+    /// Item of each tag.
+    tags: BTreeMap<u64, u64>,
+    /// The trigger of each set of ends.
+    triggers: BTreeMap<Vec<(u64, End)>, TriggerIndex>,
+}
+
+impl Listed {
+    fn add(&mut self, number: u64, item: Item) -> Result<(), ItemFault> {
+        let label = item.flow.label;
+        if let Some(first) = self.tags.insert(label, number) {
+            let what = format!("item {first} has the tag {label} already");
+            let fix = "give each flow a tag of its own, or none any";
+            return Err((what, fix.into()));
+        }
+        self.workload.flows.push(item.flow);
+        self.after.push(item.after);
+        Ok(())
+    }
+
+    /// Lets a flow wait for others.
+    fn wire(&mut self, number: u64) -> Result<(), ItemFault> {
+        let place = number as usize - 1;
+        let mut after = std::mem::take(&mut self.after[place]);
+        after.sort_unstable();
+        after.dedup();
+        if after.is_empty() {
+            return Ok(());
+        }
+        let flows = &mut self.workload.flows;
+        let source = flows[place].src;
+        let ends: Result<Vec<_>, _> = after
+            .into_iter()
+            .map(|item| match flows.get((item as usize).wrapping_sub(1)) {
+                Some(flow) if flow.dst != source && flow.src == source => {
+                    Ok((item, End::Acknowledged))
+                }
+                Some(_) => Ok((item, End::Arrived)),
+                None => {
+                    let what = format!("there is no item {item} to wait for");
+                    let fix = format!("name one from 1 to {}", flows.len());
+                    Err((what, fix))
+                }
+            })
+            .collect();
+        let ends = ends?;
+        let trigger = match self.triggers.get(&ends) {
+            Some(&trigger) => trigger,
+            None => self.new_trigger(ends)?,
+        };
+        self.workload.flows[place].start = Start::On(trigger);
+        Ok(())
+    }
+
+    fn new_trigger(&mut self, ends: Vec<(u64, End)>) -> Result<TriggerIndex, ItemFault> {
+        let trigger = TriggerIndex(self.workload.triggers.len() as u32);
+        for &(item, end) in &ends {
+            let flow = &mut self.workload.flows[item as usize - 1];
+            let (taken, word) = match end {
+                End::Arrived => (&mut flow.on_received, "arrival"),
+                End::Acknowledged => (&mut flow.on_sent, "acknowledgement"),
+            };
+            if taken.replace(trigger).is_some() {
+                let what = format!(
+                    "another flow that waits for the {word} of item {item} does not wait for the same items"
+                );
+                let fix = format!(
+                    "let all that wait for it wait for the same items, or split item {item} in two"
+                );
+                return Err((what, fix));
+            }
+        }
+        let kind = match ends.len() {
+            1 => TriggerKind::Oneshot,
+            count => TriggerKind::Barrier {
+                count: count as u32,
+            },
+        };
+        let label = u64::from(trigger.0) + 1;
+        self.workload.triggers.push(TriggerSpec { label, kind });
+        self.triggers.insert(ends, trigger);
+        Ok(trigger)
+    }
+}
+
 /// The flow of one item.
-fn flow(label: u64, text: &str) -> Result<FlowSpec, ItemFault> {
+fn flow(item: u64, text: &str) -> Result<Item, ItemFault> {
     let fault = |what: String| (what, FORM.to_owned());
     let (src, rest) = text
         .split_once("->")
@@ -75,15 +195,27 @@ fn flow(label: u64, text: &str) -> Result<FlowSpec, ItemFault> {
     let rest = rest.trim_start();
     let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
     let (dst, rest) = rest.split_at(end);
+    let (rest, after) = match rest.split_once(" after ") {
+        Some((rest, after)) => (rest, Some(after)),
+        None => (rest, None),
+    };
     let (size, at) = match rest.split_once(" at ") {
+        Some(_) if after.is_some() => return Err(fault("both `at` and `after`".into())),
         Some((size, at)) => (size, at),
         None => (rest, "0s"),
     };
+    let (size, tag) = match size.split_once(" tag ") {
+        Some((size, tag)) => (size, Some(tag.trim())),
+        None => (size, None),
+    };
+    let number = |text: &str, what: &str| {
+        let text = text.trim();
+        whole_number(text).ok_or_else(|| fault(format!("`{}` is no {what}", shown(text))))
+    };
     let host = |text: &str| {
-        let number = whole_number(text.trim()).and_then(|number| u32::try_from(number).ok());
-        number
-            .map(HostId)
-            .ok_or_else(|| fault(format!("`{}` is no host number", shown(text.trim()))))
+        let number = number(text, "host number")?;
+        let host = u32::try_from(number).map(HostId);
+        host.map_err(|_| fault(format!("`{}` is no host number", shown(text.trim()))))
     };
     if size.trim().is_empty() {
         return Err(fault("there is no size".into()));
@@ -97,5 +229,11 @@ fn flow(label: u64, text: &str) -> Result<FlowSpec, ItemFault> {
         let what = format!("`{}` is no start: {error}", shown(at.trim()));
         fault(what)
     })?;
-    Ok(FlowSpec::timed(label, src, dst, bytes, start))
+    let label = tag.map_or(Ok(item), |tag| number(tag, "tag"))?;
+    let after = after.into_iter().flat_map(|items| items.split(','));
+    let after = after.map(|other| number(other, "item of the list"));
+    Ok(Item {
+        flow: FlowSpec::timed(label, src, dst, bytes, start),
+        after: after.collect::<Result<_, _>>()?,
+    })
 }

@@ -1,7 +1,7 @@
 use super::sample::{context, settings, text};
 use super::*;
 use clearway_units::{FlowId, HostId, Span, Time};
-use clearway_workload::Start;
+use clearway_workload::{Start, TriggerKind};
 use insta::assert_snapshot;
 use std::collections::BTreeSet;
 
@@ -303,35 +303,35 @@ fn faults_of_listed_flows_name_the_item() {
     let error = |item| error("flows", &[("flows", flows(&["0->1 1B", item]))], 8);
     assert_snapshot!(error("0 to 13"), @r#"
     `flows` of the flows workload: item 2, "0 to 13": there is no arrow `->`
-      fix: write it as `0->13 2MB at 5us`, where `at 5us` may be left out
+      fix: write it as `0->13 2MB at 5us`, where `at 5us` may be left out, or as `13->0 2MB after 1`
     "#);
     assert_snapshot!(error("x->1 2MB"), @r#"
     `flows` of the flows workload: item 2, "x->1 2MB": `x` is no host number
-      fix: write it as `0->13 2MB at 5us`, where `at 5us` may be left out
+      fix: write it as `0->13 2MB at 5us`, where `at 5us` may be left out, or as `13->0 2MB after 1`
     "#);
     assert_snapshot!(error("+1->2 2MB"), @r#"
     `flows` of the flows workload: item 2, "+1->2 2MB": `+1` is no host number
-      fix: write it as `0->13 2MB at 5us`, where `at 5us` may be left out
+      fix: write it as `0->13 2MB at 5us`, where `at 5us` may be left out, or as `13->0 2MB after 1`
     "#);
     assert_snapshot!(error("0-> 2MB"), @r#"
     `flows` of the flows workload: item 2, "0-> 2MB": there is no size
-      fix: write it as `0->13 2MB at 5us`, where `at 5us` may be left out
+      fix: write it as `0->13 2MB at 5us`, where `at 5us` may be left out, or as `13->0 2MB after 1`
     "#);
     assert_snapshot!(error("0->1"), @r#"
     `flows` of the flows workload: item 2, "0->1": there is no size
-      fix: write it as `0->13 2MB at 5us`, where `at 5us` may be left out
+      fix: write it as `0->13 2MB at 5us`, where `at 5us` may be left out, or as `13->0 2MB after 1`
     "#);
     assert_snapshot!(error("0->1 2Mb"), @r#"
     `flows` of the flows workload: item 2, "0->1 2Mb": `2Mb` is no size: expected a size such as `2MB`, `64KiB` or `4096B`
-      fix: write it as `0->13 2MB at 5us`, where `at 5us` may be left out
+      fix: write it as `0->13 2MB at 5us`, where `at 5us` may be left out, or as `13->0 2MB after 1`
     "#);
     assert_snapshot!(error("0->1 2MB at soon"), @r#"
     `flows` of the flows workload: item 2, "0->1 2MB at soon": `soon` is no start: expected a duration such as `1us`, `250ns` or `2.5ms`
-      fix: write it as `0->13 2MB at 5us`, where `at 5us` may be left out
+      fix: write it as `0->13 2MB at 5us`, where `at 5us` may be left out, or as `13->0 2MB after 1`
     "#);
     assert_snapshot!(error("0->1 2MB at"), @r#"
     `flows` of the flows workload: item 2, "0->1 2MB at": `2MB at` is no size: expected a size such as `2MB`, `64KiB` or `4096B`
-      fix: write it as `0->13 2MB at 5us`, where `at 5us` may be left out
+      fix: write it as `0->13 2MB at 5us`, where `at 5us` may be left out, or as `13->0 2MB after 1`
     "#);
     assert_snapshot!(error("0->9 2MB"), @"
     flow 2 (0->9) names host 9, but there are 8 hosts, 0 to 7
@@ -340,5 +340,64 @@ fn faults_of_listed_flows_name_the_item() {
     assert_snapshot!(error("0->1 0B"), @"
     flow 2 (0->1) carries no bytes
       fix: give it a size of at least one byte
+    ");
+}
+
+#[test]
+fn listed_flows_wait_for_each_other() {
+    let items = [
+        "0->1 2MB tag 10",
+        "1->2 1MB tag 20 after 1",
+        "1->3 1MB tag 30 after 1",
+        "0->2 1MB tag 40 after 1",
+        "3->0 1MB tag 50 after 2,3",
+    ];
+    let workload = build("flows", &[("flows", flows(&items))], 4);
+    let labels: Vec<u64> = workload.flows.iter().map(|flow| flow.label).collect();
+    assert_eq!(labels, [10, 20, 30, 40, 50]);
+    let first = &workload.flows[0];
+    // Who sends at the receiver waits for the arrival, who sends at the sender for the acknowledgement.
+    assert_eq!(
+        workload.flows[1].start,
+        Start::On(first.on_received.unwrap())
+    );
+    assert_eq!(workload.flows[2].start, workload.flows[1].start);
+    assert_eq!(workload.flows[3].start, Start::On(first.on_sent.unwrap()));
+    let Start::On(barrier) = workload.flows[4].start else {
+        panic!("it waits");
+    };
+    assert_eq!(workload.flows[1].on_received, Some(barrier));
+    assert_eq!(workload.flows[2].on_received, Some(barrier));
+    let kinds: Vec<_> = workload
+        .triggers
+        .iter()
+        .map(|trigger| trigger.kind)
+        .collect();
+    let oneshot = TriggerKind::Oneshot;
+    assert_eq!(kinds, [oneshot, oneshot, TriggerKind::Barrier { count: 2 }]);
+}
+
+#[test]
+fn faults_of_waiting_flows_name_the_item() {
+    let error = |items: &[&str]| error("flows", &[("flows", flows(items))], 8);
+    assert_snapshot!(error(&["0->1 1B", "1->0 1B after 3"]), @r#"
+    `flows` of the flows workload: item 2, "1->0 1B after 3": there is no item 3 to wait for
+      fix: name one from 1 to 2
+    "#);
+    assert_snapshot!(error(&["0->1 1B", "1->0 1B at 1us after 1"]), @r#"
+    `flows` of the flows workload: item 2, "1->0 1B at 1us after 1": both `at` and `after`
+      fix: write it as `0->13 2MB at 5us`, where `at 5us` may be left out, or as `13->0 2MB after 1`
+    "#);
+    assert_snapshot!(error(&["0->1 1B tag 7", "1->0 1B tag 7"]), @r#"
+    `flows` of the flows workload: item 2, "1->0 1B tag 7": item 1 has the tag 7 already
+      fix: give each flow a tag of its own, or none any
+    "#);
+    assert_snapshot!(error(&["0->1 1B", "2->1 1B", "1->0 1B after 1", "1->2 1B after 1,2"]), @r#"
+    `flows` of the flows workload: item 4, "1->2 1B after 1,2": another flow that waits for the arrival of item 1 does not wait for the same items
+      fix: let all that wait for it wait for the same items, or split item 1 in two
+    "#);
+    assert_snapshot!(error(&["0->1 1B after 2", "1->0 1B after 1"]), @"
+    flows that start one another in a circle never start: flow 1 (0->1), flow 2 (1->0), each waiting for the next and the last for the first
+      fix: start one of them by the clock
     ");
 }
