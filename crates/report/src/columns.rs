@@ -3,7 +3,7 @@
 //! The tables that the writers use are the tables that are told here; [`page`] is the book's chapter made of them.
 
 use crate::parquet_table::Columns;
-use crate::{flows, iterations, operations, series, sweep};
+use crate::{flows, iterations, links, operations, series, sweep};
 use clearway_results::{Metric, MetricInfo, Unit};
 use std::borrow::Cow;
 
@@ -33,7 +33,7 @@ pub struct FileInfo {
     pub columns: Vec<ColumnInfo>,
 }
 
-fn columns_of<R>(columns: &Columns<R>) -> Vec<ColumnInfo> {
+pub(crate) fn columns_of<R>(columns: &Columns<R>) -> Vec<ColumnInfo> {
     let info = columns.iter().map(|column| ColumnInfo {
         name: column.name.clone(),
         of_type: column.values.type_name(),
@@ -77,6 +77,17 @@ pub fn files() -> Vec<FileInfo> {
     ]
 }
 
+/// All tables that a result can have: its files, and what programs in other languages see beside them.
+pub fn tables() -> Vec<FileInfo> {
+    let mut tables = files();
+    tables.push(FileInfo {
+        name: "links",
+        rows: "No file: a table of a run in [Python](python.md). A row for each direction of each cable; none if nothing is sampled.",
+        columns: columns_of(links::COLUMNS),
+    });
+    tables
+}
+
 /// Unit of a metric for readers of the book.
 const fn unit_name(unit: Unit) -> &'static str {
     match unit {
@@ -98,7 +109,7 @@ pub fn page() -> String {
          `clearway.scenario.hash` and `clearway.scenario.seed`. Texts are dictionary-encoded, and all is\n\
          compressed with Snappy in groups of up to 65 536 rows.\n",
     );
-    for file in files() {
+    for file in tables() {
         text += &format!("\n## {}\n\n{}\n\n", file.name, file.rows);
         text += "| column | type | unit | null | meaning |\n|---|---|---|---|---|\n";
         for column in file.columns {
@@ -147,7 +158,7 @@ mod tests {
 
     #[test]
     fn every_column_is_explained_once() {
-        for file in files() {
+        for file in tables() {
             let columns = file.columns.iter();
             let names: BTreeSet<_> = columns.map(|column| &column.name).collect();
             assert_eq!(names.len(), file.columns.len(), "{}", file.name);

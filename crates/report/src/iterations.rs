@@ -73,6 +73,19 @@ pub(crate) const COLUMNS: &Columns<Row> = &[
     ),
 ];
 
+/// The rows of a run.
+pub(crate) fn rows(record: &RunRecord) -> impl Iterator<Item = Row> {
+    let jobs = (0..).zip(&record.jobs);
+    jobs.flat_map(|(job, row)| {
+        let times = (0..).zip(&row.times);
+        times.map(move |(iteration, &times)| Row {
+            job,
+            iteration,
+            times,
+        })
+    })
+}
+
 /// Writes the iterations of the jobs of `record` to `sink`; the columns are described in the [table of the module](self).
 ///
 /// # Errors
@@ -84,17 +97,7 @@ pub fn write_iterations(
     let properties = properties(&record.version, &record.revision, &record.scenario);
     let schema = schema("iterations", COLUMNS)?;
     let mut file = SerializedFileWriter::new(sink, schema, Arc::new(properties))?;
-    let jobs = (0..).zip(&record.jobs);
-    let rows: Vec<Row> = jobs
-        .flat_map(|(job, row)| {
-            let times = (0..).zip(&row.times);
-            times.map(move |(iteration, &times)| Row {
-                job,
-                iteration,
-                times,
-            })
-        })
-        .collect();
+    let rows: Vec<Row> = rows(record).collect();
     for rows in rows.chunks(ROWS_PER_GROUP) {
         write_group(&mut file, COLUMNS, rows, &[])?;
     }

@@ -11,6 +11,7 @@
 //! * [`OperationSummary`] tells what a scale-up run came to; [`operation_summary`] documents its fields. [`write_operations`] writes
 //!   `operations.parquet`.
 //! * [`SeriesWriter`] writes `series.parquet`, [`read_series`] reads it back.
+//! * [`RunTables`] gives all of these in memory, column by column.
 //! * [`columns`] documents each column of all of these files; the book's page is made of the same tables.
 //! * [`fct_txt`] gives completed flows as HPCC's simulator for ns-3 writes them; [`fct`] documents the columns. [`htsim_txt`] speaks
 //!   of them as htsim does, see [`htsim`].
@@ -29,6 +30,7 @@
 
 pub mod by_section;
 pub mod by_size;
+mod column_values;
 pub mod columns;
 pub mod comparison;
 pub mod fct;
@@ -38,6 +40,7 @@ pub mod htsim;
 pub mod isolation;
 pub mod iterations;
 pub mod jobs;
+mod links;
 mod measures;
 pub mod observed;
 pub mod operation_summary;
@@ -57,6 +60,7 @@ mod statistics;
 pub mod summary;
 pub mod sweep;
 mod table;
+mod table_data;
 mod terminal;
 pub mod timeline;
 pub mod why;
@@ -69,6 +73,7 @@ pub use by_size::{FlowsBySize, SizeBin, SizeClass, Tail};
 pub use clearway_results::{
     FabricUse, OperationKind, OperationTotals, PacketCounts, ReductionTableUse,
 };
+pub use column_values::{ColumnData, ColumnValues};
 pub use comparison::{ComparedRun, Comparison, Origin, Variant};
 pub use fct::{FctRow, fct_txt};
 pub use flows::{FlowTable, FlowsWriter, WriteFlowsError, read_flows, write_flows};
@@ -97,5 +102,6 @@ pub use statistics::Distribution;
 pub use summary::{FlowCounts, ReadSummaryError, StatusName, Summary};
 pub use sweep::{SweepRecord, write_sweep};
 pub use table::{Align, Table};
+pub use table_data::{ROWS_PER_BATCH, RunTables, TableDataError, TableName};
 pub use terminal::summary_table;
 pub use timeline::write_timeline;

@@ -26,6 +26,13 @@ pub(crate) struct Row {
 }
 
 impl Row {
+    pub(crate) fn of(&operation: &OperationRow, results: &OperationResults) -> Self {
+        Self {
+            operation,
+            cycle_ps: results.totals.cycle_ps,
+        }
+    }
+
     /// The target, if it is a group, or if it is not.
     fn target(&self, is_group: bool) -> Option<u32> {
         let OperationRow { kind, target, .. } = self.operation;
@@ -115,12 +122,8 @@ pub fn write_operations(
     let schema = schema("operations", COLUMNS)?;
     let mut file = SerializedFileWriter::new(sink, schema, Arc::new(properties))?;
     let sections = names(&results.sections);
-    let row = |&operation: &OperationRow| Row {
-        operation,
-        cycle_ps: results.totals.cycle_ps,
-    };
     for operations in results.rows.chunks(ROWS_PER_GROUP) {
-        let rows: Vec<Row> = operations.iter().map(row).collect();
+        let rows: Vec<Row> = operations.iter().map(|row| Row::of(row, results)).collect();
         write_group(&mut file, COLUMNS, &rows, &sections)?;
     }
     file.close()?;

@@ -1,5 +1,6 @@
 //! Writing Parquet: tables whose columns are functions of a row, and what every file of a result says of itself.
 
+use crate::column_values::{ColumnData, ColumnValues};
 use crate::record::ScenarioIdentity;
 use parquet::basic::{Compression, LogicalType, Repetition, Type as PhysicalType};
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
@@ -110,6 +111,16 @@ pub(crate) fn write_group<R, W: Write + Send>(
     Ok(())
 }
 
+/// The same rows in memory, column by column.
+pub(crate) fn in_memory<R>(
+    columns: &Columns<R>,
+    rows: &[R],
+    names: &[ByteArray],
+) -> Result<Vec<ColumnData>> {
+    let column = |column: &Column<R>| column.values.collect(rows, names);
+    columns.iter().map(column).collect()
+}
+
 /// Compression and metadata of every Parquet file of a result.
 pub(crate) fn properties(
     version: &str,
@@ -203,6 +214,41 @@ impl<R> Values<R> {
         }
     }
 
+    fn collect(&self, rows: &[R], names: &[ByteArray]) -> Result<ColumnData> {
+        let all = |values| ColumnData {
+            values,
+            present: None,
+        };
+        Ok(match self {
+            Self::U32(value) => all(ColumnValues::U32(rows.iter().map(value).collect())),
+            Self::U64(value) => all(ColumnValues::U64(rows.iter().map(value).collect())),
+            Self::Ps(value) => {
+                let values = rows.iter().map(|row| picoseconds(value(row)));
+                all(ColumnValues::I64(values.collect::<Result<_>>()?))
+            }
+            Self::Double(value) => all(ColumnValues::Double(rows.iter().map(value).collect())),
+            Self::OptionalU32(value) => some_of(rows.iter().map(value), ColumnValues::U32),
+            Self::OptionalU64(value) => some_of(rows.iter().map(value), ColumnValues::U64),
+            Self::OptionalPs(value) => {
+                let values = rows.iter().map(|row| value(row).map(picoseconds));
+                let values: Vec<_> = values.map(Option::transpose).collect::<Result<_>>()?;
+                some_of(values, ColumnValues::I64)
+            }
+            Self::OptionalDouble(value) => some_of(rows.iter().map(value), ColumnValues::Double),
+            Self::DoubleOf(number, value) => {
+                let values = rows.iter().map(|row| value(row, *number));
+                all(ColumnValues::Double(values.collect()))
+            }
+            Self::OptionalDoubleOf(number, value) => some_of(
+                rows.iter().map(|row| value(row, *number)),
+                ColumnValues::Double,
+            ),
+            Self::TextOf(number, value) => all(texts(rows, |row| Ok(value(row, *number)))?),
+            Self::Text(value) => all(texts(rows, |row| Ok(value(row)))?),
+            Self::Name(place) => all(texts(rows, |row| name(names, place(row)))?),
+        })
+    }
+
     fn write(
         &self,
         rows: &[R],
@@ -243,12 +289,43 @@ impl<R> Values<R> {
             Self::TextOf(number, value) => {
                 required::<_, ByteArrayType>(writer, rows, |row| Ok(value(row, *number)))
             }
-            Self::Name(place) => required::<_, ByteArrayType>(writer, rows, |row| {
-                let name = names.get(place(row) as usize).cloned();
-                name.ok_or_else(|| ParquetError::General(format!("nothing is name {}", place(row))))
-            }),
+            Self::Name(place) => {
+                required::<_, ByteArrayType>(writer, rows, |row| name(names, place(row)))
+            }
         }
     }
+}
+
+/// Values of a column in which rows may lack one.
+fn some_of<T: Default + Copy>(
+    values: impl IntoIterator<Item = Option<T>>,
+    column: fn(Vec<T>) -> ColumnValues,
+) -> ColumnData {
+    let values = values.into_iter();
+    let (values, present) = values
+        .map(|value| (value.unwrap_or_default(), value.is_some()))
+        .unzip();
+    ColumnData {
+        values: column(values),
+        present: Some(present),
+    }
+}
+
+fn texts<R>(rows: &[R], text: impl Fn(&R) -> Result<ByteArray>) -> Result<ColumnValues> {
+    let mut offsets = vec![0];
+    let mut bytes = Vec::new();
+    for row in rows {
+        bytes.extend_from_slice(text(row)?.data());
+        let end = i32::try_from(bytes.len());
+        offsets.push(end.map_err(|_| ParquetError::General("more than 2 GB of text".into()))?);
+    }
+    Ok(ColumnValues::Text { offsets, bytes })
+}
+
+/// The name at `place`.
+fn name(names: &[ByteArray], place: u32) -> Result<ByteArray> {
+    let name = names.get(place as usize).cloned();
+    name.ok_or_else(|| ParquetError::General(format!("nothing is name {place}")))
 }
 
 fn picoseconds(ps: u64) -> Result<i64> {

@@ -13,7 +13,7 @@ pub use read::{SeriesLine, read_series};
 use crate::flows::WriteFlowsError;
 use crate::observed::{SeriesRow, Subject};
 use crate::parquet_table::{Columns, Values, column, properties, schema, write_group};
-use crate::record::ScenarioIdentity;
+use crate::record::{RunRecord, ScenarioIdentity};
 use parquet::data_type::ByteArray;
 use parquet::errors::Result;
 use parquet::file::writer::SerializedFileWriter;
@@ -66,13 +66,39 @@ pub(crate) const COLUMNS: &Columns<Row> = &[
     ),
 ];
 
+/// Samples of a run that was watched, and the names of their subjects.
+pub(crate) fn named(samples: &[SeriesRow], record: &RunRecord) -> (Vec<Row>, Vec<ByteArray>) {
+    let observed = record.observed.as_ref();
+    let mut subjects = Subjects::default();
+    let name = |subject| observed.map_or_else(String::new, |seen| seen.name_of(subject));
+    let rows = samples.iter().map(|&row| subjects.row(row, name)).collect();
+    (rows, subjects.names)
+}
+
+/// Subjects and the places of their names.
+#[derive(Default)]
+struct Subjects {
+    places: BTreeMap<Subject, u32>,
+    names: Vec<ByteArray>,
+}
+
+impl Subjects {
+    /// A sample with the place of its subject's name. `name` is asked once for each subject.
+    fn row(&mut self, row: SeriesRow, name: impl Fn(Subject) -> String) -> Row {
+        let names = &mut self.names;
+        let subject = *self.places.entry(row.subject).or_insert_with(|| {
+            names.push(name(row.subject).into_bytes().into());
+            names.len() as u32 - 1
+        });
+        Row { row, subject }
+    }
+}
+
 /// Writes `series.parquet` row by row.
 pub struct SeriesWriter<W: Write + Send> {
     file: SerializedFileWriter<W>,
     waiting: Vec<Row>,
-    /// Places of the names of subjects.
-    places: BTreeMap<Subject, u32>,
-    names: Vec<ByteArray>,
+    subjects: Subjects,
 }
 
 impl<W: Write + Send> SeriesWriter<W> {
@@ -90,8 +116,7 @@ impl<W: Write + Send> SeriesWriter<W> {
         Ok(Self {
             file: SerializedFileWriter::new(sink, schema("series", COLUMNS)?, properties)?,
             waiting: Vec::new(),
-            places: BTreeMap::new(),
-            names: Vec::new(),
+            subjects: Subjects::default(),
         })
     }
 
@@ -105,12 +130,7 @@ impl<W: Write + Send> SeriesWriter<W> {
         name: impl Fn(Subject) -> String,
     ) -> std::result::Result<(), WriteFlowsError> {
         for row in rows {
-            let names = &mut self.names;
-            let subject = *self.places.entry(row.subject).or_insert_with(|| {
-                names.push(name(row.subject).into_bytes().into());
-                names.len() as u32 - 1
-            });
-            self.waiting.push(Row { row, subject });
+            self.waiting.push(self.subjects.row(row, &name));
             if self.waiting.len() == ROWS_PER_GROUP {
                 self.write_group()?;
             }
@@ -130,7 +150,7 @@ impl<W: Write + Send> SeriesWriter<W> {
     }
 
     fn write_group(&mut self) -> Result<()> {
-        write_group(&mut self.file, COLUMNS, &self.waiting, &self.names)?;
+        write_group(&mut self.file, COLUMNS, &self.waiting, &self.subjects.names)?;
         self.waiting.clear();
         Ok(())
     }
