@@ -186,6 +186,7 @@ impl Run<'_> {
             report: true,
             flow_rows: false,
             partial: false,
+            command: None,
         };
         let mut watcher = Shown {
             run: &self,

@@ -6,6 +6,8 @@ use clearway_lab::{Assembly, Finished, IterationTimes, JobResult, LinkPauses, Sc
 use clearway_report::{
     IterationRow, JobRow, PacketCounts, PausedLink, RunRecord, ScenarioIdentity, Status,
 };
+use std::ffi::OsString;
+use std::sync::{PoisonError, RwLock};
 
 /// The revision that the program was built from.
 pub const REVISION: &str = match option_env!("CLEARWAY_REVISION") {
@@ -116,9 +118,19 @@ pub fn identity(scenario: &Scenario) -> ScenarioIdentity {
     }
 }
 
+/// Arguments that stand for those of the process; see [`set_arguments`].
+static ARGUMENTS: RwLock<Option<Vec<OsString>>> = RwLock::new(None);
+
+/// Sets the arguments that [`command_line`] tells of, in a process that is no program `clearway` itself, such as an interpreter.
+pub fn set_arguments(arguments: Vec<OsString>) {
+    *ARGUMENTS.write().unwrap_or_else(PoisonError::into_inner) = Some(arguments);
+}
+
 /// The command as it was typed, quoted for a shell.
 pub fn command_line() -> String {
-    let words = std::env::args_os().skip(1).map(|word| {
+    let set = ARGUMENTS.read().unwrap_or_else(PoisonError::into_inner);
+    let own = || std::env::args_os().skip(1).collect();
+    let words = set.clone().unwrap_or_else(own).into_iter().map(|word| {
         let word = word.to_string_lossy().into_owned();
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,%+@".contains(c);
         if !word.is_empty() && word.chars().all(plain) {

@@ -26,6 +26,8 @@ pub struct Request<'a> {
     pub flow_rows: bool,
     /// The results of a run that is interrupted are kept, too.
     pub partial: bool,
+    /// Command that asks for it, to be told with the results; `None` for the one that the process was started with.
+    pub command: Option<&'a str>,
 }
 
 /// A run that is over.
@@ -33,6 +35,8 @@ pub struct Request<'a> {
 pub struct Done {
     /// Its record.
     pub record: RunRecord,
+    /// The scenario with every default written out.
+    pub resolved: String,
     /// Error if results were to be kept and could not be: the record is whole, all the same.
     pub kept: Result<(), FolderError>,
 }
@@ -126,6 +130,7 @@ fn run_packets(
         request.threads,
         &stopwatch,
     );
+    name_command(&mut record, request);
     let flows = rows.record(&mut record);
     record.observed = watch.observed.take();
     record.events = watch.events.take();
@@ -134,7 +139,17 @@ fn run_packets(
         let publish = |outputs| publish(outputs, flows, &record, &watch);
         wanted.map_or(Ok(()), publish)
     });
-    Ok(Done { record, kept })
+    Ok(Done {
+        resolved: assembly.resolved(scenario),
+        record,
+        kept,
+    })
+}
+
+fn name_command(record: &mut RunRecord, request: &Request<'_>) {
+    if let Some(command) = request.command {
+        record.command = command.into();
+    }
 }
 
 /// The result folder, if results are to be kept.
@@ -195,13 +210,18 @@ fn run_scaleup(
     );
     watcher.borrow_mut().end();
     let mut record = scaleup::record(&assembly, &finished, request.threads, &stopwatch);
+    name_command(&mut record, request);
     record.observed = observed;
     let wanted = outputs.filter(|_| is_kept(&record, request));
     let kept = prepared.and_then(|()| {
         let publish = |outputs: ScaleupOutputs<'_>| outputs.publish(&record);
         wanted.map_or(Ok(()), publish)
     });
-    Ok(Done { record, kept })
+    Ok(Done {
+        resolved: scenario.resolved(),
+        record,
+        kept,
+    })
 }
 
 fn is_kept(record: &RunRecord, request: &Request<'_>) -> bool {
