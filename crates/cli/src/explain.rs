@@ -11,7 +11,7 @@ use std::process::ExitCode;
 const WIDTH: usize = 80;
 
 /// The names of scenarios and of plans.
-pub(crate) fn catalogue(laboratory: &Laboratory) -> Catalogue<'_> {
+pub fn catalogue(laboratory: &Laboratory) -> Catalogue<'_> {
     let catalogue = Catalogue::new(laboratory.registry());
     let groups = scaleup_groups(laboratory.injection());
     let catalogue = groups.into_iter().fold(catalogue, Catalogue::with);
@@ -30,12 +30,7 @@ pub(crate) fn list(laboratory: &Laboratory, group: Option<&str>) -> Result<ExitC
     };
     let mut text = String::new();
     for name in groups {
-        let rows = catalogue.group(name).ok_or_else(|| {
-            Failure::new(format!(
-                "there is no group `{name}`\n  fix: use one of: {}",
-                catalogue.groups().join(", ")
-            ))
-        })?;
+        let rows = group_of(&catalogue, name)?;
         let mut table = Table::new()
             .column(name, Align::Left)
             .column("", Align::Left);
@@ -47,6 +42,23 @@ pub(crate) fn list(laboratory: &Laboratory, group: Option<&str>) -> Result<ExitC
     Ok(ExitCode::SUCCESS)
 }
 
+/// The names of a group, each with a line on it.
+///
+/// # Errors
+/// If there is no such group.
+pub fn group(laboratory: &Laboratory, name: &str) -> Result<Vec<(String, String)>, Failure> {
+    group_of(&catalogue(laboratory), name)
+}
+
+fn group_of(catalogue: &Catalogue<'_>, name: &str) -> Result<Vec<(String, String)>, Failure> {
+    catalogue.group(name).ok_or_else(|| {
+        Failure::new(format!(
+            "there is no group `{name}`\n  fix: use one of: {}",
+            catalogue.groups().join(", ")
+        ))
+    })
+}
+
 /// Names of all groups, and all names that can be explained.
 pub(crate) fn names(laboratory: &Laboratory) -> (Vec<String>, Vec<String>) {
     let catalogue = catalogue(laboratory);
@@ -55,6 +67,19 @@ pub(crate) fn names(laboratory: &Laboratory) -> (Vec<String>, Vec<String>) {
 }
 
 pub(crate) fn explain(laboratory: &Laboratory, name: &str) -> Result<ExitCode, Failure> {
+    let (_, text) = explained(laboratory, name)?;
+    print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// All that is called `name`, and the text that explains it.
+///
+/// # Errors
+/// If nothing is called so.
+pub fn explained(
+    laboratory: &Laboratory,
+    name: &str,
+) -> Result<(Vec<Explanation>, String), Failure> {
     let catalogue = catalogue(laboratory);
     let found = catalogue.explain(name);
     if found.is_empty() {
@@ -69,8 +94,8 @@ pub(crate) fn explain(laboratory: &Laboratory, name: &str) -> Result<ExitCode, F
         )));
     }
     let texts: Vec<String> = found.iter().map(explanation).collect();
-    print(&texts.join("\n"))?;
-    Ok(ExitCode::SUCCESS)
+    let text = texts.join("\n");
+    Ok((found, text))
 }
 
 fn explanation(item: &Explanation) -> String {

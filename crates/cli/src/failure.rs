@@ -3,12 +3,13 @@
 use crate::messages::say;
 use clearway_lab::ScenarioError;
 use std::error::Error;
+use std::fmt;
 use std::process::ExitCode;
 
 /// Failure of a command: wrong input, or surroundings in which its output cannot be written, such as a full disk. Both are for the user to
 /// mend, so the exit code is 2.
 #[derive(Debug)]
-pub(crate) struct Failure(Vec<String>);
+pub struct Failure(Vec<String>);
 
 impl Failure {
     pub(crate) fn new(message: impl Into<String>) -> Self {
@@ -39,6 +40,14 @@ impl Failure {
         ExitCode::from(2)
     }
 }
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.join("\n"))
+    }
+}
+
+impl Error for Failure {}
 
 impl From<ScenarioError> for Failure {
     fn from(error: ScenarioError) -> Self {

@@ -58,7 +58,11 @@ use clap::Parser;
 pub use clearway_lab as lab;
 use clearway_lab::Experiment;
 pub use clearway_lab::Laboratory;
-use failure::Failure;
+pub use explain::{catalogue, explained, group};
+pub use failure::Failure;
+pub use plan::{PlanRequest, planned};
+pub use show::shown;
+use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::panic::AssertUnwindSafe;
 use std::process::ExitCode;
@@ -67,15 +71,28 @@ use std::process::ExitCode;
 ///
 /// Reads the arguments of the process. The exit code that is returned is meant for `main`.
 pub fn main_with(laboratory: Laboratory) -> ExitCode {
-    let arguments = match Arguments::try_parse() {
+    carry_out(&laboratory, Arguments::try_parse())
+}
+
+/// The same for a program in another language, whose process has other arguments: these are `arguments`, without a name of the program in
+/// front.
+pub fn main_from(laboratory: &Laboratory, arguments: Vec<OsString>) -> ExitCode {
+    let program = OsString::from("clearway");
+    let all = [program].into_iter().chain(arguments.iter().cloned());
+    let parsed = Arguments::try_parse_from(all);
+    clearway_runs::set_arguments(arguments);
+    carry_out(laboratory, parsed)
+}
+
+fn carry_out(laboratory: &Laboratory, parsed: Result<Arguments, clap::Error>) -> ExitCode {
+    let arguments = match parsed {
         Ok(arguments) => arguments,
         Err(request) => return answer(&request),
     };
     survive_limits();
     // A defect of ours must not look like the user's mistake.
-    let result = std::panic::catch_unwind(AssertUnwindSafe(|| {
-        dispatch(&laboratory, arguments.command)
-    }));
+    let result =
+        std::panic::catch_unwind(AssertUnwindSafe(|| dispatch(laboratory, arguments.command)));
     match result {
         Ok(Ok(code)) => code,
         Ok(Err(failure)) => failure.report(),

@@ -79,6 +79,56 @@ pub(crate) fn plan(
     })
 }
 
+/// A plan that is asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct PlanRequest<'a> {
+    /// A built-in plan or a file of jobs.
+    pub jobs: &'a str,
+    /// Phases of jobs are measured in the simulator.
+    pub profile: bool,
+    /// The plan is tried in the simulator.
+    pub simulate: bool,
+    /// Iterations of each job in a simulation.
+    pub iterations: u32,
+    /// Worker threads of a simulation.
+    pub threads: u16,
+    /// Command that asks for it, to be told with the results.
+    pub command: &'a str,
+}
+
+/// Plans jobs without a word on the terminal. `on_progress` is called with the title of a simulation and how far it is; `None` if its
+/// verdict ends one before anything is planned.
+///
+/// # Errors
+/// If the file of jobs cannot be meant.
+pub fn planned(
+    laboratory: &Laboratory,
+    request: &PlanRequest<'_>,
+    on_progress: &mut dyn FnMut(&str, Progress) -> clearway_lab::Verdict,
+) -> Result<Option<PlanRecord>, Failure> {
+    let mut file = JobsFile::load_with(laboratory.registry(), request.jobs)?;
+    let mut options = TrialOptions {
+        iterations: request.iterations,
+        threads: request.threads.into(),
+        on_progress,
+    };
+    if request.profile {
+        let Some(profiled) = file.profiled(&mut options)? else {
+            return Ok(None);
+        };
+        file = profiled;
+    }
+    let placed = file.plan()?;
+    let trials = match request.simulate {
+        true => Some(file.simulate(&placed, &mut options)?),
+        false => None,
+    };
+    let mut record = record(&file, &placed);
+    record.command = request.command.into();
+    record.trials = trials.map(|trials| trials_record(&trials, request.iterations));
+    Ok(Some(record))
+}
+
 /// Runs simulations, shows how far they are, and lets the user stop them.
 struct Simulator {
     iterations: u32,

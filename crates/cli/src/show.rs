@@ -12,19 +12,36 @@ pub(crate) fn show(
     laboratory: &Laboratory,
     arguments: &ShowArguments,
 ) -> Result<ExitCode, Failure> {
-    let name = arguments.name.as_str();
+    let ShowArguments {
+        name,
+        resolved,
+        overrides,
+        ..
+    } = arguments;
+    print(&shown(laboratory, name, *resolved, overrides)?)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The text of a scenario or of a plan, or a scenario with every default written out.
+///
+/// # Errors
+/// If there is none called so, or it cannot be meant.
+pub fn shown(
+    laboratory: &Laboratory,
+    name: &str,
+    resolved: bool,
+    overrides: &[String],
+) -> Result<String, Failure> {
     let mut plans = builtin_plans().iter().chain(builtin_sweeps());
     let plan = plans.find(|(known, _)| *known == name);
-    let text = match (plan, arguments.resolved) {
+    Ok(match (plan, resolved) {
         (Some(_), true) => {
             return Err(Failure::new(format!(
                 "--resolved: `{name}` is a plan, and no scenario\n  fix: leave it out, and see `clearway explain plan` for defaults"
             )));
         }
         (Some((_, text)), false) => (*text).to_owned(),
-        (None, true) => laboratory.load_any(name, &arguments.overrides)?.resolved(),
+        (None, true) => laboratory.load_any(name, overrides)?.resolved(),
         (None, false) => laboratory.text(name)?,
-    };
-    print(&text)?;
-    Ok(ExitCode::SUCCESS)
+    })
 }
