@@ -12,6 +12,7 @@
 //! | `inputs` | `../shared/inputs`, files of other simulators that lie beside the repository |
 //! | `valgrind` | `valgrind`, which counts instructions |
 //! | `advisories` | the advisory database of `cargo deny` |
+//! | `python` | Python 3.10 or later with `venv`, and packages from PyPI, by which the Python package is built and tested |
 //!
 //! The names of all skips are appended to the file that `CLEARWAY_SKIP_LOG` names, if it is set.
 
@@ -24,7 +25,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 /// Names of the checks that may be skipped.
-pub const NAMES: [&str; 7] = [
+pub const NAMES: [&str; 8] = [
     "chromium",
     "tshark",
     "perfetto",
@@ -32,6 +33,7 @@ pub const NAMES: [&str; 7] = [
     "inputs",
     "valgrind",
     "advisories",
+    "python",
 ];
 
 /// Skips a part of a test, which needs `name`; `why` says what is missing and what was not checked.

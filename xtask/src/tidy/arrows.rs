@@ -4,7 +4,7 @@ use super::source::Source;
 use crate::Faults;
 
 /// The layers (ARCHITECTURE.md): a crate and what it may use.
-const ARROWS: [(&str, &[&str]); 21] = [
+const ARROWS: [(&str, &[&str]); 22] = [
     ("units", &[]),
     ("input", &["units"]),
     ("engine", &["units"]),
@@ -81,23 +81,70 @@ const ARROWS: [(&str, &[&str]); 21] = [
             "units",
         ],
     ),
+    // A library that Python loads: beside the command line, which it has whole.
+    ("python", &["lab", "report", "runs"]),
     ("xtask", &["testing"]),
     // Beside the command line, whose program it runs: nothing depends on it.
     ("storm", &["lab", "report", "units"]),
 ];
+
+/// The one crate with lints of its own: those of the workspace, save that its code can be unsafe.
+const UNSAFE_MANIFEST: &str = "crates/python/Cargo.toml";
+/// The one file that has unsafe code: Arrow tables of other libraries come as pointers.
+const UNSAFE_FILE: &str = "crates/python/src/foreign.rs";
 
 /// Checks every manifest.
 pub(super) fn check(sources: &[Source]) -> Faults {
     let manifests = sources
         .iter()
         .filter(|source| source.path.ends_with("/Cargo.toml"));
-    manifests.flat_map(check_manifest).collect()
+    let mut faults: Faults = manifests.flat_map(check_manifest).collect();
+    faults.extend(check_unsafe(sources));
+    faults
+}
+
+/// Checks that the crate with lints of its own has those of the workspace in all else, and that unsafe code stays in one file.
+fn check_unsafe(sources: &[Source]) -> Faults {
+    let text = |path: &str| {
+        let source = sources.iter().find(|source| source.path == path);
+        source.map_or("", |source| source.text.as_str())
+    };
+    let mut faults = Faults::new();
+    for (name, own) in [("rust", "lints.rust"), ("clippy", "lints.clippy")] {
+        let common = table(text("Cargo.toml"), &format!("workspace.lints.{name}"));
+        let expected = common.replace("unsafe_code = \"forbid\"", "unsafe_code = \"deny\"");
+        if table(text(UNSAFE_MANIFEST), own) != expected {
+            faults.push(format!(
+                "{UNSAFE_MANIFEST}: `[{own}]` is not that of the workspace with `unsafe_code = \"deny\"`"
+            ));
+        }
+    }
+    let allow = concat!("allow(", "unsafe_code");
+    let rust = sources.iter().filter(|source| source.is_rust());
+    for source in rust.filter(|source| source.path != UNSAFE_FILE && source.text.contains(allow)) {
+        faults.push(format!(
+            "{}: unsafe code belongs in {UNSAFE_FILE}",
+            source.path
+        ));
+    }
+    faults
+}
+
+/// The lines of a table of a manifest, without comments.
+fn table(manifest: &str, name: &str) -> String {
+    let mut lines = manifest
+        .lines()
+        .skip_while(|line| *line != format!("[{name}]"));
+    lines.next();
+    let lines = lines.take_while(|line| !line.starts_with('['));
+    let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 fn check_manifest(manifest: &Source) -> Faults {
     let mut faults = Faults::new();
     let mut fault = |what: String| faults.push(format!("{}: {what}", manifest.path));
-    if !manifest.text.contains("[lints]\nworkspace = true") {
+    if manifest.path != UNSAFE_MANIFEST && !manifest.text.contains("[lints]\nworkspace = true") {
         fault("no `[lints]` with `workspace = true`".into());
     }
     let folder = manifest.path.trim_end_matches("/Cargo.toml");
@@ -145,6 +192,27 @@ mod tests {
             path: path.into(),
             text: format!("{text}\n[lints]\nworkspace = true\n"),
         })
+    }
+
+    #[test]
+    fn unsafe_code_is_in_one_file() {
+        let source = |path: &str, text: &str| Source {
+            path: path.into(),
+            text: text.into(),
+        };
+        let root = "[workspace.lints.rust]\nunsafe_code = \"forbid\"\n\n[workspace.lints.clippy]\nall = 1\n";
+        let own = "[lints.rust]\nunsafe_code = \"deny\"\n\n[lints.clippy]\n# Why.\nall = 1\n\n[dependencies]\n";
+        let allow = concat!("#[allow(", "unsafe_code)]");
+        let mut sources = vec![
+            source("Cargo.toml", root),
+            source(UNSAFE_MANIFEST, own),
+            source(UNSAFE_FILE, allow),
+        ];
+        assert_eq!(check_unsafe(&sources), Faults::new());
+        sources.push(source("crates/python/src/lib.rs", allow));
+        assert_eq!(check_unsafe(&sources).len(), 1);
+        sources[1].text = own.replace("all = 1", "all = 2");
+        assert_eq!(check_unsafe(&sources).len(), 2);
     }
 
     #[test]

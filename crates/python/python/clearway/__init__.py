@@ -1,0 +1,47 @@
+"""A packet-level simulator for the networks of AI clusters.
+
+>>> import clearway
+>>> result = clearway.run("quickstart")
+>>> result.summary.slowdown.p99
+>>> pandas.DataFrame.from_arrow(result.flows)
+
+Scenarios are names of built-in ones, paths, TOML texts or dictionaries; their keys are those of the command line
+(``clearway.explain("topology")``). Tables are handed over as Arrow streams, which pyarrow, polars, pandas and DuckDB take.
+"""
+
+from ._clearway import REVISION as __revision__
+from ._clearway import VERSION as __version__
+from ._compare import Comparison, compare
+from ._errors import Defect, Interrupted, ResultError, ScenarioError
+from ._messages import messages
+from ._plan import Plan, plan
+from ._result import Result, Summary
+from ._run import check, resolve, run
+from ._table import Column, Table
+from ._words import Explanation, Parameter, explain, list, show
+
+__all__ = [
+    "Column",
+    "Comparison",
+    "Defect",
+    "Explanation",
+    "Interrupted",
+    "Parameter",
+    "Plan",
+    "Result",
+    "ResultError",
+    "ScenarioError",
+    "Summary",
+    "Table",
+    "__revision__",
+    "__version__",
+    "check",
+    "compare",
+    "explain",
+    "list",
+    "messages",
+    "plan",
+    "resolve",
+    "run",
+    "show",
+]

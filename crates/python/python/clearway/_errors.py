@@ -1,0 +1,35 @@
+"""Exceptions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ._compare import Comparison
+    from ._result import Result
+
+
+class ScenarioError(ValueError):
+    """Something that was written cannot be meant: the message of the command line, with the place and the fix."""
+
+
+class ResultError(OSError):
+    """Results that cannot be written. ``result`` has them, if a run was not kept where it should have been."""
+
+    result: Result | None = None
+
+
+class Defect(RuntimeError):
+    """An invariant of the simulator broke: a defect of Clearway, not of the scenario."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C, or the interrupt of a notebook, ended a run early.
+
+    ``result`` has what was simulated until then: a :class:`Result` whose status is ``"interrupted"``, or the
+    :class:`Comparison` of the runs that were done.
+    """
+
+    def __init__(self, result: Result | Comparison | None) -> None:
+        super().__init__("interrupted; `result` of this exception has what was simulated until then")
+        self.result = result

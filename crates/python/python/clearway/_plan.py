@@ -1,0 +1,71 @@
+"""Plans for jobs that share links."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from . import _clearway, _html
+from ._errors import ScenarioError
+from ._result import Summary
+from ._scenario import threads_of
+
+
+class Plan:
+    """Which jobs can share links, and how far to move each in time: ``print(plan)`` shows the table of the command line."""
+
+    def __init__(self, document: tuple[str, str, str]) -> None:
+        text, self._table, self._page = document
+        self._document = json.loads(text, object_hook=Summary)
+
+    @property
+    def document(self) -> Summary:
+        """``plan.json``."""
+        assert isinstance(self._document, Summary)
+        return self._document
+
+    @property
+    def verdict(self) -> str:
+        """``"compatible"``, ``"incompatible"`` or ``"unknown"``."""
+        return str(self.document.verdict)
+
+    @property
+    def jobs(self) -> list[Summary]:
+        """Jobs, each with its ``shift_us``."""
+        return list(self.document.jobs)
+
+    def report_html(self) -> str:
+        """The plan as a page that needs nothing else."""
+        return self._page
+
+    def __str__(self) -> str:
+        return self._table
+
+    def __repr__(self) -> str:
+        return f"<clearway.Plan {self.document.name}: {self.verdict}, {len(self.jobs)} jobs>"
+
+    def _repr_html_(self) -> str:
+        return _html.preformatted(f"{self.document.name}: {self.verdict}", self._table)
+
+
+def plan(
+    jobs: str | os.PathLike[str],
+    *,
+    profile: bool = False,
+    simulate: bool = False,
+    iterations: int = 15,
+    threads: int = 1,
+) -> Plan:
+    """Plans training jobs that share links.
+
+    :param jobs: a built-in plan (``clearway.list("plans")``) or the path of a file of jobs.
+    :param profile: measure the phases of the jobs in the simulator first.
+    :param simulate: try the plan in the simulator.
+    :param iterations: iterations of each job in a simulation, at least 3.
+    :param threads: worker threads of a simulation; results do not depend on them.
+    :raises ScenarioError: if the file cannot be meant.
+    """
+    if not 3 <= iterations <= 100_000:
+        raise ScenarioError(f"iterations={iterations}: not from 3 to 100000\n  fix: leave it out for 15")
+    name = os.fspath(jobs)
+    return Plan(_clearway.plan(name, profile, simulate, iterations, threads_of(threads), f"clearway.plan({name!r})"))

@@ -1,0 +1,130 @@
+"""Results of runs."""
+
+from __future__ import annotations
+
+import json
+import os
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from . import _html
+from ._table import Table
+
+if TYPE_CHECKING:
+    from ._clearway import Run
+
+
+class Summary(dict[str, Any]):
+    """Fields of ``summary.json``: a dictionary whose keys are attributes, too."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(f"the summary has no `{name}`; it has: {', '.join(self)}") from None
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self]
+
+
+class Result:
+    """Result of a run: a summary, and tables for whoever reads Arrow.
+
+    ``print(result)`` shows what the command line shows, and a notebook a short table.
+    """
+
+    def __init__(self, native: Run, folder: str | None) -> None:
+        self._native = native
+        self._folder = folder
+
+    @cached_property
+    def summary(self) -> Summary:
+        """``summary.json``: ``result.summary.slowdown.p99``, ``result.summary["packets"]["dropped"]``."""
+        summary = json.loads(self._native.summary_json(), object_hook=Summary)
+        assert isinstance(summary, Summary)
+        return summary
+
+    @property
+    def status(self) -> str:
+        """``"complete"``, ``"incomplete"`` or ``"interrupted"``."""
+        return str(self.summary.status)
+
+    @property
+    def digest(self) -> str:
+        """Digest of the outcome: equal for any number of threads."""
+        return str(self.summary.digest)
+
+    @property
+    def scenario(self) -> str:
+        """The scenario with every default written out: run it again, and the result is the same."""
+        return self._native.resolved()
+
+    @property
+    def warnings(self) -> list[str]:
+        """Warnings about the scenario and the run."""
+        return self._native.warnings()
+
+    @property
+    def folder(self) -> str | None:
+        """Folder in which the results are kept, if they are."""
+        return self._folder
+
+    @property
+    def flows(self) -> Table:
+        """A row for each flow."""
+        return self._table("flows")
+
+    @property
+    def series(self) -> Table:
+        """A row for each sample of a curve over time."""
+        return self._table("series")
+
+    @property
+    def links(self) -> Table:
+        """A row for each direction of each cable, with totals; none if nothing is sampled."""
+        return self._table("links")
+
+    @property
+    def iterations(self) -> Table:
+        """A row for each iteration of a job."""
+        return self._table("iterations")
+
+    @property
+    def operations(self) -> Table:
+        """A row for each operation of a scale-up fabric."""
+        return self._table("operations")
+
+    @property
+    def jobs(self) -> list[Summary]:
+        """Jobs, each with how long its iterations took: ``jobs`` of the summary."""
+        return list(self.summary.jobs)
+
+    def _table(self, name: str) -> Table:
+        return Table(name, self._native.table(name))
+
+    def report_html(self) -> str:
+        """The report, a page that needs nothing else."""
+        return self._native.report_html()
+
+    def save(self, folder: str | os.PathLike[str], *, report: bool = True) -> str:
+        """Puts the results into a folder, as the command line does, and returns its path.
+
+        Captures and timelines are written by runs with ``out`` alone.
+
+        :raises ResultError: if the folder holds something else, or cannot be written.
+        """
+        path = os.fspath(folder)
+        if self._folder is None or os.path.abspath(path) != os.path.abspath(self._folder):
+            self._native.save(path, report)
+            self._folder = self._folder or path
+        return path
+
+    def __str__(self) -> str:
+        return self._native.summary_table()
+
+    def __repr__(self) -> str:
+        name = self.summary.scenario.name
+        return f"<clearway.Result {name}: {', '.join(_html.in_brief(self.summary))}, digest {self.digest}>"
+
+    def _repr_html_(self) -> str:
+        return _html.result(self)

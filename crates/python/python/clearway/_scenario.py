@@ -1,0 +1,122 @@
+"""Scenarios and overrides as the simulator reads them: TOML texts and ``KEY=VALUE``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Union
+
+from ._errors import ScenarioError
+
+Scenario = Union[str, "os.PathLike[str]", Mapping[str, Any]]
+"""A built-in name, a path, a TOML text or a dictionary."""
+
+Overrides = Union[Mapping[str, Any], Iterable[str], None]
+"""Keys with values, or texts ``KEY=VALUE`` as behind ``--set``."""
+
+# What errors call a scenario that is no file.
+_TEXT, _DICT = "the text", "the dict"
+
+
+def source_of(scenario: Scenario) -> str | tuple[str, str]:
+    """A name or path; or what errors call the text, and the text."""
+    if isinstance(scenario, Mapping):
+        return _DICT, to_toml(scenario)
+    name = os.fspath(scenario)
+    if not isinstance(name, str):
+        raise TypeError("a scenario is a name, a path, a TOML text or a dict")
+    is_text = isinstance(scenario, str) and ("\n" in name or "=" in name and not name.endswith(".toml"))
+    return (_TEXT, name) if is_text else name
+
+
+def threads_of(threads: int) -> int:
+    """A number of worker threads."""
+    if not 1 <= threads <= 1024:
+        raise ScenarioError(f"threads={threads}: not from 1 to 1024\n  fix: leave it out for one thread")
+    return threads
+
+
+def overrides_of(overrides: Overrides, seed: int | None) -> list[str]:
+    """``KEY=VALUE`` for each override."""
+    if overrides is None:
+        texts = []
+    elif isinstance(overrides, Mapping):
+        texts = [f"{key}={toml_value(value)}" for key, value in _flat(overrides)]
+    elif isinstance(overrides, str):
+        texts = [overrides]
+    else:
+        texts = list(overrides)
+    return texts if seed is None else [*texts, f"seed={toml_value(seed)}"]
+
+
+def to_toml(scenario: Mapping[str, Any]) -> str:
+    """The dictionary as TOML: a section for each dictionary in it, several for a list of dictionaries."""
+    top, sections = [], []
+    for name, value in scenario.items():
+        if isinstance(value, Mapping) and value:
+            sections += [f"\n[{_key(name)}]", *_lines(value)]
+        elif _is_tables(value):
+            for table in value:
+                sections += [f"\n[[{_key(name)}]]", *_lines(table)]
+        else:
+            top.append(f"{_key(name)} = {toml_value(value)}")
+    return "\n".join([*top, *sections, ""]).lstrip("\n")
+
+
+def toml_value(value: Any) -> str:
+    """A value as TOML: texts in quotes, numbers, lists, inline tables."""
+    if hasattr(value, "item") and not hasattr(value, "__len__"):
+        # A scalar of numpy.
+        value = value.item()
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return _quoted(value)
+    if isinstance(value, Mapping):
+        pairs = (f"{_key(key)} = {toml_value(item)}" for key, item in value.items())
+        return "{" + ", ".join(pairs) + "}"
+    if isinstance(value, os.PathLike):
+        return _quoted(os.fspath(value))
+    if isinstance(value, (int, float)):
+        return repr(value)
+    if hasattr(value, "__index__"):
+        return repr(value.__index__())
+    if hasattr(value, "__float__"):
+        return repr(float(value))
+    if isinstance(value, Sequence) or hasattr(value, "__iter__"):
+        return "[" + ", ".join(toml_value(item) for item in value) + "]"
+    raise ScenarioError(
+        f"{value!r}: a value of type {type(value).__name__}\n"
+        "  fix: give text, a number, True or False, or a list of these"
+    )
+
+
+def _lines(section: Mapping[str, Any]) -> Iterator[str]:
+    return (f"{key} = {toml_value(value)}" for key, value in _flat(section))
+
+
+def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Every key with its value; those of inner dictionaries dotted."""
+    for name, value in table.items():
+        # A key that is dotted already stays as it is.
+        key = prefix + ".".join(_key(part) for part in str(name).split("."))
+        if isinstance(value, Mapping):
+            yield from _flat(value, key + ".")
+        else:
+            yield key, value
+
+
+def _is_tables(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and bool(value) and all(isinstance(item, Mapping) for item in value)
+
+
+def _key(name: Any) -> str:
+    text = str(name)
+    bare = text.replace("-", "").replace("_", "").replace("[", "").replace("]", "")
+    return text if bare.isalnum() and bare.isascii() else _quoted(text)
+
+
+def _quoted(text: str) -> str:
+    escapes = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+    letters = (escapes.get(c) or (f"\\u{ord(c):04x}" if ord(c) < 32 or ord(c) == 127 else c) for c in text)
+    return '"' + "".join(letters) + '"'

@@ -1,0 +1,92 @@
+//! Tables of runs as record batches of Arrow.
+
+use crate::data::RunData;
+use arrow_array::{
+    ArrayRef, Float64Array, Int64Array, RecordBatch, RecordBatchReader, StringArray, UInt32Array,
+    UInt64Array,
+};
+use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer};
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+use clearway_report::{ColumnData, ColumnValues, ROWS_PER_BATCH, TableName};
+use std::sync::Arc;
+
+/// Schema of a table: that of its Parquet file.
+pub(crate) fn schema_of(table: TableName) -> Schema {
+    let columns = table.columns().into_iter();
+    let fields = columns.map(|column| {
+        let of_type = match column.of_type {
+            "uint32" => DataType::UInt32,
+            "uint64" => DataType::UInt64,
+            "int64" => DataType::Int64,
+            "double" => DataType::Float64,
+            _ => DataType::Utf8,
+        };
+        Field::new(column.name, of_type, !column.null.is_empty())
+    });
+    Schema::new(fields.collect::<Vec<_>>())
+}
+
+/// The rows of a table, batch by batch, made when they are asked for.
+pub(crate) struct Batches {
+    data: Arc<RunData>,
+    table: TableName,
+    schema: SchemaRef,
+    next: usize,
+}
+
+impl Batches {
+    pub(crate) fn new(data: &Arc<RunData>, table: TableName) -> Self {
+        Self {
+            data: Arc::clone(data),
+            table,
+            schema: Arc::new(schema_of(table)),
+            next: 0,
+        }
+    }
+
+    fn batch(&self, end: usize) -> Result<RecordBatch, ArrowError> {
+        let batch = self.data.tables().batch(self.table, self.next..end);
+        let columns = batch.map_err(|error| ArrowError::ExternalError(Box::new(error)))?;
+        let arrays = columns.into_iter().map(array).collect::<Result<_, _>>()?;
+        RecordBatch::try_new(Arc::clone(&self.schema), arrays)
+    }
+}
+
+impl Iterator for Batches {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let rows = self.data.tables().rows(self.table);
+        if self.next >= rows {
+            return None;
+        }
+        let end = rows.min(self.next + ROWS_PER_BATCH);
+        let batch = self.batch(end);
+        self.next = end;
+        Some(batch)
+    }
+}
+
+impl RecordBatchReader for Batches {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+}
+
+fn array(column: ColumnData) -> Result<ArrayRef, ArrowError> {
+    let nulls = column.present.map(NullBuffer::from);
+    Ok(match column.values {
+        ColumnValues::U32(values) => Arc::new(UInt32Array::try_new(values.into(), nulls)?),
+        ColumnValues::U64(values) => Arc::new(UInt64Array::try_new(values.into(), nulls)?),
+        ColumnValues::I64(values) => Arc::new(Int64Array::try_new(values.into(), nulls)?),
+        ColumnValues::Double(values) => Arc::new(Float64Array::try_new(values.into(), nulls)?),
+        ColumnValues::Text { offsets, bytes } => {
+            let offsets = OffsetBuffer::new(offsets.into());
+            Arc::new(StringArray::try_new(
+                offsets,
+                Buffer::from_vec(bytes),
+                nulls,
+            )?)
+        }
+    })
+}

@@ -1,0 +1,61 @@
+//! Errors as exceptions of the package.
+
+use pyo3::prelude::*;
+use std::any::Any;
+use std::error::Error;
+use std::fmt::Display;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Exceptions, which the package declares in Python.
+mod exceptions {
+    pyo3::import_exception!(clearway._errors, Defect);
+    pyo3::import_exception!(clearway._errors, ScenarioError);
+    pyo3::import_exception!(clearway._errors, ResultError);
+}
+
+/// Exception for what the user wrote.
+pub(crate) fn wrong(error: impl Display) -> PyErr {
+    exceptions::ScenarioError::new_err(error.to_string())
+}
+
+/// Exception for results that cannot be written.
+pub(crate) fn unwritten(error: &dyn Error) -> PyErr {
+    exceptions::ResultError::new_err(with_causes(error))
+}
+
+/// An error and its causes on one line.
+pub(crate) fn with_causes(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text += &format!(": {error}");
+        cause = error.source();
+    }
+    text
+}
+
+/// Does `work` without the interpreter's lock. A panic becomes an exception.
+pub(crate) fn without_lock<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce() -> T + Send,
+) -> PyResult<T> {
+    let done = py.detach(|| catch_unwind(AssertUnwindSafe(work)));
+    done.map_err(|panic| {
+        let text = text_of(&*panic);
+        exceptions::Defect::new_err(format!(
+            "{text}\n  fix: this is a defect of clearway; please report it with the scenario"
+        ))
+    })
+}
+
+fn text_of(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("an invariant broke")
+}
+
+/// Panics, as a defect would: tests see by it what becomes of one.
+#[pyfunction]
+pub(crate) fn break_down(py: Python<'_>, message: &str) -> PyResult<()> {
+    without_lock(py, || panic!("{message}"))
+}

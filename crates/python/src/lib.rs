@@ -1,0 +1,47 @@
+//! The native part of the Python package `clearway`.
+//!
+//! The package itself is in `python/clearway`: it says what users see, and turns what they give into names, texts and `KEY=VALUE`. This
+//! crate runs scenarios without the interpreter's lock, and hands tables over as Arrow streams.
+//!
+//! **Architecture invariant:** no columns, keys or messages of its own: they come from the crates that declare them.
+
+mod arrow;
+mod compare;
+mod data;
+mod errors;
+mod foreign;
+mod plan;
+mod run;
+mod scenario;
+mod table;
+mod words;
+
+use pyo3::prelude::*;
+
+/// Native part of the package `clearway`.
+#[pymodule]
+mod _clearway {
+    use super::*;
+    #[pymodule_export]
+    use crate::compare::compare;
+    #[pymodule_export]
+    use crate::errors::break_down;
+    #[pymodule_export]
+    use crate::foreign::rows_of;
+    #[pymodule_export]
+    use crate::plan::plan;
+    #[pymodule_export]
+    use crate::run::{Run, run};
+    #[pymodule_export]
+    use crate::scenario::{check, resolve};
+    #[pymodule_export]
+    use crate::table::NativeTable;
+    #[pymodule_export]
+    use crate::words::{explain, group, groups, main, show};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
+        module.add("REVISION", clearway_runs::REVISION)
+    }
+}

@@ -1,0 +1,45 @@
+//! Plans for jobs that share links.
+
+use crate::errors::{without_lock, wrong};
+use clearway::{Laboratory, PlanRequest, planned};
+use clearway_lab::Verdict;
+use clearway_report::page::render_plan;
+use pyo3::prelude::*;
+
+/// Plans the jobs of a built-in plan or a file. Returns `plan.json`, the table of the command line and `report.html`.
+#[pyfunction]
+pub(crate) fn plan(
+    py: Python<'_>,
+    jobs: &str,
+    profile: bool,
+    simulate: bool,
+    iterations: u32,
+    threads: u16,
+    command: &str,
+) -> PyResult<(String, String, String)> {
+    let mut stopped = None;
+    let request = PlanRequest {
+        jobs,
+        profile,
+        simulate,
+        iterations,
+        threads,
+        command,
+    };
+    let mut on_progress = |_: &str, _| match Python::attach(|py| py.check_signals()) {
+        Ok(()) => Verdict::Continue,
+        Err(exception) => {
+            stopped = Some(exception);
+            Verdict::Stop
+        }
+    };
+    let record = without_lock(py, || {
+        planned(&Laboratory::new(), &request, &mut on_progress)
+    })?;
+    let record = record.map_err(wrong)?;
+    match (stopped, record) {
+        (None, Some(record)) => Ok((record.to_json(), record.to_table(), render_plan(&record))),
+        (Some(exception), _) => Err(exception),
+        (None, None) => Err(wrong("nothing was planned")),
+    }
+}

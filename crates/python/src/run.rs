@@ -1,0 +1,181 @@
+//! Runs and their results.
+
+use crate::data::RunData;
+use crate::errors::{unwritten, without_lock, wrong};
+use crate::scenario::{Source, load};
+use crate::table::NativeTable;
+use clearway_lab::{Progress, Verdict};
+use clearway_report::{SeriesRow, Summary, TableName, summary_table};
+use clearway_runs::{Request, RunWatcher, Stopwatch, Unsaved, Work, report_html, save};
+use pyo3::exceptions::PyBaseException;
+use pyo3::prelude::*;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Wall seconds between two looks at what the interpreter wants.
+const INTERVAL: f64 = 0.05;
+/// Rounds between two looks at the clock.
+const ROUNDS: u32 = 16;
+
+/// A run that is over.
+#[pyclass(frozen)]
+pub(crate) struct Run(pub(crate) Arc<RunData>);
+
+#[pymethods]
+impl Run {
+    /// `summary.json`.
+    fn summary_json(&self, py: Python<'_>) -> PyResult<String> {
+        without_lock(py, || Summary::of(&self.0.record).to_json())
+    }
+
+    /// Summary as the command line prints it.
+    fn summary_table(&self, py: Python<'_>) -> PyResult<String> {
+        without_lock(py, || summary_table(&Summary::of(&self.0.record)))
+    }
+
+    /// The scenario with every default written out.
+    fn resolved(&self) -> &str {
+        &self.0.resolved
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        self.0.record.warnings()
+    }
+
+    /// A table of the run: "flows", "iterations", "links", "operations" or "series".
+    fn table(&self, name: &str) -> PyResult<NativeTable> {
+        let name = TableName::ALL
+            .into_iter()
+            .find(|known| known.as_str() == name);
+        let name = name.ok_or_else(|| wrong("there is no such table"))?;
+        Ok(NativeTable::new(&self.0, name))
+    }
+
+    /// `report.html`.
+    fn report_html(&self, py: Python<'_>) -> PyResult<String> {
+        let RunData {
+            record,
+            resolved,
+            settings,
+            ..
+        } = &*self.0;
+        without_lock(py, || report_html(resolved, settings.clone(), record, None))
+    }
+
+    /// Puts the results into a folder.
+    fn save(&self, py: Python<'_>, folder: PathBuf, report: bool) -> PyResult<()> {
+        let data = &*self.0;
+        let unsaved = Unsaved {
+            resolved: &data.resolved,
+            settings: report.then_some(data.settings.as_slice()),
+            record: &data.record,
+            samples: &data.samples,
+        };
+        let saved = without_lock(py, || save(&unsaved, &folder))?;
+        saved.map_err(|error| unwritten(&error))
+    }
+}
+
+/// Watches a run on behalf of the interpreter.
+struct Watcher {
+    samples: Vec<SeriesRow>,
+    /// Callable of the user's.
+    progress: Option<Py<PyAny>>,
+    stopwatch: Stopwatch,
+    countdown: u32,
+    last_look: f64,
+    /// Exception that ends the run: of a signal, or of the user's callable.
+    exception: Option<PyErr>,
+}
+
+impl Watcher {
+    /// Lets the interpreter handle signals, and tells the user how far the run is.
+    fn look(&mut self, progress: &Progress) -> PyResult<()> {
+        Python::attach(|py| {
+            py.check_signals()?;
+            if let Some(callable) = &self.progress {
+                let (done, all) = (progress.flows_sent, progress.flows);
+                callable.call1(py, (done, all, progress.now.as_us()))?;
+            }
+            Ok(())
+        })
+    }
+}
+
+impl RunWatcher for Watcher {
+    fn begin(&mut self, _: Work, _: &[String]) {}
+
+    fn progress(&mut self, progress: Progress) -> Verdict {
+        if self.countdown > 0 {
+            self.countdown -= 1;
+            return Verdict::Continue;
+        }
+        self.countdown = ROUNDS;
+        let now = self.stopwatch.wall_seconds();
+        if now - self.last_look < INTERVAL {
+            return Verdict::Continue;
+        }
+        self.last_look = now;
+        match self.look(&progress) {
+            Ok(()) => Verdict::Continue,
+            Err(exception) => {
+                self.exception = Some(exception);
+                Verdict::Stop
+            }
+        }
+    }
+
+    fn rows(&mut self, rows: &[SeriesRow]) {
+        self.samples.extend_from_slice(rows);
+    }
+}
+
+/// Exception, or nothing.
+type Exception = Option<Py<PyBaseException>>;
+
+/// Runs a scenario. Returns the run, and the exceptions that ended it early and that its results met on their way into the folder.
+#[pyfunction]
+#[pyo3(signature = (source, overrides, threads, folder, report, progress, command))]
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn run(
+    py: Python<'_>,
+    source: Source,
+    overrides: Vec<String>,
+    threads: u16,
+    folder: Option<PathBuf>,
+    report: bool,
+    progress: Option<Py<PyAny>>,
+    command: &str,
+) -> PyResult<(Run, Exception, Exception)> {
+    let mut watcher = Watcher {
+        samples: Vec::new(),
+        progress,
+        stopwatch: Stopwatch::start(),
+        countdown: 0,
+        last_look: 0.0,
+        exception: None,
+    };
+    let request = Request {
+        threads,
+        folder: folder.as_deref(),
+        report,
+        flow_rows: true,
+        partial: true,
+        command: Some(command),
+    };
+    let ran = without_lock(py, || {
+        let experiment = load(&source, &overrides)?;
+        let done = clearway_runs::run(&experiment, &request, &mut watcher)?;
+        Ok::<_, clearway::Failure>((experiment.settings(), done))
+    })?;
+    let (settings, done) = ran.map_err(wrong)?;
+    let data = RunData {
+        record: done.record,
+        samples: watcher.samples,
+        resolved: done.resolved,
+        settings,
+    };
+    let value = |error: PyErr| error.into_value(py);
+    let unkept = done.kept.err().map(|error| value(unwritten(&error)));
+    Ok((Run(Arc::new(data)), watcher.exception.map(value), unkept))
+}

@@ -1,0 +1,47 @@
+//! Scenarios by name, path or text.
+
+use crate::errors::{without_lock, wrong};
+use clearway::Failure;
+use clearway_lab::{Experiment, Laboratory};
+use pyo3::prelude::*;
+
+/// Scenario as the package passes it on.
+#[derive(FromPyObject)]
+pub(crate) enum Source {
+    /// Name in errors, and the text.
+    #[pyo3(transparent)]
+    Text((String, String)),
+    /// Built-in name or path.
+    #[pyo3(transparent)]
+    Name(String),
+}
+
+/// Loads a scenario with `overrides`, which are `KEY=VALUE`.
+pub(crate) fn load(source: &Source, overrides: &[String]) -> Result<Experiment, Failure> {
+    let laboratory = Laboratory::new();
+    Ok(match source {
+        Source::Name(name) => laboratory.load_any(name, overrides)?,
+        Source::Text((name, text)) => laboratory.read_any(name, text, None, overrides)?,
+    })
+}
+
+/// Warnings about a scenario whose parts fit together.
+#[pyfunction]
+pub(crate) fn check(
+    py: Python<'_>,
+    source: Source,
+    overrides: Vec<String>,
+) -> PyResult<Vec<String>> {
+    let checked = without_lock(py, || {
+        let experiment = load(&source, &overrides)?;
+        clearway_runs::check(&experiment).map_err(Failure::from)
+    })?;
+    checked.map_err(wrong)
+}
+
+/// A scenario with every default written out.
+#[pyfunction]
+pub(crate) fn resolve(source: Source, overrides: Vec<String>) -> PyResult<String> {
+    let experiment = load(&source, &overrides).map_err(wrong)?;
+    Ok(experiment.resolved())
+}

@@ -1,0 +1,122 @@
+//! Tables of runs.
+
+use crate::arrow::{Batches, schema_of};
+use crate::data::RunData;
+use crate::errors::unwritten;
+use arrow_array::RecordBatchReader;
+use arrow_array::ffi::FFI_ArrowSchema;
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use clearway_report::columns::ColumnInfo;
+use clearway_report::{ColumnValues, TableName};
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyDict, PyList};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A table of a run.
+#[pyclass(frozen)]
+pub(crate) struct NativeTable {
+    data: Arc<RunData>,
+    name: TableName,
+}
+
+impl NativeTable {
+    pub(crate) fn new(data: &Arc<RunData>, name: TableName) -> Self {
+        let data = Arc::clone(data);
+        Self { data, name }
+    }
+}
+
+#[pymethods]
+impl NativeTable {
+    fn __len__(&self) -> usize {
+        self.data.tables().rows(self.name)
+    }
+
+    /// Name, type, unit, rows without a value, meaning.
+    fn columns(&self) -> Vec<[String; 5]> {
+        let columns = self.name.columns().into_iter();
+        let words = |column: ColumnInfo| {
+            let ColumnInfo {
+                name,
+                of_type,
+                unit,
+                null,
+                meaning,
+            } = column;
+            let name = name.into_owned();
+            [
+                name,
+                of_type.into(),
+                unit.into(),
+                null.into(),
+                meaning.into(),
+            ]
+        };
+        columns.map(words).collect()
+    }
+
+    /// Values of rows, by column.
+    fn values<'py>(
+        &self,
+        py: Python<'py>,
+        start: usize,
+        stop: usize,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let stop = stop.min(self.__len__());
+        let rows: Range<usize> = start.min(stop)..stop;
+        let batch = self.data.tables().batch(self.name, rows);
+        let batch = batch.map_err(|error| unwritten(&error))?;
+        let values = PyDict::new(py);
+        for (info, column) in self.name.columns().iter().zip(batch) {
+            let list = list(py, &column.values)?;
+            let absent = column.present.iter().flatten().zip(0..);
+            for (_, place) in absent.filter(|(present, _)| !**present) {
+                list.set_item(place, py.None())?;
+            }
+            values.set_item(&*info.name, list)?;
+        }
+        Ok(values)
+    }
+
+    /// Capsule of an `ArrowArrayStream`.
+    #[pyo3(signature = (requested_schema = None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        // A wish, which a producer need not grant: the columns have one type each.
+        drop(requested_schema);
+        let batches = Batches::new(&self.data, self.name);
+        let batches: Box<dyn RecordBatchReader + Send> = Box::new(batches);
+        PyCapsule::new_with_value(
+            py,
+            FFI_ArrowArrayStream::new(batches),
+            c"arrow_array_stream",
+        )
+    }
+
+    /// Capsule of an `ArrowSchema`.
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        let schema = FFI_ArrowSchema::try_from(schema_of(self.name));
+        let schema = schema.map_err(|error| unwritten(&error))?;
+        PyCapsule::new_with_value(py, schema, c"arrow_schema")
+    }
+}
+
+fn list<'py>(py: Python<'py>, values: &ColumnValues) -> PyResult<Bound<'py, PyList>> {
+    match values {
+        ColumnValues::U32(values) => PyList::new(py, values),
+        ColumnValues::U64(values) => PyList::new(py, values),
+        ColumnValues::I64(values) => PyList::new(py, values),
+        ColumnValues::Double(values) => PyList::new(py, values),
+        ColumnValues::Text { offsets, bytes } => {
+            let texts = offsets.windows(2).map(|ends| {
+                let text = &bytes[ends[0] as usize..ends[1] as usize];
+                String::from_utf8_lossy(text)
+            });
+            PyList::new(py, texts.collect::<Vec<_>>())
+        }
+    }
+}

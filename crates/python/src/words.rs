@@ -1,0 +1,62 @@
+//! Explanations, lists, texts, and the whole command line.
+
+use crate::errors::{without_lock, wrong};
+use clearway::{Laboratory, catalogue, explained, main_from, shown};
+use pyo3::prelude::*;
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+/// Name, role, summary and parameters of an entry; of each parameter its key, default, meaning, values and source.
+type Entry = (String, String, String, Vec<[String; 5]>);
+
+/// All that is called `name`, and the text that explains it.
+#[pyfunction]
+pub(crate) fn explain(name: &str) -> PyResult<(Vec<Entry>, String)> {
+    let (found, text) = explained(&Laboratory::new(), name).map_err(wrong)?;
+    let entries = found.into_iter().map(|entry| {
+        let section = entry.section;
+        let parameters = entry.parameters.into_iter().map(|parameter| {
+            let key = match section {
+                "" => parameter.key.to_string(),
+                section => format!("{section}.{}", parameter.key),
+            };
+            [
+                key,
+                parameter.default.to_string(),
+                parameter.meaning.to_string(),
+                parameter.expected.to_string(),
+                parameter.source.to_string(),
+            ]
+        });
+        let parameters = parameters.collect();
+        (entry.name, entry.role, entry.summary, parameters)
+    });
+    Ok((entries.collect(), text))
+}
+
+/// Names of all groups of names.
+#[pyfunction]
+pub(crate) fn groups() -> Vec<&'static str> {
+    catalogue(&Laboratory::new()).groups()
+}
+
+/// Names of a group, each with a line on it.
+#[pyfunction]
+pub(crate) fn group(name: &str) -> PyResult<Vec<(String, String)>> {
+    clearway::group(&Laboratory::new(), name).map_err(wrong)
+}
+
+/// Text of a scenario or of a plan of jobs.
+#[pyfunction]
+pub(crate) fn show(name: &str) -> PyResult<String> {
+    shown(&Laboratory::new(), name, false, &[]).map_err(wrong)
+}
+
+/// The command line with these arguments. Returns the exit code.
+#[pyfunction]
+pub(crate) fn main(py: Python<'_>, arguments: Vec<OsString>) -> PyResult<u8> {
+    let code = without_lock(py, || main_from(&Laboratory::new(), arguments))?;
+    // An exit code does not tell its number, but it can be compared.
+    let number = (0..=u8::MAX).find(|number| ExitCode::from(*number) == code);
+    Ok(number.unwrap_or(3))
+}

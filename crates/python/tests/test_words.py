@@ -1,0 +1,95 @@
+"""Comparisons, plans, explanations, and the command line."""
+
+import json
+import subprocess
+import sys
+
+import clearway
+import pytest
+
+from conftest import SMALL
+
+
+def command(*arguments, **options):
+    return subprocess.run([sys.executable, "-m", "clearway", *arguments], capture_output=True, text=True, **options)
+
+
+def test_comparisons_run_scenarios_and_take_results(small):
+    single = {"topology": {"hosts": 32}, "transport": {"spray": "single"}, "workload": {"kind": "permutation", "message": "2MB"}}
+    comparison = clearway.compare({"adaptive": small, "single": single}, seeds=2)
+    assert [len(results) for results in comparison.results.values()] == [1, 2]
+    measure = comparison.measures["fct_us.max"]
+    assert measure["adaptive"].median == small.summary.fct_us.max
+    assert measure["adaptive"].ratio == 1
+    worst = [result.summary.fct_us.max for result in comparison.results["single"]]
+    assert measure["single"].per_seed == worst
+    assert measure["single"].ratio == pytest.approx(sum(worst) / 2 / small.summary.fct_us.max)
+    assert "single" in str(comparison) and "fct_us.max" in comparison._repr_html_()
+    assert "<html" in comparison.report_html()
+
+
+def test_comparisons_are_those_of_the_command_line(tmp_path):
+    ours = clearway.compare({"A": "quickstart", "B": "incast-32"}, seeds=[1])
+    done = command("compare", "quickstart", "incast-32", "--json", "--quiet", "--out", str(tmp_path / "x.json"))
+    theirs = json.loads((tmp_path / "x.json").read_text())
+    assert done.returncode == 0
+    values = [row["values"] for row in theirs["measures"]]
+    assert [row["values"] for row in ours.document["measures"]] == values
+
+
+def test_nothing_to_compare_is_refused():
+    with pytest.raises(clearway.ScenarioError, match="nothing to compare"):
+        clearway.compare({})
+    with pytest.raises(clearway.ScenarioError, match="no seeds"):
+        clearway.compare({"a": "quickstart"}, seeds=0)
+
+
+def test_plans(tmp_path):
+    plan = clearway.plan("vgg-pair")
+    assert plan.verdict in ("compatible", "incompatible", "unknown")
+    theirs = command("plan", "vgg-pair", "--json", "--out", str(tmp_path / "plan"))
+    theirs = json.loads(theirs.stdout)
+    assert [job.shift_us for job in plan.jobs] == [job["shift_us"] for job in theirs["jobs"]]
+    assert plan.document.links == theirs["links"]
+    with pytest.raises(clearway.ScenarioError, match="fix: "):
+        clearway.plan("vgg-pear")
+    with pytest.raises(clearway.ScenarioError, match="iterations=2"):
+        clearway.plan("vgg-pair", iterations=2)
+
+
+def test_explanations_are_those_of_the_command_line():
+    explanation = clearway.explain("strack")
+    assert str(explanation) == command("explain", "strack").stdout
+    keys = [parameter.key for parameter in explanation.parameters]
+    assert "transport.spray" in keys
+    assert all(f"{parameter.key} = {parameter.default}" in str(explanation) for parameter in explanation.parameters)
+    with pytest.raises(clearway.ScenarioError) as caught:
+        clearway.explain("strak")
+    assert f"error: {caught.value}\n" == command("explain", "strak").stderr
+
+
+def test_names_are_listed():
+    everything = clearway.list()
+    assert "quickstart" in everything["scenarios"]
+    assert clearway.list("scenarios") == everything["scenarios"]
+    with pytest.raises(clearway.ScenarioError, match="there is no group `senarios`"):
+        clearway.list("senarios")
+    assert clearway.show("quickstart") == command("show", "quickstart").stdout
+
+
+def test_the_command_line_is_whole(small, tmp_path):
+    settings = [word for key, value in SMALL.items() for word in ("--set", f"{key}={value}")]
+    done = command("run", "quickstart", *settings, "--json", "--out", "kept", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["digest"] == small.digest
+    page = (tmp_path / "kept" / "report.html").read_text()
+    assert "clearway run quickstart --set topology.hosts=32" in page
+    assert command("run", "quickstrat").returncode == 2
+    assert command("--version").stdout.split() == ["clearway", clearway.__version__]
+    assert command("run", "quickstart", "--set", "stop.at-most=1us", cwd=tmp_path).returncode == 1
+
+
+def test_the_types_are_declared():
+    mypy = pytest.importorskip("mypy.api")
+    out, err, code = mypy.run(["--strict", "--package", "clearway"])
+    assert code == 0, out + err
