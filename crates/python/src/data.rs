@@ -1,5 +1,6 @@
 //! Data of a run, which its results and their tables share.
 
+use clearway_lab::SteppedEnd;
 use clearway_lab::scenario::Setting;
 use clearway_report::{RunRecord, RunTables, SeriesRow};
 
@@ -13,6 +14,16 @@ pub(crate) struct RunData {
 }
 
 impl RunData {
+    /// A run that was driven in steps.
+    pub(crate) fn of_steps(record: RunRecord, end: &SteppedEnd) -> Self {
+        Self {
+            record,
+            samples: Vec::new(),
+            resolved: end.assembly.resolved(&end.scenario),
+            settings: end.scenario.settings(),
+        }
+    }
+
     pub(crate) fn tables(&self) -> RunTables<'_> {
         RunTables {
             record: &self.record,

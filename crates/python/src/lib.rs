@@ -7,12 +7,14 @@
 
 mod arrow;
 mod compare;
+mod controller;
 mod data;
 mod errors;
 mod foreign;
 mod plan;
 mod run;
 mod scenario;
+mod simulation;
 mod table;
 mod words;
 
@@ -25,6 +27,8 @@ mod _clearway {
     #[pymodule_export]
     use crate::compare::compare;
     #[pymodule_export]
+    use crate::controller::{Ack, Loss, Network, register_controller};
+    #[pymodule_export]
     use crate::errors::break_down;
     #[pymodule_export]
     use crate::foreign::rows_of;
@@ -34,6 +38,8 @@ mod _clearway {
     use crate::run::{Run, run};
     #[pymodule_export]
     use crate::scenario::{check, resolve};
+    #[pymodule_export]
+    use crate::simulation::{NativeSimulation, length, picoseconds};
     #[pymodule_export]
     use crate::table::NativeTable;
     #[pymodule_export]

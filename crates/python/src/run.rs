@@ -1,5 +1,6 @@
 //! Runs and their results.
 
+use crate::controller::raise_failure;
 use crate::data::RunData;
 use crate::errors::{unwritten, without_lock, wrong};
 use crate::scenario::{Source, load};
@@ -93,6 +94,7 @@ impl Watcher {
     fn look(&mut self, progress: &Progress) -> PyResult<()> {
         Python::attach(|py| {
             py.check_signals()?;
+            raise_failure()?;
             if let Some(callable) = &self.progress {
                 let (done, all) = (progress.flows_sent, progress.flows);
                 callable.call1(py, (done, all, progress.now.as_us()))?;
@@ -163,12 +165,17 @@ pub(crate) fn run(
         partial: true,
         command: Some(command),
     };
+    // Of a run that is over.
+    let _ = raise_failure();
     let ran = without_lock(py, || {
         let experiment = load(&source, &overrides)?;
         let done = clearway_runs::run(&experiment, &request, &mut watcher)?;
         Ok::<_, clearway::Failure>((experiment.settings(), done))
     })?;
     let (settings, done) = ran.map_err(wrong)?;
+    if watcher.exception.is_none() {
+        watcher.exception = raise_failure().err();
+    }
     let data = RunData {
         record: done.record,
         samples: watcher.samples,

@@ -1,5 +1,6 @@
 //! Scenarios by name, path or text.
 
+use crate::controller::{PythonController, raise_failure};
 use crate::errors::{without_lock, wrong};
 use clearway::Failure;
 use clearway_lab::{Experiment, Laboratory};
@@ -16,9 +17,14 @@ pub(crate) enum Source {
     Name(String),
 }
 
+/// The parts that scenarios may name: a controller written in Python is one.
+pub(crate) fn laboratory() -> Laboratory {
+    Laboratory::new().with_controller::<PythonController>()
+}
+
 /// Loads a scenario with `overrides`, which are `KEY=VALUE`.
 pub(crate) fn load(source: &Source, overrides: &[String]) -> Result<Experiment, Failure> {
-    let laboratory = Laboratory::new();
+    let laboratory = laboratory();
     Ok(match source {
         Source::Name(name) => laboratory.load_any(name, overrides)?,
         Source::Text((name, text)) => laboratory.read_any(name, text, None, overrides)?,
@@ -36,6 +42,7 @@ pub(crate) fn check(
         let experiment = load(&source, &overrides)?;
         clearway_runs::check(&experiment).map_err(Failure::from)
     })?;
+    raise_failure()?;
     checked.map_err(wrong)
 }
 

@@ -11,26 +11,35 @@ Scenarios are names of built-in ones, paths, TOML texts or dictionaries; their k
 
 from ._clearway import REVISION as __revision__
 from ._clearway import VERSION as __version__
+from ._clearway import Ack, Loss, Network
 from ._compare import Comparison, compare
+from ._controller import Controller
 from ._errors import Defect, Interrupted, ResultError, ScenarioError
 from ._messages import messages
 from ._plan import Plan, plan
 from ._result import Result, Summary
 from ._run import check, resolve, run
+from ._simulation import Message, Simulation
 from ._table import Column, Table
 from ._words import Explanation, Parameter, explain, list, show
 
 __all__ = [
+    "Ack",
     "Column",
     "Comparison",
+    "Controller",
     "Defect",
     "Explanation",
     "Interrupted",
+    "Loss",
+    "Message",
+    "Network",
     "Parameter",
     "Plan",
     "Result",
     "ResultError",
     "ScenarioError",
+    "Simulation",
     "Summary",
     "Table",
     "__revision__",

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from typing import Any
 
 from . import _clearway
+from ._controller import controller_keys
 from ._errors import Interrupted, ResultError
 from ._result import Result
 from ._scenario import Overrides, Scenario, overrides_of, source_of, threads_of
@@ -20,6 +22,7 @@ def run(
     out: str | os.PathLike[str] | None = None,
     report: bool = False,
     progress: Callable[[int, int, float], object] | None = None,
+    controller: Any = None,
 ) -> Result:
     """Runs a scenario.
 
@@ -30,6 +33,7 @@ def run(
     :param out: folder for the results; without it they stay in memory.
     :param report: ``report.html`` goes into the folder, too.
     :param progress: called now and then with flows done, all flows, and simulated microseconds. What it raises ends the run.
+    :param controller: a class of your own as congestion controller; see :class:`clearway.Controller`.
     :raises ScenarioError: if something cannot be meant; the message names the place and the fix.
     :raises Interrupted: at Ctrl-C; its ``result`` has what was simulated until then.
     :raises ResultError: if the folder cannot be written; its ``result`` has what was simulated.
@@ -37,7 +41,7 @@ def run(
 
     Other Python threads go on meanwhile: the interpreter's lock is released.
     """
-    given = overrides_of(overrides, seed)
+    given = overrides_of(overrides, seed) + controller_keys(controller, threads)
     folder = None if out is None else os.fspath(out)
     native, stopped, unkept = _clearway.run(
         source_of(scenario), given, threads_of(threads), folder, report, progress, _command(scenario, given)

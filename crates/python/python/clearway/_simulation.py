@@ -1,0 +1,194 @@
+"""Simulations that a program drives in steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Literal, Union
+
+from . import _clearway
+from ._controller import controller_keys
+from ._errors import ScenarioError
+from ._result import Result
+from ._scenario import Overrides, Scenario, overrides_of, source_of, threads_of
+
+Time = Union[str, int]
+"""A text such as ``"5us"``, or a number of picoseconds."""
+
+Completion = Literal["received", "acknowledged"]
+
+
+@dataclass(eq=False)
+class Message:
+    """A message that was posted, and what became of it. Times are in picoseconds."""
+
+    number: int
+    """Number of its flow, as in ``result.flows``."""
+    src: int
+    dst: int
+    bytes: int
+    tag: Any
+    """Whatever it was posted with."""
+    posted_ps: int
+    received_ps: int | None = None
+    """When the receiver had all bytes."""
+    acknowledged_ps: int | None = None
+    """When the sender had every acknowledgement."""
+
+
+class Simulation:
+    """A simulated network that stands still until it is told to go on.
+
+    A schedule of one's own (of a collective library, of a scheduler, of another simulator) posts messages and sees when they are there:
+
+    >>> with clearway.Simulation({"topology": {"hosts": 16}}) as sim:
+    ...     sim.post(0, 5, "1MB", tag="first")
+    ...     for message in sim.run_until_completion():
+    ...         sim.post(message.dst, message.src, message.bytes, tag="answer")
+    ...     result = sim.finish(to_the_end=True)
+
+    It is deterministic: the same messages at the same times have the same digest, whatever the steps and the number of threads.
+    ``result.scenario`` lists what was posted, and running it is the same run again.
+
+    :param scenario: as for :func:`clearway.run`: fabric, switches and transport.
+    :param own_traffic: the workload of the scenario runs, too, beside what is posted.
+    :param completion: whether a message is complete when it is ``"received"`` or when it is ``"acknowledged"``.
+    :param controller: a class of your own as congestion controller; see :class:`clearway.Controller`.
+    :raises ScenarioError: if something cannot be meant.
+
+    Samples, captures and hosts with several NICs are not for runs in steps. A simulation is used from one thread at a time.
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        *,
+        seed: int | None = None,
+        threads: int = 1,
+        overrides: Overrides = None,
+        own_traffic: bool = False,
+        completion: Completion = "received",
+        controller: Any = None,
+    ) -> None:
+        if completion not in ("received", "acknowledged"):
+            raise ScenarioError(
+                f'completion={completion!r}: a message is complete when it is "received" or "acknowledged"\n  fix: give one of these'
+            )
+        given = overrides_of(overrides, seed) + controller_keys(controller, threads)
+        source, threads = source_of(scenario), threads_of(threads)
+        self._native = _clearway.NativeSimulation(source, given, threads, own_traffic, "clearway.Simulation")
+        self._at_acknowledgement = completion == "acknowledged"
+        self._messages: dict[int, Message] = {}
+
+    def __enter__(self) -> Simulation:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._native.close()
+
+    def __repr__(self) -> str:
+        if self.is_over:
+            return f"<clearway.Simulation: over, {len(self._messages)} messages>"
+        return f"<clearway.Simulation at {self.now_us:g} us, {len(self._messages)} messages>"
+
+    @property
+    def now_ps(self) -> int:
+        """Simulated time in picoseconds: all events before it have happened."""
+        return self._native.now()
+
+    @property
+    def now_us(self) -> float:
+        """Simulated time in microseconds."""
+        return self.now_ps / 1e6
+
+    @property
+    def is_over(self) -> bool:
+        """True if nothing more can happen: it has ended, reached ``stop.at-most``, or was interrupted."""
+        return self._native.is_over()
+
+    @property
+    def hosts(self) -> int:
+        """Number of hosts."""
+        return self._native.hosts()
+
+    @property
+    def warnings(self) -> list[str]:
+        """Warnings about the scenario."""
+        return self._native.warnings()
+
+    @property
+    def messages(self) -> list[Message]:
+        """All messages, in the order in which they were posted."""
+        return list(self._messages.values())
+
+    def post(self, src: int, dst: int, bytes: int | str, tag: Any = None) -> Message:
+        """Posts a message that is ready now.
+
+        :param bytes: a number, or a text such as ``"2MB"``.
+        :param tag: whatever the message is to be known by.
+        :raises ScenarioError: if there is no such host, or the message is empty or goes to its sender.
+        """
+        size = _clearway.length(bytes) if isinstance(bytes, str) else bytes
+        numbers = {"src": src, "dst": dst, "bytes": size}
+        for name, value in numbers.items():
+            if value < 0:
+                raise ScenarioError(f"`{name}` is {value}\n  fix: give a whole number from 0 on")
+        # Labels are unique: tags need not be numbers.
+        number = self._native.post(src, dst, size, len(self._messages) + 1)
+        message = Message(number, src, dst, size, tag, self.now_ps)
+        self._messages[number] = message
+        return message
+
+    def run_until(self, time: Time) -> list[Message]:
+        """Simulates all events before ``time``. Returns the messages that were completed, in the order of their completion.
+
+        :raises ScenarioError: if the time is past, or the simulation is over.
+        """
+        return list(self._advance(time, False))
+
+    def run_until_completion(self, limit: Time | None = None) -> list[Message]:
+        """Simulates until a message is completed, and returns it, with others that were at about the same time; nothing if none is
+        before ``limit``, or none is under way.
+
+        Time then stands at most as long after the completion as the shortest delay of a link.
+        """
+        if limit is None:
+            limit = 2**63
+        goal = _picoseconds(limit)
+        while any(not self._is_complete(message) for message in self._messages.values()):
+            completed = list(self._advance(goal, True))
+            if completed or self.is_over or self.now_ps >= goal:
+                return completed
+        return []
+
+    def finish(self, *, to_the_end: bool = False) -> Result:
+        """Ends the simulation: where it stands, or when nothing is left to happen."""
+        return Result(self._native.finish(to_the_end), None)
+
+    def _is_complete(self, message: Message) -> bool:
+        time = message.acknowledged_ps if self._at_acknowledgement else message.received_ps
+        return time is not None
+
+    def _advance(self, time: Time, until_event: bool) -> Iterator[Message]:
+        for at, number, is_acknowledged in self._native.advance(_picoseconds(time), until_event):
+            message = self._messages.get(number)
+            if message is None:
+                # Of the scenario's own traffic.
+                continue
+            if is_acknowledged:
+                message.acknowledged_ps = at
+            else:
+                message.received_ps = at
+            if is_acknowledged == self._at_acknowledgement:
+                yield message
+
+
+def _picoseconds(time: Time) -> int:
+    if isinstance(time, str):
+        return _clearway.picoseconds(time)
+    if isinstance(time, float):
+        raise ScenarioError(f'{time!r} is no time\n  fix: write it as "5us", or give a whole number of picoseconds')
+    return time

@@ -1,0 +1,330 @@
+//! Congestion controllers written in Python.
+//!
+//! A class is known by a name, which the scenario carries: `transport.controller = "python"` with `transport.python-class`. Each flow has an
+//! object of it. Each call takes the interpreter's lock: such a run is slow.
+
+use clearway_lab::cc::{
+    AckSample, Allowance, CongestionControl, ControllerDefinition, LossSample, NetworkFacts,
+};
+use clearway_lab::units::{Bytes, Rate, Time, parameters};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Classes by their names.
+static CLASSES: Mutex<BTreeMap<String, Py<PyAny>>> = Mutex::new(BTreeMap::new());
+/// The first exception of a controller that nobody has taken yet.
+static FAILURE: Mutex<Option<PyErr>> = Mutex::new(None);
+
+parameters! {
+    /// A congestion controller written in Python.
+    pub struct PythonParameters {
+        /// Name of the class, as it was registered.
+        pub python_class: String = String::new(), "python-class", "none: it must be given";
+    }
+}
+
+/// Makes a class known under a name.
+#[pyfunction]
+pub(crate) fn register_controller(name: String, class: Py<PyAny>) {
+    locked(&CLASSES).insert(name, class);
+}
+
+/// Raises the exception of a controller, if one has failed.
+pub(crate) fn raise_failure() -> PyResult<()> {
+    locked(&FAILURE).take().map_or(Ok(()), Err)
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Properties of the network that a sender knows before the first packet.
+#[pyclass(frozen, get_all)]
+pub(crate) struct Network {
+    line_rate_bps: u64,
+    base_rtt_ps: u64,
+    path_rtt_ps: u64,
+    path_switches: u32,
+    bdp: u64,
+    payload: u32,
+    header: u32,
+}
+
+/// An acknowledgement.
+#[pyclass(frozen, get_all)]
+pub(crate) struct Ack {
+    now_ps: u64,
+    rtt_ps: u64,
+    ecn: bool,
+    acked: u64,
+    in_flight: u64,
+    delivered: u64,
+    probe: bool,
+    /// Of each hop: time in picoseconds, rate in bits per second, bytes sent modulo 2^32, bytes queued.
+    hops: Vec<(u64, u64, u32, u32)>,
+}
+
+/// Packets declared lost.
+#[pyclass(frozen, get_all)]
+pub(crate) struct Loss {
+    now_ps: u64,
+    cause: &'static str,
+    lost: u64,
+}
+
+/// Controller of a flow: an object of the user's class.
+pub(crate) struct PythonController {
+    /// `None` once it, or its making, has failed.
+    object: Option<Py<PyAny>>,
+    allowance: Allowance,
+    largest: f64,
+    deadline: Time,
+    telemetry: bool,
+    /// Methods that the class has.
+    has: Methods,
+}
+
+/// Methods that a class may leave out.
+#[derive(Debug, Clone, Copy, Default)]
+struct Methods {
+    on_loss: bool,
+    on_notification: bool,
+    on_sent: bool,
+    on_restart: bool,
+    on_deadline: bool,
+}
+
+impl PythonController {
+    fn make(parameters: &PythonParameters, network: &NetworkFacts) -> PyResult<Self> {
+        Python::attach(|py| {
+            let name = &parameters.python_class;
+            let class = locked(&CLASSES).get(name).map(|class| class.clone_ref(py));
+            let class = class.ok_or_else(|| {
+                PyValueError::new_err(format!(
+                    "there is no controller `{name}`\n  fix: give its class to `clearway.run` or `clearway.Simulation` as `controller`"
+                ))
+            })?;
+            let facts = Network {
+                line_rate_bps: network.line_rate.as_bps(),
+                base_rtt_ps: network.base_rtt.as_ps(),
+                path_rtt_ps: network.path.rtt.as_ps(),
+                path_switches: network.path.switches,
+                bdp: network.bdp.as_u64(),
+                payload: network.payload,
+                header: network.header,
+            };
+            let object = class.bind(py).call1((facts,))?;
+            let has = |method: &str| object.hasattr(method);
+            let has = Methods {
+                on_loss: has("on_loss")?,
+                on_notification: has("on_notification")?,
+                on_sent: has("on_sent")?,
+                on_restart: has("on_restart")?,
+                on_deadline: has("on_deadline")?,
+            };
+            let telemetry = match object.getattr_opt("uses_telemetry")? {
+                Some(value) => value.extract()?,
+                None => false,
+            };
+            let (allowance, deadline) = state(&object)?;
+            let largest = match object.getattr_opt("largest_window")? {
+                Some(value) => value.extract()?,
+                None => allowance.window.max(4.0 * network.bdp.as_u64() as f64),
+            };
+            let mut made = Self {
+                object: None,
+                allowance,
+                largest,
+                deadline,
+                telemetry,
+                has,
+            };
+            made.check()?;
+            made.object = Some(object.unbind());
+            Ok(made)
+        })
+    }
+
+    /// One that has failed: the run goes on with a window of a packet until it is ended.
+    fn failed(network: &NetworkFacts) -> Self {
+        let window = f64::from(network.payload);
+        Self {
+            object: None,
+            allowance: Allowance { window, rate: None },
+            largest: window,
+            deadline: Time::NEVER,
+            telemetry: false,
+            has: Methods::default(),
+        }
+    }
+
+    /// Calls a method, and takes over what the object then allows.
+    fn call(&mut self, call: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<()>) {
+        let Some(object) = &self.object else { return };
+        let called = Python::attach(|py| {
+            let object = object.bind(py);
+            call(object)?;
+            state(object)
+        });
+        let taken = called.and_then(|(allowance, deadline)| {
+            (self.allowance, self.deadline) = (allowance, deadline);
+            self.check()
+        });
+        if let Err(error) = taken {
+            self.object = None;
+            self.deadline = Time::NEVER;
+            self.allowance.window = self.allowance.window.clamp(1.0, self.largest);
+            fail(error);
+        }
+    }
+
+    fn check(&self) -> PyResult<()> {
+        let window = self.allowance.window;
+        if !window.is_finite() || window <= 0.0 {
+            let text =
+                format!("`window` is {window}: it has to be a finite number of bytes above zero");
+            return Err(PyValueError::new_err(text));
+        }
+        if window > self.largest {
+            let text = format!(
+                "`window` has grown to {window} bytes, beyond `largest_window` ({}): set the latter as an attribute in `__init__`",
+                self.largest
+            );
+            return Err(PyValueError::new_err(text));
+        }
+        Ok(())
+    }
+}
+
+fn fail(error: PyErr) {
+    locked(&FAILURE).get_or_insert(error);
+}
+
+/// Attributes `window`, `rate_bps` and `deadline_ps` of a controller.
+fn state(object: &Bound<'_, PyAny>) -> PyResult<(Allowance, Time)> {
+    let window = object.getattr_opt("window")?.ok_or_else(|| {
+        PyTypeError::new_err(
+            "a controller has an attribute `window`: the bytes that may be in flight",
+        )
+    })?;
+    let rate: Option<f64> = match object.getattr_opt("rate_bps")? {
+        Some(rate) => rate.extract()?,
+        None => None,
+    };
+    let rate = match rate {
+        None => None,
+        Some(bps) if (1.0..=1e15).contains(&bps) => Some(Rate::from_bps(bps as u64)),
+        Some(bps) => {
+            let text = format!("`rate_bps` is {bps}: it has to be None, or 1 to 1e15");
+            return Err(PyValueError::new_err(text));
+        }
+    };
+    let deadline: Option<u64> = match object.getattr_opt("deadline_ps")? {
+        Some(deadline) => deadline.extract()?,
+        None => None,
+    };
+    let allowance = Allowance {
+        window: window.extract()?,
+        rate,
+    };
+    Ok((allowance, deadline.map_or(Time::NEVER, Time::from_ps)))
+}
+
+impl CongestionControl for PythonController {
+    fn on_ack(&mut self, sample: &AckSample<'_>) {
+        let hops = sample.hops.iter();
+        let ack = Ack {
+            now_ps: sample.now.as_ps(),
+            rtt_ps: sample.rtt.as_ps(),
+            ecn: sample.ecn,
+            acked: sample.acked.as_u64(),
+            in_flight: sample.in_flight.as_u64(),
+            delivered: sample.delivered.as_u64(),
+            probe: sample.probe,
+            hops: hops
+                .map(|hop| (hop.time.as_ps(), hop.rate.as_bps(), hop.sent, hop.queue))
+                .collect(),
+        };
+        self.call(|object| object.call_method1("on_ack", (ack,)).map(drop));
+    }
+
+    fn on_loss(&mut self, loss: &LossSample) {
+        if self.has.on_loss {
+            let loss = Loss {
+                now_ps: loss.now.as_ps(),
+                cause: loss.cause.words(),
+                lost: loss.lost.as_u64(),
+            };
+            self.call(|object| object.call_method1("on_loss", (loss,)).map(drop));
+        }
+    }
+
+    fn on_notification(&mut self, now: Time) {
+        if self.has.on_notification {
+            self.call(|object| {
+                object
+                    .call_method1("on_notification", (now.as_ps(),))
+                    .map(drop)
+            });
+        }
+    }
+
+    fn on_sent(&mut self, now: Time, wire: Bytes) {
+        if self.has.on_sent {
+            let arguments = (now.as_ps(), wire.as_u64());
+            self.call(|object| object.call_method1("on_sent", arguments).map(drop));
+        }
+    }
+
+    fn on_restart(&mut self, now: Time) {
+        if self.has.on_restart {
+            self.call(|object| object.call_method1("on_restart", (now.as_ps(),)).map(drop));
+        }
+    }
+
+    fn allowance(&self) -> Allowance {
+        self.allowance
+    }
+
+    fn largest_window(&self) -> f64 {
+        self.largest
+    }
+
+    fn deadline(&self) -> Time {
+        match self.has.on_deadline {
+            true => self.deadline,
+            false => Time::NEVER,
+        }
+    }
+
+    fn on_deadline(&mut self, now: Time) {
+        // It may be called early.
+        if self.has.on_deadline && now >= self.deadline {
+            self.call(|object| object.call_method1("on_deadline", (now.as_ps(),)).map(drop));
+            if self.deadline <= now {
+                self.deadline = Time::NEVER;
+                let text = "`deadline_ps` is not after the present when `on_deadline` returns";
+                fail(PyValueError::new_err(text));
+            }
+        }
+    }
+
+    fn uses_telemetry(&self) -> bool {
+        self.telemetry
+    }
+}
+
+impl ControllerDefinition for PythonController {
+    const NAME: &'static str = "python";
+    const SUMMARY: &'static str = "a class written in Python (slow: for small studies)";
+    type Parameters = PythonParameters;
+
+    fn new(parameters: &PythonParameters, network: &NetworkFacts) -> Self {
+        Self::make(parameters, network).unwrap_or_else(|error| {
+            fail(error);
+            Self::failed(network)
+        })
+    }
+}

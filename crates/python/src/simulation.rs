@@ -1,0 +1,186 @@
+//! Simulations that a Python program drives in steps.
+
+use crate::controller::raise_failure;
+use crate::errors::{without_lock, wrong};
+use crate::data::RunData;
+use crate::run::Run;
+use crate::scenario::{Source, laboratory};
+use clearway_lab::units::{Bytes, HostId, Time};
+use clearway_lab::{Message, MessageEvent, MessageEventKind, SteppedRun, Verdict};
+use clearway_runs::{Stopwatch, stepped_record};
+use pyo3::prelude::*;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// Event of a message: its time in picoseconds, the number of the message, and whether it is acknowledged instead of received.
+type Event = (u64, u32, bool);
+
+/// A simulation that stands still until it is told to go on.
+#[pyclass(frozen)]
+pub(crate) struct NativeSimulation {
+    /// `None` once it has ended.
+    run: Mutex<Option<SteppedRun>>,
+    threads: u16,
+    stopwatch: Stopwatch,
+    command: String,
+}
+
+#[pymethods]
+impl NativeSimulation {
+    #[new]
+    fn new(
+        py: Python<'_>,
+        source: Source,
+        overrides: Vec<String>,
+        threads: u16,
+        own_traffic: bool,
+        command: String,
+    ) -> PyResult<Self> {
+        let stopwatch = Stopwatch::start();
+        // Of a run that is over.
+        let _ = raise_failure();
+        let made = without_lock(py, || {
+            let laboratory = laboratory();
+            let scenario = match &source {
+                Source::Name(name) => laboratory.load(name, &overrides)?,
+                Source::Text((name, text)) => laboratory.read(name, text, None, &overrides)?,
+            };
+            SteppedRun::new(scenario, threads.into(), own_traffic)
+        })?;
+        raise_failure()?;
+        Ok(Self {
+            run: Mutex::new(Some(made.map_err(wrong)?)),
+            threads,
+            stopwatch,
+            command,
+        })
+    }
+
+    /// Simulated time in picoseconds.
+    fn now(&self) -> PyResult<u64> {
+        self.with(|run| Ok(run.now().as_ps()))
+    }
+
+    /// True if nothing more can happen.
+    fn is_over(&self) -> PyResult<bool> {
+        Ok(self.lock()?.as_ref().is_none_or(SteppedRun::is_over))
+    }
+
+    fn hosts(&self) -> PyResult<u32> {
+        self.with(|run| Ok(run.assembly().topology.machines()))
+    }
+
+    fn warnings(&self) -> PyResult<Vec<String>> {
+        self.with(|run| Ok(run.assembly().warnings.clone()))
+    }
+
+    /// Posts a message, and returns its number.
+    fn post(&self, src: u32, dst: u32, bytes: u64, tag: u64) -> PyResult<u32> {
+        let message = Message {
+            src: HostId(src),
+            dst: HostId(dst),
+            bytes: Bytes::new(bytes),
+            tag,
+        };
+        self.with(|run| run.post(message).map(|flow| flow.0).map_err(wrong))
+    }
+
+    /// Simulates up to `picoseconds`, or until something happens to a message if `until_event`.
+    fn advance(&self, py: Python<'_>, picoseconds: u64, until_event: bool) -> PyResult<Vec<Event>> {
+        let mut exception = None;
+        let stepped = self.with(|run| {
+            without_lock(py, || {
+                let mut wait = || look(&mut exception);
+                let time = Time::from_ps(picoseconds);
+                match until_event {
+                    true => run.run_until_event(time, &mut wait),
+                    false => run.run_until(time, &mut wait),
+                }
+            })
+        })?;
+        exception.map_or(Ok(()), Err)?;
+        raise_failure()?;
+        let event = |event: MessageEvent| {
+            let is_acknowledged = event.kind == MessageEventKind::Acknowledged;
+            (event.time.as_ps(), event.flow.0, is_acknowledged)
+        };
+        let events = stepped.map_err(wrong)?.into_iter();
+        Ok(events.map(event).collect())
+    }
+
+    /// Ends the simulation: when nothing is left to happen if `to_the_end`, otherwise where it stands.
+    fn finish(&self, py: Python<'_>, to_the_end: bool) -> PyResult<Run> {
+        let run = self.lock()?.take().ok_or_else(ended)?;
+        let mut exception = None;
+        let (mut record, end) = without_lock(py, || {
+            let end = match to_the_end {
+                true => run.run_to_end(&mut || look(&mut exception)),
+                false => run.finish(),
+            };
+            (stepped_record(&end, self.threads, &self.stopwatch), end)
+        })?;
+        exception.map_or(Ok(()), Err)?;
+        raise_failure()?;
+        record.command.clone_from(&self.command);
+        Ok(Run(Arc::new(RunData::of_steps(record, &end))))
+    }
+
+    /// Ends the simulation, of which nobody wants to know.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        let run = self.lock()?.take();
+        without_lock(py, || drop(run))
+    }
+}
+
+impl NativeSimulation {
+    fn lock(&self) -> PyResult<MutexGuard<'_, Option<SteppedRun>>> {
+        // To wait would keep the interpreter's lock from whoever is at it.
+        let in_use = |_| {
+            wrong(
+                "another thread is using this simulation\n  fix: use it from one thread at a time",
+            )
+        };
+        self.run.try_lock().map_err(in_use)
+    }
+
+    fn with<T>(&self, work: impl FnOnce(&mut SteppedRun) -> PyResult<T>) -> PyResult<T> {
+        work(self.lock()?.as_mut().ok_or_else(ended)?)
+    }
+}
+
+fn ended() -> PyErr {
+    wrong("this simulation has ended\n  fix: begin another one")
+}
+
+/// Lets the interpreter handle signals, and looks whether a controller has failed.
+fn look(exception: &mut Option<PyErr>) -> Verdict {
+    let looked = Python::attach(|py| py.check_signals()).and_then(|()| raise_failure());
+    if let Err(error) = looked {
+        exception.get_or_insert(error);
+    }
+    match exception {
+        Some(_) => Verdict::Stop,
+        None => Verdict::Continue,
+    }
+}
+
+/// A time such as `5us` in picoseconds.
+#[pyfunction]
+pub(crate) fn picoseconds(text: &str) -> PyResult<u64> {
+    let time: Result<Time, _> = text.parse();
+    time.map(Time::as_ps).map_err(|error| {
+        wrong(format!(
+            "`{text}` is no time: {error}\n  fix: write it as \"5us\""
+        ))
+    })
+}
+
+/// A size such as `2MB` in bytes.
+#[pyfunction]
+pub(crate) fn length(text: &str) -> PyResult<u64> {
+    let bytes: Result<Bytes, _> = text.parse();
+    bytes.map(Bytes::as_u64).map_err(|error| {
+        wrong(format!(
+            "`{text}` is no size: {error}\n  fix: write it as \"2MB\""
+        ))
+    })
+}

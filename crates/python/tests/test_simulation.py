@@ -1,0 +1,121 @@
+"""Simulations that a program drives in steps."""
+
+import os
+import signal
+import threading
+
+import clearway
+import pytest
+
+FABRIC = {"topology": {"kind": "leaf-spine", "hosts": 8, "hosts-per-leaf": 4}}
+
+
+def test_a_schedule_is_the_run_of_the_scenario_that_it_leaves():
+    for step, threads in [("1us", 1), ("700ns", 2), ("1ms", 1)]:
+        sim = clearway.Simulation(FABRIC, threads=threads)
+        sim.post(0, 5, "1MB", tag="a")
+        sim.post(1, 5, 300_000)
+        while sim.now_ps < 7_000_000:
+            sim.run_until(min(7_000_000, sim.now_ps + clearway._clearway.picoseconds(step)))
+        late = sim.post(2, 5, 50_000, tag=("any", "thing"))
+        assert (late.posted_ps, late.tag) == (7_000_000, ("any", "thing"))
+        result = sim.finish(to_the_end=True)
+        assert result.status == "complete"
+        assert result.flows.to_pydict()["bytes"] == [1_000_000, 300_000, 50_000]
+        assert clearway.run(result.scenario).digest == result.digest
+        listed = {**FABRIC, "workload": clearway.messages([
+            dict(src=0, dst=5, bytes="1MB"), dict(src=1, dst=5, bytes=300_000), dict(src=2, dst=5, bytes=50_000, start="7us"),
+        ])}
+        assert clearway.run(listed).digest == result.digest
+        assert "1000000" in result.report_html()
+
+
+def test_messages_answer_others():
+    with clearway.Simulation(FABRIC) as sim:
+        sim.post(0, 5, "100kB", tag=0)
+        hops = []
+        while len(hops) < 5:
+            for message in sim.run_until_completion():
+                hops.append(message)
+                sim.post(message.dst, message.src, message.bytes, tag=message.tag + 1)
+        assert [message.tag for message in hops] == [0, 1, 2, 3, 4]
+        assert all(first.received_ps <= then.posted_ps for first, then in zip(hops, hops[1:]))
+        assert len(sim.messages) == 6
+        assert "6 messages" in repr(sim)
+    assert sim.is_over
+
+
+def test_completion_is_what_one_asks_for():
+    at = {}
+    for completion in ("received", "acknowledged"):
+        sim = clearway.Simulation(FABRIC, completion=completion)
+        message = sim.post(0, 5, 1000)
+        assert sim.run_until_completion() == [message]
+        at[completion] = message.received_ps if completion == "received" else message.acknowledged_ps
+        assert sim.run_until_completion() == []
+        assert sim.run_until_completion("1ms") == []
+    assert at["received"] < at["acknowledged"]
+    nothing = clearway.Simulation(FABRIC)
+    nothing.post(0, 5, "10MB")
+    assert nothing.run_until_completion("5us") == []
+    assert nothing.now_us == 5
+
+
+def test_the_scenario_s_own_traffic_is_not_among_the_messages():
+    given = {**FABRIC, "workload": {"kind": "permutation", "message": "200kB"}}
+    sim = clearway.Simulation(given, own_traffic=True)
+    message = sim.post(0, 1, 5000)
+    assert sim.run_until("1ms") == [message]
+    result = sim.finish()
+    assert (len(result.flows), result.status) == (9, "complete")
+    assert clearway.run(result.scenario).digest == result.digest
+
+
+def test_what_cannot_be_meant_is_refused():
+    sim = clearway.Simulation(FABRIC)
+    sim.run_until("3us")
+    for call, text in [
+        (lambda: sim.post(0, 8, 1), "there is no host 8"),
+        (lambda: sim.post(0, -1, 1), "`dst` is -1"),
+        (lambda: sim.post(0, 1, "2 parsecs"), "no size"),
+        (lambda: sim.run_until("2us"), "is past"),
+        (lambda: sim.run_until(3.5), "no time"),
+        (lambda: sim.run_until("soon"), "no time"),
+        (lambda: clearway.Simulation(FABRIC, completion="sent"), "completion='sent'"),
+        (lambda: clearway.Simulation("nvlink-64"), "scale-up"),
+        (lambda: clearway.Simulation(FABRIC, overrides={"observe.series.every": "1us"}), "has no samples"),
+    ]:
+        with pytest.raises(clearway.ScenarioError, match=f"{text}(.|\n)*fix: "):
+            call()
+    sim.finish()
+    with pytest.raises(clearway.ScenarioError, match="has ended"):
+        sim.post(0, 1, 1)
+
+
+def test_an_interrupt_ends_a_step_and_the_rest_is_kept():
+    sim = clearway.Simulation({"topology": {"hosts": 128}})
+    for host in range(128):
+        sim.post(host, (host + 64) % 128, "1GB")
+    threading.Timer(0.5, os.kill, [os.getpid(), signal.SIGINT]).start()
+    with pytest.raises(KeyboardInterrupt):
+        sim.run_until("1s")
+    assert sim.is_over
+    result = sim.finish()
+    assert (result.status, len(result.flows)) == ("interrupted", 128)
+
+
+def test_a_simulation_is_for_one_thread_at_a_time():
+    sim = clearway.Simulation({"topology": {"hosts": 128}})
+    for host in range(128):
+        sim.post(host, (host + 64) % 128, "20MB")
+    thread = threading.Thread(target=sim.run_until, args=["5ms"])
+    thread.start()
+    refused = 0
+    while thread.is_alive():
+        try:
+            sim.now_ps
+        except clearway.ScenarioError as error:
+            assert "another thread" in str(error)
+            refused += 1
+    thread.join()
+    assert refused > 0
