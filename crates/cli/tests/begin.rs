@@ -137,7 +137,7 @@ fn wrong_words_are_refused() {
       fix: did you mean `quickstart`? Give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32, mix-64, training-256, hadoop-320, nvlink-64
     no/such.toml: there is no such file or built-in scenario
       fix: give the path of a TOML file or a built-in scenario: quickstart, permutation-1k, permutation-8k, permutation-64k, incast-32, mix-64, training-256, hadoop-320, nvlink-64
-    --resolved: `vgg-pair` is a plan of jobs, and no scenario
+    --resolved: `vgg-pair` is a plan, and no scenario
       fix: leave it out, and see `clearway explain plan` for defaults
     wrong.toml:2: a topology of kind "leaf-spine" has no key `hots`
       fix: did you mean `hosts`? The keys are: bit-error-rate, fabric-link-delay, fabric-link-rate, failed-uplinks.leaves, failed-uplinks.per-leaf, hosts, hosts-per-leaf, link-delay, link-rate, links, oversubscription, parallel-links, spines

@@ -1,7 +1,7 @@
 //! Congestion controllers written in Python.
 //!
-//! A class is known by a name, which the scenario carries: `transport.controller = "python"` with `transport.python-class`. Each flow has an
-//! object of it. Each call takes the interpreter's lock: such a run is slow.
+//! A class is known by a name, which the scenario carries: `transport.controller = "python"` with `transport.python-class`. Each flow
+//! has an object of it. Each call takes the interpreter's lock: such a run is slow.
 
 use clearway_lab::cc::{
     AckSample, Allowance, CongestionControl, ControllerDefinition, LossSample, NetworkFacts,

@@ -1,8 +1,8 @@
 //! Simulations that a Python program drives in steps.
 
 use crate::controller::raise_failure;
-use crate::errors::{without_lock, wrong};
 use crate::data::RunData;
+use crate::errors::{without_lock, wrong};
 use crate::run::Run;
 use crate::scenario::{Source, laboratory};
 use clearway_lab::units::{Bytes, HostId, Time};
