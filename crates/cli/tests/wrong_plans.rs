@@ -43,7 +43,7 @@ fn keys_that_nobody_knows() {
     p.toml:2: a plan has no key `repetitions`
       fix: the keys are: name, scenario, seeds; the sections are: set, axes, point, sample, tune, assert; keys of the scenario go into `[set]` or `[axes]`
     p.toml:2: there is no section `axis`
-      fix: did you mean `axes`? The sections are: set, axes, point, sample, assert
+      fix: did you mean `axes`? The sections are: set, axes, point, sample, tune, assert
     p.toml:3: transport.sprai="single": a transport of reliability "selective-repeat", controller "strack", spray "adaptive" and feedback "none" has no key `sprai`
       fix: did you mean `spray`? The keys are: ack-bytes, ack-on-ecn, ack-size, alpha, beta, bitmap, control-first, controller, eta, ewma, feedback, gamma, header, init-cwnd, kind, linger, max-cwnd, max-decrease, max-paths, md-requires-ecn, min-cwnd, min-paths, ooo-factor, ooo-min, payload, phase-increase, probe-after, probe-class, probe-rtt-limit, quick-adapt-fraction, reference-rate, reference-rtt, reliability, rto, scope, scope-idle, spray, strict-window, target-qdelay, target-qhigh-factor, telemetry-size
     p.toml:3: transport.spray="sideways": `transport.spray`: there is no "sideways"
