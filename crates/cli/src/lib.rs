@@ -75,10 +75,15 @@ pub fn main_with(laboratory: Laboratory) -> ExitCode {
 }
 
 /// The same for a program in another language, whose process has other arguments: these are `arguments`, without a name of the program in
-/// front.
-pub fn main_from(laboratory: &Laboratory, arguments: Vec<OsString>) -> ExitCode {
-    let program = OsString::from("clearway");
-    let all = [program].into_iter().chain(arguments.iter().cloned());
+/// front. `program` is the command that starts it again, for the runs of a sweep: its path and first arguments.
+pub fn main_from(
+    laboratory: &Laboratory,
+    program: Vec<OsString>,
+    arguments: Vec<OsString>,
+) -> ExitCode {
+    sweep::set_program(program);
+    let name = OsString::from("clearway");
+    let all = [name].into_iter().chain(arguments.iter().cloned());
     let parsed = Arguments::try_parse_from(all);
     clearway_runs::set_arguments(arguments);
     carry_out(laboratory, parsed)

@@ -17,6 +17,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::{PoisonError, RwLock};
 use std::thread::available_parallelism;
 
 impl From<StoreError> for Failure {
@@ -107,7 +108,7 @@ fn carry_out(
     let console = Console::new(arguments.quiet);
     let display = Display::new(chosen.len(), &console);
     let options = ExecuteOptions {
-        command: vec![own],
+        command: own,
         jobs: arguments.jobs.map_or(cores, usize::from),
         interrupted: &|| interrupt.is_raised(),
         on_progress: &|progress| display.update(progress),
@@ -118,19 +119,31 @@ fn carry_out(
     Ok(outcome)
 }
 
+/// Command that stands for this program; see [`set_program`].
+static PROGRAM: RwLock<Vec<OsString>> = RwLock::new(Vec::new());
+
+/// Sets the command that carries out runs, in a process that is no program `clearway` itself, such as an interpreter.
+pub(crate) fn set_program(command: Vec<OsString>) {
+    *PROGRAM.write().unwrap_or_else(PoisonError::into_inner) = command;
+}
+
 /// This program, which carries out the runs: where the system knows it by another name than its path, that one, because another program may
 /// have the path by the time a run starts.
-pub(crate) fn own_program() -> Result<OsString, Failure> {
+pub(crate) fn own_program() -> Result<Vec<OsString>, Failure> {
+    let set = PROGRAM.read().unwrap_or_else(PoisonError::into_inner);
+    if !set.is_empty() {
+        return Ok(set.clone());
+    }
     let itself = Path::new("/proc/self/exe");
     if itself.exists() {
-        return Ok(itself.into());
+        return Ok(vec![itself.into()]);
     }
     let own = std::env::current_exe().map_err(|error| {
         Failure::new(format!(
             "cannot find this program, which carries out the runs: {error}\n  fix: start it by its full path"
         ))
     })?;
-    Ok(own.into())
+    Ok(vec![own.into()])
 }
 
 /// Takes over what is done elsewhere.

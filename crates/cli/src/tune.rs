@@ -41,7 +41,7 @@ pub(crate) fn run(laboratory: &Laboratory, arguments: &TuneArguments) -> Result<
     let tuning = tune((&sweep, laboratory), &store, &program, |runs| {
         display.begin(runs);
         ExecuteOptions {
-            command: vec![own.clone()],
+            command: own.clone(),
             jobs: arguments.jobs.map_or(cores, usize::from),
             interrupted: &interrupted,
             on_progress: &on_progress,

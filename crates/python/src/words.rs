@@ -52,10 +52,14 @@ pub(crate) fn show(name: &str) -> PyResult<String> {
     shown(&Laboratory::new(), name, false, &[]).map_err(wrong)
 }
 
-/// The command line with these arguments. Returns the exit code.
+/// The command line with these arguments, which `program` starts again. Returns the exit code.
 #[pyfunction]
-pub(crate) fn main(py: Python<'_>, arguments: Vec<OsString>) -> PyResult<u8> {
-    let code = without_lock(py, || main_from(&Laboratory::new(), arguments))?;
+pub(crate) fn main(
+    py: Python<'_>,
+    program: Vec<OsString>,
+    arguments: Vec<OsString>,
+) -> PyResult<u8> {
+    let code = without_lock(py, || main_from(&Laboratory::new(), program, arguments))?;
     // An exit code does not tell its number, but it can be compared.
     let number = (0..=u8::MAX).find(|number| ExitCode::from(*number) == code);
     Ok(number.unwrap_or(3))

@@ -93,3 +93,15 @@ def test_the_types_are_declared():
     mypy = pytest.importorskip("mypy.api")
     out, err, code = mypy.run(["--strict", "--package", "clearway"])
     assert code == 0, out + err
+
+
+def test_sweeps_start_this_package_again(tmp_path):
+    plan = tmp_path / "plan.toml"
+    plan.write_text('scenario = "quickstart"\nseeds = 2\n[set]\n"topology.hosts" = 32\n[axes]\n"transport.spray" = ["single", "adaptive"]\n')
+    done = command("sweep", str(plan), "--out", str(tmp_path / "s"), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "4 runs done now" in done.stderr
+    document = json.loads((tmp_path / "s" / "sweep.json").read_text())
+    (single, adaptive) = (point["measures"]["fct_us.max"]["per_seed"] for point in document["points"])
+    assert adaptive == [clearway.run("quickstart", seed=seed, overrides=SMALL).summary.fct_us.max for seed in (1, 2)]
+    assert max(adaptive) < min(single)
