@@ -75,6 +75,21 @@ fn a_run_that_is_stopped_when_all_is_done_is_complete() {
     assert_eq!(cut.simulated_us, whole.simulated_us);
 }
 
+/// Pauses before sets of no operations go on for thousands of cycles after the last response.
+#[test]
+fn pauses_that_nothing_follows_are_no_work_that_is_left() {
+    let folder = Bench::new("scaleup-pauses");
+    folder.write(
+        "pauses.toml",
+        "seed = 77\ntopology = { kind = \"nvlink\", cycle = \"1ns\" }\n\
+         workload = { kind = \"random-sets\", least-operations = 0, most-operations = 5, least-pause = 1, members = 2 }\n",
+    );
+    let whole = folder.summary(&["pauses.toml"]);
+    let cut = folder.summary(&["pauses.toml", "--set", "stop.at-most=50us"]);
+    assert_eq!(cut.digest, whole.digest);
+    assert_eq!(cut.operations, whole.operations);
+}
+
 /// Two layers of four GPUs: 4 us of computation in a pass, reductions of both layers, and a gather of the second.
 const LAYERS: &str = "DATA all_gpus: 4\n2\n\
     a -1 1000 NONE 0 1000 NONE 0 1000 ALLREDUCE 16384 0\n\

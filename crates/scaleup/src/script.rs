@@ -32,8 +32,10 @@ pub struct Script {
 }
 
 impl Script {
-    /// A script of `sets`.
-    pub fn new(sets: Vec<OperationSet>) -> Self {
+    /// A script of `sets`. Pauses after the last operation are no part of it: nothing follows them.
+    pub fn new(mut sets: Vec<OperationSet>) -> Self {
+        let last = sets.iter().rposition(|set| !set.steps.is_empty());
+        sets.truncate(last.map_or(0, |last| last + 1));
         Self {
             sets: sets.into(),
             ..Self::default()
@@ -97,5 +99,40 @@ impl Program for Script {
 
     fn is_over(&self) -> bool {
         self.sets.is_empty() && self.outstanding == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_after_the_last_operation_are_left_out() {
+        let pause = |pause| OperationSet {
+            pause,
+            steps: Vec::new(),
+        };
+        assert!(Script::new(vec![pause(3), pause(500)]).is_over());
+        let step = Step {
+            first: Operation {
+                kind: crate::OperationKind::Read,
+                target: crate::Target::Gpu(clearway_units::HostId(1)),
+                address: 0,
+                tag: 0,
+            },
+            then: None,
+        };
+        let set = OperationSet {
+            pause: 0,
+            steps: vec![step],
+        };
+        let mut script = Script::new(vec![pause(3), set, pause(500), pause(1)]);
+        assert_eq!(script.sets.len(), 2);
+        assert!(!script.is_over());
+        let mut posts = Posts::default();
+        script.start(&mut posts);
+        script.on_wake(3, &mut posts);
+        script.on_completion(9, &step.first, &mut posts);
+        assert!(script.is_over());
     }
 }
