@@ -1,16 +1,15 @@
 //! The entry for programs: built-in parts plus one's own.
 
 use crate::scenario::builtin_scenario;
-use crate::scenario::{General, Place, ScenarioError};
+use crate::scenario::{General, ScenarioError};
 use crate::{Assembly, Experiment, Finished, RunOptions, Scenario};
 use clearway_fabric::{Observer, Verdict};
-use clearway_input::{InputError, InputKind, STANDARD_INPUT};
+use clearway_input::{InputKind, STANDARD_INPUT};
 use clearway_scaleup::injection::{InjectionDefinition, InjectionRegistry};
 use clearway_transport::Registry;
 use clearway_transport::cc::ControllerDefinition;
 use clearway_transport::feedback::FeedbackDefinition;
 use clearway_transport::spray::SelectorDefinition;
-use clearway_units::{nearest, suggestion};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
@@ -218,8 +217,12 @@ fn text_of(scenario: &str) -> Result<ScenarioText<'_>, ScenarioError> {
     if let Some(text) = builtin_scenario(scenario) {
         return Ok(alone(scenario, text.into()));
     }
-    let text = clearway_input::read_text_or_standard_input(scenario, InputKind::SCENARIO)
-        .map_err(|error| no_scenario(scenario, &error))?;
+    let text = clearway_input::read_text_or_standard_input(scenario, InputKind::SCENARIO).map_err(
+        |error| {
+            let builtin = crate::builtin_scenarios().iter().map(|(name, _)| *name);
+            ScenarioError::no_file(scenario, &error, "scenario", builtin)
+        },
+    )?;
     if scenario == STANDARD_INPUT {
         return Ok(alone("standard input", text.into()));
     }
@@ -230,21 +233,4 @@ fn text_of(scenario: &str) -> Result<ScenarioText<'_>, ScenarioError> {
         stem: stem.map(|stem| stem.to_string_lossy().into_owned()),
         ..alone(scenario, text.into())
     })
-}
-
-fn no_scenario(name: &str, error: &InputError) -> ScenarioError {
-    let builtin: Vec<&str> = crate::builtin_scenarios()
-        .iter()
-        .map(|(name, _)| *name)
-        .collect();
-    let known = format!(
-        "give the path of a TOML file or a built-in scenario: {}",
-        builtin.join(", ")
-    );
-    let fix = suggestion(nearest(name, builtin.iter().copied()), &known);
-    let place = Place::Whole { file: name.into() };
-    match error.is_missing() {
-        true => ScenarioError::at(&place, "there is no such file or built-in scenario", fix),
-        false => ScenarioError::unreadable(name, error),
-    }
 }

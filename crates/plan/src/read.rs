@@ -4,12 +4,11 @@ use super::network::{Network, OF_WORKLOAD, SECTIONS};
 use super::settings::{Arc, JobSection, JobsGeneral, LinkSection, PlacementSection};
 use super::{JobsFile, in_two};
 use crate::builtin_plans;
-use clearway_input::{InputError, InputKind, STANDARD_INPUT};
+use clearway_input::{InputKind, STANDARD_INPUT};
 use clearway_planner::compatibility::{
     Demand, Job, Kind, Load, Phase, Placement, PlanParameters, Problem, ProblemError, Profile,
     ProfileError,
 };
-use clearway_scenario::Place;
 use clearway_scenario::ScenarioError;
 use clearway_scenario::source::{Entry, Layout};
 use clearway_scenario::{LONGEST, Places};
@@ -564,8 +563,12 @@ impl JobsFile {
             return read(registry, name, text, None);
         }
         let path = Path::new(name);
-        let text = clearway_input::read_text_or_standard_input(name, InputKind::PLAN)
-            .map_err(|error| no_file(name, &error))?;
+        let text = clearway_input::read_text_or_standard_input(name, InputKind::PLAN).map_err(
+            |error| {
+                let builtin = builtin_plans().iter().map(|(name, _)| *name);
+                ScenarioError::no_file(name, &error, "plan", builtin)
+            },
+        )?;
         if name == STANDARD_INPUT {
             return read(registry, "standard input", &text, None);
         }
@@ -575,23 +578,5 @@ impl JobsFile {
             file.name = stem.map_or(file.name, |stem| stem.into_owned());
         }
         Ok(file)
-    }
-}
-
-fn no_file(name: &str, error: &InputError) -> ScenarioError {
-    let builtin = builtin_plans().iter().map(|(name, _)| *name);
-    let known: Vec<&str> = builtin.clone().collect();
-    let known = format!(
-        "give the path of a TOML file or a built-in plan: {}",
-        known.join(", ")
-    );
-    let place = Place::Whole { file: name.into() };
-    match error.is_missing() {
-        true => ScenarioError::at(
-            &place,
-            "there is no such file or built-in plan",
-            suggestion(nearest(name, builtin), &known),
-        ),
-        false => ScenarioError::unreadable(name, error),
     }
 }

@@ -1,6 +1,7 @@
 //! Errors in what the user wrote.
 
 use clearway_input::{InputError, STANDARD_INPUT};
+use clearway_units::{nearest, suggestion};
 use clearway_workload::{FileError, WorkloadError};
 use std::fmt;
 
@@ -84,6 +85,29 @@ impl ScenarioError {
             }
             _ => Self::at(&Place::Whole { file }, error.to_string(), error.fix()),
         }
+    }
+
+    /// An error about the file called `name`, which cannot be read, where the name of something built-in would do: `what` it is, and all
+    /// names.
+    pub fn no_file<'a>(
+        name: &str,
+        error: &InputError,
+        what: &str,
+        builtin: impl Iterator<Item = &'a str> + Clone,
+    ) -> Self {
+        if !error.is_missing() {
+            return Self::unreadable(name, error);
+        }
+        let known: Vec<&str> = builtin.clone().collect();
+        let known = format!(
+            "give the path of a TOML file or a built-in {what}: {}",
+            known.join(", ")
+        );
+        Self::at(
+            &Place::Whole { file: name.into() },
+            format!("there is no such file or built-in {what}"),
+            suggestion(nearest(name, builtin), &known),
+        )
     }
 
     /// An error at a place.

@@ -6,7 +6,7 @@ use super::builtin::builtin_sweeps;
 use super::ranges::sample;
 use super::reader::{Reader, normal};
 use super::settings::{SweepGeneral, TuneSection};
-use clearway_input::{InputError, InputKind, STANDARD_INPUT};
+use clearway_input::{InputKind, STANDARD_INPUT};
 use clearway_report::sweep::{is_measure, measure_names};
 use clearway_scenario::{Place, ScenarioError, builtin_scenario};
 use clearway_units::{nearest, suggestion};
@@ -55,8 +55,12 @@ impl SweepPlan {
         if let Some((_, text)) = builtin {
             return Self::read(name, text, None);
         }
-        let text = clearway_input::read_text_or_standard_input(name, InputKind::PLAN)
-            .map_err(|error| no_plan(name, &error))?;
+        let text = clearway_input::read_text_or_standard_input(name, InputKind::PLAN).map_err(
+            |error| {
+                let builtin = builtin_sweeps().iter().map(|(name, _)| *name);
+                ScenarioError::no_file(name, &error, "plan of a sweep", builtin)
+            },
+        )?;
         if name == STANDARD_INPUT {
             return Self::read("standard input", &text, None);
         }
@@ -219,22 +223,4 @@ fn check_measure(name: &str, place: &Place) -> Result<(), ScenarioError> {
             "use one of those of `compare.json`, such as `slowdown.p99`",
         ),
     ))
-}
-
-fn no_plan(name: &str, error: &InputError) -> ScenarioError {
-    let builtin = builtin_sweeps().iter().map(|(name, _)| *name);
-    let known: Vec<&str> = builtin.clone().collect();
-    let known = format!(
-        "give the path of a TOML file or a built-in plan: {}",
-        known.join(", ")
-    );
-    let place = Place::Whole { file: name.into() };
-    match error.is_missing() {
-        true => ScenarioError::at(
-            &place,
-            "there is no such file or built-in plan of a sweep",
-            suggestion(nearest(name, builtin), &known),
-        ),
-        false => ScenarioError::unreadable(name, error),
-    }
 }
