@@ -10,7 +10,6 @@ use crate::report_page;
 use crate::series_file::{SeriesFile, names};
 use crate::timeline_file;
 use clearway_lab::record::Capture;
-use clearway_lab::scenario::Sampling;
 use clearway_lab::{Assembly, Finished, Scenario};
 use clearway_report::{
     FolderError, ResultFolder, RunRecord, SeriesRow, flows, iterations, page, pcapng, timeline,
@@ -63,26 +62,17 @@ impl<'a> Outputs<'a> {
         report: bool,
     ) -> Result<Self, FolderError> {
         folder.write("scenario.toml", assembly.resolved(scenario))?;
-        for (name, wanted) in [
+        let files = [
             (flows::FILE_NAME, !assembly.is_streaming()),
             // Deleted in the end if there are no jobs.
             (iterations::FILE_NAME, true),
             (pcapng::FILE_NAME, assembly.capture.is_some()),
             (timeline::FILE_NAME, scenario.observe.perfetto),
             (page::FILE_NAME, report),
-        ] {
-            if wanted {
-                folder.reserve(name)?;
-            }
-        }
-        let series = match scenario.observe.every {
-            Sampling::Off => None,
-            _ => Some(SeriesFile::create(
-                &folder,
-                &identity(scenario),
-                names(assembly),
-            )?),
-        };
+        ];
+        reserve(&mut folder, &files)?;
+        let sampling = (scenario.observe.every, identity(scenario));
+        let series = SeriesFile::create(&folder, sampling, names(assembly))?;
         Ok(Self {
             folder,
             flows: None,
@@ -147,4 +137,13 @@ impl<'a> Outputs<'a> {
         }
         self.folder.finish()
     }
+}
+
+/// Makes room for the files that are wanted.
+pub(crate) fn reserve(
+    folder: &mut ResultFolder,
+    files: &[(&'static str, bool)],
+) -> Result<(), FolderError> {
+    let mut wanted = files.iter().filter(|(_, wanted)| *wanted);
+    wanted.try_for_each(|(name, _)| folder.reserve(name))
 }

@@ -6,6 +6,7 @@ use clearway_lab::{Assembly, Finished, IterationTimes, JobResult, LinkPauses, Sc
 use clearway_report::{
     IterationRow, JobRow, PacketCounts, PausedLink, RunRecord, ScenarioIdentity, Status,
 };
+use clearway_units::{Span, Time};
 use std::ffi::OsString;
 use std::sync::{PoisonError, RwLock};
 
@@ -25,21 +26,39 @@ pub fn record(
 ) -> RunRecord {
     let links = &finished.links;
     RunRecord {
-        version: env!("CARGO_PKG_VERSION").into(),
-        revision: REVISION.into(),
-        scenario: identity(scenario),
         status: status(scenario, finished),
         given: given(scenario.settings()),
         scenario_warnings: assembly.warnings.clone(),
-        simulated: finished.simulated.since(clearway_units::Time::ZERO),
-        flows: Vec::new(),
-        written: None,
+        simulated: finished.simulated.since(Time::ZERO),
         sections: scenario.section_names(),
         packets: packets(finished),
         paused_links: paused_links(assembly, finished),
         data_packet_hops: links.data_hops,
         packet_hops: links.hops,
         digest: finished.digest.to_string(),
+        jobs: finished.jobs.iter().map(job).collect(),
+        ..blank(identity(scenario), threads, stopwatch)
+    }
+}
+
+/// Record of a run of which nothing is known but who ran it, and at what cost.
+pub(crate) fn blank(scenario: ScenarioIdentity, threads: u16, stopwatch: &Stopwatch) -> RunRecord {
+    RunRecord {
+        version: env!("CARGO_PKG_VERSION").into(),
+        revision: REVISION.into(),
+        scenario,
+        status: Status::Complete,
+        given: Vec::new(),
+        scenario_warnings: Vec::new(),
+        simulated: Span::ZERO,
+        flows: Vec::new(),
+        written: None,
+        sections: Vec::new(),
+        packets: PacketCounts::default(),
+        paused_links: Vec::new(),
+        data_packet_hops: 0,
+        packet_hops: 0,
+        digest: String::new(),
         threads: threads.into(),
         cpu_seconds: stopwatch.cpu_seconds(),
         wall_seconds: stopwatch.wall_seconds(),
@@ -47,7 +66,7 @@ pub fn record(
         command: command_line(),
         observed: None,
         events: None,
-        jobs: finished.jobs.iter().map(job).collect(),
+        jobs: Vec::new(),
         operations: None,
     }
 }

@@ -1,7 +1,8 @@
 //! Runs of scale-up fabrics: from a scenario to its results.
 
-use crate::measure::{Stopwatch, peak_rss_bytes};
-use crate::record::{REVISION, command_line, given, job, with_jobs};
+use crate::measure::Stopwatch;
+use crate::outputs::reserve;
+use crate::record::{blank, given, job, with_jobs};
 use crate::report_page;
 use crate::series_file::{Names, SeriesFile};
 use crate::timeline_file;
@@ -9,17 +10,16 @@ use clearway_lab::observe::{ScaleupTelemetry, Watched};
 use clearway_lab::scaleup_fabric::{
     Finished, OperationKind as Kind, OperationRecord, Target, label_of,
 };
-use clearway_lab::scenario::Sampling;
 use clearway_lab::{
     FLIT_BYTES, Progress, ScaleupAssembly, ScaleupFinished, ScaleupRunOptions, ScaleupScenario,
     ScenarioError, Stopped, Verdict,
 };
 use clearway_report::{
     FabricUse, FolderError, LinkRow, NodeRow, Observed, OperationKind, OperationResults,
-    OperationRow, OperationTotals, PacketCounts, ReductionTableUse, ResultFolder, RunRecord,
-    ScenarioIdentity, SeriesRow, Status, Subject, operations, page, timeline,
+    OperationRow, OperationTotals, ReductionTableUse, ResultFolder, RunRecord, ScenarioIdentity,
+    SeriesRow, Status, Subject, operations, page, timeline,
 };
-use clearway_units::Span;
+use clearway_units::{Span, Time};
 
 /// Puts a scenario together, and checks what it wants to be observed.
 ///
@@ -53,23 +53,14 @@ impl<'a> ScaleupOutputs<'a> {
     ) -> Result<Self, FolderError> {
         let scenario = assembly.scenario();
         folder.write("scenario.toml", scenario.resolved())?;
-        for (name, wanted) in [
+        let files = [
             (operations::FILE_NAME, true),
             (timeline::FILE_NAME, scenario.observe.perfetto),
             (page::FILE_NAME, report),
-        ] {
-            if wanted {
-                folder.reserve(name)?;
-            }
-        }
-        let series = match scenario.observe.every {
-            Sampling::Off => None,
-            _ => Some(SeriesFile::create(
-                &folder,
-                &identity(scenario),
-                names(assembly),
-            )?),
-        };
+        ];
+        reserve(&mut folder, &files)?;
+        let sampling = (scenario.observe.every, identity(scenario));
+        let series = SeriesFile::create(&folder, sampling, names(assembly))?;
         Ok(Self {
             folder,
             scenario,
@@ -190,30 +181,15 @@ pub fn record(
     let (scenario, posted) = (assembly.scenario(), assembly.operations);
     let fabric = &finished.fabric;
     RunRecord {
-        version: env!("CARGO_PKG_VERSION").into(),
-        revision: REVISION.into(),
-        scenario: identity(scenario),
         status: status(scenario, posted, finished),
         given: given(scenario.settings()),
         scenario_warnings: assembly.warnings.clone(),
-        simulated: finished.simulated.since(clearway_units::Time::ZERO),
-        flows: Vec::new(),
-        written: None,
-        sections: Vec::new(),
-        packets: PacketCounts::default(),
-        paused_links: Vec::new(),
-        data_packet_hops: 0,
+        simulated: finished.simulated.since(Time::ZERO),
         packet_hops: fabric.packet_hops,
         digest: fabric.digest.to_string(),
-        threads: threads.into(),
-        cpu_seconds: stopwatch.cpu_seconds(),
-        wall_seconds: stopwatch.wall_seconds(),
-        peak_rss_bytes: peak_rss_bytes(),
-        command: command_line(),
-        observed: None,
-        events: None,
         jobs: finished.jobs.iter().map(job).collect(),
         operations: Some(results(scenario, posted, fabric)),
+        ..blank(identity(scenario), threads, stopwatch)
     }
 }
 

@@ -1,6 +1,7 @@
 //! `series.parquet`, written while the run goes on.
 
 use crate::record::REVISION;
+use clearway_lab::scenario::Sampling;
 use clearway_lab::{Assembly, LinkId, NodeId};
 use clearway_report::{
     FolderError, ResultFolder, ScenarioIdentity, SeriesRow, SeriesWriter, Subject, WriteFlowsError,
@@ -27,17 +28,21 @@ pub(crate) struct SeriesFile<'a> {
 }
 
 impl<'a> SeriesFile<'a> {
+    /// The file of a run that is sampled; `None` of one that is not.
     pub(crate) fn create(
         folder: &ResultFolder,
-        identity: &ScenarioIdentity,
+        (sampling, identity): (Sampling, ScenarioIdentity),
         name: Names<'a>,
-    ) -> Result<Self, FolderError> {
+    ) -> Result<Option<Self>, FolderError> {
+        if matches!(sampling, Sampling::Off) {
+            return Ok(None);
+        }
         let file = folder.create_file(series::FILE_NAME)?;
         let version = env!("CARGO_PKG_VERSION");
-        Ok(Self {
+        Ok(Some(Self {
             name,
-            state: SeriesWriter::new(file, version, REVISION, identity),
-        })
+            state: SeriesWriter::new(file, version, REVISION, &identity),
+        }))
     }
 
     /// Adds the rows of a sample. What goes wrong is told at the end: it must not end the run.
