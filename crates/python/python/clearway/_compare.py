@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from typing import Union
 
 from . import _clearway, _html
+from ._document import Document
 from ._errors import Interrupted, ScenarioError
 from ._result import Result, Summary
 from ._run import run
@@ -15,20 +15,13 @@ from ._scenario import Overrides, Scenario
 Variant = Union[Scenario, Result, Iterable[Result]]
 
 
-class Comparison:
+class Comparison(Document):
     """Variants side by side, as ``clearway compare`` lays them: ``print(comparison)`` shows its table."""
 
     def __init__(self, results: dict[str, list[Result]], document: tuple[str, str, str]) -> None:
-        text, self._table, self._page = document
+        super().__init__(document)
         self.results = results
         """Results of each variant, one for each seed."""
-        self._document = json.loads(text, object_hook=Summary)
-
-    @property
-    def document(self) -> Summary:
-        """``compare.json``."""
-        assert isinstance(self._document, Summary)
-        return self._document
 
     @property
     def measures(self) -> dict[str, dict[str, Summary]]:
@@ -41,13 +34,6 @@ class Comparison:
     def warnings(self) -> list[str]:
         """Why ratios may not mean what they seem to."""
         return list(self.document.warnings)
-
-    def report_html(self) -> str:
-        """The comparison as a page that needs nothing else."""
-        return self._page
-
-    def __str__(self) -> str:
-        return self._table
 
     def __repr__(self) -> str:
         return f"<clearway.Comparison of {', '.join(self.results)}>"

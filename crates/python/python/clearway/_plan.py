@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 
 from . import _clearway, _html
+from ._document import Document
 from ._errors import ScenarioError
 from ._result import Summary
 from ._scenario import threads_of
 
 
-class Plan:
+class Plan(Document):
     """Which jobs can share links, and how far to move each in time: ``print(plan)`` shows the table of the command line."""
-
-    def __init__(self, document: tuple[str, str, str]) -> None:
-        text, self._table, self._page = document
-        self._document = json.loads(text, object_hook=Summary)
-
-    @property
-    def document(self) -> Summary:
-        """``plan.json``."""
-        assert isinstance(self._document, Summary)
-        return self._document
 
     @property
     def verdict(self) -> str:
@@ -33,13 +23,6 @@ class Plan:
     def jobs(self) -> list[Summary]:
         """Jobs, each with its ``shift_us``."""
         return list(self.document.jobs)
-
-    def report_html(self) -> str:
-        """The plan as a page that needs nothing else."""
-        return self._page
-
-    def __str__(self) -> str:
-        return self._table
 
     def __repr__(self) -> str:
         return f"<clearway.Plan {self.document.name}: {self.verdict}, {len(self.jobs)} jobs>"
