@@ -310,27 +310,34 @@ Examples:
 Exit codes: 0 all runs are done, 1 some failed, are missing after a merge, or an assertion does not hold, 2 the plan is wrong or
 the results cannot be written, 130 interrupted. In any case what is done is kept, and the same command goes on from there.")]
 pub(crate) struct SweepArguments {
-    /// A built-in plan (`clearway list plans`) or a TOML file
-    #[arg(value_name = "PLAN", value_hint = ValueHint::FilePath)]
-    pub(crate) plan: String,
-    /// Folder of the sweep, which several processes may share; `out/sweep-NAME` if left out
-    #[arg(long, value_name = "DIR")]
-    pub(crate) out: Option<PathBuf>,
-    /// Most runs at once; as many as there are cores if left out, and fewer where the memory does not suffice
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub(crate) jobs: Option<u16>,
+    #[command(flatten)]
+    pub(crate) study: StudyArguments,
     /// Part I of N equal parts of the runs, counted from 1
     #[arg(long, value_name = "I/N", value_parser = read_shard, conflicts_with = "merge")]
     pub(crate) shard: Option<Shard>,
     /// Run nothing, but take over what is done in these folders of the same plan
     #[arg(long, value_name = "DIR", num_args = 1..)]
     pub(crate) merge: Vec<PathBuf>,
-    /// Run plans of more than 10000 runs
-    #[arg(long)]
-    pub(crate) yes: bool,
     /// Say what would be run, and run nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
+}
+
+/// Arguments of everything that carries out the runs of a plan.
+#[derive(Debug, Args)]
+pub(crate) struct StudyArguments {
+    /// A built-in plan (`clearway list plans`) or a TOML file
+    #[arg(value_name = "PLAN", value_hint = ValueHint::FilePath)]
+    pub(crate) plan: String,
+    /// Folder of the runs, which several processes may share; `out/COMMAND-NAME` if left out
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Most runs at once; as many as there are cores if left out, and fewer where the memory does not suffice
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) jobs: Option<u16>,
+    /// Run plans of more than 10000 runs
+    #[arg(long)]
+    pub(crate) yes: bool,
     /// Print sweep.json instead of tables
     #[arg(long)]
     pub(crate) json: bool,
@@ -348,27 +355,14 @@ Examples:
 
 Exit codes: 0 done, 1 no point has a value with all seeds, 2 the plan is wrong or the results cannot be written, 130 interrupted.")]
 pub(crate) struct TuneArguments {
-    /// A built-in plan (`clearway list plans`) or a TOML file
-    #[arg(value_name = "PLAN", value_hint = ValueHint::FilePath)]
-    pub(crate) plan: String,
+    #[command(flatten)]
+    pub(crate) study: StudyArguments,
     /// Measure whose best point is looked for, as in `compare.json`; that of the plan's `[tune]` if left out
     #[arg(long, value_name = "NAME")]
     pub(crate) measure: Option<String>,
     /// Number of runs at most: as many points are drawn as it allows
     #[arg(long, value_name = "RUNS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) budget: Option<u64>,
-    /// Folder of the runs; `out/tune-NAME` if left out
-    #[arg(long, value_name = "DIR")]
-    pub(crate) out: Option<PathBuf>,
-    /// Most runs at once; as many as there are cores if left out, and fewer where the memory does not suffice
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub(crate) jobs: Option<u16>,
-    /// Print sweep.json instead of tables
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Print nothing but errors
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
 }
 
 /// Part of the runs of a sweep.

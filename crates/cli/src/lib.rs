@@ -45,6 +45,7 @@ mod run;
 mod same_file;
 mod scaleup;
 mod show;
+mod study;
 mod sweep;
 mod text_file;
 mod threads;
@@ -81,7 +82,7 @@ pub fn main_from(
     program: Vec<OsString>,
     arguments: Vec<OsString>,
 ) -> ExitCode {
-    sweep::set_program(program);
+    study::set_program(program);
     let name = OsString::from("clearway");
     let all = [name].into_iter().chain(arguments.iter().cloned());
     let parsed = Arguments::try_parse_from(all);

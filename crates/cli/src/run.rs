@@ -217,17 +217,14 @@ pub(crate) fn no_results(arguments: &RunArguments, error: &FolderError) -> Failu
 
 /// The folder of the results of a scenario with this name and hash.
 pub(crate) fn default_folder(name: &str, hash: &str) -> PathBuf {
-    let name: String = name
-        .chars()
-        .map(|c| {
-            if c.is_alphanumeric() || c == '-' || c == '_' {
-                c
-            } else {
-                '-'
-            }
-        })
-        .collect();
-    PathBuf::from("out").join(format!("{name}-{hash}"))
+    PathBuf::from("out").join(format!("{}-{hash}", file_name(name)))
+}
+
+/// A name that is safe in a path: letters, digits, `-` and `_` stay as they are.
+pub(crate) fn file_name(name: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
+    let safe = |c: char| if is_plain(c) { c } else { '-' };
+    name.chars().map(safe).collect()
 }
 
 /// Prints the figures of a run.

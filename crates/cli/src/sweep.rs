@@ -4,42 +4,26 @@ use crate::arguments::SweepArguments;
 use crate::failure::Failure;
 use crate::messages::{say, warn};
 use crate::output::print;
-use crate::progress::{Console, Interrupt, wall_time};
+use crate::progress::{Console, Interrupt};
+use crate::study::{Display, own_program, this_program};
 use clearway_lab::Laboratory;
 use clearway_report::sweep::{AssertionVerdict, SweepRecord};
 use clearway_report::{Align, Table};
-use clearway_runs::{REVISION, command_line};
+use clearway_runs::command_line;
 use clearway_sweep::{
-    ExecuteOptions, Execution, Program, Store, StoreError, Sweep, SweepPlan, SweepProgress,
-    counted, execute, publish, record,
+    ExecuteOptions, Execution, Store, Sweep, SweepPlan, counted, execute, publish, record,
 };
-use indicatif::{ProgressBar, ProgressStyle};
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
-use std::sync::{PoisonError, RwLock};
-use std::thread::available_parallelism;
-
-impl From<StoreError> for Failure {
-    fn from(error: StoreError) -> Self {
-        Self::new(error.to_string())
-    }
-}
 
 pub(crate) fn sweep(
     laboratory: &Laboratory,
     arguments: &SweepArguments,
 ) -> Result<ExitCode, Failure> {
-    let plan = SweepPlan::load(&arguments.plan)?;
-    let program = Program {
-        version: env!("CARGO_PKG_VERSION").into(),
-        revision: REVISION.into(),
-    };
-    let sweep = Sweep::resolve(plan, laboratory, &program, arguments.yes)?;
-    let folder = arguments
-        .out
-        .clone()
-        .unwrap_or_else(|| default_folder(&sweep));
+    let plan = SweepPlan::load(&arguments.study.plan)?;
+    let program = this_program();
+    let sweep = Sweep::resolve(plan, laboratory, &program, arguments.study.yes)?;
+    let folder = arguments.study.folder("sweep", &sweep);
     let chosen = match arguments.shard {
         Some(shard) => sweep.shard(shard.number, shard.of),
         None => (0..sweep.runs.len()).collect(),
@@ -56,13 +40,6 @@ pub(crate) fn sweep(
     publish(&store, &record)?;
     show(arguments, &store, &record)?;
     Ok(conclude(&sweep, &store, &record, &outcome, arguments))
-}
-
-fn default_folder(sweep: &Sweep) -> PathBuf {
-    let plain = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
-    let name = sweep.plan.general.name.chars();
-    let name: String = name.map(|c| if plain(c) { c } else { '-' }).collect();
-    PathBuf::from("out").join(format!("sweep-{name}"))
 }
 
 /// Says what would be run.
@@ -102,14 +79,12 @@ fn carry_out(
     chosen: &[usize],
     arguments: &SweepArguments,
 ) -> Result<Execution, Failure> {
-    let own = own_program()?;
-    let cores = available_parallelism().map_or(1, usize::from);
     let interrupt = Interrupt::install();
-    let console = Console::new(arguments.quiet);
+    let console = Console::new(arguments.study.quiet);
     let display = Display::new(chosen.len(), &console);
     let options = ExecuteOptions {
-        command: own,
-        jobs: arguments.jobs.map_or(cores, usize::from),
+        command: own_program()?,
+        jobs: arguments.study.jobs(),
         interrupted: &|| interrupt.is_raised(),
         on_progress: &|progress| display.update(progress),
         on_failure: &|_, reason| display.say(reason),
@@ -119,40 +94,13 @@ fn carry_out(
     Ok(outcome)
 }
 
-/// Command that stands for this program; see [`set_program`].
-static PROGRAM: RwLock<Vec<OsString>> = RwLock::new(Vec::new());
-
-/// Sets the command that carries out runs, in a process that is no program `clearway` itself, such as an interpreter.
-pub(crate) fn set_program(command: Vec<OsString>) {
-    *PROGRAM.write().unwrap_or_else(PoisonError::into_inner) = command;
-}
-
-/// This program, which carries out the runs: where the system knows it by another name than its path, that one, because another program may
-/// have the path by the time a run starts.
-pub(crate) fn own_program() -> Result<Vec<OsString>, Failure> {
-    let set = PROGRAM.read().unwrap_or_else(PoisonError::into_inner);
-    if !set.is_empty() {
-        return Ok(set.clone());
-    }
-    let itself = Path::new("/proc/self/exe");
-    if itself.exists() {
-        return Ok(vec![itself.into()]);
-    }
-    let own = std::env::current_exe().map_err(|error| {
-        Failure::new(format!(
-            "cannot find this program, which carries out the runs: {error}\n  fix: start it by its full path"
-        ))
-    })?;
-    Ok(vec![own.into()])
-}
-
 /// Takes over what is done elsewhere.
 fn merge(sweep: &Sweep, store: &Store, arguments: &SweepArguments) -> Result<Execution, Failure> {
     let mut outcome = Execution::default();
     for folder in &arguments.merge {
         let merged = store.merge(folder, sweep)?;
         outcome.done += merged.copied as usize;
-        if merged.foreign > 0 && !arguments.quiet {
+        if merged.foreign > 0 && !arguments.study.quiet {
             warn(&format!(
                 "{}: {} left where they are: the plan does not have them",
                 folder.display(),
@@ -165,10 +113,10 @@ fn merge(sweep: &Sweep, store: &Store, arguments: &SweepArguments) -> Result<Exe
 
 /// Prints what came out.
 fn show(arguments: &SweepArguments, store: &Store, record: &SweepRecord) -> Result<(), Failure> {
-    if arguments.json {
+    if arguments.study.json {
         return print(&format!("{}\n", record.to_json().trim_end()));
     }
-    if arguments.quiet {
+    if arguments.study.quiet {
         return Ok(());
     }
     let table = record.to_table(None);
@@ -194,7 +142,7 @@ fn conclude(
         ));
         return ExitCode::from(130);
     }
-    if !arguments.quiet {
+    if !arguments.study.quiet {
         say(&what_is_new(
             outcome,
             (done, all),
@@ -236,59 +184,4 @@ fn what_is_new(outcome: &Execution, (done, all): (u64, u64), is_merge: bool) -> 
         (false, true) => format!("nothing to do: {done} of {all} runs are done"),
         (false, false) => format!("{new} done now{others}, {done} of {all} in all"),
     }
-}
-
-/// Progress of a sweep.
-pub(crate) struct Display<'a> {
-    console: &'a Console,
-    bar: ProgressBar,
-}
-
-impl<'a> Display<'a> {
-    pub(crate) fn new(runs: usize, console: &'a Console) -> Self {
-        let bar = ProgressBar::with_draw_target(Some(runs as u64), console.draw_target());
-        if let Ok(style) = ProgressStyle::with_template("{bar:24} {pos}/{len} runs  {msg}") {
-            bar.set_style(style);
-        }
-        Self { console, bar }
-    }
-
-    /// Begins anew with so many runs.
-    pub(crate) fn begin(&self, runs: usize) {
-        self.bar.set_length(runs as u64);
-        self.bar.set_position(0);
-    }
-
-    pub(crate) fn finish(&self) {
-        self.bar.finish_and_clear();
-    }
-
-    pub(crate) fn update(&self, progress: &SweepProgress) {
-        self.bar.set_position(progress.done as u64);
-        self.bar.set_message(parts(progress).join("  "));
-        self.console.log(|| {
-            let parts = parts(progress).join(", ");
-            format!("{} of {} runs done, {parts}", progress.done, progress.total)
-        });
-    }
-
-    /// Says why a run failed, above the bar.
-    pub(crate) fn say(&self, reason: &str) {
-        self.bar.suspend(|| say(&format!("failed: {reason}")));
-    }
-}
-
-/// What is going on, in words.
-fn parts(progress: &SweepProgress) -> Vec<String> {
-    let mut parts = vec![format!("{} running", progress.running)];
-    if progress.elsewhere > 0 {
-        parts.push(format!("{} elsewhere", progress.elsewhere));
-    }
-    if progress.failed > 0 {
-        parts.push(format!("{} failed", progress.failed));
-    }
-    if let Some(left) = progress.left {
-        parts.push(format!("{} to go", wall_time(left)));
-    }
-    parts
 }

@@ -5,35 +5,28 @@ use crate::failure::Failure;
 use crate::messages::say;
 use crate::output::print;
 use crate::progress::{Console, Interrupt};
-use crate::sweep::{Display, own_program};
+use crate::study::{Display, own_program, this_program};
 use clearway_lab::Laboratory;
 use clearway_report::sweep::SweepRecord;
 use clearway_report::{Align, Table};
-use clearway_runs::{REVISION, command_line};
+use clearway_runs::command_line;
 use clearway_sweep::{
-    ExecuteOptions, Program, Store, Sweep, SweepPlan, Tuning, counted, fit, publish, record, tune,
+    ExecuteOptions, Store, Sweep, SweepPlan, Tuning, counted, fit, publish, record, tune,
 };
-use std::path::PathBuf;
 use std::process::ExitCode;
-use std::thread::available_parallelism;
 
 pub(crate) fn run(laboratory: &Laboratory, arguments: &TuneArguments) -> Result<ExitCode, Failure> {
-    let mut plan = SweepPlan::load(&arguments.plan)?;
+    let study = &arguments.study;
+    let mut plan = SweepPlan::load(&study.plan)?;
     plan.set_tune(arguments.measure.as_deref(), arguments.budget)?;
     fit(&mut plan)?;
-    let program = Program {
-        version: env!("CARGO_PKG_VERSION").into(),
-        revision: REVISION.into(),
-    };
-    let sweep = Sweep::resolve(plan, laboratory, &program, true)?;
-    let folder = arguments
-        .out
-        .clone()
-        .unwrap_or_else(|| PathBuf::from("out").join(format!("tune-{}", sweep.plan.general.name)));
-    let store = Store::open(&folder, &sweep)?;
+    // Who gives a budget has said how many runs there may be.
+    let is_confirmed = study.yes || plan.tune.budget.is_some();
+    let program = this_program();
+    let sweep = Sweep::resolve(plan, laboratory, &program, is_confirmed)?;
+    let store = Store::open(&study.folder("tune", &sweep), &sweep)?;
     let own = own_program()?;
-    let cores = available_parallelism().map_or(1, usize::from);
-    let (interrupt, console) = (Interrupt::install(), Console::new(arguments.quiet));
+    let (interrupt, console) = (Interrupt::install(), Console::new(study.quiet));
     let interrupted = || interrupt.is_raised();
     let display = Display::new(0, &console);
     let on_progress = |progress: &_| display.update(progress);
@@ -42,7 +35,7 @@ pub(crate) fn run(laboratory: &Laboratory, arguments: &TuneArguments) -> Result<
         display.begin(runs);
         ExecuteOptions {
             command: own.clone(),
-            jobs: arguments.jobs.map_or(cores, usize::from),
+            jobs: study.jobs(),
             interrupted: &interrupted,
             on_progress: &on_progress,
             on_failure: &on_failure,
@@ -62,10 +55,10 @@ fn show(
     tuning: &Tuning,
     mut record: SweepRecord,
 ) -> Result<(), Failure> {
-    if arguments.json {
+    if arguments.study.json {
         return print(&format!("{}\n", record.to_json().trim_end()));
     }
-    if arguments.quiet {
+    if arguments.study.quiet {
         return Ok(());
     }
     let mut table = Table::new()
@@ -102,7 +95,7 @@ fn conclude(store: &Store, tuning: &Tuning, arguments: &TuneArguments) -> ExitCo
         ));
         return ExitCode::from(130);
     }
-    if !arguments.quiet {
+    if !arguments.study.quiet {
         let new = counted(tuning.execution.done as u64, "run");
         say(&format!(
             "{new} done now; all of them, with a report, are in {folder}"

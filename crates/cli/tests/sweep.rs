@@ -125,7 +125,7 @@ fn what_is_done_is_not_done_again() {
             .is_none()
     );
     assert!(
-        fs::read_dir(bench.path("out/sweep-small/work"))
+        fs::read_dir(bench.path("out/sweep-small/partial"))
             .unwrap()
             .next()
             .is_none()
@@ -175,7 +175,7 @@ fn a_killed_sweep_goes_on_where_it_was() {
     let claims = fs::read_dir(bench.path("killed/claims")).unwrap().count();
     assert!(claims > 0, "a killed process leaves its claims");
     // Its children end by themselves.
-    let work = bench.path("killed/work").to_string_lossy().into_owned();
+    let work = bench.path("killed/partial").to_string_lossy().into_owned();
     let begun = Instant::now();
     while children_in(&work) > 0 {
         assert!(begun.elapsed() < Duration::from_secs(60), "orphans go on");
@@ -187,7 +187,7 @@ fn a_killed_sweep_goes_on_where_it_was() {
     let all = runs(&bench, "killed");
     assert!(all.len() == 8 && all.is_superset(&kept));
     assert!(
-        fs::read_dir(bench.path("killed/work"))
+        fs::read_dir(bench.path("killed/partial"))
             .unwrap()
             .next()
             .is_none()
@@ -358,7 +358,7 @@ fn an_interrupted_sweep_says_what_is_kept() {
         "{said}"
     );
     assert!((1..8).contains(&kept));
-    for folder in ["s/claims", "s/work"] {
+    for folder in ["s/claims", "s/partial"] {
         assert!(
             fs::read_dir(bench.path(folder)).unwrap().next().is_none(),
             "{folder}"
@@ -487,5 +487,25 @@ fn the_job_scripts_of_the_chapter_do_every_run_once() {
             "nothing to do: 8 of 8 runs are done\n",
             "{name}"
         );
+    }
+}
+
+#[test]
+fn a_scale_up_fabric_is_swept_as_packets_are() {
+    let bench = Bench::new("sweep-scale-up");
+    bench.write(
+        "plan.toml",
+        "scenario = \"nvlink-64\"\nseeds = 2\n[set]\n\"workload.transactions\" = 4\n\
+         [axes]\n\"injection.kind\" = [\"none\", \"window\"]\n",
+    );
+    let output = bench.output(&["sweep", "plan.toml", "--out", "s"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let rows = table(&bench, "s");
+    assert_eq!(rows.len(), 4);
+    for (row, kind) in rows.iter().zip(["none", "none", "window", "window"]) {
+        assert!(row.contains(&format!("injection.kind=\"{kind}\"")), "{row}");
+        assert!(row.contains("status=\"complete\""), "{row}");
+        assert!(row.contains("operations.effective_bandwidth="), "{row}");
+        assert!(!row.contains("fct_us"), "{row}");
     }
 }

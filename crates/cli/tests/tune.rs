@@ -70,11 +70,11 @@ fn the_best_point_is_found_and_runs_are_kept() {
         stderr.contains("46 runs done now, 72 of 72 in all"),
         "{stderr}"
     );
-    let document = std::fs::read_to_string(bench.path("t/sweep.json")).unwrap();
     let named = stdout.lines().nth(4).unwrap();
     let named = named.split_whitespace().last().unwrap();
-    assert!(named.starts_with("transport.window="), "{stdout}");
-    assert!(!swept.is_empty() && document.contains("100%bdp"));
+    let verdict = swept.lines().find(|line| line.starts_with("Best FCT mean"));
+    // The best of the grid with all seeds, or one that they cannot tell apart from it.
+    assert!(verdict.unwrap().contains(named), "{swept}\n{stdout}");
     let (_, again, stderr) = output(&bench, &["tune", "plan.toml", "--out", "t"]);
     assert!(stderr.contains("0 runs done now"), "{stderr}");
     assert_eq!(again, stdout);

@@ -5,7 +5,7 @@
 //! DIR/runs/KEY/           results of a run; whoever finds the folder finds all of it
 //! DIR/claims/KEY          a process is at it
 //! DIR/failed/KEY.txt      why a run failed last time
-//! DIR/work/OWNER/         what a process is making
+//! DIR/partial/OWNER/      what a process is making
 //! DIR/sweep.parquet, sweep.json, report.html
 //! ```
 //!
@@ -37,7 +37,7 @@ const PLAN: &str = "plan.toml";
 const RUNS: &str = "runs";
 const CLAIMS: &str = "claims";
 const FAILED: &str = "failed";
-const WORK: &str = "work";
+const PARTIAL: &str = "partial";
 
 /// Folder of a sweep.
 #[derive(Debug)]
@@ -73,7 +73,7 @@ impl Store {
         // First, so that nobody finds a folder without a plan.
         let plan = folder.join(PLAN);
         store.files.write(&plan, sweep.plan.text.as_bytes())?;
-        for name in [RUNS, CLAIMS, FAILED, WORK] {
+        for name in [RUNS, CLAIMS, FAILED, PARTIAL] {
             create(&folder.join(name))?;
         }
         store.clear();
@@ -232,7 +232,7 @@ impl Store {
     /// # Errors
     /// If it cannot be made.
     pub fn work(&self) -> Result<PathBuf, StoreError> {
-        let path = self.folder.join(WORK).join(self.owner.to_string());
+        let path = self.folder.join(PARTIAL).join(self.owner.to_string());
         fs::create_dir_all(&path).map_err(StoreError::io("create the folder", &path))?;
         // Children may have another folder than this process.
         std::path::absolute(&path).map_err(StoreError::io("find the folder", &path))
@@ -267,7 +267,7 @@ impl Store {
 
     /// Deletes what processes that were killed have left behind. What cannot be deleted harms nothing.
     fn clear(&self) {
-        let work = self.folder.join(WORK);
+        let work = self.folder.join(PARTIAL);
         for name in names(&work).unwrap_or_default() {
             let owner = Owner::read(&name);
             if owner.is_some_and(|owner| owner.is_gone() == Some(true)) {
@@ -286,7 +286,7 @@ impl Store {
 
 impl Drop for Store {
     fn drop(&mut self) {
-        let work = self.folder.join(WORK);
+        let work = self.folder.join(PARTIAL);
         let _ = fs::remove_dir_all(work.join(self.owner.to_string()));
     }
 }
