@@ -64,7 +64,7 @@ fn the_best_point_is_found_and_runs_are_kept() {
     );
     assert!(!stdout.contains("transport.window=2%bdp"), "{stdout}");
     // A sweep of the grid agrees, and does only what is left.
-    let (code, swept, stderr) = output(&bench, &["sweep", "plan.toml", "--out", "t"]);
+    let (code, _, stderr) = output(&bench, &["sweep", "plan.toml", "--out", "t"]);
     assert_eq!(code, Some(0), "{stderr}");
     assert!(
         stderr.contains("46 runs done now, 72 of 72 in all"),
@@ -72,8 +72,14 @@ fn the_best_point_is_found_and_runs_are_kept() {
     );
     let named = stdout.lines().nth(4).unwrap();
     let named = named.split_whitespace().last().unwrap();
+    // With the measure of an assertion the sweep says which point is the best, and which cannot be told apart from it.
+    bench.write(
+        "judged.toml",
+        &format!("{PLAN}[[assert]]\nmeasure = \"fct_us.mean\"\nabove = 0\n"),
+    );
+    let (code, swept, stderr) = output(&bench, &["sweep", "judged.toml", "--out", "t"]);
+    assert_eq!(code, Some(0), "{stderr}");
     let verdict = swept.lines().find(|line| line.starts_with("Best FCT mean"));
-    // The best of the grid with all seeds, or one that they cannot tell apart from it.
     assert!(verdict.unwrap().contains(named), "{swept}\n{stdout}");
     let (_, again, stderr) = output(&bench, &["tune", "plan.toml", "--out", "t"]);
     assert!(stderr.contains("0 runs done now"), "{stderr}");

@@ -226,7 +226,7 @@ fn folders_and_parts_that_do_not_fit() {
     theirs: this folder is not empty, and holds no sweep
       fix: name a folder that does not exist yet with `--out`
     spray-studi: there is no such file or built-in plan of a sweep
-      fix: did you mean `spray-study`? Give the path of a TOML file or a built-in plan: spray-study
+      fix: did you mean `spray-study`? Give the path of a TOML file or a built-in plan of a sweep: spray-study
     invalid value '0/3' for '--shard <I/N>': parts are counted from 1: 1/3 to 3/3
     invalid value '4/3' for '--shard <I/N>': expected a part such as `3/10`, the third of ten
     "#);
