@@ -34,6 +34,7 @@ mod explain;
 mod failure;
 mod init;
 mod isolate;
+mod kinds;
 mod live;
 mod man;
 mod messages;

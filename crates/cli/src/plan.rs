@@ -2,6 +2,7 @@
 
 use crate::arguments::PlanArguments;
 use crate::failure::Failure;
+use crate::kinds::Kind as FileKind;
 use crate::messages::say;
 use crate::output::print;
 use crate::progress::{Console, Display, Interrupt};
@@ -30,7 +31,8 @@ pub(crate) fn plan(
     laboratory: &Laboratory,
     arguments: &PlanArguments,
 ) -> Result<ExitCode, Failure> {
-    let mut file = JobsFile::load_with(laboratory.registry(), &arguments.jobs)?;
+    let mut file = JobsFile::load_with(laboratory.registry(), &arguments.jobs)
+        .map_err(|error| FileKind::Jobs.explain(laboratory, &arguments.jobs, error))?;
     if let Some(folder) = &arguments.out {
         check_inputs(folder, &arguments.jobs)?;
         // Leaves no trace: only to see that it can be done.

@@ -2,6 +2,7 @@
 
 use crate::arguments::{RunArguments, SLOWEST, ScenarioArguments};
 use crate::failure::{Failure, with_causes};
+use crate::kinds::Kind;
 use crate::live::{self, Live};
 use crate::messages::{say, warn};
 use crate::output::print;
@@ -31,7 +32,9 @@ pub(crate) fn load_any(
 ) -> Result<Experiment, Failure> {
     let overrides = arguments.all_overrides();
     Ok(match &arguments.scenario {
-        Some(name) => laboratory.load_any(name, &overrides)?,
+        Some(name) => laboratory
+            .load_any(name, &overrides)
+            .map_err(|error| Kind::Scenario.explain(laboratory, name, error))?,
         None => laboratory.read_any(DEFAULT, TEXT_OF_DEFAULT, None, &overrides)?,
     })
 }

@@ -2,11 +2,13 @@
 
 use crate::arguments::StudyArguments;
 use crate::failure::Failure;
+use crate::kinds::Kind;
 use crate::messages::say;
 use crate::progress::{Console, wall_time};
 use crate::run::file_name;
+use clearway_lab::{Laboratory, ScenarioError};
 use clearway_runs::REVISION;
-use clearway_sweep::{Program, StoreError, Sweep, SweepProgress};
+use clearway_sweep::{Program, StoreError, Sweep, SweepPlan, SweepProgress};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -20,6 +22,12 @@ impl From<StoreError> for Failure {
 }
 
 impl StudyArguments {
+    /// The plan of the study.
+    pub(crate) fn load(&self, laboratory: &Laboratory) -> Result<SweepPlan, ScenarioError> {
+        SweepPlan::load(&self.plan)
+            .map_err(|error| Kind::Sweep.explain(laboratory, &self.plan, error))
+    }
+
     /// Folder of the study of this kind: the one that was named, or one that is named after the plan.
     pub(crate) fn folder(&self, kind: &str, sweep: &Sweep) -> PathBuf {
         let name = || format!("{kind}-{}", file_name(&sweep.plan.general.name));

@@ -10,9 +10,7 @@ use clearway_lab::Laboratory;
 use clearway_report::sweep::{AssertionVerdict, SweepRecord};
 use clearway_report::{Align, Table};
 use clearway_runs::command_line;
-use clearway_sweep::{
-    ExecuteOptions, Execution, Store, Sweep, SweepPlan, counted, execute, publish, record,
-};
+use clearway_sweep::{ExecuteOptions, Execution, Store, Sweep, counted, execute, publish, record};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -20,7 +18,7 @@ pub(crate) fn sweep(
     laboratory: &Laboratory,
     arguments: &SweepArguments,
 ) -> Result<ExitCode, Failure> {
-    let plan = SweepPlan::load(&arguments.study.plan)?;
+    let plan = arguments.study.load(laboratory)?;
     let program = this_program();
     let sweep = Sweep::resolve(plan, laboratory, &program, arguments.study.yes)?;
     let folder = arguments.study.folder("sweep", &sweep);

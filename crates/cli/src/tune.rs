@@ -8,16 +8,13 @@ use crate::progress::{Console, Interrupt};
 use crate::study::{Display, own_program, this_program};
 use clearway_lab::Laboratory;
 use clearway_report::sweep::SweepRecord;
-use clearway_report::{Align, Table};
 use clearway_runs::command_line;
-use clearway_sweep::{
-    ExecuteOptions, Store, Sweep, SweepPlan, Tuning, counted, fit, publish, record, tune,
-};
+use clearway_sweep::{ExecuteOptions, Store, Sweep, Tuning, counted, fit, publish, record, tune};
 use std::process::ExitCode;
 
 pub(crate) fn run(laboratory: &Laboratory, arguments: &TuneArguments) -> Result<ExitCode, Failure> {
     let study = &arguments.study;
-    let mut plan = SweepPlan::load(&study.plan)?;
+    let mut plan = study.load(laboratory)?;
     plan.set_tune(arguments.measure.as_deref(), arguments.budget)?;
     fit(&mut plan)?;
     // Who gives a budget has said how many runs there may be.
@@ -42,49 +39,22 @@ pub(crate) fn run(laboratory: &Laboratory, arguments: &TuneArguments) -> Result<
         }
     })?;
     display.finish();
-    let record = record(&sweep, &store, &program, &command_line())?;
+    let mut record = record(&sweep, &store, &program, &command_line())?;
+    record.tuning = (!tuning.execution.interrupted).then(|| tuning.record(&sweep));
     publish(&store, &record)?;
-    show(arguments, &sweep, &tuning, record)?;
+    show(arguments, &record)?;
     Ok(conclude(&store, &tuning, arguments))
 }
 
-/// Prints what came out: the rungs, and the points of the last one.
-fn show(
-    arguments: &TuneArguments,
-    sweep: &Sweep,
-    tuning: &Tuning,
-    mut record: SweepRecord,
-) -> Result<(), Failure> {
+/// Prints what came out.
+fn show(arguments: &TuneArguments, record: &SweepRecord) -> Result<(), Failure> {
     if arguments.study.json {
         return print(&format!("{}\n", record.to_json().trim_end()));
     }
     if arguments.study.quiet {
         return Ok(());
     }
-    let mut table = Table::new()
-        .column("rung", Align::Right)
-        .column("points", Align::Right)
-        .column("seeds", Align::Right)
-        .column("left out", Align::Right)
-        .column("best", Align::Left);
-    for (number, rung) in (1..).zip(&tuning.rungs) {
-        let best = rung.kept.first().map(|place| record.name_of(place));
-        table.row([
-            i32::to_string(&number),
-            rung.points.to_string(),
-            rung.seeds.to_string(),
-            rung.left_out.to_string(),
-            best.unwrap_or_else(|| "-".into()),
-        ]);
-    }
-    let mut text = table.render(usize::MAX);
-    if let Some(last) = tuning.rungs.last() {
-        record.runs.retain(|run| last.kept.contains(&run.place));
-        record.missing = 0;
-        let points = record.to_table(Some(&sweep.plan.tune.measure));
-        text += &format!("\n{}\n", points.trim_end());
-    }
-    print(&text)
+    print(&format!("{}\n", record.to_tuning_table().trim_end()))
 }
 
 fn conclude(store: &Store, tuning: &Tuning, arguments: &TuneArguments) -> ExitCode {
@@ -101,12 +71,14 @@ fn conclude(store: &Store, tuning: &Tuning, arguments: &TuneArguments) -> ExitCo
             "{new} done now; all of them, with a report, are in {folder}"
         ));
     }
-    let has_best = tuning
-        .rungs
-        .last()
-        .is_some_and(|rung| !rung.kept.is_empty());
-    if !has_best {
-        say("no point has a value of the measure with all seeds: there is no best one");
+    let found = tuning.rungs.last().map_or(0, |rung| rung.best.len());
+    let without = tuning.groups - found;
+    match (without, tuning.groups) {
+        (0, _) => {}
+        (_, 1) => say("no point has a value of the measure with all seeds: there is no best one"),
+        (_, all) => say(&format!(
+            "in {without} of {all} groups no point has a value of the measure with all seeds: they have no best one"
+        )),
     }
-    ExitCode::from(u8::from(!has_best))
+    ExitCode::from(u8::from(without > 0))
 }

@@ -423,7 +423,7 @@ fn the_chapter_has_every_key_of_a_plan_and_plans_that_can_be_read() {
         bench.succeed(&["sweep", "plan.toml", "--dry-run"]);
         plans += 1;
     }
-    assert_eq!(plans, 2);
+    assert_eq!(plans, 3);
     let calls = clearway_testing::chapter::calls(CHAPTER);
     assert!(!calls.is_empty());
     for call in calls {

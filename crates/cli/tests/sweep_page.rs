@@ -47,6 +47,7 @@ fn sweep(bench: &Bench) -> SweepRecord {
         missing: 0,
         failures: Vec::new(),
         assertions: Vec::new(),
+        tuning: None,
     };
     let runs = (0..36u32).map(|number| {
         let (spray, size, seed) = (number / 12, number / 3 % 4, number % 3);

@@ -107,8 +107,8 @@ fn axes_without_effect() {
       fix: leave one of the values out, or the axis; `clearway show SCENARIO --resolved --set KEY=VALUE` shows what a value does
     p.toml:3: `[axes]` gives the seed
       fix: write `seeds = 3`, `seeds = "1-5"` or `seeds = [1, 2, 7]` at the top of the plan
-    p.toml: two of the 3 runs of the plan are the same point
-      fix: remove the single point that the grid has, too
+    p.toml:5: this point is there already: the plan would run it twice (3 runs in all)
+      fix: remove one of the two; `seeds` repeats runs
     p.toml:3: a plan has a grid or drawn points, and this one has both
       fix: give each axis as a list of `[sample.ranges]`, or leave `[sample]` out
     "#);
@@ -226,8 +226,45 @@ fn folders_and_parts_that_do_not_fit() {
     theirs: this folder is not empty, and holds no sweep
       fix: name a folder that does not exist yet with `--out`
     spray-studi: there is no such file or built-in plan of a sweep
-      fix: did you mean `spray-study`? Give the path of a TOML file or a built-in plan of a sweep: spray-study
+      fix: did you mean `spray-study`? Give the path of a TOML file or a built-in plan of a sweep: spray-study, nvlink-windows
     invalid value '0/3' for '--shard <I/N>': parts are counted from 1: 1/3 to 3/3
     invalid value '4/3' for '--shard <I/N>': expected a part such as `3/10`, the third of ten
     "#);
+}
+
+#[test]
+fn files_that_are_for_another_command() {
+    let bench = Bench::new("plan-kinds");
+    for (file, name) in [
+        ("sweep.toml", "spray-study"),
+        ("jobs.toml", "vgg-pair"),
+        ("scenario.toml", "quickstart"),
+    ] {
+        bench.write(file, &bench.succeed(&["show", name]));
+    }
+    let mut text = String::new();
+    for arguments in [
+        ["run", "sweep.toml"],
+        ["run", "vgg-pair"],
+        ["plan", "scenario.toml"],
+        ["plan", "spray-study"],
+        ["sweep", "jobs.toml"],
+        ["tune", "quickstart"],
+    ] {
+        let _ = writeln!(text, "{}", bench.refuse(&arguments));
+    }
+    assert_snapshot!(text, @"
+    sweep.toml:10: there is no section `assert`
+      fix: sweep.toml is a plan of a sweep: `clearway sweep sweep.toml`
+    vgg-pair: there is no such file or built-in scenario
+      fix: vgg-pair is a plan of jobs: `clearway plan vgg-pair`
+    scenario.toml:9: there is no section `workload`
+      fix: scenario.toml is a scenario: `clearway run scenario.toml`
+    spray-study: there is no such file or built-in plan
+      fix: spray-study is a plan of a sweep: `clearway sweep spray-study`
+    jobs.toml:8: there is no section `job`
+      fix: jobs.toml is a plan of jobs: `clearway plan jobs.toml`
+    quickstart: there is no such file or built-in plan of a sweep
+      fix: quickstart is a scenario: `clearway run quickstart`
+    ");
 }

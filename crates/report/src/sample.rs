@@ -286,6 +286,7 @@ pub(crate) fn sweep() -> SweepRecord {
             reason: "killed by signal 9".into(),
         }],
         assertions: Vec::new(),
+        tuning: None,
     };
     let runs = (0..8).map(|number: u32| {
         let place = vec![number / 4, number / 2 % 2];

@@ -26,6 +26,7 @@
 //! | `….mean_interval` | two numbers, or null | 95 % interval of the mean, by Student's t; null of fewer than two seeds |
 //! | `best.NAME` | object | by each measure the best point, less being better but of rates, counts of completed work and indices: `point`, its place in `points`; `share_of_samples` of the bootstrap in which it is the best (null of one seed); `alike`, places of points that cannot be told apart from it (the 95 % interval of the paired difference of the means holds zero); `left_out`, how many points have runs that are not complete |
 //! | `failures[]` | list | `key`, `seed`, `values` by axis, `reason` of each run that failed |
+//! | `tuning` | object or null | of `clearway tune`: `measure`, `then` (or null), `within`, `rungs[]` with `points`, `seeds` and `left_out`, and `best[]`, the chosen points by axis: one, or one for each combination of values of `tune.each` |
 //! | `assertions[]` | list | [outcomes](AssertionOutcome) of the plan's assertions, in its order |
 //! | `….text` | text | the assertion |
 //! | `….measure`, `.statistic`, `.confidence` | text, `mean` or `median`, 0 to 1 | what is asserted of what, and how surely |
@@ -38,6 +39,7 @@ mod document;
 mod judge;
 mod points;
 mod table;
+mod tuning;
 
 pub use assertion::{
     Assertion, AssertionCase, AssertionOutcome, AssertionVerdict, Bound, Limit, Statistic,
@@ -46,6 +48,7 @@ pub(crate) use dataset::kinds_of_columns;
 pub use dataset::{FILE_NAME as TABLE_NAME, write_sweep};
 pub(crate) use points::Samples;
 pub use points::{BestPoint, CONFIDENCE};
+pub use tuning::{TuningRecord, TuningRung};
 
 use crate::measures::{Unit, measures_of};
 use crate::summary::{StatusName, Summary};
@@ -80,6 +83,8 @@ pub struct SweepRecord {
     pub failures: Vec<SweepFailure>,
     /// Outcomes of the plan's assertions.
     pub assertions: Vec<AssertionOutcome>,
+    /// What a tuning chose, if the record is that of one.
+    pub tuning: Option<TuningRecord>,
 }
 
 /// Key of the scenario that a plan varies.

@@ -48,6 +48,7 @@ pub fn record(
         missing: (sweep.runs.len() - runs.len()) as u64,
         failures,
         assertions: Vec::new(),
+        tuning: None,
     };
     record.measure(&runs);
     // Of a part of the runs an assertion says nothing yet.

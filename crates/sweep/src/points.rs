@@ -124,7 +124,7 @@ impl Sweep {
             plan,
         };
         let mut seen: BTreeMap<RunKey, usize> = BTreeMap::new();
-        for point in points {
+        for (number, point) in points.into_iter().enumerate() {
             let mut overrides = overrides_of_all(&sweep.plan);
             overrides.extend(overrides_of(&axes, &point));
             let mut experiment = load(&sweep.plan, laboratory, &scenario, &overrides)?;
@@ -144,7 +144,8 @@ impl Sweep {
                     if sweep.plan.sample.is_some() && other.place == place {
                         continue;
                     }
-                    return Err(same(&sweep.plan, &axes, other, &run));
+                    let place = place_of_point(&sweep.plan, number);
+                    return Err(same(&sweep.plan, &axes, other, &run, place));
                 }
                 seen.insert(key, sweep.runs.len());
                 sweep.runs.push(run);
@@ -376,21 +377,42 @@ fn load(
     })
 }
 
-/// Two points that are one.
-fn same(plan: &SweepPlan, axes: &[Axis], one: &PlannedRun, other: &PlannedRun) -> ScenarioError {
+/// Place of the point of this number if it stands in the plan as one; else the whole plan.
+fn place_of_point(plan: &SweepPlan, number: usize) -> Place {
+    let grid = match plan.has_grid() {
+        true => plan.axes.iter().map(|axis| axis.values.len()).product(),
+        false => 0,
+    };
+    let single = number.checked_sub(grid);
+    let point = single.and_then(|single| plan.points.get(single));
+    let first = point.and_then(|point| point.values.first());
+    first.map_or_else(
+        || Place::Whole {
+            file: plan.file.clone(),
+        },
+        |value| value.place.clone(),
+    )
+}
+
+/// Two points that are one, the second of which stands at `place`.
+fn same(
+    plan: &SweepPlan,
+    axes: &[Axis],
+    one: &PlannedRun,
+    other: &PlannedRun,
+    place: Place,
+) -> ScenarioError {
     let runs = plan.run_count().unwrap_or(u64::MAX);
     let values = axes.iter().zip(one.place.iter().zip(&other.place));
     let mut different = values.filter(|(_, (one, other))| one != other);
     let Some((axis, (first, second))) = different.next() else {
         return ScenarioError::at(
-            &Place::Whole {
-                file: plan.file.clone(),
-            },
+            &place,
             format!(
-                "two of the {} of the plan are the same point",
+                "this point is there already: the plan would run it twice ({} in all)",
                 counted(runs, "run")
             ),
-            "remove the single point that the grid has, too",
+            "remove one of the two; `seeds` repeats runs",
         );
     };
     let value = |place: &u32| &axis.values[*place as usize];

@@ -3,14 +3,18 @@
 //! All points run with few seeds; the better ones run with more, and so on, until the last ones have run with all seeds of the plan. All
 //! points of a rung have the same seeds (common random numbers), so that they differ by what the plan varies and by nothing else. Runs
 //! are kept as those of a sweep: a sweep of the same plan goes on from them, and a second call has nothing to do.
+//!
+//! With `each` the points are in groups, one for each combination of values of these axes, and compete within their group. With `within`
+//! and `then` a point whose measure is within a share of the best one's is as good, and another measure chooses among these: the largest
+//! throughput at the least latency.
 
 use crate::dataset::record;
 use crate::execute::{ExecuteOptions, Execution, execute};
-use crate::plan::{SweepPlan, counted};
+use crate::plan::{SweepPlan, counted, normal};
 use crate::points::{Program, RunKey, Sweep};
 use crate::store::{Store, StoreError};
 use clearway_lab::Laboratory;
-use clearway_report::sweep::{SweepRecord, SweepStatus};
+use clearway_report::sweep::{SweepRecord, SweepStatus, TuningRecord, TuningRung};
 use clearway_scenario::{Place, ScenarioError};
 use std::collections::BTreeMap;
 
@@ -22,13 +26,15 @@ pub struct Schedule {
 }
 
 /// A rung that is over.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Rung {
     /// Points that ran.
     pub points: usize,
     /// Seeds of each.
     pub seeds: usize,
-    /// Points that the next rung keeps, the best first; of the last rung those that have a value.
+    /// Best point of each group that has one.
+    pub best: Vec<Vec<u32>>,
+    /// Points that the next rung keeps, the best of each group first; of the last rung those that have a value.
     pub kept: Vec<Vec<u32>>,
     /// Points that are left out: a run failed, is not complete or has no value of the measure.
     pub left_out: usize,
@@ -37,10 +43,34 @@ pub struct Rung {
 /// What came of a tuning.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tuning {
+    /// Groups of points that compete.
+    pub groups: usize,
     /// The rungs, in order.
     pub rungs: Vec<Rung>,
     /// All executions together.
     pub execution: Execution,
+}
+
+impl Tuning {
+    /// What files and tables say of it.
+    pub fn record(&self, sweep: &Sweep) -> TuningRecord {
+        let settings = &sweep.plan.tune;
+        let last = self.rungs.last().cloned().unwrap_or_default();
+        let rungs = self.rungs.iter().map(|rung| TuningRung {
+            points: rung.points,
+            seeds: rung.seeds,
+            left_out: rung.left_out,
+        });
+        TuningRecord {
+            measure: settings.measure.clone(),
+            within: settings.within,
+            then: Some(settings.then.clone()).filter(|then| !then.is_empty()),
+            is_grouped: !settings.each.is_empty(),
+            rungs: rungs.collect(),
+            best: last.best,
+            last: last.kept,
+        }
+    }
 }
 
 impl Schedule {
@@ -104,7 +134,9 @@ pub fn fit(plan: &mut SweepPlan) -> Result<(), ScenarioError> {
     let Some(budget) = settings.budget else {
         return Ok(());
     };
-    let most = Schedule::most_points(budget, seeds, settings.keep.into());
+    let groups = plan.group_count();
+    let most = Schedule::most_points(budget / groups, seeds, settings.keep.into());
+    let most = most.map(|most| most * groups);
     let refuse = |what: String| {
         Err(ScenarioError::at(
             &place,
@@ -150,14 +182,18 @@ pub fn tune<'a>(
     mut options: impl FnMut(usize) -> ExecuteOptions<'a>,
 ) -> Result<Tuning, StoreError> {
     let settings = &sweep.plan.tune;
-    let mut survivors = runs_by_point(sweep);
-    let seeds = survivors.values().map(Vec::len).max().unwrap_or(0);
-    let schedule = Schedule::new(survivors.len() as u64, seeds as u64, settings.keep.into());
-    let mut tuning = Tuning::default();
+    let mut groups = groups(sweep);
+    let points = groups.iter().map(BTreeMap::len).max().unwrap_or(0);
+    let seeds = sweep.plan.general.seeds.count();
+    let schedule = Schedule::new(points as u64, seeds as u64, settings.keep.into());
+    let mut tuning = Tuning {
+        groups: groups.len(),
+        ..Tuning::default()
+    };
     for (number, &(_, own)) in schedule.rungs.iter().enumerate() {
         let own = own as usize;
+        let survivors = groups.iter().flat_map(BTreeMap::values);
         let chosen: Vec<usize> = survivors
-            .values()
             .flat_map(|runs| runs.iter().take(own).copied())
             .collect();
         let outcome = execute((sweep, laboratory), store, &chosen, options(chosen.len()))?;
@@ -166,45 +202,99 @@ pub fn tune<'a>(
         if is_interrupted {
             break;
         }
-        let ran = survivors.len();
-        let costs = costs(&record(sweep, store, program, "")?, &settings.measure);
-        let cost = |runs: &[usize]| -> Option<f64> {
-            let own = runs
-                .iter()
-                .take(own)
-                .map(|&run| costs.get(&sweep.runs[run].key));
-            let own: Option<Vec<f64>> = own.map(Option::<&f64>::copied).collect();
-            own.map(|own| own.iter().sum::<f64>() / own.len() as f64)
-        };
-        let mut ranking: Vec<(f64, Vec<u32>)> = survivors
-            .iter()
-            .filter_map(|(place, runs)| Some((cost(runs)?, place.clone())))
-            .collect();
-        // Stable: of equal points the first of the plan stays.
-        ranking.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let left_out = ran - ranking.len();
-        if let Some(&(next, _)) = schedule.rungs.get(number + 1) {
-            ranking.truncate(next as usize);
-        }
-        let kept: Vec<Vec<u32>> = ranking.into_iter().map(|(_, place)| place).collect();
-        survivors.retain(|place, _| kept.contains(place));
-        tuning.rungs.push(Rung {
-            points: ran,
+        let record = record(sweep, store, program, "")?;
+        let ranks = Ranks::new(sweep, &record, own);
+        let next = schedule.rungs.get(number + 1);
+        let mut rung = Rung {
             seeds: own,
-            kept,
-            left_out,
-        });
+            ..Rung::default()
+        };
+        for group in &mut groups {
+            let ranking = ranks.rank(group);
+            rung.points += group.len();
+            rung.left_out += group.len() - ranking.len();
+            rung.best.extend(ranking.first().cloned());
+            let next = next.map_or(ranking.len(), |&(next, _)| next as usize);
+            let kept: Vec<Vec<u32>> = ranking.into_iter().take(next).collect();
+            group.retain(|place, _| kept.contains(place));
+            rung.kept.extend(kept);
+        }
+        tuning.rungs.push(rung);
     }
     Ok(tuning)
 }
 
 /// Runs of each point, by seed in the order of the plan.
-fn runs_by_point(sweep: &Sweep) -> BTreeMap<Vec<u32>, Vec<usize>> {
-    let mut points: BTreeMap<Vec<u32>, Vec<usize>> = BTreeMap::new();
+type Group = BTreeMap<Vec<u32>, Vec<usize>>;
+
+/// Points that compete: all of them, or those with the same values on the axes of `each`.
+fn groups(sweep: &Sweep) -> Vec<Group> {
+    let each = &sweep.plan.tune.each;
+    let is_each = |key: &str| each.iter().any(|own| normal(own) == normal(key));
+    let axes: Vec<bool> = sweep.axes.iter().map(|axis| is_each(&axis.key)).collect();
+    let mut groups: BTreeMap<Vec<u32>, Group> = BTreeMap::new();
     for (at, run) in sweep.runs.iter().enumerate() {
-        points.entry(run.place.clone()).or_default().push(at);
+        let values = run.place.iter().zip(&axes);
+        let values = values.filter(|(_, is_each)| **is_each);
+        let values = values.map(|(place, _)| *place).collect();
+        let group = groups.entry(values).or_default();
+        group.entry(run.place.clone()).or_default().push(at);
     }
-    points
+    groups.into_values().collect()
+}
+
+/// Costs of a rung, by which points are ranked: less is better.
+struct Ranks<'a> {
+    sweep: &'a Sweep,
+    /// Seeds of each point.
+    seeds: usize,
+    costs: BTreeMap<RunKey, f64>,
+    /// Costs that decide between points that are as good, if any do.
+    then: Option<BTreeMap<RunKey, f64>>,
+}
+
+impl<'a> Ranks<'a> {
+    fn new(sweep: &'a Sweep, record: &SweepRecord, seeds: usize) -> Self {
+        let settings = &sweep.plan.tune;
+        let then = Some(&settings.then).filter(|then| !then.is_empty());
+        Self {
+            sweep,
+            seeds,
+            costs: costs(record, &settings.measure),
+            then: then.map(|then| costs(record, then)),
+        }
+    }
+
+    /// Mean over the seeds; `None` if a run has no value.
+    fn mean(&self, costs: &BTreeMap<RunKey, f64>, runs: &[usize]) -> Option<f64> {
+        let own = runs.iter().take(self.seeds);
+        let own = own.map(|&run| costs.get(&self.sweep.runs[run].key).copied());
+        let own: Vec<f64> = own.collect::<Option<_>>()?;
+        Some(own.iter().sum::<f64>() / own.len() as f64)
+    }
+
+    /// Points of a group that have values, the best first. Of equal points the first of the plan stands first.
+    fn rank(&self, group: &Group) -> Vec<Vec<u32>> {
+        let costs = group.iter().filter_map(|(place, runs)| {
+            let then = match &self.then {
+                Some(then) => self.mean(then, runs)?,
+                None => 0.0,
+            };
+            Some((self.mean(&self.costs, runs)?, then, place.clone()))
+        });
+        ranked(costs.collect(), self.sweep.plan.tune.within)
+    }
+}
+
+/// Points by cost; those within a share of the least one by their second cost.
+fn ranked(mut points: Vec<(f64, f64, Vec<u32>)>, within: f64) -> Vec<Vec<u32>> {
+    points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    if let Some(&(least, ..)) = points.first() {
+        let limit = least + within * least.abs();
+        let as_good = points.partition_point(|point| point.0 <= limit);
+        points[..as_good].sort_by(|a, b| a.1.total_cmp(&b.1));
+    }
+    points.into_iter().map(|(.., place)| place).collect()
 }
 
 /// The measure of each run that is complete; less is better.
@@ -251,6 +341,21 @@ mod tests {
             [(4, 1), (2, 2), (2, 4), (2, 8), (2, 16)]
         );
         assert_eq!(Schedule::new(1, 3, 3).rungs, [(1, 1), (1, 3)]);
+    }
+
+    #[test]
+    fn of_points_that_are_as_good_another_measure_chooses() {
+        let points = |within| {
+            // More is better of the first: costs are negative.
+            let points = [(-1.90, 40.0), (-1.99, 60.0), (-2.0, 90.0), (-1.0, 1.0)];
+            let numbered = points.iter().zip(0..);
+            let points = numbered.map(|(&(cost, then), number)| (cost, then, vec![number]));
+            ranked(points.collect(), within).concat()
+        };
+        assert_eq!(points(0.0), [2, 1, 0, 3]);
+        assert_eq!(points(0.01), [1, 2, 0, 3]);
+        assert_eq!(points(0.05), [0, 1, 2, 3]);
+        assert_eq!(ranked(Vec::new(), 0.1), Vec::<Vec<u32>>::new());
     }
 
     #[test]

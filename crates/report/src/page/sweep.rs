@@ -32,6 +32,7 @@ pub fn render_sweep(sweep: &SweepRecord) -> String {
     tiles(&mut document, sweep);
     match sweep.primary() {
         Some(primary) => {
+            chosen(&mut document, sweep);
             axes(&mut document, sweep, primary);
             points(&mut document, sweep, primary);
         }
@@ -106,6 +107,31 @@ fn tiles(document: &mut Document, sweep: &SweepRecord) {
         ),
     ];
     document.push(&tiles_of(&figures));
+}
+
+/// Points that a tuning chose.
+fn chosen(document: &mut Document, sweep: &SweepRecord) {
+    if sweep.tuning.is_none() {
+        return;
+    }
+    let (titles, rows) = sweep.chosen();
+    document.open_section("chosen", "What the tuning chose");
+    let columns = titles.iter().enumerate().map(|(number, title)| {
+        let axis = sweep.axes.get(number);
+        match axis.is_some_and(|axis| axis.numbers.is_none()) {
+            true => (title.as_str(), Column::Text),
+            false => (title.as_str(), Column::Number),
+        }
+    });
+    let rows = rows
+        .iter()
+        .map(|row| row.iter().map(|cell| in_page(cell)).collect());
+    let rows: Vec<Vec<String>> = rows.collect();
+    document.push(&table(&columns.collect::<Vec<_>>(), &rows));
+    if let Some(sentence) = sweep.chosen_by() {
+        document.push(&paragraph(&in_page(&sentence)));
+    }
+    document.close_section();
 }
 
 /// Elements that the script draws into.

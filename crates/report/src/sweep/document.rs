@@ -3,7 +3,7 @@
 use super::points::{CONFIDENCE, Samples};
 use super::{
     AssertionCase, AssertionOutcome, AssertionVerdict, SCHEMA, Statistic, SweepAxis, SweepFailure,
-    SweepMeasure, SweepPoint, SweepRecord, SweepStatus,
+    SweepMeasure, SweepPoint, SweepRecord, SweepStatus, TuningRecord, TuningRung,
 };
 use clearway_statistics::{Estimate, Interval};
 use serde::{Serialize, Serializer};
@@ -24,6 +24,7 @@ struct Document<'a> {
     best: BTreeMap<&'a str, Best>,
     failures: Vec<Failure<'a>>,
     assertions: Vec<Outcome<'a>>,
+    tuning: Option<Tuned<'a>>,
 }
 
 #[derive(Serialize)]
@@ -100,6 +101,16 @@ struct Case<'a> {
     reason: &'a str,
 }
 
+/// What a tuning chose.
+#[derive(Serialize)]
+struct Tuned<'a> {
+    measure: &'a str,
+    then: Option<&'a str>,
+    within: f64,
+    rungs: &'a [TuningRung],
+    best: Vec<Values<'a>>,
+}
+
 /// Values of a point by axis.
 struct Values<'a> {
     sweep: &'a SweepRecord,
@@ -145,9 +156,21 @@ impl SweepRecord {
                 .iter()
                 .map(|outcome| self.outcome(outcome))
                 .collect(),
+            tuning: self.tuning.as_ref().map(|tuning| self.tuned(tuning)),
         };
         let json = serde_json::to_string_pretty(&document);
         json.expect("a sweep is text and numbers") + "\n"
+    }
+
+    fn tuned<'a>(&'a self, tuning: &'a TuningRecord) -> Tuned<'a> {
+        let best = tuning.best.iter();
+        Tuned {
+            measure: &tuning.measure,
+            then: tuning.then.as_deref(),
+            within: tuning.within,
+            rungs: &tuning.rungs,
+            best: best.map(|place| self.values(place)).collect(),
+        }
     }
 
     fn values<'a>(&'a self, place: &'a [u32]) -> Values<'a> {

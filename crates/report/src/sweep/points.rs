@@ -65,11 +65,14 @@ impl SweepRecord {
         measures.position(|known| known.name == measure)
     }
 
-    /// Measure that matters most: that of the first assertion, or else slowdown, iterations of jobs, or the first that runs have.
+    /// Measure that matters most: that of the tuning or of the first assertion, or else slowdown, iterations of jobs, or the first that
+    /// runs have.
     pub fn primary(&self) -> Option<usize> {
+        let tuned = self.tuning.as_ref().map(|tuning| tuning.measure.as_str());
         let asserted = self.assertions.first();
         let asserted = asserted.map(|outcome| outcome.measure.as_str());
-        let names = asserted.into_iter().chain(["slowdown.p99", "jobs_us.mean"]);
+        let names = tuned.into_iter().chain(asserted);
+        let names = names.chain(["slowdown.p99", "jobs_us.mean"]);
         let known = names.filter_map(|name| self.place_of(name)).next();
         known.or((!self.measures.is_empty()).then_some(0))
     }

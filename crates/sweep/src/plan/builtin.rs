@@ -7,7 +7,13 @@ use clearway_units::{ParameterInfo, ParameterSet};
 
 /// The built-in plans: name and text.
 pub fn builtin_sweeps() -> &'static [(&'static str, &'static str)] {
-    &[("spray-study", include_str!("../../plans/spray-study.toml"))]
+    &[
+        ("spray-study", include_str!("../../plans/spray-study.toml")),
+        (
+            "nvlink-windows",
+            include_str!("../../plans/nvlink-windows.toml"),
+        ),
+    ]
 }
 
 /// Names and summaries of the built-in plans, and the sections of plans with their keys.

@@ -173,6 +173,13 @@ impl SweepPlan {
         format!("{}, {}", parts.join(" and "), counted(seeds, "seed"))
     }
 
+    /// Number of groups of points that are tuned by themselves: combinations of values of the axes of `tune.each`.
+    pub(crate) fn group_count(&self) -> u64 {
+        let is_each = |key: &str| self.tune.each.iter().any(|own| normal(own) == normal(key));
+        let axes = self.axes.iter().filter(|axis| is_each(&axis.key));
+        axes.map(|axis| axis.values.len() as u64).product()
+    }
+
     /// True if there is a grid; one without axes is the scenario itself, where nothing else is asked for.
     pub(crate) fn has_grid(&self) -> bool {
         !self.axes.is_empty() || (self.points.is_empty() && self.sample.is_none())

@@ -119,6 +119,7 @@ impl SweepPlan {
             ));
         }
         self.check_keys()?;
+        self.check_each(&reader.place("tune", 0, &["each"]))?;
         if self.axes.is_empty()
             && self.points.is_empty()
             && self.sample.is_none()
@@ -129,6 +130,39 @@ impl SweepPlan {
                 "the grid is empty: the plan varies nothing, and has 1 run",
                 "give `[axes]`, `[[point]]`, `[sample]` or `seeds`; a single run is `clearway run`",
             ));
+        }
+        Ok(())
+    }
+
+    /// Refuses axes of `tune.each` that the grid does not have, and grids that have no other.
+    fn check_each(&self, place: &Place) -> Result<(), ScenarioError> {
+        let each = &self.tune.each;
+        let fault = |message: String, fix: String| Err(ScenarioError::at(place, message, fix));
+        if each.is_empty() {
+            return Ok(());
+        }
+        if self.sample.is_some() || !self.points.is_empty() {
+            return fault(
+                "`each` wants a grid, and this plan has points that are drawn or written out"
+                    .into(),
+                "give all axes in `[axes]`".into(),
+            );
+        }
+        let names: Vec<String> = self.axes.iter().map(|axis| normal(&axis.key)).collect();
+        if let Some(unknown) = each.iter().find(|key| !names.contains(&normal(key))) {
+            let near = nearest(unknown, names.iter().map(String::as_str));
+            let known = format!("the axes are: {}", names.join(", "));
+            return fault(
+                format!("`{unknown}` is no axis of the plan"),
+                suggestion(near, &known),
+            );
+        }
+        let is_each = |name: &&String| each.iter().any(|key| normal(key) == **name);
+        if names.iter().all(|name| is_each(&name)) {
+            return fault(
+                "every axis is one of `each`: there is nothing to choose".into(),
+                "leave one out, or add an axis to `[axes]`".into(),
+            );
         }
         Ok(())
     }
@@ -190,6 +224,24 @@ fn tune(reader: &Reader) -> Result<TuneSection, ScenarioError> {
     };
     if !settings.measure.is_empty() {
         check_measure(&settings.measure, &reader.place("tune", 0, &["measure"]))?;
+    }
+    if !settings.then.is_empty() {
+        check_measure(&settings.then, &reader.place("tune", 0, &["then"]))?;
+    }
+    if settings.within < 0.0 || settings.within >= 1.0 {
+        let message = format!("`within` = {}", settings.within);
+        return fault(
+            "within",
+            message,
+            "give a share from 0 to below 1, such as 0.01",
+        );
+    }
+    if (settings.within > 0.0) == settings.then.is_empty() {
+        return fault(
+            "within",
+            "`within` and `then` belong together: points within that share of the best one are as good, and `then` chooses among them".into(),
+            "give both, such as `within = 0.01` and `then = \"packets.sent\"`, or neither",
+        );
     }
     match (settings.budget, settings.keep) {
         (Some(0), _) => fault(

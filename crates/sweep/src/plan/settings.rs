@@ -36,6 +36,12 @@ clearway_units::parameters! {
         pub budget: Option<u64> = None, "budget", "the user";
         /// Of so many points one goes on to the next rung, with so many times the seeds.
         pub keep: u16 = 3, "keep", "Li et al. 2018 (Hyperband): 3 or 4";
+        /// Share of the best value within which a point is as good as the best one; `then` decides between these.
+        pub within: f64 = 0.0, "within", "the user";
+        /// Measure that decides between points that are as good.
+        pub then: String = String::new(), "then", "the user";
+        /// Axes: the best point is looked for at each combination of their values.
+        pub each: Vec<String> = Vec::new(), "each", "the user";
     }
 }
 

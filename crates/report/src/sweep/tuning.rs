@@ -1,0 +1,144 @@
+//! What a tuning chose, for the terminal and the page.
+
+use super::points::Samples;
+use super::{Statistic, SweepRecord};
+use crate::table::{Align, Table};
+use serde::Serialize;
+use std::fmt::Write as _;
+
+/// What `clearway tune` chose, and on what grounds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TuningRecord {
+    /// Measure whose best point was looked for.
+    pub measure: String,
+    /// Share of the best value within which points were as good as the best one.
+    pub within: f64,
+    /// Measure that decided between points that were as good.
+    pub then: Option<String>,
+    /// True if there is a best point for each combination of values of some axes, instead of one.
+    pub is_grouped: bool,
+    /// All rungs, in order.
+    pub rungs: Vec<TuningRung>,
+    /// Best points of the last rung.
+    pub best: Vec<Vec<u32>>,
+    /// All points of the last rung.
+    pub last: Vec<Vec<u32>>,
+}
+
+/// Points with equally many seeds, the better ones of which went on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct TuningRung {
+    /// Points that ran.
+    pub points: usize,
+    /// Seeds of each.
+    pub seeds: usize,
+    /// Points that were left out: a run failed, is not complete or has no value of a measure.
+    pub left_out: usize,
+}
+
+/// A chosen point as texts: values by axis, then mean and interval of each measure, then the number of seeds.
+pub(crate) type ChosenRow = Vec<String>;
+
+impl SweepRecord {
+    /// Rungs of a tuning with the points of the last one, or the chosen points where more than one measure or group decided.
+    pub fn to_tuning_table(&self) -> String {
+        let Some(tuning) = &self.tuning else {
+            return self.to_table(None);
+        };
+        let mut table = Table::new()
+            .column("rung", Align::Right)
+            .column("points", Align::Right)
+            .column("seeds", Align::Right)
+            .column("left out", Align::Right);
+        for (number, rung) in (1..).zip(&tuning.rungs) {
+            table.row([
+                i32::to_string(&number),
+                rung.points.to_string(),
+                rung.seeds.to_string(),
+                rung.left_out.to_string(),
+            ]);
+        }
+        let mut text = table.render(usize::MAX) + "\n";
+        if tuning.is_grouped || tuning.then.is_some() {
+            return text + &self.chosen_table();
+        }
+        let mut last = self.clone();
+        last.runs.retain(|run| tuning.last.contains(&run.place));
+        // Runs of points that were left behind are not missing.
+        last.missing = 0;
+        let _ = write!(text, "{}", last.to_table(Some(&tuning.measure)));
+        text
+    }
+
+    fn chosen_table(&self) -> String {
+        let (titles, rows) = self.chosen();
+        let mut table = Table::new();
+        for (number, title) in titles.into_iter().enumerate() {
+            let is_text = self
+                .axes
+                .get(number)
+                .is_some_and(|axis| axis.numbers.is_none());
+            let align = match is_text {
+                true => Align::Left,
+                false => Align::Right,
+            };
+            table = table.column(title, align);
+        }
+        rows.into_iter().for_each(|row| table.row(row));
+        let mut text = table.render(usize::MAX);
+        if let Some(sentence) = self.chosen_by() {
+            let _ = write!(text, "\n{sentence}\n");
+        }
+        text
+    }
+
+    /// How the points of a tuning were chosen, if more than one measure decided.
+    pub(crate) fn chosen_by(&self) -> Option<String> {
+        let tuning = self.tuning.as_ref()?;
+        let title = |name: &str| Some(self.measures[self.place_of(name)?].title.clone());
+        let then = title(tuning.then.as_deref()?)?;
+        Some(format!(
+            "Chosen: the best {then} of the points whose {} is within {} % of the best.",
+            title(&tuning.measure)?,
+            tuning.within * 100.0
+        ))
+    }
+
+    /// Titles and rows of the points that a tuning chose.
+    pub(crate) fn chosen(&self) -> (Vec<String>, Vec<ChosenRow>) {
+        let Some(tuning) = &self.tuning else {
+            return (Vec::new(), Vec::new());
+        };
+        let names = [Some(&tuning.measure), tuning.then.as_ref()];
+        let measures = names.into_iter().flatten();
+        let measures: Vec<usize> = measures.filter_map(|name| self.place_of(name)).collect();
+        let mut titles: Vec<String> = self.axes.iter().map(|axis| axis.key.clone()).collect();
+        for &measure in &measures {
+            titles.push(self.measures[measure].title.clone());
+            titles.push("95 % interval".into());
+        }
+        titles.push("seeds".into());
+        let points = self.points();
+        let mut samples = Samples::default();
+        let row = |place: &Vec<u32>| {
+            let point = points.iter().find(|point| point.place == *place)?;
+            let values = self.values_of(place);
+            let mut row: ChosenRow = values.map(|(_, value)| value.to_owned()).collect();
+            let mut seeds = 0;
+            for &measure in &measures {
+                let unit = &self.measures[measure].unit;
+                let estimate = self.estimate(point, measure, Statistic::Mean, &mut samples);
+                seeds = estimate.map_or(seeds, |estimate| estimate.seeds);
+                let interval = estimate.and_then(|estimate| estimate.interval);
+                row.push(estimate.map_or("-".into(), |estimate| unit.print(estimate.value)));
+                row.push(interval.map_or("-".into(), |interval| {
+                    unit.print_range(interval.low, interval.high)
+                }));
+            }
+            row.push(seeds.to_string());
+            Some(row)
+        };
+        let rows = tuning.best.iter().filter_map(row).collect();
+        (titles, rows)
+    }
+}
