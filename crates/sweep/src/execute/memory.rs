@@ -1,5 +1,6 @@
 //! Memory: whether there is room for another run.
 
+use super::control_groups;
 use std::fs;
 
 /// Share of the available memory that runs may come to take.
@@ -40,19 +41,14 @@ impl Memory {
     }
 }
 
-/// Memory that the system could still give, or what is left of the limit of this process's control group.
+/// Memory that the system could still give, or what is left of a limit of this process's control groups.
 fn available() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     let line = text
         .lines()
         .find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let free = kilobytes(line)?;
-    let read = |name: &str| {
-        let text = fs::read_to_string(format!("/sys/fs/cgroup/{name}")).ok()?;
-        text.trim().parse::<u64>().ok()
-    };
-    let limit = read("memory.max").zip(read("memory.current"));
-    Some(limit.map_or(free, |(limit, used)| free.min(limit.saturating_sub(used))))
+    Some(control_groups::memory_left().map_or(free, |left| left.min(free)))
 }
 
 /// Memory that a process holds.

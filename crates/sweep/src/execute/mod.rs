@@ -4,6 +4,7 @@
 //! parent does, because its standard input ends then. A run that exceeds the memory, panics or is killed costs that run.
 
 mod child;
+mod control_groups;
 mod estimate;
 mod memory;
 mod progress;
