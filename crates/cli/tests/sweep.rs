@@ -509,3 +509,107 @@ fn a_scale_up_fabric_is_swept_as_packets_are() {
         assert!(!row.contains("fct_us"), "{row}");
     }
 }
+
+/// Children that carry out runs into `partial`: process and scenario, as of one look at the system.
+#[cfg(target_os = "linux")]
+fn children_of(partial: &str) -> Vec<(u32, String)> {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let child = processes.filter_map(|entry| {
+        let process = entry.file_name().to_str()?.parse().ok()?;
+        let line = fs::read(entry.path().join("cmdline")).ok()?;
+        let line = String::from_utf8_lossy(&line).into_owned();
+        let scenario = line.split('\0').find(|word| word.ends_with(".toml"))?;
+        scenario
+            .contains(partial)
+            .then(|| (process, scenario.to_owned()))
+    });
+    child.collect()
+}
+
+/// Systems without memory kill a process, and most likely for want of room beside another one.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_run_that_is_killed_is_tried_once_more_by_itself() {
+    let bench = Bench::new("sweep-run-killed");
+    bench.write("plan.toml", &longer());
+    let mut sweep = bench
+        .command(&["sweep", "plan.toml", "--jobs", "2", "--out", "s", "--quiet"])
+        .spawn()
+        .unwrap();
+    let partial = bench.path("s/partial").to_string_lossy().into_owned();
+    let kill = |process: u32| {
+        let mut command = std::process::Command::new("kill");
+        let status = command.args(["-9", &process.to_string()]).status();
+        status.is_ok_and(|status| status.success())
+    };
+    let is_done = |scenario: &str| {
+        let key = std::path::Path::new(scenario).file_stem().unwrap();
+        bench.path("s/runs").join(key).exists()
+    };
+    let begun = Instant::now();
+    let mut killed: Option<(u32, String)> = None;
+    let mut tried_again = false;
+    let status = loop {
+        assert!(begun.elapsed() < Duration::from_secs(300), "it hangs");
+        if let Some(status) = sweep.try_wait().unwrap() {
+            break status;
+        }
+        let children = children_of(&partial);
+        match &killed {
+            // In the middle of the sweep, while another run goes on beside it.
+            None if runs(&bench, "s").len() >= 2 && children.len() == 2 => {
+                killed = kill(children[0].0).then(|| children[0].clone());
+            }
+            // It had ended by then.
+            Some((_, scenario)) if !tried_again && is_done(scenario) => killed = None,
+            Some((process, scenario)) => {
+                let again = children
+                    .iter()
+                    .any(|(other, own)| own == scenario && other != process);
+                assert!(!again || children.len() == 1, "{children:?}");
+                tried_again |= again;
+            }
+            None => {}
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    };
+    assert!(killed.is_some() && tried_again);
+    assert_eq!(status.code(), Some(0));
+    assert_eq!(runs(&bench, "s").len(), 8);
+}
+
+/// A first run of a large fabric tells what one takes before a second one starts.
+#[test]
+#[cfg(target_os = "linux")]
+fn the_first_run_of_a_large_fabric_has_no_company() {
+    let bench = Bench::new("sweep-large");
+    let large = PLAN
+        .replace("\"topology.hosts\" = 16", "\"topology.hosts\" = 2048")
+        .replace("leaf\" = 4", "leaf\" = 32")
+        .replace("[\"64KB\", \"256KB\"]", "[\"4KB\"]");
+    bench.write("plan.toml", &large);
+    let mut sweep = bench
+        .command(&["sweep", "plan.toml", "--jobs", "2", "--out", "s", "--quiet"])
+        .spawn()
+        .unwrap();
+    let partial = bench.path("s/partial").to_string_lossy().into_owned();
+    let begun = Instant::now();
+    let (mut alone, mut together) = (false, false);
+    let status = loop {
+        assert!(begun.elapsed() < Duration::from_secs(300), "it hangs");
+        if let Some(status) = sweep.try_wait().unwrap() {
+            break status;
+        }
+        let children = children_of(&partial).len();
+        if runs(&bench, "s").is_empty() {
+            alone |= children == 1;
+            // One may have ended, and another one begun, since the look at the children.
+            assert!(children < 2 || !runs(&bench, "s").is_empty());
+        } else {
+            together |= children == 2;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    };
+    assert_eq!(status.code(), Some(0));
+    assert!(alone && together);
+}
