@@ -3,6 +3,7 @@
 use clap::{Args, Parser, Subcommand, ValueHint};
 use clearway_lab::{AttackKind, Scope};
 use clearway_reproduce::{NullSubject, Scale};
+use clearway_sweep::Shard;
 use clearway_units::Span;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -313,7 +314,7 @@ pub(crate) struct SweepArguments {
     #[command(flatten)]
     pub(crate) study: StudyArguments,
     /// Part I of N equal parts of the runs, counted from 1
-    #[arg(long, value_name = "I/N", value_parser = read_shard, conflicts_with = "merge")]
+    #[arg(long, value_name = "I/N", conflicts_with = "merge")]
     pub(crate) shard: Option<Shard>,
     /// Run nothing, but take over what is done in these folders of the same plan
     #[arg(long, value_name = "DIR", num_args = 1..)]
@@ -363,25 +364,6 @@ pub(crate) struct TuneArguments {
     /// Number of runs at most: as many points are drawn as it allows
     #[arg(long, value_name = "RUNS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) budget: Option<u64>,
-}
-
-/// Part of the runs of a sweep.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Shard {
-    /// Number of the part, from 1.
-    pub(crate) number: u32,
-    /// Number of parts.
-    pub(crate) of: u32,
-}
-
-fn read_shard(text: &str) -> Result<Shard, String> {
-    let parts = text.split_once('/');
-    let parts = parts.and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
-    match parts {
-        Some((number, of)) if (1..=of).contains(&number) => Ok(Shard { number, of }),
-        Some((0, of)) if of > 0 => Err(format!("parts are counted from 1: 1/{of} to {of}/{of}")),
-        _ => Err("expected a part such as `3/10`, the third of ten".into()),
-    }
 }
 
 /// Time for which the page of a run stays when the run is over.

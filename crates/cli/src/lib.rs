@@ -68,6 +68,7 @@ use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::panic::AssertUnwindSafe;
 use std::process::ExitCode;
+pub use study::{PlanSource, Study, SweepRequest, jobs_or_cores};
 
 /// The whole program, with the parts that `laboratory` has.
 ///

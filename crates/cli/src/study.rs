@@ -1,4 +1,4 @@
-//! What `clearway sweep` and `clearway tune` share: folder, program and progress of a study.
+//! What `clearway sweep`, `clearway tune` and other languages share: plan, folder, program and progress of a study.
 
 use crate::arguments::StudyArguments;
 use crate::failure::Failure;
@@ -7,8 +7,11 @@ use crate::messages::say;
 use crate::progress::{Console, wall_time};
 use crate::run::file_name;
 use clearway_lab::{Laboratory, ScenarioError};
+use clearway_report::SweepRecord;
 use clearway_runs::REVISION;
-use clearway_sweep::{Program, StoreError, Sweep, SweepPlan, SweepProgress};
+use clearway_sweep::{
+    Program, Published, Shard, Store, StoreError, Sweep, SweepPlan, SweepProgress, publish, record,
+};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -21,24 +24,120 @@ impl From<StoreError> for Failure {
     }
 }
 
+/// Plan of a sweep as a user gives it.
+#[derive(Debug, Clone, Copy)]
+pub enum PlanSource<'a> {
+    /// Name of a built-in plan, or path of a file.
+    Name(&'a str),
+    /// Text of a plan; what it names is relative to the working directory.
+    Text {
+        /// Name of the text in errors.
+        name: &'a str,
+        /// The text.
+        text: &'a str,
+    },
+}
+
+/// A sweep that is asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct SweepRequest<'a> {
+    /// What is to be run.
+    pub plan: PlanSource<'a>,
+    /// Folder of the sweep; `out/sweep-NAME` without one.
+    pub out: Option<&'a Path>,
+    /// Part of the runs that is to be carried out; all without one.
+    pub shard: Option<Shard>,
+    /// More than 10000 runs are meant.
+    pub confirmed: bool,
+}
+
+/// A sweep with its folder, and the runs that are to be carried out.
+#[derive(Debug)]
+pub struct Study {
+    /// All runs of the plan.
+    pub sweep: Sweep,
+    /// The folder, which need not be there.
+    pub folder: PathBuf,
+    /// Places of the runs that are to be carried out.
+    pub chosen: Vec<usize>,
+}
+
+impl Study {
+    /// Resolves a plan. Nothing is written.
+    ///
+    /// # Errors
+    /// If the plan cannot be meant.
+    pub fn resolve(laboratory: &Laboratory, request: &SweepRequest<'_>) -> Result<Self, Failure> {
+        let plan = match request.plan {
+            PlanSource::Name(name) => load(laboratory, name)?,
+            PlanSource::Text { name, text } => SweepPlan::read(name, text, None)?,
+        };
+        let sweep = Sweep::resolve(plan, laboratory, &this_program(), request.confirmed)?;
+        Ok(Self {
+            folder: folder("sweep", request.out, &sweep),
+            chosen: match request.shard {
+                Some(shard) => sweep.shard(shard),
+                None => (0..sweep.runs.len()).collect(),
+            },
+            sweep,
+        })
+    }
+
+    /// Opens the folder, or makes it.
+    ///
+    /// # Errors
+    /// If it holds something else, or cannot be written.
+    pub fn open(&self) -> Result<Store, Failure> {
+        Ok(Store::open(&self.folder, &self.sweep)?)
+    }
+
+    /// Puts together what is there, and writes the files of the sweep. `command` is told with them.
+    ///
+    /// # Errors
+    /// If results cannot be read, or the files not be written.
+    pub fn publish(
+        &self,
+        store: &Store,
+        command: &str,
+    ) -> Result<(SweepRecord, Published), Failure> {
+        let record = record(&self.sweep, store, &this_program(), command)?;
+        let published = publish(store, &record)?;
+        Ok((record, published))
+    }
+}
+
+/// The plan of this name; of another file the error says for which command it is.
+fn load(laboratory: &Laboratory, name: &str) -> Result<SweepPlan, ScenarioError> {
+    SweepPlan::load(name).map_err(|error| Kind::Sweep.explain(laboratory, name, error))
+}
+
+/// Folder of a study of this kind: the one that was named, or one that is named after the plan.
+fn folder(kind: &str, out: Option<&Path>, sweep: &Sweep) -> PathBuf {
+    let name = || format!("{kind}-{}", file_name(&sweep.plan.general.name));
+    let default = || PathBuf::from("out").join(name());
+    out.map_or_else(default, Path::to_path_buf)
+}
+
+/// Most runs at once: as many as there are cores unless the user says so.
+pub fn jobs_or_cores(jobs: Option<u16>) -> usize {
+    let cores = || available_parallelism().map_or(1, usize::from);
+    jobs.map_or_else(cores, usize::from)
+}
+
 impl StudyArguments {
     /// The plan of the study.
     pub(crate) fn load(&self, laboratory: &Laboratory) -> Result<SweepPlan, ScenarioError> {
-        SweepPlan::load(&self.plan)
-            .map_err(|error| Kind::Sweep.explain(laboratory, &self.plan, error))
+        load(laboratory, &self.plan)
     }
 
-    /// Folder of the study of this kind: the one that was named, or one that is named after the plan.
+    /// Folder of the study of this kind.
     pub(crate) fn folder(&self, kind: &str, sweep: &Sweep) -> PathBuf {
-        let name = || format!("{kind}-{}", file_name(&sweep.plan.general.name));
-        let default = || PathBuf::from("out").join(name());
-        self.out.clone().unwrap_or_else(default)
+        folder(kind, self.out.as_deref(), sweep)
     }
 
     /// Most runs at once.
     pub(crate) fn jobs(&self) -> usize {
-        let cores = || available_parallelism().map_or(1, usize::from);
-        self.jobs.map_or_else(cores, usize::from)
+        jobs_or_cores(self.jobs)
     }
 }
 

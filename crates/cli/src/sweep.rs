@@ -5,43 +5,45 @@ use crate::failure::Failure;
 use crate::messages::{say, warn};
 use crate::output::print;
 use crate::progress::{Console, Interrupt};
-use crate::study::{Display, own_program, this_program};
+use crate::study::{Display, PlanSource, Study, SweepRequest, own_program};
 use clearway_lab::Laboratory;
 use clearway_report::sweep::{AssertionVerdict, SweepRecord};
 use clearway_report::{Align, Table};
 use clearway_runs::command_line;
-use clearway_sweep::{ExecuteOptions, Execution, Store, Sweep, counted, execute, publish, record};
-use std::path::Path;
+use clearway_sweep::{ExecuteOptions, Execution, Published, Store, Sweep, counted, execute};
 use std::process::ExitCode;
 
 pub(crate) fn sweep(
     laboratory: &Laboratory,
     arguments: &SweepArguments,
 ) -> Result<ExitCode, Failure> {
-    let plan = arguments.study.load(laboratory)?;
-    let program = this_program();
-    let sweep = Sweep::resolve(plan, laboratory, &program, arguments.study.yes)?;
-    let folder = arguments.study.folder("sweep", &sweep);
-    let chosen = match arguments.shard {
-        Some(shard) => sweep.shard(shard.number, shard.of),
-        None => (0..sweep.runs.len()).collect(),
+    let request = SweepRequest {
+        plan: PlanSource::Name(&arguments.study.plan),
+        out: arguments.study.out.as_deref(),
+        shard: arguments.shard,
+        confirmed: arguments.study.yes,
     };
+    let study = Study::resolve(laboratory, &request)?;
     if arguments.dry_run {
-        return describe(&sweep, &folder, &chosen);
+        return describe(&study);
     }
-    let store = Store::open(&folder, &sweep)?;
+    let store = study.open()?;
     let outcome = match arguments.merge.is_empty() {
-        true => carry_out((&sweep, laboratory), &store, &chosen, arguments)?,
-        false => merge(&sweep, &store, arguments)?,
+        true => carry_out(&study, laboratory, &store, arguments)?,
+        false => merge(&study.sweep, &store, arguments)?,
     };
-    let record = record(&sweep, &store, &program, &command_line())?;
-    publish(&store, &record)?;
-    show(arguments, &store, &record)?;
-    Ok(conclude(&sweep, &store, &record, &outcome, arguments))
+    let (record, published) = study.publish(&store, &command_line())?;
+    show(arguments, &store, (&record, &published))?;
+    Ok(conclude(&study.sweep, &store, &record, &outcome, arguments))
 }
 
 /// Says what would be run.
-fn describe(sweep: &Sweep, folder: &Path, chosen: &[usize]) -> Result<ExitCode, Failure> {
+fn describe(study: &Study) -> Result<ExitCode, Failure> {
+    let Study {
+        sweep,
+        folder,
+        chosen,
+    } = study;
     let store = Store::look(folder);
     store.check(sweep)?;
     let finished = store.finished()?;
@@ -72,14 +74,14 @@ fn describe(sweep: &Sweep, folder: &Path, chosen: &[usize]) -> Result<ExitCode, 
 
 /// Carries out what is missing.
 fn carry_out(
-    (sweep, laboratory): (&Sweep, &Laboratory),
+    study: &Study,
+    laboratory: &Laboratory,
     store: &Store,
-    chosen: &[usize],
     arguments: &SweepArguments,
 ) -> Result<Execution, Failure> {
     let interrupt = Interrupt::install();
     let console = Console::new(arguments.study.quiet);
-    let display = Display::new(chosen.len(), &console);
+    let display = Display::new(study.chosen.len(), &console);
     let options = ExecuteOptions {
         command: own_program()?,
         jobs: arguments.study.jobs(),
@@ -87,7 +89,7 @@ fn carry_out(
         on_progress: &|progress| display.update(progress),
         on_failure: &|_, reason| display.say(reason),
     };
-    let outcome = execute((sweep, laboratory), store, chosen, options)?;
+    let outcome = execute((&study.sweep, laboratory), store, &study.chosen, options)?;
     display.finish();
     Ok(outcome)
 }
@@ -110,9 +112,13 @@ fn merge(sweep: &Sweep, store: &Store, arguments: &SweepArguments) -> Result<Exe
 }
 
 /// Prints what came out.
-fn show(arguments: &SweepArguments, store: &Store, record: &SweepRecord) -> Result<(), Failure> {
+fn show(
+    arguments: &SweepArguments,
+    store: &Store,
+    (record, published): (&SweepRecord, &Published),
+) -> Result<(), Failure> {
     if arguments.study.json {
-        return print(&format!("{}\n", record.to_json().trim_end()));
+        return print(&published.json);
     }
     if arguments.study.quiet {
         return Ok(());

@@ -1,19 +1,19 @@
-//! Tables of runs as record batches of Arrow.
+//! Tables as record batches of Arrow.
 
-use crate::data::RunData;
+use crate::data::TableData;
 use arrow_array::{
     ArrayRef, Float64Array, Int64Array, RecordBatch, RecordBatchReader, StringArray, UInt32Array,
     UInt64Array,
 };
 use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
-use clearway_report::{ColumnData, ColumnValues, ROWS_PER_BATCH, TableName};
+use clearway_report::columns::ColumnInfo;
+use clearway_report::{ColumnData, ColumnValues, ROWS_PER_BATCH};
 use std::sync::Arc;
 
-/// Schema of a table: that of its Parquet file.
-pub(crate) fn schema_of(table: TableName) -> Schema {
-    let columns = table.columns().into_iter();
-    let fields = columns.map(|column| {
+/// Schema of a table with these columns: that of its Parquet file.
+pub(crate) fn schema_of(columns: Vec<ColumnInfo>) -> Schema {
+    let fields = columns.into_iter().map(|column| {
         let of_type = match column.of_type {
             "uint32" => DataType::UInt32,
             "uint64" => DataType::UInt64,
@@ -28,24 +28,22 @@ pub(crate) fn schema_of(table: TableName) -> Schema {
 
 /// The rows of a table, batch by batch, made when they are asked for.
 pub(crate) struct Batches {
-    data: Arc<RunData>,
-    table: TableName,
+    data: TableData,
     schema: SchemaRef,
     next: usize,
 }
 
 impl Batches {
-    pub(crate) fn new(data: &Arc<RunData>, table: TableName) -> Self {
+    pub(crate) fn new(data: TableData) -> Self {
         Self {
-            data: Arc::clone(data),
-            table,
-            schema: Arc::new(schema_of(table)),
+            schema: Arc::new(schema_of(data.columns())),
+            data,
             next: 0,
         }
     }
 
     fn batch(&self, end: usize) -> Result<RecordBatch, ArrowError> {
-        let batch = self.data.tables().batch(self.table, self.next..end);
+        let batch = self.data.batch(self.next..end);
         let columns = batch.map_err(|error| ArrowError::ExternalError(Box::new(error)))?;
         let arrays = columns.into_iter().map(array).collect::<Result<_, _>>()?;
         RecordBatch::try_new(Arc::clone(&self.schema), arrays)
@@ -56,7 +54,7 @@ impl Iterator for Batches {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let rows = self.data.tables().rows(self.table);
+        let rows = self.data.rows();
         if self.next >= rows {
             return None;
         }

@@ -1,8 +1,13 @@
-//! Data of a run, which its results and their tables share.
+//! Data of runs and sweeps, which results and their tables share.
 
 use clearway_lab::SteppedEnd;
 use clearway_lab::scenario::Setting;
-use clearway_report::{RunRecord, RunTables, SeriesRow};
+use clearway_report::columns::ColumnInfo;
+use clearway_report::{
+    ColumnData, RunRecord, RunTables, SeriesRow, SweepRecord, TableDataError, TableName,
+};
+use std::ops::Range;
+use std::sync::Arc;
 
 /// All that is left of a run.
 pub(crate) struct RunData {
@@ -24,10 +29,43 @@ impl RunData {
         }
     }
 
-    pub(crate) fn tables(&self) -> RunTables<'_> {
+    fn tables(&self) -> RunTables<'_> {
         RunTables {
             record: &self.record,
             samples: &self.samples,
+        }
+    }
+}
+
+/// A table with whatever it is of.
+#[derive(Clone)]
+pub(crate) enum TableData {
+    /// Table of a run.
+    Run(Arc<RunData>, TableName),
+    /// Runs of a sweep.
+    Sweep(Arc<SweepRecord>),
+}
+
+impl TableData {
+    pub(crate) fn rows(&self) -> usize {
+        match self {
+            Self::Run(data, name) => data.tables().rows(*name),
+            Self::Sweep(record) => record.runs.len(),
+        }
+    }
+
+    pub(crate) fn columns(&self) -> Vec<ColumnInfo> {
+        match self {
+            Self::Run(_, name) => name.columns(),
+            Self::Sweep(record) => record.columns(),
+        }
+    }
+
+    /// The rows `range`, column by column.
+    pub(crate) fn batch(&self, range: Range<usize>) -> Result<Vec<ColumnData>, TableDataError> {
+        match self {
+            Self::Run(data, name) => data.tables().batch(*name, range),
+            Self::Sweep(record) => record.batch(range),
         }
     }
 }

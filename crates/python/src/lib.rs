@@ -15,6 +15,7 @@ mod plan;
 mod run;
 mod scenario;
 mod simulation;
+mod sweep;
 mod table;
 mod words;
 
@@ -40,6 +41,8 @@ mod _clearway {
     use crate::scenario::{check, resolve};
     #[pymodule_export]
     use crate::simulation::{NativeSimulation, length, picoseconds};
+    #[pymodule_export]
+    use crate::sweep::{NativeSweep, sweep};
     #[pymodule_export]
     use crate::table::NativeTable;
     #[pymodule_export]

@@ -1,7 +1,7 @@
 //! Runs and their results.
 
 use crate::controller::raise_failure;
-use crate::data::RunData;
+use crate::data::{RunData, TableData};
 use crate::errors::{unwritten, without_lock, wrong};
 use crate::scenario::{Source, load};
 use crate::table::NativeTable;
@@ -49,7 +49,7 @@ impl Run {
             .into_iter()
             .find(|known| known.as_str() == name);
         let name = name.ok_or_else(|| wrong("there is no such table"))?;
-        Ok(NativeTable::new(&self.0, name))
+        Ok(NativeTable(TableData::Run(Arc::clone(&self.0), name)))
     }
 
     /// `report.html`.

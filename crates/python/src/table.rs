@@ -1,41 +1,30 @@
-//! Tables of runs.
+//! Tables of results.
 
 use crate::arrow::{Batches, schema_of};
-use crate::data::RunData;
+use crate::data::TableData;
 use crate::errors::unwritten;
 use arrow_array::RecordBatchReader;
 use arrow_array::ffi::FFI_ArrowSchema;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use clearway_report::ColumnValues;
 use clearway_report::columns::ColumnInfo;
-use clearway_report::{ColumnValues, TableName};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyList};
 use std::ops::Range;
-use std::sync::Arc;
 
-/// A table of a run.
+/// A table of a result.
 #[pyclass(frozen)]
-pub(crate) struct NativeTable {
-    data: Arc<RunData>,
-    name: TableName,
-}
-
-impl NativeTable {
-    pub(crate) fn new(data: &Arc<RunData>, name: TableName) -> Self {
-        let data = Arc::clone(data);
-        Self { data, name }
-    }
-}
+pub(crate) struct NativeTable(pub(crate) TableData);
 
 #[pymethods]
 impl NativeTable {
     fn __len__(&self) -> usize {
-        self.data.tables().rows(self.name)
+        self.0.rows()
     }
 
     /// Name, type, unit, rows without a value, meaning.
     fn columns(&self) -> Vec<[String; 5]> {
-        let columns = self.name.columns().into_iter();
+        let columns = self.0.columns().into_iter();
         let words = |column: ColumnInfo| {
             let ColumnInfo {
                 name,
@@ -48,7 +37,7 @@ impl NativeTable {
             [
                 name,
                 of_type.into(),
-                unit.into(),
+                unit.into_owned(),
                 null.into(),
                 meaning.into(),
             ]
@@ -65,10 +54,10 @@ impl NativeTable {
     ) -> PyResult<Bound<'py, PyDict>> {
         let stop = stop.min(self.__len__());
         let rows: Range<usize> = start.min(stop)..stop;
-        let batch = self.data.tables().batch(self.name, rows);
+        let batch = self.0.batch(rows);
         let batch = batch.map_err(|error| unwritten(&error))?;
         let values = PyDict::new(py);
-        for (info, column) in self.name.columns().iter().zip(batch) {
+        for (info, column) in self.0.columns().iter().zip(batch) {
             let list = list(py, &column.values)?;
             let absent = column.present.iter().flatten().zip(0..);
             for (_, place) in absent.filter(|(present, _)| !**present) {
@@ -88,7 +77,7 @@ impl NativeTable {
     ) -> PyResult<Bound<'py, PyCapsule>> {
         // A wish, which a producer need not grant: the columns have one type each.
         drop(requested_schema);
-        let batches = Batches::new(&self.data, self.name);
+        let batches = Batches::new(self.0.clone());
         let batches: Box<dyn RecordBatchReader + Send> = Box::new(batches);
         PyCapsule::new_with_value(
             py,
@@ -99,7 +88,7 @@ impl NativeTable {
 
     /// Capsule of an `ArrowSchema`.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        let schema = FFI_ArrowSchema::try_from(schema_of(self.name));
+        let schema = FFI_ArrowSchema::try_from(schema_of(self.0.columns()));
         let schema = schema.map_err(|error| unwritten(&error))?;
         PyCapsule::new_with_value(py, schema, c"arrow_schema")
     }

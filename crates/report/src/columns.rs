@@ -15,7 +15,7 @@ pub struct ColumnInfo {
     /// Type of the values.
     pub of_type: &'static str,
     /// Unit of the values; nothing of numbers without one and of text.
-    pub unit: &'static str,
+    pub unit: Cow<'static, str>,
     /// Rows that have no value; nothing if all have one.
     pub null: &'static str,
     /// Meaning, as a fragment.
@@ -37,7 +37,7 @@ pub(crate) fn columns_of<R>(columns: &Columns<R>) -> Vec<ColumnInfo> {
     let info = columns.iter().map(|column| ColumnInfo {
         name: column.name.clone(),
         of_type: column.values.type_name(),
-        unit: column.unit,
+        unit: column.unit.clone(),
         null: column.null,
         meaning: column.meaning,
     });

@@ -18,7 +18,7 @@ pub(crate) struct Column<R> {
     pub(crate) name: Cow<'static, str>,
     pub(crate) values: Values<R>,
     /// Unit of the values; nothing of numbers without one and of text.
-    pub(crate) unit: &'static str,
+    pub(crate) unit: Cow<'static, str>,
     /// Rows without a value; nothing if all have one.
     pub(crate) null: &'static str,
     /// Meaning, as a fragment.
@@ -46,7 +46,7 @@ pub(crate) const fn optional_column<R>(
     Column {
         name: Cow::Borrowed(name),
         values,
-        unit,
+        unit: Cow::Borrowed(unit),
         null,
         meaning,
     }
@@ -165,6 +165,12 @@ impl<R> Column<R> {
             | Values::TextOf(place, _) => *place = number,
             _ => unreachable!("there is one such column"),
         }
+        self
+    }
+
+    /// The same column with values in this unit.
+    pub(crate) fn in_unit(mut self, unit: impl Into<String>) -> Self {
+        self.unit = Cow::Owned(unit.into());
         self
     }
 

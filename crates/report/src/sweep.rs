@@ -44,8 +44,8 @@ mod tuning;
 pub use assertion::{
     Assertion, AssertionCase, AssertionOutcome, AssertionVerdict, Bound, Limit, Statistic,
 };
-pub(crate) use dataset::kinds_of_columns;
 pub use dataset::{FILE_NAME as TABLE_NAME, write_sweep};
+pub(crate) use dataset::{columns, kinds_of_columns, rows};
 pub(crate) use points::Samples;
 pub use points::{BestPoint, CONFIDENCE};
 pub use tuning::{TuningRecord, TuningRung};

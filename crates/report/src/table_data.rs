@@ -1,4 +1,4 @@
-//! Tables of a run in memory, with the columns of its Parquet files: for those who want no file.
+//! Tables of runs and sweeps in memory, with the columns of their Parquet files: for those who want no file.
 //!
 //! Columns are laid out as in Arrow; see [`ColumnData`].
 
@@ -7,6 +7,7 @@ use crate::columns::{ColumnInfo, columns_of};
 use crate::observed::SeriesRow;
 use crate::parquet_table::{Columns, in_memory, names};
 use crate::record::RunRecord;
+use crate::sweep::{self, SweepRecord};
 use crate::{flows, iterations, links, operations, series};
 use parquet::data_type::ByteArray;
 use std::ops::Range;
@@ -128,6 +129,26 @@ impl RunTables<'_> {
                 batch(series::COLUMNS, &rows, &subjects)
             }
         }
+    }
+}
+
+/// Table of a sweep: rows of `sweep.parquet`.
+impl SweepRecord {
+    /// Columns of the table in their order.
+    pub fn columns(&self) -> Vec<ColumnInfo> {
+        columns_of(&sweep::columns(self))
+    }
+
+    /// The rows `range`, column by column.
+    ///
+    /// # Errors
+    /// If a value does not fit its column.
+    ///
+    /// # Panics
+    /// If there are no such rows.
+    pub fn batch(&self, range: Range<usize>) -> Batch {
+        let rows = sweep::rows(self, &self.runs[range]);
+        batch(&sweep::columns(self), &rows, &[])
     }
 }
 

@@ -69,20 +69,28 @@ fn failure_of(run: &PlannedRun, reason: &str) -> SweepFailure {
     }
 }
 
-/// Writes the files of a sweep beside its runs.
+/// Texts of the files of a sweep.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Published {
+    /// `sweep.json`.
+    pub json: String,
+    /// `report.html`.
+    pub page: String,
+}
+
+/// Writes the files of a sweep beside its runs, and gives back what they say.
 ///
 /// # Errors
 /// If one cannot be written.
-pub fn publish(store: &Store, record: &SweepRecord) -> Result<(), StoreError> {
+pub fn publish(store: &Store, record: &SweepRecord) -> Result<Published, StoreError> {
     let mut table = Vec::new();
     clearway_report::sweep::write_sweep(&mut table, record).map_err(|error| StoreError::Table {
         reason: error.to_string(),
     })?;
     store.write(clearway_report::sweep::TABLE_NAME, &table)?;
-    store.write(
-        clearway_report::sweep::FILE_NAME,
-        record.to_json().as_bytes(),
-    )?;
+    let json = record.to_json();
+    store.write(clearway_report::sweep::FILE_NAME, json.as_bytes())?;
     let page = clearway_report::page::render_sweep(record);
-    store.write(clearway_report::page::SWEEP_FILE_NAME, page.as_bytes())
+    store.write(clearway_report::page::SWEEP_FILE_NAME, page.as_bytes())?;
+    Ok(Published { json, page })
 }

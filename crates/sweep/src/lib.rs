@@ -20,12 +20,14 @@ mod dataset;
 mod execute;
 pub mod plan;
 mod points;
+mod shard;
 mod store;
 mod tune;
 
-pub use dataset::{publish, record};
+pub use dataset::{Published, publish, record};
 pub use execute::{ExecuteOptions, Execution, SweepProgress, execute};
 pub use plan::{SweepPlan, builtin_sweeps, catalogue_sections, counted};
 pub use points::{Axis, MOST_RUNS, PlannedRun, Program, RunKey, Sweep};
+pub use shard::Shard;
 pub use store::{Claim, Claimed, Failed, Merged, Store, StoreError};
 pub use tune::{Rung, Schedule, Tuning, fit, tune};

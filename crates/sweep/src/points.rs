@@ -2,6 +2,7 @@
 
 use crate::plan::text_of;
 use crate::plan::{PlannedValue, SweepPlan, counted, quantities};
+use crate::shard::Shard;
 use clearway_lab::{Experiment, Laboratory};
 use clearway_report::sweep::{AxisNumbers, SweepAxis};
 use clearway_scenario::{Place, ScenarioError};
@@ -184,13 +185,12 @@ impl Sweep {
         values.chain([seed]).collect::<Vec<_>>().join(" ")
     }
 
-    /// Places in [`runs`](Self::runs) of part `shard` of `shards`, counted from 1: every run is in one part, whatever its place in the
-    /// plan is.
-    pub fn shard(&self, shard: u32, shards: u32) -> Vec<usize> {
+    /// Places in [`runs`](Self::runs) of a part: every run is in one part, whatever its place in the plan is.
+    pub fn shard(&self, shard: Shard) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.runs.len()).collect();
         order.sort_by_key(|&at| self.runs[at].key);
         let own = order.into_iter().enumerate();
-        let own = own.filter(|(rank, _)| *rank as u64 % u64::from(shards) + 1 == u64::from(shard));
+        let own = own.filter(|(rank, _)| shard.has(*rank));
         let mut own: Vec<usize> = own.map(|(_, at)| at).collect();
         own.sort_unstable();
         own

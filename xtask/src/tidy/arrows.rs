@@ -82,7 +82,7 @@ const ARROWS: [(&str, &[&str]); 22] = [
         ],
     ),
     // A library that Python loads: beside the command line, which it has whole.
-    ("python", &["lab", "report", "runs"]),
+    ("python", &["lab", "report", "runs", "sweep"]),
     ("xtask", &["testing"]),
     // Beside the command line, whose program it runs: nothing depends on it.
     ("storm", &["lab", "report", "units"]),

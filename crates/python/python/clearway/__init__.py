@@ -20,6 +20,7 @@ from ._plan import Plan, plan
 from ._result import Result, Summary
 from ._run import check, resolve, run
 from ._simulation import Message, Simulation
+from ._sweep import Sweep, sweep
 from ._table import Column, Table
 from ._words import Explanation, Parameter, explain, list, show
 
@@ -41,6 +42,7 @@ __all__ = [
     "ScenarioError",
     "Simulation",
     "Summary",
+    "Sweep",
     "Table",
     "__revision__",
     "__version__",
@@ -53,4 +55,5 @@ __all__ = [
     "resolve",
     "run",
     "show",
+    "sweep",
 ]

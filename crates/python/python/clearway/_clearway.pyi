@@ -26,6 +26,11 @@ class Run:
     def report_html(self) -> str: ...
     def save(self, folder: str | PathLike[str], report: bool) -> None: ...
 
+class NativeSweep:
+    def document(self) -> tuple[str, str, str]: ...
+    def table(self) -> NativeTable: ...
+    def folder(self) -> str: ...
+
 class NativeSimulation:
     def __init__(
         self,
@@ -112,6 +117,16 @@ def compare(
 def plan(
     jobs: str, profile: bool, simulate: bool, iterations: int, threads: int, command: str
 ) -> tuple[str, str, str]: ...
+def sweep(
+    source: _Source,
+    out: str | PathLike[str] | None,
+    jobs: int | None,
+    shard: tuple[int, int] | None,
+    confirmed: bool,
+    progress: Callable[[int, int, int, float | None], object] | None,
+    program: Sequence[str],
+    command: str,
+) -> tuple[NativeSweep, BaseException | None]: ...
 def explain(
     name: str,
 ) -> tuple[list[tuple[str, str, str, list[tuple[str, str, str, str, str]]]], str]: ...

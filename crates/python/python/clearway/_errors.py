@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ._compare import Comparison
     from ._result import Result
+    from ._sweep import Sweep
 
 
 class ScenarioError(ValueError):
@@ -27,9 +28,9 @@ class Interrupted(KeyboardInterrupt):
     """Ctrl-C, or the interrupt of a notebook, ended a run early.
 
     ``result`` has what was simulated until then: a :class:`Result` whose status is ``"interrupted"``, or the
-    :class:`Comparison` of the runs that were done.
+    :class:`Comparison` or :class:`Sweep` of the runs that were done.
     """
 
-    def __init__(self, result: Result | Comparison | None) -> None:
+    def __init__(self, result: Result | Comparison | Sweep | None) -> None:
         super().__init__("interrupted; `result` of this exception has what was simulated until then")
         self.result = result

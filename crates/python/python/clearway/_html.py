@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ._compare import Comparison
     from ._result import Result, Summary
+    from ._sweep import Sweep
     from ._table import Table
     from ._words import Explanation
 
@@ -79,6 +80,26 @@ def comparison(comparison: Comparison) -> str:
     return _block(head, _table(["", *labels], rows), notes)
 
 
+def of_sweep(sweep: Sweep) -> list[str]:
+    """What is there of a sweep, in a few words each."""
+    words = [f"{len(sweep.points):,} points", f"{len(sweep.table):,} runs"]
+    if sweep.missing:
+        words.append(f"{sweep.missing:,} missing")
+    if sweep.failures:
+        words.append(f"{len(sweep.failures):,} failed")
+    if sweep.assertions:
+        holding = sum(assertion.verdict == "pass" for assertion in sweep.assertions)
+        words.append(f"{holding} of {len(sweep.assertions)} assertions hold")
+    return words
+
+
+def sweep(sweep: Sweep) -> str:
+    """The table of a sweep with what is there of it."""
+    head = f"<b>{escape(sweep.document.name)}</b> &middot; " + escape(" · ".join(of_sweep(sweep)))
+    failures = "".join(f"<div>&#9888; {escape(failure.reason)}</div>" for failure in sweep.failures[:_ROWS])
+    return _block(head, _text(str(sweep)), failures)
+
+
 def explanation(explanation: Explanation) -> str:
     """Entries with their parameters."""
     parts = []
@@ -91,7 +112,11 @@ def explanation(explanation: Explanation) -> str:
 
 def preformatted(title: str, text: str) -> str:
     """A text of the command line."""
-    return _block(f"<b>{escape(title)}</b>", f'<pre style="background:none;color:inherit">{escape(text)}</pre>')
+    return _block(f"<b>{escape(title)}</b>", _text(text))
+
+
+def _text(text: str) -> str:
+    return f'<pre style="background:none;color:inherit">{escape(text)}</pre>'
 
 
 def _with_ratio(value: Summary) -> str:

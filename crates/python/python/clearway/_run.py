@@ -10,7 +10,7 @@ from . import _clearway
 from ._controller import controller_keys
 from ._errors import Interrupted, ResultError
 from ._result import Result
-from ._scenario import Overrides, Scenario, overrides_of, source_of, threads_of
+from ._scenario import Overrides, Scenario, call_of, overrides_of, source_of, threads_of
 
 
 def run(
@@ -41,10 +41,12 @@ def run(
 
     Other Python threads go on meanwhile: the interpreter's lock is released.
     """
+    source = source_of(scenario)
     given = overrides_of(overrides, seed) + controller_keys(controller, threads)
+    command = call_of("run", source, *([f"overrides={given!r}"] if given else []))
     folder = None if out is None else os.fspath(out)
     native, stopped, unkept = _clearway.run(
-        source_of(scenario), given, threads_of(threads), folder, report, progress, _command(scenario, given)
+        source, given, threads_of(threads), folder, report, progress, command
     )
     result = Result(native, None if unkept else folder)
     if isinstance(stopped, KeyboardInterrupt):
@@ -72,11 +74,3 @@ def resolve(scenario: Scenario, *, seed: int | None = None, overrides: Overrides
     :raises ScenarioError: if something cannot be meant.
     """
     return _clearway.resolve(source_of(scenario), overrides_of(overrides, seed))
-
-
-def _command(scenario: Scenario, overrides: list[str]) -> str:
-    """The call, as results tell of it."""
-    source = source_of(scenario)
-    named = repr(source) if isinstance(source, str) else "…"
-    given = f", overrides={overrides!r}" if overrides else ""
-    return f"clearway.run({named}{given})"

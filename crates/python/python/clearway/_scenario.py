@@ -1,9 +1,9 @@
-"""Scenarios and overrides as the simulator reads them: TOML texts and ``KEY=VALUE``."""
+"""Scenarios, plans and overrides as the simulator reads them: TOML texts and ``KEY=VALUE``."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Union
 
 from ._errors import ScenarioError
@@ -14,19 +14,25 @@ Scenario = Union[str, "os.PathLike[str]", Mapping[str, Any]]
 Overrides = Union[Mapping[str, Any], Iterable[str], None]
 """Keys with values, or texts ``KEY=VALUE`` as behind ``--set``."""
 
-# What errors call a scenario that is no file.
+# What errors call a scenario or a plan that is no file.
 _TEXT, _DICT = "the text", "the dict"
 
 
-def source_of(scenario: Scenario) -> str | tuple[str, str]:
-    """A name or path; or what errors call the text, and the text."""
+def source_of(scenario: Scenario, what: str = "scenario") -> str | tuple[str, str]:
+    """A name or path; or what errors call the text, and the text. ``what`` it is has a name in errors, too."""
     if isinstance(scenario, Mapping):
         return _DICT, to_toml(scenario)
     name = os.fspath(scenario)
     if not isinstance(name, str):
-        raise TypeError("a scenario is a name, a path, a TOML text or a dict")
+        raise TypeError(f"a {what} is a name, a path, a TOML text or a dict")
     is_text = isinstance(scenario, str) and ("\n" in name or "=" in name and not name.endswith(".toml"))
     return (_TEXT, name) if is_text else name
+
+
+def call_of(function: str, source: str | tuple[str, str], *arguments: str) -> str:
+    """The call, as results tell of it."""
+    named = repr(source) if isinstance(source, str) else "…"
+    return f"clearway.{function}({', '.join([named, *arguments])})"
 
 
 def threads_of(threads: int) -> int:
@@ -41,7 +47,7 @@ def overrides_of(overrides: Overrides, seed: int | None) -> list[str]:
     if overrides is None:
         texts = []
     elif isinstance(overrides, Mapping):
-        texts = [f"{key}={toml_value(value)}" for key, value in _flat(overrides)]
+        texts = [f"{key}={toml_value(value)}" for key, value in _flat(overrides, _part)]
     elif isinstance(overrides, str):
         texts = [overrides]
     else:
@@ -92,16 +98,16 @@ def toml_value(value: Any) -> str:
 
 
 def _lines(section: Mapping[str, Any]) -> Iterator[str]:
-    return (f"{key} = {toml_value(value)}" for key, value in _flat(section))
+    return (f"{key} = {toml_value(value)}" for key, value in _flat(section, _key))
 
 
-def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def _flat(table: Mapping[str, Any], name_of: Callable[[Any], str], prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Every key with its value; those of inner dictionaries dotted."""
     for name, value in table.items():
         # A key that is dotted already stays as it is.
-        key = prefix + ".".join(_key(part) for part in str(name).split("."))
+        key = prefix + ".".join(name_of(part) for part in str(name).split("."))
         if isinstance(value, Mapping):
-            yield from _flat(value, key + ".")
+            yield from _flat(value, name_of, key + ".")
         else:
             yield key, value
 
@@ -112,8 +118,15 @@ def _is_tables(value: Any) -> bool:
 
 def _key(name: Any) -> str:
     text = str(name)
-    bare = text.replace("-", "").replace("_", "").replace("[", "").replace("]", "")
+    bare = text.replace("-", "").replace("_", "")
     return text if bare.isalnum() and bare.isascii() else _quoted(text)
+
+
+def _part(name: Any) -> str:
+    """A part of the key of an override, which may say which of several sections it means: ``workload[1]``."""
+    text = str(name)
+    section, bracket, rest = text.partition("[")
+    return _key(section) + bracket + rest if rest.rstrip("]").isdigit() else _key(text)
 
 
 def _quoted(text: str) -> str:

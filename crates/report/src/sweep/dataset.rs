@@ -122,11 +122,12 @@ pub(crate) fn kinds_of_columns<'a>() -> Vec<Column<Row<'a>>> {
 }
 
 /// Columns of a sweep.
-fn columns<'a>(sweep: &SweepRecord) -> Vec<Column<Row<'a>>> {
+pub(crate) fn columns<'a>(sweep: &SweepRecord) -> Vec<Column<Row<'a>>> {
     let mut columns = Vec::new();
     for (place, axis) in sweep.axes.iter().enumerate() {
-        if axis.numbers.is_some() {
-            columns.push(axis_number().called(&axis.key, place));
+        if let Some(numbers) = &axis.numbers {
+            let column = axis_number().called(&axis.key, place);
+            columns.push(column.in_unit(&numbers.unit));
             columns.push(axis_text().called(format!("{}.text", axis.key), place));
         } else {
             columns.push(axis_text().called(&axis.key, place));
@@ -134,9 +135,16 @@ fn columns<'a>(sweep: &SweepRecord) -> Vec<Column<Row<'a>>> {
     }
     columns.extend(identity());
     let measures = sweep.measures.iter().enumerate();
-    columns.extend(measures.map(|(place, of)| measure().called(&of.name, place)));
+    let measures =
+        measures.map(|(place, of)| measure().called(&of.name, place).in_unit(unit_name(of)));
+    columns.extend(measures);
     columns.extend(costs());
     columns
+}
+
+/// Rows of some runs of a sweep.
+pub(crate) fn rows<'a>(sweep: &'a SweepRecord, runs: &'a [SweepRun]) -> Vec<Row<'a>> {
+    runs.iter().map(|run| Row { sweep, run }).collect()
 }
 
 /// Writes the runs of `sweep` to `sink`.
@@ -162,8 +170,7 @@ pub fn write_sweep(
     let schema = schema("sweep", &columns)?;
     let mut file = SerializedFileWriter::new(sink, schema, Arc::new(properties))?;
     for runs in sweep.runs.chunks(ROWS_PER_GROUP) {
-        let rows: Vec<Row<'_>> = runs.iter().map(|run| Row { sweep, run }).collect();
-        write_group(&mut file, &columns, &rows, &[])?;
+        write_group(&mut file, &columns, &rows(sweep, runs), &[])?;
     }
     file.close()?;
     Ok(())
