@@ -47,6 +47,16 @@ def test_windows_follow_what_the_class_says():
     assert clearway.run(aimd.scenario).digest == aimd.digest
 
 
+def test_comparisons_run_scenarios_with_a_controller():
+    compared = clearway.compare({"Aimd": (SMALL, Aimd), "STrack": SMALL}, seeds=2)
+    assert [result.summary.scenario.seed for result in compared.results["Aimd"]] == [1, 2]
+    assert all('controller = "python"' in result.scenario for result in compared.results["Aimd"])
+    assert compared.results["Aimd"][1].digest == clearway.run(SMALL, seed=2, controller=Aimd).digest
+    assert all('controller = "strack"' in result.scenario for result in compared.results["STrack"])
+    with pytest.raises(clearway.ScenarioError, match="no class"):
+        clearway.compare({"a": (SMALL, 7)})
+
+
 def test_all_calls_reach_the_object():
     calls = {}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Union
+from typing import Any, Union
 
 from . import _clearway, _html
 from ._document import Document
@@ -12,7 +12,7 @@ from ._result import Result, Summary
 from ._run import run
 from ._scenario import Overrides, Scenario
 
-Variant = Union[Scenario, Result, Iterable[Result]]
+Variant = Union[Scenario, tuple[Scenario, type], Result, Iterable[Result]]
 
 
 class Comparison(Document):
@@ -51,7 +51,8 @@ def compare(
 ) -> Comparison:
     """Compares scenarios and results; the first is what ratios refer to.
 
-    :param variants: by label, scenarios that are run, or results that are there.
+    :param variants: by label, scenarios that are run, scenarios with a controller of your own as in ``(scenario, Controller)``, or
+        results that are there.
     :param seeds: so many seeds from 1 on, or these; without it each scenario has its own.
     :param threads: worker threads of each run.
     :param overrides: of all scenarios.
@@ -61,18 +62,20 @@ def compare(
         raise ScenarioError("there is nothing to compare\n  fix: give variants, such as {'a': 'quickstart', 'b': result}")
     wanted = _seeds(seeds)
     done: dict[str, list[Result]] = {label: [] for label in variants}
-    scenarios: dict[str, Scenario] = {}
+    scenarios: dict[str, tuple[Scenario, Any]] = {}
     for label, variant in variants.items():
         if isinstance(variant, Result):
             done[label] = [variant]
         elif isinstance(variant, (list, tuple)) and variant and all(isinstance(item, Result) for item in variant):
             done[label] = list(variant)
-        else:
+        elif isinstance(variant, tuple) and len(variant) == 2:
             scenarios[label] = variant  # type: ignore[assignment]
+        else:
+            scenarios[label] = (variant, None)  # type: ignore[assignment]
     try:
         for seed in wanted:
-            for label, scenario in scenarios.items():
-                done[label].append(run(scenario, seed=seed, threads=threads, overrides=overrides))
+            for label, (scenario, controller) in scenarios.items():
+                done[label].append(run(scenario, seed=seed, threads=threads, overrides=overrides, controller=controller))
     except Interrupted as interrupted:
         some = {label: results for label, results in done.items() if results}
         raise Interrupted(_laid(some, complete=False) if some else None) from interrupted
