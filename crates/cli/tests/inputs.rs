@@ -258,6 +258,8 @@ fn scenarios_from_standard_input() {
         bench.read("piped/scenario.toml"),
         bench.read("file/scenario.toml")
     );
+    // What has no name is itself again.
+    bench.succeed(&["why", "piped"]);
     let compared = pipe(
         &["compare", "-", ":seed=2", "--quiet", "--out", "both"],
         small,

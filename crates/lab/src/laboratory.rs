@@ -1,7 +1,7 @@
 //! The entry for programs: built-in parts plus one's own.
 
 use crate::scenario::builtin_scenario;
-use crate::scenario::{General, ScenarioError};
+use crate::scenario::{General, ScenarioError, Setting};
 use crate::{Assembly, Experiment, Finished, RunOptions, Scenario};
 use clearway_fabric::{Observer, Verdict};
 use clearway_input::{InputKind, STANDARD_INPUT};
@@ -141,7 +141,9 @@ impl Laboratory {
     pub fn load(&self, scenario: &str, overrides: &[String]) -> Result<Scenario, ScenarioError> {
         let text = text_of(scenario)?;
         let mut loaded = self.read(text.called, &text.text, text.folder.as_deref(), overrides)?;
-        text.name(&mut loaded.general);
+        if !is_named(&loaded.settings()) {
+            text.name(&mut loaded.general);
+        }
         Ok(loaded)
     }
 
@@ -157,7 +159,9 @@ impl Laboratory {
         let text = text_of(scenario)?;
         let mut loaded =
             self.read_any(text.called, &text.text, text.folder.as_deref(), overrides)?;
-        text.name(loaded.general_mut());
+        if !is_named(&loaded.settings()) {
+            text.name(loaded.general_mut());
+        }
         Ok(loaded)
     }
 
@@ -198,12 +202,18 @@ struct ScenarioText<'a> {
 }
 
 impl ScenarioText<'_> {
-    /// Names the scenario after its file if it has no name.
+    /// Names the scenario after its file.
     fn name(self, general: &mut General) {
-        if let (Some(stem), "unnamed") = (self.stem, general.name.as_str()) {
+        if let Some(stem) = self.stem {
             general.name = stem;
         }
     }
+}
+
+/// True if the scenario says its name: "unnamed" is one, too, once it stands in a resolved scenario.
+fn is_named(settings: &[Setting]) -> bool {
+    let is_name = |setting: &&Setting| setting.section.is_empty() && setting.key == "name";
+    settings.iter().find(is_name).is_some_and(|name| name.given)
 }
 
 /// The text of a built-in scenario, of a file or of standard input.
