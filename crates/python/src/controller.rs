@@ -43,24 +43,39 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Properties of the network that a sender knows before the first packet.
 #[pyclass(frozen, get_all)]
 pub(crate) struct Network {
+    /// Rate of the NIC in bits per second.
     line_rate_bps: u64,
+    /// Longest unloaded round trip in the fabric, serialisation of a full packet and its acknowledgement included.
     base_rtt_ps: u64,
+    /// The same for the path of the flow.
     path_rtt_ps: u64,
+    /// Switches on the path to the receiver.
     path_switches: u32,
+    /// Bandwidth-delay product in bytes: rate of the NIC times `base_rtt_ps`.
     bdp: u64,
+    /// Bytes of payload in a full packet.
     payload: u32,
+    /// Bytes of headers on each packet.
     header: u32,
 }
 
 /// An acknowledgement.
 #[pyclass(frozen, get_all)]
 pub(crate) struct Ack {
+    /// The present.
     now_ps: u64,
+    /// Round-trip time of the packet that the acknowledgement answers.
     rtt_ps: u64,
+    /// True if that packet was marked for congestion.
     ecn: bool,
+    /// Payload bytes newly known to have arrived; zero for duplicates.
     acked: u64,
+    /// Bytes in flight after this acknowledgement.
     in_flight: u64,
+    /// Payload bytes of the flow that are known to have arrived since its beginning. With what is in flight this is what has been sent:
+    /// once it exceeds what had been sent at some instant, a round trip has passed since then.
     delivered: u64,
+    /// True if the acknowledgement answers a probe, not data.
     probe: bool,
     /// Of each hop: time in picoseconds, rate in bits per second, bytes sent modulo 2^32, bytes queued.
     hops: Vec<(u64, u64, u32, u32)>,
@@ -69,8 +84,11 @@ pub(crate) struct Ack {
 /// Packets declared lost.
 #[pyclass(frozen, get_all)]
 pub(crate) struct Loss {
+    /// The present.
     now_ps: u64,
+    /// Signal by which the loss was detected: "out of order", "probe", "timeout" or "go back".
     cause: &'static str,
+    /// Payload bytes declared lost now.
     lost: u64,
 }
 
