@@ -116,7 +116,7 @@ def preformatted(title: str, text: str) -> str:
 
 
 def _text(text: str) -> str:
-    return f'<pre style="background:none;color:inherit">{escape(text)}</pre>'
+    return f'<pre style="background:none;color:inherit;font-family:monospace">{escape(text)}</pre>'
 
 
 def _with_ratio(value: Summary) -> str:
