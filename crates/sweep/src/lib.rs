@@ -25,7 +25,9 @@ mod store;
 mod tune;
 
 pub use dataset::{Published, publish, record};
-pub use execute::{ExecuteOptions, Execution, SweepProgress, execute};
+pub use execute::{
+    Dispatched, Dispatcher, ExecuteOptions, Execution, RunEnd, SweepProgress, carry_out, execute,
+};
 pub use plan::{SweepPlan, builtin_sweeps, catalogue_sections, counted};
 pub use points::{Axis, MOST_RUNS, PlannedRun, Program, RunKey, Sweep};
 pub use shard::Shard;

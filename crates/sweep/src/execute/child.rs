@@ -1,11 +1,13 @@
 //! A run in a process of its own.
 
+use clearway_report::{StatusName, Summary};
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{self, Command, ExitStatus, Stdio};
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 /// Most that is kept of what a child says.
 const MOST_TEXT: usize = 8 << 10;
@@ -18,9 +20,22 @@ pub(super) struct Child {
     errors: JoinHandle<String>,
 }
 
+/// What came of a run that a child carried out.
+#[derive(Debug)]
+pub enum RunEnd {
+    /// Results, which are in the folder.
+    Results(Box<Summary>),
+    /// No results: the child was killed by the signal with which systems without memory end processes.
+    Killed,
+    /// No results: the child could not read the scenario or a file that it names, or could not write; with the reason.
+    Refused(String),
+    /// No results, with the reason.
+    Failed(String),
+}
+
 /// How a child ended.
 #[derive(Debug)]
-pub(super) enum Ended {
+enum Ended {
     /// By itself, with this exit code and without a word.
     Code(i32),
     /// By itself, with an exit code and what it said.
@@ -94,8 +109,8 @@ impl Child {
     }
 
     /// The folder of its results.
-    pub(super) fn folder(&self) -> &Path {
-        &self.folder
+    pub(super) fn folder(&self) -> PathBuf {
+        self.folder.clone()
     }
 
     /// Ends it.
@@ -104,13 +119,29 @@ impl Child {
         let _ = self.process.kill();
     }
 
-    /// Waits until it has ended.
-    pub(super) fn wait(mut self) -> Ended {
+    /// Waits until it has ended, and sees what is in its folder. A folder without results is deleted.
+    pub(super) fn wait(self) -> RunEnd {
+        let folder = self.folder.clone();
+        let ended = self.ended();
+        match (ended, Summary::read(&folder)) {
+            (Ended::Code(_), Ok(summary)) if summary.status != StatusName::Interrupted => {
+                return RunEnd::Results(Box::new(summary));
+            }
+            (ended, _) => {
+                let _ = fs::remove_dir_all(&folder);
+                ended.without_results()
+            }
+        }
+    }
+
+    fn ended(mut self) -> Ended {
         // Its standard input stays open until then: it would end otherwise.
         let input = self.process.stdin.take();
         let status = self.process.wait();
         drop(input);
         let text = self.errors.join().unwrap_or_default();
+        // The file is gone when somebody reads this, and its path would be another one each time.
+        let text = text.replace(&*self.scenario.to_string_lossy(), "the scenario");
         let _ = fs::remove_file(&self.scenario);
         match status {
             Ok(status) => ended(status, text),
@@ -144,18 +175,49 @@ fn of_code(code: i32, text: String) -> Ended {
 }
 
 impl Ended {
-    /// Reason why there are no results.
-    pub(super) fn reason(&self) -> String {
+    /// What it means that there are no results.
+    fn without_results(self) -> RunEnd {
         match self {
-            Self::Code(code) => format!("the run ended with exit code {code} and left no results"),
-            Self::Said(code, text) => format!("exit code {code}: {}", text.trim()),
-            Self::Killed => {
-                "killed by signal 9, though it ran alone: most likely the system had no memory left"
-                    .into()
+            Self::Code(code) => RunEnd::Failed(format!(
+                "the run ended with exit code {code} and left no results"
+            )),
+            Self::Said(2, text) => RunEnd::Refused(format!("exit code 2: {}", text.trim())),
+            Self::Said(code, text) => RunEnd::Failed(format!("exit code {code}: {}", text.trim())),
+            Self::Killed => RunEnd::Killed,
+            Self::Signal(signal, text) => RunEnd::Failed(
+                format!("ended by signal {signal} {}", text.trim())
+                    .trim_end()
+                    .into(),
+            ),
+        }
+    }
+}
+
+/// Time between two looks at what whoever waits for a run wants.
+const TICK: Duration = Duration::from_millis(50);
+
+/// Carries out the scenario `text` by `command run …`, as runs of a sweep are, with results in `work/name`. `None` if it is `interrupted`
+/// before it ends; the child is ended then.
+///
+/// # Errors
+/// If the child cannot be started.
+pub fn carry_out(
+    command: &[OsString],
+    (work, name): (&Path, &str),
+    text: &str,
+    interrupted: &dyn Fn() -> bool,
+) -> Result<Option<RunEnd>, String> {
+    let (sender, ended) = channel();
+    let mut child = Child::spawn(command, work, name, text, (0, sender))?;
+    loop {
+        match ended.recv_timeout(TICK) {
+            Ok(_) | Err(RecvTimeoutError::Disconnected) => return Ok(Some(child.wait())),
+            Err(RecvTimeoutError::Timeout) if interrupted() => {
+                child.kill();
+                child.wait();
+                return Ok(None);
             }
-            Self::Signal(signal, text) => format!("ended by signal {signal} {}", text.trim())
-                .trim_end()
-                .into(),
+            Err(RecvTimeoutError::Timeout) => {}
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Progress of a sweep.
+//! Progress of a sweep, and what came of it.
 
 /// State of a sweep that goes on.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -17,4 +17,19 @@ pub struct SweepProgress {
     pub elapsed: f64,
     /// Wall seconds that are left, from the times of finished runs; `None` while there are none.
     pub left: Option<f64>,
+}
+
+/// What came of an execution.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Execution {
+    /// Runs that were there before.
+    pub known: usize,
+    /// Runs that were done by this process.
+    pub done: usize,
+    /// Runs that other processes did meanwhile.
+    pub by_others: usize,
+    /// Places of the runs that failed.
+    pub failed: Vec<usize>,
+    /// True if the user ended it.
+    pub interrupted: bool,
 }
