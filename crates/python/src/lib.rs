@@ -9,6 +9,7 @@ mod arrow;
 mod compare;
 mod controller;
 mod data;
+mod dispatch;
 mod errors;
 mod foreign;
 mod plan;
@@ -29,6 +30,8 @@ mod _clearway {
     use crate::compare::compare;
     #[pymodule_export]
     use crate::controller::{Ack, Loss, Network, register_controller};
+    #[pymodule_export]
+    use crate::dispatch::{NativeDispatcher, carry_out, own_folder};
     #[pymodule_export]
     use crate::errors::break_down;
     #[pymodule_export]

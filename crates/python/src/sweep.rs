@@ -42,7 +42,7 @@ impl NativeSweep {
 
 impl NativeSweep {
     /// Puts together what is there.
-    fn of(study: &Study, store: &Store, command: &str) -> Result<Self, Failure> {
+    pub(crate) fn of(study: &Study, store: &Store, command: &str) -> Result<Self, Failure> {
         let (record, published) = study.publish(store, command)?;
         Ok(Self {
             record: Arc::new(record),
@@ -53,7 +53,7 @@ impl NativeSweep {
 }
 
 /// Part of a sweep as the package passes it on.
-type Part = Option<(u32, u32)>;
+pub(crate) type Part = Option<(u32, u32)>;
 
 fn shard_of(part: Part) -> PyResult<Option<Shard>> {
     let shard = part.map(|(number, of)| {
@@ -67,7 +67,7 @@ fn shard_of(part: Part) -> PyResult<Option<Shard>> {
 }
 
 /// Resolves the plan that is asked for, and opens its folder.
-fn open(
+pub(crate) fn open(
     py: Python<'_>,
     source: &Source,
     out: Option<PathBuf>,
