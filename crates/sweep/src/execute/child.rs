@@ -124,8 +124,8 @@ impl Child {
         let folder = self.folder.clone();
         let ended = self.ended();
         match (ended, Summary::read(&folder)) {
-            (Ended::Code(_), Ok(summary)) if summary.status != StatusName::Interrupted => {
-                return RunEnd::Results(Box::new(summary));
+            (Ended::Code(0 | 1), Ok(summary)) if summary.status != StatusName::Interrupted => {
+                RunEnd::Results(Box::new(summary))
             }
             (ended, _) => {
                 let _ = fs::remove_dir_all(&folder);
