@@ -83,8 +83,8 @@ pub(super) struct Queue {
     pub(super) estimates: Estimates,
     started: Instant,
     looked: Instant,
-    /// Runs of any process at the last look.
-    claimed: usize,
+    /// Of the open runs those that other processes were at, at the last look.
+    others_at_once: usize,
     total: usize,
     pub(super) outcome: Execution,
 }
@@ -119,7 +119,7 @@ impl Queue {
             estimates,
             started: now,
             looked: now,
-            claimed: 0,
+            others_at_once: 0,
         })
     }
 
@@ -241,7 +241,10 @@ impl Queue {
             return Ok(());
         }
         self.looked = clock::now();
-        self.claimed = setting.store.claim_count();
+        let claims = setting.store.claims();
+        let open = self.pending.iter().chain(&self.elsewhere);
+        let at_work = open.filter(|place| claims.contains(&setting.key(**place)));
+        self.others_at_once = at_work.count();
         let mut left = Vec::new();
         for place in std::mem::take(&mut self.elsewhere) {
             if self.is_settled(setting, place)? {
@@ -260,7 +263,7 @@ impl Queue {
     pub(super) fn progress(&self, running: &[(usize, f64)], at_once: usize) -> SweepProgress {
         let open = self.pending.iter().chain(&self.elsewhere).copied();
         // Other processes go on beside.
-        let at_once = at_once + self.claimed.saturating_sub(running.len());
+        let at_once = at_once + self.others_at_once;
         let outcome = &self.outcome;
         SweepProgress {
             total: self.total,

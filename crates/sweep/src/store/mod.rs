@@ -256,13 +256,10 @@ impl Store {
         claim::take(&self.files, &path, self.owner, number)
     }
 
-    /// Number of runs that somebody is at.
-    pub fn claim_count(&self) -> usize {
+    /// Runs that somebody is at.
+    pub fn claims(&self) -> BTreeSet<RunKey> {
         let found = names(&self.folder.join(CLAIMS)).unwrap_or_default();
-        found
-            .iter()
-            .filter(|name| RunKey::read(name).is_some())
-            .count()
+        found.iter().filter_map(|name| RunKey::read(name)).collect()
     }
 
     /// Deletes what processes that were killed have left behind. What cannot be deleted harms nothing.
