@@ -13,6 +13,7 @@ use crate::scenario::validation::{
 use crate::scenario::warnings::warnings_of;
 use crate::scenario::{Scenario, SwitchSettings, check_flows, check_jobs, slowest_link};
 use crate::scenario::{between_nics, path_lengths};
+use crate::sections::{append, merge, split_posted};
 use clearway_fabric::topology::{
     NodeId, PacketSizes, PathUse, Paths, Routes, Striped, Topology, TopologyError,
 };
@@ -104,7 +105,7 @@ impl Assembly {
     /// If its parts do not fit together.
     pub fn new(scenario: &Scenario) -> Result<Self, ScenarioError> {
         let mut prepared = PreparedFabric::new(scenario)?;
-        let mut loaded = load_workloads(scenario, &mut prepared)?;
+        let (mut loaded, posted) = load_workloads(scenario, &mut prepared)?;
         prepared
             .warnings
             .extend(loaded.warnings.iter().map(ToString::to_string));
@@ -119,6 +120,7 @@ impl Assembly {
             prepared.sizes,
         )
         .map_err(|error| error.or_in(scenario.places(), "workload", 0))?;
+        append(scenario, &mut loaded.workload, posted)?;
         Self::on(prepared, scenario, Traffic::Listed(loaded.workload, jobs))
     }
 
@@ -500,11 +502,11 @@ fn first_start(flows: impl Iterator<Item = FlowSpec>) -> Time {
     starts.min().unwrap_or(Time::NEVER)
 }
 
-/// Makes all traffic. A traffic file may fail links of the fabric.
+/// Makes all traffic, and beside it that of the sections whose flows follow all others. A traffic file may fail links of the fabric.
 fn load_workloads(
     scenario: &Scenario,
     prepared: &mut PreparedFabric,
-) -> Result<LoadedWorkload, ScenarioError> {
+) -> Result<(LoadedWorkload, Vec<Workload>), ScenarioError> {
     let mut all = LoadedWorkload::default();
     let mut parts = Vec::new();
     let mut first_variant = 1;
@@ -539,9 +541,9 @@ fn load_workloads(
         parts.push(loaded.workload);
     }
     attack(scenario, prepared, &mut parts)?;
-    let merged = Workload::merge(parts).map_err(ScenarioError::from);
-    all.workload = merged.map_err(|error| error.or_in(scenario.places(), "workload", 0))?;
-    Ok(all)
+    let (posted, others) = split_posted(scenario, parts);
+    all.workload = merge(scenario, others)?;
+    Ok((all, posted))
 }
 
 /// Lets the sections attack that are to, now that all links are known that are down.

@@ -28,6 +28,7 @@ mod prepared;
 pub mod record;
 mod run;
 mod scaleup;
+mod sections;
 mod stepped;
 mod streamed;
 pub mod why;

@@ -138,12 +138,15 @@ impl Scenario {
         })
     }
 
-    /// Adds a section of the workload that lists `flows`, which begin by the clock.
+    /// Adds a section of the workload that lists `flows`, which begin by the clock and are numbered after all others.
     ///
     /// # Panics
     /// If one waits for something else.
     pub fn list_flows<'a>(&mut self, flows: impl IntoIterator<Item = &'a FlowSpec>) {
-        let list = WorkloadSettings::List(ListSettings::of(flows));
+        // A list that is alone needs no key for that.
+        let mut flows = flows.into_iter().peekable();
+        let posted = !self.workloads.is_empty() || flows.peek().is_none();
+        let list = WorkloadSettings::List(ListSettings::of(flows, posted));
         let section = WorkloadSection::of(list, &self.transport.controller);
         self.workloads.push(section);
     }

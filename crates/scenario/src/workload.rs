@@ -188,6 +188,11 @@ impl WorkloadSection {
         self.traffic.kind()
     }
 
+    /// True if its flows are numbered after those of all other sections.
+    pub fn is_posted(&self) -> bool {
+        matches!(&self.traffic, WorkloadSettings::List(list) if list.order.posted)
+    }
+
     /// Every key but those of the controller with its value; its name if it has one, and those of an attack if one of them is not the
     /// default.
     pub fn entries(&self) -> Vec<(&'static str, Value)> {

@@ -117,6 +117,17 @@ impl Workload {
         Ok(merged)
     }
 
+    /// Adds the flows of another workload behind all others, whenever they start.
+    ///
+    /// # Errors
+    /// If there are more than 2^32 flows or triggers.
+    pub fn append(&mut self, mut other: Self) -> Result<(), WorkloadError> {
+        other.shift_triggers(self.triggers.len() as u32);
+        self.triggers.append(&mut other.triggers);
+        self.flows.append(&mut other.flows);
+        self.check_counts()
+    }
+
     /// Numbers the triggers from `first` on.
     fn shift_triggers(&mut self, first: u32) {
         let own = self.triggers.len();
@@ -263,6 +274,23 @@ mod tests {
         assert_eq!(merged.triggers.len(), 2);
         merged.check(3).unwrap();
         assert_eq!(Workload::merge([]).unwrap(), Workload::default());
+    }
+
+    #[test]
+    fn appended_flows_follow_all_others() {
+        let late = FlowSpec {
+            start: Start::At(Time::from_us(5)),
+            ..flow(0, 1)
+        };
+        let mut all = Workload {
+            flows: vec![late],
+            triggers: vec![oneshot(1)],
+        };
+        all.append(pair(true, flow(0, 2))).unwrap();
+        assert_eq!(all.flows[0].start, Start::At(Time::from_us(5)));
+        assert_eq!(all.flows[1].on_sent, Some(TriggerIndex(1)));
+        assert_eq!(all.flows[2].start, Start::On(TriggerIndex(1)));
+        assert_eq!(all.triggers.len(), 2);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::{BuildContext, LoadedWorkload, WorkloadDefinition};
 use clearway_formats::{shown, whole_number};
-use clearway_units::{Bytes, HostId, Time, parameters};
+use clearway_units::{Bytes, HostId, Rare, Time, parameters};
 use clearway_workload::{
     FlowSpec, Start, TriggerIndex, TriggerKind, TriggerSpec, Workload, WorkloadError,
 };
@@ -10,6 +10,15 @@ use std::collections::BTreeMap;
 
 const FORM: &str =
     "write it as `0->13 2MB at 5us`, where `at 5us` may be left out, or as `13->0 2MB after 1`";
+
+parameters! {
+    /// Place of the flows of a list among all flows.
+    pub struct ListOrder {
+        /// True if the flows are numbered after those of all other sections, as messages are that a program posts while a run goes on,
+        /// and not by their starts. The list may then be empty.
+        pub posted: bool = false, "posted", "decision";
+    }
+}
 
 parameters! {
     /// Flows written out one by one, each as a text: source, arrow, destination, size, and optionally `at` and the start, or `after` and
@@ -28,6 +37,10 @@ parameters! {
     pub struct ListSettings {
         /// The flows, such as `["0->13 2MB at 5us", "13->0 64KiB after 1"]`.
         pub flows: Vec<String> = Vec::new(), "flows", "none: the list must be given";
+        with {
+            /// Place of the flows among all flows.
+            pub order: Rare<ListOrder>,
+        }
     }
 }
 
@@ -36,7 +49,7 @@ impl WorkloadDefinition for ListSettings {
     const SUMMARY: &'static str = "flows written out one by one";
 
     fn load(&self, _: &BuildContext<'_>) -> Result<LoadedWorkload, WorkloadError> {
-        if self.flows.is_empty() {
+        if self.flows.is_empty() && !self.order.posted {
             let fix = "write them as in `flows = [\"0->13 2MB at 5us\"]`";
             return Err(Self::fault("flows", "the list is empty", fix));
         }
@@ -55,11 +68,12 @@ impl WorkloadDefinition for ListSettings {
 }
 
 impl ListSettings {
-    /// The list of these flows, which begin by the clock. Their labels become their places in the list.
+    /// The list of these flows, which begin by the clock. Their labels become their places in the list. `posted`: they are numbered after
+    /// all others.
     ///
     /// # Panics
     /// If one waits for something else.
-    pub fn of<'a>(flows: impl IntoIterator<Item = &'a FlowSpec>) -> Self {
+    pub fn of<'a>(flows: impl IntoIterator<Item = &'a FlowSpec>, posted: bool) -> Self {
         let item = |flow: &FlowSpec| {
             let Start::At(start) = flow.start else {
                 panic!("flow {} does not begin by the clock", flow.label);
@@ -69,6 +83,7 @@ impl ListSettings {
         };
         Self {
             flows: flows.into_iter().map(item).collect(),
+            order: Rare(ListOrder { posted }),
         }
     }
 
