@@ -227,13 +227,14 @@ impl Results {
         let iterations = watch.finished.jobs.iter().flat_map(|job| &job.times);
         let ends = self.rows.iter().filter_map(|row| row.finish);
         let last = ends.chain(iterations.filter_map(|times| times.over));
-        let took = last.max().unwrap_or(watch.finished.simulated);
-        let took = Span::from_ps(took.as_ps().saturating_sub(bound.from.as_ps()));
+        let end = last.max().unwrap_or(watch.finished.simulated);
+        let took = Span::from_ps(end.as_ps().saturating_sub(bound.from.as_ps()));
+        let is_complete = self.summary.status == StatusName::Complete;
         WhyRecord {
             schema: SCHEMA,
             scenario: self.summary.scenario.clone(),
             digest: self.summary.digest.clone(),
-            bound: bound_row(assembly, &bound, took),
+            bound: bound_row(assembly, &bound, is_complete.then_some(took)),
             links: costly_links(&flows),
             flows,
         }
@@ -374,7 +375,7 @@ fn path(assembly: &Assembly, delays: &FlowDelays) -> String {
     }
 }
 
-fn bound_row(assembly: &Assembly, bound: &LowerBound, took: Span) -> Bound {
+fn bound_row(assembly: &Assembly, bound: &LowerBound, took: Option<Span>) -> Bound {
     let limit = match &bound.cause {
         BoundCause::Nothing => Limit::Nothing,
         BoundCause::Chain(flows) => Limit::Chain(flows.iter().map(|flow| flow.0).collect()),

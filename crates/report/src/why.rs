@@ -6,8 +6,8 @@
 //! | `scenario`, `digest` | - | identity of the run, as in `summary.json` |
 //! | `bound.from_us` | us | time at which the first flow was ready |
 //! | `bound.least_us` | us | the least time from then to the last completion, whatever the transport |
-//! | `bound.took_us` | us | the time that it took |
-//! | `bound.ratio` | - | `took_us / least_us`; null if nothing bounds the run |
+//! | `bound.took_us` | us | the time that it took; null if it is not complete |
+//! | `bound.ratio` | - | `took_us / least_us`; null if nothing bounds the run, or it is not complete |
 //! | `bound.sentence` | - | the cause in words |
 //! | `bound.links` | - | the links that carry too much, if it is a cut; `bytes` and `rate_bps` are theirs together |
 //! | `bound.flows` | - | the flows that start one another, if it is a chain |
@@ -109,8 +109,8 @@ pub struct Bound {
     pub from_us: f64,
     /// The least time of the run.
     pub least_us: f64,
-    /// The time that it took.
-    pub took_us: f64,
+    /// The time that it took, if it is complete.
+    pub took_us: Option<f64>,
     /// The ratio of the two.
     pub ratio: Option<f64>,
     /// The cause in words.

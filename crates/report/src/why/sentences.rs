@@ -8,8 +8,8 @@ use clearway_units::Span;
 const NOT_SLOW: f64 = 1.05;
 
 impl Bound {
-    /// The bound of a run that took so long.
-    pub fn new(limit: Limit, from: Span, least: Span, took: Span) -> Self {
+    /// The bound of a run that took so long; `None` if it is not complete.
+    pub fn new(limit: Limit, from: Span, least: Span, took: Option<Span>) -> Self {
         let sentence = sentence_of(&limit, least);
         let chain = match &limit {
             Limit::Job { label, steps } => Some(JobChain::of(label, steps)),
@@ -28,8 +28,10 @@ impl Bound {
         Self {
             from_us: from.as_us(),
             least_us: least.as_us(),
-            took_us: took.as_us(),
-            ratio: (!least.is_zero()).then(|| took.as_ps() as f64 / least.as_ps() as f64),
+            took_us: took.map(Span::as_us),
+            ratio: took
+                .filter(|_| !least.is_zero())
+                .map(|took| took.as_ps() as f64 / least.as_ps() as f64),
             sentence,
             links,
             bytes,
@@ -41,7 +43,10 @@ impl Bound {
 
     /// Distance of the run from the bound, in words.
     pub fn verdict(&self) -> String {
-        let took = crate::quantity::microseconds(self.took_us);
+        let Some(took) = self.took_us else {
+            return "The run is not complete.".into();
+        };
+        let took = crate::quantity::microseconds(took);
         match self.ratio {
             Some(ratio) => format!("The run took {took}, {} that.", factor(ratio)),
             None => format!("The run took {took}."),
