@@ -1,17 +1,18 @@
 //! Arrow tables of others.
 
+use crate::errors::wrong;
 use arrow_array::cast::AsArray;
 use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
 use arrow_array::types::{
     Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
-use arrow_array::{Array, ArrayRef};
+use arrow_array::{Array, ArrayRef, RecordBatchReader};
 use arrow_schema::{ArrowError, DataType};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyList};
 
-/// The rows of an Arrow table: a dictionary for each, without what is null. Columns may hold integers, texts and lists of integers.
+/// The rows of an Arrow table: a dictionary for each, without what is null. Columns of different names may hold integers, texts and lists of integers.
 #[pyfunction]
 pub(crate) fn rows_of<'py>(
     py: Python<'py>,
@@ -19,6 +20,15 @@ pub(crate) fn rows_of<'py>(
 ) -> PyResult<Vec<Bound<'py, PyDict>>> {
     let capsule = table.call_method0("__arrow_c_stream__")?;
     let reader = reader(capsule.cast::<PyCapsule>()?).map_err(unreadable)?;
+    let schema = reader.schema();
+    let names = schema.fields().iter().map(|field| field.name());
+    for (place, name) in names.clone().enumerate() {
+        if names.clone().take(place).any(|other| other == name) {
+            return Err(wrong(format!(
+                "the table has two columns `{name}`\n  fix: leave one out"
+            )));
+        }
+    }
     let mut rows = Vec::new();
     for batch in reader {
         let batch = batch.map_err(unreadable)?;
@@ -26,7 +36,7 @@ pub(crate) fn rows_of<'py>(
         rows.extend((0..batch.num_rows()).map(|_| PyDict::new(py)));
         for (field, column) in batch.schema().fields().iter().zip(batch.columns()) {
             for (row, dictionary) in rows[first..].iter().enumerate() {
-                if column.is_valid(row) {
+                if !is_null(column, row) {
                     dictionary.set_item(field.name(), value(py, field.name(), column, row)?)?;
                 }
             }
@@ -50,6 +60,10 @@ fn reader(capsule: &Bound<'_, PyCapsule>) -> Result<RecordBatchStreamReader, Arr
     unsafe { RecordBatchStreamReader::from_raw(stream.as_ptr()) }
 }
 
+fn is_null(column: &ArrayRef, row: usize) -> bool {
+    *column.data_type() == DataType::Null || column.is_null(row)
+}
+
 /// Value of a row that has one.
 fn value<'py>(
     py: Python<'py>,
@@ -67,6 +81,11 @@ fn value<'py>(
         };
     }
     let list = |items: ArrayRef| {
+        if items.logical_null_count() > 0 {
+            return Err(wrong(format!(
+                "column `{name}` has a list with a null in it\n  fix: leave nulls out of lists"
+            )));
+        }
         let items = (0..items.len()).map(|item| value(py, name, &items, item));
         let list = PyList::new(py, items.collect::<PyResult<Vec<_>>>()?)?;
         Ok(list.into_any())

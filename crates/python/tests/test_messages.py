@@ -65,6 +65,10 @@ def test_a_result_can_be_run_again():
         ([{"src": 0, "dst": 1, "bytes": 1, "size": 1}], "message 0: there is no `size`"),
         ([{"src": 0, "dst": 1.5, "bytes": 1}], "message 0: `dst` is 1.5, no whole number"),
         ([{"src": 0, "dst": -1, "bytes": 1}], "message 0: `dst` is -1"),
+        ([{"src": 0, "dst": 1, "bytes": "1kB after 1"}], "message 0: `bytes`: `1kB after 1` is no size"),
+        ([{"src": 0, "dst": 1, "bytes": 1, "start": "5us after 1"}], "message 0: `start`: `5us after 1` is no time"),
+        ([{"src": 0, "dst": 1, "bytes": 1, "after": "0"}], "message 0: `after` is '0', no whole number"),
+        ({"src": [0], "dst": [1], "bytes": [1]}, "message 0: 'src' is no dictionary"),
     ],
 )
 def test_faults_name_the_message(rows, what):
@@ -91,3 +95,29 @@ def test_tables_of_other_types_are_refused():
     pyarrow = pytest.importorskip("pyarrow")
     with pytest.raises(TypeError, match="column `bytes` is of type"):
         clearway.messages(pyarrow.table({"src": [0], "dst": [1], "bytes": [1.5]}))
+
+
+def test_nulls_in_tables_are_nothing():
+    pyarrow = pytest.importorskip("pyarrow")
+    nothing = pyarrow.table({"src": [0], "dst": [1], "bytes": [5], "start": [None], "after": [None]})
+    assert nothing.schema.field("start").type == pyarrow.null()
+    assert clearway.messages(nothing) == clearway.messages([{"src": 0, "dst": 1, "bytes": 5}])
+    lists = pyarrow.array([None, [None]], pyarrow.list_(pyarrow.int64()))
+    with pytest.raises(clearway.ScenarioError, match="column `after` has a list with a null(.|\n)*fix: "):
+        clearway.messages(pyarrow.table({"src": [3, 0], "dst": [1, 2], "bytes": [1, 1], "after": lists}))
+
+
+def test_columns_that_come_twice_are_refused():
+    pyarrow = pytest.importorskip("pyarrow")
+    columns = [pyarrow.array([number]) for number in (0, 2, 1, 5)]
+    table = pyarrow.Table.from_arrays(columns, names=["src", "src", "dst", "bytes"])
+    with pytest.raises(clearway.ScenarioError, match="two columns `src`(.|\n)*fix: "):
+        clearway.messages(table)
+
+
+def test_arrays_name_messages():
+    numpy = pytest.importorskip("numpy")
+    rows = [{"src": 0, "dst": 1, "bytes": 5}, {"src": 1, "dst": 0, "bytes": 5}]
+    expected = clearway.messages([*rows, {**rows[1], "after": [0]}])
+    for after in (numpy.array([0]), numpy.array(0), numpy.int64(0)):
+        assert clearway.messages([*rows, {**rows[1], "after": after}]) == expected

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from . import _clearway
 from ._errors import ScenarioError
 
+_EXAMPLE = "{'src': 0, 'dst': 1, 'bytes': '2MB'}"
 _KEYS = ("src", "dst", "bytes", "start", "after", "tag")
 
 
@@ -36,7 +37,7 @@ def messages(rows: Iterable[Mapping[str, Any]] | Any) -> dict[str, Any]:
         rows = _clearway.rows_of(rows)
     texts = [_text(index, row) for index, row in enumerate(rows)]
     if not texts:
-        raise ScenarioError("there are no messages\n  fix: give at least one, such as {'src': 0, 'dst': 1, 'bytes': '2MB'}")
+        raise ScenarioError(f"there are no messages\n  fix: give at least one, such as {_EXAMPLE}")
     return {"kind": "flows", "flows": texts}
 
 
@@ -53,6 +54,17 @@ def _text(index: int, row: Mapping[str, Any]) -> str:
             raise fault(f"`{key}` is {number}", "give a whole number from 0 on")
         return int(number)
 
+    def quantity(key: str, value: Any, read: Callable[[str], int], unit: str) -> str:
+        if not isinstance(value, str):
+            return f"{whole(key, value)}{unit}"
+        try:
+            read(value)
+        except ScenarioError as error:
+            raise ScenarioError(f"message {index}: `{key}`: {error}") from None
+        return value
+
+    if not isinstance(row, Mapping):
+        raise fault(f"{row!r} is no dictionary", f"give dictionaries, such as {_EXAMPLE}")
     given = {key: value for key, value in row.items() if value is not None}
     for key in given:
         if key not in _KEYS:
@@ -60,15 +72,17 @@ def _text(index: int, row: Mapping[str, Any]) -> str:
     for key in ("src", "dst", "bytes"):
         if key not in given:
             raise fault(f"it has no `{key}`", "give each message `src`, `dst` and `bytes`")
-    size = given["bytes"] if isinstance(given["bytes"], str) else f"{whole('bytes', given['bytes'])}B"
+    size = quantity("bytes", given["bytes"], _clearway.length, "B")
     text = f"{whole('src', given['src'])}->{whole('dst', given['dst'])} {size}"
     if "tag" in given:
         text += f" tag {whole('tag', given['tag'])}"
     after = given.get("after", [])
-    after = [after] if hasattr(after, "__index__") else list(after)
+    # Arrays of numpy have an index, too.
+    after = after.tolist() if hasattr(after, "tolist") else after
+    if isinstance(after, str) or not hasattr(after, "__iter__"):
+        after = [after]
     if "start" in given:
-        start = given["start"]
-        text += f" at {start}" if isinstance(start, str) else f" at {whole('start', start)}ps"
+        text += f" at {quantity('start', given['start'], _clearway.picoseconds, 'ps')}"
     if after:
         text += " after " + ",".join(str(whole("after", other) + 1) for other in after)
     return text
