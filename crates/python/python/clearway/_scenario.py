@@ -25,8 +25,15 @@ def source_of(scenario: Scenario, what: str = "scenario") -> str | tuple[str, st
     name = os.fspath(scenario)
     if not isinstance(name, str):
         raise TypeError(f"a {what} is a name, a path, a TOML text or a dict")
-    is_text = isinstance(scenario, str) and ("\n" in name or "=" in name and not name.endswith(".toml"))
-    return (_TEXT, name) if is_text else name
+    return (_TEXT, name) if isinstance(scenario, str) and _is_text(name) else name
+
+
+def _is_text(name: str) -> bool:
+    """True if it is a TOML text: a line of it may stand alone, but then it is no path."""
+    if "\n" in name:
+        return True
+    key, equals, _ = name.partition("=")
+    return bool(equals) and not name.endswith(".toml") and not {"/", os.sep} & set(key) and not os.path.exists(name)
 
 
 def call_of(function: str, source: str | tuple[str, str], *arguments: str) -> str:
@@ -57,23 +64,30 @@ def overrides_of(overrides: Overrides, seed: int | None) -> list[str]:
 
 def to_toml(scenario: Mapping[str, Any]) -> str:
     """The dictionary as TOML: a section for each dictionary in it, several for a list of dictionaries."""
-    top, sections = [], []
+    top, tables = [], []
+    # Lines of each section: dotted keys at the top belong to one, too.
+    sections: dict[str, list[str]] = {}
     for name, value in scenario.items():
-        if isinstance(value, Mapping) and value:
-            sections += [f"\n[{_key(name)}]", *_lines(value)]
+        section, dot, key = str(name).partition(".")
+        if dot:
+            sections.setdefault(section, []).extend(_lines({key: value}))
+        elif isinstance(value, Mapping):
+            sections.setdefault(section, []).extend(_lines(value))
         elif _is_tables(value):
             for table in value:
-                sections += [f"\n[[{_key(name)}]]", *_lines(table)]
+                tables += [f"\n[[{_key(name)}]]", *_lines(table)]
         else:
             top.append(f"{_key(name)} = {toml_value(value)}")
-    return "\n".join([*top, *sections, ""]).lstrip("\n")
+    for section, lines in sections.items():
+        top += [f"\n[{_key(section)}]", *lines]
+    return "\n".join([*top, *tables, ""]).lstrip("\n")
 
 
 def toml_value(value: Any) -> str:
     """A value as TOML: texts in quotes, numbers, lists, inline tables."""
-    if hasattr(value, "item") and not hasattr(value, "__len__"):
-        # A scalar of numpy.
-        value = value.item()
+    if hasattr(value, "tolist"):
+        # A scalar or an array of numpy.
+        value = value.tolist()
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
@@ -106,9 +120,10 @@ def _flat(table: Mapping[str, Any], name_of: Callable[[Any], str], prefix: str =
     for name, value in table.items():
         # A key that is dotted already stays as it is.
         key = prefix + ".".join(name_of(part) for part in str(name).split("."))
-        if isinstance(value, Mapping):
+        if isinstance(value, Mapping) and value:
             yield from _flat(value, name_of, key + ".")
         else:
+            # One that is empty is passed on: the reader knows whether there is such a section.
             yield key, value
 
 
