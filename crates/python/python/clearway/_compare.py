@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from typing import Any, Union
 
 from . import _clearway, _html
+from ._controller import controller_of
 from ._document import Document
 from ._errors import Interrupted, ScenarioError
 from ._result import Result, Summary
-from ._run import run
+from ._run import check, run
 from ._scenario import Overrides, Scenario
 
 Variant = Union[Scenario, tuple[Scenario, type], Result, Iterable[Result]]
@@ -53,25 +55,32 @@ def compare(
 
     :param variants: by label, scenarios that are run, scenarios with a controller of your own as in ``(scenario, Controller)``, or
         results that are there.
-    :param seeds: so many seeds from 1 on, or these; without it each scenario has its own.
+    :param seeds: so many seeds from 1 on, or these; without it each scenario has its own. They are of scenarios alone.
     :param threads: worker threads of each run.
     :param overrides: of all scenarios.
+    :raises ScenarioError: if something cannot be meant; nothing has been run then.
     :raises Interrupted: at Ctrl-C; its ``result`` is the comparison of the seeds that were done, or ``None``.
     """
-    if not variants:
+    if not isinstance(variants, Mapping) or not variants:
         raise ScenarioError("there is nothing to compare\n  fix: give variants, such as {'a': 'quickstart', 'b': result}")
     wanted = _seeds(seeds)
-    done: dict[str, list[Result]] = {label: [] for label in variants}
+    done: dict[str, list[Result]] = {}
     scenarios: dict[str, tuple[Scenario, Any]] = {}
     for label, variant in variants.items():
-        if isinstance(variant, Result):
-            done[label] = [variant]
-        elif isinstance(variant, (list, tuple)) and variant and all(isinstance(item, Result) for item in variant):
-            done[label] = list(variant)
-        elif isinstance(variant, tuple) and len(variant) == 2:
-            scenarios[label] = variant  # type: ignore[assignment]
+        if not isinstance(label, str):
+            raise ScenarioError(f"the label {label!r} is no text\n  fix: write it as {str(label)!r}")
+        done[label] = []
+        if isinstance(variant, (str, os.PathLike, Mapping)):
+            scenarios[label] = (variant, None)
+        elif isinstance(variant, tuple) and len(variant) == 2 and not isinstance(variant[0], Result):
+            scenarios[label] = variant
         else:
-            scenarios[label] = (variant, None)  # type: ignore[assignment]
+            done[label] = _results(label, variant)
+    if not scenarios and (seeds is not None or overrides is not None):
+        raise ScenarioError("results have their seeds and overrides already\n  fix: leave `seeds` and `overrides` out, or compare scenarios")
+    for label, (scenario, controller) in scenarios.items():
+        controller_of(controller, threads)
+        _checked(label, scenario, wanted[0], overrides)
     try:
         for seed in wanted:
             for label, (scenario, controller) in scenarios.items():
@@ -82,12 +91,30 @@ def compare(
     return _laid(done, complete=True)
 
 
+def _results(label: str, variant: Any) -> list[Result]:
+    results = [variant] if isinstance(variant, Result) else list(variant) if isinstance(variant, Iterable) else []
+    if not results or not all(isinstance(result, Result) for result in results):
+        raise ScenarioError(f"`{label}` is no scenario and no result\n  fix: give a scenario, a result, or results of several seeds")
+    return results
+
+
+def _checked(label: str, scenario: Scenario, seed: int | None, overrides: Overrides) -> None:
+    # Its seeds differ in nothing that could be wrong.
+    try:
+        check(scenario, seed=seed, overrides=overrides)
+    except ScenarioError as error:
+        raise ScenarioError(f"`{label}`: {error}") from None
+
+
 def _seeds(seeds: int | Iterable[int] | None) -> list[int | None]:
     if seeds is None:
         return [None]
-    wanted: list[int | None] = list(range(1, seeds + 1)) if isinstance(seeds, int) else list(seeds)
+    wanted: list[int | None] = list(seeds) if isinstance(seeds, Iterable) else list(range(1, seeds.__index__() + 1))
     if not wanted:
         raise ScenarioError("there are no seeds\n  fix: give a number above 0, or a list of seeds")
+    twice = [seed for index, seed in enumerate(wanted) if seed in wanted[:index]]
+    if twice:
+        raise ScenarioError(f"seed {twice[0]} comes twice\n  fix: name each seed once: its runs are equal")
     return wanted
 
 

@@ -6,7 +6,7 @@ import os
 
 from . import _clearway, _html
 from ._document import Document
-from ._errors import ScenarioError
+from ._errors import Interrupted, ScenarioError
 from ._result import Summary
 from ._scenario import threads_of
 
@@ -47,8 +47,13 @@ def plan(
     :param iterations: iterations of each job in a simulation, at least 3.
     :param threads: worker threads of a simulation; results do not depend on them.
     :raises ScenarioError: if the file cannot be meant.
+    :raises Interrupted: at Ctrl-C; its ``result`` is ``None``.
     """
     if not 3 <= iterations <= 100_000:
         raise ScenarioError(f"iterations={iterations}: not from 3 to 100000\n  fix: leave it out for 15")
     name = os.fspath(jobs)
-    return Plan(_clearway.plan(name, profile, simulate, iterations, threads_of(threads), f"clearway.plan({name!r})"))
+    command = f"clearway.plan({name!r})"
+    try:
+        return Plan(_clearway.plan(name, profile, simulate, iterations, threads_of(threads), command))
+    except KeyboardInterrupt as interrupt:
+        raise Interrupted(None) from interrupt
