@@ -80,7 +80,7 @@ pub struct SteppedRun {
 /// Outcome of a stepped run.
 #[derive(Debug)]
 pub struct SteppedEnd {
-    /// The scenario that lists what was posted. It is the same run, to the digest.
+    /// The scenario that lists what was posted. It is the same run, to the digest, unless this one was ended early.
     pub scenario: Scenario,
     /// The scenario as it was put together, without what was posted.
     pub assembly: Arc<Assembly>,
@@ -88,6 +88,8 @@ pub struct SteppedEnd {
     pub finished: Finished,
     /// The messages that were posted, with what became of them, by number.
     pub messages: Vec<(FlowId, FlowSpec, FlowResult)>,
+    /// The events of messages since the last step.
+    pub events: Vec<MessageEvent>,
 }
 
 /// Outcome of the thread of the simulation.
@@ -319,8 +321,14 @@ impl SteppedRun {
         let posted = std::mem::take(&mut self.fresh);
         let goal = Goal::End;
         self.order(Order { posted, goal });
-        while self.answer(wait).is_some() {}
-        self.finish()
+        let mut events = Vec::new();
+        while let Some(answer) = self.answer(wait) {
+            events.extend(answer.events);
+        }
+        SteppedEnd {
+            events,
+            ..self.finish()
+        }
     }
 
     /// Ends the run where it stands. It is complete if all messages are acknowledged.
@@ -340,7 +348,8 @@ impl SteppedRun {
             Err(defect) => std::panic::resume_unwind(defect),
         };
         let mut scenario = self.scenario.clone();
-        if !self.messages.is_empty() {
+        // Without any section a scenario has the usual workload.
+        if !self.messages.is_empty() || scenario.workloads.is_empty() {
             scenario.list_flows(&self.messages);
         }
         let results = simulated.messages.into_iter().zip(&self.messages);
@@ -351,6 +360,7 @@ impl SteppedRun {
             messages: results
                 .map(|((id, result), flow)| (id, flow.clone(), result))
                 .collect(),
+            events: Vec::new(),
         }
     }
 }

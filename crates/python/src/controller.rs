@@ -1,47 +1,31 @@
 //! Congestion controllers written in Python.
 //!
-//! A class is known by a name, which the scenario carries: `transport.controller = "python"` with `transport.python-class`. Each flow
-//! has an object of it. Each call takes the interpreter's lock: such a run is slow.
+//! A scenario carries the name of a class: `transport.controller = "python"` with `transport.python-class`. Each flow has an object of it.
+//! Each call takes the interpreter's lock: such a run is slow.
 
+use crate::errors::wrong;
+use crate::run_controllers::{PythonClass, RunControllers};
 use clearway_lab::cc::{
     AckSample, Allowance, CongestionControl, ControllerDefinition, LossSample, NetworkFacts,
 };
 use clearway_lab::units::{Bytes, Rate, Time, parameters};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
-/// Classes by their names.
-static CLASSES: Mutex<BTreeMap<String, Py<PyAny>>> = Mutex::new(BTreeMap::new());
-/// The first exception of a controller that nobody has taken yet.
-static FAILURE: Mutex<Option<PyErr>> = Mutex::new(None);
+/// The most that `largest_window` may be, in bytes: bitmaps of each flow are as long.
+const LARGEST_WINDOW: f64 = 1e11;
 
 parameters! {
     /// A congestion controller written in Python.
     pub struct PythonParameters {
-        /// Name of the class, as it was registered.
-        pub python_class: String = String::new(), "python-class", "none: it must be given";
+        /// Module and qualified name of the class.
+        pub python_class: PythonClass = PythonClass::default(), "python-class", "none: it must be given";
     }
 }
 
-/// Makes a class known under a name.
-#[pyfunction]
-pub(crate) fn register_controller(name: String, class: Py<PyAny>) {
-    locked(&CLASSES).insert(name, class);
-}
-
-/// Raises the exception of a controller, if one has failed.
-pub(crate) fn raise_failure() -> PyResult<()> {
-    locked(&FAILURE).take().map_or(Ok(()), Err)
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Properties of the network that a sender knows before the first packet.
-#[pyclass(frozen, get_all)]
+#[pyclass(frozen, get_all, module = "clearway")]
 pub(crate) struct Network {
     /// Rate of the NIC in bits per second.
     line_rate_bps: u64,
@@ -60,7 +44,7 @@ pub(crate) struct Network {
 }
 
 /// An acknowledgement.
-#[pyclass(frozen, get_all)]
+#[pyclass(frozen, get_all, module = "clearway")]
 pub(crate) struct Ack {
     /// The present.
     now_ps: u64,
@@ -82,7 +66,7 @@ pub(crate) struct Ack {
 }
 
 /// Packets declared lost.
-#[pyclass(frozen, get_all)]
+#[pyclass(frozen, get_all, module = "clearway")]
 pub(crate) struct Loss {
     /// The present.
     now_ps: u64,
@@ -96,6 +80,7 @@ pub(crate) struct Loss {
 pub(crate) struct PythonController {
     /// `None` once it, or its making, has failed.
     object: Option<Py<PyAny>>,
+    run: Arc<RunControllers>,
     allowance: Allowance,
     largest: f64,
     deadline: Time,
@@ -117,13 +102,7 @@ struct Methods {
 impl PythonController {
     fn make(parameters: &PythonParameters, network: &NetworkFacts) -> PyResult<Self> {
         Python::attach(|py| {
-            let name = &parameters.python_class;
-            let class = locked(&CLASSES).get(name).map(|class| class.clone_ref(py));
-            let class = class.ok_or_else(|| {
-                PyValueError::new_err(format!(
-                    "there is no controller `{name}`\n  fix: give its class to `clearway.run` or `clearway.Simulation` as `controller`"
-                ))
-            })?;
+            let class = parameters.python_class.class(py)?;
             let facts = Network {
                 line_rate_bps: network.line_rate.as_bps(),
                 base_rtt_ps: network.base_rtt.as_ps(),
@@ -133,7 +112,7 @@ impl PythonController {
                 payload: network.payload,
                 header: network.header,
             };
-            let object = class.bind(py).call1((facts,))?;
+            let object = class.call1((facts,))?;
             let has = |method: &str| object.hasattr(method);
             let has = Methods {
                 on_loss: has("on_loss")?,
@@ -147,12 +126,15 @@ impl PythonController {
                 None => false,
             };
             let (allowance, deadline) = state(&object)?;
+            check_window(allowance.window)?;
             let largest = match object.getattr_opt("largest_window")? {
                 Some(value) => value.extract()?,
                 None => allowance.window.max(4.0 * network.bdp.as_u64() as f64),
             };
+            check_largest(largest, network.payload)?;
             let mut made = Self {
                 object: None,
+                run: Arc::clone(parameters.python_class.run()),
                 allowance,
                 largest,
                 deadline,
@@ -166,10 +148,11 @@ impl PythonController {
     }
 
     /// One that has failed: the run goes on with a window of a packet until it is ended.
-    fn failed(network: &NetworkFacts) -> Self {
+    fn failed(run: &Arc<RunControllers>, network: &NetworkFacts) -> Self {
         let window = f64::from(network.payload);
         Self {
             object: None,
+            run: Arc::clone(run),
             allowance: Allowance { window, rate: None },
             largest: window,
             deadline: Time::NEVER,
@@ -194,17 +177,13 @@ impl PythonController {
             self.object = None;
             self.deadline = Time::NEVER;
             self.allowance.window = self.allowance.window.clamp(1.0, self.largest);
-            fail(error);
+            self.run.fail(error);
         }
     }
 
     fn check(&self) -> PyResult<()> {
         let window = self.allowance.window;
-        if !window.is_finite() || window <= 0.0 {
-            let text =
-                format!("`window` is {window}: it has to be a finite number of bytes above zero");
-            return Err(PyValueError::new_err(text));
-        }
+        check_window(window)?;
         if window > self.largest {
             let text = format!(
                 "`window` has grown to {window} bytes, beyond `largest_window` ({}): set the latter as an attribute in `__init__`",
@@ -216,8 +195,22 @@ impl PythonController {
     }
 }
 
-fn fail(error: PyErr) {
-    locked(&FAILURE).get_or_insert(error);
+fn check_window(window: f64) -> PyResult<()> {
+    if window.is_finite() && window > 0.0 {
+        return Ok(());
+    }
+    let text = format!("`window` is {window}: it has to be a finite number of bytes above zero");
+    Err(PyValueError::new_err(text))
+}
+
+fn check_largest(largest: f64, packet: u32) -> PyResult<()> {
+    if (f64::from(packet)..=LARGEST_WINDOW).contains(&largest) {
+        return Ok(());
+    }
+    Err(wrong(format!(
+        "`largest_window` is {largest}: not from a packet ({packet} bytes) to {LARGEST_WINDOW:e} bytes\n  fix: set it in `__init__` to \
+         the largest `window` that the controller will allow, such as `4.0 * network.bdp`"
+    )))
 }
 
 /// Attributes `window`, `rate_bps` and `deadline_ps` of a controller.
@@ -324,7 +317,7 @@ impl CongestionControl for PythonController {
             if self.deadline <= now {
                 self.deadline = Time::NEVER;
                 let text = "`deadline_ps` is not after the present when `on_deadline` returns";
-                fail(PyValueError::new_err(text));
+                self.run.fail(PyValueError::new_err(text));
             }
         }
     }
@@ -341,8 +334,9 @@ impl ControllerDefinition for PythonController {
 
     fn new(parameters: &PythonParameters, network: &NetworkFacts) -> Self {
         Self::make(parameters, network).unwrap_or_else(|error| {
-            fail(error);
-            Self::failed(network)
+            let run = parameters.python_class.run();
+            run.fail(error);
+            Self::failed(run, network)
         })
     }
 }

@@ -17,7 +17,7 @@ use std::sync::{Mutex, PoisonError};
 const PREFIX: &str = "clearway-";
 
 /// A sweep whose runs are handed out.
-#[pyclass(frozen)]
+#[pyclass(frozen, module = "clearway._clearway")]
 pub(crate) struct NativeDispatcher {
     study: Study,
     /// `None` when it is over.

@@ -12,7 +12,8 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyList};
 
-/// The rows of an Arrow table: a dictionary for each, without what is null. Columns of different names may hold integers, texts and lists of integers.
+/// The rows of an Arrow table: a dictionary for each, without what is null. Columns have different names, and hold integers, texts and
+/// lists of integers.
 #[pyfunction]
 pub(crate) fn rows_of<'py>(
     py: Python<'py>,

@@ -14,12 +14,14 @@ mod errors;
 mod foreign;
 mod plan;
 mod run;
+mod run_controllers;
 mod scenario;
 mod simulation;
 mod sweep;
 mod table;
 mod words;
 
+use clearway_report::{pcapng, timeline};
 use pyo3::prelude::*;
 
 /// Native part of the package `clearway`.
@@ -29,7 +31,7 @@ mod _clearway {
     #[pymodule_export]
     use crate::compare::compare;
     #[pymodule_export]
-    use crate::controller::{Ack, Loss, Network, register_controller};
+    use crate::controller::{Ack, Loss, Network};
     #[pymodule_export]
     use crate::dispatch::{NativeDispatcher, carry_out, own_folder};
     #[pymodule_export]
@@ -54,6 +56,8 @@ mod _clearway {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
-        module.add("REVISION", clearway_runs::REVISION)
+        module.add("REVISION", clearway_runs::REVISION)?;
+        // Files that only a run writes: no record holds what is in them.
+        module.add("CAPTURES", [pcapng::FILE_NAME, timeline::FILE_NAME])
     }
 }

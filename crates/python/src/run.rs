@@ -1,8 +1,8 @@
 //! Runs and their results.
 
-use crate::controller::raise_failure;
 use crate::data::{RunData, TableData};
 use crate::errors::{unwritten, without_lock, wrong};
+use crate::run_controllers::{NamedClass, RunControllers, is_interrupt};
 use crate::scenario::{Source, load};
 use crate::table::NativeTable;
 use clearway_lab::{Progress, Verdict};
@@ -19,7 +19,7 @@ const INTERVAL: f64 = 0.05;
 const ROUNDS: u32 = 16;
 
 /// A run that is over.
-#[pyclass(frozen)]
+#[pyclass(frozen, module = "clearway._clearway")]
 pub(crate) struct Run(pub(crate) Arc<RunData>);
 
 #[pymethods]
@@ -80,6 +80,7 @@ impl Run {
 /// Watches a run on behalf of the interpreter.
 struct Watcher {
     samples: Vec<SeriesRow>,
+    controllers: Arc<RunControllers>,
     /// Callable of the user's.
     progress: Option<Py<PyAny>>,
     stopwatch: Stopwatch,
@@ -94,7 +95,6 @@ impl Watcher {
     fn look(&mut self, progress: &Progress) -> PyResult<()> {
         Python::attach(|py| {
             py.check_signals()?;
-            raise_failure()?;
             if let Some(callable) = &self.progress {
                 let (done, all) = (progress.flows_sent, progress.flows);
                 callable.call1(py, (done, all, progress.now.as_us()))?;
@@ -108,6 +108,10 @@ impl RunWatcher for Watcher {
     fn begin(&mut self, _: Work, _: &[String]) {}
 
     fn progress(&mut self, progress: Progress) -> Verdict {
+        if self.controllers.has_failed() {
+            self.exception = self.controllers.raise().err();
+            return Verdict::Stop;
+        }
         if self.countdown > 0 {
             self.countdown -= 1;
             return Verdict::Continue;
@@ -130,14 +134,19 @@ impl RunWatcher for Watcher {
     fn rows(&mut self, rows: &[SeriesRow]) {
         self.samples.extend_from_slice(rows);
     }
+
+    fn is_valid(&self) -> bool {
+        // After Ctrl-C in a controller the run has ended at once, and says so.
+        !self.controllers.has_failed() || self.exception.as_ref().is_some_and(is_interrupt)
+    }
 }
 
 /// Exception, or nothing.
-type Exception = Option<Py<PyBaseException>>;
+pub(crate) type Exception = Option<Py<PyBaseException>>;
 
 /// Runs a scenario. Returns the run, and the exceptions that ended it early and that its results met on their way into the folder.
 #[pyfunction]
-#[pyo3(signature = (source, overrides, threads, folder, report, progress, command))]
+#[pyo3(signature = (source, overrides, threads, folder, report, progress, command, controller))]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn run(
     py: Python<'_>,
@@ -148,9 +157,12 @@ pub(crate) fn run(
     report: bool,
     progress: Option<Py<PyAny>>,
     command: &str,
+    controller: Option<NamedClass>,
 ) -> PyResult<(Run, Exception, Exception)> {
+    let controllers = RunControllers::new(controller);
     let mut watcher = Watcher {
         samples: Vec::new(),
+        controllers: Arc::clone(&controllers),
         progress,
         stopwatch: Stopwatch::start(),
         countdown: 0,
@@ -165,16 +177,14 @@ pub(crate) fn run(
         partial: true,
         command: Some(command),
     };
-    // Of a run that is over.
-    let _ = raise_failure();
     let ran = without_lock(py, || {
-        let experiment = load(&source, &overrides)?;
+        let experiment = load(&source, &overrides, &controllers)?;
         let done = clearway_runs::run(&experiment, &request, &mut watcher)?;
         Ok::<_, clearway::Failure>((experiment.settings(), done))
     })?;
     let (settings, done) = ran.map_err(wrong)?;
     if watcher.exception.is_none() {
-        watcher.exception = raise_failure().err();
+        watcher.exception = controllers.raise().err();
     }
     let data = RunData {
         record: done.record,

@@ -1,10 +1,12 @@
 //! Scenarios by name, path or text.
 
-use crate::controller::{PythonController, raise_failure};
+use crate::controller::PythonController;
 use crate::errors::{without_lock, wrong};
+use crate::run_controllers::RunControllers;
 use clearway::Failure;
 use clearway_lab::{Experiment, Laboratory};
 use pyo3::prelude::*;
+use std::sync::Arc;
 
 /// Scenario as the package passes it on.
 #[derive(FromPyObject)]
@@ -22,13 +24,17 @@ pub(crate) fn laboratory() -> Laboratory {
     Laboratory::new().with_controller::<PythonController>()
 }
 
-/// Loads a scenario with `overrides`, which are `KEY=VALUE`.
-pub(crate) fn load(source: &Source, overrides: &[String]) -> Result<Experiment, Failure> {
+/// Loads a scenario with `overrides`, which are `KEY=VALUE`, for a run with these controllers.
+pub(crate) fn load(
+    source: &Source,
+    overrides: &[String],
+    controllers: &Arc<RunControllers>,
+) -> Result<Experiment, Failure> {
     let laboratory = laboratory();
-    Ok(match source {
-        Source::Name(name) => laboratory.load_any(name, overrides)?,
-        Source::Text((name, text)) => laboratory.read_any(name, text, None, overrides)?,
-    })
+    Ok(controllers.reading(|| match source {
+        Source::Name(name) => laboratory.load_any(name, overrides),
+        Source::Text((name, text)) => laboratory.read_any(name, text, None, overrides),
+    })?)
 }
 
 /// Warnings about a scenario whose parts fit together.
@@ -38,17 +44,19 @@ pub(crate) fn check(
     source: Source,
     overrides: Vec<String>,
 ) -> PyResult<Vec<String>> {
+    let controllers = RunControllers::new(None);
     let checked = without_lock(py, || {
-        let experiment = load(&source, &overrides)?;
+        let experiment = load(&source, &overrides, &controllers)?;
         clearway_runs::check(&experiment).map_err(Failure::from)
     })?;
-    raise_failure()?;
+    controllers.raise()?;
     checked.map_err(wrong)
 }
 
 /// A scenario with every default written out.
 #[pyfunction]
 pub(crate) fn resolve(source: Source, overrides: Vec<String>) -> PyResult<String> {
-    let experiment = load(&source, &overrides).map_err(wrong)?;
+    let controllers = RunControllers::new(None);
+    let experiment = load(&source, &overrides, &controllers).map_err(wrong)?;
     Ok(experiment.resolved())
 }

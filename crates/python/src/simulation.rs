@@ -1,24 +1,27 @@
 //! Simulations that a Python program drives in steps.
 
-use crate::controller::raise_failure;
 use crate::data::RunData;
 use crate::errors::{without_lock, wrong};
-use crate::run::Run;
+use crate::run::{Exception, Run};
+use crate::run_controllers::{NamedClass, RunControllers};
 use crate::scenario::{Source, laboratory};
 use clearway_lab::units::{Bytes, HostId, Time};
 use clearway_lab::{Message, MessageEvent, MessageEventKind, SteppedRun, Verdict};
 use clearway_runs::{Stopwatch, stepped_record};
 use pyo3::prelude::*;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Event of a message: its time in picoseconds, the number of the message, and whether it is acknowledged instead of received.
 type Event = (u64, u32, bool);
 
 /// A simulation that stands still until it is told to go on.
-#[pyclass(frozen)]
+#[pyclass(frozen, module = "clearway._clearway")]
 pub(crate) struct NativeSimulation {
     /// `None` once it has ended.
     run: Mutex<Option<SteppedRun>>,
+    controllers: Arc<RunControllers>,
+    /// Process whose threads simulate.
+    process: u32,
     threads: u16,
     stopwatch: Stopwatch,
     command: String,
@@ -34,25 +37,28 @@ impl NativeSimulation {
         threads: u16,
         own_traffic: bool,
         command: String,
+        controller: Option<NamedClass>,
     ) -> PyResult<Self> {
         let stopwatch = Stopwatch::start();
-        // Of a run that is over.
-        let _ = raise_failure();
+        let controllers = RunControllers::new(controller);
         let made = without_lock(py, || {
             let laboratory = laboratory();
-            let scenario = match &source {
-                Source::Name(name) => laboratory.load(name, &overrides)?,
-                Source::Text((name, text)) => laboratory.read(name, text, None, &overrides)?,
-            };
+            let scenario = controllers.reading(|| match &source {
+                Source::Name(name) => laboratory.load(name, &overrides),
+                Source::Text((name, text)) => laboratory.read(name, text, None, &overrides),
+            })?;
             SteppedRun::new(scenario, threads.into(), own_traffic)
         })?;
-        raise_failure()?;
-        Ok(Self {
+        let simulation = Self {
             run: Mutex::new(Some(made.map_err(wrong)?)),
+            controllers,
+            process: std::process::id(),
             threads,
             stopwatch,
             command,
-        })
+        };
+        simulation.controllers.raise()?;
+        Ok(simulation)
     }
 
     /// Simulated time in picoseconds.
@@ -84,12 +90,18 @@ impl NativeSimulation {
         self.with(|run| run.post(message).map(|flow| flow.0).map_err(wrong))
     }
 
-    /// Simulates up to `picoseconds`, or until something happens to a message if `until_event`.
-    fn advance(&self, py: Python<'_>, picoseconds: u64, until_event: bool) -> PyResult<Vec<Event>> {
+    /// Simulates up to `picoseconds`, or until something happens to a message if `until_event`. Returns the events, and the exception
+    /// that ended the simulation.
+    fn advance(
+        &self,
+        py: Python<'_>,
+        picoseconds: u64,
+        until_event: bool,
+    ) -> PyResult<(Vec<Event>, Exception)> {
         let mut exception = None;
         let stepped = self.with(|run| {
             without_lock(py, || {
-                let mut wait = || look(&mut exception);
+                let mut wait = || look(&self.controllers, &mut exception);
                 let time = Time::from_ps(picoseconds);
                 match until_event {
                     true => run.run_until_event(time, &mut wait),
@@ -97,42 +109,65 @@ impl NativeSimulation {
                 }
             })
         })?;
-        exception.map_or(Ok(()), Err)?;
-        raise_failure()?;
-        let event = |event: MessageEvent| {
-            let is_acknowledged = event.kind == MessageEventKind::Acknowledged;
-            (event.time.as_ps(), event.flow.0, is_acknowledged)
-        };
-        let events = stepped.map_err(wrong)?.into_iter();
-        Ok(events.map(event).collect())
+        if self.controllers.has_failed() {
+            // What was simulated since means nothing.
+            self.close(py)?;
+            self.controllers.raise()?;
+        }
+        let events = stepped.map_err(wrong)?;
+        Ok((told(&events), exception.map(|error| error.into_value(py))))
     }
 
-    /// Ends the simulation: when nothing is left to happen if `to_the_end`, otherwise where it stands.
-    fn finish(&self, py: Python<'_>, to_the_end: bool) -> PyResult<Run> {
+    /// Ends the simulation: when nothing is left to happen if `to_the_end`, otherwise where it stands. Returns the run, its last events,
+    /// and the exception that ended it.
+    fn finish(&self, py: Python<'_>, to_the_end: bool) -> PyResult<(Run, Vec<Event>, Exception)> {
         let run = self.lock()?.take().ok_or_else(ended)?;
         let mut exception = None;
         let (mut record, end) = without_lock(py, || {
             let end = match to_the_end {
-                true => run.run_to_end(&mut || look(&mut exception)),
+                true => run.run_to_end(&mut || look(&self.controllers, &mut exception)),
                 false => run.finish(),
             };
             (stepped_record(&end, self.threads, &self.stopwatch), end)
         })?;
-        exception.map_or(Ok(()), Err)?;
-        raise_failure()?;
+        self.controllers.raise()?;
         record.command.clone_from(&self.command);
-        Ok(Run(Arc::new(RunData::of_steps(record, &end))))
+        let run = Run(Arc::new(RunData::of_steps(record, &end)));
+        let exception = exception.map(|error| error.into_value(py));
+        Ok((run, told(&end.events), exception))
     }
 
     /// Ends the simulation, of which nobody wants to know.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
+        if std::process::id() != self.process {
+            return Ok(());
+        }
         let run = self.lock()?.take();
         without_lock(py, || drop(run))
     }
 }
 
+impl Drop for NativeSimulation {
+    fn drop(&mut self) {
+        let run = self.run.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let Some(run) = run.take() else { return };
+        if std::process::id() != self.process {
+            // Its threads stayed behind in the process that this one was forked from: there is nothing to wait for.
+            std::mem::forget(run);
+            return;
+        }
+        // Its controllers may be waiting for the interpreter's lock.
+        Python::attach(|py| py.detach(|| drop(run)));
+    }
+}
+
 impl NativeSimulation {
     fn lock(&self) -> PyResult<MutexGuard<'_, Option<SteppedRun>>> {
+        if std::process::id() != self.process {
+            return Err(wrong(
+                "this simulation belongs to the process that this one was forked from\n  fix: begin it after the fork",
+            ));
+        }
         // To wait would keep the interpreter's lock from whoever is at it.
         let in_use = |_| {
             wrong(
@@ -151,15 +186,23 @@ fn ended() -> PyErr {
     wrong("this simulation has ended\n  fix: begin another one")
 }
 
+/// Events as the package takes them.
+fn told(events: &[MessageEvent]) -> Vec<Event> {
+    let event = |event: &MessageEvent| {
+        let is_acknowledged = event.kind == MessageEventKind::Acknowledged;
+        (event.time.as_ps(), event.flow.0, is_acknowledged)
+    };
+    events.iter().map(event).collect()
+}
+
 /// Lets the interpreter handle signals, and looks whether a controller has failed.
-fn look(exception: &mut Option<PyErr>) -> Verdict {
-    let looked = Python::attach(|py| py.check_signals()).and_then(|()| raise_failure());
-    if let Err(error) = looked {
-        exception.get_or_insert(error);
+fn look(controllers: &RunControllers, exception: &mut Option<PyErr>) -> Verdict {
+    if exception.is_none() {
+        *exception = Python::attach(|py| py.check_signals()).err();
     }
-    match exception {
-        Some(_) => Verdict::Stop,
-        None => Verdict::Continue,
+    match exception.is_some() || controllers.has_failed() {
+        true => Verdict::Stop,
+        false => Verdict::Continue,
     }
 }
 

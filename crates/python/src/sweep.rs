@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// What is there of a sweep.
-#[pyclass(frozen)]
+#[pyclass(frozen, module = "clearway._clearway")]
 pub(crate) struct NativeSweep {
     record: Arc<SweepRecord>,
     published: Published,

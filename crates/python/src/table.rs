@@ -13,7 +13,7 @@ use pyo3::types::{PyCapsule, PyDict, PyList};
 use std::ops::Range;
 
 /// A table of a result.
-#[pyclass(frozen)]
+#[pyclass(frozen, module = "clearway._clearway")]
 pub(crate) struct NativeTable(pub(crate) TableData);
 
 #[pymethods]

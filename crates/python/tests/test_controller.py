@@ -1,5 +1,10 @@
 """Congestion controllers written in Python."""
 
+import os
+import subprocess
+import sys
+import threading
+
 import clearway
 import pytest
 
@@ -144,3 +149,161 @@ def test_a_simulation_in_steps_has_it_too():
     with clearway.Simulation({"topology": {"hosts": 16}}, controller=Aimd) as sim:
         message = sim.post(0, 9, "1MB")
         assert sim.run_until_completion() == [message]
+
+
+def test_failures_stay_with_their_run():
+    class Failing(Fixed):
+        calls = 0
+
+        def on_ack(self, ack):
+            Failing.calls += 1
+            if Failing.calls == 1:
+                raise RuntimeError("mine")
+            if Failing.calls == 2:
+                clearway.run(SMALL, controller=Fixed)
+
+    with pytest.raises(RuntimeError, match="mine"):
+        clearway.run(SMALL, controller=Failing)
+
+
+def test_failures_do_not_cross_threads():
+    class Broken(Fixed):
+        def on_ack(self, ack):
+            if ack.delivered > 100_000:
+                raise RuntimeError("broken")
+
+    outcomes = {"broken": [], "sound": [], "built in": []}
+
+    def repeat(name, **given):
+        for _ in range(4):
+            try:
+                outcomes[name].append(clearway.run(SMALL, **given).status)
+            except RuntimeError as error:
+                outcomes[name].append(str(error))
+
+    given = [("broken", {"controller": Broken}), ("sound", {"controller": Fixed}), ("built in", {})]
+    threads = [threading.Thread(target=repeat, args=(name,), kwargs=kwargs) for name, kwargs in given]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert outcomes == {"broken": ["broken"] * 4, "sound": ["complete"] * 4, "built in": ["complete"] * 4}
+
+
+def factory(share):
+    class Made(Fixed):
+        def __init__(self, network):
+            self.window = self.largest_window = max(network.payload, share * network.bdp)
+
+    return Made
+
+
+def test_classes_of_one_name_are_different_classes():
+    def incast(simulation):
+        for host in range(1, 9):
+            simulation.post(host, 0, "200kB")
+        return simulation.finish(to_the_end=True)
+
+    def begun(share):
+        return clearway.Simulation({"topology": {"hosts": 16}}, controller=factory(share))
+
+    alone = [incast(begun(share)).digest for share in (0.1, 2.0)]
+    first, second = begun(0.1), begun(2.0)
+    assert [incast(first).digest, incast(second).digest] == alone
+    assert alone[0] != alone[1]
+    # The name does not depend on what else runs.
+    classes = [factory(share) for share in (0.1, 2.0)]
+    results = [clearway.run(SMALL, controller=one) for one in classes]
+    assert len({result.scenario for result in results}) == 1
+    assert 'python-class = "test_controller.factory.<locals>.Made"' in results[0].scenario
+    with pytest.raises(clearway.ScenarioError, match="there are . classes(.|\n)*fix: "):
+        clearway.run(results[0].scenario)
+    assert clearway.run(results[0].scenario, controller=classes[0]).digest == results[0].digest
+
+
+def test_names_of_classes_are_quoted():
+    odd = type('a"b\\', (Fixed,), {})
+    assert clearway.run(SMALL, controller=odd).status == "complete"
+
+
+def test_a_run_whose_controller_fails_is_not_kept(tmp_path):
+    class Late(Fixed):
+        """Fails with the last acknowledgements."""
+
+        def on_ack(self, ack):
+            if ack.delivered >= 200_000:
+                raise RuntimeError("late")
+
+    with pytest.raises(RuntimeError, match="late"):
+        clearway.run(SMALL, controller=Late, out=tmp_path / "late")
+    assert list(tmp_path.iterdir()) == []
+    long = {"topology": {"hosts": 16}, "workload": {"kind": "permutation", "message": "1GB"}}
+    with pytest.raises(RuntimeError, match="late"):
+        clearway.run(long, controller=Late, out=tmp_path / "late")
+    sim = clearway.Simulation({"topology": {"hosts": 16}}, controller=Late)
+    sim.post(0, 9, "200kB")
+    with pytest.raises(RuntimeError, match="late"):
+        sim.run_until("1ms")
+    with pytest.raises(clearway.ScenarioError, match="has ended"):
+        sim.finish()
+
+
+@pytest.mark.parametrize("largest", [float("nan"), float("inf"), 0.5, -1, 1e300])
+def test_the_largest_window_is_a_number_of_bytes(largest):
+    class Odd(Fixed):
+        def __init__(self, network):
+            self.window = 0.1
+            self.largest_window = largest
+
+    with pytest.raises(clearway.ScenarioError, match="`largest_window` is .*not from a packet(.|\n)*fix: "):
+        clearway.run(SMALL, controller=Odd)
+
+
+def run_program(program, **options):
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, **options)
+
+
+CELL = """
+import clearway
+class Fixed:
+    def __init__(self, network):
+        self.window = network.bdp
+    def on_ack(self, ack):
+        pass
+"""
+
+
+def test_simulations_can_be_dropped_anywhere():
+    done = run_program(CELL + """
+for _ in range(40):
+    sim = clearway.Simulation({"topology": {"hosts": 16}}, controller=Fixed)
+    sim.post(0, 9, "1MB")
+sim.run_until("3us")
+del sim
+# One that is there when the program ends.
+left = clearway.Simulation({"topology": {"hosts": 64}}, controller=Fixed)
+print("done")
+""")
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_a_forked_process_leaves_simulations_alone():
+    done = run_program(CELL + """
+import os
+sim = clearway.Simulation({"topology": {"hosts": 16}}, controller=Fixed)
+sim.post(0, 9, "1MB")
+sim.run_until("1us")
+child = os.fork()
+if child == 0:
+    try:
+        sim.run_until("2us")
+    except clearway.ScenarioError as error:
+        assert "process" in str(error) and "fix: " in str(error)
+        del sim
+        os._exit(7)
+    os._exit(0)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+print(len(sim.run_until("1ms")))
+""")
+    assert (done.returncode, done.stdout) == (0, "1\n"), done.stderr

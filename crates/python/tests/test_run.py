@@ -2,6 +2,8 @@
 
 import json
 import os
+import pickle
+import shutil
 import signal
 import subprocess
 import sys
@@ -201,3 +203,89 @@ def test_incomplete_runs_are_results():
     result = clearway.run("quickstart", overrides={**SMALL, "stop.at-most": "5us"})
     assert result.status == "incomplete"
     assert None in result.flows.to_pydict()["finish_ps"]
+
+
+def test_saving_into_the_folder_of_a_run(tmp_path, monkeypatch):
+    folder = tmp_path / "o"
+    monkeypatch.chdir(tmp_path)
+    result = clearway.run("quickstart", overrides=SMALL, out="o")
+    assert result.folder == str(folder)
+    assert not (folder / "report.html").exists()
+    written = (folder / "summary.json").stat().st_mtime_ns
+    result.save("o", report=False)
+    assert (folder / "summary.json").stat().st_mtime_ns == written
+    # With what was not asked for before.
+    assert result.save("o") == str(folder)
+    assert (folder / "report.html").exists()
+    # Elsewhere by the same name.
+    (tmp_path / "sub").mkdir()
+    monkeypatch.chdir(tmp_path / "sub")
+    result.save("o")
+    assert (tmp_path / "sub/o/summary.json").exists()
+    # After it was deleted, or another run took its place.
+    monkeypatch.chdir(tmp_path)
+    shutil.rmtree(folder)
+    result.save("o")
+    assert (folder / "summary.json").exists()
+    clearway.run("quickstart", overrides=SMALL, seed=2, out="o")
+    result.save("o")
+    assert json.loads((folder / "summary.json").read_text())["digest"] == result.digest
+
+
+def test_captures_are_not_lost(tmp_path):
+    result = clearway.run("quickstart", overrides={**SMALL, "observe.trace.pcap": ["host:3"]}, out=tmp_path / "o")
+    names = sorted(path.name for path in (tmp_path / "o").iterdir())
+    assert any(name.endswith(".pcapng") for name in names)
+    result.save(tmp_path / "o", report=False)
+    with pytest.raises(clearway.ResultError, match="would be lost(.|\n)*fix: "):
+        result.save(tmp_path / "o")
+    assert sorted(path.name for path in (tmp_path / "o").iterdir()) == names
+    result.save(tmp_path / "other")
+
+
+def test_dotted_keys_stand_at_the_top_too():
+    assert clearway.resolve({"topology.hosts": 16}) == clearway.resolve({"topology": {"hosts": 16}})
+    mixed = {"topology": {"hosts": 16}, "observe.series.every": "off", "topology.kind": "leaf-spine"}
+    assert "hosts = 16" in clearway.resolve(mixed)
+    with pytest.raises(clearway.ScenarioError, match="topology"):
+        clearway.check({"topolgy.hosts": 16})
+
+
+def test_empty_sections_are_not_passed_over():
+    for given in [{"overrides": {"topolgy": {}}}, {"overrides": {"topology": {"hosts": 16, "hostss": {}}}}]:
+        with pytest.raises(clearway.ScenarioError, match="(topolgy|hostss)(.|\n)*fix: "):
+            clearway.check("quickstart", **given)
+    with pytest.raises(clearway.ScenarioError, match="hostss(.|\n)*fix: "):
+        clearway.check({"topology": {"hosts": 16, "hostss": {}}})
+    with pytest.raises(clearway.ScenarioError, match="topolgy(.|\n)*fix: "):
+        clearway.check({"topolgy": {}})
+    clearway.check({"topology": {}})
+
+
+def test_arrays_are_lists():
+    numpy = pytest.importorskip("numpy")
+    given = {"topology": {"hosts": numpy.array(16)}, "workload": {"kind": "flows", "flows": numpy.array(["0->1 1MB", "1->2 1MB"])}}
+    assert len(clearway.run(given).flows) == 2
+
+
+def test_paths_with_an_equals_sign_are_paths(small, tmp_path, monkeypatch):
+    folder = tmp_path / "load=0.5"
+    folder.mkdir()
+    (folder / "scn").write_text(small.scenario)
+    monkeypatch.chdir(tmp_path)
+    given = clearway.resolve(small.scenario)
+    assert clearway.resolve("load=0.5/scn") == given
+    monkeypatch.chdir(folder)
+    (folder / "x=1").write_text(small.scenario)
+    assert clearway.resolve("x=1") == given
+    with pytest.raises(clearway.ScenarioError, match="out/load=0.5/scn"):
+        clearway.check("out/load=0.5/scn")
+    assert clearway.resolve("topology.hosts=16") == clearway.resolve({"topology": {"hosts": 16}})
+
+
+def test_what_goes_to_another_process(small):
+    for what in (small, small.flows):
+        with pytest.raises(TypeError, match="stays in the process(.|\n)*fix: "):
+            pickle.dumps(what)
+    assert pickle.loads(pickle.dumps(small.summary)) == small.summary
+    assert pickle.loads(pickle.dumps(clearway.Interrupted(small))).result is None

@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+import time
 
 import clearway
 import pytest
@@ -81,6 +82,10 @@ def test_what_cannot_be_meant_is_refused():
         (lambda: sim.run_until("2us"), "is past"),
         (lambda: sim.run_until(3.5), "no time"),
         (lambda: sim.run_until("soon"), "no time"),
+        (lambda: sim.run_until(-1), "no time"),
+        (lambda: sim.run_until(2**64), "no time"),
+        (lambda: sim.post(2**32, 1, 1), "`src` is 4294967296"),
+        (lambda: sim.post(0, 1, 2**64), "`bytes` is 18446744073709551616"),
         (lambda: clearway.Simulation(FABRIC, completion="sent"), "completion='sent'"),
         (lambda: clearway.Simulation("nvlink-64"), "scale-up"),
         (lambda: clearway.Simulation(FABRIC, overrides={"observe.series.every": "1us"}), "has no samples"),
@@ -92,16 +97,72 @@ def test_what_cannot_be_meant_is_refused():
         sim.post(0, 1, 1)
 
 
-def test_an_interrupt_ends_a_step_and_the_rest_is_kept():
+@pytest.mark.parametrize("call", [lambda sim: sim.run_until("1s"), lambda sim: sim.finish(to_the_end=True)])
+def test_an_interrupt_ends_a_simulation_and_the_rest_is_kept(call):
     sim = clearway.Simulation({"topology": {"hosts": 128}})
+    short = sim.post(0, 1, "1kB")
     for host in range(128):
         sim.post(host, (host + 64) % 128, "1GB")
-    threading.Timer(0.5, os.kill, [os.getpid(), signal.SIGINT]).start()
-    with pytest.raises(KeyboardInterrupt):
-        sim.run_until("1s")
+    threading.Timer(0.7, os.kill, [os.getpid(), signal.SIGINT]).start()
+    with pytest.raises(clearway.Interrupted) as caught:
+        call(sim)
     assert sim.is_over
-    result = sim.finish()
-    assert (result.status, len(result.flows)) == ("interrupted", 128)
+    result = caught.value.result
+    assert (result.status, len(result.flows)) == ("interrupted", 129)
+    assert result.flows.to_pylist(0, 1)[0]["finish_ps"] is not None
+    assert short.received_ps is not None
+    assert sim.finish() is result
+
+
+def test_messages_know_when_they_arrived_in_the_last_stretch():
+    sim = clearway.Simulation(FABRIC)
+    message = sim.post(0, 5, "1MB")
+    result = sim.finish(to_the_end=True)
+    assert message.acknowledged_ps == result.flows.to_pydict()["finish_ps"][0]
+    assert 0 < message.received_ps < message.acknowledged_ps
+
+
+@pytest.mark.parametrize(
+    "workload",
+    [
+        {"kind": "ring-all-reduce", "size": "1MB", "iterations": 1},
+        {"kind": "poisson", "load": 0.3, "duration": "20us"},
+        [{"kind": "poisson", "load": 0.3, "duration": "20us"}, {"kind": "ring-all-reduce", "size": "100kB", "iterations": 2}],
+    ],
+)
+def test_what_runs_beside_jobs_and_arrivals_is_the_same_run_again(workload):
+    given = {"topology": {"hosts": 16}, "workload": workload}
+    sim = clearway.Simulation(given, own_traffic=True)
+    message = sim.post(0, 9, "100kB")
+    sim.run_until("7us")
+    sim.post(3, 9, "100kB")
+    result = sim.finish(to_the_end=True)
+    again = clearway.run(result.scenario)
+    assert again.digest == result.digest
+    assert again.scenario == result.scenario
+    assert again.flows.to_pydict()["src"] == result.flows.to_pydict()["src"]
+    assert again.flows.to_pylist()[message.number]["bytes"] == 100_000
+    nothing = clearway.Simulation(given, own_traffic=True).finish(to_the_end=True)
+    assert clearway.run(nothing.scenario).digest == nothing.digest == clearway.run(given).digest
+
+
+def test_nothing_posted_is_nothing_again():
+    result = clearway.Simulation(FABRIC).finish()
+    again = clearway.run(result.scenario)
+    assert (again.digest, len(again.flows)) == (result.digest, 0)
+
+
+def test_steps_cost_the_same_however_many_messages_there_were():
+    sim = clearway.Simulation(FABRIC)
+    sim.post(0, 5, 64)
+    spent = []
+    for _ in range(6):
+        started = time.process_time()
+        for _ in range(500):
+            (message,) = sim.run_until_completion()
+            sim.post(message.dst, message.src, 64)
+        spent.append(time.process_time() - started)
+    assert min(spent[3:]) < 3 * min(spent[:3])
 
 
 def test_a_simulation_is_for_one_thread_at_a_time():

@@ -1,8 +1,11 @@
 """Comparisons, plans, explanations, and the command line."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import threading
 
 import clearway
 import pytest
@@ -93,6 +96,8 @@ def test_the_types_are_declared():
     mypy = pytest.importorskip("mypy.api")
     out, err, code = mypy.run(["--strict", "--package", "clearway"])
     assert code == 0, out + err
+    done = subprocess.run([sys.executable, "-m", "mypy.stubtest", "clearway._clearway"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_sweeps_start_this_package_again(tmp_path):
@@ -105,3 +110,48 @@ def test_sweeps_start_this_package_again(tmp_path):
     (single, adaptive) = (point["measures"]["fct_us.max"]["per_seed"] for point in document["points"])
     assert adaptive == [clearway.run("quickstart", seed=seed, overrides=SMALL).summary.fct_us.max for seed in (1, 2)]
     assert max(adaptive) < min(single)
+
+
+def test_what_cannot_be_compared_is_refused_before_anything_runs(small, monkeypatch):
+    scenario = {"topology": {"hosts": 16}, "workload": {"kind": "permutation", "message": "10kB"}}
+    broken = {"topology": {"hosts": -1}}
+
+    def never(*_, **__):
+        raise AssertionError("it was run")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(sys.modules["clearway._compare"], "run", never)
+        for variants, options, text in [
+            ({16: scenario}, {}, "label 16 is no text"),
+            ({"a": small}, {"seeds": 2}, "have their seeds"),
+            ({"a": small}, {"overrides": {"seed": 1}}, "have their seeds"),
+            ({"a": scenario}, {"seeds": [1, 1]}, "seed 1 comes twice"),
+            ({"a": scenario, "b": broken}, {}, "`b`: "),
+            ({"a": []}, {}, "no scenario and no result"),
+            ({"a": [small, 3]}, {}, "no scenario and no result"),
+            ({"a": 3}, {}, "no scenario and no result"),
+            ("quickstart", {}, "nothing to compare"),
+        ]:
+            with pytest.raises(clearway.ScenarioError, match=f"{text}(.|\n)*fix: "):
+                clearway.compare(variants, **options)
+    generated = clearway.compare({"a": (result for result in [small]), "b": small})
+    assert generated.results == {"a": [small], "b": [small]}
+    numpy = pytest.importorskip("numpy")
+    assert len(clearway.compare({"a": scenario}, seeds=numpy.int64(2)).results["a"]) == 2
+
+
+def test_an_interrupt_of_a_plan_is_told_as_one():
+    threading.Timer(0.5, os.kill, [os.getpid(), signal.SIGINT]).start()
+    with pytest.raises(clearway.Interrupted) as caught:
+        clearway.plan("dumbbell-pair", simulate=True, iterations=100_000)
+    assert caught.value.result is None
+
+
+def test_a_run_that_is_not_complete_is_not_held_against_its_bound(tmp_path):
+    settings = [word for key, value in {**SMALL, "stop.at-most": "5us"}.items() for word in ("--set", f"{key}={value}")]
+    command("run", "quickstart", *settings, "--quiet", "--out", "short", cwd=tmp_path)
+    done = command("why", "short", cwd=tmp_path)
+    assert "The run is not complete." in done.stdout, done.stderr
+    bound = json.loads((tmp_path / "short/why.json").read_text())["bound"]
+    assert (bound["took_us"], bound["ratio"]) == (None, None)
+    assert "The run took" not in (tmp_path / "short/report.html").read_text()

@@ -63,6 +63,11 @@ pub trait RunWatcher {
 
     /// Called after the last round.
     fn end(&mut self) {}
+
+    /// False if something has failed that the run depends on: its results mean nothing and are not kept.
+    fn is_valid(&self) -> bool {
+        true
+    }
 }
 
 /// Runs a scenario and keeps its results. What cannot be kept does not prevent the run.
@@ -134,7 +139,8 @@ fn run_packets(
     let flows = rows.record(&mut record);
     record.observed = watch.observed.take();
     record.events = watch.events.take();
-    let wanted = outputs.filter(|_| is_kept(&record, request));
+    let is_kept = watcher.borrow().is_valid() && is_kept(&record, request);
+    let wanted = outputs.filter(|_| is_kept);
     let kept = prepared.and_then(|()| {
         let publish = |outputs| publish(outputs, flows, &record, &watch);
         wanted.map_or(Ok(()), publish)
@@ -212,7 +218,8 @@ fn run_scaleup(
     let mut record = scaleup::record(&assembly, &finished, request.threads, &stopwatch);
     name_command(&mut record, request);
     record.observed = observed;
-    let wanted = outputs.filter(|_| is_kept(&record, request));
+    let is_kept = watcher.borrow().is_valid() && is_kept(&record, request);
+    let wanted = outputs.filter(|_| is_kept);
     let kept = prepared.and_then(|()| {
         let publish = |outputs: ScaleupOutputs<'_>| outputs.publish(&record);
         wanted.map_or(Ok(()), publish)

@@ -77,7 +77,8 @@ def compare(
         else:
             done[label] = _results(label, variant)
     if not scenarios and (seeds is not None or overrides is not None):
-        raise ScenarioError("results have their seeds and overrides already\n  fix: leave `seeds` and `overrides` out, or compare scenarios")
+        fix = "leave `seeds` and `overrides` out, or compare scenarios"
+        raise ScenarioError(f"results have their seeds and overrides already\n  fix: {fix}")
     for label, (scenario, controller) in scenarios.items():
         controller_of(controller, threads)
         _checked(label, scenario, wanted[0], overrides)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ._compare import Comparison
@@ -34,3 +34,7 @@ class Interrupted(KeyboardInterrupt):
     def __init__(self, result: Result | Comparison | Sweep | None) -> None:
         super().__init__("interrupted; `result` of this exception has what was simulated until then")
         self.result = result
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Results stay in the process of their runs.
+        return Interrupted, (None,)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import _html
+from ._clearway import CAPTURES
+from ._errors import ResultError
 from ._table import Table
 
 if TYPE_CHECKING:
@@ -56,7 +58,7 @@ class Result:
 
     @property
     def scenario(self) -> str:
-        """The scenario with every default written out: run it again, and the result is the same."""
+        """The scenario with every default written out: run it again, and the result of a run that was not ended early is the same."""
         return self._native.resolved()
 
     @property
@@ -99,6 +101,12 @@ class Result:
         """Jobs, each with how long its iterations took: ``jobs`` of the summary."""
         return list(self.summary.jobs)
 
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a result stays in the process of its run\n"
+            "  fix: send `result.summary`, a table as `pyarrow.table(result.flows)`, or the path of a folder"
+        )
+
     def _table(self, name: str) -> Table:
         return Table(name, self._native.table(name))
 
@@ -107,17 +115,33 @@ class Result:
         return self._native.report_html()
 
     def save(self, folder: str | os.PathLike[str], *, report: bool = True) -> str:
-        """Puts the results into a folder, as the command line does, and returns its path.
+        """Puts the results into a folder, as the command line does, and returns its path. Those of another run give way.
 
         Captures and timelines are written by runs with ``out`` alone.
 
-        :raises ResultError: if the folder holds something else, or cannot be written.
+        :raises ResultError: if the folder holds something else, or captures of this run, or cannot be written.
         """
-        path = os.fspath(folder)
-        if self._folder is None or os.path.abspath(path) != os.path.abspath(self._folder):
-            self._native.save(path, report)
-            self._folder = self._folder or path
+        path = os.path.abspath(os.fspath(folder))
+        if self._is_in(path):
+            if not report or os.path.exists(os.path.join(path, "report.html")):
+                return path
+            captures = [name for name in CAPTURES if os.path.exists(os.path.join(path, name))]
+            if captures:
+                raise ResultError(
+                    f"{path}: {', '.join(captures)} would be lost: only a run writes such files\n"
+                    "  fix: save into another folder, or give `report=True` to the run"
+                )
+        self._native.save(path, report)
+        self._folder = self._folder or path
         return path
+
+    def _is_in(self, path: str) -> bool:
+        """True if the folder holds the results of this very run."""
+        try:
+            with open(os.path.join(path, "summary.json"), encoding="utf-8") as file:
+                return bool(json.load(file) == self.summary)
+        except (OSError, ValueError):
+            return False
 
     def __str__(self) -> str:
         return self._native.summary_table()

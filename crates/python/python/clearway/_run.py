@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import _clearway
-from ._controller import controller_keys
+from ._controller import controller_of
 from ._errors import Interrupted, ResultError
 from ._result import Result
 from ._scenario import Overrides, Scenario, call_of, overrides_of, source_of, threads_of
@@ -39,14 +39,17 @@ def run(
     :raises ResultError: if the folder cannot be written; its ``result`` has what was simulated.
     :raises Defect: if the simulator itself fails.
 
+    What ``controller`` raises ends the run, of which nothing is kept.
+
     Other Python threads go on meanwhile: the interpreter's lock is released.
     """
     source = source_of(scenario)
-    given = overrides_of(overrides, seed) + controller_keys(controller, threads)
+    keys, named = controller_of(controller, threads)
+    given = overrides_of(overrides, seed) + keys
     command = call_of("run", source, *([f"overrides={given!r}"] if given else []))
-    folder = None if out is None else os.fspath(out)
+    folder = None if out is None else os.path.abspath(os.fspath(out))
     native, stopped, unkept = _clearway.run(
-        source, given, threads_of(threads), folder, report, progress, command
+        source, given, threads_of(threads), folder, report, progress, command, named
     )
     result = Result(native, None if unkept else folder)
     if isinstance(stopped, KeyboardInterrupt):
@@ -64,8 +67,12 @@ def check(scenario: Scenario, *, seed: int | None = None, overrides: Overrides =
     """Puts the parts of a scenario together without a run, and returns the warnings about it.
 
     :raises ScenarioError: if something cannot be meant.
+    :raises Interrupted: at Ctrl-C; its ``result`` is ``None``.
     """
-    return _clearway.check(source_of(scenario), overrides_of(overrides, seed))
+    try:
+        return _clearway.check(source_of(scenario), overrides_of(overrides, seed))
+    except KeyboardInterrupt as interrupt:
+        raise Interrupted(None) from interrupt
 
 
 def resolve(scenario: Scenario, *, seed: int | None = None, overrides: Overrides = None) -> str:

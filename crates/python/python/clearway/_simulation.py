@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import atexit
+import weakref
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Literal, Union
+from typing import Any, Literal, NoReturn, Union
 
 from . import _clearway
-from ._controller import controller_keys
-from ._errors import ScenarioError
+from ._controller import controller_of
+from ._errors import Interrupted, ScenarioError
 from ._result import Result
 from ._scenario import Overrides, Scenario, overrides_of, source_of, threads_of
 
@@ -49,7 +50,7 @@ class Simulation:
     ...     result = sim.finish(to_the_end=True)
 
     It is deterministic: the same messages at the same times have the same digest, whatever the steps and the number of threads.
-    ``result.scenario`` lists what was posted, and running it is the same run again.
+    ``result.scenario`` lists what was posted, and running it is the same run again, unless this one was ended early.
 
     :param scenario: as for :func:`clearway.run`: fabric, switches and transport.
     :param own_traffic: the workload of the scenario runs, too, beside what is posted.
@@ -75,11 +76,16 @@ class Simulation:
             raise ScenarioError(
                 f'completion={completion!r}: a message is complete when it is "received" or "acknowledged"\n  fix: give one of these'
             )
-        given = overrides_of(overrides, seed) + controller_keys(controller, threads)
+        keys, named = controller_of(controller, threads)
+        given = overrides_of(overrides, seed) + keys
         source, threads = source_of(scenario), threads_of(threads)
-        self._native = _clearway.NativeSimulation(source, given, threads, own_traffic, "clearway.Simulation")
+        self._native = _clearway.NativeSimulation(source, given, threads, own_traffic, "clearway.Simulation", named)
         self._at_acknowledgement = completion == "acknowledged"
         self._messages: dict[int, Message] = {}
+        self._under_way = 0
+        # Of a simulation that an exception has ended.
+        self._result: Result | None = None
+        _OPEN.add(self)
 
     def __enter__(self) -> Simulation:
         return self
@@ -132,22 +138,23 @@ class Simulation:
         :raises ScenarioError: if there is no such host, or the message is empty or goes to its sender.
         """
         size = _clearway.length(bytes) if isinstance(bytes, str) else bytes
-        numbers = {"src": src, "dst": dst, "bytes": size}
-        for name, value in numbers.items():
-            if value < 0:
-                raise ScenarioError(f"`{name}` is {value}\n  fix: give a whole number from 0 on")
+        for name, value, limit in (("src", src, 2**32), ("dst", dst, 2**32), ("bytes", size, 2**64)):
+            if not 0 <= value < limit:
+                raise ScenarioError(f"`{name}` is {value}\n  fix: give a whole number from 0 to {limit - 1}")
         # Labels are unique: tags need not be numbers.
         number = self._native.post(src, dst, size, len(self._messages) + 1)
         message = Message(number, src, dst, size, tag, self.now_ps)
         self._messages[number] = message
+        self._under_way += 1
         return message
 
     def run_until(self, time: Time) -> list[Message]:
         """Simulates all events before ``time``. Returns the messages that were completed, in the order of their completion.
 
         :raises ScenarioError: if the time is past, or the simulation is over.
+        :raises Interrupted: at Ctrl-C, which ends the simulation; its ``result`` has what was simulated until then.
         """
-        return list(self._advance(time, False))
+        return self._advance(time, False)
 
     def run_until_completion(self, limit: Time | None = None) -> list[Message]:
         """Simulates until a message is completed, and returns it, with others that were at about the same time; nothing if none is
@@ -158,22 +165,39 @@ class Simulation:
         if limit is None:
             limit = 2**63
         goal = _picoseconds(limit)
-        while any(not self._is_complete(message) for message in self._messages.values()):
-            completed = list(self._advance(goal, True))
+        while self._under_way:
+            completed = self._advance(goal, True)
             if completed or self.is_over or self.now_ps >= goal:
                 return completed
         return []
 
     def finish(self, *, to_the_end: bool = False) -> Result:
-        """Ends the simulation: where it stands, or when nothing is left to happen."""
-        return Result(self._native.finish(to_the_end), None)
+        """Ends the simulation: where it stands, or when nothing is left to happen.
 
-    def _is_complete(self, message: Message) -> bool:
-        time = message.acknowledged_ps if self._at_acknowledgement else message.received_ps
-        return time is not None
+        :raises Interrupted: at Ctrl-C; its ``result`` has what was simulated until then, and is what another call returns.
+        """
+        if self._result is not None:
+            return self._result
+        native, events, exception = self._native.finish(to_the_end)
+        self._note(events)
+        result = Result(native, None)
+        if exception is not None:
+            self._end(result, exception)
+        return result
 
-    def _advance(self, time: Time, until_event: bool) -> Iterator[Message]:
-        for at, number, is_acknowledged in self._native.advance(_picoseconds(time), until_event):
+    def _advance(self, time: Time, until_event: bool) -> list[Message]:
+        events, exception = self._native.advance(_picoseconds(time), until_event)
+        completed = self._note(events)
+        if exception is not None:
+            native, events, _ = self._native.finish(False)
+            self._note(events)
+            self._end(Result(native, None), exception)
+        return completed
+
+    def _note(self, events: list[tuple[int, int, bool]]) -> list[Message]:
+        """Notes what has become of messages, and returns those that are complete now."""
+        completed = []
+        for at, number, is_acknowledged in events:
             message = self._messages.get(number)
             if message is None:
                 # Of the scenario's own traffic.
@@ -183,12 +207,36 @@ class Simulation:
             else:
                 message.received_ps = at
             if is_acknowledged == self._at_acknowledgement:
-                yield message
+                self._under_way -= 1
+                completed.append(message)
+        return completed
+
+    def _end(self, result: Result, exception: BaseException) -> NoReturn:
+        self._result = result
+        if isinstance(exception, KeyboardInterrupt):
+            raise Interrupted(result) from exception
+        raise exception
+
+
+_OPEN: weakref.WeakSet[Simulation] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    """Ends the threads of simulations while there is an interpreter that their controllers can wait for."""
+    for simulation in list(_OPEN):
+        try:
+            simulation._native.close()
+        except ScenarioError:
+            # Another thread is using it.
+            pass
 
 
 def _picoseconds(time: Time) -> int:
     if isinstance(time, str):
         return _clearway.picoseconds(time)
-    if isinstance(time, float):
-        raise ScenarioError(f'{time!r} is no time\n  fix: write it as "5us", or give a whole number of picoseconds')
+    if not hasattr(time, "__index__") or not 0 <= time < 2**64:
+        raise ScenarioError(
+            f'{time!r} is no time\n  fix: write it as "5us", or give a whole number of picoseconds from 0 to {2**64 - 1}'
+        )
     return time

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from . import _html
 from ._clearway import NativeTable
@@ -64,6 +64,9 @@ class Table:
 
     def __arrow_c_schema__(self) -> object:
         return self._native.__arrow_c_schema__()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a table stays in the process of its run\n  fix: send `pyarrow.table(table)` or `table.to_pydict()`")
 
     def __repr__(self) -> str:
         return f"<clearway.Table {self.name}: {len(self)} rows of {', '.join(self.column_names)}>"
