@@ -3,36 +3,14 @@
 use crate::error::ScenarioError;
 use crate::section::unknown_name;
 use crate::source::Entry;
-use clearway_input::InputKind;
 use clearway_units::{Value, mix64};
 use std::fmt::Write as _;
-use std::io::{BufRead as _, BufReader};
-use std::path::Path;
 
 /// The hash of what `hash` is that of, with `bytes` behind it.
 pub(crate) fn hash_bytes(hash: u64, bytes: &[u8]) -> u64 {
     bytes
         .iter()
         .fold(hash, |hash, &byte| mix64(hash ^ u64::from(byte)))
-}
-
-/// As [`hash_bytes`] with the contents of the file at `path`; nothing of one that cannot be read, which is an error of its reader.
-pub(crate) fn hash_file(hash: u64, path: &Path) -> u64 {
-    let Ok(file) = clearway_input::open(path, InputKind::TRACE) else {
-        return hash;
-    };
-    let mut reader = BufReader::new(file);
-    let mut hash = hash;
-    loop {
-        let length = match reader.fill_buf() {
-            Ok([]) | Err(_) => return hash,
-            Ok(bytes) => {
-                hash = hash_bytes(hash, bytes);
-                bytes.len()
-            }
-        };
-        reader.consume(length);
-    }
 }
 
 /// The entries of each `[[workload]]` section; of one without any if there is none. An override may add one, but leave none out.

@@ -1,5 +1,6 @@
 //! An experiment: a scenario of whichever kind of fabric.
 
+use crate::file_hashes::FileHashes;
 use crate::places::Places;
 use crate::scenario::apply_override;
 use crate::{ScaleupScenario, Scenario, ScenarioError, Setting, source};
@@ -86,6 +87,14 @@ impl Experiment {
         }
     }
 
+    /// As [`fingerprint`](Self::fingerprint), where files that `files` knows are not read again.
+    pub fn fingerprint_with(&self, files: &FileHashes) -> u64 {
+        match self {
+            Self::Packets(scenario) => scenario.fingerprint_with(files),
+            Self::Scaleup(scenario) => scenario.fingerprint_with(files),
+        }
+    }
+
     /// Every key with its value.
     pub fn settings(&self) -> Vec<Setting> {
         match self {
@@ -99,6 +108,20 @@ impl Experiment {
         match self {
             Self::Packets(scenario) => scenario.every_setting(),
             Self::Scaleup(scenario) => scenario.every_setting(),
+        }
+    }
+
+    /// Names of the sections of its workload by which results are told apart; none if all are of one name.
+    pub fn distinct_sections(&self) -> Vec<String> {
+        let mut names = match self {
+            Self::Packets(scenario) => scenario.section_names(),
+            Self::Scaleup(scenario) => scenario.section_names(),
+        };
+        names.sort_unstable();
+        names.dedup();
+        match names.len() {
+            1 => Vec::new(),
+            _ => names,
         }
     }
 

@@ -39,6 +39,7 @@ mod entries;
 mod error;
 mod experiment;
 mod fat_tree;
+mod file_hashes;
 mod general;
 pub mod generate;
 mod graph;
@@ -72,6 +73,7 @@ pub use catalogue::{
 };
 pub use error::{Place, ScenarioError};
 pub use experiment::Experiment;
+pub use file_hashes::FileHashes;
 pub use general::General;
 pub use generate::{BuildContext, LoadedWorkload, WorkloadDefinition, WorkloadSettings};
 pub use limits::{LONGEST, check_flows, check_jobs, slowest_link};

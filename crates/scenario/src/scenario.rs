@@ -1,7 +1,8 @@
 //! A scenario: reading, writing, hash.
 
-use crate::entries::{by_section, hash_bytes, hash_file, kind_of, of, without_kind, write_entries};
+use crate::entries::{by_section, hash_bytes, kind_of, of, without_kind, write_entries};
 use crate::error::{Place, ScenarioError};
+use crate::file_hashes::FileHashes;
 use crate::generate::{JobSettings, ListSettings, WorkloadSettings, trace_files};
 use crate::limits::{
     check_agents, check_general, check_observe, check_scope, check_switch, check_transport,
@@ -184,24 +185,32 @@ impl Scenario {
 
     /// Hash of the resolved scenario and of the contents of its files: equal scenarios, equal hashes, wherever the files are.
     pub fn hash(&self) -> String {
-        format!("{:08x}", hash_bytes(0, self.content().as_bytes()) >> 32)
+        let content = self.content(&FileHashes::default());
+        format!("{:08x}", hash_bytes(0, content.as_bytes()) >> 32)
     }
 
     /// As [`hash`](Self::hash) in 64 bits, and of `[observe]` too, which decides on the files of the results.
     pub fn fingerprint(&self) -> u64 {
-        let mut text = self.content();
+        self.fingerprint_with(&FileHashes::default())
+    }
+
+    /// As [`fingerprint`](Self::fingerprint), where files that `files` knows are not read again.
+    pub fn fingerprint_with(&self, files: &FileHashes) -> u64 {
+        let mut text = self.content(files);
         self.write_observe(&mut text);
         hash_bytes(0, text.as_bytes())
     }
 
     /// Simulated part of the scenario with the hashes of its files in place of their names.
-    fn content(&self) -> String {
+    fn content(&self, known: &FileHashes) -> String {
         self.written(|name| {
             let path = topology::find_file(name, self.base_dir.as_deref());
             let files = trace_files(&path);
             format!(
                 "{:016x}",
-                files.iter().fold(0, |hash, file| hash_file(hash, file))
+                files
+                    .iter()
+                    .fold(0, |hash, file| known.hash_file(hash, file))
             )
         })
     }
