@@ -131,6 +131,14 @@ impl Unit {
         )
     }
 
+    /// A value as a cost, of which less is better.
+    pub fn cost(self, value: f64) -> f64 {
+        match self.is_more_better() {
+            true => -value,
+            false => value,
+        }
+    }
+
     /// A value for people.
     pub(crate) fn print(self, value: f64) -> String {
         if value < 0.0 && self != Self::Index {
@@ -311,13 +319,22 @@ fn section_measures<'a>(runs: impl Iterator<Item = &'a Summary>) -> Vec<Measure>
             .extend(classes.map(|class| class_of(class.above_bytes + 1)));
     }
     let of_section = sections.iter().flat_map(|(name, classes)| {
-        let whole = of_flows(name, None, &SECTION_FIGURES);
         let classes = classes.iter().filter(|_| classes.len() > 1);
-        whole
-            .into_iter()
-            .chain(classes.flat_map(|&class| of_flows(name, Some(class), &SECTION_CLASS_FIGURES)))
+        of_section(name, classes.copied())
     });
     of_section.collect()
+}
+
+/// Measures of a section and of these classes of sizes.
+fn of_section(name: &str, classes: impl Iterator<Item = usize>) -> impl Iterator<Item = Measure> {
+    let whole = of_flows(name, None, &SECTION_FIGURES);
+    let classes = classes.flat_map(|class| of_flows(name, Some(class), &SECTION_CLASS_FIGURES));
+    whole.into_iter().chain(classes)
+}
+
+/// Measures that runs may have of a section, whatever the sizes of its flows.
+pub(crate) fn measures_of_section(name: &str) -> Vec<Measure> {
+    of_section(name, 0..=CLASS_ENDS.len()).collect()
 }
 
 /// Beginning of the names of measures of sections.

@@ -24,7 +24,7 @@
 //! | `points[].measures.NAME.per_seed` | list of numbers or null | one for each run; null if it has none |
 //! | `….mean`, `.median`, `.min`, `.max` | number or null | over those that are not null |
 //! | `….mean_interval` | two numbers, or null | 95 % interval of the mean, by Student's t; null of fewer than two seeds |
-//! | `best.NAME` | object | by each measure the best point, less being better but of rates, counts of completed work and indices: `point`, its place in `points`; `share_of_samples` of the bootstrap in which it is the best (null of one seed); `alike`, places of points that cannot be told apart from it (the 95 % interval of the paired difference of the means holds zero); `left_out`, how many points have runs that are not complete |
+//! | `best.NAME` | object | by each measure the best point, less being better but of rates, counts of completed work and indices: `point`, its place in `points`; `share_of_samples` of the bootstrap in which it is the best (null of one seed); `alike`, places of points that cannot be told apart from it (the 95 % interval of the paired difference of the means is not wholly on the worse side); `left_out`, how many points have a run that is not complete or has no value; `fewer_seeds`, how many others lack seeds that some point has |
 //! | `failures[]` | list | `key`, `seed`, `values` by axis, `reason` of each run that failed |
 //! | `tuning` | object or null | of `clearway tune`: `measure`, `then` (or null), `within`, `rungs[]` with `points`, `seeds` and `left_out`, and `best[]`, the chosen points by axis: one, or one for each combination of values of `tune.each` |
 //! | `assertions[]` | list | [outcomes](AssertionOutcome) of the plan's assertions, in its order |
@@ -37,6 +37,7 @@ mod assertion;
 mod dataset;
 mod document;
 mod judge;
+mod paired;
 mod points;
 mod table;
 mod tuning;
@@ -48,6 +49,7 @@ pub use dataset::{FILE_NAME as TABLE_NAME, write_sweep};
 pub(crate) use dataset::{columns, kinds_of_columns, rows};
 pub(crate) use points::Samples;
 pub use points::{BestPoint, CONFIDENCE};
+pub(crate) use table::no_value;
 pub use tuning::{TuningRecord, TuningRung};
 
 use crate::measures::{Unit, measures_of};
@@ -280,8 +282,18 @@ pub struct SweepPoint {
 
 /// True if runs may have a measure of this name: one that all runs know, or of a section of the workload.
 pub fn is_measure(name: &str) -> bool {
+    is_of_section(name) || crate::measures::fixed_measures().any(|measure| measure.name == name)
+}
+
+/// Names of the measures that runs may have of these sections of a workload.
+pub fn section_measures<'a>(sections: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let measures = sections.flat_map(crate::measures::measures_of_section);
+    measures.map(|measure| measure.name.into_owned()).collect()
+}
+
+/// True of the name of a measure of a section of the workload.
+pub fn is_of_section(name: &str) -> bool {
     name.starts_with(crate::measures::SECTIONS)
-        || crate::measures::fixed_measures().any(|measure| measure.name == name)
 }
 
 /// Names of the measures that do not depend on the sections of a workload.

@@ -8,8 +8,8 @@ use super::html::{Column, Escaped, paragraph, table, tiles_of};
 use super::json::{push_list, push_number, push_numbers, push_text};
 use super::words;
 use crate::measures::Unit;
-use crate::sweep::Samples;
 use crate::sweep::{AssertionVerdict, BestPoint, Statistic, SweepAxis, SweepPoint, SweepRecord};
+use crate::sweep::{Samples, no_value};
 use clearway_results::FigureUnit;
 use clearway_statistics::Estimate;
 use std::fmt::Write as _;
@@ -111,11 +111,16 @@ fn tiles(document: &mut Document, sweep: &SweepRecord) {
 
 /// Points that a tuning chose.
 fn chosen(document: &mut Document, sweep: &SweepRecord) {
-    if sweep.tuning.is_none() {
+    let Some(tuning) = &sweep.tuning else {
         return;
-    }
+    };
     let (titles, rows) = sweep.chosen();
     document.open_section("chosen", "What the tuning chose");
+    if let Some(measure) = sweep.unknown_of(tuning) {
+        document.push(&paragraph(&no_value(measure)));
+        document.close_section();
+        return;
+    }
     let columns = titles.iter().enumerate().map(|(number, title)| {
         let axis = sweep.axes.get(number);
         match axis.is_some_and(|axis| axis.numbers.is_none()) {
@@ -153,20 +158,23 @@ fn axes(document: &mut Document, sweep: &SweepRecord, primary: usize) {
 /// As the page prints quantities.
 fn in_page(text: &str) -> String {
     let mut page = String::new();
-    for (place, word) in text.split(' ').enumerate() {
-        if place > 0 {
+    let (mut is_first, mut is_behind_number) = (true, false);
+    for word in text.split(' ') {
+        if !is_first {
             page.push(' ');
         }
-        // Of ratios alone, not of names.
+        // Of ratios and quantities alone, not of names.
         let core = word.trim_end_matches([',', '.', ':', ';', ')']);
-        let is_ratio =
-            core.ends_with('x') && core.starts_with(|c: char| c.is_ascii_digit() || c == '(');
-        match is_ratio {
-            true => page += &word.replace('x', "×"),
-            false => page += word,
+        let digits = core.trim_start_matches(['(', '-']);
+        let is_number = digits.starts_with(|c: char| c.is_ascii_digit());
+        match (is_number, core) {
+            (true, ratio) if ratio.ends_with('x') => page += &word.replace('x', "×"),
+            (false, "us") if is_behind_number => page += &word.replacen("us", "µs", 1),
+            _ => page += word,
         }
+        (is_first, is_behind_number) = (false, is_number);
     }
-    page.replace(" us", " µs")
+    page
 }
 
 /// Table of all points, the best first.
@@ -482,5 +490,21 @@ mod tests {
             in_page("max=2x is 1.2x (1.1..1.3x: 3 us"),
             "max=2x is 1.2× (1.1..1.3×: 3 µs"
         );
+    }
+
+    #[test]
+    fn units_are_printed_as_in_a_page_and_names_stay() {
+        let cases = [
+            (
+                "Best FCT: a, 12.5 us (11.0..-14.0 us: 95 %)",
+                "Best FCT: a, 12.5 µs (11.0..-14.0 µs: 95 %)",
+            ),
+            ("name=our users, 3 us.", "name=our users, 3 µs."),
+            ("of us and matrix 4x4", "of us and matrix 4x4"),
+            ("1.286x (1.1..1.4x)", "1.286× (1.1..1.4×)"),
+        ];
+        for (text, page) in cases {
+            assert_eq!(in_page(text), page);
+        }
     }
 }

@@ -44,6 +44,33 @@ pub struct Assertion {
     pub confidence: f64,
 }
 
+impl Assertion {
+    /// The same assertion of the points `of`, in comparison with those of `other` if it compares points.
+    pub fn with_values(&self, of: Vec<(String, String)>, other: &[(String, String)]) -> Self {
+        let limit = |limit: &Limit| match limit {
+            Limit::Number(number) => Limit::Number(*number),
+            Limit::Points { factor, .. } => Limit::Points {
+                of: other.to_vec(),
+                factor: *factor,
+            },
+        };
+        let bound = match &self.bound {
+            Bound::Below(other) => Bound::Below(limit(other)),
+            Bound::Above(other) => Bound::Above(limit(other)),
+            Bound::Between(low, high) => Bound::Between(*low, *high),
+            Bound::Near { tolerance, .. } => Bound::Near {
+                of: other.to_vec(),
+                tolerance: *tolerance,
+            },
+        };
+        Self {
+            of,
+            bound,
+            ..self.clone()
+        }
+    }
+}
+
 /// What is asserted of a measure.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Bound {

@@ -67,6 +67,7 @@ struct Best {
     share_of_samples: Option<f64>,
     alike: Vec<usize>,
     left_out: usize,
+    fewer_seeds: usize,
 }
 
 #[derive(Serialize)]
@@ -205,6 +206,7 @@ impl SweepRecord {
             point: best.point,
             alike: best.alike,
             left_out: best.left_out,
+            fewer_seeds: best.fewer_seeds,
         })
     }
 

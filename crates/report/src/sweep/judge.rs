@@ -12,13 +12,17 @@ use super::{
 };
 use crate::measures::Unit;
 use crate::quantity::factor;
-use clearway_statistics::{Estimate, Interval, Verdict, ratio_estimate};
+use clearway_statistics::{Estimate, Interval, Verdict};
 
 use AssertionVerdict::{Fail, Pass, Undecided};
 
 impl SweepRecord {
-    /// Sets [`assertions`](Self::assertions) to the outcomes of these.
+    /// Sets [`assertions`](Self::assertions) to the outcomes of these. While runs are missing there are none: of a part of the runs an
+    /// assertion says nothing yet.
     pub fn judge(&mut self, assertions: &[Assertion]) {
+        if self.missing > 0 {
+            return;
+        }
         let outcomes = assertions
             .iter()
             .map(|assertion| self.outcome_of(assertion));
@@ -72,10 +76,6 @@ impl SweepRecord {
         let (failed, open) = (count(Fail), count(Undecided));
         if cases.is_empty() {
             return (Undecided, format!("no run is of {}", words(&assertion.of)));
-        }
-        if failed == 0 && open == 0 && self.missing > 0 {
-            let missing = format!("{} runs of the plan are missing", self.missing);
-            return (Undecided, missing);
         }
         let verdict = match (failed, open) {
             (0, 0) => Pass,
@@ -211,58 +211,14 @@ impl Judge<'_> {
             confidence,
             ..
         } = *self.assertion;
-        case.estimate = self.difference(&pairs, times);
-        case.ratio = match statistic {
-            Statistic::Mean => ratio_estimate(&pairs, confidence),
-            Statistic::Median => self.ratio_of_medians(&pairs),
-        };
+        case.estimate = statistic.difference(&pairs, times, confidence, &mut self.samples);
+        case.ratio = statistic.ratio(&pairs, confidence, &mut self.samples);
         let estimate = case.estimate.ok_or("no two runs of a seed have values")?;
         let difference = estimate.interval.ok_or_else(|| too_few(estimate.seeds))?;
         case.reason = self.against(&pairs, case.ratio);
         let ratio = case.ratio.and_then(|ratio| ratio.interval);
         verdict(Some(difference), ratio)
             .ok_or_else(|| "a ratio to what may be zero is not known".into())
-    }
-
-    /// The first values less `times` the second ones.
-    fn difference(&mut self, pairs: &[(f64, f64)], times: f64) -> Option<Estimate> {
-        let confidence = self.assertion.confidence;
-        match self.assertion.statistic {
-            Statistic::Mean => {
-                let differences: Vec<f64> = pairs
-                    .iter()
-                    .map(|(own, other)| own - times * other)
-                    .collect();
-                Statistic::Mean.estimate(&differences, confidence, &mut self.samples)
-            }
-            Statistic::Median => self.of_medians(pairs, |own, other| Some(own - times * other)),
-        }
-    }
-
-    fn ratio_of_medians(&mut self, pairs: &[(f64, f64)]) -> Option<Estimate> {
-        self.of_medians(pairs, |own, other| (other != 0.0).then(|| own / other))
-    }
-
-    /// A function of both medians, with the interval of the bootstrap over pairs.
-    fn of_medians(
-        &mut self,
-        pairs: &[(f64, f64)],
-        of: impl Fn(f64, f64) -> Option<f64>,
-    ) -> Option<Estimate> {
-        let both = |pairs: &[(f64, f64)]| {
-            let (own, other): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
-            of(Statistic::Median.of(&own)?, Statistic::Median.of(&other)?)
-        };
-        let samples = self.samples.of(pairs.len());
-        let interval = samples.interval(self.assertion.confidence, |seeds| {
-            let drawn: Vec<(f64, f64)> = seeds.iter().map(|&seed| pairs[seed as usize]).collect();
-            both(&drawn)
-        });
-        Some(Estimate {
-            value: both(pairs)?,
-            interval,
-            seeds: pairs.len(),
-        })
     }
 
     /// Both numbers and their ratio in words.

@@ -52,10 +52,13 @@ pub struct BestPoint {
     pub estimate: Estimate,
     /// Share of the samples of the bootstrap in which each point is the best, 0 of those that are left out; `None` of one seed.
     pub shares: Option<Vec<f64>>,
-    /// Other points that cannot be told apart from the best one, the nearest first: the interval of the paired difference holds zero.
+    /// Other points that cannot be told apart from the best one, the nearest first: the interval of the paired difference is not wholly
+    /// on the worse side.
     pub alike: Vec<usize>,
-    /// Points that are left out: a run failed, is not complete or has no value, or seeds are missing that others have.
+    /// Points that are left out because a run failed, is not complete or has no value.
     pub left_out: usize,
+    /// Points that are left out because others ran with more seeds: they were left behind by a tuning, or are not done yet.
+    pub fewer_seeds: usize,
 }
 
 impl SweepRecord {
@@ -115,18 +118,19 @@ impl SweepRecord {
     pub fn best(&self, measure: usize, statistic: Statistic) -> Option<BestPoint> {
         let points = self.points();
         let seeds: BTreeSet<u64> = self.runs.iter().map(|run| run.seed).collect();
-        let mut whole = Vec::new();
+        let (mut whole, mut fewer_seeds) = (Vec::new(), 0);
         for (number, point) in points.iter().enumerate() {
             let values = self.values_by_seed(point, measure);
-            if values.len() == seeds.len() && self.not_complete(point) == 0 {
-                whole.push((number, values.into_values().collect::<Vec<f64>>()));
+            if values.len() < point.runs.len() || self.not_complete(point) > 0 {
+                continue;
+            }
+            match values.len() < seeds.len() {
+                true => fewer_seeds += 1,
+                false => whole.push((number, values.into_values().collect::<Vec<f64>>())),
             }
         }
-        let sign = match self.measures[measure].unit.is_more_better() {
-            true => -1.0,
-            false => 1.0,
-        };
-        let cost = |values: &[f64]| statistic.of(values).map(|value| sign * value);
+        let unit = self.measures[measure].unit;
+        let cost = |values: &[f64]| statistic.of(values).map(|value| unit.cost(value));
         let (best, own) = whole.iter().min_by(|(_, a), (_, b)| {
             let (a, b) = (
                 cost(a).unwrap_or(f64::INFINITY),
@@ -138,10 +142,13 @@ impl SweepRecord {
         let estimate = statistic.estimate(own, CONFIDENCE, &mut samples)?;
         let mut alike = Vec::new();
         for (number, values) in whole.iter().filter(|(number, _)| number != best) {
-            let differences: Vec<f64> = values.iter().zip(own).map(|(a, b)| a - b).collect();
-            let difference = statistic.estimate(&differences, CONFIDENCE, &mut samples);
+            let costs = values.iter().zip(own);
+            let pairs: Vec<(f64, f64)> = costs
+                .map(|(value, own)| (unit.cost(*value), unit.cost(*own)))
+                .collect();
+            let difference = statistic.difference(&pairs, 1.0, CONFIDENCE, &mut samples);
             let interval = difference.and_then(|difference| difference.interval);
-            if interval.is_none_or(|interval| interval.contains(0.0)) {
+            if interval.is_none_or(|interval| interval.low <= 0.0) {
                 alike.push((cost(values).unwrap_or(f64::INFINITY), *number));
             }
         }
@@ -150,7 +157,7 @@ impl SweepRecord {
             // A point that is worse with every seed is the best in no sample.
             let is_beaten = |values: &[f64]| {
                 let mut both = values.iter().zip(own);
-                both.all(|(value, best)| sign * value > sign * best)
+                both.all(|(value, best)| unit.cost(*value) > unit.cost(*best))
             };
             let rivals = whole.iter().filter(|(_, values)| !is_beaten(values));
             let (places, values): (Vec<usize>, Vec<Vec<f64>>) = rivals.cloned().unzip();
@@ -166,7 +173,8 @@ impl SweepRecord {
             estimate,
             shares,
             alike: alike.into_iter().map(|(_, point)| point).collect(),
-            left_out: points.len() - whole.len(),
+            left_out: points.len() - whole.len() - fewer_seeds,
+            fewer_seeds,
         })
     }
 }

@@ -15,8 +15,14 @@ impl SweepRecord {
     /// Points with the interval of a measure (the [primary](Self::primary) one if none is named), the best first, then the best point,
     /// assertions and failures.
     pub fn to_table(&self, measure: Option<&str>) -> String {
-        let measure = measure.and_then(|name| self.place_of(name));
-        let Some(measure) = measure.or_else(|| self.primary()) else {
+        let named = measure.map(|name| (name, self.place_of(name)));
+        let measure = match named {
+            // Another measure would answer a question that nobody has asked.
+            Some((name, None)) => return no_value(name) + "\n" + &self.remarks(),
+            Some((_, measure)) => measure,
+            None => self.primary(),
+        };
+        let Some(measure) = measure else {
             return self.remarks();
         };
         let mut text = self.point_table(measure).render(usize::MAX);
@@ -27,17 +33,14 @@ impl SweepRecord {
     /// Places of the points, the best by the mean of a measure first; those without a value last.
     pub(crate) fn ranked(&self, measure: usize) -> Vec<usize> {
         let points = self.points();
-        let sign = match self.measures[measure].unit.is_more_better() {
-            true => -1.0,
-            false => 1.0,
-        };
+        let unit = self.measures[measure].unit;
         let costs: Vec<f64> = points
             .iter()
             .map(|point| {
                 let values: Vec<f64> = self.values_by_seed(point, measure).into_values().collect();
                 Statistic::Mean
                     .of(&values)
-                    .map_or(f64::INFINITY, |mean| sign * mean)
+                    .map_or(f64::INFINITY, |mean| unit.cost(mean))
             })
             .collect();
         let mut order: Vec<usize> = (0..points.len()).collect();
@@ -148,8 +151,9 @@ impl SweepRecord {
             .map(|&point| self.name_of(&points[point].place))
             .collect();
         let mut text = match best.alike.len() {
-            0 if points.len() - best.left_out > 1 => {
-                "; every other point is worse beyond doubt.".into()
+            0 if points.len() - best.left_out - best.fewer_seeds > 1 => {
+                let percent = CONFIDENCE * 100.0;
+                format!("; told apart from every other point at {percent} %.")
             }
             0 => ".".into(),
             alike if alike > MOST_NAMES => format!(
@@ -159,13 +163,20 @@ impl SweepRecord {
             ),
             _ => format!("; cannot be told apart from it: {}.", names.join(", ")),
         };
-        if best.left_out > 0 {
-            let _ = write!(
-                text,
-                " Left out for runs that are not complete: {} of {} points.",
+        let left_out = [
+            (
                 best.left_out,
-                points.len()
-            );
+                "have runs that are not complete or have no value",
+            ),
+            (best.fewer_seeds, "have fewer seeds"),
+        ];
+        let left_out = left_out.iter().filter(|(points, _)| *points > 0);
+        let left_out: Vec<String> = left_out
+            .map(|(points, why)| format!("{points} that {why}"))
+            .collect();
+        if !left_out.is_empty() {
+            let all = points.len();
+            let _ = write!(text, " Left out of {all} points: {}.", left_out.join(", "));
         }
         text
     }
@@ -209,6 +220,11 @@ impl SweepRecord {
         }
         text
     }
+}
+
+/// A measure that no run has, in words.
+pub(crate) fn no_value(measure: &str) -> String {
+    format!("No run has a value of `{measure}`.")
 }
 
 /// A share of samples: only all of them are 100 %.

@@ -365,14 +365,16 @@ fn what_the_seeds_do_not_tell_is_undecided() {
     );
     sweep.runs[19].status = SweepStatus::Complete;
     sweep.missing = 3;
-    let (open, reason) = verdict(&mut sweep, Bound::Below(Limit::Number(1.5)));
-    assert_eq!(
-        (open, reason.as_str()),
-        (
-            AssertionVerdict::Undecided,
-            "3 runs of the plan are missing"
-        )
-    );
+    sweep.assertions.clear();
+    sweep.judge(&[Assertion {
+        measure: "slowdown.p99".into(),
+        statistic: Statistic::Mean,
+        of: Vec::new(),
+        bound: Bound::Below(Limit::Number(1.5)),
+        confidence: 0.95,
+    }]);
+    assert!(sweep.assertions.is_empty(), "of a part nothing is said");
+    sweep.missing = 0;
     let nobody = judged(
         &mut sweep,
         &spray("none"),
@@ -388,7 +390,11 @@ fn the_best_point_and_those_that_cannot_be_told_apart() {
     let sweep = measured(VALUES);
     let best = sweep.best(0, Statistic::Mean).unwrap();
     assert_eq!(
-        (best.point, best.alike.clone(), best.left_out),
+        (
+            best.point,
+            best.alike.clone(),
+            best.left_out + best.fewer_seeds
+        ),
         (3, vec![2], 0)
     );
     let shares = best.shares.unwrap();
@@ -396,6 +402,113 @@ fn the_best_point_and_those_that_cannot_be_told_apart() {
     assert!(shares[3] > 0.5 && shares[2] > 0.0 && (shares[2] + shares[3] - 1.0).abs() < 1e-9);
     // Of a goodput more is better.
     assert_eq!(sweep.best(1, Statistic::Median).unwrap().point, 1);
+}
+
+/// A sweep of two points over nine seeds.
+fn two_points(values: [[f64; 9]; 2]) -> SweepRecord {
+    let mut sweep = measured(VALUES);
+    let template = sweep.runs[0].clone();
+    let runs = (0..18).map(|number: usize| SweepRun {
+        place: vec![0, number as u32 / 9],
+        seed: number as u64 % 9,
+        values: vec![
+            Some(values[number / 9][number % 9]),
+            Some(-values[number / 9][number % 9]),
+        ],
+        ..template.clone()
+    });
+    sweep.runs = runs.collect();
+    sweep
+}
+
+/// With most seeds the point with the greater median is a little better, and with one much worse.
+const CROSSED: [[f64; 9]; 2] = [
+    [1.0, 2.0, 3.0, 4.0, 5.0, 10.0, 11.0, 12.0, 13.0],
+    [0.9, 1.9, 2.9, 3.9, 9.0, 9.9, 10.9, 11.9, 12.9],
+];
+
+#[test]
+fn the_best_median_is_told_apart_as_an_assertion_of_medians_is_judged() {
+    let mut sweep = two_points(CROSSED);
+    let best = sweep.best(0, Statistic::Median).unwrap();
+    assert_eq!((best.point, best.estimate.value), (0, 5.0));
+    assert_eq!(best.alike, [1], "its interval reaches to the better side");
+    let sentence = sweep.best_sentence(0, Statistic::Median);
+    assert!(
+        sentence.contains("cannot be told apart from it"),
+        "{sentence}"
+    );
+    let size = |size: &str| vec![("workload.message".to_owned(), size.to_owned())];
+    let bound = Bound::Below(Limit::Points {
+        of: size("1MB"),
+        factor: 1.0,
+    });
+    let outcome = judged(&mut sweep, &size("64kB"), bound, Statistic::Median);
+    assert_eq!(outcome.verdict, AssertionVerdict::Undecided);
+    // More is better of the other measure, which is the first one with the other sign.
+    assert_eq!(sweep.best(1, Statistic::Median).unwrap().alike, [1]);
+}
+
+/// An interval that is wholly on the better side tells nothing against a point.
+#[test]
+fn only_points_that_are_worse_are_told_apart() {
+    let worse = CROSSED[0].map(|value| value + 0.5);
+    for measure in [0, 1] {
+        let best = two_points([CROSSED[0], worse]).best(measure, Statistic::Median);
+        assert_eq!(best.unwrap().alike, Vec::<usize>::new());
+    }
+    let sentence = two_points([CROSSED[0], worse]).best_sentence(0, Statistic::Mean);
+    let expected = "samples of the seeds; told apart from every other point at 95 %.";
+    assert!(sentence.ends_with(expected), "{sentence}");
+    let same = two_points([CROSSED[0], CROSSED[0]]).best(0, Statistic::Mean);
+    assert_eq!(
+        same.unwrap().alike,
+        [1],
+        "an interval of zero length at zero"
+    );
+}
+
+#[test]
+fn points_with_fewer_seeds_are_told_from_runs_that_are_not_complete() {
+    let mut sweep = measured(VALUES);
+    sweep.runs[3].status = SweepStatus::Incomplete;
+    sweep
+        .runs
+        .retain(|run| run.place != [1, 0] || run.seed == 1);
+    let best = sweep.best(0, Statistic::Mean).unwrap();
+    assert_eq!((best.left_out, best.fewer_seeds), (1, 1));
+    let sentence = sweep.best_sentence(0, Statistic::Mean);
+    let expected = " Left out of 4 points: 1 that have runs that are not complete or have no value, 1 that have fewer seeds.";
+    assert!(sentence.ends_with(expected), "{sentence}");
+    sweep.runs[3].status = SweepStatus::Complete;
+    let sentence = sweep.best_sentence(0, Statistic::Mean);
+    assert!(
+        sentence.ends_with(" Left out of 4 points: 1 that have fewer seeds."),
+        "{sentence}"
+    );
+}
+
+#[test]
+fn a_measure_that_no_run_has_is_not_replaced_by_another() {
+    let table = measured(VALUES).to_table(Some("sections.nosuch.fctp"));
+    assert_eq!(table, "No run has a value of `sections.nosuch.fctp`.\n");
+    let mut tuned = measured(VALUES);
+    tuned.tuning = Some(TuningRecord {
+        measure: "sections.nosuch.fctp".into(),
+        within: 0.0,
+        then: None,
+        is_grouped: false,
+        rungs: Vec::new(),
+        best: Vec::new(),
+        last: Vec::new(),
+    });
+    let table = tuned.to_tuning_table();
+    assert!(
+        table.ends_with("\nNo run has a value of `sections.nosuch.fctp`.\n"),
+        "{table}"
+    );
+    let page = crate::page::render_sweep(&tuned);
+    assert!(page.contains("No run has a value of `sections.nosuch.fctp`."));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What a tuning chose, for the terminal and the page.
 
 use super::points::Samples;
+use super::table::no_value;
 use super::{Statistic, SweepRecord};
 use crate::table::{Align, Table};
 use serde::Serialize;
@@ -59,6 +60,10 @@ impl SweepRecord {
             ]);
         }
         let mut text = table.render(usize::MAX) + "\n";
+        let unknown = self.unknown_of(tuning);
+        if let Some(measure) = unknown {
+            return text + "\n" + &no_value(measure) + "\n";
+        }
         if tuning.is_grouped || tuning.then.is_some() {
             return text + &self.chosen_table();
         }
@@ -68,6 +73,14 @@ impl SweepRecord {
         last.missing = 0;
         let _ = write!(text, "{}", last.to_table(Some(&tuning.measure)));
         text
+    }
+
+    /// Measure of a tuning that no run has, if there is one.
+    pub(crate) fn unknown_of<'a>(&self, tuning: &'a TuningRecord) -> Option<&'a str> {
+        let names = [Some(&tuning.measure), tuning.then.as_ref()];
+        let mut names = names.into_iter().flatten();
+        let unknown = names.find(|name| self.place_of(name).is_none());
+        unknown.map(String::as_str)
     }
 
     fn chosen_table(&self) -> String {
