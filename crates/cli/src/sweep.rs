@@ -10,7 +10,9 @@ use clearway_lab::Laboratory;
 use clearway_report::sweep::{AssertionVerdict, SweepRecord};
 use clearway_report::{Align, Table};
 use clearway_runs::command_line;
-use clearway_sweep::{ExecuteOptions, Execution, Published, Store, Sweep, counted, execute};
+use clearway_sweep::{
+    ExecuteOptions, Execution, Published, Store, Sweep, check_part, counted, execute,
+};
 use std::process::ExitCode;
 
 pub(crate) fn sweep(
@@ -26,6 +28,9 @@ pub(crate) fn sweep(
     let study = Study::resolve(laboratory, &request)?;
     if arguments.dry_run {
         return describe(&study);
+    }
+    for part in &arguments.merge {
+        check_part(part, &study.sweep)?;
     }
     let store = study.open()?;
     let outcome = match arguments.merge.is_empty() {

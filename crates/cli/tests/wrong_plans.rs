@@ -203,6 +203,7 @@ fn folders_and_parts_that_do_not_fit() {
         &["sweep", "one.toml", "--out", "theirs"],
         &["sweep", "two.toml", "--out", "t", "--merge", "s"],
         &["sweep", "two.toml", "--out", "t", "--merge", "theirs"],
+        &["sweep", "two.toml", "--out", "t", "--merge", "nowhere"],
         &["sweep", "spray-studi"],
         &["sweep", "one.toml", "--shard", "0/3"],
         &["sweep", "one.toml", "--shard", "4/3"],
@@ -214,6 +215,10 @@ fn folders_and_parts_that_do_not_fit() {
             error.split("\n\nFor more").next().unwrap_or_default()
         );
     }
+    assert!(
+        !bench.path("t").exists(),
+        "nothing is made of what is refused"
+    );
     assert_snapshot!(text, @r#"
     s: this folder holds 2 runs of the plan `one`, none of which is among the 4 runs of this plan
       fix: name another folder with `--out`
@@ -223,13 +228,47 @@ fn folders_and_parts_that_do_not_fit() {
       fix: name a folder that does not exist yet with `--out`
     s: none of its 2 runs is among those of this plan
       fix: merge folders of the same plan, made by the same version and revision of the program
-    theirs: this folder is not empty, and holds no sweep
-      fix: name a folder that does not exist yet with `--out`
+    theirs: this folder holds no sweep, and nothing can be taken over from it
+      fix: name folders that `clearway sweep` has made of the same plan with `--out`
+    nowhere: there is no such folder, and nothing can be taken over from it
+      fix: name folders that `clearway sweep` has made of the same plan with `--out`
     spray-studi: there is no such file or built-in plan of a sweep
       fix: did you mean `spray-study`? Give the path of a TOML file or a built-in plan of a sweep: spray-study, nvlink-windows
     invalid value '0/3' for '--shard <I/N>': parts are counted from 1: 1/3 to 3/3
     invalid value '4/3' for '--shard <I/N>': expected a part such as `3/10`, the third of ten
     "#);
+}
+
+/// A user's own files in the folder that `--out` names stay as they are.
+#[test]
+fn folders_with_a_plan_of_the_users_own() {
+    let bench = Bench::new("plan-own-folders");
+    let plan = on_quickstart(
+        "name = \"mine\"\n[set]\n\"topology.hosts\" = 16\n\"topology.hosts-per-leaf\" = 4\n",
+    ) + AXES;
+    bench.write("p.toml", &plan);
+    let nameless = plan.replace("name = \"mine\"\n", "");
+    for (folder, own) in [
+        ("same", plan.as_str()),
+        ("nameless", &nameless),
+        ("foreign", "[phases]\nfirst = 1\n"),
+        ("alone", &nameless),
+    ] {
+        bench.write(&format!("{folder}/plan.toml"), own);
+        if folder != "alone" {
+            bench.write(&format!("{folder}/report.html"), "mine");
+        }
+        let error = bench.refuse(&["sweep", "p.toml", "--out", folder]);
+        let expected = format!("{folder}: this folder is not empty, and holds no sweep\n  fix: ");
+        assert!(error.starts_with(&expected), "{error}");
+        assert_eq!(bench.read(&format!("{folder}/plan.toml")), own);
+        assert!(!bench.path(folder).join("runs").exists());
+    }
+    assert_eq!(bench.read("same/report.html"), "mine");
+    // The plan itself and nothing else: nothing is replaced.
+    bench.write("study/plan.toml", &plan);
+    bench.succeed(&["sweep", "study/plan.toml", "--out", "study", "--quiet"]);
+    assert_eq!(bench.read("study/plan.toml"), plan);
 }
 
 #[test]

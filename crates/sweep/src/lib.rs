@@ -31,5 +31,5 @@ pub use execute::{
 pub use plan::{SweepPlan, builtin_sweeps, catalogue_sections, counted};
 pub use points::{Axis, MOST_RUNS, PlannedRun, Program, RunKey, Sweep};
 pub use shard::Shard;
-pub use store::{Claim, Claimed, Failed, Merged, Store, StoreError};
+pub use store::{Claim, Claimed, Failed, Merged, Store, StoreError, check_part};
 pub use tune::{Rung, Schedule, Tuning, fit, tune};

@@ -31,6 +31,15 @@ pub enum StoreError {
         /// Number of the runs of this plan, in words.
         wanted: String,
     },
+    /// What is to be merged is no folder of a sweep.
+    #[error("{}: {what}, and nothing can be taken over from it\n  \
+        fix: name folders that `clearway sweep` has made of the same plan with `--out`", folder.display())]
+    NotAPart {
+        /// The folder.
+        folder: PathBuf,
+        /// What is there instead.
+        what: &'static str,
+    },
     /// A folder that is to be merged has nothing for this plan.
     #[error(
         "{}: none of its {runs} is among those of this plan\n  \

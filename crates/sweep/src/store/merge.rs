@@ -1,6 +1,6 @@
 //! Stores put together.
 
-use super::{PLAN, Store, StoreError, names};
+use super::{Store, StoreError, is_store, names};
 use crate::plan::counted;
 use crate::points::{RunKey, Sweep};
 use clearway_report::Summary;
@@ -25,25 +25,10 @@ impl Store {
     /// # Errors
     /// If it is no store, has no run of the sweep, or cannot be copied.
     pub fn merge(&self, folder: &Path, sweep: &Sweep) -> Result<Merged, StoreError> {
-        if !names(folder)?.contains(PLAN) {
-            return Err(StoreError::NotASweep {
-                folder: folder.to_path_buf(),
-            });
-        }
-        let wanted: BTreeSet<RunKey> = sweep.runs.iter().map(|run| run.key).collect();
+        check_part(folder, sweep)?;
+        let wanted = keys(sweep);
         let other = Self::look(folder);
-        let there = other.finished()?;
-        let failures = other.failures()?;
-        let own = there
-            .iter()
-            .chain(failures.keys())
-            .any(|key| wanted.contains(key));
-        if !own && !there.is_empty() {
-            return Err(StoreError::NothingToMerge {
-                folder: folder.to_path_buf(),
-                runs: counted(there.len() as u64, "run"),
-            });
-        }
+        let (there, failures) = (other.finished()?, other.failures()?);
         let mut merged = Merged::default();
         let work = self.work()?;
         for key in there {
@@ -72,6 +57,37 @@ impl Store {
         }
         Ok(merged)
     }
+}
+
+/// Refuses folders that have nothing to be taken over for `sweep`.
+///
+/// # Errors
+/// If `folder` is none of a sweep, or has runs of other plans alone.
+pub fn check_part(folder: &Path, sweep: &Sweep) -> Result<(), StoreError> {
+    if !is_store(&names(folder)?) {
+        return Err(StoreError::NotAPart {
+            folder: folder.to_path_buf(),
+            what: match folder.exists() {
+                true => "this folder holds no sweep",
+                false => "there is no such folder",
+            },
+        });
+    }
+    let wanted = keys(sweep);
+    let store = Store::look(folder);
+    let (there, failures) = (store.finished()?, store.failures()?);
+    let mut known = there.iter().chain(failures.keys());
+    if !known.any(|key| wanted.contains(key)) && !there.is_empty() {
+        return Err(StoreError::NothingToMerge {
+            folder: folder.to_path_buf(),
+            runs: counted(there.len() as u64, "run"),
+        });
+    }
+    Ok(())
+}
+
+fn keys(sweep: &Sweep) -> BTreeSet<RunKey> {
+    sweep.runs.iter().map(|run| run.key).collect()
 }
 
 /// Copies the files of a folder, which has no folders in it.

@@ -20,7 +20,7 @@ mod merge;
 pub(crate) use claim::HEARTBEAT;
 pub use claim::{Claim, Claimed};
 pub use error::StoreError;
-pub use merge::Merged;
+pub use merge::{Merged, check_part};
 
 use crate::plan::{SweepPlan, counted};
 use crate::points::{RunKey, Sweep};
@@ -38,6 +38,16 @@ const RUNS: &str = "runs";
 const CLAIMS: &str = "claims";
 const FAILED: &str = "failed";
 const PARTIAL: &str = "partial";
+
+/// What a folder has when it is made.
+const PARTS: [&str; 5] = [PLAN, RUNS, CLAIMS, FAILED, PARTIAL];
+
+/// True of what is in the folder of a sweep. A plan by itself is a file of the user's.
+fn is_store(found: &BTreeSet<String>) -> bool {
+    [PLAN, RUNS, CLAIMS]
+        .iter()
+        .all(|name| found.contains(*name))
+}
 
 /// Folder of a sweep.
 #[derive(Debug)]
@@ -73,7 +83,7 @@ impl Store {
         // First, so that nobody finds a folder without a plan.
         let plan = folder.join(PLAN);
         store.files.write(&plan, sweep.plan.text.as_bytes())?;
-        for name in [RUNS, CLAIMS, FAILED, PARTIAL] {
+        for name in PARTS.into_iter().filter(|name| *name != PLAN) {
             create(&folder.join(name))?;
         }
         store.clear();
@@ -96,7 +106,7 @@ impl Store {
         &self.folder
     }
 
-    /// Refuses a folder of another plan, and one that is no folder of a sweep.
+    /// Refuses a folder of another plan, and one that is no folder of a sweep: files of it would be replaced.
     ///
     /// # Errors
     /// If it is either.
@@ -107,13 +117,19 @@ impl Store {
         if found.is_empty() {
             return Ok(());
         }
-        if !found.contains(PLAN) {
+        let text = clearway_input::read_text(&folder.join(PLAN), InputKind::PLAN);
+        let is_same = text.as_ref().is_ok_and(|text| *text == sweep.plan.text);
+        if !is_store(&found) {
+            // A folder that is being made, or one with the plan alone, which is replaced by itself.
+            let is_begun = found.iter().all(|name| PARTS.contains(&name.as_str()));
+            if is_same && is_begun {
+                return Ok(());
+            }
             return Err(StoreError::NotASweep {
                 folder: folder.clone(),
             });
         }
-        let text = clearway_input::read_text(&folder.join(PLAN), InputKind::PLAN);
-        if text.as_ref().is_ok_and(|text| *text == sweep.plan.text) {
+        if is_same {
             return Ok(());
         }
         // A plan that was changed goes on with what it has in common with what it was.
