@@ -5,10 +5,11 @@ use crate::plan::{PlannedValue, SweepPlan, counted, quantities};
 use crate::shard::Shard;
 use clearway_lab::{Experiment, Laboratory};
 use clearway_report::sweep::{AxisNumbers, SweepAxis};
-use clearway_scenario::{Place, ScenarioError};
+use clearway_scenario::{FileHashes, Place, ScenarioError};
 use clearway_units::{Value, mix64};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 /// Most runs of a plan that nobody has to confirm.
 pub const MOST_RUNS: u64 = 10_000;
@@ -18,10 +19,10 @@ pub const MOST_RUNS: u64 = 10_000;
 pub struct RunKey(u64);
 
 impl RunKey {
-    /// Key of an experiment that this `program` runs.
-    pub fn of(experiment: &Experiment, program: &Program) -> Self {
+    /// Key of an experiment that this `program` runs; files that `files` knows are not read again.
+    pub fn of(experiment: &Experiment, program: &Program, files: &FileHashes) -> Self {
         let text = format!("{} {}", program.version, program.revision);
-        let start = experiment.fingerprint();
+        let start = experiment.fingerprint_with(files);
         Self(
             text.bytes()
                 .fold(start, |hash, byte| mix64(hash ^ u64::from(byte))),
@@ -98,6 +99,10 @@ pub struct Sweep {
     pub axes: Vec<Axis>,
     /// All runs in the order of the plan: point by point, and at each point seed by seed.
     pub runs: Vec<PlannedRun>,
+    /// The program that the keys of the runs are for.
+    program: Program,
+    /// Hashes of the files that scenarios of the plan read.
+    files: Arc<FileHashes>,
 }
 
 /// A point before it is resolved: places of values that it sets.
@@ -123,6 +128,8 @@ impl Sweep {
             runs: Vec::with_capacity(points.len() * seeds.len()),
             axes: Vec::new(),
             plan,
+            program: program.clone(),
+            files: Arc::default(),
         };
         let mut seen: BTreeMap<RunKey, usize> = BTreeMap::new();
         for (number, point) in points.into_iter().enumerate() {
@@ -132,7 +139,7 @@ impl Sweep {
             let place = complete(&mut axes, &point, &experiment);
             for seed in &seeds {
                 experiment.general_mut().seed = *seed;
-                let key = RunKey::of(&experiment, program);
+                let key = RunKey::of(&experiment, program, &sweep.files);
                 let run = PlannedRun {
                     place: place.clone(),
                     set: point.iter().map(Option::is_some).collect(),
@@ -159,7 +166,7 @@ impl Sweep {
     /// The scenario of a run, as it is carried out.
     ///
     /// # Errors
-    /// If files have changed since the run was planned.
+    /// If files have changed since the run was planned: its results would be kept under the key of what they were.
     pub fn experiment(
         &self,
         laboratory: &Laboratory,
@@ -172,6 +179,14 @@ impl Sweep {
         let scenario = self.plan.scenario();
         let mut experiment = load(&self.plan, laboratory, &scenario, &overrides)?;
         experiment.general_mut().seed = run.seed;
+        if RunKey::of(&experiment, &self.program, &self.files) != run.key {
+            let place = Place::Whole { file: scenario };
+            return Err(ScenarioError::at(
+                &place,
+                "the scenario, or a file that it reads, has changed since the sweep began",
+                "call the sweep again: runs of what it was stay, and count for that alone",
+            ));
+        }
         Ok(experiment)
     }
 
