@@ -308,7 +308,8 @@ Examples:
   clearway sweep my-plan.toml --shard 3/10 --out shard-3
   clearway sweep my-plan.toml --merge shard-1 shard-2 shard-3
 
-Exit codes: 0 all runs are done, 1 some failed, are missing after a merge, or an assertion does not hold, 2 the plan is wrong or
+Exit codes: 0 all runs are complete, 1 some failed, did not complete or are missing after a merge, or an assertion does
+not hold, 2 the plan is wrong or
 the results cannot be written, 130 interrupted. In any case what is done is kept, and the same command goes on from there.")]
 pub(crate) struct SweepArguments {
     #[command(flatten)]

@@ -11,7 +11,7 @@ use clearway_report::sweep::{AssertionVerdict, SweepRecord};
 use clearway_report::{Align, Table};
 use clearway_runs::command_line;
 use clearway_sweep::{
-    ExecuteOptions, Execution, Published, Store, Sweep, check_part, counted, execute,
+    ExecuteOptions, Execution, Published, Store, Sweep, check_part, counted, execute, not_complete,
 };
 use std::process::ExitCode;
 
@@ -39,7 +39,15 @@ pub(crate) fn sweep(
     };
     let (record, published) = study.publish(&store, &command_line())?;
     show(arguments, &store, (&record, &published))?;
-    Ok(conclude(&study.sweep, &store, &record, &outcome, arguments))
+    let incomplete = not_complete(&study.sweep, &record, &study.chosen);
+    Ok(conclude(
+        &study.sweep,
+        &store,
+        &record,
+        &outcome,
+        incomplete,
+        arguments,
+    ))
 }
 
 /// Says what would be run.
@@ -139,6 +147,7 @@ fn conclude(
     store: &Store,
     record: &SweepRecord,
     outcome: &Execution,
+    incomplete: usize,
     arguments: &SweepArguments,
 ) -> ExitCode {
     let folder = store.folder().display();
@@ -165,6 +174,13 @@ fn conclude(
             store.folder().join("failed").display()
         ));
     }
+    if incomplete > 0 {
+        let runs = counted(incomplete as u64, "run");
+        say(&format!(
+            "{runs} not complete: a limit such as `stop.at-most` ended them; `status` in {} tells which",
+            store.folder().join("sweep.json").display()
+        ));
+    }
     let is_merge = !arguments.merge.is_empty();
     if is_merge && record.missing > 0 {
         let missing = counted(record.missing, "run");
@@ -175,6 +191,7 @@ fn conclude(
     let mut assertions = record.assertions.iter();
     let does_not_hold = assertions.any(|assertion| assertion.verdict != AssertionVerdict::Pass);
     let failed = does_not_hold
+        || incomplete > 0
         || !outcome.failed.is_empty()
         || (is_merge && (record.missing > 0 || !record.failures.is_empty()));
     ExitCode::from(u8::from(failed))

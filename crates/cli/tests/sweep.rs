@@ -46,14 +46,16 @@ fn table(bench: &Bench, folder: &str) -> Vec<String> {
     let file = fs::File::open(bench.path(&format!("{folder}/sweep.parquet"))).unwrap();
     let reader = SerializedFileReader::new(file).unwrap();
     let rows = reader.get_row_iter(None).unwrap();
-    let is_cost = |name: &str| ["wall_s", "cpu_s", "peak_rss_bytes"].contains(&name);
     let row = |row: parquet::record::Row| {
         let columns = row.get_column_iter();
-        let columns = columns.filter(|(name, _)| {
-            !is_cost(name) && !name.starts_with("wall_seconds") && !name.starts_with("cpu_seconds")
-        });
         let values = columns.map(|(name, value)| format!("{name}={value}"));
-        values.collect::<Vec<_>>().join(" ")
+        let mut values: Vec<String> = values.collect();
+        let costs = values.split_off(values.len() - 3);
+        let names = ["wall_seconds=", "cpu_seconds=", "peak_rss_bytes="];
+        for (cost, name) in costs.iter().zip(names) {
+            assert!(cost.starts_with(name), "{cost}");
+        }
+        values.join(" ")
     };
     rows.map(|found| row(found.unwrap())).collect()
 }
@@ -291,7 +293,7 @@ fn three_shards_merged_are_the_whole() {
     assert_eq!(table(&bench, "merged"), table(&bench, "whole"));
 }
 
-/// 300 hosts do not fit into leaves of 128, which is found when the fabric is put together.
+/// 18 hosts do not fit into leaves of 4, which is found when the fabric is put together.
 #[test]
 fn a_run_that_fails_does_not_stop_the_others() {
     let bench = Bench::new("sweep-failing");
@@ -326,6 +328,24 @@ fn a_run_that_fails_does_not_stop_the_others() {
         "{document}"
     );
     assert_eq!(table(&bench, "s").len(), 8);
+}
+
+/// As `clearway run`, which exits with 1 if a limit ended the run.
+#[test]
+fn a_sweep_of_runs_that_do_not_complete_does_not_succeed() {
+    let bench = Bench::new("sweep-incomplete");
+    let limit = "[set]\n\"stop.at-most\" = \"1us\"\n";
+    bench.write("plan.toml", &PLAN.replace("[set]\n", limit));
+    for again in [false, true] {
+        let output = bench.output(&["sweep", "plan.toml", "--out", "s"]);
+        assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+        let said = stderr(&output);
+        let expected = "8 runs not complete: a limit such as `stop.at-most` ended them; \
+                        `status` in s/sweep.json tells which\n";
+        assert!(said.ends_with(expected), "{said}");
+        assert_eq!(said.starts_with("nothing to do: 8 of 8"), again, "{said}");
+    }
+    assert_eq!(document(&bench, "s").matches("\"incomplete\"").count(), 8);
 }
 
 #[test]

@@ -2,7 +2,8 @@
 
 use crate::points::{PlannedRun, Program, Sweep};
 use crate::store::{Store, StoreError};
-use clearway_report::sweep::{SweepFailure, SweepRecord, SweptRun};
+use clearway_report::sweep::{SweepFailure, SweepRecord, SweepStatus, SweptRun};
+use std::collections::BTreeSet;
 
 /// Puts together what there is of a sweep, in the order of the plan, whoever did it and when.
 ///
@@ -51,11 +52,19 @@ pub fn record(
         tuning: None,
     };
     record.measure(&runs);
-    // Of a part of the runs an assertion says nothing yet.
-    if record.missing == 0 {
-        record.judge(&sweep.plan.assertions);
-    }
+    record.judge(&sweep.plan.assertions);
     Ok(record)
+}
+
+/// Number of the runs at the places `chosen` that have results and are not complete: a limit ended them before all was done.
+pub fn not_complete(sweep: &Sweep, record: &SweepRecord, chosen: &[usize]) -> usize {
+    let keys = chosen.iter().map(|&at| sweep.runs[at].key.to_string());
+    let keys: BTreeSet<String> = keys.collect();
+    let ended = record.runs.iter().filter(|run| {
+        !matches!(run.status, SweepStatus::Complete | SweepStatus::Failed)
+            && keys.contains(&run.key)
+    });
+    ended.count()
 }
 
 fn failure_of(run: &PlannedRun, reason: &str) -> SweepFailure {

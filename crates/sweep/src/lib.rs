@@ -24,7 +24,7 @@ mod shard;
 mod store;
 mod tune;
 
-pub use dataset::{Published, publish, record};
+pub use dataset::{Published, not_complete, publish, record};
 pub use execute::{
     Dispatched, Dispatcher, ExecuteOptions, Execution, RunEnd, SweepProgress, carry_out, execute,
 };
