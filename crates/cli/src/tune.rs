@@ -9,7 +9,9 @@ use crate::study::{Display, own_program, this_program};
 use clearway_lab::Laboratory;
 use clearway_report::sweep::SweepRecord;
 use clearway_runs::command_line;
-use clearway_sweep::{ExecuteOptions, Store, Sweep, Tuning, counted, fit, publish, record, tune};
+use clearway_sweep::{
+    ExecuteOptions, MOST_RUNS, Store, Sweep, Tuning, counted, fit, publish, record, tune,
+};
 use std::process::ExitCode;
 
 pub(crate) fn run(laboratory: &Laboratory, arguments: &TuneArguments) -> Result<ExitCode, Failure> {
@@ -17,8 +19,9 @@ pub(crate) fn run(laboratory: &Laboratory, arguments: &TuneArguments) -> Result<
     let mut plan = study.load(laboratory)?;
     plan.set_tune(arguments.measure.as_deref(), arguments.budget)?;
     fit(&mut plan)?;
-    // Who gives a budget has said how many runs there may be.
-    let is_confirmed = study.yes || plan.tune.budget.is_some();
+    // Who gives a budget has said how many runs there may be; a plan may be somebody else's.
+    let is_small = plan.tune.budget.is_some_and(|budget| budget <= MOST_RUNS);
+    let is_confirmed = study.yes || arguments.budget.is_some() || is_small;
     let program = this_program();
     let sweep = Sweep::resolve(plan, laboratory, &program, is_confirmed)?;
     let store = Store::open(&study.folder("tune", &sweep), &sweep)?;

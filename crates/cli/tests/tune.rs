@@ -215,13 +215,13 @@ fn what_cannot_be_meant_is_refused() {
     error: keep.toml:16: `keep` = 1: no rung would have fewer points
       fix: of so many points one goes on: 2 at least, 3 by default
     error: unknown.toml:15: there is no measure `fct.mean`
-      fix: use one of those of `compare.json`, such as `slowdown.p99`
+      fix: the measures are those of `compare.json`, such as `fct_us.p99`, `slowdown.p99`, `goodput_bps`
     error: alone.toml:16: `within` and `then` belong together: points within that share of the best one are as good, and `then` chooses among them
       fix: give both, such as `within = 0.01` and `then = "packets.sent"`, or neither
     error: share.toml:16: `within` = 5
       fix: give a share from 0 to below 1, such as 0.01
     error: then.toml:17: there is no measure `fct_us.mx`
-      fix: did you mean `fct_us.max`? Use one of those of `compare.json`, such as `slowdown.p99`
+      fix: did you mean `fct_us.max`? The measures are those of `compare.json`, such as `fct_us.p99`, `slowdown.p99`, `goodput_bps`
     error: each.toml:16: `transport.windw` is no axis of the plan
       fix: did you mean `transport.window`? The axes are: transport.window
     error: all.toml:16: every axis is one of `each`: there is nothing to choose
@@ -229,7 +229,7 @@ fn what_cannot_be_meant_is_refused() {
     error: point.toml:16: `each` wants a grid, and this plan has points that are drawn or written out
       fix: give all axes in `[axes]`
     error: --measure slowdwn.p99: there is no measure `slowdwn.p99`
-      fix: did you mean `slowdown.p99`? Use one of those of `compare.json`, such as `slowdown.p99`
+      fix: did you mean `slowdown.p99`? The measures are those of `compare.json`, such as `fct_us.p99`, `slowdown.p99`, `goodput_bps`
     error: plan.toml: a budget of 20 runs suffices for 4 points of the plan (a grid of 8, 9 seeds)
       fix: raise `budget`, or use fewer seeds
     error: plan.toml: a budget of 3 runs does not even suffice for a point with 9 seeds

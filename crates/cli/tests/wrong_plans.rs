@@ -101,7 +101,7 @@ fn axes_without_effect() {
     ]), @r#"
     p.toml:5: `transport.spray` is given here and in `[set]`: one of them would have no effect
       fix: remove one of the two
-    p.toml:4: `workload[0].message` is given here and in `[axes]`: one of them would have no effect
+    p.toml:4: `workload[0].message` is given already: `workload.message` is the same key
       fix: remove one of the two
     p.toml:3: `workload.message` has no effect: "1MB" and "1000KB" give the same scenario, and the plan would run it twice (2 runs in all)
       fix: leave one of the values out, or the axis; `clearway show SCENARIO --resolved --set KEY=VALUE` shows what a value does
@@ -181,6 +181,127 @@ fn assertions_that_assert_nothing() {
       fix: give a share, as in `within = 0.05` for 5 %
     p.toml:6: `within` cannot be 0.05
       fix: give both ends, as in `within = [1.0, 1.5]`, or points that it is to be near: `near = { … }`
+    "#);
+}
+
+/// Assertions that no run could decide are found before the first one.
+#[test]
+fn assertions_that_no_points_can_decide() {
+    let assert = |rest: &str| format!("[[assert]]\nmeasure = \"slowdown.p99\"\n{rest}\n");
+    let point = "[[point]]\n\"workload.message\" = \"8MB\"\n";
+    let ranges = "[sample]\npoints = 3\n[sample.ranges]\n\
+        \"workload.message\" = { from = \"64KB\", to = \"1MB\" }\n\
+        \"transport.spray\" = [\"single\", \"adaptive\"]\n";
+    let single = "{ \"transport.spray\" = \"single\" }";
+    let both = "{ \"transport.spray\" = \"single\", \"workload.message\" = \"8MB\" }";
+    let incast = "[set]\n\"workload[1].kind\" = \"incast\"\n\"workload[1].message\" = \"1MB\"\n";
+    assert_snapshot!(refusals("plan-undecidable", &[
+        &on_quickstart(&format!("{AXES}{point}{}", assert("of = { \"transport.spray\" = \"adaptiv\" }\nbelow = 2.0"))),
+        &on_quickstart(&format!("{AXES}{}", assert(&format!("below = {single}")))),
+        &on_quickstart(&format!("{AXES}{}", assert(&format!("of = {single}\nwithin = 0.1\nnear = {single}")))),
+        &on_quickstart(&format!("{AXES}{point}{}", assert(&format!("of = {{ \"transport.spray\" = \"adaptive\" }}\nbelow = {single}")))),
+        &on_quickstart(&format!("{AXES}{point}{}", assert(&format!("of = {both}\nbelow = 3")))),
+        &on_quickstart(&format!("{ranges}{}", assert(&format!("of = {{ \"transport.spray\" = \"adaptive\" }}\nbelow = {single}")))),
+        &on_quickstart(&format!("{ranges}{}", assert("of = { \"workload.message\" = \"64KB\" }\nbelow = 2.0"))),
+        &on_quickstart(&format!("{AXES}[[assert]]\nmeasure = \"sections.permutaton.slowdown.p99\"\nbelow = 2.0\n")),
+        &on_quickstart(&format!("{AXES}{incast}[tune]\nmeasure = \"sections.permutaton.slowdown.p99\"\n")),
+        &on_quickstart(&format!("{AXES}{}", assert("below = 1.5\nfactor = 100.0"))),
+        &on_quickstart(&format!("{AXES}[[point]]\n\"workload.message\" = \"8MB\"\n\"workload[0].message\" = \"9MB\"\n")),
+        &on_quickstart(&format!("{AXES}[sample]\n")),
+        &on_quickstart(&format!("{AXES}[tune]\n")),
+    ]), @r#"
+    p.toml:8: no point of the plan has `transport.spray` = "adaptiv"
+      fix: the values are: "single", "adaptive"
+    p.toml:6: transport.spray=single is compared with itself
+      fix: say which points are compared, as in `of = { "transport.spray" = "adaptive" }`
+    p.toml:8: transport.spray=single is compared with itself
+      fix: say which points are compared, as in `of = { "transport.spray" = "adaptive" }`
+    p.toml:9: the plan has no point transport.spray=single workload.message=8MB, with which transport.spray=adaptive workload.message=8MB is to be compared
+      fix: add it as a `[[point]]`, name the points that are compared in `of`, or compare with a number
+    p.toml:8: no point of the plan has `transport.spray` = "single" and `workload.message` = "8MB"
+      fix: leave one of them out, or add the point as a `[[point]]`
+    p.toml:10: the plan has no point workload.message=605228B transport.spray=single, with which workload.message=605228B transport.spray=adaptive is to be compared
+      fix: add it as a `[[point]]`, name the points that are compared in `of`, or compare with a number
+    p.toml:9: no point of the plan has `workload.message` = "64KB"
+      fix: the values are: "605228B", "375671B", "852318B"
+    p.toml:5: no run of the plan has the measure `sections.permutaton.slowdown.p99`
+      fix: measures of sections are of workloads with several of them; `slowdown.p99` is that of all flows
+    p.toml:8: no run of the plan has the measure `sections.permutaton.slowdown.p99`
+      fix: did you mean `sections.permutation.slowdown.p99`? The sections of the workload are: `incast`, `permutation`
+    p.toml:7: `factor` multiplies the measure of other points, and `below` or `above` names none
+      fix: leave it out, or name points, as in `below = { "transport.spray" = "single" }`
+    p.toml:6: `workload[0].message` is given already: `workload.message` is the same key
+      fix: remove one of the two
+    p.toml:4: an empty `[sample]`
+      fix: write keys into it, or remove it
+    p.toml:4: an empty `[tune]`
+      fix: write keys into it, or remove it
+    "#);
+}
+
+/// A key and a value are the same however they are written.
+#[test]
+fn assertions_find_points_by_value() {
+    let bench = Bench::new("plan-by-value");
+    let plans = [
+        (
+            "[axes]\n\"workload[0].message\" = [\"64KB\", \"1MB\"]\n",
+            "of = { \"workload.message\" = \"64000B\" }\nbelow = 9.0",
+            "workload.message  64KB, 1MB",
+        ),
+        // The point has the scenario's own 2 MB.
+        (
+            "[axes]\n\"workload.message\" = [\"2000KB\", \"64KB\"]\n[[point]]\n\"transport.spray\" = \"single\"\n",
+            "of = { \"transport.spray\" = \"single\" }\nbelow = { \"transport.spray\" = \"adaptive\" }",
+            "workload.message  2000KB, 64KB\ntransport.spray   single, adaptive",
+        ),
+        (
+            "[axes]\n\"workload.message\" = [\"1MB\", \"64KB\"]\n[[point]]\n\"workload[0].message\" = \"8MB\"\n",
+            "of = { \"workload[0].message\" = \"8MB\" }\nabove = 0.5",
+            "workload.message  1MB, 64KB, 8MB",
+        ),
+    ];
+    for (points, assertion, axes) in plans {
+        let assertion = format!("[[assert]]\nmeasure = \"slowdown.p99\"\n{assertion}\n");
+        bench.write("p.toml", &on_quickstart(&format!("{points}{assertion}")));
+        let text = bench.succeed(&["sweep", "p.toml", "--dry-run"]);
+        assert!(text.contains(axes), "{text}");
+    }
+}
+
+/// Budgets and samples that no machine could plan.
+#[test]
+fn budgets_beyond_measure() {
+    let bench = Bench::new("plan-budgets");
+    let sample = |points: &str, budget: &str| {
+        on_quickstart(&format!(
+            "seeds = 5\n[sample]\npoints = {points}\n[sample.ranges]\n\
+             \"workload.message\" = {{ from = \"64KB\", to = \"1MB\" }}\n\
+             [tune]\nmeasure = \"slowdown.p99\"\n{budget}\n"
+        ))
+    };
+    bench.write("p.toml", &sample("4", ""));
+    bench.write("many.toml", &sample("4000000000", ""));
+    bench.write("huge.toml", &sample("4", "budget = 100000000000"));
+    bench.write("large.toml", &sample("4", "budget = 20000"));
+    let mut text = String::new();
+    for arguments in [
+        &["tune", "p.toml", "--budget", "18446744073709551615"][..],
+        &["tune", "huge.toml"],
+        &["tune", "large.toml"],
+        &["sweep", "many.toml", "--yes"],
+    ] {
+        let _ = writeln!(text, "{}", bench.refuse(arguments));
+    }
+    assert_snapshot!(text, @r#"
+    --budget 18446744073709551615: a budget of 18446744073709551615 runs
+      fix: give at most 1000000
+    huge.toml:9: a budget of 100000000000 runs
+      fix: give at most 1000000
+    large.toml: the plan has 52935 runs (10587 drawn points, 5 seeds), which is more than 10000
+      fix: add `--yes` if that is meant; `[sample]` draws a few points of a large space
+    many.toml: the plan has 20000000000 runs (4000000000 drawn points, 5 seeds), which is more than 1000000
+      fix: `[sample]` draws a few points of a large space
     "#);
 }
 

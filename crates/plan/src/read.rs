@@ -28,6 +28,7 @@ const LAYOUT: Layout = Layout {
     ],
     several: &["link", "job", "placement"],
     top: &[],
+    filled: &[],
 };
 
 /// Reads a file of jobs.

@@ -40,12 +40,15 @@ pub struct Layout {
     pub several: &'static [&'static str],
     /// Tables that belong to the top.
     pub top: &'static [&'static str],
+    /// Sections that say nothing if they are empty, and are refused then.
+    pub filled: &'static [&'static str],
 }
 
 const SCENARIO: Layout = Layout {
     sections: &SECTIONS,
     several: &["workload"],
     top: &["stop"],
+    filled: &[],
 };
 
 /// Reads a scenario text.
@@ -54,6 +57,25 @@ pub fn read(file: &str, text: &str) -> Result<Vec<Entry>, ScenarioError> {
 }
 
 impl Layout {
+    /// Refuses an empty section that would say nothing.
+    fn check_filled(
+        &self,
+        name: &str,
+        value: &DeValue<'_>,
+        place: &Place,
+    ) -> Result<(), ScenarioError> {
+        match value {
+            DeValue::Table(table) if table.is_empty() && self.filled.contains(&name) => {
+                Err(ScenarioError::at(
+                    place,
+                    format!("an empty `[{name}]`"),
+                    "write keys into it, or remove it",
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Reads a text of this layout.
     pub fn read(&self, file: &str, text: &str) -> Result<Vec<Entry>, ScenarioError> {
         let lines = Lines::new(file, text);
@@ -74,6 +96,7 @@ impl Layout {
         for (key, value) in table.get_ref() {
             let name = key.get_ref().as_ref();
             let place = lines.place(key.span().start);
+            self.check_filled(name, value.get_ref(), &place)?;
             match value.get_ref() {
                 DeValue::Table(table) if self.sections.contains(&name) => {
                     flatten(&lines, name, 0, "", table, &mut entries)?;

@@ -52,7 +52,7 @@ pub fn record(
         tuning: None,
     };
     record.measure(&runs);
-    record.judge(&sweep.plan.assertions);
+    record.judge(&sweep.assertions);
     Ok(record)
 }
 

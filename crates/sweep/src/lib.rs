@@ -15,6 +15,8 @@
 //! **Architecture invariant:** no terminal and no process exit. What comes out does not depend on the order in which runs were done, nor
 //! on how many processes did them.
 
+mod assertions;
+mod axes;
 mod clock;
 mod dataset;
 mod execute;
@@ -24,12 +26,13 @@ mod shard;
 mod store;
 mod tune;
 
+pub use axes::Axis;
 pub use dataset::{Published, not_complete, publish, record};
 pub use execute::{
     Dispatched, Dispatcher, ExecuteOptions, Execution, RunEnd, SweepProgress, carry_out, execute,
 };
 pub use plan::{SweepPlan, builtin_sweeps, catalogue_sections, counted};
-pub use points::{Axis, MOST_RUNS, PlannedRun, Program, RunKey, Sweep};
+pub use points::{MOST_RUNS, PlannedRun, Program, RunKey, Sweep};
 pub use shard::Shard;
 pub use store::{Claim, Claimed, Failed, Merged, Store, StoreError, check_part};
 pub use tune::{Rung, Schedule, Tuning, fit, tune};

@@ -1,13 +1,14 @@
 //! From a plan to its runs: every point resolved, every run with its key.
 
-use crate::plan::text_of;
-use crate::plan::{PlannedValue, SweepPlan, counted, quantities};
+use crate::assertions;
+use crate::axes::{Axis, RawPoint, complete, name_of_point, points};
+use crate::plan::{MOST_PLANNED, PlannedValue, SweepPlan, counted};
 use crate::shard::Shard;
 use clearway_lab::{Experiment, Laboratory};
-use clearway_report::sweep::{AxisNumbers, SweepAxis};
+use clearway_report::sweep::Assertion;
 use clearway_scenario::{FileHashes, Place, ScenarioError};
-use clearway_units::{Value, mix64};
-use std::collections::BTreeMap;
+use clearway_units::mix64;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -51,32 +52,6 @@ pub struct Program {
     pub revision: String,
 }
 
-/// An axis of a sweep.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Axis {
-    /// The key, as in `--set`.
-    pub key: String,
-    /// Distinct values in the order of the plan; at the end, if single points leave it out, the scenario's own.
-    pub values: Vec<Value>,
-    /// Place of each value in the plan.
-    places: Vec<Place>,
-}
-
-impl Axis {
-    /// The axis as results name it.
-    pub fn column(&self) -> SweepAxis {
-        let numbers = quantities(self.values.iter());
-        SweepAxis {
-            key: self.key.clone(),
-            values: self.values.iter().map(text_of).collect(),
-            numbers: numbers.map(|(kind, values)| AxisNumbers {
-                unit: kind.unit().into(),
-                values,
-            }),
-        }
-    }
-}
-
 /// A run of a sweep.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedRun {
@@ -99,14 +74,13 @@ pub struct Sweep {
     pub axes: Vec<Axis>,
     /// All runs in the order of the plan: point by point, and at each point seed by seed.
     pub runs: Vec<PlannedRun>,
+    /// What has to come out, with values as the axes spell them.
+    pub assertions: Vec<Assertion>,
     /// The program that the keys of the runs are for.
     program: Program,
     /// Hashes of the files that scenarios of the plan read.
     files: Arc<FileHashes>,
 }
-
-/// A point before it is resolved: places of values that it sets.
-type RawPoint = Vec<Option<u32>>;
 
 impl Sweep {
     /// Resolves every run of `plan`; more than [`MOST_RUNS`] are refused unless they are `confirmed`.
@@ -120,47 +94,62 @@ impl Sweep {
         confirmed: bool,
     ) -> Result<Self, ScenarioError> {
         check_count(&plan, confirmed)?;
-        let (mut axes, points) = points(&plan);
         let scenario = plan.scenario();
         let base = load(&plan, laboratory, &scenario, &overrides_of_all(&plan))?;
+        let (axes, points) = points(&plan, &base.every_setting());
         let seeds = plan.general.seeds.list(base.general().seed);
         let mut sweep = Self {
             runs: Vec::with_capacity(points.len() * seeds.len()),
-            axes: Vec::new(),
+            axes,
             plan,
+            assertions: Vec::new(),
             program: program.clone(),
             files: Arc::default(),
         };
-        let mut seen: BTreeMap<RunKey, usize> = BTreeMap::new();
-        for (number, point) in points.into_iter().enumerate() {
+        let mut seen = BTreeMap::new();
+        let mut sections = BTreeSet::new();
+        for (number, point) in points.iter().enumerate() {
             let mut overrides = overrides_of_all(&sweep.plan);
-            overrides.extend(overrides_of(&axes, &point));
+            overrides.extend(overrides_of(&sweep.axes, point));
             let mut experiment = load(&sweep.plan, laboratory, &scenario, &overrides)?;
-            let place = complete(&mut axes, &point, &experiment);
+            let place = complete(&mut sweep.axes, point, &experiment);
+            sections.extend(experiment.distinct_sections());
             for seed in &seeds {
                 experiment.general_mut().seed = *seed;
-                let key = RunKey::of(&experiment, program, &sweep.files);
                 let run = PlannedRun {
                     place: place.clone(),
                     set: point.iter().map(Option::is_some).collect(),
                     seed: *seed,
-                    key,
+                    key: RunKey::of(&experiment, program, &sweep.files),
                 };
-                if let Some(&other) = seen.get(&key) {
-                    let other: &PlannedRun = &sweep.runs[other];
-                    // What is drawn twice, from a list for instance, is run once.
-                    if sweep.plan.sample.is_some() && other.place == place {
-                        continue;
-                    }
-                    let place = place_of_point(&sweep.plan, number);
-                    return Err(same(&sweep.plan, &axes, other, &run, place));
-                }
-                seen.insert(key, sweep.runs.len());
-                sweep.runs.push(run);
+                sweep.add(run, number, &mut seen)?;
             }
         }
-        sweep.axes = axes;
+        assertions::check_measures(&sweep.plan, &sections)?;
+        let places = sweep.runs.iter().map(|run| &*run.place).collect();
+        sweep.assertions = assertions::resolved(&sweep.plan, &sweep.axes, &places)?;
         Ok(sweep)
+    }
+
+    /// Adds a run of the point of this number; `seen` are the places of the keys that are there.
+    fn add(
+        &mut self,
+        run: PlannedRun,
+        number: usize,
+        seen: &mut BTreeMap<RunKey, usize>,
+    ) -> Result<(), ScenarioError> {
+        if let Some(&other) = seen.get(&run.key) {
+            let other = &self.runs[other];
+            // What is drawn twice, from a list for instance, is run once.
+            if self.plan.sample.is_some() && other.place == run.place {
+                return Ok(());
+            }
+            let place = place_of_point(&self.plan, number);
+            return Err(same(&self.plan, &self.axes, other, &run, place));
+        }
+        seen.insert(run.key, self.runs.len());
+        self.runs.push(run);
+        Ok(())
     }
 
     /// The scenario of a run, as it is carried out.
@@ -192,12 +181,8 @@ impl Sweep {
 
     /// Axes and values of a run, and its seed: `transport.spray=single seed=1`.
     pub fn name_of(&self, run: &PlannedRun) -> String {
-        let values = self.axes.iter().zip(&run.place);
-        let values = values.map(|(axis, place)| {
-            format!("{}={}", axis.key, text_of(&axis.values[*place as usize]))
-        });
-        let seed = format!("seed={}", run.seed);
-        values.chain([seed]).collect::<Vec<_>>().join(" ")
+        let point = name_of_point(&self.axes, &run.place);
+        format!("{point} seed={}", run.seed).trim_start().into()
     }
 
     /// Places in [`runs`](Self::runs) of a part: every run is in one part, whatever its place in the plan is.
@@ -216,131 +201,27 @@ fn check_count(plan: &SweepPlan, confirmed: bool) -> Result<(), ScenarioError> {
     let place = Place::Whole {
         file: plan.file.clone(),
     };
-    match plan.run_count() {
-        Some(count) if count <= MOST_RUNS || confirmed => Ok(()),
-        Some(count) => Err(ScenarioError::at(
-            &place,
-            format!(
-                "the plan has {count} runs ({}), which is more than {MOST_RUNS}",
-                plan.shape()
-            ),
-            "add `--yes` if that is meant; `[sample]` draws a few points of a large space",
-        )),
-        None => Err(ScenarioError::at(
-            &place,
-            format!(
-                "the plan has more than {} runs ({})",
-                u64::MAX,
-                plan.shape()
-            ),
-            "`[sample]` draws a few points of a large space",
-        )),
-    }
-}
-
-/// The axes and all points of a plan: of the grid the last axis changes first; then single points; then what is drawn.
-fn points(plan: &SweepPlan) -> (Vec<Axis>, Vec<RawPoint>) {
-    let mut axes: Vec<Axis> = Vec::new();
-    let mut points: Vec<RawPoint> = Vec::new();
-    for axis in &plan.axes {
-        axes.push(Axis {
-            key: axis.key.clone(),
-            values: axis.values.clone(),
-            places: vec![axis.place.clone(); axis.values.len()],
-        });
-    }
-    if plan.has_grid() {
-        points.push(vec![None; axes.len()]);
-        for (number, axis) in axes.iter().enumerate() {
-            let values = 0..axis.values.len() as u32;
-            let with = |point: &RawPoint, value| {
-                let mut point = point.clone();
-                point[number] = Some(value);
-                point
-            };
-            let grown = points
-                .iter()
-                .flat_map(|point| values.clone().map(move |value| with(point, value)));
-            points = grown.collect();
-        }
-    }
-    let mut add = |values: &[PlannedValue]| {
-        let mut point: RawPoint = vec![None; axes.len()];
-        for given in values {
-            let (axis, value) = place_of(&mut axes, given);
-            point.resize(axes.len(), None);
-            point[axis] = Some(value);
-        }
-        points.push(point);
+    let fix = "`[sample]` draws a few points of a large space";
+    let too_many = |count: String, most: u64| {
+        let shape = plan.shape();
+        format!("the plan has {count} runs ({shape}), which is more than {most}")
     };
-    plan.points.iter().for_each(|point| add(&point.values));
-    if let Some(sample) = &plan.sample {
-        let settings = &sample.settings;
-        let ranges: Vec<_> = sample
-            .ranges
-            .iter()
-            .map(|range| (range.key.clone(), range.range.clone()))
-            .collect();
-        let drawn = crate::plan::draw((settings.method, settings.points, settings.seed), &ranges);
-        for values in drawn {
-            let given = values.into_iter().zip(&sample.ranges);
-            let given: Vec<PlannedValue> = given
-                .map(|(value, range)| PlannedValue {
-                    key: range.key.clone(),
-                    value,
-                    place: range.place.clone(),
-                })
-                .collect();
-            add(&given);
+    match plan.run_count() {
+        Some(count) if count <= MOST_RUNS || (confirmed && count <= MOST_PLANNED) => Ok(()),
+        Some(count) if count <= MOST_PLANNED => Err(ScenarioError::at(
+            &place,
+            too_many(count.to_string(), MOST_RUNS),
+            format!("add `--yes` if that is meant; {fix}"),
+        )),
+        count => {
+            let count = count.map_or("2^64 or more".into(), |count| count.to_string());
+            Err(ScenarioError::at(
+                &place,
+                too_many(count, MOST_PLANNED),
+                fix,
+            ))
         }
     }
-    for point in &mut points {
-        point.resize(axes.len(), None);
-    }
-    (axes, points)
-}
-
-/// Axis and place of a value, which are added if they are new.
-fn place_of(axes: &mut Vec<Axis>, given: &PlannedValue) -> (usize, u32) {
-    let known = axes.iter().position(|axis| axis.key == given.key);
-    let axis = known.unwrap_or_else(|| {
-        axes.push(Axis {
-            key: given.key.clone(),
-            values: Vec::new(),
-            places: Vec::new(),
-        });
-        axes.len() - 1
-    });
-    (axis, place_on(&mut axes[axis], &given.value, &given.place))
-}
-
-fn place_on(axis: &mut Axis, value: &Value, given: &Place) -> u32 {
-    let known = axis.values.iter().position(|known| known == value);
-    let place = known.unwrap_or_else(|| {
-        axis.values.push(value.clone());
-        axis.places.push(given.clone());
-        axis.values.len() - 1
-    });
-    place as u32
-}
-
-/// The place on every axis: values that the point does not set are those of its scenario.
-fn complete(axes: &mut [Axis], point: &RawPoint, experiment: &Experiment) -> Vec<u32> {
-    let mut settings = None;
-    let places = axes.iter_mut().zip(point).map(|(axis, place)| {
-        place.unwrap_or_else(|| {
-            let settings = settings.get_or_insert_with(|| experiment.every_setting());
-            let key = crate::plan::normal(&axis.key);
-            let own = settings.iter().find(|setting| setting.path() == key);
-            let value = own.map_or_else(
-                || Value::Text("as in the scenario".into()),
-                |own| own.value.clone(),
-            );
-            let place = axis.places.first().cloned();
-            place_on(axis, &value, &place.expect("an axis has a value"))
-        })
-    });
-    places.collect()
 }
 
 /// An override and the place where the plan gives it.

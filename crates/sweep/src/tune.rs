@@ -10,7 +10,7 @@
 
 use crate::dataset::record;
 use crate::execute::{ExecuteOptions, Execution, execute};
-use crate::plan::{SweepPlan, counted, normal};
+use crate::plan::{SweepPlan, counted};
 use crate::points::{Program, RunKey, Sweep};
 use crate::store::{Store, StoreError};
 use clearway_lab::Laboratory;
@@ -92,17 +92,17 @@ impl Schedule {
     pub fn runs(&self) -> u64 {
         let mut before = 0;
         let runs = self.rungs.iter().map(|(points, seeds)| {
-            let new = points * (seeds - before);
+            let new = points.saturating_mul(seeds - before);
             before = *seeds;
             new
         });
-        runs.sum()
+        runs.fold(0, u64::saturating_add)
     }
 
     /// Most points that a budget of runs allows, if it allows any.
     pub fn most_points(budget: u64, seeds: u64, keep: u64) -> Option<u64> {
         let fits = |points: &u64| Self::new(*points, seeds, keep).runs() <= budget;
-        let (mut low, mut high) = (0, budget + 1);
+        let (mut low, mut high) = (0, budget.saturating_add(1));
         while high - low > 1 {
             let middle = low + (high - low) / 2;
             match fits(&middle) {
@@ -136,7 +136,7 @@ pub fn fit(plan: &mut SweepPlan) -> Result<(), ScenarioError> {
     };
     let groups = plan.group_count();
     let most = Schedule::most_points(budget / groups, seeds, settings.keep.into());
-    let most = most.map(|most| most * groups);
+    let most = most.map(|most| most.saturating_mul(groups));
     let refuse = |what: String| {
         Err(ScenarioError::at(
             &place,
@@ -230,8 +230,8 @@ type Group = BTreeMap<Vec<u32>, Vec<usize>>;
 /// Points that compete: all of them, or those with the same values on the axes of `each`.
 fn groups(sweep: &Sweep) -> Vec<Group> {
     let each = &sweep.plan.tune.each;
-    let is_each = |key: &str| each.iter().any(|own| normal(own) == normal(key));
-    let axes: Vec<bool> = sweep.axes.iter().map(|axis| is_each(&axis.key)).collect();
+    let axes = sweep.axes.iter();
+    let axes: Vec<bool> = axes.map(|axis| each.contains(&axis.key)).collect();
     let mut groups: BTreeMap<Vec<u32>, Group> = BTreeMap::new();
     for (at, run) in sweep.runs.iter().enumerate() {
         let values = run.place.iter().zip(&axes);
@@ -302,16 +302,13 @@ fn costs(record: &SweepRecord, measure: &str) -> BTreeMap<RunKey, f64> {
     let Some(place) = record.place_of(measure) else {
         return BTreeMap::new();
     };
-    let sign = match record.measures[place].unit.is_more_better() {
-        true => -1.0,
-        false => 1.0,
-    };
+    let unit = record.measures[place].unit;
     let complete = record
         .runs
         .iter()
         .filter(|run| run.status == SweepStatus::Complete);
     complete
-        .filter_map(|run| Some((RunKey::read(&run.key)?, sign * run.values[place]?)))
+        .filter_map(|run| Some((RunKey::read(&run.key)?, unit.cost(run.values[place]?))))
         .collect()
 }
 
@@ -367,5 +364,6 @@ mod tests {
         }
         assert_eq!(Schedule::most_points(63, 9, 3), Some(27));
         assert_eq!(Schedule::most_points(4, 9, 3), None);
+        assert_eq!(Schedule::most_points(u64::MAX, 1, 3), Some(u64::MAX - 1));
     }
 }

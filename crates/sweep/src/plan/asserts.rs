@@ -1,10 +1,12 @@
 //! `[[assert]]`: what has to come out.
 
-use super::reader::{RANGES, Reader, normal};
-use clearway_report::sweep::{Assertion, Bound, Limit, Statistic, is_measure, measure_names};
+use super::measure::{MEASURES, check_measure};
+use super::reader::Reader;
+use super::{PlannedAssertion, PlannedValue};
+use clearway_report::sweep::{Assertion, Bound, Limit, Statistic};
 use clearway_scenario::ScenarioError;
 use clearway_scenario::source::Entry;
-use clearway_units::{Parameter, Value, ValueDomain, nearest, suggestion};
+use clearway_units::{Parameter, Value, ValueDomain};
 
 clearway_units::parameters! {
     /// An assertion. Beside these keys it has `of`, and one of `below`, `above`, `within` and `near`.
@@ -55,13 +57,13 @@ pub(crate) fn text_of(value: &Value) -> String {
     }
 }
 
-pub(super) fn assertions(reader: &Reader) -> Result<Vec<Assertion>, ScenarioError> {
+pub(super) fn assertions(reader: &Reader) -> Result<Vec<PlannedAssertion>, ScenarioError> {
     (0..reader.count("assert"))
         .map(|index| assertion(reader, index))
         .collect()
 }
 
-fn assertion(reader: &Reader, index: usize) -> Result<Assertion, ScenarioError> {
+fn assertion(reader: &Reader, index: usize) -> Result<PlannedAssertion, ScenarioError> {
     let is_operand = |key: &str| {
         let first = key.split('.').next().unwrap_or_default();
         OPERANDS.contains(&first)
@@ -70,16 +72,12 @@ fn assertion(reader: &Reader, index: usize) -> Result<Assertion, ScenarioError> 
     let fault = |keys: &[&str], message: String, fix: String| {
         ScenarioError::at(&reader.place("assert", index, keys), message, fix)
     };
-    if !is_measure(&settings.measure) {
-        let names = measure_names();
-        let message = match settings.measure.is_empty() {
-            true => "an assertion without a measure".into(),
-            false => format!("there is no measure `{}`", settings.measure),
-        };
-        let near = nearest(&settings.measure, names.iter().map(String::as_str));
-        let known = "the measures are those of `compare.json`, such as `fct_us.p99`, `slowdown.p99`, `goodput_bps`";
-        return Err(fault(&["measure"], message, suggestion(near, known)));
+    let measure_place = reader.place("assert", index, &["measure"]);
+    if settings.measure.is_empty() {
+        let message = "an assertion without a measure".into();
+        return Err(fault(&["measure"], message, MEASURES.into()));
     }
+    check_measure(&settings.measure, &measure_place)?;
     if settings.confidence <= 0.0 || settings.confidence >= 1.0 {
         let message = format!("a confidence of {}", settings.confidence);
         let fix = "give a number between 0 and 1, such as 0.95".into();
@@ -90,13 +88,34 @@ fn assertion(reader: &Reader, index: usize) -> Result<Assertion, ScenarioError> 
         return Err(fault(&["factor"], message, "give a number above 0".into()));
     }
     let operands = Operands { reader, index };
-    Ok(Assertion {
-        measure: settings.measure.clone(),
+    let of = operands.points("of")?;
+    let bound = operands.bound(settings.factor)?;
+    operands.check_factor(&bound)?;
+    // Of these one alone has points.
+    let other = ["below", "above", "near"].map(|name| operands.table(name));
+    let other = other.concat();
+    let assertion = Assertion {
+        measure: settings.measure,
         statistic: settings.statistic.0,
-        of: operands.points("of")?,
-        bound: operands.bound(settings.factor)?,
+        of: texts(&of),
+        bound,
         confidence: settings.confidence,
+    };
+    Ok(PlannedAssertion {
+        assertion,
+        of,
+        other,
+        place: reader.place("assert", index, &[]),
+        measure_place,
     })
+}
+
+/// Keys of axes and their values as the plan spells them.
+fn texts(values: &[PlannedValue]) -> Vec<(String, String)> {
+    let texts = values
+        .iter()
+        .map(|given| (given.key.clone(), text_of(&given.value)));
+    texts.collect()
 }
 
 /// Tables and numbers of an assertion.
@@ -116,7 +135,7 @@ impl Operands<'_> {
     }
 
     /// The keys of axes and their values in the table `name`.
-    fn points(&self, name: &str) -> Result<Vec<(String, String)>, ScenarioError> {
+    fn points(&self, name: &str) -> Result<Vec<PlannedValue>, ScenarioError> {
         if let Some(entry) = self.entry(name) {
             return Err(ScenarioError::at(
                 &entry.place,
@@ -124,69 +143,37 @@ impl Operands<'_> {
                 format!("name points, as in `{name} = {{ \"transport.spray\" = \"adaptive\" }}`"),
             ));
         }
+        Ok(self.table(name))
+    }
+
+    /// Keys and values below `name`; none if that is no table.
+    fn table(&self, name: &str) -> Vec<PlannedValue> {
         let entries = self.reader.section("assert", self.index);
         let below = entries.filter_map(|entry| {
             let key = entry.key.strip_prefix(name)?.strip_prefix('.')?;
-            Some((key, entry))
-        });
-        below
-            .map(|(key, entry)| {
-                self.check_value(key, entry)?;
-                Ok((key.to_owned(), text_of(&entry.value)))
+            Some(PlannedValue {
+                key: key.into(),
+                value: entry.value.clone(),
+                place: entry.place.clone(),
             })
-            .collect()
+        });
+        below.collect()
     }
 
-    /// Refuses keys that the plan does not vary, and values that no point has.
-    fn check_value(&self, key: &str, entry: &Entry) -> Result<(), ScenarioError> {
-        let axes = self.reader.section("axes", 0);
-        let points =
-            (0..self.reader.count("point")).flat_map(|at| self.reader.section("point", at));
-        let ranges = self.reader.section("sample", 0);
-        let of_points: Vec<&Entry> = points.collect();
-        let axis = axes
-            .chain(of_points.iter().copied())
-            .filter(|axis| normal(&axis.key) == normal(key));
-        let mut values: Vec<Value> = Vec::new();
-        let mut is_known = false;
-        for axis in axis {
-            is_known = true;
-            match &axis.value {
-                Value::List(items) if axis.section == "axes" => {
-                    values.extend(items.iter().cloned());
-                }
-                value => values.push(value.clone()),
-            }
+    /// Refuses a factor that would multiply nothing.
+    fn check_factor(&self, bound: &Bound) -> Result<(), ScenarioError> {
+        let is_used = matches!(
+            bound,
+            Bound::Below(Limit::Points { .. }) | Bound::Above(Limit::Points { .. })
+        );
+        match self.entry("factor") {
+            Some(entry) if !is_used => Err(ScenarioError::at(
+                &entry.place,
+                "`factor` multiplies the measure of other points, and `below` or `above` names none",
+                "leave it out, or name points, as in `below = { \"transport.spray\" = \"single\" }`",
+            )),
+            _ => Ok(()),
         }
-        let mut drawn = false;
-        for range in ranges {
-            let rest = range.key.strip_prefix(RANGES);
-            let rest = rest.and_then(|rest| rest.strip_prefix(key));
-            match (&range.value, rest) {
-                (Value::List(items), Some("")) => {
-                    is_known = true;
-                    values.extend(items.iter().cloned());
-                }
-                (_, Some(".from")) => (is_known, drawn) = (true, true),
-                _ => {}
-            }
-        }
-        let refuse =
-            |message: String, fix: String| Err(ScenarioError::at(&entry.place, message, fix));
-        if !is_known {
-            let message = format!("`{key}` is no axis of the plan");
-            return refuse(
-                message,
-                "name a key of `[axes]`, `[[point]]` or `[sample.ranges]`".into(),
-            );
-        }
-        // Single points leave the scenario's own value to the others, which is not known here.
-        if drawn || !of_points.is_empty() || values.contains(&entry.value) {
-            return Ok(());
-        }
-        let known: Vec<String> = values.iter().map(Value::to_string).collect();
-        let message = format!("no point of the plan has `{key}` = {}", entry.value);
-        refuse(message, format!("the values are: {}", known.join(", ")))
     }
 
     /// What is asserted: exactly one thing.
@@ -197,10 +184,10 @@ impl Operands<'_> {
             {
                 return Ok(Some(Limit::Number(number)));
             }
-            let of = self.points(name)?;
+            let of = texts(&self.points(name)?);
             Ok((!of.is_empty()).then_some(Limit::Points { of, factor }))
         };
-        let near = self.points("near")?;
+        let near = texts(&self.points("near")?);
         let within = self.entry("within");
         let mut bounds: Vec<Bound> = Vec::new();
         bounds.extend(limit("below")?.map(Bound::Below));

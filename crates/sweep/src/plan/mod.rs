@@ -32,6 +32,7 @@
 
 mod asserts;
 mod builtin;
+mod measure;
 mod quantity;
 mod ranges;
 mod read;
@@ -40,16 +41,15 @@ mod sample;
 mod settings;
 
 pub(crate) use asserts::text_of;
-pub(crate) use reader::normal;
 pub(crate) use sample::draw;
 
 pub use asserts::{AssertSection, StatisticKey};
 pub use builtin::{builtin_sweeps, catalogue_sections};
 pub use quantity::{QuantityKind, quantities, quantity};
 pub use sample::Range;
-pub use settings::{SampleMethod, SampleSection, Seeds, SweepGeneral, TuneSection};
+pub use settings::{MOST_PLANNED, SampleMethod, SampleSection, Seeds, SweepGeneral, TuneSection};
 
-use clearway_report::sweep::Assertion;
+use clearway_report::sweep::{Assertion, is_of_section};
 use clearway_scenario::Place;
 use clearway_units::Value;
 use std::path::PathBuf;
@@ -70,7 +70,7 @@ pub struct SweepPlan {
     /// Goal and budget of a tuning.
     pub tune: TuneSection,
     /// What has to come out.
-    pub assertions: Vec<Assertion>,
+    pub assertions: Vec<PlannedAssertion>,
     /// Text of the plan.
     pub text: String,
     /// The plan, as errors call it.
@@ -79,6 +79,23 @@ pub struct SweepPlan {
     pub base_dir: Option<PathBuf>,
     /// Place of the line that names the scenario.
     pub(crate) scenario_place: Place,
+    /// Places of `tune.measure` and `tune.then`.
+    pub(crate) tune_places: [Place; 2],
+}
+
+/// An assertion with the places where the plan gives it.
+#[derive(Debug, Clone)]
+pub struct PlannedAssertion {
+    /// The assertion, with values as the plan spells them.
+    pub assertion: Assertion,
+    /// Values of the points concerned.
+    pub(crate) of: Vec<PlannedValue>,
+    /// Values of the points that they are compared with.
+    pub(crate) other: Vec<PlannedValue>,
+    /// Place of the assertion.
+    pub(crate) place: Place,
+    /// Place of its measure.
+    pub(crate) measure_place: Place,
 }
 
 /// A key with a value.
@@ -175,9 +192,23 @@ impl SweepPlan {
 
     /// Number of groups of points that are tuned by themselves: combinations of values of the axes of `tune.each`.
     pub(crate) fn group_count(&self) -> u64 {
-        let is_each = |key: &str| self.tune.each.iter().any(|own| normal(own) == normal(key));
-        let axes = self.axes.iter().filter(|axis| is_each(&axis.key));
-        axes.map(|axis| axis.values.len() as u64).product()
+        let axes = self.axes.iter();
+        let axes = axes.filter(|axis| self.tune.each.contains(&axis.key));
+        axes.fold(1, |groups, axis| {
+            groups.saturating_mul(axis.values.len() as u64)
+        })
+    }
+
+    /// Measures of sections of the workload that assertions and the tuning name, and where.
+    pub(crate) fn measures_of_sections(&self) -> impl Iterator<Item = (&str, &Place)> {
+        let assertions = self.assertions.iter();
+        let asserted =
+            assertions.map(|planned| (&planned.assertion.measure, &planned.measure_place));
+        let tuned = [&self.tune.measure, &self.tune.then];
+        let tuned = tuned.into_iter().zip(&self.tune_places);
+        let all = asserted.chain(tuned);
+        all.map(|(name, place)| (name.as_str(), place))
+            .filter(|(name, _)| is_of_section(name))
     }
 
     /// True if there is a grid; one without axes is the scenario itself, where nothing else is asked for.

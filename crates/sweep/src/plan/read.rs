@@ -3,11 +3,11 @@
 use super::SweepPlan;
 use super::asserts::assertions;
 use super::builtin::builtin_sweeps;
+use super::measure::check_measure;
 use super::ranges::sample;
 use super::reader::{Reader, normal};
-use super::settings::{SweepGeneral, TuneSection};
+use super::settings::{MOST_PLANNED, SweepGeneral, TuneSection};
 use clearway_input::{InputKind, STANDARD_INPUT};
-use clearway_report::sweep::{is_measure, measure_names};
 use clearway_scenario::{Place, ScenarioError, builtin_scenario};
 use clearway_units::{nearest, suggestion};
 use std::path::Path;
@@ -41,6 +41,7 @@ impl SweepPlan {
             file: file.into(),
             base_dir: base_dir.map(Path::to_path_buf),
             scenario_place,
+            tune_places: ["measure", "then"].map(|key| reader.place("tune", 0, &[key])),
         };
         plan.check(&reader)?;
         Ok(plan)
@@ -76,7 +77,7 @@ impl SweepPlan {
     /// Changes goal and budget of a tuning as the command line asks.
     ///
     /// # Errors
-    /// If there is no such measure.
+    /// If there is no such measure, or the budget is more than a plan can have.
     pub fn set_tune(
         &mut self,
         measure: Option<&str>,
@@ -88,6 +89,11 @@ impl SweepPlan {
             };
             check_measure(measure, &place)?;
             self.tune.measure = measure.into();
+            self.tune_places[0] = place;
+        }
+        if let Some(budget) = budget {
+            let file = format!("--budget {budget}");
+            check_budget(budget, &Place::Whole { file })?;
         }
         self.tune.budget = budget.or(self.tune.budget);
         Ok(())
@@ -148,8 +154,8 @@ impl SweepPlan {
                 "give all axes in `[axes]`".into(),
             );
         }
-        let names: Vec<String> = self.axes.iter().map(|axis| normal(&axis.key)).collect();
-        if let Some(unknown) = each.iter().find(|key| !names.contains(&normal(key))) {
+        let names: Vec<String> = self.axes.iter().map(|axis| axis.key.clone()).collect();
+        if let Some(unknown) = each.iter().find(|key| !names.contains(key)) {
             let near = nearest(unknown, names.iter().map(String::as_str));
             let known = format!("the axes are: {}", names.join(", "));
             return fault(
@@ -157,8 +163,7 @@ impl SweepPlan {
                 suggestion(near, &known),
             );
         }
-        let is_each = |name: &&String| each.iter().any(|key| normal(key) == **name);
-        if names.iter().all(|name| is_each(&name)) {
+        if names.iter().all(|name| each.contains(name)) {
             return fault(
                 "every axis is one of `each`: there is nothing to choose".into(),
                 "leave one out, or add an axis to `[axes]`".into(),
@@ -183,14 +188,13 @@ impl SweepPlan {
         let points: Vec<_> = points
             .map(|value| ("`[[point]]`", &value.key, &value.place))
             .collect();
-        let mut seen: Vec<(&str, String)> = Vec::new();
+        let mut seen: Vec<(&str, &str)> = Vec::new();
         // A point may set what is an axis of the grid beside it, but nothing that is set for all.
         let once = set.chain(axes).chain(ranges).map(|found| (found, true));
         for ((section, key, place), unique) in
             once.chain(points.into_iter().map(|found| (found, false)))
         {
-            let name = normal(key);
-            if name == "seed" {
+            if key == "seed" {
                 return Err(ScenarioError::at(
                     place,
                     format!("{section} gives the seed"),
@@ -199,7 +203,7 @@ impl SweepPlan {
             }
             let before = seen
                 .iter()
-                .find(|(other, known)| *known == name && (unique || *other == "`[set]`"));
+                .find(|(other, known)| known == key && (unique || *other == "`[set]`"));
             if let Some((other, _)) = before {
                 return Err(ScenarioError::at(
                     place,
@@ -209,7 +213,7 @@ impl SweepPlan {
                     "remove one of the two",
                 ));
             }
-            seen.push((section, name));
+            seen.push((section, key));
         }
         Ok(())
     }
@@ -217,7 +221,8 @@ impl SweepPlan {
 
 /// `[tune]`; its defaults if the plan has none.
 fn tune(reader: &Reader) -> Result<TuneSection, ScenarioError> {
-    let settings: TuneSection = reader.fill("[tune]", "tune", 0, |_| false)?;
+    let mut settings: TuneSection = reader.fill("[tune]", "tune", 0, |_| false)?;
+    settings.each = settings.each.iter().map(|key| normal(key)).collect();
     let fault = |key: &str, message: String, fix: &str| {
         let place = reader.place("tune", 0, &[key]);
         Err(ScenarioError::at(&place, message, fix))
@@ -243,6 +248,9 @@ fn tune(reader: &Reader) -> Result<TuneSection, ScenarioError> {
             "give both, such as `within = 0.01` and `then = \"packets.sent\"`, or neither",
         );
     }
+    if let Some(budget) = settings.budget {
+        check_budget(budget, &reader.place("tune", 0, &["budget"]))?;
+    }
     match (settings.budget, settings.keep) {
         (Some(0), _) => fault(
             "budget",
@@ -261,18 +269,14 @@ fn tune(reader: &Reader) -> Result<TuneSection, ScenarioError> {
     }
 }
 
-fn check_measure(name: &str, place: &Place) -> Result<(), ScenarioError> {
-    if is_measure(name) {
-        return Ok(());
+/// Refuses budgets of more runs than a plan can have.
+fn check_budget(budget: u64, place: &Place) -> Result<(), ScenarioError> {
+    match budget <= MOST_PLANNED {
+        true => Ok(()),
+        false => Err(ScenarioError::at(
+            place,
+            format!("a budget of {budget} runs"),
+            format!("give at most {MOST_PLANNED}"),
+        )),
     }
-    let known = measure_names();
-    let near = nearest(name, known.iter().map(String::as_str));
-    Err(ScenarioError::at(
-        place,
-        format!("there is no measure `{name}`"),
-        suggestion(
-            near,
-            "use one of those of `compare.json`, such as `slowdown.p99`",
-        ),
-    ))
 }

@@ -4,6 +4,7 @@ use super::{PlannedAxis, PlannedPoint, PlannedValue};
 use clearway_scenario::source::{Entry, Layout};
 use clearway_scenario::{Place, Places, ScenarioError};
 use clearway_units::{ParameterSet, SetError, Value, nearest, suggestion};
+use std::collections::BTreeSet;
 
 /// Prefix of the keys of `[sample.ranges]`.
 pub(super) const RANGES: &str = "ranges.";
@@ -12,10 +13,11 @@ const LAYOUT: Layout = Layout {
     sections: &["set", "axes", "point", "sample", "tune", "assert"],
     several: &["point", "assert"],
     top: &[],
+    filled: &["sample", "tune"],
 };
 
 /// One key for the ways to write it: a first section needs no number.
-pub(crate) fn normal(key: &str) -> String {
+pub(super) fn normal(key: &str) -> String {
     key.replacen("[0].", ".", 1)
 }
 
@@ -42,11 +44,26 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// Entries of the text of a plan, in its order.
+    /// Entries of the text of a plan, in its order, with one key for the ways to write it.
     pub(super) fn new(file: &str, text: &str) -> Result<Self, ScenarioError> {
         let mut entries = LAYOUT.read(file, text)?;
         let lines: Vec<&str> = text.lines().collect();
         entries.sort_by_key(|entry| position(&lines, entry));
+        let mut seen = BTreeSet::new();
+        for entry in &mut entries {
+            let key = normal(&entry.key);
+            let given = std::mem::replace(&mut entry.key, key);
+            if !seen.insert((entry.section.clone(), entry.index, entry.key.clone())) {
+                return Err(ScenarioError::at(
+                    &entry.place,
+                    format!(
+                        "`{given}` is given already: `{}` is the same key",
+                        entry.key
+                    ),
+                    "remove one of the two",
+                ));
+            }
+        }
         Ok(Self {
             places: Places::new(file, &entries),
             entries,

@@ -54,6 +54,9 @@ pub enum Seeds {
     List(Vec<u64>),
 }
 
+/// Most runs that a plan can have, whoever confirms it: each has a folder of its own.
+pub const MOST_PLANNED: u64 = 1_000_000;
+
 /// Most seeds that a plan can have.
 const MOST_SEEDS: u64 = 100_000;
 

@@ -1,0 +1,182 @@
+//! Axes of a sweep, and its points as places on them.
+
+use crate::plan::{PlannedValue, SweepPlan, quantities, quantity, text_of};
+use clearway_lab::Experiment;
+use clearway_report::sweep::{AxisNumbers, SweepAxis};
+use clearway_scenario::{Place, Setting};
+use clearway_units::{Value, ValueDomain};
+use std::collections::BTreeMap;
+
+/// An axis of a sweep.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Axis {
+    /// The key, as in `--set`.
+    pub key: String,
+    /// Distinct values in the order of the plan; at the end, if single points leave it out, the scenario's own.
+    pub values: Vec<Value>,
+    /// Place of each value in the plan.
+    pub(crate) places: Vec<Place>,
+    /// First place of each value, whatever its spelling.
+    known: BTreeMap<String, u32>,
+    /// True if values are names, of which no two are the same.
+    has_names: bool,
+}
+
+impl Axis {
+    /// An axis without values; `settings` are those of the scenario.
+    fn new(key: &str, settings: &[Setting]) -> Self {
+        let own = settings.iter().find(|setting| setting.path() == key);
+        let domain = own.and_then(|own| own.domain.as_ref());
+        Self {
+            key: key.into(),
+            values: Vec::new(),
+            places: Vec::new(),
+            known: BTreeMap::new(),
+            has_names: matches!(domain, Some(ValueDomain::Text | ValueDomain::Words(_))),
+        }
+    }
+
+    /// The axis as results name it.
+    pub fn column(&self) -> SweepAxis {
+        let numbers = quantities(self.values.iter());
+        SweepAxis {
+            key: self.key.clone(),
+            values: self.values.iter().map(text_of).collect(),
+            numbers: numbers.map(|(kind, values)| AxisNumbers {
+                unit: kind.unit().into(),
+                values,
+            }),
+        }
+    }
+
+    /// Place of a value, however it is written: `1MB` and `1000KB` are one.
+    pub(crate) fn find(&self, value: &Value) -> Option<u32> {
+        self.known.get(&self.identity(value)).copied()
+    }
+
+    /// Text that is the same of the same values.
+    fn identity(&self, value: &Value) -> String {
+        match quantity(value).filter(|_| !self.has_names) {
+            // Of both zeros one.
+            Some((kind, number)) => format!("{} {}", number + 0.0, kind.unit()),
+            None => value.to_string(),
+        }
+    }
+
+    /// Adds a value, which may be another spelling of one that is there.
+    fn add(&mut self, value: &Value, given: &Place) -> u32 {
+        let place = self.values.len() as u32;
+        self.known.entry(self.identity(value)).or_insert(place);
+        self.values.push(value.clone());
+        self.places.push(given.clone());
+        place
+    }
+
+    /// Place of a value, which is added if it is new.
+    fn place_of(&mut self, value: &Value, given: &Place) -> u32 {
+        let known = self.find(value);
+        known.unwrap_or_else(|| self.add(value, given))
+    }
+}
+
+/// A point before it is resolved: places of values that it sets.
+pub(crate) type RawPoint = Vec<Option<u32>>;
+
+/// The axes and all points of a plan: of the grid the last axis changes first; then single points; then what is drawn. `settings` are those
+/// of the scenario.
+pub(crate) fn points(plan: &SweepPlan, settings: &[Setting]) -> (Vec<Axis>, Vec<RawPoint>) {
+    let mut axes: Vec<Axis> = Vec::new();
+    for planned in &plan.axes {
+        let mut axis = Axis::new(&planned.key, settings);
+        for value in &planned.values {
+            axis.add(value, &planned.place);
+        }
+        axes.push(axis);
+    }
+    let mut points = match plan.has_grid() {
+        true => grid(&axes),
+        false => Vec::new(),
+    };
+    let mut add = |values: &[PlannedValue]| {
+        let mut point: RawPoint = vec![None; axes.len()];
+        for given in values {
+            let known = axes.iter().position(|axis| axis.key == given.key);
+            let axis = known.unwrap_or_else(|| {
+                axes.push(Axis::new(&given.key, settings));
+                axes.len() - 1
+            });
+            point.resize(axes.len(), None);
+            point[axis] = Some(axes[axis].place_of(&given.value, &given.place));
+        }
+        points.push(point);
+    };
+    plan.points.iter().for_each(|point| add(&point.values));
+    if let Some(sample) = &plan.sample {
+        let settings = &sample.settings;
+        let ranges: Vec<_> = sample
+            .ranges
+            .iter()
+            .map(|range| (range.key.clone(), range.range.clone()))
+            .collect();
+        let drawn = crate::plan::draw((settings.method, settings.points, settings.seed), &ranges);
+        for values in drawn {
+            let given = values.into_iter().zip(&sample.ranges);
+            let given: Vec<PlannedValue> = given
+                .map(|(value, range)| PlannedValue {
+                    key: range.key.clone(),
+                    value,
+                    place: range.place.clone(),
+                })
+                .collect();
+            add(&given);
+        }
+    }
+    for point in &mut points {
+        point.resize(axes.len(), None);
+    }
+    (axes, points)
+}
+
+/// All combinations of the values of axes.
+fn grid(axes: &[Axis]) -> Vec<RawPoint> {
+    let mut points: Vec<RawPoint> = vec![vec![None; axes.len()]];
+    for (number, axis) in axes.iter().enumerate() {
+        let values = 0..axis.values.len() as u32;
+        let with = |point: &RawPoint, value| {
+            let mut point = point.clone();
+            point[number] = Some(value);
+            point
+        };
+        let grown = points
+            .iter()
+            .flat_map(|point| values.clone().map(move |value| with(point, value)));
+        points = grown.collect();
+    }
+    points
+}
+
+/// The place on every axis: values that the point does not set are those of its scenario.
+pub(crate) fn complete(axes: &mut [Axis], point: &RawPoint, experiment: &Experiment) -> Vec<u32> {
+    let mut settings = None;
+    let places = axes.iter_mut().zip(point).map(|(axis, place)| {
+        place.unwrap_or_else(|| {
+            let settings = settings.get_or_insert_with(|| experiment.every_setting());
+            let own = settings.iter().find(|setting| setting.path() == axis.key);
+            let value = own.map_or_else(
+                || Value::Text("as in the scenario".into()),
+                |own| own.value.clone(),
+            );
+            let place = axis.places.first().cloned();
+            axis.place_of(&value, &place.expect("an axis has a value"))
+        })
+    });
+    places.collect()
+}
+
+/// Axes and values of a point: `transport.spray=single`.
+pub(crate) fn name_of_point(axes: &[Axis], place: &[u32]) -> String {
+    let values = axes.iter().zip(place);
+    let values = values
+        .map(|(axis, place)| format!("{}={}", axis.key, text_of(&axis.values[*place as usize])));
+    values.collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,23 @@
+//! Names of measures in plans.
+
+use clearway_report::sweep::{is_measure, measure_names};
+use clearway_scenario::{Place, ScenarioError};
+use clearway_units::{nearest, suggestion};
+
+/// What a measure can be, in words.
+pub(super) const MEASURES: &str =
+    "the measures are those of `compare.json`, such as `fct_us.p99`, `slowdown.p99`, `goodput_bps`";
+
+/// Refuses the name of a measure that there is not.
+pub(super) fn check_measure(name: &str, place: &Place) -> Result<(), ScenarioError> {
+    if is_measure(name) {
+        return Ok(());
+    }
+    let known = measure_names();
+    let near = nearest(name, known.iter().map(String::as_str));
+    Err(ScenarioError::at(
+        place,
+        format!("there is no measure `{name}`"),
+        suggestion(near, MEASURES),
+    ))
+}
