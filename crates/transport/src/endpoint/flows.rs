@@ -131,12 +131,7 @@ impl Receivers {
     ) -> Option<Receiving<'_>> {
         let index = match self.directory.find(Key::of(packet)) {
             Some(index) => index,
-            None if psn < rules.first_packets
-                && packet.queue_pair < rules.queue_pairs
-                && !self.finished.contains_key(&Key::of(packet)) =>
-            {
-                self.create(now, packet, rules)
-            }
+            None if self.begins_flow(packet, psn, rules) => self.create(now, packet, rules),
             None => return None,
         };
         let slot = index as usize;
@@ -145,6 +140,14 @@ impl Receivers {
             feedback: &mut self.feedback,
             slot,
         })
+    }
+
+    /// True if a data packet that has no receiver may begin its flow.
+    #[inline]
+    pub(crate) fn begins_flow(&self, packet: &Packet, psn: u32, rules: &Rules) -> bool {
+        psn < rules.first_packets
+            && packet.queue_pair < rules.queue_pairs
+            && !self.finished.contains_key(&Key::of(packet))
     }
 
     fn create(&mut self, now: Time, packet: &Packet, rules: &Rules) -> u32 {

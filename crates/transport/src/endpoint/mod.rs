@@ -22,6 +22,7 @@ mod groups;
 mod key;
 mod lifetime;
 mod parts;
+mod placement;
 mod rate_control;
 mod settle;
 mod stripes;

@@ -174,6 +174,10 @@ impl Sender {
         of_both!(self, sender => sender.queue_pair())
     }
 
+    pub(crate) fn path_salt(&self) -> u16 {
+        of_both!(self, sender => sender.path_salt())
+    }
+
     pub(crate) fn key(&self) -> Key {
         Key::new(self.flow(), self.queue_pair())
     }

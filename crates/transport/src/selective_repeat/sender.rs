@@ -99,6 +99,11 @@ impl Sender {
         sender
     }
 
+    /// Difference between source ports and paths.
+    pub(crate) fn path_salt(&self) -> u16 {
+        self.paths.path_of(0)
+    }
+
     pub(crate) fn statistics(&self) -> &FlowStatistics {
         &self.statistics
     }

@@ -154,6 +154,26 @@ fn bits(flags: [bool; 4]) -> u8 {
 /// # Errors
 /// If the datagram ends too soon, or is of a version or type that does not exist.
 pub fn read(datagram: &[u8], network: &Network) -> Result<Packet, WireError> {
+    let (packet, rest) = read_header(datagram, network)?;
+    // The datagram must hold what IPv4 lets it.
+    if let Header::Data { payload, .. } = packet.header {
+        let room = super::network::LONGEST_DATAGRAM - COMMON - 20;
+        if rest.len() < usize::from(payload).min(room) {
+            return Err(WireError::TooShort);
+        }
+    }
+    Ok(packet)
+}
+
+/// Reads the header at the beginning of a datagram as [`read`] does, whether its payload is there or not. Returns what comes after
+/// the header as well.
+///
+/// # Errors
+/// As `read`, save that only the header has to be there.
+pub fn read_header<'a>(
+    datagram: &'a [u8],
+    network: &Network,
+) -> Result<(Packet, &'a [u8]), WireError> {
     let mut fields = Fields(datagram);
     let [first, flags, queue_pair, parts] = fields.take()?;
     if first >> 4 != VERSION {
@@ -169,7 +189,7 @@ pub fn read(datagram: &[u8], network: &Network) -> Result<Packet, WireError> {
             psn: u32::from_be_bytes(fields.take()?),
             message: MessageId(u32::from_be_bytes(fields.take()?)),
             offset: u64::from_be_bytes(fields.take()?),
-            payload: fields.payload()?,
+            payload: fields.number_and_zeros()?,
             parts,
             ack_request: flag(0),
             retransmission: flag(1),
@@ -197,7 +217,7 @@ pub fn read(datagram: &[u8], network: &Network) -> Result<Packet, WireError> {
         _ => return Err(WireError::NotOurs),
     };
     let echo = matches!(header, Header::Sack { .. }) && flag(1);
-    Ok(Packet {
+    let packet = Packet {
         stamp,
         flow,
         src: network.src,
@@ -209,7 +229,8 @@ pub fn read(datagram: &[u8], network: &Network) -> Result<Packet, WireError> {
         queue_pair,
         ecn: echo || network.marked,
         header,
-    })
+    };
+    Ok((packet, fields.0))
 }
 
 /// Bytes of the header of a packet.
@@ -252,14 +273,10 @@ impl Fields<'_> {
         })
     }
 
-    /// The length of the payload, of which the datagram must hold what IPv4 lets it.
-    fn payload(&mut self) -> Result<u16, WireError> {
-        let payload = self.number()?;
+    /// A number, and two bytes that mean nothing.
+    fn number_and_zeros(&mut self) -> Result<u16, WireError> {
+        let number = self.number()?;
         let [_, _] = self.take()?;
-        let room = super::network::LONGEST_DATAGRAM - COMMON - 20;
-        if self.0.len() < usize::from(payload).min(room) {
-            return Err(WireError::TooShort);
-        }
-        Ok(payload)
+        Ok(number)
     }
 }
