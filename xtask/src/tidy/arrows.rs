@@ -4,12 +4,13 @@ use super::source::Source;
 use crate::Faults;
 
 /// The layers (ARCHITECTURE.md): a crate and what it may use.
-const ARROWS: [(&str, &[&str]); 22] = [
+const ARROWS: [(&str, &[&str]); 23] = [
     ("units", &[]),
     ("input", &["units"]),
     ("engine", &["units"]),
     ("transport", &["units"]),
     ("workload", &["units"]),
+    ("udp", &["transport", "units"]),
     ("formats", &["input", "units", "workload"]),
     (
         "scenario",

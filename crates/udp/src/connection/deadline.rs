@@ -1,0 +1,115 @@
+//! What a connection does when a timer is due.
+
+use super::{Connection, Event, State};
+use crate::error::Closed;
+use crate::wire::Frame;
+use clearway_units::{Span, Time};
+
+/// Time after which a frame that needs an answer is sent again.
+const REPEAT: Span = Span::from_ms(20);
+/// Time for which copies of the other end's last words are answered.
+const DRAIN: Span = Span::from_ms(300);
+
+impl Connection {
+    /// Time at which [`on_deadline`](Self::on_deadline) is to be called next; [`Time::NEVER`] if nothing waits. It may be too early,
+    /// never too late.
+    pub fn deadline(&self) -> Time {
+        let timers = &self.timers;
+        let at = |time: Option<Time>| time.unwrap_or(Time::NEVER);
+        match &self.state {
+            State::Closed => Time::NEVER,
+            State::Connecting(client) => client.deadline(timers.idle),
+            State::Closing { .. } | State::Draining => at(timers.close_at),
+            State::Open | State::ShuttingDown(_) => {
+                let core = self.core.as_ref();
+                let core = core.map_or(Time::NEVER, |core| core.endpoint.deadline());
+                let idle = timers.heard + timers.idle;
+                let keep_alive = timers.spoken + timers.idle / 3;
+                let own = at(timers.blocked_at).min(idle).min(keep_alive);
+                let own = own.min(at(timers.confirm_by));
+                core.min(own).min(self.paths.deadline())
+            }
+        }
+    }
+
+    /// Runs the timers that are due. May be called early and often.
+    pub fn on_deadline(&mut self, now: Time) {
+        match &mut self.state {
+            State::Closed => {}
+            State::Connecting(client) => {
+                if client.is_hopeless(now, self.timers.idle) {
+                    let reason = Closed::NoAnswer(client.server());
+                    self.end(reason);
+                }
+            }
+            State::Closing { .. } => self.on_closing(now),
+            State::Draining => {
+                if self.timers.close_at.is_some_and(|at| at <= now) {
+                    self.state = State::Closed;
+                }
+            }
+            State::Open | State::ShuttingDown(_) => self.on_open_deadline(now),
+        }
+    }
+
+    fn on_open_deadline(&mut self, now: Time) {
+        if self.timers.confirm_by.is_some_and(|by| by <= now) {
+            // The application has never heard of it.
+            self.state = State::Closed;
+            return;
+        }
+        if self.timers.heard + self.timers.idle <= now {
+            return self.end(Closed::Silent(self.timers.idle));
+        }
+        if self.timers.spoken + self.timers.idle / 3 <= now {
+            self.timers.spoken = now;
+            self.frames.push_back((None, Frame::KeepAlive));
+        }
+        if self.timers.blocked_at.is_some_and(|at| at <= now) {
+            let blocked = self.outgoing.blocked();
+            self.timers.blocked_at = blocked.map(|_| now + REPEAT);
+            let frame = blocked.map(|limit| (None, Frame::Blocked(limit)));
+            self.frames.extend(frame);
+        }
+        if let Some(core) = &mut self.core {
+            core.endpoint.on_deadline(now);
+        }
+        self.close_if_done(now);
+    }
+
+    /// Says once more that this is the end, or stops.
+    fn on_closing(&mut self, now: Time) {
+        if self.timers.close_at.is_none_or(|at| at > now) {
+            return;
+        }
+        if let State::Closing { code, left } = &mut self.state {
+            if *left == 0 {
+                return self.end(Closed::Here);
+            }
+            *left -= 1;
+            self.frames.push_back((None, Frame::Close(*code)));
+            self.timers.close_at = Some(now + REPEAT);
+        }
+    }
+
+    /// The other end has closed.
+    pub(super) fn on_closed_there(&mut self, now: Time, code: u64) {
+        self.frames.push_back((None, Frame::CloseReceived));
+        if matches!(self.state, State::Draining) {
+            return;
+        }
+        if matches!(self.state, State::Closing { .. }) {
+            // Both ends at once: each has its own reason.
+            self.events.push_back(Event::Closed {
+                reason: Closed::Here,
+            });
+        } else {
+            self.events.push_back(Event::Closed {
+                reason: Closed::There(code),
+            });
+        }
+        self.state = State::Draining;
+        self.timers.close_at = Some(now + DRAIN);
+        self.core = None;
+    }
+}

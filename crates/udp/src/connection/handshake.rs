@@ -1,0 +1,65 @@
+//! Datagrams of the handshake, at the client.
+
+use super::{Connection, State};
+use crate::error::{Closed, Versions};
+use crate::paths::Paths;
+use crate::protection::Protection;
+use crate::settings::Agreed;
+use crate::wire::{Handshake, RefusalReason, VERSION, versions};
+use clearway_units::Time;
+
+impl Connection {
+    /// Processes a datagram of the handshake.
+    pub(super) fn on_handshake(&mut self, now: Time, datagram: &[u8]) {
+        let State::Connecting(client) = &mut self.state else {
+            return;
+        };
+        match Handshake::read(datagram) {
+            Some(Handshake::Retry { client: id, cookie }) if id == client.id() => {
+                let sample = client.take_cookie(now, cookie);
+                sample.into_iter().for_each(|s| self.note_round_trip(s));
+            }
+            Some(Handshake::Refusal {
+                client: id,
+                reason,
+                versions: theirs,
+            }) if id == client.id() => {
+                let reason = match reason {
+                    RefusalReason::Version => Closed::Version {
+                        theirs: Versions(versions(theirs).collect()),
+                    },
+                    RefusalReason::Key => Closed::Key,
+                    RefusalReason::Security => Closed::Security,
+                    RefusalReason::Busy => Closed::Busy,
+                    RefusalReason::Parameters => Closed::Parameters,
+                };
+                self.end(reason);
+            }
+            Some(Handshake::Response {
+                client: id,
+                version: VERSION,
+                message,
+            }) if id == client.id() => {
+                let sample = client.round_trip(now);
+                let address = client.server();
+                // What cannot be read was not written by the server.
+                let Some((theirs, secrets)) = client.finish(message) else {
+                    self.discarded.forged += 1;
+                    return;
+                };
+                let ours = self.settings.parameters(self.local);
+                let Some(agreed) = Agreed::of(&ours, &theirs, true) else {
+                    return self.end(Closed::Parameters);
+                };
+                sample.into_iter().for_each(|s| self.note_round_trip(s));
+                self.protection = Protection::new(secrets, self.settings.key_update_after);
+                self.remote = theirs.id;
+                self.paths = Paths::client(agreed.paths, address, now);
+                (self.timers.heard, self.timers.spoken) = (now, now);
+                self.state = State::Open;
+                self.agree(agreed);
+            }
+            _ => self.discarded.malformed += 1,
+        }
+    }
+}

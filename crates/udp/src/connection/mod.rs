@@ -1,0 +1,445 @@
+//! One connection: a pair of transport endpoints, one at each end, and what stands between them and a hostile network.
+//!
+//! ```text
+//!   send(tag, data) ─► Outgoing ─► transport::Endpoint ─► paths ─► encryption ─► poll_transmit
+//!   poll_event ◄───── Incoming ◄── transport::Endpoint ◄─────────── decryption ◄─ handle
+//! ```
+//!
+//! **Architecture invariant:** no clock, no socket, and random bytes only from the seed that the caller gives. Spurious calls are
+//! harmless. Nothing that comes makes it panic, and what is not authentic changes nothing but counters.
+//!
+//! Each connection has an endpoint of its own, in which the peer is always the same host; flows go from each end to the other under
+//! the same numbers. Sequence numbers of packets wrap within a flow; message numbers do not, so that a new flow is opened before they
+//! end. On the wire the entropy of the transport's header is the number of the path.
+
+mod deadline;
+mod handshake;
+mod receive;
+mod transmit;
+
+use crate::client::Client;
+use crate::error::Closed;
+use crate::incoming::{Acceptor, Incoming};
+use crate::noise::Secrets;
+use crate::outgoing::{Outgoing, SendError, SendId};
+use crate::paths::{PathStatistics, Paths};
+use crate::protection::Protection;
+use crate::random::Random;
+use crate::settings::{Agreed, Settings, profile};
+use crate::timers::{HALF_OPEN, Timers};
+use crate::wire::{ConnectionId, Frame};
+use bytes::Bytes;
+use clearway_transport::cc::PathFacts;
+use clearway_transport::{Class, Endpoint, EndpointCounters, FlowProgress, Opening};
+use clearway_units::{FlowId, HostId, Span, Time};
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// The two ends, as the endpoint of a connection names them.
+const HERE: HostId = HostId(0);
+const THERE: HostId = HostId(1);
+
+/// Something that a connection tells its application.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The other end has been heard, and has the key.
+    Connected,
+    /// A message has arrived.
+    Received {
+        /// The tag that it was sent with.
+        tag: u64,
+        /// Its bytes, in the buffer that the [`Acceptor`] gave.
+        data: Vec<u8>,
+    },
+    /// A message has arrived at the other end.
+    Sent {
+        /// The message.
+        id: SendId,
+    },
+    /// The other end does not want a message.
+    Refused {
+        /// The message.
+        id: SendId,
+    },
+    /// A path can be used, for the first time or again.
+    PathUp {
+        /// Its number.
+        path: u8,
+    },
+    /// A path has been silent while others were not, and is avoided.
+    PathDown {
+        /// Its number.
+        path: u8,
+    },
+    /// The connection has ended.
+    Closed {
+        /// Why.
+        reason: Closed,
+    },
+}
+
+/// A datagram that is to be sent: the last `length` bytes of the buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Transmit {
+    /// The socket of a client; a server has one.
+    pub path: u8,
+    /// Destination.
+    pub to: SocketAddr,
+    /// Send as ECN-capable, ECT(0).
+    pub ecn_capable: bool,
+    /// Length of the datagram.
+    pub length: usize,
+}
+
+/// Counters of what came and was of no use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Discarded {
+    /// Not authentic: made by somebody else, or damaged.
+    pub forged: u64,
+    /// Came before, or was too old.
+    pub replayed: u64,
+    /// Authentic, and malformed or out of place.
+    pub malformed: u64,
+}
+
+/// The transport of a connection.
+struct Core {
+    endpoint: Endpoint,
+    /// What its flows know of their path.
+    path: PathFacts,
+    /// The flow on which messages are posted.
+    flow: FlowId,
+    /// The newest flow of the other end.
+    peer_flow: FlowId,
+}
+
+/// State of a connection.
+enum State {
+    /// A client that waits for the server.
+    Connecting(Box<Client>),
+    /// Keys are there.
+    Open,
+    /// No new messages are taken; it is closed once all are acknowledged.
+    ShuttingDown(u64),
+    /// Waits for the other end to have heard of the end.
+    Closing { code: u64, left: u8 },
+    /// The other end has closed: copies of its last words are answered for a while.
+    Draining,
+    /// Over.
+    Closed,
+}
+
+/// A connection, at either end.
+pub struct Connection {
+    settings: Arc<Settings>,
+    state: State,
+    is_client: bool,
+    /// The other end has been heard since the keys are there.
+    confirmed: bool,
+    local: ConnectionId,
+    remote: ConnectionId,
+    agreed: Option<Agreed>,
+    protection: Protection,
+    core: Option<Core>,
+    /// Least round trip that was measured before there was a core.
+    round_trip: Option<Span>,
+    paths: Paths,
+    outgoing: Outgoing,
+    incoming: Incoming,
+    acceptor: Box<dyn Acceptor>,
+    /// Frames that wait to be sent, each with its path and address if it needs a certain one.
+    frames: VecDeque<(Option<(u8, SocketAddr)>, Frame)>,
+    events: VecDeque<Event>,
+    timers: Timers,
+    random: Random,
+    discarded: Discarded,
+}
+
+impl Connection {
+    /// Begins a connection to `server`. `seed` is 32 bytes from a source of entropy, used for nothing else.
+    pub fn connect(
+        settings: Settings,
+        seed: &[u8; 32],
+        now: Time,
+        server: SocketAddr,
+        acceptor: Box<dyn Acceptor>,
+    ) -> Self {
+        let settings = Arc::new(settings.bounded());
+        let mut random = Random::new(seed);
+        let local = ConnectionId(random.u64());
+        let client = Client::new(&settings, local, random.block(), now, server);
+        let paths = Paths::server(1, server);
+        let state = State::Connecting(Box::new(client));
+        let protection = Protection::new(None, u64::MAX);
+        let mut connection = Self::new(settings, local, paths, protection, random, acceptor, now);
+        (connection.state, connection.is_client) = (state, true);
+        connection
+    }
+
+    /// The server's end of a connection whose handshake is done.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "one caller, which has just these"
+    )]
+    pub(crate) fn accept(
+        settings: Arc<Settings>,
+        seed: &[u8; 32],
+        now: Time,
+        ids: [ConnectionId; 2],
+        client: SocketAddr,
+        agreed: Agreed,
+        secrets: Option<Secrets>,
+        round_trip: Span,
+        acceptor: Box<dyn Acceptor>,
+    ) -> Self {
+        let paths = Paths::server(agreed.paths, client);
+        let protection = Protection::new(secrets, settings.key_update_after);
+        let random = Random::new(seed);
+        let mut connection = Self::new(settings, ids[0], paths, protection, random, acceptor, now);
+        connection.remote = ids[1];
+        connection.state = State::Open;
+        connection.timers.confirm_by = Some(now + HALF_OPEN);
+        connection.round_trip = Some(round_trip);
+        connection.agree(agreed);
+        connection
+    }
+
+    fn new(
+        settings: Arc<Settings>,
+        local: ConnectionId,
+        paths: Paths,
+        protection: Protection,
+        random: Random,
+        acceptor: Box<dyn Acceptor>,
+        now: Time,
+    ) -> Self {
+        let timers = Timers::new(now, settings.idle);
+        Self {
+            state: State::Closed,
+            is_client: false,
+            confirmed: false,
+            local,
+            remote: ConnectionId(0),
+            agreed: None,
+            protection,
+            core: None,
+            round_trip: None,
+            paths,
+            outgoing: Outgoing::new(settings.send_memory, 0),
+            incoming: Incoming::new(settings.receive_memory, 1 << 15),
+            acceptor,
+            frames: VecDeque::new(),
+            events: VecDeque::new(),
+            timers,
+            random,
+            discarded: Discarded::default(),
+            settings,
+        }
+    }
+
+    fn agree(&mut self, agreed: Agreed) {
+        self.outgoing = Outgoing::new(self.settings.send_memory, agreed.credit);
+        self.timers.idle = agreed.idle;
+        self.agreed = Some(agreed);
+    }
+
+    /// The number by which this end knows the connection: what its datagrams [are for](crate::receiver_of).
+    pub fn id(&self) -> ConnectionId {
+        self.local
+    }
+
+    /// True once the other end has been heard and has the key.
+    pub fn is_connected(&self) -> bool {
+        self.confirmed && matches!(self.state, State::Open)
+    }
+
+    /// True when the connection is over and nothing more is to be sent or answered.
+    pub fn is_closed(&self) -> bool {
+        matches!(self.state, State::Closed)
+    }
+
+    /// Paths that the ends agreed on: sockets of the client.
+    pub fn paths(&self) -> u8 {
+        self.agreed.map_or(1, |agreed| agreed.paths)
+    }
+
+    /// Whether each path is up, and its counters.
+    pub fn path_statistics(&self) -> impl Iterator<Item = (bool, PathStatistics)> + '_ {
+        self.paths.statistics()
+    }
+
+    /// Counters of the transport.
+    pub fn counters(&self) -> EndpointCounters {
+        let core = self.core.as_ref();
+        core.map_or_else(EndpointCounters::default, |core| *core.endpoint.counters())
+    }
+
+    /// Counters of datagrams that were of no use.
+    pub fn discarded(&self) -> Discarded {
+        self.discarded
+    }
+
+    /// State of the flow on which messages are sent; `None` before the first.
+    pub fn progress(&self) -> Option<FlowProgress> {
+        let core = self.core.as_ref()?;
+        core.endpoint.progress(core.flow)
+    }
+
+    /// Least round trip of the handshake.
+    pub fn round_trip(&self) -> Option<Span> {
+        self.round_trip
+    }
+
+    /// Memory for messages on their way in and out, or not taken by the application: bytes, and [`MESSAGE_COST`] for each.
+    ///
+    /// [`MESSAGE_COST`]: crate::MESSAGE_COST
+    pub fn memory(&self) -> u64 {
+        self.incoming.held() + self.outgoing.bytes()
+    }
+
+    /// Key phases: that of sending, that of receiving.
+    pub fn key_phases(&self) -> (u64, u64) {
+        self.protection.phases()
+    }
+
+    /// Goes on to the next key. Without effect while the other end has not followed the last time.
+    pub fn update_key(&mut self) {
+        self.protection.update_key();
+    }
+
+    /// Sends a message. `tag` is the application's, and comes with the message.
+    ///
+    /// # Errors
+    /// If it cannot be taken, now or ever.
+    pub fn send(&mut self, now: Time, tag: u64, data: Bytes) -> Result<SendId, SendError> {
+        if !matches!(self.state, State::Open) || !self.confirmed {
+            return Err(SendError::Closed);
+        }
+        let id = self.outgoing.push(tag, data)?;
+        self.post(now);
+        Ok(id)
+    }
+
+    /// True if a message of so many bytes would be taken now.
+    pub fn has_room(&self, length: usize) -> bool {
+        self.outgoing.has_room(length as u64)
+    }
+
+    /// True if every message that was sent has arrived.
+    pub fn is_idle(&self) -> bool {
+        self.outgoing.is_empty()
+    }
+
+    /// The next event.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        let event = self.events.pop_front()?;
+        if let Event::Received { data, .. } = &event {
+            self.incoming.release(data.len() as u64);
+            if let Some(limit) = self.incoming.poll_credit() {
+                self.frames.push_back((None, Frame::Credit(limit)));
+            }
+        }
+        Some(event)
+    }
+
+    /// Ends the connection once all messages have arrived at the other end; `code` tells its application why. No more are taken.
+    pub fn shut_down(&mut self, now: Time, code: u64) {
+        match self.state {
+            State::Open => {
+                self.state = State::ShuttingDown(code);
+                self.close_if_done(now);
+            }
+            State::Connecting(_) => self.end(Closed::Here),
+            _ => {}
+        }
+    }
+
+    /// Ends the connection at once, whatever has arrived; `code` tells the other end's application why.
+    pub fn close(&mut self, now: Time, code: u64) {
+        match self.state {
+            State::Open | State::ShuttingDown(_) => self.begin_close(now, code),
+            State::Connecting(_) => self.end(Closed::Here),
+            _ => {}
+        }
+    }
+
+    fn close_if_done(&mut self, now: Time) {
+        if let State::ShuttingDown(code) = self.state
+            && self.outgoing.is_empty()
+        {
+            self.begin_close(now, code);
+        }
+    }
+
+    fn begin_close(&mut self, now: Time, code: u64) {
+        self.state = State::Closing { code, left: 5 };
+        self.timers.close_at = Some(now);
+    }
+
+    /// Ends the connection without a word.
+    fn end(&mut self, reason: Closed) {
+        if !matches!(self.state, State::Closed) {
+            self.state = State::Closed;
+            self.frames.clear();
+            self.core = None;
+            self.events.push_back(Event::Closed { reason });
+        }
+    }
+
+    /// The transport; it is made when it is used first, so that the round trip is the least of several samples.
+    fn core(&mut self) -> Option<&mut Core> {
+        if self.core.is_none() {
+            let agreed = self.agreed?;
+            let round_trip = self.round_trip.unwrap_or(Span::ZERO);
+            let profile = Arc::new(profile(&self.settings, &agreed, round_trip));
+            let path = profile.network.path;
+            let endpoint = Endpoint::new(HERE, profile, self.random.u64());
+            let mut core = Core {
+                endpoint,
+                path,
+                flow: FlowId(0),
+                peer_flow: FlowId(0),
+            };
+            core.open(&mut self.outgoing);
+            self.core = Some(core);
+        }
+        self.core.as_mut()
+    }
+
+    /// Hands the messages for which there is credit to the transport.
+    fn post(&mut self, now: Time) {
+        let most = self.settings.messages_per_flow;
+        if self.core().is_none() {
+            return;
+        }
+        let Some(core) = &mut self.core else { return };
+        while let Some((flow, message, length)) = self.outgoing.next_post() {
+            let bytes = clearway_units::Bytes::new(length);
+            core.endpoint.post(now, flow, message, bytes);
+            if self.outgoing.posted() >= most {
+                core.endpoint.close(now, flow);
+                core.flow = FlowId(flow.0 + 1);
+                core.open(&mut self.outgoing);
+            }
+        }
+        if self.outgoing.blocked().is_some() && self.timers.blocked_at.is_none() {
+            self.timers.blocked_at = Some(now);
+        }
+    }
+
+    fn note_round_trip(&mut self, sample: Span) {
+        let least = self.round_trip.map_or(sample, |known| known.min(sample));
+        self.round_trip = Some(least);
+    }
+}
+
+impl Core {
+    /// Opens the flow on which the next messages are posted.
+    fn open(&mut self, outgoing: &mut Outgoing) {
+        let opening = Opening::usual(Class::DATA, self.path);
+        self.endpoint.open(self.flow, THERE, &opening);
+        let salt = self.endpoint.path_salt(self.flow);
+        outgoing.open(self.flow, salt.unwrap_or(0));
+    }
+}

@@ -1,0 +1,120 @@
+//! Datagrams that go.
+
+use super::{Connection, State, Transmit};
+use crate::wire::{Frame, TRANSPORT, TRANSPORT_REFUSED};
+use clearway_transport::wire::strack;
+use clearway_transport::{Header, Packet};
+use clearway_units::Time;
+use std::net::SocketAddr;
+
+impl Connection {
+    /// Appends the next datagram to `out`; `None` if there is nothing to send now.
+    pub fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
+        match &mut self.state {
+            State::Closed => return None,
+            State::Connecting(client) => {
+                let start = out.len();
+                return client.poll_transmit(now, out).then(|| Transmit {
+                    path: 0,
+                    to: client.server(),
+                    ecn_capable: false,
+                    length: out.len() - start,
+                });
+            }
+            _ => {}
+        }
+        if let Some((place, frame)) = self.frames.pop_front() {
+            let (path, to) = place.unwrap_or_else(|| self.paths.next_up());
+            return Some(self.frame(now, path, to, frame, out));
+        }
+        if !matches!(self.state, State::Open | State::ShuttingDown(_)) {
+            return None;
+        }
+        let random = &mut self.random;
+        if let Some(due) = self.paths.poll_challenge(now, || random.u64()) {
+            let frame = Frame::PathChallenge(due.token);
+            return Some(self.frame(now, due.path, due.to, frame, out));
+        }
+        let core = self.core.as_mut()?;
+        let packet = core.endpoint.poll_transmit(now)?.packet;
+        Some(self.packet(now, packet, out))
+    }
+
+    fn frame(
+        &mut self,
+        now: Time,
+        path: u8,
+        to: SocketAddr,
+        frame: Frame,
+        out: &mut Vec<u8>,
+    ) -> Transmit {
+        let start = out.len();
+        self.protection.begin(self.remote, out);
+        out.push(path);
+        frame.write(out);
+        self.finish(now, start, path, to, false, out)
+    }
+
+    /// Writes a packet of the transport, on the path that it has chosen if that is up.
+    #[inline]
+    fn packet(&mut self, now: Time, mut packet: Packet, out: &mut Vec<u8>) -> Transmit {
+        let start = out.len();
+        let is_data = matches!(packet.header, Header::Data { .. });
+        let probes = is_data || matches!(packet.header, Header::Probe { .. });
+        // An answer has the entropy of the packet that it answers, which is a path already.
+        let chosen = match probes {
+            true => packet.source_port ^ self.outgoing.salt(packet.flow).unwrap_or(0),
+            false => packet.source_port,
+        };
+        let chosen = chosen % u16::from(self.paths.len());
+        let (path, to) = self.paths.usable(chosen as u8);
+        self.protection.begin(self.remote, out);
+        if probes {
+            packet.source_port = u16::from(path);
+            self.paths.on_sent(now, path);
+        }
+        let kind_at = out.len() + 1;
+        out.extend([path, TRANSPORT]);
+        strack::write(&packet, out);
+        if let Header::Data {
+            message,
+            offset,
+            payload,
+            ..
+        } = packet.header
+            && let Some(message) = self.outgoing.find(packet.flow, message)
+        {
+            out.extend(message.length.to_be_bytes());
+            out.extend(message.tag.to_be_bytes());
+            match message.refused {
+                true => out[kind_at] = TRANSPORT_REFUSED,
+                false => {
+                    let offset = offset as usize;
+                    let end = offset + usize::from(payload);
+                    out.extend_from_slice(&message.data[offset..end]);
+                }
+            }
+        }
+        self.finish(now, start, path, to, probes, out)
+    }
+
+    #[inline]
+    fn finish(
+        &mut self,
+        now: Time,
+        start: usize,
+        path: u8,
+        to: SocketAddr,
+        ecn_capable: bool,
+        out: &mut Vec<u8>,
+    ) -> Transmit {
+        self.protection.seal(start, out);
+        self.timers.spoken = now;
+        Transmit {
+            path,
+            to,
+            ecn_capable,
+            length: out.len() - start,
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! Messages on their way in: each packet's payload is placed where it belongs, in whatever order packets come.
+//!
+//! Memory is bounded by credit: the other end may begin messages up to a cost that was granted, and is granted more as the application
+//! takes messages.
+
+use crate::settings::MESSAGE_COST;
+use clearway_units::{FlowId, MessageId};
+use rustc_hash::FxHashMap;
+
+/// Source of the buffers for messages that arrive.
+pub trait Acceptor: Send {
+    /// The buffer for a message with this tag and length, which is brought to this length; `None` refuses the message.
+    fn accept(&mut self, tag: u64, length: usize) -> Option<Vec<u8>>;
+}
+
+/// Accepts every message, into new buffers.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Allocate;
+
+impl Acceptor for Allocate {
+    fn accept(&mut self, _tag: u64, length: usize) -> Option<Vec<u8>> {
+        Some(vec![0; length])
+    }
+}
+
+impl<F: FnMut(u64, usize) -> Option<Vec<u8>> + Send> Acceptor for F {
+    fn accept(&mut self, tag: u64, length: usize) -> Option<Vec<u8>> {
+        self(tag, length)
+    }
+}
+
+/// What a data packet says of its place.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place {
+    pub(crate) flow: FlowId,
+    pub(crate) message: MessageId,
+    pub(crate) tag: u64,
+    /// Length of the message.
+    pub(crate) length: u64,
+    pub(crate) offset: u64,
+    pub(crate) bytes: u64,
+    pub(crate) ends_message: bool,
+}
+
+/// Fate of a packet's payload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fate {
+    Placed,
+    /// It belongs to a message that is refused; the other end is to hear of that.
+    Refused,
+    /// The other end does what it must not.
+    Violation(&'static str),
+}
+
+struct Arriving {
+    tag: u64,
+    length: u64,
+    /// None if the message is refused.
+    buffer: Option<Vec<u8>>,
+    /// Packets since the other end was told that the message is refused.
+    untold: u32,
+}
+
+/// Packets of a refused message after which the other end is told once more.
+const TELL_AGAIN: u32 = 32;
+
+/// Messages on their way in.
+pub(crate) struct Incoming {
+    messages: FxHashMap<(FlowId, MessageId), Arriving>,
+    /// Messages that can have begun at a time: packets of the window.
+    most: usize,
+    /// Cost of messages that have begun, all in all; and up to which they may.
+    begun: u64,
+    granted: u64,
+    /// The grant that the other end was told of last.
+    told: u64,
+    /// The other end waits for more.
+    wanted: bool,
+    memory: u64,
+}
+
+impl Incoming {
+    pub(crate) fn new(memory: u64, most: usize) -> Self {
+        Self {
+            messages: FxHashMap::default(),
+            most,
+            begun: 0,
+            granted: memory,
+            told: memory,
+            wanted: false,
+            memory,
+        }
+    }
+
+    /// Cost of messages that have begun and have not been taken by the application.
+    pub(crate) fn held(&self) -> u64 {
+        self.memory - (self.granted - self.begun)
+    }
+
+    /// Places the payload of a packet that has not come before; `None` is a payload that was left out.
+    pub(crate) fn place(
+        &mut self,
+        place: &Place,
+        payload: Option<&[u8]>,
+        acceptor: &mut dyn Acceptor,
+    ) -> Fate {
+        let end = place.offset.checked_add(place.bytes);
+        let Some(end) = end.filter(|&end| end <= place.length) else {
+            return Fate::Violation("a packet lies beyond the end of its message");
+        };
+        if place.ends_message != (end == place.length) {
+            return Fate::Violation("the end of a message is not at its end");
+        }
+        let key = (place.flow, place.message);
+        if !self.messages.contains_key(&key)
+            && let Err(violation) = self.begin(place, acceptor)
+        {
+            return Fate::Violation(violation);
+        }
+        let Some(arriving) = self.messages.get_mut(&key) else {
+            return Fate::Violation("a message has not begun");
+        };
+        if (arriving.tag, arriving.length) != (place.tag, place.length) {
+            return Fate::Violation("packets of a message differ in its tag or length");
+        }
+        match (&mut arriving.buffer, payload) {
+            (Some(buffer), Some(payload)) => {
+                buffer[place.offset as usize..end as usize].copy_from_slice(payload);
+                Fate::Placed
+            }
+            (Some(_), None) => Fate::Violation("payload is missing of a message that is wanted"),
+            (None, _) => Fate::Refused,
+        }
+    }
+
+    /// Begins a message.
+    fn begin(&mut self, place: &Place, acceptor: &mut dyn Acceptor) -> Result<(), &'static str> {
+        let cost = place.length.saturating_add(MESSAGE_COST);
+        if self.begun.saturating_add(cost) > self.granted {
+            return Err("a message goes beyond the credit");
+        }
+        if self.messages.len() >= self.most {
+            return Err("more messages have begun than there are packets in the window");
+        }
+        self.begun += cost;
+        let length = place.length as usize;
+        let buffer = acceptor.accept(place.tag, length).map(|mut buffer| {
+            buffer.resize(length, 0);
+            buffer
+        });
+        let arriving = Arriving {
+            tag: place.tag,
+            length: place.length,
+            buffer,
+            untold: TELL_AGAIN,
+        };
+        self.messages.insert((place.flow, place.message), arriving);
+        Ok(())
+    }
+
+    /// True if the other end is to be told now that a message is refused.
+    pub(crate) fn tell_refused(&mut self, flow: FlowId, message: MessageId) -> bool {
+        let Some(arriving) = self.messages.get_mut(&(flow, message)) else {
+            return false;
+        };
+        arriving.untold += 1;
+        let tell = arriving.untold > TELL_AGAIN;
+        if tell {
+            arriving.untold = 0;
+        }
+        tell
+    }
+
+    /// Takes a message that is complete: its tag and its buffer, or nothing if it was refused. Until [`release`](Self::release) it
+    /// counts as memory.
+    pub(crate) fn finish(&mut self, flow: FlowId, message: MessageId) -> Option<(u64, Vec<u8>)> {
+        let arriving = self.messages.remove(&(flow, message))?;
+        if arriving.buffer.is_none() {
+            self.release(arriving.length);
+        }
+        Some((arriving.tag, arriving.buffer?))
+    }
+
+    /// Takes note that the application has taken a message of `length` bytes.
+    pub(crate) fn release(&mut self, length: u64) {
+        self.granted += length + MESSAGE_COST;
+    }
+
+    /// The other end waits for credit, and knows of `known`. Returns what it is to be told.
+    pub(crate) fn on_blocked(&mut self, known: u64) -> Option<u64> {
+        self.wanted = known >= self.granted;
+        (known < self.granted).then_some(self.granted)
+    }
+
+    /// The credit that the other end is to be told of, if it waits for it or it is much more than it knows.
+    pub(crate) fn poll_credit(&mut self) -> Option<u64> {
+        let more = self.granted - self.told;
+        if more < self.memory / 4 && !(self.wanted && more > 0) {
+            return None;
+        }
+        self.wanted = false;
+        self.told = self.granted;
+        Some(self.granted)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(message: u32, length: u64, offset: u64, bytes: u64) -> Place {
+        Place {
+            flow: FlowId(0),
+            message: MessageId(message),
+            tag: 9,
+            length,
+            offset,
+            bytes,
+            ends_message: offset.checked_add(bytes) == Some(length),
+        }
+    }
+
+    #[test]
+    fn packets_are_placed_in_any_order() {
+        let mut incoming = Incoming::new(10_000, 100);
+        for (offset, payload) in [(4, "45"), (0, "0123")] {
+            let place = place(0, 6, offset, payload.len() as u64);
+            let placed = incoming.place(&place, Some(payload.as_bytes()), &mut Allocate);
+            assert_eq!(placed, Fate::Placed);
+        }
+        assert_eq!(incoming.held(), 6 + MESSAGE_COST);
+        let (tag, buffer) = incoming.finish(FlowId(0), MessageId(0)).unwrap();
+        assert_eq!((tag, &buffer[..]), (9, &b"012345"[..]));
+        incoming.release(6);
+        assert_eq!(incoming.held(), 0);
+        assert_eq!(incoming.finish(FlowId(0), MessageId(0)), None);
+    }
+
+    #[test]
+    fn what_a_peer_must_not_do_is_told() {
+        let mut incoming = Incoming::new(1_000, 2);
+        let mut go = |place: &Place| incoming.place(place, Some(&[0; 10]), &mut Allocate);
+        let wrong = |placed| matches!(placed, Fate::Violation(_));
+        assert!(wrong(go(&place(0, 9, 0, 10))));
+        assert!(wrong(go(&place(0, 5, u64::MAX, 10))));
+        assert!(wrong(go(&place(0, 745, 0, 10))));
+        assert!(wrong(go(&Place {
+            ends_message: true,
+            ..place(0, 20, 0, 10)
+        })));
+        assert_eq!(go(&place(0, 20, 0, 10)), Fate::Placed);
+        assert!(wrong(go(&place(0, 21, 0, 10))));
+        assert!(wrong(go(&Place {
+            tag: 8,
+            ..place(0, 20, 0, 10)
+        })));
+        assert_eq!(go(&place(1, 20, 0, 10)), Fate::Placed);
+        assert!(wrong(go(&place(2, 20, 0, 10))));
+    }
+
+    #[test]
+    fn refused_messages_hold_nothing_and_the_other_end_is_told_now_and_then() {
+        let mut incoming = Incoming::new(1_000, 100);
+        let mut refuse = |_, _| None;
+        let packet = place(0, 20, 0, 10);
+        assert_eq!(
+            incoming.place(&packet, Some(&[0; 10]), &mut refuse),
+            Fate::Refused
+        );
+        assert_eq!(incoming.place(&packet, None, &mut refuse), Fate::Refused);
+        let told = (0..100).filter(|_| incoming.tell_refused(FlowId(0), MessageId(0)));
+        assert_eq!(told.count(), 4);
+        assert_eq!(incoming.finish(FlowId(0), MessageId(0)), None);
+        assert_eq!(incoming.held(), 0);
+        assert_eq!(incoming.poll_credit(), Some(1_000 + 276));
+        assert_eq!(incoming.poll_credit(), None);
+        assert_eq!(incoming.on_blocked(1_000), Some(1_276));
+        assert_eq!(incoming.on_blocked(1_276), None);
+        incoming.release(0);
+        assert_eq!(incoming.poll_credit(), Some(1_276 + MESSAGE_COST));
+    }
+}

@@ -1,0 +1,328 @@
+//! The server's part of the handshake: who may begin a connection.
+//!
+//! An address that has not been heard of gets a cookie and leaves no state. Whoever comes back with it, from the same address, may send
+//! a handshake message; whoever has the key gets a connection, which is half open until its first packet. Connections are limited in
+//! number, per address, while half open, and by the memory that they may fill.
+
+use crate::connection::Connection;
+use crate::cookie::Cookies;
+use crate::incoming::Acceptor;
+use crate::noise;
+use crate::random::Random;
+use crate::settings::{Agreed, Security, Settings};
+use crate::wire::{ConnectionId, Handshake, Init, Parameters, RefusalReason, VERSION};
+use clearway_units::{Span, Time};
+use rustc_hash::FxHashMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+/// Limits of a listener.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Connections at a time, 256 by default.
+    pub connections: usize,
+    /// Connections of one IP address, 32 by default.
+    pub per_address: usize,
+    /// Connections whose client has not been heard since the handshake, 64 by default.
+    pub half_open: usize,
+    /// Memory for messages of all connections, 4 GiB by default: each connection counts with its
+    /// [`receive_memory`](Settings::receive_memory).
+    pub memory: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 256,
+            per_address: 32,
+            half_open: 64,
+            memory: 4 << 30,
+        }
+    }
+}
+
+/// What came of a datagram.
+pub enum Heard {
+    /// Nothing: it was malformed, or not for a listener.
+    Nothing,
+    /// An answer was written.
+    Answer,
+    /// An answer was written, and there is a new connection. Its application is not told before the client has been heard.
+    Connection(Box<Connection>),
+}
+
+/// A connection as its listener knows it.
+struct Known {
+    client: (SocketAddr, ConnectionId),
+    confirmed: bool,
+    /// The answer to the handshake, in case that it is lost.
+    response: Vec<u8>,
+}
+
+/// Counters of a listener.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ListenerCounters {
+    /// Cookies sent.
+    pub cookies: u64,
+    /// Connections refused because of limits.
+    pub busy: u64,
+    /// Handshakes with another key, or none.
+    pub keyless: u64,
+    /// Connections begun.
+    pub accepted: u64,
+}
+
+/// A listener for new connections.
+pub struct Listener {
+    settings: Arc<Settings>,
+    limits: Limits,
+    cookies: Cookies,
+    random: Random,
+    known: FxHashMap<ConnectionId, Known>,
+    by_client: FxHashMap<(SocketAddr, ConnectionId), ConnectionId>,
+    per_address: FxHashMap<IpAddr, usize>,
+    half_open: usize,
+    counters: ListenerCounters,
+}
+
+impl Listener {
+    /// Creates a listener. `seed` is 32 bytes from a source of entropy, used for nothing else.
+    pub fn new(settings: Settings, limits: Limits, seed: &[u8; 32]) -> Self {
+        let mut random = Random::new(seed);
+        Self {
+            settings: Arc::new(settings.bounded()),
+            limits,
+            cookies: Cookies::new(&random.block()),
+            random,
+            known: FxHashMap::default(),
+            by_client: FxHashMap::default(),
+            per_address: FxHashMap::default(),
+            half_open: 0,
+            counters: ListenerCounters::default(),
+        }
+    }
+
+    /// Counters since the start.
+    pub fn counters(&self) -> ListenerCounters {
+        self.counters
+    }
+
+    /// Connections that are not over.
+    pub fn connections(&self) -> usize {
+        self.known.len()
+    }
+
+    /// Processes a datagram that is [for no connection](crate::receiver_of) here. An answer, if there is one, is appended to `out` and
+    /// goes to where the datagram came from; it is shorter than the datagram.
+    pub fn handle(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        datagram: &[u8],
+        out: &mut Vec<u8>,
+        acceptor: impl FnOnce() -> Box<dyn Acceptor>,
+    ) -> Heard {
+        let Some(Handshake::Init(init)) = Handshake::read(datagram) else {
+            return Heard::Nothing;
+        };
+        match self.consider(now, from, &init) {
+            Verdict::Nothing => Heard::Nothing,
+            Verdict::Refuse(reason) => {
+                const OURS: [u8; 4] = VERSION.to_be_bytes();
+                let refusal = Handshake::Refusal {
+                    client: init.client,
+                    reason,
+                    versions: &OURS,
+                };
+                refusal.write(out);
+                Heard::Answer
+            }
+            Verdict::Cookie => {
+                self.counters.cookies += 1;
+                let client = init.client;
+                let cookie = self.cookies.make(now, from, client);
+                Handshake::Retry { client, cookie }.write(out);
+                Heard::Answer
+            }
+            Verdict::Again(id) => {
+                out.extend_from_slice(&self.known[&id].response);
+                Heard::Answer
+            }
+            Verdict::Accept(begun) => {
+                let connection = self.accept(now, from, *begun, acceptor());
+                out.extend_from_slice(&self.known[&connection.id()].response);
+                Heard::Connection(Box::new(connection))
+            }
+        }
+    }
+
+    fn consider(&mut self, now: Time, from: SocketAddr, init: &Init<'_>) -> Verdict {
+        if !init.versions().any(|version| version == VERSION) {
+            return Verdict::Refuse(RefusalReason::Version);
+        }
+        if init.security != self.settings.security.code() {
+            return Verdict::Refuse(RefusalReason::Security);
+        }
+        let age = init
+            .cookie
+            .and_then(|cookie| self.cookies.check(now, from, init.client, &cookie));
+        let Some(round_trip) = age else {
+            return Verdict::Cookie;
+        };
+        if let Some(&id) = self.by_client.get(&(from, init.client)) {
+            return match self.known[&id].confirmed {
+                true => Verdict::Nothing,
+                false => Verdict::Again(id),
+            };
+        }
+        if !self.has_room(from.ip()) {
+            self.counters.busy += 1;
+            return Verdict::Refuse(RefusalReason::Busy);
+        }
+        self.begin(init, round_trip)
+    }
+
+    fn has_room(&self, address: IpAddr) -> bool {
+        let limits = &self.limits;
+        let memory = (self.known.len() as u64 + 1).saturating_mul(self.settings.receive_memory);
+        let of_address = self.per_address.get(&address).copied().unwrap_or(0);
+        self.known.len() < limits.connections
+            && of_address < limits.per_address
+            && self.half_open < limits.half_open
+            && memory <= limits.memory
+    }
+
+    /// Reads the handshake message of a client and answers it.
+    fn begin(&mut self, init: &Init<'_>, round_trip: Span) -> Verdict {
+        let mut id = ConnectionId(self.random.u64());
+        while self.known.contains_key(&id) {
+            id = ConnectionId(self.random.u64());
+        }
+        let ours = self.settings.parameters(id);
+        let mut payload = Vec::new();
+        ours.write(&mut payload);
+        let (theirs, message, secrets) = match &self.settings.security {
+            Security::Insecure => (init.message.to_vec(), payload, None),
+            Security::Key(key) => {
+                let random = self.random.block();
+                let answered = answer(key.0, &init.prologue(), random, init.message, &payload);
+                let Ok((theirs, message, secrets)) = answered else {
+                    self.counters.keyless += 1;
+                    return Verdict::Refuse(RefusalReason::Key);
+                };
+                (theirs, message, Some(secrets))
+            }
+        };
+        let theirs = Parameters::read(&theirs);
+        let Some(agreed) = theirs.and_then(|theirs| Agreed::of(&theirs, &ours, false)) else {
+            return Verdict::Refuse(RefusalReason::Parameters);
+        };
+        let mut response = Vec::new();
+        Handshake::Response {
+            client: init.client,
+            version: VERSION,
+            message: &message,
+        }
+        .write(&mut response);
+        Verdict::Accept(Box::new(Begun {
+            id,
+            client: init.client,
+            agreed,
+            secrets,
+            response,
+            round_trip,
+        }))
+    }
+
+    fn accept(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        begun: Begun,
+        acceptor: Box<dyn Acceptor>,
+    ) -> Connection {
+        let client = (from, begun.client);
+        let known = Known {
+            client,
+            confirmed: false,
+            response: begun.response,
+        };
+        self.known.insert(begun.id, known);
+        self.by_client.insert(client, begun.id);
+        *self.per_address.entry(from.ip()).or_default() += 1;
+        self.half_open += 1;
+        self.counters.accepted += 1;
+        Connection::accept(
+            Arc::clone(&self.settings),
+            &self.random.block(),
+            now,
+            [begun.id, begun.client],
+            from,
+            begun.agreed,
+            begun.secrets,
+            begun.round_trip,
+            acceptor,
+        )
+    }
+
+    /// Takes note that a connection has told of [`Connected`](crate::Event::Connected).
+    pub fn on_connected(&mut self, id: ConnectionId) {
+        if let Some(known) = self.known.get_mut(&id)
+            && !known.confirmed
+        {
+            known.confirmed = true;
+            known.response = Vec::new();
+            self.half_open -= 1;
+        }
+    }
+
+    /// Takes note that a connection [is over](Connection::is_closed).
+    pub fn on_closed(&mut self, id: ConnectionId) {
+        let Some(known) = self.known.remove(&id) else {
+            return;
+        };
+        self.half_open -= usize::from(!known.confirmed);
+        self.by_client.remove(&known.client);
+        let address = known.client.0.ip();
+        if let Some(count) = self.per_address.get_mut(&address) {
+            *count -= 1;
+            if *count == 0 {
+                self.per_address.remove(&address);
+            }
+        }
+    }
+}
+
+/// What is to be done about an Init.
+enum Verdict {
+    Nothing,
+    Refuse(RefusalReason),
+    Cookie,
+    /// The connection has been made; the answer may have been lost.
+    Again(ConnectionId),
+    Accept(Box<Begun>),
+}
+
+/// A handshake that is done.
+struct Begun {
+    id: ConnectionId,
+    client: ConnectionId,
+    agreed: Agreed,
+    secrets: Option<noise::Secrets>,
+    response: Vec<u8>,
+    round_trip: Span,
+}
+
+/// Payload of the client's handshake message, the answer to it, and the secrets.
+fn answer(
+    key: [u8; 32],
+    prologue: &[u8],
+    random: [u8; 32],
+    message: &[u8],
+    payload: &[u8],
+) -> Result<(Vec<u8>, Vec<u8>, noise::Secrets), snow::Error> {
+    let mut handshake = noise::Handshake::new(false, &key, prologue, random)?;
+    let theirs = handshake.read(message)?;
+    let answer = handshake.write(payload)?;
+    Ok((theirs, answer, handshake.secrets()))
+}

@@ -1,0 +1,358 @@
+//! Paths of a connection: addresses that are validated before they are used, and paths that are dead.
+//!
+//! A path is a socket of the client: routers that hash ports send different paths over different routes, in both directions. The
+//! server knows a path by its number, which each packet carries, and sends to where the path's packets come from, once this address
+//! has answered a challenge.
+//!
+//! A path is down when several packets in a row had no acknowledgement while much younger ones of another path had. It gets no
+//! packets but challenges, ever more seldom, until one is answered. The last path that is up never goes down.
+
+use clearway_units::{Span, Time};
+use std::net::SocketAddr;
+
+/// Packets in a row without an acknowledgement after which a path can be taken for dead.
+const UNANSWERED: u32 = 8;
+/// Shortest time by which a packet of another path that is acknowledged has to be younger than the oldest of a path without any
+/// acknowledgement, so that the path is taken for dead. By time of departure: a host that is not scheduled delays all paths alike.
+const LEAST_LAG: Span = Span::from_ms(1);
+/// Time after which a challenge is sent again, at first and at most.
+const FIRST_RETRY: Span = Span::from_ms(20);
+const LAST_RETRY: Span = Span::from_ms(1_000);
+
+/// Counters of a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PathStatistics {
+    /// Data packets and probes sent.
+    pub sent: u64,
+    /// Acknowledgements that answered one of them.
+    pub answered: u64,
+    /// Of these, those that echoed a congestion mark.
+    pub marked: u64,
+    /// Times that the path was taken for dead.
+    pub downs: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Challenge {
+    token: u64,
+    sent: Time,
+    to: SocketAddr,
+}
+
+#[derive(Debug, Default)]
+struct Path {
+    /// The other end's address, if it is validated.
+    address: Option<SocketAddr>,
+    /// An address that is to be validated.
+    candidate: Option<SocketAddr>,
+    up: bool,
+    challenge: Option<Challenge>,
+    /// When the next challenge is due, and after how long another.
+    challenge_at: Option<Time>,
+    retry: Span,
+    /// Packets since the last acknowledgement, and when the first of them was sent.
+    unanswered: u32,
+    unanswered_since: Time,
+    answered: Time,
+    statistics: PathStatistics,
+}
+
+/// A challenge that is to be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Due {
+    pub(crate) path: u8,
+    pub(crate) to: SocketAddr,
+    pub(crate) token: u64,
+}
+
+/// What the answer to a challenge says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Validated {
+    pub(crate) round_trip: Span,
+    /// The path was down or new.
+    pub(crate) came_up: bool,
+}
+
+/// The paths of a connection.
+#[derive(Debug)]
+pub(crate) struct Paths {
+    paths: Vec<Path>,
+    /// The path that took the place of a dead one last.
+    substitute: u8,
+    /// The path that is looked at next for being dead.
+    look: u8,
+    round_trip: Option<Span>,
+}
+
+impl Paths {
+    /// Paths of a client: all lead to the server's address, and the first is known to work.
+    pub(crate) fn client(count: u8, server: SocketAddr, now: Time) -> Self {
+        let mut paths = Self::server(count, server);
+        for path in &mut paths.paths {
+            path.candidate = Some(server);
+            path.challenge_at = Some(now);
+        }
+        paths
+    }
+
+    /// Paths of a server: the first is that of the handshake.
+    pub(crate) fn server(count: u8, client: SocketAddr) -> Self {
+        let mut paths: Vec<_> = (0..count.max(1)).map(|_| Path::default()).collect();
+        paths[0].address = Some(client);
+        paths[0].up = true;
+        Self {
+            paths,
+            substitute: 0,
+            look: 0,
+            round_trip: None,
+        }
+    }
+
+    pub(crate) fn len(&self) -> u8 {
+        self.paths.len() as u8
+    }
+
+    #[cfg(test)]
+    fn is_up(&self, path: u8) -> bool {
+        self.paths
+            .get(usize::from(path))
+            .is_some_and(|path| path.up)
+    }
+
+    pub(crate) fn statistics(&self) -> impl Iterator<Item = (bool, PathStatistics)> + '_ {
+        self.paths.iter().map(|path| (path.up, path.statistics))
+    }
+
+    /// Takes note of where an authentic packet of a path came from.
+    #[inline]
+    pub(crate) fn on_packet(&mut self, now: Time, path: u8, from: SocketAddr) {
+        let Some(path) = self.paths.get_mut(usize::from(path)) else {
+            return;
+        };
+        if path.address != Some(from) && path.candidate != Some(from) {
+            path.candidate = Some(from);
+            path.challenge = None;
+            path.retry = FIRST_RETRY;
+            path.challenge_at = Some(now);
+        }
+    }
+
+    /// The next challenge that is due, with a token from `token`.
+    pub(crate) fn poll_challenge(&mut self, now: Time, token: impl FnOnce() -> u64) -> Option<Due> {
+        let due = |path: &Path| path.challenge_at.is_some_and(|at| at <= now);
+        let index = self.paths.iter().position(due)?;
+        let path = &mut self.paths[index];
+        let Some(to) = path.candidate.or(path.address) else {
+            path.challenge_at = None;
+            return None;
+        };
+        path.retry = (path.retry * 2).clamp(FIRST_RETRY, LAST_RETRY);
+        path.challenge_at = Some(now + path.retry);
+        let token = token();
+        path.challenge = Some(Challenge {
+            token,
+            sent: now,
+            to,
+        });
+        Some(Due {
+            path: index as u8,
+            to,
+            token,
+        })
+    }
+
+    /// When [`poll_challenge`](Self::poll_challenge) has one.
+    pub(crate) fn deadline(&self) -> Time {
+        let times = self.paths.iter().filter_map(|path| path.challenge_at);
+        times.min().unwrap_or(Time::NEVER)
+    }
+
+    /// Takes the answer to a challenge; `None` if there was none like that.
+    pub(crate) fn on_response(
+        &mut self,
+        now: Time,
+        path: u8,
+        from: SocketAddr,
+        token: u64,
+    ) -> Option<Validated> {
+        let path = self.paths.get_mut(usize::from(path))?;
+        let challenge = path
+            .challenge
+            .filter(|c| c.token == token && c.to == from)?;
+        let came_up = !path.up;
+        *path = Path {
+            address: Some(challenge.to),
+            up: true,
+            answered: now,
+            statistics: path.statistics,
+            ..Path::default()
+        };
+        let round_trip = now.since(challenge.sent);
+        self.observe(round_trip);
+        Some(Validated {
+            round_trip,
+            came_up,
+        })
+    }
+
+    /// The path to use where `wanted` was chosen, and the address there: the same if it is up, else one that is.
+    #[inline]
+    pub(crate) fn usable(&mut self, wanted: u8) -> (u8, SocketAddr) {
+        if let Some(path) = self.paths.get(usize::from(wanted))
+            && path.up
+            && let Some(address) = path.address
+        {
+            return (wanted, address);
+        }
+        self.next_up()
+    }
+
+    /// A path that is up, each time another, and the address there.
+    pub(crate) fn next_up(&mut self) -> (u8, SocketAddr) {
+        for _ in 0..self.paths.len() {
+            self.substitute = (self.substitute + 1) % self.len();
+            let path = &self.paths[usize::from(self.substitute)];
+            if let (true, Some(address)) = (path.up, path.address) {
+                return (self.substitute, address);
+            }
+        }
+        // Of all paths one is up, and has had an address since the handshake.
+        let known = self.paths.iter().position(|path| path.address.is_some());
+        let index = known.unwrap_or(0);
+        let address = self.paths[index].address;
+        (
+            index as u8,
+            address.expect("the path of the handshake has an address"),
+        )
+    }
+
+    /// Takes note of a data packet or probe that was sent.
+    #[inline]
+    pub(crate) fn on_sent(&mut self, now: Time, path: u8) {
+        let path = &mut self.paths[usize::from(path)];
+        if path.unanswered == 0 {
+            path.unanswered_since = now;
+        }
+        path.unanswered += 1;
+        path.statistics.sent += 1;
+    }
+
+    /// Takes note of an acknowledgement that answers a packet of `path` sent at `stamp`. Returns a path that has gone down.
+    #[inline]
+    pub(crate) fn on_answer(
+        &mut self,
+        now: Time,
+        path: u8,
+        stamp: Time,
+        marked: bool,
+    ) -> Option<u8> {
+        self.observe(now.since(stamp));
+        let path = self.paths.get_mut(usize::from(path))?;
+        path.unanswered = 0;
+        path.answered = now;
+        path.statistics.answered += 1;
+        path.statistics.marked += u64::from(marked);
+        self.look_for_dead(now, stamp)
+    }
+
+    fn observe(&mut self, round_trip: Span) {
+        self.round_trip = Some(match self.round_trip {
+            None => round_trip,
+            Some(average) => average - average / 8 + round_trip / 8,
+        });
+    }
+
+    /// Looks at one path, each time at the next, when a packet sent at `stamp` is acknowledged.
+    fn look_for_dead(&mut self, now: Time, stamp: Time) -> Option<u8> {
+        let lag = self
+            .round_trip
+            .map_or(LEAST_LAG, |rtt| (rtt * 2).max(LEAST_LAG));
+        let index = self.look;
+        self.look = (index + 1) % self.len();
+        let path = &mut self.paths[usize::from(index)];
+        let dead =
+            path.up && path.unanswered >= UNANSWERED && stamp.since(path.unanswered_since) > lag;
+        if !dead || self.paths.iter().filter(|path| path.up).count() < 2 {
+            return None;
+        }
+        let path = &mut self.paths[usize::from(index)];
+        path.up = false;
+        path.statistics.downs += 1;
+        path.retry = FIRST_RETRY;
+        path.challenge_at = Some(now);
+        Some(index)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(port: u16) -> SocketAddr {
+        SocketAddr::from(([127, 0, 0, 1], port))
+    }
+
+    fn validate(paths: &mut Paths, now: Time) -> Vec<u8> {
+        let mut up = Vec::new();
+        let mut token = 100;
+        while let Some(due) = paths.poll_challenge(now, || token) {
+            token += 1;
+            let answered = paths.on_response(now, due.path, due.to, due.token).unwrap();
+            if answered.came_up {
+                up.push(due.path);
+            }
+        }
+        up
+    }
+
+    #[test]
+    fn paths_are_used_once_they_have_answered() {
+        let mut paths = Paths::client(3, address(1), Time::ZERO);
+        assert_eq!(paths.usable(2), (0, address(1)));
+        assert_eq!(validate(&mut paths, Time::ZERO), [1, 2]);
+        assert_eq!(paths.usable(2), (2, address(1)));
+        assert_eq!(paths.deadline(), Time::NEVER);
+    }
+
+    #[test]
+    fn an_address_that_changes_is_validated_first() {
+        let mut paths = Paths::server(2, address(1));
+        paths.on_packet(Time::ZERO, 0, address(9));
+        assert_eq!(paths.usable(0), (0, address(1)));
+        let due = paths.poll_challenge(Time::ZERO, || 5).unwrap();
+        assert_eq!((due.to, due.token), (address(9), 5));
+        let wrong = [(0, address(9), 6), (1, address(9), 5), (0, address(8), 5)];
+        for (path, from, token) in wrong {
+            assert_eq!(paths.on_response(Time::ZERO, path, from, token), None);
+        }
+        assert!(paths.on_response(Time::ZERO, 0, address(9), 5).is_some());
+        assert_eq!(paths.usable(0), (0, address(9)));
+        // Challenges are few, however many packets come.
+        paths.on_packet(Time::ZERO, 1, address(10));
+        assert!(paths.poll_challenge(Time::ZERO, || 1).is_some());
+        (0..100).for_each(|_| paths.on_packet(Time::ZERO, 1, address(10)));
+        assert_eq!(paths.poll_challenge(Time::ZERO, || 1), None);
+    }
+
+    #[test]
+    fn a_silent_path_goes_down_and_comes_back_and_the_last_one_stays() {
+        let mut paths = Paths::client(2, address(1), Time::ZERO);
+        validate(&mut paths, Time::ZERO);
+        let mut down = Vec::new();
+        for ms in 0..20 {
+            let now = Time::from_us(ms * 1000);
+            paths.on_sent(now, 0);
+            paths.on_sent(now, 1);
+            down.extend(paths.on_answer(now, 0, now, false));
+        }
+        assert_eq!(down, [1]);
+        assert_eq!(paths.usable(1), (0, address(1)));
+        // Without any answers nothing changes.
+        for ms in 20..2000 {
+            paths.on_sent(Time::from_us(ms * 1000), 0);
+        }
+        assert!(paths.is_up(0));
+        assert_eq!(validate(&mut paths, Time::from_us(2_000_000)), [1]);
+        assert_eq!(paths.usable(1), (1, address(1)));
+    }
+}

@@ -1,0 +1,301 @@
+//! Settings of connections, and the transport profile that follows from them and from the measured round trip.
+//!
+//! # What differs from the paper, and why
+//!
+//! STrack is stated for NICs: 400 Gb/s, a round trip of 8 us, timers of microseconds. A process sees its packets late, by the
+//! scheduling of the host, and its timers are good to a millisecond. The core is the one of the simulator; its profile is scaled:
+//!
+//! | | paper | here | reason |
+//! |---|---|---|---|
+//! | base round trip | a constant of the network | least of the samples of the handshake, at least 100 us | a process that sends and receives in bursts adds tens of microseconds; below that a delay is no sign of a queue |
+//! | target queueing delay | the base round trip | the same, so at least 100 us | as above |
+//! | gains | by bandwidth-delay product and base round trip | the same formulas | they follow from line rate and measured round trip |
+//! | largest window | 1.25 bandwidth-delay products | the same, of the round trip above | |
+//! | probe | after 3 base round trips without an acknowledgement | the same, at least 2 ms | timers |
+//! | verdict of a probe | back within 2 base round trips | the same, at least 2 ms | a host that was not scheduled answers late |
+//! | timeout | 250 us, 30 base round trips | 30 round trips, at least 20 ms and at most 3 round trips and 200 ms | a receiver that is not scheduled for some milliseconds has lost nothing |
+//! | window of the receiver's bitmap | twice the largest window | 16384 packets at both ends | both ends measure, and would differ |
+//! | entropies | 256 source ports | one socket for each path, 8 | a socket costs memory and a system call |
+//! | a path without any acknowledgement | taken again when its turn comes | avoided until it answers a challenge | ports that a middlebox blocks stay blocked |
+
+use crate::wire::{ConnectionId, DATA_HEADER, Parameters, TAG};
+use clearway_transport::cc::{ControllerSettings, NetworkFacts, PathFacts};
+use clearway_transport::feedback::FeedbackSettings;
+use clearway_transport::go_back_n::GoBackNParameters;
+use clearway_transport::spray::{AdaptiveParameters, SelectorSettings};
+use clearway_transport::{Profile, Reliability};
+use clearway_units::{Bytes, Rate, Span};
+use std::fmt;
+use std::num::NonZero;
+
+/// Shortest round trip that the profile is made for.
+const LEAST_ROUND_TRIP: Span = Span::from_us(100);
+/// Longest one.
+const LONGEST_ROUND_TRIP: Span = Span::from_ms(1_000);
+/// Shortest time after which a timer of the transport can fire.
+const LEAST_TIMER: Span = Span::from_ms(2);
+const LEAST_TIMEOUT: Span = Span::from_ms(20);
+/// Packets beyond the first missing one that a receiver takes.
+const BITMAP: u32 = 16384;
+/// Bytes of IP and UDP in front of a datagram.
+const NETWORK: u32 = 28;
+/// Bytes of a selective acknowledgement, as UDP payload.
+const ACKNOWLEDGEMENT: u32 = 75;
+
+/// The most paths of a connection.
+pub const MOST_PATHS: u8 = 64;
+
+/// A key that both ends have, 32 random bytes.
+#[derive(Clone, PartialEq, Eq)]
+pub struct PreSharedKey(pub [u8; 32]);
+
+impl fmt::Debug for PreSharedKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PreSharedKey(..)")
+    }
+}
+
+/// Condition for connecting, and encryption of packets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Security {
+    /// Only who has the key; every packet is encrypted.
+    Key(PreSharedKey),
+    /// Anybody, and nothing is encrypted or authenticated: who sees packets can change them. Addresses are validated all the same.
+    Insecure,
+}
+
+impl Security {
+    pub(crate) fn code(&self) -> u8 {
+        match self {
+            Self::Insecure => 0,
+            Self::Key(_) => 1,
+        }
+    }
+}
+
+/// The transport of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transport {
+    /// STrack with adaptive spraying over all paths.
+    Strack,
+    /// Go-back-N on one path with DCQCN, as RoCEv2 has it.
+    GoBackN,
+}
+
+impl Transport {
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Strack => 0,
+            Self::GoBackN => 1,
+        }
+    }
+
+    pub(crate) fn of(code: u8) -> Option<Self> {
+        match code {
+            0 => Some(Self::Strack),
+            1 => Some(Self::GoBackN),
+            _ => None,
+        }
+    }
+}
+
+/// Settings of a connection.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// Security of both ends.
+    pub security: Security,
+    /// The transport; the client's counts.
+    pub transport: Transport,
+    /// Paths, each with a socket of the client: 1 to [`MOST_PATHS`], 8 by default. The client's counts.
+    pub paths: u8,
+    /// Rate of the slowest link of this host, 10 Gb/s by default: with the measured round trip it gives the largest window.
+    pub line_rate: Rate,
+    /// Longest datagram as UDP payload, 1452 bytes by default, which fit an Ethernet frame with IPv6; both ends use the shorter one.
+    pub datagram: u16,
+    /// Memory for messages that arrive or have not been taken by the application, 64 MiB by default. The longest message has
+    /// [`MESSAGE_COST`] less than the other end's.
+    pub receive_memory: u64,
+    /// Bytes of messages that may wait to be sent or acknowledged, 64 MiB by default. One message is always taken.
+    pub send_memory: u64,
+    /// Time without a packet from the other end after which the connection is given up, 10 s by default. Keep-alives are sent three
+    /// times as often.
+    pub idle: Span,
+    /// Packets after which the key is changed, 2^30 by default.
+    pub key_update_after: u64,
+    /// Messages after which a new flow is opened: numbers of messages have 32 bits. 2^31 by default.
+    pub messages_per_flow: u32,
+}
+
+/// Memory that a message counts for besides its bytes, so that empty ones are bounded too.
+pub const MESSAGE_COST: u64 = 256;
+
+impl Settings {
+    /// The defaults, with a security.
+    pub fn new(security: Security) -> Self {
+        Self {
+            security,
+            transport: Transport::Strack,
+            paths: 8,
+            line_rate: Rate::from_gbps(10),
+            datagram: 1452,
+            receive_memory: 64 << 20,
+            send_memory: 64 << 20,
+            idle: Span::from_ms(10_000),
+            key_update_after: crate::protection::KEY_UPDATE_AFTER,
+            messages_per_flow: 1 << 31,
+        }
+    }
+
+    /// The settings within their bounds.
+    pub(crate) fn bounded(mut self) -> Self {
+        self.paths = self.paths.clamp(1, MOST_PATHS);
+        self.datagram = self.datagram.clamp(512, 65_000);
+        self.receive_memory = self.receive_memory.max(1 << 16);
+        self.idle = self.idle.max(Span::from_ms(10));
+        self.key_update_after = self.key_update_after.max(1);
+        self.messages_per_flow = self.messages_per_flow.clamp(1, u32::MAX - 1);
+        self
+    }
+
+    pub(crate) fn parameters(&self, id: ConnectionId) -> Parameters {
+        Parameters {
+            transport: self.transport.code(),
+            paths: self.paths,
+            datagram: self.datagram,
+            credit: self.receive_memory,
+            idle_ms: (self.idle.as_ps() / 1_000_000_000) as u32,
+            id,
+        }
+    }
+}
+
+/// The part of a connection's settings that both ends have in common.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Agreed {
+    pub(crate) transport: Transport,
+    pub(crate) paths: u8,
+    pub(crate) datagram: u16,
+    /// Credit that the other end gives at first.
+    pub(crate) credit: u64,
+    pub(crate) idle: Span,
+}
+
+impl Agreed {
+    /// The common part of the parameters of two sides; `None` if one of them asks for what does not exist.
+    pub(crate) fn of(
+        client: &Parameters,
+        server: &Parameters,
+        here_is_client: bool,
+    ) -> Option<Self> {
+        let there = if here_is_client { server } else { client };
+        let idle = client.idle_ms.min(server.idle_ms);
+        let fits = (512..=65_000).contains(&there.datagram)
+            && (1..=MOST_PATHS).contains(&client.paths)
+            && idle >= 10;
+        fits.then_some(Self {
+            transport: Transport::of(client.transport)?,
+            paths: client.paths,
+            datagram: client.datagram.min(server.datagram),
+            credit: there.credit,
+            idle: Span::from_ms(u64::from(idle)),
+        })
+    }
+}
+
+/// The profile for a round trip.
+pub(crate) fn profile(settings: &Settings, agreed: &Agreed, round_trip: Span) -> Profile {
+    let rtt = round_trip.clamp(LEAST_ROUND_TRIP, LONGEST_ROUND_TRIP);
+    let payload = u32::from(agreed.datagram) - (DATA_HEADER + TAG) as u32;
+    let line_rate = settings.line_rate;
+    let frame = Bytes::new(u64::from(agreed.datagram) + u64::from(NETWORK));
+    let base_rtt = rtt + line_rate.span_of(frame);
+    let network = NetworkFacts {
+        line_rate,
+        base_rtt,
+        propagation_rtt: rtt,
+        bdp: line_rate.bytes_in(base_rtt),
+        payload,
+        header: DATA_HEADER as u32 + TAG as u32 + NETWORK,
+        ack: ACKNOWLEDGEMENT + NETWORK,
+        path: PathFacts {
+            rtt: base_rtt,
+            switches: 1,
+        },
+    };
+    let times = |span: Span| span.as_ps() as f64 / rtt.as_ps() as f64;
+    let timeout = (rtt * 30)
+        .max(LEAST_TIMEOUT)
+        .min(rtt * 3 + Span::from_ms(200));
+    let mut profile = Profile::strack(network);
+    match agreed.transport {
+        Transport::Strack => {
+            if let Some(repeat) = profile.reliability.selective_repeat_mut() {
+                repeat.bitmap = Some(BITMAP);
+                repeat.timeout = timeout;
+                repeat.probe_after = repeat.probe_after.max(times(LEAST_TIMER));
+                repeat.probe_rtt_limit = repeat.probe_rtt_limit.max(times(LEAST_TIMER));
+            }
+            let paths = NonZero::new(u16::from(agreed.paths)).unwrap_or(NonZero::<u16>::MIN);
+            profile.selector = SelectorSettings::Adaptive(AdaptiveParameters {
+                max_paths: paths,
+                min_paths: paths,
+            });
+        }
+        Transport::GoBackN => {
+            profile.reliability = Reliability::GoBackN(GoBackNParameters {
+                timeout,
+                timeout_max: timeout * 8,
+                ..GoBackNParameters::default()
+            });
+            let named = |name| ControllerSettings::named(name);
+            profile.controller = named("dcqcn").unwrap_or(profile.controller);
+            profile.selector = SelectorSettings::named("single").unwrap_or(profile.selector);
+            profile.feedback = FeedbackSettings::named("interval").unwrap_or(profile.feedback);
+        }
+    }
+    profile
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timers_follow_the_round_trip_and_have_floors() {
+        let settings = Settings::new(Security::Insecure);
+        let parameters = settings.parameters(ConnectionId(1));
+        let agreed = Agreed::of(&parameters, &parameters, true).unwrap();
+        let timeout = |us| match profile(&settings, &agreed, Span::from_us(us)).reliability {
+            Reliability::SelectiveRepeat(repeat) => repeat.timeout,
+            Reliability::GoBackN(_) => unreachable!(),
+        };
+        assert_eq!(timeout(5), Span::from_ms(20));
+        assert_eq!(timeout(2_000), Span::from_ms(60));
+        assert_eq!(timeout(100_000), Span::from_ms(500));
+        let near = profile(&settings, &agreed, Span::from_us(5)).network;
+        assert_eq!(near.propagation_rtt, Span::from_us(100));
+        assert_eq!(near.payload, 1452 - 91);
+    }
+
+    #[test]
+    fn parameters_out_of_bounds_are_no_agreement() {
+        let good = Settings::new(Security::Insecure).parameters(ConnectionId(1));
+        let bad = [
+            Parameters { paths: 0, ..good },
+            Parameters { paths: 65, ..good },
+            Parameters {
+                datagram: 10,
+                ..good
+            },
+            Parameters {
+                transport: 9,
+                ..good
+            },
+            Parameters { idle_ms: 0, ..good },
+        ];
+        for bad in bad {
+            assert_eq!(Agreed::of(&bad, &good, false), None, "{bad:?}");
+        }
+        assert!(Agreed::of(&good, &good, false).is_some());
+    }
+}

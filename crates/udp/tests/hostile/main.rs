@@ -1,0 +1,394 @@
+//! A hostile network between two connections, in virtual time: datagrams are lost, damaged, delayed, repeated at once and long after,
+//! and made by others; paths fail and are congested; ends are restarted. Each message arrives once and whole all the same, no memory
+//! grows without bound, and nothing stalls.
+//!
+//! `CLEARWAY_MESSAGES=1000000` makes the long test as long as that, and `CLEARWAY_CASES=1000` has as many kinds of weather.
+
+mod world;
+
+use clearway_udp::{Closed, Event, PreSharedKey, Security, Settings, Transport};
+use clearway_units::{Purpose, RandomStream, Span};
+use proptest::prelude::*;
+use world::{CLIENT, Post, SERVER, Weather, World, settings};
+
+fn weather() -> impl Strategy<Value = Weather> {
+    let hole = prop::option::of((0u8..8, 0u64..20, 20u64..400, 0usize..3));
+    (
+        (0.0..0.15, 0.0..0.3, 0.0..0.1, 0.0..0.3, 0.0..0.3),
+        (1u64..2_000, 0u64..500, hole, prop::option::of(0u8..8)),
+    )
+        .prop_map(|(chances, (delay_us, jitter_us, hole, marked))| Weather {
+            loss: chances.0,
+            duplication: chances.1,
+            corruption: chances.2,
+            replay: chances.3,
+            garbage: chances.4,
+            delay_us,
+            jitter_us,
+            hole,
+            marked,
+        })
+}
+
+fn length() -> impl Strategy<Value = usize> {
+    prop_oneof![
+        1 => Just(0usize),
+        4 => 1usize..200,
+        4 => 200usize..4_000,
+        2 => 4_000usize..40_000,
+        1 => 40_000usize..1_000_000,
+    ]
+}
+
+fn small() -> Settings {
+    Settings {
+        receive_memory: 1_200_000,
+        send_memory: 1_500_000,
+        key_update_after: 300,
+        messages_per_flow: 5,
+        ..settings()
+    }
+}
+
+fn numbered(lengths: &[usize], first: u64) -> Vec<Post> {
+    (first..).zip(lengths.iter().copied()).collect()
+}
+
+/// A number from the environment.
+fn number(name: &str, usual: u64) -> u64 {
+    std::env::var(name).map_or(usual, |number| number.parse().expect("a number"))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        max_shrink_iters: 200,
+        ..ProptestConfig::with_cases(number("CLEARWAY_CASES", 40) as u32)
+    })]
+    #[test]
+    fn every_message_arrives_once_and_whole(
+        weather in weather(),
+        up in prop::collection::vec(length(), 0..25),
+        down in prop::collection::vec(length(), 0..25),
+        paths in 1u8..10,
+        rotate in any::<bool>(),
+        seed in any::<u64>(),
+    ) {
+        let mut settings = if rotate { small() } else { settings() };
+        settings.paths = paths;
+        settings.idle = Span::from_ms(30_000);
+        let memory = settings.receive_memory + settings.send_memory + 1_000_256;
+        let mut weather = weather;
+        if paths < 2 {
+            // Without another path the connection would be as dead as the path.
+            weather.hole = None;
+        }
+        let mut world = World::new([settings.clone(), settings], weather, seed);
+        world.post(CLIENT, &numbered(&up, 0));
+        world.post(SERVER, &numbered(&down, 1_000));
+        let done = world.run(Span::from_ms(600_000));
+        let missing: Vec<_> = world.sides.iter().map(|side| side.missing.len()).collect();
+        prop_assert!(done, "{:?} missing, at {:?}, {:?}", missing, world.now, world.sides.each_ref().map(|side| &side.events));
+        for (side, lengths) in world.sides.iter().zip([&up, &down]) {
+            prop_assert_eq!(side.acknowledged, lengths.len() as u64);
+            prop_assert!(side.most_memory <= memory, "{} bytes", side.most_memory);
+        }
+    }
+}
+
+/// Messages of mixed sizes.
+fn mixed(count: u64, first: u64, random: &mut RandomStream) -> Vec<Post> {
+    let mut length = || match random.below(200) {
+        0 => random.below(1_000_000),
+        1..10 => random.below(30_000),
+        10..30 => 0,
+        30..110 => random.below(200),
+        _ => random.below(4_000),
+    };
+    (first..first + count)
+        .map(|tag| (tag, length() as usize))
+        .collect()
+}
+
+#[test]
+fn many_messages_in_bad_weather() {
+    let count = number("CLEARWAY_MESSAGES", 6_000);
+    let weather = Weather {
+        loss: 0.01,
+        duplication: 0.01,
+        corruption: 0.001,
+        replay: 0.01,
+        garbage: 0.01,
+        delay_us: 30,
+        jitter_us: 40,
+        hole: Some((3, 3, 1_000_000_000, 2)),
+        marked: Some(5),
+    };
+    let settings = Settings {
+        receive_memory: 16 << 20,
+        send_memory: 16 << 20,
+        key_update_after: 20_000,
+        messages_per_flow: 70_000,
+        ..settings()
+    };
+    let mut world = World::new([settings.clone(), settings], weather, 1);
+    let mut random = RandomStream::new(1, Purpose::Test, 1);
+    world.post(CLIENT, &mixed(count / 2, 0, &mut random));
+    world.post(SERVER, &mixed(count - count / 2, 1 << 40, &mut random));
+    let began = world.now;
+    assert!(
+        world.run(Span::from_ms(100_000_000)),
+        "stalled at {:?}",
+        world.now
+    );
+    assert_eq!(world.delivered, count);
+    for (end, side) in world.sides.iter().enumerate() {
+        assert!(
+            side.most_memory <= (33 << 20),
+            "{} bytes at end {end}",
+            side.most_memory
+        );
+        assert!(
+            side.events.contains(&Event::PathDown { path: 3 }),
+            "{:?}",
+            side.events
+        );
+        let connection = world.ends[end].as_ref().unwrap();
+        let paths: Vec<_> = connection.path_statistics().collect();
+        // The dead path is left alone, and the marked one is used less than the others.
+        let (_, dead) = paths[3];
+        let others: u64 = [0, 1, 2, 4, 6, 7]
+            .iter()
+            .map(|&path: &usize| paths[path].1.sent)
+            .sum();
+        assert!(dead.sent - dead.answered < 150, "{dead:?}");
+        assert!(paths[5].1.sent * 3 < others / 6 * 2, "{paths:?}");
+    }
+    eprintln!(
+        "{count} messages, {} datagrams in {}; {:?}",
+        world.datagrams,
+        world.now.since(began),
+        world
+            .ends
+            .each_ref()
+            .map(|end| end.as_ref().unwrap().counters()),
+    );
+}
+
+#[test]
+fn go_back_n_runs_on_one_path() {
+    let settings = Settings {
+        transport: Transport::GoBackN,
+        ..settings()
+    };
+    let weather = Weather {
+        loss: 0.005,
+        delay_us: 30,
+        ..Weather::default()
+    };
+    let mut world = World::new([settings.clone(), settings], weather, 1);
+    let mut random = RandomStream::new(1, Purpose::Test, 1);
+    world.post(CLIENT, &mixed(200, 0, &mut random));
+    world.post(SERVER, &mixed(200, 1 << 40, &mut random));
+    assert!(
+        world.run(Span::from_ms(1_000_000)),
+        "stalled at {:?}",
+        world.now
+    );
+    let client = world.ends[CLIENT].as_ref().unwrap();
+    // The path of the handshake carries what is sent before the chosen one is validated.
+    let sent: Vec<_> = client
+        .path_statistics()
+        .map(|(_, path)| path.sent)
+        .collect();
+    let most = sent.iter().max().unwrap();
+    assert!(sent.iter().sum::<u64>() - most < 100, "{sent:?}");
+}
+
+#[test]
+fn without_security_everything_arrives_too() {
+    let settings = Settings {
+        security: Security::Insecure,
+        ..settings()
+    };
+    let weather = Weather {
+        loss: 0.02,
+        duplication: 0.1,
+        delay_us: 30,
+        jitter_us: 100,
+        ..Weather::default()
+    };
+    let mut world = World::new([settings.clone(), settings], weather, 1);
+    let mut random = RandomStream::new(1, Purpose::Test, 1);
+    world.post(CLIENT, &mixed(200, 0, &mut random));
+    world.post(SERVER, &mixed(200, 1 << 40, &mut random));
+    assert!(
+        world.run(Span::from_ms(1_000_000)),
+        "stalled at {:?}",
+        world.now
+    );
+}
+
+fn still() -> Weather {
+    Weather {
+        delay_us: 30,
+        ..Weather::default()
+    }
+}
+
+#[test]
+fn a_client_that_is_restarted_begins_anew_and_old_packets_have_no_effect() {
+    let mut world = World::new([settings(), settings()], still(), 1);
+    world.post(CLIENT, &numbered(&[10, 100_000], 0));
+    world.post(SERVER, &numbered(&[20, 100_000], 10));
+    assert!(world.run(Span::from_ms(1_000)));
+    world.connect();
+    let new_server = |world: &World| world.ends[SERVER].as_ref().map(|end| end.id());
+    let old = new_server(&world);
+    assert!(
+        world.run_until(Span::from_ms(1_000), |world| new_server(world) != old
+            && world.ends.iter().flatten().all(|end| end.is_connected()))
+    );
+    let delivered = world.delivered;
+    for flight in world.tape.clone() {
+        world.fly(world.now, flight);
+    }
+    world.run_until(Span::from_ms(100), |_| false);
+    assert_eq!(world.delivered, delivered);
+    world.post(CLIENT, &numbered(&[30, 100_000], 20));
+    assert!(world.run(Span::from_ms(1_000)));
+}
+
+#[test]
+fn a_server_that_is_restarted_is_silent_and_then_answers_anew() {
+    let mut world = World::new([settings(), settings()], still(), 1);
+    world.post(CLIENT, &numbered(&[10, 100_000], 0));
+    assert!(world.run(Span::from_ms(1_000)));
+    world.restart_server();
+    let closed = |world: &World| {
+        world.ends[CLIENT]
+            .as_ref()
+            .is_some_and(|end| end.is_closed())
+    };
+    assert!(world.run_until(Span::from_ms(20_000), closed));
+    let reason = Closed::Silent(Span::from_ms(10_000));
+    assert_eq!(
+        world.sides[CLIENT].events.last(),
+        Some(&Event::Closed { reason })
+    );
+    world.connect();
+    for flight in world.tape.clone() {
+        world.fly(world.now, flight);
+    }
+    world.post(CLIENT, &numbered(&[30, 100_000], 20));
+    assert!(world.run(Span::from_ms(1_000)));
+}
+
+#[test]
+fn a_wrong_key_insecurity_and_silence_are_told() {
+    let other_key = Settings {
+        security: Security::Key(PreSharedKey([43; 32])),
+        ..settings()
+    };
+    let insecure = Settings {
+        security: Security::Insecure,
+        ..settings()
+    };
+    let closed = |world: &World| {
+        world.ends[CLIENT]
+            .as_ref()
+            .is_some_and(|end| end.is_closed())
+    };
+    let cases = [
+        (other_key, 0.0, Closed::Key),
+        (insecure, 0.0, Closed::Security),
+        (settings(), 1.0, Closed::NoAnswer(world::server_address())),
+    ];
+    for (client, loss, reason) in cases {
+        let weather = Weather { loss, ..still() };
+        let mut world = World::new([client, settings()], weather, 1);
+        assert!(world.run_until(Span::from_ms(20_000), closed), "{reason:?}");
+        assert_eq!(world.sides[CLIENT].events, [Event::Closed { reason }]);
+        assert_eq!(world.listener.connections(), 0);
+    }
+}
+
+#[test]
+fn closing_is_told_to_the_other_end_after_everything_has_arrived() {
+    let weather = Weather {
+        loss: 0.1,
+        ..still()
+    };
+    let mut world = World::new([settings(), settings()], weather, 3);
+    world.post(CLIENT, &numbered(&[10, 500_000], 0));
+    let all_sent = |world: &World| world.sides[CLIENT].to_send.is_empty();
+    assert!(world.run_until(Span::from_ms(1_000), all_sent));
+    let now = world.now;
+    world.ends[CLIENT].as_mut().unwrap().shut_down(now, 77);
+    let closed = |world: &World| world.ends.iter().flatten().all(|end| end.is_closed());
+    assert!(world.run_until(Span::from_ms(5_000), closed));
+    assert!(world.sides[CLIENT].missing.is_empty());
+    let last = |end: usize| world.sides[end].events.last();
+    assert_eq!(
+        last(CLIENT),
+        Some(&Event::Closed {
+            reason: Closed::Here
+        })
+    );
+    let reason = Closed::There(77);
+    assert_eq!(last(SERVER), Some(&Event::Closed { reason }));
+    assert_eq!(world.listener.connections(), 0);
+}
+
+#[test]
+fn a_message_that_is_refused_is_not_carried_and_the_others_are() {
+    let mut world = World::new([settings(), settings()], still(), 1);
+    world.post(CLIENT, &numbered(&[10], 0));
+    world.post(CLIENT, &[(world::REFUSED, 50_000_000)]);
+    world.post(CLIENT, &numbered(&[100_000], 20));
+    // It will not come.
+    world.sides[CLIENT].missing.remove(&world::REFUSED);
+    assert!(
+        world.run(Span::from_ms(1_000)),
+        "stalled at {:?}",
+        world.now
+    );
+    let refused = |event: &Event| matches!(event, Event::Refused { .. });
+    assert!(world.sides[CLIENT].events.iter().any(refused));
+    assert_eq!(world.sides[CLIENT].acknowledged, 2);
+    // Headers alone are a fifteenth of it.
+    assert!(world.bytes < 20_000_000, "{} bytes", world.bytes);
+    let memory: u64 = world.ends.iter().flatten().map(|end| end.memory()).sum();
+    assert_eq!(memory, 0);
+}
+
+#[test]
+fn a_flood_of_handshakes_leaves_little_and_established_connections_alone() {
+    let mut world = World::new([settings(), settings()], still(), 1);
+    world.post(CLIENT, &numbered(&[10], 0));
+    assert!(world.run(Span::from_ms(1_000)));
+    let inits: Vec<_> = world
+        .tape
+        .iter()
+        .filter(|flight| flight.to == SERVER)
+        .cloned()
+        .collect();
+    for round in 0..20_000u32 {
+        let mut flight = inits.first().cloned().unwrap_or_else(|| world::Flight {
+            to: SERVER,
+            path: 0,
+            marked: false,
+            bytes: vec![0x81; 1200],
+        });
+        flight.bytes.resize(1200, 0);
+        flight.bytes[0] = 0x81;
+        flight.bytes[1..5].copy_from_slice(&round.to_be_bytes());
+        flight.bytes[9..16].copy_from_slice(&[1, 1, 0, 0, 0, 1, 0]);
+        flight.path = (round % 60) as u8;
+        world.fly(world.now, flight);
+    }
+    world.run_until(Span::from_ms(1_000), |_| false);
+    assert_eq!(world.listener.connections(), 1);
+    assert!(world.listener.counters().cookies >= 20_000);
+    world.post(CLIENT, &numbered(&[100_000], 20));
+    assert!(world.run(Span::from_ms(1_000)));
+}
