@@ -31,6 +31,8 @@ mod cookie;
 mod error;
 mod incoming;
 mod listener;
+#[cfg(feature = "net")]
+pub mod net;
 mod noise;
 mod outgoing;
 mod paths;

@@ -331,6 +331,16 @@ impl Connection {
         self.outgoing.is_empty()
     }
 
+    /// True if [`poll_event`](Self::poll_event) has an event.
+    pub fn has_events(&self) -> bool {
+        !self.events.is_empty()
+    }
+
+    /// True from the first message or packet of the transport to the end.
+    pub fn has_transport(&self) -> bool {
+        self.core.is_some()
+    }
+
     /// The next event.
     pub fn poll_event(&mut self) -> Option<Event> {
         let event = self.events.pop_front()?;

@@ -1,0 +1,42 @@
+//! Time and random bytes of the host.
+
+use clearway_units::Time;
+use ring::rand::{SecureRandom, SystemRandom};
+use std::io;
+use std::time::{Duration, Instant};
+
+/// The monotonic clock of the host, from an instant on that is one millisecond.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Clock(Instant);
+
+impl Clock {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "real time is what sockets run on"
+    )]
+    pub(super) fn start() -> Self {
+        Self(Instant::now())
+    }
+
+    pub(super) fn now(self) -> Time {
+        let passed = self.0.elapsed() + Duration::from_millis(1);
+        Time::from_ps((passed.as_nanos() as u64).saturating_mul(1000))
+    }
+
+    /// The instant of a time, at most a day ahead.
+    pub(super) fn instant(self, time: Time) -> Instant {
+        const DAY: u64 = 86_400_000_000_000;
+        let now = self.now();
+        let ahead = (time.since(now).as_ps() / 1000).min(DAY);
+        // Timers that come a moment too early would come again and again.
+        self.0 + Duration::from_nanos(now.as_ps() / 1000 + ahead + 999) - Duration::from_millis(1)
+    }
+}
+
+/// Random bytes of the operating system.
+pub(super) fn seed() -> io::Result<[u8; 32]> {
+    let mut seed = [0; 32];
+    let failed = |_| io::Error::other("the operating system has no random bytes");
+    SystemRandom::new().fill(&mut seed).map_err(failed)?;
+    Ok(seed)
+}

@@ -1,0 +1,384 @@
+//! The task that moves datagrams between sockets and connections.
+
+use super::Acceptors;
+use super::clock::Clock;
+use super::sender::Sender;
+use super::shared::{Accepting, Channel, Ending, Message, Shared, Snapshot};
+use super::sockets::{Buffers, Socket};
+use crate::connection::{Connection, Event};
+use crate::listener::{Heard, Listener};
+use crate::outgoing::SendError;
+use crate::wire::{ConnectionId, receiver_of};
+use clearway_units::{Span, Time};
+use rustc_hash::FxHashMap;
+use std::future::poll_fn;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use tokio::time::{Instant, Sleep};
+
+/// Packets that a connection sends before sockets are read again.
+const ROUND: usize = 64;
+/// Rounds before other tasks have their turn.
+const ROUNDS: usize = 16;
+/// Age at which a snapshot is made anew while something happens.
+const SNAPSHOT_AGE: Span = Span::from_ms(10);
+
+/// A connection and its application.
+struct Entry {
+    connection: Connection,
+    shared: Arc<Shared>,
+    /// The server's application has not been given it yet.
+    fresh: bool,
+    /// Messages wait with the application for room.
+    waiting: bool,
+    snapshot_at: Time,
+}
+
+/// What listens.
+struct Listening {
+    listener: Listener,
+    acceptors: Acceptors,
+    accepting: Arc<Accepting>,
+}
+
+/// Sockets, and the connections behind them.
+pub(super) struct Driver {
+    clock: Clock,
+    sockets: Vec<Socket>,
+    buffers: Buffers,
+    sender: Sender,
+    entries: Vec<Entry>,
+    by_id: FxHashMap<ConnectionId, usize>,
+    listening: Option<Listening>,
+    datagram: Vec<u8>,
+}
+
+impl Driver {
+    pub(super) fn client(
+        sockets: Vec<Socket>,
+        clock: Clock,
+        connection: Connection,
+        shared: Arc<Shared>,
+    ) -> Self {
+        let mut driver = Self::new(sockets, clock, None);
+        driver.add(connection, shared, false);
+        driver
+    }
+
+    pub(super) fn server(
+        socket: Socket,
+        listener: Listener,
+        acceptors: Acceptors,
+        accepting: Arc<Accepting>,
+    ) -> Self {
+        let listening = Listening {
+            listener,
+            acceptors,
+            accepting,
+        };
+        Self::new(vec![socket], Clock::start(), Some(listening))
+    }
+
+    fn new(sockets: Vec<Socket>, clock: Clock, listening: Option<Listening>) -> Self {
+        Self {
+            clock,
+            sockets,
+            buffers: Buffers::default(),
+            sender: Sender::default(),
+            entries: Vec::new(),
+            by_id: FxHashMap::default(),
+            listening,
+            datagram: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, connection: Connection, shared: Arc<Shared>, fresh: bool) {
+        self.by_id.insert(connection.id(), self.entries.len());
+        self.entries.push(Entry {
+            connection,
+            shared,
+            fresh,
+            waiting: false,
+            snapshot_at: Time::ZERO,
+        });
+    }
+
+    /// Runs until there is nothing left to do: the client's connection is over, or the server was dropped and all of its are.
+    pub(super) async fn run(mut self) {
+        let mut sleep = Box::pin(tokio::time::sleep_until(Instant::now()));
+        poll_fn(|cx| self.poll(cx, sleep.as_mut())).await;
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>, sleep: Pin<&mut Sleep>) -> Poll<()> {
+        self.entries
+            .iter()
+            .for_each(|entry| entry.shared.register(cx.waker()));
+        if let Some(listening) = &self.listening {
+            listening.accepting.register(cx.waker());
+        }
+        for _ in 0..ROUNDS {
+            let now = self.clock.now();
+            let received = self.receive(now);
+            self.take_commands(now);
+            let sent = self.transmit(now);
+            self.tell(now);
+            self.bury();
+            if self.is_over() {
+                return Poll::Ready(());
+            }
+            if !received && !sent {
+                return self.wait(cx, sleep);
+            }
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    fn is_over(&self) -> bool {
+        let listens = self
+            .listening
+            .as_ref()
+            .is_some_and(|l| !l.accepting.is_stopped());
+        self.entries.is_empty() && !listens
+    }
+
+    /// Arranges to be called again when something comes, a timer is due or a socket can be written.
+    fn wait(&mut self, cx: &mut Context<'_>, mut sleep: Pin<&mut Sleep>) -> Poll<()> {
+        for entry in &self.entries {
+            // Connections that have begun in this call.
+            entry.shared.register(cx.waker());
+        }
+        let mut ready = self
+            .sockets
+            .iter()
+            .any(|socket| socket.poll_readable(cx).is_ready());
+        if let Some(index) = self.sender.blocked()
+            && self.sockets[index].poll_writable(cx).is_ready()
+        {
+            self.sender.unblock();
+            ready = true;
+        }
+        let deadlines = self.entries.iter().map(|entry| entry.connection.deadline());
+        let deadline = deadlines.min().unwrap_or(Time::NEVER);
+        sleep.as_mut().reset(self.clock.instant(deadline).into());
+        ready |= sleep.poll(cx).is_ready();
+        if ready {
+            cx.waker().wake_by_ref();
+        }
+        Poll::Pending
+    }
+
+    /// Reads what has come; false if nothing has.
+    fn receive(&mut self, now: Time) -> bool {
+        let mut any = false;
+        // Connections need the rest of the driver while the buffers and sockets are in use.
+        let mut buffers = std::mem::replace(&mut self.buffers, Buffers::none());
+        let sockets = std::mem::take(&mut self.sockets);
+        for socket in &sockets {
+            any |= socket.receive(&mut buffers, |from, marked, datagram| {
+                self.on_datagram(now, &sockets, from, marked, datagram);
+            });
+        }
+        self.sockets = sockets;
+        self.buffers = buffers;
+        any
+    }
+
+    #[inline]
+    fn on_datagram(
+        &mut self,
+        now: Time,
+        sockets: &[Socket],
+        from: SocketAddr,
+        marked: bool,
+        datagram: &mut [u8],
+    ) {
+        if let Some(id) = receiver_of(datagram)
+            && let Some(&index) = self.by_id.get(&id)
+        {
+            let connection = &mut self.entries[index].connection;
+            connection.handle(now, from, marked, datagram);
+            return;
+        }
+        self.on_stranger(now, sockets, from, datagram);
+    }
+
+    #[cold]
+    fn on_stranger(&mut self, now: Time, sockets: &[Socket], from: SocketAddr, datagram: &[u8]) {
+        let Some(listening) = &mut self.listening else {
+            return;
+        };
+        if listening.accepting.is_stopped() {
+            return;
+        }
+        self.datagram.clear();
+        let acceptors = &listening.acceptors;
+        let heard = listening
+            .listener
+            .handle(now, from, datagram, &mut self.datagram, acceptors);
+        if !self.datagram.is_empty() {
+            let length = self.datagram.len();
+            sockets[0].send(from, false, length, &self.datagram);
+        }
+        if let Heard::Connection(connection) = heard {
+            self.add(*connection, Arc::new(Shared::new(from)), true);
+        }
+    }
+
+    /// Does what applications ask for, and what is due.
+    fn take_commands(&mut self, now: Time) {
+        for entry in &mut self.entries {
+            let (connection, shared) = (&mut entry.connection, &entry.shared);
+            if connection.deadline() <= now {
+                connection.on_deadline(now);
+            }
+            let may_go_on = entry.waiting && connection.has_room(0);
+            if !shared.has_changed() && !may_go_on {
+                continue;
+            }
+            let mut state = shared.lock();
+            let mut taken = false;
+            while let Some((_, data)) = state.outgoing.front()
+                && connection.has_room(data.len())
+                && connection.is_connected()
+                && let Some((tag, data)) = state.outgoing.pop_front()
+            {
+                taken = true;
+                match connection.send(now, tag, data) {
+                    Ok(_) | Err(SendError::Closed | SendError::Full) => {}
+                    Err(error @ SendError::TooLong { .. }) => {
+                        state.given -= 1;
+                        state.too_long = Some(error);
+                    }
+                }
+            }
+            let ending = state
+                .ending
+                .filter(|_| state.outgoing.is_empty() || !connection.is_connected());
+            entry.waiting = !state.outgoing.is_empty();
+            if ending.is_some() && connection.has_transport() {
+                state.snapshot = Snapshot::of(connection);
+            }
+            drop(state);
+            match ending {
+                Some(Ending::ShutDown(code)) => connection.shut_down(now, code),
+                Some(Ending::Close(code)) => connection.close(now, code),
+                None => {}
+            }
+            if taken {
+                shared.tell_progress();
+            }
+        }
+    }
+
+    /// Sends what connections have to send; false if that was nothing.
+    fn transmit(&mut self, now: Time) -> bool {
+        if self.sender.blocked().is_some() {
+            self.sender.unblock();
+            if !self.sender.flush(&self.sockets) {
+                return false;
+            }
+        }
+        let mut any = false;
+        for Entry { connection, .. } in &mut self.entries {
+            for _ in 0..ROUND {
+                self.datagram.clear();
+                let Some(transmit) = connection.poll_transmit(now, &mut self.datagram) else {
+                    break;
+                };
+                any = true;
+                self.sender.push(&self.sockets, &transmit, &self.datagram);
+                if self.sender.blocked().is_some() {
+                    break;
+                }
+            }
+            if !self.sender.flush(&self.sockets) {
+                break;
+            }
+        }
+        any
+    }
+
+    /// Tells applications what has happened.
+    fn tell(&mut self, now: Time) {
+        for index in 0..self.entries.len() {
+            let entry = &mut self.entries[index];
+            if !entry.connection.has_events() && entry.snapshot_at > now {
+                continue;
+            }
+            let mut connected = false;
+            let shared = Arc::clone(&entry.shared);
+            let mut state = shared.lock();
+            let (mut received, mut progress) = (false, false);
+            while !state.is_full()
+                && let Some(event) = entry.connection.poll_event()
+            {
+                match event {
+                    Event::Connected => {
+                        state.connected = true;
+                        (connected, progress) = (true, true);
+                    }
+                    Event::Received { tag, data } => {
+                        state.received.push_back(Message { tag, data });
+                        received = true;
+                    }
+                    Event::Sent { .. } => {
+                        state.arrived += 1;
+                        progress = true;
+                    }
+                    Event::Refused { id } => {
+                        state.arrived += 1;
+                        state.refused.push_back(id);
+                        progress = true;
+                    }
+                    Event::PathUp { .. } | Event::PathDown { .. } => {}
+                    Event::Closed { reason } => {
+                        state.closed = Some(reason);
+                        (received, progress) = (true, true);
+                    }
+                }
+            }
+            if progress && state.closed.is_some() || entry.snapshot_at <= now {
+                entry.snapshot_at = now + SNAPSHOT_AGE;
+                if state.closed.is_none() || entry.connection.has_transport() {
+                    state.snapshot = Snapshot::of(&entry.connection);
+                }
+            }
+            drop(state);
+            if received {
+                shared.tell_received();
+            }
+            if progress {
+                shared.tell_progress();
+            }
+            if connected && std::mem::take(&mut entry.fresh) {
+                let id = entry.connection.id();
+                if let Some(listening) = &mut self.listening {
+                    listening.listener.on_connected(id);
+                    listening.accepting.push(Channel::new(shared));
+                }
+            }
+        }
+    }
+
+    /// Takes connections out that are over.
+    fn bury(&mut self) {
+        let over = |entry: &Entry| entry.connection.is_closed() && !entry.connection.has_events();
+        if !self.entries.iter().any(over) {
+            return;
+        }
+        let listening = &mut self.listening;
+        self.entries.retain(|entry| {
+            if over(entry)
+                && let Some(listening) = listening
+            {
+                listening.listener.on_closed(entry.connection.id());
+            }
+            !over(entry)
+        });
+        let ids = self.entries.iter().map(|entry| entry.connection.id());
+        self.by_id = ids.zip(0..).collect();
+    }
+}

@@ -1,0 +1,137 @@
+//! Connections over sockets, on tokio.
+//!
+//! A task, the *driver*, owns the sockets and the connections behind them: those of a server, or one of a client. Applications speak to
+//! it by queues that are locked once for each message, not for each packet. A packet costs no allocation: datagrams are read into and
+//! written from buffers that stay, many with one system call where the kernel can (GSO and GRO, by `quinn-udp`).
+//!
+//! Time is that of the host's monotonic clock; random bytes are those of the operating system.
+
+mod clock;
+mod driver;
+mod sender;
+mod shared;
+mod sockets;
+
+use crate::connection::Connection;
+use crate::error::Closed;
+use crate::incoming::{Acceptor, Allocate};
+use crate::listener::{Limits, Listener};
+use crate::settings::Settings;
+use clock::{Clock, seed};
+use driver::Driver;
+use shared::{Accepting, Shared};
+use sockets::Socket;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+pub use shared::{Channel, Message, Snapshot};
+
+/// Source of acceptors: one for each connection.
+pub type Acceptors = Box<dyn Fn() -> Box<dyn Acceptor> + Send>;
+
+/// A server: a socket on which connections begin.
+#[derive(Debug)]
+pub struct Server {
+    address: SocketAddr,
+    accepting: Arc<Accepting>,
+}
+
+impl Server {
+    /// Listens at an address; each message is accepted.
+    ///
+    /// # Errors
+    /// If the operating system does not give the socket.
+    pub fn bind(address: SocketAddr, settings: Settings, limits: Limits) -> io::Result<Self> {
+        Self::bind_with(address, settings, limits, Box::new(|| Box::new(Allocate)))
+    }
+
+    /// Listens at an address; each connection gets an acceptor.
+    ///
+    /// # Errors
+    /// As [`bind`](Self::bind).
+    pub fn bind_with(
+        address: SocketAddr,
+        settings: Settings,
+        limits: Limits,
+        acceptors: Acceptors,
+    ) -> io::Result<Self> {
+        let socket = Socket::bind(address)?;
+        let address = socket.address()?;
+        let listener = Listener::new(settings, limits, &seed()?);
+        let accepting = Arc::new(Accepting::default());
+        let driver = Driver::server(socket, listener, acceptors, Arc::clone(&accepting));
+        tokio::spawn(driver.run());
+        Ok(Self { address, accepting })
+    }
+
+    /// The address, with the port that the operating system has chosen where it was to.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The next connection.
+    pub async fn accept(&self) -> Channel {
+        self.accepting.next().await
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.accepting.stop();
+    }
+}
+
+/// Reason why a client has no connection.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// The operating system does not give the sockets.
+    #[error("failed to open {paths} UDP sockets, one for each path: {error}")]
+    Socket {
+        /// Sockets that were asked for.
+        paths: u8,
+        /// What the operating system says.
+        error: io::Error,
+    },
+    /// The handshake failed.
+    #[error(transparent)]
+    Closed(#[from] Closed),
+}
+
+/// Connects to a server; each message is accepted.
+///
+/// # Errors
+/// If there are no sockets, nobody answers, or the server refuses.
+pub async fn connect(server: SocketAddr, settings: Settings) -> Result<Channel, ConnectError> {
+    connect_with(server, settings, Box::new(Allocate)).await
+}
+
+/// Connects to a server, with an acceptor for its messages.
+///
+/// # Errors
+/// As [`connect`].
+pub async fn connect_with(
+    server: SocketAddr,
+    settings: Settings,
+    acceptor: Box<dyn Acceptor>,
+) -> Result<Channel, ConnectError> {
+    let paths = settings.paths.clamp(1, crate::settings::MOST_PATHS);
+    let failed = |error| ConnectError::Socket { paths, error };
+    let any = SocketAddr::new(
+        match server {
+            SocketAddr::V4(_) => std::net::Ipv4Addr::UNSPECIFIED.into(),
+            SocketAddr::V6(_) => std::net::Ipv6Addr::UNSPECIFIED.into(),
+        },
+        0,
+    );
+    let sockets: io::Result<Vec<_>> = (0..paths).map(|_| Socket::bind(any)).collect();
+    let sockets = sockets.map_err(failed)?;
+    let seed = seed().map_err(failed)?;
+    let clock = Clock::start();
+    let connection = Connection::connect(settings, &seed, clock.now(), server, acceptor);
+    let shared = Arc::new(Shared::new(server));
+    let driver = Driver::client(sockets, clock, connection, Arc::clone(&shared));
+    tokio::spawn(driver.run());
+    shared.connected().await?;
+    Ok(Channel::new(shared))
+}

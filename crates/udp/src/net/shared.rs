@@ -1,0 +1,353 @@
+//! What applications and drivers share: queues of messages, and who waits for what.
+
+use crate::connection::{Connection, Discarded};
+use crate::error::Closed;
+use crate::outgoing::{SendError, SendId};
+use crate::paths::PathStatistics;
+use bytes::Bytes;
+use clearway_transport::{EndpointCounters, FlowProgress};
+use clearway_units::Span;
+use std::collections::VecDeque;
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::Waker;
+use tokio::sync::Notify;
+
+/// Messages that wait in a queue between an application and its driver, at most.
+const QUEUED: usize = 256;
+
+/// A message that has come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// The tag that it was sent with.
+    pub tag: u64,
+    /// Its bytes.
+    pub data: Vec<u8>,
+}
+
+/// State of a connection, as its driver saw it last.
+#[derive(Debug, Clone, Default)]
+pub struct Snapshot {
+    /// Counters of the transport.
+    pub counters: EndpointCounters,
+    /// Datagrams that were of no use.
+    pub discarded: Discarded,
+    /// Whether each path is up, and its counters.
+    pub paths: Vec<(bool, PathStatistics)>,
+    /// The sender's window, flight and statistics.
+    pub progress: Option<FlowProgress>,
+    /// Least round trip of the handshake.
+    pub round_trip: Option<Span>,
+}
+
+impl Snapshot {
+    pub(super) fn of(connection: &Connection) -> Self {
+        Self {
+            counters: connection.counters(),
+            discarded: connection.discarded(),
+            paths: connection.path_statistics().collect(),
+            progress: connection.progress(),
+            round_trip: connection.round_trip(),
+        }
+    }
+}
+
+/// How a connection is to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// Once everything has arrived.
+    ShutDown(u64),
+    /// At once.
+    Close(u64),
+}
+
+#[derive(Debug, Default)]
+pub(super) struct State {
+    pub(super) connected: bool,
+    pub(super) closed: Option<Closed>,
+    /// Messages to send, that the driver has not taken.
+    pub(super) outgoing: VecDeque<(u64, Bytes)>,
+    /// Messages that the application has not taken.
+    pub(super) received: VecDeque<Message>,
+    /// Messages that the driver was given, and those that have arrived or were refused.
+    pub(super) given: u64,
+    pub(super) arrived: u64,
+    pub(super) refused: VecDeque<SendId>,
+    pub(super) too_long: Option<SendError>,
+    pub(super) ending: Option<Ending>,
+    pub(super) snapshot: Snapshot,
+    driver: Option<Waker>,
+}
+
+/// A connection between its application and its driver.
+pub(super) struct Shared {
+    state: Mutex<State>,
+    /// The application has done something.
+    changed: AtomicBool,
+    /// Something has come, or the connection has ended.
+    received: Notify,
+    /// Something has been taken, has arrived, or the connection has begun or ended.
+    progress: Notify,
+    pub(super) peer: SocketAddr,
+}
+
+impl Shared {
+    pub(super) fn new(peer: SocketAddr) -> Self {
+        Self {
+            state: Mutex::default(),
+            changed: AtomicBool::new(false),
+            received: Notify::new(),
+            progress: Notify::new(),
+            peer,
+        }
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state
+            .lock()
+            .unwrap_or_else(|broken| broken.into_inner())
+    }
+
+    /// True if the application has done something since the last call.
+    pub(super) fn has_changed(&self) -> bool {
+        self.changed.swap(false, Ordering::Acquire)
+    }
+
+    /// Lets the application wake a driver.
+    pub(super) fn register(&self, driver: &Waker) {
+        let mut state = self.lock();
+        if !state
+            .driver
+            .as_ref()
+            .is_some_and(|known| known.will_wake(driver))
+        {
+            state.driver = Some(driver.clone());
+        }
+    }
+
+    fn tell_driver(&self, state: &mut State) {
+        if !self.changed.swap(true, Ordering::Release)
+            && let Some(driver) = &state.driver
+        {
+            driver.wake_by_ref();
+        }
+    }
+
+    pub(super) fn tell_received(&self) {
+        self.received.notify_waiters();
+    }
+
+    pub(super) fn tell_progress(&self) {
+        self.progress.notify_waiters();
+    }
+
+    /// Waits until `look` finds something in the state, and looks again whenever `notify` says so.
+    async fn wait<T>(&self, notify: &Notify, mut look: impl FnMut(&mut State) -> Option<T>) -> T {
+        loop {
+            // Made before looking, so that nothing is missed between the two.
+            let notified = notify.notified();
+            let found = look(&mut self.lock());
+            if let Some(found) = found {
+                return found;
+            }
+            notified.await;
+        }
+    }
+
+    /// Waits until the handshake is done.
+    pub(super) async fn connected(&self) -> Result<(), Closed> {
+        self.wait(&self.progress, |state| match &state.closed {
+            Some(closed) => Some(Err(closed.clone())),
+            None => state.connected.then_some(Ok(())),
+        })
+        .await
+    }
+}
+
+impl State {
+    /// True if the application has to take messages before more are fetched.
+    pub(super) fn is_full(&self) -> bool {
+        self.received.len() >= QUEUED
+    }
+
+    fn refusal(&mut self) -> Option<SendError> {
+        let ended = self.closed.is_some() || self.ending.is_some();
+        ended
+            .then_some(SendError::Closed)
+            .or_else(|| self.too_long.take())
+    }
+}
+
+/// A connection as its application sees it. It ends when this is dropped.
+pub struct Channel {
+    shared: Arc<Shared>,
+}
+
+impl fmt::Debug for Channel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Channel({})", self.shared.peer)
+    }
+}
+
+impl Channel {
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared }
+    }
+
+    /// Address of the other end at the beginning.
+    pub fn peer(&self) -> SocketAddr {
+        self.shared.peer
+    }
+
+    /// Sends a message, once there is room for it in the queues.
+    ///
+    /// # Errors
+    /// If the connection has ended or is ending, or the other end does not take messages as long as one that was sent before.
+    pub async fn send(&self, tag: u64, data: Bytes) -> Result<(), SendError> {
+        let mut data = Some(data);
+        let shared = &self.shared;
+        let push = |state: &mut State| {
+            if let Some(error) = state.refusal() {
+                return Some(Err(error));
+            }
+            if state.outgoing.len() >= QUEUED {
+                return None;
+            }
+            state.outgoing.push_back((tag, data.take()?));
+            state.given += 1;
+            shared.tell_driver(state);
+            Some(Ok(()))
+        };
+        shared.wait(&shared.progress, push).await
+    }
+
+    /// Waits until all messages have arrived at the other end, or were refused.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub async fn flush(&self) -> Result<(), SendError> {
+        let done = |state: &mut State| {
+            if let Some(error) = state.refusal() {
+                return Some(Err(error));
+            }
+            (state.arrived == state.given).then_some(Ok(()))
+        };
+        self.shared.wait(&self.shared.progress, done).await
+    }
+
+    /// The next message.
+    ///
+    /// # Errors
+    /// The reason, if the connection has ended.
+    pub async fn receive(&self) -> Result<Message, Closed> {
+        let shared = &self.shared;
+        let take = |state: &mut State| {
+            let was_full = state.is_full();
+            if let Some(message) = state.received.pop_front() {
+                if was_full {
+                    shared.tell_driver(state);
+                }
+                return Some(Ok(message));
+            }
+            state.closed.clone().map(Err)
+        };
+        shared.wait(&shared.received, take).await
+    }
+
+    /// Ends the connection once all messages have arrived, and waits for that.
+    pub async fn shut_down(&self, code: u64) -> Closed {
+        self.end(Ending::ShutDown(code));
+        let closed = |state: &mut State| state.closed.clone();
+        self.shared.wait(&self.shared.progress, closed).await
+    }
+
+    /// Ends the connection at once.
+    pub fn close(&self, code: u64) {
+        self.end(Ending::Close(code));
+    }
+
+    fn end(&self, ending: Ending) {
+        let mut state = self.shared.lock();
+        if !matches!(state.ending, Some(Ending::Close(_))) {
+            state.ending = Some(ending);
+            self.shared.tell_driver(&mut state);
+        }
+    }
+
+    /// State of the connection, at most some milliseconds old while something happens.
+    pub fn snapshot(&self) -> Snapshot {
+        self.shared.lock().snapshot.clone()
+    }
+}
+
+impl Drop for Channel {
+    fn drop(&mut self) {
+        let mut state = self.shared.lock();
+        if state.ending.is_none() {
+            state.ending = Some(Ending::Close(0));
+        }
+        self.shared.tell_driver(&mut state);
+    }
+}
+
+/// New connections of a server.
+#[derive(Debug, Default)]
+pub(super) struct Accepting {
+    waiting: Mutex<Vec<Channel>>,
+    stopped: AtomicBool,
+    driver: Mutex<Option<Waker>>,
+    notify: Notify,
+}
+
+impl Accepting {
+    pub(super) fn push(&self, channel: Channel) {
+        let mut waiting = self
+            .waiting
+            .lock()
+            .unwrap_or_else(|broken| broken.into_inner());
+        waiting.insert(0, channel);
+        self.notify.notify_one();
+    }
+
+    pub(super) async fn next(&self) -> Channel {
+        loop {
+            let notified = self.notify.notified();
+            if let Some(channel) = self.pop() {
+                return channel;
+            }
+            notified.await;
+        }
+    }
+
+    fn pop(&self) -> Option<Channel> {
+        let waiting = self.waiting.lock();
+        let mut waiting = waiting.unwrap_or_else(|broken| broken.into_inner());
+        waiting.pop()
+    }
+
+    /// Ends the server: no connections begin any more.
+    pub(super) fn stop(&self) {
+        self.stopped.store(true, Ordering::Release);
+        let driver = self
+            .driver
+            .lock()
+            .unwrap_or_else(|broken| broken.into_inner());
+        if let Some(driver) = &*driver {
+            driver.wake_by_ref();
+        }
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Acquire)
+    }
+
+    pub(super) fn register(&self, waker: &Waker) {
+        let mut driver = self
+            .driver
+            .lock()
+            .unwrap_or_else(|broken| broken.into_inner());
+        *driver = Some(waker.clone());
+    }
+}

@@ -1,0 +1,108 @@
+//! UDP sockets with congestion marks and offload.
+
+use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta, UdpSockRef, UdpSocketState};
+use std::io::{self, IoSliceMut};
+use std::net::SocketAddr;
+use std::task::{Context, Poll};
+use tokio::io::Interest;
+use tokio::net::UdpSocket;
+
+/// Size that is asked for buffers of sockets: several windows at 10 Gb/s.
+const SOCKET_BUFFER: usize = 4 << 20;
+/// Longest content of a buffer that the kernel fills with one or several datagrams.
+const LONGEST: usize = 1 << 16;
+
+/// A socket.
+pub(super) struct Socket {
+    io: UdpSocket,
+    state: UdpSocketState,
+}
+
+impl Socket {
+    pub(super) fn bind(address: SocketAddr) -> io::Result<Self> {
+        let socket = std::net::UdpSocket::bind(address)?;
+        socket.set_nonblocking(true)?;
+        let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
+        // Less than this is no reason to fail.
+        let _ = state.set_recv_buffer_size(UdpSockRef::from(&socket), SOCKET_BUFFER);
+        let _ = state.set_send_buffer_size(UdpSockRef::from(&socket), SOCKET_BUFFER);
+        let io = UdpSocket::from_std(socket)?;
+        Ok(Self { io, state })
+    }
+
+    pub(super) fn address(&self) -> io::Result<SocketAddr> {
+        self.io.local_addr()
+    }
+
+    /// Datagrams that the kernel sends with one call.
+    pub(super) fn most_segments(&self) -> usize {
+        self.state.max_gso_segments()
+    }
+
+    /// Waits until something can be read.
+    pub(super) fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.io.poll_recv_ready(cx)
+    }
+
+    /// Waits until something can be written.
+    pub(super) fn poll_writable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.io.poll_send_ready(cx)
+    }
+
+    /// Reads datagrams, and calls `each` with source, mark and content of each; false if there are none.
+    pub(super) fn receive(
+        &self,
+        buffers: &mut Buffers,
+        mut each: impl FnMut(SocketAddr, bool, &mut [u8]),
+    ) -> bool {
+        let mut meta = [RecvMeta::default(); BATCH_SIZE];
+        let mut chunks = buffers.0.chunks_mut(LONGEST);
+        let mut slices: [IoSliceMut<'_>; BATCH_SIZE] =
+            std::array::from_fn(|_| IoSliceMut::new(chunks.next().unwrap_or_default()));
+        let read = self.io.try_io(Interest::READABLE, || {
+            let socket = UdpSockRef::from(&self.io);
+            self.state.recv(socket, &mut slices, &mut meta)
+        });
+        // Errors are of single datagrams that could not be delivered, as ICMP has told: what is missing is sent again.
+        let Ok(count) = read else { return false };
+        for (meta, slice) in meta.iter().zip(&mut slices).take(count) {
+            let marked = meta.ecn == Some(EcnCodepoint::Ce);
+            for datagram in slice[..meta.len].chunks_mut(meta.stride.max(1)) {
+                each(meta.addr, marked, datagram);
+            }
+        }
+        true
+    }
+
+    /// Sends datagrams of `segment` bytes, the last of which may be shorter; false if they have to wait.
+    pub(super) fn send(&self, to: SocketAddr, ecn: bool, segment: usize, contents: &[u8]) -> bool {
+        let transmit = quinn_udp::Transmit {
+            destination: to,
+            ecn: ecn.then_some(EcnCodepoint::Ect0),
+            contents,
+            segment_size: (contents.len() > segment).then_some(segment),
+            src_ip: None,
+        };
+        let sent = self.io.try_io(Interest::WRITABLE, || {
+            self.state.try_send(UdpSockRef::from(&self.io), &transmit)
+        });
+        // Whatever else went wrong, what was lost is sent again.
+        !sent.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
+    }
+}
+
+/// Buffers for datagrams that are read.
+pub(super) struct Buffers(Vec<u8>);
+
+impl Buffers {
+    /// A place for buffers that are in use elsewhere.
+    pub(super) fn none() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl Default for Buffers {
+    fn default() -> Self {
+        Self(vec![0; BATCH_SIZE * LONGEST])
+    }
+}

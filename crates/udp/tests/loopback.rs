@@ -1,0 +1,127 @@
+//! Connections over real sockets, on the loopback interface.
+#![cfg(feature = "net")]
+
+use bytes::Bytes;
+use clearway_udp::net::{Channel, ConnectError, Server, connect};
+use clearway_udp::{Closed, Limits, PreSharedKey, Security, Settings};
+use std::future::Future;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::runtime::Builder;
+
+fn settings() -> Settings {
+    Settings::new(Security::Key(PreSharedKey([42; 32])))
+}
+
+fn loopback() -> SocketAddr {
+    SocketAddr::from(([127, 0, 0, 1], 0))
+}
+
+fn run<F: Future>(test: F) -> F::Output {
+    let runtime = Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime").block_on(async {
+        let limit = Duration::from_secs(60);
+        tokio::time::timeout(limit, test)
+            .await
+            .expect("it takes too long")
+    })
+}
+
+async fn pair(settings: [Settings; 2]) -> (Channel, Channel, Server) {
+    let [client, server] = settings;
+    let server = Server::bind(loopback(), server, Limits::default()).unwrap();
+    let connecting = tokio::spawn(connect(server.address(), client));
+    let accepted = server.accept().await;
+    (connecting.await.unwrap().unwrap(), accepted, server)
+}
+
+fn content(tag: u64, length: usize) -> Vec<u8> {
+    (0..length).map(|at| (at as u64 * 31 + tag) as u8).collect()
+}
+
+#[test]
+fn messages_of_all_sizes_arrive_in_both_directions() {
+    run(async {
+        let (client, server, _listener) = pair([settings(), settings()]).await;
+        let lengths = [0, 1, 1361, 1362, 100_000, 5_000_000];
+        let (client, server) = (Arc::new(client), Arc::new(server));
+        let exchange = move |from: Arc<Channel>, to: Arc<Channel>| async move {
+            for (tag, &length) in lengths.iter().enumerate() {
+                let data = Bytes::from(content(tag as u64, length));
+                from.send(tag as u64, data).await.unwrap();
+            }
+            let mut seen = 0;
+            while seen != (1 << lengths.len()) - 1 {
+                let message = to.receive().await.unwrap();
+                let length = lengths[message.tag as usize];
+                assert!(
+                    message.data == content(message.tag, length),
+                    "{}",
+                    message.tag
+                );
+                assert_eq!(seen >> message.tag & 1, 0, "{} came twice", message.tag);
+                seen |= 1 << message.tag;
+            }
+            from.flush().await.unwrap();
+        };
+        let up = tokio::spawn(exchange(Arc::clone(&client), Arc::clone(&server)));
+        exchange(Arc::clone(&server), Arc::clone(&client)).await;
+        up.await.unwrap();
+        assert_eq!(client.shut_down(3).await, Closed::Here);
+        assert_eq!(server.receive().await, Err(Closed::There(3)));
+        let used = client.snapshot().paths;
+        assert_eq!(used.len(), 8);
+        assert!(
+            used.iter().all(|(up, path)| *up && path.sent > 0),
+            "{used:?}"
+        );
+    });
+}
+
+#[test]
+fn a_reader_that_is_slow_holds_the_sender_back() {
+    run(async {
+        let small = Settings {
+            receive_memory: 1 << 20,
+            send_memory: 1 << 20,
+            ..settings()
+        };
+        let (client, server, _listener) = pair([small.clone(), small]).await;
+        let sending = tokio::spawn(async move {
+            for tag in 0..600 {
+                let data = Bytes::from(content(tag, 50_000));
+                client.send(tag, data).await.unwrap();
+            }
+            client.flush().await.unwrap();
+            client
+        });
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        assert!(!sending.is_finished());
+        for _ in 0..600 {
+            server.receive().await.unwrap();
+        }
+        drop(sending.await.unwrap());
+        assert_eq!(server.receive().await, Err(Closed::There(0)));
+    });
+}
+
+#[test]
+fn wrong_keys_and_silence_are_told() {
+    run(async {
+        let server = Server::bind(loopback(), settings(), Limits::default()).unwrap();
+        let other = Settings::new(Security::Key(PreSharedKey([1; 32])));
+        let refused = connect(server.address(), other).await;
+        assert!(matches!(refused, Err(ConnectError::Closed(Closed::Key))));
+        let short = Settings {
+            idle: clearway_units::Span::from_ms(300),
+            ..settings()
+        };
+        let nobody = std::net::UdpSocket::bind(loopback()).unwrap();
+        let silent = connect(nobody.local_addr().unwrap(), short).await;
+        assert!(matches!(
+            silent,
+            Err(ConnectError::Closed(Closed::NoAnswer(_)))
+        ));
+    });
+}
