@@ -1,5 +1,6 @@
 //! Command-line arguments.
 
+use crate::perf::PerfArguments;
 use clap::{Args, Parser, Subcommand, ValueHint};
 use clearway_lab::{AttackKind, Scope};
 use clearway_reproduce::{NullSubject, Scale};
@@ -56,6 +57,8 @@ pub(crate) enum Command {
     Isolate(IsolateArguments),
     /// Reproduce figures of papers: their claims, our numbers, pass or miss
     Reproduce(ReproduceArguments),
+    /// Measure STrack over UDP between two hosts, or on this one: throughput, message rate, round trips, paths, cost
+    Perf(PerfArguments),
     /// Print a script that completes commands, options and names in a shell
     #[command(after_help = SHELLS)]
     Completions { shell: clap_complete::Shell },

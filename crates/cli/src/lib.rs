@@ -39,6 +39,7 @@ mod live;
 mod man;
 mod messages;
 mod output;
+mod perf;
 mod plan;
 mod progress;
 mod reproduce;
@@ -153,6 +154,7 @@ fn dispatch(laboratory: &Laboratory, command: Command) -> Result<ExitCode, Failu
         Command::Sweep(arguments) => sweep::sweep(laboratory, &arguments),
         Command::Tune(arguments) => tune::run(laboratory, &arguments),
         Command::Isolate(arguments) => isolate::isolate(laboratory, &arguments),
+        Command::Perf(arguments) => perf::perf(&arguments),
         Command::Reproduce(arguments) => reproduce::reproduce(laboratory, &arguments),
         Command::Completions { shell } => completions::completions(laboratory, shell),
         Command::Man { folder } => man::man(folder.as_deref()),

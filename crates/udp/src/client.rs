@@ -9,6 +9,10 @@ use std::net::SocketAddr;
 /// Time after which an Init is sent again, at first and at most.
 const FIRST_RETRY: Span = Span::from_ms(200);
 const LAST_RETRY: Span = Span::from_ms(2_000);
+/// Refusals after which a client believes them, each of another Init, and the time between these: one that was damaged on its way is
+/// refused too.
+const REFUSALS: u32 = 4;
+const REFUSED_RETRY: Span = Span::from_ms(20);
 
 /// A client that waits for the server.
 pub(crate) struct Client {
@@ -23,6 +27,9 @@ pub(crate) struct Client {
     /// When the last Init was sent, how many of the same there were, and when the next is due.
     sent: Time,
     copies: u32,
+    /// Refusals, and whether the last Init is among the refused ones.
+    refusals: u32,
+    is_refused: bool,
     due: Time,
     retry: Span,
 }
@@ -48,6 +55,8 @@ impl Client {
             began: now,
             sent: now,
             copies: 0,
+            refusals: 0,
+            is_refused: false,
             due: now,
             retry: FIRST_RETRY,
         };
@@ -94,6 +103,7 @@ impl Client {
         self.retry = (self.retry * 2).min(LAST_RETRY);
         self.sent = now;
         self.copies += 1;
+        self.is_refused = false;
         self.init().write(out);
         true
     }
@@ -111,6 +121,15 @@ impl Client {
         }
         (self.due, self.copies) = (now, 0);
         sample
+    }
+
+    /// Takes note of a refusal. Returns true if it is to be believed; else the next Init is sent soon.
+    pub(crate) fn on_refusal(&mut self, now: Time) -> bool {
+        if !std::mem::replace(&mut self.is_refused, true) {
+            self.refusals += 1;
+            self.due = now + REFUSED_RETRY;
+        }
+        self.refusals >= REFUSALS
     }
 
     /// Round trip, if it is clear which Init was answered.

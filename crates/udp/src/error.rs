@@ -1,7 +1,9 @@
 //! Ends of connections, and what to do about them.
 
 use crate::wire::VERSION;
+use clearway_units::Span;
 use std::fmt;
+use std::net::SocketAddr;
 
 /// Reason why a connection ended or could not be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -13,42 +15,54 @@ pub enum Closed {
     #[error("the other end closed the connection (code {0})")]
     There(u64),
     /// The other end was silent for too long.
-    #[error(
-        "the other end has been silent for {0}: check that it runs, and that UDP passes in both directions"
-    )]
-    Silent(clearway_units::Span),
+    #[error("the other end has been silent for {0}")]
+    Silent(Span),
     /// Nobody has answered.
-    #[error(
-        "nobody answers at {0}: check address and port, that the other end runs, and that UDP passes in both directions"
-    )]
-    NoAnswer(std::net::SocketAddr),
+    #[error("nobody answers at {0}")]
+    NoAnswer(SocketAddr),
     /// The other end has another key.
-    #[error("the other end has another key: give both ends the same one")]
+    #[error("the other end has another key")]
     Key,
     /// The other end has no version in common with this one.
-    #[error(
-        "the other end speaks {theirs} of STrack over UDP, this one version {VERSION}: use the same release at both ends"
-    )]
+    #[error("the other end speaks {theirs} of STrack over UDP, and this one version {VERSION}")]
     Version {
         /// Versions of the other end.
         theirs: Versions,
     },
     /// Encryption at one end only.
-    #[error(
-        "one end is insecure and the other is not: use a key at both ends, or `--insecure` at both"
-    )]
+    #[error("one end encrypts and the other does not")]
     Security,
     /// The other end has too many connections.
-    #[error("the other end has as many connections as it allows: close some, or raise its limits")]
+    #[error("the other end has as many connections as it allows")]
     Busy,
     /// The other end asks for what does not exist here.
-    #[error(
-        "the ends do not agree on the parameters of a connection: use the same release at both ends"
-    )]
+    #[error("the ends do not agree on the parameters of a connection")]
     Parameters,
     /// The other end broke the protocol.
     #[error("the other end broke the protocol: {0}")]
     Violation(&'static str),
+}
+
+impl Closed {
+    /// What a user can do about it.
+    pub fn fix(&self) -> &'static str {
+        match self {
+            Self::Here => "begin another connection",
+            Self::There(_) => "see what the other end says",
+            Self::Silent(_) => {
+                "see that the other end runs, and that UDP passes in both directions"
+            }
+            Self::NoAnswer(_) => {
+                "see that the other end runs there, and that UDP passes in both directions"
+            }
+            Self::Key => "give both ends the same key",
+            Self::Version { .. } | Self::Parameters | Self::Violation(_) => {
+                "use the same release at both ends"
+            }
+            Self::Security => "give both ends a key, or neither",
+            Self::Busy => "end some of its connections, or try again later",
+        }
+    }
 }
 
 /// A list of versions.

@@ -39,6 +39,7 @@ mod paths;
 mod protection;
 mod random;
 pub mod settings;
+mod staged;
 mod timers;
 pub mod wire;
 

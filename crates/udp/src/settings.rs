@@ -13,7 +13,7 @@
 //! | largest window | 1.25 bandwidth-delay products | the same, of the round trip above | |
 //! | probe | after 3 base round trips without an acknowledgement | the same, at least 2 ms | timers |
 //! | verdict of a probe | back within 2 base round trips | the same, at least 2 ms | a host that was not scheduled answers late |
-//! | timeout | 250 us, 30 base round trips | 30 round trips, at least 20 ms and at most 3 round trips and 200 ms | a receiver that is not scheduled for some milliseconds has lost nothing |
+//! | timeout | 250 us, 30 base round trips | 30 round trips, at least 50 ms and at most 3 round trips and 200 ms | a receiver that is not scheduled for tens of milliseconds has lost nothing |
 //! | window of the receiver's bitmap | twice the largest window | 16384 packets at both ends | both ends measure, and would differ |
 //! | entropies | 256 source ports | one socket for each path, 8 | a socket costs memory and a system call |
 //! | a path without any acknowledgement | taken again when its turn comes | avoided until it answers a challenge | ports that a middlebox blocks stay blocked |
@@ -34,7 +34,7 @@ const LEAST_ROUND_TRIP: Span = Span::from_us(100);
 const LONGEST_ROUND_TRIP: Span = Span::from_ms(1_000);
 /// Shortest time after which a timer of the transport can fire.
 const LEAST_TIMER: Span = Span::from_ms(2);
-const LEAST_TIMEOUT: Span = Span::from_ms(20);
+const LEAST_TIMEOUT: Span = Span::from_ms(50);
 /// Packets beyond the first missing one that a receiver takes.
 const BITMAP: u32 = 16384;
 /// Bytes of IP and UDP in front of a datagram.
@@ -48,6 +48,27 @@ pub const MOST_PATHS: u8 = 64;
 /// A key that both ends have, 32 random bytes.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PreSharedKey(pub [u8; 32]);
+
+impl PreSharedKey {
+    /// Reads a key of 64 hexadecimal digits; white space around them does not matter.
+    pub fn from_hex(text: &str) -> Option<Self> {
+        let text = text.trim().as_bytes();
+        let digit = |byte: u8| char::from(byte).to_digit(16);
+        let mut key = [0; 32];
+        if text.len() != 2 * key.len() {
+            return None;
+        }
+        for (byte, digits) in key.iter_mut().zip(text.chunks_exact(2)) {
+            *byte = (digit(digits[0])? << 4 | digit(digits[1])?) as u8;
+        }
+        Some(Self(key))
+    }
+
+    /// The key as [`from_hex`](Self::from_hex) reads it.
+    pub fn to_hex(&self) -> String {
+        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
 
 impl fmt::Debug for PreSharedKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -269,12 +290,31 @@ mod tests {
             Reliability::SelectiveRepeat(repeat) => repeat.timeout,
             Reliability::GoBackN(_) => unreachable!(),
         };
-        assert_eq!(timeout(5), Span::from_ms(20));
+        assert_eq!(timeout(5), Span::from_ms(50));
         assert_eq!(timeout(2_000), Span::from_ms(60));
         assert_eq!(timeout(100_000), Span::from_ms(500));
         let near = profile(&settings, &agreed, Span::from_us(5)).network;
         assert_eq!(near.propagation_rtt, Span::from_us(100));
         assert_eq!(near.payload, 1452 - 91);
+    }
+
+    #[test]
+    fn keys_are_read_as_they_are_written() {
+        let key = PreSharedKey(std::array::from_fn(|index| (index as u8).wrapping_mul(9)));
+        assert_eq!(
+            PreSharedKey::from_hex(&format!(" {}\n", key.to_hex())),
+            Some(key.clone())
+        );
+        for wrong in [
+            "",
+            "12",
+            &key.to_hex()[1..],
+            &format!("{}0", &key.to_hex()),
+            &"\u{e4}".repeat(32),
+        ] {
+            assert_eq!(PreSharedKey::from_hex(wrong), None, "{wrong}");
+        }
+        assert_eq!(format!("{key:?}"), "PreSharedKey(..)");
     }
 
     #[test]

@@ -71,6 +71,8 @@ use std::fmt;
 
 /// The version of this wire format.
 pub const VERSION: u32 = 1;
+/// The UDP port of servers, unless another one is asked for.
+pub const PORT: u16 = clearway_transport::wire::strack::PORT;
 /// Length of an Init, padding included: answers to it are shorter, so nobody can be flooded by them in somebody else's name.
 pub const INIT_LENGTH: usize = 1200;
 /// Bytes of a packet in front of its encrypted part.

@@ -2,8 +2,10 @@
 #![cfg(feature = "net")]
 
 use bytes::Bytes;
+use clearway_udp::net::perf::{Plan, Pool, measure, serve};
 use clearway_udp::net::{Channel, ConnectError, Server, connect};
 use clearway_udp::{Closed, Limits, PreSharedKey, Security, Settings};
+use clearway_units::Span;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -19,7 +21,10 @@ fn loopback() -> SocketAddr {
 }
 
 fn run<F: Future>(test: F) -> F::Output {
-    let runtime = Builder::new_current_thread().enable_all().build();
+    let runtime = Builder::new_current_thread()
+        .event_interval(1)
+        .enable_all()
+        .build();
     runtime.expect("a runtime").block_on(async {
         let limit = Duration::from_secs(60);
         tokio::time::timeout(limit, test)
@@ -107,6 +112,38 @@ fn a_reader_that_is_slow_holds_the_sender_back() {
 }
 
 #[test]
+fn measurements_count_what_was_sent() {
+    run(async {
+        let (client, server, _listener) = pair([settings(), settings()]).await;
+        let serving = tokio::spawn(async move { serve(&server, &Pool::default()).await });
+        let ms = |name, usual| std::env::var(name).map_or(usual, |ms| ms.parse().unwrap());
+        let plan = Plan {
+            time: Span::from_ms(ms("CLEARWAY_PERF_MS", 300)),
+            message: 1 << 20,
+            small_time: Span::from_ms(100),
+            echoes: 100,
+            interval: Span::from_ms(100),
+        };
+        let mut intervals = 0;
+        let measured = measure(&client, &plan, |_| intervals += 1).await.unwrap();
+        assert!(intervals > 0 && measured.bytes > 0 && measured.small > 0);
+        assert_eq!(measured.round_trips.len(), 100);
+        eprintln!(
+            "{:.2} Gb/s, {} again of {}, {} small in {}, echo {:?}, {:?}",
+            measured.bytes as f64 * 8e3 / measured.time.as_ps() as f64,
+            measured.snapshot.counters.retransmitted,
+            measured.snapshot.counters.data_sent,
+            measured.small,
+            measured.small_time,
+            measured.round_trips[50],
+            measured.snapshot.counters,
+        );
+        client.shut_down(0).await;
+        assert_eq!(serving.await.unwrap(), Closed::There(0));
+    });
+}
+
+#[test]
 fn wrong_keys_and_silence_are_told() {
     run(async {
         let server = Server::bind(loopback(), settings(), Limits::default()).unwrap();
@@ -114,7 +151,7 @@ fn wrong_keys_and_silence_are_told() {
         let refused = connect(server.address(), other).await;
         assert!(matches!(refused, Err(ConnectError::Closed(Closed::Key))));
         let short = Settings {
-            idle: clearway_units::Span::from_ms(300),
+            idle: Span::from_ms(300),
             ..settings()
         };
         let nobody = std::net::UdpSocket::bind(loopback()).unwrap();

@@ -79,6 +79,7 @@ const ARROWS: [(&str, &[&str]); 23] = [
             "reproduce",
             "runs",
             "sweep",
+            "udp",
             "units",
         ],
     ),

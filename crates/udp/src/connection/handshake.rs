@@ -24,6 +24,9 @@ impl Connection {
                 reason,
                 versions: theirs,
             }) if id == client.id() => {
+                if !client.on_refusal(now) {
+                    return;
+                }
                 let reason = match reason {
                     RefusalReason::Version => Closed::Version {
                         theirs: Versions(versions(theirs).collect()),

@@ -26,6 +26,7 @@ use crate::paths::{PathStatistics, Paths};
 use crate::protection::Protection;
 use crate::random::Random;
 use crate::settings::{Agreed, Settings, profile};
+use crate::staged::Staged;
 use crate::timers::{HALF_OPEN, Timers};
 use crate::wire::{ConnectionId, Frame};
 use bytes::Bytes;
@@ -142,6 +143,8 @@ pub struct Connection {
     agreed: Option<Agreed>,
     protection: Protection,
     core: Option<Core>,
+    /// Packets of the transport on their way to the paths.
+    staged: Staged,
     /// Least round trip that was measured before there was a core.
     round_trip: Option<Span>,
     paths: Paths,
@@ -224,6 +227,7 @@ impl Connection {
             agreed: None,
             protection,
             core: None,
+            staged: Staged::default(),
             round_trip: None,
             paths,
             outgoing: Outgoing::new(settings.send_memory, 0),

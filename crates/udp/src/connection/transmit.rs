@@ -35,9 +35,23 @@ impl Connection {
             let frame = Frame::PathChallenge(due.token);
             return Some(self.frame(now, due.path, due.to, frame, out));
         }
-        let core = self.core.as_mut()?;
-        let packet = core.endpoint.poll_transmit(now)?.packet;
+        let packet = match self.staged.pop() {
+            Some(packet) => packet,
+            None => self.stage(now)?,
+        };
         Some(self.packet(now, packet, out))
+    }
+
+    /// Takes packets from the transport, and of its acknowledgements those that are needed.
+    #[inline]
+    fn stage(&mut self, now: Time) -> Option<Packet> {
+        let core = self.core.as_mut()?;
+        while let Some(packet) = core.endpoint.poll_transmit(now) {
+            if !self.staged.push(packet.packet) {
+                break;
+            }
+        }
+        self.staged.pop()
     }
 
     fn frame(

@@ -8,6 +8,7 @@
 
 mod clock;
 mod driver;
+pub mod perf;
 mod sender;
 mod shared;
 mod sockets;
@@ -16,7 +17,7 @@ use crate::connection::Connection;
 use crate::error::Closed;
 use crate::incoming::{Acceptor, Allocate};
 use crate::listener::{Limits, Listener};
-use crate::settings::Settings;
+use crate::settings::{PreSharedKey, Settings};
 use clock::{Clock, seed};
 use driver::Driver;
 use shared::{Accepting, Shared};
@@ -26,6 +27,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 pub use shared::{Channel, Message, Snapshot};
+
+/// A new key from the random bytes of the operating system.
+///
+/// # Errors
+/// If it has none.
+pub fn new_key() -> io::Result<PreSharedKey> {
+    seed().map(PreSharedKey)
+}
 
 /// Source of acceptors: one for each connection.
 pub type Acceptors = Box<dyn Fn() -> Box<dyn Acceptor> + Send>;

@@ -83,6 +83,7 @@ impl Sender {
             && let Some((transmit, bytes)) = self.held.take()
         {
             self.push(sockets, &transmit, &bytes);
+            self.flush_path(sockets, usize::from(transmit.path));
         }
         self.blocked.is_none()
     }

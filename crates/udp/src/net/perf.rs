@@ -1,0 +1,233 @@
+//! Measurements of a connection: throughput, message rate and round trips of messages.
+//!
+//! The end that is measured against counts and echoes messages by their tags; see [`serve`].
+
+use super::clock::Clock;
+use super::shared::{Channel, Snapshot};
+use crate::error::Closed;
+use crate::incoming::Acceptor;
+use crate::outgoing::SendError;
+use bytes::Bytes;
+use clearway_units::{Span, Time};
+use std::sync::{Arc, Mutex};
+
+/// Tag of messages that are counted and dropped.
+const BULK: u64 = 1;
+/// Tag of messages that are sent back as they are.
+const ECHO: u64 = 2;
+/// Tag of the question how many bytes were counted, and of its answer.
+const COUNT: u64 = 3;
+/// Code with which a measurement ends a connection.
+pub const DONE: u64 = 0;
+
+/// Plan of a measurement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Plan {
+    /// Time for which messages are sent as fast as possible.
+    pub time: Span,
+    /// Length of these messages.
+    pub message: usize,
+    /// Time for which messages of [`SMALL`] bytes are sent as fast as possible.
+    pub small_time: Span,
+    /// Messages of [`SMALL`] bytes that are sent back, one after the other.
+    pub echoes: usize,
+    /// Length of the intervals that are told of.
+    pub interval: Span,
+}
+
+/// Length of small messages.
+pub const SMALL: usize = 64;
+
+/// A part of the time in which messages were sent.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Interval {
+    /// Beginning and end, from the first message on.
+    pub from: Span,
+    /// The end.
+    pub to: Span,
+    /// Bytes of messages that were taken for sending.
+    pub bytes: u64,
+    /// Packets sent again.
+    pub retransmitted: u64,
+}
+
+/// Results of a measurement.
+#[derive(Debug, Clone, Default)]
+pub struct Measured {
+    /// Bytes of messages that have arrived, and the time that this took.
+    pub bytes: u64,
+    /// The time from the first message to the acknowledgement of the last.
+    pub time: Span,
+    /// Small messages that have arrived, and the time that this took.
+    pub small: u64,
+    /// The time of these.
+    pub small_time: Span,
+    /// Round trips of messages that were sent back, in ascending order.
+    pub round_trips: Vec<Span>,
+    /// State of the connection after the throughput was measured.
+    pub snapshot: Snapshot,
+}
+
+/// Failure of a measurement.
+#[derive(Debug, thiserror::Error)]
+pub enum PerfError {
+    /// A message was not taken.
+    #[error(transparent)]
+    Send(#[from] SendError),
+    /// The connection ended.
+    #[error(transparent)]
+    Closed(#[from] Closed),
+    /// The other end has counted something else than was sent.
+    #[error(
+        "the other end has counted {counted} bytes of {sent}: use the same release at both ends"
+    )]
+    Miscounted {
+        /// Bytes that were sent.
+        sent: u64,
+        /// Bytes that the other end has counted.
+        counted: u64,
+    },
+}
+
+/// Answers the measurements of the other end until it closes the connection. Returns why it ended.
+pub async fn serve(channel: &Channel, pool: &Pool) -> Closed {
+    let mut counted = 0u64;
+    loop {
+        let message = match channel.receive().await {
+            Ok(message) => message,
+            Err(closed) => return closed,
+        };
+        let answer = match message.tag {
+            ECHO => Some(Bytes::from(message.data)),
+            COUNT => Some(Bytes::copy_from_slice(&counted.to_be_bytes())),
+            _ => {
+                counted += message.data.len() as u64;
+                pool.put(message.data);
+                None
+            }
+        };
+        if let Some(answer) = answer {
+            // If that fails, the next message is the reason.
+            let _ = channel.send(message.tag, answer).await;
+        }
+    }
+}
+
+/// Measures a connection whose other end [serves](serve). Calls `on_interval` now and then.
+///
+/// # Errors
+/// If the connection ends, or the other end does not answer as it should.
+pub async fn measure(
+    channel: &Channel,
+    plan: &Plan,
+    mut on_interval: impl FnMut(&Interval),
+) -> Result<Measured, PerfError> {
+    let clock = Clock::start();
+    let mut measured = Measured::default();
+    let content = Bytes::from(vec![0x5a; plan.message]);
+    let messages = send_for(
+        channel,
+        clock,
+        plan.time,
+        &content,
+        Some((plan.interval, &mut on_interval)),
+    );
+    let (sent, time) = messages.await?;
+    measured.bytes = sent * plan.message as u64;
+    measured.time = time;
+    measured.snapshot = channel.snapshot();
+    measured.round_trips = echo(channel, clock, plan.echoes).await?;
+    let content = Bytes::from(vec![0x5a; SMALL]);
+    (measured.small, measured.small_time) =
+        send_for(channel, clock, plan.small_time, &content, None).await?;
+    let sent = measured.bytes + measured.small * SMALL as u64;
+    channel.send(COUNT, Bytes::new()).await?;
+    let answer = channel.receive().await?;
+    let counted = answer
+        .data
+        .as_slice()
+        .try_into()
+        .map_or(0, u64::from_be_bytes);
+    if answer.tag != COUNT || counted != sent {
+        return Err(PerfError::Miscounted { sent, counted });
+    }
+    Ok(measured)
+}
+
+/// Called with each interval, of this length.
+type Intervals<'a> = Option<(Span, &'a mut dyn FnMut(&Interval))>;
+
+/// Sends messages for a time, as fast as they are taken. Returns their number and the time until the last has arrived.
+async fn send_for(
+    channel: &Channel,
+    clock: Clock,
+    time: Span,
+    content: &Bytes,
+    mut intervals: Intervals<'_>,
+) -> Result<(u64, Span), SendError> {
+    let began = clock.now();
+    let (mut sent, mut told): (u64, (u64, Time)) = (0, (0, began));
+    let mut retransmitted = channel.snapshot().counters.retransmitted;
+    loop {
+        let now = clock.now();
+        if now.since(began) >= time {
+            break;
+        }
+        if let Some((length, on_interval)) = &mut intervals
+            && now.since(told.1) >= *length
+        {
+            let again = channel.snapshot().counters.retransmitted;
+            on_interval(&Interval {
+                from: told.1.since(began),
+                to: now.since(began),
+                bytes: (sent - told.0) * content.len() as u64,
+                retransmitted: again - retransmitted,
+            });
+            (told, retransmitted) = ((sent, now), again);
+        }
+        channel.send(BULK, content.clone()).await?;
+        sent += 1;
+    }
+    channel.flush().await?;
+    Ok((sent, clock.now().since(began)))
+}
+
+/// Sends messages one after the other and waits for each to come back.
+async fn echo(channel: &Channel, clock: Clock, count: usize) -> Result<Vec<Span>, PerfError> {
+    let content = Bytes::from(vec![0x5a; SMALL]);
+    let mut round_trips = Vec::with_capacity(count);
+    for _ in 0..count {
+        let began = clock.now();
+        channel.send(ECHO, content.clone()).await?;
+        channel.receive().await?;
+        round_trips.push(clock.now().since(began));
+    }
+    round_trips.sort_unstable();
+    Ok(round_trips)
+}
+
+/// Buffers that are used again, so that nobody has to clear memory for each message.
+#[derive(Debug, Clone, Default)]
+pub struct Pool(Arc<Mutex<Vec<Vec<u8>>>>);
+
+impl Pool {
+    /// The most buffers that wait here.
+    const MOST: usize = 256;
+
+    /// Gives a buffer back.
+    pub fn put(&self, buffer: Vec<u8>) {
+        let mut buffers = self.0.lock().unwrap_or_else(|broken| broken.into_inner());
+        if buffers.len() < Self::MOST {
+            buffers.push(buffer);
+        }
+    }
+}
+
+impl Acceptor for Pool {
+    fn accept(&mut self, _tag: u64, length: usize) -> Option<Vec<u8>> {
+        let mut buffers = self.0.lock().unwrap_or_else(|broken| broken.into_inner());
+        let fits = buffers.iter().rposition(|buffer| buffer.len() == length);
+        let fits = fits.map(|index| buffers.swap_remove(index));
+        Some(fits.unwrap_or_else(|| vec![0; length]))
+    }
+}

@@ -1,0 +1,133 @@
+//! Acknowledgements that wait to be sent, without those that later ones make needless.
+//!
+//! The receiver acknowledges each packet that it expects. Where many come with one system call, the last acknowledgement of each path
+//! says all that the others do: it has the same state or a later one of the same segment of the bitmap, and a later time stamp of the same
+//! path. What has a mark or answers a probe is never left out, as the sender reacts to it.
+
+use clearway_transport::{Header, Packet};
+use std::collections::VecDeque;
+
+/// Packets that the transport has made, in order.
+#[derive(Debug, Default)]
+pub(crate) struct Staged(VecDeque<Packet>);
+
+impl Staged {
+    /// The most that wait here.
+    pub(crate) const MOST: usize = 64;
+
+    pub(crate) fn pop(&mut self) -> Option<Packet> {
+        self.0.pop_front()
+    }
+
+    /// Adds a packet. Returns true if more should be looked at before any is sent: the packet is an acknowledgement that a later one may
+    /// make needless.
+    #[inline]
+    pub(crate) fn push(&mut self, packet: Packet) -> bool {
+        if !matches!(packet.header, Header::Sack { probe: false, .. }) {
+            self.0.push_back(packet);
+            return false;
+        }
+        let known = self
+            .0
+            .iter_mut()
+            .rev()
+            .find(|old| old.source_port == packet.source_port && old.flow == packet.flow);
+        match known {
+            Some(old) if makes_needless(&packet, old) => *old = packet,
+            _ => self.0.push_back(packet),
+        }
+        self.0.len() < Self::MOST
+    }
+}
+
+/// True if the sender learns nothing from `old` that `new`, of the same path, does not say.
+fn makes_needless(new: &Packet, old: &Packet) -> bool {
+    let (
+        Header::Sack {
+            bitmap: seen,
+            epsn: reached,
+            base_offset: seen_from,
+            ..
+        },
+        Header::Sack {
+            bitmap,
+            epsn,
+            base_offset,
+            probe: false,
+            ..
+        },
+    ) = (new.header, old.header)
+    else {
+        return false;
+    };
+    // Numbers wrap: only differences count.
+    let base = epsn.wrapping_add(base_offset.into());
+    let later = reached.wrapping_sub(epsn) as i32 >= 0;
+    let below = reached.wrapping_sub(base) as i32;
+    let missing = match below {
+        ..=0 => bitmap,
+        1..64 => bitmap >> below << below,
+        _ => 0,
+    };
+    let same_segment = base == reached.wrapping_add(seen_from.into());
+    later && !old.ecn && !new.ecn && (missing == 0 || (same_segment && missing & !seen == 0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clearway_transport::Class;
+    use clearway_units::{FlowId, HostId, Time};
+
+    fn sack(path: u16, epsn: u32, base_offset: u16, bitmap: u64) -> Packet {
+        Packet {
+            stamp: Time::ZERO,
+            flow: FlowId(0),
+            src: HostId(0),
+            dst: HostId(1),
+            header_hash: 0,
+            size: 0,
+            source_port: path,
+            class: Class::CONTROL,
+            queue_pair: 0,
+            ecn: false,
+            header: Header::Sack {
+                bitmap,
+                bytes_received: 0,
+                epsn,
+                base_offset,
+                out_of_order: 0,
+                probe: false,
+            },
+        }
+    }
+
+    #[test]
+    fn one_acknowledgement_of_each_path_is_left_if_it_says_all() {
+        let mut staged = Staged::default();
+        for epsn in 0..60 {
+            assert!(staged.push(sack((epsn % 3) as u16, epsn, 0, 0)));
+        }
+        assert_eq!(staged.0.len(), 3);
+        let last = std::iter::from_fn(|| staged.pop()).last();
+        assert_eq!(last, Some(sack(2, 59, 0, 0)));
+    }
+
+    #[test]
+    fn what_only_an_older_one_says_is_kept() {
+        let needless = |new: Packet, old: Packet| makes_needless(&new, &old);
+        assert!(needless(sack(0, 5, 0, 0b111), sack(0, 5, 0, 0b101)));
+        assert!(!needless(sack(0, 5, 0, 0b011), sack(0, 5, 0, 0b101)));
+        assert!(!needless(sack(0, 5, 64, 0b111), sack(0, 5, 0, 0b101)));
+        assert!(!needless(sack(0, 4, 0, 0), sack(0, 5, 0, 0)));
+        assert!(needless(sack(0, 8, 0, 0), sack(0, 5, 0, 0b101)));
+        assert!(!needless(sack(0, 7, 0, 0), sack(0, 5, 0, 0b101)));
+        assert!(needless(sack(0, 100, 0, 0), sack(0, 5, 0, u64::MAX)));
+        assert!(needless(sack(0, 1, 0, 0), sack(0, u32::MAX, 0, 1)));
+        let marked = Packet {
+            ecn: true,
+            ..sack(0, 5, 0, 0)
+        };
+        assert!(!needless(sack(0, 6, 0, 0), marked) && !needless(marked, sack(0, 4, 0, 0)));
+    }
+}
