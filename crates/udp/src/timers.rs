@@ -2,9 +2,6 @@
 
 use clearway_units::{Span, Time};
 
-/// Time for which a server waits for the first packet of a client.
-pub(crate) const HALF_OPEN: Span = Span::from_ms(3_000);
-
 /// When what is due.
 #[derive(Debug)]
 pub(crate) struct Timers {

@@ -27,7 +27,7 @@ use crate::protection::Protection;
 use crate::random::Random;
 use crate::settings::{Agreed, Settings, profile};
 use crate::staged::Staged;
-use crate::timers::{HALF_OPEN, Timers};
+use crate::timers::Timers;
 use crate::wire::{ConnectionId, Frame};
 use bytes::Bytes;
 use clearway_transport::cc::PathFacts;
@@ -202,9 +202,10 @@ impl Connection {
         let mut connection = Self::new(settings, ids[0], paths, protection, random, acceptor, now);
         connection.remote = ids[1];
         connection.state = State::Open;
-        connection.timers.confirm_by = Some(now + HALF_OPEN);
         connection.round_trip = Some(round_trip);
         connection.agree(agreed);
+        // As long as the client tries: a connection made anew for it would have other keys than an answer that is late.
+        connection.timers.confirm_by = Some(now + agreed.idle);
         connection
     }
 
