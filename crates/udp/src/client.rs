@@ -24,7 +24,7 @@ pub(crate) struct Client {
     message: Vec<u8>,
     cookie: Option<[u8; COOKIE]>,
     began: Time,
-    /// When the last Init was sent, how many of the same there were, and when the next is due.
+    /// Time of the last Init, number of copies of it so far, and time of the next.
     sent: Time,
     copies: u32,
     /// Refusals, and whether the last Init is among the refused ones.

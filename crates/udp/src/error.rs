@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 /// Reason why a connection ended or could not be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Closed {
-    /// This end closed it.
+    /// Closed at this end.
     #[error("the connection was closed at this end")]
     Here,
     /// The other end closed it, with the code of its application.
@@ -17,7 +17,7 @@ pub enum Closed {
     /// The other end was silent for too long.
     #[error("the other end has been silent for {0}")]
     Silent(Span),
-    /// Nobody has answered.
+    /// No answer to the handshake.
     #[error("nobody answers at {0}")]
     NoAnswer(SocketAddr),
     /// The other end has another key.
@@ -44,7 +44,7 @@ pub enum Closed {
 }
 
 impl Closed {
-    /// What a user can do about it.
+    /// Advice to the user.
     pub fn fix(&self) -> &'static str {
         match self {
             Self::Here => "begin another connection",

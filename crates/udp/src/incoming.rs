@@ -29,7 +29,7 @@ impl<F: FnMut(u64, usize) -> Option<Vec<u8>> + Send> Acceptor for F {
     }
 }
 
-/// What a data packet says of its place.
+/// Place of a data packet's payload, as the packet says.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place {
     pub(crate) flow: FlowId,
@@ -46,7 +46,7 @@ pub(crate) struct Place {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
     Placed,
-    /// It belongs to a message that is refused; the other end is to hear of that.
+    /// Part of a message that is refused; the other end is to hear of that.
     Refused,
     /// The other end does what it must not.
     Violation(&'static str),

@@ -41,9 +41,9 @@ impl Default for Limits {
     }
 }
 
-/// What came of a datagram.
+/// Outcome of a datagram.
 pub enum Heard {
-    /// Nothing: it was malformed, or not for a listener.
+    /// No effect: the datagram was malformed, or not for a listener.
     Nothing,
     /// An answer was written.
     Answer,
@@ -293,7 +293,7 @@ impl Listener {
     }
 }
 
-/// What is to be done about an Init.
+/// Decision about an Init.
 enum Verdict {
     Nothing,
     Refuse(RefusalReason),

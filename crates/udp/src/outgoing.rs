@@ -37,7 +37,7 @@ pub enum SendError {
 pub(crate) struct Message {
     pub(crate) id: SendId,
     pub(crate) tag: u64,
-    /// Its bytes; nothing once it is refused.
+    /// Bytes of the message; none once it is refused.
     pub(crate) data: Bytes,
     pub(crate) length: u64,
     /// The other end does not want it: its packets go without payload.

@@ -47,7 +47,7 @@ struct Path {
     candidate: Option<SocketAddr>,
     up: bool,
     challenge: Option<Challenge>,
-    /// When the next challenge is due, and after how long another.
+    /// Time of the next challenge, and the span to the one after it.
     challenge_at: Option<Time>,
     retry: Span,
     /// Packets since the last acknowledgement, and when the first of them was sent.
@@ -65,7 +65,7 @@ pub(crate) struct Due {
     pub(crate) token: u64,
 }
 
-/// What the answer to a challenge says.
+/// Findings from the answer to a challenge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Validated {
     pub(crate) round_trip: Span,
@@ -161,7 +161,7 @@ impl Paths {
         })
     }
 
-    /// When [`poll_challenge`](Self::poll_challenge) has one.
+    /// Time at which [`poll_challenge`](Self::poll_challenge) has one.
     pub(crate) fn deadline(&self) -> Time {
         let times = self.paths.iter().filter_map(|path| path.challenge_at);
         times.min().unwrap_or(Time::NEVER)

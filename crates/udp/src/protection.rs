@@ -18,9 +18,9 @@ const MOST_FORGERIES: u64 = 1 << 36;
 /// Reason why a packet was not opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unopened {
-    /// It is no packet, or was not made by the other side.
+    /// No packet, or not one of the other side.
     Forged,
-    /// It has come before, or is so old that this cannot be told.
+    /// A packet that has come before, or is so old that this cannot be told.
     Replayed,
 }
 

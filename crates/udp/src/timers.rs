@@ -2,19 +2,19 @@
 
 use clearway_units::{Span, Time};
 
-/// When what is due.
+/// Times at which something is due.
 #[derive(Debug)]
 pub(crate) struct Timers {
     /// Silence after which the connection is given up.
     pub(crate) idle: Span,
-    /// When something authentic came last, and when something was sent last.
+    /// Time of the last authentic packet, and of the last one that was sent.
     pub(crate) heard: Time,
     pub(crate) spoken: Time,
     /// Until when the first packet of the other end has to come.
     pub(crate) confirm_by: Option<Time>,
-    /// When the other end is to be asked for credit.
+    /// Time at which the other end is to be asked for credit.
     pub(crate) blocked_at: Option<Time>,
-    /// When the end is to be told, or to be over.
+    /// Time at which the end is to be told, or is over.
     pub(crate) close_at: Option<Time>,
 }
 

@@ -7,7 +7,7 @@ use clearway_units::{Span, statistics::nearest_rank};
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 
-/// What was measured, and how.
+/// Results of a measurement, and its conditions.
 pub(super) struct Report {
     pub(super) both_ends: bool,
     pub(super) peer: SocketAddr,
@@ -83,7 +83,6 @@ impl Report {
     }
 
     pub(super) fn to_text(&self) -> String {
-        let counters = &self.measured.snapshot.counters;
         let encrypted = match self.is_encrypted() {
             true => "AES-256-GCM",
             false => "not encrypted",
@@ -92,6 +91,17 @@ impl Report {
             true => "both ends on this host".to_owned(),
             false => format!("to {}", self.peer),
         };
+        format!(
+            "{} over UDP, {place}, {encrypted}, datagrams of {} bytes\n\n{}\n{}",
+            self.transport(),
+            self.settings.datagram,
+            self.facts().render(usize::MAX),
+            self.paths().render(usize::MAX),
+        )
+    }
+
+    fn facts(&self) -> Table {
+        let counters = &self.measured.snapshot.counters;
         let ends = if self.both_ends {
             "both ends"
         } else {
@@ -130,6 +140,10 @@ impl Report {
             "processor time".to_owned(),
             format!("{:.2} s per GB, {ends}", self.cpu_per_gb()),
         ]);
+        facts
+    }
+
+    fn paths(&self) -> Table {
         let mut paths = Table::new()
             .column("path", Align::Right)
             .column("state", Align::Left)
@@ -145,13 +159,7 @@ impl Report {
                 path.marked.to_string(),
             ]);
         }
-        format!(
-            "{} over UDP, {place}, {encrypted}, datagrams of {} bytes\n\n{}\n{}",
-            self.transport(),
-            self.settings.datagram,
-            facts.render(usize::MAX),
-            paths.render(usize::MAX),
-        )
+        paths
     }
 
     pub(super) fn to_json(&self) -> Value {

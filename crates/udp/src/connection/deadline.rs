@@ -1,4 +1,4 @@
-//! What a connection does when a timer is due.
+//! Actions of a connection when a timer is due.
 
 use super::{Connection, Event, State};
 use crate::error::Closed;

@@ -41,7 +41,7 @@ use std::sync::Arc;
 const HERE: HostId = HostId(0);
 const THERE: HostId = HostId(1);
 
-/// Something that a connection tells its application.
+/// Event that a connection reports to its application.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Event {
     /// The other end has been heard, and has the key.
@@ -50,7 +50,7 @@ pub enum Event {
     Received {
         /// The tag that it was sent with.
         tag: u64,
-        /// Its bytes, in the buffer that the [`Acceptor`] gave.
+        /// Bytes of the message, in the buffer that the [`Acceptor`] gave.
         data: Vec<u8>,
     },
     /// A message has arrived at the other end.
@@ -65,17 +65,17 @@ pub enum Event {
     },
     /// A path can be used, for the first time or again.
     PathUp {
-        /// Its number.
+        /// Number of the path.
         path: u8,
     },
     /// A path has been silent while others were not, and is avoided.
     PathDown {
-        /// Its number.
+        /// Number of the path.
         path: u8,
     },
     /// The connection has ended.
     Closed {
-        /// Why.
+        /// Reason of the end.
         reason: Closed,
     },
 }
@@ -107,7 +107,7 @@ pub struct Discarded {
 /// The transport of a connection.
 struct Core {
     endpoint: Endpoint,
-    /// What its flows know of their path.
+    /// Facts of the path that flows are given.
     path: PathFacts,
     /// The flow on which messages are posted.
     flow: FlowId,
@@ -269,7 +269,7 @@ impl Connection {
         self.agreed.map_or(1, |agreed| agreed.paths)
     }
 
-    /// Whether each path is up, and its counters.
+    /// State of each path, true if it is up, and its counters.
     pub fn path_statistics(&self) -> impl Iterator<Item = (bool, PathStatistics)> + '_ {
         self.paths.statistics()
     }

@@ -268,7 +268,7 @@ impl Connection {
     }
 }
 
-/// Where the payload of a data packet belongs, and the payload: nothing for the packet that ends a flow. `None` if it is malformed.
+/// Place of the payload of a data packet, and the payload: nothing for the packet that ends a flow. `None` if it is malformed.
 #[inline]
 fn place_of<'a>(packet: &Packet, rest: &'a [u8]) -> Option<Option<(Place, &'a [u8])>> {
     let Header::Data {

@@ -1,9 +1,8 @@
 //! The task that moves datagrams between sockets and connections.
 
-use super::Acceptors;
 use super::clock::Clock;
 use super::sender::Sender;
-use super::shared::{Accepting, Channel, Ending, Message, Shared, Snapshot};
+use super::shared::{Accepting, Acceptors, Channel, Ending, Message, Shared, Snapshot};
 use super::sockets::{Buffers, Socket};
 use crate::connection::{Connection, Event};
 use crate::listener::{Heard, Listener};
@@ -36,7 +35,7 @@ struct Entry {
     snapshot_at: Time,
 }
 
-/// What listens.
+/// Listening side of a server.
 struct Listening {
     listener: Listener,
     acceptors: Acceptors,

@@ -26,7 +26,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-pub use shared::{Channel, Message, Snapshot};
+pub use shared::{Acceptors, Channel, Message, Snapshot};
 
 /// A new key from the random bytes of the operating system.
 ///
@@ -35,9 +35,6 @@ pub use shared::{Channel, Message, Snapshot};
 pub fn new_key() -> io::Result<PreSharedKey> {
     seed().map(PreSharedKey)
 }
-
-/// Source of acceptors: one for each connection.
-pub type Acceptors = Box<dyn Fn() -> Box<dyn Acceptor> + Send>;
 
 /// A server: a socket on which connections begin.
 #[derive(Debug)]
@@ -99,7 +96,7 @@ pub enum ConnectError {
     Socket {
         /// Sockets that were asked for.
         paths: u8,
-        /// What the operating system says.
+        /// Error of the operating system.
         error: io::Error,
     },
     /// The handshake failed.

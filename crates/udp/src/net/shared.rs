@@ -1,7 +1,8 @@
-//! What applications and drivers share: queues of messages, and who waits for what.
+//! State that applications and drivers share: queues of messages, and who waits for what.
 
 use crate::connection::{Connection, Discarded};
 use crate::error::Closed;
+use crate::incoming::Acceptor;
 use crate::outgoing::{SendError, SendId};
 use crate::paths::PathStatistics;
 use bytes::Bytes;
@@ -18,12 +19,15 @@ use tokio::sync::Notify;
 /// Messages that wait in a queue between an application and its driver, at most.
 const QUEUED: usize = 256;
 
+/// Source of acceptors: one for each connection.
+pub type Acceptors = Box<dyn Fn() -> Box<dyn Acceptor> + Send>;
+
 /// A message that has come.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
     /// The tag that it was sent with.
     pub tag: u64,
-    /// Its bytes.
+    /// Bytes of the message.
     pub data: Vec<u8>,
 }
 
@@ -34,7 +38,7 @@ pub struct Snapshot {
     pub counters: EndpointCounters,
     /// Datagrams that were of no use.
     pub discarded: Discarded,
-    /// Whether each path is up, and its counters.
+    /// State of each path, true if it is up, and its counters.
     pub paths: Vec<(bool, PathStatistics)>,
     /// The sender's window, flight and statistics.
     pub progress: Option<FlowProgress>,
@@ -54,7 +58,7 @@ impl Snapshot {
     }
 }
 
-/// How a connection is to end.
+/// Manner in which a connection is to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ending {
     /// Once everything has arrived.
@@ -86,9 +90,9 @@ pub(super) struct Shared {
     state: Mutex<State>,
     /// The application has done something.
     changed: AtomicBool,
-    /// Something has come, or the connection has ended.
+    /// Notified when a message has come, or the connection has ended.
     received: Notify,
-    /// Something has been taken, has arrived, or the connection has begun or ended.
+    /// Notified when a message has been taken or has arrived, or the connection has begun or ended.
     progress: Notify,
     pub(super) peer: SocketAddr,
 }
