@@ -34,7 +34,7 @@ fn every_key_and_every_kind_is_drawn() {
     let drawer = folder.drawer();
     let mut missing = drawer.schema().universe();
     let mut drawn = 0;
-    for number in 0..6000 {
+    for number in 0..12_000 {
         if let Some(scenario) = drawer.draw(1, number) {
             drawn += 1;
             for entry in scenario.draft.entries() {
