@@ -42,21 +42,21 @@ def swept(tmp_path_factory):
 def test_a_sweep_has_a_table_points_and_the_best(swept):
     sweep, calls = swept
     assert sweep.passed and sweep.missing == 0 and sweep.failures == [] and sweep.assertions == []
-    assert [axis.key for axis in sweep.axes] == ["transport.spray", "workload[0].message"]
+    assert [axis.key for axis in sweep.axes] == ["transport.spray", "workload.message"]
     assert sweep.axes[1].unit == "bytes" and sweep.axes[1].numbers == [64000, 256000]
     assert len(sweep.points) == 4 and len(sweep.table) == 8
     row = sweep.table.to_pylist(0, 1)[0]
-    assert row["transport.spray"] == "single" and row["workload[0].message"] == 64000 and row["seed"] == 1
+    assert row["transport.spray"] == "single" and row["workload.message"] == 64000 and row["seed"] == 1
     assert row["status"] == "complete"
-    (point,) = (point for point in sweep.points if point.values == {"transport.spray": "single", "workload[0].message": "64KB"})
+    (point,) = (point for point in sweep.points if point.values == {"transport.spray": "single", "workload.message": "64KB"})
     assert point.measures["fct_us.max"].per_seed[0] == row["fct_us.max"]
     best = sweep.best["fct_us.max"]
     assert best.point.measures["fct_us.max"].mean == min(point.measures["fct_us.max"].mean for point in sweep.points)
-    assert best.values["workload[0].message"] == "64KB" and 0 < best.share_of_samples <= 1
+    assert best.values["workload.message"] == "64KB" and 0 < best.share_of_samples <= 1
     assert calls[-1][:3] == (8, 8, 0)
     assert all(done <= total == 8 and (left is None or left >= 0) for done, total, _, left in calls)
     units = {column.name: column.unit for column in sweep.table.columns}
-    assert units["workload[0].message"] == "bytes" and units["fct_us.max"] == "us" and units["wall_seconds"] == "s"
+    assert units["workload.message"] == "bytes" and units["fct_us.max"] == "us" and units["wall_seconds"] == "s"
     assert "small" in repr(sweep) and "8 runs" in repr(sweep)
     page = sweep._repr_html_()
     assert "4 points" in page and "transport.spray" in page
