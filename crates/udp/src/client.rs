@@ -142,11 +142,12 @@ impl Client {
         &mut self,
         message: &[u8],
     ) -> Option<(Parameters, Option<noise::Secrets>)> {
-        let Some(handshake) = &mut self.handshake else {
+        if self.security == Security::Insecure.code() {
             return Some((Parameters::read(message)?, None));
-        };
-        let payload = handshake.read(message).ok()?;
+        }
+        let payload = self.handshake.as_mut()?.read(message).ok()?;
+        let parameters = Parameters::read(&payload)?;
         let secrets = self.handshake.take().map(noise::Handshake::secrets);
-        Some((Parameters::read(&payload)?, secrets))
+        Some((parameters, secrets))
     }
 }

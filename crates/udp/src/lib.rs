@@ -19,7 +19,7 @@
 //!
 //! # Security
 //! The handshake is Noise NNpsk0 by the crate `snow`, from a pre-shared key; every packet is encrypted by AES-256-GCM of `ring`, and
-//! copies are recognised by a window of 8192 packet numbers. A server keeps nothing of an address that has not sent back a cookie,
+//! copies are recognised by a window of 32768 packet numbers. A server keeps nothing of an address that has not sent back a cookie,
 //! and answers it with less than it has got. Keys change after 2^30 packets. What is not authentic changes nothing but counters.
 //!
 //! **Architecture invariant:** no clock, socket or thread; random bytes come from seeds that the caller gives. Nothing that comes makes

@@ -3,6 +3,9 @@
 //! An address that has not been heard of gets a cookie and leaves no state. Whoever comes back with it, from the same address, may send
 //! a handshake message; whoever has the key gets a connection, which is half open until its first packet. Connections are limited in
 //! number, per address, while half open, and by the memory that they may fill.
+//!
+//! An Init that somebody has recorded can be sent again with another cookie: the cookie is no part of the handshake yet. Whoever does so
+//! gets no connection, and holds a half-open place until the idle time is over.
 
 use crate::connection::Connection;
 use crate::cookie::Cookies;

@@ -129,7 +129,13 @@ impl Paths {
         let Some(path) = self.paths.get_mut(usize::from(path)) else {
             return;
         };
-        if path.address != Some(from) && path.candidate != Some(from) {
+        if path.address == Some(from) {
+            // It was there for a moment alone, or somebody else sent a copy from there.
+            if path.up && path.candidate.take().is_some() {
+                path.challenge = None;
+                path.challenge_at = None;
+            }
+        } else if path.candidate != Some(from) {
             path.candidate = Some(from);
             path.challenge = None;
             path.retry = FIRST_RETRY;

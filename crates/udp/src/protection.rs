@@ -226,7 +226,7 @@ impl Default for ReplayWindow {
 }
 
 impl ReplayWindow {
-    const WORDS: usize = 128;
+    const WORDS: usize = 512;
     /// Numbers that are remembered: packets of different paths overtake each other by a window of them.
     const SIZE: u64 = 64 * Self::WORDS as u64;
 

@@ -346,9 +346,15 @@ impl Connection {
         self.core.is_some()
     }
 
-    /// The next event.
+    /// The next event. It may leave a datagram to send: credit for a message that was taken.
     pub fn poll_event(&mut self) -> Option<Event> {
-        let event = self.events.pop_front()?;
+        self.poll_event_if(|_| true)
+    }
+
+    /// The next event of those that are `wanted`; the others stay, in their order.
+    pub fn poll_event_if(&mut self, wanted: impl FnMut(&Event) -> bool) -> Option<Event> {
+        let index = self.events.iter().position(wanted)?;
+        let event = self.events.remove(index)?;
         if let Event::Received { data, .. } = &event {
             self.incoming.release(data.len() as u64);
             if let Some(limit) = self.incoming.poll_credit() {

@@ -122,12 +122,13 @@ impl Driver {
             let received = self.receive(now);
             self.take_commands(now);
             let sent = self.transmit(now);
-            self.tell(now);
+            let told = self.tell(now);
             self.bury();
             if self.is_over() {
                 return Poll::Ready(());
             }
-            if !received && !sent {
+            // What applications were told may be credit to send.
+            if !received && !sent && !told {
                 return self.wait(cx, sleep);
             }
         }
@@ -239,10 +240,13 @@ impl Driver {
             }
             let mut state = shared.lock();
             let mut taken = false;
-            while let Some((_, data)) = state.outgoing.front()
-                && connection.has_room(data.len())
+            if let Some(Ending::Close(_)) = state.ending {
+                state.clear_outgoing();
+            }
+            while let Some(length) = state.next_outgoing()
+                && connection.has_room(length)
                 && connection.is_connected()
-                && let Some((tag, data)) = state.outgoing.pop_front()
+                && let Some((tag, data)) = state.pop_outgoing()
             {
                 taken = true;
                 match connection.send(now, tag, data) {
@@ -255,8 +259,8 @@ impl Driver {
             }
             let ending = state
                 .ending
-                .filter(|_| state.outgoing.is_empty() || !connection.is_connected());
-            entry.waiting = !state.outgoing.is_empty();
+                .filter(|_| state.next_outgoing().is_none() || !connection.is_connected());
+            entry.waiting = state.next_outgoing().is_some();
             if ending.is_some() && connection.has_transport() {
                 state.snapshot = Snapshot::of(connection);
             }
@@ -300,8 +304,9 @@ impl Driver {
         any
     }
 
-    /// Tells applications what has happened.
-    fn tell(&mut self, now: Time) {
+    /// Tells applications what has happened; false if that was nothing. Messages wait while the application does not take any.
+    fn tell(&mut self, now: Time) -> bool {
+        let mut any = false;
         for index in 0..self.entries.len() {
             let entry = &mut self.entries[index];
             if !entry.connection.has_events() && entry.snapshot_at > now {
@@ -311,25 +316,28 @@ impl Driver {
             let shared = Arc::clone(&entry.shared);
             let mut state = shared.lock();
             let (mut received, mut progress) = (false, false);
-            while !state.is_full()
-                && let Some(event) = entry.connection.poll_event()
-            {
+            loop {
+                let is_full = state.is_full();
+                let wanted = |event: &Event| !is_full || !matches!(event, Event::Received { .. });
+                let Some(event) = entry.connection.poll_event_if(wanted) else {
+                    break;
+                };
+                any = true;
                 match event {
                     Event::Connected => {
                         state.connected = true;
                         (connected, progress) = (true, true);
                     }
                     Event::Received { tag, data } => {
-                        state.received.push_back(Message { tag, data });
+                        state.push_received(Message { tag, data });
                         received = true;
                     }
                     Event::Sent { .. } => {
                         state.arrived += 1;
                         progress = true;
                     }
-                    Event::Refused { id } => {
+                    Event::Refused { .. } => {
                         state.arrived += 1;
-                        state.refused.push_back(id);
                         progress = true;
                     }
                     Event::PathUp { .. } | Event::PathDown { .. } => {}
@@ -339,6 +347,10 @@ impl Driver {
                     }
                 }
             }
+            let waits = entry.connection.has_events();
+            // Whoever waits for messages hears of the end after the last of them.
+            received |= state.waits && !waits;
+            state.waits = waits;
             if progress && state.closed.is_some() || entry.snapshot_at <= now {
                 entry.snapshot_at = now + SNAPSHOT_AGE;
                 if state.closed.is_none() || entry.connection.has_transport() {
@@ -360,6 +372,7 @@ impl Driver {
                 }
             }
         }
+        any
     }
 
     /// Takes connections out that are over.

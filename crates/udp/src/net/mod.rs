@@ -4,6 +4,9 @@
 //! it by queues that are locked once for each message, not for each packet. A packet costs no allocation: datagrams are read into and
 //! written from buffers that stay, many with one system call where the kernel can (GSO and GRO, by `quinn-udp`).
 //!
+//! A runtime that reads its sockets in every turn (`event_interval(1)`) serves the driver best: while it is busy, what a socket has
+//! would wait for turns of others, and a path would look late.
+//!
 //! Time is that of the host's monotonic clock; random bytes are those of the operating system.
 
 mod clock;
@@ -138,6 +141,8 @@ pub async fn connect_with(
     let shared = Arc::new(Shared::new(server));
     let driver = Driver::client(sockets, clock, connection, Arc::clone(&shared));
     tokio::spawn(driver.run());
+    // Dropped with this future, it ends what has begun.
+    let channel = Channel::new(Arc::clone(&shared));
     shared.connected().await?;
-    Ok(Channel::new(shared))
+    Ok(channel)
 }

@@ -3,7 +3,7 @@
 use crate::connection::{Connection, Discarded};
 use crate::error::Closed;
 use crate::incoming::Acceptor;
-use crate::outgoing::{SendError, SendId};
+use crate::outgoing::SendError;
 use crate::paths::PathStatistics;
 use bytes::Bytes;
 use clearway_transport::{EndpointCounters, FlowProgress};
@@ -18,6 +18,8 @@ use tokio::sync::Notify;
 
 /// Messages that wait in a queue between an application and its driver, at most.
 const QUEUED: usize = 256;
+/// Bytes of messages in such a queue from which no further message is put into it.
+const QUEUED_BYTES: usize = 4 << 20;
 
 /// Source of acceptors: one for each connection.
 pub type Acceptors = Box<dyn Fn() -> Box<dyn Acceptor> + Send>;
@@ -72,13 +74,18 @@ pub(super) struct State {
     pub(super) connected: bool,
     pub(super) closed: Option<Closed>,
     /// Messages to send, that the driver has not taken.
-    pub(super) outgoing: VecDeque<(u64, Bytes)>,
+    outgoing: VecDeque<(u64, Bytes)>,
+    outgoing_bytes: usize,
     /// Messages that the application has not taken.
-    pub(super) received: VecDeque<Message>,
+    received: VecDeque<Message>,
+    received_bytes: usize,
+    /// More messages have come than the driver has handed over.
+    pub(super) waits: bool,
+    /// The application has dropped its end.
+    abandoned: bool,
     /// Messages that the driver was given, and those that have arrived or were refused.
     pub(super) given: u64,
     pub(super) arrived: u64,
-    pub(super) refused: VecDeque<SendId>,
     pub(super) too_long: Option<SendError>,
     pub(super) ending: Option<Ending>,
     pub(super) snapshot: Snapshot,
@@ -173,7 +180,38 @@ impl Shared {
 impl State {
     /// True if the application has to take messages before more are fetched.
     pub(super) fn is_full(&self) -> bool {
-        self.received.len() >= QUEUED
+        self.received.len() >= QUEUED || self.received_bytes >= QUEUED_BYTES
+    }
+
+    /// Hands a message over, if there is still somebody to take it.
+    pub(super) fn push_received(&mut self, message: Message) {
+        if !self.abandoned {
+            self.received_bytes += message.data.len();
+            self.received.push_back(message);
+        }
+    }
+
+    /// True if the driver has to take messages before more can be sent.
+    fn is_sending_enough(&self) -> bool {
+        self.outgoing.len() >= QUEUED || self.outgoing_bytes >= QUEUED_BYTES
+    }
+
+    /// Length of the next message to send.
+    pub(super) fn next_outgoing(&self) -> Option<usize> {
+        self.outgoing.front().map(|(_, data)| data.len())
+    }
+
+    /// Takes the next message to send.
+    pub(super) fn pop_outgoing(&mut self) -> Option<(u64, Bytes)> {
+        let (tag, data) = self.outgoing.pop_front()?;
+        self.outgoing_bytes -= data.len();
+        Some((tag, data))
+    }
+
+    /// Drops what was to be sent.
+    pub(super) fn clear_outgoing(&mut self) {
+        self.outgoing.clear();
+        self.outgoing_bytes = 0;
     }
 
     fn refusal(&mut self) -> Option<SendError> {
@@ -216,10 +254,12 @@ impl Channel {
             if let Some(error) = state.refusal() {
                 return Some(Err(error));
             }
-            if state.outgoing.len() >= QUEUED {
+            if state.is_sending_enough() {
                 return None;
             }
-            state.outgoing.push_back((tag, data.take()?));
+            let data = data.take()?;
+            state.outgoing_bytes += data.len();
+            state.outgoing.push_back((tag, data));
             state.given += 1;
             shared.tell_driver(state);
             Some(Ok(()))
@@ -250,12 +290,13 @@ impl Channel {
         let take = |state: &mut State| {
             let was_full = state.is_full();
             if let Some(message) = state.received.pop_front() {
+                state.received_bytes -= message.data.len();
                 if was_full {
                     shared.tell_driver(state);
                 }
                 return Some(Ok(message));
             }
-            state.closed.clone().map(Err)
+            state.closed.clone().filter(|_| !state.waits).map(Err)
         };
         shared.wait(&shared.received, take).await
     }
@@ -289,9 +330,12 @@ impl Channel {
 impl Drop for Channel {
     fn drop(&mut self) {
         let mut state = self.shared.lock();
-        if state.ending.is_none() {
+        if !matches!(state.ending, Some(Ending::Close(_))) {
             state.ending = Some(Ending::Close(0));
         }
+        state.abandoned = true;
+        state.received.clear();
+        state.received_bytes = 0;
         self.shared.tell_driver(&mut state);
     }
 }
@@ -311,8 +355,11 @@ impl Accepting {
             .waiting
             .lock()
             .unwrap_or_else(|broken| broken.into_inner());
-        waiting.insert(0, channel);
-        self.notify.notify_one();
+        // Nobody accepts it any more; it ends when it is dropped.
+        if !self.is_stopped() {
+            waiting.insert(0, channel);
+            self.notify.notify_one();
+        }
     }
 
     pub(super) async fn next(&self) -> Channel {
@@ -334,6 +381,13 @@ impl Accepting {
     /// Ends the server: no connections begin any more.
     pub(super) fn stop(&self) {
         self.stopped.store(true, Ordering::Release);
+        let waiting = std::mem::take(
+            &mut *self
+                .waiting
+                .lock()
+                .unwrap_or_else(|broken| broken.into_inner()),
+        );
+        drop(waiting);
         let driver = self
             .driver
             .lock()
