@@ -8,11 +8,12 @@ pub(crate) use arguments::PerfArguments;
 use crate::failure::Failure;
 use crate::messages::{say, warn};
 use crate::output::print;
+use clearway_input::InputKind;
 use clearway_runs::Stopwatch;
 use clearway_udp::net::perf::{DONE, Interval, PerfError, Plan, Pool, measure, serve};
 use clearway_udp::net::{Channel, ConnectError, Server, connect, new_key};
 use clearway_udp::wire::PORT;
-use clearway_udp::{Limits, PreSharedKey, Security, Settings};
+use clearway_udp::{Limits, PreSharedKey, Security, SendError, Settings};
 use clearway_units::Span;
 use report::Report;
 use std::fs;
@@ -176,8 +177,8 @@ fn security(arguments: &PerfArguments, may_create: bool) -> Result<Security, Fai
 
 fn read_key(path: &Path, may_create: bool) -> Result<PreSharedKey, Failure> {
     let place = path.display();
-    let text = match fs::read_to_string(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound && may_create => {
+    let text = match clearway_input::read_text(path, InputKind::KEY) {
+        Err(error) if error.is_missing() && may_create => {
             let key = new_key().map_err(|error| no_random(&error))?;
             write_key(path, &key).map_err(|error| {
                 Failure::new(format!("{place}: cannot write the new key: {error}\n  fix: name a file in a folder that you may write"))
@@ -188,8 +189,12 @@ fn read_key(path: &Path, may_create: bool) -> Result<PreSharedKey, Failure> {
             return Ok(key);
         }
         Err(error) => {
+            let fix = match error.is_missing() {
+                true => "copy the file from the other end, where `clearway perf --listen --key FILE` makes it".into(),
+                false => error.fix(),
+            };
             return Err(Failure::new(format!(
-                "{place}: cannot read the key: {error}\n  fix: copy the file from the other end, where `clearway perf --listen --key FILE` makes it"
+                "{place}: cannot read the key: {error}\n  fix: {fix}"
             )));
         }
         Ok(text) => text,
@@ -215,7 +220,7 @@ fn write_key(path: &Path, key: &PreSharedKey) -> io::Result<()> {
         .write_all(format!("{}\n", key.to_hex()).as_bytes())
 }
 
-/// Address of a host, whose port may be left out.
+/// Address of a host, whose port may be left out. Of several the first of version 4 counts, as listeners have it by default.
 fn resolve(host: &str) -> Result<SocketAddr, Failure> {
     let found = match host.parse() {
         Ok(ip) => Ok(Some(SocketAddr::new(ip, PORT))),
@@ -224,9 +229,9 @@ fn resolve(host: &str) -> Result<SocketAddr, Failure> {
                 .rsplit_once(':')
                 .is_some_and(|(_, port)| port.parse::<u16>().is_ok()) =>
         {
-            host.to_socket_addrs().map(|mut found| found.next())
+            host.to_socket_addrs().map(preferred)
         }
-        Err(_) => (host, PORT).to_socket_addrs().map(|mut found| found.next()),
+        Err(_) => (host, PORT).to_socket_addrs().map(preferred),
     };
     match found {
         Ok(Some(address)) => Ok(address),
@@ -234,6 +239,10 @@ fn resolve(host: &str) -> Result<SocketAddr, Failure> {
             "there is no host `{host}`\n  fix: give a name or an address, and a port if it is not {PORT}: `192.0.2.1:{PORT}`"
         ))),
     }
+}
+
+fn preferred(found: impl Iterator<Item = SocketAddr>) -> Option<SocketAddr> {
+    found.min_by_key(|address| !address.is_ipv4())
 }
 
 fn refused(error: ConnectError) -> Failure {
@@ -247,7 +256,8 @@ fn refused(error: ConnectError) -> Failure {
 fn broken(channel: &Channel, error: &PerfError) -> Failure {
     let fix = match &error {
         PerfError::Closed(closed) => closed.fix(),
-        PerfError::Send(_) => "give a shorter `--message`, or see what the other end says",
+        PerfError::Send(SendError::TooLong { .. }) => "give a shorter `--message`",
+        PerfError::Send(_) => "see what the other end says",
         PerfError::Miscounted { .. } => "use the same release at both ends",
     };
     Failure::new(format!("{}: {error}\n  fix: {fix}", channel.peer()))

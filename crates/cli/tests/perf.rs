@@ -183,12 +183,14 @@ fn what_cannot_be_is_told_with_a_fix() {
     let taken = taken.local_addr().expect("an address").to_string();
     bench.write("short.key", "123\n");
     bench.write("a.key", &"5".repeat(64));
-    let cases: [&[&str]; 5] = [
+    let cases: [&[&str]; 7] = [
         &["perf", "no-such-host.invalid", "--key", "a.key"],
         &["perf", "--listen", &taken, "--key", "a.key"],
         &["perf", "127.0.0.1"],
         &["perf", "127.0.0.1", "--key", "none.key"],
         &["perf", "127.0.0.1", "--key", "short.key"],
+        &["perf", "127.0.0.1", "--key", "."],
+        &["perf", "127.0.0.1", "--key", "/dev/zero"],
     ];
     let errors: Vec<_> = cases
         .iter()
@@ -205,5 +207,9 @@ fn what_cannot_be_is_told_with_a_fix() {
       fix: copy the file from the other end, where `clearway perf --listen --key FILE` makes it
     short.key: this is no key
       fix: expected 64 hexadecimal digits, as `clearway perf --listen --key FILE` writes them into a new file
+    .: cannot read the key: this is a folder, and only regular files are read
+      fix: name a file in it
+    /dev/zero: cannot read the key: this is a device, and only regular files are read
+      fix: name a file; a scenario or a plan can come from standard input, which is called `-`
     ");
 }

@@ -34,6 +34,9 @@ impl InputKind {
     /// Parquet table of a run, which is read by groups of rows.
     pub const TABLE: Self = Self::new("a table", 64 * GB);
 
+    /// Key that two hosts share: 64 digits.
+    pub const KEY: Self = Self::new("a key", MB);
+
     const fn new(name: &'static str, most: u64) -> Self {
         Self {
             name,

@@ -13,7 +13,7 @@ pub(super) struct Report {
     pub(super) peer: SocketAddr,
     pub(super) settings: Settings,
     pub(super) measured: Measured,
-    /// Processor time of this process while it was measured.
+    /// Processor time of this process in all phases of the measurement.
     pub(super) cpu_seconds: f64,
 }
 
@@ -138,7 +138,10 @@ impl Report {
         ]);
         facts.row([
             "processor time".to_owned(),
-            format!("{:.2} s per GB, {ends}", self.cpu_per_gb()),
+            format!(
+                "{:.2} s per GB, {ends}, messages of {SMALL} B and round trips included",
+                self.cpu_per_gb()
+            ),
         ]);
         facts
     }

@@ -174,6 +174,20 @@ fn many_messages_in_bad_weather() {
     );
 }
 
+/// Two hundred messages in each direction, all of which arrive.
+fn exchanged(settings: Settings, weather: Weather) -> World {
+    let mut world = World::new([settings.clone(), settings], weather, 1);
+    let mut random = RandomStream::new(1, Purpose::Test, 1);
+    world.post(CLIENT, &mixed(200, 0, &mut random));
+    world.post(SERVER, &mixed(200, 1 << 40, &mut random));
+    assert!(
+        world.run(Span::from_ms(1_000_000)),
+        "stalled at {:?}",
+        world.now
+    );
+    world
+}
+
 #[test]
 fn go_back_n_runs_on_one_path() {
     let settings = Settings {
@@ -185,15 +199,7 @@ fn go_back_n_runs_on_one_path() {
         delay_us: 30,
         ..Weather::default()
     };
-    let mut world = World::new([settings.clone(), settings], weather, 1);
-    let mut random = RandomStream::new(1, Purpose::Test, 1);
-    world.post(CLIENT, &mixed(200, 0, &mut random));
-    world.post(SERVER, &mixed(200, 1 << 40, &mut random));
-    assert!(
-        world.run(Span::from_ms(1_000_000)),
-        "stalled at {:?}",
-        world.now
-    );
+    let world = exchanged(settings, weather);
     let client = world.ends[CLIENT].as_ref().unwrap();
     // The path of the handshake carries what is sent before the chosen one is validated.
     let sent: Vec<_> = client
@@ -217,15 +223,7 @@ fn without_security_everything_arrives_too() {
         jitter_us: 100,
         ..Weather::default()
     };
-    let mut world = World::new([settings.clone(), settings], weather, 1);
-    let mut random = RandomStream::new(1, Purpose::Test, 1);
-    world.post(CLIENT, &mixed(200, 0, &mut random));
-    world.post(SERVER, &mixed(200, 1 << 40, &mut random));
-    assert!(
-        world.run(Span::from_ms(1_000_000)),
-        "stalled at {:?}",
-        world.now
-    );
+    exchanged(settings, weather);
 }
 
 fn still() -> Weather {
