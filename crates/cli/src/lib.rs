@@ -32,6 +32,7 @@ mod completions;
 mod end_with_input;
 mod explain;
 mod failure;
+mod hosts;
 mod init;
 mod isolate;
 mod kinds;

@@ -1,0 +1,131 @@
+//! Connections between hosts: what commands that make them have in common.
+
+mod arguments;
+
+pub(crate) use arguments::ConnectionArguments;
+
+use crate::failure::Failure;
+use crate::messages::say;
+use clearway_input::InputKind;
+use clearway_udp::net::{ConnectError, new_key};
+use clearway_udp::wire::PORT;
+use clearway_udp::{PreSharedKey, Security};
+use std::fs;
+use std::io::{self, ErrorKind, Write};
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::Path;
+use tokio::runtime::{Builder, Runtime};
+
+pub(crate) fn runtime() -> io::Result<Runtime> {
+    // Sockets are read in every turn: what one has while others are read would look like a path that is late.
+    Builder::new_current_thread()
+        .event_interval(1)
+        .enable_all()
+        .build()
+}
+
+/// Security by the arguments; a listener's key is made if there is none.
+pub(crate) fn security(
+    arguments: &ConnectionArguments,
+    may_create: bool,
+) -> Result<Security, Failure> {
+    match &arguments.key {
+        Some(path) => read_key(path, may_create).map(Security::Key),
+        None if arguments.insecure => Ok(Security::Insecure),
+        None => Err(Failure::new(
+            "there is no key\n  fix: name a file with `--key FILE`; `clearway perf --listen --key FILE` makes one, to be copied to the other end",
+        )),
+    }
+}
+
+fn read_key(path: &Path, may_create: bool) -> Result<PreSharedKey, Failure> {
+    let place = path.display();
+    let text = match clearway_input::read_text(path, InputKind::KEY) {
+        Err(error) if error.is_missing() && may_create => {
+            let key = new_key().map_err(|error| no_random(&error))?;
+            write_key(path, &key).map_err(|error| {
+                Failure::new(format!("{place}: cannot write the new key: {error}\n  fix: name a file in a folder that you may write"))
+            })?;
+            say(&format!(
+                "made a new key in {place}: copy it to the other end"
+            ));
+            return Ok(key);
+        }
+        Err(error) => {
+            let fix = match error.is_missing() {
+                true => "copy the file from the other end, where `clearway perf --listen --key FILE` makes it".into(),
+                false => error.fix(),
+            };
+            return Err(Failure::new(format!(
+                "{place}: cannot read the key: {error}\n  fix: {fix}"
+            )));
+        }
+        Ok(text) => text,
+    };
+    PreSharedKey::from_hex(&text).ok_or_else(|| {
+        Failure::new(format!(
+            "{place}: this is no key\n  fix: expected 64 hexadecimal digits, as `clearway perf --listen --key FILE` writes them into a new file"
+        ))
+    })
+}
+
+/// Writes a key into a new file that only its owner can read.
+fn write_key(path: &Path, key: &PreSharedKey) -> io::Result<()> {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        options.mode(0o600);
+    }
+    options
+        .open(path)?
+        .write_all(format!("{}\n", key.to_hex()).as_bytes())
+}
+
+/// Address of a host, whose port may be left out. Of several the first of version 4 counts, as listeners have it by default.
+pub(crate) fn resolve(host: &str) -> Result<SocketAddr, Failure> {
+    let found = match host.parse() {
+        Ok(ip) => Ok(Some(SocketAddr::new(ip, PORT))),
+        Err(_)
+            if host
+                .rsplit_once(':')
+                .is_some_and(|(_, port)| port.parse::<u16>().is_ok()) =>
+        {
+            host.to_socket_addrs().map(preferred)
+        }
+        Err(_) => (host, PORT).to_socket_addrs().map(preferred),
+    };
+    match found {
+        Ok(Some(address)) => Ok(address),
+        _ => Err(Failure::new(format!(
+            "there is no host `{host}`\n  fix: give a name or an address, and a port if it is not {PORT}: `192.0.2.1:{PORT}`"
+        ))),
+    }
+}
+
+fn preferred(found: impl Iterator<Item = SocketAddr>) -> Option<SocketAddr> {
+    found.min_by_key(|address| !address.is_ipv4())
+}
+
+pub(crate) fn refused(error: ConnectError) -> Failure {
+    let fix = match &error {
+        ConnectError::Closed(closed) => closed.fix(),
+        ConnectError::Socket { .. } => "allow more open files, or give fewer `--paths`",
+    };
+    Failure::new(format!("{error}\n  fix: {fix}"))
+}
+
+pub(crate) fn no_socket(address: SocketAddr, error: &io::Error) -> Failure {
+    let fix = match error.kind() {
+        ErrorKind::AddrInUse => "end the program that uses this port, or give another one",
+        _ => "give an address of this host, and a port that you may use",
+    };
+    Failure::new(format!("cannot listen at {address}: {error}\n  fix: {fix}"))
+}
+
+pub(crate) fn no_random(error: &io::Error) -> Failure {
+    Failure::new(format!(
+        "cannot make a key: {error}\n  fix: name a file with `--key`"
+    ))
+}

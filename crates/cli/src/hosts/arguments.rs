@@ -1,0 +1,66 @@
+//! Arguments that connections between hosts have in common.
+
+use clap::{Args, ValueEnum, ValueHint};
+use clearway_udp::settings::MOST_PATHS;
+use clearway_udp::{Security, Settings, Transport};
+use clearway_units::Rate;
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+pub(crate) struct ConnectionArguments {
+    /// File with the key of both ends: 64 hexadecimal digits
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) key: Option<PathBuf>,
+    /// Neither encrypt nor authenticate: for measurements in networks of your own
+    #[arg(long, conflicts_with = "key")]
+    pub(crate) insecure: bool,
+    /// Paths, each with a source port of its own
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u8).range(1..=i64::from(MOST_PATHS)))]
+    pub(crate) paths: u8,
+    /// Rate of the slowest link of this host
+    #[arg(long, value_name = "RATE", default_value = "10Gbps", value_parser = read_rate)]
+    pub(crate) line_rate: Rate,
+    /// Longest datagram, as payload of UDP; 8952 suits jumbo frames
+    #[arg(long, value_name = "BYTES", default_value_t = 1452, value_parser = clap::value_parser!(u16).range(512..=65_000))]
+    pub(crate) datagram: u16,
+    /// Transport
+    #[arg(long, value_enum, default_value = "strack")]
+    pub(crate) transport: TransportArgument,
+}
+
+impl ConnectionArguments {
+    /// Settings of a connection with a security.
+    pub(crate) fn settings(&self, security: Security) -> Settings {
+        Settings {
+            transport: self.transport.into(),
+            paths: self.paths,
+            line_rate: self.line_rate,
+            datagram: self.datagram,
+            ..Settings::new(security)
+        }
+    }
+}
+
+/// A transport between hosts.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum TransportArgument {
+    /// Selective repeat, adaptive spraying over all paths, the controller of STrack
+    Strack,
+    /// Go-back-N on one path with DCQCN
+    Rocev2,
+}
+
+impl From<TransportArgument> for Transport {
+    fn from(argument: TransportArgument) -> Self {
+        match argument {
+            TransportArgument::Strack => Self::Strack,
+            TransportArgument::Rocev2 => Self::GoBackN,
+        }
+    }
+}
+
+fn read_rate(text: &str) -> Result<Rate, String> {
+    let rate: Option<Rate> = text.parse().ok();
+    let fits = rate.filter(|rate| (1_000_000..=1_600_000_000_000).contains(&rate.as_bps()));
+    fits.ok_or_else(|| "expected a rate from `1Mbps` to `1600Gbps`".to_owned())
+}
