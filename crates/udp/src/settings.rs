@@ -1,22 +1,8 @@
 //! Settings of connections, and the transport profile that follows from them and from the measured round trip.
 //!
-//! # What differs from the paper, and why
-//!
 //! STrack is stated for NICs: 400 Gb/s, a round trip of 8 us, timers of microseconds. A process sees its packets late, by the
-//! scheduling of the host, and its timers are good to a millisecond. The core is the one of the simulator; its profile is scaled:
-//!
-//! | | paper | here | reason |
-//! |---|---|---|---|
-//! | base round trip | a constant of the network | least of the samples of the handshake, at least 100 us | a process that sends and receives in bursts adds tens of microseconds; below that a delay is no sign of a queue |
-//! | target queueing delay | the base round trip | the same, so at least 100 us | as above |
-//! | gains | by bandwidth-delay product and base round trip | the same formulas | they follow from line rate and measured round trip |
-//! | largest window | 1.25 bandwidth-delay products | the same, of the round trip above | |
-//! | probe | after 3 base round trips without an acknowledgement | the same, at least 2 ms | timers |
-//! | verdict of a probe | back within 2 base round trips | the same, at least 2 ms | a host that was not scheduled answers late |
-//! | timeout | 250 us, 30 base round trips | 30 round trips, at least 50 ms and at most 3 round trips and 200 ms | a receiver that is not scheduled for tens of milliseconds has lost nothing |
-//! | window of the receiver's bitmap | twice the largest window | 16384 packets at both ends | both ends measure, and would differ |
-//! | entropies | 256 source ports | one socket for each path, 8 | a socket costs memory and a system call |
-//! | a path without any acknowledgement | taken again when its turn comes | avoided until it answers a challenge | ports that a middlebox blocks stay blocked |
+//! scheduling of the host, and its timers are good to a millisecond. What differs from the paper for that, and why, is a table in the
+//! chapter "STrack over UDP" of the book, `docs/src/udp.md`.
 
 use crate::wire::{ConnectionId, DATA_HEADER, Parameters, TAG};
 use clearway_transport::cc::{ControllerSettings, NetworkFacts, PathFacts};

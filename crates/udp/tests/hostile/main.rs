@@ -390,3 +390,43 @@ fn a_flood_of_handshakes_leaves_little_and_established_connections_alone() {
     world.post(CLIENT, &numbered(&[100_000], 20));
     assert!(world.run(Span::from_ms(1_000)));
 }
+
+#[test]
+fn datagrams_that_do_not_pass_are_told() {
+    let settings = Settings {
+        datagram: 8_000,
+        ..settings()
+    };
+    let mut world = World::new([settings.clone(), settings], still(), 1);
+    world.mtu = 1_472;
+    world.post(CLIENT, &numbered(&[10, 100_000], 0));
+    let closed = |world: &World| world.ends.iter().flatten().all(|end| end.is_closed());
+    assert!(world.run_until(Span::from_ms(20_000), closed));
+    let reason = Closed::Datagram { bytes: 8_000 };
+    assert!(reason.fix().contains("--datagram"));
+    assert_eq!(
+        world.sides[CLIENT].events.last(),
+        Some(&Event::Closed { reason })
+    );
+    let reason = Closed::There(u64::MAX);
+    assert_eq!(
+        world.sides[SERVER].events.last(),
+        Some(&Event::Closed { reason })
+    );
+}
+
+#[test]
+fn addresses_of_the_client_may_change_in_mid_transfer() {
+    let mut world = World::new([settings(), settings()], still(), 1);
+    world.post(CLIENT, &numbered(&[3_000_000; 5], 0));
+    world.post(SERVER, &numbered(&[3_000_000; 5], 10));
+    assert!(!world.run(Span::from_ms(8)), "it is to be in mid-transfer");
+    world.rebinding = 100;
+    assert!(
+        world.run(Span::from_ms(5_000)),
+        "stalled at {:?}",
+        world.now
+    );
+    let server = world.ends[SERVER].as_ref().unwrap();
+    assert!(server.path_statistics().all(|(up, _)| up));
+}

@@ -91,6 +91,10 @@ pub(crate) struct World {
     pub(crate) delivered: u64,
     pub(crate) datagrams: u64,
     pub(crate) bytes: u64,
+    /// Longer datagrams are lost.
+    pub(crate) mtu: usize,
+    /// Number that a NAT adds to the client's ports.
+    pub(crate) rebinding: u16,
 }
 
 pub(crate) fn server_address() -> SocketAddr {
@@ -128,6 +132,8 @@ impl World {
             delivered: 0,
             datagrams: 0,
             bytes: 0,
+            mtu: usize::MAX,
+            rebinding: 0,
         };
         world.connect();
         world
@@ -256,7 +262,7 @@ impl World {
             }
         }
         if connection.is_closed() && end == SERVER {
-            self.listener.on_closed(connection.id());
+            self.listener.on_closed(self.now, connection.id());
         }
     }
 
@@ -271,7 +277,15 @@ impl World {
                     assert_eq!(transmit.to, server_address());
                     transmit.path
                 }
-                _ => (transmit.to.port() - 40_000) as u8,
+                _ => {
+                    let port = transmit.to.port() - 40_000;
+                    let Some(path) = port.checked_sub(self.rebinding) else {
+                        // The NAT has forgotten this port.
+                        out.clear();
+                        continue;
+                    };
+                    path as u8
+                }
             };
             let flight = Flight {
                 to: 1 - end,
@@ -314,7 +328,8 @@ impl World {
                 && (from..until).contains(&ms)
                 && (direction == 2 || direction == end)
         });
-        if lost || self.random.chance(weather.loss) {
+        let too_long = flight.bytes.len() > self.mtu;
+        if lost || too_long || self.random.chance(weather.loss) {
             return;
         }
         if self.random.chance(weather.duplication) {
@@ -371,7 +386,8 @@ impl World {
             }
             return;
         }
-        let from = client_address(flight.path);
+        let mut from = client_address(flight.path);
+        from.set_port(from.port() + self.rebinding);
         let receiver = clearway_udp::receiver_of(&flight.bytes);
         if let Some(server) = &mut self.ends[SERVER]
             && receiver == Some(server.id())
@@ -390,7 +406,7 @@ impl World {
         if let Heard::Connection(connection) = heard
             && let Some(old) = self.ends[SERVER].replace(*connection)
         {
-            self.listener.on_closed(old.id());
+            self.listener.on_closed(self.now, old.id());
         }
         if !out.is_empty() {
             let answer = Flight {
