@@ -1,10 +1,48 @@
 //! Events that wait for the application. Those that come often are bounded by memory for messages, the others by their number: each of
 //! them is there once.
 
-use crate::connection::Event;
 use crate::error::Closed;
 use crate::outgoing::SendId;
 use std::collections::VecDeque;
+
+/// Event that a connection reports to its application.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The other end has been heard, and has the key.
+    Connected,
+    /// A message has arrived.
+    Received {
+        /// The tag that it was sent with.
+        tag: u64,
+        /// Bytes of the message, in the buffer that the [`Acceptor`](crate::Acceptor) gave.
+        data: Vec<u8>,
+    },
+    /// A message has arrived at the other end.
+    Sent {
+        /// The message.
+        id: SendId,
+    },
+    /// The other end does not want a message.
+    Refused {
+        /// The message.
+        id: SendId,
+    },
+    /// A path can be used, for the first time or again.
+    PathUp {
+        /// Number of the path.
+        path: u8,
+    },
+    /// A path has been silent while others were not, and is avoided.
+    PathDown {
+        /// Number of the path.
+        path: u8,
+    },
+    /// The connection has ended.
+    Closed {
+        /// Reason of the end.
+        reason: Closed,
+    },
+}
 
 /// Events that wait for the application.
 #[derive(Debug, Default)]

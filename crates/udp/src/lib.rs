@@ -45,8 +45,9 @@ mod staged;
 mod timers;
 pub mod wire;
 
-pub use connection::{Connection, Discarded, Event, Transmit};
+pub use connection::{Connection, Discarded, Transmit};
 pub use error::{Closed, Versions};
+pub use events::Event;
 pub use incoming::{Acceptor, Allocate};
 pub use listener::{Heard, Limits, Listener, ListenerCounters};
 pub use outgoing::{SendError, SendId};

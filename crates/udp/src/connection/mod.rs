@@ -20,7 +20,7 @@ mod transmit;
 use crate::client::Client;
 use crate::cookie;
 use crate::error::Closed;
-use crate::events::Events;
+use crate::events::{Event, Events};
 use crate::incoming::{Acceptor, Incoming};
 use crate::noise::Secrets;
 use crate::outgoing::{Outgoing, SendError, SendId};
@@ -42,45 +42,6 @@ use std::sync::Arc;
 /// The two ends, as the endpoint of a connection names them.
 const HERE: HostId = HostId(0);
 const THERE: HostId = HostId(1);
-
-/// Event that a connection reports to its application.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Event {
-    /// The other end has been heard, and has the key.
-    Connected,
-    /// A message has arrived.
-    Received {
-        /// The tag that it was sent with.
-        tag: u64,
-        /// Bytes of the message, in the buffer that the [`Acceptor`] gave.
-        data: Vec<u8>,
-    },
-    /// A message has arrived at the other end.
-    Sent {
-        /// The message.
-        id: SendId,
-    },
-    /// The other end does not want a message.
-    Refused {
-        /// The message.
-        id: SendId,
-    },
-    /// A path can be used, for the first time or again.
-    PathUp {
-        /// Number of the path.
-        path: u8,
-    },
-    /// A path has been silent while others were not, and is avoided.
-    PathDown {
-        /// Number of the path.
-        path: u8,
-    },
-    /// The connection has ended.
-    Closed {
-        /// Reason of the end.
-        reason: Closed,
-    },
-}
 
 /// A datagram that is to be sent: the last `length` bytes of the buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

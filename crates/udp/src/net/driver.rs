@@ -4,7 +4,8 @@ use super::clock::Clock;
 use super::sender::Sender;
 use super::shared::{Accepting, Acceptors, Channel, Ending, Message, Shared, Snapshot};
 use super::sockets::{Buffers, Socket};
-use crate::connection::{Connection, Event};
+use crate::connection::Connection;
+use crate::events::Event;
 use crate::listener::{Heard, Listener};
 use crate::wire::{ConnectionId, receiver_of};
 use clearway_units::{Span, Time};
@@ -329,11 +330,7 @@ impl Driver {
                         state.push_received(Message { tag, data });
                         received = true;
                     }
-                    Event::Sent { .. } => {
-                        state.arrived += 1;
-                        progress = true;
-                    }
-                    Event::Refused { .. } => {
+                    Event::Sent { .. } | Event::Refused { .. } => {
                         state.arrived += 1;
                         progress = true;
                     }
