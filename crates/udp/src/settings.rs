@@ -23,6 +23,8 @@ const LEAST_TIMER: Span = Span::from_ms(2);
 const LEAST_TIMEOUT: Span = Span::from_ms(50);
 /// Packets beyond the first missing one that a receiver takes.
 const BITMAP: u32 = 16384;
+/// Packets in a queue that are no congestion yet, where there are no marks.
+const UNMARKED_PACKETS: u64 = 8;
 /// Bytes of IP and UDP in front of a datagram.
 const NETWORK: u32 = 28;
 /// Bytes of a selective acknowledgement, as UDP payload.
@@ -119,6 +121,9 @@ pub struct Settings {
     pub line_rate: Rate,
     /// Longest datagram as UDP payload, 1452 bytes by default, which fit an Ethernet frame with IPv6; both ends use the shorter one.
     pub datagram: u16,
+    /// Switches of the network mark congestion, true by default. Without marks, a queueing delay above the target counts as one: of this
+    /// end's packets.
+    pub ecn: bool,
     /// Memory for messages that arrive or have not been taken by the application, 64 MiB by default. The longest message has
     /// [`MESSAGE_COST`] less than the other end's.
     pub receive_memory: u64,
@@ -145,6 +150,7 @@ impl Settings {
             paths: 8,
             line_rate: Rate::from_gbps(10),
             datagram: 1452,
+            ecn: true,
             receive_memory: 64 << 20,
             send_memory: 64 << 20,
             idle: Span::from_ms(10_000),
@@ -207,6 +213,16 @@ impl Agreed {
             idle: Span::from_ms(u64::from(idle)),
         })
     }
+}
+
+/// Round trip above which a packet counts as marked in a network without marks: the base round trip and the target of queueing delay,
+/// or some packets at the line rate, where that is more.
+pub(crate) fn marking_round_trip(settings: &Settings, profile: &Profile) -> Option<Span> {
+    let network = &profile.network;
+    let packet = Bytes::new(u64::from(network.payload + network.header));
+    let few = settings.line_rate.span_of(packet) * UNMARKED_PACKETS;
+    let target = network.propagation_rtt.max(few);
+    (!settings.ecn).then_some(network.base_rtt + target)
 }
 
 /// The profile for a round trip.

@@ -28,7 +28,7 @@ use crate::paths::{PathStatistics, Paths};
 use crate::pending::Pending;
 use crate::protection::Protection;
 use crate::random::Random;
-use crate::settings::{Agreed, Settings, profile};
+use crate::settings::{Agreed, Settings, marking_round_trip, profile};
 use crate::staged::Staged;
 use crate::timers::Timers;
 use crate::wire::{ConnectionId, Frame};
@@ -76,6 +76,8 @@ struct Core {
     flow: FlowId,
     /// The newest flow of the other end.
     peer_flow: FlowId,
+    /// Round trip above which a packet counts as marked, where the network does not mark.
+    marking: Option<Span>,
 }
 
 /// State of a connection.
@@ -388,12 +390,14 @@ impl Connection {
             let round_trip = self.round_trip.unwrap_or(Span::ZERO);
             let profile = Arc::new(profile(&self.settings, &agreed, round_trip));
             let path = profile.network.path;
+            let marking = marking_round_trip(&self.settings, &profile);
             let endpoint = Endpoint::new(HERE, profile, self.random.u64());
             let mut core = Core {
                 endpoint,
                 path,
                 flow: FlowId(0),
                 peer_flow: FlowId(0),
+                marking,
             };
             core.open(&mut self.outgoing);
             self.core = Some(core);

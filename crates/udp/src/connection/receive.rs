@@ -174,6 +174,12 @@ impl Connection {
         };
         let salt = self.outgoing.salt(packet.flow).unwrap_or(0);
         packet.source_port = path ^ salt;
+        if core
+            .marking
+            .is_some_and(|most| now.since(packet.stamp) > most)
+        {
+            packet.ecn = true;
+        }
         core.endpoint.on_packet(now, &packet.into());
         let path = path.min(u16::from(u8::MAX)) as u8;
         let down = self.paths.on_answer(now, path, packet.stamp, packet.ecn);

@@ -91,6 +91,10 @@ pub(crate) struct World {
     pub(crate) delivered: u64,
     pub(crate) datagrams: u64,
     pub(crate) bytes: u64,
+    /// Rate of both directions.
+    pub(crate) rate: Rate,
+    /// Longest wait of a datagram for the wire.
+    pub(crate) most_wait: Span,
     /// Longer datagrams are lost.
     pub(crate) mtu: usize,
     /// Number that a NAT adds to the client's ports.
@@ -132,6 +136,8 @@ impl World {
             delivered: 0,
             datagrams: 0,
             bytes: 0,
+            rate: Rate::from_gbps(10),
+            most_wait: Span::ZERO,
             mtu: usize::MAX,
             rebinding: 0,
         };
@@ -303,7 +309,8 @@ impl World {
         self.bytes += flight.bytes.len() as u64;
         let weather = self.weather;
         let size = clearway_units::Bytes::new(flight.bytes.len() as u64 + 42);
-        let departure = self.now.max(self.sides[end].free_at) + Rate::from_gbps(10).span_of(size);
+        let departure = self.now.max(self.sides[end].free_at) + self.rate.span_of(size);
+        self.most_wait = self.most_wait.max(departure.since(self.now));
         self.sides[end].free_at = departure;
         if self.datagrams.is_multiple_of(7) {
             if self.tape.len() < 3_000 {
