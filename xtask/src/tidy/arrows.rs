@@ -4,13 +4,14 @@ use super::source::Source;
 use crate::Faults;
 
 /// The layers (ARCHITECTURE.md): a crate and what it may use.
-const ARROWS: [(&str, &[&str]); 23] = [
+const ARROWS: [(&str, &[&str]); 24] = [
     ("units", &[]),
     ("input", &["units"]),
     ("engine", &["units"]),
     ("transport", &["units"]),
     ("workload", &["units"]),
     ("udp", &["transport", "units"]),
+    ("collective", &["udp", "units", "workload"]),
     ("formats", &["input", "units", "workload"]),
     (
         "scenario",
@@ -72,6 +73,7 @@ const ARROWS: [(&str, &[&str]); 23] = [
     (
         "cli",
         &[
+            "collective",
             "input",
             "lab",
             "plan",
