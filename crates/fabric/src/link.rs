@@ -111,7 +111,7 @@ pub(crate) struct Link<T> {
     pub(crate) id: LinkId,
     pub(crate) clock: WireClock,
     pub(crate) delay: Span,
-    errors: Option<Box<Errors>>,
+    errors: Option<Box<LinkErrors>>,
     outlet: Outlet<Arrival<T>>,
     /// Of the messages posted, those that are no packets.
     pause_frames: u64,
@@ -127,7 +127,7 @@ pub(crate) struct Link<T> {
 
 /// Loss model of a link: bit errors and packet loss.
 #[derive(Debug)]
-pub(crate) struct Errors {
+pub struct LinkErrors {
     /// Probability that one bit arrives right.
     bit_survives: f64,
     /// Probability that a packet arrives, were all bits right.
@@ -135,9 +135,9 @@ pub(crate) struct Errors {
     random: RandomStream,
 }
 
-impl Errors {
+impl LinkErrors {
     /// Loss model of a link of `cable`; `None` for a perfect one.
-    pub(crate) fn new(cable: &Cable, seed: u64, link: LinkId) -> Option<Box<Self>> {
+    pub fn new(cable: &Cable, seed: u64, link: LinkId) -> Option<Box<Self>> {
         let perfect = cable.bit_error_rate <= 0.0 && cable.packet_loss <= 0.0;
         (!perfect).then(|| {
             Box::new(Self {
@@ -148,7 +148,8 @@ impl Errors {
         })
     }
 
-    fn hit(&mut self, size: u16) -> bool {
+    /// Decides whether a packet of `size` bytes is lost.
+    pub fn hit(&mut self, size: u16) -> bool {
         let survives = power(self.bit_survives, u32::from(size) * 8) * self.packet_survives;
         self.random.unit() >= survives
     }
@@ -172,7 +173,7 @@ impl<T: Telemetry> Link<T> {
         id: LinkId,
         clock: WireClock,
         delay: Span,
-        errors: Option<Box<Errors>>,
+        errors: Option<Box<LinkErrors>>,
         outlet: Outlet<Arrival<T>>,
         coarse: bool,
     ) -> Self {
