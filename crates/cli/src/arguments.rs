@@ -1,6 +1,7 @@
 //! Command-line arguments.
 
 use crate::perf::PerfArguments;
+use crate::softswitch::SoftswitchArguments;
 use clap::{Args, Parser, Subcommand, ValueHint};
 use clearway_lab::{AttackKind, Scope};
 use clearway_reproduce::{NullSubject, Scale};
@@ -59,6 +60,8 @@ pub(crate) enum Command {
     Reproduce(ReproduceArguments),
     /// Measure STrack over UDP between two hosts, or on this one: throughput, message rate, round trips, paths, cost
     Perf(PerfArguments),
+    /// Emulate the fabric of a scenario between network namespaces: rates, queues, marks, paths, and links that fail (Linux)
+    Softswitch(SoftswitchArguments),
     /// Print a script that completes commands, options and names in a shell
     #[command(after_help = SHELLS)]
     Completions { shell: clap_complete::Shell },

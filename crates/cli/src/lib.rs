@@ -48,6 +48,7 @@ mod run;
 mod same_file;
 mod scaleup;
 mod show;
+mod softswitch;
 mod study;
 mod sweep;
 mod text_file;
@@ -156,6 +157,7 @@ fn dispatch(laboratory: &Laboratory, command: Command) -> Result<ExitCode, Failu
         Command::Tune(arguments) => tune::run(laboratory, &arguments),
         Command::Isolate(arguments) => isolate::isolate(laboratory, &arguments),
         Command::Perf(arguments) => perf::perf(&arguments),
+        Command::Softswitch(arguments) => softswitch::softswitch(laboratory, &arguments),
         Command::Reproduce(arguments) => reproduce::reproduce(laboratory, &arguments),
         Command::Completions { shell } => completions::completions(laboratory, shell),
         Command::Man { folder } => man::man(folder.as_deref()),

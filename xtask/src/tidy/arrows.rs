@@ -32,6 +32,7 @@ const ARROWS: [(&str, &[&str]); 24] = [
     ("planner", &["units"]),
     ("runs", &["lab", "report", "units"]),
     ("fabric", &["engine", "transport", "units"]),
+    ("softswitch", &["fabric", "transport", "units"]),
     (
         "lab",
         &[
@@ -80,6 +81,7 @@ const ARROWS: [(&str, &[&str]); 24] = [
             "report",
             "reproduce",
             "runs",
+            "softswitch",
             "sweep",
             "udp",
             "units",

@@ -9,8 +9,8 @@ use crate::host::Host;
 use crate::link::{Arrival, Link, LinkErrors};
 use crate::order::ArrivalKey;
 use crate::switch::{
-    BufferRules, Ingress, LossyPort, LossySwitch, NextHopSelector, PortFacts,
-    QueueRules, SharedBufferParameters, SharedPort, SharedSwitch, Switch, TelemetryFormat,
+    BufferRules, Ingress, LossyPort, LossySwitch, NextHopSelector, PortFacts, QueueRules,
+    SharedBufferParameters, SharedPort, SharedSwitch, Switch, TelemetryFormat,
 };
 use crate::topology::{Attachment, LinkId, Topology};
 use clearway_engine::{Inlet, MailboxBuilder, Outlet, ReadyInlets};

@@ -28,7 +28,8 @@ pub(crate) use lossy::LossySwitch;
 pub(crate) use lossy_port::{LossyPort, ONE_DATA_QUEUE};
 pub(crate) use parameters::{BufferRules, PortFacts};
 pub use parameters::{
-    LosslessClasses, MarkAt, PathChoice, QueueRules, SharedBufferParameters, SwitchParameters, TelemetryFormat,
+    LosslessClasses, MarkAt, PathChoice, QueueRules, SharedBufferParameters, SwitchParameters,
+    TelemetryFormat,
 };
 pub(crate) use shared::{SharedPort, SharedSwitch};
 
