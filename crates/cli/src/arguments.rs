@@ -2,6 +2,7 @@
 
 use crate::perf::PerfArguments;
 use crate::softswitch::SoftswitchArguments;
+use crate::transfer::{RecvArguments, SendArguments};
 use clap::{Args, Parser, Subcommand, ValueHint};
 use clearway_lab::{AttackKind, Scope};
 use clearway_reproduce::{NullSubject, Scale};
@@ -62,6 +63,10 @@ pub(crate) enum Command {
     Perf(PerfArguments),
     /// Emulate the fabric of a scenario between network namespaces: rates, queues, marks, paths, and links that fail (Linux)
     Softswitch(SoftswitchArguments),
+    /// Send files and folders to a host where `clearway recv` runs; what was interrupted goes on
+    Send(SendArguments),
+    /// Receive files and folders that others send by `clearway send`
+    Recv(RecvArguments),
     /// Print a script that completes commands, options and names in a shell
     #[command(after_help = SHELLS)]
     Completions { shell: clap_complete::Shell },

@@ -54,6 +54,7 @@ mod sweep;
 mod text_file;
 mod threads;
 mod topology;
+mod transfer;
 mod tune;
 mod whole_file;
 mod why;
@@ -158,6 +159,8 @@ fn dispatch(laboratory: &Laboratory, command: Command) -> Result<ExitCode, Failu
         Command::Isolate(arguments) => isolate::isolate(laboratory, &arguments),
         Command::Perf(arguments) => perf::perf(&arguments),
         Command::Softswitch(arguments) => softswitch::softswitch(laboratory, &arguments),
+        Command::Send(arguments) => transfer::send(&arguments),
+        Command::Recv(arguments) => transfer::recv(&arguments),
         Command::Reproduce(arguments) => reproduce::reproduce(laboratory, &arguments),
         Command::Completions { shell } => completions::completions(laboratory, shell),
         Command::Man { folder } => man::man(folder.as_deref()),

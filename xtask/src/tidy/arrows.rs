@@ -4,7 +4,7 @@ use super::source::Source;
 use crate::Faults;
 
 /// The layers (ARCHITECTURE.md): a crate and what it may use.
-const ARROWS: [(&str, &[&str]); 24] = [
+const ARROWS: [(&str, &[&str]); 26] = [
     ("units", &[]),
     ("input", &["units"]),
     ("engine", &["units"]),
@@ -12,6 +12,7 @@ const ARROWS: [(&str, &[&str]); 24] = [
     ("workload", &["units"]),
     ("udp", &["transport", "units"]),
     ("collective", &["udp", "units", "workload"]),
+    ("transfer", &["udp"]),
     ("formats", &["input", "units", "workload"]),
     (
         "scenario",
@@ -83,6 +84,7 @@ const ARROWS: [(&str, &[&str]); 24] = [
             "runs",
             "softswitch",
             "sweep",
+            "transfer",
             "udp",
             "units",
         ],
