@@ -20,7 +20,7 @@ use clearway_udp::{Limits, Security, Settings};
 use display::Display;
 use report::Report;
 use std::fs;
-use std::future::{Future as _, poll_fn};
+use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::pin::pin;

@@ -216,6 +216,7 @@ async fn run<P: Party, D: Disk<P>>(
                 if watch.on_tick(party.progress()).is_break() {
                     return Err(TransferError::Interrupted);
                 }
+                party.on_tick();
                 if !party.is_greeted() {
                     patience = patience.checked_sub(1).ok_or(TransferError::NoGreeting)?;
                 }

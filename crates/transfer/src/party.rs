@@ -78,6 +78,8 @@ pub(crate) trait Party {
     fn on_message(&mut self, tag: u64, content: Vec<u8>) -> Result<(), Violation>;
     /// Takes the result of a job.
     fn on_outcome(&mut self, outcome: Self::Outcome);
+    /// Takes note that some time has passed: a tenth of a second, about.
+    fn on_tick(&mut self);
     /// True if there is room for what the next message may lead to.
     fn takes_messages(&self) -> bool;
     /// The next message to send.

@@ -20,6 +20,10 @@ const WAITING_ANSWERS: usize = 256;
 const CHECKED: usize = 16;
 /// Checks under way.
 const CHECKS: usize = 2;
+/// Ticks between two attempts to begin a file that another transfer has, and the most attempts: longer than a connection whose sender was
+/// killed is kept.
+const ATTEMPT_TICKS: u32 = 5;
+const ATTEMPTS: u32 = 30;
 
 /// Bounds of what is taken of one sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,6 +131,9 @@ enum Stage {
 #[derive(Debug)]
 struct File {
     name: Name,
+    offer: Offer,
+    /// Attempts to begin it while another transfer had it.
+    attempts: u32,
     geometry: Geometry,
     stage: Stage,
     digests: Vec<Digest>,
@@ -163,6 +170,9 @@ pub struct Receiving {
     taken: u64,
     active: BTreeMap<u32, File>,
     blocks: u64,
+    ticks: u32,
+    /// Files that another transfer has.
+    busy: Vec<u32>,
     checks: usize,
     waiting_bytes: usize,
     outbox: VecDeque<(u64, Bytes)>,
@@ -182,6 +192,8 @@ impl Receiving {
             taken: 0,
             active: BTreeMap::new(),
             blocks: 0,
+            ticks: 0,
+            busy: Vec::new(),
             checks: 0,
             waiting_bytes: 0,
             outbox: VecDeque::new(),
@@ -252,6 +264,8 @@ impl Receiving {
         self.taken += geometry.size();
         let active = File {
             name: name.clone(),
+            offer: offer.clone(),
+            attempts: 0,
             geometry,
             stage: Stage::Beginning,
             digests: Vec::new(),
@@ -344,6 +358,11 @@ impl Receiving {
         };
         let (kept, changed) = match result {
             Ok(found) => found,
+            // Of a sender that was killed a connection stays for a while.
+            Err(reason) if reason.kind == ReasonKind::Busy && active.attempts < ATTEMPTS => {
+                active.attempts += 1;
+                return self.busy.push(file);
+            }
             Err(reason) => {
                 // Nothing of it will be written.
                 self.taken -= active.geometry.size();
@@ -601,6 +620,19 @@ impl Party for Receiving {
             } => self.on_written(file, block, length, result),
             Outcome::Published { file, result } => self.on_published(file, result),
             Outcome::Forgotten => {}
+        }
+    }
+
+    fn on_tick(&mut self) {
+        self.ticks = self.ticks.wrapping_add(1);
+        if self.ticks % ATTEMPT_TICKS != 0 {
+            return;
+        }
+        for file in std::mem::take(&mut self.busy) {
+            if let Some(active) = self.active.get(&file) {
+                let (name, offer) = (active.name.clone(), active.offer.clone());
+                self.jobs.push_back(Job::Begin { name, offer });
+            }
         }
     }
 

@@ -494,6 +494,8 @@ impl Party for Sending {
         }
     }
 
+    fn on_tick(&mut self) {}
+
     fn takes_messages(&self) -> bool {
         true
     }

@@ -41,12 +41,13 @@ impl Report<'_> {
             false => "not encrypted",
         };
         let place = if self.sends { "to" } else { "from" };
-        format!(
-            "files {place} {}, {encrypted}\n\n{}\n{}",
-            self.peer,
-            self.facts().render(usize::MAX),
-            paths_table(&self.snapshot).render(usize::MAX),
-        )
+        let facts = self.facts().render(usize::MAX);
+        let mut text = format!("files {place} {}, {encrypted}\n\n{facts}", self.peer);
+        // The receiver's paths carry nothing but answers.
+        if self.sends {
+            text += &format!("\n{}", paths_table(&self.snapshot).render(usize::MAX));
+        }
+        text
     }
 
     fn facts(&self) -> Table {
@@ -71,15 +72,17 @@ impl Report<'_> {
             ),
         ]);
         facts.row(["there before".to_owned(), quantity::bytes(progress.kept)]);
-        facts.row([
-            "packets sent again".to_owned(),
-            format!(
-                "{} of {}, {:.3} %",
-                counters.retransmitted,
-                counters.data_sent,
-                share(counters.retransmitted, counters.data_sent)
-            ),
-        ]);
+        if self.sends {
+            facts.row([
+                "packets sent again".to_owned(),
+                format!(
+                    "{} of {}, {:.3} %",
+                    counters.retransmitted,
+                    counters.data_sent,
+                    share(counters.retransmitted, counters.data_sent)
+                ),
+            ]);
+        }
         if progress.repaired > 0 {
             facts.row(["blocks repaired".to_owned(), progress.repaired.to_string()]);
         }

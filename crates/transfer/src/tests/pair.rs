@@ -126,6 +126,7 @@ impl Pair {
 
     /// Runs for so many steps; true if the sender is over.
     pub(super) fn run_for(&mut self, steps: u32) -> Result<bool, Violation> {
+        let mut idle = 0;
         for _ in 0..steps {
             let before = self.receiver.coming.len();
             let [sent, received] = &mut self.events;
@@ -144,7 +145,11 @@ impl Pair {
                     _ => self.receiver.step(&self.store, &mut self.random)?,
                 };
             }
+            idle = if any { 0 } else { idle + 1 };
             if !any {
+                self.receiver.party.on_tick();
+            }
+            if idle > 200 {
                 return Ok(false);
             }
         }

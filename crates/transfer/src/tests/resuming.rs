@@ -135,8 +135,8 @@ fn of_a_source_that_has_changed_since_only_what_is_the_same_is_used() {
     let came = begin(&folder, 5);
     let mut changed = content(SIZE, 1);
     let record = Record::decode(&fs::read(partial(&folder, "record")).unwrap()).unwrap();
-    let is_even = |block: &&u32| **block % 2 == 0;
-    let (same, other): (Vec<&u32>, Vec<&u32>) = record.blocks.iter().partition(is_even);
+    let (same, other): (Vec<u32>, Vec<u32>) =
+        record.blocks.iter().partition(|block| **block % 2 == 0);
     assert!(!same.is_empty() && !other.is_empty());
     // In every other block, and beyond the end of what was there.
     for block in (1..SIZE >> 20).step_by(2) {
