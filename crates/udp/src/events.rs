@@ -87,12 +87,13 @@ impl Events {
         }
     }
 
+    pub(crate) fn len(&self) -> usize {
+        let single = usize::from(self.connected) + usize::from(self.closed.is_some());
+        single + self.paths.len() + self.fates.len() + self.received.len()
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
-        !self.connected
-            && self.paths.is_empty()
-            && self.fates.is_empty()
-            && self.received.is_empty()
-            && self.closed.is_none()
+        self.len() == 0
     }
 
     /// The next event; messages only if the application takes them now. The end is told after all that can be told before.

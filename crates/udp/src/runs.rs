@@ -10,6 +10,9 @@ use clearway_units::Time;
 /// Longest run: what the kernel takes with one call, 65507 bytes in datagrams of 1452.
 const LONGEST: u32 = 45;
 
+/// Paths that a window goes over, at least.
+const SPREAD: u8 = 4;
+
 /// Packets that were chosen for each path, and the run that goes on.
 #[derive(Debug, Default)]
 pub(crate) struct Runs {
@@ -22,9 +25,9 @@ pub(crate) struct Runs {
 }
 
 impl Runs {
-    /// Length of runs with which each window goes over all paths.
+    /// Length of runs with which each window goes over several paths: [`SPREAD`], or all if they are fewer.
     pub(crate) fn length(window_packets: u64, paths: u8) -> u32 {
-        let length = window_packets / u64::from(paths.max(1));
+        let length = window_packets / u64::from(paths.clamp(1, SPREAD));
         length.clamp(1, u64::from(LONGEST)) as u32
     }
 
@@ -131,7 +134,8 @@ mod tests {
             assert!(runs.owed.iter().all(|owed| owed.abs() <= 20), "{runs:?}");
         }
         assert_eq!(sent[2], 0);
-        assert_eq!(Runs::length(115, 8), 14);
+        assert_eq!(Runs::length(115, 8), 28);
+        assert_eq!(Runs::length(115, 2), LONGEST);
         assert_eq!(Runs::length(3, 8), 1);
         assert_eq!(Runs::length(100_000, 8), LONGEST);
     }

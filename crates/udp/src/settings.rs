@@ -15,7 +15,7 @@ use std::fmt;
 use std::num::NonZero;
 
 /// Shortest round trip that the profile is made for.
-const LEAST_ROUND_TRIP: Span = Span::from_us(100);
+const LEAST_ROUND_TRIP: Span = Span::from_us(200);
 /// Longest one.
 const LONGEST_ROUND_TRIP: Span = Span::from_ms(1_000);
 /// Shortest time after which a timer of the transport can fire.
@@ -115,7 +115,7 @@ pub struct Settings {
     pub security: Security,
     /// The transport; the client's counts.
     pub transport: Transport,
-    /// Paths, each with a socket of the client: 1 to [`MOST_PATHS`], 8 by default. The client's counts.
+    /// Paths, each with a socket of the client: 1 to [`MOST_PATHS`], 8 by default; one with [`Transport::GoBackN`]. The client's counts.
     pub paths: u8,
     /// Rate of the slowest link of this host, 10 Gb/s by default: with the measured round trip it gives the largest window.
     pub line_rate: Rate,
@@ -161,7 +161,10 @@ impl Settings {
 
     /// The settings within their bounds.
     pub(crate) fn bounded(mut self) -> Self {
-        self.paths = self.paths.clamp(1, MOST_PATHS);
+        self.paths = match self.transport {
+            Transport::Strack => self.paths.clamp(1, MOST_PATHS),
+            Transport::GoBackN => 1,
+        };
         self.datagram = self.datagram.clamp(512, 65_000);
         self.receive_memory = self.receive_memory.max(1 << 16);
         self.idle = self.idle.max(Span::from_ms(10));
@@ -296,7 +299,7 @@ mod tests {
         assert_eq!(timeout(2_000), Span::from_ms(60));
         assert_eq!(timeout(100_000), Span::from_ms(500));
         let near = profile(&settings, &agreed, Span::from_us(5)).network;
-        assert_eq!(near.propagation_rtt, Span::from_us(100));
+        assert_eq!(near.propagation_rtt, Span::from_us(200));
         assert_eq!(near.payload, 1452 - 91);
     }
 

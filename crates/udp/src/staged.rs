@@ -23,7 +23,11 @@ impl Staged {
     /// make needless.
     #[inline]
     pub(crate) fn push(&mut self, packet: Packet) -> bool {
-        if !matches!(packet.header, Header::Sack { probe: false, .. }) {
+        let acknowledges = matches!(
+            packet.header,
+            Header::Sack { probe: false, .. } | Header::Ack { nack: false, .. }
+        );
+        if !acknowledges {
             self.0.push_back(packet);
             return false;
         }
@@ -42,23 +46,33 @@ impl Staged {
 
 /// True if the sender learns nothing from `old` that `new`, of the same path, does not say.
 fn makes_needless(new: &Packet, old: &Packet) -> bool {
-    let (
+    if old.ecn || new.ecn {
+        return false;
+    }
+    let (reached, seen, seen_from) = match new.header {
         Header::Sack {
-            bitmap: seen,
-            epsn: reached,
-            base_offset: seen_from,
-            ..
-        },
-        Header::Sack {
-            bitmap,
             epsn,
+            bitmap,
+            base_offset,
+            ..
+        } => (epsn, bitmap, base_offset),
+        Header::Ack { epsn, .. } => (epsn, 0, 0),
+        _ => return false,
+    };
+    let (epsn, bitmap, base_offset) = match old.header {
+        Header::Sack {
+            epsn,
+            bitmap,
             base_offset,
             probe: false,
             ..
-        },
-    ) = (new.header, old.header)
-    else {
-        return false;
+        } => (epsn, bitmap, base_offset),
+        Header::Ack {
+            epsn,
+            nack: false,
+            marked: false,
+        } => (epsn, 0, 0),
+        _ => return false,
     };
     // Numbers wrap: only differences count.
     let base = epsn.wrapping_add(base_offset.into());
@@ -75,7 +89,7 @@ fn makes_needless(new: &Packet, old: &Packet) -> bool {
         -63..0 => seen >> -ahead,
         _ => 0,
     };
-    later && !old.ecn && !new.ecn && bitmap & !(below | known) == 0
+    later && bitmap & !(below | known) == 0
 }
 
 #[cfg(test)]
@@ -116,6 +130,29 @@ mod tests {
         assert_eq!(staged.0.len(), 3);
         let last = std::iter::from_fn(|| staged.pop()).last();
         assert_eq!(last, Some(sack(2, 59, 0, 0)));
+    }
+
+    #[test]
+    fn cumulative_acknowledgements_are_left_out_but_for_marks_and_negative_ones() {
+        let ack = |epsn, nack, marked| Packet {
+            header: Header::Ack { epsn, nack, marked },
+            ..sack(0, 0, 0, 0)
+        };
+        let mut staged = Staged::default();
+        for epsn in 1..=10 {
+            staged.push(ack(epsn, false, epsn == 4));
+        }
+        assert!(!staged.push(ack(10, true, false)));
+        staged.push(ack(11, false, false));
+        let left = std::iter::from_fn(|| staged.pop()).map(|packet| packet.header);
+        let kept = [
+            (4, false, true),
+            (10, false, false),
+            (10, true, false),
+            (11, false, false),
+        ];
+        let kept = kept.map(|(epsn, nack, marked)| Header::Ack { epsn, nack, marked });
+        assert_eq!(left.collect::<Vec<_>>(), kept);
     }
 
     #[test]

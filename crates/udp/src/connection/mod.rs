@@ -14,6 +14,7 @@
 
 mod deadline;
 mod handshake;
+mod pacing;
 mod receive;
 mod transmit;
 
@@ -29,14 +30,15 @@ use crate::pending::Pending;
 use crate::protection::Protection;
 use crate::random::Random;
 use crate::runs::Runs;
-use crate::settings::{Agreed, Settings, marking_round_trip, profile};
+use crate::settings::{Agreed, Settings, Transport, marking_round_trip, profile};
 use crate::staged::Staged;
 use crate::timers::Timers;
 use crate::wire::{ConnectionId, Frame};
 use bytes::Bytes;
 use clearway_transport::cc::PathFacts;
-use clearway_transport::{Class, Endpoint, EndpointCounters, FlowProgress, Opening};
+use clearway_transport::{Class, Endpoint, EndpointCounters, FlowProgress, Opening, Packet};
 use clearway_units::{FlowId, HostId, Span, Time};
+use pacing::Pacing;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -75,6 +77,8 @@ struct Core {
     path: PathFacts,
     /// Bytes of messages in a full packet.
     payload: u64,
+    /// Departures of packets, where the controller sets a rate.
+    pacing: Option<Pacing>,
     /// The flow on which messages are posted.
     flow: FlowId,
     /// The newest flow of the other end.
@@ -318,6 +322,12 @@ impl Connection {
         !self.events.is_empty()
     }
 
+    /// Events that wait.
+    #[cfg(feature = "net")]
+    pub(crate) fn waiting_events(&self) -> usize {
+        self.events.len()
+    }
+
     /// True from the first message or packet of the transport to the end.
     pub fn has_transport(&self) -> bool {
         self.core.is_some()
@@ -402,6 +412,7 @@ impl Connection {
                 endpoint,
                 path,
                 payload,
+                pacing: (agreed.transport == Transport::GoBackN).then(Pacing::new),
                 flow: FlowId(0),
                 peer_flow: FlowId(0),
                 marking,
@@ -446,6 +457,15 @@ impl Core {
         self.endpoint.open(self.flow, THERE, &opening);
         let salt = self.endpoint.path_salt(self.flow);
         outgoing.open(self.flow, salt.unwrap_or(0));
+    }
+
+    /// The next packet of the transport.
+    #[inline]
+    fn poll_transmit(&mut self, now: Time) -> Option<Packet> {
+        match &mut self.pacing {
+            None => self.endpoint.poll_transmit(now).map(|packet| packet.packet),
+            Some(pacing) => pacing.poll(&mut self.endpoint, self.flow, now),
+        }
     }
 
     /// The window of the flow on which messages are posted, in full packets.

@@ -51,8 +51,8 @@ impl Connection {
     #[inline]
     fn stage(&mut self, now: Time) -> Option<Packet> {
         let core = self.core.as_mut()?;
-        while let Some(packet) = core.endpoint.poll_transmit(now) {
-            if !self.staged.push(packet.packet) {
+        while let Some(packet) = core.poll_transmit(now) {
+            if !self.staged.push(packet) {
                 break;
             }
         }

@@ -2,7 +2,7 @@
 
 use super::clock::Clock;
 use super::sender::Sender;
-use super::shared::{Accepting, Acceptors, Channel, Ending, Message, Shared, Snapshot};
+use super::shared::{Accepting, Acceptors, Channel, Ending, Message, Shared};
 use super::sockets::{Buffers, Socket};
 use crate::connection::Connection;
 use crate::events::Event;
@@ -14,11 +14,11 @@ use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use tokio::time::{Instant, Sleep};
 
-/// Packets that a connection sends before sockets are read again.
-const ROUND: usize = 64;
+/// Packets that a connection sends before sockets are read again: two runs of the longest.
+const ROUND: usize = 90;
 /// Rounds before other tasks have their turn.
 const ROUNDS: usize = 16;
 /// Age at which a snapshot is made anew while something happens.
@@ -30,8 +30,12 @@ struct Entry {
     shared: Arc<Shared>,
     /// The server's application has not been given it yet.
     fresh: bool,
-    /// Messages wait with the application for room.
-    waiting: bool,
+    /// Its driver is known to the application.
+    registered: bool,
+    /// Length of the message that waits with the application for room.
+    waiting: Option<usize>,
+    /// Events that the application was too slow to take, unless it has done something since.
+    held: usize,
     snapshot_at: Time,
 }
 
@@ -52,6 +56,7 @@ pub(super) struct Driver {
     by_id: FxHashMap<ConnectionId, usize>,
     listening: Option<Listening>,
     datagram: Vec<u8>,
+    waker: Option<Waker>,
 }
 
 impl Driver {
@@ -90,6 +95,7 @@ impl Driver {
             by_id: FxHashMap::default(),
             listening,
             datagram: Vec::new(),
+            waker: None,
         }
     }
 
@@ -99,7 +105,9 @@ impl Driver {
             connection,
             shared,
             fresh,
-            waiting: false,
+            registered: false,
+            waiting: None,
+            held: 0,
             snapshot_at: Time::ZERO,
         });
     }
@@ -111,12 +119,7 @@ impl Driver {
     }
 
     fn poll(&mut self, cx: &mut Context<'_>, sleep: Pin<&mut Sleep>) -> Poll<()> {
-        self.entries
-            .iter()
-            .for_each(|entry| entry.shared.register(cx.waker()));
-        if let Some(listening) = &self.listening {
-            listening.accepting.register(cx.waker());
-        }
+        self.register(cx.waker());
         for _ in 0..ROUNDS {
             let now = self.clock.now();
             let received = self.receive(now);
@@ -136,6 +139,25 @@ impl Driver {
         Poll::Pending
     }
 
+    /// Lets applications wake this driver. Nothing is locked where they can already.
+    fn register(&mut self, waker: &Waker) {
+        let known = self.waker.as_ref();
+        if !known.is_some_and(|known| known.will_wake(waker)) {
+            self.waker = Some(waker.clone());
+            self.entries
+                .iter_mut()
+                .for_each(|entry| entry.registered = false);
+            if let Some(listening) = &self.listening {
+                listening.accepting.register(waker);
+            }
+        }
+        for entry in &mut self.entries {
+            if !std::mem::replace(&mut entry.registered, true) {
+                entry.shared.register(waker);
+            }
+        }
+    }
+
     fn is_over(&self) -> bool {
         let listens = self
             .listening
@@ -146,10 +168,8 @@ impl Driver {
 
     /// Arranges to be called again when something comes, a timer is due or a socket can be written.
     fn wait(&mut self, cx: &mut Context<'_>, mut sleep: Pin<&mut Sleep>) -> Poll<()> {
-        for entry in &self.entries {
-            // Connections that have begun in this call.
-            entry.shared.register(cx.waker());
-        }
+        // Connections that have begun in this call.
+        self.register(cx.waker());
         let mut ready = self
             .sockets
             .iter()
@@ -234,8 +254,12 @@ impl Driver {
             if connection.deadline() <= now {
                 connection.on_deadline(now);
             }
-            let may_go_on = entry.waiting && connection.has_room(0);
-            if !shared.has_changed() && !may_go_on {
+            let may_go_on = entry
+                .waiting
+                .is_some_and(|length| connection.has_room(length));
+            if shared.has_changed() {
+                entry.held = 0;
+            } else if !may_go_on {
                 continue;
             }
             let mut state = shared.lock();
@@ -256,9 +280,9 @@ impl Driver {
             let ending = state
                 .ending
                 .filter(|_| state.next_outgoing().is_none() || !connection.is_connected());
-            entry.waiting = state.next_outgoing().is_some();
+            entry.waiting = state.next_outgoing();
             if ending.is_some() && connection.has_transport() {
-                state.snapshot = Snapshot::of(connection);
+                state.snapshot.take(connection);
             }
             drop(state);
             match ending {
@@ -304,7 +328,9 @@ impl Driver {
         let mut any = false;
         for index in 0..self.entries.len() {
             let entry = &mut self.entries[index];
-            if !entry.connection.has_events() && entry.snapshot_at > now {
+            // Events that the application is too slow for are no news.
+            let waits = entry.connection.waiting_events();
+            if waits <= entry.held && entry.snapshot_at > now {
                 continue;
             }
             let mut connected = false;
@@ -340,14 +366,15 @@ impl Driver {
                     }
                 }
             }
-            let waits = entry.connection.has_events();
+            entry.held = entry.connection.waiting_events();
+            let waits = entry.held > 0;
             // Whoever waits for messages hears of the end after the last of them.
             received |= state.waits && !waits;
             state.waits = waits;
             if progress && state.closed.is_some() || entry.snapshot_at <= now {
                 entry.snapshot_at = now + SNAPSHOT_AGE;
                 if state.closed.is_none() || entry.connection.has_transport() {
-                    state.snapshot = Snapshot::of(&entry.connection);
+                    state.snapshot.take(&entry.connection);
                 }
             }
             drop(state);

@@ -124,7 +124,8 @@ pub async fn connect_with(
     settings: Settings,
     acceptor: Box<dyn Acceptor>,
 ) -> Result<Channel, ConnectError> {
-    let paths = settings.paths.clamp(1, crate::settings::MOST_PATHS);
+    let settings = settings.bounded();
+    let paths = settings.paths;
     let failed = |error| ConnectError::Socket { paths, error };
     let any = SocketAddr::new(
         match server {

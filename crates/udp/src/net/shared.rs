@@ -49,14 +49,14 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    pub(super) fn of(connection: &Connection) -> Self {
-        Self {
-            counters: connection.counters(),
-            discarded: connection.discarded(),
-            paths: connection.path_statistics().collect(),
-            progress: connection.progress(),
-            round_trip: connection.round_trip(),
-        }
+    /// Takes the state of a connection.
+    pub(super) fn take(&mut self, connection: &Connection) {
+        self.counters = connection.counters();
+        self.discarded = connection.discarded();
+        self.paths.clear();
+        self.paths.extend(connection.path_statistics());
+        self.progress = connection.progress();
+        self.round_trip = connection.round_trip();
     }
 }
 

@@ -203,13 +203,7 @@ fn go_back_n_runs_on_one_path() {
     };
     let world = exchanged(settings, weather);
     let client = world.ends[CLIENT].as_ref().unwrap();
-    // The path of the handshake carries what is sent before the chosen one is validated.
-    let sent: Vec<_> = client
-        .path_statistics()
-        .map(|(_, path)| path.sent)
-        .collect();
-    let most = sent.iter().max().unwrap();
-    assert!(sent.iter().sum::<u64>() - most < 100, "{sent:?}");
+    assert_eq!(client.paths(), 1);
 }
 
 #[test]
