@@ -5,7 +5,9 @@
 //! chapter "STrack over UDP" of the book, `docs/src/udp.md`.
 
 use crate::wire::{ConnectionId, DATA_HEADER, Parameters, TAG};
-use clearway_transport::cc::{ControllerSettings, NetworkFacts, PathFacts};
+use clearway_transport::cc::{
+    ControllerSettings, DcqcnParameters, NetworkFacts, PathFacts, WindowLimit,
+};
 use clearway_transport::feedback::FeedbackSettings;
 use clearway_transport::go_back_n::GoBackNParameters;
 use clearway_transport::spray::{AdaptiveParameters, SelectorSettings};
@@ -273,8 +275,10 @@ pub(crate) fn profile(settings: &Settings, agreed: &Agreed, round_trip: Span) ->
                 timeout_max: timeout * 8,
                 ..GoBackNParameters::default()
             });
-            let named = |name| ControllerSettings::named(name);
-            profile.controller = named("dcqcn").unwrap_or(profile.controller);
+            profile.controller = ControllerSettings::Dcqcn(DcqcnParameters {
+                window: WindowLimit::Fixed,
+                ..DcqcnParameters::default()
+            });
             profile.selector = SelectorSettings::named("single").unwrap_or(profile.selector);
             profile.feedback = FeedbackSettings::named("interval").unwrap_or(profile.feedback);
         }

@@ -59,19 +59,24 @@ impl Socket {
         let mut chunks = buffers.0.chunks_mut(LONGEST);
         let mut slices: [IoSliceMut<'_>; BATCH_SIZE] =
             std::array::from_fn(|_| IoSliceMut::new(chunks.next().unwrap_or_default()));
-        let read = self.io.try_io(Interest::READABLE, || {
-            let socket = UdpSockRef::from(&self.io);
-            self.state.recv(socket, &mut slices, &mut meta)
-        });
+        let mut count = 0;
         // Errors are of single datagrams that could not be delivered, as ICMP has told: what is missing is sent again.
-        let Ok(count) = read else { return false };
+        let _ = self.io.try_io(Interest::READABLE, || {
+            let socket = UdpSockRef::from(&self.io);
+            count = self.state.recv(socket, &mut slices, &mut meta)?;
+            match count {
+                BATCH_SIZE => Ok(()),
+                // Nothing is left: to ask again would be a system call more.
+                _ => Err(io::ErrorKind::WouldBlock.into()),
+            }
+        });
         for (meta, slice) in meta.iter().zip(&mut slices).take(count) {
             let marked = meta.ecn == Some(EcnCodepoint::Ce);
             for datagram in slice[..meta.len].chunks_mut(meta.stride.max(1)) {
                 each(meta.addr, marked, datagram);
             }
         }
-        true
+        count > 0
     }
 
     /// Sends datagrams of `segment` bytes, the last of which may be shorter; false if they have to wait.
