@@ -10,7 +10,7 @@ use crate::hosts::{no_random, no_socket, refused, resolve, runtime, security, wa
 use crate::messages::say;
 use crate::output::print;
 use clearway_runs::Stopwatch;
-use clearway_udp::net::perf::{DONE, Interval, PerfError, Plan, Pool, measure, serve};
+use clearway_udp::net::perf::{DONE, PerfError, Plan, Pool, Progress, measure, serve};
 use clearway_udp::net::{Channel, Server, connect, new_key};
 use clearway_udp::{Limits, Security, SendError, Settings};
 use clearway_units::Span;
@@ -115,13 +115,15 @@ fn client(
         let channel = connect(server, settings.clone()).await.map_err(refused)?;
         warn_if_insecure(&settings);
         let stopwatch = Stopwatch::start();
-        let on_interval = |interval: &Interval| {
-            if shows {
+        let mut cpu = 0.0;
+        let on_progress = |progress: Progress<'_>| match progress {
+            Progress::Interval(interval) if shows => {
                 say(&report::line(interval, &channel.snapshot()));
             }
+            Progress::Interval(_) => {}
+            Progress::Arrived => cpu = stopwatch.cpu_seconds(),
         };
-        let measured = measure(&channel, &plan, on_interval).await;
-        let cpu = stopwatch.cpu_seconds();
+        let measured = measure(&channel, &plan, on_progress).await;
         let measured = measured.map_err(|error| broken(&channel, &error))?;
         channel.shut_down(DONE).await;
         Ok::<_, Failure>(Report {

@@ -3,7 +3,7 @@
 use crate::hosts::{paths_json, paths_table, paths_up};
 use clearway_report::{Align, Table};
 use clearway_udp::net::Snapshot;
-use clearway_udp::net::perf::{Interval, Measured, SMALL};
+use clearway_udp::net::perf::{Interval, Measured};
 use clearway_udp::{Security, Settings, Transport};
 use clearway_units::{Span, statistics::nearest_rank};
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ pub(super) struct Report {
     pub(super) peer: SocketAddr,
     pub(super) settings: Settings,
     pub(super) measured: Measured,
-    /// Processor time of this process in all phases of the measurement.
+    /// Processor time of this process while messages were sent as fast as possible.
     pub(super) cpu_seconds: f64,
 }
 
@@ -56,8 +56,7 @@ impl Report {
     }
 
     fn cpu_per_gb(&self) -> f64 {
-        let bytes = self.measured.bytes + self.measured.small * SMALL as u64;
-        self.cpu_seconds / (bytes.max(1) as f64 / 1e9)
+        self.cpu_seconds / (self.measured.bytes.max(1) as f64 / 1e9)
     }
 
     /// Round trips by name: least, median and so on, in microseconds.
@@ -141,10 +140,7 @@ impl Report {
         ]);
         facts.row([
             "processor time".to_owned(),
-            format!(
-                "{:.2} s per GB, {ends}, messages of {SMALL} B and round trips included",
-                self.cpu_per_gb()
-            ),
+            format!("{:.2} s per GB, {ends}", self.cpu_per_gb()),
         ]);
         facts
     }

@@ -10,6 +10,7 @@ use crate::outgoing::SendError;
 use bytes::Bytes;
 use clearway_units::{Span, Time};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// Tag of messages that are counted and dropped.
 const BULK: u64 = 1;
@@ -45,10 +46,19 @@ pub struct Interval {
     pub from: Span,
     /// The end.
     pub to: Span,
-    /// Bytes of messages that were taken for sending.
+    /// Bytes of messages that have arrived.
     pub bytes: u64,
     /// Packets sent again.
     pub retransmitted: u64,
+}
+
+/// News of a measurement.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Progress<'a> {
+    /// An interval of the time in which messages are sent as fast as possible is over.
+    Interval(&'a Interval),
+    /// All of these messages have arrived.
+    Arrived,
 }
 
 /// Results of a measurement.
@@ -113,14 +123,14 @@ pub async fn serve(channel: &Channel, pool: &Pool) -> Closed {
     }
 }
 
-/// Measures a connection whose other end [serves](serve). Calls `on_interval` now and then.
+/// Measures a connection whose other end [serves](serve). Calls `on_progress` now and then.
 ///
 /// # Errors
 /// If the connection ends, or the other end does not answer as it should.
 pub async fn measure(
     channel: &Channel,
     plan: &Plan,
-    mut on_interval: impl FnMut(&Interval),
+    mut on_progress: impl FnMut(Progress<'_>),
 ) -> Result<Measured, PerfError> {
     let clock = Clock::start();
     let mut measured = Measured::default();
@@ -130,9 +140,10 @@ pub async fn measure(
         clock,
         plan.time,
         &content,
-        Some((plan.interval, &mut on_interval)),
+        Some((plan.interval, &mut on_progress)),
     );
     let (sent, time) = messages.await?;
+    on_progress(Progress::Arrived);
     measured.bytes = sent * plan.message as u64;
     measured.time = time;
     measured.snapshot = channel.snapshot();
@@ -155,41 +166,75 @@ pub async fn measure(
 }
 
 /// Called with each interval, of this length.
-type Intervals<'a> = Option<(Span, &'a mut dyn FnMut(&Interval))>;
+type Intervals<'a> = Option<(Span, &'a mut dyn FnMut(Progress<'_>))>;
 
 /// Sends messages for a time, as fast as they are taken. Returns their number and the time until the last has arrived.
-async fn send_for(
-    channel: &Channel,
+async fn send_for<'a>(
+    channel: &'a Channel,
     clock: Clock,
     time: Span,
     content: &Bytes,
-    mut intervals: Intervals<'_>,
+    intervals: Intervals<'a>,
 ) -> Result<(u64, Span), SendError> {
     let began = clock.now();
-    let (mut sent, mut told): (u64, (u64, Time)) = (0, (0, began));
-    let mut retransmitted = channel.snapshot().counters.retransmitted;
-    loop {
-        let now = clock.now();
-        if now.since(began) >= time {
-            break;
-        }
-        if let Some((length, on_interval)) = &mut intervals
-            && now.since(told.1) >= *length
-        {
-            let again = channel.snapshot().counters.retransmitted;
-            on_interval(&Interval {
-                from: told.1.since(began),
-                to: now.since(began),
-                bytes: (sent - told.0) * content.len() as u64,
-                retransmitted: again - retransmitted,
-            });
-            (told, retransmitted) = ((sent, now), again);
-        }
+    let mut sent = 0;
+    let mut telling = Telling {
+        channel,
+        began,
+        since: began,
+        arrived: channel.arrived(),
+        retransmitted: channel.snapshot().counters.retransmitted,
+        length: content.len() as u64,
+        intervals,
+    };
+    while clock.now().since(began) < time {
+        telling.tell(clock.now());
         channel.send(BULK, content.clone()).await?;
         sent += 1;
     }
+    // What is under way takes a while where links are slow.
+    while let Err(_elapsed) = tokio::time::timeout(FLUSH_LOOK, channel.flush()).await {
+        telling.tell(clock.now());
+    }
     channel.flush().await?;
     Ok((sent, clock.now().since(began)))
+}
+
+/// Time after which progress is looked at while nothing is sent any more.
+const FLUSH_LOOK: Duration = Duration::from_millis(50);
+
+/// Progress that is told of.
+struct Telling<'a> {
+    channel: &'a Channel,
+    began: Time,
+    /// Beginning of the present interval, and what had arrived and been sent again by then.
+    since: Time,
+    arrived: u64,
+    retransmitted: u64,
+    /// Length of messages.
+    length: u64,
+    intervals: Intervals<'a>,
+}
+
+impl Telling<'_> {
+    /// Tells of the present interval, if it is over.
+    fn tell(&mut self, now: Time) {
+        let Some((length, on_progress)) = &mut self.intervals else {
+            return;
+        };
+        if now.since(self.since) < *length {
+            return;
+        }
+        let (arrived, snapshot) = (self.channel.arrived(), self.channel.snapshot());
+        let retransmitted = snapshot.counters.retransmitted;
+        on_progress(Progress::Interval(&Interval {
+            from: self.since.since(self.began),
+            to: now.since(self.began),
+            bytes: (arrived - self.arrived) * self.length,
+            retransmitted: retransmitted - self.retransmitted,
+        }));
+        (self.since, self.arrived, self.retransmitted) = (now, arrived, retransmitted);
+    }
 }
 
 /// Sends messages one after the other and waits for each to come back.

@@ -287,6 +287,11 @@ impl Channel {
         self.shared.wait(&self.shared.progress, done).await
     }
 
+    /// Messages that have arrived at the other end or were refused, since the beginning.
+    pub fn arrived(&self) -> u64 {
+        self.shared.lock().arrived
+    }
+
     /// The next message.
     ///
     /// # Errors
