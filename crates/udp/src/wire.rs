@@ -28,6 +28,11 @@ const RETRY: u8 = 0x82;
 const REFUSAL: u8 = 0x83;
 const RESPONSE: u8 = 0x84;
 const SHORT: u8 = 0x40;
+/// Code of an end for want of trust, or of datagrams that pass.
+pub(crate) const BROKEN: u64 = u64::MAX;
+/// Code of an end because the clock of the connection is about to.
+#[cfg(feature = "net")]
+pub(crate) const EXPIRED: u64 = u64::MAX - 1;
 /// The most versions that one side can offer.
 const MOST_VERSIONS: usize = 8;
 

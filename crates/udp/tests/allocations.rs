@@ -64,7 +64,7 @@ impl Pair {
                 continue;
             }
             answer.clear();
-            let heard = listener.handle(now, client_address(0), &out, &mut answer, &acceptors);
+            let heard = listener.handle(now, client_address(0), &out, &mut answer, acceptors);
             if !answer.is_empty() {
                 client.handle(now, server_address(), false, &mut answer);
             }
@@ -85,7 +85,7 @@ impl Pair {
 
     /// Passes all datagrams that there are now from one end to the other, and takes the events.
     fn step(&mut self) {
-        self.now = self.now + Span::from_us(20);
+        self.now += Span::from_us(20);
         let now = self.now;
         let (client, server, out) = (&mut self.client, &mut self.server, &mut self.out);
         client.on_deadline(now);

@@ -1,10 +1,10 @@
 //! Connections over real sockets, on the loopback interface.
 
 use bytes::Bytes;
-use clearway_udp::net::perf::{Plan, Pool, measure, serve};
+use clearway_udp::net::perf::{Plan, Pool, Progress, measure, serve};
 use clearway_udp::net::{Channel, ConnectError, Server, connect};
-use clearway_udp::{Closed, Limits, PreSharedKey, Security, Settings};
-use clearway_units::Span;
+use clearway_udp::{Allocate, Closed, Connection, Limits, PreSharedKey, Security, Settings};
+use clearway_units::{Span, Time};
 use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -155,8 +155,13 @@ fn measurements_count_what_was_sent() {
             echoes: 100,
             interval: Span::from_ms(100),
         };
-        let mut intervals = 0;
-        let measured = measure(&client, &plan, |_| intervals += 1).await.unwrap();
+        let (mut bytes, mut all) = (0, false);
+        let on_progress = |progress: Progress<'_>| match progress {
+            Progress::Interval(interval) => bytes += interval.bytes,
+            Progress::Arrived => all = true,
+        };
+        let measured = measure(&client, &plan, on_progress).await.unwrap();
+        assert!(all && bytes <= measured.bytes);
         assert!(measured.bytes > 0 && measured.small > 0);
         assert_eq!(measured.round_trips.len(), 100);
         eprintln!(
@@ -191,5 +196,26 @@ fn wrong_keys_and_silence_are_told() {
             silent,
             Err(ConnectError::Closed(Closed::NoAnswer(_)))
         ));
+    });
+}
+
+#[test]
+fn a_server_answers_from_the_address_that_was_asked() {
+    run(async {
+        let any = SocketAddr::from(([0, 0, 0, 0], 0));
+        let server = Server::bind(any, settings(), Limits::default()).unwrap();
+        // All of 127.0.0.0/8 is this host on Linux.
+        let asked = SocketAddr::from(([127, 0, 0, 2], server.address().port()));
+        let mut client =
+            Connection::connect(settings(), &[1; 32], Time::ZERO, asked, Box::new(Allocate));
+        let mut init = Vec::new();
+        client.poll_transmit(Time::ZERO, &mut init).unwrap();
+        let socket = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        if socket.send_to(&init, asked).await.is_err() {
+            return eprintln!("this host is not 127.0.0.2, nothing was looked at");
+        }
+        let mut answer = [0; 1500];
+        let (_, from) = socket.recv_from(&mut answer).await.unwrap();
+        assert_eq!(from, asked);
     });
 }

@@ -2,7 +2,7 @@
 
 use super::{Connection, State};
 use crate::error::Closed;
-use crate::wire::Frame;
+use crate::wire::{BROKEN, Frame};
 use clearway_units::{Span, Time};
 
 /// Time after which a frame that needs an answer is sent again.
@@ -64,7 +64,7 @@ impl Connection {
         if self.timers.proven_by.is_some_and(|by| by <= now) {
             let bytes = self.agreed.map_or(0, |agreed| agreed.datagram);
             self.events.closed(Closed::Datagram { bytes });
-            return self.begin_close(now, u64::MAX);
+            return self.begin_close(now, BROKEN);
         }
         if self.timers.spoken + self.timers.idle / 3 <= now {
             self.timers.spoken = now;

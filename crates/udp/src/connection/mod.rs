@@ -39,7 +39,7 @@ use clearway_transport::cc::PathFacts;
 use clearway_transport::{Class, Endpoint, EndpointCounters, FlowProgress, Opening, Packet};
 use clearway_units::{FlowId, HostId, Span, Time};
 use pacing::Pacing;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 /// The two ends, as the endpoint of a connection names them.
@@ -53,6 +53,8 @@ pub struct Transmit {
     pub path: u8,
     /// Destination.
     pub to: SocketAddr,
+    /// Address of this host to send from; `None` leaves it to the host.
+    pub from: Option<IpAddr>,
     /// Send as ECN-capable, ECT(0).
     pub ecn_capable: bool,
     /// Length of the datagram.
@@ -110,6 +112,8 @@ pub struct Connection {
     is_client: bool,
     /// The other end has been heard since the keys are there.
     confirmed: bool,
+    /// Address of this host to send from.
+    source: Option<IpAddr>,
     local: ConnectionId,
     remote: ConnectionId,
     agreed: Option<Agreed>,
@@ -195,6 +199,7 @@ impl Connection {
             state: State::Closed,
             is_client: false,
             confirmed: false,
+            source: None,
             local,
             remote: ConnectionId(0),
             agreed: None,
@@ -225,6 +230,11 @@ impl Connection {
     /// The number by which this end knows the connection: what its datagrams [are for](crate::receiver_of).
     pub fn id(&self) -> ConnectionId {
         self.local
+    }
+
+    /// Sends from this address, of a host that has several: the one that the client knows.
+    pub fn send_from(&mut self, address: IpAddr) {
+        self.source = Some(address);
     }
 
     /// True once the other end has been heard and has the key.

@@ -121,7 +121,7 @@ mod tests {
             let mut now = start;
             while now.since(start) < Span::from_ms(19) {
                 packets += burst(&mut pacing, &mut endpoint, now);
-                now = now + Span::from_us(step_us);
+                now += Span::from_us(step_us);
             }
             let seconds = now.since(start).as_secs();
             let rate = f64::from(packets) * size * 8.0 / seconds / 1e10;

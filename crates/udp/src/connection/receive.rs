@@ -4,7 +4,7 @@ use super::{Connection, HERE, State, THERE};
 use crate::error::Closed;
 use crate::incoming::{Fate, Place};
 use crate::protection::Unopened;
-use crate::wire::{Fields, Frame, HEADER, TRANSPORT, TRANSPORT_REFUSED};
+use crate::wire::{BROKEN, Fields, Frame, HEADER, TRANSPORT, TRANSPORT_REFUSED};
 use clearway_transport::wire::{Network, strack};
 use clearway_transport::{Class, Event as Report, Header, Packet};
 use clearway_units::{FlowId, MessageId, Time};
@@ -239,7 +239,7 @@ impl Connection {
     fn end_for_violation(&mut self, now: Time, what: &'static str) {
         self.events.closed(Closed::Violation(what));
         self.core = None;
-        self.pending.push(Frame::Close(u64::MAX));
+        self.pending.push(Frame::Close(BROKEN));
         self.state = State::Draining;
         self.timers.close_at = Some(now + self.timers.idle);
     }

@@ -18,6 +18,7 @@ impl Connection {
                 return client.poll_transmit(now, out).then(|| Transmit {
                     path: 0,
                     to: client.server(),
+                    from: None,
                     ecn_capable: false,
                     length: out.len() - start,
                 });
@@ -158,6 +159,7 @@ impl Connection {
         Transmit {
             path,
             to,
+            from: self.source,
             ecn_capable,
             length: out.len() - start,
         }

@@ -5,9 +5,13 @@ use ring::rand::{SecureRandom, SystemRandom};
 use std::io;
 use std::time::{Duration, Instant};
 
-/// The monotonic clock of the host, from an instant on that is one millisecond.
+/// The monotonic clock of the host.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Clock(Instant);
+pub(super) struct Clock {
+    start: Instant,
+    /// Time at the start.
+    age: Duration,
+}
 
 impl Clock {
     #[expect(
@@ -15,11 +19,23 @@ impl Clock {
         reason = "real time is what sockets run on"
     )]
     pub(super) fn start() -> Self {
-        Self(Instant::now())
+        Self {
+            start: Instant::now(),
+            age: Duration::from_millis(1),
+        }
+    }
+
+    /// A clock that seems to run for longer already.
+    #[cfg(test)]
+    pub(super) fn aged(age: Duration) -> Self {
+        Self {
+            age,
+            ..Self::start()
+        }
     }
 
     pub(super) fn now(self) -> Time {
-        let passed = self.0.elapsed() + Duration::from_millis(1);
+        let passed = self.start.elapsed() + self.age;
         Time::from_ps((passed.as_nanos() as u64).saturating_mul(1000))
     }
 
@@ -29,7 +45,7 @@ impl Clock {
         let now = self.now();
         let ahead = (time.since(now).as_ps() / 1000).min(DAY);
         // Timers that come a moment too early would come again and again.
-        self.0 + Duration::from_nanos(now.as_ps() / 1000 + ahead + 999) - Duration::from_millis(1)
+        self.start + Duration::from_nanos(now.as_ps() / 1000 + ahead + 999) - self.age
     }
 }
 

@@ -3,15 +3,14 @@
 use super::clock::Clock;
 use super::sender::Sender;
 use super::shared::{Accepting, Acceptors, Channel, Ending, Message, Shared};
-use super::sockets::{Buffers, Socket};
-use crate::connection::Connection;
+use super::sockets::{Arrival, Buffers, Socket};
+use crate::connection::{Connection, Transmit};
 use crate::events::Event;
 use crate::listener::{Heard, Listener};
-use crate::wire::{ConnectionId, receiver_of};
+use crate::wire::{ConnectionId, EXPIRED, receiver_of};
 use clearway_units::{Span, Time};
 use rustc_hash::FxHashMap;
 use std::future::poll_fn;
-use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -23,6 +22,9 @@ const ROUND: usize = 90;
 const ROUNDS: usize = 16;
 /// Age at which a snapshot is made anew while something happens.
 const SNAPSHOT_AGE: Span = Span::from_ms(10);
+
+/// Age of a clock at which connections are ended: 64 bits are good for 213 days of picoseconds.
+const LONGEST_RUN: Time = Time::from_ps(200 * 86_400 * 1_000_000_000_000);
 
 /// A connection and its application.
 struct Entry {
@@ -73,6 +75,7 @@ impl Driver {
 
     pub(super) fn server(
         socket: Socket,
+        clock: Clock,
         listener: Listener,
         acceptors: Acceptors,
         accepting: Arc<Accepting>,
@@ -82,7 +85,7 @@ impl Driver {
             acceptors,
             accepting,
         };
-        Self::new(vec![socket], Clock::start(), Some(listening))
+        Self::new(vec![socket], clock, Some(listening))
     }
 
     fn new(sockets: Vec<Socket>, clock: Clock, listening: Option<Listening>) -> Self {
@@ -121,7 +124,7 @@ impl Driver {
     fn poll(&mut self, cx: &mut Context<'_>, sleep: Pin<&mut Sleep>) -> Poll<()> {
         self.register(cx.waker());
         for _ in 0..ROUNDS {
-            let now = self.clock.now();
+            let now = self.now();
             let received = self.receive(now);
             self.take_commands(now);
             let sent = self.transmit(now);
@@ -156,6 +159,21 @@ impl Driver {
                 entry.shared.register(waker);
             }
         }
+    }
+
+    /// The present. Connections end in time before the clock does, and then it begins anew.
+    fn now(&mut self) -> Time {
+        let now = self.clock.now();
+        if now >= LONGEST_RUN {
+            self.entries
+                .iter_mut()
+                .for_each(|entry| entry.connection.close(now, EXPIRED));
+            if self.entries.is_empty() {
+                self.clock = Clock::start();
+                return self.clock.now();
+            }
+        }
+        now
     }
 
     fn is_over(&self) -> bool {
@@ -197,8 +215,8 @@ impl Driver {
         let mut buffers = std::mem::replace(&mut self.buffers, Buffers::none());
         let sockets = std::mem::take(&mut self.sockets);
         for socket in &sockets {
-            any |= socket.receive(&mut buffers, |from, marked, datagram| {
-                self.on_datagram(now, &sockets, from, marked, datagram);
+            any |= socket.receive(&mut buffers, |arrival, datagram| {
+                self.on_datagram(now, &sockets, arrival, datagram);
             });
         }
         self.sockets = sockets;
@@ -211,38 +229,47 @@ impl Driver {
         &mut self,
         now: Time,
         sockets: &[Socket],
-        from: SocketAddr,
-        marked: bool,
+        arrival: Arrival,
         datagram: &mut [u8],
     ) {
         if let Some(id) = receiver_of(datagram)
             && let Some(&index) = self.by_id.get(&id)
         {
             let connection = &mut self.entries[index].connection;
-            connection.handle(now, from, marked, datagram);
+            connection.handle(now, arrival.from, arrival.marked, datagram);
             return;
         }
-        self.on_stranger(now, sockets, from, datagram);
+        self.on_stranger(now, sockets, arrival, datagram);
     }
 
     #[cold]
-    fn on_stranger(&mut self, now: Time, sockets: &[Socket], from: SocketAddr, datagram: &[u8]) {
+    fn on_stranger(&mut self, now: Time, sockets: &[Socket], arrival: Arrival, datagram: &[u8]) {
         let Some(listening) = &mut self.listening else {
             return;
         };
         if listening.accepting.is_stopped() {
             return;
         }
+        let from = arrival.from;
         self.datagram.clear();
         let acceptors = &listening.acceptors;
         let heard = listening
             .listener
             .handle(now, from, datagram, &mut self.datagram, acceptors);
         if !self.datagram.is_empty() {
-            let length = self.datagram.len();
-            sockets[0].send(from, false, length, &self.datagram);
+            let answer = Transmit {
+                path: 0,
+                to: from,
+                from: arrival.to,
+                ecn_capable: false,
+                length: self.datagram.len(),
+            };
+            sockets[0].send(&answer, &self.datagram);
         }
-        if let Heard::Connection(connection) = heard {
+        if let Heard::Connection(mut connection) = heard {
+            if let Some(address) = arrival.to {
+                connection.send_from(address);
+            }
             self.add(*connection, Arc::new(Shared::new(from)), true);
         }
     }

@@ -65,11 +65,21 @@ impl Server {
         limits: Limits,
         acceptors: Acceptors,
     ) -> io::Result<Self> {
+        Self::bind_at(Clock::start(), address, settings, limits, acceptors)
+    }
+
+    fn bind_at(
+        clock: Clock,
+        address: SocketAddr,
+        settings: Settings,
+        limits: Limits,
+        acceptors: Acceptors,
+    ) -> io::Result<Self> {
         let socket = Socket::bind(address)?;
         let address = socket.address()?;
         let listener = Listener::new(settings, limits, &seed()?);
         let accepting = Arc::new(Accepting::default());
-        let driver = Driver::server(socket, listener, acceptors, Arc::clone(&accepting));
+        let driver = Driver::server(socket, clock, listener, acceptors, Arc::clone(&accepting));
         tokio::spawn(driver.run());
         Ok(Self { address, accepting })
     }
@@ -146,4 +156,55 @@ pub async fn connect_with(
     let channel = Channel::new(Arc::clone(&shared));
     shared.connected().await?;
     Ok(channel)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::Security;
+    use bytes::Bytes;
+    use std::time::Duration;
+    use tokio::runtime::Builder;
+    use tokio::time::timeout;
+
+    #[test]
+    fn a_server_outlives_its_clock() {
+        let runtime = Builder::new_current_thread().enable_all().build();
+        runtime.expect("a runtime").block_on(outlive());
+    }
+
+    async fn outlive() {
+        let settings = Settings::new(Security::Insecure);
+        let age = Duration::from_secs(200 * 86_400) - Duration::from_millis(500);
+        let server = Server::bind_at(
+            Clock::aged(age),
+            SocketAddr::from(([127, 0, 0, 1], 0)),
+            settings.clone(),
+            Limits::default(),
+            Box::new(|| Box::new(Allocate)),
+        );
+        let server = server.expect("a port");
+        let address = server.address();
+        tokio::spawn(async move {
+            loop {
+                let channel = server.accept().await;
+                tokio::spawn(async move { while channel.receive().await.is_ok() {} });
+            }
+        });
+        let patience = Duration::from_secs(10);
+        let first = connect(address, settings.clone()).await.expect("it is up");
+        let ended = timeout(patience, first.receive()).await.expect("it ends");
+        assert_eq!(ended, Err(Closed::There(crate::wire::EXPIRED)));
+        let second = timeout(patience, async {
+            loop {
+                let channel = connect(address, settings.clone()).await.expect("it is up");
+                if channel.send(1, Bytes::from_static(b"again")).await.is_ok()
+                    && channel.flush().await.is_ok()
+                {
+                    return channel;
+                }
+            }
+        });
+        assert_eq!(second.await.expect("it goes on").arrived(), 1);
+    }
 }

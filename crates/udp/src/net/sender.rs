@@ -2,7 +2,6 @@
 
 use super::sockets::Socket;
 use crate::connection::Transmit;
-use std::net::SocketAddr;
 
 /// Most bytes that the kernel takes with one call.
 const LONGEST_BATCH: usize = 65_507;
@@ -10,9 +9,8 @@ const LONGEST_BATCH: usize = 65_507;
 /// Datagrams of one length to one place; the last may be shorter.
 #[derive(Default)]
 struct Batch {
-    to: Option<SocketAddr>,
-    ecn: bool,
-    segment: usize,
+    /// The first of them.
+    first: Option<Transmit>,
     count: usize,
     bytes: Vec<u8>,
 }
@@ -20,21 +18,23 @@ struct Batch {
 impl Batch {
     /// True if a datagram can be sent with the `before` bytes of others that are here.
     fn takes(&self, transmit: &Transmit, before: usize, most: usize) -> bool {
-        self.count == 0
-            || (self.count < most
-                && (self.to, self.ecn) == (Some(transmit.to), transmit.ecn_capable)
-                && transmit.length <= self.segment
-                // None of them was shorter.
-                && before == self.count * self.segment
-                && before + transmit.length <= LONGEST_BATCH)
+        let Some(first) = self.first.filter(|_| self.count > 0) else {
+            return true;
+        };
+        let ends = |transmit: &Transmit| (transmit.to, transmit.from, transmit.ecn_capable);
+        self.count < most
+            && ends(&first) == ends(transmit)
+            && transmit.length <= first.length
+            // None of them was shorter.
+            && before == self.count * first.length
+            && before + transmit.length <= LONGEST_BATCH
     }
 
     /// Counts a datagram whose bytes are here; true if it is the first.
     fn note(&mut self, transmit: &Transmit) -> bool {
         let is_first = self.count == 0;
         if is_first {
-            (self.to, self.ecn) = (Some(transmit.to), transmit.ecn_capable);
-            self.segment = transmit.length;
+            self.first = Some(*transmit);
         }
         self.count += 1;
         is_first
@@ -164,11 +164,9 @@ impl Sender {
 
     /// Sends datagrams of a path as its batch says; false if its socket has to wait.
     fn send(&mut self, sockets: &[Socket], path: usize, bytes: &[u8]) -> bool {
-        let batch = &self.batches[path];
+        let first = self.batches[path].first.as_ref();
         let index = path.min(sockets.len() - 1);
-        let sent = batch
-            .to
-            .is_none_or(|to| sockets[index].send(to, batch.ecn, batch.segment, bytes));
+        let sent = first.is_none_or(|first| sockets[index].send(first, bytes));
         if !sent {
             self.blocked = Some(index);
         }

@@ -1,8 +1,9 @@
 //! UDP sockets with congestion marks and offload.
 
+use crate::connection::Transmit;
 use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta, UdpSockRef, UdpSocketState};
 use std::io::{self, IoSliceMut};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::task::{Context, Poll};
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
@@ -12,10 +13,21 @@ const SOCKET_BUFFER: usize = 4 << 20;
 /// Longest content of a buffer that the kernel fills with one or several datagrams.
 const LONGEST: usize = 1 << 16;
 
+/// Ends and mark of a datagram that has come.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Arrival {
+    pub(super) from: SocketAddr,
+    /// The address of this host that it was sent to, of a socket that has all: answers come from there.
+    pub(super) to: Option<IpAddr>,
+    pub(super) marked: bool,
+}
+
 /// A socket.
 pub(super) struct Socket {
     io: UdpSocket,
     state: UdpSocketState,
+    /// Bound to all addresses of this host.
+    is_wildcard: bool,
 }
 
 impl Socket {
@@ -27,7 +39,12 @@ impl Socket {
         let _ = state.set_recv_buffer_size(UdpSockRef::from(&socket), SOCKET_BUFFER);
         let _ = state.set_send_buffer_size(UdpSockRef::from(&socket), SOCKET_BUFFER);
         let io = UdpSocket::from_std(socket)?;
-        Ok(Self { io, state })
+        let is_wildcard = address.ip().is_unspecified();
+        Ok(Self {
+            io,
+            state,
+            is_wildcard,
+        })
     }
 
     pub(super) fn address(&self) -> io::Result<SocketAddr> {
@@ -49,11 +66,11 @@ impl Socket {
         self.io.poll_send_ready(cx)
     }
 
-    /// Reads datagrams, and calls `each` with source, mark and content of each; false if there are none.
+    /// Reads datagrams, and calls `each` with ends, mark and content of each; false if there are none.
     pub(super) fn receive(
         &self,
         buffers: &mut Buffers,
-        mut each: impl FnMut(SocketAddr, bool, &mut [u8]),
+        mut each: impl FnMut(Arrival, &mut [u8]),
     ) -> bool {
         let mut meta = [RecvMeta::default(); BATCH_SIZE];
         let mut chunks = buffers.0.chunks_mut(LONGEST);
@@ -71,22 +88,26 @@ impl Socket {
             }
         });
         for (meta, slice) in meta.iter().zip(&mut slices).take(count) {
-            let marked = meta.ecn == Some(EcnCodepoint::Ce);
+            let arrival = Arrival {
+                from: meta.addr,
+                to: meta.dst_ip.filter(|_| self.is_wildcard),
+                marked: meta.ecn == Some(EcnCodepoint::Ce),
+            };
             for datagram in slice[..meta.len].chunks_mut(meta.stride.max(1)) {
-                each(meta.addr, marked, datagram);
+                each(arrival, datagram);
             }
         }
         count > 0
     }
 
-    /// Sends datagrams of `segment` bytes, the last of which may be shorter; false if they have to wait.
-    pub(super) fn send(&self, to: SocketAddr, ecn: bool, segment: usize, contents: &[u8]) -> bool {
+    /// Sends datagrams that are like `each`, the last of which may be shorter; false if they have to wait.
+    pub(super) fn send(&self, each: &Transmit, contents: &[u8]) -> bool {
         let transmit = quinn_udp::Transmit {
-            destination: to,
-            ecn: ecn.then_some(EcnCodepoint::Ect0),
+            destination: each.to,
+            ecn: each.ecn_capable.then_some(EcnCodepoint::Ect0),
             contents,
-            segment_size: (contents.len() > segment).then_some(segment),
-            src_ip: None,
+            segment_size: (contents.len() > each.length).then_some(each.length),
+            src_ip: each.from,
         };
         let sent = self.io.try_io(Interest::WRITABLE, || {
             self.state.try_send(UdpSockRef::from(&self.io), &transmit)
