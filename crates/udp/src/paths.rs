@@ -79,8 +79,6 @@ pub(crate) struct Paths {
     paths: Vec<Path>,
     /// The path that took the place of a dead one last.
     substitute: u8,
-    /// The path that is looked at next for being dead.
-    look: u8,
     round_trip: Option<Span>,
 }
 
@@ -103,7 +101,6 @@ impl Paths {
         Self {
             paths,
             substitute: 0,
-            look: 0,
             round_trip: None,
         }
     }
@@ -268,25 +265,24 @@ impl Paths {
         });
     }
 
-    /// Looks at one path, each time at the next, when a packet sent at `stamp` is acknowledged.
+    /// Looks for a dead path, when a packet sent at `stamp` is acknowledged.
     fn look_for_dead(&mut self, now: Time, stamp: Time) -> Option<u8> {
         let lag = self
             .round_trip
             .map_or(LEAST_LAG, |rtt| (rtt * 2).max(LEAST_LAG));
-        let index = self.look;
-        self.look = (index + 1) % self.len();
-        let path = &mut self.paths[usize::from(index)];
-        let dead =
-            path.up && path.unanswered >= UNANSWERED && stamp.since(path.unanswered_since) > lag;
-        if !dead || self.paths.iter().filter(|path| path.up).count() < 2 {
+        let dead = |path: &Path| {
+            path.up && path.unanswered >= UNANSWERED && stamp.since(path.unanswered_since) > lag
+        };
+        let index = self.paths.iter().position(dead)?;
+        if self.paths.iter().filter(|path| path.up).count() < 2 {
             return None;
         }
-        let path = &mut self.paths[usize::from(index)];
+        let path = &mut self.paths[index];
         path.up = false;
         path.statistics.downs += 1;
         path.retry = FIRST_RETRY;
         path.challenge_at = Some(now);
-        Some(index)
+        Some(index as u8)
     }
 }
 
