@@ -1,5 +1,6 @@
 //! Command-line arguments.
 
+use crate::collective::CollectiveArguments;
 use crate::perf::PerfArguments;
 use crate::softswitch::SoftswitchArguments;
 use crate::transfer::{RecvArguments, SendArguments};
@@ -67,6 +68,8 @@ pub(crate) enum Command {
     Send(SendArguments),
     /// Receive files and folders that others send by `clearway send`
     Recv(RecvArguments),
+    /// Carry out collectives between processes over UDP, on this host or on many, check their results and measure them as nccl-tests does
+    Collective(CollectiveArguments),
     /// Print a script that completes commands, options and names in a shell
     #[command(after_help = SHELLS)]
     Completions { shell: clap_complete::Shell },

@@ -93,7 +93,10 @@ fn write_key(path: &Path, key: &PreSharedKey) -> io::Result<()> {
 }
 
 /// Address of a host, whose port may be left out. Of several the first of version 4 counts, as listeners have it by default.
-pub(crate) fn resolve(host: &str) -> Result<SocketAddr, Failure> {
+///
+/// # Errors
+/// If there is no such host.
+pub fn resolve(host: &str) -> Result<SocketAddr, Failure> {
     let found = match host.parse() {
         Ok(ip) => Ok(Some(SocketAddr::new(ip, PORT))),
         Err(_)

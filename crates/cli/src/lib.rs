@@ -27,6 +27,7 @@
 //! wrong, or the output cannot be written; 3 our own invariant broke; 130 interrupted.
 
 mod arguments;
+mod collective;
 mod compare;
 mod completions;
 mod end_with_input;
@@ -66,6 +67,7 @@ use clearway_lab::Experiment;
 pub use clearway_lab::Laboratory;
 pub use explain::{catalogue, explained, group};
 pub use failure::Failure;
+pub use hosts::resolve;
 pub use plan::{PlanRequest, planned};
 pub use show::shown;
 use std::ffi::OsString;
@@ -161,6 +163,7 @@ fn dispatch(laboratory: &Laboratory, command: Command) -> Result<ExitCode, Failu
         Command::Softswitch(arguments) => softswitch::softswitch(laboratory, &arguments),
         Command::Send(arguments) => transfer::send(&arguments),
         Command::Recv(arguments) => transfer::recv(&arguments),
+        Command::Collective(arguments) => collective::collective(&arguments),
         Command::Reproduce(arguments) => reproduce::reproduce(laboratory, &arguments),
         Command::Completions { shell } => completions::completions(laboratory, shell),
         Command::Man { folder } => man::man(folder.as_deref()),

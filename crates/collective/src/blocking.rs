@@ -3,7 +3,7 @@
 use crate::error::GroupError;
 use crate::execution::Buffers;
 use crate::join::{Joining, Listening, Members};
-use crate::plan::Plan;
+use crate::plan::{Algorithm, Operation, Plan};
 use std::fmt;
 use std::future::Future;
 use std::net::SocketAddr;
@@ -182,11 +182,22 @@ impl Group {
         self.inner().ranks()
     }
 
-    /// The group itself, for plans.
-    pub fn plans(&mut self) -> &mut crate::Group {
-        self.group
+    /// As [`Group::plan`](crate::Group::plan).
+    ///
+    /// # Errors
+    /// As [`Group::plan`](crate::Group::plan).
+    pub fn plan(
+        &mut self,
+        operation: Operation,
+        algorithm: Option<Algorithm>,
+        count: usize,
+        chunk: Option<usize>,
+    ) -> Result<Arc<Plan>, GroupError> {
+        let group = self
+            .group
             .as_mut()
-            .expect("it is taken only when it is left")
+            .expect("it is taken only when it is left");
+        group.plan(operation, algorithm, count, chunk)
     }
 
     /// As [`Group::run`](crate::Group::run). `goes_on` is asked now and then whether to go on; if not, the group is over.

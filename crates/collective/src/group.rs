@@ -3,7 +3,7 @@
 use crate::error::GroupError;
 use crate::execution::{Buffers, Execution};
 use crate::peers::{Event, Memory, Peer, Tell, events};
-use crate::plan::{Algorithm, Operation, Plan};
+use crate::plan::{Algorithm, Operation, Plan, block};
 use crate::wire::{Begin, Ending, Sequence, Tag};
 use bytes::Bytes;
 use clearway_udp::Closed;
@@ -87,7 +87,12 @@ impl Group {
     }
 
     /// Adds a rank that has come.
-    pub(crate) fn add(&mut self, rank: u32, channel: Channel) -> Result<(), GroupError> {
+    pub(crate) fn add(
+        &mut self,
+        rank: u32,
+        channel: Channel,
+        early: Vec<Message>,
+    ) -> Result<(), GroupError> {
         if let Some(known) = self.peers.get(&rank) {
             return Err(GroupError::Twice {
                 rank,
@@ -97,7 +102,9 @@ impl Group {
         }
         let peer = Peer::new(rank, self.address(rank), channel, &self.tell);
         self.peers.insert(rank, peer);
-        Ok(())
+        early
+            .into_iter()
+            .try_for_each(|message| self.on_message(rank, message, None))
     }
 
     pub(crate) fn has(&self, rank: u32) -> bool {
@@ -155,9 +162,7 @@ impl Group {
 
     /// Elements of the block of a rank in a buffer of `count`.
     pub fn block(&self, rank: u32, count: usize) -> Range<usize> {
-        let blocks =
-            clearway_workload::collective::Blocks::new(count as u64, self.ranks).range(rank);
-        blocks.start as usize..blocks.end as usize
+        block(self.ranks, rank, count)
     }
 
     /// The plan of a collective of this group; the last one is kept.

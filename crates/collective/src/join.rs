@@ -5,7 +5,7 @@ use crate::group::Group;
 use crate::peers::{Event, Memory, Tell};
 use crate::plan::Plan;
 use crate::wire::{Ending, Greeting, MOST_TEXT, Tag};
-use clearway_udp::net::{Channel, ConnectError, Server, connect_with};
+use clearway_udp::net::{Channel, ConnectError, Message, Server, connect_with};
 use clearway_udp::{Acceptor, Closed, Limits, Security, Settings};
 use clearway_units::Span;
 use std::collections::BTreeSet;
@@ -17,8 +17,12 @@ use tokio::time::{Instant, sleep};
 
 /// Time after which a rank that has not answered is asked again.
 const PAUSE: Duration = Duration::from_millis(100);
+/// Time in which connections that are dropped tell the other end.
+const FAREWELL: Duration = Duration::from_millis(120);
 /// Memory of a connection in each direction.
 const MEMORY: u64 = 16 << 20;
+/// Messages that can overtake a greeting: those that a connection has at a time.
+const MOST_EARLY: usize = 4096;
 
 /// The ranks of a group, and the number of this one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -151,6 +155,8 @@ impl Listening {
             Ok(()) => Ok(group),
             Err(error) => {
                 group.end(&error).await;
+                // Connections that have not greeted yet were dropped, and have to say so.
+                sleep(FAREWELL).await;
                 Err(error)
             }
         }
@@ -181,7 +187,11 @@ impl Listening {
             let tell = group.teller();
             meetings.spawn(async move {
                 let event = match reach.reach().await {
-                    Ok(channel) => Event::Met { rank, channel },
+                    Ok((channel, early)) => Event::Met {
+                        rank,
+                        channel,
+                        early,
+                    },
                     Err(error) => Event::Unmet(error),
                 };
                 let _ = tell.send(event).await;
@@ -204,7 +214,11 @@ impl Listening {
             };
             let more = missing.count();
             match group.event_until(deadline).await {
-                Some(Event::Met { rank, channel }) => group.add(rank, channel)?,
+                Some(Event::Met {
+                    rank,
+                    channel,
+                    early,
+                }) => group.add(rank, channel, early)?,
                 Some(Event::Unmet(error)) => return Err(error),
                 Some(event) => group.on_early(event)?,
                 None => {
@@ -247,7 +261,7 @@ struct Reach {
 }
 
 impl Reach {
-    async fn reach(self) -> Result<Channel, GroupError> {
+    async fn reach(self) -> Result<(Channel, Vec<Message>), GroupError> {
         let (rank, address) = (self.rank, self.address);
         loop {
             let memory = Box::new(self.memory.clone());
@@ -276,13 +290,13 @@ impl Reach {
         }
     }
 
-    async fn greet(&self, channel: Channel) -> Result<Channel, GroupError> {
+    async fn greet(&self, channel: Channel) -> Result<(Channel, Vec<Message>), GroupError> {
         let (rank, address) = (self.rank, self.address);
         // If that fails, there is no answer either.
         let _ = channel
             .send(Tag::Greeting.code(), self.greeting.write().into())
             .await;
-        let theirs = hear(&channel, rank, address).await?;
+        let (theirs, early) = hear(&channel, rank, address).await?;
         agree(&self.greeting, &theirs, rank, address)?;
         if theirs.rank != rank {
             let found = theirs.rank;
@@ -290,35 +304,52 @@ impl Reach {
                 "at {address} is rank {found}, where this list has rank {rank}"
             )));
         }
-        Ok(channel)
+        Ok((channel, early))
     }
 }
 
-/// The greeting of the other end.
-async fn hear(channel: &Channel, rank: u32, address: SocketAddr) -> Result<Greeting, GroupError> {
-    let message = channel.receive().await.map_err(|closed| {
-        let code = match closed {
-            Closed::There(code) => Ending::of(code),
-            _ => None,
-        };
-        match code {
-            Some(ending) => GroupError::Ended { by: rank, ending },
-            None => GroupError::Lost {
+/// The greeting of the other end, and messages that have overtaken it.
+async fn hear(
+    channel: &Channel,
+    rank: u32,
+    address: SocketAddr,
+) -> Result<(Greeting, Vec<Message>), GroupError> {
+    let mut early = Vec::new();
+    loop {
+        let message = channel
+            .receive()
+            .await
+            .map_err(|closed| ended(rank, address, closed))?;
+        if Tag::of(message.tag) != Some(Tag::Greeting) && early.len() < MOST_EARLY {
+            early.push(message);
+            continue;
+        }
+        let greeting = Greeting::read(&message.data);
+        return match greeting.filter(|_| Tag::of(message.tag) == Some(Tag::Greeting)) {
+            Some(greeting) => Ok((greeting, early)),
+            None => Err(GroupError::Violation {
                 rank,
                 address,
-                closed,
-            },
-        }
-    })?;
-    let greeting = Greeting::read(&message.data);
-    let is_greeting = Tag::of(message.tag) == Some(Tag::Greeting);
-    greeting
-        .filter(|_| is_greeting)
-        .ok_or_else(|| GroupError::Violation {
+                what: "it does not greet as this release does".to_owned(),
+            }),
+        };
+    }
+}
+
+/// Error for a connection that has ended before both ends have greeted.
+fn ended(rank: u32, address: SocketAddr, closed: Closed) -> GroupError {
+    let ending = match closed {
+        Closed::There(code) => Ending::of(code),
+        _ => None,
+    };
+    match ending {
+        Some(ending) => GroupError::Ended { by: rank, ending },
+        None => GroupError::Lost {
             rank,
             address,
-            what: "it does not greet as this release does".to_owned(),
-        })
+            closed,
+        },
+    }
 }
 
 /// Checks that two ranks have the same in mind.
@@ -366,7 +397,12 @@ async fn admit(
         let (expected, addresses) = (Arc::clone(&expected), addresses.clone());
         guests.spawn(async move {
             let event = match receive_guest(&channel, &greeting, &expected, &addresses).await {
-                Ok(rank) => Event::Met { rank, channel },
+                // The other end says nothing more before it has heard the answer.
+                Ok(rank) => Event::Met {
+                    rank,
+                    channel,
+                    early: Vec::new(),
+                },
                 Err(Some(error)) => {
                     channel.close(error.ending().code());
                     Event::Unmet(error)

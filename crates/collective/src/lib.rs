@@ -37,9 +37,11 @@ mod plan;
 mod turns;
 mod wire;
 
+pub use clearway_udp::net::new_key;
+pub use clearway_udp::{PreSharedKey, Security};
 pub use error::{BufferError, GroupError};
 pub use execution::{Buffers, Execution, Outgoing, Unexpected};
 pub use group::Group;
 pub use join::{Joining, Listening, Members, Pairs};
-pub use plan::{Algorithm, Operation, Plan, UnknownAlgorithm};
+pub use plan::{Algorithm, Operation, Plan, UnknownAlgorithm, block};
 pub use wire::Ending;

@@ -21,6 +21,8 @@ pub(crate) enum Event {
     Met {
         rank: u32,
         channel: Channel,
+        /// Messages that have overtaken its greeting.
+        early: Vec<Message>,
     },
     /// A rank cannot be met.
     Unmet(GroupError),

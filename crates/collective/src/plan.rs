@@ -158,6 +158,15 @@ impl fmt::Display for Algorithm {
     }
 }
 
+/// Elements of the block of a rank in a buffer of `count`: blocks differ by one at most.
+///
+/// # Panics
+/// If there are no ranks.
+pub fn block(ranks: u32, rank: u32, count: usize) -> Range<usize> {
+    let range = Blocks::new(count as u64, ranks).range(rank);
+    range.start as usize..range.end as usize
+}
+
 /// A collective among a number of ranks.
 ///
 /// Its graph is that of the simulator, counted in elements: one byte of the graph stands for one `f32`, because an element cannot be cut.
@@ -256,12 +265,7 @@ impl Plan {
 
     /// Elements of a block.
     pub fn block(&self, rank: u32) -> Range<usize> {
-        let range = self.blocks().range(rank);
-        range.start as usize..range.end as usize
-    }
-
-    fn blocks(&self) -> Blocks {
-        Blocks::new(self.count as u64, self.ranks)
+        block(self.ranks, rank, self.count)
     }
 
     /// The graph as the simulator takes it, with the bytes of its messages.

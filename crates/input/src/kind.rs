@@ -36,6 +36,8 @@ impl InputKind {
 
     /// Key that two hosts share: 64 digits.
     pub const KEY: Self = Self::new("a key", MB);
+    /// Hosts of the ranks of a collective, one a line.
+    pub const RANKS: Self = Self::new("a list of ranks", MB);
 
     const fn new(name: &'static str, most: u64) -> Self {
         Self {

@@ -8,6 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Exceptions, which the package declares in Python.
 mod exceptions {
+    pyo3::import_exception!(clearway._errors, CollectiveError);
     pyo3::import_exception!(clearway._errors, Defect);
     pyo3::import_exception!(clearway._errors, ScenarioError);
     pyo3::import_exception!(clearway._errors, ResultError);
@@ -16,6 +17,11 @@ mod exceptions {
 /// Exception for what the user wrote.
 pub(crate) fn wrong(error: impl Display) -> PyErr {
     exceptions::ScenarioError::new_err(error.to_string())
+}
+
+/// Exception for a group of ranks that has come to its end.
+pub(crate) fn ended(error: impl Display) -> PyErr {
+    exceptions::CollectiveError::new_err(error.to_string())
 }
 
 /// Exception for results that cannot be written.

@@ -6,6 +6,7 @@
 //! **Architecture invariant:** no columns, keys or messages of its own: they come from the crates that declare them.
 
 mod arrow;
+mod collective;
 mod compare;
 mod controller;
 mod data;
@@ -28,6 +29,8 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _clearway {
     use super::*;
+    #[pymodule_export]
+    use crate::collective::{NativeGroup, new_key};
     #[pymodule_export]
     use crate::compare::compare;
     #[pymodule_export]

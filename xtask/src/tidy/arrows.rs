@@ -90,7 +90,10 @@ const ARROWS: [(&str, &[&str]); 26] = [
         ],
     ),
     // A library that Python loads: beside the command line, which it has whole.
-    ("python", &["lab", "report", "runs", "sweep"]),
+    (
+        "python",
+        &["collective", "lab", "report", "runs", "sweep", "units"],
+    ),
     ("xtask", &["testing"]),
     // Beside the command line, whose program it runs: nothing depends on it.
     ("storm", &["lab", "report", "units"]),

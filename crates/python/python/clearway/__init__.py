@@ -9,12 +9,13 @@ Scenarios are names of built-in ones, paths, TOML texts or dictionaries; their k
 (``clearway.explain("topology")``). Tables are handed over as Arrow streams, which pyarrow, polars, pandas and DuckDB take.
 """
 
+from . import collective
 from ._clearway import REVISION as __revision__
 from ._clearway import VERSION as __version__
 from ._clearway import Ack, Loss, Network
 from ._compare import Comparison, compare
 from ._controller import Controller
-from ._errors import Defect, Interrupted, ResultError, ScenarioError
+from ._errors import CollectiveError, Defect, Interrupted, ResultError, ScenarioError
 from ._messages import messages
 from ._plan import Plan, plan
 from ._result import Result, Summary
@@ -26,6 +27,7 @@ from ._words import Explanation, Parameter, explain, list, show
 
 __all__ = [
     "Ack",
+    "CollectiveError",
     "Column",
     "Comparison",
     "Controller",
@@ -47,6 +49,7 @@ __all__ = [
     "__revision__",
     "__version__",
     "check",
+    "collective",
     "compare",
     "explain",
     "list",

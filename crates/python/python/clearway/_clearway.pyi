@@ -5,9 +5,9 @@ from os import PathLike
 from typing import Any, final
 
 __all__ = [
-    "Ack", "CAPTURES", "Loss", "NativeDispatcher", "NativeSimulation", "NativeSweep", "NativeTable",
+    "Ack", "CAPTURES", "Loss", "NativeDispatcher", "NativeGroup", "NativeSimulation", "NativeSweep", "NativeTable",
     "Network", "REVISION", "Run", "VERSION", "break_down", "carry_out", "check", "compare",
-    "explain", "group", "groups", "length", "main", "own_folder", "picoseconds", "plan", "resolve",
+    "explain", "group", "groups", "length", "main", "new_key", "own_folder", "picoseconds", "plan", "resolve",
     "rows_of", "run", "show", "sweep",
 ]
 
@@ -36,6 +36,24 @@ class Run:
     def table(self, name: str) -> NativeTable: ...
     def report_html(self) -> str: ...
     def save(self, folder: str | PathLike[str], report: bool) -> None: ...
+
+@final
+class NativeGroup:
+    def __new__(
+        cls,
+        rank: int,
+        hosts: Sequence[str],
+        key: str | None,
+        idle_s: float,
+        wait_s: float,
+        paths: int,
+    ) -> NativeGroup: ...
+    def block(self, rank: int, count: int) -> tuple[int, int]: ...
+    def carry_out(self, operation: str, algorithm: str | None, count: int, send: bytes) -> bytes: ...
+    def leave(self) -> None: ...
+    def abandon(self) -> None: ...
+
+def new_key() -> str: ...
 
 @final
 class NativeSweep:

@@ -20,6 +20,10 @@ class ResultError(OSError):
     result: Result | None = None
 
 
+class CollectiveError(ConnectionError):
+    """A group of ranks that cannot be joined, or that has come to its end: a rank is lost, or has another key or another list."""
+
+
 class Defect(RuntimeError):
     """An invariant of the simulator broke: a defect of Clearway, not of the scenario."""
 
