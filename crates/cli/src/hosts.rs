@@ -35,7 +35,7 @@ pub(crate) fn security(
         Some(path) => read_key(path, may_create).map(Security::Key),
         None if arguments.insecure => Ok(Security::Insecure),
         None => Err(Failure::new(
-            "there is no key\n  fix: name a file with `--key FILE`; the end that listens makes one, to be copied to the other end",
+            "there is no key\n  fix: name a file with `--key FILE`; the end that listens makes one, `clearway recv --key FILE` or `clearway perf --listen --key FILE`, to be copied to the other end",
         )),
     }
 }
@@ -55,7 +55,7 @@ fn read_key(path: &Path, may_create: bool) -> Result<PreSharedKey, Failure> {
         }
         Err(error) => {
             let fix = match error.is_missing() {
-                true => "copy the file from the other end: the command that listens there makes it, if it has `--key FILE`".into(),
+                true => "copy the file from the other end, where `clearway recv --key FILE` or `clearway perf --listen --key FILE` makes it".into(),
                 false => error.fix(),
             };
             return Err(Failure::new(format!(
@@ -66,7 +66,7 @@ fn read_key(path: &Path, may_create: bool) -> Result<PreSharedKey, Failure> {
     };
     PreSharedKey::from_hex(&text).ok_or_else(|| {
         Failure::new(format!(
-            "{place}: this is no key\n  fix: expected 64 hexadecimal digits, as the end that listens writes them if `--key` names no file yet"
+            "{place}: this is no key\n  fix: expected 64 hexadecimal digits, as the end that listens writes them into a new file"
         ))
     })
 }
@@ -142,13 +142,13 @@ pub(crate) fn no_random(error: &io::Error) -> Failure {
     ))
 }
 
-/// Number of paths, and of those that are avoided: `8 paths`, `7 of 8 paths`.
+/// Number of paths, and of those that are avoided: `8 paths up`, `7 of 8 paths up`.
 pub(crate) fn paths_up(snapshot: &Snapshot) -> String {
     let up = snapshot.paths.iter().filter(|(up, _)| *up).count();
     match snapshot.paths.len() {
-        1 if up == 1 => "1 path".to_owned(),
-        all if all == up => format!("{all} paths"),
-        all => format!("{up} of {all} paths"),
+        1 if up == 1 => "1 path up".to_owned(),
+        all if all == up => format!("{all} paths up"),
+        all => format!("{up} of {all} paths up"),
     }
 }
 

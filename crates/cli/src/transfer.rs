@@ -123,10 +123,11 @@ async fn send_all(
             Ok(ExitCode::from(INTERRUPTED))
         }
         Some(error) => {
-            let fix = format!(
-                "{}; the receiver keeps what has arrived, and the same command goes on",
-                error.fix()
-            );
+            let kept = match ended.progress.moved {
+                0 => "",
+                _ => "; the receiver keeps what has arrived, and the same command goes on",
+            };
+            let fix = format!("{}{kept}", error.fix());
             let broken = Err(Failure::new(format!("{server}: {error}\n  fix: {fix}")));
             Failure::all([failed, broken]).map(|()| ExitCode::SUCCESS)
         }
@@ -226,7 +227,10 @@ async fn receive_all(
         if receiver.once {
             return receive_one(channel, store, receiver).await;
         }
-        while transfers.try_join_next().is_some() {}
+        while let Some(ended) = transfers.try_join_next() {
+            // Nobody cancels them: one has panicked, and that is a defect of ours.
+            ended.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
+        }
         let (store, receiver) = (store.another(), receiver.clone());
         transfers.spawn(async move {
             if let Err(failure) = receive_one(channel, store, receiver).await {
@@ -288,7 +292,7 @@ async fn receive_one(
     }
 }
 
-/// What there is of files that did not become complete, and how they go on.
+/// Parts of files that are kept, and how they go on.
 fn kept(unfinished: &[Unfinished], folder: &str) -> String {
     let Some(first) = unfinished.first() else {
         return String::new();

@@ -301,7 +301,10 @@ fn a_receiver_that_was_killed_goes_on_and_what_was_damaged_is_repaired() {
         .lines()
         .filter(|line| !line.starts_with("after "))
         .collect();
-    assert_snapshot!(told.join("\n"), @"");
+    assert_snapshot!(told.join("\n"), @r"
+    error: ADDRESS: the other end has been silent for 10s
+      fix: see that the other end runs, and that UDP passes in both directions; the receiver keeps what has arrived, and the same command goes on
+    ");
     let data = fs::read_dir(bench.path("to/.clearway-partial"))
         .expect("it is kept")
         .flatten();
@@ -387,7 +390,18 @@ fn refusals_of_the_receiver_come_with_a_fix() {
     let receiving = receive(&bench, &["--once"]);
     let (code, _, errors) = send(&bench, &receiving, &["from"]);
     assert_eq!(code, Some(2));
-    assert_snapshot!(errors, @"");
+    assert_snapshot!(errors, @r"
+    from/other: 7 B are there from before and will be compared
+    from/same: 7 B are there from before and will be compared
+    error: from/below/x: something is in the way at the receiver: `below` is a link
+      fix: move it away at the receiver, or give it another `--out`
+    error: from/folder: something is in the way at the receiver: `folder` is a folder
+      fix: move it away at the receiver, or give it another `--out`
+    error: from/link: something is in the way at the receiver: `link` is a link
+      fix: move it away at the receiver, or give it another `--out`
+    error: from/other: the receiver has a file of this name: its content is another
+      fix: move it away at the receiver, give it another `--out`, or give it `--overwrite`
+    ");
     let (code, _, errors) = receiving.end();
     assert_eq!(code, Some(2));
     assert!(
@@ -411,7 +425,10 @@ fn a_disk_that_takes_no_more_is_told_and_what_came_is_kept() {
     let receiving = receive_below(&bench, "ulimit -f 20480;", &["--once"]);
     let (code, _, errors) = send(&bench, &receiving, &["file"]);
     assert_eq!(code, Some(2));
-    assert_snapshot!(errors, @"");
+    assert_snapshot!(errors, @r"
+    error: file: the receiver cannot write it: File too large (os error 27)
+      fix: make room there and see that the folder can be written; what has arrived is kept, and the same command goes on
+    ");
     let (code, _, _) = receiving.end();
     assert_eq!(code, Some(2));
     let receiving = receive(&bench, &["--once"]);
@@ -425,7 +442,10 @@ fn bounds_of_a_sender_are_told() {
     let receiving = receive(&bench, &["--once", "--limit", "1MB"]);
     let (code, _, errors) = send(&bench, &receiving, &["file"]);
     assert_eq!(code, Some(2));
-    assert_snapshot!(errors, @"");
+    assert_snapshot!(errors, @r"
+    error: file: the receiver does not take so much: 1000000 bytes are allowed
+      fix: give the receiver a larger `--limit`, or send less
+    ");
 }
 
 #[test]
@@ -455,7 +475,32 @@ fn what_cannot_be_is_told_with_a_fix() {
         .iter()
         .map(|case| bench.refuse(case).replace(&taken, "ADDRESS"))
         .collect();
-    assert_snapshot!(errors.join("\n"), @"");
+    assert_snapshot!(errors.join("\n"), @r"
+    there is no host `no-such-host.invalid`
+      fix: give a name or an address, and a port if it is not 4794: `192.0.2.1:4794`
+    there is no key
+      fix: name a file with `--key FILE`; the end that listens makes one, `clearway recv --key FILE` or `clearway perf --listen --key FILE`, to be copied to the other end
+    none.key: cannot read the key: No such file or directory (os error 2)
+      fix: copy the file from the other end, where `clearway recv --key FILE` or `clearway perf --listen --key FILE` makes it
+    none: cannot read it: No such file or directory (os error 2)
+      fix: name files and folders that are there and that you may read
+    /dev/null: this is a device, a pipe or a socket, and only files and folders are sent
+      fix: name a file or a folder; write into a file first what comes from a pipe
+    x and below/x would both be `x` at the receiver
+      fix: rename one of them, or send them by two commands to receivers with different `--out`
+    there is no file in these folders
+      fix: name files, or folders with files in them
+    there is no key
+      fix: name a file with `--key FILE`; the end that listens makes one, `clearway recv --key FILE` or `clearway perf --listen --key FILE`, to be copied to the other end
+    cannot listen at ADDRESS: Address already in use (os error 98)
+      fix: end the program that uses this port, or give another one
+    x: cannot use it as a folder: File exists (os error 17)
+      fix: give `--out` a folder in which you may write
+    x: this is no key
+      fix: expected 64 hexadecimal digits, as the end that listens writes them into a new file
+    no-folder/a.key: cannot write the new key: No such file or directory (os error 2)
+      fix: name a file in a folder that you may write
+    ");
     let perf = [bench.command(&["perf", "--listen", "127.0.0.1:0", "--key", "a.key"])];
     let [mut perf] = perf;
     let mut perf = perf
@@ -473,9 +518,12 @@ fn what_cannot_be_is_told_with_a_fix() {
         .expect("an address")
         .to_owned();
     let error = bench
-        .refuse(&["send", &address, "x", "--key", "a.key"])
+        .refuse(&["send", &address, "x", "--key", "a.key", "--quiet"])
         .replace(&address, "ADDRESS");
     let _ = perf.kill();
     let _ = perf.wait();
-    assert_snapshot!(error, @"");
+    assert_snapshot!(error, @r"
+    ADDRESS: the other end is connected, but transfers no files
+      fix: see that `clearway recv` runs at one end and `clearway send` at the other
+    ");
 }

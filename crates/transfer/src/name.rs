@@ -21,7 +21,7 @@ pub struct Name(String);
 /// Fault of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    /// Nothing, or nothing between two slashes, at the beginning or at the end.
+    /// No text, or none between two slashes, at the beginning or at the end.
     #[error("a part of it is empty")]
     Empty,
     /// More bytes or parts than allowed.
@@ -35,7 +35,7 @@ pub enum NameError {
     /// A control character, such as NUL or a line break.
     #[error("it has a control character")]
     Control,
-    /// Something that has a meaning of its own on this platform, such as a drive.
+    /// Part with a meaning of its own on this platform, such as a drive.
     #[error("a part of it is no name of a file on this platform")]
     Platform,
     /// The folder of partial files.

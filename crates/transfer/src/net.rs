@@ -163,7 +163,7 @@ async fn end(channel: &Channel, error: TransferError) -> TransferError {
     }
 }
 
-/// Something that has happened.
+/// Event in the life of a transfer.
 enum Step<O> {
     Sent(Result<(), SendError>),
     Message(Result<Message, Closed>),
@@ -236,6 +236,10 @@ async fn step<P: Party>(
     let takes_messages = party.takes_messages();
     let mut receiving = pin!(channel.receive());
     poll_fn(|cx: &mut Context<'_>| {
+        // First, as it comes rarely: Ctrl-C counts however much happens.
+        if ticks.poll_tick(cx).is_ready() {
+            return Poll::Ready(Step::Tick);
+        }
         if let Poll::Ready(Some(outcome)) = jobs.poll_join_next(cx) {
             return Poll::Ready(match outcome {
                 Ok(outcome) => Step::Outcome(outcome),
@@ -251,7 +255,7 @@ async fn step<P: Party>(
         if takes_messages && let Poll::Ready(message) = receiving.as_mut().poll(cx) {
             return Poll::Ready(Step::Message(message));
         }
-        ticks.poll_tick(cx).map(|_| Step::Tick)
+        Poll::Pending
     })
     .await
 }

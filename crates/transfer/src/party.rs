@@ -9,12 +9,12 @@ use bytes::Bytes;
 #[error("{0}")]
 pub struct Violation(pub &'static str);
 
-/// What has become of a file.
+/// Fate of a file, with its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
     /// Name of the file.
     pub name: String,
-    /// What has become of it.
+    /// Fate of the file.
     pub what: What,
 }
 
@@ -25,17 +25,17 @@ pub enum What {
     Kept {
         /// Bytes of the blocks that it has.
         bytes: u64,
-        /// They are of a file with another size or time: blocks that are still the same are used.
+        /// True if these are of a file with another size or time: blocks that are still the same are used.
         changed: bool,
     },
-    /// It is in its place.
+    /// In its place.
     Done {
         /// Bytes of the file.
         size: u64,
         /// Bytes that were sent now.
         moved: u64,
     },
-    /// It is not transferred.
+    /// Not transferred.
     Failed(Reason),
 }
 
@@ -61,6 +61,13 @@ pub struct Progress {
 }
 
 impl Progress {
+    /// A file was refused or given up.
+    pub(crate) fn add_failed(&mut self, bytes: u64) {
+        self.failed += 1;
+        // Refused sizes can be anything.
+        self.failed_bytes = self.failed_bytes.saturating_add(bytes);
+    }
+
     /// True if each file has had its fate.
     pub fn is_complete(&self) -> bool {
         self.done + self.failed >= self.files
@@ -69,7 +76,7 @@ impl Progress {
 
 /// One side of a transfer. Whoever drives it carries messages and jobs; order and number of its calls do not matter.
 pub(crate) trait Party {
-    /// Something to be done on a disk.
+    /// Task for a disk.
     type Job: Send + 'static;
     /// Result of a job.
     type Outcome: Send + 'static;

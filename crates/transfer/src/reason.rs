@@ -16,7 +16,7 @@ pub enum ReasonKind {
     Busy,
     /// More bytes or files than the receiver takes of one sender.
     Limit,
-    /// Something that is no file is in the way: a folder or a link, or a file where a folder must be.
+    /// Obstacle in the place of the file: a folder or a link, or a file where a folder must be.
     InTheWay,
     /// The receiver cannot write.
     Write,
@@ -28,7 +28,7 @@ pub enum ReasonKind {
     Content,
     /// The sender has withdrawn the file, and the receiver says that it has heard.
     Withdrawn,
-    /// Something that this release does not know.
+    /// Any that this release does not know.
     Other,
 }
 
@@ -61,7 +61,7 @@ impl ReasonKind {
 pub struct Reason {
     /// Kind of the reason.
     pub kind: ReasonKind,
-    /// What exactly is wrong, such as an error of the operating system; may be empty.
+    /// Details, such as an error of the operating system; may be empty.
     pub detail: String,
 }
 

@@ -23,7 +23,7 @@ const MOST_FILES: usize = 10_000_000;
 #[derive(Debug, Default)]
 pub struct Sources {
     files: Vec<Source>,
-    /// What lies in folders and is not sent: links, devices, pipes, sockets.
+    /// Entries of folders that are not sent: links, devices, pipes, sockets.
     skipped: Vec<PathBuf>,
     open: Mutex<BTreeMap<u32, Arc<Open>>>,
 }
@@ -44,7 +44,7 @@ struct Open {
 /// Reason why something cannot be sent at all.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
-    /// It is not there, or cannot be read.
+    /// A path that is not there, or cannot be read.
     #[error("{path}: cannot read it: {error}")]
     Read {
         /// As the user calls it, or what lies in it.
@@ -184,7 +184,7 @@ impl Sources {
         self.files.iter().map(|source| (&source.name, source.size))
     }
 
-    /// What lies in folders and is not sent: links, devices, pipes, sockets.
+    /// Entries of folders that are not sent: links, devices, pipes, sockets.
     pub fn skipped(&self) -> &[PathBuf] {
         &self.skipped
     }

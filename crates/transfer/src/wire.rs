@@ -12,7 +12,7 @@ use bytes::{BufMut as _, Bytes, BytesMut};
 pub const VERSION: u32 = 1;
 /// Tags of blocks have this bit.
 const BLOCK: u64 = 1 << 63;
-/// What tags of other messages begin with.
+/// Beginning of the tags of other messages.
 const CONTROL: u64 = 0x5452_0000_0000_0000;
 /// The most digests in a message.
 pub(crate) const MOST_DIGESTS: usize = 64;
@@ -24,7 +24,7 @@ pub struct Facts {
     pub size: u64,
     /// Time of the last modification: seconds since 1970, and nanoseconds beyond.
     pub modified: (i64, u32),
-    /// It can be executed.
+    /// True if the file can be executed.
     pub executable: bool,
 }
 
@@ -37,7 +37,7 @@ pub struct Offer {
     pub geometry: Geometry,
     /// Time of the last modification.
     pub modified: (i64, u32),
-    /// It can be executed.
+    /// True if the file can be executed.
     pub executable: bool,
     /// Name; not checked yet.
     pub name: String,
@@ -52,7 +52,7 @@ pub enum Message {
         version: u32,
         /// Files that are to be sent.
         files: u64,
-        /// Their bytes.
+        /// Bytes of these files.
         bytes: u64,
     },
     /// The sender offers a file.
@@ -63,7 +63,7 @@ pub enum Message {
         file: u32,
         /// Blocks that it has.
         kept: u32,
-        /// They are of a file with another size or time.
+        /// True if these are of a file with another size or time.
         changed: bool,
     },
     /// Digests of blocks that the receiver has.
@@ -309,7 +309,7 @@ impl Reader<'_> {
 
     fn digests(&mut self) -> Option<Vec<(u32, Digest)>> {
         let count = self.0.len() / (4 + DIGEST);
-        let fits = self.0.len() % (4 + DIGEST) == 0 && (1..=MOST_DIGESTS).contains(&count);
+        let fits = self.0.len().is_multiple_of(4 + DIGEST) && (1..=MOST_DIGESTS).contains(&count);
         fits.then(|| {
             (0..count)
                 .map(|_| Some((self.u32()?, self.digest()?)))

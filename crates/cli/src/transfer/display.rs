@@ -24,7 +24,7 @@ pub(super) struct Display<'a> {
     bar: ProgressBar,
     channel: &'a Channel,
     interrupt: Interrupt,
-    /// What lines of a log begin with.
+    /// Beginning of lines of a log.
     title: String,
     pub(super) stopwatch: Stopwatch,
     /// Times and bytes of the last seconds.
@@ -104,7 +104,9 @@ impl<'a> Display<'a> {
             ),
             format!("{:.2} Gb/s", bits / 1e9),
         ];
-        let left = progress.bytes.saturating_sub(there + progress.failed_bytes);
+        let left = progress
+            .bytes
+            .saturating_sub(there.saturating_add(progress.failed_bytes));
         if bits > 0.0 && left > 0 {
             parts.push(format!("{} to go", wall_time(left as f64 * 8.0 / bits)));
         }

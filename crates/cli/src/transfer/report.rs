@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 
 /// Result of a transfer at one end.
 pub(super) struct Report<'a> {
-    /// This end is the sender.
+    /// True at the sender.
     pub(super) sends: bool,
     pub(super) peer: SocketAddr,
     pub(super) encrypted: bool,

@@ -74,7 +74,7 @@ impl Receiver {
     }
 }
 
-/// What is wrong with messages that follow a greeting.
+/// Fault of messages that follow a greeting.
 fn wrong(messages: impl IntoIterator<Item = (u64, Bytes)>) -> Option<&'static str> {
     let folder = Folder::new("transfer-hostile-one");
     Receiver::new(&folder).take([greeting()].into_iter().chain(messages))

@@ -1,4 +1,4 @@
-//! What is refused, and what is left alone.
+//! Refusals, and files that are left alone.
 
 use super::pair::{Pair, content, done, failed, write};
 use super::sources;

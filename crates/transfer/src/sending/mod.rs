@@ -3,6 +3,10 @@
 //! Each block is read once, in the order of the file: its digest is needed for that of the file. A block that the receiver has, with the
 //! same digest, is not sent.
 
+mod job;
+
+pub(crate) use job::{Job, Outcome};
+
 use crate::blocks::{BlockSet, DIGEST, Digest, Geometry, MOST_BLOCKS};
 use crate::name::Name;
 use crate::party::{Event, Party, Progress, Violation, What, event};
@@ -19,60 +23,6 @@ const READ_AHEAD: usize = 8;
 const READ_AHEAD_BYTES: u64 = 16 << 20;
 /// Blocks of a file that the receiver may ask for again.
 pub(crate) const MOST_REPAIRS: u32 = 1000;
-
-/// Something to be done on the sender's disk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Job {
-    /// Open a file and look at its size and time.
-    Open(u32),
-    /// Read a block.
-    Read {
-        /// Number of the file.
-        file: u32,
-        /// Number of the block.
-        block: u32,
-        /// Its place.
-        offset: u64,
-        /// Its length.
-        length: usize,
-    },
-    /// See whether the file is what it was.
-    Compare(u32),
-    /// Close a file.
-    Close(u32),
-}
-
-/// Result of a job.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Outcome {
-    /// The file's size and time.
-    Opened {
-        /// Number of the file.
-        file: u32,
-        /// The result.
-        result: Result<Facts, Reason>,
-    },
-    /// A block, behind its digest.
-    Read {
-        /// Number of the file.
-        file: u32,
-        /// Number of the block.
-        block: u32,
-        /// Length that was asked for.
-        length: usize,
-        /// Digest and content.
-        result: Result<Bytes, Reason>,
-    },
-    /// The file is what it was, or is not.
-    Compared {
-        /// Number of the file.
-        file: u32,
-        /// The result.
-        result: Result<(), Reason>,
-    },
-    /// A file is closed.
-    Closed,
-}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
@@ -132,7 +82,7 @@ impl Sending {
         let (names, sizes): (Vec<_>, Vec<_>) = files.into_iter().unzip();
         let progress = Progress {
             files: names.len() as u64,
-            bytes: sizes.iter().sum(),
+            bytes: sizes.iter().copied().fold(0, u64::saturating_add),
             ..Progress::default()
         };
         let greeting = Message::Greeting {
@@ -180,8 +130,8 @@ impl Sending {
         match &what {
             What::Done { .. } => self.progress.done += 1,
             What::Failed(_) => {
-                self.progress.failed += 1;
-                self.progress.failed_bytes += self.sizes.get(file as usize).copied().unwrap_or(0);
+                let size = self.sizes.get(file as usize).copied().unwrap_or(0);
+                self.progress.add_failed(size);
             }
             What::Kept { .. } => {}
         }

@@ -3,6 +3,11 @@
 //! What the other end can make it hold is bounded: files and blocks under way, blocks that wait to be written, answers that wait to be
 //! sent, and bytes and files in all.
 
+mod job;
+
+pub use job::Bounds;
+pub(crate) use job::{Job, Outcome};
+
 use crate::blocks::{BlockSet, DIGEST, Digest, Geometry, MOST_BLOCKS};
 use crate::name::Name;
 use crate::party::{Event, Party, Progress, Violation, What, event};
@@ -24,102 +29,6 @@ const CHECKS: usize = 2;
 /// killed is kept.
 const ATTEMPT_TICKS: u32 = 5;
 const ATTEMPTS: u32 = 30;
-
-/// Bounds of what is taken of one sender.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Bounds {
-    /// Files, one million by default.
-    pub files: u64,
-    /// Bytes of files that are to be written, 1 TB by default.
-    pub bytes: u64,
-}
-
-impl Default for Bounds {
-    fn default() -> Self {
-        Self {
-            files: 1_000_000,
-            bytes: 1_000_000_000_000,
-        }
-    }
-}
-
-/// Something to be done on the receiver's disk.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Job {
-    /// See whether a file can be taken, and open what is there of it.
-    Begin {
-        /// Its name.
-        name: Name,
-        /// All else about it.
-        offer: Offer,
-    },
-    /// Compute the digests of blocks that should be there.
-    Check {
-        /// Number of the file.
-        file: u32,
-        /// Numbers of the blocks.
-        blocks: Vec<u32>,
-    },
-    /// Write a block, if it is what its digest says.
-    Write {
-        /// Number of the file.
-        file: u32,
-        /// Number of the block.
-        block: u32,
-        /// Digest and content.
-        content: Vec<u8>,
-    },
-    /// Put a file in its place, if it is what the sender has.
-    Publish {
-        /// Number of the file.
-        file: u32,
-        /// Digests of its blocks.
-        digests: Vec<Digest>,
-        /// Digest that the sender has computed.
-        digest: Digest,
-    },
-    /// Close a file; what is there of it is kept.
-    Forget(u32),
-}
-
-/// Result of a job.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Outcome {
-    /// The file can be taken, or not.
-    Begun {
-        /// Number of the file.
-        file: u32,
-        /// Blocks that should be there, and whether they are of a file with another size or time.
-        result: Result<(Vec<u32>, bool), Reason>,
-    },
-    /// Digests of blocks that should be there. A block that cannot be read has a digest of zeros.
-    Checked {
-        /// Number of the file.
-        file: u32,
-        /// Blocks and digests.
-        blocks: Vec<(u32, Digest)>,
-    },
-    /// A block was written, or not; `Ok(None)` if it is not what its digest says.
-    Written {
-        /// Number of the file.
-        file: u32,
-        /// Number of the block.
-        block: u32,
-        /// Bytes of digest and content.
-        length: usize,
-        /// The digest.
-        result: Result<Option<Digest>, Reason>,
-    },
-    /// The file is in its place, or not.
-    Published {
-        /// Number of the file.
-        file: u32,
-        /// The result.
-        result: Result<(), Reason>,
-    },
-    /// A file is closed.
-    Forgotten,
-}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
@@ -151,7 +60,7 @@ struct File {
 /// A file of which a part has come.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unfinished {
-    /// Its name.
+    /// Name of the file.
     pub name: String,
     /// Bytes that are there.
     pub bytes: u64,
@@ -261,7 +170,7 @@ impl Receiving {
             }
         };
         self.blocks = blocks;
-        self.taken += geometry.size();
+        self.taken = self.taken.saturating_add(geometry.size());
         let active = File {
             name: name.clone(),
             offer: offer.clone(),
@@ -309,11 +218,7 @@ impl Receiving {
 
     /// Refuses a file that was never active.
     fn refuse_offer(&mut self, offer: &Offer, reason: Reason) {
-        self.progress.failed += 1;
-        self.progress.failed_bytes = self
-            .progress
-            .failed_bytes
-            .saturating_add(offer.geometry.size());
+        self.progress.add_failed(offer.geometry.size());
         self.events.push_back(Event {
             // Without what could move a cursor, as details are.
             name: Reason::new(reason.kind, &offer.name).detail,
@@ -343,8 +248,7 @@ impl Receiving {
         let what = what(&ended);
         match &what {
             What::Failed(_) => {
-                self.progress.failed += 1;
-                self.progress.failed_bytes += ended.geometry.size();
+                self.progress.add_failed(ended.geometry.size());
             }
             _ => self.progress.done += 1,
         }
@@ -365,7 +269,7 @@ impl Receiving {
             }
             Err(reason) => {
                 // Nothing of it will be written.
-                self.taken -= active.geometry.size();
+                self.taken = self.taken.saturating_sub(active.geometry.size());
                 return self.refuse(file, reason);
             }
         };
@@ -625,7 +529,7 @@ impl Party for Receiving {
 
     fn on_tick(&mut self) {
         self.ticks = self.ticks.wrapping_add(1);
-        if self.ticks % ATTEMPT_TICKS != 0 {
+        if !self.ticks.is_multiple_of(ATTEMPT_TICKS) {
             return;
         }
         for file in std::mem::take(&mut self.busy) {

@@ -1,0 +1,59 @@
+//! Jobs of the sending side.
+
+use crate::reason::Reason;
+use crate::wire::Facts;
+use bytes::Bytes;
+
+/// Task for the sender's disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Job {
+    /// Open a file and look at its size and time.
+    Open(u32),
+    /// Read a block.
+    Read {
+        /// Number of the file.
+        file: u32,
+        /// Number of the block.
+        block: u32,
+        /// Offset in the file.
+        offset: u64,
+        /// Length of the block.
+        length: usize,
+    },
+    /// See whether the file is what it was.
+    Compare(u32),
+    /// Close a file.
+    Close(u32),
+}
+
+/// Result of a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// The file's size and time.
+    Opened {
+        /// Number of the file.
+        file: u32,
+        /// The result.
+        result: Result<Facts, Reason>,
+    },
+    /// A block, behind its digest.
+    Read {
+        /// Number of the file.
+        file: u32,
+        /// Number of the block.
+        block: u32,
+        /// Length that was asked for.
+        length: usize,
+        /// Digest and content.
+        result: Result<Bytes, Reason>,
+    },
+    /// The file is what it was, or is not.
+    Compared {
+        /// Number of the file.
+        file: u32,
+        /// The result.
+        result: Result<(), Reason>,
+    },
+    /// A file is closed.
+    Closed,
+}
