@@ -1,6 +1,12 @@
 //! The client's part of the handshake: what it sends until the server has answered.
+//!
+//! The first Init asks for a cookie. The handshake message is written for the cookie, so that an Init is worth nothing from another
+//! address or later. The first cookie counts for a while, whichever others come: each would need another handshake message, and an
+//! answer to one cannot be read by another.
 
+use crate::cookie;
 use crate::noise;
+use crate::random::Random;
 use crate::settings::{Security, Settings};
 use crate::wire::{COOKIE, ConnectionId, Init, Parameters, VERSION};
 use clearway_units::{Span, Time};
@@ -13,16 +19,26 @@ const LAST_RETRY: Span = Span::from_ms(2_000);
 /// refused too.
 const REFUSALS: u32 = 4;
 const REFUSED_RETRY: Span = Span::from_ms(20);
+/// Time for which a cookie is used: a second less than the server takes it.
+const COOKIE_USE: Span = Span::from_ps(cookie::LIFETIME.as_ps() - 1_000_000_000_000);
+
+/// A cookie, and the handshake that was begun with it.
+struct Attempt {
+    cookie: [u8; COOKIE],
+    since: Time,
+    /// None without security.
+    handshake: Option<noise::Handshake>,
+    message: Vec<u8>,
+}
 
 /// A client that waits for the server.
 pub(crate) struct Client {
     id: ConnectionId,
     server: SocketAddr,
-    security: u8,
-    /// None without security.
-    handshake: Option<noise::Handshake>,
-    message: Vec<u8>,
-    cookie: Option<[u8; COOKIE]>,
+    security: Security,
+    parameters: Vec<u8>,
+    random: Random,
+    attempt: Option<Attempt>,
     began: Time,
     /// Time of the last Init, number of copies of it so far, and time of the next.
     sent: Time,
@@ -44,14 +60,13 @@ impl Client {
     ) -> Self {
         let mut parameters = Vec::new();
         settings.parameters(id).write(&mut parameters);
-        let security = settings.security.code();
-        let mut client = Self {
+        Self {
             id,
             server,
-            security,
-            handshake: None,
-            message: parameters,
-            cookie: None,
+            security: settings.security.clone(),
+            parameters,
+            random: Random::new(&random),
+            attempt: None,
             began: now,
             sent: now,
             copies: 0,
@@ -59,26 +74,17 @@ impl Client {
             is_refused: false,
             due: now,
             retry: FIRST_RETRY,
-        };
-        if let Security::Key(key) = &settings.security {
-            let prologue = client.init().prologue();
-            let begun = noise::Handshake::new(true, &key.0, &prologue, random);
-            let mut handshake = begun.expect("the pattern and the lengths of keys are fixed");
-            let message = handshake.write(&client.message);
-            client.message = message.expect("a first message with short parameters can be written");
-            client.handshake = Some(handshake);
         }
-        client
     }
 
-    fn init(&self) -> Init<'_> {
+    fn init<'a>(&self, cookie: Option<[u8; COOKIE]>, message: &'a [u8]) -> Init<'a> {
         const OFFER: [u8; 4] = VERSION.to_be_bytes();
         Init {
             client: self.id,
-            security: self.security,
+            security: self.security.code(),
             versions: &OFFER,
-            cookie: self.cookie,
-            message: &self.message,
+            cookie,
+            message,
         }
     }
 
@@ -99,12 +105,21 @@ impl Client {
         if self.due > now {
             return false;
         }
+        if let Some(attempt) = &self.attempt
+            && attempt.since + COOKIE_USE <= now
+        {
+            self.attempt = None;
+            self.copies = 0;
+        }
         self.due = now + self.retry;
         self.retry = (self.retry * 2).min(LAST_RETRY);
         self.sent = now;
         self.copies += 1;
         self.is_refused = false;
-        self.init().write(out);
+        match &self.attempt {
+            Some(attempt) => self.init(Some(attempt.cookie), &attempt.message).write(out),
+            None => self.init(None, &[]).write(out),
+        }
         true
     }
 
@@ -113,14 +128,36 @@ impl Client {
         self.id
     }
 
-    /// Takes a cookie, which the next Init has. Returns the round trip, if it is a new one and it is clear which Init was answered.
+    /// Takes a cookie, unless there is one. Returns the round trip, if it is clear which Init was answered.
     pub(crate) fn take_cookie(&mut self, now: Time, cookie: [u8; COOKIE]) -> Option<Span> {
-        let sample = self.round_trip(now);
-        if self.cookie.replace(cookie) == Some(cookie) {
+        if self.attempt.is_some() {
             return None;
         }
-        (self.due, self.copies) = (now, 0);
+        let sample = self.round_trip(now);
+        self.attempt = Some(self.begin(now, cookie));
+        (self.due, self.copies, self.retry) = (now, 0, FIRST_RETRY);
         sample
+    }
+
+    /// Begins a handshake.
+    fn begin(&mut self, now: Time, cookie: [u8; COOKIE]) -> Attempt {
+        let mut attempt = Attempt {
+            cookie,
+            since: now,
+            handshake: None,
+            message: self.parameters.clone(),
+        };
+        if let Security::Key(key) = &self.security {
+            let prologue = self.init(Some(cookie), &[]).prologue();
+            let random = self.random.block();
+            let begun = noise::Handshake::new(true, &key.0, &prologue, random);
+            let mut handshake = begun.expect("the pattern and the lengths of keys are fixed");
+            let message = handshake.write(&attempt.message);
+            attempt.message =
+                message.expect("a first message with short parameters can be written");
+            attempt.handshake = Some(handshake);
+        }
+        attempt
     }
 
     /// Takes note of a refusal. Returns true if it is to be believed; else the next Init is sent soon.
@@ -137,17 +174,19 @@ impl Client {
         (self.copies == 1).then(|| now.since(self.sent))
     }
 
-    /// Reads the server's handshake message: its parameters, and the secrets.
+    /// Reads the server's handshake message: its parameters, and the secrets. What cannot be read was not written by the server, or
+    /// answers an attempt that was given up.
     pub(crate) fn finish(
         &mut self,
         message: &[u8],
     ) -> Option<(Parameters, Option<noise::Secrets>)> {
-        if self.security == Security::Insecure.code() {
+        let attempt = self.attempt.as_mut()?;
+        if self.security == Security::Insecure {
             return Some((Parameters::read(message)?, None));
         }
-        let payload = self.handshake.as_mut()?.read(message).ok()?;
+        let payload = attempt.handshake.as_mut()?.read(message).ok()?;
         let parameters = Parameters::read(&payload)?;
-        let secrets = self.handshake.take().map(noise::Handshake::secrets);
+        let secrets = attempt.handshake.take().map(noise::Handshake::secrets);
         Some((parameters, secrets))
     }
 }

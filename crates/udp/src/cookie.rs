@@ -8,7 +8,7 @@ use ring::hmac;
 use std::net::{IpAddr, SocketAddr};
 
 /// Time for which a cookie is good.
-const LIFETIME: Span = Span::from_ms(5_000);
+pub(crate) const LIFETIME: Span = Span::from_ms(5_000);
 const HASH: usize = COOKIE - 8;
 
 /// Maker of cookies.

@@ -38,6 +38,12 @@ pub enum Closed {
     /// The other end asks for what does not exist here.
     #[error("the ends do not agree on the parameters of a connection")]
     Parameters,
+    /// Short datagrams pass and long ones do not.
+    #[error("datagrams of {bytes} bytes do not pass between the ends, and short ones do")]
+    Datagram {
+        /// Length of the longest datagrams, as UDP payload.
+        bytes: u16,
+    },
     /// The other end broke the protocol.
     #[error("the other end broke the protocol: {0}")]
     Violation(&'static str),
@@ -58,6 +64,9 @@ impl Closed {
             Self::Key => "give both ends the same key",
             Self::Version { .. } | Self::Parameters | Self::Violation(_) => {
                 "use the same release at both ends"
+            }
+            Self::Datagram { .. } => {
+                "give a shorter `--datagram`: the MTU less 28 bytes, or 48 with IPv6"
             }
             Self::Security => "give both ends a key, or neither",
             Self::Busy => "end some of its connections, or try again later",

@@ -15,7 +15,7 @@
 //!   └───────────────────────────────────────────┘──► deadline() -> Time
 //! ```
 //!
-//! The wire format is in [`wire`]; what differs from the paper is in [`settings`].
+//! The wire format, and what differs from the paper, is in the chapter "STrack over UDP" of the book, `docs/src/udp.md`.
 //!
 //! # Security
 //! The handshake is Noise NNpsk0 by the crate `snow`, from a pre-shared key; every packet is encrypted by AES-256-GCM of `ring`, and
@@ -29,6 +29,7 @@ mod client;
 mod connection;
 mod cookie;
 mod error;
+mod events;
 mod incoming;
 mod listener;
 #[cfg(feature = "net")]
@@ -36,6 +37,7 @@ pub mod net;
 mod noise;
 mod outgoing;
 mod paths;
+mod pending;
 mod protection;
 mod random;
 pub mod settings;
@@ -43,8 +45,9 @@ mod staged;
 mod timers;
 pub mod wire;
 
-pub use connection::{Connection, Discarded, Event, Transmit};
+pub use connection::{Connection, Discarded, Transmit};
 pub use error::{Closed, Versions};
+pub use events::Event;
 pub use incoming::{Acceptor, Allocate};
 pub use listener::{Heard, Limits, Listener, ListenerCounters};
 pub use outgoing::{SendError, SendId};

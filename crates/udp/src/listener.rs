@@ -4,11 +4,11 @@
 //! a handshake message; whoever has the key gets a connection, which is half open until its first packet. Connections are limited in
 //! number, per address, while half open, and by the memory that they may fill.
 //!
-//! An Init that somebody has recorded can be sent again with another cookie: the cookie is no part of the handshake yet. Whoever does so
-//! gets no connection, and holds a half-open place until the idle time is over.
+//! The handshake message is bound to the cookie, so that a recorded Init is good for nothing at another address, nor when the cookie is
+//! too old; the clients of connections that ended before that are kept, so that it does not begin another one.
 
 use crate::connection::Connection;
-use crate::cookie::Cookies;
+use crate::cookie::{Cookies, LIFETIME};
 use crate::incoming::Acceptor;
 use crate::noise;
 use crate::random::Random;
@@ -16,15 +16,19 @@ use crate::settings::{Agreed, Security, Settings};
 use crate::wire::{ConnectionId, Handshake, Init, Parameters, RefusalReason, VERSION};
 use clearway_units::{Span, Time};
 use rustc_hash::FxHashMap;
-use std::net::{IpAddr, SocketAddr};
+use std::collections::VecDeque;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
+
+/// Clients that are kept after their connections, at most.
+const MOST_ENDED: usize = 4096;
 
 /// Limits of a listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Connections at a time, 256 by default.
     pub connections: usize,
-    /// Connections of one IP address, 32 by default.
+    /// Connections of one IPv4 address or one IPv6 network of 64 bits, 32 by default.
     pub per_address: usize,
     /// Connections whose client has not been heard since the handshake, 64 by default.
     pub half_open: usize,
@@ -85,6 +89,8 @@ pub struct Listener {
     by_client: FxHashMap<(SocketAddr, ConnectionId), ConnectionId>,
     per_address: FxHashMap<IpAddr, usize>,
     half_open: usize,
+    /// Clients whose connections have ended, and when: their last Init may be good still.
+    ended: VecDeque<(Time, (SocketAddr, ConnectionId))>,
     counters: ListenerCounters,
 }
 
@@ -101,6 +107,7 @@ impl Listener {
             by_client: FxHashMap::default(),
             per_address: FxHashMap::default(),
             half_open: 0,
+            ended: VecDeque::new(),
             counters: ListenerCounters::default(),
         }
     }
@@ -178,6 +185,9 @@ impl Listener {
                 false => Verdict::Again(id),
             };
         }
+        if self.has_ended(now, (from, init.client)) {
+            return Verdict::Nothing;
+        }
         if !self.has_room(from.ip()) {
             self.counters.busy += 1;
             return Verdict::Refuse(RefusalReason::Busy);
@@ -188,11 +198,22 @@ impl Listener {
     fn has_room(&self, address: IpAddr) -> bool {
         let limits = &self.limits;
         let memory = (self.known.len() as u64 + 1).saturating_mul(self.settings.receive_memory);
-        let of_address = self.per_address.get(&address).copied().unwrap_or(0);
+        let of_address = self.per_address.get(&network(address));
+        let of_address = of_address.copied().unwrap_or(0);
         self.known.len() < limits.connections
             && of_address < limits.per_address
             && self.half_open < limits.half_open
             && memory <= limits.memory
+    }
+
+    /// True if a client has had a connection with a cookie that may be good still.
+    fn has_ended(&mut self, now: Time, client: (SocketAddr, ConnectionId)) -> bool {
+        while let Some(&(at, _)) = self.ended.front()
+            && at + LIFETIME < now
+        {
+            self.ended.pop_front();
+        }
+        self.ended.iter().any(|&(_, known)| known == client)
     }
 
     /// Reads the handshake message of a client and answers it.
@@ -252,7 +273,7 @@ impl Listener {
         };
         self.known.insert(begun.id, known);
         self.by_client.insert(client, begun.id);
-        *self.per_address.entry(from.ip()).or_default() += 1;
+        *self.per_address.entry(network(from.ip())).or_default() += 1;
         self.half_open += 1;
         self.counters.accepted += 1;
         Connection::accept(
@@ -280,18 +301,33 @@ impl Listener {
     }
 
     /// Takes note that a connection [is over](Connection::is_closed).
-    pub fn on_closed(&mut self, id: ConnectionId) {
+    pub fn on_closed(&mut self, now: Time, id: ConnectionId) {
         let Some(known) = self.known.remove(&id) else {
             return;
         };
         self.half_open -= usize::from(!known.confirmed);
         self.by_client.remove(&known.client);
-        let address = known.client.0.ip();
+        if self.ended.len() >= MOST_ENDED {
+            self.ended.pop_front();
+        }
+        self.ended.push_back((now, known.client));
+        let address = network(known.client.0.ip());
         if let Some(count) = self.per_address.get_mut(&address) {
             *count -= 1;
             if *count == 0 {
                 self.per_address.remove(&address);
             }
+        }
+    }
+}
+
+/// What counts as one address: hosts have whole networks of version 6.
+fn network(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(_) => address,
+        IpAddr::V6(address) => {
+            let [a, b, c, d, ..] = address.segments();
+            Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into()
         }
     }
 }

@@ -7,12 +7,13 @@
 //! `snow` gets its primitives from `ring` and `curve25519-dalek`, and its random numbers from the caller. Packets are not encrypted by
 //! `snow`, which copies them, but by [`protection`](crate::protection) with the keys of the finished handshake.
 
+use crate::random::Random;
 use curve25519_dalek::MontgomeryPoint;
 use ring::aead::{self, LessSafeKey, UnboundKey};
-use ring::{digest, hmac};
+use ring::digest;
 use snow::params::{CipherChoice, DHChoice, HashChoice};
 use snow::resolvers::CryptoResolver;
-use snow::types::{Cipher, Dh, Hash, Random};
+use snow::types::{self, Cipher, Dh, Hash};
 use snow::{Builder, Error, HandshakeState};
 
 const PATTERN: &str = "Noise_NNpsk0_25519_AESGCM_SHA256";
@@ -92,11 +93,8 @@ struct Primitives {
 }
 
 impl CryptoResolver for Primitives {
-    fn resolve_rng(&self) -> Option<Box<dyn Random>> {
-        Some(Box::new(Expanded {
-            key: hmac::Key::new(hmac::HMAC_SHA256, &self.random),
-            blocks: 0,
-        }))
+    fn resolve_rng(&self) -> Option<Box<dyn types::Random>> {
+        Some(Box::new(Random::new(&self.random)))
     }
 
     fn resolve_dh(&self, choice: &DHChoice) -> Option<Box<dyn Dh>> {
@@ -134,18 +132,10 @@ pub(crate) fn nonce(number: u64) -> aead::Nonce {
     aead::Nonce::assume_unique_for_key(bytes)
 }
 
-/// Random bytes expanded from a seed.
-struct Expanded {
-    key: hmac::Key,
-    blocks: u64,
-}
-
-impl Random for Expanded {
+impl types::Random for Random {
     fn try_fill_bytes(&mut self, into: &mut [u8]) -> Result<(), Error> {
         for chunk in into.chunks_mut(digest::SHA256_OUTPUT_LEN) {
-            let block = hmac::sign(&self.key, &self.blocks.to_be_bytes());
-            self.blocks += 1;
-            chunk.copy_from_slice(&block.as_ref()[..chunk.len()]);
+            chunk.copy_from_slice(&self.block()[..chunk.len()]);
         }
         Ok(())
     }
@@ -172,7 +162,7 @@ impl Dh for X25519 {
         self.private.copy_from_slice(private);
         self.public = MontgomeryPoint::mul_base_clamped(self.private).to_bytes();
     }
-    fn generate(&mut self, random: &mut dyn Random) -> Result<(), Error> {
+    fn generate(&mut self, random: &mut dyn types::Random) -> Result<(), Error> {
         let mut private = [0; KEY];
         random.try_fill_bytes(&mut private)?;
         self.set(&private);

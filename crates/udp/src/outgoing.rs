@@ -27,6 +27,9 @@ pub enum SendError {
         /// Length of the longest message.
         longest: u64,
     },
+    /// The other end has not been heard yet.
+    #[error("the connection has not begun: wait for `Event::Connected`")]
+    Early,
     /// The connection is closed, or is being closed.
     #[error("the connection is closed")]
     Closed,
@@ -113,6 +116,11 @@ impl Outgoing {
             refused: false,
         });
         Ok(id)
+    }
+
+    /// Length of the longest message that the other end takes.
+    pub(crate) fn longest(&self) -> u64 {
+        self.longest
     }
 
     /// True if a message of so many bytes would be taken.

@@ -5,7 +5,7 @@
 //! whether the phase is odd; who sees the next phase follows with its own direction.
 
 use crate::noise::{Secrets, aes_256_gcm, nonce};
-use crate::wire::{ConnectionId, HEADER, PacketHeader};
+use crate::wire::{ConnectionId, HEADER, PacketHeader, TAG};
 use ring::aead::{Aad, LessSafeKey};
 use ring::hmac;
 use std::ops::Range;
@@ -136,6 +136,11 @@ impl Protection {
             number,
         };
         header.write(out);
+    }
+
+    /// Bytes that encryption adds to a packet.
+    pub(crate) fn tag(&self) -> usize {
+        self.keys.as_ref().map_or(0, |_| TAG)
     }
 
     /// Encrypts the packet that begins at `start`, the last one begun, and ends where `out` ends.

@@ -1,22 +1,8 @@
 //! Settings of connections, and the transport profile that follows from them and from the measured round trip.
 //!
-//! # What differs from the paper, and why
-//!
 //! STrack is stated for NICs: 400 Gb/s, a round trip of 8 us, timers of microseconds. A process sees its packets late, by the
-//! scheduling of the host, and its timers are good to a millisecond. The core is the one of the simulator; its profile is scaled:
-//!
-//! | | paper | here | reason |
-//! |---|---|---|---|
-//! | base round trip | a constant of the network | least of the samples of the handshake, at least 100 us | a process that sends and receives in bursts adds tens of microseconds; below that a delay is no sign of a queue |
-//! | target queueing delay | the base round trip | the same, so at least 100 us | as above |
-//! | gains | by bandwidth-delay product and base round trip | the same formulas | they follow from line rate and measured round trip |
-//! | largest window | 1.25 bandwidth-delay products | the same, of the round trip above | |
-//! | probe | after 3 base round trips without an acknowledgement | the same, at least 2 ms | timers |
-//! | verdict of a probe | back within 2 base round trips | the same, at least 2 ms | a host that was not scheduled answers late |
-//! | timeout | 250 us, 30 base round trips | 30 round trips, at least 50 ms and at most 3 round trips and 200 ms | a receiver that is not scheduled for tens of milliseconds has lost nothing |
-//! | window of the receiver's bitmap | twice the largest window | 16384 packets at both ends | both ends measure, and would differ |
-//! | entropies | 256 source ports | one socket for each path, 8 | a socket costs memory and a system call |
-//! | a path without any acknowledgement | taken again when its turn comes | avoided until it answers a challenge | ports that a middlebox blocks stay blocked |
+//! scheduling of the host, and its timers are good to a millisecond. What differs from the paper for that, and why, is a table in the
+//! chapter "STrack over UDP" of the book, `docs/src/udp.md`.
 
 use crate::wire::{ConnectionId, DATA_HEADER, Parameters, TAG};
 use clearway_transport::cc::{ControllerSettings, NetworkFacts, PathFacts};
@@ -37,6 +23,8 @@ const LEAST_TIMER: Span = Span::from_ms(2);
 const LEAST_TIMEOUT: Span = Span::from_ms(50);
 /// Packets beyond the first missing one that a receiver takes.
 const BITMAP: u32 = 16384;
+/// Packets in a queue that are no congestion yet, where there are no marks.
+const UNMARKED_PACKETS: u64 = 8;
 /// Bytes of IP and UDP in front of a datagram.
 const NETWORK: u32 = 28;
 /// Bytes of a selective acknowledgement, as UDP payload.
@@ -133,6 +121,9 @@ pub struct Settings {
     pub line_rate: Rate,
     /// Longest datagram as UDP payload, 1452 bytes by default, which fit an Ethernet frame with IPv6; both ends use the shorter one.
     pub datagram: u16,
+    /// Switches of the network mark congestion, true by default. Without marks, a queueing delay above the target counts as one: of this
+    /// end's packets.
+    pub ecn: bool,
     /// Memory for messages that arrive or have not been taken by the application, 64 MiB by default. The longest message has
     /// [`MESSAGE_COST`] less than the other end's.
     pub receive_memory: u64,
@@ -159,6 +150,7 @@ impl Settings {
             paths: 8,
             line_rate: Rate::from_gbps(10),
             datagram: 1452,
+            ecn: true,
             receive_memory: 64 << 20,
             send_memory: 64 << 20,
             idle: Span::from_ms(10_000),
@@ -235,6 +227,16 @@ impl Agreed {
             idle: Span::from_ms(u64::from(idle)),
         })
     }
+}
+
+/// Round trip above which a packet counts as marked in a network without marks: the base round trip and the target of queueing delay,
+/// or some packets at the line rate, where that is more.
+pub(crate) fn marking_round_trip(settings: &Settings, profile: &Profile) -> Option<Span> {
+    let network = &profile.network;
+    let packet = Bytes::new(u64::from(network.payload + network.header));
+    let few = settings.line_rate.span_of(packet) * UNMARKED_PACKETS;
+    let target = network.propagation_rtt.max(few);
+    (!settings.ecn).then_some(network.base_rtt + target)
 }
 
 /// The profile for a round trip.

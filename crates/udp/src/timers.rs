@@ -12,6 +12,8 @@ pub(crate) struct Timers {
     pub(crate) spoken: Time,
     /// Until when the first packet of the other end has to come.
     pub(crate) confirm_by: Option<Time>,
+    /// Until when a datagram of full length has to have gone to the server and back.
+    pub(crate) proven_by: Option<Time>,
     /// Time at which the other end is to be asked for credit.
     pub(crate) blocked_at: Option<Time>,
     /// Time at which the end is to be told, or is over.
@@ -25,6 +27,7 @@ impl Timers {
             heard: now,
             spoken: now,
             confirm_by: None,
+            proven_by: None,
             blocked_at: None,
             close_at: None,
         }

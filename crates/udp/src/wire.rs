@@ -1,71 +1,6 @@
 //! Datagrams as bytes: version 1 of STrack over UDP.
 //!
-//! All numbers are big-endian. The first bit of a datagram tells whether it belongs to a handshake or to a connection.
-//!
-//! # Handshake
-//!
-//! | datagram | bytes | field |
-//! |---|---|---|
-//! | Init | 0 | 0x81 |
-//! | | 1–8 | connection id of the client: what the server's answers begin with |
-//! | | 9 | security: 0 none, 1 Noise_NNpsk0_25519_AESGCM_SHA256 |
-//! | | 10 | number n of versions, 1 to 8 |
-//! | | 11 … | n versions of 4 bytes, best first |
-//! | | then | length of the cookie, 0 or 24, in one byte, and the cookie of a Retry |
-//! | | then | length of the handshake message in two bytes, and the message; zeros up to 1200 bytes in all |
-//! | Retry | 0 | 0x82 |
-//! | | 1–8 | connection id of the client |
-//! | | 9–32 | cookie, to be sent with the next Init |
-//! | Refusal | 0 | 0x83 |
-//! | | 1–8 | connection id of the client |
-//! | | 9 | reason: 1 version, 2 key, 3 security, 4 too many connections, 5 other parameters |
-//! | | 10 … | number of versions that the server has, and these |
-//! | Response | 0 | 0x84 |
-//! | | 1–8 | connection id of the client |
-//! | | 9–12 | version |
-//! | | 13 … | length of the handshake message in two bytes, and the message |
-//!
-//! Handshake messages are those of Noise, whose payload is the parameters of the sender. Without security they are these
-//! parameters.
-//!
-//! | bytes | parameter |
-//! |---|---|
-//! | 0 | transport: 0 STrack, 1 go-back-N with DCQCN |
-//! | 1 | paths |
-//! | 2–3 | longest datagram, as UDP payload |
-//! | 4–11 | credit: cost of messages that may be on their way before more is granted |
-//! | 12–15 | milliseconds without a packet after which the connection is given up |
-//! | 16–23 | connection id of the sender, by which it knows the packets that it gets |
-//!
-//! # Packets of a connection
-//!
-//! | bytes | field |
-//! |---|---|
-//! | 0 | 0x40, and 0x01 in odd key phases |
-//! | 1–8 | connection id of the receiver |
-//! | 9–16 | packet number, which is the nonce of the encryption; from zero in each direction, never used twice |
-//! | 17 | path: the number of the client's socket |
-//! | 18 | type of the content |
-//! | 19 … | content |
-//! | last 16 | tag of AES-256-GCM, over all before; bytes from 17 on are encrypted. Not there without security |
-//!
-//! Packet numbers are not protected. What they tell an observer, how many packets of a connection there were, he can count; the
-//! connection id ties them together anyway, and all paths are one connection by intent.
-//!
-//! | type | content |
-//! |---|---|
-//! | 1 | [header of STrack](clearway_transport::wire::strack); with data, 8 bytes length of the message, 8 bytes tag, then the payload |
-//! | 2 | as 1 with data, without the payload: the receiver has refused the message |
-//! | 3 | path challenge: 8 bytes |
-//! | 4 | path response: the 8 bytes of the challenge |
-//! | 5 | credit: 8 bytes, the cost of messages since the beginning up to which they may be sent |
-//! | 6 | blocked: 8 bytes, the credit that is used up |
-//! | 7 | message refused: 4 bytes flow, 4 bytes message |
-//! | 8 | keep-alive |
-//! | 9 | close: 8 bytes code of the application |
-//! | 10 | close received |
-//!
-//! Each data packet has length and tag of its message, so that whichever comes first can be placed.
+//! The tables of all fields are in the chapter "STrack over UDP" of the book, `docs/src/udp.md`.
 
 use std::fmt;
 
@@ -209,12 +144,14 @@ impl Init<'_> {
         versions(self.versions)
     }
 
-    /// The prologue of the handshake: fields that nobody in between can have changed, or it fails.
+    /// The prologue of the handshake: fields that nobody in between can have changed, or it fails. With the cookie, an Init is good for
+    /// one address and a few seconds, whoever sends a copy of it.
     pub(crate) fn prologue(&self) -> Vec<u8> {
         let mut prologue = b"clearway strack over udp".to_vec();
         prologue.extend(self.client.0.to_be_bytes());
         prologue.push(self.security);
         prologue.extend(self.versions);
+        prologue.extend(self.cookie.iter().flatten());
         prologue
     }
 }

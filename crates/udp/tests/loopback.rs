@@ -1,5 +1,4 @@
 //! Connections over real sockets, on the loopback interface.
-#![cfg(feature = "net")]
 
 use bytes::Bytes;
 use clearway_udp::net::perf::{Plan, Pool, measure, serve};

@@ -23,6 +23,9 @@ pub(crate) struct ConnectionArguments {
     /// Longest datagram, as payload of UDP; 8952 suits jumbo frames
     #[arg(long, value_name = "BYTES", default_value_t = 1452, value_parser = clap::value_parser!(u16).range(512..=65_000))]
     pub(crate) datagram: u16,
+    /// The network does not mark congestion: a queueing delay counts as a mark
+    #[arg(long)]
+    pub(crate) no_ecn: bool,
     /// Transport
     #[arg(long, value_enum, default_value = "strack")]
     pub(crate) transport: TransportArgument,
@@ -36,6 +39,7 @@ impl ConnectionArguments {
             paths: self.paths,
             line_rate: self.line_rate,
             datagram: self.datagram,
+            ecn: !self.no_ecn,
             ..Settings::new(security)
         }
     }

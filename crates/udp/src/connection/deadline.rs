@@ -1,6 +1,6 @@
 //! Actions of a connection when a timer is due.
 
-use super::{Connection, Event, State};
+use super::{Connection, State};
 use crate::error::Closed;
 use crate::wire::Frame;
 use clearway_units::{Span, Time};
@@ -26,7 +26,7 @@ impl Connection {
                 let idle = timers.heard + timers.idle;
                 let keep_alive = timers.spoken + timers.idle / 3;
                 let own = at(timers.blocked_at).min(idle).min(keep_alive);
-                let own = own.min(at(timers.confirm_by));
+                let own = own.min(at(timers.confirm_by)).min(at(timers.proven_by));
                 core.min(own).min(self.paths.deadline())
             }
         }
@@ -61,15 +61,21 @@ impl Connection {
         if self.timers.heard + self.timers.idle <= now {
             return self.end(Closed::Silent(self.timers.idle));
         }
+        if self.timers.proven_by.is_some_and(|by| by <= now) {
+            let bytes = self.agreed.map_or(0, |agreed| agreed.datagram);
+            self.events.closed(Closed::Datagram { bytes });
+            return self.begin_close(now, u64::MAX);
+        }
         if self.timers.spoken + self.timers.idle / 3 <= now {
             self.timers.spoken = now;
-            self.frames.push_back((None, Frame::KeepAlive));
+            self.pending.push(Frame::KeepAlive);
         }
         if self.timers.blocked_at.is_some_and(|at| at <= now) {
             let blocked = self.outgoing.blocked();
             self.timers.blocked_at = blocked.map(|_| now + REPEAT);
-            let frame = blocked.map(|limit| (None, Frame::Blocked(limit)));
-            self.frames.extend(frame);
+            if let Some(limit) = blocked {
+                self.pending.push(Frame::Blocked(limit));
+            }
         }
         if let Some(core) = &mut self.core {
             core.endpoint.on_deadline(now);
@@ -87,26 +93,22 @@ impl Connection {
                 return self.end(Closed::Here);
             }
             *left -= 1;
-            self.frames.push_back((None, Frame::Close(*code)));
+            self.pending.push(Frame::Close(*code));
             self.timers.close_at = Some(now + REPEAT);
         }
     }
 
     /// The other end has closed.
     pub(super) fn on_closed_there(&mut self, now: Time, code: u64) {
-        self.frames.push_back((None, Frame::CloseReceived));
+        self.pending.push(Frame::CloseReceived);
         if matches!(self.state, State::Draining) {
             return;
         }
         if matches!(self.state, State::Closing { .. }) {
             // Both ends at once: each has its own reason.
-            self.events.push_back(Event::Closed {
-                reason: Closed::Here,
-            });
+            self.events.closed(Closed::Here);
         } else {
-            self.events.push_back(Event::Closed {
-                reason: Closed::There(code),
-            });
+            self.events.closed(Closed::There(code));
         }
         self.state = State::Draining;
         self.timers.close_at = Some(now + DRAIN);

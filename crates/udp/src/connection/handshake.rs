@@ -61,6 +61,7 @@ impl Connection {
                 (self.timers.heard, self.timers.spoken) = (now, now);
                 self.state = State::Open;
                 self.agree(agreed);
+                self.timers.proven_by = Some(now + agreed.idle);
             }
             _ => self.discarded.malformed += 1,
         }

@@ -18,14 +18,17 @@ mod receive;
 mod transmit;
 
 use crate::client::Client;
+use crate::cookie;
 use crate::error::Closed;
+use crate::events::{Event, Events};
 use crate::incoming::{Acceptor, Incoming};
 use crate::noise::Secrets;
 use crate::outgoing::{Outgoing, SendError, SendId};
 use crate::paths::{PathStatistics, Paths};
+use crate::pending::Pending;
 use crate::protection::Protection;
 use crate::random::Random;
-use crate::settings::{Agreed, Settings, profile};
+use crate::settings::{Agreed, Settings, marking_round_trip, profile};
 use crate::staged::Staged;
 use crate::timers::Timers;
 use crate::wire::{ConnectionId, Frame};
@@ -33,52 +36,12 @@ use bytes::Bytes;
 use clearway_transport::cc::PathFacts;
 use clearway_transport::{Class, Endpoint, EndpointCounters, FlowProgress, Opening};
 use clearway_units::{FlowId, HostId, Span, Time};
-use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// The two ends, as the endpoint of a connection names them.
 const HERE: HostId = HostId(0);
 const THERE: HostId = HostId(1);
-
-/// Event that a connection reports to its application.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Event {
-    /// The other end has been heard, and has the key.
-    Connected,
-    /// A message has arrived.
-    Received {
-        /// The tag that it was sent with.
-        tag: u64,
-        /// Bytes of the message, in the buffer that the [`Acceptor`] gave.
-        data: Vec<u8>,
-    },
-    /// A message has arrived at the other end.
-    Sent {
-        /// The message.
-        id: SendId,
-    },
-    /// The other end does not want a message.
-    Refused {
-        /// The message.
-        id: SendId,
-    },
-    /// A path can be used, for the first time or again.
-    PathUp {
-        /// Number of the path.
-        path: u8,
-    },
-    /// A path has been silent while others were not, and is avoided.
-    PathDown {
-        /// Number of the path.
-        path: u8,
-    },
-    /// The connection has ended.
-    Closed {
-        /// Reason of the end.
-        reason: Closed,
-    },
-}
 
 /// A datagram that is to be sent: the last `length` bytes of the buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,6 +76,8 @@ struct Core {
     flow: FlowId,
     /// The newest flow of the other end.
     peer_flow: FlowId,
+    /// Round trip above which a packet counts as marked, where the network does not mark.
+    marking: Option<Span>,
 }
 
 /// State of a connection.
@@ -151,9 +116,8 @@ pub struct Connection {
     outgoing: Outgoing,
     incoming: Incoming,
     acceptor: Box<dyn Acceptor>,
-    /// Frames that wait to be sent, each with its path and address if it needs a certain one.
-    frames: VecDeque<(Option<(u8, SocketAddr)>, Frame)>,
-    events: VecDeque<Event>,
+    pending: Pending,
+    events: Events,
     timers: Timers,
     random: Random,
     discarded: Discarded,
@@ -204,8 +168,8 @@ impl Connection {
         connection.state = State::Open;
         connection.round_trip = Some(round_trip);
         connection.agree(agreed);
-        // As long as the client tries: a connection made anew for it would have other keys than an answer that is late.
-        connection.timers.confirm_by = Some(now + agreed.idle);
+        // As long as the client tries with this cookie.
+        connection.timers.confirm_by = Some(now + agreed.idle.min(cookie::LIFETIME));
         connection
     }
 
@@ -234,8 +198,8 @@ impl Connection {
             outgoing: Outgoing::new(settings.send_memory, 0),
             incoming: Incoming::new(settings.receive_memory, 1 << 15),
             acceptor,
-            frames: VecDeque::new(),
-            events: VecDeque::new(),
+            pending: Pending::default(),
+            events: Events::default(),
             timers,
             random,
             discarded: Discarded::default(),
@@ -318,12 +282,20 @@ impl Connection {
     /// # Errors
     /// If it cannot be taken, now or ever.
     pub fn send(&mut self, now: Time, tag: u64, data: Bytes) -> Result<SendId, SendError> {
-        if !matches!(self.state, State::Open) || !self.confirmed {
-            return Err(SendError::Closed);
+        match self.state {
+            State::Connecting(_) => return Err(SendError::Early),
+            State::Open if !self.confirmed => return Err(SendError::Early),
+            State::Open => {}
+            _ => return Err(SendError::Closed),
         }
         let id = self.outgoing.push(tag, data)?;
         self.post(now);
         Ok(id)
+    }
+
+    /// Length of the longest message that the other end takes; `None` before it is known.
+    pub fn longest_message(&self) -> Option<u64> {
+        self.agreed.map(|_| self.outgoing.longest())
     }
 
     /// True if a message of so many bytes would be taken now.
@@ -348,17 +320,20 @@ impl Connection {
 
     /// The next event. It may leave a datagram to send: credit for a message that was taken.
     pub fn poll_event(&mut self) -> Option<Event> {
-        self.poll_event_if(|_| true)
+        self.next_event(true)
     }
 
-    /// The next event of those that are `wanted`; the others stay, in their order.
-    pub fn poll_event_if(&mut self, wanted: impl FnMut(&Event) -> bool) -> Option<Event> {
-        let index = self.events.iter().position(wanted)?;
-        let event = self.events.remove(index)?;
+    /// The next event that is no message; messages stay, and count as memory.
+    pub fn poll_event_but_received(&mut self) -> Option<Event> {
+        self.next_event(false)
+    }
+
+    fn next_event(&mut self, takes_messages: bool) -> Option<Event> {
+        let event = self.events.pop(takes_messages)?;
         if let Event::Received { data, .. } = &event {
             self.incoming.release(data.len() as u64);
             if let Some(limit) = self.incoming.poll_credit() {
-                self.frames.push_back((None, Frame::Credit(limit)));
+                self.pending.push(Frame::Credit(limit));
             }
         }
         Some(event)
@@ -402,9 +377,9 @@ impl Connection {
     fn end(&mut self, reason: Closed) {
         if !matches!(self.state, State::Closed) {
             self.state = State::Closed;
-            self.frames.clear();
+            self.pending.clear();
             self.core = None;
-            self.events.push_back(Event::Closed { reason });
+            self.events.closed(reason);
         }
     }
 
@@ -415,12 +390,14 @@ impl Connection {
             let round_trip = self.round_trip.unwrap_or(Span::ZERO);
             let profile = Arc::new(profile(&self.settings, &agreed, round_trip));
             let path = profile.network.path;
+            let marking = marking_round_trip(&self.settings, &profile);
             let endpoint = Endpoint::new(HERE, profile, self.random.u64());
             let mut core = Core {
                 endpoint,
                 path,
                 flow: FlowId(0),
                 peer_flow: FlowId(0),
+                marking,
             };
             core.open(&mut self.outgoing);
             self.core = Some(core);

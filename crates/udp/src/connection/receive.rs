@@ -1,6 +1,6 @@
 //! Datagrams that come.
 
-use super::{Connection, Event, HERE, State, THERE};
+use super::{Connection, HERE, State, THERE};
 use crate::error::Closed;
 use crate::incoming::{Fate, Place};
 use crate::protection::Unopened;
@@ -27,6 +27,7 @@ impl Connection {
             self.discarded.forged += 1;
             return;
         }
+        let length = datagram.len();
         let range = match self.protection.open(datagram) {
             Ok(range) => range,
             Err(Unopened::Replayed) => {
@@ -53,7 +54,7 @@ impl Connection {
                 self.on_transport(now, marked, with_payload, content);
             }
             kind => match Frame::read(kind, content) {
-                Some(frame) => self.on_frame(now, from, *path, frame),
+                Some(frame) => self.on_frame(now, from, *path, frame, length),
                 None => self.discarded.malformed += 1,
             },
         }
@@ -80,23 +81,25 @@ impl Connection {
             self.note_round_trip(now.since(self.timers.spoken));
         }
         if matches!(self.state, State::Open) {
-            self.events.push_back(Event::Connected);
+            self.events.connected();
         }
     }
 
-    fn on_frame(&mut self, now: Time, from: SocketAddr, path: u8, frame: Frame) {
+    /// Processes a frame that has come in a datagram of `length` bytes.
+    fn on_frame(&mut self, now: Time, from: SocketAddr, path: u8, frame: Frame, length: usize) {
         match frame {
             Frame::PathChallenge(token) => {
                 if path < self.paths.len() {
-                    let place = Some((path, from));
-                    self.frames.push_back((place, Frame::PathResponse(token)));
+                    let most = self.agreed.map_or(0, |agreed| agreed.datagram.into());
+                    self.pending.respond(path, from, token, length.min(most));
                 }
             }
             Frame::PathResponse(token) => {
                 if let Some(answer) = self.paths.on_response(now, path, from, token) {
+                    self.timers.proven_by = None;
                     self.note_round_trip(answer.round_trip);
                     if answer.came_up {
-                        self.events.push_back(Event::PathUp { path });
+                        self.events.path(path, true);
                     }
                 }
             }
@@ -109,7 +112,7 @@ impl Connection {
             }
             Frame::Blocked(known) => {
                 if let Some(limit) = self.incoming.on_blocked(known) {
-                    self.frames.push_back((None, Frame::Credit(limit)));
+                    self.pending.push(Frame::Credit(limit));
                 }
             }
             Frame::Refused { flow, message } => self.on_refused(FlowId(flow), MessageId(message)),
@@ -130,7 +133,7 @@ impl Connection {
             message.refused = true;
             message.data = bytes::Bytes::new();
             let id = message.id;
-            self.events.push_back(Event::Refused { id });
+            self.events.refused(id);
         }
     }
 
@@ -171,11 +174,17 @@ impl Connection {
         };
         let salt = self.outgoing.salt(packet.flow).unwrap_or(0);
         packet.source_port = path ^ salt;
+        if core
+            .marking
+            .is_some_and(|most| now.since(packet.stamp) > most)
+        {
+            packet.ecn = true;
+        }
         core.endpoint.on_packet(now, &packet.into());
         let path = path.min(u16::from(u8::MAX)) as u8;
         let down = self.paths.on_answer(now, path, packet.stamp, packet.ecn);
         if let Some(path) = down {
-            self.events.push_back(Event::PathDown { path });
+            self.events.path(path, false);
         }
     }
 
@@ -210,8 +219,7 @@ impl Connection {
                     Fate::Refused => {
                         if self.incoming.tell_refused(flow, message) {
                             let (flow, message) = (flow.0, message.0);
-                            let frame = Frame::Refused { flow, message };
-                            self.frames.push_back((None, frame));
+                            self.pending.push(Frame::Refused { flow, message });
                         }
                     }
                     Fate::Violation(what) => return self.end_for_violation(now, what),
@@ -226,11 +234,9 @@ impl Connection {
     /// Ends a connection whose other end is not to be trusted; it is told nothing but the end.
     #[cold]
     fn end_for_violation(&mut self, now: Time, what: &'static str) {
-        self.events.push_back(Event::Closed {
-            reason: Closed::Violation(what),
-        });
+        self.events.closed(Closed::Violation(what));
         self.core = None;
-        self.frames.push_back((None, Frame::Close(u64::MAX)));
+        self.pending.push(Frame::Close(u64::MAX));
         self.state = State::Draining;
         self.timers.close_at = Some(now + self.timers.idle);
     }
@@ -250,7 +256,7 @@ impl Connection {
                     let finished = self.incoming.finish(flow, message);
                     if let Some((tag, data)) = finished {
                         debug_assert_eq!(data.len() as u64, bytes.as_u64());
-                        self.events.push_back(Event::Received { tag, data });
+                        self.events.received(tag, data);
                     }
                 }
                 Report::Sent { flow, message, .. } => {
@@ -258,7 +264,7 @@ impl Connection {
                     if let Some(message) = finished
                         && !message.refused
                     {
-                        self.events.push_back(Event::Sent { id: message.id });
+                        self.events.sent(message.id);
                     }
                     self.close_if_done(now);
                 }

@@ -23,9 +23,9 @@ impl Connection {
             }
             _ => {}
         }
-        if let Some((place, frame)) = self.frames.pop_front() {
-            let (path, to) = place.unwrap_or_else(|| self.paths.next_up());
-            return Some(self.frame(now, path, to, frame, out));
+        if let Some(waiting) = self.pending.pop() {
+            let place = waiting.place.unwrap_or_else(|| self.paths.next_up());
+            return Some(self.frame(now, place, waiting.frame, waiting.length, out));
         }
         if !matches!(self.state, State::Open | State::ShuttingDown(_)) {
             return None;
@@ -33,7 +33,11 @@ impl Connection {
         let random = &mut self.random;
         if let Some(due) = self.paths.poll_challenge(now, || random.u64()) {
             let frame = Frame::PathChallenge(due.token);
-            return Some(self.frame(now, due.path, due.to, frame, out));
+            // Paths are good if they carry the longest datagrams in both directions. A server's challenges may go where nobody has
+            // asked for them, so they are short.
+            let datagram = self.agreed.map_or(0, |agreed| agreed.datagram);
+            let length = if self.is_client { datagram.into() } else { 0 };
+            return Some(self.frame(now, (due.path, due.to), frame, length, out));
         }
         let packet = match self.staged.pop() {
             Some(packet) => packet,
@@ -54,18 +58,21 @@ impl Connection {
         self.staged.pop()
     }
 
+    /// Writes a frame, padded to a datagram of `length` bytes.
     fn frame(
         &mut self,
         now: Time,
-        path: u8,
-        to: SocketAddr,
+        (path, to): (u8, SocketAddr),
         frame: Frame,
+        length: usize,
         out: &mut Vec<u8>,
     ) -> Transmit {
         let start = out.len();
         self.protection.begin(self.remote, out);
         out.push(path);
         frame.write(out);
+        let padded = start + length.saturating_sub(self.protection.tag());
+        out.resize(padded.max(out.len()), 0);
         self.finish(now, start, path, to, false, out)
     }
 

@@ -4,9 +4,9 @@ use super::clock::Clock;
 use super::sender::Sender;
 use super::shared::{Accepting, Acceptors, Channel, Ending, Message, Shared, Snapshot};
 use super::sockets::{Buffers, Socket};
-use crate::connection::{Connection, Event};
+use crate::connection::Connection;
+use crate::events::Event;
 use crate::listener::{Heard, Listener};
-use crate::outgoing::SendError;
 use crate::wire::{ConnectionId, receiver_of};
 use clearway_units::{Span, Time};
 use rustc_hash::FxHashMap;
@@ -123,7 +123,7 @@ impl Driver {
             self.take_commands(now);
             let sent = self.transmit(now);
             let told = self.tell(now);
-            self.bury();
+            self.bury(now);
             if self.is_over() {
                 return Poll::Ready(());
             }
@@ -249,13 +249,9 @@ impl Driver {
                 && let Some((tag, data)) = state.pop_outgoing()
             {
                 taken = true;
-                match connection.send(now, tag, data) {
-                    Ok(_) | Err(SendError::Closed | SendError::Full) => {}
-                    Err(error @ SendError::TooLong { .. }) => {
-                        state.given -= 1;
-                        state.too_long = Some(error);
-                    }
-                }
+                // It is connected, there is room, and the length was looked at: what fails is over.
+                let sent = connection.send(now, tag, data);
+                debug_assert!(sent.is_ok(), "{sent:?}");
             }
             let ending = state
                 .ending
@@ -318,25 +314,23 @@ impl Driver {
             let (mut received, mut progress) = (false, false);
             loop {
                 let is_full = state.is_full();
-                let wanted = |event: &Event| !is_full || !matches!(event, Event::Received { .. });
-                let Some(event) = entry.connection.poll_event_if(wanted) else {
-                    break;
+                let event = match is_full {
+                    true => entry.connection.poll_event_but_received(),
+                    false => entry.connection.poll_event(),
                 };
+                let Some(event) = event else { break };
                 any = true;
                 match event {
                     Event::Connected => {
                         state.connected = true;
+                        state.longest = entry.connection.longest_message();
                         (connected, progress) = (true, true);
                     }
                     Event::Received { tag, data } => {
                         state.push_received(Message { tag, data });
                         received = true;
                     }
-                    Event::Sent { .. } => {
-                        state.arrived += 1;
-                        progress = true;
-                    }
-                    Event::Refused { .. } => {
+                    Event::Sent { .. } | Event::Refused { .. } => {
                         state.arrived += 1;
                         progress = true;
                     }
@@ -376,7 +370,7 @@ impl Driver {
     }
 
     /// Takes connections out that are over.
-    fn bury(&mut self) {
+    fn bury(&mut self, now: Time) {
         let over = |entry: &Entry| entry.connection.is_closed() && !entry.connection.has_events();
         if !self.entries.iter().any(over) {
             return;
@@ -386,7 +380,7 @@ impl Driver {
             if over(entry)
                 && let Some(listening) = listening
             {
-                listening.listener.on_closed(entry.connection.id());
+                listening.listener.on_closed(now, entry.connection.id());
             }
             !over(entry)
         });

@@ -86,7 +86,8 @@ pub(super) struct State {
     /// Messages that the driver was given, and those that have arrived or were refused.
     pub(super) given: u64,
     pub(super) arrived: u64,
-    pub(super) too_long: Option<SendError>,
+    /// Length of the longest message that the other end takes.
+    pub(super) longest: Option<u64>,
     pub(super) ending: Option<Ending>,
     pub(super) snapshot: Snapshot,
     driver: Option<Waker>,
@@ -214,11 +215,15 @@ impl State {
         self.outgoing_bytes = 0;
     }
 
-    fn refusal(&mut self) -> Option<SendError> {
+    fn refusal(&self) -> Option<SendError> {
         let ended = self.closed.is_some() || self.ending.is_some();
-        ended
-            .then_some(SendError::Closed)
-            .or_else(|| self.too_long.take())
+        ended.then_some(SendError::Closed)
+    }
+
+    fn refusal_of(&self, length: usize) -> Option<SendError> {
+        let length = length as u64;
+        let longest = self.longest.filter(|&longest| length > longest)?;
+        Some(SendError::TooLong { length, longest })
     }
 }
 
@@ -246,12 +251,13 @@ impl Channel {
     /// Sends a message, once there is room for it in the queues.
     ///
     /// # Errors
-    /// If the connection has ended or is ending, or the other end does not take messages as long as one that was sent before.
+    /// If the connection has ended or is ending, or the other end does not take messages as long as this one.
     pub async fn send(&self, tag: u64, data: Bytes) -> Result<(), SendError> {
+        let length = data.len();
         let mut data = Some(data);
         let shared = &self.shared;
         let push = |state: &mut State| {
-            if let Some(error) = state.refusal() {
+            if let Some(error) = state.refusal().or_else(|| state.refusal_of(length)) {
                 return Some(Err(error));
             }
             if state.is_sending_enough() {
@@ -270,7 +276,7 @@ impl Channel {
     /// Waits until all messages have arrived at the other end, or were refused.
     ///
     /// # Errors
-    /// As [`send`](Self::send).
+    /// If the connection has ended or is ending.
     pub async fn flush(&self) -> Result<(), SendError> {
         let done = |state: &mut State| {
             if let Some(error) = state.refusal() {

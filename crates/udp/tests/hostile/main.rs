@@ -7,7 +7,7 @@
 mod world;
 
 use clearway_udp::{Closed, Event, PreSharedKey, Security, Settings, Transport};
-use clearway_units::{Purpose, RandomStream, Span};
+use clearway_units::{Purpose, RandomStream, Rate, Span};
 use proptest::prelude::*;
 use world::{CLIENT, Post, SERVER, Weather, World, settings};
 
@@ -389,4 +389,69 @@ fn a_flood_of_handshakes_leaves_little_and_established_connections_alone() {
     assert!(world.listener.counters().cookies >= 20_000);
     world.post(CLIENT, &numbered(&[100_000], 20));
     assert!(world.run(Span::from_ms(1_000)));
+}
+
+#[test]
+fn datagrams_that_do_not_pass_are_told() {
+    let settings = Settings {
+        datagram: 8_000,
+        ..settings()
+    };
+    let mut world = World::new([settings.clone(), settings], still(), 1);
+    world.mtu = 1_472;
+    world.post(CLIENT, &numbered(&[10, 100_000], 0));
+    let closed = |world: &World| world.ends.iter().flatten().all(|end| end.is_closed());
+    assert!(world.run_until(Span::from_ms(20_000), closed));
+    let reason = Closed::Datagram { bytes: 8_000 };
+    assert!(reason.fix().contains("--datagram"));
+    assert_eq!(
+        world.sides[CLIENT].events.last(),
+        Some(&Event::Closed { reason })
+    );
+    let reason = Closed::There(u64::MAX);
+    assert_eq!(
+        world.sides[SERVER].events.last(),
+        Some(&Event::Closed { reason })
+    );
+}
+
+#[test]
+fn addresses_of_the_client_may_change_in_mid_transfer() {
+    let mut world = World::new([settings(), settings()], still(), 1);
+    world.post(CLIENT, &numbered(&[3_000_000; 5], 0));
+    world.post(SERVER, &numbered(&[3_000_000; 5], 10));
+    assert!(!world.run(Span::from_ms(8)), "it is to be in mid-transfer");
+    world.rebinding = 100;
+    assert!(
+        world.run(Span::from_ms(5_000)),
+        "stalled at {:?}",
+        world.now
+    );
+    let server = world.ends[SERVER].as_ref().unwrap();
+    assert!(server.path_statistics().all(|(up, _)| up));
+}
+
+/// Longest wait at a link of a tenth of the line rate after the first windows, and the time that a transfer takes.
+fn through_a_bottleneck(ecn: bool) -> (Span, Span) {
+    let settings = Settings { ecn, ..settings() };
+    let mut world = World::new([settings.clone(), settings], still(), 1);
+    world.rate = Rate::from_gbps(1);
+    world.post(CLIENT, &numbered(&[10_000_000; 10], 0));
+    let began = world.now;
+    assert!(!world.run(Span::from_ms(50)), "it is to be in mid-transfer");
+    world.most_wait = Span::ZERO;
+    assert!(
+        world.run(Span::from_ms(10_000)),
+        "stalled at {:?}",
+        world.now
+    );
+    (world.most_wait, world.now.since(began))
+}
+
+#[test]
+fn where_nothing_is_marked_a_delay_counts_as_a_mark() {
+    let (blind, fast) = through_a_bottleneck(true);
+    let (careful, time) = through_a_bottleneck(false);
+    assert!(careful * 3 < blind, "{careful} and {blind}");
+    assert!(time < fast * 11 / 10, "{time} and {fast}");
 }

@@ -91,6 +91,14 @@ pub(crate) struct World {
     pub(crate) delivered: u64,
     pub(crate) datagrams: u64,
     pub(crate) bytes: u64,
+    /// Rate of both directions.
+    pub(crate) rate: Rate,
+    /// Longest wait of a datagram for the wire.
+    pub(crate) most_wait: Span,
+    /// Longer datagrams are lost.
+    pub(crate) mtu: usize,
+    /// Number that a NAT adds to the client's ports.
+    pub(crate) rebinding: u16,
 }
 
 pub(crate) fn server_address() -> SocketAddr {
@@ -128,6 +136,10 @@ impl World {
             delivered: 0,
             datagrams: 0,
             bytes: 0,
+            rate: Rate::from_gbps(10),
+            most_wait: Span::ZERO,
+            mtu: usize::MAX,
+            rebinding: 0,
         };
         world.connect();
         world
@@ -256,7 +268,7 @@ impl World {
             }
         }
         if connection.is_closed() && end == SERVER {
-            self.listener.on_closed(connection.id());
+            self.listener.on_closed(self.now, connection.id());
         }
     }
 
@@ -271,7 +283,15 @@ impl World {
                     assert_eq!(transmit.to, server_address());
                     transmit.path
                 }
-                _ => (transmit.to.port() - 40_000) as u8,
+                _ => {
+                    let port = transmit.to.port() - 40_000;
+                    let Some(path) = port.checked_sub(self.rebinding) else {
+                        // The NAT has forgotten this port.
+                        out.clear();
+                        continue;
+                    };
+                    path as u8
+                }
             };
             let flight = Flight {
                 to: 1 - end,
@@ -289,7 +309,8 @@ impl World {
         self.bytes += flight.bytes.len() as u64;
         let weather = self.weather;
         let size = clearway_units::Bytes::new(flight.bytes.len() as u64 + 42);
-        let departure = self.now.max(self.sides[end].free_at) + Rate::from_gbps(10).span_of(size);
+        let departure = self.now.max(self.sides[end].free_at) + self.rate.span_of(size);
+        self.most_wait = self.most_wait.max(departure.since(self.now));
         self.sides[end].free_at = departure;
         if self.datagrams.is_multiple_of(7) {
             if self.tape.len() < 3_000 {
@@ -314,7 +335,8 @@ impl World {
                 && (from..until).contains(&ms)
                 && (direction == 2 || direction == end)
         });
-        if lost || self.random.chance(weather.loss) {
+        let too_long = flight.bytes.len() > self.mtu;
+        if lost || too_long || self.random.chance(weather.loss) {
             return;
         }
         if self.random.chance(weather.duplication) {
@@ -371,7 +393,8 @@ impl World {
             }
             return;
         }
-        let from = client_address(flight.path);
+        let mut from = client_address(flight.path);
+        from.set_port(from.port() + self.rebinding);
         let receiver = clearway_udp::receiver_of(&flight.bytes);
         if let Some(server) = &mut self.ends[SERVER]
             && receiver == Some(server.id())
@@ -390,7 +413,7 @@ impl World {
         if let Heard::Connection(connection) = heard
             && let Some(old) = self.ends[SERVER].replace(*connection)
         {
-            self.listener.on_closed(old.id());
+            self.listener.on_closed(self.now, old.id());
         }
         if !out.is_empty() {
             let answer = Flight {
