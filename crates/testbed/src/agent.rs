@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::runtime::Builder;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
-use tokio::time::{sleep, sleep_until, timeout};
+use tokio::time::{sleep_until, timeout};
 
 /// Samples of a flow from which on every other one is dropped.
 const MOST_SAMPLES: usize = 1000;
@@ -113,6 +113,7 @@ fn settings(task: &Task) -> Result<Settings, String> {
             false => Transport::Strack,
         },
         paths: task.paths,
+        ecn: task.ecn,
         line_rate: Rate::from_bps(task.line_rate_bps),
         datagram: task.datagram_bytes,
         receive_memory: task.memory_bytes,
@@ -293,20 +294,17 @@ impl Sending {
             Ok(now())
         };
         tokio::pin!(done);
-        let late = sleep_until(self.deadline.into());
-        tokio::pin!(late);
         loop {
-            let next = sleep(self.sample);
-            tokio::select! {
-                biased;
-                done = &mut done => return done,
-                () = &mut late => return Err("it was not done in time".into()),
-                () = next => {
-                    let sample = sample(us_since(self.zero, now()), &channel.snapshot());
-                    self.sent.samples.push(sample);
-                    thin(&mut self.sent.samples, &mut self.sample);
-                }
+            if let Ok(done) = timeout(self.sample, done.as_mut()).await {
+                return done;
             }
+            let at = now();
+            if at >= self.deadline {
+                return Err("it was not done in time".into());
+            }
+            let sample = sample(us_since(self.zero, at), &channel.snapshot());
+            self.sent.samples.push(sample);
+            thin(&mut self.sent.samples, &mut self.sample);
         }
     }
 

@@ -7,7 +7,7 @@ use std::net::Ipv4Addr;
 /// Longest name of a bed.
 const LONGEST: usize = 16;
 /// Device of a host, in its namespace.
-pub const HOST_DEVICE: &str = "cw0";
+pub(crate) const HOST_DEVICE: &str = "cw0";
 
 /// Name of a bed: letters and digits, so that the namespaces of one bed are never taken for those of another.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -394,7 +394,7 @@ pub(crate) fn device(topology: &Topology, ports: &[Vec<LinkId>], link: LinkId) -
 }
 
 /// Links that die in mid-run, both directions of each cable, and when.
-pub fn deaths(topology: &Topology) -> Vec<(Time, usize)> {
+pub(crate) fn deaths(topology: &Topology) -> Vec<(Time, usize)> {
     let cables = topology.cables.iter().enumerate();
     let dying = cables.filter(|(_, cable)| cable.up && cable.dead_from != Time::NEVER);
     let mut deaths: Vec<_> = dying.map(|(index, cable)| (cable.dead_from, index)).collect();
@@ -404,7 +404,7 @@ pub fn deaths(topology: &Topology) -> Vec<(Time, usize)> {
 
 /// The steps after which a switch of the kernel loses what it should send over one of its links: the queueing discipline of the
 /// device drops everything, and no route changes.
-pub fn death(plan: &Plan, topology: &Topology, cable: usize) -> Vec<Step> {
+pub(crate) fn death(plan: &Plan, topology: &Topology, cable: usize) -> Vec<Step> {
     let ports = topology.ports();
     let ends = [0, 1].map(|end| LinkId::from_end(cable, end));
     let step = |link: LinkId| {

@@ -14,6 +14,8 @@ pub struct Task {
     pub key: String,
     /// Go-back-N on one path with DCQCN instead of STrack.
     pub go_back_n: bool,
+    /// Switches mark congestion.
+    pub ecn: bool,
     /// Paths of a connection.
     pub paths: u8,
     /// Rate of the host's link.
