@@ -1,6 +1,8 @@
 //! Command-line arguments.
 
 use crate::perf::PerfArguments;
+use crate::softswitch::SoftswitchArguments;
+use crate::transfer::{RecvArguments, SendArguments};
 use clap::{Args, Parser, Subcommand, ValueHint};
 use clearway_lab::{AttackKind, Scope};
 use clearway_reproduce::{NullSubject, Scale};
@@ -59,6 +61,12 @@ pub(crate) enum Command {
     Reproduce(ReproduceArguments),
     /// Measure STrack over UDP between two hosts, or on this one: throughput, message rate, round trips, paths, cost
     Perf(PerfArguments),
+    /// Emulate the fabric of a scenario between network namespaces: rates, queues, marks, paths, and links that fail (Linux)
+    Softswitch(SoftswitchArguments),
+    /// Send files and folders to a host where `clearway recv` runs; what was interrupted goes on
+    Send(SendArguments),
+    /// Receive files and folders that others send by `clearway send`
+    Recv(RecvArguments),
     /// Print a script that completes commands, options and names in a shell
     #[command(after_help = SHELLS)]
     Completions { shell: clap_complete::Shell },

@@ -5,11 +5,13 @@ mod arguments;
 pub(crate) use arguments::ConnectionArguments;
 
 use crate::failure::Failure;
-use crate::messages::say;
+use crate::messages::{say, warn};
 use clearway_input::InputKind;
-use clearway_udp::net::{ConnectError, new_key};
+use clearway_report::{Align, Table};
+use clearway_udp::net::{ConnectError, Snapshot, new_key};
 use clearway_udp::wire::PORT;
-use clearway_udp::{PreSharedKey, Security};
+use clearway_udp::{PreSharedKey, Security, Settings};
+use serde_json::{Value, json};
 use std::fs;
 use std::io::{self, ErrorKind, Write};
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -33,7 +35,7 @@ pub(crate) fn security(
         Some(path) => read_key(path, may_create).map(Security::Key),
         None if arguments.insecure => Ok(Security::Insecure),
         None => Err(Failure::new(
-            "there is no key\n  fix: name a file with `--key FILE`; `clearway perf --listen --key FILE` makes one, to be copied to the other end",
+            "there is no key\n  fix: name a file with `--key FILE`; the end that listens makes one, to be copied to the other end",
         )),
     }
 }
@@ -53,7 +55,7 @@ fn read_key(path: &Path, may_create: bool) -> Result<PreSharedKey, Failure> {
         }
         Err(error) => {
             let fix = match error.is_missing() {
-                true => "copy the file from the other end, where `clearway perf --listen --key FILE` makes it".into(),
+                true => "copy the file from the other end: the command that listens there makes it, if it has `--key FILE`".into(),
                 false => error.fix(),
             };
             return Err(Failure::new(format!(
@@ -64,9 +66,16 @@ fn read_key(path: &Path, may_create: bool) -> Result<PreSharedKey, Failure> {
     };
     PreSharedKey::from_hex(&text).ok_or_else(|| {
         Failure::new(format!(
-            "{place}: this is no key\n  fix: expected 64 hexadecimal digits, as `clearway perf --listen --key FILE` writes them into a new file"
+            "{place}: this is no key\n  fix: expected 64 hexadecimal digits, as the end that listens writes them if `--key` names no file yet"
         ))
     })
+}
+
+/// Warns of a connection that is not encrypted.
+pub(crate) fn warn_if_insecure(settings: &Settings) {
+    if settings.security == Security::Insecure {
+        warn("nothing is encrypted: whoever sees packets can read and change them");
+    }
 }
 
 /// Writes a key into a new file that only its owner can read.
@@ -128,4 +137,47 @@ pub(crate) fn no_random(error: &io::Error) -> Failure {
     Failure::new(format!(
         "cannot make a key: {error}\n  fix: name a file with `--key`"
     ))
+}
+
+/// Number of paths, and of those that are avoided: `8 paths`, `7 of 8 paths`.
+pub(crate) fn paths_up(snapshot: &Snapshot) -> String {
+    let up = snapshot.paths.iter().filter(|(up, _)| *up).count();
+    match snapshot.paths.len() {
+        1 if up == 1 => "1 path".to_owned(),
+        all if all == up => format!("{all} paths"),
+        all => format!("{up} of {all} paths"),
+    }
+}
+
+/// The paths of a connection, a row each.
+pub(crate) fn paths_table(snapshot: &Snapshot) -> Table {
+    let mut paths = Table::new()
+        .column("path", Align::Right)
+        .column("state", Align::Left)
+        .column("packets", Align::Right)
+        .column("acknowledged", Align::Right)
+        .column("marked", Align::Right);
+    for (number, (up, path)) in snapshot.paths.iter().enumerate() {
+        paths.row([
+            number.to_string(),
+            if *up { "up" } else { "avoided" }.to_owned(),
+            path.sent.to_string(),
+            path.answered.to_string(),
+            path.marked.to_string(),
+        ]);
+    }
+    paths
+}
+
+/// The same for programs.
+pub(crate) fn paths_json(snapshot: &Snapshot) -> Vec<Value> {
+    let paths = snapshot.paths.iter().map(|(up, path)| {
+        json!({
+            "up": up,
+            "sent_packets": path.sent,
+            "acknowledged_packets": path.answered,
+            "marked_packets": path.marked,
+        })
+    });
+    paths.collect()
 }

@@ -48,11 +48,13 @@ mod run;
 mod same_file;
 mod scaleup;
 mod show;
+mod softswitch;
 mod study;
 mod sweep;
 mod text_file;
 mod threads;
 mod topology;
+mod transfer;
 mod tune;
 mod whole_file;
 mod why;
@@ -156,6 +158,9 @@ fn dispatch(laboratory: &Laboratory, command: Command) -> Result<ExitCode, Failu
         Command::Tune(arguments) => tune::run(laboratory, &arguments),
         Command::Isolate(arguments) => isolate::isolate(laboratory, &arguments),
         Command::Perf(arguments) => perf::perf(&arguments),
+        Command::Softswitch(arguments) => softswitch::softswitch(laboratory, &arguments),
+        Command::Send(arguments) => transfer::send(&arguments),
+        Command::Recv(arguments) => transfer::recv(&arguments),
         Command::Reproduce(arguments) => reproduce::reproduce(laboratory, &arguments),
         Command::Completions { shell } => completions::completions(laboratory, shell),
         Command::Man { folder } => man::man(folder.as_deref()),

@@ -6,8 +6,8 @@ mod report;
 pub(crate) use arguments::PerfArguments;
 
 use crate::failure::Failure;
-use crate::hosts::{no_random, no_socket, refused, resolve, runtime, security};
-use crate::messages::{say, warn};
+use crate::hosts::{no_random, no_socket, refused, resolve, runtime, security, warn_if_insecure};
+use crate::messages::say;
 use crate::output::print;
 use clearway_runs::Stopwatch;
 use clearway_udp::net::perf::{DONE, Interval, PerfError, Plan, Pool, measure, serve};
@@ -101,7 +101,6 @@ fn client(
     security: Security,
     server: SocketAddr,
 ) -> Result<ExitCode, Failure> {
-    let insecure = security == Security::Insecure;
     let settings = arguments.connection.settings(security);
     let plan = Plan {
         time: arguments.time,
@@ -114,13 +113,11 @@ fn client(
     let runtime = runtime().map_err(|error| no_socket(server, &error))?;
     let report = runtime.block_on(async {
         let channel = connect(server, settings.clone()).await.map_err(refused)?;
-        if insecure {
-            warn("nothing is encrypted: whoever sees packets can read and change them");
-        }
+        warn_if_insecure(&settings);
         let stopwatch = Stopwatch::start();
         let on_interval = |interval: &Interval| {
             if shows {
-                say(&report::line(interval));
+                say(&report::line(interval, &channel.snapshot()));
             }
         };
         let measured = measure(&channel, &plan, on_interval).await;

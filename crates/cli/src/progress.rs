@@ -103,6 +103,11 @@ impl Console {
         }
     }
 
+    /// True if nobody wants to know.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.output == Output::Silent
+    }
+
     /// Place in which a bar is drawn: none unless it can be redrawn.
     pub(crate) fn draw_target(&self) -> ProgressDrawTarget {
         match self.output {

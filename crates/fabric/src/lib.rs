@@ -18,6 +18,7 @@ mod agent;
 mod command;
 mod domain;
 mod flow;
+mod forwarding;
 mod host;
 mod link;
 mod meter;
@@ -32,7 +33,8 @@ pub mod topology;
 pub use agent::Agent;
 pub use clearway_engine::{Rounds, Verdict};
 pub use flow::{Flow, FlowEvent, FlowMilestone, FlowOutcome, Reactions};
-pub use link::LinkCounters;
+pub use forwarding::Forwarding;
+pub use link::{LinkCounters, LinkErrors};
 pub use meter::{LinkInterval, LinkTotals, LinkView};
 pub use observer::{DropCause, Observer};
 pub use pause::LinkPauses;
@@ -42,5 +44,6 @@ pub use simulation::{
     Stopped, TracedRoutes, Traffic,
 };
 pub use switch::{
-    LosslessClasses, MarkAt, PathChoice, SharedBufferParameters, SwitchParameters, TelemetryFormat,
+    LosslessClasses, MarkAt, PathChoice, QueueRules, SharedBufferParameters, SwitchParameters,
+    TelemetryFormat,
 };

@@ -111,7 +111,7 @@ pub(crate) struct Link<T> {
     pub(crate) id: LinkId,
     pub(crate) clock: WireClock,
     pub(crate) delay: Span,
-    errors: Option<Box<Errors>>,
+    errors: Option<Box<LinkErrors>>,
     outlet: Outlet<Arrival<T>>,
     /// Of the messages posted, those that are no packets.
     pause_frames: u64,
@@ -127,7 +127,7 @@ pub(crate) struct Link<T> {
 
 /// Loss model of a link: bit errors and packet loss.
 #[derive(Debug)]
-pub(crate) struct Errors {
+pub struct LinkErrors {
     /// Probability that one bit arrives right.
     bit_survives: f64,
     /// Probability that a packet arrives, were all bits right.
@@ -137,9 +137,9 @@ pub(crate) struct Errors {
     random: RandomStream,
 }
 
-impl Errors {
+impl LinkErrors {
     /// Loss model of a link of `cable`; `None` for a perfect one.
-    pub(crate) fn new(cable: &Cable, seed: u64, link: LinkId) -> Option<Box<Self>> {
+    pub fn new(cable: &Cable, seed: u64, link: LinkId) -> Option<Box<Self>> {
         let perfect = cable.bit_error_rate <= 0.0
             && cable.packet_loss <= 0.0
             && cable.dead_from == Time::NEVER;
@@ -153,8 +153,8 @@ impl Errors {
         })
     }
 
-    /// True if a packet of so many bytes whose last bit leaves at `end` is lost.
-    fn hit(&mut self, end: Time, size: u16) -> bool {
+    /// Decides whether a packet of `size` bytes whose last bit leaves at `end` is lost.
+    pub fn hit(&mut self, end: Time, size: u16) -> bool {
         if end >= self.dead_from {
             return true;
         }
@@ -181,7 +181,7 @@ impl<T: Telemetry> Link<T> {
         id: LinkId,
         clock: WireClock,
         delay: Span,
-        errors: Option<Box<Errors>>,
+        errors: Option<Box<LinkErrors>>,
         outlet: Outlet<Arrival<T>>,
         coarse: bool,
     ) -> Self {

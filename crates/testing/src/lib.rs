@@ -11,6 +11,7 @@
 //! | `trace-processor` | `trace_processor_shell`, which loads the timelines as the viewer does |
 //! | `inputs` | `../shared/inputs`, files of other simulators that lie beside the repository |
 //! | `valgrind` | `valgrind`, which counts instructions |
+//! | `namespaces` | root, `ip` and TUN devices, by which the test bed's fabric is tried with real packets |
 //! | `advisories` | the advisory database of `cargo deny` |
 //! | `python` | Python 3.10 or later with `venv`, and packages from PyPI, by which the Python package is built and tested |
 //!
@@ -25,13 +26,14 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 /// Names of the checks that may be skipped.
-pub const NAMES: [&str; 8] = [
+pub const NAMES: [&str; 9] = [
     "chromium",
     "tshark",
     "perfetto",
     "trace-processor",
     "inputs",
     "valgrind",
+    "namespaces",
     "advisories",
     "python",
 ];

@@ -40,6 +40,7 @@ mod paths;
 mod pending;
 mod protection;
 mod random;
+mod runs;
 pub mod settings;
 mod staged;
 mod timers;

@@ -63,14 +63,19 @@ fn makes_needless(new: &Packet, old: &Packet) -> bool {
     // Numbers wrap: only differences count.
     let base = epsn.wrapping_add(base_offset.into());
     let later = reached.wrapping_sub(epsn) as i32 >= 0;
-    let below = reached.wrapping_sub(base) as i32;
-    let missing = match below {
-        ..=0 => bitmap,
-        1..64 => bitmap >> below << below,
+    let below = match reached.wrapping_sub(base) as i32 {
+        ..=0 => 0,
+        packets @ 1..64 => (1 << packets) - 1,
+        _ => u64::MAX,
+    };
+    // What `new` says of the segment of `old`.
+    let ahead = reached.wrapping_add(seen_from.into()).wrapping_sub(base) as i32;
+    let known = match ahead {
+        0..64 => seen << ahead,
+        -63..0 => seen >> -ahead,
         _ => 0,
     };
-    let same_segment = base == reached.wrapping_add(seen_from.into());
-    later && !old.ecn && !new.ecn && (missing == 0 || (same_segment && missing & !seen == 0))
+    later && !old.ecn && !new.ecn && bitmap & !(below | known) == 0
 }
 
 #[cfg(test)]
@@ -119,6 +124,11 @@ mod tests {
         assert!(needless(sack(0, 5, 0, 0b111), sack(0, 5, 0, 0b101)));
         assert!(!needless(sack(0, 5, 0, 0b011), sack(0, 5, 0, 0b101)));
         assert!(!needless(sack(0, 5, 64, 0b111), sack(0, 5, 0, 0b101)));
+        // Segments that overlap: packets 6 and 8 of 5 to 68, and 8 of 7 to 70.
+        assert!(needless(sack(0, 7, 0, 0b10), sack(0, 5, 0, 0b1010)));
+        assert!(!needless(sack(0, 6, 1, 0b100), sack(0, 5, 0, 0b1010)));
+        assert!(needless(sack(0, 5, 0, 0b10_1000), sack(0, 5, 3, 0b101)));
+        assert!(!needless(sack(0, 5, 0, 1 << 63), sack(0, 5, 3, 1 << 61)));
         assert!(!needless(sack(0, 4, 0, 0), sack(0, 5, 0, 0)));
         assert!(needless(sack(0, 8, 0, 0), sack(0, 5, 0, 0b101)));
         assert!(!needless(sack(0, 7, 0, 0), sack(0, 5, 0, 0b101)));

@@ -44,6 +44,8 @@ pub enum Purpose {
     Bootstrap = 17,
     /// Points of sweeps that are drawn (entity: hash of the key).
     Sampling = 18,
+    /// Loss, duplication, reordering, corruption and marks that a link of a test bed is asked for (entity: directed link).
+    Impairment = 19,
 }
 
 /// A stream of random numbers: PCG-XSH-RR 64/32 (O'Neill 2014), a fixed algorithm, 16 bytes of state.

@@ -4,13 +4,15 @@ use super::source::Source;
 use crate::Faults;
 
 /// The layers (ARCHITECTURE.md): a crate and what it may use.
-const ARROWS: [(&str, &[&str]); 23] = [
+const ARROWS: [(&str, &[&str]); 26] = [
     ("units", &[]),
     ("input", &["units"]),
     ("engine", &["units"]),
     ("transport", &["units"]),
     ("workload", &["units"]),
     ("udp", &["transport", "units"]),
+    ("collective", &["udp", "units", "workload"]),
+    ("transfer", &["udp"]),
     ("formats", &["input", "units", "workload"]),
     (
         "scenario",
@@ -31,6 +33,7 @@ const ARROWS: [(&str, &[&str]); 23] = [
     ("planner", &["units"]),
     ("runs", &["lab", "report", "units"]),
     ("fabric", &["engine", "transport", "units"]),
+    ("softswitch", &["fabric", "transport", "units"]),
     (
         "lab",
         &[
@@ -72,13 +75,16 @@ const ARROWS: [(&str, &[&str]); 23] = [
     (
         "cli",
         &[
+            "collective",
             "input",
             "lab",
             "plan",
             "report",
             "reproduce",
             "runs",
+            "softswitch",
             "sweep",
+            "transfer",
             "udp",
             "units",
         ],

@@ -1,6 +1,8 @@
 //! Results of `clearway perf` as tables and as JSON.
 
+use crate::hosts::{paths_json, paths_table, paths_up};
 use clearway_report::{Align, Table};
+use clearway_udp::net::Snapshot;
 use clearway_udp::net::perf::{Interval, Measured, SMALL};
 use clearway_udp::{Security, Settings, Transport};
 use clearway_units::{Span, statistics::nearest_rank};
@@ -27,15 +29,16 @@ fn gbps(bytes: u64, time: Span) -> f64 {
 }
 
 /// One line of progress.
-pub(super) fn line(interval: &Interval) -> String {
+pub(super) fn line(interval: &Interval, snapshot: &Snapshot) -> String {
     let time = Span::from_ps(interval.to.as_ps() - interval.from.as_ps());
     format!(
-        "{:5.1} to {:5.1} s  {:7.1} MB  {:6.2} Gb/s  {:6} packets again",
+        "{:5.1} to {:5.1} s  {:7.1} MB  {:6.2} Gb/s  {:6} packets again  {}",
         interval.from.as_secs(),
         interval.to.as_secs(),
         interval.bytes as f64 / 1e6,
         gbps(interval.bytes, time),
         interval.retransmitted,
+        paths_up(snapshot),
     )
 }
 
@@ -96,7 +99,7 @@ impl Report {
             self.transport(),
             self.settings.datagram,
             self.facts().render(usize::MAX),
-            self.paths().render(usize::MAX),
+            paths_table(&self.measured.snapshot).render(usize::MAX),
         )
     }
 
@@ -146,38 +149,11 @@ impl Report {
         facts
     }
 
-    fn paths(&self) -> Table {
-        let mut paths = Table::new()
-            .column("path", Align::Right)
-            .column("state", Align::Left)
-            .column("packets", Align::Right)
-            .column("acknowledged", Align::Right)
-            .column("marked", Align::Right);
-        for (number, (up, path)) in self.measured.snapshot.paths.iter().enumerate() {
-            paths.row([
-                number.to_string(),
-                if *up { "up" } else { "avoided" }.to_owned(),
-                path.sent.to_string(),
-                path.answered.to_string(),
-                path.marked.to_string(),
-            ]);
-        }
-        paths
-    }
-
     pub(super) fn to_json(&self) -> Value {
         let counters = &self.measured.snapshot.counters;
         let trips = self
             .round_trips()
             .map(|(name, us)| (name.replace('.', "_") + "_us", json!(us)));
-        let paths = self.measured.snapshot.paths.iter().map(|(up, path)| {
-            json!({
-                "up": up,
-                "sent_packets": path.sent,
-                "acknowledged_packets": path.answered,
-                "marked_packets": path.marked,
-            })
-        });
         json!({
             "transport": self.transport(),
             "both_ends": self.both_ends,
@@ -194,7 +170,7 @@ impl Report {
             "small_messages_per_s": self.small_rate(),
             "round_trip": trips.into_iter().collect::<serde_json::Map<_, _>>(),
             "cpu_s_per_gb": self.cpu_per_gb(),
-            "paths": paths.collect::<Vec<_>>(),
+            "paths": paths_json(&self.measured.snapshot),
         })
     }
 }

@@ -6,17 +6,17 @@ use crate::command::StartFlow;
 use crate::domain::FabricDomain;
 use crate::flow::Reactions;
 use crate::host::Host;
-use crate::link::{Arrival, Errors, Link};
+use crate::link::{Arrival, Link, LinkErrors};
 use crate::order::ArrivalKey;
 use crate::switch::{
-    BufferRules, Ingress, LossyPort, LossySwitch, NextHopSelector, PathChoice, PortFacts,
-    QueueRules, SharedBufferParameters, SharedPort, SharedSwitch, Switch, TelemetryFormat,
+    BufferRules, Ingress, LossyPort, LossySwitch, NextHopSelector, PortFacts, QueueRules,
+    SharedBufferParameters, SharedPort, SharedSwitch, Switch, TelemetryFormat,
 };
 use crate::topology::{Attachment, LinkId, Topology};
 use clearway_engine::{Inlet, MailboxBuilder, Outlet, ReadyInlets};
 use clearway_transport::telemetry::Telemetry;
 use clearway_transport::{Class, ClassSet, Endpoint, Profile};
-use clearway_units::{Bytes, FlowId, HostId, Purpose, RandomStream, Span, WireClock, mix64};
+use clearway_units::{Bytes, FlowId, HostId, Purpose, Span, WireClock, mix64};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -101,7 +101,7 @@ impl<T: Telemetry> Ends<T> {
             id,
             WireClock::new(cable.rate),
             delay,
-            Errors::new(cable, setup.seed, id),
+            LinkErrors::new(cable, setup.seed, id),
             outlet,
             setup.switch.telemetry == TelemetryFormat::Hpcc,
         )
@@ -199,12 +199,7 @@ pub(super) fn build_switch<T: Telemetry>(
 
 /// Next-hop selection of the switch `index`.
 pub(super) fn pick(setup: &Setup<'_>, index: usize) -> NextHopSelector {
-    match setup.switch.routing {
-        PathChoice::Ecmp => NextHopSelector::Hash {
-            salt: RandomStream::new(setup.seed, Purpose::Hashing, index as u64).next_u64(),
-        },
-        PathChoice::Destination => NextHopSelector::Destination,
-    }
+    NextHopSelector::new(setup.switch.routing, setup.seed, index)
 }
 
 fn lossy<T: Telemetry, const QUEUES: usize>(

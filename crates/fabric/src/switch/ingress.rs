@@ -1,11 +1,12 @@
 //! The ingress side of a switch: where packets come in and which egress port each one takes.
 
 use super::ecmp;
+use super::parameters::PathChoice;
 use crate::link::Arrival;
 use crate::topology::{Attachment, LinkId, NextHops, NodeId, SwitchRoutes};
 use clearway_engine::{BufferPool, Inlet, Round};
 use clearway_transport::Packet;
-use clearway_units::{HostId, Time};
+use clearway_units::{HostId, Purpose, RandomStream, Time};
 use std::sync::Arc;
 
 /// A set of small numbers that is cheap to walk through in order.
@@ -46,6 +47,16 @@ pub(crate) enum NextHopSelector {
 }
 
 impl NextHopSelector {
+    /// That of the switch `index` in a run with `seed`.
+    pub(crate) fn new(routing: PathChoice, seed: u64, index: usize) -> Self {
+        match routing {
+            PathChoice::Ecmp => Self::Hash {
+                salt: RandomStream::new(seed, Purpose::Hashing, index as u64).next_u64(),
+            },
+            PathChoice::Destination => Self::Destination,
+        }
+    }
+
     /// The port by which a switch with the table `routes` sends what goes to the host `dst`, which hangs at `to`.
     #[inline(always)]
     pub(crate) fn port(

@@ -26,9 +26,10 @@ use clearway_units::{Time, mix64};
 pub(crate) use ingress::{Ingress, NextHopSelector};
 pub(crate) use lossy::LossySwitch;
 pub(crate) use lossy_port::{LossyPort, ONE_DATA_QUEUE};
-pub(crate) use parameters::{BufferRules, PortFacts, QueueRules};
+pub(crate) use parameters::{BufferRules, PortFacts};
 pub use parameters::{
-    LosslessClasses, MarkAt, PathChoice, SharedBufferParameters, SwitchParameters, TelemetryFormat,
+    LosslessClasses, MarkAt, PathChoice, QueueRules, SharedBufferParameters, SwitchParameters,
+    TelemetryFormat,
 };
 pub(crate) use shared::{SharedPort, SharedSwitch};
 

@@ -252,7 +252,7 @@ fn headroom(parameters: &SharedBufferParameters, port: &PortFacts, packet: u64) 
 
 /// [`SwitchParameters`] resolved for one port.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct QueueRules {
+pub struct QueueRules {
     pub(super) limit: u64,
     pub(super) kmin: u64,
     kmax: u64,
@@ -265,7 +265,8 @@ pub(crate) struct QueueRules {
 }
 
 impl QueueRules {
-    pub(crate) fn new(parameters: &SwitchParameters, bdp: Bytes) -> Self {
+    /// Rules of a port with this bandwidth-delay product.
+    pub fn new(parameters: &SwitchParameters, bdp: Bytes) -> Self {
         let size = |size: RelativeSize| size.resolve(bdp).as_u64().min(u32::MAX.into());
         Self {
             limit: parameters.queue.resolve(bdp).as_u64(),
@@ -279,9 +280,19 @@ impl QueueRules {
         }
     }
 
+    /// Bytes in the queue, the packet in transmission included, above which an arriving packet is dropped.
+    pub fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// Moment of the marking decision.
+    pub fn mark_at(&self) -> MarkAt {
+        self.mark
+    }
+
     /// True if a packet is marked with `bytes` in its queue, counted as [`MarkAt`] says. Draws a number only where the answer is open.
     #[inline]
-    pub(super) fn marks(&self, bytes: u64, random: &mut RandomStream) -> bool {
+    pub fn marks(&self, bytes: u64, random: &mut RandomStream) -> bool {
         if bytes <= self.kmin || !self.ecn {
             return false;
         }

@@ -28,6 +28,7 @@ use crate::paths::{PathStatistics, Paths};
 use crate::pending::Pending;
 use crate::protection::Protection;
 use crate::random::Random;
+use crate::runs::Runs;
 use crate::settings::{Agreed, Settings, marking_round_trip, profile};
 use crate::staged::Staged;
 use crate::timers::Timers;
@@ -72,6 +73,8 @@ struct Core {
     endpoint: Endpoint,
     /// Facts of the path that flows are given.
     path: PathFacts,
+    /// Bytes of messages in a full packet.
+    payload: u64,
     /// The flow on which messages are posted.
     flow: FlowId,
     /// The newest flow of the other end.
@@ -113,6 +116,7 @@ pub struct Connection {
     /// Least round trip that was measured before there was a core.
     round_trip: Option<Span>,
     paths: Paths,
+    runs: Runs,
     outgoing: Outgoing,
     incoming: Incoming,
     acceptor: Box<dyn Acceptor>,
@@ -195,6 +199,7 @@ impl Connection {
             staged: Staged::default(),
             round_trip: None,
             paths,
+            runs: Runs::default(),
             outgoing: Outgoing::new(settings.send_memory, 0),
             incoming: Incoming::new(settings.receive_memory, 1 << 15),
             acceptor,
@@ -391,10 +396,12 @@ impl Connection {
             let profile = Arc::new(profile(&self.settings, &agreed, round_trip));
             let path = profile.network.path;
             let marking = marking_round_trip(&self.settings, &profile);
+            let payload = u64::from(profile.network.payload.max(1));
             let endpoint = Endpoint::new(HERE, profile, self.random.u64());
             let mut core = Core {
                 endpoint,
                 path,
+                payload,
                 flow: FlowId(0),
                 peer_flow: FlowId(0),
                 marking,
@@ -439,5 +446,11 @@ impl Core {
         self.endpoint.open(self.flow, THERE, &opening);
         let salt = self.endpoint.path_salt(self.flow);
         outgoing.open(self.flow, salt.unwrap_or(0));
+    }
+
+    /// The window of the flow on which messages are posted, in full packets.
+    fn window_packets(&self) -> u64 {
+        let progress = self.endpoint.progress(self.flow);
+        progress.map_or(0, |progress| progress.window.as_u64() / self.payload)
     }
 }

@@ -182,6 +182,9 @@ impl Connection {
         }
         core.endpoint.on_packet(now, &packet.into());
         let path = path.min(u16::from(u8::MAX)) as u8;
+        if packet.ecn {
+            self.runs.forgive(path);
+        }
         let down = self.paths.on_answer(now, path, packet.stamp, packet.ecn);
         if let Some(path) = down {
             self.events.path(path, false);

@@ -1,6 +1,7 @@
 //! Datagrams that go.
 
 use super::{Connection, State, Transmit};
+use crate::runs::Runs;
 use crate::wire::{Frame, TRANSPORT, TRANSPORT_REFUSED};
 use clearway_transport::wire::strack;
 use clearway_transport::{Header, Packet};
@@ -87,8 +88,11 @@ impl Connection {
             true => packet.source_port ^ self.outgoing.salt(packet.flow).unwrap_or(0),
             false => packet.source_port,
         };
-        let chosen = chosen % u16::from(self.paths.len());
-        let (path, to) = self.paths.usable(chosen as u8);
+        let chosen = (chosen % u16::from(self.paths.len())) as u8;
+        let (path, to) = match is_data {
+            true => self.path_of_run(now, chosen),
+            false => self.paths.usable(chosen),
+        };
         self.protection.begin(self.remote, out);
         if probes {
             packet.source_port = u16::from(path);
@@ -117,6 +121,26 @@ impl Connection {
             }
         }
         self.finish(now, start, path, to, probes, out)
+    }
+
+    /// The path of a data packet for which the selector has chosen `chosen`.
+    #[inline]
+    fn path_of_run(&mut self, now: Time, chosen: u8) -> (u8, SocketAddr) {
+        let (chosen, to) = self.paths.usable(chosen);
+        let core = self.core.as_ref();
+        let length = || {
+            let window = core.map_or(0, |core| core.window_packets());
+            Runs::length(window, self.paths.len())
+        };
+        let path = self.runs.next(now, chosen, length);
+        if path == chosen {
+            return (path, to);
+        }
+        let (usable, to) = self.paths.usable(path);
+        if usable != path {
+            self.runs.forgive(path);
+        }
+        (usable, to)
     }
 
     #[inline]

@@ -283,12 +283,11 @@ impl Driver {
         let mut any = false;
         for Entry { connection, .. } in &mut self.entries {
             for _ in 0..ROUND {
-                self.datagram.clear();
-                let Some(transmit) = connection.poll_transmit(now, &mut self.datagram) else {
+                let write = |out: &mut Vec<u8>| connection.poll_transmit(now, out);
+                if !self.sender.add(&self.sockets, write) {
                     break;
-                };
+                }
                 any = true;
-                self.sender.push(&self.sockets, &transmit, &self.datagram);
                 if self.sender.blocked().is_some() {
                     break;
                 }

@@ -5,11 +5,12 @@ use crate::connection::Transmit;
 use std::net::SocketAddr;
 
 /// Most bytes that the kernel takes with one call.
-const LONGEST_BATCH: usize = 65_000;
+const LONGEST_BATCH: usize = 65_507;
 
 /// Datagrams of one length to one place; the last may be shorter.
+#[derive(Default)]
 struct Batch {
-    to: SocketAddr,
+    to: Option<SocketAddr>,
     ecn: bool,
     segment: usize,
     count: usize,
@@ -17,22 +18,37 @@ struct Batch {
 }
 
 impl Batch {
-    /// True if a datagram can be sent with those that are here.
-    fn takes(&self, transmit: &Transmit, most: usize) -> bool {
-        self.count < most
-            && (self.to, self.ecn) == (transmit.to, transmit.ecn_capable)
-            && transmit.length <= self.segment
-            && self.bytes.len() == self.count * self.segment
-            && self.bytes.len() + transmit.length <= LONGEST_BATCH
+    /// True if a datagram can be sent with the `before` bytes of others that are here.
+    fn takes(&self, transmit: &Transmit, before: usize, most: usize) -> bool {
+        self.count == 0
+            || (self.count < most
+                && (self.to, self.ecn) == (Some(transmit.to), transmit.ecn_capable)
+                && transmit.length <= self.segment
+                // None of them was shorter.
+                && before == self.count * self.segment
+                && before + transmit.length <= LONGEST_BATCH)
+    }
+
+    /// Counts a datagram whose bytes are here; true if it is the first.
+    fn note(&mut self, transmit: &Transmit) -> bool {
+        let is_first = self.count == 0;
+        if is_first {
+            (self.to, self.ecn) = (Some(transmit.to), transmit.ecn_capable);
+            self.segment = transmit.length;
+        }
+        self.count += 1;
+        is_first
     }
 }
 
-/// Batches of datagrams, one for each path.
+/// Batches of datagrams, one for each path. Datagrams are written where they stay: behind those of the path that had the last one.
 #[derive(Default)]
 pub(super) struct Sender {
-    batches: Vec<Option<Batch>>,
-    /// Buffers of batches that were sent.
-    spare: Vec<Vec<u8>>,
+    batches: Vec<Batch>,
+    /// Paths whose batches are not empty, in the order in which these began: so packets arrive in order where they can.
+    order: Vec<usize>,
+    /// The path of the last datagram.
+    last: usize,
     /// The socket that has to wait until it can be written.
     blocked: Option<usize>,
     /// A datagram that came when its socket could not be written.
@@ -40,7 +56,7 @@ pub(super) struct Sender {
 }
 
 impl Sender {
-    /// The socket that cannot be written, if there is one: then nothing is to be [pushed](Self::push).
+    /// The socket that cannot be written, if there is one: then nothing is to be [added](Self::add).
     pub(super) fn blocked(&self) -> Option<usize> {
         self.blocked
     }
@@ -50,56 +66,112 @@ impl Sender {
         self.blocked = None;
     }
 
-    /// Adds a datagram. Sends those of its path first, if they cannot go together.
-    pub(super) fn push(&mut self, sockets: &[Socket], transmit: &Transmit, bytes: &[u8]) {
+    /// Adds the datagram that `write` appends to a buffer; false if it has none. What cannot go with it is sent first.
+    #[inline]
+    pub(super) fn add(
+        &mut self,
+        sockets: &[Socket],
+        write: impl FnOnce(&mut Vec<u8>) -> Option<Transmit>,
+    ) -> bool {
+        if self.batches.is_empty() {
+            self.batches.push(Batch::default());
+        }
+        let batch = &mut self.batches[self.last];
+        let before = batch.bytes.len();
+        let Some(transmit) = write(&mut batch.bytes) else {
+            return false;
+        };
         let path = usize::from(transmit.path);
-        if path >= self.batches.len() {
-            self.batches.resize_with(path + 1, || None);
-        }
         let most = sockets[path.min(sockets.len() - 1)].most_segments();
-        let waits = self.batches[path].as_ref();
-        if waits.is_some_and(|batch| !batch.takes(transmit, most)) {
-            self.flush_path(sockets, path);
-            if self.batches[path].is_some() {
-                self.held = Some((*transmit, bytes.to_vec()));
-                return;
+        if path == self.last && batch.takes(&transmit, before, most) {
+            if batch.note(&transmit) {
+                self.order.push(path);
             }
+        } else {
+            self.place(sockets, &transmit, before, most);
         }
-        let batch = self.batches[path].get_or_insert_with(|| Batch {
-            to: transmit.to,
-            ecn: transmit.ecn_capable,
-            segment: transmit.length,
-            count: 0,
-            bytes: self.spare.pop().unwrap_or_default(),
-        });
-        batch.count += 1;
-        batch.bytes.extend_from_slice(bytes);
+        true
+    }
+
+    /// Moves the datagram behind the first `before` bytes of the last batch to where it belongs.
+    #[inline(never)]
+    fn place(&mut self, sockets: &[Socket], transmit: &Transmit, before: usize, most: usize) {
+        let (last, path) = (self.last, usize::from(transmit.path));
+        let mut bytes = std::mem::take(&mut self.batches[last].bytes);
+        if path >= self.batches.len() {
+            self.batches.resize_with(path + 1, Batch::default);
+        }
+        if path != last {
+            self.push(sockets, transmit, &bytes[before..], most);
+            bytes.truncate(before);
+            self.last = path;
+        } else if self.send(sockets, path, &bytes[..before]) {
+            bytes.drain(..before);
+            // It keeps its place in the order.
+            self.batches[path].count = 0;
+            self.batches[path].note(transmit);
+        } else {
+            self.held = Some((*transmit, bytes.split_off(before)));
+        }
+        self.batches[last].bytes = bytes;
+    }
+
+    /// Adds a datagram that was written elsewhere.
+    fn push(&mut self, sockets: &[Socket], transmit: &Transmit, datagram: &[u8], most: usize) {
+        let path = usize::from(transmit.path);
+        let takes = |batch: &Batch| batch.takes(transmit, batch.bytes.len(), most);
+        if !takes(&self.batches[path]) && self.flush_path(sockets, path) {
+            self.order.retain(|&other| other != path);
+        }
+        let batch = &mut self.batches[path];
+        if !takes(batch) {
+            self.held = Some((*transmit, datagram.to_vec()));
+            return;
+        }
+        batch.bytes.extend_from_slice(datagram);
+        if batch.note(transmit) {
+            self.order.push(path);
+        }
     }
 
     /// Sends everything; false if a socket has to wait.
     pub(super) fn flush(&mut self, sockets: &[Socket]) -> bool {
-        (0..self.batches.len()).for_each(|path| self.flush_path(sockets, path));
+        let mut order = std::mem::take(&mut self.order);
+        order.retain(|&path| !self.flush_path(sockets, path));
+        self.order = order;
         if self.blocked.is_none()
             && let Some((transmit, bytes)) = self.held.take()
         {
-            self.push(sockets, &transmit, &bytes);
-            self.flush_path(sockets, usize::from(transmit.path));
+            // All batches are empty.
+            self.push(sockets, &transmit, &bytes, 1);
+            return self.flush(sockets);
         }
         self.blocked.is_none()
     }
 
-    fn flush_path(&mut self, sockets: &[Socket], path: usize) {
-        let Some(batch) = &mut self.batches[path] else {
-            return;
-        };
-        let index = path.min(sockets.len() - 1);
-        if !sockets[index].send(batch.to, batch.ecn, batch.segment, &batch.bytes) {
-            self.blocked = Some(index);
-            return;
-        }
-        if let Some(mut batch) = self.batches[path].take() {
+    /// Sends the batch of a path; false if its socket has to wait.
+    fn flush_path(&mut self, sockets: &[Socket], path: usize) -> bool {
+        let bytes = std::mem::take(&mut self.batches[path].bytes);
+        let sent = bytes.is_empty() || self.send(sockets, path, &bytes);
+        let batch = &mut self.batches[path];
+        batch.bytes = bytes;
+        if sent {
             batch.bytes.clear();
-            self.spare.push(batch.bytes);
+            batch.count = 0;
         }
+        sent
+    }
+
+    /// Sends datagrams of a path as its batch says; false if its socket has to wait.
+    fn send(&mut self, sockets: &[Socket], path: usize, bytes: &[u8]) -> bool {
+        let batch = &self.batches[path];
+        let index = path.min(sockets.len() - 1);
+        let sent = batch
+            .to
+            .is_none_or(|to| sockets[index].send(to, batch.ecn, batch.segment, bytes));
+        if !sent {
+            self.blocked = Some(index);
+        }
+        sent
     }
 }

@@ -160,7 +160,9 @@ fn many_messages_in_bad_weather() {
             .iter()
             .map(|&path: &usize| paths[path].1.sent)
             .sum();
-        assert!(dead.sent - dead.answered < 150, "{dead:?}");
+        // Some acknowledgements of what went before were left out, as a later one said the same.
+        assert!(dead.sent - dead.answered < 300, "{dead:?}");
+        assert!(dead.sent * 2 < others / 6, "{dead:?}");
         assert!(paths[5].1.sent * 3 < others / 6 * 2, "{paths:?}");
     }
     eprintln!(

@@ -4,36 +4,36 @@ use std::ops::Range;
 
 /// A buffer cut into blocks: the first `size mod count` have one byte more than the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Blocks {
+pub struct Blocks {
     size: u64,
     count: u64,
 }
 
 impl Blocks {
     /// `count` blocks, above zero, of a buffer of `size` bytes.
-    pub(super) fn new(size: u64, count: u32) -> Self {
+    pub fn new(size: u64, count: u32) -> Self {
         let count = u64::from(count);
         Self { size, count }
     }
 
     /// Offset of block `index`; the end of the buffer for `index` = `count`.
-    pub(super) fn start(&self, index: u32) -> u64 {
+    pub fn start(&self, index: u32) -> u64 {
         let index = u64::from(index);
         index * (self.size / self.count) + index.min(self.size % self.count)
     }
 
     /// Byte range of block `index`.
-    pub(super) fn range(&self, index: u32) -> Range<u64> {
+    pub fn range(&self, index: u32) -> Range<u64> {
         self.span(index..index + 1)
     }
 
     /// Byte range of consecutive blocks.
-    pub(super) fn span(&self, blocks: Range<u32>) -> Range<u64> {
+    pub fn span(&self, blocks: Range<u32>) -> Range<u64> {
         self.start(blocks.start)..self.start(blocks.end)
     }
 
     /// The block of the byte at `offset`.
-    pub(super) fn of(&self, offset: u64) -> u32 {
+    pub fn of(&self, offset: u64) -> u32 {
         let (small, longer) = (self.size / self.count, self.size % self.count);
         let end_of_longer = longer * (small + 1);
         let block = match offset < end_of_longer {

@@ -38,6 +38,7 @@ use crate::{Graph, Rank, Task};
 use clearway_units::{Bytes, Rate, Span};
 
 pub use all_to_all::AllToAllSettings;
+pub use blocks::Blocks;
 pub use broadcast::{ChainBroadcastSettings, TreeBroadcastSettings, TreeShape};
 pub use definition::{CollectiveDefinition, CollectiveError};
 pub use direct::{DirectAllGatherSettings, DirectReduceScatterSettings};

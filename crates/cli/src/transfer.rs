@@ -1,0 +1,305 @@
+//! `clearway send` and `clearway recv`.
+
+mod arguments;
+mod display;
+mod report;
+
+pub(crate) use arguments::{RecvArguments, SendArguments};
+
+use crate::failure::Failure;
+use crate::hosts::{no_socket, refused, resolve, runtime, security, warn_if_insecure};
+use crate::messages::{say, warn};
+use crate::output::print;
+use crate::progress::{Console, Interrupt};
+use clearway_report::quantity;
+use clearway_transfer::{
+    Bounds, PARTIAL_FOLDER, SourceError, Sources, Store, TransferError, Unfinished, receive,
+};
+use clearway_udp::net::{Channel, Server, connect};
+use clearway_udp::{Limits, Security, Settings};
+use display::Display;
+use report::Report;
+use std::fs;
+use std::future::{Future as _, poll_fn};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::pin::pin;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+use tokio::task::JoinSet;
+
+/// Exit code of a command that was interrupted.
+const INTERRUPTED: u8 = 130;
+/// Time between two looks whether Ctrl-C was pressed.
+const TICK: Duration = Duration::from_millis(100);
+/// Links, devices and so on that are listed.
+const MOST_SKIPPED: usize = 5;
+
+pub(crate) fn send(arguments: &SendArguments) -> Result<ExitCode, Failure> {
+    let server = resolve(&arguments.host)?;
+    let security = security(&arguments.connection, false)?;
+    let sources = Sources::find(&arguments.files).map_err(|error| no_source(&error))?;
+    say_skipped(&sources, arguments.quiet);
+    if sources.files().len() == 0 {
+        return Err(Failure::new(
+            "there is no file in these folders\n  fix: name files, or folders with files in them",
+        ));
+    }
+    let interrupt = Interrupt::install();
+    let console = Arc::new(Console::new(arguments.quiet || arguments.json));
+    let runtime = runtime().map_err(|error| no_socket(server, &error))?;
+    let settings = arguments.connection.settings(security);
+    runtime.block_on(send_all(
+        arguments,
+        server,
+        settings,
+        Arc::new(sources),
+        console,
+        interrupt,
+    ))
+}
+
+fn no_source(error: &SourceError) -> Failure {
+    Failure::new(format!("{error}\n  fix: {}", error.fix()))
+}
+
+fn say_skipped(sources: &Sources, quiet: bool) {
+    let skipped = sources.skipped();
+    if quiet || skipped.is_empty() {
+        return;
+    }
+    let listed: Vec<_> = skipped
+        .iter()
+        .take(MOST_SKIPPED)
+        .map(|path| path.display().to_string())
+        .collect();
+    let more = match skipped.len().saturating_sub(MOST_SKIPPED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    warn(&format!(
+        "links, devices and pipes are not sent: {}{more}",
+        listed.join(", ")
+    ));
+}
+
+async fn send_all(
+    arguments: &SendArguments,
+    server: SocketAddr,
+    settings: Settings,
+    sources: Arc<Sources>,
+    console: Arc<Console>,
+    interrupt: Interrupt,
+) -> Result<ExitCode, Failure> {
+    let encrypted = settings.security != Security::Insecure;
+    let connecting = unless_interrupted(&interrupt, connect(server, settings.clone()));
+    let Some(connected) = connecting.await else {
+        return Ok(ExitCode::from(INTERRUPTED));
+    };
+    let channel = connected.map_err(refused)?;
+    warn_if_insecure(&settings);
+    let mut display = Display::new(&channel, console, interrupt, String::new());
+    let ended = clearway_transfer::send(&channel, sources, &mut display).await;
+    display.finish();
+    let report = Report {
+        sends: true,
+        peer: server,
+        encrypted,
+        progress: ended.progress,
+        seconds: display.stopwatch.wall_seconds(),
+        snapshot: channel.snapshot(),
+        failures: &display.failures,
+        unfinished: &[],
+        error: ended.error.as_ref().map(ToString::to_string),
+    };
+    show(&report, arguments.json, arguments.quiet)?;
+    let failed = display.failure();
+    match ended.error {
+        None => failed.map(|()| ExitCode::SUCCESS),
+        Some(TransferError::Interrupted) => {
+            say("interrupted: the receiver keeps what has arrived, and the same command goes on");
+            Ok(ExitCode::from(INTERRUPTED))
+        }
+        Some(error) => {
+            let fix = format!(
+                "{}; the receiver keeps what has arrived, and the same command goes on",
+                error.fix()
+            );
+            let broken = Err(Failure::new(format!("{server}: {error}\n  fix: {fix}")));
+            Failure::all([failed, broken]).map(|()| ExitCode::SUCCESS)
+        }
+    }
+}
+
+/// Prints a report: JSON, tables or nothing.
+fn show(report: &Report<'_>, json: bool, quiet: bool) -> Result<(), Failure> {
+    if json {
+        return print(&format!("{}\n", report.to_json()));
+    }
+    match quiet || report.error.is_some() {
+        true => Ok(()),
+        false => print(&report.to_text()),
+    }
+}
+
+/// Waits for something, unless Ctrl-C is pressed.
+async fn unless_interrupted<F: Future>(interrupt: &Interrupt, waits: F) -> Option<F::Output> {
+    let mut waits = pin!(waits);
+    let mut ticks = tokio::time::interval(TICK);
+    poll_fn(|cx| {
+        if let Poll::Ready(output) = waits.as_mut().poll(cx) {
+            return Poll::Ready(Some(output));
+        }
+        while ticks.poll_tick(cx).is_ready() {
+            if interrupt.is_raised() {
+                return Poll::Ready(None);
+            }
+        }
+        Poll::Pending
+    })
+    .await
+}
+
+/// Conditions under which transfers are received.
+#[derive(Clone)]
+struct Receiver {
+    console: Arc<Console>,
+    interrupt: Interrupt,
+    bounds: Bounds,
+    encrypted: bool,
+    once: bool,
+    json: bool,
+    quiet: bool,
+    folder: String,
+}
+
+pub(crate) fn recv(arguments: &RecvArguments) -> Result<ExitCode, Failure> {
+    let address = resolve(&arguments.listen)?;
+    let settings = arguments
+        .connection
+        .settings(security(&arguments.connection, true)?);
+    let store = open_store(&arguments.out, arguments.overwrite)?;
+    let receiver = Receiver {
+        console: Arc::new(Console::new(arguments.quiet || arguments.json)),
+        interrupt: Interrupt::install(),
+        bounds: Bounds {
+            files: arguments.files,
+            bytes: arguments.limit,
+        },
+        encrypted: settings.security != Security::Insecure,
+        once: arguments.once,
+        json: arguments.json,
+        quiet: arguments.quiet,
+        folder: arguments.out.display().to_string(),
+    };
+    let runtime = runtime().map_err(|error| no_socket(address, &error))?;
+    runtime.block_on(receive_all(address, settings, store, receiver))
+}
+
+fn open_store(folder: &Path, overwrite: bool) -> Result<Store, Failure> {
+    let opened = fs::create_dir_all(folder).and_then(|()| Store::open(folder, overwrite));
+    opened.map_err(|error| {
+        let folder = folder.display();
+        Failure::new(format!("{folder}: cannot use it as a folder: {error}\n  fix: give `--out` a folder in which you may write"))
+    })
+}
+
+async fn receive_all(
+    address: SocketAddr,
+    settings: Settings,
+    store: Store,
+    receiver: Receiver,
+) -> Result<ExitCode, Failure> {
+    warn_if_insecure(&settings);
+    let server = Server::bind(address, settings, Limits::default())
+        .map_err(|error| no_socket(address, &error))?;
+    if !receiver.quiet {
+        say(&format!(
+            "listening at {}; Ctrl-C ends it",
+            server.address()
+        ));
+    }
+    let mut transfers = JoinSet::new();
+    while let Some(channel) = unless_interrupted(&receiver.interrupt, server.accept()).await {
+        if receiver.once {
+            return receive_one(channel, store, receiver).await;
+        }
+        while transfers.try_join_next().is_some() {}
+        let (store, receiver) = (store.another(), receiver.clone());
+        transfers.spawn(async move {
+            if let Err(failure) = receive_one(channel, store, receiver).await {
+                failure.report();
+            }
+        });
+    }
+    let code = match transfers.is_empty() {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::from(INTERRUPTED),
+    };
+    // Each sees that it is interrupted, and says what is kept.
+    transfers.join_all().await;
+    Ok(code)
+}
+
+async fn receive_one(
+    channel: Channel,
+    store: Store,
+    receiver: Receiver,
+) -> Result<ExitCode, Failure> {
+    let peer = channel.peer();
+    let title = format!("from {peer}: ");
+    let mut display = Display::new(
+        &channel,
+        Arc::clone(&receiver.console),
+        receiver.interrupt,
+        title.clone(),
+    );
+    let received = receive(&channel, store, receiver.bounds, &mut display).await;
+    display.finish();
+    let report = Report {
+        sends: false,
+        peer,
+        encrypted: receiver.encrypted,
+        progress: received.progress,
+        seconds: display.stopwatch.wall_seconds(),
+        snapshot: channel.snapshot(),
+        failures: &display.failures,
+        unfinished: &received.unfinished,
+        error: received.error.as_ref().map(ToString::to_string),
+    };
+    show(&report, receiver.json, receiver.quiet)?;
+    let kept = kept(&received.unfinished, &receiver.folder);
+    let failed = display.failure();
+    match received.error {
+        None => failed.map(|()| ExitCode::SUCCESS),
+        Some(TransferError::Interrupted) => {
+            say(&format!("{title}interrupted{kept}"));
+            Ok(ExitCode::from(INTERRUPTED))
+        }
+        Some(error) => {
+            let broken = Err(Failure::new(format!(
+                "{title}{error}{kept}\n  fix: {}",
+                error.fix()
+            )));
+            Failure::all([failed, broken]).map(|()| ExitCode::SUCCESS)
+        }
+    }
+}
+
+/// What there is of files that did not become complete, and how they go on.
+fn kept(unfinished: &[Unfinished], folder: &str) -> String {
+    let Some(first) = unfinished.first() else {
+        return String::new();
+    };
+    let more = match unfinished.len() - 1 {
+        0 => String::new(),
+        more => format!(", and parts of {more} more files"),
+    };
+    let [bytes, size] = [first.bytes, first.size].map(quantity::bytes);
+    let name = &first.name;
+    format!(
+        "; {bytes} of the {size} of {name} are kept{more} in {folder}/{PARTIAL_FOLDER}: the same command of the sender goes on"
+    )
+}

@@ -1,0 +1,70 @@
+//! Arguments of `clearway send` and `clearway recv`.
+
+use crate::hosts::ConnectionArguments;
+use clap::{Args, ValueHint};
+use clearway_units::Bytes;
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  clearway recv --key both.key --out incoming       # on the other host; makes the key, which is to be copied
+  clearway send 192.0.2.1 --key both.key data.bin results/
+
+What was interrupted goes on with the same command.")]
+pub(crate) struct SendArguments {
+    /// The host where `clearway recv` runs, with a port if it is not 4794
+    #[arg(value_hint = ValueHint::Hostname)]
+    pub(crate) host: String,
+    /// Files, and folders with all that lies in them
+    #[arg(required = true, value_name = "FILE", value_hint = ValueHint::AnyPath)]
+    pub(crate) files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) connection: ConnectionArguments,
+    /// Print JSON instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print nothing but errors
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  clearway recv --key both.key --out incoming       # makes the key, which is to be copied to the other host
+  clearway send 192.0.2.1 --key both.key data.bin   # there")]
+pub(crate) struct RecvArguments {
+    /// Address at which it listens, with a port if it is not 4794
+    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0", value_hint = ValueHint::Hostname)]
+    pub(crate) listen: String,
+    /// Folder for what comes; it is made if there is none
+    #[arg(long, value_name = "FOLDER", default_value = ".", value_hint = ValueHint::DirPath)]
+    pub(crate) out: PathBuf,
+    /// End with the first sender
+    #[arg(long)]
+    pub(crate) once: bool,
+    /// Replace files that are there already, each when its successor is complete
+    #[arg(long)]
+    pub(crate) overwrite: bool,
+    /// Most bytes of files that are taken of one sender
+    #[arg(long, value_name = "SIZE", default_value = "1TB", value_parser = read_size)]
+    pub(crate) limit: u64,
+    /// Most files that are taken of one sender
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    pub(crate) files: u64,
+    #[command(flatten)]
+    pub(crate) connection: ConnectionArguments,
+    /// Print JSON instead of tables, an object for each sender
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print nothing but errors
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+fn read_size(text: &str) -> Result<u64, String> {
+    let size: Option<Bytes> = text.parse().ok();
+    size.map(Bytes::as_u64)
+        .ok_or_else(|| "expected a size such as `50GB` or `2TB`".to_owned())
+}

@@ -1,0 +1,232 @@
+//! Groups for programs without a runtime of their own.
+
+use crate::error::GroupError;
+use crate::execution::Buffers;
+use crate::join::{Joining, Listening, Members};
+use crate::plan::Plan;
+use std::fmt;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::oneshot;
+
+/// Time after which the caller is asked whether to go on.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// A runtime whose connections are served by a thread of their own, so that they stay alive while the program computes.
+struct Runtime {
+    handle: Handle,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Runtime {
+    fn start(rank: u32, address: SocketAddr) -> Result<Self, GroupError> {
+        let failed = |error: std::io::Error| GroupError::Socket {
+            rank,
+            address,
+            error: error.to_string(),
+        };
+        // Sockets are read in every turn: what one has while others are read would look like a path that is late.
+        let runtime = Builder::new_current_thread()
+            .event_interval(1)
+            .enable_all()
+            .build()
+            .map_err(failed)?;
+        let handle = runtime.handle().clone();
+        let (stop, stopped) = oneshot::channel();
+        let serve = move || {
+            // An error is the end of the sender, which means the same.
+            let _ = runtime.block_on(stopped);
+        };
+        let thread = thread::Builder::new().name(format!("rank {rank}"));
+        let thread = thread.spawn(serve).map_err(failed)?;
+        Ok(Self {
+            handle,
+            stop: Some(stop),
+            thread: Some(thread),
+        })
+    }
+
+    /// Waits for a future. `goes_on` is asked now and then; if it says no the future is dropped.
+    fn wait<T>(
+        &self,
+        future: impl Future<Output = Result<T, GroupError>>,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Result<T, GroupError> {
+        self.handle.block_on(async {
+            let mut future = pin!(future);
+            let mut patience = pin!(tokio::time::sleep(PATIENCE));
+            std::future::poll_fn(|cx| {
+                if let Poll::Ready(result) = future.as_mut().poll(cx) {
+                    return Poll::Ready(result);
+                }
+                while patience.as_mut().poll(cx).is_ready() {
+                    if !goes_on() {
+                        return Poll::Ready(Err(GroupError::Interrupted));
+                    }
+                    let next = tokio::time::Instant::now() + PATIENCE;
+                    patience.as_mut().reset(next);
+                }
+                Poll::Pending
+            })
+            .await
+        })
+    }
+}
+
+impl Drop for Runtime {
+    fn drop(&mut self) {
+        if let Some(stop) = self.stop.take() {
+            let _ = stop.send(());
+        }
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A rank that listens, and has not joined a group yet.
+pub struct Listener {
+    listening: Listening,
+    runtime: Runtime,
+}
+
+impl Listener {
+    /// As [`Listening::bind`].
+    ///
+    /// # Errors
+    /// As [`Listening::bind`].
+    pub fn bind(
+        address: SocketAddr,
+        rank: u32,
+        ranks: u32,
+        joining: Joining,
+    ) -> Result<Self, GroupError> {
+        let runtime = Runtime::start(rank, address)?;
+        let bind = async { Listening::bind(address, rank, ranks, joining) };
+        let listening = runtime.wait(bind, &mut || true)?;
+        Ok(Self { listening, runtime })
+    }
+
+    /// The address, with the port that the operating system has chosen where it was to.
+    pub fn address(&self) -> SocketAddr {
+        self.listening.address()
+    }
+
+    /// As [`Listening::join`]. `goes_on` is asked now and then whether to go on.
+    ///
+    /// # Errors
+    /// As [`Listening::join`].
+    pub fn join(
+        self,
+        members: Members,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Result<Group, GroupError> {
+        let Self { listening, runtime } = self;
+        let group = runtime.wait(listening.join(members), goes_on)?;
+        Ok(Group {
+            group: Some(group),
+            runtime,
+        })
+    }
+}
+
+/// A [group](crate::Group) whose calls wait.
+pub struct Group {
+    /// Taken when it is left.
+    group: Option<crate::Group>,
+    runtime: Runtime,
+}
+
+impl fmt::Debug for Group {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Group(rank {} of {})", self.rank(), self.ranks())
+    }
+}
+
+impl Group {
+    /// As [`Group::join`](crate::Group::join).
+    ///
+    /// # Errors
+    /// As [`Group::join`](crate::Group::join).
+    pub fn join(members: Members, joining: Joining) -> Result<Self, GroupError> {
+        let (rank, ranks) = (members.rank, members.addresses.len() as u32);
+        let Some(&address) = members.addresses.get(rank as usize) else {
+            return Err(GroupError::Members(format!(
+                "there is no rank {rank} among {ranks}"
+            )));
+        };
+        let listener = Listener::bind(address, rank, ranks, joining)?;
+        listener.join(members, &mut || true)
+    }
+
+    fn inner(&self) -> &crate::Group {
+        self.group
+            .as_ref()
+            .expect("it is taken only when it is left")
+    }
+
+    /// Number of this rank.
+    pub fn rank(&self) -> u32 {
+        self.inner().rank()
+    }
+
+    /// Number of all ranks.
+    pub fn ranks(&self) -> u32 {
+        self.inner().ranks()
+    }
+
+    /// The group itself, for plans.
+    pub fn plans(&mut self) -> &mut crate::Group {
+        self.group
+            .as_mut()
+            .expect("it is taken only when it is left")
+    }
+
+    /// As [`Group::run`](crate::Group::run). `goes_on` is asked now and then whether to go on; if not, the group is over.
+    ///
+    /// # Errors
+    /// As [`Group::run`](crate::Group::run).
+    pub fn run(
+        &mut self,
+        plan: &Arc<Plan>,
+        buffers: &mut Buffers<'_>,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Result<(), GroupError> {
+        let group = self
+            .group
+            .as_mut()
+            .expect("it is taken only when it is left");
+        self.runtime.wait(group.run(plan, buffers), goes_on)
+    }
+
+    /// As [`Group::leave`](crate::Group::leave).
+    ///
+    /// # Errors
+    /// As [`Group::leave`](crate::Group::leave).
+    pub fn leave(mut self) -> Result<(), GroupError> {
+        let Some(group) = self.group.take() else {
+            return Ok(());
+        };
+        self.runtime.wait(group.leave(), &mut || true)
+    }
+}
+
+impl Drop for Group {
+    /// Tells the others, if the group has not been left.
+    fn drop(&mut self) {
+        if let Some(mut group) = self.group.take() {
+            let end = async {
+                group.end_unfinished().await;
+                Ok(())
+            };
+            let _ = self.runtime.wait(end, &mut || true);
+        }
+    }
+}

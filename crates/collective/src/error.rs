@@ -1,0 +1,198 @@
+//! Errors of groups, and what to do about them.
+
+use crate::wire::Ending;
+use clearway_udp::Closed;
+use clearway_units::Span;
+use std::net::SocketAddr;
+
+/// Buffers that do not fit a collective.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BufferError {
+    /// One buffer where two are needed, or the other way round.
+    #[error("an all-to-all takes two buffers, and everything else one: this is an {0}")]
+    Kind(&'static str),
+    /// Other lengths.
+    #[error(
+        "the buffers have {} and {} elements, and the collective {} and {}",
+        given.0, given.1, wanted.0, wanted.1
+    )]
+    Length {
+        /// Elements to send, and elements to receive.
+        given: (usize, usize),
+        /// The same by the plan.
+        wanted: (usize, usize),
+    },
+}
+
+/// Reason why a group cannot be joined or has come to its end.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum GroupError {
+    /// The operating system does not give a socket.
+    #[error("rank {rank} cannot listen at {address}: {error}")]
+    Socket {
+        /// The own rank.
+        rank: u32,
+        /// Address at which it was to listen.
+        address: SocketAddr,
+        /// Error of the operating system.
+        error: String,
+    },
+    /// The operating system does not give sockets for connections.
+    #[error("rank {rank} cannot connect to rank {to}: {error}")]
+    Sockets {
+        /// The own rank.
+        rank: u32,
+        /// The other rank.
+        to: u32,
+        /// Error of the operating system.
+        error: String,
+    },
+    /// A rank has not come in time.
+    #[error("rank {rank} at {address} has not come up within {wait}{}", others(*.more))]
+    Absent {
+        /// The first rank that is missing.
+        rank: u32,
+        /// Its address.
+        address: SocketAddr,
+        /// Time for which this rank has waited.
+        wait: Span,
+        /// Further ranks that are missing.
+        more: usize,
+    },
+    /// A rank does not take the connection.
+    #[error("rank {rank} at {address} cannot be reached: {closed}")]
+    Refused {
+        /// The rank.
+        rank: u32,
+        /// Its address.
+        address: SocketAddr,
+        /// Reason of the connection's end.
+        closed: Closed,
+    },
+    /// The connection to a rank has ended.
+    #[error("rank {rank} at {address} is lost: {closed}")]
+    Lost {
+        /// The rank.
+        rank: u32,
+        /// Its address.
+        address: SocketAddr,
+        /// Reason of the connection's end.
+        closed: Closed,
+    },
+    /// Another rank has ended the group.
+    #[error("rank {by} has ended the group: {ending}")]
+    Ended {
+        /// The rank that has told.
+        by: u32,
+        /// Its reason.
+        ending: Ending,
+    },
+    /// A rank has left, and this one needs it.
+    #[error("rank {rank} at {address} has left the group, and this rank still needs it")]
+    Left {
+        /// The rank.
+        rank: u32,
+        /// Its address.
+        address: SocketAddr,
+    },
+    /// Another rank has another task.
+    #[error("the ranks do not agree: rank {rank} has {theirs}, and rank {own} has {ours}")]
+    Disagreement {
+        /// The other rank.
+        rank: u32,
+        /// What it has.
+        theirs: String,
+        /// The own rank.
+        own: u32,
+        /// What this one has.
+        ours: String,
+    },
+    /// Two processes say that they are the same rank.
+    #[error("rank {rank} has come twice: from {first}, and from {second}")]
+    Twice {
+        /// The rank.
+        rank: u32,
+        /// Address from which it came first.
+        first: SocketAddr,
+        /// Address from which it came again.
+        second: SocketAddr,
+    },
+    /// A rank breaks the rules.
+    #[error("rank {rank} at {address} broke the protocol: {what}")]
+    Violation {
+        /// The rank.
+        rank: u32,
+        /// Its address.
+        address: SocketAddr,
+        /// Description of the fault.
+        what: String,
+    },
+    /// The list of ranks or the own number is wrong.
+    #[error("{0}")]
+    Members(String),
+    /// The collective cannot be built.
+    #[error("{message}")]
+    Plan {
+        /// Description of the fault.
+        message: String,
+        /// Suggested fix.
+        fix: String,
+    },
+    /// The buffers do not fit. The group goes on.
+    #[error(transparent)]
+    Buffer(#[from] BufferError),
+    /// The caller does not want to wait any longer.
+    #[error("the collective was interrupted")]
+    Interrupted,
+}
+
+fn others(more: usize) -> String {
+    match more {
+        0 => String::new(),
+        1 => ", nor has one other".to_owned(),
+        more => format!(", nor have {more} others"),
+    }
+}
+
+impl GroupError {
+    /// Advice to the user.
+    pub fn fix(&self) -> String {
+        match self {
+            Self::Socket { .. } => {
+                "give an address of this host and a port that is free, or end the program that uses it"
+            }
+            Self::Sockets { .. } => "allow more open files, or give connections fewer paths",
+            Self::Absent { .. } => {
+                "see that it runs there, with the same list of ranks and the same key, and that UDP passes in both directions"
+            }
+            Self::Refused { closed, .. } | Self::Lost { closed, .. } => closed.fix(),
+            Self::Ended { by, .. } => return format!("see what rank {by} says"),
+            Self::Left { .. } => "let all ranks call the same collectives in the same order",
+            Self::Disagreement { .. } => {
+                "give all ranks the same list of ranks and the same arguments, and let them call the same collectives in the same order"
+            }
+            Self::Twice { .. } => "give each process a rank of its own",
+            Self::Violation { .. } => "use the same release at all ranks",
+            Self::Members(_) => "give the addresses of all ranks, and one of their numbers",
+            Self::Plan { fix, .. } => return fix.clone(),
+            Self::Buffer(_) => "give buffers of these lengths",
+            Self::Interrupted => "join the group again",
+        }
+        .to_owned()
+    }
+
+    /// Reason to tell the other ranks.
+    pub(crate) fn ending(&self) -> Ending {
+        match self {
+            Self::Lost { rank, .. } => Ending::Lost(*rank),
+            Self::Absent { rank, .. } => Ending::Absent(*rank),
+            Self::Refused { rank, .. } => Ending::Refused(*rank),
+            Self::Left { rank, .. } => Ending::Left(*rank),
+            Self::Ended { ending, .. } => *ending,
+            Self::Disagreement { rank, .. } => Ending::Disagreement(*rank),
+            Self::Twice { rank, .. } => Ending::Twice(*rank),
+            Self::Violation { rank, .. } => Ending::Violation(*rank),
+            _ => Ending::Failed,
+        }
+    }
+}

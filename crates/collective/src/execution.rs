@@ -1,0 +1,263 @@
+//! The part of one rank in a collective: a state machine without IO.
+
+use crate::error::BufferError;
+use crate::plan::{ELEMENT, Operation, Plan};
+use crate::turns::Turns;
+use bytes::Bytes;
+use clearway_units::{Purpose, RandomStream, Time};
+use clearway_workload::collective::Effect;
+use clearway_workload::{MessageNumber, Output, Pace, Rank, RankRun};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Buffers of a rank.
+#[derive(Debug)]
+pub enum Buffers<'a> {
+    /// One buffer of S elements, for all operations but the all-to-all. An all-gather begins with the own block in it, and a
+    /// reduce-scatter ends with it: the other blocks then hold parts of sums.
+    InPlace(&'a mut [f32]),
+    /// For an all-to-all.
+    Apart {
+        /// S elements, of which block r is for rank r.
+        send: &'a [f32],
+        /// As many elements as the own block has, from each rank in turn.
+        receive: &'a mut [f32],
+    },
+}
+
+impl Buffers<'_> {
+    fn source(&self) -> &[f32] {
+        match self {
+            Self::InPlace(buffer) => buffer,
+            Self::Apart { send, .. } => send,
+        }
+    }
+
+    fn target(&mut self) -> &mut [f32] {
+        match self {
+            Self::InPlace(buffer) => buffer,
+            Self::Apart { receive, .. } => receive,
+        }
+    }
+
+    /// Checks that the buffers are those of a plan.
+    fn check(&self, plan: &Plan, rank: u32) -> Result<(), BufferError> {
+        let (own, count) = (plan.block(rank).len(), plan.count());
+        let wanted = match plan.algorithm().operation() {
+            Operation::AllToAll => (count, own * plan.ranks() as usize),
+            _ => (count, count),
+        };
+        let given = match self {
+            Self::InPlace(buffer) => (buffer.len(), buffer.len()),
+            Self::Apart { send, receive } => (send.len(), receive.len()),
+        };
+        let is_apart = matches!(self, Self::Apart { .. });
+        if is_apart != (plan.algorithm().operation() == Operation::AllToAll) {
+            return Err(BufferError::Kind(plan.algorithm().operation().name()));
+        }
+        match given == wanted {
+            true => Ok(()),
+            false => Err(BufferError::Length { given, wanted }),
+        }
+    }
+}
+
+/// A message that may be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Outgoing {
+    /// Rank to which it goes.
+    pub to: u32,
+    /// Number of the message in the graph.
+    pub message: u32,
+}
+
+/// Message that a rank does not wait for: the other end breaks the rules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Unexpected {
+    /// No message between these ranks has the number.
+    #[error("there is no message {0} from there")]
+    Number(u32),
+    /// The message has been there before.
+    #[error("message {0} came twice")]
+    Twice(u32),
+    /// The message has another length.
+    #[error("message {message} has {given} bytes instead of {wanted}")]
+    Length {
+        /// Number of the message.
+        message: u32,
+        /// Bytes that came.
+        given: usize,
+        /// Bytes of the message by the plan.
+        wanted: usize,
+    },
+}
+
+/// The part of one rank in a collective.
+///
+/// Messages that the graph lets go are polled, copied out of the buffers by [`content`](Self::content), and reported by
+/// [`on_sent`](Self::on_sent) when the transport has them. What comes is applied at once, save that additions keep their order.
+#[derive(Debug)]
+pub struct Execution {
+    plan: Arc<Plan>,
+    rank: u32,
+    /// None where nothing has to be sent.
+    run: Option<RankRun>,
+    turns: Turns,
+    /// Messages whose turn has not come.
+    early: BTreeMap<u32, Vec<u8>>,
+    /// Messages that each rank has yet to send here.
+    expected: Vec<u32>,
+}
+
+impl Execution {
+    /// Begins the part of a rank.
+    ///
+    /// # Errors
+    /// If the buffers are not those of the plan.
+    ///
+    /// # Panics
+    /// If the plan has no such rank.
+    pub fn new(
+        plan: &Arc<Plan>,
+        rank: u32,
+        buffers: &mut Buffers<'_>,
+    ) -> Result<Self, BufferError> {
+        assert!(rank < plan.ranks(), "the plan has this rank");
+        buffers.check(plan, rank)?;
+        if let Buffers::Apart { send, receive } = buffers {
+            let block = plan.block(rank);
+            let place = rank as usize * block.len();
+            receive[place..place + block.len()].copy_from_slice(&send[block]);
+        }
+        let mut expected = vec![0; plan.ranks() as usize];
+        for (_, (src, dst)) in plan.messages() {
+            expected[src.index()] += u32::from(dst.0 == rank);
+        }
+        let run = plan.graph().map(|graph| {
+            // Computations of these graphs take no time: they join what they wait for.
+            let pace = Pace {
+                factor: 1.0,
+                jitter: 0.0,
+                random: RandomStream::new(0, Purpose::Compute, 0),
+            };
+            let mut run = RankRun::new(Arc::clone(graph), Rank(rank), 1, pace);
+            run.start(Time::ZERO);
+            run
+        });
+        Ok(Self {
+            plan: Arc::clone(plan),
+            rank,
+            run,
+            turns: Turns::new(plan, rank),
+            early: BTreeMap::new(),
+            expected,
+        })
+    }
+
+    /// The next message that may be sent.
+    pub fn poll_message(&mut self) -> Option<Outgoing> {
+        let run = self.run.as_mut()?;
+        loop {
+            if let Output::Post { to, message, .. } = run.poll_output()? {
+                return Some(Outgoing {
+                    to: to.0,
+                    message: message.0,
+                });
+            }
+        }
+    }
+
+    /// Content of a message that may be sent: elements in little-endian order.
+    ///
+    /// # Panics
+    /// If the plan has no such message.
+    pub fn content(&self, message: u32, buffers: &Buffers<'_>) -> Bytes {
+        let elements = &buffers.source()[self.plan.source(message)];
+        let mut bytes = Vec::with_capacity(elements.len() * ELEMENT);
+        bytes.extend(elements.iter().flat_map(|element| element.to_le_bytes()));
+        bytes.into()
+    }
+
+    /// A message that was polled has been copied, and the transport will deliver it.
+    pub fn on_sent(&mut self, message: u32) {
+        if let Some(run) = &mut self.run {
+            run.on_sent(Time::ZERO, MessageNumber(message));
+        }
+    }
+
+    /// A message has come. Returns its memory, if it is not needed any more.
+    ///
+    /// # Errors
+    /// If the rank does not wait for it; nothing has changed then.
+    pub fn on_message(
+        &mut self,
+        from: u32,
+        message: u32,
+        data: Vec<u8>,
+        buffers: &mut Buffers<'_>,
+    ) -> Result<Option<Vec<u8>>, Unexpected> {
+        if self.plan.ends(message) != Some((Rank(from), Rank(self.rank))) {
+            return Err(Unexpected::Number(message));
+        }
+        let (range, _) = self.plan.target(message);
+        let (given, wanted) = (data.len(), range.len() * ELEMENT);
+        if given != wanted {
+            return Err(Unexpected::Length {
+                message,
+                given,
+                wanted,
+            });
+        }
+        if self.turns.waits(message) {
+            if self.early.contains_key(&message) {
+                return Err(Unexpected::Twice(message));
+            }
+            self.early.insert(message, data);
+            return Ok(None);
+        }
+        self.note_arrival(from, message)?;
+        self.apply(message, &data, buffers);
+        let mut free = self.turns.on_added(message);
+        while let Some(next) = free.pop() {
+            if let Some(data) = self.early.remove(&next)
+                && let Some((src, _)) = self.plan.ends(next)
+            {
+                self.note_arrival(src.0, next)?;
+                self.apply(next, &data, buffers);
+                free.extend(self.turns.on_added(next));
+            }
+        }
+        Ok(Some(data))
+    }
+
+    fn note_arrival(&mut self, from: u32, message: u32) -> Result<(), Unexpected> {
+        let run = self.run.as_mut().ok_or(Unexpected::Number(message))?;
+        if !run.on_received(Time::ZERO, MessageNumber(message)) {
+            return Err(Unexpected::Twice(message));
+        }
+        self.expected[from as usize] -= 1;
+        Ok(())
+    }
+
+    fn apply(&self, message: u32, data: &[u8], buffers: &mut Buffers<'_>) {
+        let (range, effect) = self.plan.target(message);
+        let elements = &mut buffers.target()[range];
+        let received = data.as_chunks::<ELEMENT>().0;
+        let pairs = elements.iter_mut().zip(received);
+        match effect {
+            Effect::Reduce => pairs.for_each(|(own, bytes)| *own += f32::from_le_bytes(*bytes)),
+            Effect::Copy => pairs.for_each(|(own, bytes)| *own = f32::from_le_bytes(*bytes)),
+            Effect::Nothing => {}
+        }
+    }
+
+    /// True if a rank has yet to send something here.
+    pub fn expects(&self, from: u32) -> bool {
+        self.expected[from as usize] > 0
+    }
+
+    /// True when the buffers hold the result, and all that others need has been handed to the transport.
+    pub fn is_over(&self) -> bool {
+        self.run.as_ref().is_none_or(RankRun::is_over)
+    }
+}

@@ -1,0 +1,544 @@
+//! A rank with its connections to others, and the collectives that it takes part in.
+
+use crate::error::GroupError;
+use crate::execution::{Buffers, Execution};
+use crate::peers::{Event, Memory, Peer, Tell, events};
+use crate::plan::{Algorithm, Operation, Plan};
+use crate::wire::{Begin, Ending, Sequence, Tag};
+use bytes::Bytes;
+use clearway_udp::Closed;
+use clearway_udp::net::{Channel, Message};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout_at};
+
+/// Time for telling the others why the group ends.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// The part of this rank in a collective that is under way.
+struct Active<'a, 'b> {
+    execution: Execution,
+    buffers: &'a mut Buffers<'b>,
+}
+
+/// A rank that is connected to others.
+///
+/// All ranks call the same collectives in the same order; another order, size or algorithm is told as an error. A rank may be ahead of others
+/// by one collective. When a rank dies the others get an error after the [idle time](clearway_udp::Settings::idle) of their connections,
+/// those that are not connected to it from ranks that are. After an error the group is over, save where it says otherwise.
+///
+/// Each call must be awaited to its end: one that is dropped ends the group.
+pub struct Group {
+    rank: u32,
+    ranks: u32,
+    addresses: Vec<SocketAddr>,
+    peers: BTreeMap<u32, Peer>,
+    tell: Tell,
+    told: mpsc::Receiver<Event>,
+    memory: Memory,
+    /// The collective that is under way, or that was the last.
+    current: Sequence,
+    begin: Option<Begin>,
+    broken: Option<GroupError>,
+    /// The plan that was made last.
+    plan: Option<(Option<usize>, Arc<Plan>)>,
+}
+
+impl Group {
+    /// A group that nobody else has come to.
+    pub(crate) fn alone(rank: u32, addresses: Vec<SocketAddr>, memory: Memory) -> Self {
+        let (tell, told) = events();
+        Self {
+            rank,
+            ranks: addresses.len() as u32,
+            addresses,
+            peers: BTreeMap::new(),
+            tell,
+            told,
+            memory,
+            current: Sequence::START,
+            begin: None,
+            broken: None,
+            plan: None,
+        }
+    }
+
+    /// Number of this rank.
+    pub fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    /// Number of all ranks.
+    pub fn ranks(&self) -> u32 {
+        self.ranks
+    }
+
+    pub(crate) fn address(&self, rank: u32) -> SocketAddr {
+        self.addresses[rank as usize]
+    }
+
+    pub(crate) fn teller(&self) -> Tell {
+        self.tell.clone()
+    }
+
+    /// Adds a rank that has come.
+    pub(crate) fn add(&mut self, rank: u32, channel: Channel) -> Result<(), GroupError> {
+        if let Some(known) = self.peers.get(&rank) {
+            return Err(GroupError::Twice {
+                rank,
+                first: known.channel.peer(),
+                second: channel.peer(),
+            });
+        }
+        let peer = Peer::new(rank, self.address(rank), channel, &self.tell);
+        self.peers.insert(rank, peer);
+        Ok(())
+    }
+
+    pub(crate) fn has(&self, rank: u32) -> bool {
+        self.peers.contains_key(&rank)
+    }
+
+    /// Waits for an event before anything has begun here; `None` at the deadline.
+    pub(crate) async fn event_until(&mut self, deadline: Instant) -> Option<Event> {
+        timeout_at(deadline, self.told.recv()).await.ok().flatten()
+    }
+
+    /// The sum of the buffers of all ranks, in place, by the ring or another algorithm.
+    ///
+    /// # Errors
+    /// If the buffers of the ranks have different lengths, or a rank is lost.
+    pub async fn all_reduce(
+        &mut self,
+        algorithm: Option<Algorithm>,
+        buffer: &mut [f32],
+    ) -> Result<(), GroupError> {
+        let plan = self.plan(Operation::AllReduce, algorithm, buffer.len(), None)?;
+        self.run(&plan, &mut Buffers::InPlace(buffer)).await
+    }
+
+    /// The blocks of all ranks; the own one, [`block`](Self::block), is in its place before.
+    ///
+    /// # Errors
+    /// As [`all_reduce`](Self::all_reduce).
+    pub async fn all_gather(&mut self, buffer: &mut [f32]) -> Result<(), GroupError> {
+        let plan = self.plan(Operation::AllGather, None, buffer.len(), None)?;
+        self.run(&plan, &mut Buffers::InPlace(buffer)).await
+    }
+
+    /// The own block of the sum of all buffers, in its place. Elsewhere the buffer then holds parts of sums.
+    ///
+    /// # Errors
+    /// As [`all_reduce`](Self::all_reduce).
+    pub async fn reduce_scatter(&mut self, buffer: &mut [f32]) -> Result<(), GroupError> {
+        let plan = self.plan(Operation::ReduceScatter, None, buffer.len(), None)?;
+        self.run(&plan, &mut Buffers::InPlace(buffer)).await
+    }
+
+    /// Block r of `send` goes to rank r. `receive` gets the own block of each rank in turn.
+    ///
+    /// # Errors
+    /// As [`all_reduce`](Self::all_reduce), and if `receive` has not as many elements as ranks times the own block.
+    pub async fn all_to_all(
+        &mut self,
+        send: &[f32],
+        receive: &mut [f32],
+    ) -> Result<(), GroupError> {
+        let plan = self.plan(Operation::AllToAll, None, send.len(), None)?;
+        self.run(&plan, &mut Buffers::Apart { send, receive }).await
+    }
+
+    /// Elements of the block of a rank in a buffer of `count`.
+    pub fn block(&self, rank: u32, count: usize) -> Range<usize> {
+        let blocks =
+            clearway_workload::collective::Blocks::new(count as u64, self.ranks).range(rank);
+        blocks.start as usize..blocks.end as usize
+    }
+
+    /// The plan of a collective of this group; the last one is kept.
+    ///
+    /// # Errors
+    /// If the messages would be too many, or the algorithm is one of another operation.
+    pub fn plan(
+        &mut self,
+        operation: Operation,
+        algorithm: Option<Algorithm>,
+        count: usize,
+        chunk: Option<usize>,
+    ) -> Result<Arc<Plan>, GroupError> {
+        let algorithm = algorithm.unwrap_or_else(|| Algorithm::default_of(operation));
+        if algorithm.operation() != operation {
+            return Err(GroupError::Plan {
+                message: format!("{algorithm} is no {}", operation.name()),
+                fix: "take an algorithm of the operation".into(),
+            });
+        }
+        if let Some((asked, plan)) = &self.plan
+            && (*asked, plan.algorithm(), plan.count()) == (chunk, algorithm, count)
+        {
+            return Ok(Arc::clone(plan));
+        }
+        let plan = Plan::new(algorithm, self.ranks, count, chunk);
+        let plan = Arc::new(plan.map_err(|error| GroupError::Plan {
+            message: error.to_string(),
+            fix: error.fix,
+        })?);
+        self.plan = Some((chunk, Arc::clone(&plan)));
+        Ok(plan)
+    }
+
+    /// Takes part in a collective. Returns when the buffers hold the result; others may still be at it.
+    ///
+    /// # Errors
+    /// If the buffers do not fit the plan, whereupon the group goes on; if another rank has begun another collective; if a rank is lost.
+    pub async fn run(
+        &mut self,
+        plan: &Arc<Plan>,
+        buffers: &mut Buffers<'_>,
+    ) -> Result<(), GroupError> {
+        if let Some(error) = &self.broken {
+            return Err(error.clone());
+        }
+        if plan.ranks() != self.ranks {
+            let (plan, own) = (plan.ranks(), self.ranks);
+            return Err(GroupError::Members(format!(
+                "the plan is for {plan} ranks, and the group has {own}"
+            )));
+        }
+        let execution = Execution::new(plan, self.rank, buffers)?;
+        // If the caller drops this future.
+        self.broken = Some(GroupError::Interrupted);
+        let active = Active { execution, buffers };
+        match self.carry_out(Begin::of(plan), active).await {
+            Ok(()) => {
+                self.broken = None;
+                Ok(())
+            }
+            Err(error) => {
+                self.end(&error).await;
+                Err(error)
+            }
+        }
+    }
+
+    async fn carry_out(
+        &mut self,
+        begin: Begin,
+        mut active: Active<'_, '_>,
+    ) -> Result<(), GroupError> {
+        // So that nobody is ahead by two.
+        while self.peers.values().any(|peer| !peer.has_begun) {
+            let event = self.event().await;
+            self.on_event(event, None)?;
+        }
+        self.current = self.current.next();
+        for (&rank, peer) in &mut self.peers {
+            if peer.has_left {
+                let address = peer.address;
+                return Err(GroupError::Left { rank, address });
+            }
+            peer.send(
+                Tag::Begin(self.current),
+                Bytes::copy_from_slice(begin.bytes()),
+            );
+            let next = peer.next.take();
+            peer.has_begun = next.is_some();
+            if let Some(theirs) = next {
+                compare(rank, &theirs, self.rank, &begin)?;
+            }
+        }
+        self.begin = Some(begin);
+        let ranks: Vec<u32> = self.peers.keys().copied().collect();
+        for rank in ranks {
+            self.apply_held(rank, &mut active)?;
+        }
+        loop {
+            self.send_ready(&mut active);
+            if active.execution.is_over() {
+                return Ok(());
+            }
+            let event = self.event().await;
+            self.on_event(event, Some(&mut active))?;
+            // What has come at the same time, before anybody is woken.
+            while let Ok(event) = self.told.try_recv() {
+                self.on_event(event, Some(&mut active))?;
+            }
+        }
+    }
+
+    /// Gives the writers what may be sent.
+    fn send_ready(&mut self, active: &mut Active<'_, '_>) {
+        let Active { execution, buffers } = active;
+        while let Some(outgoing) = execution.poll_message() {
+            if let Some(peer) = self.peers.get_mut(&outgoing.to) {
+                peer.ready.push_back(outgoing.message);
+            }
+        }
+        for peer in self.peers.values_mut() {
+            while let Some(message) = peer.take_ready() {
+                let data = execution.content(message, buffers);
+                peer.send(Tag::Message(self.current, message), data);
+            }
+        }
+    }
+
+    async fn event(&mut self) -> Event {
+        // The group has a sender of its own, so the queue does not end.
+        match self.told.recv().await {
+            Some(event) => event,
+            None => std::future::pending().await,
+        }
+    }
+
+    fn on_event(
+        &mut self,
+        event: Event,
+        active: Option<&mut Active<'_, '_>>,
+    ) -> Result<(), GroupError> {
+        match event {
+            Event::Sent { rank, tag } => {
+                if let Tag::Message(sequence, message) = tag
+                    && let Some(peer) = self.peers.get_mut(&rank)
+                {
+                    peer.on_sent();
+                    if let Some(active) = active.filter(|_| sequence == self.current) {
+                        active.execution.on_sent(message);
+                    }
+                }
+                Ok(())
+            }
+            Event::Received { rank, message } => self.on_message(rank, message, active),
+            Event::Over { rank, closed } => self.on_over(rank, closed, active),
+            // Ranks that have come too late, or twice.
+            Event::Met { .. } | Event::Unmet(_) => Ok(()),
+        }
+    }
+
+    /// Processes an event before anything has begun here.
+    pub(crate) fn on_early(&mut self, event: Event) -> Result<(), GroupError> {
+        self.on_event(event, None)
+    }
+
+    fn on_message(
+        &mut self,
+        rank: u32,
+        message: Message,
+        active: Option<&mut Active<'_, '_>>,
+    ) -> Result<(), GroupError> {
+        let (current, next) = (self.current, self.current.next());
+        let Some(peer) = self.peers.get_mut(&rank) else {
+            return Ok(());
+        };
+        match (Tag::of(message.tag), active) {
+            (Some(Tag::Begin(sequence)), active) if sequence == current || sequence == next => {
+                let Some(theirs) = Begin::read(message.data) else {
+                    return Err(self.violation(rank, "a collective that does not exist"));
+                };
+                if sequence == next {
+                    let twice = peer.next.replace(theirs);
+                    return self.forbid(rank, twice.is_some());
+                }
+                let twice = std::mem::replace(&mut peer.has_begun, true);
+                self.forbid(rank, twice)?;
+                if let Some(ours) = &self.begin {
+                    compare(rank, &theirs, self.rank, ours)?;
+                }
+                active.map_or(Ok(()), |active| self.apply_held(rank, active))
+            }
+            (Some(Tag::Message(sequence, number)), Some(active))
+                if sequence == current && peer.has_begun =>
+            {
+                self.apply(rank, number, message.data, active)
+            }
+            // Messages overtake each other, and other ranks this one.
+            (Some(Tag::Message(sequence, number)), active)
+                if sequence == next || sequence == current && active.is_some() =>
+            {
+                peer.held.push((sequence, number, message.data));
+                Ok(())
+            }
+            _ => Err(self.violation(rank, "a message that belongs to no collective here")),
+        }
+    }
+
+    fn forbid(&self, rank: u32, twice: bool) -> Result<(), GroupError> {
+        match twice {
+            true => Err(self.violation(rank, "a collective that begins twice")),
+            false => Ok(()),
+        }
+    }
+
+    /// Applies what has come from a rank before it was known which collective it belongs to.
+    fn apply_held(&mut self, rank: u32, active: &mut Active<'_, '_>) -> Result<(), GroupError> {
+        let current = self.current;
+        let Some(peer) = self.peers.get_mut(&rank).filter(|peer| peer.has_begun) else {
+            return Ok(());
+        };
+        let (held, later): (Vec<_>, Vec<_>) = std::mem::take(&mut peer.held)
+            .into_iter()
+            .partition(|(sequence, ..)| *sequence == current);
+        peer.held = later;
+        held.into_iter()
+            .try_for_each(|(_, message, data)| self.apply(rank, message, data, active))
+    }
+
+    fn apply(
+        &self,
+        rank: u32,
+        message: u32,
+        data: Vec<u8>,
+        active: &mut Active<'_, '_>,
+    ) -> Result<(), GroupError> {
+        let execution = &mut active.execution;
+        match execution.on_message(rank, message, data, active.buffers) {
+            Ok(memory) => {
+                memory
+                    .into_iter()
+                    .for_each(|memory| self.memory.put(memory));
+                Ok(())
+            }
+            Err(unexpected) => Err(self.violation(rank, &unexpected.to_string())),
+        }
+    }
+
+    fn on_over(
+        &mut self,
+        rank: u32,
+        closed: Closed,
+        active: Option<&mut Active<'_, '_>>,
+    ) -> Result<(), GroupError> {
+        let address = self.address(rank);
+        let Some(peer) = self.peers.get_mut(&rank) else {
+            return Ok(());
+        };
+        peer.is_over = true;
+        let ending = match closed {
+            Closed::There(code) => Ending::of(code),
+            _ => None,
+        };
+        match ending {
+            Some(Ending::Done) => {
+                peer.has_left = true;
+                let needed = active.is_some_and(|active| active.execution.expects(rank));
+                // One that has not begun will not.
+                match needed || !peer.has_begun {
+                    true => Err(GroupError::Left { rank, address }),
+                    false => Ok(()),
+                }
+            }
+            Some(ending) => Err(GroupError::Ended { by: rank, ending }),
+            None => Err(GroupError::Lost {
+                rank,
+                address,
+                closed,
+            }),
+        }
+    }
+
+    fn violation(&self, rank: u32, what: &str) -> GroupError {
+        GroupError::Violation {
+            rank,
+            address: self.address(rank),
+            what: what.to_owned(),
+        }
+    }
+
+    /// Ends all connections and tells the others why.
+    pub(crate) async fn end(&mut self, error: &GroupError) {
+        self.broken = Some(error.clone());
+        let code = error.ending().code();
+        for peer in self.peers.values() {
+            peer.channel.close(code);
+        }
+        let deadline = Instant::now() + FAREWELL;
+        while self.peers.values().any(|peer| !peer.is_over) {
+            match timeout_at(deadline, self.told.recv()).await {
+                Ok(Some(Event::Over { rank, .. })) => {
+                    let peer = self.peers.get_mut(&rank);
+                    peer.into_iter().for_each(|peer| peer.is_over = true);
+                }
+                Ok(Some(_)) => {}
+                Ok(None) | Err(_) => return,
+            }
+        }
+    }
+
+    /// Ends a group that nobody leaves.
+    pub(crate) async fn end_unfinished(&mut self) {
+        let error = self.broken.take();
+        self.end(&error.unwrap_or(GroupError::Interrupted)).await;
+    }
+
+    /// Leaves the group: waits until the others have what this rank has sent.
+    ///
+    /// # Errors
+    /// If a rank is lost before; the error of a group that is over.
+    pub async fn leave(mut self) -> Result<(), GroupError> {
+        if let Some(error) = self.broken.take() {
+            return Err(error);
+        }
+        let mut ends = JoinSet::new();
+        for (&rank, peer) in &self.peers {
+            let (channel, address) = (Arc::clone(&peer.channel), peer.address);
+            ends.spawn(async move {
+                let closed = channel.shut_down(Ending::Done.code()).await;
+                (rank, address, closed)
+            });
+        }
+        let mut told = std::mem::replace(&mut self.told, events().1);
+        let mut result = Ok(());
+        // What still comes must not hold connections up.
+        let drain = tokio::spawn(async move { while told.recv().await.is_some() {} });
+        while let Some(end) = ends.join_next().await {
+            let Ok((rank, address, closed)) = end else {
+                continue;
+            };
+            let error = match closed {
+                Closed::Here => continue,
+                Closed::There(code) => match Ending::of(code) {
+                    Some(Ending::Done) => continue,
+                    Some(ending) => GroupError::Ended { by: rank, ending },
+                    None => GroupError::Lost {
+                        rank,
+                        address,
+                        closed,
+                    },
+                },
+                closed => GroupError::Lost {
+                    rank,
+                    address,
+                    closed,
+                },
+            };
+            result = result.and(Err(error));
+        }
+        drain.abort();
+        result
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // A rank that is gone without having left is a failure for the others. One that has left, or has ended, says so first.
+        for peer in self.peers.values() {
+            peer.channel.close(Ending::Failed.code());
+        }
+    }
+}
+
+fn compare(rank: u32, theirs: &Begin, own: u32, ours: &Begin) -> Result<(), GroupError> {
+    match theirs == ours {
+        true => Ok(()),
+        false => Err(GroupError::Disagreement {
+            rank,
+            theirs: theirs.to_string(),
+            own,
+            ours: ours.to_string(),
+        }),
+    }
+}

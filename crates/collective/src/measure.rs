@@ -1,0 +1,297 @@
+//! Measurements of collectives in the manner of nccl-tests: time, bandwidths, and wrong elements.
+//!
+//! Values are small whole numbers that each rank can compute for all others. Their sums are exact in `f32` in any order, so that a result is
+//! right or wrong, without tolerance.
+
+use crate::blocking::Group;
+use crate::error::GroupError;
+use crate::execution::Buffers;
+use crate::plan::{Algorithm, ELEMENT, Operation, Plan};
+use clearway_units::Span;
+use std::sync::Arc;
+use tokio::time::Instant;
+
+/// Values repeat after so many elements, a prime, so that blocks and chunks begin with different ones.
+const PERIOD: usize = 1021;
+/// The most ranks whose sums of values are exact.
+pub const MOST_RANKS: u32 = (1 << 24) / PERIOD as u32;
+
+/// Plan of a measurement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Measurement {
+    /// Operation and algorithm.
+    pub algorithm: Algorithm,
+    /// Size S in bytes. It is rounded down to whole elements, and to as many for each rank where ranks have blocks, as nccl-tests does.
+    pub size: u64,
+    /// Most elements of a message; the plan's choice if none.
+    pub chunk: Option<usize>,
+    /// Collectives before the clock starts.
+    pub warmups: u32,
+    /// Collectives that are timed, above zero.
+    pub iterations: u32,
+    /// True if results are compared with local ones.
+    pub check: bool,
+}
+
+/// Results of a measurement.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Measured {
+    /// Bytes of S.
+    pub size: u64,
+    /// Elements of S in an all-reduce, of a block otherwise, as nccl-tests counts.
+    pub count: u64,
+    /// Time of a collective: the mean over ranks and iterations.
+    pub time: Span,
+    /// Size per time, in GB/s.
+    pub algorithm_bandwidth: f64,
+    /// The same times the [factor](Plan::bus_factor) of the operation.
+    pub bus_bandwidth: f64,
+    /// Elements at all ranks that differ from a local computation, in two collectives: one before the clock started, one after it stopped.
+    /// None if they were not compared.
+    pub wrong: Option<u64>,
+}
+
+impl Measurement {
+    /// Elements of S among a number of ranks.
+    pub fn elements(&self, ranks: u32) -> usize {
+        let elements = self.size as usize / ELEMENT;
+        match self.algorithm.operation() {
+            Operation::AllReduce => elements,
+            _ => elements / ranks as usize * ranks as usize,
+        }
+    }
+
+    /// Plans of all collectives of a measurement: that which is measured, and that by which ranks exchange their results.
+    ///
+    /// # Errors
+    /// As [`Plan::new`].
+    pub fn plans(&self, ranks: u32) -> Result<[Arc<Plan>; 2], clearway_workload::CollectiveError> {
+        let measured = Plan::new(self.algorithm, ranks, self.elements(ranks), self.chunk)?;
+        // Over connections that there are: a ring's, a tree's, or those of all.
+        let exchange = match (self.algorithm.operation(), self.algorithm.name()) {
+            (Operation::AllReduce, _) => self.algorithm,
+            _ => Algorithm::default_of(Operation::AllReduce),
+        };
+        let exchange = Plan::new(exchange, ranks, 2 * ranks as usize, Some(1))?;
+        Ok([Arc::new(measured), Arc::new(exchange)])
+    }
+
+    /// Measures. All ranks of the group call it with the same plan.
+    ///
+    /// # Errors
+    /// As [`Group::run`].
+    pub fn run(&self, group: &mut Group) -> Result<Measured, GroupError> {
+        let plans = self
+            .plans(group.ranks())
+            .map_err(|error| GroupError::Plan {
+                message: error.to_string(),
+                fix: error.fix,
+            })?;
+        let [plan, exchange] = plans;
+        let mut data = Data::new(&plan, group.rank());
+        let mut wrong = 0;
+        if self.check {
+            wrong += data.checked(group, 0)?;
+        }
+        // Sums of sums would leave the range of floats.
+        data.clear();
+        for _ in 0..self.warmups {
+            data.run(group)?;
+        }
+        exchange_sums(group, &exchange, [0.0, 0.0])?;
+        let began = Instant::now();
+        for _ in 0..self.iterations {
+            data.run(group)?;
+        }
+        let nanoseconds = began.elapsed().as_nanos() as f64 / f64::from(self.iterations);
+        if self.check {
+            wrong += data.checked(group, 1)?;
+        }
+        let counted = [nanoseconds / 1000.0, wrong as f64];
+        let [microseconds, wrong] = exchange_sums(group, &exchange, counted)?;
+        let microseconds = microseconds / f64::from(group.ranks());
+        let size = (plan.count() * ELEMENT) as u64;
+        let bandwidth = match microseconds > 0.0 {
+            true => size as f64 / microseconds / 1000.0,
+            false => 0.0,
+        };
+        let blocks = match self.algorithm.operation() {
+            Operation::AllReduce => 1,
+            _ => u64::from(group.ranks()),
+        };
+        Ok(Measured {
+            size,
+            count: plan.count() as u64 / blocks,
+            time: Span::from_ps((microseconds * 1e6) as u64),
+            algorithm_bandwidth: bandwidth,
+            bus_bandwidth: bandwidth * plan.bus_factor(),
+            wrong: self.check.then_some(wrong as u64),
+        })
+    }
+}
+
+/// Sums of two numbers of each rank. It is a barrier, too: a rank has the result when all have begun.
+fn exchange_sums(
+    group: &mut Group,
+    plan: &Arc<Plan>,
+    own: [f64; 2],
+) -> Result<[f64; 2], GroupError> {
+    let mut buffer = vec![0.0; plan.count()];
+    let place = 2 * group.rank() as usize;
+    // Each rank has places of its own, so that nothing is added but zeros.
+    for (element, number) in buffer[place..].iter_mut().zip(own) {
+        *element = number as f32;
+    }
+    group.run(plan, &mut Buffers::InPlace(&mut buffer), &mut || true)?;
+    let sum = |at: usize| {
+        buffer
+            .iter()
+            .skip(at)
+            .step_by(2)
+            .map(|e| f64::from(*e))
+            .sum()
+    };
+    Ok([sum(0), sum(1)])
+}
+
+/// Buffers of a rank, with their values.
+struct Data {
+    plan: Arc<Plan>,
+    rank: u32,
+    /// Empty but in an all-to-all.
+    send: Vec<f32>,
+    own: Vec<f32>,
+}
+
+/// Value of an element at a rank. Each round has other values, so that what was left from an earlier one is wrong.
+fn value(rank: u32, round: usize, at: usize) -> f32 {
+    ((at * 7 + rank as usize * 131 + round * 17) % PERIOD) as f32
+}
+
+impl Data {
+    fn new(plan: &Arc<Plan>, rank: u32) -> Self {
+        let exchanges = plan.algorithm().operation() == Operation::AllToAll;
+        let own = match exchanges {
+            true => plan.block(rank).len() * plan.ranks() as usize,
+            false => plan.count(),
+        };
+        Self {
+            plan: Arc::clone(plan),
+            rank,
+            send: vec![0.0; if exchanges { plan.count() } else { 0 }],
+            own: vec![0.0; own],
+        }
+    }
+
+    fn clear(&mut self) {
+        self.send.fill(0.0);
+        self.own.fill(0.0);
+    }
+
+    fn run(&mut self, group: &mut Group) -> Result<(), GroupError> {
+        let mut buffers = match self.plan.algorithm().operation() {
+            Operation::AllToAll => Buffers::Apart {
+                send: &self.send,
+                receive: &mut self.own,
+            },
+            _ => Buffers::InPlace(&mut self.own),
+        };
+        group.run(&self.plan, &mut buffers, &mut || true)
+    }
+
+    /// Carries out one collective with known values. Returns the number of elements that are wrong here.
+    fn checked(&mut self, group: &mut Group, round: usize) -> Result<u64, GroupError> {
+        let source = match self.plan.algorithm().operation() {
+            Operation::AllToAll => &mut self.send,
+            _ => &mut self.own,
+        };
+        for (at, element) in source.iter_mut().enumerate() {
+            *element = value(self.rank, round, at);
+        }
+        self.run(group)?;
+        Ok(self.count_wrong(round))
+    }
+
+    fn count_wrong(&self, round: usize) -> u64 {
+        let (plan, own) = (&self.plan, self.plan.block(self.rank));
+        let ranks = 0..plan.ranks();
+        let differ = |elements: &[f32], from: usize, wanted: &dyn Fn(usize) -> f32| {
+            let numbered = (from..).zip(elements);
+            numbered
+                .filter(|(at, element)| **element != wanted(*at))
+                .count() as u64
+        };
+        let sums: Vec<f32> = (0..PERIOD)
+            .map(|at| ranks.clone().map(|rank| value(rank, round, at)).sum())
+            .collect();
+        let sum = |at: usize| sums[at % PERIOD];
+        match plan.algorithm().operation() {
+            Operation::AllReduce => differ(&self.own, 0, &sum),
+            Operation::ReduceScatter => differ(&self.own[own.clone()], own.start, &sum),
+            Operation::AllGather => ranks
+                .map(|rank| {
+                    let block = plan.block(rank);
+                    let wanted = |at| value(rank, round, at);
+                    differ(&self.own[block.clone()], block.start, &wanted)
+                })
+                .sum(),
+            Operation::AllToAll => ranks
+                .map(|rank| {
+                    let from = &self.own[rank as usize * own.len()..][..own.len()];
+                    let wanted = |at| value(rank, round, at);
+                    differ(from, own.start, &wanted)
+                })
+                .sum(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn data(operation: Operation, rank: u32) -> Data {
+        let plan = Plan::new(Algorithm::default_of(operation), 3, 3000, None).unwrap();
+        Data::new(&Arc::new(plan), rank)
+    }
+
+    #[test]
+    fn what_is_wrong_is_counted() {
+        let mut reduced = data(Operation::AllReduce, 1);
+        for at in 0..3000 {
+            reduced.own[at] = (0..3).map(|rank| value(rank, 1, at)).sum();
+        }
+        assert_eq!(reduced.count_wrong(1), 0);
+        assert!(reduced.count_wrong(0) > 2900, "values of another round");
+        reduced.own[17] += 1.0;
+        reduced.own[2999] = f32::NAN;
+        assert_eq!(reduced.count_wrong(1), 2);
+        let mut exchanged = data(Operation::AllToAll, 2);
+        for at in 0..3000 {
+            exchanged.own[at] = value(at as u32 / 1000, 0, 2000 + at % 1000);
+        }
+        assert_eq!(exchanged.count_wrong(0), 0);
+        exchanged.own.swap(0, 1000);
+        assert_eq!(exchanged.count_wrong(0), 2);
+    }
+
+    #[test]
+    fn sums_of_the_most_ranks_are_exact() {
+        assert!(u64::from(MOST_RANKS) * (PERIOD as u64 - 1) < 1 << 24);
+    }
+
+    #[test]
+    fn sizes_are_rounded_to_whole_elements_for_each_rank() {
+        let measurement = |operation, size| Measurement {
+            algorithm: Algorithm::default_of(operation),
+            size,
+            chunk: None,
+            warmups: 0,
+            iterations: 1,
+            check: true,
+        };
+        assert_eq!(measurement(Operation::AllReduce, 1027).elements(5), 256);
+        assert_eq!(measurement(Operation::AllGather, 1027).elements(5), 255);
+        assert_eq!(measurement(Operation::AllToAll, 3).elements(5), 0);
+    }
+}

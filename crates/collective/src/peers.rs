@@ -1,0 +1,171 @@
+//! Connections to other ranks: a task that reads and one that writes for each.
+
+use crate::error::GroupError;
+use crate::wire::{Begin, Sequence, Tag};
+use bytes::Bytes;
+use clearway_udp::net::{Channel, Message};
+use clearway_udp::{Acceptor, Closed, SendError};
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::mpsc;
+
+/// Events that wait for the group; behind them readers wait, and then connections.
+const EVENTS: usize = 64;
+/// Messages of the graph that a writer has at a time.
+const ROOM: usize = 4;
+
+/// What happens to a group.
+pub(crate) enum Event {
+    /// A rank has come.
+    Met {
+        rank: u32,
+        channel: Channel,
+    },
+    /// A rank cannot be met.
+    Unmet(GroupError),
+    Received {
+        rank: u32,
+        message: Message,
+    },
+    /// A connection has taken a message.
+    Sent {
+        rank: u32,
+        tag: Tag,
+    },
+    /// A connection is over.
+    Over {
+        rank: u32,
+        closed: Closed,
+    },
+}
+
+pub(crate) type Tell = mpsc::Sender<Event>;
+
+/// The queue of events of a group.
+pub(crate) fn events() -> (Tell, mpsc::Receiver<Event>) {
+    mpsc::channel(EVENTS)
+}
+
+/// Another rank, as its group knows it.
+pub(crate) struct Peer {
+    pub(crate) address: SocketAddr,
+    pub(crate) channel: Arc<Channel>,
+    outbox: mpsc::UnboundedSender<(Tag, Bytes)>,
+    /// Messages that the writer may be given.
+    room: usize,
+    /// Messages of the graph that may be sent.
+    pub(crate) ready: VecDeque<u32>,
+    /// The present collective has begun there.
+    pub(crate) has_begun: bool,
+    /// The next collective, if it has begun there.
+    pub(crate) next: Option<Begin>,
+    /// Messages that have come before it was known which collective they belong to: number of that, number, content.
+    pub(crate) held: Vec<(Sequence, u32, Vec<u8>)>,
+    /// It is through with all collectives.
+    pub(crate) has_left: bool,
+    /// The connection is over.
+    pub(crate) is_over: bool,
+}
+
+impl Peer {
+    /// Begins to read and to write.
+    pub(crate) fn new(rank: u32, address: SocketAddr, channel: Channel, tell: &Tell) -> Self {
+        let channel = Arc::new(channel);
+        let (outbox, letters) = mpsc::unbounded_channel();
+        tokio::spawn(read(rank, Arc::clone(&channel), tell.clone()));
+        tokio::spawn(write(rank, Arc::clone(&channel), letters, tell.clone()));
+        Self {
+            address,
+            channel,
+            outbox,
+            room: ROOM,
+            ready: VecDeque::new(),
+            has_begun: true,
+            next: None,
+            held: Vec::new(),
+            has_left: false,
+            is_over: false,
+        }
+    }
+
+    /// The next message that may be sent, if the writer takes one.
+    pub(crate) fn take_ready(&mut self) -> Option<u32> {
+        let next = (self.room > 0).then(|| self.ready.pop_front()).flatten();
+        self.room -= usize::from(next.is_some());
+        next
+    }
+
+    /// Gives the writer a message. If the connection is over its reader tells.
+    pub(crate) fn send(&self, tag: Tag, data: Bytes) {
+        let _ = self.outbox.send((tag, data));
+    }
+
+    /// The writer can be given one message more.
+    pub(crate) fn on_sent(&mut self) {
+        self.room += 1;
+    }
+}
+
+async fn read(rank: u32, channel: Arc<Channel>, tell: Tell) {
+    loop {
+        let event = match channel.receive().await {
+            Ok(message) => Event::Received { rank, message },
+            Err(closed) => {
+                let _ = tell.send(Event::Over { rank, closed }).await;
+                return;
+            }
+        };
+        // Nobody listens when the group is gone.
+        if tell.send(event).await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn write(
+    rank: u32,
+    channel: Arc<Channel>,
+    mut letters: mpsc::UnboundedReceiver<(Tag, Bytes)>,
+    tell: Tell,
+) {
+    while let Some((tag, data)) = letters.recv().await {
+        let event = match channel.send(tag.code(), data).await {
+            Ok(()) => Event::Sent { rank, tag },
+            Err(SendError::TooLong { .. }) => {
+                let closed = Closed::Violation("it takes shorter messages only");
+                Event::Over { rank, closed }
+            }
+            Err(_) => return,
+        };
+        if tell.send(event).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Buffers of messages, which are used again so that memory need not be cleared for each.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Memory(Arc<Mutex<Vec<Vec<u8>>>>);
+
+impl Memory {
+    /// The most buffers that wait here, and the most bytes of one.
+    const MOST: (usize, usize) = (32, 1 << 20);
+
+    /// Gives a buffer back.
+    pub(crate) fn put(&self, buffer: Vec<u8>) {
+        let mut buffers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if buffers.len() < Self::MOST.0 && buffer.len() <= Self::MOST.1 {
+            buffers.push(buffer);
+        }
+    }
+}
+
+impl Acceptor for Memory {
+    fn accept(&mut self, _tag: u64, length: usize) -> Option<Vec<u8>> {
+        let mut buffers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let fits = buffers.iter().rposition(|buffer| buffer.len() == length);
+        let fits = fits.map(|index| buffers.swap_remove(index));
+        Some(fits.unwrap_or_else(|| vec![0; length]))
+    }
+}

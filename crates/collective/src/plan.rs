@@ -1,0 +1,365 @@
+//! One collective among a number of ranks: its graph, and the elements that each message carries.
+
+use clearway_units::{Bytes, Value};
+use clearway_workload::collective::{Blocks, Effect, Move};
+use clearway_workload::{
+    CollectiveError, CollectiveSettings, Graph, Plan as GraphPlan, Rank, Task, TaskId,
+};
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Bytes of an element.
+pub(crate) const ELEMENT: usize = size_of::<f32>();
+/// Most elements of a message: 4 MiB, of which a connection's memory holds several.
+const MOST_CHUNK: usize = (4 << 20) / ELEMENT;
+/// Elements of a message where nobody has chosen: 256 KiB.
+const CHUNK: usize = (256 << 10) / ELEMENT;
+/// Fewest elements of a message where nobody has chosen: below 16 KiB the cost of messages outweighs that of bytes.
+const LEAST_CHUNK: usize = (16 << 10) / ELEMENT;
+
+/// Operation on the buffers of the ranks. S is the number of elements of a plan; block r is the r-th of as many parts as there are ranks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    /// Every rank has S to add up; in the end every rank has the sum of all.
+    AllReduce,
+    /// Rank r has block r; in the end every rank has all blocks.
+    AllGather,
+    /// Every rank has S to add up; in the end rank r has block r of the sum.
+    ReduceScatter,
+    /// Every rank has S, of which block r is for rank r; in the end every rank has its block from each.
+    AllToAll,
+}
+
+impl Operation {
+    /// All operations.
+    pub const ALL: [Self; 4] = [
+        Self::AllReduce,
+        Self::AllGather,
+        Self::ReduceScatter,
+        Self::AllToAll,
+    ];
+
+    /// Name of the operation, as scenarios have it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::AllReduce => "all-reduce",
+            Self::AllGather => "all-gather",
+            Self::ReduceScatter => "reduce-scatter",
+            Self::AllToAll => "all-to-all",
+        }
+    }
+
+    /// The operation of a name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|operation| operation.name() == name)
+    }
+
+    /// True if messages add up.
+    pub const fn adds(self) -> bool {
+        matches!(self, Self::AllReduce | Self::ReduceScatter)
+    }
+}
+
+/// An operation and the algorithm that carries it out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Algorithm {
+    operation: Operation,
+    name: &'static str,
+}
+
+/// Error of an algorithm that an operation does not have.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{} has no algorithm `{name}`: it has {}", .operation.name(), Algorithm::names(*.operation).collect::<Vec<_>>().join(", "))]
+pub struct UnknownAlgorithm {
+    /// The operation.
+    pub operation: Operation,
+    /// The name that was asked for.
+    pub name: String,
+}
+
+impl Algorithm {
+    /// The algorithm of a name; `tree` is short for `double-binary-tree`.
+    ///
+    /// # Errors
+    /// If the operation has none of this name.
+    pub fn named(operation: Operation, name: &str) -> Result<Self, UnknownAlgorithm> {
+        let full = match name {
+            "tree" => "double-binary-tree",
+            name => name,
+        };
+        let found = Self::names(operation).find(|known| *known == full);
+        let found = found.map(|name| Self { operation, name });
+        found.ok_or_else(|| UnknownAlgorithm {
+            operation,
+            name: name.to_owned(),
+        })
+    }
+
+    /// The first algorithm of an operation: the ring, or direct for an all-to-all.
+    pub fn default_of(operation: Operation) -> Self {
+        let name = Self::names(operation).next().unwrap_or_default();
+        Self { operation, name }
+    }
+
+    /// Names of the algorithms of an operation.
+    pub fn names(operation: Operation) -> impl Iterator<Item = &'static str> {
+        let kinds = CollectiveSettings::KINDS.iter();
+        // Its server takes part without data of its own, so it is another operation.
+        let kinds = kinds.filter(|kind| kind.algorithm != "parameter-server");
+        let own = kinds.filter(move |kind| kind.operation == operation.name());
+        own.map(|kind| kind.algorithm)
+    }
+
+    /// The operation.
+    pub const fn operation(self) -> Operation {
+        self.operation
+    }
+
+    /// Name of the algorithm.
+    pub const fn name(self) -> &'static str {
+        self.name
+    }
+
+    /// Elements of a message where nobody has chosen: a block where all ranks take the same steps, and less where chunks follow each other
+    /// along a tree; within 16 KiB and 256 KiB.
+    fn usual_chunk(self, count: usize) -> usize {
+        match self.name {
+            "double-binary-tree" => (count / 16).clamp(LEAST_CHUNK, CHUNK),
+            _ => CHUNK,
+        }
+    }
+
+    /// Settings of the graph. Sizes are counted in elements.
+    fn settings(self, count: usize, chunk: usize) -> CollectiveSettings {
+        let named = CollectiveSettings::named(self.operation.name(), self.name);
+        let mut settings = named.expect("algorithms come from the list of collectives");
+        let mut set = |key: &str, value: Value| {
+            settings
+                .set(key, &value)
+                .expect("each of these collectives has the key");
+        };
+        let size = |elements: usize| Value::Text(format!("{elements}B"));
+        set("size", size(count));
+        set("chunk", size(chunk));
+        if self.operation == Operation::AllToAll {
+            // Nobody grants: memory is bounded by the credit of connections.
+            set("receiver-limit", Value::Boolean(false));
+        }
+        settings
+    }
+}
+
+impl fmt::Display for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} by {}", self.operation.name(), self.name)
+    }
+}
+
+/// A collective among a number of ranks.
+///
+/// Its graph is that of the simulator, counted in elements: one byte of the graph stands for one `f32`, because an element cannot be cut.
+/// [`graph_of_bytes`](Self::graph_of_bytes) is the same with the bytes of its messages, for the simulator.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    algorithm: Algorithm,
+    ranks: u32,
+    count: usize,
+    chunk: usize,
+    /// None where nothing has to be sent: without elements, or with one rank.
+    graph: Option<Arc<GraphPlan>>,
+    moves: Vec<Move>,
+    bus_factor: f64,
+}
+
+impl Plan {
+    /// The plan of an algorithm among `ranks` ranks with `count` elements, sent in messages of at most `chunk`.
+    ///
+    /// `count` is the size S of [`Operation`]. A chunk has at most 1 Mi elements (4 MiB).
+    ///
+    /// # Errors
+    /// If there are no ranks, or the messages would be too many.
+    pub fn new(
+        algorithm: Algorithm,
+        ranks: u32,
+        count: usize,
+        chunk: Option<usize>,
+    ) -> Result<Self, CollectiveError> {
+        let chunk = chunk.unwrap_or_else(|| algorithm.usual_chunk(count));
+        let fault = |key, message: String, fix: &str| CollectiveError {
+            operation: algorithm.operation.name(),
+            algorithm: algorithm.name,
+            key,
+            message,
+            fix: fix.to_owned(),
+        };
+        if ranks == 0 {
+            return Err(fault(
+                None,
+                "there are no ranks".into(),
+                "take 1 rank or more",
+            ));
+        }
+        if chunk == 0 || chunk > MOST_CHUNK {
+            let message = format!("a message of {chunk} elements");
+            return Err(fault(
+                Some("chunk"),
+                message,
+                "write a chunk of 4 bytes to 4MiB",
+            ));
+        }
+        let mut plan = Self {
+            algorithm,
+            ranks,
+            count,
+            chunk,
+            graph: None,
+            moves: Vec::new(),
+            bus_factor: 0.0,
+        };
+        if ranks > 1 && count > 0 {
+            let collective = algorithm.settings(count, chunk).build(ranks)?;
+            plan.bus_factor = collective.bus_factor();
+            plan.graph = Some(Arc::new(GraphPlan::new(collective.graph)));
+            plan.moves = collective.moves;
+        }
+        Ok(plan)
+    }
+
+    /// Operation and algorithm.
+    pub fn algorithm(&self) -> Algorithm {
+        self.algorithm
+    }
+
+    /// Number of ranks.
+    pub fn ranks(&self) -> u32 {
+        self.ranks
+    }
+
+    /// Number of elements, S of [`Operation`].
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Most elements of a message.
+    pub fn chunk(&self) -> usize {
+        self.chunk
+    }
+
+    /// Factor by which nccl-tests multiplies size / time to get the rate at which an optimal algorithm would keep each rank busy, as
+    /// [`bus_factor`](clearway_workload::Collective::bus_factor); zero where nothing is sent.
+    pub fn bus_factor(&self) -> f64 {
+        self.bus_factor
+    }
+
+    /// Elements of a block.
+    pub fn block(&self, rank: u32) -> Range<usize> {
+        let range = self.blocks().range(rank);
+        range.start as usize..range.end as usize
+    }
+
+    fn blocks(&self) -> Blocks {
+        Blocks::new(self.count as u64, self.ranks)
+    }
+
+    /// The graph as the simulator takes it, with the bytes of its messages.
+    pub fn graph_of_bytes(&self) -> Graph {
+        let Some(plan) = &self.graph else {
+            return Graph::new(self.ranks);
+        };
+        let mut graph = Graph::new(self.ranks);
+        for (id, task) in plan.graph().numbered() {
+            let task = match task {
+                Task::Message { src, dst, bytes } => Task::Message {
+                    src,
+                    dst,
+                    bytes: Bytes::new(bytes.as_u64() * ELEMENT as u64),
+                },
+                task @ Task::Compute { .. } => task,
+            };
+            graph.add(task, plan.graph().needs(id).iter().copied());
+        }
+        graph.parallelism = plan.graph().parallelism;
+        graph
+    }
+
+    /// The ranks to which `rank` sends or from which it gets messages, in ascending order.
+    pub fn neighbours(&self, rank: u32) -> Vec<u32> {
+        let mut speaks = vec![false; self.ranks as usize];
+        for (src, dst) in self.messages().map(|(_, ends)| ends) {
+            speaks[dst.index()] |= src.0 == rank;
+            speaks[src.index()] |= dst.0 == rank;
+        }
+        (0..self.ranks)
+            .filter(|&other| speaks[other as usize])
+            .collect()
+    }
+
+    pub(crate) fn graph(&self) -> Option<&Arc<GraphPlan>> {
+        self.graph.as_ref()
+    }
+
+    /// Each message with its ends.
+    pub(crate) fn messages(&self) -> impl Iterator<Item = (TaskId, (Rank, Rank))> + '_ {
+        let tasks = self.graph.iter().flat_map(|plan| plan.graph().numbered());
+        tasks.filter_map(|(id, task)| match task {
+            Task::Message { src, dst, .. } => Some((id, (src, dst))),
+            Task::Compute { .. } => None,
+        })
+    }
+
+    /// Ends of a message, if there is one of this number.
+    pub(crate) fn ends(&self, message: u32) -> Option<(Rank, Rank)> {
+        let graph = self.graph.as_ref()?.graph();
+        let known = (message as usize) < graph.len();
+        match graph.task(TaskId(if known { message } else { return None })) {
+            Task::Message { src, dst, .. } => Some((src, dst)),
+            Task::Compute { .. } => None,
+        }
+    }
+
+    /// Elements that a message carries, by their place in the space of the operation, and what becomes of them.
+    fn moved(&self, message: u32) -> (Range<usize>, Effect) {
+        let Move { offset, effect } = self.moves[message as usize];
+        let task = self
+            .graph
+            .as_ref()
+            .map(|plan| plan.graph().task(TaskId(message)));
+        let length = match task {
+            // What only says that something has happened carries no elements.
+            Some(Task::Message { bytes, .. }) if effect != Effect::Nothing => bytes.as_u64(),
+            _ => 0,
+        };
+        let offset = offset.as_u64() as usize;
+        (offset..offset + length as usize, effect)
+    }
+
+    /// Elements of the sender's buffer that a message carries.
+    pub(crate) fn source(&self, message: u32) -> Range<usize> {
+        let (range, _) = self.moved(message);
+        match self.algorithm.operation {
+            Operation::AllToAll => {
+                let buffer = range.start / self.count * self.count;
+                range.start - buffer..range.end - buffer
+            }
+            _ => range,
+        }
+    }
+
+    /// Elements of the receiver's buffer to which a message goes, and what becomes of them.
+    pub(crate) fn target(&self, message: u32) -> (Range<usize>, Effect) {
+        let (range, effect) = self.moved(message);
+        let target = match (self.algorithm.operation, self.ends(message)) {
+            (Operation::AllToAll, Some((src, dst))) => {
+                let block = self.block(dst.0);
+                let from = range.start - src.index() * self.count - block.start;
+                let start = src.index() * block.len() + from;
+                start..start + range.len()
+            }
+            _ => range,
+        };
+        (target, effect)
+    }
+}

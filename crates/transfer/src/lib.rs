@@ -1,0 +1,45 @@
+//! Files over STrack: folders and files from one host to another, verified block by block, and resumed where they were interrupted.
+//!
+//! ```text
+//!   Sending                                       Receiving
+//!   offers files    ─────── Offer ───────►    looks what is there
+//!   compares        ◄── Accept, Have ─────    digests of blocks that it has
+//!   reads, hashes   ─────── blocks ──────►    verifies, writes each at its place
+//!                   ─────── Finish ──────►    compares the digest of the file,
+//!                   ◄─────── Done ────────    puts it in its place
+//! ```
+//!
+//! Both sides are state machines without IO; what is to be done on disks are jobs, which [`Sources`] and [`Store`] carry out on threads of
+//! their own. Blocks are messages of a connection, which come in any order, and are written at once at their offsets.
+//!
+//! **Architecture invariants:** a receiver believes nothing. A block counts if its digest is the sender's, also one that lay on the disk;
+//! names lead nowhere but below the folder, in which no link is followed; what has its name already is compared and never written to,
+//! unless the user says so; memory is bounded, and so are bytes and files.
+
+mod at;
+mod blocks;
+mod folder;
+mod name;
+mod net;
+mod party;
+mod reason;
+mod receiving;
+mod record;
+mod sending;
+mod sources;
+mod store;
+pub mod wire;
+
+pub use blocks::{Digest, Geometry, LONGEST_BLOCK, MOST_BLOCKS, SHORTEST_BLOCK};
+pub use name::{Name, NameError, PARTIAL_FOLDER};
+pub use net::{DONE, INTERRUPTED, Received, Sent, TransferError, VIOLATION, Watch, receive, send};
+pub use party::{Event, Progress, Violation, What};
+pub use reason::{Reason, ReasonKind};
+pub use receiving::{Bounds, Receiving, Unfinished};
+pub use sending::Sending;
+pub use sources::{SourceError, Sources};
+pub use store::Store;
+
+// They make links.
+#[cfg(all(test, unix))]
+mod tests;

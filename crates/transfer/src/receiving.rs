@@ -1,0 +1,636 @@
+//! The receiving side: takes offers, says which blocks are there, and has blocks written at their places as they come.
+//!
+//! What the other end can make it hold is bounded: files and blocks under way, blocks that wait to be written, answers that wait to be
+//! sent, and bytes and files in all.
+
+use crate::blocks::{BlockSet, DIGEST, Digest, Geometry, MOST_BLOCKS};
+use crate::name::Name;
+use crate::party::{Event, Party, Progress, Violation, What, event};
+use crate::reason::{Reason, ReasonKind};
+use crate::sending::{MOST_ACTIVE, MOST_REPAIRS};
+use crate::wire::{Message, Offer, Tag, VERSION};
+use bytes::Bytes;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// Bytes of blocks that wait to be written from which no further message is taken.
+const WAITING_BYTES: usize = 32 << 20;
+/// Answers that wait to be sent from which no further message is taken.
+const WAITING_ANSWERS: usize = 256;
+/// Blocks of the receiver whose digests a message has.
+const CHECKED: usize = 16;
+/// Checks under way.
+const CHECKS: usize = 2;
+
+/// Bounds of what is taken of one sender.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// Files, one million by default.
+    pub files: u64,
+    /// Bytes of files that are to be written, 1 TB by default.
+    pub bytes: u64,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            files: 1_000_000,
+            bytes: 1_000_000_000_000,
+        }
+    }
+}
+
+/// Something to be done on the receiver's disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Job {
+    /// See whether a file can be taken, and open what is there of it.
+    Begin {
+        /// Its name.
+        name: Name,
+        /// All else about it.
+        offer: Offer,
+    },
+    /// Compute the digests of blocks that should be there.
+    Check {
+        /// Number of the file.
+        file: u32,
+        /// Numbers of the blocks.
+        blocks: Vec<u32>,
+    },
+    /// Write a block, if it is what its digest says.
+    Write {
+        /// Number of the file.
+        file: u32,
+        /// Number of the block.
+        block: u32,
+        /// Digest and content.
+        content: Vec<u8>,
+    },
+    /// Put a file in its place, if it is what the sender has.
+    Publish {
+        /// Number of the file.
+        file: u32,
+        /// Digests of its blocks.
+        digests: Vec<Digest>,
+        /// Digest that the sender has computed.
+        digest: Digest,
+    },
+    /// Close a file; what is there of it is kept.
+    Forget(u32),
+}
+
+/// Result of a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// The file can be taken, or not.
+    Begun {
+        /// Number of the file.
+        file: u32,
+        /// Blocks that should be there, and whether they are of a file with another size or time.
+        result: Result<(Vec<u32>, bool), Reason>,
+    },
+    /// Digests of blocks that should be there. A block that cannot be read has a digest of zeros.
+    Checked {
+        /// Number of the file.
+        file: u32,
+        /// Blocks and digests.
+        blocks: Vec<(u32, Digest)>,
+    },
+    /// A block was written, or not; `Ok(None)` if it is not what its digest says.
+    Written {
+        /// Number of the file.
+        file: u32,
+        /// Number of the block.
+        block: u32,
+        /// Bytes of digest and content.
+        length: usize,
+        /// The digest.
+        result: Result<Option<Digest>, Reason>,
+    },
+    /// The file is in its place, or not.
+    Published {
+        /// Number of the file.
+        file: u32,
+        /// The result.
+        result: Result<(), Reason>,
+    },
+    /// A file is closed.
+    Forgotten,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Beginning,
+    Taking,
+    Publishing,
+}
+
+#[derive(Debug)]
+struct File {
+    name: Name,
+    geometry: Geometry,
+    stage: Stage,
+    digests: Vec<Digest>,
+    /// Blocks of an earlier transfer that are still to be checked, and whether one of them is being checked.
+    unchecked: VecDeque<u32>,
+    kept: BlockSet,
+    arrived: BlockSet,
+    /// Blocks that have come and were written.
+    written: u32,
+    moved: u64,
+    repairs: u32,
+    finish: Option<(u32, Digest)>,
+}
+
+/// A file of which a part has come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unfinished {
+    /// Its name.
+    pub name: String,
+    /// Bytes that are there.
+    pub bytes: u64,
+    /// Bytes of the whole.
+    pub size: u64,
+}
+
+/// The receiving side.
+#[derive(Debug)]
+pub struct Receiving {
+    bounds: Bounds,
+    greeted: bool,
+    /// Files that were offered.
+    seen: BTreeSet<u32>,
+    names: BTreeSet<[u8; 16]>,
+    taken: u64,
+    active: BTreeMap<u32, File>,
+    blocks: u64,
+    checks: usize,
+    waiting_bytes: usize,
+    outbox: VecDeque<(u64, Bytes)>,
+    jobs: VecDeque<Job>,
+    events: VecDeque<Event>,
+    progress: Progress,
+}
+
+impl Receiving {
+    /// A receiver with bounds.
+    pub fn new(bounds: Bounds) -> Self {
+        Self {
+            bounds,
+            greeted: false,
+            seen: BTreeSet::new(),
+            names: BTreeSet::new(),
+            taken: 0,
+            active: BTreeMap::new(),
+            blocks: 0,
+            checks: 0,
+            waiting_bytes: 0,
+            outbox: VecDeque::new(),
+            jobs: VecDeque::new(),
+            events: VecDeque::new(),
+            progress: Progress::default(),
+        }
+    }
+
+    /// Files of which a part has come.
+    pub fn unfinished(&self) -> impl Iterator<Item = Unfinished> {
+        let begun = self
+            .active
+            .values()
+            .filter(|file| file.stage != Stage::Beginning);
+        begun.map(|file| {
+            let blocks = 0..file.geometry.blocks();
+            let there =
+                blocks.filter(|block| file.arrived.contains(*block) || file.kept.contains(*block));
+            Unfinished {
+                name: file.name.to_string(),
+                bytes: there.map(|block| file.geometry.length(block)).sum(),
+                size: file.geometry.size(),
+            }
+        })
+    }
+
+    fn push(&mut self, message: &Message) {
+        self.outbox.push_back(message.encode());
+    }
+
+    fn on_greeting(&mut self, version: u32, files: u64, bytes: u64) -> Result<(), Violation> {
+        if self.greeted {
+            return Err(Violation("it greets twice"));
+        }
+        // A sender of another version reads which one this is.
+        self.push(&Message::Greeting {
+            version: VERSION,
+            files: 0,
+            bytes: 0,
+        });
+        self.greeted = version == VERSION;
+        (self.progress.files, self.progress.bytes) = (files, bytes);
+        Ok(())
+    }
+
+    fn on_offer(&mut self, offer: Offer) -> Result<(), Violation> {
+        let (file, geometry) = (offer.file, offer.geometry);
+        if self.seen.contains(&file) {
+            return Err(Violation("it offers a file twice"));
+        }
+        let blocks = self.blocks + u64::from(geometry.blocks());
+        if self.active.len() >= MOST_ACTIVE
+            || !self.active.is_empty() && blocks > u64::from(MOST_BLOCKS)
+        {
+            return Err(Violation(
+                "it offers more files or blocks at a time than it may",
+            ));
+        }
+        let name = match self.judge(&offer) {
+            Ok(name) => name,
+            Err(reason) => {
+                self.refuse_offer(&offer, reason);
+                return Ok(());
+            }
+        };
+        self.blocks = blocks;
+        self.taken += geometry.size();
+        let active = File {
+            name: name.clone(),
+            geometry,
+            stage: Stage::Beginning,
+            digests: Vec::new(),
+            unchecked: VecDeque::new(),
+            kept: BlockSet::default(),
+            arrived: BlockSet::default(),
+            written: 0,
+            moved: 0,
+            repairs: 0,
+            finish: None,
+        };
+        self.active.insert(file, active);
+        self.jobs.push_back(Job::Begin { name, offer });
+        Ok(())
+    }
+
+    /// The name of a file that may be taken.
+    fn judge(&mut self, offer: &Offer) -> Result<Name, Reason> {
+        // Of more files nothing is kept, not even their numbers.
+        if self.seen.len() as u64 >= self.bounds.files {
+            let most = format!("{} files are allowed", self.bounds.files);
+            return Err(Reason::new(ReasonKind::Limit, &most));
+        }
+        self.seen.insert(offer.file);
+        let name = Name::new(&offer.name)
+            .map_err(|error| Reason::new(ReasonKind::Name, &error.to_string()))?;
+        if self.taken.saturating_add(offer.geometry.size()) > self.bounds.bytes {
+            let most = format!("{} bytes are allowed", self.bounds.bytes);
+            return Err(Reason::new(ReasonKind::Limit, &most));
+        }
+        let mut key = [0; 16];
+        key.copy_from_slice(&Digest::of_block(name.as_str().as_bytes()).0[..16]);
+        match self.names.insert(key) {
+            true => Ok(name),
+            false => Err(Reason::new(
+                ReasonKind::Exists,
+                "it was sent before in this transfer",
+            )),
+        }
+    }
+
+    /// Refuses a file that was never active.
+    fn refuse_offer(&mut self, offer: &Offer, reason: Reason) {
+        self.progress.failed += 1;
+        self.progress.failed_bytes = self
+            .progress
+            .failed_bytes
+            .saturating_add(offer.geometry.size());
+        self.events.push_back(Event {
+            // Without what could move a cursor, as details are.
+            name: Reason::new(reason.kind, &offer.name).detail,
+            what: What::Failed(reason.clone()),
+        });
+        self.push(&Message::Refuse {
+            file: offer.file,
+            reason,
+        });
+    }
+
+    /// Gives an active file up and says so.
+    fn refuse(&mut self, file: u32, reason: Reason) {
+        self.push(&Message::Refuse {
+            file,
+            reason: reason.clone(),
+        });
+        self.jobs.push_back(Job::Forget(file));
+        self.end(file, |_| What::Failed(reason));
+    }
+
+    fn end(&mut self, file: u32, what: impl FnOnce(&File) -> What) {
+        let Some(ended) = self.active.remove(&file) else {
+            return;
+        };
+        self.blocks -= u64::from(ended.geometry.blocks());
+        let what = what(&ended);
+        match &what {
+            What::Failed(_) => {
+                self.progress.failed += 1;
+                self.progress.failed_bytes += ended.geometry.size();
+            }
+            _ => self.progress.done += 1,
+        }
+        self.events.push_back(event(&ended.name, what));
+    }
+
+    fn on_begun(&mut self, file: u32, result: Result<(Vec<u32>, bool), Reason>) {
+        let Some(active) = self.active.get_mut(&file) else {
+            // It was withdrawn in the meantime.
+            return self.jobs.push_back(Job::Forget(file));
+        };
+        let (kept, changed) = match result {
+            Ok(found) => found,
+            Err(reason) => {
+                // Nothing of it will be written.
+                self.taken -= active.geometry.size();
+                return self.refuse(file, reason);
+            }
+        };
+        let blocks = active.geometry.blocks();
+        active.stage = Stage::Taking;
+        active.digests = vec![Digest::default(); blocks as usize];
+        (active.kept, active.arrived) = (BlockSet::new(blocks), BlockSet::new(blocks));
+        for block in kept {
+            if active.kept.insert(block) {
+                active.unchecked.push_back(block);
+            }
+        }
+        let count = active.kept.len();
+        if count > 0 || changed {
+            let bytes = active
+                .unchecked
+                .iter()
+                .map(|block| active.geometry.length(*block))
+                .sum();
+            self.events
+                .push_back(event(&active.name, What::Kept { bytes, changed }));
+        }
+        self.push(&Message::Accept {
+            file,
+            kept: count,
+            changed,
+        });
+    }
+
+    fn on_checked(&mut self, file: u32, blocks: Vec<(u32, Digest)>) {
+        self.checks -= 1;
+        let Some(active) = self.active.get_mut(&file) else {
+            return;
+        };
+        for (block, digest) in &blocks {
+            active.digests[*block as usize] = *digest;
+        }
+        self.push(&Message::Have { file, blocks });
+    }
+
+    fn on_block(&mut self, file: u32, block: u32, content: Vec<u8>) -> Result<(), Violation> {
+        let Some(active) = self.active.get_mut(&file) else {
+            // Of a file that was refused on its way.
+            return match self.seen.contains(&file) {
+                true => Ok(()),
+                false => Err(Violation(
+                    "it sends a block of a file that it has not offered",
+                )),
+            };
+        };
+        if active.stage != Stage::Taking || !active.unchecked.is_empty() {
+            return Err(Violation("it sends a block before or after its time"));
+        }
+        let (_, length) = active
+            .geometry
+            .place(block)
+            .ok_or(Violation("it sends a block that is none of the file"))?;
+        if content.len() != length + DIGEST {
+            return Err(Violation("a block has not the length that it should"));
+        }
+        if !active.arrived.insert(block) {
+            return Err(Violation("it sends a block twice"));
+        }
+        self.waiting_bytes += content.len();
+        self.jobs.push_back(Job::Write {
+            file,
+            block,
+            content,
+        });
+        Ok(())
+    }
+
+    fn on_written(
+        &mut self,
+        file: u32,
+        block: u32,
+        length: usize,
+        result: Result<Option<Digest>, Reason>,
+    ) {
+        self.waiting_bytes -= length;
+        let Some(active) = self.active.get_mut(&file) else {
+            return;
+        };
+        match result {
+            Ok(Some(digest)) => {
+                let bytes = (length - DIGEST) as u64;
+                active.digests[block as usize] = digest;
+                active.written += 1;
+                active.moved += bytes;
+                self.progress.moved += bytes;
+                self.publish_if_complete(file);
+            }
+            Ok(None) => {
+                active.arrived.remove(block);
+                active.repairs += 1;
+                self.progress.repaired += 1;
+                match active.repairs <= MOST_REPAIRS {
+                    true => self.push(&Message::Again { file, block }),
+                    false => self.refuse(
+                        file,
+                        Reason::new(ReasonKind::Content, "too many blocks are damaged"),
+                    ),
+                }
+            }
+            Err(reason) => self.refuse(file, reason),
+        }
+    }
+
+    fn on_finish(&mut self, file: u32, sent: u32, digest: Digest) -> Result<(), Violation> {
+        let Some(active) = self.active.get_mut(&file) else {
+            return match self.seen.contains(&file) {
+                true => Ok(()),
+                false => Err(Violation("it finishes a file that it has not offered")),
+            };
+        };
+        if active.stage != Stage::Taking
+            || active.finish.is_some()
+            || sent > active.geometry.blocks()
+        {
+            return Err(Violation("it finishes a file before or after its time"));
+        }
+        active.finish = Some((sent, digest));
+        self.publish_if_complete(file);
+        Ok(())
+    }
+
+    fn publish_if_complete(&mut self, file: u32) {
+        let Some(active) = self.active.get_mut(&file) else {
+            return;
+        };
+        let Some((sent, digest)) = active.finish else {
+            return;
+        };
+        if active.written < sent {
+            return;
+        }
+        let blocks = 0..active.geometry.blocks();
+        let missing = blocks
+            .filter(|block| !active.arrived.contains(*block) && !active.kept.contains(*block))
+            .count();
+        if missing > 0 || active.written > sent || !active.unchecked.is_empty() {
+            let detail = format!("{missing} blocks were never sent");
+            return self.refuse(file, Reason::new(ReasonKind::Content, &detail));
+        }
+        active.stage = Stage::Publishing;
+        let kept: u64 = (0..active.geometry.blocks())
+            .filter(|block| !active.arrived.contains(*block))
+            .map(|block| active.geometry.length(block))
+            .sum();
+        self.progress.kept += kept;
+        let digests = std::mem::take(&mut active.digests);
+        self.jobs.push_back(Job::Publish {
+            file,
+            digests,
+            digest,
+        });
+    }
+
+    fn on_published(&mut self, file: u32, result: Result<(), Reason>) {
+        match result {
+            Ok(()) => {
+                self.push(&Message::Done { file });
+                self.jobs.push_back(Job::Forget(file));
+                self.end(file, |ended| What::Done {
+                    size: ended.geometry.size(),
+                    moved: ended.moved,
+                });
+            }
+            Err(reason) => self.refuse(file, reason),
+        }
+    }
+
+    fn on_withdraw(&mut self, file: u32, reason: Reason) -> Result<(), Violation> {
+        if !self.seen.contains(&file) {
+            return Err(Violation("it withdraws a file that it has not offered"));
+        }
+        if self
+            .active
+            .get(&file)
+            .is_some_and(|active| active.stage == Stage::Publishing)
+        {
+            return Err(Violation("it withdraws a file that it has finished"));
+        }
+        let was_begun = self
+            .active
+            .get(&file)
+            .is_some_and(|active| active.stage != Stage::Beginning);
+        if was_begun {
+            self.jobs.push_back(Job::Forget(file));
+        }
+        self.end(file, |_| What::Failed(reason));
+        let heard = Reason::new(ReasonKind::Withdrawn, "");
+        self.push(&Message::Refuse {
+            file,
+            reason: heard,
+        });
+        Ok(())
+    }
+
+    fn poll_check(&mut self) -> Option<Job> {
+        if self.checks >= CHECKS {
+            return None;
+        }
+        let mut active = self.active.iter_mut();
+        let (file, active) = active.find(|(_, active)| !active.unchecked.is_empty())?;
+        let count = active.unchecked.len().min(CHECKED);
+        self.checks += 1;
+        Some(Job::Check {
+            file: *file,
+            blocks: active.unchecked.drain(..count).collect(),
+        })
+    }
+}
+
+impl Party for Receiving {
+    type Job = Job;
+    type Outcome = Outcome;
+
+    fn on_message(&mut self, tag: u64, content: Vec<u8>) -> Result<(), Violation> {
+        if let Some(Tag::Block { file, block }) = Tag::of(tag) {
+            return self.on_block(file, block, content);
+        }
+        let message = Message::decode(tag, &content).ok_or(Violation("a message is malformed"))?;
+        if let Message::Greeting {
+            version,
+            files,
+            bytes,
+        } = message
+        {
+            return self.on_greeting(version, files, bytes);
+        }
+        if !self.greeted {
+            return Err(Violation("it does not greet"));
+        }
+        match message {
+            Message::Offer(offer) => self.on_offer(offer),
+            Message::Finish { file, sent, digest } => self.on_finish(file, sent, digest),
+            Message::Withdraw { file, reason } => self.on_withdraw(file, reason),
+            _ => Err(Violation("a sender sends what only receivers do")),
+        }
+    }
+
+    fn on_outcome(&mut self, outcome: Outcome) {
+        match outcome {
+            Outcome::Begun { file, result } => self.on_begun(file, result),
+            Outcome::Checked { file, blocks } => self.on_checked(file, blocks),
+            Outcome::Written {
+                file,
+                block,
+                length,
+                result,
+            } => self.on_written(file, block, length, result),
+            Outcome::Published { file, result } => self.on_published(file, result),
+            Outcome::Forgotten => {}
+        }
+    }
+
+    fn takes_messages(&self) -> bool {
+        self.waiting_bytes < WAITING_BYTES && self.outbox.len() < WAITING_ANSWERS
+    }
+
+    fn poll_send(&mut self) -> Option<(u64, Bytes)> {
+        self.outbox.pop_front()
+    }
+
+    fn poll_job(&mut self) -> Option<Job> {
+        let job = self.jobs.pop_front();
+        job.or_else(|| self.poll_check())
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    fn progress(&self) -> &Progress {
+        &self.progress
+    }
+
+    /// The sender ends a transfer.
+    fn is_over(&self) -> bool {
+        false
+    }
+
+    fn is_greeted(&self) -> bool {
+        self.greeted
+    }
+}

@@ -1,0 +1,533 @@
+//! The sending side: offers files, compares blocks that the receiver has, and sends the others.
+//!
+//! Each block is read once, in the order of the file: its digest is needed for that of the file. A block that the receiver has, with the
+//! same digest, is not sent.
+
+use crate::blocks::{BlockSet, DIGEST, Digest, Geometry, MOST_BLOCKS};
+use crate::name::Name;
+use crate::party::{Event, Party, Progress, Violation, What, event};
+use crate::reason::{Reason, ReasonKind};
+use crate::wire::{Facts, Message, Offer, Tag, VERSION};
+use bytes::Bytes;
+use std::collections::{BTreeMap, VecDeque};
+
+/// The most files that are offered at a time.
+pub(crate) const MOST_ACTIVE: usize = 32;
+/// Blocks that are being read or wait to be sent, at most.
+const READ_AHEAD: usize = 8;
+/// Bytes of these from which no further block is read.
+const READ_AHEAD_BYTES: u64 = 16 << 20;
+/// Blocks of a file that the receiver may ask for again.
+pub(crate) const MOST_REPAIRS: u32 = 1000;
+
+/// Something to be done on the sender's disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Job {
+    /// Open a file and look at its size and time.
+    Open(u32),
+    /// Read a block.
+    Read {
+        /// Number of the file.
+        file: u32,
+        /// Number of the block.
+        block: u32,
+        /// Its place.
+        offset: u64,
+        /// Its length.
+        length: usize,
+    },
+    /// See whether the file is what it was.
+    Compare(u32),
+    /// Close a file.
+    Close(u32),
+}
+
+/// Result of a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// The file's size and time.
+    Opened {
+        /// Number of the file.
+        file: u32,
+        /// The result.
+        result: Result<Facts, Reason>,
+    },
+    /// A block, behind its digest.
+    Read {
+        /// Number of the file.
+        file: u32,
+        /// Number of the block.
+        block: u32,
+        /// Length that was asked for.
+        length: usize,
+        /// Digest and content.
+        result: Result<Bytes, Reason>,
+    },
+    /// The file is what it was, or is not.
+    Compared {
+        /// Number of the file.
+        file: u32,
+        /// The result.
+        result: Result<(), Reason>,
+    },
+    /// A file is closed.
+    Closed,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Offered,
+    /// Digests of so many blocks have still to come.
+    Hearing(u32),
+    Reading,
+    Comparing,
+    Finished,
+    /// The receiver is to say that it has heard.
+    Withdrawn,
+}
+
+#[derive(Debug)]
+struct File {
+    geometry: Geometry,
+    stage: Stage,
+    /// The next block to read, and blocks that are being read for the first time.
+    next: u32,
+    reading: u32,
+    /// Digests of blocks that were read.
+    digests: Vec<Digest>,
+    /// Digests of blocks that the receiver has.
+    theirs: BTreeMap<u32, Digest>,
+    sent: BlockSet,
+    moved: u64,
+    kept: u64,
+    repairs: u32,
+}
+
+/// The sending side.
+#[derive(Debug)]
+pub struct Sending {
+    names: Vec<Name>,
+    sizes: Vec<u64>,
+    welcomed: bool,
+    /// The next file to open.
+    next: u32,
+    opening: usize,
+    active: BTreeMap<u32, File>,
+    /// Blocks of active files.
+    blocks: u64,
+    outbox: VecDeque<(u64, Bytes)>,
+    jobs: VecDeque<Job>,
+    events: VecDeque<Event>,
+    /// Blocks that the receiver wants again.
+    again: VecDeque<(u32, u32)>,
+    /// Blocks that are being read or wait in the outbox, and their bytes.
+    ahead: usize,
+    ahead_bytes: u64,
+    progress: Progress,
+}
+
+impl Sending {
+    /// A sender of files with these names and sizes.
+    pub fn new(files: impl IntoIterator<Item = (Name, u64)>) -> Self {
+        let (names, sizes): (Vec<_>, Vec<_>) = files.into_iter().unzip();
+        let progress = Progress {
+            files: names.len() as u64,
+            bytes: sizes.iter().sum(),
+            ..Progress::default()
+        };
+        let greeting = Message::Greeting {
+            version: VERSION,
+            files: progress.files,
+            bytes: progress.bytes,
+        };
+        Self {
+            names,
+            sizes,
+            welcomed: false,
+            next: 0,
+            opening: 0,
+            active: BTreeMap::new(),
+            blocks: 0,
+            outbox: VecDeque::from([greeting.encode()]),
+            jobs: VecDeque::new(),
+            events: VecDeque::new(),
+            again: VecDeque::new(),
+            ahead: 0,
+            ahead_bytes: 0,
+            progress,
+        }
+    }
+
+    fn push(&mut self, message: &Message) {
+        self.outbox.push_back(message.encode());
+    }
+
+    /// Ends a file.
+    fn end(&mut self, file: u32, what: What) {
+        let Some(ended) = self.active.remove(&file) else {
+            return;
+        };
+        self.blocks -= u64::from(ended.geometry.blocks());
+        self.again.retain(|(of, _)| *of != file);
+        self.jobs.push_back(Job::Close(file));
+        // Whoever withdraws a file has said so.
+        if ended.stage != Stage::Withdrawn {
+            self.say(file, what);
+        }
+    }
+
+    fn say(&mut self, file: u32, what: What) {
+        match &what {
+            What::Done { .. } => self.progress.done += 1,
+            What::Failed(_) => {
+                self.progress.failed += 1;
+                self.progress.failed_bytes += self.sizes.get(file as usize).copied().unwrap_or(0);
+            }
+            What::Kept { .. } => {}
+        }
+        if let Some(name) = self.names.get(file as usize) {
+            self.events.push_back(event(name, what));
+        }
+    }
+
+    /// Gives a file up; the receiver has to confirm that.
+    fn withdraw(&mut self, file: u32, reason: Reason) {
+        let Some(active) = self.active.get_mut(&file) else {
+            return;
+        };
+        if active.stage == Stage::Withdrawn {
+            return;
+        }
+        active.stage = Stage::Withdrawn;
+        self.say(file, What::Failed(reason.clone()));
+        self.push(&Message::Withdraw { file, reason });
+    }
+
+    fn on_opened(&mut self, file: u32, result: Result<Facts, Reason>) {
+        self.opening -= 1;
+        let blocks = result.and_then(|facts| {
+            let geometry = Geometry::for_size(facts.size);
+            let geometry = geometry
+                .ok_or_else(|| Reason::new(ReasonKind::Limit, "it is longer than 16 TiB"))?;
+            let all = self.blocks + u64::from(geometry.blocks());
+            // It is larger than when it was found, and others are under way.
+            match self.active.is_empty() || all <= u64::from(MOST_BLOCKS) {
+                true => Ok((facts, geometry)),
+                false => Err(Reason::new(ReasonKind::Changed, "it has grown")),
+            }
+        });
+        let (facts, geometry) = match blocks {
+            Ok(found) => found,
+            Err(reason) => {
+                self.jobs.push_back(Job::Close(file));
+                return self.say(file, What::Failed(reason));
+            }
+        };
+        self.blocks += u64::from(geometry.blocks());
+        let active = File {
+            geometry,
+            stage: Stage::Offered,
+            next: 0,
+            reading: 0,
+            digests: vec![Digest::default(); geometry.blocks() as usize],
+            theirs: BTreeMap::new(),
+            sent: BlockSet::new(geometry.blocks()),
+            moved: 0,
+            kept: 0,
+            repairs: 0,
+        };
+        self.active.insert(file, active);
+        let name = self.names[file as usize].to_string();
+        self.push(&Message::Offer(Offer {
+            file,
+            geometry,
+            modified: facts.modified,
+            executable: facts.executable,
+            name,
+        }));
+    }
+
+    fn on_read(&mut self, file: u32, block: u32, length: usize, result: Result<Bytes, Reason>) {
+        let Some(active) = self.active.get_mut(&file) else {
+            return self.forget_ahead(length);
+        };
+        let first_time = !active.sent.contains(block);
+        if first_time {
+            active.reading -= 1;
+        }
+        let content = match result {
+            Ok(content) => content,
+            Err(reason) => {
+                self.forget_ahead(length);
+                return self.withdraw(file, reason);
+            }
+        };
+        if active.stage == Stage::Withdrawn {
+            return self.forget_ahead(length);
+        }
+        let mut digest = Digest::default();
+        digest.0.copy_from_slice(&content[..DIGEST]);
+        if !first_time && active.digests[block as usize] != digest {
+            self.forget_ahead(length);
+            return self.withdraw(file, Reason::new(ReasonKind::Changed, ""));
+        }
+        active.digests[block as usize] = digest;
+        if first_time && active.theirs.remove(&block) == Some(digest) {
+            active.kept += length as u64;
+            self.progress.kept += length as u64;
+            self.forget_ahead(length);
+        } else {
+            active.sent.insert(block);
+            active.moved += length as u64;
+            self.outbox.push_back((Tag::of_block(file, block), content));
+        }
+        self.compare_if_read(file);
+    }
+
+    /// Sees whether the file is what it was, once all of it was read.
+    fn compare_if_read(&mut self, file: u32) {
+        if let Some(active) = self.active.get_mut(&file)
+            && active.stage == Stage::Reading
+            && active.next == active.geometry.blocks()
+            && active.reading == 0
+        {
+            active.stage = Stage::Comparing;
+            self.jobs.push_back(Job::Compare(file));
+        }
+    }
+
+    fn on_compared(&mut self, file: u32, result: Result<(), Reason>) {
+        if let Err(reason) = result {
+            return self.withdraw(file, reason);
+        }
+        let Some(active) = self.active.get_mut(&file) else {
+            return;
+        };
+        if active.stage != Stage::Comparing {
+            return;
+        }
+        active.stage = Stage::Finished;
+        let finish = Message::Finish {
+            file,
+            sent: active.sent.len(),
+            digest: Digest::of_file(active.geometry, &active.digests),
+        };
+        self.push(&finish);
+    }
+
+    /// A block was read that is not sent.
+    fn forget_ahead(&mut self, length: usize) {
+        self.ahead -= 1;
+        self.ahead_bytes -= length as u64;
+    }
+
+    fn on_accept(&mut self, file: u32, kept: u32, changed: bool) -> Result<(), Violation> {
+        let active = self.active.get_mut(&file);
+        let active = active.ok_or(Violation("it accepts a file that was not offered"))?;
+        match active.stage {
+            Stage::Withdrawn => return Ok(()),
+            Stage::Offered if kept <= active.geometry.blocks() => {}
+            Stage::Offered => return Err(Violation("it has more blocks than there are")),
+            _ => return Err(Violation("it accepts a file twice")),
+        }
+        // Digests can have come before this message.
+        let left = kept.checked_sub(active.theirs.len() as u32);
+        let left = left.ok_or(Violation("it has sent more digests than it has blocks"))?;
+        active.stage = if left > 0 {
+            Stage::Hearing(left)
+        } else {
+            Stage::Reading
+        };
+        if kept > 0 || changed {
+            let bytes =
+                (u64::from(kept) * u64::from(active.geometry.block())).min(active.geometry.size());
+            self.say(file, What::Kept { bytes, changed });
+        }
+        self.compare_if_read(file);
+        Ok(())
+    }
+
+    fn on_have(&mut self, file: u32, blocks: Vec<(u32, Digest)>) -> Result<(), Violation> {
+        let active = self.active.get_mut(&file);
+        let active = active.ok_or(Violation("it has blocks of a file that was not offered"))?;
+        for (block, digest) in blocks {
+            match &mut active.stage {
+                Stage::Withdrawn => return Ok(()),
+                Stage::Offered => {}
+                Stage::Hearing(left) => *left -= 1,
+                _ => return Err(Violation("it has sent more digests than it has blocks")),
+            }
+            if block >= active.geometry.blocks() || active.theirs.insert(block, digest).is_some() {
+                return Err(Violation("it has a block that is none, or has it twice"));
+            }
+            if active.stage == Stage::Hearing(0) {
+                active.stage = Stage::Reading;
+            }
+        }
+        Ok(())
+    }
+
+    fn on_refuse(&mut self, file: u32, reason: Reason) -> Result<(), Violation> {
+        if !self.active.contains_key(&file) {
+            return Err(Violation("it refuses a file that was not offered"));
+        }
+        self.end(file, What::Failed(reason));
+        Ok(())
+    }
+
+    fn on_again(&mut self, file: u32, block: u32) -> Result<(), Violation> {
+        let active = self.active.get_mut(&file);
+        let active = active.ok_or(Violation("it wants a block of a file that was not offered"))?;
+        if active.stage == Stage::Withdrawn {
+            return Ok(());
+        }
+        active.repairs += 1;
+        if !active.sent.contains(block) || active.repairs > MOST_REPAIRS {
+            return Err(Violation(
+                "it wants a block again that was not sent, or too many",
+            ));
+        }
+        self.progress.repaired += 1;
+        self.again.push_back((file, block));
+        Ok(())
+    }
+
+    fn on_file_done(&mut self, file: u32) -> Result<(), Violation> {
+        let active = self.active.get(&file);
+        match active {
+            Some(active) if active.stage == Stage::Finished => {
+                let (size, moved) = (active.geometry.size(), active.moved);
+                self.end(file, What::Done { size, moved });
+                Ok(())
+            }
+            // It was in its place before the receiver heard that it is withdrawn.
+            Some(active) if active.stage == Stage::Withdrawn => Ok(()),
+            _ => Err(Violation("it is done with a file that was not finished")),
+        }
+    }
+
+    fn poll_open(&mut self) -> Option<Job> {
+        let size = *self.sizes.get(self.next as usize)?;
+        let blocks = Geometry::for_size(size).map_or(0, |geometry| u64::from(geometry.blocks()));
+        let is_first = self.active.is_empty() && self.opening == 0;
+        let fits = self.active.len() + self.opening < MOST_ACTIVE
+            && self.blocks + blocks <= u64::from(MOST_BLOCKS);
+        // One at a time: the file may be larger than it was when it was found.
+        (self.welcomed && self.opening == 0 && (fits || is_first)).then(|| {
+            let file = self.next;
+            self.next += 1;
+            self.opening += 1;
+            Job::Open(file)
+        })
+    }
+
+    fn poll_read(&mut self) -> Option<Job> {
+        if self.ahead >= READ_AHEAD || self.ahead_bytes >= READ_AHEAD_BYTES {
+            return None;
+        }
+        let (file, block) = match self.again.pop_front() {
+            Some(again) => again,
+            None => {
+                let mut active = self.active.iter_mut();
+                let ready = |active: &File| {
+                    active.stage == Stage::Reading && active.next < active.geometry.blocks()
+                };
+                let (file, active) = active.find(|(_, active)| ready(active))?;
+                active.next += 1;
+                active.reading += 1;
+                (*file, active.next - 1)
+            }
+        };
+        let (offset, length) = self.active.get(&file)?.geometry.place(block)?;
+        self.ahead += 1;
+        self.ahead_bytes += length as u64;
+        Some(Job::Read {
+            file,
+            block,
+            offset,
+            length,
+        })
+    }
+}
+
+impl Party for Sending {
+    type Job = Job;
+    type Outcome = Outcome;
+
+    fn on_message(&mut self, tag: u64, content: Vec<u8>) -> Result<(), Violation> {
+        let message = Message::decode(tag, &content).ok_or(Violation("a message is malformed"))?;
+        if let Message::Greeting { version, .. } = message {
+            if version != VERSION {
+                return Err(Violation("it speaks another version of transfers"));
+            }
+            if self.welcomed {
+                return Err(Violation("it greets twice"));
+            }
+            self.welcomed = true;
+            return Ok(());
+        }
+        match message {
+            Message::Accept {
+                file,
+                kept,
+                changed,
+            } => self.on_accept(file, kept, changed),
+            Message::Have { file, blocks } => self.on_have(file, blocks),
+            Message::Refuse { file, reason } => self.on_refuse(file, reason),
+            Message::Again { file, block } => self.on_again(file, block),
+            Message::Done { file } => self.on_file_done(file),
+            _ => Err(Violation("a receiver sends what only senders do")),
+        }
+    }
+
+    fn on_outcome(&mut self, outcome: Outcome) {
+        match outcome {
+            Outcome::Opened { file, result } => self.on_opened(file, result),
+            Outcome::Read {
+                file,
+                block,
+                length,
+                result,
+            } => self.on_read(file, block, length, result),
+            Outcome::Compared { file, result } => self.on_compared(file, result),
+            Outcome::Closed => {}
+        }
+    }
+
+    fn takes_messages(&self) -> bool {
+        true
+    }
+
+    fn poll_send(&mut self) -> Option<(u64, Bytes)> {
+        let (tag, content) = self.outbox.pop_front()?;
+        if let Some(Tag::Block { .. }) = Tag::of(tag) {
+            let length = content.len() - DIGEST;
+            self.forget_ahead(length);
+            self.progress.moved += length as u64;
+        }
+        Some((tag, content))
+    }
+
+    fn poll_job(&mut self) -> Option<Job> {
+        let job = self.jobs.pop_front();
+        job.or_else(|| self.poll_open())
+            .or_else(|| self.poll_read())
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    fn progress(&self) -> &Progress {
+        &self.progress
+    }
+
+    fn is_over(&self) -> bool {
+        let all = self.next as usize == self.names.len() && self.opening == 0;
+        self.welcomed && all && self.active.is_empty() && self.outbox.is_empty()
+    }
+
+    fn is_greeted(&self) -> bool {
+        self.welcomed
+    }
+}

@@ -1,0 +1,411 @@
+//! The receiver's disk: partial files, their records, and files in their places.
+//!
+//! A file is written under another name in the folder of partial files, with its [record](crate::record) beside it, and gets its own name
+//! when all of it is there and has been written to the disk. What has its name already is compared, and never written to.
+
+use crate::at::{read_exact_at, write_all_at};
+use crate::blocks::{DIGEST, Digest, Geometry};
+use crate::folder::{Folder, Kind};
+use crate::name::{Name, PARTIAL_FOLDER};
+use crate::party::Disk;
+use crate::reason::{Reason, ReasonKind};
+use crate::receiving::{Job, Outcome, Receiving};
+use crate::record::{LONGEST_RECORD, Record};
+use crate::wire::{Facts, Offer};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+/// Attempts to open the folder of partial files, which other transfers remove when it is empty.
+const ATTEMPTS: u32 = 8;
+
+/// Folder of a receiver, for one transfer.
+#[derive(Debug)]
+pub struct Store {
+    root: Arc<Folder>,
+    overwrite: bool,
+    open: Mutex<BTreeMap<u32, Arc<Open>>>,
+}
+
+/// A file that is open.
+#[derive(Debug)]
+struct Open {
+    data: File,
+    name: Name,
+    geometry: Geometry,
+    facts: Facts,
+    /// None if the file is in its place, and only to be compared.
+    partial: Option<Partial>,
+}
+
+/// Place of a partial file.
+#[derive(Debug)]
+struct Partial {
+    folder: Folder,
+    key: String,
+    record: Mutex<File>,
+}
+
+fn write_failed(error: &io::Error) -> Reason {
+    Reason::new(ReasonKind::Write, &error.to_string())
+}
+
+impl Store {
+    /// Opens a folder. Files in it are replaced only if `overwrite` says so.
+    ///
+    /// # Errors
+    /// If there is no such folder.
+    pub fn open(folder: &Path, overwrite: bool) -> io::Result<Self> {
+        Ok(Self::of(Arc::new(Folder::open(folder)?), overwrite))
+    }
+
+    fn of(root: Arc<Folder>, overwrite: bool) -> Self {
+        Self {
+            root,
+            overwrite,
+            open: Mutex::default(),
+        }
+    }
+
+    /// The same folder for another transfer.
+    pub fn another(&self) -> Self {
+        Self::of(Arc::clone(&self.root), self.overwrite)
+    }
+
+    /// Removes the folder of partial files if nothing is in it.
+    pub fn tidy(&self) {
+        // It is not empty as long as something can be resumed.
+        let _ = self.root.remove_folder(PARTIAL_FOLDER);
+    }
+
+    fn files(&self) -> MutexGuard<'_, BTreeMap<u32, Arc<Open>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn find(&self, file: u32) -> Option<Arc<Open>> {
+        self.files().get(&file).cloned()
+    }
+
+    fn begin(&self, name: Name, offer: &Offer) -> Result<(Vec<u32>, bool), Reason> {
+        let (open, kept, changed) = match self.existing(&name, offer)? {
+            Some(open) => (open, (0..offer.geometry.blocks()).collect(), false),
+            None => self.partial(name, offer)?,
+        };
+        self.files().insert(offer.file, Arc::new(open));
+        Ok((kept, changed))
+    }
+
+    /// The file that has this name already, if it could be the same.
+    fn existing(&self, name: &Name, offer: &Offer) -> Result<Option<Open>, Reason> {
+        let mut below: Option<Folder> = None;
+        for part in name.folders() {
+            let folder = below.as_ref().unwrap_or(&self.root);
+            match folder.kind(part).map_err(|error| write_failed(&error))? {
+                None => return Ok(None),
+                Some(Kind::Folder) => {}
+                Some(kind) => return Err(in_the_way(part, kind)),
+            }
+            below = Some(folder.folder(part).map_err(|error| write_failed(&error))?);
+        }
+        let folder = below.as_ref().unwrap_or(&self.root);
+        match folder
+            .kind(name.file())
+            .map_err(|error| write_failed(&error))?
+        {
+            None => return Ok(None),
+            Some(Kind::File) if self.overwrite => return Ok(None),
+            Some(Kind::File) => {}
+            Some(kind) => return Err(in_the_way(name.file(), kind)),
+        }
+        let exists = |detail: &str| Reason::new(ReasonKind::Exists, detail);
+        let data = folder
+            .read(name.file())
+            .map_err(|error| exists(&error.to_string()))?;
+        let found = data
+            .metadata()
+            .map_err(|error| exists(&error.to_string()))?;
+        if found.len() != offer.geometry.size() {
+            return Err(exists("its size is another"));
+        }
+        Ok(Some(Open {
+            data,
+            name: name.clone(),
+            geometry: offer.geometry,
+            facts: offer.facts(),
+            partial: None,
+        }))
+    }
+
+    /// The partial file of a name, blocks that should be there, and whether they are of a file with another size or time.
+    fn partial(&self, name: Name, offer: &Offer) -> Result<(Open, Vec<u32>, bool), Reason> {
+        let key = format!("{:?}", Digest::of_block(name.as_str().as_bytes()));
+        let key = key[..32].to_owned();
+        let (folder, data) = self.open_partial(&key)?;
+        let failed = |error: io::Error| write_failed(&error);
+        let known = read_record(&folder, &key).map_err(failed)?;
+        let known = known.filter(|known| known.name == name.as_str());
+        let facts = offer.facts();
+        let changed = known.as_ref().is_some_and(|known| known.facts != facts);
+        let same_blocks = known.filter(|known| known.block == offer.geometry.block());
+        let mut kept = same_blocks.map_or(Vec::new(), |known| known.blocks);
+        kept.retain(|block| *block < offer.geometry.blocks());
+        let length = data.metadata().map_err(failed)?.len();
+        if length > offer.geometry.size() {
+            data.set_len(offer.geometry.size()).map_err(failed)?;
+        }
+        let record = Record {
+            name: name.to_string(),
+            facts,
+            block: offer.geometry.block(),
+            blocks: kept.clone(),
+        };
+        let record = write_record(&folder, &key, &record).map_err(failed)?;
+        let partial = Partial {
+            folder,
+            key,
+            record: Mutex::new(record),
+        };
+        let open = Open {
+            data,
+            name,
+            geometry: offer.geometry,
+            facts,
+            partial: Some(partial),
+        };
+        Ok((open, kept, changed))
+    }
+
+    /// Opens a partial file that no other transfer has.
+    fn open_partial(&self, key: &str) -> Result<(Folder, File), Reason> {
+        let name = format!("{key}.data");
+        for attempt in 1.. {
+            let opened = self.root.make_folder(PARTIAL_FOLDER);
+            let opened = opened.and_then(|()| self.root.folder(PARTIAL_FOLDER));
+            let opened = opened.and_then(|folder| Ok((folder.file(&name)?, folder)));
+            let (data, folder) = match opened {
+                Err(error) if error.kind() == ErrorKind::NotFound && attempt < ATTEMPTS => continue,
+                Err(error) => {
+                    let detail = format!("{PARTIAL_FOLDER}: {error}");
+                    return Err(Reason::new(ReasonKind::Write, &detail));
+                }
+                Ok(opened) => opened,
+            };
+            let failed = |error: io::Error| write_failed(&error);
+            if !data.metadata().map_err(failed)?.is_file() {
+                return Err(in_the_way(&name, Kind::Other));
+            }
+            if !Folder::lock(&data).map_err(failed)? {
+                return Err(Reason::new(ReasonKind::Busy, ""));
+            }
+            // Another transfer may have put it in its place in the meantime: then it is ours no more.
+            if folder.has(&name, &data).map_err(failed)? {
+                return Ok((folder, data));
+            }
+            if attempt >= ATTEMPTS {
+                break;
+            }
+        }
+        Err(Reason::new(ReasonKind::Busy, ""))
+    }
+
+    /// The folder in which a file gets its place.
+    fn target(&self, name: &Name) -> io::Result<Option<Folder>> {
+        let mut below: Option<Folder> = None;
+        for part in name.folders() {
+            let folder = below.as_ref().unwrap_or(&self.root);
+            folder.make_folder(part)?;
+            below = Some(folder.folder(part)?);
+        }
+        Ok(below)
+    }
+
+    fn publish(&self, file: u32, digests: &[Digest], digest: Digest) -> Result<(), Reason> {
+        let closed = || Reason::new(ReasonKind::Other, "");
+        let open = self.find(file).ok_or_else(closed)?;
+        let is_same = Digest::of_file(open.geometry, digests) == digest;
+        let Some(partial) = &open.partial else {
+            let differs = || Reason::new(ReasonKind::Exists, "its content is another");
+            return is_same.then_some(()).ok_or_else(differs);
+        };
+        if !is_same {
+            // Nobody can tell which block is wrong.
+            partial.remove();
+            return Err(Reason::new(ReasonKind::Content, ""));
+        }
+        open.complete().map_err(|error| write_failed(&error))?;
+        let target = self
+            .target(&open.name)
+            .map_err(|error| match error.kind() {
+                ErrorKind::NotADirectory => Reason::new(ReasonKind::InTheWay, &error.to_string()),
+                _ => write_failed(&error),
+            })?;
+        let target = target.as_ref().unwrap_or(&self.root);
+        let data = format!("{}.data", partial.key);
+        let moved = partial
+            .folder
+            .rename(&data, target, open.name.file(), self.overwrite);
+        moved.map_err(|error| match error.kind() {
+            ErrorKind::AlreadyExists => Reason::new(ReasonKind::Exists, ""),
+            _ => write_failed(&error),
+        })?;
+        // A record without its file is no harm, and the file is in its place.
+        let _ = partial.folder.remove(&format!("{}.record", partial.key));
+        target.sync().map_err(|error| write_failed(&error))
+    }
+}
+
+impl Open {
+    /// The digest of a block as it is on the disk; zeros if it cannot be read.
+    fn check(&self, block: u32) -> Digest {
+        let Some((offset, length)) = self.geometry.place(block) else {
+            return Digest::default();
+        };
+        let mut content = vec![0; length];
+        match read_exact_at(&self.data, &mut content, offset) {
+            Ok(()) => Digest::of_block(&content),
+            Err(_) => Digest::default(),
+        }
+    }
+
+    fn write(&self, block: u32, content: &[u8]) -> Result<Option<Digest>, Reason> {
+        let Some(partial) = &self.partial else {
+            return Err(Reason::new(ReasonKind::Exists, "its content is another"));
+        };
+        let (told, content) = content.split_at_checked(DIGEST).unwrap_or_default();
+        let digest = Digest::of_block(content);
+        if digest.0 != *told {
+            return Ok(None);
+        }
+        let offset = self.geometry.place(block).map_or(0, |(offset, _)| offset);
+        let written = write_all_at(&self.data, content, offset).and_then(|()| partial.note(block));
+        written
+            .map(|()| Some(digest))
+            .map_err(|error| write_failed(&error))
+    }
+
+    /// Gives the file its size, time and kind, and has it written to the disk.
+    fn complete(&self) -> io::Result<()> {
+        self.data.set_len(self.facts.size)?;
+        self.data.set_modified(system_time(self.facts.modified))?;
+        #[cfg(unix)]
+        if self.facts.executable {
+            use std::os::unix::fs::PermissionsExt as _;
+            let mut permissions = self.data.metadata()?.permissions();
+            let mode = permissions.mode();
+            // For all who can read it.
+            permissions.set_mode(mode | (mode & 0o444) >> 2);
+            self.data.set_permissions(permissions)?;
+        }
+        self.data.sync_all()
+    }
+}
+
+impl Partial {
+    /// Takes note that a block was written.
+    fn note(&self, block: u32) -> io::Result<()> {
+        let mut record = self.record.lock().unwrap_or_else(PoisonError::into_inner);
+        record.write_all(&block.to_be_bytes())
+    }
+
+    fn remove(&self) {
+        for kind in ["data", "record"] {
+            // What stays is compared again.
+            let _ = self.folder.remove(&format!("{}.{kind}", self.key));
+        }
+    }
+}
+
+fn in_the_way(name: &str, kind: Kind) -> Reason {
+    Reason::new(
+        ReasonKind::InTheWay,
+        &format!("`{name}` is {}", kind.noun()),
+    )
+}
+
+fn system_time((seconds, nanos): (i64, u32)) -> SystemTime {
+    let whole = Duration::from_secs(seconds.unsigned_abs());
+    let time = match seconds >= 0 {
+        true => SystemTime::UNIX_EPOCH.checked_add(whole),
+        false => SystemTime::UNIX_EPOCH.checked_sub(whole),
+    };
+    let time = time.and_then(|time| time.checked_add(Duration::from_nanos(nanos.into())));
+    time.unwrap_or(SystemTime::UNIX_EPOCH)
+}
+
+fn read_record(folder: &Folder, key: &str) -> io::Result<Option<Record>> {
+    let file = match folder.read(&format!("{key}.record")) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    if !file.metadata()?.is_file() {
+        return Ok(None);
+    }
+    let mut bytes = Vec::new();
+    file.take(LONGEST_RECORD).read_to_end(&mut bytes)?;
+    Ok(Record::decode(&bytes))
+}
+
+/// Replaces a record. Returns the file, to whose end blocks are added.
+fn write_record(folder: &Folder, key: &str, record: &Record) -> io::Result<File> {
+    let (new, name) = (format!("{key}.new"), format!("{key}.record"));
+    let mut file = folder.file(&new)?;
+    file.set_len(0)?;
+    file.write_all(&record.encode())?;
+    folder.rename(&new, folder, &name, true)?;
+    Ok(file)
+}
+
+impl Disk<Receiving> for Store {
+    fn run(&self, job: Job) -> Outcome {
+        match job {
+            Job::Begin { name, offer } => Outcome::Begun {
+                file: offer.file,
+                result: self.begin(name, &offer),
+            },
+            Job::Check { file, blocks } => {
+                let open = self.find(file);
+                let digest = |block| {
+                    open.as_ref()
+                        .map_or(Digest::default(), |open| open.check(block))
+                };
+                Outcome::Checked {
+                    file,
+                    blocks: blocks
+                        .into_iter()
+                        .map(|block| (block, digest(block)))
+                        .collect(),
+                }
+            }
+            Job::Write {
+                file,
+                block,
+                content,
+            } => {
+                let closed = || Reason::new(ReasonKind::Other, "");
+                let open = self.find(file).ok_or_else(closed);
+                Outcome::Written {
+                    file,
+                    block,
+                    length: content.len(),
+                    result: open.and_then(|open| open.write(block, &content)),
+                }
+            }
+            Job::Publish {
+                file,
+                digests,
+                digest,
+            } => Outcome::Published {
+                file,
+                result: self.publish(file, &digests, digest),
+            },
+            Job::Forget(file) => {
+                self.files().remove(&file);
+                Outcome::Forgotten
+            }
+        }
+    }
+}

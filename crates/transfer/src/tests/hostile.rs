@@ -1,0 +1,465 @@
+//! Peers that break the protocol: they are found out, and what they can take is bounded.
+
+use super::pair::{Pair, content, failed, write};
+use super::sources;
+use crate::blocks::{Digest, Geometry};
+use crate::party::{Disk as _, Party as _};
+use crate::wire::{Message, Offer, Tag, VERSION};
+use crate::{Bounds, Reason, ReasonKind, Receiving, Sending, Sources, Store};
+use bytes::Bytes;
+use clearway_testing::Folder;
+use clearway_units::{Purpose, RandomStream};
+use std::fs;
+use std::path::Path;
+
+const BLOCK: u32 = 1 << 16;
+
+fn greeting() -> (u64, Bytes) {
+    let greeting = Message::Greeting {
+        version: VERSION,
+        files: 1,
+        bytes: 10,
+    };
+    greeting.encode()
+}
+
+fn offer(file: u32, name: &str, size: u64) -> (u64, Bytes) {
+    let offer = Offer {
+        file,
+        geometry: Geometry::new(size, BLOCK).unwrap(),
+        modified: (0, 0),
+        executable: false,
+        name: name.into(),
+    };
+    Message::Offer(offer).encode()
+}
+
+fn block(file: u32, block: u32, content: &[u8]) -> (u64, Bytes) {
+    let whole = [&Digest::of_block(content).0[..], content].concat();
+    (Tag::of_block(file, block), whole.into())
+}
+
+/// A receiver that carries out each job at once.
+struct Receiver {
+    party: Receiving,
+    store: Store,
+    answers: Vec<Message>,
+}
+
+impl Receiver {
+    fn new(folder: &Path) -> Self {
+        Self {
+            party: Receiving::new(Bounds::default()),
+            store: Store::open(folder, false).unwrap(),
+            answers: Vec::new(),
+        }
+    }
+
+    /// Takes messages; returns what is wrong with one of them.
+    fn take(&mut self, messages: impl IntoIterator<Item = (u64, Bytes)>) -> Option<&'static str> {
+        for (tag, content) in messages {
+            if let Err(violation) = self.party.on_message(tag, content.to_vec()) {
+                return Some(violation.0);
+            }
+            while let Some(job) = self.party.poll_job() {
+                let outcome = self.store.run(job);
+                self.party.on_outcome(outcome);
+            }
+            while let Some((tag, content)) = self.party.poll_send() {
+                self.answers.push(Message::decode(tag, &content).unwrap());
+            }
+            while self.party.poll_event().is_some() {}
+        }
+        None
+    }
+}
+
+/// What is wrong with messages that follow a greeting.
+fn wrong(messages: impl IntoIterator<Item = (u64, Bytes)>) -> Option<&'static str> {
+    let folder = Folder::new("transfer-hostile-one");
+    Receiver::new(&folder).take([greeting()].into_iter().chain(messages))
+}
+
+fn finish(file: u32, sent: u32, blocks: &[&[u8]], size: u64) -> (u64, Bytes) {
+    let digests: Vec<_> = blocks.iter().map(|block| Digest::of_block(block)).collect();
+    let digest = Digest::of_file(Geometry::new(size, BLOCK).unwrap(), &digests);
+    Message::Finish { file, sent, digest }.encode()
+}
+
+#[test]
+fn senders_that_break_the_protocol_are_found_out() {
+    let full = vec![7; BLOCK as usize];
+    let two = offer(0, "x", u64::from(BLOCK) + 1);
+    let wrong_tag = (0x1234, Bytes::new());
+    let accept = Message::Accept {
+        file: 0,
+        kept: 0,
+        changed: false,
+    };
+    let withdraw = Message::Withdraw {
+        file: 9,
+        reason: Reason::new(ReasonKind::Read, ""),
+    };
+    let small = finish(0, 2, &[&full, b"y"], u64::from(BLOCK) + 1);
+    let large = finish(0, 3, &[], 0);
+    let many = (0..=1 << 4).map(|file| offer(file, &format!("{file}"), u64::from(BLOCK) << 16));
+    let told = [
+        wrong([greeting()]),
+        wrong([wrong_tag]),
+        wrong([accept.encode()]),
+        wrong([two.clone(), two.clone()]),
+        wrong([block(0, 0, &full)]),
+        wrong([two.clone(), block(0, 2, &full)]),
+        wrong([two.clone(), block(0, u32::MAX, &full)]),
+        wrong([two.clone(), block(0, 1, b"yy")]),
+        wrong([two.clone(), block(0, 0, &full), block(0, 0, &full)]),
+        wrong([two.clone(), large]),
+        wrong([two.clone(), small.clone(), small]),
+        wrong([finish(5, 0, &[], 0)]),
+        wrong([withdraw.encode()]),
+        wrong([(Tag::of_block(0, 0), Bytes::new())]),
+        wrong(many),
+    ];
+    let expected = [
+        "it greets twice",
+        "a message is malformed",
+        "a sender sends what only receivers do",
+        "it offers a file twice",
+        "it sends a block of a file that it has not offered",
+        "it sends a block that is none of the file",
+        "it sends a block that is none of the file",
+        "a block has not the length that it should",
+        "it sends a block twice",
+        "it finishes a file before or after its time",
+        "it finishes a file before or after its time",
+        "it finishes a file that it has not offered",
+        "it withdraws a file that it has not offered",
+        "it sends a block of a file that it has not offered",
+        "it offers more files or blocks at a time than it may",
+    ];
+    assert_eq!(told, expected.map(Some));
+    let folder = Folder::new("transfer-hostile-greeting");
+    assert_eq!(
+        Receiver::new(&folder).take([two]),
+        Some("it does not greet")
+    );
+}
+
+#[test]
+fn names_that_lead_elsewhere_are_refused_and_leave_nothing() {
+    let folder = Folder::new("transfer-hostile-names");
+    let to = folder.join("to");
+    fs::create_dir(&to).unwrap();
+    let mut receiver = Receiver::new(&to);
+    assert_eq!(receiver.take([greeting()]), None);
+    let long = "x".repeat(256);
+    let names = [
+        "",
+        "..",
+        "../x",
+        "a/../../x",
+        "/tmp/x",
+        "a\0b",
+        "./x",
+        "x/",
+        ".clearway-partial/x",
+        "\u{1b}[2J",
+        &long,
+    ];
+    for (file, name) in (0..).zip(names) {
+        assert_eq!(receiver.take([offer(file, name, 10)]), None);
+        let last = receiver.answers.pop();
+        assert!(
+            matches!(&last, Some(Message::Refuse { reason, .. }) if reason.kind == ReasonKind::Name),
+            "{name:?}: {last:?}"
+        );
+    }
+    assert_eq!(fs::read_dir(&to).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(&*folder).unwrap().count(), 1);
+}
+
+#[test]
+fn duplicates_within_a_transfer_are_refused() {
+    let folder = Folder::new("transfer-hostile-twice");
+    let mut receiver = Receiver::new(&folder);
+    assert_eq!(
+        receiver.take([
+            greeting(),
+            offer(0, "x", 0),
+            finish(0, 0, &[], 0),
+            offer(1, "x", 0)
+        ]),
+        None
+    );
+    assert!(
+        matches!(&receiver.answers[2], Message::Done { file: 0 }),
+        "{:?}",
+        receiver.answers
+    );
+    let last = receiver.answers.pop();
+    assert!(
+        matches!(last, Some(Message::Refuse { reason, .. }) if reason.kind == ReasonKind::Exists)
+    );
+}
+
+#[test]
+fn a_file_that_is_not_what_its_digest_says_gets_no_name() {
+    let folder = Folder::new("transfer-hostile-digest");
+    let mut receiver = Receiver::new(&folder);
+    let messages = [
+        greeting(),
+        offer(0, "x", 1),
+        block(0, 0, b"a"),
+        finish(0, 1, &[b"b"], 1),
+    ];
+    assert_eq!(receiver.take(messages), None);
+    // Blocks that were announced, but never came.
+    let messages = [offer(1, "y", 1), finish(1, 0, &[b"b"], 1)];
+    assert_eq!(receiver.take(messages), None);
+    let refused = |message: &&Message| matches!(message, Message::Refuse { reason, .. } if reason.kind == ReasonKind::Content);
+    assert_eq!(
+        receiver.answers.iter().filter(refused).count(),
+        2,
+        "{:?}",
+        receiver.answers
+    );
+    assert!(!folder.join("x").exists() && !folder.join("y").exists());
+}
+
+#[test]
+fn a_size_that_lies_takes_no_room() {
+    let folder = Folder::new("transfer-hostile-size");
+    let mut receiver = Receiver::new(&folder);
+    let full = vec![7; BLOCK as usize];
+    // 64 GiB, of which the last block comes.
+    let messages = [
+        greeting(),
+        offer(0, "x", 1 << 36),
+        block(0, (1 << 20) - 1, &full),
+    ];
+    assert_eq!(receiver.take(messages), None);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt as _;
+        let entries = fs::read_dir(folder.join(".clearway-partial")).unwrap();
+        let blocks: u64 = entries
+            .map(|entry| entry.unwrap().metadata().unwrap().blocks())
+            .sum();
+        assert!(blocks * 512 < 1 << 20, "{blocks} blocks of the disk");
+    }
+    assert!(!folder.join("x").exists());
+}
+
+#[test]
+fn receivers_that_break_the_protocol_are_found_out() {
+    let folder = Folder::new("transfer-hostile-receiver");
+    write(&folder.join("from"), &content(3 << 20, 1));
+    let sources = Sources::find(&[folder.join("from")]).unwrap();
+    let told = |messages: Vec<Message>| {
+        let mut sending = sources.sending();
+        for message in messages {
+            let (tag, content) = message.encode();
+            if let Err(violation) = sending.on_message(tag, content.to_vec()) {
+                return Some(violation.0);
+            }
+            while let Some(job) = sending.poll_job() {
+                let outcome = sources.run(job);
+                sending.on_outcome(outcome);
+            }
+            while sending.poll_send().is_some() {}
+        }
+        None
+    };
+    let hello = Message::Greeting {
+        version: VERSION,
+        files: 0,
+        bytes: 0,
+    };
+    let other = Message::Greeting {
+        version: 2,
+        files: 0,
+        bytes: 0,
+    };
+    let accept = |kept| Message::Accept {
+        file: 0,
+        kept,
+        changed: false,
+    };
+    let have = |block| Message::Have {
+        file: 0,
+        blocks: vec![(block, Digest::default())],
+    };
+    let again = Message::Again { file: 0, block: 2 };
+    let cases = [
+        told(vec![other]),
+        told(vec![hello.clone(), hello.clone()]),
+        told(vec![hello.clone(), accept(4)]),
+        told(vec![hello.clone(), accept(0), accept(0)]),
+        told(vec![hello.clone(), accept(1), have(3)]),
+        told(vec![hello.clone(), accept(2), have(1), have(1)]),
+        told(vec![hello.clone(), accept(0), have(1)]),
+        told(vec![hello.clone(), have(1), accept(0)]),
+        told(vec![hello.clone(), accept(3), again.clone()]),
+        told([vec![hello.clone(), accept(0)], vec![again; 1001]].concat()),
+        told(vec![hello.clone(), Message::Done { file: 0 }]),
+        told(vec![hello.clone(), Message::Done { file: 9 }]),
+        told(vec![
+            hello,
+            Message::Finish {
+                file: 0,
+                sent: 0,
+                digest: Digest::default(),
+            },
+        ]),
+    ];
+    let expected = [
+        "it speaks another version of transfers",
+        "it greets twice",
+        "it has more blocks than there are",
+        "it accepts a file twice",
+        "it has a block that is none, or has it twice",
+        "it has a block that is none, or has it twice",
+        "it has sent more digests than it has blocks",
+        "it has sent more digests than it has blocks",
+        "it wants a block again that was not sent, or too many",
+        "it wants a block again that was not sent, or too many",
+        "it is done with a file that was not finished",
+        "it is done with a file that was not finished",
+        "a receiver sends what only senders do",
+    ];
+    assert_eq!(cases, expected.map(Some));
+}
+
+/// A message of any kind, with small numbers, so that many of them fit together.
+fn any_message(random: &mut RandomStream) -> (u64, Bytes) {
+    let file = random.below(3);
+    let number = random.below(4);
+    let digest = Digest::of_block(&[number as u8; 5]);
+    let reason = Reason::new(ReasonKind::Read, "");
+    match random.below(12) {
+        0 => greeting(),
+        1 | 2 => offer(
+            file,
+            ["x", "y/z", "..", "x/y"][number as usize],
+            u64::from(random.below(3)) * 5 + u64::from(number) * u64::from(BLOCK),
+        ),
+        3..6 => block(
+            file,
+            number,
+            &vec![number as u8; [5, 10, BLOCK as usize][random.below(3) as usize]],
+        ),
+        6 => Message::Finish {
+            file,
+            sent: number,
+            digest,
+        }
+        .encode(),
+        7 => Message::Withdraw { file, reason }.encode(),
+        8 => Message::Accept {
+            file,
+            kept: number,
+            changed: true,
+        }
+        .encode(),
+        9 => Message::Have {
+            file,
+            blocks: vec![(number, digest)],
+        }
+        .encode(),
+        10 => Message::Again {
+            file,
+            block: number,
+        }
+        .encode(),
+        _ if number == 0 => Message::Refuse { file, reason }.encode(),
+        _ => Message::Done { file }.encode(),
+    }
+}
+
+#[test]
+fn no_sequence_of_messages_makes_a_side_panic() {
+    let folder = Folder::new("transfer-hostile-any");
+    fs::create_dir_all(folder.join("to")).unwrap();
+    write(&folder.join("from/a"), &content(100, 1));
+    write(&folder.join("from/b"), &content(3 << 20, 1));
+    let sources = Sources::find(&sources(&folder)).unwrap();
+    let mut violations = 0;
+    for seed in 0..1000 {
+        let mut random = RandomStream::new(seed, Purpose::Test, 4);
+        let mut receiving = Receiving::new(Bounds::default());
+        let mut sending: Sending = sources.sending();
+        let store = Store::open(&folder.join("to"), random.below(2) == 0).unwrap();
+        receiving
+            .on_message(greeting().0, greeting().1.to_vec())
+            .unwrap();
+        sending
+            .on_message(greeting().0, greeting().1.to_vec())
+            .unwrap();
+        let (mut jobs, mut others) = (Vec::new(), Vec::new());
+        for _ in 0..20 {
+            let (tag, content) = any_message(&mut random);
+            let ends = match seed % 2 {
+                0 => receiving.on_message(tag, content.to_vec()),
+                _ => sending.on_message(tag, content.to_vec()),
+            };
+            if ends.is_err() {
+                violations += 1;
+                break;
+            }
+            jobs.extend(std::iter::from_fn(|| receiving.poll_job()));
+            others.extend(std::iter::from_fn(|| sending.poll_job()));
+            while random.below(3) > 0 && !jobs.is_empty() {
+                let job = jobs.swap_remove(random.below(jobs.len() as u32) as usize);
+                receiving.on_outcome(store.run(job));
+            }
+            while random.below(3) > 0 && !others.is_empty() {
+                let job = others.swap_remove(random.below(others.len() as u32) as usize);
+                sending.on_outcome(sources.run(job));
+            }
+            let answers = std::iter::from_fn(|| receiving.poll_send()).count();
+            assert!(answers < 300);
+            while sending.poll_send().is_some() && random.below(4) > 0 {}
+        }
+        assert!(receiving.unfinished().count() <= 3);
+    }
+    assert!(violations > 50, "{violations}");
+    let below: Vec<_> = fs::read_dir(&*folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    assert_eq!(below.len(), 2, "{below:?}");
+}
+
+#[test]
+fn a_message_that_was_forged_on_its_way_ends_a_transfer_or_changes_nothing() {
+    let folder = Folder::new("transfer-hostile-forged");
+    write(&folder.join("from"), &content(3 << 20, 1));
+    let mut completed = 0;
+    for seed in 0..30 {
+        let to = folder.join(format!("to-{seed}"));
+        let mut pair = Pair::new(&sources(&folder), &to, seed);
+        let mut random = RandomStream::new(seed, Purpose::Test, 5);
+        pair.damage = Box::new(move |tag, content| {
+            let at = random.below(40) as usize;
+            if random.below(4) == 0 && content.len() > at {
+                content[at] ^= 1 << random.below(8);
+            } else if random.below(8) == 0 {
+                *tag ^= 1 << random.below(4);
+            }
+        });
+        let run = pair.run_for(2000);
+        // Sizes, times and names have no digest: without encryption whoever changes them has his way.
+        for entry in fs::read_dir(&to).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_file() {
+                assert!(
+                    fs::read(&path).unwrap() == content(3 << 20, 1),
+                    "seed {seed}: {run:?} {path:?}"
+                );
+                completed += 1;
+            }
+        }
+        assert!(failed(&pair.events[1]).len() <= 2);
+    }
+    assert!(completed > 0);
+}

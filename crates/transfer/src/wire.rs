@@ -1,0 +1,334 @@
+//! Messages of a transfer, as tags and contents of messages of a connection.
+//!
+//! The format is described in the page "Transfers" of the book. A block's message has the number of its file and its own in its tag, so
+//! that its content can be written at its place whenever it comes.
+
+use crate::blocks::{DIGEST, Digest, Geometry};
+use crate::name::LONGEST_NAME;
+use crate::reason::{LONGEST_DETAIL, Reason, ReasonKind};
+use bytes::{BufMut as _, Bytes, BytesMut};
+
+/// Version of the format.
+pub const VERSION: u32 = 1;
+/// Tags of blocks have this bit.
+const BLOCK: u64 = 1 << 63;
+/// What tags of other messages begin with.
+const CONTROL: u64 = 0x5452_0000_0000_0000;
+/// The most digests in a message.
+pub(crate) const MOST_DIGESTS: usize = 64;
+
+/// Size, time and kind of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Facts {
+    /// Bytes of the file.
+    pub size: u64,
+    /// Time of the last modification: seconds since 1970, and nanoseconds beyond.
+    pub modified: (i64, u32),
+    /// It can be executed.
+    pub executable: bool,
+}
+
+/// Offer of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Offer {
+    /// Number of the file in this transfer.
+    pub file: u32,
+    /// Size and blocks.
+    pub geometry: Geometry,
+    /// Time of the last modification.
+    pub modified: (i64, u32),
+    /// It can be executed.
+    pub executable: bool,
+    /// Name; not checked yet.
+    pub name: String,
+}
+
+/// A message that is no block.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Message {
+    /// First message of both ends. The numbers of files and bytes are the sender's.
+    Greeting {
+        /// Version of the format.
+        version: u32,
+        /// Files that are to be sent.
+        files: u64,
+        /// Their bytes.
+        bytes: u64,
+    },
+    /// The sender offers a file.
+    Offer(Offer),
+    /// The receiver takes it, and will send digests of blocks that it has.
+    Accept {
+        /// Number of the file.
+        file: u32,
+        /// Blocks that it has.
+        kept: u32,
+        /// They are of a file with another size or time.
+        changed: bool,
+    },
+    /// Digests of blocks that the receiver has.
+    Have {
+        /// Number of the file.
+        file: u32,
+        /// Blocks and their digests.
+        blocks: Vec<(u32, Digest)>,
+    },
+    /// The receiver does not take a file, or no longer.
+    Refuse {
+        /// Number of the file.
+        file: u32,
+        /// The reason.
+        reason: Reason,
+    },
+    /// A block was not what its digest says, and is wanted again.
+    Again {
+        /// Number of the file.
+        file: u32,
+        /// Number of the block.
+        block: u32,
+    },
+    /// All blocks that the receiver does not have were sent.
+    Finish {
+        /// Number of the file.
+        file: u32,
+        /// Number of these blocks.
+        sent: u32,
+        /// Digest of the file.
+        digest: Digest,
+    },
+    /// The sender gives a file up.
+    Withdraw {
+        /// Number of the file.
+        file: u32,
+        /// The reason.
+        reason: Reason,
+    },
+    /// The file is in its place.
+    Done {
+        /// Number of the file.
+        file: u32,
+    },
+}
+
+/// Content of a tag.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tag {
+    Block { file: u32, block: u32 },
+    Control(u8),
+}
+
+impl Tag {
+    /// Reads a tag; `None` if it is none of a transfer.
+    pub(crate) fn of(tag: u64) -> Option<Self> {
+        if tag & BLOCK != 0 {
+            let file = (tag >> 32) as u32 & !(1 << 31);
+            return Some(Self::Block {
+                file,
+                block: tag as u32,
+            });
+        }
+        (tag & !0xff == CONTROL).then_some(Self::Control(tag as u8))
+    }
+
+    pub(crate) fn of_block(file: u32, block: u32) -> u64 {
+        BLOCK | u64::from(file) << 32 | u64::from(block)
+    }
+}
+
+impl Message {
+    fn kind(&self) -> u8 {
+        match self {
+            Self::Greeting { .. } => 1,
+            Self::Offer(_) => 2,
+            Self::Accept { .. } => 3,
+            Self::Have { .. } => 4,
+            Self::Refuse { .. } => 5,
+            Self::Again { .. } => 6,
+            Self::Finish { .. } => 7,
+            Self::Withdraw { .. } => 8,
+            Self::Done { .. } => 9,
+        }
+    }
+
+    /// Tag and content.
+    pub fn encode(&self) -> (u64, Bytes) {
+        let mut to = BytesMut::new();
+        match self {
+            Self::Greeting {
+                version,
+                files,
+                bytes,
+            } => {
+                to.put_u32(*version);
+                to.put_u64(*files);
+                to.put_u64(*bytes);
+            }
+            Self::Offer(offer) => offer.encode(&mut to),
+            Self::Accept {
+                file,
+                kept,
+                changed,
+            } => {
+                to.put_u32(*file);
+                to.put_u32(*kept);
+                to.put_u8((*changed).into());
+            }
+            Self::Have { file, blocks } => {
+                to.put_u32(*file);
+                for (block, digest) in blocks {
+                    to.put_u32(*block);
+                    to.put_slice(&digest.0);
+                }
+            }
+            Self::Refuse { file, reason } | Self::Withdraw { file, reason } => {
+                to.put_u32(*file);
+                to.put_u8(reason.kind.code());
+                to.put_slice(reason.detail.as_bytes());
+            }
+            Self::Again { file, block } => {
+                to.put_u32(*file);
+                to.put_u32(*block);
+            }
+            Self::Finish { file, sent, digest } => {
+                to.put_u32(*file);
+                to.put_u32(*sent);
+                to.put_slice(&digest.0);
+            }
+            Self::Done { file } => to.put_u32(*file),
+        }
+        (CONTROL | u64::from(self.kind()), to.freeze())
+    }
+
+    /// Reads a message that is no block; `None` if it is malformed.
+    pub fn decode(tag: u64, content: &[u8]) -> Option<Self> {
+        let Some(Tag::Control(kind)) = Tag::of(tag) else {
+            return None;
+        };
+        let mut from = Reader(content);
+        let message = match kind {
+            1 => Self::Greeting {
+                version: from.u32()?,
+                files: from.u64()?,
+                bytes: from.u64()?,
+            },
+            2 => Self::Offer(Offer::decode(&mut from)?),
+            3 => Self::Accept {
+                file: from.u32()?,
+                kept: from.u32()?,
+                changed: from.flag()?,
+            },
+            4 => Self::Have {
+                file: from.u32()?,
+                blocks: from.digests()?,
+            },
+            5 => Self::Refuse {
+                file: from.u32()?,
+                reason: from.reason()?,
+            },
+            6 => Self::Again {
+                file: from.u32()?,
+                block: from.u32()?,
+            },
+            7 => Self::Finish {
+                file: from.u32()?,
+                sent: from.u32()?,
+                digest: from.digest()?,
+            },
+            8 => Self::Withdraw {
+                file: from.u32()?,
+                reason: from.reason()?,
+            },
+            9 => Self::Done { file: from.u32()? },
+            _ => return None,
+        };
+        // A later version may say more in a greeting, so that it can be understood by this one.
+        (from.0.is_empty() || kind == 1).then_some(message)
+    }
+}
+
+impl Offer {
+    fn encode(&self, to: &mut BytesMut) {
+        to.put_u32(self.file);
+        to.put_u64(self.geometry.size());
+        to.put_u32(self.geometry.block());
+        to.put_i64(self.modified.0);
+        to.put_u32(self.modified.1);
+        to.put_u8(self.executable.into());
+        to.put_slice(self.name.as_bytes());
+    }
+
+    fn decode(from: &mut Reader<'_>) -> Option<Self> {
+        Some(Self {
+            file: from.u32().filter(|file| file >> 31 == 0)?,
+            geometry: Geometry::new(from.u64()?, from.u32()?)?,
+            modified: (
+                from.u64()? as i64,
+                from.u32().filter(|nanos| *nanos < 1_000_000_000)?,
+            ),
+            executable: from.flag()?,
+            name: from.text(LONGEST_NAME)?,
+        })
+    }
+
+    /// Size, time and kind of the file.
+    pub fn facts(&self) -> Facts {
+        Facts {
+            size: self.geometry.size(),
+            modified: self.modified,
+            executable: self.executable,
+        }
+    }
+}
+
+/// Content of a message that is being read.
+struct Reader<'a>(&'a [u8]);
+
+impl Reader<'_> {
+    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (array, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(*array)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        self.array().map(u32::from_be_bytes)
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        self.array().map(u64::from_be_bytes)
+    }
+
+    fn flag(&mut self) -> Option<bool> {
+        let [flag] = self.array()?;
+        (flag <= 1).then_some(flag == 1)
+    }
+
+    fn digest(&mut self) -> Option<Digest> {
+        self.array::<DIGEST>().map(Digest)
+    }
+
+    fn digests(&mut self) -> Option<Vec<(u32, Digest)>> {
+        let count = self.0.len() / (4 + DIGEST);
+        let fits = self.0.len() % (4 + DIGEST) == 0 && (1..=MOST_DIGESTS).contains(&count);
+        fits.then(|| {
+            (0..count)
+                .map(|_| Some((self.u32()?, self.digest()?)))
+                .collect()
+        })?
+    }
+
+    /// The rest as text.
+    fn text(&mut self, longest: usize) -> Option<String> {
+        let rest = std::mem::take(&mut self.0);
+        let text = str::from_utf8(rest).ok()?;
+        (text.len() <= longest).then(|| text.to_owned())
+    }
+
+    fn reason(&mut self) -> Option<Reason> {
+        let [code] = self.array()?;
+        Some(Reason::new(
+            ReasonKind::of(code),
+            &self.text(LONGEST_DETAIL)?,
+        ))
+    }
+}
