@@ -47,6 +47,8 @@ pub struct TestbedRecord {
     pub links: Vec<TestbedLink>,
     /// Hosts, by number.
     pub hosts: Vec<TestbedHost>,
+    /// Processor time of the whole machine in that time, whoever had it.
+    pub machine_cpu_seconds: f64,
     /// Where the two differ, and why.
     pub differences: Vec<Difference>,
     /// Windows of flows.
@@ -229,9 +231,8 @@ pub struct TestbedClass {
 impl TestbedRecord {
     /// True if every flow finished on the bed, was delivered once and as it was sent.
     pub fn is_sound(&self) -> bool {
-        let sound = |flow: &TestbedFlow| {
-            flow.measured_us.is_some() && flow.deliveries == 1 && flow.intact
-        };
+        let sound =
+            |flow: &TestbedFlow| flow.measured_us.is_some() && flow.deliveries == 1 && flow.intact;
         self.flows.iter().all(sound)
     }
 
@@ -393,7 +394,8 @@ impl TestbedRecord {
                 mb(link.simulated_bytes),
                 share(link.simulated_bytes, simulated),
                 link.measured_bytes.map_or("-".into(), mb),
-                link.measured_bytes.map_or("-".into(), |own| share(own, measured)),
+                link.measured_bytes
+                    .map_or("-".into(), |own| share(own, measured)),
                 both(Some(link.simulated_drops), link.measured_drops),
                 both(Some(link.simulated_marks), link.measured_marks),
             ]
@@ -422,7 +424,8 @@ impl TestbedFlow {
             format!("{:.2}", self.bytes as f64 / 1e6),
             ms(self.simulated_us),
             ms(self.measured_us),
-            self.ratio().map_or("-".into(), |ratio| format!("{ratio:.3}")),
+            self.ratio()
+                .map_or("-".into(), |ratio| format!("{ratio:.3}")),
             both(Some(simulated.retransmitted), Some(measured.retransmitted)),
             both(Some(simulated.marked), Some(measured.marked)),
             self.paths_used().to_string(),

@@ -466,8 +466,7 @@ impl LinkSettings {
     }
 }
 
-const EXCEPTION_WORDS: &str =
-    "use `down`, `rate=100Gbps`, `delay=2us`, `bit-error-rate=1e-9`, `packet-loss=0.001` or `dead-from=2ms`";
+const EXCEPTION_WORDS: &str = "use `down`, `rate=100Gbps`, `delay=2us`, `bit-error-rate=1e-9`, `packet-loss=0.001` or `dead-from=2ms`";
 
 /// Applies one word of an exception; `None` if it cannot be read.
 fn change_cable(cable: &mut Cable, word: &str) -> Option<()> {

@@ -5,6 +5,7 @@
 
 use crate::content::{is_message, message};
 use crate::fault::Fault;
+use crate::soaking;
 use crate::task::{
     FlowTask, HostReport, Order, PathCount, ReceivedFlow, Reply, Sample, SentFlow, Task,
 };
@@ -58,7 +59,7 @@ pub fn agent() -> Result<(), Fault> {
 }
 
 /// Says a word; if nobody listens, the input ends as well.
-fn say(reply: &Reply) {
+pub(crate) fn say(reply: &Reply) {
     let line = serde_json::to_string(reply).unwrap_or_default();
     let mut output = io::stdout().lock();
     let _ = writeln!(output, "{line}").and_then(|()| output.flush());
@@ -73,8 +74,10 @@ async fn host(mut orders: UnboundedReceiver<Order>) -> Result<(), String> {
     };
     let settings = settings(&task)?;
     let received = Received::default();
-    let server = Server::bind(task.listen, settings.clone(), limits());
-    let server = server.map_err(|error| format!("cannot listen at {}: {error}", task.listen))?;
+    if let Some(soak) = task.soak.clone() {
+        return soaking::host(&task, soak, settings, orders).await;
+    }
+    let server = bind(&task, &settings)?;
     tokio::spawn(serve(server, Arc::clone(&received)));
     say(&Reply::Listening);
     let mut channels = Vec::new();
@@ -85,10 +88,14 @@ async fn host(mut orders: UnboundedReceiver<Order>) -> Result<(), String> {
     };
     while let Some(order) = orders.recv().await {
         match order {
-            Order::Task(_) => return Err("it was given two tasks".into()),
+            Order::Task(_) | Order::Restart => {
+                return Err("it was given an order that is not for it".into());
+            }
             Order::Connect => {
                 channels = host.connect(&settings).await?;
-                let trips = channels.iter().map(|channel| round_trip_us(&channel.snapshot()));
+                let trips = channels
+                    .iter()
+                    .map(|channel| round_trip_us(&channel.snapshot()));
                 say(&Reply::Connected {
                     round_trips_us: trips.collect(),
                 });
@@ -103,6 +110,11 @@ async fn host(mut orders: UnboundedReceiver<Order>) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+pub(crate) fn bind(task: &Task, settings: &Settings) -> Result<Server, String> {
+    let server = Server::bind(task.listen, settings.clone(), limits());
+    server.map_err(|error| format!("cannot listen at {}: {error}", task.listen))
 }
 
 fn settings(task: &Task) -> Result<Settings, String> {
@@ -182,7 +194,8 @@ impl Host {
         for flow in &self.task.flows {
             let channel = timeout(CONNECT, connect(flow.to, settings.clone())).await;
             let channel = channel.map_err(|_| format!("no answer from {}", flow.to))?;
-            let channel = channel.map_err(|error| format!("no connection to {}: {error}", flow.to))?;
+            let channel =
+                channel.map_err(|error| format!("no connection to {}: {error}", flow.to))?;
             channels.push(channel);
         }
         Ok(channels)
@@ -193,7 +206,9 @@ impl Host {
             clippy::disallowed_methods,
             reason = "the clock that all hosts of one machine share"
         )]
-        let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let unix = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
         let ahead = Duration::from_nanos(unix_ns).saturating_sub(unix);
         self.zero = now() + ahead;
         self.stopwatch = Stopwatch::start();
@@ -289,7 +304,10 @@ impl Sending {
         let data = std::mem::take(&mut self.data);
         let (channel, tag) = (&self.channel, u64::from(self.flow));
         let done = async {
-            channel.send(tag, data).await.map_err(|error| error.to_string())?;
+            channel
+                .send(tag, data)
+                .await
+                .map_err(|error| error.to_string())?;
             channel.flush().await.map_err(|error| error.to_string())?;
             Ok(now())
         };

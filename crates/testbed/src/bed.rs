@@ -39,7 +39,10 @@ pub fn up(
                 "there are namespaces of a bed `{}` that nobody has a record of",
                 plan.name
             ),
-            format!("take them away: `clearway testbed down --name {}`", plan.name),
+            format!(
+                "take them away: `clearway testbed down --name {}`",
+                plan.name
+            ),
         ));
     }
     let state = State {
@@ -92,7 +95,9 @@ fn already_up(name: &BedName, state: &State) -> Fault {
             state.scenario,
             state.switches.name()
         ),
-        format!("take it away with `clearway testbed down --name {name}`, or name another one with `--name`"),
+        format!(
+            "take it away with `clearway testbed down --name {name}`, or name another one with `--name`"
+        ),
     )
 }
 
@@ -123,7 +128,9 @@ pub fn down(name: &BedName) -> Result<Removed, Fault> {
 /// Namespaces of a bed that there are.
 fn existing(name: &BedName) -> Result<Vec<String>, Fault> {
     let listed = look("ip", &["netns", "list"])?;
-    let names = listed.lines().filter_map(|line| line.split_whitespace().next());
+    let names = listed
+        .lines()
+        .filter_map(|line| line.split_whitespace().next());
     let own = names.filter(|found| found.starts_with(&name.prefix()));
     Ok(own.map(String::from).collect())
 }

@@ -7,7 +7,7 @@ const PERIOD: usize = 65_521;
 
 /// The message of a flow.
 pub(crate) fn message(flow: u32, bytes: usize) -> Vec<u8> {
-    let pattern = pattern(flow);
+    let pattern = pattern(flow, bytes);
     let mut message = Vec::with_capacity(bytes);
     while message.len() < bytes {
         let room = (bytes - message.len()).min(PERIOD);
@@ -18,14 +18,18 @@ pub(crate) fn message(flow: u32, bytes: usize) -> Vec<u8> {
 
 /// True if a message is the one of the flow.
 pub(crate) fn is_message(flow: u32, message: &[u8]) -> bool {
-    let pattern = pattern(flow);
-    message.chunks(PERIOD).all(|chunk| *chunk == pattern[..chunk.len()])
+    let pattern = pattern(flow, message.len());
+    message
+        .chunks(PERIOD)
+        .all(|chunk| *chunk == pattern[..chunk.len()])
 }
 
-fn pattern(flow: u32) -> Vec<u8> {
-    let words = (0..PERIOD.div_ceil(8) as u64).map(|word| mix64(u64::from(flow) << 32 | word));
+/// The first bytes of the pattern, as many as a message of this length has.
+fn pattern(flow: u32, bytes: usize) -> Vec<u8> {
+    let length = bytes.min(PERIOD);
+    let words = (0..length.div_ceil(8) as u64).map(|word| mix64(u64::from(flow) << 32 | word));
     let mut pattern: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
-    pattern.truncate(PERIOD);
+    pattern.truncate(length);
     pattern
 }
 

@@ -37,8 +37,14 @@ fn difference(what: &str, facts: String) -> Difference {
 
 fn completion(record: &TestbedRecord) -> Difference {
     let done = |done: usize| format!("{done} of {}", record.flows.len());
-    let simulated = record.flows.iter().filter(|flow| flow.simulated_us.is_some());
-    let measured = record.flows.iter().filter(|flow| flow.measured_us.is_some());
+    let simulated = record
+        .flows
+        .iter()
+        .filter(|flow| flow.simulated_us.is_some());
+    let measured = record
+        .flows
+        .iter()
+        .filter(|flow| flow.measured_us.is_some());
     let facts = match record.median_ratio() {
         None => format!(
             "no flow is done on both sides: {} simulated, {} measured",
@@ -57,7 +63,9 @@ fn completion(record: &TestbedRecord) -> Difference {
 fn round_trip(record: &TestbedRecord) -> Difference {
     let trips = &record.round_trip;
     let source = match trips.calibrated {
-        true => "the scenario gives no link delay, so that the simulated links have what the handshakes measured",
+        true => {
+            "the scenario gives no link delay, so that the simulated links have what the handshakes measured"
+        }
         false => "the scenario gives the delay of links, and software adds its own to it",
     };
     difference(
@@ -91,21 +99,29 @@ fn store_and_forward(setup: &Setup, assembly: &Assembly) -> Option<Difference> {
 
 fn processors(record: &TestbedRecord) -> Difference {
     let cpu: f64 = record.hosts.iter().map(|host| host.cpu_seconds).sum();
-    let wall = record.hosts.iter().map(|host| host.wall_seconds).fold(0.0, f64::max);
+    let wall = record
+        .hosts
+        .iter()
+        .map(|host| host.wall_seconds)
+        .fold(0.0, f64::max);
     let cores = available_parallelism().map_or(1, usize::from);
-    let share = match wall > 0.0 {
-        true => cpu / wall / cores as f64,
+    let share = |seconds: f64| match wall > 0.0 {
+        true => seconds / wall / cores as f64,
         false => 0.0,
     };
-    let verdict = match share > BUSY {
-        true => "the machine is busy, and what hosts do late looks like delay of the network",
-        false => "processors are no limit by themselves",
+    let verdict = match share(record.machine_cpu_seconds) > BUSY {
+        true => {
+            "the machine was busy, and what a process does late looks like delay of the network"
+        }
+        false => "processors were no limit",
     };
     difference(
         "processors",
         format!(
-            "processes of hosts took {cpu:.2} s in {wall:.2} s on {cores} processors, {:.0} % of them, beside the kernel's forwarding: {verdict}",
-            share * 100.0
+            "processes of hosts took {cpu:.2} s in {wall:.2} s on {cores} processors, {:.0} % of them; with the forwarding and whatever else ran, \
+             {:.0} % were in use: {verdict}",
+            share(cpu) * 100.0,
+            share(record.machine_cpu_seconds) * 100.0
         ),
     )
 }
@@ -125,7 +141,10 @@ fn timers(setup: &Setup, record: &TestbedRecord) -> Difference {
             format!("a timeout of {:.0} ms", repeat.timeout.as_us() / 1000.0)
         }
     };
-    let given = record.software.iter().any(|key| key.starts_with("transport.rto"));
+    let given = record
+        .software
+        .iter()
+        .any(|key| key.starts_with("transport.rto"));
     let both = match given {
         true => "the simulation has the same",
         false => "the scenario gives others to the simulation",
@@ -136,7 +155,10 @@ fn timers(setup: &Setup, record: &TestbedRecord) -> Difference {
 fn total(record: &TestbedRecord, number: fn(&SideCounts) -> u64) -> (u64, u64) {
     let sides = record.flows.iter();
     sides.fold((0, 0), |(simulated, measured), flow| {
-        (simulated + number(&flow.simulated), measured + number(&flow.measured))
+        (
+            simulated + number(&flow.simulated),
+            measured + number(&flow.measured),
+        )
     })
 }
 
@@ -180,7 +202,10 @@ fn shares(record: &TestbedRecord) -> Option<Difference> {
     let from = |link: &str| link.split('-').next().unwrap_or("").to_owned();
     let greatest = |bytes: fn(&clearway_report::testbed::TestbedLink) -> u64| {
         let share = |link: &clearway_report::testbed::TestbedLink| {
-            let beside = record.links.iter().filter(|other| from(&other.link) == from(&link.link));
+            let beside = record
+                .links
+                .iter()
+                .filter(|other| from(&other.link) == from(&link.link));
             let all: u64 = beside.clone().map(bytes).sum();
             let count = beside.count();
             (all > 0 && count > 1).then(|| bytes(link) as f64 / all as f64)
@@ -205,7 +230,11 @@ fn shares(record: &TestbedRecord) -> Option<Difference> {
 }
 
 fn starts(record: &TestbedRecord) -> Difference {
-    let latest = record.flows.iter().map(|flow| flow.late_us).fold(0.0, f64::max);
+    let latest = record
+        .flows
+        .iter()
+        .map(|flow| flow.late_us)
+        .fold(0.0, f64::max);
     let bytes = Bytes::new(record.flows.iter().map(|flow| flow.bytes).sum());
     difference(
         "starts",

@@ -60,13 +60,25 @@ impl Hosts {
         let mut line = serde_json::to_string(order).unwrap_or_default();
         line.push('\n');
         let input = &mut self.children[host].1;
-        let written = input.write_all(line.as_bytes()).and_then(|()| input.flush());
+        let written = input
+            .write_all(line.as_bytes())
+            .and_then(|()| input.flush());
         written.map_err(|_| ended(host))
     }
 
     /// Says something to all hosts.
     pub(crate) fn tell_all(&mut self, order: &Order) -> Result<(), Fault> {
         (0..self.children.len()).try_for_each(|host| self.tell(host, order))
+    }
+
+    /// The next word of a host, if one comes soon.
+    pub(crate) fn next(&self) -> Result<Option<(usize, Reply)>, Fault> {
+        match self.replies.recv_timeout(LOOK) {
+            Ok((host, None)) => Err(ended(host)),
+            Ok((host, Some(Reply::Failed { what }))) => Err(failed(host, &what)),
+            Ok((host, Some(reply))) => Ok(Some((host, reply))),
+            Err(_) => Ok(None),
+        }
     }
 
     /// One answer of each host that `take` understands, by host. `meanwhile` is called often; it may end the wait.
@@ -93,12 +105,7 @@ impl Hosts {
             };
             match reply {
                 None => return Err(ended(host)),
-                Some(Reply::Failed { what }) => {
-                    return Err(Fault::new(
-                        format!("host {host} of the test bed failed: {what}"),
-                        "look whether the bed is whole: `clearway testbed down`, then `run` again",
-                    ));
-                }
+                Some(Reply::Failed { what }) => return Err(failed(host, &what)),
                 Some(reply) => answers[host] = take(reply),
             }
         }
@@ -114,6 +121,13 @@ fn now() -> Instant {
     Instant::now()
 }
 
+fn failed(host: usize, what: &str) -> Fault {
+    Fault::new(
+        format!("host {host} of the test bed failed: {what}"),
+        "look whether the bed is whole: `clearway testbed down`, then `run` again",
+    )
+}
+
 fn ended(host: usize) -> Fault {
     Fault::new(
         format!("the process of host {host} of the test bed has ended"),
@@ -122,11 +136,7 @@ fn ended(host: usize) -> Fault {
 }
 
 /// Hands over what a process says, line by line, and `None` when it ends.
-fn listen(
-    host: usize,
-    stdout: std::process::ChildStdout,
-    tell: Sender<(usize, Option<Reply>)>,
-) {
+fn listen(host: usize, stdout: std::process::ChildStdout, tell: Sender<(usize, Option<Reply>)>) {
     thread::spawn(move || {
         for line in BufReader::new(stdout).lines().map_while(Result::ok) {
             let Ok(reply) = serde_json::from_str(&line) else {

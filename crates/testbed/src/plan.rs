@@ -180,7 +180,9 @@ fn check(topology: &Topology, switches: Switches) -> Result<(), Fault> {
     };
     if namespaces > MOST_NAMESPACES {
         return Err(Fault::new(
-            format!("the fabric has {namespaces} {made_of}, and a test bed has at most {MOST_NAMESPACES} namespaces"),
+            format!(
+                "the fabric has {namespaces} {made_of}, and a test bed has at most {MOST_NAMESPACES} namespaces"
+            ),
             "make it smaller, for instance with `--set topology.hosts=8`",
         ));
     }
@@ -262,8 +264,7 @@ impl<'a> KernelFabric<'a> {
 
     fn cable(&self, plan: &Plan, cable: usize) -> String {
         let [a, b] = [0, 1].map(|end| LinkId::from_end(cable, end));
-        let [at_a, at_b] =
-            [a, b].map(|link| self.namespace(plan, self.topology.link_ends(link).0));
+        let [at_a, at_b] = [a, b].map(|link| self.namespace(plan, self.topology.link_ends(link).0));
         let mtu = self.facts.mtu;
         format!(
             "link add {} netns {at_a} mtu {mtu} type veth peer name {} netns {at_b} mtu {mtu}\n",
@@ -397,7 +398,9 @@ pub(crate) fn device(topology: &Topology, ports: &[Vec<LinkId>], link: LinkId) -
 pub(crate) fn deaths(topology: &Topology) -> Vec<(Time, usize)> {
     let cables = topology.cables.iter().enumerate();
     let dying = cables.filter(|(_, cable)| cable.up && cable.dead_from != Time::NEVER);
-    let mut deaths: Vec<_> = dying.map(|(index, cable)| (cable.dead_from, index)).collect();
+    let mut deaths: Vec<_> = dying
+        .map(|(index, cable)| (cable.dead_from, index))
+        .collect();
     deaths.sort_unstable();
     deaths
 }

@@ -32,6 +32,8 @@ pub(crate) struct Measured {
     pub(crate) links: Vec<(Time, Vec<u64>)>,
     /// Totals of links of switches in user space.
     pub(crate) link_totals: BTreeMap<String, LinkTotals>,
+    /// Processor time of the whole machine from the start to the end of all flows.
+    pub(crate) machine_cpu_seconds: f64,
     /// Packets that queues of the kernel dropped.
     pub(crate) kernel_drops: BTreeMap<String, u64>,
 }
@@ -84,6 +86,7 @@ pub(crate) fn build(
         flows: flows(assembly, measured, simulated),
         links: links(setup, assembly, measured, simulated),
         hosts: hosts(measured),
+        machine_cpu_seconds: measured.machine_cpu_seconds,
         ..TestbedRecord::default()
     };
     record.windows = windows(measured, simulated);
@@ -100,12 +103,15 @@ fn round_trips(assembly: &Assembly, software: &[String], measured: &Measured) ->
         measured_least_us: measured.base_round_trip().as_us(),
         measured_median_us: nearest_rank(&sorted, 500).unwrap_or(0.0),
         simulated_us: Setup::handshake(assembly).as_us(),
-        calibrated: software.iter().any(|key| key.starts_with("topology.link-delay")),
+        calibrated: software
+            .iter()
+            .any(|key| key.starts_with("topology.link-delay")),
     }
 }
 
 fn flows(assembly: &Assembly, measured: &Measured, simulated: &Simulated) -> Vec<TestbedFlow> {
-    let sent: BTreeMap<u32, &SentFlow> = measured.sent.iter().map(|flow| (flow.flow, flow)).collect();
+    let sent: BTreeMap<u32, &SentFlow> =
+        measured.sent.iter().map(|flow| (flow.flow, flow)).collect();
     let mut received: BTreeMap<u32, Vec<&ReceivedFlow>> = BTreeMap::new();
     for row in measured.hosts.iter().flat_map(|host| &host.received) {
         received.entry(row.flow).or_default().push(row);
@@ -186,7 +192,10 @@ fn links(
         let name = topology.link_name(link);
         let meter = simulated.finished.meters.get(link.0 as usize).copied();
         let meter = meter.unwrap_or_default();
-        let last = measured.links.last().map(|(_, bytes)| bytes[index]);
+        let last = measured
+            .links
+            .last()
+            .and_then(|(_, bytes)| bytes.get(index).copied());
         let soft = measured.link_totals.get(&name).copied();
         let (bytes, drops, marks) = match setup.switches {
             Switches::Kernel => (last, measured.kernel_drops.get(&name).copied(), None),
@@ -217,9 +226,8 @@ fn windows(measured: &Measured, simulated: &Simulated) -> Vec<TestbedCurve> {
     for (index, flow) in sent.into_iter().take(MOST_WINDOWS).enumerate() {
         let name = format!("flow {}", flow.flow);
         let instants = simulated.instants.iter();
-        let points = instants.filter_map(|instant| {
-            Some((instant.at_us, *instant.windows.get(&flow.flow)? as f64))
-        });
+        let points = instants
+            .filter_map(|instant| Some((instant.at_us, *instant.windows.get(&flow.flow)? as f64)));
         curves.push(curve(name.clone(), index, Side::Simulated, points));
         let points = flow.samples.iter();
         let points = points.map(|sample| (sample.at_us, sample.window_bytes as f64));
@@ -287,7 +295,11 @@ fn link_rates(
     let topology = &assembly.topology;
     let upwards = |link: clearway_lab::LinkId| {
         let (from, to) = topology.link_ends(link);
-        let tier = |node| topology.switch_index(node).map(|index| topology.switches[index].tier);
+        let tier = |node| {
+            topology
+                .switch_index(node)
+                .map(|index| topology.switches[index].tier)
+        };
         tier(from) < tier(to)
     };
     let mut curves = Vec::new();
@@ -298,7 +310,12 @@ fn link_rates(
         let counted: Vec<_> = instants
             .map(|instant| (instant.at_us, instant.links[index]))
             .collect();
-        curves.push(curve(name.clone(), colour, Side::Simulated, rates(&counted)));
+        curves.push(curve(
+            name.clone(),
+            colour,
+            Side::Simulated,
+            rates(&counted),
+        ));
         let instants = measured.links.iter();
         let counted: Vec<_> = instants
             .map(|(at, bytes)| (at.since(Time::ZERO).as_us(), bytes[index]))

@@ -8,8 +8,8 @@ use crate::name::{BedName, address_of};
 use crate::plan::{Plan, Step, Switches, death, deaths};
 use crate::record::{Measured, build};
 use crate::setup::{Setup, start_of};
-use crate::simulate::simulate;
-use crate::softswitch::SoftSwitch;
+use crate::simulate::{simulate, watched_links};
+use crate::softswitch::{SoftSwitch, scenario_text};
 use crate::system::{carry_out, look};
 use crate::task::{FlowTask, Order, Reply, SentFlow, Task};
 use clearway_fabric::topology::LinkId;
@@ -25,11 +25,14 @@ use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Time that hosts have to do what takes no time.
-const SHORT: Duration = Duration::from_secs(30);
+pub(crate) const SHORT: Duration = Duration::from_secs(30);
 /// Time from the word to begin to the beginning.
-const LEAD: Duration = Duration::from_millis(200);
+pub(crate) const LEAD: Duration = Duration::from_millis(200);
 /// Time between samples, where a run is not long.
 const SAMPLE: Span = Span::from_ms(2);
+
+/// Time between two questions for counters.
+const ASK: Span = Span::from_ms(20);
 
 /// What is asked for.
 pub struct Request<'a> {
@@ -95,14 +98,14 @@ fn both(request: &Request<'_>) -> Result<TestbedRecord, Fault> {
     }
 }
 
-fn interrupted() -> Fault {
+pub(crate) fn interrupted() -> Fault {
     Fault::new("interrupted", "run the command again")
 }
 
 /// Takes a bed away at the end, come what may.
-struct Guard<'a> {
-    name: &'a BedName,
-    keep: bool,
+pub(crate) struct Guard<'a> {
+    pub(crate) name: &'a BedName,
+    pub(crate) keep: bool,
 }
 
 impl Drop for Guard<'_> {
@@ -116,18 +119,23 @@ impl Drop for Guard<'_> {
 
 fn on_bed(request: &Request<'_>, setup: &Setup, plan: &Plan) -> Result<Measured, Fault> {
     let was_up = find(plan, request.switches)?;
-    let running = was_up.as_ref().is_some_and(|state| state.switch_pid.is_some());
+    let running = was_up
+        .as_ref()
+        .is_some_and(|state| state.switch_pid.is_some());
     if running {
         return Err(Fault::new(
-            format!("the switches of bed `{}` are a process of their own, which nobody can tell of failing links", plan.name),
-            format!("take it away first: `clearway testbed down --name {}`", plan.name),
+            format!(
+                "the switches of bed `{}` are a process of their own, which nobody can tell of failing links",
+                plan.name
+            ),
+            format!(
+                "take it away first: `clearway testbed down --name {}`",
+                plan.name
+            ),
         ));
     }
     if was_up.is_none() {
-        (request.tell)(&format!(
-            "making {} namespaces",
-            plan.namespaces().count()
-        ));
+        (request.tell)(&format!("making {} namespaces", plan.namespaces().count()));
         up(plan, request.source, request.switches, request.interrupted)?;
     }
     let guard = Guard {
@@ -146,7 +154,10 @@ struct Fabric {
     switch: Option<SoftSwitch>,
     counters: Option<LinkCounters>,
     first: Vec<u64>,
-    failures: VecDeque<(Time, Vec<Step>, Vec<String>)>,
+    failures: VecDeque<(Time, Vec<Step>, String)>,
+    /// Names of the links that are watched, and when switches in user space were asked for counters last.
+    names: Vec<String>,
+    asked: Time,
 }
 
 impl Fabric {
@@ -157,19 +168,22 @@ impl Fabric {
                 Switches::Kernel => death(plan, topology, cable),
                 Switches::Soft => Vec::new(),
             };
-            let ends = [0, 1].map(|end| topology.link_name(LinkId::from_end(cable, end)));
-            let lines = ends.map(|name| format!("link {name} down"));
-            (at, steps, lines.to_vec())
+            let name = topology.link_name(LinkId::from_end(cable, 0));
+            (at, steps, format!("link {name} down"))
         });
+        let names = watched_links(topology).into_iter();
+        let names = names.map(|link| topology.link_name(link));
         let mut fabric = Self {
             switch: None,
             counters: None,
             first: Vec::new(),
             failures: failures.collect(),
+            names: names.collect(),
+            asked: Time::ZERO,
         };
         match request.switches {
             Switches::Soft => {
-                let scenario = setup.assembly.resolved(&setup.scenario);
+                let scenario = scenario_text(setup);
                 let switch = SoftSwitch::start(request.program, &plan.name, &scenario)?;
                 fabric.switch = Some(switch);
             }
@@ -186,18 +200,30 @@ impl Fabric {
     /// Lets links fail whose time has come, and takes a sample.
     fn look(&mut self, at: Time, measured: &mut Measured) -> Result<(), Fault> {
         while self.failures.front().is_some_and(|(due, ..)| *due <= at) {
-            let Some((_, steps, lines)) = self.failures.pop_front() else {
+            let Some((_, steps, line)) = self.failures.pop_front() else {
                 break;
             };
             steps.iter().try_for_each(carry_out)?;
             if let Some(switch) = &mut self.switch {
-                lines.iter().try_for_each(|line| switch.tell(line))?;
+                switch.tell(&line)?;
             }
         }
         if let Some(counters) = &mut self.counters {
             let bytes = counters.read().map_err(|error| no_counters(&error))?;
-            let since = bytes.iter().zip(&self.first).map(|(now, first)| now - first);
+            let since = bytes
+                .iter()
+                .zip(&self.first)
+                .map(|(now, first)| now - first);
             measured.add_links(at, since.collect());
+        }
+        if let Some(switch) = &mut self.switch
+            && at.since(self.asked) >= ASK
+        {
+            self.asked = at;
+            if let Some(totals) = switch.counters()? {
+                let bytes = |name: &String| totals.get(name).map_or(0, |link| link.bytes);
+                measured.add_links(at, self.names.iter().map(bytes).collect());
+            }
         }
         Ok(())
     }
@@ -230,7 +256,9 @@ fn kernel_drops(setup: &Setup, plan: &Plan) -> Result<BTreeMap<String, u64>, Fau
         let shown: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
         for queue in shown.as_array().into_iter().flatten() {
             let device = queue["dev"].as_str().unwrap_or_default();
-            let port = device.strip_prefix('p').and_then(|port| port.parse::<usize>().ok());
+            let port = device
+                .strip_prefix('p')
+                .and_then(|port| port.parse::<usize>().ok());
             let node = topology.switch_node(switch).0 as usize;
             if let (Some(port), "tbf") = (port, queue["kind"].as_str().unwrap_or_default())
                 && let Some(&link) = ports[node].get(port)
@@ -276,11 +304,13 @@ fn drive(
         measured.round_trips_us.len(),
         measured.base_round_trip().as_us()
     ));
+    let before = machine_cpu_seconds();
     let zero = unix() + LEAD;
     hosts.tell_all(&Order::Start {
         unix_ns: zero.as_nanos() as u64,
     })?;
-    let longest = LEAD + SHORT + Duration::from_micros((last_start + at_most(setup)).as_us() as u64);
+    let longest =
+        LEAD + SHORT + Duration::from_micros((last_start + at_most(setup)).as_us() as u64);
     let sent = |reply| match reply {
         Reply::Sent { flows } => Some(flows),
         _ => None,
@@ -298,9 +328,21 @@ fn drive(
         _ => None,
     };
     measured.hosts = hosts.answers(SHORT, report, &mut stop)?;
+    measured.machine_cpu_seconds = machine_cpu_seconds() - before;
     measured.sent = flows.into_iter().flatten().collect();
     hosts.tell_all(&Order::End)?;
     Ok(measured)
+}
+
+/// Processor time of the whole machine so far, whoever had it; zero where the system does not tell.
+fn machine_cpu_seconds() -> f64 {
+    let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+    let line = stat.lines().find_map(|line| line.strip_prefix("cpu "));
+    let ticks = line.unwrap_or_default().split_whitespace();
+    let ticks: Vec<f64> = ticks.filter_map(|tick| tick.parse().ok()).collect();
+    // User, nice and system, then idle and waiting, then interrupts and what other machines have.
+    let busy = [0, 1, 2, 5, 6, 7].map(|index| ticks.get(index).copied().unwrap_or(0.0));
+    busy.iter().sum::<f64>() / 100.0
 }
 
 fn at_most(setup: &Setup) -> Span {
@@ -311,13 +353,20 @@ fn at_most(setup: &Setup) -> Span {
     clippy::disallowed_methods,
     reason = "the clock that all hosts of one machine share"
 )]
-fn unix() -> Duration {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+pub(crate) fn unix() -> Duration {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
 }
 
 /// Tasks of all hosts, and the last start of a flow.
-fn tasks(setup: &Setup) -> Result<(Vec<Task>, Span), Fault> {
-    let key = new_key().map_err(|error| Fault::new(format!("no key for the connections: {error}"), "see to it that the system has random bytes"))?;
+pub(crate) fn tasks(setup: &Setup) -> Result<(Vec<Task>, Span), Fault> {
+    let key = new_key().map_err(|error| {
+        Fault::new(
+            format!("no key for the connections: {error}"),
+            "see to it that the system has random bytes",
+        )
+    })?;
     let settings = &setup.settings;
     let address = |host: u32| SocketAddr::from((address_of(host), PORT));
     let starts = setup.assembly.workload.flows.iter().filter_map(start_of);
@@ -335,6 +384,7 @@ fn tasks(setup: &Setup) -> Result<(Vec<Task>, Span), Fault> {
         line_rate_bps: settings.line_rate.as_bps(),
         datagram_bytes: settings.datagram,
         memory_bytes: settings.receive_memory,
+        soak: None,
         flows: flows_of(setup, host, address),
         sample_us: SAMPLE.as_us() as u64,
         deadline_us: deadline.as_us() as u64,

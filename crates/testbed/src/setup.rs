@@ -69,7 +69,10 @@ impl Setup {
         // Queues of a default that relates to round trips hold no packet at scaled rates.
         let mut queues = Keys::new(&given);
         for (key, frames) in QUEUE {
-            queues.add(&format!("switch.{key}"), format!("\"{}B\"", frames * LONGEST_DATAGRAM));
+            queues.add(
+                &format!("switch.{key}"),
+                format!("\"{}B\"", frames * LONGEST_DATAGRAM),
+            );
         }
         add_timeouts(&mut queues, &user);
         let first: Vec<String> = overrides.iter().cloned().chain(queues.keys).collect();
@@ -131,8 +134,14 @@ impl Setup {
         let lower = self.lower_header();
         let mut keys = Keys::new(&self.given);
         keys.add("transport.payload", format!("\"{}B\"", network.payload));
-        keys.add("transport.header", format!("\"{}B\"", network.header + lower));
-        keys.add("transport.ack-size", format!("\"{}B\"", network.ack + lower));
+        keys.add(
+            "transport.header",
+            format!("\"{}B\"", network.header + lower),
+        );
+        keys.add(
+            "transport.ack-size",
+            format!("\"{}B\"", network.ack + lower),
+        );
         if self.settings.transport == Transport::Strack {
             keys.add("transport.max-paths", self.settings.paths.to_string());
             keys.add("transport.min-paths", self.settings.paths.to_string());
@@ -152,8 +161,14 @@ impl Setup {
             };
             if bytes < self.frame() {
                 return Err(Fault::new(
-                    format!("`{key}` comes to {bytes} bytes, less than a frame of {} bytes", self.frame()),
-                    format!("give an absolute size, such as `{key} = \"{}KB\"`", frames * 3 / 2),
+                    format!(
+                        "`{key}` comes to {bytes} bytes, less than a frame of {} bytes",
+                        self.frame()
+                    ),
+                    format!(
+                        "give an absolute size, such as `{key} = \"{}KB\"`",
+                        frames * 3 / 2
+                    ),
                 ));
             }
             keys.set(&key, format!("\"{bytes}B\""));
@@ -189,7 +204,11 @@ impl Setup {
         if self.given_delay() {
             return None;
         }
-        let (from, to) = self.assembly.routes.paths.longest_pair(self.assembly.sizes)?;
+        let (from, to) = self
+            .assembly
+            .routes
+            .paths
+            .longest_pair(self.assembly.sizes)?;
         let path = self.assembly.routes.paths.between(from, to);
         let serialisation = match self.switches {
             Switches::Soft => HANDSHAKE.iter().fold(Span::ZERO, |sum, &bytes| {
@@ -212,7 +231,8 @@ impl Setup {
         let Some((from, to)) = paths.longest_pair(assembly.sizes) else {
             return Span::ZERO;
         };
-        paths.between(from, to).span_of(HANDSHAKE[0]) + paths.between(to, from).span_of(HANDSHAKE[1])
+        paths.between(from, to).span_of(HANDSHAKE[0])
+            + paths.between(to, from).span_of(HANDSHAKE[1])
     }
 
     /// Facts for the ports of a bed.
@@ -220,9 +240,34 @@ impl Setup {
         let frame = u32::from(self.settings.datagram) + NETWORK;
         PortFacts {
             mtu: frame.max(1500),
-            queue: self.scenario.switch.ports.queue.resolve(self.assembly.network.bdp),
+            queue: self
+                .scenario
+                .switch
+                .ports
+                .queue
+                .resolve(self.assembly.network.bdp),
             delays: self.given_delay(),
         }
+    }
+}
+
+impl Switches {
+    /// Those that a scenario needs: in user space if packets are marked, delayed, or lost on the way.
+    ///
+    /// # Errors
+    /// If the scenario cannot be read.
+    pub fn of(laboratory: &Laboratory, source: &str, overrides: &[String]) -> Result<Self, Fault> {
+        let scenario = laboratory.load(source, overrides)?;
+        let given = |setting: &clearway_lab::scenario::Setting| {
+            setting.given
+                && setting.section == "topology"
+                && ["link-delay", "links", "bit-error-rate"].contains(&setting.key)
+        };
+        let impaired = scenario.settings().iter().any(given);
+        Ok(match impaired || scenario.switch.ports.ecn {
+            true => Self::Soft,
+            false => Self::Kernel,
+        })
     }
 }
 
@@ -293,7 +338,10 @@ fn check_fabric(scenario: &Scenario) -> Result<(), Fault> {
 fn check_flows(assembly: &Assembly) -> Result<(), Fault> {
     let flows = &assembly.workload.flows;
     if flows.is_empty() {
-        return Err(Fault::new("this scenario has no flows", "add a `[[workload]]`"));
+        return Err(Fault::new(
+            "this scenario has no flows",
+            "add a `[[workload]]`",
+        ));
     }
     if flows.iter().any(|flow| start_of(flow).is_none()) {
         return Err(Fault::new(
@@ -315,10 +363,16 @@ fn check_flows(assembly: &Assembly) -> Result<(), Fault> {
             "use fewer and longer flows",
         ));
     }
-    let longest = flows.iter().map(|flow| flow.bytes.as_u64()).max().unwrap_or(0);
+    let longest = flows
+        .iter()
+        .map(|flow| flow.bytes.as_u64())
+        .max()
+        .unwrap_or(0);
     if longest > LONGEST_FLOW {
         return Err(Fault::new(
-            format!("a flow has {longest} bytes, and messages of a test bed have at most {LONGEST_FLOW}"),
+            format!(
+                "a flow has {longest} bytes, and messages of a test bed have at most {LONGEST_FLOW}"
+            ),
             "use shorter messages: at scaled rates they last as long",
         ));
     }
@@ -362,7 +416,12 @@ fn connection(
         }
         settings.datagram = datagram as u16;
     }
-    let longest = assembly.workload.flows.iter().map(|flow| flow.bytes.as_u64()).max();
+    let longest = assembly
+        .workload
+        .flows
+        .iter()
+        .map(|flow| flow.bytes.as_u64())
+        .max();
     settings.receive_memory = settings.receive_memory.max(2 * longest.unwrap_or(0));
     settings.send_memory = settings.receive_memory;
     Ok(settings)
@@ -389,7 +448,9 @@ fn transport(profile: &Profile, given: &BTreeSet<String>) -> Result<(Transport, 
         return match u8::try_from(paths) {
             Ok(paths) if paths <= MOST_PATHS => Ok((Transport::Strack, paths)),
             _ => Err(Fault::new(
-                format!("{paths} paths, each with a socket, and connections have at most {MOST_PATHS}"),
+                format!(
+                    "{paths} paths, each with a socket, and connections have at most {MOST_PATHS}"
+                ),
                 "use `transport.max-paths = 8`",
             )),
         };

@@ -1,14 +1,17 @@
 //! Switches in user space: the process of `clearway softswitch`.
 
+use crate::bed::down;
 use crate::fault::Fault;
 use crate::name::BedName;
-use crate::state;
+use crate::plan::Plan;
+use crate::setup::Setup;
+use crate::state::{self, State};
 use crate::system::wait;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -32,7 +35,6 @@ pub(crate) struct SoftSwitch {
     child: Child,
     input: Option<ChildStdin>,
     lines: Receiver<String>,
-    rest: Option<thread::JoinHandle<String>>,
 }
 
 /// Writes the scenario where the process finds it.
@@ -70,22 +72,16 @@ impl SoftSwitch {
         let mut child = child.map_err(|error| not_started(&error))?;
         let input = child.stdin.take();
         let (tell, lines) = channel();
-        let rest = child.stdout.take().map(|stdout| {
+        if let Some(stdout) = child.stdout.take() {
             thread::spawn(move || {
-                let mut stdout = BufReader::new(stdout);
-                let mut line = String::new();
-                let _ = stdout.read_line(&mut line);
-                let _ = tell.send(line);
-                let mut rest = String::new();
-                let _ = stdout.read_to_string(&mut rest);
-                rest
-            })
-        });
+                let mut lines = BufReader::new(stdout).lines().map_while(Result::ok);
+                lines.try_for_each(|line| tell.send(line))
+            });
+        }
         let mut switch = Self {
             child,
             input,
             lines,
-            rest,
         };
         match switch.lines.recv_timeout(READY) {
             Ok(line) if line.trim() == "ready" => Ok(switch),
@@ -112,11 +108,20 @@ impl SoftSwitch {
         }
     }
 
+    /// Totals of its links by name, as it told them last; asks for the next ones.
+    pub(crate) fn counters(&mut self) -> Result<Option<BTreeMap<String, LinkTotals>>, Fault> {
+        let last = self.lines.try_iter().last();
+        self.tell("counters")?;
+        Ok(last.map(|line| totals(&line)))
+    }
+
     /// Ends it; totals of its links by name.
     pub(crate) fn end(mut self) -> BTreeMap<String, LinkTotals> {
+        // What it has still to say of earlier questions stands in lines of its own.
         self.terminate();
-        let rest = self.rest.take().and_then(|rest| rest.join().ok());
-        totals(&rest.unwrap_or_default())
+        let lines: Vec<String> = self.lines.iter().collect();
+        let whole = lines.iter().rposition(|line| line.starts_with('{'));
+        totals(&lines[whole.unwrap_or(0)..].join("\n"))
     }
 
     fn terminate(&mut self) {
@@ -137,10 +142,7 @@ impl Drop for SoftSwitch {
 }
 
 /// Starts it for a bed that stays, and returns its process.
-///
-/// # Errors
-/// If it does not forward.
-pub fn start_detached(program: &Path, name: &BedName, scenario: &str) -> Result<u32, Fault> {
+fn start_detached(program: &Path, name: &BedName, scenario: &str) -> Result<u32, Fault> {
     let scenario = scenario_file(name, scenario)?;
     let log = state::file(name, "log");
     let output = File::create(&log).map_err(|error| not_started(&error))?;
@@ -166,22 +168,52 @@ pub fn start_detached(program: &Path, name: &BedName, scenario: &str) -> Result<
     ))
 }
 
+/// Starts the switches of a bed that has been made and stays; takes the bed away if they do not forward.
+///
+/// # Errors
+/// If they do not.
+pub fn start_switches(program: &Path, plan: &Plan, setup: &Setup) -> Result<(), Fault> {
+    let started = start_detached(program, &plan.name, &scenario_text(setup)).and_then(|pid| {
+        let state = state::read(&plan.name)?;
+        let state = state.map(|state| State {
+            switch_pid: Some(pid),
+            ..state
+        });
+        state.map_or(Ok(()), |state| state::write(&plan.name, &state))
+    });
+    if started.is_err() {
+        let _ = down(&plan.name);
+    }
+    started
+}
+
+/// The scenario for the switches. Links die when the bed says so, which is after hosts have connected, so it says nothing of that.
+pub(crate) fn scenario_text(setup: &Setup) -> String {
+    let text = setup.assembly.resolved(&setup.scenario);
+    let mut parts = text.split("dead-from=");
+    let mut changed = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let end = part.find([' ', '"']).unwrap_or(part.len());
+        changed += "packet-loss=0";
+        changed += &part[end..];
+    }
+    changed
+}
+
 /// Totals of links, as its JSON has them.
 fn totals(text: &str) -> BTreeMap<String, LinkTotals> {
     let document: Value = serde_json::from_str(text).unwrap_or_default();
     let links = document["links"].as_array().cloned().unwrap_or_default();
     let total = |link: &Value| {
         let number = |key: &str| link[key].as_u64().unwrap_or(0);
-        let drops = match &link["drops"] {
-            Value::Object(reasons) => reasons.values().filter_map(Value::as_u64).sum(),
-            drops => drops.as_u64().unwrap_or(0),
-        };
+        let lost = ["queue_full_packets", "down_packets", "lost_packets"];
         let totals = LinkTotals {
             bytes: number("bytes"),
-            drops,
-            marks: number("marks"),
+            drops: lost.map(number).iter().sum(),
+            marks: number("marked_packets"),
         };
-        Some((link["link"].as_str()?.to_owned(), totals))
+        // A direction of a link is `leaf0>spine1` there.
+        Some((link["link"].as_str()?.replace('>', "-"), totals))
     };
     links.iter().filter_map(total).collect()
 }

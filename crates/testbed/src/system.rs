@@ -149,7 +149,9 @@ fn refused(step: &Step, said: &str) -> Fault {
 
 /// Number of the line of a batch that failed, as `ip` and `tc` say it.
 fn failed_line(said: &str) -> Option<usize> {
-    let line = said.lines().find_map(|line| line.trim().strip_prefix("Command failed -:"))?;
+    let line = said
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("Command failed -:"))?;
     line.trim().parse().ok()
 }
 

@@ -24,12 +24,25 @@ pub struct Task {
     pub datagram_bytes: u16,
     /// Memory for messages of a connection.
     pub memory_bytes: u64,
+    /// Messages that it sends or awaits beside flows.
+    pub soak: Option<Soak>,
     /// Flows that it sends.
     pub flows: Vec<FlowTask>,
     /// Time between two samples at first.
     pub sample_us: u64,
     /// Time after the start when everything is given up.
     pub deadline_us: u64,
+}
+
+/// Many messages of mixed sizes from one host to another.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Soak {
+    /// Number of messages, which are tagged from 0 on.
+    pub messages: u64,
+    /// Seed of sizes and contents.
+    pub seed: u64,
+    /// Receiver; none at the receiver itself.
+    pub to: Option<SocketAddr>,
 }
 
 /// A flow that a host sends.
@@ -60,6 +73,8 @@ pub enum Order {
     },
     /// All flows are over: tell what has come.
     Report,
+    /// Forget all connections, as a process does that is started anew, and listen again.
+    Restart,
     /// Everything is over.
     End,
 }
@@ -82,6 +97,15 @@ pub enum Reply {
     },
     /// What has come, and what it has cost.
     Report(HostReport),
+    /// So many messages of a soak are known to have arrived.
+    Arrived {
+        /// Of all.
+        messages: u64,
+        /// Times that the connection was made anew.
+        reconnected: u32,
+    },
+    /// What has come of a soak.
+    Soaked(SoakReport),
     /// It has failed.
     Failed {
         /// Why.
@@ -160,4 +184,21 @@ pub struct ReceivedFlow {
     pub bytes: u64,
     /// Its content is what was sent.
     pub intact: bool,
+}
+
+/// What has come of a soak.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SoakReport {
+    /// Different messages that came.
+    pub messages: u64,
+    /// Bytes of all that came.
+    pub bytes: u64,
+    /// Messages that came again in one life of the receiver.
+    pub twice: u64,
+    /// Messages that came in both lives: those that the sender did not know to have arrived.
+    pub in_both_lives: u64,
+    /// Messages with other bytes than were sent.
+    pub corrupt: u64,
+    /// The most memory that the process held.
+    pub peak_memory_bytes: u64,
 }

@@ -63,7 +63,9 @@ fn tiles(record: &TestbedRecord) -> Vec<(&'static str, String, String)> {
     vec![
         (
             "Measured / simulated",
-            record.median_ratio().map_or("–".into(), |ratio| format!("{ratio:.2}×")),
+            record
+                .median_ratio()
+                .map_or("–".into(), |ratio| format!("{ratio:.2}×")),
             "median of completion times".into(),
         ),
         (
@@ -159,11 +161,51 @@ fn course(document: &mut Document, record: &TestbedRecord) {
     use Side::{Measured, Simulated};
     let (windows, links) = (&record.windows, &record.link_rates);
     let plots = [
-        plot("windows-simulated", "Windows, simulated", "", "window", Unit::Bytes, windows, Simulated),
-        plot("windows-measured", "Windows, measured", "", "window", Unit::Bytes, windows, Measured),
-        plot("links-simulated", "Links, simulated", "between switches", "rate", Unit::Rate, links, Simulated),
-        plot("links-measured", "Links, measured", "between switches", "rate", Unit::Rate, links, Measured),
-        plot("paths-measured", "Paths of one flow, measured", "by source port", "rate", Unit::Rate, &record.path_rates, Measured),
+        plot(
+            "windows-simulated",
+            "Windows, simulated",
+            "",
+            "window",
+            Unit::Bytes,
+            windows,
+            Simulated,
+        ),
+        plot(
+            "windows-measured",
+            "Windows, measured",
+            "",
+            "window",
+            Unit::Bytes,
+            windows,
+            Measured,
+        ),
+        plot(
+            "links-simulated",
+            "Links, simulated",
+            "between switches",
+            "rate",
+            Unit::Rate,
+            links,
+            Simulated,
+        ),
+        plot(
+            "links-measured",
+            "Links, measured",
+            "between switches",
+            "rate",
+            Unit::Rate,
+            links,
+            Measured,
+        ),
+        plot(
+            "paths-measured",
+            "Paths of one flow, measured",
+            "by source port",
+            "rate",
+            Unit::Rate,
+            &record.path_rates,
+            Measured,
+        ),
     ];
     document.plots(plots.into_iter().flatten().collect());
     document.close_section();
@@ -214,10 +256,16 @@ fn provenance(document: &mut Document, record: &TestbedRecord) {
         Escaped(&record.command)
     ));
     let rows = [
-        ("Version", format!("{} (revision {})", record.version, record.revision)),
+        (
+            "Version",
+            format!("{} (revision {})", record.version, record.revision),
+        ),
         ("Seed", record.seed.to_string()),
     ];
-    let rows: Vec<_> = rows.into_iter().map(|(name, text)| vec![name.into(), text]).collect();
+    let rows: Vec<_> = rows
+        .into_iter()
+        .map(|(name, text)| vec![name.into(), text])
+        .collect();
     document.push(&table(&[("", Column::Text), ("", Column::Code)], &rows));
     let keys = record.software.iter().map(|key| vec![key.clone()]);
     let keys = table(&[("", Column::Code)], &keys.collect::<Vec<_>>());

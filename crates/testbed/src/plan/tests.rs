@@ -42,9 +42,15 @@ fn what_no_bed_can_be_is_refused_with_a_fix() {
     let fault = |keys: &[&str]| plan(keys, Switches::Kernel).unwrap_err();
     let faults = [
         (&["topology.hosts=128"][..], "has 194 hosts and switches"),
-        (&["topology.link-rate=\"400Gbps\""], "one machine cannot carry"),
+        (
+            &["topology.link-rate=\"400Gbps\""],
+            "one machine cannot carry",
+        ),
         (&["switch.kind=\"shared-buffer\""], "lossless switches"),
-        (&["transport.kind=\"dctcp\""], "no transport of go-back-n, dctcp"),
+        (
+            &["transport.kind=\"dctcp\""],
+            "no transport of go-back-n, dctcp",
+        ),
         (&["transport.max-paths=256"], "256 paths"),
         (&["workload.kind=\"ring-all-reduce\""], "belong to jobs"),
         (&["switch.queue=\"100B\""], "100 bytes, less than a frame"),
