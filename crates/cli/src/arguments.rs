@@ -3,6 +3,7 @@
 use crate::collective::CollectiveArguments;
 use crate::perf::PerfArguments;
 use crate::softswitch::SoftswitchArguments;
+use crate::testbed::TestbedArguments;
 use crate::transfer::{RecvArguments, SendArguments};
 use clap::{Args, Parser, Subcommand, ValueHint};
 use clearway_lab::{AttackKind, Scope};
@@ -64,6 +65,8 @@ pub(crate) enum Command {
     Perf(PerfArguments),
     /// Emulate the fabric of a scenario between network namespaces: rates, queues, marks, paths, and links that fail (Linux)
     Softswitch(SoftswitchArguments),
+    /// Carry a scenario over network namespaces on this machine, and simulate it beside: where do they differ, and why?
+    Testbed(TestbedArguments),
     /// Send files and folders to a host where `clearway recv` runs; what was interrupted goes on
     Send(SendArguments),
     /// Receive files and folders that others send by `clearway send`

@@ -52,6 +52,7 @@ mod show;
 mod softswitch;
 mod study;
 mod sweep;
+mod testbed;
 mod text_file;
 mod threads;
 mod topology;
@@ -161,6 +162,7 @@ fn dispatch(laboratory: &Laboratory, command: Command) -> Result<ExitCode, Failu
         Command::Isolate(arguments) => isolate::isolate(laboratory, &arguments),
         Command::Perf(arguments) => perf::perf(&arguments),
         Command::Softswitch(arguments) => softswitch::softswitch(laboratory, &arguments),
+        Command::Testbed(arguments) => testbed::testbed(laboratory, &arguments),
         Command::Send(arguments) => transfer::send(&arguments),
         Command::Recv(arguments) => transfer::recv(&arguments),
         Command::Collective(arguments) => collective::collective(&arguments),

@@ -7,6 +7,7 @@ use crate::run::load_any;
 use clearway_lab::scaleup_fabric::OperationKind;
 use clearway_lab::{Assembly, Experiment, Laboratory, ScaleupAssembly, TopologyReport};
 use clearway_report::{Align, Table, quantity};
+use clearway_units::Time;
 use std::process::ExitCode;
 
 pub(crate) fn topology(
@@ -178,6 +179,9 @@ fn links(assembly: &Assembly) -> String {
         }
         if cable.up && cable.packet_loss > 0.0 {
             remarks.push(format!("packet loss {}", cable.packet_loss));
+        }
+        if cable.up && cable.dead_from != Time::NEVER {
+            remarks.push(format!("dead from {}", cable.dead_from.since(Time::ZERO)));
         }
         table.row([
             name,

@@ -469,13 +469,13 @@ fn impossible_faults_of_links() {
     --set topology.links=["leaf0-spnie0 down"]: `links`: "leaf0-spnie0 down": no link `leaf0-spnie0`
       fix: links are named after their ends, for instance `leaf0-spine0`
     --set topology.links=["leaf0-spine0 donw"]: `links`: "leaf0-spine0 donw": cannot read `donw`
-      fix: use `down`, `rate=100Gbps`, `delay=2us`, `bit-error-rate=1e-9` or `packet-loss=0.001`
+      fix: use `down`, `rate=100Gbps`, `delay=2us`, `bit-error-rate=1e-9`, `packet-loss=0.001` or `dead-from=2ms`
     --set topology.links=["leaf0-spine0 rate=0Gbps"]: `links`: "leaf0-spine0 rate=0Gbps": cannot read `rate=0Gbps`
-      fix: use `down`, `rate=100Gbps`, `delay=2us`, `bit-error-rate=1e-9` or `packet-loss=0.001`
+      fix: use `down`, `rate=100Gbps`, `delay=2us`, `bit-error-rate=1e-9`, `packet-loss=0.001` or `dead-from=2ms`
     --set topology.links=["leaf0-spine0 bit-error-rate=1"]: `links`: "leaf0-spine0 bit-error-rate=1": cannot read `bit-error-rate=1`
-      fix: use `down`, `rate=100Gbps`, `delay=2us`, `bit-error-rate=1e-9` or `packet-loss=0.001`
+      fix: use `down`, `rate=100Gbps`, `delay=2us`, `bit-error-rate=1e-9`, `packet-loss=0.001` or `dead-from=2ms`
     --set topology.links=["leaf0-spine0"]: `links`: "leaf0-spine0": nothing about the link is said
-      fix: use `down`, `rate=100Gbps`, `delay=2us`, `bit-error-rate=1e-9` or `packet-loss=0.001`
+      fix: use `down`, `rate=100Gbps`, `delay=2us`, `bit-error-rate=1e-9`, `packet-loss=0.001` or `dead-from=2ms`
     --set topology.links=[""]: `links`: "": empty
       fix: name a link, for instance "leaf0-spine2 down"
     --set topology.links=["host0-leaf0 down"]: impossible topology, with 1 link down: host 0 has no link that is up

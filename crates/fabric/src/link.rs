@@ -132,24 +132,32 @@ pub struct LinkErrors {
     bit_survives: f64,
     /// Probability that a packet arrives, were all bits right.
     packet_survives: f64,
+    /// Time from which on nothing arrives.
+    dead_from: Time,
     random: RandomStream,
 }
 
 impl LinkErrors {
     /// Loss model of a link of `cable`; `None` for a perfect one.
     pub fn new(cable: &Cable, seed: u64, link: LinkId) -> Option<Box<Self>> {
-        let perfect = cable.bit_error_rate <= 0.0 && cable.packet_loss <= 0.0;
+        let perfect = cable.bit_error_rate <= 0.0
+            && cable.packet_loss <= 0.0
+            && cable.dead_from == Time::NEVER;
         (!perfect).then(|| {
             Box::new(Self {
                 bit_survives: 1.0 - cable.bit_error_rate,
                 packet_survives: 1.0 - cable.packet_loss,
+                dead_from: cable.dead_from,
                 random: RandomStream::new(seed, Purpose::BitErrors, link.0.into()),
             })
         })
     }
 
-    /// Decides whether a packet of `size` bytes is lost.
-    pub fn hit(&mut self, size: u16) -> bool {
+    /// Decides whether a packet of `size` bytes whose last bit leaves at `end` is lost.
+    pub fn hit(&mut self, end: Time, size: u16) -> bool {
+        if end >= self.dead_from {
+            return true;
+        }
         let survives = power(self.bit_survives, u32::from(size) * 8) * self.packet_survives;
         self.random.unit() >= survives
     }
@@ -343,7 +351,7 @@ impl<T: Telemetry> Link<T> {
         let hit = self
             .errors
             .as_mut()
-            .is_some_and(|errors| errors.hit(packet.size));
+            .is_some_and(|errors| errors.hit(end, packet.size));
         if hit {
             sinks.counters.hops += 1;
             self.lose(end, packet, DropCause::BitError, sinks);

@@ -148,3 +148,32 @@ fn every_line_of_the_resolved_scenario_is_a_setting_with_a_meaning() {
         assert!(given.contains(&"workload[1].kind".into()), "{given:?}");
     }
 }
+
+/// A link that dies in mid-run and that no routing knows of: spraying gets round it, a single path that crosses it does not.
+#[test]
+fn a_link_that_dies_is_avoided_by_spraying_alone() {
+    let run = |transport: &str| {
+        let mut keys: Vec<String> = [
+            "topology.hosts=8",
+            "topology.hosts-per-leaf=4",
+            "topology.spines=2",
+            "topology.links=[\"leaf0-spine1 dead-from=20us\", \"leaf1-spine1 dead-from=20us\"]",
+            "workload.message=\"4MB\"",
+            "stop.at-most=\"20ms\"",
+        ]
+        .map(String::from)
+        .to_vec();
+        keys.push(format!("transport.kind=\"{transport}\""));
+        let laboratory = Laboratory::new();
+        let scenario = laboratory.load("quickstart", &keys).unwrap();
+        laboratory.run(&scenario).unwrap()
+    };
+    let (sprayed, single) = (run("strack"), run("rocev2"));
+    let done = |finished: &clearway_lab::Finished| {
+        let done = finished.flows.iter().filter(|flow| flow.finished.is_some());
+        done.count()
+    };
+    assert!(sprayed.links.corrupted > 0 && single.links.corrupted > 0);
+    assert_eq!(done(&sprayed), sprayed.flows.len(), "{:?}", sprayed.links);
+    assert!(done(&single) < single.flows.len(), "{:?}", single.links);
+}

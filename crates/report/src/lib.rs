@@ -22,6 +22,7 @@
 //! * [`Comparison`] lays variants side by side: `compare.json`, which [`comparison`] documents, and its table.
 //! * [`PlanRecord`] is `plan.json` and its table; [`plan`] documents the fields.
 //! * [`SweepRecord`] is `sweep.json` and [`write_sweep`] writes `sweep.parquet`; [`sweep`] documents the fields.
+//! * [`TestbedRecord`](testbed::TestbedRecord) is what a simulation and a test bed make of one scenario; [`testbed`] documents it.
 //! * [`WhyRecord`](why::WhyRecord) is `why.json` and its table; [`why`] documents the fields.
 //! * [`summary_table`] and [`Table`] print for people, [`quantity`] prints single quantities.
 //!
@@ -62,6 +63,7 @@ pub mod sweep;
 mod table;
 mod table_data;
 mod terminal;
+pub mod testbed;
 pub mod timeline;
 pub mod why;
 

@@ -25,7 +25,10 @@ pub fn builtin_scenarios() -> &'static [(&'static str, &'static str)] {
         "mix-64",
         "training-256",
         "hadoop-320",
-        "nvlink-64"
+        "nvlink-64",
+        "testbed-permutation",
+        "testbed-incast",
+        "testbed-dead-path"
     )
 }
 

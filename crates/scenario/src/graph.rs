@@ -2,7 +2,7 @@
 
 use clearway_fabric::topology::{Cable, NodeId, SwitchSpec, Topology};
 use clearway_formats::HpccTopology;
-use clearway_units::Span;
+use clearway_units::{Span, Time};
 
 /// The fabric of a file in HPCC's format. Nodes and cables keep their numbers and their order, and hosts may have several cables:
 /// see [`Topology::split_hosts`].
@@ -31,6 +31,7 @@ pub(super) fn from_hpcc(file: &HpccTopology) -> Topology {
             delay: link.delay,
             bit_error_rate: 0.0,
             packet_loss: link.loss,
+            dead_from: Time::NEVER,
             up: true,
         }
     });

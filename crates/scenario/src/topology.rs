@@ -19,7 +19,7 @@ use clearway_formats::{
     FileFormat, LinkFailure, SwitchLayer, TopoFile, parse_hpcc_topology, parse_topo, read_text,
 };
 use clearway_input::InputKind;
-use clearway_units::{ParameterInfo, ParameterSet, Rate, SetError, Span, Value};
+use clearway_units::{ParameterInfo, ParameterSet, Rate, SetError, Span, Time, Value};
 use std::path::{Path, PathBuf};
 
 clearway_units::parameters! {
@@ -91,8 +91,8 @@ clearway_units::parameters! {
     /// Faults and exceptions, for every kind of topology.
     pub struct LinkSettings {
         /// Exceptions for single links, such as "leaf0-spine2 down", "host3-leaf0 rate=100Gbps delay=2us" or "leaf1-spine0
-        /// bit-error-rate=1e-9 packet-loss=0.001". Names are those that `clearway topology --links` prints; parallel links share a
-        /// name.
+        /// bit-error-rate=1e-9 packet-loss=0.001". With "dead-from=2ms" a link loses every packet from then on, and no routing knows. Names
+        /// are those that `clearway topology --links` prints; parallel links share a name.
         pub exceptions: Vec<String> = Vec::new(), "links", "the user";
         /// Probability that a bit arrives wrong, on every link.
         pub bit_error_rate: f64 = 0.0, "bit-error-rate", "decision";
@@ -466,8 +466,7 @@ impl LinkSettings {
     }
 }
 
-const EXCEPTION_WORDS: &str =
-    "use `down`, `rate=100Gbps`, `delay=2us`, `bit-error-rate=1e-9` or `packet-loss=0.001`";
+const EXCEPTION_WORDS: &str = "use `down`, `rate=100Gbps`, `delay=2us`, `bit-error-rate=1e-9`, `packet-loss=0.001` or `dead-from=2ms`";
 
 /// Applies one word of an exception; `None` if it cannot be read.
 fn change_cable(cable: &mut Cable, word: &str) -> Option<()> {
@@ -478,6 +477,7 @@ fn change_cable(cable: &mut Cable, word: &str) -> Option<()> {
         "delay" => cable.delay = value.parse().ok()?,
         "bit-error-rate" => cable.bit_error_rate = probability(value)?,
         "packet-loss" => cable.packet_loss = probability(value)?,
+        "dead-from" => cable.dead_from = Time::ZERO + value.parse::<Span>().ok()?,
         _ => return None,
     }
     Some(())

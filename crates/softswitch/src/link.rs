@@ -167,7 +167,10 @@ impl Link {
             return Fate::Lost(slot);
         }
         let size = packet.len().min(usize::from(u16::MAX)) as u16;
-        let is_hit = self.errors.as_mut().is_some_and(|errors| errors.hit(size));
+        let is_hit = self
+            .errors
+            .as_mut()
+            .is_some_and(|errors| errors.hit(now, size));
         if self.hits(loss) || is_hit {
             self.counters.lost += 1;
             return Fate::Lost(slot);

@@ -175,6 +175,20 @@ impl Settings {
         self
     }
 
+    /// The profile of a connection whose ends both have these settings, for a measured round trip: what a simulation of it has to be
+    /// given.
+    pub fn profile(&self, round_trip: Span) -> Profile {
+        let settings = self.clone().bounded();
+        let agreed = Agreed {
+            transport: settings.transport,
+            paths: settings.paths,
+            datagram: settings.datagram,
+            credit: settings.receive_memory,
+            idle: settings.idle,
+        };
+        profile(&settings, &agreed, round_trip)
+    }
+
     pub(crate) fn parameters(&self, id: ConnectionId) -> Parameters {
         Parameters {
             transport: self.transport.code(),

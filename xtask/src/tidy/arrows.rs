@@ -4,7 +4,7 @@ use super::source::Source;
 use crate::Faults;
 
 /// The layers (ARCHITECTURE.md): a crate and what it may use.
-const ARROWS: [(&str, &[&str]); 26] = [
+const ARROWS: [(&str, &[&str]); 27] = [
     ("units", &[]),
     ("input", &["units"]),
     ("engine", &["units"]),
@@ -84,9 +84,24 @@ const ARROWS: [(&str, &[&str]); 26] = [
             "runs",
             "softswitch",
             "sweep",
+            "testbed",
             "transfer",
             "udp",
             "units",
+        ],
+    ),
+    (
+        "testbed",
+        &[
+            "fabric",
+            "input",
+            "lab",
+            "report",
+            "runs",
+            "transport",
+            "udp",
+            "units",
+            "workload",
         ],
     ),
     // A library that Python loads: beside the command line, which it has whole.

@@ -11,7 +11,7 @@
 //! NIC that it starts at, so between servers that differ in d digits there are d disjoint first and last steps.
 
 use super::{Cable, NodeId, SwitchSpec, Topology, TopologyError};
-use clearway_units::{Rate, Span};
+use clearway_units::{Rate, Span, Time};
 
 /// The most levels: as many digits of base 2 as hosts of a fabric need.
 const MOST_LEVELS: u32 = 22;
@@ -58,6 +58,7 @@ pub fn bcube(
         delay,
         bit_error_rate: 0.0,
         packet_loss: 0.0,
+        dead_from: Time::NEVER,
         up: true,
     };
     let mut cables = Vec::new();

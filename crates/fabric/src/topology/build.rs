@@ -1,7 +1,7 @@
 //! Builders of the usual fabrics.
 
 use super::{Cable, NodeId, SwitchSpec, Topology, TopologyError};
-use clearway_units::{Rate, Span};
+use clearway_units::{Rate, Span, Time};
 
 /// The links below one tier of a fat tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,6 +72,7 @@ fn cable(a: NodeId, b: NodeId, tier: &Tier) -> Cable {
         delay: tier.link_delay,
         bit_error_rate: 0.0,
         packet_loss: 0.0,
+        dead_from: Time::NEVER,
         up: true,
     }
 }

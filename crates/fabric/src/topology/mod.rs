@@ -18,7 +18,7 @@ pub use path_class::PathClass;
 pub use paths::{PacketSizes, Paths};
 pub use routing::{Attachment, NextHops, Routes, SwitchRoutes};
 
-use clearway_units::{HostId, Rate, Span};
+use clearway_units::{HostId, Rate, Span, Time};
 use std::fmt;
 
 /// A host (more precisely: a NIC, see [`Topology::split_hosts`]) or a switch. Hosts come first: host `h` is node `h`.
@@ -68,6 +68,9 @@ pub struct Cable {
     pub bit_error_rate: f64,
     /// Probability that a packet is lost on the way, whatever its size.
     pub packet_loss: f64,
+    /// Time from which on every packet is lost on the way, in both directions, without any routing knowing; [`Time::NEVER`] if it
+    /// stays whole.
+    pub dead_from: Time,
     /// False: disconnected, known to all routing.
     pub up: bool,
 }

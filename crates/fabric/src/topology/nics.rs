@@ -82,6 +82,7 @@ mod tests {
             delay: Span::from_us(1),
             bit_error_rate: 0.0,
             packet_loss: 0.0,
+            dead_from: clearway_units::Time::NEVER,
             up: true,
         };
         let switch = |name: &str| SwitchSpec {

@@ -24,6 +24,7 @@ pub(super) fn circle(draw: &mut Draw) -> Topology {
         delay,
         bit_error_rate: 0.0,
         packet_loss: 0.0,
+        dead_from: Time::NEVER,
         up: true,
     };
     let switch = |i: u32| hosts + i % 5;

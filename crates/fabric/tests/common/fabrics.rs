@@ -5,7 +5,7 @@ use clearway_fabric::topology::{
     Cable, CoreWiring, FatTree, NodeId, Routes, SwitchSpec, Tier, Topology, dumbbell, fat_tree,
     leaf_spine, single_switch,
 };
-use clearway_units::{Rate, Span};
+use clearway_units::{Rate, Span, Time};
 
 const ODD_RATES: [u64; 5] = [
     7_000_000_000,
@@ -120,6 +120,7 @@ fn random_graph(draw: &mut Draw, (rate, delay): (Rate, Span)) -> Topology {
         delay,
         bit_error_rate: 0.0,
         packet_loss: 0.0,
+        dead_from: Time::NEVER,
         up: true,
     };
     let mut cables: Vec<Cable> = (0..hosts)

@@ -140,8 +140,11 @@ impl<'a> Network<'a> {
     }
 
     /// The probability that a packet of `bytes` on `link` arrives, and without a wrong bit.
-    pub(crate) fn survival(&self, link: LinkId, bytes: u16) -> f64 {
+    pub(crate) fn survival(&self, link: LinkId, end: Time, bytes: u16) -> f64 {
         let cable = &self.topology.cables[link.0 as usize / 2];
+        if end >= cable.dead_from {
+            return 0.0;
+        }
         let (wrong, arrives) = (cable.bit_error_rate, 1.0 - cable.packet_loss);
         if wrong == 0.0 {
             return arrives;

@@ -434,7 +434,7 @@ impl<'a> Oracle<'a> {
     fn carry(&mut self, end: Time, link: LinkId, packet: IntPacket) {
         self.links.hops += 1;
         self.links.data_hops += u64::from(packet.class != Class::CONTROL);
-        let survival = self.network.survival(link, packet.size);
+        let survival = self.network.survival(link, end, packet.size);
         if survival < 1.0 && self.errors[link.0 as usize].unit() >= survival {
             self.links.corrupted += 1;
             self.lose(end, link, &packet, DropCause::BitError);

@@ -26,6 +26,7 @@ mod sections;
 mod settings;
 mod sha256;
 mod sweep;
+mod testbed;
 #[cfg(test)]
 mod tests;
 mod why;
@@ -43,6 +44,7 @@ pub use live::{LivePage, Tile, is_drawn_live, live, tiles};
 pub use plan::{PLAN_FILE_NAME, render_plan};
 use std::fmt::Write as _;
 pub use sweep::{SWEEP_FILE_NAME, render_sweep};
+pub use testbed::render_testbed;
 
 /// The name of the file in a result folder.
 pub const FILE_NAME: &str = "report.html";

@@ -1,0 +1,458 @@
+//! Simulation against reality: a scenario in the simulator and on a test bed, side by side. `results.json`, its tables, and with
+//! [`page::render_testbed`](crate::page::render_testbed) its page.
+
+use crate::table::{Align, Table};
+use clearway_units::statistics::nearest_rank;
+use serde::Serialize;
+
+/// Version of `results.json`.
+pub const SCHEMA: u32 = 1;
+/// The name of the file in a result folder.
+pub const FILE_NAME: &str = "results.json";
+/// Flows from which on classes of sizes stand in the table instead.
+const MOST_ROWS: usize = 24;
+
+/// A scenario, simulated and measured.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct TestbedRecord {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// Version of the program.
+    pub version: String,
+    /// Its revision.
+    pub revision: String,
+    /// Command that asked for it.
+    pub command: String,
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Its seed.
+    pub seed: u64,
+    /// Description of the fabric, in a few words.
+    pub fabric: String,
+    /// Kind of switches of the bed: "kernel" or "soft".
+    pub switches: &'static str,
+    /// Transport: "strack" or "rocev2".
+    pub transport: &'static str,
+    /// Paths of each connection.
+    pub paths: u8,
+    /// Rate of a host's link.
+    pub line_rate_gbps: f64,
+    /// Base round trips.
+    pub round_trip: RoundTrips,
+    /// Keys of the simulated scenario that it does not give itself, from the software: `KEY=VALUE`.
+    pub software: Vec<String>,
+    /// Flows, in order of their numbers.
+    pub flows: Vec<TestbedFlow>,
+    /// Links between switches.
+    pub links: Vec<TestbedLink>,
+    /// Hosts, by number.
+    pub hosts: Vec<TestbedHost>,
+    /// Processor time of the whole machine in that time, whoever had it.
+    pub machine_cpu_seconds: f64,
+    /// Where the two differ, and why.
+    pub differences: Vec<Difference>,
+    /// Windows of flows.
+    pub windows: Vec<TestbedCurve>,
+    /// Rates of data on the paths of measured flows.
+    pub path_rates: Vec<TestbedCurve>,
+    /// Rates of links.
+    pub link_rates: Vec<TestbedCurve>,
+}
+
+/// Base round trips, without queues.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub struct RoundTrips {
+    /// Least of all handshakes.
+    pub measured_least_us: f64,
+    /// Median of the connections.
+    pub measured_median_us: f64,
+    /// Of a handshake's datagrams in the simulated fabric.
+    pub simulated_us: f64,
+    /// Delays of the simulated links come from the measured round trip.
+    pub calibrated: bool,
+}
+
+/// Counters of a flow.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct SideCounts {
+    /// Data packets sent, retransmissions included.
+    pub packets: u64,
+    /// Of these, retransmissions.
+    pub retransmitted: u64,
+    /// Acknowledgements that echoed a mark.
+    pub marked: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+}
+
+/// A path of a measured flow.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct PathUsed {
+    /// Data packets and probes sent.
+    pub packets: u64,
+    /// Acknowledgements with a mark.
+    pub marked: u64,
+    /// Times that it was taken for dead.
+    pub downs: u64,
+}
+
+/// A flow on both sides.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct TestbedFlow {
+    /// Its number.
+    pub flow: u32,
+    /// Host that sends.
+    pub src: u32,
+    /// Host that receives.
+    pub dst: u32,
+    /// Payload.
+    pub bytes: u64,
+    /// Time at which it was to begin.
+    pub start_us: f64,
+    /// Time by which it began late on the bed.
+    pub late_us: f64,
+    /// Completion time in the simulator; none if it did not finish.
+    pub simulated_us: Option<f64>,
+    /// Completion time on the bed: from the start to the last byte acknowledged.
+    pub measured_us: Option<f64>,
+    /// Counters in the simulator.
+    pub simulated: SideCounts,
+    /// Counters on the bed.
+    pub measured: SideCounts,
+    /// Paths on the bed.
+    pub paths: Vec<PathUsed>,
+    /// Times that the message was delivered on the bed.
+    pub deliveries: u32,
+    /// Every delivery had the bytes that were sent.
+    pub intact: bool,
+    /// Reason why it did not finish on the bed.
+    pub error: Option<String>,
+}
+
+impl TestbedFlow {
+    /// Measured over simulated completion time.
+    pub fn ratio(&self) -> Option<f64> {
+        Some(self.measured_us? / self.simulated_us?)
+    }
+
+    /// Paths that carried data.
+    pub fn paths_used(&self) -> usize {
+        self.paths.iter().filter(|path| path.packets > 0).count()
+    }
+}
+
+/// A link on both sides.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct TestbedLink {
+    /// Name of the link.
+    pub link: String,
+    /// Bytes in the simulator.
+    pub simulated_bytes: u64,
+    /// Bytes on the bed, where they are counted.
+    pub measured_bytes: Option<u64>,
+    /// Packets that the simulated link lost or its queue dropped.
+    pub simulated_drops: u64,
+    /// Marks of its simulated queue.
+    pub simulated_marks: u64,
+    /// Packets lost on the bed, where they are counted.
+    pub measured_drops: Option<u64>,
+    /// Marks on the bed, where they are counted.
+    pub measured_marks: Option<u64>,
+}
+
+/// Cost of a host's process.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub struct TestbedHost {
+    /// Its number.
+    pub host: u32,
+    /// Processor time from the start to the end of all flows.
+    pub cpu_seconds: f64,
+    /// Time of that.
+    pub wall_seconds: f64,
+}
+
+/// A difference between simulation and reality.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Difference {
+    /// What differs, in a few words.
+    pub what: String,
+    /// The facts, and what follows from them.
+    pub facts: String,
+}
+
+/// Side of a curve.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Side {
+    /// In the simulator.
+    Simulated,
+    /// On the bed.
+    Measured,
+}
+
+impl Side {
+    /// The word for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Simulated => "simulated",
+            Self::Measured => "measured",
+        }
+    }
+}
+
+/// A curve over time. Its unit is that of its list: bytes, or bits per second.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TestbedCurve {
+    /// Name: of a flow, a path or a link.
+    pub name: String,
+    /// Number of the flow, path or link among those of its list, which has its colour.
+    pub index: usize,
+    /// Side of the curve.
+    pub side: Side,
+    /// Times after the start.
+    pub at_us: Vec<f64>,
+    /// Values.
+    pub values: Vec<f64>,
+}
+
+/// Completion times of flows of similar size.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TestbedClass {
+    /// Sizes, in words.
+    pub name: String,
+    /// Flows that are done on both sides.
+    pub flows: usize,
+    /// Median, 99th percentile and maximum, simulated.
+    pub simulated_us: [f64; 3],
+    /// The same, measured.
+    pub measured_us: [f64; 3],
+}
+
+impl TestbedRecord {
+    /// True if every flow finished on the bed, was delivered once and as it was sent.
+    pub fn is_sound(&self) -> bool {
+        let sound =
+            |flow: &TestbedFlow| flow.measured_us.is_some() && flow.deliveries == 1 && flow.intact;
+        self.flows.iter().all(sound)
+    }
+
+    /// Flows that came more than once, or with other bytes.
+    pub fn broken(&self) -> usize {
+        let broken = |flow: &&TestbedFlow| flow.deliveries > 1 || !flow.intact;
+        self.flows.iter().filter(broken).count()
+    }
+
+    /// Median of measured over simulated completion times.
+    pub fn median_ratio(&self) -> Option<f64> {
+        let mut ratios: Vec<f64> = self.flows.iter().filter_map(TestbedFlow::ratio).collect();
+        ratios.sort_by(f64::total_cmp);
+        nearest_rank(&ratios, 500)
+    }
+
+    /// Completion times of all flows, and of those of each decade of sizes if there are several.
+    pub fn classes(&self) -> Vec<TestbedClass> {
+        let done: Vec<&TestbedFlow> = self.flows.iter().filter(|f| f.ratio().is_some()).collect();
+        let decades = [0, 10_000, 100_000, 1_000_000, 10_000_000, u64::MAX];
+        let names = [
+            "below 10 kB",
+            "10 to 100 kB",
+            "100 kB to 1 MB",
+            "1 to 10 MB",
+            "10 MB and more",
+        ];
+        let mut classes = Vec::new();
+        for (range, name) in decades.windows(2).zip(names) {
+            let own = |flow: &&&TestbedFlow| (range[0]..range[1]).contains(&flow.bytes);
+            let flows: Vec<_> = done.iter().filter(own).copied().collect();
+            classes.extend(TestbedClass::of(name, &flows));
+        }
+        if classes.len() > 1 {
+            classes.extend(TestbedClass::of("all", &done));
+        }
+        classes
+    }
+
+    /// `results.json`.
+    pub fn to_json(&self) -> String {
+        #[derive(Serialize)]
+        struct Document<'a> {
+            #[serde(flatten)]
+            record: &'a TestbedRecord,
+            completion: Vec<TestbedClass>,
+            median_ratio: Option<f64>,
+            sound: bool,
+        }
+        let document = Document {
+            record: self,
+            completion: self.classes(),
+            median_ratio: self.median_ratio(),
+            sound: self.is_sound(),
+        };
+        serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
+    }
+
+    /// The tables for a terminal.
+    pub fn text(&self) -> String {
+        let mut text = format!(
+            "{} on a test bed with {} switches: {}, {} over {} of {:.3} Gb/s\n",
+            self.scenario,
+            self.switches,
+            self.fabric,
+            self.transport,
+            match self.paths {
+                1 => "1 path".to_owned(),
+                paths => format!("{paths} paths"),
+            },
+            self.line_rate_gbps,
+        );
+        let trips = &self.round_trip;
+        text += &format!(
+            "base round trip: measured {:.0} us (median {:.0} us), simulated {:.0} us\n\n",
+            trips.measured_least_us, trips.measured_median_us, trips.simulated_us
+        );
+        if self.flows.len() <= MOST_ROWS {
+            text += &self.flow_table().render(usize::MAX);
+            text.push('\n');
+        }
+        text += &self.class_table().render(usize::MAX);
+        text.push('\n');
+        text += &self.link_table().render(usize::MAX);
+        text += "\nWhere they differ, and why\n";
+        for difference in &self.differences {
+            text += &format!("  {}: {}\n", difference.what, difference.facts);
+        }
+        text
+    }
+
+    /// Rows of the flows: headings and cells.
+    pub fn flow_table(&self) -> Table {
+        let mut table = Table::new()
+            .column("flow", Align::Right)
+            .column("hosts", Align::Left)
+            .column("MB", Align::Right)
+            .column("simulated ms", Align::Right)
+            .column("measured ms", Align::Right)
+            .column("ratio", Align::Right)
+            .column("again", Align::Right)
+            .column("marks", Align::Right)
+            .column("paths", Align::Right);
+        for flow in &self.flows {
+            table.row(flow.cells());
+        }
+        table
+    }
+
+    fn class_table(&self) -> Table {
+        let mut table = Table::new()
+            .column("completion, ms", Align::Left)
+            .column("flows", Align::Right)
+            .column("simulated p50", Align::Right)
+            .column("p99", Align::Right)
+            .column("max", Align::Right)
+            .column("measured p50", Align::Right)
+            .column("p99", Align::Right)
+            .column("max", Align::Right)
+            .column("ratio p50", Align::Right);
+        for class in self.classes() {
+            table.row(class.cells());
+        }
+        table
+    }
+
+    fn link_table(&self) -> Table {
+        let mut table = Table::new()
+            .column("link", Align::Left)
+            .column("simulated MB", Align::Right)
+            .column("share", Align::Right)
+            .column("measured MB", Align::Right)
+            .column("share", Align::Right)
+            .column("drops", Align::Right)
+            .column("marks", Align::Right);
+        for row in self.link_rows() {
+            table.row(row);
+        }
+        table
+    }
+
+    /// Links that carried anything, with their share of what leaves the same switch.
+    pub fn link_rows(&self) -> Vec<Vec<String>> {
+        let from = |link: &TestbedLink| link.link.split('-').next().unwrap_or("").to_owned();
+        let used = |link: &&TestbedLink| {
+            link.simulated_bytes > 0 || link.measured_bytes.is_some_and(|bytes| bytes > 0)
+        };
+        let row = |link: &TestbedLink| {
+            let beside = || self.links.iter().filter(|other| from(other) == from(link));
+            let simulated: u64 = beside().map(|other| other.simulated_bytes).sum();
+            let measured: u64 = beside().filter_map(|other| other.measured_bytes).sum();
+            let mb = |bytes: u64| format!("{:.2}", bytes as f64 / 1e6);
+            let share = |part: u64, all: u64| match all {
+                0 => "-".to_owned(),
+                all => format!("{:.0} %", part as f64 / all as f64 * 100.0),
+            };
+            vec![
+                link.link.clone(),
+                mb(link.simulated_bytes),
+                share(link.simulated_bytes, simulated),
+                link.measured_bytes.map_or("-".into(), mb),
+                link.measured_bytes
+                    .map_or("-".into(), |own| share(own, measured)),
+                both(Some(link.simulated_drops), link.measured_drops),
+                both(Some(link.simulated_marks), link.measured_marks),
+            ]
+        };
+        self.links.iter().filter(used).map(row).collect()
+    }
+}
+
+/// Simulated and measured number in a cell.
+fn both(simulated: Option<u64>, measured: Option<u64>) -> String {
+    let number = |value: Option<u64>| value.map_or("-".to_owned(), |value| value.to_string());
+    format!("{} / {}", number(simulated), number(measured))
+}
+
+fn ms(us: Option<f64>) -> String {
+    us.map_or("not done".into(), |us| format!("{:.2}", us / 1000.0))
+}
+
+impl TestbedFlow {
+    /// Cells of its row, as [`TestbedRecord::flow_table`] heads them.
+    pub fn cells(&self) -> Vec<String> {
+        let (simulated, measured) = (&self.simulated, &self.measured);
+        vec![
+            self.flow.to_string(),
+            format!("{} to {}", self.src, self.dst),
+            format!("{:.2}", self.bytes as f64 / 1e6),
+            ms(self.simulated_us),
+            ms(self.measured_us),
+            self.ratio()
+                .map_or("-".into(), |ratio| format!("{ratio:.3}")),
+            both(Some(simulated.retransmitted), Some(measured.retransmitted)),
+            both(Some(simulated.marked), Some(measured.marked)),
+            self.paths_used().to_string(),
+        ]
+    }
+}
+
+impl TestbedClass {
+    fn of(name: &str, flows: &[&TestbedFlow]) -> Option<Self> {
+        let of = |time: fn(&TestbedFlow) -> Option<f64>| {
+            let mut times: Vec<f64> = flows.iter().filter_map(|flow| time(flow)).collect();
+            times.sort_by(f64::total_cmp);
+            [500, 990, 1000].map(|rank| nearest_rank(&times, rank).unwrap_or(0.0))
+        };
+        (!flows.is_empty()).then(|| Self {
+            name: name.into(),
+            flows: flows.len(),
+            simulated_us: of(|flow| flow.simulated_us),
+            measured_us: of(|flow| flow.measured_us),
+        })
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let mut cells = vec![self.name.clone(), self.flows.to_string()];
+        let times = self.simulated_us.iter().chain(&self.measured_us);
+        cells.extend(times.map(|us| format!("{:.2}", us / 1000.0)));
+        cells.push(format!("{:.3}", self.measured_us[0] / self.simulated_us[0]));
+        cells
+    }
+}

@@ -1,0 +1,395 @@
+//! The process of a host: it listens, connects to those that its flows go to, and carries the flows out.
+//!
+//! It is told what to do by lines on standard input and tells by lines on standard output, see [`crate::task`]. It ends when its input
+//! does, so that no host outlives the command that started it.
+
+use crate::content::{is_message, message};
+use crate::fault::Fault;
+use crate::soaking;
+use crate::task::{
+    FlowTask, HostReport, Order, PathCount, ReceivedFlow, Reply, Sample, SentFlow, Task,
+};
+use bytes::Bytes;
+use clearway_runs::Stopwatch;
+use clearway_udp::net::{Channel, Server, Snapshot, connect};
+use clearway_udp::{Limits, PreSharedKey, Security, Settings, Transport};
+use clearway_units::{Rate, Span};
+use std::io::{self, BufRead as _, Write as _};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use tokio::runtime::Builder;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::time::{sleep_until, timeout};
+
+/// Samples of a flow from which on every other one is dropped.
+const MOST_SAMPLES: usize = 1000;
+/// Time that a handshake may take.
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// Is a host until the input ends.
+///
+/// # Errors
+/// If the process cannot be one: what fails later is told on standard output.
+pub fn agent() -> Result<(), Fault> {
+    let runtime = Builder::new_current_thread()
+        .event_interval(1)
+        .enable_all()
+        .build();
+    let runtime = runtime.map_err(|error| {
+        Fault::new(
+            format!("a host of the test bed cannot begin: {error}"),
+            "allow more open files and processes",
+        )
+    })?;
+    let (tell, orders) = unbounded_channel();
+    std::thread::spawn(move || {
+        for line in io::stdin().lock().lines().map_while(Result::ok) {
+            let Ok(order) = serde_json::from_str::<Order>(&line) else {
+                break;
+            };
+            if tell.send(order).is_err() {
+                break;
+            }
+        }
+    });
+    if let Err(what) = runtime.block_on(host(orders)) {
+        say(&Reply::Failed { what });
+    }
+    Ok(())
+}
+
+/// Says a word; if nobody listens, the input ends as well.
+pub(crate) fn say(reply: &Reply) {
+    let line = serde_json::to_string(reply).unwrap_or_default();
+    let mut output = io::stdout().lock();
+    let _ = writeln!(output, "{line}").and_then(|()| output.flush());
+}
+
+/// Messages that have come.
+type Received = Arc<Mutex<Vec<(Instant, ReceivedFlow)>>>;
+
+async fn host(mut orders: UnboundedReceiver<Order>) -> Result<(), String> {
+    let Some(Order::Task(task)) = orders.recv().await else {
+        return Ok(());
+    };
+    let settings = settings(&task)?;
+    let received = Received::default();
+    if let Some(soak) = task.soak.clone() {
+        return soaking::host(&task, soak, settings, orders).await;
+    }
+    let server = bind(&task, &settings)?;
+    tokio::spawn(serve(server, Arc::clone(&received)));
+    say(&Reply::Listening);
+    let mut channels = Vec::new();
+    let mut host = Host {
+        task,
+        stopwatch: Stopwatch::start(),
+        zero: now(),
+    };
+    while let Some(order) = orders.recv().await {
+        match order {
+            Order::Task(_) | Order::Restart => {
+                return Err("it was given an order that is not for it".into());
+            }
+            Order::Connect => {
+                channels = host.connect(&settings).await?;
+                let trips = channels
+                    .iter()
+                    .map(|channel| round_trip_us(&channel.snapshot()));
+                say(&Reply::Connected {
+                    round_trips_us: trips.collect(),
+                });
+            }
+            Order::Start { unix_ns } => {
+                host.begin(unix_ns);
+                let flows = host.send_all(std::mem::take(&mut channels)).await;
+                say(&Reply::Sent { flows });
+            }
+            Order::Report => say(&Reply::Report(host.report(&received))),
+            Order::End => break,
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn bind(task: &Task, settings: &Settings) -> Result<Server, String> {
+    let server = Server::bind(task.listen, settings.clone(), limits());
+    server.map_err(|error| format!("cannot listen at {}: {error}", task.listen))
+}
+
+fn settings(task: &Task) -> Result<Settings, String> {
+    let key = PreSharedKey::from_hex(&task.key).ok_or("its key is none")?;
+    Ok(Settings {
+        transport: match task.go_back_n {
+            true => Transport::GoBackN,
+            false => Transport::Strack,
+        },
+        paths: task.paths,
+        ecn: task.ecn,
+        line_rate: Rate::from_bps(task.line_rate_bps),
+        datagram: task.datagram_bytes,
+        receive_memory: task.memory_bytes,
+        send_memory: task.memory_bytes,
+        ..Settings::new(Security::Key(key))
+    })
+}
+
+/// All connections of a bed may come from one address.
+fn limits() -> Limits {
+    Limits {
+        connections: 4096,
+        per_address: 4096,
+        half_open: 4096,
+        // Messages are as many and as long as the scenario says.
+        memory: u64::MAX,
+    }
+}
+
+fn round_trip_us(snapshot: &Snapshot) -> f64 {
+    snapshot.round_trip.map_or(0.0, Span::as_us)
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "real time is what a test bed runs on"
+)]
+fn now() -> Instant {
+    Instant::now()
+}
+
+/// Takes messages until the process ends.
+async fn serve(server: Server, received: Received) {
+    loop {
+        let channel = server.accept().await;
+        let received = Arc::clone(&received);
+        tokio::spawn(async move {
+            while let Ok(message) = channel.receive().await {
+                let at = now();
+                let flow = message.tag as u32;
+                let row = ReceivedFlow {
+                    flow,
+                    at_us: 0.0,
+                    bytes: message.data.len() as u64,
+                    intact: is_message(flow, &message.data),
+                };
+                received
+                    .lock()
+                    .unwrap_or_else(|broken| broken.into_inner())
+                    .push((at, row));
+            }
+        });
+    }
+}
+
+struct Host {
+    task: Box<Task>,
+    stopwatch: Stopwatch,
+    zero: Instant,
+}
+
+impl Host {
+    /// A connection for each flow, one after the other: handshakes at once would measure each other.
+    async fn connect(&self, settings: &Settings) -> Result<Vec<Channel>, String> {
+        let mut channels = Vec::new();
+        for flow in &self.task.flows {
+            let channel = timeout(CONNECT, connect(flow.to, settings.clone())).await;
+            let channel = channel.map_err(|_| format!("no answer from {}", flow.to))?;
+            let channel =
+                channel.map_err(|error| format!("no connection to {}: {error}", flow.to))?;
+            channels.push(channel);
+        }
+        Ok(channels)
+    }
+
+    fn begin(&mut self, unix_ns: u64) {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the clock that all hosts of one machine share"
+        )]
+        let unix = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        let ahead = Duration::from_nanos(unix_ns).saturating_sub(unix);
+        self.zero = now() + ahead;
+        self.stopwatch = Stopwatch::start();
+    }
+
+    fn deadline(&self) -> Instant {
+        self.zero + Duration::from_micros(self.task.deadline_us)
+    }
+
+    async fn send_all(&self, channels: Vec<Channel>) -> Vec<SentFlow> {
+        let deadline = self.deadline();
+        let sample = Duration::from_micros(self.task.sample_us.max(500));
+        let flows = self.task.flows.iter().zip(channels).map(|(flow, channel)| {
+            let sending = Sending::new(flow, channel, self.zero, deadline, sample);
+            tokio::spawn(sending.run())
+        });
+        let flows: Vec<_> = flows.collect();
+        let mut sent = Vec::new();
+        for flow in flows {
+            sent.extend(flow.await.ok());
+        }
+        sent
+    }
+
+    fn report(&self, received: &Received) -> HostReport {
+        let received = received.lock().unwrap_or_else(|broken| broken.into_inner());
+        let row = |(at, row): &(Instant, ReceivedFlow)| ReceivedFlow {
+            at_us: us_since(self.zero, *at),
+            ..row.clone()
+        };
+        HostReport {
+            received: received.iter().map(row).collect(),
+            cpu_seconds: self.stopwatch.cpu_seconds(),
+            wall_seconds: self.stopwatch.wall_seconds(),
+        }
+    }
+}
+
+fn us_since(zero: Instant, at: Instant) -> f64 {
+    at.saturating_duration_since(zero).as_nanos() as f64 / 1000.0
+}
+
+/// A flow that is being sent.
+struct Sending {
+    channel: Channel,
+    flow: u32,
+    data: Bytes,
+    zero: Instant,
+    start: Instant,
+    deadline: Instant,
+    sample: Duration,
+    sent: SentFlow,
+}
+
+impl Sending {
+    fn new(
+        flow: &FlowTask,
+        channel: Channel,
+        zero: Instant,
+        deadline: Instant,
+        sample: Duration,
+    ) -> Self {
+        Self {
+            channel,
+            flow: flow.flow,
+            // Before the start, so that it takes no time from the flow.
+            data: message(flow.flow, flow.bytes as usize).into(),
+            zero,
+            start: zero + Duration::from_nanos((flow.start_us * 1000.0) as u64),
+            deadline,
+            sample,
+            sent: SentFlow {
+                flow: flow.flow,
+                ..SentFlow::default()
+            },
+        }
+    }
+
+    async fn run(mut self) -> SentFlow {
+        sleep_until(self.start.into()).await;
+        let began = now();
+        self.sent.started_us = us_since(self.zero, began);
+        match self.transfer().await {
+            Ok(at) => self.sent.finished_us = Some(us_since(self.zero, at)),
+            Err(error) => self.sent.error = Some(error),
+        }
+        self.take_statistics().await;
+        self.sent
+    }
+
+    /// Sends the message, and takes samples until it has arrived.
+    async fn transfer(&mut self) -> Result<Instant, String> {
+        let data = std::mem::take(&mut self.data);
+        let (channel, tag) = (&self.channel, u64::from(self.flow));
+        let done = async {
+            channel
+                .send(tag, data)
+                .await
+                .map_err(|error| error.to_string())?;
+            channel.flush().await.map_err(|error| error.to_string())?;
+            Ok(now())
+        };
+        tokio::pin!(done);
+        loop {
+            if let Ok(done) = timeout(self.sample, done.as_mut()).await {
+                return done;
+            }
+            let at = now();
+            if at >= self.deadline {
+                return Err("it was not done in time".into());
+            }
+            let sample = sample(us_since(self.zero, at), &channel.snapshot());
+            self.sent.samples.push(sample);
+            thin(&mut self.sent.samples, &mut self.sample);
+        }
+    }
+
+    async fn take_statistics(&mut self) {
+        if self.sent.error.is_none() {
+            // Snapshots are some milliseconds old: the end of the connection makes a last one.
+            let _ = timeout(Duration::from_millis(200), self.channel.shut_down(0)).await;
+        }
+        let snapshot = self.channel.snapshot();
+        let statistics = snapshot.progress.map(|progress| progress.statistics);
+        let counters = &snapshot.counters;
+        let sent = &mut self.sent;
+        sent.packets = counters.data_sent;
+        sent.retransmitted = counters.retransmitted;
+        sent.timeouts = statistics.map_or(0, |statistics| statistics.timeouts.into());
+        sent.marked = statistics.map_or(0, |statistics| statistics.marked.into());
+        sent.paths = snapshot
+            .paths
+            .iter()
+            .map(|(_, path)| PathCount {
+                sent: path.sent,
+                marked: path.marked,
+                downs: path.downs,
+            })
+            .collect();
+    }
+}
+
+fn sample(at_us: f64, snapshot: &Snapshot) -> Sample {
+    let progress = snapshot.progress.as_ref();
+    Sample {
+        at_us,
+        window_bytes: progress.map_or(0, |progress| progress.window.as_u64()),
+        acknowledged_bytes: progress.map_or(0, |progress| progress.acknowledged.as_u64()),
+        path_packets: snapshot.paths.iter().map(|(_, path)| path.sent).collect(),
+    }
+}
+
+/// Drops every other sample, and takes them half as often, once there are many.
+fn thin(samples: &mut Vec<Sample>, every: &mut Duration) {
+    if samples.len() >= MOST_SAMPLES {
+        let mut index = 0;
+        samples.retain(|_| {
+            index += 1;
+            index % 2 == 0
+        });
+        *every *= 2;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_are_bounded_and_reach_from_the_beginning_to_the_end() {
+        let mut every = Duration::from_millis(1);
+        let mut samples = Vec::new();
+        for at in 0..10_000 {
+            samples.push(Sample {
+                at_us: f64::from(at),
+                ..Sample::default()
+            });
+            thin(&mut samples, &mut every);
+        }
+        assert!(samples.len() < MOST_SAMPLES && samples.len() > 400);
+        assert!(samples.last().is_some_and(|last| last.at_us > 9_990.0));
+        assert!(every > Duration::from_millis(8));
+    }
+}

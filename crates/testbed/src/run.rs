@@ -1,0 +1,408 @@
+//! A scenario on a bed and in the simulator.
+
+use crate::bed::{down, find, up};
+use crate::counters::LinkCounters;
+use crate::fault::Fault;
+use crate::hosts::Hosts;
+use crate::name::{BedName, address_of};
+use crate::plan::{Plan, Step, Switches, death, deaths};
+use crate::record::{Measured, build};
+use crate::setup::{Setup, start_of};
+use crate::simulate::{simulate, watched_links};
+use crate::softswitch::{SoftSwitch, scenario_text};
+use crate::system::{carry_out, look};
+use crate::task::{FlowTask, Order, Reply, SentFlow, Task};
+use clearway_fabric::topology::LinkId;
+use clearway_lab::Laboratory;
+use clearway_report::testbed::TestbedRecord;
+use clearway_udp::Transport;
+use clearway_udp::net::new_key;
+use clearway_udp::wire::PORT;
+use clearway_units::{Span, Time};
+use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Time that hosts have to do what takes no time.
+pub(crate) const SHORT: Duration = Duration::from_secs(30);
+/// Time from the word to begin to the beginning.
+pub(crate) const LEAD: Duration = Duration::from_millis(200);
+/// Time between samples, where a run is not long.
+const SAMPLE: Span = Span::from_ms(2);
+
+/// Time between two questions for counters.
+const ASK: Span = Span::from_ms(20);
+
+/// What is asked for.
+pub struct Request<'a> {
+    /// Parts that scenarios may name.
+    pub laboratory: &'a Laboratory,
+    /// The scenario, as the user calls it.
+    pub source: &'a str,
+    /// Changes to it.
+    pub overrides: &'a [String],
+    /// Name of the bed.
+    pub name: &'a BedName,
+    /// Who forwards.
+    pub switches: Switches,
+    /// The program itself, which hosts and switches in user space are.
+    pub program: &'a Path,
+    /// Its arguments for a host.
+    pub agent: &'a [&'a str],
+    /// The bed stays.
+    pub keep: bool,
+    /// True once the user wants the end.
+    pub interrupted: &'a dyn Fn() -> bool,
+    /// Hears what goes on.
+    pub tell: &'a dyn Fn(&str),
+}
+
+/// End of a run.
+pub enum Ended {
+    /// Both sides.
+    Done(Box<TestbedRecord>),
+    /// The user has interrupted it; nothing is left but what was there before.
+    Interrupted,
+}
+
+/// Carries the scenario's flows over a bed, and simulates them.
+///
+/// # Errors
+/// If the scenario is none for a bed, or the system refuses something.
+pub fn run(request: &Request<'_>) -> Result<Ended, Fault> {
+    let result = both(request);
+    match result {
+        Err(_) if (request.interrupted)() => Ok(Ended::Interrupted),
+        result => result.map(|record| Ended::Done(Box::new(record))),
+    }
+}
+
+fn both(request: &Request<'_>) -> Result<TestbedRecord, Fault> {
+    let Request {
+        laboratory,
+        source,
+        overrides,
+        switches,
+        ..
+    } = *request;
+    let setup = Setup::new(laboratory, source, overrides, switches)?;
+    let plan = Plan::new(request.name, &setup.assembly, setup.ports(), switches)?;
+    let measured = on_bed(request, &setup, &plan)?;
+    (request.tell)("simulating the same");
+    let (assembly, keys) = setup.simulated(laboratory, measured.base_round_trip())?;
+    let simulated = simulate(&assembly, SAMPLE, request.interrupted);
+    match (request.interrupted)() {
+        true => Err(interrupted()),
+        false => Ok(build(&setup, &assembly, keys, &measured, &simulated)),
+    }
+}
+
+pub(crate) fn interrupted() -> Fault {
+    Fault::new("interrupted", "run the command again")
+}
+
+/// Takes a bed away at the end, come what may.
+pub(crate) struct Guard<'a> {
+    pub(crate) name: &'a BedName,
+    pub(crate) keep: bool,
+}
+
+impl Drop for Guard<'_> {
+    fn drop(&mut self) {
+        if !self.keep {
+            // What is left is known by its record, so that `down` can be asked for again.
+            let _ = down(self.name);
+        }
+    }
+}
+
+fn on_bed(request: &Request<'_>, setup: &Setup, plan: &Plan) -> Result<Measured, Fault> {
+    let was_up = find(plan, request.switches)?;
+    let running = was_up
+        .as_ref()
+        .is_some_and(|state| state.switch_pid.is_some());
+    if running {
+        return Err(Fault::new(
+            format!(
+                "the switches of bed `{}` are a process of their own, which nobody can tell of failing links",
+                plan.name
+            ),
+            format!(
+                "take it away first: `clearway testbed down --name {}`",
+                plan.name
+            ),
+        ));
+    }
+    if was_up.is_none() {
+        (request.tell)(&format!("making {} namespaces", plan.namespaces().count()));
+        up(plan, request.source, request.switches, request.interrupted)?;
+    }
+    let guard = Guard {
+        name: &plan.name,
+        keep: request.keep || was_up.is_some(),
+    };
+    let mut fabric = Fabric::start(request, setup, plan)?;
+    let mut measured = drive(request, setup, plan, &mut fabric)?;
+    fabric.end(setup, plan, &mut measured)?;
+    drop(guard);
+    Ok(measured)
+}
+
+/// The fabric of a bed while a run goes on: its switches, counters and the failures that are to come.
+struct Fabric {
+    switch: Option<SoftSwitch>,
+    counters: Option<LinkCounters>,
+    first: Vec<u64>,
+    failures: VecDeque<(Time, Vec<Step>, String)>,
+    /// Names of the links that are watched, and when switches in user space were asked for counters last.
+    names: Vec<String>,
+    asked: Time,
+}
+
+impl Fabric {
+    fn start(request: &Request<'_>, setup: &Setup, plan: &Plan) -> Result<Self, Fault> {
+        let topology = &setup.assembly.topology;
+        let failures = deaths(topology).into_iter().map(|(at, cable)| {
+            let steps = match request.switches {
+                Switches::Kernel => death(plan, topology, cable),
+                Switches::Soft => Vec::new(),
+            };
+            let name = topology.link_name(LinkId::from_end(cable, 0));
+            (at, steps, format!("link {name} down"))
+        });
+        let names = watched_links(topology).into_iter();
+        let names = names.map(|link| topology.link_name(link));
+        let mut fabric = Self {
+            switch: None,
+            counters: None,
+            first: Vec::new(),
+            failures: failures.collect(),
+            names: names.collect(),
+            asked: Time::ZERO,
+        };
+        match request.switches {
+            Switches::Soft => {
+                let scenario = scenario_text(setup);
+                let switch = SoftSwitch::start(request.program, &plan.name, &scenario)?;
+                fabric.switch = Some(switch);
+            }
+            Switches::Kernel => {
+                let opened = LinkCounters::open(plan, topology);
+                let mut counters = opened.map_err(|error| no_counters(&error))?;
+                fabric.first = counters.read().map_err(|error| no_counters(&error))?;
+                fabric.counters = Some(counters);
+            }
+        }
+        Ok(fabric)
+    }
+
+    /// Lets links fail whose time has come, and takes a sample.
+    fn look(&mut self, at: Time, measured: &mut Measured) -> Result<(), Fault> {
+        while self.failures.front().is_some_and(|(due, ..)| *due <= at) {
+            let Some((_, steps, line)) = self.failures.pop_front() else {
+                break;
+            };
+            steps.iter().try_for_each(carry_out)?;
+            if let Some(switch) = &mut self.switch {
+                switch.tell(&line)?;
+            }
+        }
+        if let Some(counters) = &mut self.counters {
+            let bytes = counters.read().map_err(|error| no_counters(&error))?;
+            let since = bytes
+                .iter()
+                .zip(&self.first)
+                .map(|(now, first)| now - first);
+            measured.add_links(at, since.collect());
+        }
+        if let Some(switch) = &mut self.switch
+            && at.since(self.asked) >= ASK
+        {
+            self.asked = at;
+            if let Some(totals) = switch.counters()? {
+                let bytes = |name: &String| totals.get(name).map_or(0, |link| link.bytes);
+                measured.add_links(at, self.names.iter().map(bytes).collect());
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends it and takes what it has counted.
+    fn end(self, setup: &Setup, plan: &Plan, measured: &mut Measured) -> Result<(), Fault> {
+        if let Some(switch) = self.switch {
+            measured.link_totals = switch.end();
+            return Ok(());
+        }
+        measured.kernel_drops = kernel_drops(setup, plan)?;
+        Ok(())
+    }
+}
+
+fn no_counters(error: &std::io::Error) -> Fault {
+    Fault::new(
+        format!("cannot read the counters of the bed's links: {error}"),
+        "run as root",
+    )
+}
+
+/// Packets that queues of switches dropped, by link.
+fn kernel_drops(setup: &Setup, plan: &Plan) -> Result<BTreeMap<String, u64>, Fault> {
+    let topology = &setup.assembly.topology;
+    let ports = topology.ports();
+    let mut drops = BTreeMap::new();
+    for (switch, namespace) in plan.switches.iter().enumerate() {
+        let text = look("tc", &["-n", namespace, "-s", "-j", "qdisc", "show"])?;
+        let shown: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+        for queue in shown.as_array().into_iter().flatten() {
+            let device = queue["dev"].as_str().unwrap_or_default();
+            let port = device
+                .strip_prefix('p')
+                .and_then(|port| port.parse::<usize>().ok());
+            let node = topology.switch_node(switch).0 as usize;
+            if let (Some(port), "tbf") = (port, queue["kind"].as_str().unwrap_or_default())
+                && let Some(&link) = ports[node].get(port)
+            {
+                let count = queue["drops"].as_u64().unwrap_or(0);
+                *drops.entry(topology.link_name(link)).or_default() += count;
+            }
+        }
+    }
+    Ok(drops)
+}
+
+/// Lets the hosts do their work.
+fn drive(
+    request: &Request<'_>,
+    setup: &Setup,
+    plan: &Plan,
+    fabric: &mut Fabric,
+) -> Result<Measured, Fault> {
+    let mut stop = || match (request.interrupted)() {
+        true => Err(interrupted()),
+        false => Ok(()),
+    };
+    let mut hosts = Hosts::start(request.program, request.agent, &plan.hosts)?;
+    let (tasks, last_start) = tasks(setup)?;
+    for (host, task) in tasks.into_iter().enumerate() {
+        hosts.tell(host, &Order::Task(Box::new(task)))?;
+    }
+    let listening = |reply| matches!(reply, Reply::Listening).then_some(());
+    hosts.answers(SHORT, listening, &mut stop)?;
+    hosts.tell_all(&Order::Connect)?;
+    let connected = |reply| match reply {
+        Reply::Connected { round_trips_us } => Some(round_trips_us),
+        _ => None,
+    };
+    let round_trips = hosts.answers(SHORT, connected, &mut stop)?;
+    let mut measured = Measured {
+        round_trips_us: round_trips.into_iter().flatten().collect(),
+        ..Measured::default()
+    };
+    (request.tell)(&format!(
+        "{} connections, base round trip {:.0} us; the flows begin",
+        measured.round_trips_us.len(),
+        measured.base_round_trip().as_us()
+    ));
+    let before = machine_cpu_seconds();
+    let zero = unix() + LEAD;
+    hosts.tell_all(&Order::Start {
+        unix_ns: zero.as_nanos() as u64,
+    })?;
+    let longest =
+        LEAD + SHORT + Duration::from_micros((last_start + at_most(setup)).as_us() as u64);
+    let sent = |reply| match reply {
+        Reply::Sent { flows } => Some(flows),
+        _ => None,
+    };
+    let mut course = || {
+        stop()?;
+        let passed = unix().saturating_sub(zero);
+        let at = Time::from_ps(passed.as_nanos() as u64 * 1000);
+        fabric.look(at, &mut measured)
+    };
+    let flows: Vec<Vec<SentFlow>> = hosts.answers(longest, sent, &mut course)?;
+    hosts.tell_all(&Order::Report)?;
+    let report = |reply| match reply {
+        Reply::Report(report) => Some(report),
+        _ => None,
+    };
+    measured.hosts = hosts.answers(SHORT, report, &mut stop)?;
+    measured.machine_cpu_seconds = machine_cpu_seconds() - before;
+    measured.sent = flows.into_iter().flatten().collect();
+    hosts.tell_all(&Order::End)?;
+    Ok(measured)
+}
+
+/// Processor time of the whole machine so far, whoever had it; zero where the system does not tell.
+fn machine_cpu_seconds() -> f64 {
+    let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+    let line = stat.lines().find_map(|line| line.strip_prefix("cpu "));
+    let ticks = line.unwrap_or_default().split_whitespace();
+    let ticks: Vec<f64> = ticks.filter_map(|tick| tick.parse().ok()).collect();
+    // User, nice and system, then idle and waiting, then interrupts and what other machines have.
+    let busy = [0, 1, 2, 5, 6, 7].map(|index| ticks.get(index).copied().unwrap_or(0.0));
+    busy.iter().sum::<f64>() / 100.0
+}
+
+fn at_most(setup: &Setup) -> Span {
+    setup.scenario.general.at_most
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the clock that all hosts of one machine share"
+)]
+pub(crate) fn unix() -> Duration {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+}
+
+/// Tasks of all hosts, and the last start of a flow.
+pub(crate) fn tasks(setup: &Setup) -> Result<(Vec<Task>, Span), Fault> {
+    let key = new_key().map_err(|error| {
+        Fault::new(
+            format!("no key for the connections: {error}"),
+            "see to it that the system has random bytes",
+        )
+    })?;
+    let settings = &setup.settings;
+    let address = |host: u32| SocketAddr::from((address_of(host), PORT));
+    let starts = setup.assembly.workload.flows.iter().filter_map(start_of);
+    let (first, last) = starts.fold((Time::NEVER, Time::ZERO), |(first, last), start| {
+        (first.min(start), last.max(start))
+    });
+    let deadline = first.since(Time::ZERO) + at_most(setup);
+    let task = |host: u32| Task {
+        host,
+        listen: address(host),
+        key: key.to_hex(),
+        go_back_n: settings.transport == Transport::GoBackN,
+        ecn: settings.ecn,
+        paths: settings.paths,
+        line_rate_bps: settings.line_rate.as_bps(),
+        datagram_bytes: settings.datagram,
+        memory_bytes: settings.receive_memory,
+        soak: None,
+        flows: flows_of(setup, host, address),
+        sample_us: SAMPLE.as_us() as u64,
+        deadline_us: deadline.as_us() as u64,
+    };
+    let hosts = 0..setup.assembly.topology.hosts;
+    Ok((hosts.map(task).collect(), last.since(Time::ZERO)))
+}
+
+fn flows_of(setup: &Setup, host: u32, address: impl Fn(u32) -> SocketAddr) -> Vec<FlowTask> {
+    let flows = setup.assembly.workload.numbered();
+    let own = flows.filter(|(_, flow)| flow.src.0 == host);
+    let task = own.filter_map(|(id, flow)| {
+        Some(FlowTask {
+            flow: id.0,
+            to: address(flow.dst.0),
+            bytes: flow.bytes.as_u64(),
+            start_us: start_of(flow)?.since(Time::ZERO).as_us(),
+        })
+    });
+    task.collect()
+}

@@ -1,0 +1,243 @@
+//! A soak: many messages through a fabric that loses, duplicates, reorders and marks, whose spine dies and comes back, to a receiver that
+//! forgets everything in the middle.
+
+use crate::bed::{find, up};
+use crate::fault::Fault;
+use crate::hosts::Hosts;
+use crate::name::BedName;
+use crate::plan::{Plan, Switches};
+use crate::run::{Guard, LEAD, SHORT, interrupted, tasks, unix};
+use crate::setup::Setup;
+use crate::softswitch::{SoftSwitch, scenario_text};
+use crate::task::{Order, Reply, Soak, SoakReport, Task};
+use clearway_lab::Laboratory;
+use serde::Serialize;
+use std::path::Path;
+use std::time::Duration;
+
+/// The fabric, and what is different about it.
+const SCENARIO: &str = "testbed-permutation";
+const KEYS: [&str; 3] = [
+    "topology.link-rate=500Mbps",
+    "switch.queue=500KB",
+    "switch.ecn={kmin=\"75KB\",kmax=\"225KB\"}",
+];
+/// What links do from the beginning on. A path crosses two links between switches.
+const IMPAIRMENTS: [&str; 2] = [
+    "link leaf*-spine* loss 0.5% duplicate 0.5% reorder 2% 2ms",
+    "link leaf*-spine2 mark 100%",
+];
+/// Hosts that send and receive, under different leaves.
+const SENDER: usize = 0;
+const RECEIVER: usize = 2;
+/// Time without progress after which a soak is given up.
+const STALLED: Duration = Duration::from_secs(60);
+
+/// What is asked for.
+pub struct SoakRequest<'a> {
+    /// Parts that scenarios may name.
+    pub laboratory: &'a Laboratory,
+    /// Name of the bed.
+    pub name: &'a BedName,
+    /// Number of messages.
+    pub messages: u64,
+    /// Seed of sizes and contents.
+    pub seed: u64,
+    /// The program itself, and its arguments for a host.
+    pub program: &'a Path,
+    /// Its arguments for a host.
+    pub agent: &'a [&'a str],
+    /// True once the user wants the end.
+    pub interrupted: &'a dyn Fn() -> bool,
+    /// Hears what goes on.
+    pub tell: &'a dyn Fn(&str),
+}
+
+/// What a soak has shown.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SoakRecord {
+    /// Messages that were sent.
+    pub messages: u64,
+    /// Time that it took.
+    pub seconds: f64,
+    /// What came.
+    #[serde(flatten)]
+    pub received: SoakReport,
+    /// Connections that the sender made anew.
+    pub reconnected: u32,
+    /// Packets that links lost.
+    pub packets_lost: u64,
+    /// Packets that links marked.
+    pub packets_marked: u64,
+}
+
+impl SoakRecord {
+    /// Nothing was lost, nothing corrupted and nothing delivered twice.
+    pub fn is_sound(&self) -> bool {
+        let received = &self.received;
+        received.messages == self.messages && received.twice == 0 && received.corrupt == 0
+    }
+}
+
+/// Soaks.
+///
+/// # Errors
+/// If the system refuses something, or nothing arrives for a minute.
+pub fn soak(request: &SoakRequest<'_>) -> Result<SoakRecord, Fault> {
+    let keys = KEYS.map(String::from);
+    let setup = Setup::new(request.laboratory, SCENARIO, &keys, Switches::Soft)?;
+    let plan = Plan::new(request.name, &setup.assembly, setup.ports(), Switches::Soft)?;
+    if find(&plan, Switches::Soft)?.is_some() {
+        return Err(Fault::new(
+            format!("a test bed `{}` is up already", request.name),
+            format!(
+                "take it away with `clearway testbed down --name {}`",
+                request.name
+            ),
+        ));
+    }
+    up(&plan, SCENARIO, Switches::Soft, request.interrupted)?;
+    let guard = Guard {
+        name: request.name,
+        keep: false,
+    };
+    let mut switch = SoftSwitch::start(request.program, &plan.name, &scenario_text(&setup))?;
+    IMPAIRMENTS.iter().try_for_each(|line| switch.tell(line))?;
+    let mut record = soak_on(request, &setup, &plan, &mut switch)?;
+    for link in switch.end().values() {
+        record.packets_lost += link.drops;
+        record.packets_marked += link.marks;
+    }
+    drop(guard);
+    Ok(record)
+}
+
+fn soak_tasks(request: &SoakRequest<'_>, setup: &Setup) -> Result<Vec<Task>, Fault> {
+    let (mut tasks, _) = tasks(setup)?;
+    let to = tasks[RECEIVER].listen;
+    for (host, task) in tasks.iter_mut().enumerate() {
+        task.flows.clear();
+        task.soak = Some(Soak {
+            messages: request.messages,
+            seed: request.seed,
+            to: (host == SENDER).then_some(to),
+        });
+    }
+    Ok(tasks)
+}
+
+fn soak_on(
+    request: &SoakRequest<'_>,
+    setup: &Setup,
+    plan: &Plan,
+    switch: &mut SoftSwitch,
+) -> Result<SoakRecord, Fault> {
+    let mut stop = || match (request.interrupted)() {
+        true => Err(interrupted()),
+        false => Ok(()),
+    };
+    let mut hosts = Hosts::start(request.program, request.agent, &plan.hosts)?;
+    for (host, task) in soak_tasks(request, setup)?.into_iter().enumerate() {
+        hosts.tell(host, &Order::Task(Box::new(task)))?;
+    }
+    let listening = |reply| matches!(reply, Reply::Listening).then_some(());
+    hosts.answers(SHORT, listening, &mut stop)?;
+    let began = unix();
+    let unix_ns = (began + LEAD).as_nanos() as u64;
+    hosts.tell(SENDER, &Order::Start { unix_ns })?;
+    let mut course = Course::new(request.messages);
+    let mut last = began;
+    while course.arrived < request.messages {
+        stop()?;
+        match hosts.next()? {
+            Some((
+                SENDER,
+                Reply::Arrived {
+                    messages,
+                    reconnected,
+                },
+            )) => {
+                (course.arrived, course.reconnected) = (messages, reconnected);
+                last = unix();
+                course.act(request, switch, &mut hosts)?;
+            }
+            _ if unix().saturating_sub(last) > STALLED => {
+                return Err(Fault::new(
+                    format!(
+                        "nothing has arrived for a minute, after {} messages",
+                        course.arrived
+                    ),
+                    "please report this with the command",
+                ));
+            }
+            _ => {}
+        }
+    }
+    let seconds = unix().saturating_sub(began).as_secs_f64();
+    hosts.tell(RECEIVER, &Order::Report)?;
+    let received = loop {
+        stop()?;
+        if let Some((RECEIVER, Reply::Soaked(report))) = hosts.next()? {
+            break report;
+        }
+        if unix().saturating_sub(last) > STALLED {
+            return Err(Fault::new("the receiver does not answer", "run it again"));
+        }
+    };
+    Ok(SoakRecord {
+        messages: request.messages,
+        seconds,
+        received,
+        reconnected: course.reconnected,
+        packets_lost: 0,
+        packets_marked: 0,
+    })
+}
+
+/// Course of a soak, and what happens in it.
+struct Course {
+    messages: u64,
+    arrived: u64,
+    reconnected: u32,
+    /// Quarters that are over.
+    quarters: u64,
+}
+
+impl Course {
+    fn new(messages: u64) -> Self {
+        Self {
+            messages,
+            arrived: 0,
+            reconnected: 0,
+            quarters: 0,
+        }
+    }
+
+    /// Does what is due at the end of a quarter.
+    fn act(
+        &mut self,
+        request: &SoakRequest<'_>,
+        switch: &mut SoftSwitch,
+        hosts: &mut Hosts,
+    ) -> Result<(), Fault> {
+        while self.quarters < 3 && self.arrived * 4 >= self.messages * (self.quarters + 1) {
+            self.quarters += 1;
+            let event = match self.quarters {
+                1 => {
+                    switch.tell("link leaf*-spine1 down")?;
+                    "spine1 is dead"
+                }
+                2 => {
+                    hosts.tell(RECEIVER, &Order::Restart)?;
+                    "the receiver forgets everything"
+                }
+                _ => {
+                    switch.tell("link leaf*-spine1 up")?;
+                    "spine1 is back"
+                }
+            };
+            (request.tell)(&format!("{} messages have arrived: {event}", self.arrived));
+        }
+        Ok(())
+    }
+}

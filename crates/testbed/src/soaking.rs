@@ -1,0 +1,270 @@
+//! Hosts of a soak: one sends many messages of mixed sizes, the other counts and checks them.
+
+use crate::agent::{bind, say};
+use crate::content::{is_message, message};
+use crate::task::{Order, Reply, Soak, SoakReport, Task};
+use clearway_runs::peak_rss_bytes;
+use clearway_udp::net::{Channel, Server, connect};
+use clearway_udp::{SendError, Settings};
+use clearway_units::mix64;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+/// Messages after which the sender waits until all have arrived: so many it sends again if the receiver forgets them.
+const TOGETHER: u64 = 512;
+/// Connections that the sender tries to make before it gives up.
+const TRIES: u32 = 50;
+/// Time that a handshake may take.
+const CONNECT: Duration = Duration::from_secs(5);
+
+/// Length of a message: most are short.
+pub(crate) fn length(seed: u64, number: u64) -> usize {
+    let drawn = mix64(seed ^ mix64(number));
+    let most = match drawn % 1000 {
+        0..500 => 256,
+        500..900 => 4_096,
+        900..999 => 16_384,
+        _ => 200_000,
+    };
+    ((drawn >> 32) % most) as usize
+}
+
+/// Is one of the two hosts until the input ends, or neither.
+pub(crate) async fn host(
+    task: &Task,
+    soak: Soak,
+    settings: Settings,
+    mut orders: UnboundedReceiver<Order>,
+) -> Result<(), String> {
+    let counts = Arc::new(Mutex::new(Counts::new(&soak)));
+    let mut server = Some(listen(task, &settings, &counts)?);
+    say(&Reply::Listening);
+    while let Some(order) = orders.recv().await {
+        match order {
+            Order::Connect => say(&Reply::Connected {
+                round_trips_us: Vec::new(),
+            }),
+            Order::Start { .. } => {
+                if let Some(to) = soak.to {
+                    let sender = Sender {
+                        to,
+                        soak: soak.clone(),
+                        settings: settings.clone(),
+                        reconnected: 0,
+                    };
+                    sender.run().await?;
+                }
+            }
+            Order::Restart => {
+                // All connections go, and the socket with them.
+                drop(server.take());
+                lock(&counts).begin_life();
+                server = Some(listen_again(task, &settings, &counts).await?);
+            }
+            Order::Report => say(&Reply::Soaked(lock(&counts).report())),
+            Order::Task(_) | Order::End => break,
+        }
+    }
+    Ok(())
+}
+
+/// The task that receives; it ends when this is dropped, and its connections with it.
+struct Receiving(JoinSet<()>);
+
+fn listen(
+    task: &Task,
+    settings: &Settings,
+    counts: &Arc<Mutex<Counts>>,
+) -> Result<Receiving, String> {
+    let server = bind(task, settings)?;
+    let mut tasks = JoinSet::new();
+    tasks.spawn(receive_all(server, Arc::clone(counts)));
+    Ok(Receiving(tasks))
+}
+
+/// Listens where a socket was that goes in a moment.
+async fn listen_again(
+    task: &Task,
+    settings: &Settings,
+    counts: &Arc<Mutex<Counts>>,
+) -> Result<Receiving, String> {
+    for _ in 0..200 {
+        if let Ok(server) = listen(task, settings, counts) {
+            debug_assert!(!server.0.is_empty());
+            return Ok(server);
+        }
+        sleep(Duration::from_millis(10)).await;
+    }
+    listen(task, settings, counts)
+}
+
+async fn receive_all(server: Server, counts: Arc<Mutex<Counts>>) {
+    let mut connections = JoinSet::new();
+    loop {
+        let channel = server.accept().await;
+        let counts = Arc::clone(&counts);
+        connections.spawn(async move {
+            while let Ok(message) = channel.receive().await {
+                lock(&counts).add(message.tag, &message.data);
+            }
+        });
+    }
+}
+
+fn lock(counts: &Mutex<Counts>) -> MutexGuard<'_, Counts> {
+    counts.lock().unwrap_or_else(|broken| broken.into_inner())
+}
+
+/// Messages that have come, in this life of the receiver and in those before.
+struct Counts {
+    seed: u64,
+    now: Vec<bool>,
+    before: Vec<bool>,
+    report: SoakReport,
+}
+
+impl Counts {
+    fn new(soak: &Soak) -> Self {
+        Self {
+            seed: soak.seed,
+            now: vec![false; soak.messages as usize],
+            before: vec![false; soak.messages as usize],
+            report: SoakReport::default(),
+        }
+    }
+
+    fn add(&mut self, tag: u64, data: &[u8]) {
+        self.report.bytes += data.len() as u64;
+        let known = usize::try_from(tag)
+            .ok()
+            .filter(|&tag| tag < self.now.len());
+        let Some(index) = known else {
+            self.report.corrupt += 1;
+            return;
+        };
+        let whole = data.len() == length(self.seed, tag) && is_message(tag as u32, data);
+        self.report.corrupt += u64::from(!whole);
+        if self.now[index] {
+            self.report.twice += 1;
+        } else if self.before[index] {
+            self.report.in_both_lives += 1;
+        } else {
+            self.report.messages += 1;
+        }
+        self.now[index] = true;
+    }
+
+    fn begin_life(&mut self) {
+        for (before, now) in self.before.iter_mut().zip(&mut self.now) {
+            *before |= std::mem::take(now);
+        }
+    }
+
+    fn report(&self) -> SoakReport {
+        SoakReport {
+            peak_memory_bytes: peak_rss_bytes(),
+            ..self.report.clone()
+        }
+    }
+}
+
+struct Sender {
+    to: SocketAddr,
+    soak: Soak,
+    settings: Settings,
+    reconnected: u32,
+}
+
+impl Sender {
+    /// Sends all messages; those that may have been lost with a connection once more over the next.
+    async fn run(mut self) -> Result<(), String> {
+        let mut channel = self.connect().await?;
+        let mut arrived = 0;
+        while arrived < self.soak.messages {
+            let end = (arrived + TOGETHER).min(self.soak.messages);
+            match self.send(&channel, arrived..end).await {
+                Ok(()) => arrived = end,
+                Err(SendError::Closed) if self.reconnected < TRIES => {
+                    self.reconnected += 1;
+                    channel = self.connect().await?;
+                }
+                Err(error) => return Err(error.to_string()),
+            }
+            say(&Reply::Arrived {
+                messages: arrived,
+                reconnected: self.reconnected,
+            });
+        }
+        channel.shut_down(0).await;
+        Ok(())
+    }
+
+    async fn connect(&self) -> Result<Channel, String> {
+        let mut last = String::new();
+        for _ in 0..TRIES {
+            match timeout(CONNECT, connect(self.to, self.settings.clone())).await {
+                Ok(Ok(channel)) => return Ok(channel),
+                Ok(Err(error)) => last = error.to_string(),
+                Err(_) => last = "no answer".into(),
+            }
+            sleep(Duration::from_millis(100)).await;
+        }
+        Err(format!("no connection to {}: {last}", self.to))
+    }
+
+    async fn send(
+        &self,
+        channel: &Channel,
+        numbers: std::ops::Range<u64>,
+    ) -> Result<(), SendError> {
+        for number in numbers {
+            let data = message(number as u32, length(self.soak.seed, number));
+            channel.send(number, data.into()).await?;
+        }
+        channel.flush().await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_twice_or_wrong_is_counted() {
+        let soak = Soak {
+            messages: 10,
+            seed: 3,
+            to: None,
+        };
+        let mut counts = Counts::new(&soak);
+        let data = |number: u64| message(number as u32, length(3, number));
+        (0..8).for_each(|number| counts.add(number, &data(number)));
+        counts.begin_life();
+        (6..10).for_each(|number| counts.add(number, &data(number)));
+        let report = &counts.report;
+        let numbers = [
+            report.messages,
+            report.twice,
+            report.in_both_lives,
+            report.corrupt,
+        ];
+        assert_eq!(numbers, [10, 0, 2, 0]);
+        counts.add(9, &data(9));
+        let mut wrong = data(5);
+        wrong.push(0);
+        counts.add(5, &wrong);
+        counts.add(99, &[]);
+        let report = &counts.report;
+        let numbers = [
+            report.messages,
+            report.twice,
+            report.in_both_lives,
+            report.corrupt,
+        ];
+        assert_eq!(numbers, [10, 1, 3, 2]);
+    }
+}

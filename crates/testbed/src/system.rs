@@ -1,0 +1,186 @@
+//! Carrying out the steps of a plan by `ip` and `tc`.
+
+use crate::fault::Fault;
+use crate::plan::{Program, Step};
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
+
+/// Time after which a batch is given up.
+const LONGEST: Duration = Duration::from_secs(30);
+/// Time between two looks at a process that runs.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// Carries out a step.
+///
+/// # Errors
+/// If the program is missing, not permitted, or says no.
+pub(crate) fn carry_out(step: &Step) -> Result<(), Fault> {
+    if step.batch.is_empty() {
+        return Ok(());
+    }
+    let output = run(command(step), &step.batch);
+    let program = name(step.program);
+    let output = output.map_err(|error| not_started(program, &error))?;
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(refused(step, &String::from_utf8_lossy(&output.stderr))),
+    }
+}
+
+/// Output of a program that only looks.
+pub(crate) fn look(program: &'static str, arguments: &[&str]) -> Result<String, Fault> {
+    let mut command = Command::new(program);
+    command.args(arguments);
+    let output = run(command, "").map_err(|error| not_started(program, &error))?;
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+const fn name(program: Program) -> &'static str {
+    match program {
+        Program::Ip | Program::Shell => "ip",
+        Program::Tc => "tc",
+    }
+}
+
+fn command(step: &Step) -> Command {
+    let mut command = Command::new(name(step.program));
+    match (step.program, &step.namespace) {
+        (Program::Shell, namespace) => {
+            let namespace = namespace.as_deref().unwrap_or_default();
+            command.args(["netns", "exec", namespace, "sh", "-e"]);
+        }
+        (_, Some(namespace)) => {
+            command.args(["-n", namespace, "-batch", "-"]);
+        }
+        (_, None) => {
+            command.args(["-batch", "-"]);
+        }
+    }
+    command
+}
+
+/// Runs a program with a text as its input, for as long as [`LONGEST`].
+fn run(mut command: Command, input: &str) -> io::Result<Output> {
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // A program that does not read to the end says why itself.
+        let _ = stdin.write_all(input.as_bytes());
+    }
+    let outputs = (child.stdout.take(), child.stderr.take());
+    let reader = thread::spawn(move || {
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        if let Some(mut stdout) = outputs.0 {
+            let _ = stdout.read_to_end(&mut out);
+        }
+        if let Some(mut stderr) = outputs.1 {
+            let _ = stderr.read_to_end(&mut err);
+        }
+        (out, err)
+    });
+    let status = wait(&mut child, LONGEST)?;
+    let (stdout, stderr) = reader.join().unwrap_or_default();
+    Ok(Output {
+        status,
+        stdout,
+        stderr,
+    })
+}
+
+/// Waits until a process has ended; ends it after `longest`.
+pub(crate) fn wait(child: &mut Child, longest: Duration) -> io::Result<std::process::ExitStatus> {
+    let mut waited = Duration::ZERO;
+    while waited < longest {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        thread::sleep(LOOK);
+        waited += LOOK;
+    }
+    let _ = child.kill();
+    child.wait()
+}
+
+fn not_started(program: &str, error: &io::Error) -> Fault {
+    match error.kind() {
+        ErrorKind::NotFound => Fault::new(
+            format!("there is no program `{program}`"),
+            "install iproute2, which has `ip` and `tc`",
+        ),
+        _ => Fault::new(
+            format!("cannot start `{program}`: {error}"),
+            "see to it that this user may run it",
+        ),
+    }
+}
+
+fn refused(step: &Step, said: &str) -> Fault {
+    let place = match &step.namespace {
+        Some(namespace) => format!("namespace {namespace}"),
+        None => "the namespace of this process".into(),
+    };
+    let line = failed_line(said).and_then(|line| step.batch.lines().nth(line.checked_sub(1)?));
+    let said: Vec<&str> = said.lines().map(str::trim).collect();
+    let said = said.iter().find(|line| !line.is_empty()).unwrap_or(&"");
+    let program = name(step.program);
+    let line = line.map_or(String::new(), |line| format!(" at `{line}`"));
+    let what = format!("`{program}` failed in {place}{line}: {said}");
+    let lower = said.to_lowercase();
+    let fix = if lower.contains("not permitted") || lower.contains("permission denied") {
+        "a test bed makes network namespaces: run as root, or within `unshare --map-root-user --net --mount sh -c 'mount -t tmpfs none /run && …'`"
+    } else if lower.contains("file exists") {
+        "something of that name is there: `clearway testbed down --name NAME` takes a bed away, `--name` names another"
+    } else if lower.contains("qdisc kind is unknown") && step.batch.contains("netem") {
+        "this kernel has no netem, which delays and losses of links need: use `--switches soft`"
+    } else if lower.contains("qdisc kind is unknown") {
+        "this kernel has no tbf (CONFIG_NET_SCH_TBF), which makes the rates of links: use `--switches soft`"
+    } else if lower.contains("unknown device type") {
+        "this kernel has no veth (CONFIG_VETH): use a kernel that has"
+    } else {
+        "see what it says; `clearway testbed up --dry-run` prints all that is asked of it"
+    };
+    Fault::new(what, fix)
+}
+
+/// Number of the line of a batch that failed, as `ip` and `tc` say it.
+fn failed_line(said: &str) -> Option<usize> {
+    let line = said
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("Command failed -:"))?;
+    line.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faults_name_the_line_and_the_fix() {
+        let step = |batch: &str| Step {
+            program: Program::Tc,
+            namespace: Some("cw-x-h0".into()),
+            batch: batch.into(),
+        };
+        let said = "Error: Specified qdisc kind is unknown.\nCommand failed -:2\n";
+        let fault = refused(&step("one\nqdisc add dev p0 netem\n"), said);
+        assert_eq!(
+            fault.what,
+            "`tc` failed in namespace cw-x-h0 at `qdisc add dev p0 netem`: Error: Specified qdisc kind is unknown."
+        );
+        assert!(fault.fix.contains("--switches soft"), "{fault}");
+        let fault = refused(&step("one\n"), "RTNETLINK answers: Operation not permitted");
+        assert!(fault.fix.contains("root"), "{fault}");
+    }
+
+    #[test]
+    fn a_process_that_does_not_end_is_ended() {
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        let status = wait(&mut child, Duration::from_millis(20)).unwrap();
+        assert!(!status.success());
+    }
+}
