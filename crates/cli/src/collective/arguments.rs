@@ -171,7 +171,7 @@ fn read_size(text: &str) -> Result<u64, String> {
 }
 
 fn read_chunk(text: &str) -> Result<usize, String> {
-    let fits = |size: &u64| (4..=4 << 20).contains(size) && size % 4 == 0;
+    let fits = |size: &u64| (4..=4 << 20).contains(size) && size.is_multiple_of(4);
     let size = read_size(text).ok().filter(fits);
     let size = size.map(|size| size as usize / 4);
     size.ok_or_else(|| "expected a multiple of 4 bytes up to 4MiB".to_owned())
