@@ -52,7 +52,7 @@ pub enum GroupError {
     Absent {
         /// The first rank that is missing.
         rank: u32,
-        /// Its address.
+        /// Address of the rank.
         address: SocketAddr,
         /// Time for which this rank has waited.
         wait: Span,
@@ -64,7 +64,7 @@ pub enum GroupError {
     Refused {
         /// The rank.
         rank: u32,
-        /// Its address.
+        /// Address of the rank.
         address: SocketAddr,
         /// Reason of the connection's end.
         closed: Closed,
@@ -74,7 +74,7 @@ pub enum GroupError {
     Lost {
         /// The rank.
         rank: u32,
-        /// Its address.
+        /// Address of the rank.
         address: SocketAddr,
         /// Reason of the connection's end.
         closed: Closed,
@@ -84,7 +84,7 @@ pub enum GroupError {
     Ended {
         /// The rank that has told.
         by: u32,
-        /// Its reason.
+        /// Reason of the rank.
         ending: Ending,
     },
     /// A rank has left, and this one needs it.
@@ -92,7 +92,7 @@ pub enum GroupError {
     Left {
         /// The rank.
         rank: u32,
-        /// Its address.
+        /// Address of the rank.
         address: SocketAddr,
     },
     /// Another rank has another task.
@@ -100,11 +100,11 @@ pub enum GroupError {
     Disagreement {
         /// The other rank.
         rank: u32,
-        /// What it has.
+        /// Value at the other rank.
         theirs: String,
         /// The own rank.
         own: u32,
-        /// What this one has.
+        /// Value at this rank.
         ours: String,
     },
     /// Two processes say that they are the same rank.
@@ -122,7 +122,7 @@ pub enum GroupError {
     Violation {
         /// The rank.
         rank: u32,
-        /// Its address.
+        /// Address of the rank.
         address: SocketAddr,
         /// Description of the fault.
         what: String,

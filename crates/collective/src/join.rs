@@ -38,7 +38,7 @@ pub struct Members {
 pub enum Pairs {
     /// All.
     All,
-    /// Those that speak with each other in these plans: the group can carry out no others.
+    /// Pairs that speak with each other in these plans: the group can carry out no others.
     Of(Vec<Arc<Plan>>),
 }
 

@@ -15,7 +15,7 @@ const EVENTS: usize = 64;
 /// Messages of the graph that a writer has at a time.
 const ROOM: usize = 4;
 
-/// What happens to a group.
+/// Event of a group.
 pub(crate) enum Event {
     /// A rank has come.
     Met {
@@ -64,7 +64,7 @@ pub(crate) struct Peer {
     pub(crate) next: Option<Begin>,
     /// Messages that have come before it was known which collective they belong to: number of that, number, content.
     pub(crate) held: Vec<(Sequence, u32, Vec<u8>)>,
-    /// It is through with all collectives.
+    /// True if the rank is through with all collectives.
     pub(crate) has_left: bool,
     /// The connection is over.
     pub(crate) is_over: bool,

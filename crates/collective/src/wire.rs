@@ -18,7 +18,7 @@ const NUMBERS: u32 = 1 << 24;
 pub(crate) struct Sequence(u32);
 
 impl Sequence {
-    /// That of a collective before the first.
+    /// Number of a collective before the first.
     pub(crate) const START: Self = Self(0);
 
     pub(crate) fn next(self) -> Self {
@@ -65,7 +65,7 @@ pub(crate) struct Greeting {
     pub(crate) rank: u32,
     /// Number of ranks in its list.
     pub(crate) ranks: u32,
-    /// Its task, which must be that of all.
+    /// Task of the sender, which must be that of all.
     pub(crate) task: String,
 }
 
@@ -131,11 +131,11 @@ impl fmt::Display for Begin {
 /// Reason with which a rank ends its connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// It is through with all.
+    /// The rank is through with all.
     Done,
-    /// It has failed for a reason of its own.
+    /// The rank has failed for a reason of its own.
     Failed,
-    /// It has lost the connection to a rank.
+    /// The rank has lost the connection to another one.
     Lost(u32),
     /// A rank has not come.
     Absent(u32),
@@ -143,7 +143,7 @@ pub enum Ending {
     Refused(u32),
     /// A rank has left too early.
     Left(u32),
-    /// It does not agree with a rank.
+    /// The rank does not agree with another one.
     Disagreement(u32),
     /// A rank has come twice.
     Twice(u32),
@@ -152,7 +152,7 @@ pub enum Ending {
 }
 
 impl Ending {
-    /// Where codes of connections begin: others are no words of a rank.
+    /// First code of connections: others are no words of a rank.
     const BASE: u64 = 0x636c_0000_0000_0000;
 
     pub(crate) fn code(self) -> u64 {

@@ -89,7 +89,7 @@ const CHANGES: [(&str, &str); 10] = [
 pub struct Command {
     /// The links that change.
     pub(crate) links: Vec<LinkId>,
-    /// What becomes of them, in this order.
+    /// Changes to the links, in this order.
     pub(crate) changes: Vec<Change>,
 }
 

@@ -5,7 +5,7 @@
 pub struct LinkCounters {
     /// Packets that have left the queue, whatever has become of them then.
     pub packets: u64,
-    /// Their bytes, with IP headers.
+    /// Bytes of these packets, with IP headers.
     pub bytes: u64,
     /// Packets that this link has marked.
     pub marked: u64,

@@ -17,7 +17,7 @@ pub(crate) enum Node {
     Switch(usize),
 }
 
-/// What is different about a link because somebody asked for it.
+/// Impairments of a link that somebody asked for.
 #[derive(Debug, Clone, Copy, Default)]
 struct Impairments {
     is_down: bool,
@@ -28,11 +28,11 @@ struct Impairments {
     mark: Probability,
 }
 
-/// What becomes of a packet whose last bit has left.
+/// Fate of a packet whose last bit has left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
     Lost(Slot),
-    /// It arrives at this time, as does its copy.
+    /// Arrival at this time, as of its copy.
     Carried(Slot, Time, Option<Slot>),
 }
 

@@ -18,13 +18,13 @@ pub(crate) enum Version {
     V6,
 }
 
-/// What switches read of a packet.
+/// Fields that switches read of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Headers {
     pub(crate) version: Version,
     /// The host that the packet is for, were there so many.
     pub(crate) to: HostId,
-    /// What ECMP hashes of the packet, without its source host.
+    /// Fields that ECMP hashes, without the source host.
     entropy: Entropy,
     /// Offset of what follows the header of the Internet Protocol.
     pub(crate) payload: usize,

@@ -91,7 +91,7 @@ impl Pool {
         &mut stored.bytes[..stored.length]
     }
 
-    /// What switches have read of a packet, and its hash.
+    /// Fields that switches have read of a packet, and its hash.
     pub(crate) fn headers(&self, slot: Slot) -> (Headers, u32) {
         let stored = &self.stored[slot.0 as usize];
         (stored.headers, stored.hash)

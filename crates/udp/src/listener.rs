@@ -321,7 +321,7 @@ impl Listener {
     }
 }
 
-/// What counts as one address: hosts have whole networks of version 6.
+/// Network that counts as one address: hosts have whole networks of version 6.
 fn network(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,

@@ -123,7 +123,9 @@ const UNSAFE_FILE: &str = "crates/python/src/foreign.rs";
 pub(super) fn check(sources: &[Source]) -> Faults {
     let manifests = sources
         .iter()
-        .filter(|source| source.path.ends_with("/Cargo.toml"));
+        .filter(|source| source.path.ends_with("/Cargo.toml"))
+        // Packages with a workspace of their own are beside this one.
+        .filter(|source| !source.text.contains("\n[workspace]\n"));
     let mut faults: Faults = manifests.flat_map(check_manifest).collect();
     faults.extend(check_unsafe(sources));
     faults

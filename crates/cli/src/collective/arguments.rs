@@ -137,7 +137,7 @@ impl CollectiveArguments {
         Ok(sizes.map(step).collect())
     }
 
-    /// What all ranks must have in common.
+    /// Part of the arguments that all ranks must have in common.
     pub(super) fn task(&self) -> String {
         let operation = Operation::from(self.op).name();
         let chunk = self

@@ -47,7 +47,7 @@ pub(crate) enum NextHopSelector {
 }
 
 impl NextHopSelector {
-    /// That of the switch `index` in a run with `seed`.
+    /// Selector of the switch `index` in a run with `seed`.
     pub(crate) fn new(routing: PathChoice, seed: u64, index: usize) -> Self {
         match routing {
             PathChoice::Ecmp => Self::Hash {

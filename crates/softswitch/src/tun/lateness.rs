@@ -1,4 +1,4 @@
-//! How late packets are handed over.
+//! Lateness of packets that are handed over.
 
 use clearway_units::Span;
 

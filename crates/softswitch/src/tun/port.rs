@@ -25,12 +25,12 @@ pub enum PortError {
     /// Another process has the device.
     #[error("the device {DEVICE} of `{0}` belongs to another process")]
     Busy(String),
-    /// Anything else.
+    /// Another failure.
     #[error("cannot make the device {DEVICE} in `{namespace}`: {error}")]
     Device {
         /// The namespace.
         namespace: String,
-        /// What the operating system says.
+        /// Error of the operating system.
         error: io::Error,
     },
 }

@@ -32,7 +32,7 @@ struct Entry {
     shared: Arc<Shared>,
     /// The server's application has not been given it yet.
     fresh: bool,
-    /// Its driver is known to the application.
+    /// The driver is known to the application.
     registered: bool,
     /// Length of the message that waits with the application for room.
     waiting: Option<usize>,
