@@ -290,7 +290,8 @@ fn another_key_and_other_arguments_are_told() {
     let mut other = Ranks::start(&bench, &[1], &["-n", "3"]);
     let (code, _, errors) = other.end(0);
     assert_eq!(code, Some(2), "{errors}");
-    assert!(errors.contains("error: the ranks do not agree: rank 0 has `--op all-reduce --algorithm auto -b 4096 -e 16777216 -f 8 -n 20 -w 5 --chunk auto`, and rank 1 has `"), "{errors}");
+    assert!(errors.contains("error: the ranks do not agree: rank 0 has `--op all-reduce --algorithm auto -b 4096 -e 16777216 \
+             -f 8 -n 20 -w 5 --chunk auto`, and rank 1 has `"), "{errors}");
     assert_eq!(first.end(0).0, Some(2));
     let mut first = Ranks::start(&bench, &[0], &["--wait", "20s"]);
     bench.write("all.key", &KEY.replace('0', "1"));
@@ -301,7 +302,8 @@ fn another_key_and_other_arguments_are_told() {
     let mut other = Ranks::start(&bench, &[1], &[]);
     let (code, _, errors) = other.end(0);
     assert_eq!(code, Some(2));
-    assert!(errors.contains("error: rank 0 at 127.0.78.1:4794 cannot be reached: the other end has another key\n  fix: give both ends the same key"), "{errors}");
+    assert!(errors.contains("error: rank 0 at 127.0.78.1:4794 cannot be reached: the other end has another key\n  \
+             fix: give both ends the same key"), "{errors}");
 }
 
 #[test]

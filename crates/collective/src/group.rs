@@ -28,9 +28,9 @@ struct Active<'a, 'b> {
 
 /// A rank that is connected to others.
 ///
-/// All ranks call the same collectives in the same order; another order, size or algorithm is told as an error. A rank may be ahead of others
-/// by one collective. When a rank dies the others get an error after the [idle time](clearway_udp::Settings::idle) of their connections,
-/// those that are not connected to it from ranks that are. After an error the group is over, save where it says otherwise.
+/// All ranks call the same collectives in the same order; another order, size or algorithm is told as an error. A rank may be ahead
+/// of others by one collective. When a rank dies the others get an error after the [idle time](clearway_udp::Settings::idle) of their
+/// connections, those that are not connected to it from ranks that are. After an error the group is over, save where it says otherwise.
 ///
 /// Each call must be awaited to its end: one that is dropped ends the group.
 pub struct Group {

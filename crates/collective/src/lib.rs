@@ -20,8 +20,7 @@
 //! * Messages to a rank that add to the same elements are added in the order of their numbers in the graph. In a tree that is the child
 //!   with the higher place in breadth-first order first; where every rank sends directly, the rank before comes first.
 //!
-//! In an all-reduce one rank completes the sum of an element and the others copy it, so that all ranks have the same bits, in algorithms
-//! whose ranks each add up on their own (none here does) as in those that do not.
+//! In an all-reduce one rank completes the sum of an element and the others copy it, so that all ranks have the same bits.
 //!
 //! **Architecture invariant:** plans and executions have no clock, socket or thread. What a rank keeps of others is bounded: messages of
 //! one collective beyond its own.

@@ -1,7 +1,7 @@
 //! Measurements of collectives in the manner of nccl-tests: time, bandwidths, and wrong elements.
 //!
-//! Values are small whole numbers that each rank can compute for all others. Their sums are exact in `f32` in any order, so that a result is
-//! right or wrong, without tolerance.
+//! Values are small whole numbers that each rank can compute for all others. Their sums are exact in `f32` in any order, so that a
+//! result is right or wrong, without tolerance.
 
 use crate::blocking::Group;
 use crate::error::GroupError;
@@ -72,7 +72,7 @@ impl Measurement {
             (Operation::AllReduce, _) => self.algorithm,
             _ => Algorithm::default_of(Operation::AllReduce),
         };
-        let exchange = Plan::new(exchange, ranks, 2 * ranks as usize, Some(1))?;
+        let exchange = Plan::new(exchange, ranks, 2 * ranks as usize, None)?;
         Ok([Arc::new(measured), Arc::new(exchange)])
     }
 

@@ -1,7 +1,7 @@
 //! Order of the additions at a rank.
 //!
-//! The graph says nothing about the order of two messages that add to the same elements of a rank, because a sum does not depend on it. That
-//! of floats does: here messages have turns, by their numbers.
+//! The graph says nothing about the order of two messages that add to the same elements of a rank, because a sum does not depend on it.
+//! That of floats does: here messages have turns, by their numbers.
 
 use crate::plan::Plan;
 use clearway_workload::collective::Effect;
