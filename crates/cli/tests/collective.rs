@@ -294,16 +294,21 @@ fn another_key_and_other_arguments_are_told() {
              -f 8 -n 20 -w 5 --chunk auto`, and rank 1 has `"), "{errors}");
     assert_eq!(first.end(0).0, Some(2));
     let mut first = Ranks::start(&bench, &[0], &["--wait", "20s"]);
-    bench.write("all.key", &KEY.replace('0', "1"));
     // The first rank has read its key when it says that it is up.
     let mut said = String::new();
     let errors = first.0[0].stderr.as_mut().expect("it is piped");
     BufReader::new(errors).read_line(&mut said).expect("text");
+    bench.write("all.key", &KEY.replace('0', "1"));
     let mut other = Ranks::start(&bench, &[1], &[]);
     let (code, _, errors) = other.end(0);
     assert_eq!(code, Some(2));
-    assert!(errors.contains("error: rank 0 at 127.0.78.1:4794 cannot be reached: the other end has another key\n  \
-             fix: give both ends the same key"), "{errors}");
+    assert!(
+        errors.contains(
+            "error: rank 0 at 127.0.78.1:4794 cannot be reached: the other end has another key\n  \
+             fix: give both ends the same key"
+        ),
+        "{errors}"
+    );
 }
 
 #[test]
@@ -353,7 +358,28 @@ fn what_cannot_be_meant_is_refused() {
         "{}\n",
         bench.refuse(&["collective", "--ranks", "two.txt", "--rank", "1"])
     );
-    assert_snapshot!(text, @"");
+    assert_snapshot!(text, @r"
+    two.txt: there is no rank 2: its ranks are 0 to 1
+      fix: give one of these with `--rank`, or add the host
+    none.txt: there are no ranks
+      fix: write the host of each rank on a line of its own, with a port if it is not the usual one
+    twice.txt:3: 127.0.0.1:4794 is the address of the rank in line 1
+      fix: give ranks on one host ports of their own, as in `127.0.0.1:4795`
+    words.txt:1: `127.0.0.1 slots=2` is more than a host
+      fix: write one host on each line, and # before comments
+    name.txt:2: there is no host `no-such-host.invalid:77`
+      fix: give a name or an address, and a port if it is not 4794: `192.0.2.1:4794`
+    none: cannot read the list of ranks: No such file or directory (os error 2)
+      fix: name a file that exists and that you may read
+    /dev/zero: cannot read the list of ranks: this is a device, and only regular files are read
+      fix: name a file; a scenario or a plan can come from standard input, which is called `-`
+    all-gather has no algorithm `tree`: it has ring, direct
+      fix: give one of these with `--algorithm`
+    the first size, 2097152 bytes, is larger than the last, 1048576 bytes
+      fix: give `--min-bytes` up to `--max-bytes`
+    there is no key
+      fix: name a file with `--key FILE`; `clearway perf --listen --key FILE` makes one, to be copied to the other end
+    ");
     let foreign = with("foreign.txt", "0");
     assert!(
         foreign.starts_with("rank 0 cannot listen at 192.0.2.1:4794"),
