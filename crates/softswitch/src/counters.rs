@@ -39,10 +39,10 @@ pub struct Totals {
     pub received: u64,
     /// Packets handed to hosts.
     pub delivered: u64,
-    /// Packets without an IP header that fits them, or longer than any packet may be.
+    /// Packets without an IP header that fits them.
     pub malformed: u64,
     /// Packets to no host of the fabric: multicast is one.
     pub no_route: u64,
-    /// Packets for which there was no memory.
+    /// Packets for which there was no memory, or which are longer than the fabric takes.
     pub no_memory: u64,
 }

@@ -40,7 +40,7 @@ impl Lateness {
         let mut below = 0;
         for (class, count) in self.counts.iter().enumerate() {
             below += count;
-            if below >= rank && below > 0 {
+            if below >= rank && below > 0 && class + 1 < CLASSES {
                 return (STEP * (class as u64 + 1)).min(self.longest);
             }
         }
