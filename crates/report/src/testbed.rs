@@ -62,7 +62,7 @@ pub struct TestbedRecord {
 /// Base round trips, without queues.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct RoundTrips {
-    /// Least of all handshakes.
+    /// Least of the handshakes over the most links.
     pub measured_least_us: f64,
     /// Median of the connections.
     pub measured_median_us: f64,

@@ -12,19 +12,24 @@ use crate::task::{
 use bytes::Bytes;
 use clearway_runs::Stopwatch;
 use clearway_udp::net::{Channel, Server, Snapshot, connect};
-use clearway_udp::{Limits, PreSharedKey, Security, Settings, Transport};
+use clearway_udp::{Limits, PreSharedKey, Security, SendError, Settings, Transport};
 use clearway_units::{Rate, Span};
 use std::io::{self, BufRead as _, Write as _};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::runtime::Builder;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
-use tokio::time::{sleep_until, timeout};
+use tokio::time::{sleep, sleep_until, timeout};
 
 /// Samples of a flow from which on every other one is dropped.
 const MOST_SAMPLES: usize = 1000;
 /// Time that a handshake may take.
 const CONNECT: Duration = Duration::from_secs(10);
+
+/// Tag of messages that only wake a connection.
+const WAKING: u64 = u64::MAX;
+/// Time in which all paths of a connection have answered, and after which a connection's snapshot is made anew.
+const SETTLE: Duration = Duration::from_millis(50);
 
 /// Is a host until the input ends.
 ///
@@ -164,6 +169,9 @@ async fn serve(server: Server, received: Received) {
         let received = Arc::clone(&received);
         tokio::spawn(async move {
             while let Ok(message) = channel.receive().await {
+                if message.tag == WAKING {
+                    continue;
+                }
                 let at = now();
                 let flow = message.tag as u32;
                 let row = ReceivedFlow {
@@ -181,6 +189,16 @@ async fn serve(server: Server, received: Received) {
     }
 }
 
+/// Waits until the paths of a connection have answered, and its snapshot tells of that: two empty messages see to it.
+async fn settle(channel: &Channel) -> Result<(), SendError> {
+    for _ in 0..2 {
+        sleep(SETTLE).await;
+        channel.send(WAKING, Bytes::new()).await?;
+        channel.flush().await?;
+    }
+    Ok(())
+}
+
 struct Host {
     task: Box<Task>,
     stopwatch: Stopwatch,
@@ -196,6 +214,9 @@ impl Host {
             let channel = channel.map_err(|_| format!("no answer from {}", flow.to))?;
             let channel =
                 channel.map_err(|error| format!("no connection to {}: {error}", flow.to))?;
+            settle(&channel)
+                .await
+                .map_err(|error| format!("no connection to {}: {error}", flow.to))?;
             channels.push(channel);
         }
         Ok(channels)

@@ -23,6 +23,7 @@ pub(crate) fn differences(
     all.push(timers(setup, record));
     all.push(marks(setup, record));
     all.push(losses(record));
+    all.extend(dead_paths(record));
     all.extend(shares(record));
     all.push(starts(record));
     all
@@ -195,6 +196,21 @@ fn losses(record: &TestbedRecord) -> Difference {
             timeouts.1
         ),
     )
+}
+
+/// What the software does about dead paths, which the simulated selector does not.
+fn dead_paths(record: &TestbedRecord) -> Option<Difference> {
+    let paths = record.flows.iter().flat_map(|flow| &flow.paths);
+    let downs: u64 = paths.map(|path| path.downs).sum();
+    (downs > 0).then(|| {
+        difference(
+            "dead paths",
+            format!(
+                "the software took a path for dead {downs} times and left it to challenges alone; the simulated selector takes every path again when \
+                 its turn comes"
+            ),
+        )
+    })
 }
 
 /// Greatest share of a link among those that leave the same switch, on both sides.

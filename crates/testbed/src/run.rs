@@ -296,7 +296,7 @@ fn drive(
     };
     let round_trips = hosts.answers(SHORT, connected, &mut stop)?;
     let mut measured = Measured {
-        round_trips_us: round_trips.into_iter().flatten().collect(),
+        round_trips_us: farthest(setup, &round_trips),
         ..Measured::default()
     };
     (request.tell)(&format!(
@@ -332,6 +332,21 @@ fn drive(
     measured.sent = flows.into_iter().flatten().collect();
     hosts.tell_all(&Order::End)?;
     Ok(measured)
+}
+
+/// Round trips of the connections over the most links, which are the ones that a simulation is given, of those of each host.
+fn farthest(setup: &Setup, round_trips: &[Vec<f64>]) -> Vec<f64> {
+    let paths = &setup.assembly.routes.paths;
+    let mut all = Vec::new();
+    for (host, trips) in round_trips.iter().enumerate() {
+        let flows = setup.assembly.workload.flows.iter();
+        let own = flows.filter(|flow| flow.src.index() == host);
+        let hops = own.map(|flow| paths.between(flow.src, flow.dst).hops);
+        all.extend(hops.zip(trips.iter().copied()));
+    }
+    let most = all.iter().map(|(hops, _)| *hops).max();
+    let far = all.into_iter().filter(|(hops, _)| Some(*hops) == most);
+    far.map(|(_, trip)| trip).collect()
 }
 
 /// Processor time of the whole machine so far, whoever had it; zero where the system does not tell.

@@ -13,6 +13,7 @@ use crate::task::{Order, Reply, Soak, SoakReport, Task};
 use clearway_lab::Laboratory;
 use serde::Serialize;
 use std::path::Path;
+use std::thread;
 use std::time::Duration;
 
 /// The fabric, and what is different about it.
@@ -30,6 +31,8 @@ const IMPAIRMENTS: [&str; 2] = [
 /// Hosts that send and receive, under different leaves.
 const SENDER: usize = 0;
 const RECEIVER: usize = 2;
+/// Time in which some of the messages that go together arrive.
+const MIDDLE: Duration = Duration::from_millis(50);
 /// Time without progress after which a soak is given up.
 const STALLED: Duration = Duration::from_secs(60);
 
@@ -228,6 +231,8 @@ impl Course {
                     "spine1 is dead"
                 }
                 2 => {
+                    // In the middle of what is sent together, so that some of it has come and is not known to have.
+                    thread::sleep(MIDDLE);
                     hosts.tell(RECEIVER, &Order::Restart)?;
                     "the receiver forgets everything"
                 }
