@@ -6,7 +6,6 @@ use bytes::Bytes;
 use clearway_udp::net::perf::{DONE, Pool, serve};
 use clearway_udp::net::{Server, connect};
 use clearway_udp::{Acceptor, Limits, PreSharedKey, Security, Settings, Transport};
-use clearway_units::Rate;
 
 /// The key of both ends: data of benchmarks is no secret.
 const KEY: [u8; 32] = *b"only for benchmarks of transfers";
@@ -18,7 +17,6 @@ fn settings(arguments: &EndArguments) -> Settings {
     };
     let mut settings = Settings::new(security);
     settings.paths = arguments.paths;
-    settings.line_rate = Rate::from_gbps(arguments.line_rate_gbps);
     if arguments.protocol == Protocol::Rocev2 {
         settings.transport = Transport::GoBackN;
         settings.paths = 1;
@@ -47,12 +45,7 @@ pub(crate) async fn receive(
     let channel = server.accept().await;
     let meter = Meter::start();
     serve(&channel, &pool).await;
-    let acknowledged = channel.snapshot().counters;
-    Ok(EndReport {
-        acknowledgements: acknowledged.sacks_sent,
-        data_packets: acknowledged.data_received,
-        ..meter.report(0)
-    })
+    Ok(meter.report(0))
 }
 
 /// Sends messages for the time of the arguments.

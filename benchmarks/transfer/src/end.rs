@@ -35,9 +35,6 @@ pub(crate) struct EndArguments {
     /// Paths of STrack.
     #[arg(long, default_value_t = 8)]
     pub(crate) paths: u8,
-    /// Line rate of Clearway's profile in Gb/s.
-    #[arg(long, default_value_t = 10)]
-    pub(crate) line_rate_gbps: u64,
     /// Address to listen at, or of the receiver.
     #[arg(long)]
     pub(crate) address: SocketAddr,
@@ -50,6 +47,7 @@ pub(crate) struct EndArguments {
 }
 
 impl EndArguments {
+    /// Time for which data is handed over.
     pub(crate) fn time(&self) -> Duration {
         Duration::from_secs_f64(self.seconds)
     }
@@ -74,10 +72,10 @@ pub(crate) struct EndReport {
     /// Packets that were sent again; of Clearway's senders.
     #[serde(default)]
     pub(crate) retransmitted: u64,
-    /// Bytes of data packets, acknowledgements and other datagrams are not counted.
+    /// Data packets that were sent; of Clearway's senders.
     #[serde(default)]
     pub(crate) data_packets: u64,
-    /// Acknowledgements that have come.
+    /// Acknowledgements that have come; of Clearway's senders.
     #[serde(default)]
     pub(crate) acknowledgements: u64,
 }
@@ -89,6 +87,10 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "real time is what is measured here"
+    )]
     pub(crate) fn start() -> Self {
         Self {
             began: Instant::now(),

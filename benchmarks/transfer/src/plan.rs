@@ -42,7 +42,7 @@ enum Maker {
 }
 
 /// Name of a transfer, what makes it, and whether it is repeated with both ends on one processor.
-const TRANSFERS: [(&str, Maker, bool); 9] = [
+const TRANSFERS: [(&str, Maker, bool); 8] = [
     ("iperf3, TCP", Maker::Iperf, true),
     (
         "quinn, 1 stream",
@@ -64,11 +64,6 @@ const TRANSFERS: [(&str, Maker, bool); 9] = [
         "strack, insecure",
         Maker::Own(&["--protocol", "strack", "--insecure"]),
         true,
-    ),
-    (
-        "strack, 100 Gb/s profile",
-        Maker::Own(&["--protocol", "strack", "--line-rate-gbps", "100"]),
-        false,
     ),
     ("rocev2", Maker::Own(&["--protocol", "rocev2"]), true),
     (
@@ -103,6 +98,8 @@ pub(crate) fn run(arguments: &PlanArguments) -> Result<(), Failure> {
     if processors < 2 {
         notes.push("one processor: the ends share it in all rows".into());
     }
+    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load = load.split(' ').next().and_then(|load| load.parse().ok());
     let mut rows = rows(arguments, &networks, iperf.is_ok());
     for repetition in 0..arguments.repetitions {
         for row in &mut rows {
@@ -121,7 +118,7 @@ pub(crate) fn run(arguments: &PlanArguments) -> Result<(), Failure> {
             row.samples.push(Sample { sender, receiver });
         }
     }
-    let comparison = Comparison::new(rows, notes, iperf.ok(), arguments.seconds);
+    let comparison = Comparison::new(rows, notes, iperf.ok(), arguments.seconds).at_load(load);
     let json = comparison.to_json()?;
     if let Some(path) = &arguments.out {
         fs::write(path, &json)?;

@@ -90,6 +90,8 @@ pub(crate) struct Comparison {
     repetitions: usize,
     transfer_seconds: f64,
     iperf3: Option<String>,
+    /// Processes that wanted to run just before, on average over a minute.
+    load_average_before: Option<f64>,
     notes: Vec<String>,
     rows: Vec<Line>,
     #[serde(skip)]
@@ -112,10 +114,20 @@ impl Comparison {
             repetitions: rows.first().map_or(0, |row| row.samples.len()),
             transfer_seconds,
             iperf3,
+            load_average_before: None,
             notes,
             rows: lines,
             text,
         }
+    }
+
+    /// The comparison on a machine that had this load average before.
+    pub(crate) fn at_load(mut self, load: Option<f64>) -> Self {
+        if let Some(load) = load {
+            let _ = write!(self.text, "\nload average of the machine before: {load:.2}");
+        }
+        self.load_average_before = load;
+        self
     }
 
     pub(crate) fn to_json(&self) -> Result<String, Failure> {

@@ -32,7 +32,10 @@ fn wrong_fabrics_files_and_names() {
     bench.write("b.toml", &events("link leaf0-spine1 los 1%"));
     bench.write("c.toml", &events("# later"));
     bench.write("d.toml", "scenario = \"nowhere.toml\"\nmtu = 1400\n");
-    bench.write("e.toml", "scenario = \"bed.toml\"\n[[event]]\nat = \"1 d\"\n");
+    bench.write(
+        "e.toml",
+        "scenario = \"bed.toml\"\n[[event]]\nat = \"1 d\"\n",
+    );
     let with = |what: &str, more: &[&str]| {
         let arguments = [&["softswitch", what, "--hosts", "cw-test-none-"], more].concat();
         bench.refuse(&arguments)

@@ -17,7 +17,7 @@ use std::fmt;
 use std::num::NonZero;
 
 /// Shortest round trip that the profile is made for.
-const LEAST_ROUND_TRIP: Span = Span::from_us(200);
+const LEAST_ROUND_TRIP: Span = Span::from_us(150);
 /// Longest one.
 const LONGEST_ROUND_TRIP: Span = Span::from_ms(1_000);
 /// Shortest time after which a timer of the transport can fire.
@@ -317,7 +317,7 @@ mod tests {
         assert_eq!(timeout(2_000), Span::from_ms(60));
         assert_eq!(timeout(100_000), Span::from_ms(500));
         let near = profile(&settings, &agreed, Span::from_us(5)).network;
-        assert_eq!(near.propagation_rtt, Span::from_us(200));
+        assert_eq!(near.propagation_rtt, Span::from_us(150));
         assert_eq!(near.payload, 1452 - 91);
     }
 
