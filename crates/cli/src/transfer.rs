@@ -227,10 +227,7 @@ async fn receive_all(
         if receiver.once {
             return receive_one(channel, store, receiver).await;
         }
-        while let Some(ended) = transfers.try_join_next() {
-            // Nobody cancels them: one has panicked, and that is a defect of ours.
-            ended.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
-        }
+        reap(&mut transfers);
         let (store, receiver) = (store.another(), receiver.clone());
         transfers.spawn(async move {
             if let Err(failure) = receive_one(channel, store, receiver).await {
@@ -238,6 +235,7 @@ async fn receive_all(
             }
         });
     }
+    reap(&mut transfers);
     let code = match transfers.is_empty() {
         true => ExitCode::SUCCESS,
         false => ExitCode::from(INTERRUPTED),
@@ -245,6 +243,14 @@ async fn receive_all(
     // Each sees that it is interrupted, and says what is kept.
     transfers.join_all().await;
     Ok(code)
+}
+
+/// Takes transfers out that are over.
+fn reap(transfers: &mut JoinSet<()>) {
+    while let Some(ended) = transfers.try_join_next() {
+        // Nobody cancels them: one has panicked, and that is a defect of ours.
+        ended.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
+    }
 }
 
 async fn receive_one(
@@ -299,7 +305,8 @@ fn kept(unfinished: &[Unfinished], folder: &str) -> String {
     };
     let more = match unfinished.len() - 1 {
         0 => String::new(),
-        more => format!(", and parts of {more} more files"),
+        1 => ", and a part of another file".to_owned(),
+        more => format!(", and parts of {more} other files"),
     };
     let [bytes, size] = [first.bytes, first.size].map(quantity::bytes);
     let name = &first.name;

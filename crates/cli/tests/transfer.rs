@@ -281,6 +281,18 @@ fn a_sender_that_was_killed_goes_on() {
         interrupt(&bench, &receiving, |sender| sender.kill().expect("it runs"));
     assert_eq!(wait(&mut sender), None);
     goes_on(&bench, &receiving, blocks);
+    // A receiver that has nothing to do is ended by Ctrl-C, and that is no interruption.
+    let id = receiving.child.id().to_string();
+    let sent = Command::new("kill").args(["-INT", &id]).status();
+    assert!(sent.expect("kill").success());
+    let (code, _, errors) = receiving.end();
+    assert_eq!(code, Some(0), "{errors}");
+    let kept = "the other end has been silent for 10s; ";
+    assert!(
+        errors.contains(kept)
+            && errors.contains(" of file are kept in to/.clearway-partial: the same command"),
+        "{errors}"
+    );
 }
 
 #[test]
