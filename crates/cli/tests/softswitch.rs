@@ -19,6 +19,9 @@ queue = \"200KB\"
 ecn.kmin = \"20KB\"
 ecn.kmax = \"60KB\"
 control-priority = false
+
+[transport]
+rto = \"50ms\"
 ";
 
 #[test]

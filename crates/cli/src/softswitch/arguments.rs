@@ -7,7 +7,7 @@ use clearway_units::Bytes;
 #[command(after_help = "\
 Examples:
   clearway softswitch quickstart --set topology.hosts=4 --set topology.hosts-per-leaf=2 --set topology.link-rate=100Mbps \\
-      --set topology.link-delay=100us --hosts cw-try-h --create
+      --set topology.link-delay=100us --set transport.rto=50ms --hosts cw-try-h --create
   clearway softswitch my-bed.toml --hosts cw-try-h --json
 
 It prints `ready` when it forwards packets, takes commands on standard input, and ends on SIGTERM or Ctrl-C:

@@ -1,6 +1,6 @@
 //! Files that name a scenario, and say what happens to links.
 
-use super::SoftswitchArguments;
+use super::arguments::SoftswitchArguments;
 use crate::arguments::ScenarioArguments;
 use crate::failure::Failure;
 use clearway_input::{InputKind, STANDARD_INPUT};

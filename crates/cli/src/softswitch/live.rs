@@ -1,7 +1,8 @@
 //! The emulated fabric between devices, with commands on standard input.
 
+use super::arguments::SoftswitchArguments;
+use super::prepared::Prepared;
 use super::report::Report;
-use super::{Prepared, SoftswitchArguments};
 use crate::failure::Failure;
 use crate::messages::{say, warn};
 use crate::output::print;

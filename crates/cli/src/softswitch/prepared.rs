@@ -1,0 +1,88 @@
+//! From a scenario to a fabric in user space.
+
+use super::config::Config;
+use crate::failure::Failure;
+use clearway_lab::{Assembly, Scenario, ScenarioError};
+use clearway_softswitch::{FabricPlan, LinkNames, SoftSwitch};
+use clearway_units::{Bytes, Time};
+
+/// Bytes of IP, UDP and the header of `clearway-udp` that packets have beside the payload of the scenario, and some to spare.
+const HEADERS: u32 = 128;
+const ETHERNET: u16 = 1500;
+const DEFAULT_HOST_QUEUE: Bytes = Bytes::new(4_000_000);
+
+/// A fabric that is ready to be connected with devices.
+#[cfg_attr(
+    not(target_os = "linux"),
+    expect(dead_code, reason = "only Linux has such devices")
+)]
+pub(super) struct Prepared {
+    pub(super) switch: SoftSwitch,
+    pub(super) names: LinkNames,
+    /// Longest IP packet.
+    pub(super) mtu: u16,
+    pub(super) assembly: Assembly,
+}
+
+impl Prepared {
+    /// The fabric of a scenario with the events of a file.
+    ///
+    /// # Errors
+    /// If it cannot be emulated, or an event cannot be meant.
+    pub(super) fn new(config: &Config, scenario: &Scenario) -> Result<Self, Failure> {
+        let about = |keys: &[&'static str], section, message: &str, fix: &str| {
+            ScenarioError::about(keys, message, fix).or_in(scenario.places(), section, 0)
+        };
+        if scenario.switch.buffer.is_some() {
+            return Err(about(
+                &["kind"],
+                "switch",
+                "switches with a shared buffer and pause frames cannot be emulated",
+                "use `switch.kind = \"lossy\"`",
+            )
+            .into());
+        }
+        if scenario.switch.ports.strict_priority {
+            return Err(about(
+                &["strict-priority"],
+                "switch",
+                "strict priority of classes cannot be emulated",
+                "leave `switch.strict-priority` out",
+            )
+            .into());
+        }
+        let assembly = Assembly::new(scenario)?;
+        let mtu = config.mtu.unwrap_or_else(|| {
+            let frame = assembly.network.payload.saturating_add(HEADERS);
+            frame.clamp(ETHERNET.into(), u16::MAX.into()) as u16
+        });
+        let plan = FabricPlan {
+            topology: &assembly.topology,
+            routes: assembly.routes.clone(),
+            switch: &scenario.switch.ports,
+            propagation_rtt: assembly.network.propagation_rtt,
+            host_queue: config.host_queue.unwrap_or(DEFAULT_HOST_QUEUE),
+            longest_packet: mtu,
+            seed: scenario.general.seed,
+        };
+        let mut switch = SoftSwitch::new(&plan)
+            .map_err(|unfit| about(&["kind"], "topology", &unfit.to_string(), unfit.fix()))?;
+        let names = LinkNames::of(&assembly.topology);
+        for event in &config.events {
+            let command = names
+                .read(&event.line)
+                .map_err(|error| ScenarioError::at(&event.place, error.message, error.fix))?;
+            let command = command.ok_or_else(|| {
+                let fix = "write what happens, for instance `do = \"link leaf0-spine1 down\"`";
+                ScenarioError::at(&event.place, "an event in which nothing happens", fix)
+            })?;
+            switch.schedule(Time::ZERO + event.at, command);
+        }
+        Ok(Self {
+            switch,
+            names,
+            mtu,
+            assembly,
+        })
+    }
+}
