@@ -96,7 +96,8 @@ mod tests {
 
     #[test]
     fn the_bytes_sent_are_found() {
-        let text = "Inter-|   Receive |  Transmit\n face |bytes ...\n    lo:  1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n   p10: 7 0 0 0 0 0 0 0 123456 12 0 0 0 0 0 0\n";
+        let text = "Inter-|   Receive |  Transmit\n face |bytes ...\n    lo:  1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n\
+                    p10: 7 0 0 0 0 0 0 0 123456 12 0 0 0 0 0 0\n";
         assert_eq!(sent_bytes(text, "p10"), Some(123_456));
         assert_eq!(sent_bytes(text, "lo"), Some(9));
         assert_eq!(sent_bytes(text, "p1"), None);

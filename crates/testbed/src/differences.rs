@@ -90,7 +90,8 @@ fn store_and_forward(setup: &Setup, assembly: &Assembly) -> Option<Difference> {
     Some(difference(
         "store and forward",
         format!(
-            "a full packet takes {:.0} us of serialisation over {} simulated links; a port of the bed that is idle lets one pass at once, so that \
+            "a full packet takes {:.0} us of serialisation over {} simulated links; a port of the bed that is idle lets one pass at once, \
+             so that \
              unloaded packets are earlier there",
             serialisation.as_us(),
             path.hops
@@ -119,7 +120,8 @@ fn processors(record: &TestbedRecord) -> Difference {
     difference(
         "processors",
         format!(
-            "processes of hosts took {cpu:.2} s in {wall:.2} s on {cores} processors, {:.0} % of them; with the forwarding and whatever else ran, \
+            "processes of hosts took {cpu:.2} s in {wall:.2} s on {cores} processors, {:.0} % of them; with the forwarding and whatever \
+             else ran, \
              {:.0} % were in use: {verdict}",
             share(cpu) * 100.0,
             share(record.machine_cpu_seconds) * 100.0
@@ -168,7 +170,8 @@ fn marks(setup: &Setup, record: &TestbedRecord) -> Difference {
     let why = match setup.settings.ecn {
         true => "both sides mark by the same rule",
         false => {
-            "switches of the bed mark nothing, so that the software takes a delay above target for a mark; simulated switches mark by the scenario"
+            "switches of the bed mark nothing, so that the software takes a delay above target for a mark; simulated switches mark by the \
+             scenario"
         }
     };
     difference(
@@ -186,7 +189,8 @@ fn losses(record: &TestbedRecord) -> Difference {
     difference(
         "losses",
         format!(
-            "simulated: {} of {} packets sent again after {drops} losses between switches, {} timeouts; measured: {} of {} after {} losses, {} timeouts",
+            "simulated: {} of {} packets sent again after {drops} losses between switches, {} timeouts; measured: {} of {} after {} \
+             losses, {} timeouts",
             again.0,
             packets.0,
             timeouts.0,
@@ -206,7 +210,8 @@ fn dead_paths(record: &TestbedRecord) -> Option<Difference> {
         difference(
             "dead paths",
             format!(
-                "the software took a path for dead {downs} times and left it to challenges alone; the simulated selector takes every path again when \
+                "the software took a path for dead {downs} times and left it to challenges alone; the simulated selector takes every path \
+                 again when \
                  its turn comes"
             ),
         )
@@ -233,7 +238,8 @@ fn shares(record: &TestbedRecord) -> Option<Difference> {
     Some(difference(
         "share of paths",
         format!(
-            "the busiest link has {:.0} % of what leaves its switch simulated, {:.0} % measured: each connection has {}, whose source ports another \
+            "the busiest link has {:.0} % of what leaves its switch simulated, {:.0} % measured: each connection has {}, whose source \
+             ports another \
              hash spreads, and whose ports are new in each run",
             simulated * 100.0,
             measured * 100.0,

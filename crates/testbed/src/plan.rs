@@ -1,7 +1,8 @@
 //! What a bed is made of: namespaces, cables, addresses, routes and rates, as a pure function of a scenario's fabric.
 //!
 //! Hosts are namespaces with one device, `cw0`. With switches of the kernel, each switch is a namespace, too, and each cable a pair of
-//! `veth` devices; port `p` of a switch is its device `pN`. A port's rate and queue are a `tbf` queueing discipline; routes are those of the simulator, with all
+//! `veth` devices; port `p` of a switch is its device `pN`. A port's rate and queue are a `tbf` queueing discipline; routes are those of
+//! the simulator, with all
 //! equal next hops, among which the kernel chooses by a hash over addresses and ports.
 
 use crate::fault::Fault;

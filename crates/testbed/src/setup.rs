@@ -357,7 +357,8 @@ fn check_flows(assembly: &Assembly) -> Result<(), Fault> {
     if flows.len() > MOST_FLOWS || most > MOST_FLOWS_OF_HOST {
         return Err(Fault::new(
             format!(
-                "{} flows, at most {most} of one host: each is a connection, and a test bed has {MOST_FLOWS} of them, {MOST_FLOWS_OF_HOST} for each host",
+                "{} flows, at most {most} of one host: each is a connection, and a test bed has {MOST_FLOWS} of them, \
+                 {MOST_FLOWS_OF_HOST} for each host",
                 flows.len()
             ),
             "use fewer and longer flows",

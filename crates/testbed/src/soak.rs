@@ -78,7 +78,7 @@ impl SoakRecord {
     /// Nothing was lost, nothing corrupted and nothing delivered twice.
     pub fn is_sound(&self) -> bool {
         let received = &self.received;
-        received.messages == self.messages && received.twice == 0 && received.corrupt == 0
+        received.received == self.messages && received.twice == 0 && received.corrupt == 0
     }
 }
 

@@ -82,7 +82,8 @@ fn listen(
 ) -> Result<Receiving, String> {
     let server = bind(task, settings)?;
     let mut tasks = JoinSet::new();
-    tasks.spawn(receive_all(server, Arc::clone(counts)));
+    let life = lock(counts).life;
+    tasks.spawn(receive_all(life, server, Arc::clone(counts)));
     Ok(Receiving(tasks))
 }
 
@@ -102,14 +103,14 @@ async fn listen_again(
     listen(task, settings, counts)
 }
 
-async fn receive_all(server: Server, counts: Arc<Mutex<Counts>>) {
+async fn receive_all(life: u32, server: Server, counts: Arc<Mutex<Counts>>) {
     let mut connections = JoinSet::new();
     loop {
         let channel = server.accept().await;
         let counts = Arc::clone(&counts);
         connections.spawn(async move {
             while let Ok(message) = channel.receive().await {
-                lock(&counts).add(message.tag, &message.data);
+                lock(&counts).add(life, message.tag, &message.data);
             }
         });
     }
@@ -122,6 +123,7 @@ fn lock(counts: &Mutex<Counts>) -> MutexGuard<'_, Counts> {
 /// Messages that have come, in this life of the receiver and in those before.
 struct Counts {
     seed: u64,
+    life: u32,
     now: Vec<bool>,
     before: Vec<bool>,
     report: SoakReport,
@@ -131,14 +133,16 @@ impl Counts {
     fn new(soak: &Soak) -> Self {
         Self {
             seed: soak.seed,
+            life: 0,
             now: vec![false; soak.messages as usize],
             before: vec![false; soak.messages as usize],
             report: SoakReport::default(),
         }
     }
 
-    fn add(&mut self, tag: u64, data: &[u8]) {
-        self.report.bytes += data.len() as u64;
+    /// Counts a message of a connection that began in `life`: what an old one had still to hand over belongs to the life before.
+    fn add(&mut self, life: u32, tag: u64, data: &[u8]) {
+        self.report.received_bytes += data.len() as u64;
         let known = usize::try_from(tag)
             .ok()
             .filter(|&tag| tag < self.now.len());
@@ -148,17 +152,22 @@ impl Counts {
         };
         let whole = data.len() == length(self.seed, tag) && is_message(tag as u32, data);
         self.report.corrupt += u64::from(!whole);
-        if self.now[index] {
+        let (own, other) = match life == self.life {
+            true => (&mut self.now, &self.before),
+            false => (&mut self.before, &self.now),
+        };
+        if own[index] {
             self.report.twice += 1;
-        } else if self.before[index] {
+        } else if other[index] {
             self.report.in_both_lives += 1;
         } else {
-            self.report.messages += 1;
+            self.report.received += 1;
         }
-        self.now[index] = true;
+        own[index] = true;
     }
 
     fn begin_life(&mut self) {
+        self.life += 1;
         for (before, now) in self.before.iter_mut().zip(&mut self.now) {
             *before |= std::mem::take(now);
         }
@@ -242,25 +251,27 @@ mod tests {
         };
         let mut counts = Counts::new(&soak);
         let data = |number: u64| message(number as u32, length(3, number));
-        (0..8).for_each(|number| counts.add(number, &data(number)));
+        (0..7).for_each(|number| counts.add(0, number, &data(number)));
         counts.begin_life();
-        (6..10).for_each(|number| counts.add(number, &data(number)));
+        // Of the old connection.
+        counts.add(0, 7, &data(7));
+        (6..10).for_each(|number| counts.add(1, number, &data(number)));
         let report = &counts.report;
         let numbers = [
-            report.messages,
+            report.received,
             report.twice,
             report.in_both_lives,
             report.corrupt,
         ];
         assert_eq!(numbers, [10, 0, 2, 0]);
-        counts.add(9, &data(9));
+        counts.add(1, 9, &data(9));
         let mut wrong = data(5);
         wrong.push(0);
-        counts.add(5, &wrong);
-        counts.add(99, &[]);
+        counts.add(1, 5, &wrong);
+        counts.add(1, 99, &[]);
         let report = &counts.report;
         let numbers = [
-            report.messages,
+            report.received,
             report.twice,
             report.in_both_lives,
             report.corrupt,

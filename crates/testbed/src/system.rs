@@ -132,7 +132,8 @@ fn refused(step: &Step, said: &str) -> Fault {
     let what = format!("`{program}` failed in {place}{line}: {said}");
     let lower = said.to_lowercase();
     let fix = if lower.contains("not permitted") || lower.contains("permission denied") {
-        "a test bed makes network namespaces: run as root, or within `unshare --map-root-user --net --mount sh -c 'mount -t tmpfs none /run && …'`"
+        "a test bed makes network namespaces: run as root, or within `unshare --map-root-user --net --mount sh -c 'mount -t tmpfs none \
+         /run && …'`"
     } else if lower.contains("file exists") {
         "something of that name is there: `clearway testbed down --name NAME` takes a bed away, `--name` names another"
     } else if lower.contains("qdisc kind is unknown") && step.batch.contains("netem") {

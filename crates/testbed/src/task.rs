@@ -190,9 +190,9 @@ pub struct ReceivedFlow {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SoakReport {
     /// Different messages that came.
-    pub messages: u64,
+    pub received: u64,
     /// Bytes of all that came.
-    pub bytes: u64,
+    pub received_bytes: u64,
     /// Messages that came again in one life of the receiver.
     pub twice: u64,
     /// Messages that came in both lives: those that the sender did not know to have arrived.

@@ -29,7 +29,8 @@ pub(crate) enum TestbedCommand {
     },
     /// Carry a scenario's flows over a test bed, simulate the same, and show both side by side
     Run(BedRunArguments),
-    /// Send many messages of mixed sizes through losses, copies, reordering, marks, a spine that dies and a receiver that forgets, and count
+    /// Send many messages of mixed sizes through losses, copies, reordering, marks, a spine that dies and a receiver that forgets, and
+    /// count
     /// what comes
     Soak(SoakArguments),
     /// Be a host: started by `run`, in a namespace of its own

@@ -240,9 +240,9 @@ fn soak_table(record: &SoakRecord) -> String {
         "messages",
         format!(
             "{} of {} came, {:.1} MB in {:.1} s",
-            received.messages,
+            received.received,
             record.messages,
-            received.bytes as f64 / 1e6,
+            received.received_bytes as f64 / 1e6,
             record.seconds
         ),
     );

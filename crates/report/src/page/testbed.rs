@@ -10,7 +10,8 @@ use crate::testbed::{Side, TestbedCurve, TestbedFlow, TestbedRecord};
 pub fn render_testbed(record: &TestbedRecord) -> String {
     let mut document = Document::new(&format!("{} · test bed · Clearway", record.scenario));
     document.push(&format!(
-        "<header>\n<div>\n<p class=\"kicker\">Clearway test bed</p>\n<h1>{}: simulation and reality</h1>\n<p class=\"note\">{}, {} switches, {}</p>\n</div>\n\
+        "<header>\n<div>\n<p class=\"kicker\">Clearway test bed</p>\n<h1>{}: simulation and reality</h1>\n<p class=\"note\">{}, {} \
+         switches, {}</p>\n</div>\n\
          <button type=\"button\" id=\"theme\" hidden>Theme: system</button>\n</header>\n\
          <noscript><p class=\"warning\">Plots need JavaScript; the tables do not.</p></noscript>",
         Escaped(&record.scenario),
