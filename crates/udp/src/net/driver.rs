@@ -41,6 +41,74 @@ struct Entry {
     snapshot_at: Time,
 }
 
+/// Events that an application was told of: whether there were any, and the beginning of its connection among them.
+#[derive(Default)]
+struct Told {
+    any: bool,
+    connected: bool,
+}
+
+impl Entry {
+    /// Tells the application what has happened.
+    fn tell(&mut self, now: Time) -> Told {
+        let mut told = Told::default();
+        // Events that the application is too slow for are no news.
+        if self.connection.waiting_events() <= self.held && self.snapshot_at > now {
+            return told;
+        }
+        let mut state = self.shared.lock();
+        let (mut received, mut progress) = (false, false);
+        loop {
+            let is_full = state.is_full();
+            let event = match is_full {
+                true => self.connection.poll_event_but_received(),
+                false => self.connection.poll_event(),
+            };
+            let Some(event) = event else { break };
+            told.any = true;
+            match event {
+                Event::Connected => {
+                    state.connected = true;
+                    state.longest = self.connection.longest_message();
+                    (told.connected, progress) = (true, true);
+                }
+                Event::Received { tag, data } => {
+                    state.push_received(Message { tag, data });
+                    received = true;
+                }
+                Event::Sent { .. } | Event::Refused { .. } => {
+                    state.arrived += 1;
+                    progress = true;
+                }
+                Event::PathUp { .. } | Event::PathDown { .. } => {}
+                Event::Closed { reason } => {
+                    state.closed = Some(reason);
+                    (received, progress) = (true, true);
+                }
+            }
+        }
+        self.held = self.connection.waiting_events();
+        let waits = self.held > 0;
+        // Whoever waits for messages hears of the end after the last of them.
+        received |= state.waits && !waits;
+        state.waits = waits;
+        if progress && state.closed.is_some() || self.snapshot_at <= now {
+            self.snapshot_at = now + SNAPSHOT_AGE;
+            if state.closed.is_none() || self.connection.has_transport() {
+                state.snapshot.take(&self.connection);
+            }
+        }
+        drop(state);
+        if received {
+            self.shared.tell_received();
+        }
+        if progress {
+            self.shared.tell_progress();
+        }
+        told
+    }
+}
+
 /// Listening side of a server.
 struct Listening {
     listener: Listener,
@@ -353,69 +421,15 @@ impl Driver {
     /// Tells applications what has happened; false if that was nothing. Messages wait while the application does not take any.
     fn tell(&mut self, now: Time) -> bool {
         let mut any = false;
-        for index in 0..self.entries.len() {
-            let entry = &mut self.entries[index];
-            // Events that the application is too slow for are no news.
-            let waits = entry.connection.waiting_events();
-            if waits <= entry.held && entry.snapshot_at > now {
-                continue;
-            }
-            let mut connected = false;
-            let shared = Arc::clone(&entry.shared);
-            let mut state = shared.lock();
-            let (mut received, mut progress) = (false, false);
-            loop {
-                let is_full = state.is_full();
-                let event = match is_full {
-                    true => entry.connection.poll_event_but_received(),
-                    false => entry.connection.poll_event(),
-                };
-                let Some(event) = event else { break };
-                any = true;
-                match event {
-                    Event::Connected => {
-                        state.connected = true;
-                        state.longest = entry.connection.longest_message();
-                        (connected, progress) = (true, true);
-                    }
-                    Event::Received { tag, data } => {
-                        state.push_received(Message { tag, data });
-                        received = true;
-                    }
-                    Event::Sent { .. } | Event::Refused { .. } => {
-                        state.arrived += 1;
-                        progress = true;
-                    }
-                    Event::PathUp { .. } | Event::PathDown { .. } => {}
-                    Event::Closed { reason } => {
-                        state.closed = Some(reason);
-                        (received, progress) = (true, true);
-                    }
-                }
-            }
-            entry.held = entry.connection.waiting_events();
-            let waits = entry.held > 0;
-            // Whoever waits for messages hears of the end after the last of them.
-            received |= state.waits && !waits;
-            state.waits = waits;
-            if progress && state.closed.is_some() || entry.snapshot_at <= now {
-                entry.snapshot_at = now + SNAPSHOT_AGE;
-                if state.closed.is_none() || entry.connection.has_transport() {
-                    state.snapshot.take(&entry.connection);
-                }
-            }
-            drop(state);
-            if received {
-                shared.tell_received();
-            }
-            if progress {
-                shared.tell_progress();
-            }
-            if connected && std::mem::take(&mut entry.fresh) {
+        for entry in &mut self.entries {
+            let told = entry.tell(now);
+            any |= told.any;
+            if told.connected && std::mem::take(&mut entry.fresh) {
                 let id = entry.connection.id();
                 if let Some(listening) = &mut self.listening {
                     listening.listener.on_connected(id);
-                    listening.accepting.push(Channel::new(shared));
+                    let channel = Channel::new(Arc::clone(&entry.shared));
+                    listening.accepting.push(channel);
                 }
             }
         }
