@@ -44,17 +44,54 @@ fn wrong_fabrics_files_and_names() {
         bench.refuse(&arguments)
     };
     let buffers = ["--set", "switch.kind=shared-buffer"];
-    let faults = [
-        with("a.toml", &[]),
-        with("b.toml", &[]),
-        with("c.toml", &[]),
-        with("d.toml", &[]),
-        with("e.toml", &[]),
-        with("bed.toml", &buffers),
-        with("bed.toml", &["--set", "topology.kind=bcube"]),
-        with("bed.toml", &["--set", "switch.strict-priority=true"]),
-    ];
-    assert_snapshot!(faults.join("\n"));
+    let bcube = ["--set", "topology.kind=bcube"];
+    let strict = ["--set", "switch.strict-priority=true"];
+    for (what, more, begin) in [
+        (
+            "a.toml",
+            &[][..],
+            "a.toml:5: no link `leaf0-spine9`\n  fix: did you mean `leaf0-spine",
+        ),
+        (
+            "b.toml",
+            &[],
+            "b.toml:5: there is no change `los`\n  fix: did you mean `loss`?",
+        ),
+        (
+            "c.toml",
+            &[],
+            "c.toml:5: an event in which nothing happens\n  fix: ",
+        ),
+        (
+            "d.toml",
+            &[],
+            "nowhere.toml: there is no such file or built-in scenario\n  fix: ",
+        ),
+        (
+            "e.toml",
+            &[],
+            "e.toml:3: `at`: cannot read \"1 d\"\n  fix: expected a time",
+        ),
+        (
+            "bed.toml",
+            &buffers,
+            "--set switch.kind=shared-buffer: switches with a shared buffer",
+        ),
+        (
+            "bed.toml",
+            &bcube,
+            "--set topology.kind=bcube: hosts of this fabric have several NICs",
+        ),
+        (
+            "bed.toml",
+            &strict,
+            "--set switch.strict-priority=true: strict priority of classes",
+        ),
+    ] {
+        let fault = with(what, more);
+        assert!(fault.starts_with(begin), "{fault}");
+        assert!(fault.contains("\n  fix: "), "{fault}");
+    }
     #[cfg(target_os = "linux")]
     assert_snapshot!(with("bed.toml", &["--quiet"]), @r"
     there is no network namespace `cw-test-none-0`
