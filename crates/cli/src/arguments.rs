@@ -2,6 +2,7 @@
 
 use crate::collective::CollectiveArguments;
 use crate::perf::PerfArguments;
+use crate::scenario_arguments::ScenarioArguments;
 use crate::softswitch::SoftswitchArguments;
 use crate::testbed::TestbedArguments;
 use crate::transfer::{RecvArguments, SendArguments};
@@ -146,20 +147,6 @@ pub(crate) struct ReproduceArguments {
 /// Default folder of the results of `clearway reproduce`.
 pub(crate) fn reproduction_folder() -> PathBuf {
     PathBuf::from("out").join("reproduce")
-}
-
-/// The scenario, and changes to it.
-#[derive(Debug, Clone, Args)]
-pub(crate) struct ScenarioArguments {
-    /// A built-in scenario (`clearway list scenarios`) or a TOML file; all defaults if left out
-    #[arg(value_hint = ValueHint::FilePath)]
-    pub(crate) scenario: Option<String>,
-    /// Set any key of the scenario, for instance `transport.spray=oblivious`, `workload.message=16MB`, `topology.file=x.topo`
-    #[arg(long = "set", value_name = "KEY=VALUE")]
-    pub(crate) overrides: Vec<String>,
-    /// Seed of all random streams; the same as `--set seed=S`
-    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
-    pub(crate) seed: Option<u64>,
 }
 
 #[derive(Debug, Args)]
@@ -528,12 +515,4 @@ pub(crate) struct TopologyArguments {
     /// List every link with its rate and delay
     #[arg(long)]
     pub(crate) links: bool,
-}
-
-impl ScenarioArguments {
-    /// All overrides, the seed included.
-    pub(crate) fn all_overrides(&self) -> Vec<String> {
-        let seed = self.seed.map(|seed| format!("seed={seed}"));
-        self.overrides.iter().cloned().chain(seed).collect()
-    }
 }

@@ -3,12 +3,13 @@
 //! Each transport runs without an attack, then under each attack, seed by seed, so that whoever interrupts is left with a study of fewer
 //! seeds.
 
-use crate::arguments::{IsolateArguments, ScenarioArguments};
+use crate::arguments::IsolateArguments;
 use crate::failure::Failure;
 use crate::messages::{say, warn};
 use crate::output::print;
 use crate::progress::{Console, Display, Interrupt};
 use crate::run::load;
+use crate::scenario_arguments::ScenarioArguments;
 use crate::whole_file::DocumentAndPage;
 use clearway_lab::scenario::TransportSettings;
 use clearway_lab::{

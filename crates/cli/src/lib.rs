@@ -48,6 +48,7 @@ mod reproduce;
 mod run;
 mod same_file;
 mod scaleup;
+mod scenario_arguments;
 mod show;
 mod softswitch;
 mod study;

@@ -81,7 +81,7 @@ pub(crate) struct Console {
 /// Kind of a console.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Output {
-    /// Nobody wants to know.
+    /// No progress: nobody wants to know.
     Silent,
     /// A line can be redrawn.
     Terminal,

@@ -1,6 +1,6 @@
 //! `clearway run`.
 
-use crate::arguments::{RunArguments, SLOWEST, ScenarioArguments};
+use crate::arguments::{RunArguments, SLOWEST};
 use crate::failure::{Failure, with_causes};
 use crate::kinds::Kind;
 use crate::live::{self, Live};
@@ -8,6 +8,7 @@ use crate::messages::{say, warn};
 use crate::output::print;
 use crate::progress::{Console, Display, Interrupt};
 use crate::same_file::{Input, is_same, refuse_input_in};
+use crate::scenario_arguments::ScenarioArguments;
 use crate::text_file::TextFiles;
 use crate::threads;
 use crate::why;

@@ -5,6 +5,7 @@
 
 use crate::content::{is_message, message};
 use crate::fault::Fault;
+use crate::shared::{bind, say};
 use crate::soaking;
 use crate::task::{
     FlowTask, HostReport, Order, PathCount, ReceivedFlow, Reply, Sample, SentFlow, Task,
@@ -12,9 +13,9 @@ use crate::task::{
 use bytes::Bytes;
 use clearway_runs::Stopwatch;
 use clearway_udp::net::{Channel, Server, Snapshot, connect};
-use clearway_udp::{Limits, PreSharedKey, Security, SendError, Settings, Transport};
+use clearway_udp::{PreSharedKey, Security, SendError, Settings, Transport};
 use clearway_units::{Rate, Span};
-use std::io::{self, BufRead as _, Write as _};
+use std::io::{self, BufRead as _};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::runtime::Builder;
@@ -61,13 +62,6 @@ pub fn agent() -> Result<(), Fault> {
         say(&Reply::Failed { what });
     }
     Ok(())
-}
-
-/// Says a word; if nobody listens, the input ends as well.
-pub(crate) fn say(reply: &Reply) {
-    let line = serde_json::to_string(reply).unwrap_or_default();
-    let mut output = io::stdout().lock();
-    let _ = writeln!(output, "{line}").and_then(|()| output.flush());
 }
 
 /// Messages that have come.
@@ -117,11 +111,6 @@ async fn host(mut orders: UnboundedReceiver<Order>) -> Result<(), String> {
     Ok(())
 }
 
-pub(crate) fn bind(task: &Task, settings: &Settings) -> Result<Server, String> {
-    let server = Server::bind(task.listen, settings.clone(), limits());
-    server.map_err(|error| format!("cannot listen at {}: {error}", task.listen))
-}
-
 fn settings(task: &Task) -> Result<Settings, String> {
     let key = PreSharedKey::from_hex(&task.key).ok_or("its key is none")?;
     Ok(Settings {
@@ -137,17 +126,6 @@ fn settings(task: &Task) -> Result<Settings, String> {
         send_memory: task.memory_bytes,
         ..Settings::new(Security::Key(key))
     })
-}
-
-/// All connections of a bed may come from one address.
-fn limits() -> Limits {
-    Limits {
-        connections: 4096,
-        per_address: 4096,
-        half_open: 4096,
-        // Messages are as many and as long as the scenario says.
-        memory: u64::MAX,
-    }
 }
 
 fn round_trip_us(snapshot: &Snapshot) -> f64 {

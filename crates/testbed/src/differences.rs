@@ -1,4 +1,4 @@
-//! Where simulation and reality differ, and why: sentences that follow from what was counted.
+//! Differences between simulation and reality, and their reasons: sentences that follow from what was counted.
 
 use crate::plan::Switches;
 use crate::setup::Setup;
@@ -78,7 +78,7 @@ fn round_trip(record: &TestbedRecord) -> Difference {
     )
 }
 
-/// What an idle `tbf` does not do.
+/// Work that an idle `tbf` does not do.
 fn store_and_forward(setup: &Setup, assembly: &Assembly) -> Option<Difference> {
     if setup.switches != Switches::Kernel {
         return None;
@@ -202,7 +202,7 @@ fn losses(record: &TestbedRecord) -> Difference {
     )
 }
 
-/// What the software does about dead paths, which the simulated selector does not.
+/// Handling of dead paths by the software, which the simulated selector does not.
 fn dead_paths(record: &TestbedRecord) -> Option<Difference> {
     let paths = record.flows.iter().flat_map(|flow| &flow.paths);
     let downs: u64 = paths.map(|path| path.downs).sum();

@@ -5,9 +5,9 @@ use std::fmt;
 /// Fault: what is wrong, and how to mend it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// What is wrong, and where.
+    /// Fault, and its place.
     pub what: String,
-    /// What to do about it.
+    /// Fix for the user.
     pub fix: String,
 }
 

@@ -30,6 +30,7 @@ mod plan;
 mod record;
 mod run;
 mod setup;
+mod shared;
 mod simulate;
 mod soak;
 mod soaking;

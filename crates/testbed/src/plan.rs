@@ -1,4 +1,4 @@
-//! What a bed is made of: namespaces, cables, addresses, routes and rates, as a pure function of a scenario's fabric.
+//! Plan of a bed: namespaces, cables, addresses, routes and rates, as a pure function of a scenario's fabric.
 //!
 //! Hosts are namespaces with one device, `cw0`. With switches of the kernel, each switch is a namespace, too, and each cable a pair of
 //! `veth` devices; port `p` of a switch is its device `pN`. A port's rate and queue are a `tbf` queueing discipline; routes are those of
@@ -66,7 +66,7 @@ impl Switches {
 /// A bed that can be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// Its name.
+    /// Name of the switch or host.
     pub name: BedName,
     /// Namespaces of hosts, by number.
     pub hosts: Vec<String>,

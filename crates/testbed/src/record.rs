@@ -22,7 +22,7 @@ const MOST_WINDOWS: usize = 8;
 /// Most samples of links; then every other one is dropped.
 const MOST_SAMPLES: usize = 1000;
 
-/// What a bed has shown.
+/// Record of a bed.
 #[derive(Debug, Default)]
 pub(crate) struct Measured {
     pub(crate) round_trips_us: Vec<f64>,

@@ -34,7 +34,7 @@ const SAMPLE: Span = Span::from_ms(2);
 /// Time between two questions for counters.
 const ASK: Span = Span::from_ms(20);
 
-/// What is asked for.
+/// Request for a run.
 pub struct Request<'a> {
     /// Parts that scenarios may name.
     pub laboratory: &'a Laboratory,
@@ -44,11 +44,11 @@ pub struct Request<'a> {
     pub overrides: &'a [String],
     /// Name of the bed.
     pub name: &'a BedName,
-    /// Who forwards.
+    /// Switches that forward.
     pub switches: Switches,
     /// The program itself, which hosts and switches in user space are.
     pub program: &'a Path,
-    /// Its arguments for a host.
+    /// Arguments of the program for a host.
     pub agent: &'a [&'a str],
     /// The bed stays.
     pub keep: bool,

@@ -43,7 +43,7 @@ pub struct Setup {
     pub scenario: Scenario,
     /// The same, put together.
     pub assembly: Assembly,
-    /// Who forwards.
+    /// Switches that forward.
     pub switches: Switches,
     /// Settings of all connections, but for the key.
     pub settings: Settings,
@@ -252,7 +252,7 @@ impl Setup {
 }
 
 impl Switches {
-    /// Those that a scenario needs: in user space if packets are marked, delayed, or lost on the way.
+    /// Switches that a scenario needs: in user space if packets are marked, delayed, or lost on the way.
     ///
     /// # Errors
     /// If the scenario cannot be read.

@@ -23,7 +23,7 @@ const KEYS: [&str; 3] = [
     "switch.queue=500KB",
     "switch.ecn={kmin=\"75KB\",kmax=\"225KB\"}",
 ];
-/// What links do from the beginning on. A path crosses two links between switches.
+/// Impairments of links from the beginning on. A path crosses two links between switches.
 const IMPAIRMENTS: [&str; 2] = [
     "link leaf*-spine* loss 0.5% duplicate 0.5% reorder 2% 2ms",
     "link leaf*-spine2 mark 100%",
@@ -36,7 +36,7 @@ const MIDDLE: Duration = Duration::from_millis(50);
 /// Time without progress after which a soak is given up.
 const STALLED: Duration = Duration::from_secs(60);
 
-/// What is asked for.
+/// Request for a soak.
 pub struct SoakRequest<'a> {
     /// Parts that scenarios may name.
     pub laboratory: &'a Laboratory,
@@ -48,7 +48,7 @@ pub struct SoakRequest<'a> {
     pub seed: u64,
     /// The program itself, and its arguments for a host.
     pub program: &'a Path,
-    /// Its arguments for a host.
+    /// Arguments of the program for a host.
     pub agent: &'a [&'a str],
     /// True once the user wants the end.
     pub interrupted: &'a dyn Fn() -> bool,
@@ -56,14 +56,14 @@ pub struct SoakRequest<'a> {
     pub tell: &'a dyn Fn(&str),
 }
 
-/// What a soak has shown.
+/// Record of a soak.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SoakRecord {
     /// Messages that were sent.
     pub messages: u64,
     /// Time that it took.
     pub seconds: f64,
-    /// What came.
+    /// Messages that came.
     #[serde(flatten)]
     pub received: SoakReport,
     /// Connections that the sender made anew.
@@ -75,7 +75,7 @@ pub struct SoakRecord {
 }
 
 impl SoakRecord {
-    /// Nothing was lost, nothing corrupted and nothing delivered twice.
+    /// True if nothing was lost, nothing corrupted and nothing delivered twice.
     pub fn is_sound(&self) -> bool {
         let received = &self.received;
         received.received == self.messages && received.twice == 0 && received.corrupt == 0

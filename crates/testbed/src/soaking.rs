@@ -1,7 +1,7 @@
 //! Hosts of a soak: one sends many messages of mixed sizes, the other counts and checks them.
 
-use crate::agent::{bind, say};
 use crate::content::{is_message, message};
+use crate::shared::{bind, say};
 use crate::task::{Order, Reply, Soak, SoakReport, Task};
 use clearway_runs::peak_rss_bytes;
 use clearway_udp::net::{Channel, Server, connect};

@@ -11,11 +11,11 @@ use std::{env, fs, io};
 /// A bed that is up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
-    /// Its scenario, as the user calls it.
+    /// Scenario of the bed, as the user calls it.
     pub scenario: String,
     /// Digest of everything that the bed is made by.
     pub plan: u64,
-    /// Who forwards.
+    /// Switches that forward.
     pub switches: Switches,
     /// Process of the switches in user space, if it outlives the command.
     pub switch_pid: Option<u32>,

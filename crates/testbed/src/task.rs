@@ -1,4 +1,4 @@
-//! What the process of a host is told, and what it tells: lines of JSON.
+//! Orders to the process of a host, and its replies: lines of JSON.
 
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
@@ -48,7 +48,7 @@ pub struct Soak {
 /// A flow that a host sends.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct FlowTask {
-    /// Its number.
+    /// Number of the flow.
     pub flow: u32,
     /// Address of the receiver.
     pub to: SocketAddr,
@@ -95,7 +95,7 @@ pub enum Reply {
         /// One for each.
         flows: Vec<SentFlow>,
     },
-    /// What has come, and what it has cost.
+    /// Messages that have come, and their cost.
     Report(HostReport),
     /// So many messages of a soak are known to have arrived.
     Arrived {
@@ -104,11 +104,11 @@ pub enum Reply {
         /// Times that the connection was made anew.
         reconnected: u32,
     },
-    /// What has come of a soak.
+    /// Report of a soak.
     Soaked(SoakReport),
     /// It has failed.
     Failed {
-        /// Why.
+        /// Reason.
         what: String,
     },
 }
@@ -116,7 +116,7 @@ pub enum Reply {
 /// A flow as its sender saw it.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct SentFlow {
-    /// Its number.
+    /// Number of the flow.
     pub flow: u32,
     /// Time at which the message was handed to the connection.
     pub started_us: f64,
@@ -162,7 +162,7 @@ pub struct Sample {
     pub path_packets: Vec<u64>,
 }
 
-/// What a host has received, and what it has cost.
+/// Messages that a host has received, and their cost.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct HostReport {
     /// Messages that came.
@@ -186,7 +186,7 @@ pub struct ReceivedFlow {
     pub intact: bool,
 }
 
-/// What has come of a soak.
+/// Report of a soak.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SoakReport {
     /// Different messages that came.

@@ -126,9 +126,7 @@ const OUTSIDE: &str = "benchmarks/transfer/Cargo.toml";
 pub(super) fn check(sources: &[Source]) -> Faults {
     let manifests = sources
         .iter()
-        .filter(|source| source.path.ends_with("/Cargo.toml"))
-        // Packages with a workspace of their own are beside this one.
-        .filter(|source| !source.text.contains("\n[workspace]\n"));
+        .filter(|source| source.path.ends_with("/Cargo.toml"));
     let mut faults: Faults = manifests.flat_map(check_manifest).collect();
     faults.extend(check_unsafe(sources));
     faults

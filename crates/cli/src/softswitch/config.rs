@@ -1,8 +1,8 @@
 //! Files that name a scenario, and say what happens to links.
 
 use super::arguments::SoftswitchArguments;
-use crate::arguments::ScenarioArguments;
 use crate::failure::Failure;
+use crate::scenario_arguments::ScenarioArguments;
 use clearway_input::{InputKind, STANDARD_INPUT};
 use clearway_lab::scenario::source::{Entry, Layout};
 use clearway_lab::{Place, ScenarioError};

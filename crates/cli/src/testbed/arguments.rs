@@ -1,6 +1,6 @@
 //! Arguments of `clearway testbed`.
 
-use crate::arguments::ScenarioArguments;
+use crate::scenario_arguments::ScenarioArguments;
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use std::path::PathBuf;
 
@@ -51,7 +51,7 @@ pub(crate) struct FabricArguments {
     pub(crate) scenario: ScenarioArguments,
     #[command(flatten)]
     pub(crate) name: NameArguments,
-    /// Who forwards; "auto" is soft where switches mark, lose or delay packets
+    /// Switches that forward; "auto" is soft where switches mark, lose or delay packets
     #[arg(long, value_enum, default_value = "auto")]
     pub(crate) switches: SwitchesArgument,
     /// Print nothing but results and errors

@@ -1,0 +1,30 @@
+//! Parts that all tasks of a host's process share: its server, and lines to whoever started it.
+
+use crate::task::{Reply, Task};
+use clearway_udp::net::Server;
+use clearway_udp::{Limits, Settings};
+use std::io::{self, Write as _};
+
+/// Says a word; if nobody listens, the input ends as well.
+pub(crate) fn say(reply: &Reply) {
+    let line = serde_json::to_string(reply).unwrap_or_default();
+    let mut output = io::stdout().lock();
+    let _ = writeln!(output, "{line}").and_then(|()| output.flush());
+}
+
+/// Server of a host.
+pub(crate) fn bind(task: &Task, settings: &Settings) -> Result<Server, String> {
+    let server = Server::bind(task.listen, settings.clone(), limits());
+    server.map_err(|error| format!("cannot listen at {}: {error}", task.listen))
+}
+
+/// All connections of a bed may come from one address.
+fn limits() -> Limits {
+    Limits {
+        connections: 4096,
+        per_address: 4096,
+        half_open: 4096,
+        // Messages are as many and as long as the scenario says.
+        memory: u64::MAX,
+    }
+}
