@@ -386,7 +386,10 @@ fn hosts_with_several_nics_are_refused() {
 }
 
 /// Random traffic and commands, mutated packets among it; returns all that can be seen of the outcome.
-fn random_run(seed: u64, steps: u32) -> (Vec<(u32, Time, Vec<u8>)>, Vec<LinkCounters>, Totals) {
+/// Packets that came out: host, time and bytes.
+type Delivered = Vec<(u32, Time, Vec<u8>)>;
+
+fn random_run(seed: u64, steps: u32) -> (Delivered, Vec<LinkCounters>, Totals) {
     const LINES: [&str; 8] = [
         "link leaf0-spine1 down",
         "link leaf*-spine1 up",
