@@ -155,7 +155,7 @@ mod real {
         /// The program in the namespace of a host, for as long as it may take on a busy machine.
         fn within(&self, bench: &Bench, host: u32, arguments: &[&str]) -> Command {
             let mut command = Command::new("timeout");
-            command.args(["60", "ip", "netns", "exec"]);
+            command.args(["180", "ip", "netns", "exec"]);
             command.arg(format!("{}{host}", self.prefix));
             command.arg(env!("CARGO_BIN_EXE_clearway")).args(arguments);
             command.current_dir(bench.path("."));
@@ -195,7 +195,7 @@ mod real {
     fn a_measurement_through_the_fabric() {
         let bench = Bench::new("softswitch-perf");
         bench.write("bed.toml", SCENARIO);
-        let events = "scenario = \"bed.toml\"\nset = [\"seed=3\"]\n\n[[event]]\nat = \"1ms\"\ndo = \"link leaf0>spine1 mark 50%\"\n";
+        let events = "scenario = \"bed.toml\"\nset = [\"seed=3\"]\n\n[[event]]\nat = \"1ms\"\ndo = \"link leaf0>spine* mark 1%\"\n";
         bench.write("events.toml", events);
         let Some(mut bed) = Bed::start(&bench, "events.toml") else {
             return;
@@ -214,7 +214,7 @@ mod real {
             "--key",
             "both.key",
             "--time",
-            "500ms",
+            "50ms",
             "--line-rate",
             "200Mbps",
             "--json",
@@ -229,8 +229,13 @@ mod real {
         writeln!(bed.input, "link leaf0-spien1 down").unwrap();
         writeln!(bed.input, "link * down").unwrap();
         let before = bed.counters();
-        assert!(link(&before, "leaf0-spine0")["packets"].as_u64() > Some(50));
-        assert!(link(&before, "leaf0-spine1")["marked_packets"].as_u64() > Some(0));
+        // Ports are drawn anew in each run, and may all take one spine.
+        let both = |key: &str| {
+            let spines = ["leaf0-spine0", "leaf0-spine1"];
+            let counts = spines.map(|name| link(&before, name)[key].as_u64().unwrap());
+            counts.iter().sum::<u64>()
+        };
+        assert!(both("packets") > 50 && both("marked_packets") > 0);
         let ping = bed
             .within(
                 &bench,
