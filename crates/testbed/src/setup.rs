@@ -74,6 +74,10 @@ impl Setup {
                 format!("\"{}B\"", frames * LONGEST_DATAGRAM),
             );
         }
+        let usual = Settings::new(Security::Insecure)
+            .profile(Span::ZERO)
+            .network;
+        queues.add("transport.payload", format!("\"{}B\"", usual.payload));
         add_timeouts(&mut queues, &user);
         let first: Vec<String> = overrides.iter().cloned().chain(queues.keys).collect();
         let user = laboratory.load(source, &first)?;

@@ -53,7 +53,7 @@ fn what_no_bed_can_be_is_refused_with_a_fix() {
         ),
         (&["transport.max-paths=256"], "256 paths"),
         (&["workload.kind=\"ring-all-reduce\""], "belong to jobs"),
-        (&["switch.queue=\"100B\""], "100 bytes, less than a frame"),
+        (&["switch.queue=\"100B\""], "too little for a packet"),
         (&["workload.message=\"1GB\""], "at most 268435456"),
     ];
     for (keys, expected) in faults {
