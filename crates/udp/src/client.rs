@@ -3,6 +3,8 @@
 //! The first Init asks for a cookie. The handshake message is written for the cookie, so that an Init is worth nothing from another
 //! address or later. The first cookie counts for a while, whichever others come: each would need another handshake message, and an
 //! answer to one cannot be read by another.
+//!
+//! An Init that is not answered is sent once more, and then from the socket of another path: the route of one may be dead.
 
 use crate::cookie;
 use crate::noise;
@@ -15,6 +17,8 @@ use std::net::SocketAddr;
 /// Time after which an Init is sent again, at first and at most.
 const FIRST_RETRY: Span = Span::from_ms(200);
 const LAST_RETRY: Span = Span::from_ms(2_000);
+/// Copies of an Init on one path.
+const COPIES: u32 = 2;
 /// Refusals after which a client believes them, each of another Init, and the time between these: one that was damaged on its way is
 /// refused too.
 const REFUSALS: u32 = 4;
@@ -39,6 +43,9 @@ pub(crate) struct Client {
     parameters: Vec<u8>,
     random: Random,
     attempt: Option<Attempt>,
+    /// The path of the present Init, of so many.
+    path: u8,
+    paths: u8,
     began: Time,
     /// Time of the last Init, number of copies of it so far, and time of the next.
     sent: Time,
@@ -67,6 +74,8 @@ impl Client {
             parameters,
             random: Random::new(&random),
             attempt: None,
+            path: 0,
+            paths: settings.paths,
             began: now,
             sent: now,
             copies: 0,
@@ -100,16 +109,23 @@ impl Client {
         self.began + patience <= now
     }
 
+    /// The path by which the present Init goes.
+    pub(crate) fn path(&self) -> u8 {
+        self.path
+    }
+
     /// Writes an Init if one is due.
     pub(crate) fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> bool {
         if self.due > now {
             return false;
         }
-        if let Some(attempt) = &self.attempt
-            && attempt.since + COOKIE_USE <= now
-        {
-            self.attempt = None;
-            self.copies = 0;
+        let is_old = |attempt: &Attempt| attempt.since + COOKIE_USE <= now;
+        if self.attempt.as_ref().is_some_and(is_old) {
+            (self.attempt, self.copies) = (None, 0);
+        }
+        if self.copies >= COPIES && !self.is_refused && self.paths > 1 {
+            self.path = (self.path + 1) % self.paths;
+            (self.attempt, self.copies) = (None, 0);
         }
         self.due = now + self.retry;
         self.retry = (self.retry * 2).min(LAST_RETRY);

@@ -83,9 +83,11 @@ pub(crate) struct Paths {
 }
 
 impl Paths {
-    /// Paths of a client: all lead to the server's address, and the first is known to work.
-    pub(crate) fn client(count: u8, server: SocketAddr, now: Time) -> Self {
+    /// Paths of a client: all lead to the server's address, and the one of the handshake is known to work.
+    pub(crate) fn client(count: u8, (path, server): (u8, SocketAddr), now: Time) -> Self {
         let mut paths = Self::server(count, server);
+        let known = usize::from(path) % paths.paths.len();
+        paths.paths.swap(0, known);
         for path in &mut paths.paths {
             path.candidate = Some(server);
             path.challenge_at = Some(now);
@@ -93,7 +95,7 @@ impl Paths {
         paths
     }
 
-    /// Paths of a server: the first is that of the handshake.
+    /// Paths of a server: the first leads to where the handshake came from.
     pub(crate) fn server(count: u8, client: SocketAddr) -> Self {
         let mut paths: Vec<_> = (0..count.max(1)).map(|_| Path::default()).collect();
         paths[0].address = Some(client);
@@ -309,7 +311,7 @@ mod tests {
 
     #[test]
     fn paths_are_used_once_they_have_answered() {
-        let mut paths = Paths::client(3, address(1), Time::ZERO);
+        let mut paths = Paths::client(3, (0, address(1)), Time::ZERO);
         assert_eq!(paths.usable(2), (0, address(1)));
         assert_eq!(validate(&mut paths, Time::ZERO), [1, 2]);
         assert_eq!(paths.usable(2), (2, address(1)));
@@ -338,7 +340,7 @@ mod tests {
 
     #[test]
     fn a_silent_path_goes_down_and_comes_back_and_the_last_one_stays() {
-        let mut paths = Paths::client(2, address(1), Time::ZERO);
+        let mut paths = Paths::client(2, (0, address(1)), Time::ZERO);
         validate(&mut paths, Time::ZERO);
         let mut down = Vec::new();
         for ms in 0..20 {

@@ -44,7 +44,7 @@ impl Connection {
                 message,
             }) if id == client.id() => {
                 let sample = client.round_trip(now);
-                let address = client.server();
+                let (path, address) = (client.path(), client.server());
                 // What cannot be read was not written by the server.
                 let Some((theirs, secrets)) = client.finish(message) else {
                     self.discarded.forged += 1;
@@ -57,7 +57,7 @@ impl Connection {
                 sample.into_iter().for_each(|s| self.note_round_trip(s));
                 self.protection = Protection::new(secrets, self.settings.key_update_after);
                 self.remote = theirs.id;
-                self.paths = Paths::client(agreed.paths, address, now);
+                self.paths = Paths::client(agreed.paths, (path, address), now);
                 (self.timers.heard, self.timers.spoken) = (now, now);
                 self.state = State::Open;
                 self.agree(agreed);

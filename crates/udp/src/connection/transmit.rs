@@ -16,7 +16,7 @@ impl Connection {
             State::Connecting(client) => {
                 let start = out.len();
                 return client.poll_transmit(now, out).then(|| Transmit {
-                    path: 0,
+                    path: client.path(),
                     to: client.server(),
                     from: None,
                     ecn_capable: false,

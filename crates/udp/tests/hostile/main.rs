@@ -451,3 +451,24 @@ fn where_nothing_is_marked_a_delay_counts_as_a_mark() {
     assert!(careful * 3 < blind, "{careful} and {blind}");
     assert!(time < fast * 11 / 10, "{time} and {fast}");
 }
+
+#[test]
+fn a_handshake_goes_around_a_path_that_is_dead() {
+    for direction in 0..3 {
+        let weather = Weather {
+            hole: Some((0, 0, 1_000_000_000, direction)),
+            ..still()
+        };
+        let mut world = World::new([settings(), settings()], weather, 1);
+        world.post(CLIENT, &numbered(&[10, 100_000], 0));
+        world.post(SERVER, &numbered(&[20, 100_000], 10));
+        assert!(
+            world.run(Span::from_ms(5_000)),
+            "direction {direction}, stalled at {:?}",
+            world.now
+        );
+        let client = world.ends[CLIENT].as_ref().unwrap();
+        let up: Vec<_> = client.path_statistics().map(|(up, _)| up).collect();
+        assert!(!up[0] && up[1..].iter().all(|&up| up), "{up:?}");
+    }
+}
