@@ -378,7 +378,7 @@ fn what_cannot_be_meant_is_refused() {
     the first size, 2097152 bytes, is larger than the last, 1048576 bytes
       fix: give `--min-bytes` up to `--max-bytes`
     there is no key
-      fix: name a file with `--key FILE`; `clearway perf --listen --key FILE` makes one, to be copied to the other end
+      fix: name a file with `--key FILE`; the end that listens makes one, `clearway recv --key FILE` or `clearway perf --listen --key FILE`, to be copied to the other end
     ");
     let foreign = with("foreign.txt", "0");
     assert!(

@@ -6,11 +6,16 @@ use clearway_testing::skip;
 use common::Bench;
 use serde_json::Value;
 use std::process::Command;
+#[cfg(target_os = "linux")]
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// True if namespaces can be made here; a loud skip otherwise.
 #[cfg(target_os = "linux")]
 fn has_namespaces() -> bool {
-    let probe = format!("cw-probe{}-h0", std::process::id());
+    // Tests of one process run side by side.
+    static PROBES: AtomicU32 = AtomicU32::new(0);
+    let number = PROBES.fetch_add(1, Ordering::Relaxed);
+    let probe = format!("cw-probe{}-h{number}", std::process::id());
     let ip = |verb: &str| {
         let output = Command::new("ip").args(["netns", verb, &probe]).output();
         output.is_ok_and(|output| output.status.success())
@@ -107,7 +112,7 @@ fn a_bed_is_up_once_and_down_takes_all_of_it() {
 fn what_is_no_test_bed_is_refused_with_a_fix() {
     let bench = Bench::new("testbed-refused");
     let refused = [
-        (&["testbed", "up", "permutation-8k"][..], "one machine"),
+        (&["testbed", "up", "permutation-8k"][..], "8192 flows"),
         (&["testbed", "up", "--name", "a-b"], "cannot be called"),
         (&["testbed", "up", "hadoop-320"], "lossless switches"),
         (&["testbed", "up", "nvlink-64"], "nvlink"),
