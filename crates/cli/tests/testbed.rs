@@ -16,15 +16,23 @@ fn has_namespaces() -> bool {
     static PROBES: AtomicU32 = AtomicU32::new(0);
     let number = PROBES.fetch_add(1, Ordering::Relaxed);
     let probe = format!("cw-probe{}-h{number}", std::process::id());
-    let ip = |verb: &str| {
-        let output = Command::new("ip").args(["netns", verb, &probe]).output();
+    let runs = |program: &str, arguments: &[&str]| {
+        let output = Command::new(program).args(arguments).output();
         output.is_ok_and(|output| output.status.success())
     };
-    let can = ip("add") && ip("del");
+    let link = "link add cwp0 type veth peer name cwp1";
+    let shape = "qdisc add dev cwp0 root tbf rate 1mbit burst 32kb latency 10ms";
+    let inside = |program: &str, words: &str| {
+        let place = ["-n", probe.as_str()];
+        let words: Vec<&str> = place.into_iter().chain(words.split(' ')).collect();
+        runs(program, &words)
+    };
+    let can = runs("ip", &["netns", "add", &probe]) && inside("ip", link) && inside("tc", shape);
+    let _ = runs("ip", &["netns", "del", &probe]);
     if !can {
         skip(
             "namespaces",
-            "network namespaces need root and `ip`: no test bed was made",
+            "network namespaces need root, `ip` and `tc`: no test bed was made",
         );
     }
     can

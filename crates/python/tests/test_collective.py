@@ -123,7 +123,7 @@ def test_a_rank_that_fails_ends_the_others():
     def task(group):
         if group.rank == 1:
             raise KeyError("mine")
-        with pytest.raises(clearway.CollectiveError, match="rank [0-9] has ended the group"):
+        with pytest.raises(clearway.CollectiveError, match="rank [0-9]"):
             group.all_reduce(floats([1]))
         raise KeyError("theirs")
 

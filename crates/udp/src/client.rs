@@ -4,7 +4,8 @@
 //! address or later. The first cookie counts for a while, whichever others come: each would need another handshake message, and an
 //! answer to one cannot be read by another.
 //!
-//! An Init that is not answered is sent once more, and then from the socket of another path: the route of one may be dead.
+//! If no cookie comes within a second, the next Init goes by the socket of another path: the route of one may be dead. A second is the
+//! longest round trip that connections are made for, so that a cookie is for the path by which it comes.
 
 use crate::cookie;
 use crate::noise;
@@ -17,8 +18,8 @@ use std::net::SocketAddr;
 /// Time after which an Init is sent again, at first and at most.
 const FIRST_RETRY: Span = Span::from_ms(200);
 const LAST_RETRY: Span = Span::from_ms(2_000);
-/// Copies of an Init on one path.
-const COPIES: u32 = 2;
+/// Time without a cookie after which another path is tried.
+const PATH_PATIENCE: Span = Span::from_ms(1_000);
 /// Refusals after which a client believes them, each of another Init, and the time between these: one that was damaged on its way is
 /// refused too.
 const REFUSALS: u32 = 4;
@@ -43,8 +44,9 @@ pub(crate) struct Client {
     parameters: Vec<u8>,
     random: Random,
     attempt: Option<Attempt>,
-    /// The path of the present Init, of so many.
+    /// The path of the present Init, and since when; of so many.
     path: u8,
+    path_since: Time,
     paths: u8,
     began: Time,
     /// Time of the last Init, number of copies of it so far, and time of the next.
@@ -75,6 +77,7 @@ impl Client {
             random: Random::new(&random),
             attempt: None,
             path: 0,
+            path_since: now,
             paths: settings.paths,
             began: now,
             sent: now,
@@ -123,9 +126,9 @@ impl Client {
         if self.attempt.as_ref().is_some_and(is_old) {
             (self.attempt, self.copies) = (None, 0);
         }
-        if self.copies >= COPIES && !self.is_refused && self.paths > 1 {
+        if self.attempt.is_none() && self.path_since + PATH_PATIENCE <= now && self.paths > 1 {
             self.path = (self.path + 1) % self.paths;
-            (self.attempt, self.copies) = (None, 0);
+            (self.path_since, self.copies, self.retry) = (now, 0, FIRST_RETRY);
         }
         self.due = now + self.retry;
         self.retry = (self.retry * 2).min(LAST_RETRY);

@@ -13,7 +13,7 @@ use crate::incoming::Acceptor;
 use crate::noise;
 use crate::random::Random;
 use crate::settings::{Agreed, Security, Settings};
-use crate::wire::{ConnectionId, Handshake, Init, Parameters, RefusalReason, VERSION};
+use crate::wire::{COOKIE, ConnectionId, Handshake, Init, Parameters, RefusalReason, VERSION};
 use clearway_units::{Span, Time};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -58,9 +58,12 @@ pub enum Heard {
     Connection(Box<Connection>),
 }
 
+/// A client by its address, number and cookie: who begins anew with another cookie cannot read answers to the old one.
+type Asker = (SocketAddr, ConnectionId, [u8; COOKIE]);
+
 /// A connection as its listener knows it.
 struct Known {
-    client: (SocketAddr, ConnectionId),
+    client: Asker,
     confirmed: bool,
     /// The answer to the handshake, in case that it is lost.
     response: Vec<u8>,
@@ -86,11 +89,11 @@ pub struct Listener {
     cookies: Cookies,
     random: Random,
     known: FxHashMap<ConnectionId, Known>,
-    by_client: FxHashMap<(SocketAddr, ConnectionId), ConnectionId>,
+    by_client: FxHashMap<Asker, ConnectionId>,
     per_address: FxHashMap<IpAddr, usize>,
     half_open: usize,
     /// Clients whose connections have ended, and when: their last Init may be good still.
-    ended: VecDeque<(Time, (SocketAddr, ConnectionId))>,
+    ended: VecDeque<(Time, Asker)>,
     counters: ListenerCounters,
 }
 
@@ -176,23 +179,24 @@ impl Listener {
         let age = init
             .cookie
             .and_then(|cookie| self.cookies.check(now, from, init.client, &cookie));
-        let Some(round_trip) = age else {
+        let (Some(round_trip), Some(cookie)) = (age, init.cookie) else {
             return Verdict::Cookie;
         };
-        if let Some(&id) = self.by_client.get(&(from, init.client)) {
+        let asker = (from, init.client, cookie);
+        if let Some(&id) = self.by_client.get(&asker) {
             return match self.known[&id].confirmed {
                 true => Verdict::Nothing,
                 false => Verdict::Again(id),
             };
         }
-        if self.has_ended(now, (from, init.client)) {
+        if self.has_ended(now, &asker) {
             return Verdict::Nothing;
         }
         if !self.has_room(from.ip()) {
             self.counters.busy += 1;
             return Verdict::Refuse(RefusalReason::Busy);
         }
-        self.begin(init, round_trip)
+        self.begin(init, cookie, round_trip)
     }
 
     fn has_room(&self, address: IpAddr) -> bool {
@@ -207,17 +211,17 @@ impl Listener {
     }
 
     /// True if a client has had a connection with a cookie that may be good still.
-    fn has_ended(&mut self, now: Time, client: (SocketAddr, ConnectionId)) -> bool {
+    fn has_ended(&mut self, now: Time, client: &Asker) -> bool {
         while let Some(&(at, _)) = self.ended.front()
             && at + LIFETIME < now
         {
             self.ended.pop_front();
         }
-        self.ended.iter().any(|&(_, known)| known == client)
+        self.ended.iter().any(|(_, known)| known == client)
     }
 
     /// Reads the handshake message of a client and answers it.
-    fn begin(&mut self, init: &Init<'_>, round_trip: Span) -> Verdict {
+    fn begin(&mut self, init: &Init<'_>, cookie: [u8; COOKIE], round_trip: Span) -> Verdict {
         let mut id = ConnectionId(self.random.u64());
         while self.known.contains_key(&id) {
             id = ConnectionId(self.random.u64());
@@ -251,6 +255,7 @@ impl Listener {
         Verdict::Accept(Box::new(Begun {
             id,
             client: init.client,
+            cookie,
             agreed,
             secrets,
             response,
@@ -265,7 +270,7 @@ impl Listener {
         begun: Begun,
         acceptor: Box<dyn Acceptor>,
     ) -> Connection {
-        let client = (from, begun.client);
+        let client = (from, begun.client, begun.cookie);
         let known = Known {
             client,
             confirmed: false,
@@ -323,8 +328,8 @@ impl Listener {
 
 /// Network that counts as one address: hosts have whole networks of version 6.
 fn network(address: IpAddr) -> IpAddr {
-    match address {
-        IpAddr::V4(_) => address,
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.into(),
         IpAddr::V6(address) => {
             let [a, b, c, d, ..] = address.segments();
             Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into()
@@ -346,6 +351,7 @@ enum Verdict {
 struct Begun {
     id: ConnectionId,
     client: ConnectionId,
+    cookie: [u8; COOKIE],
     agreed: Agreed,
     secrets: Option<noise::Secrets>,
     response: Vec<u8>,

@@ -48,6 +48,8 @@ struct File {
     digests: Vec<Digest>,
     /// Blocks of an earlier transfer that are still to be checked, and whether one of them is being checked.
     unchecked: VecDeque<u32>,
+    /// Checks that are under way.
+    checking: u32,
     kept: BlockSet,
     arrived: BlockSet,
     /// Blocks that have come and were written.
@@ -179,6 +181,7 @@ impl Receiving {
             stage: Stage::Beginning,
             digests: Vec::new(),
             unchecked: VecDeque::new(),
+            checking: 0,
             kept: BlockSet::default(),
             arrived: BlockSet::default(),
             written: 0,
@@ -304,10 +307,12 @@ impl Receiving {
         let Some(active) = self.active.get_mut(&file) else {
             return;
         };
+        active.checking -= 1;
         for (block, digest) in &blocks {
             active.digests[*block as usize] = *digest;
         }
         self.push(&Message::Have { file, blocks });
+        self.publish_if_complete(file);
     }
 
     fn on_block(&mut self, file: u32, block: u32, content: Vec<u8>) -> Result<(), Violation> {
@@ -403,7 +408,9 @@ impl Receiving {
         let Some((sent, digest)) = active.finish else {
             return;
         };
-        if active.written < sent {
+        // Whatever the sender says, what is under way to the disk is waited for.
+        let is_busy = active.written < active.arrived.len() || active.checking > 0;
+        if active.written < sent || is_busy {
             return;
         }
         let blocks = 0..active.geometry.blocks();
@@ -477,6 +484,7 @@ impl Receiving {
         let (file, active) = active.find(|(_, active)| !active.unchecked.is_empty())?;
         let count = active.unchecked.len().min(CHECKED);
         self.checks += 1;
+        active.checking += 1;
         Some(Job::Check {
             file: *file,
             blocks: active.unchecked.drain(..count).collect(),

@@ -319,7 +319,11 @@ impl Sending {
 
     fn on_refuse(&mut self, file: u32, reason: Reason) -> Result<(), Violation> {
         if !self.active.contains_key(&file) {
-            return Err(Violation("it refuses a file that was not offered"));
+            // It was refused and withdrawn at the same time.
+            return match file < self.next {
+                true => Ok(()),
+                false => Err(Violation("it refuses a file that was not offered")),
+            };
         }
         self.end(file, What::Failed(reason));
         Ok(())

@@ -61,16 +61,21 @@ impl Receiver {
             if let Err(violation) = self.party.on_message(tag, content.to_vec()) {
                 return Some(violation.0);
             }
-            while let Some(job) = self.party.poll_job() {
-                let outcome = self.store.run(job);
-                self.party.on_outcome(outcome);
-            }
-            while let Some((tag, content)) = self.party.poll_send() {
-                self.answers.push(Message::decode(tag, &content).unwrap());
-            }
-            while self.party.poll_event().is_some() {}
+            self.run();
         }
         None
+    }
+
+    /// Carries out what is to be done.
+    fn run(&mut self) {
+        while let Some(job) = self.party.poll_job() {
+            let outcome = self.store.run(job);
+            self.party.on_outcome(outcome);
+        }
+        while let Some((tag, content)) = self.party.poll_send() {
+            self.answers.push(Message::decode(tag, &content).unwrap());
+        }
+        while self.party.poll_event().is_some() {}
     }
 }
 
@@ -462,4 +467,33 @@ fn a_message_that_was_forged_on_its_way_ends_a_transfer_or_changes_nothing() {
         assert!(failed(&pair.events[1]).len() <= 2);
     }
     assert!(completed > 0);
+}
+
+#[test]
+fn a_finish_that_comes_before_its_time_waits_for_the_disk() {
+    let folder = Folder::new("transfer-hostile-early");
+    // A block is still on its way to the disk when the sender says that it has sent none.
+    let mut receiver = Receiver::new(&folder);
+    assert_eq!(receiver.take([greeting(), offer(0, "x", 1)]), None);
+    let messages = [block(0, 0, b"y"), finish(0, 0, &[b"y"], 1)];
+    for (tag, content) in messages {
+        assert!(receiver.party.on_message(tag, content.to_vec()).is_ok());
+    }
+    assert_eq!(receiver.take([]), None);
+    receiver.run();
+    assert!(!folder.path().join("x").exists());
+    // What is there already is still being read when the sender finishes.
+    fs::write(folder.path().join("z"), b"z").unwrap();
+    let (tag, content) = offer(1, "z", 1);
+    assert!(receiver.party.on_message(tag, content.to_vec()).is_ok());
+    let begin = receiver.party.poll_job().expect("it is begun");
+    let outcome = receiver.store.run(begin);
+    receiver.party.on_outcome(outcome);
+    let check = receiver.party.poll_job().expect("it is checked");
+    let (tag, content) = finish(1, 0, &[b"z"], 1);
+    assert!(receiver.party.on_message(tag, content.to_vec()).is_ok());
+    let outcome = receiver.store.run(check);
+    receiver.party.on_outcome(outcome);
+    receiver.run();
+    assert_eq!(fs::read(folder.path().join("z")).unwrap(), b"z");
 }

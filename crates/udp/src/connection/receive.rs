@@ -198,6 +198,10 @@ impl Connection {
         let Some(core) = &mut self.core else { return };
         if packet.flow > core.peer_flow {
             let next = FlowId(core.peer_flow.0 + 1);
+            if core.endpoint.open_receivers() >= MOST_FLOWS {
+                // Those whose time is over are forgotten.
+                core.endpoint.on_deadline(now);
+            }
             let room = core.endpoint.open_receivers() < MOST_FLOWS;
             if packet.flow != next || !room || next.0 >= MOST_FLOWS_EVER {
                 self.discarded.malformed += 1;

@@ -127,6 +127,8 @@ pub(super) struct Driver {
     listening: Option<Listening>,
     datagram: Vec<u8>,
     waker: Option<Waker>,
+    /// The connection that sends first.
+    turn: usize,
 }
 
 impl Driver {
@@ -167,16 +169,22 @@ impl Driver {
             listening,
             datagram: Vec::new(),
             waker: None,
+            turn: 0,
         }
     }
 
     fn add(&mut self, connection: Connection, shared: Arc<Shared>, fresh: bool) {
         self.by_id.insert(connection.id(), self.entries.len());
+        // Its application can do something before this driver waits.
+        let registered = self.waker.as_ref().is_some_and(|waker| {
+            shared.register(waker);
+            true
+        });
         self.entries.push(Entry {
             connection,
             shared,
             fresh,
-            registered: false,
+            registered,
             waiting: None,
             held: 0,
             snapshot_at: Time::ZERO,
@@ -400,7 +408,9 @@ impl Driver {
             }
         }
         let mut any = false;
-        for Entry { connection, .. } in &mut self.entries {
+        let count = self.entries.len();
+        for index in (self.turn..self.turn + count).map(|index| index % count) {
+            let connection = &mut self.entries[index].connection;
             for _ in 0..ROUND {
                 let write = |out: &mut Vec<u8>| connection.poll_transmit(now, out);
                 if !self.sender.add(&self.sockets, write) {
@@ -412,6 +422,8 @@ impl Driver {
                 }
             }
             if !self.sender.flush(&self.sockets) {
+                // When the socket can be written again, the next one has its turn.
+                self.turn = (index + 1) % count;
                 break;
             }
         }

@@ -256,13 +256,14 @@ async fn echo(channel: &Channel, clock: Clock, count: usize) -> Result<Vec<Span>
 pub struct Pool(Arc<Mutex<Vec<Vec<u8>>>>);
 
 impl Pool {
-    /// The most buffers that wait here.
-    const MOST: usize = 256;
+    /// The most bytes of buffers that wait here.
+    const MOST: usize = 64 << 20;
 
     /// Gives a buffer back.
     pub fn put(&self, buffer: Vec<u8>) {
         let mut buffers = self.0.lock().unwrap_or_else(|broken| broken.into_inner());
-        if buffers.len() < Self::MOST {
+        let held: usize = buffers.iter().map(Vec::capacity).sum();
+        if held + buffer.capacity() <= Self::MOST && buffers.len() < 256 {
             buffers.push(buffer);
         }
     }

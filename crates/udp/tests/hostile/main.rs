@@ -472,3 +472,42 @@ fn a_handshake_goes_around_a_path_that_is_dead() {
         assert!(!up[0] && up[1..].iter().all(|&up| up), "{up:?}");
     }
 }
+
+#[test]
+fn a_long_round_trip_is_no_dead_path() {
+    let settings = Settings {
+        idle: Span::from_ms(30_000),
+        ..settings()
+    };
+    let weather = Weather {
+        delay_us: 400_000,
+        ..Weather::default()
+    };
+    let mut world = World::new([settings.clone(), settings], weather, 1);
+    world.post(CLIENT, &numbered(&[10, 100_000], 0));
+    assert!(
+        world.run(Span::from_ms(30_000)),
+        "stalled at {:?}",
+        world.now
+    );
+    let flows = world.now;
+    assert!(
+        flows < clearway_units::Time::from_us(10_000_000),
+        "{flows:?}"
+    );
+}
+
+#[test]
+fn flows_that_follow_each_other_fast_leave_room_for_more() {
+    let settings = Settings {
+        messages_per_flow: 1,
+        ..settings()
+    };
+    let mut world = World::new([settings.clone(), settings], still(), 1);
+    world.post(CLIENT, &numbered(&[100; 500], 0));
+    assert!(
+        world.run(Span::from_ms(20_000)),
+        "stalled at {:?}",
+        world.now
+    );
+}
