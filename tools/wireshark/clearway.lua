@@ -12,7 +12,7 @@ local PORT = 4794
 local VERSION = 1
 local COMMON = 20
 
-local DATA, SACK, PROBE, ACK, NOTIFICATION, RATE_CONTROL = 1, 2, 3, 4, 5, 6
+local DATA, SACK, PROBE, ACK, NOTIFICATION, RATE_CONTROL, NACK = 1, 2, 3, 4, 5, 6, 7
 local TYPES = {
     [DATA] = "Data",
     [SACK] = "Selective acknowledgement",
@@ -20,8 +20,9 @@ local TYPES = {
     [ACK] = "Cumulative acknowledgement",
     [NOTIFICATION] = "Congestion notification",
     [RATE_CONTROL] = "Rate control",
+    [NACK] = "Negative acknowledgement",
 }
-local LENGTHS = { [DATA] = 40, [SACK] = 40, [PROBE] = 24, [ACK] = 24, [NOTIFICATION] = 20, [RATE_CONTROL] = 40 }
+local LENGTHS = { [DATA] = 40, [SACK] = 40, [PROBE] = 24, [ACK] = 24, [NOTIFICATION] = 20, [RATE_CONTROL] = 40, [NACK] = 24 }
 
 local strack = Proto("strack", "STrack as Clearway writes it")
 
@@ -33,6 +34,9 @@ local fields = {
     retransmission = ProtoField.bool("strack.flags.retransmission", "Sent before", 8, nil, 0x02),
     end_of_message = ProtoField.bool("strack.flags.end_of_message", "End of message", 8, nil, 0x04),
     end_of_flow = ProtoField.bool("strack.flags.end_of_flow", "End of flow", 8, nil, 0x08),
+    trimmed = ProtoField.bool("strack.flags.trimmed", "Trimmed", 8, nil, 0x10),
+    trimmed_last = ProtoField.bool("strack.flags.trimmed_last", "Trimmed at the last hop", 8, nil, 0x20),
+    last_hop = ProtoField.bool("strack.flags.last_hop", "Trimmed at the last hop", 8, nil, 0x01),
     answers_probe = ProtoField.bool("strack.flags.probe", "Answers a probe", 8, nil, 0x01),
     nack = ProtoField.bool("strack.flags.nack", "Go back", 8, nil, 0x01),
     echo = ProtoField.bool("strack.flags.ecn", "Echo of a mark", 8, nil, 0x02),
@@ -66,10 +70,12 @@ local unknown = ProtoExpert.new("strack.unknown", "Unknown version or type", exp
 strack.experts = { unknown }
 
 local FLAGS = {
-    [DATA] = { fields.ack_request, fields.retransmission, fields.end_of_message, fields.end_of_flow },
+    [DATA] = { fields.ack_request, fields.retransmission, fields.end_of_message, fields.end_of_flow,
+        fields.trimmed, fields.trimmed_last },
     [SACK] = { fields.answers_probe, fields.echo },
     [ACK] = { fields.nack, fields.echo },
     [RATE_CONTROL] = { fields.reflected, fields.leaving },
+    [NACK] = { fields.last_hop, fields.echo },
 }
 
 -- What the info column says of a packet.
@@ -82,6 +88,7 @@ local function summary(kind, buffer)
         local flags = buffer(1, 1):uint()
         if flags % 4 >= 2 then text = text .. " [sent before]" end
         if flags % 8 >= 4 then text = text .. " [end of message]" end
+        if flags % 32 >= 16 then text = text .. " [trimmed]" end
     elseif kind == SACK then
         text = text .. string.format(" epsn=%u ooo=%u bytes=%u",
             buffer(20, 4):uint(), buffer(26, 2):uint(), buffer(28, 4):uint())
@@ -90,6 +97,8 @@ local function summary(kind, buffer)
         text = text .. string.format(" base=%u", buffer(20, 4):uint())
     elseif kind == ACK then
         text = text .. string.format(" epsn=%u", buffer(20, 4):uint())
+    elseif kind == NACK then
+        text = text .. string.format(" psn=%u", buffer(20, 4):uint())
     elseif kind == RATE_CONTROL then
         text = text .. string.format(" rate=%s bit/s links=%u", tostring(buffer(20, 8):uint64()), buffer(36, 1):uint())
         local flags = buffer(1, 1):uint()
@@ -116,6 +125,8 @@ local function add_fields(kind, buffer, tree)
         tree:add(fields.base, buffer(20, 4))
     elseif kind == ACK then
         tree:add(fields.epsn, buffer(20, 4))
+    elseif kind == NACK then
+        tree:add(fields.psn, buffer(20, 4))
     elseif kind == RATE_CONTROL then
         tree:add(fields.rate, buffer(20, 8))
         tree:add(fields.let_through, buffer(28, 4))
@@ -201,6 +212,7 @@ local parts = {
     longest = ProtoField.uint16("strack_udp.datagram_length", "Longest datagram"),
     credit = ProtoField.uint64("strack_udp.credit", "Credit"),
     idle = ProtoField.uint32("strack_udp.idle", "Idle time (ms)"),
+    held = ProtoField.uint32("strack_udp.socket_datagrams", "Datagrams that the sockets hold"),
     sender = ProtoField.uint64("strack_udp.sender", "Connection id of the sender", base.HEX),
     number = ProtoField.uint64("strack_udp.number", "Packet number"),
     path = ProtoField.uint8("strack_udp.path", "Path"),
@@ -234,6 +246,7 @@ local function add_parameters(buffer, tree)
     tree:add(parts.credit, buffer(4, 8))
     tree:add(parts.idle, buffer(12, 4))
     tree:add(parts.sender, buffer(16, 8))
+    if buffer:len() >= 28 then tree:add(parts.held, buffer(24, 4)) end
 end
 
 local PARAMETERS = 24

@@ -2,6 +2,9 @@
 //!
 //! Memory is bounded by credit: the other end may begin messages up to a cost that was granted, and is granted more as the application
 //! takes messages.
+//!
+//! A refused message is complete once the other end has shown that it knows of the refusal, by a packet without payload. Until then
+//! the packet that would complete it is not acknowledged, and comes again: an acknowledgement would say that the message has arrived.
 
 use crate::settings::MESSAGE_COST;
 use clearway_units::{FlowId, MessageId};
@@ -45,9 +48,12 @@ pub(crate) struct Place {
 /// Fate of a packet's payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
-    Placed,
+    /// Placed, or part of a message that the other end knows to be refused.
+    Taken,
     /// Part of a message that is refused; the other end is to hear of that.
     Refused,
+    /// As [`Refused`](Self::Refused), and the packet is not to be acknowledged: it would complete the message.
+    Withheld,
     /// The other end does what it must not.
     Violation(&'static str),
 }
@@ -57,8 +63,26 @@ struct Arriving {
     length: u64,
     /// None if the message is refused.
     buffer: Option<Vec<u8>>,
+    /// Bytes of a refused message that are acknowledged, and whether the other end knows that it is refused.
+    passed: u64,
+    is_known: bool,
     /// Packets since the other end was told that the message is refused.
     untold: u32,
+}
+
+impl Arriving {
+    /// Takes a packet of a refused message.
+    fn pass(&mut self, bytes: u64, is_known: bool) -> Fate {
+        self.is_known |= is_known;
+        if !self.is_known && self.passed + bytes == self.length {
+            return Fate::Withheld;
+        }
+        self.passed += bytes;
+        match self.is_known {
+            true => Fate::Taken,
+            false => Fate::Refused,
+        }
+    }
 }
 
 /// Packets of a refused message after which the other end is told once more.
@@ -97,7 +121,7 @@ impl Incoming {
         self.memory - (self.granted - self.begun)
     }
 
-    /// Places the payload of a packet that has not come before; `None` is a payload that was left out.
+    /// Places the payload of a packet that has not been acknowledged before; `None` is a payload that was left out.
     pub(crate) fn place(
         &mut self,
         place: &Place,
@@ -126,10 +150,10 @@ impl Incoming {
         match (&mut arriving.buffer, payload) {
             (Some(buffer), Some(payload)) => {
                 buffer[place.offset as usize..end as usize].copy_from_slice(payload);
-                Fate::Placed
+                Fate::Taken
             }
             (Some(_), None) => Fate::Violation("payload is missing of a message that is wanted"),
-            (None, _) => Fate::Refused,
+            (None, payload) => arriving.pass(place.bytes, payload.is_none()),
         }
     }
 
@@ -152,6 +176,8 @@ impl Incoming {
             tag: place.tag,
             length: place.length,
             buffer,
+            passed: 0,
+            is_known: false,
             untold: TELL_AGAIN,
         };
         self.messages.insert((place.flow, place.message), arriving);
@@ -226,7 +252,7 @@ mod tests {
         for (offset, payload) in [(4, "45"), (0, "0123")] {
             let place = place(0, 6, offset, payload.len() as u64);
             let placed = incoming.place(&place, Some(payload.as_bytes()), &mut Allocate);
-            assert_eq!(placed, Fate::Placed);
+            assert_eq!(placed, Fate::Taken);
         }
         assert_eq!(incoming.held(), 6 + MESSAGE_COST);
         let (tag, buffer) = incoming.finish(FlowId(0), MessageId(0)).unwrap();
@@ -248,13 +274,13 @@ mod tests {
             ends_message: true,
             ..place(0, 20, 0, 10)
         })));
-        assert_eq!(go(&place(0, 20, 0, 10)), Fate::Placed);
+        assert_eq!(go(&place(0, 20, 0, 10)), Fate::Taken);
         assert!(wrong(go(&place(0, 21, 0, 10))));
         assert!(wrong(go(&Place {
             tag: 8,
             ..place(0, 20, 0, 10)
         })));
-        assert_eq!(go(&place(1, 20, 0, 10)), Fate::Placed);
+        assert_eq!(go(&place(1, 20, 0, 10)), Fate::Taken);
         assert!(wrong(go(&place(2, 20, 0, 10))));
     }
 
@@ -267,16 +293,30 @@ mod tests {
             incoming.place(&packet, Some(&[0; 10]), &mut refuse),
             Fate::Refused
         );
-        assert_eq!(incoming.place(&packet, None, &mut refuse), Fate::Refused);
+        let last = place(0, 20, 10, 10);
+        for _ in 0..3 {
+            let withheld = incoming.place(&last, Some(&[0; 10]), &mut refuse);
+            assert_eq!(withheld, Fate::Withheld);
+        }
+        assert_eq!(incoming.place(&last, None, &mut refuse), Fate::Taken);
         let told = (0..100).filter(|_| incoming.tell_refused(FlowId(0), MessageId(0)));
         assert_eq!(told.count(), 4);
         assert_eq!(incoming.finish(FlowId(0), MessageId(0)), None);
         assert_eq!(incoming.held(), 0);
-        assert_eq!(incoming.poll_credit(), Some(1_000 + 276));
+        // Empty ones, too.
+        let empty = place(1, 0, 0, 0);
+        let mut refuse = |_, _| None;
+        assert_eq!(
+            incoming.place(&empty, Some(&[]), &mut refuse),
+            Fate::Withheld
+        );
+        assert_eq!(incoming.place(&empty, None, &mut refuse), Fate::Taken);
+        assert_eq!(incoming.finish(FlowId(0), MessageId(1)), None);
+        assert_eq!(incoming.poll_credit(), Some(1_000 + 276 + 256));
         assert_eq!(incoming.poll_credit(), None);
-        assert_eq!(incoming.on_blocked(1_000), Some(1_276));
-        assert_eq!(incoming.on_blocked(1_276), None);
+        assert_eq!(incoming.on_blocked(1_000), Some(1_532));
+        assert_eq!(incoming.on_blocked(1_532), None);
         incoming.release(0);
-        assert_eq!(incoming.poll_credit(), Some(1_276 + MESSAGE_COST));
+        assert_eq!(incoming.poll_credit(), Some(1_532 + MESSAGE_COST));
     }
 }

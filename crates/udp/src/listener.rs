@@ -35,6 +35,9 @@ pub struct Limits {
     /// Memory for messages of all connections, 4 GiB by default: each connection counts with its
     /// [`receive_memory`](Settings::receive_memory).
     pub memory: u64,
+    /// Time for which a connection that has ended before anybody has accepted it counts and is kept, with what it has brought; 10 s by
+    /// default.
+    pub unaccepted: Span,
 }
 
 impl Default for Limits {
@@ -44,6 +47,7 @@ impl Default for Limits {
             per_address: 32,
             half_open: 64,
             memory: 4 << 30,
+            unaccepted: Span::from_ms(10_000),
         }
     }
 }
@@ -113,6 +117,18 @@ impl Listener {
             ended: VecDeque::new(),
             counters: ListenerCounters::default(),
         }
+    }
+
+    /// Takes note that the clock begins anew. Cookies that were made before are worthless from now on, at the same times too.
+    pub fn on_clock_restart(&mut self) {
+        self.cookies = Cookies::new(&self.random.block());
+        // What their clients have sent is bound to such a cookie.
+        self.ended.clear();
+    }
+
+    /// Limits of this listener.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
     }
 
     /// Counters since the start.

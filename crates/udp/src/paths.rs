@@ -4,20 +4,28 @@
 //! server knows a path by its number, which each packet carries, and sends to where the path's packets come from, once this address
 //! has answered a challenge.
 //!
+//! A path is up once it has answered a challenge as long as the longest datagram. A server challenges an address that it does not know
+//! with a short one, as nobody may have asked for it there, and with a long one when that is answered.
+//!
 //! A path is down when several packets in a row had no acknowledgement while much younger ones of another path had. It gets no
-//! packets but challenges, ever more seldom, until one is answered. The last path that is up never goes down.
+//! packets but challenges, ever more seldom, until one is answered. If it goes down again soon after, the next challenge waits, each
+//! time longer: such a path carries challenges and loses data. The last path that is up never goes down.
 
 use clearway_units::{Span, Time};
 use std::net::SocketAddr;
 
 /// Packets in a row without an acknowledgement after which a path can be taken for dead.
 const UNANSWERED: u32 = 8;
-/// Shortest time by which a packet of another path that is acknowledged has to be younger than the oldest of a path without any
-/// acknowledgement, so that the path is taken for dead. By time of departure: a host that is not scheduled delays all paths alike.
+/// Shortest time by which a packet of another path that is acknowledged has to be younger than the last of these, so that the path is
+/// taken for dead. By time of departure: a host that is not scheduled delays all paths alike.
 const LEAST_LAG: Span = Span::from_ms(1);
 /// Time after which a challenge is sent again, at first and at most.
 const FIRST_RETRY: Span = Span::from_ms(20);
 const LAST_RETRY: Span = Span::from_ms(1_000);
+/// Time for which a path has to be up so that its next failure counts as the first.
+const STEADY: Span = Span::from_ms(10_000);
+/// Time before the first challenge of a path that has failed again, at most.
+const LAST_WAIT: Span = Span::from_ms(20_000);
 
 /// Counters of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -37,6 +45,8 @@ struct Challenge {
     token: u64,
     sent: Time,
     to: SocketAddr,
+    /// As long as the longest datagram.
+    full: bool,
 }
 
 #[derive(Debug, Default)]
@@ -50,10 +60,12 @@ struct Path {
     /// Time of the next challenge, and the span to the one after it.
     challenge_at: Option<Time>,
     retry: Span,
-    /// Packets since the last acknowledgement, and when the first of them was sent.
+    /// Packets since the last acknowledgement, and departure of the one with number [`UNANSWERED`].
     unanswered: u32,
-    unanswered_since: Time,
-    answered: Time,
+    silent_since: Time,
+    /// Time at which the path came up again, if it was down, and failures since it was steady.
+    recovered: Option<Time>,
+    relapses: u32,
     statistics: PathStatistics,
 }
 
@@ -63,6 +75,8 @@ pub(crate) struct Due {
     pub(crate) path: u8,
     pub(crate) to: SocketAddr,
     pub(crate) token: u64,
+    /// To be padded to the longest datagram.
+    pub(crate) full: bool,
 }
 
 /// Findings from the answer to a challenge.
@@ -77,6 +91,8 @@ pub(crate) struct Validated {
 #[derive(Debug)]
 pub(crate) struct Paths {
     paths: Vec<Path>,
+    /// The server's address is known to be the server's, whatever the path.
+    is_client: bool,
     /// The path that took the place of a dead one last.
     substitute: u8,
     round_trip: Option<Span>,
@@ -86,6 +102,7 @@ impl Paths {
     /// Paths of a client: all lead to the server's address, and the one of the handshake is known to work.
     pub(crate) fn client(count: u8, (path, server): (u8, SocketAddr), now: Time) -> Self {
         let mut paths = Self::server(count, server);
+        paths.is_client = true;
         let known = usize::from(path) % paths.paths.len();
         paths.paths.swap(0, known);
         for path in &mut paths.paths {
@@ -102,6 +119,7 @@ impl Paths {
         paths[0].up = true;
         Self {
             paths,
+            is_client: false,
             substitute: 0,
             round_trip: None,
         }
@@ -154,15 +172,18 @@ impl Paths {
         path.retry = (path.retry * 2).clamp(FIRST_RETRY, LAST_RETRY);
         path.challenge_at = Some(now + path.retry);
         let token = token();
+        let full = self.is_client || path.address == Some(to);
         path.challenge = Some(Challenge {
             token,
             sent: now,
             to,
+            full,
         });
         Some(Due {
             path: index as u8,
             to,
             token,
+            full,
         })
     }
 
@@ -184,11 +205,14 @@ impl Paths {
         let challenge = path
             .challenge
             .filter(|c| c.token == token && c.to == from)?;
-        let came_up = !path.up;
+        let came_up = challenge.full && !path.up;
+        let recovers = came_up && path.statistics.downs > 0;
         *path = Path {
             address: Some(challenge.to),
-            up: true,
-            answered: now,
+            up: path.up || came_up,
+            challenge_at: (!challenge.full).then_some(now),
+            recovered: if recovers { Some(now) } else { path.recovered },
+            relapses: path.relapses,
             statistics: path.statistics,
             ..Path::default()
         };
@@ -235,10 +259,10 @@ impl Paths {
     #[inline]
     pub(crate) fn on_sent(&mut self, now: Time, path: u8) {
         let path = &mut self.paths[usize::from(path)];
-        if path.unanswered == 0 {
-            path.unanswered_since = now;
+        path.unanswered = path.unanswered.saturating_add(1);
+        if path.unanswered == UNANSWERED {
+            path.silent_since = now;
         }
-        path.unanswered += 1;
         path.statistics.sent += 1;
     }
 
@@ -254,7 +278,6 @@ impl Paths {
         self.observe(now.since(stamp));
         let path = self.paths.get_mut(usize::from(path))?;
         path.unanswered = 0;
-        path.answered = now;
         path.statistics.answered += 1;
         path.statistics.marked += u64::from(marked);
         self.look_for_dead(now, stamp)
@@ -273,18 +296,32 @@ impl Paths {
             .round_trip
             .map_or(LEAST_LAG, |rtt| (rtt * 2).max(LEAST_LAG));
         let dead = |path: &Path| {
-            path.up && path.unanswered >= UNANSWERED && stamp.since(path.unanswered_since) > lag
+            path.up && path.unanswered >= UNANSWERED && stamp.since(path.silent_since) > lag
         };
         let index = self.paths.iter().position(dead)?;
         if self.paths.iter().filter(|path| path.up).count() < 2 {
             return None;
         }
-        let path = &mut self.paths[index];
-        path.up = false;
-        path.statistics.downs += 1;
-        path.retry = FIRST_RETRY;
-        path.challenge_at = Some(now);
+        self.paths[index].go_down(now);
         Some(index as u8)
+    }
+}
+
+impl Path {
+    fn go_down(&mut self, now: Time) {
+        let is_relapse = |since| now.since(since) < STEADY;
+        self.relapses = match self.recovered {
+            Some(since) if is_relapse(since) => self.relapses.saturating_add(1),
+            _ => 0,
+        };
+        let doublings = self.relapses.checked_sub(1);
+        let wait = doublings.map_or(Span::ZERO, |doublings| {
+            FIRST_RETRY * (1 << doublings.min(16))
+        });
+        self.up = false;
+        self.statistics.downs += 1;
+        self.retry = FIRST_RETRY;
+        self.challenge_at = Some(now + wait.min(LAST_WAIT));
     }
 }
 
@@ -331,11 +368,81 @@ mod tests {
         }
         assert!(paths.on_response(Time::ZERO, 0, address(9), 5).is_some());
         assert_eq!(paths.usable(0), (0, address(9)));
+        assert_eq!(validate(&mut paths, Time::ZERO), []);
         // Challenges are few, however many packets come.
         paths.on_packet(Time::ZERO, 1, address(10));
         assert!(paths.poll_challenge(Time::ZERO, || 1).is_some());
         (0..100).for_each(|_| paths.on_packet(Time::ZERO, 1, address(10)));
         assert_eq!(paths.poll_challenge(Time::ZERO, || 1), None);
+    }
+
+    #[test]
+    fn long_challenges_go_to_addresses_that_have_answered() {
+        let mut paths = Paths::server(2, address(1));
+        paths.on_packet(Time::ZERO, 1, address(2));
+        for (full, comes_up) in [(false, false), (true, true)] {
+            assert_eq!(paths.usable(1), (0, address(1)));
+            let due = paths.poll_challenge(Time::ZERO, || 5).unwrap();
+            assert_eq!((due.to, due.full), (address(2), full));
+            let answer = paths.on_response(Time::ZERO, 1, address(2), 5).unwrap();
+            assert_eq!(answer.came_up, comes_up);
+        }
+        assert_eq!(paths.usable(1), (1, address(2)));
+        assert_eq!(paths.deadline(), Time::NEVER);
+        // A path that is up goes on at the new address while the long one is under way.
+        paths.on_packet(Time::ZERO, 1, address(3));
+        assert!(!paths.poll_challenge(Time::ZERO, || 6).unwrap().full);
+        paths.on_response(Time::ZERO, 1, address(3), 6).unwrap();
+        assert_eq!(paths.usable(1), (1, address(3)));
+        assert!(paths.poll_challenge(Time::ZERO, || 7).unwrap().full);
+        // The client knows whose address it is.
+        let mut paths = Paths::client(2, (0, address(1)), Time::ZERO);
+        assert!(paths.poll_challenge(Time::ZERO, || 5).unwrap().full);
+    }
+
+    /// Two paths that are up, of which the second has had so many packets without an answer by `now`.
+    fn with_silent(now: Time, unanswered: u32) -> Paths {
+        let mut paths = Paths::client(2, (0, address(1)), Time::ZERO);
+        validate(&mut paths, Time::ZERO);
+        (0..unanswered).for_each(|_| paths.on_sent(now, 1));
+        paths
+    }
+
+    #[test]
+    fn a_pause_is_no_silence() {
+        // What was not answered before the pause are few, and those after it are young.
+        let mut paths = with_silent(Time::from_us(10), UNANSWERED - 1);
+        let after = Time::from_us(1_000_000);
+        (0..UNANSWERED).for_each(|_| paths.on_sent(after, 1));
+        paths.on_sent(after, 0);
+        let answer = |paths: &mut Paths, stamp| paths.on_answer(stamp, 0, stamp, false);
+        assert_eq!(answer(&mut paths, after), None);
+        assert_eq!(answer(&mut paths, after + LEAST_LAG), None);
+        let late = after + LEAST_LAG + Span::from_us(1);
+        assert_eq!(answer(&mut paths, late), Some(1));
+    }
+
+    #[test]
+    fn a_path_that_carries_challenges_and_no_data_is_tried_ever_more_seldom() {
+        let mut now = Time::from_us(10);
+        let mut paths = with_silent(now, 0);
+        let mut waits = Vec::new();
+        for _ in 0..14 {
+            (0..UNANSWERED).for_each(|_| paths.on_sent(now, 1));
+            now += Span::from_ms(10);
+            assert_eq!(paths.on_answer(now, 0, now, false), Some(1));
+            waits.push(paths.deadline().since(now));
+            now = paths.deadline();
+            assert_eq!(validate(&mut paths, now), [1]);
+        }
+        assert_eq!(waits[..3], [0, 20, 40].map(Span::from_ms));
+        assert_eq!(waits[11..], [LAST_WAIT; 3]);
+        // Once it has been up for a while it is tried at once.
+        now += STEADY;
+        (0..UNANSWERED).for_each(|_| paths.on_sent(now, 1));
+        now += Span::from_ms(10);
+        assert_eq!(paths.on_answer(now, 0, now, false), Some(1));
+        assert_eq!(paths.deadline(), now);
     }
 
     #[test]

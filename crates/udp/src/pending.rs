@@ -50,8 +50,9 @@ impl Pending {
             Frame::Credit(limit) => self.credit = Some(limit),
             Frame::Blocked(limit) => self.blocked = Some(limit),
             Frame::Refused { flow, message } => {
-                if self.refused.len() < MOST_REFUSED {
-                    self.refused.push_back((flow, message));
+                let refused = (flow, message);
+                if self.refused.len() < MOST_REFUSED && !self.refused.contains(&refused) {
+                    self.refused.push_back(refused);
                 }
             }
             Frame::KeepAlive => self.keep_alive = true,
@@ -59,6 +60,11 @@ impl Pending {
                 debug_assert!(false, "these have a place");
             }
         }
+    }
+
+    /// True if the end of the connection waits to be told.
+    pub(crate) fn has_close(&self) -> bool {
+        self.close.is_some()
     }
 
     /// Adds the answer to a challenge that has come on a path in a datagram of `length` bytes.
@@ -133,10 +139,12 @@ mod tests {
             pending.push(Frame::Blocked(round));
             pending.respond(3, here, round, 1200);
             pending.respond(0, here, round, 30);
-            pending.push(Frame::Refused {
-                flow: 0,
-                message: round as u32,
-            });
+            for _ in 0..2 {
+                pending.push(Frame::Refused {
+                    flow: 0,
+                    message: round as u32,
+                });
+            }
         }
         let all: Vec<_> = std::iter::from_fn(|| pending.pop()).collect();
         assert_eq!(all.len(), 5 + MOST_REFUSED);

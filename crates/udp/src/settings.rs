@@ -17,7 +17,7 @@ use std::fmt;
 use std::num::NonZero;
 
 /// Shortest round trip that the profile is made for.
-const LEAST_ROUND_TRIP: Span = Span::from_us(150);
+pub(crate) const LEAST_ROUND_TRIP: Span = Span::from_us(150);
 /// Longest one.
 const LONGEST_ROUND_TRIP: Span = Span::from_ms(1_000);
 /// Shortest time after which a timer of the transport can fire.
@@ -138,6 +138,9 @@ pub struct Settings {
     pub key_update_after: u64,
     /// Messages after which a new flow is opened: numbers of messages have 32 bits. 2^31 by default.
     pub messages_per_flow: u32,
+    /// Datagrams of the longest length that the sockets of this end hold together until they are read; `None`, unknown, by default.
+    /// `net` asks the operating system. A sender has no more than that in flight before the round trip of data accounts for it.
+    pub socket_datagrams: Option<u32>,
 }
 
 /// Memory that a message counts for besides its bytes, so that empty ones are bounded too.
@@ -158,6 +161,7 @@ impl Settings {
             idle: Span::from_ms(10_000),
             key_update_after: crate::protection::KEY_UPDATE_AFTER,
             messages_per_flow: 1 << 31,
+            socket_datagrams: None,
         }
     }
 
@@ -185,6 +189,7 @@ impl Settings {
             datagram: settings.datagram,
             credit: settings.receive_memory,
             idle: settings.idle,
+            socket_datagrams: settings.socket_datagrams,
         };
         profile(&settings, &agreed, round_trip)
     }
@@ -197,6 +202,7 @@ impl Settings {
             credit: self.receive_memory,
             idle_ms: (self.idle.as_ps() / 1_000_000_000) as u32,
             id,
+            socket_datagrams: self.socket_datagrams.unwrap_or(0),
         }
     }
 }
@@ -210,6 +216,8 @@ pub(crate) struct Agreed {
     /// Credit that the other end gives at first.
     pub(crate) credit: u64,
     pub(crate) idle: Span,
+    /// Datagrams that the sockets of the other end hold.
+    pub(crate) socket_datagrams: Option<u32>,
 }
 
 impl Agreed {
@@ -230,6 +238,7 @@ impl Agreed {
             datagram: client.datagram.min(server.datagram),
             credit: there.credit,
             idle: Span::from_ms(u64::from(idle)),
+            socket_datagrams: Some(there.socket_datagrams).filter(|&datagrams| datagrams > 0),
         })
     }
 }
@@ -242,6 +251,14 @@ pub(crate) fn marking_round_trip(settings: &Settings, profile: &Profile) -> Opti
     let few = settings.line_rate.span_of(packet) * UNMARKED_PACKETS;
     let target = network.propagation_rtt.max(few);
     (!settings.ecn).then_some(network.base_rtt + target)
+}
+
+/// Largest window in a network with a round trip, in bytes: 1.25 bandwidth-delay products.
+pub(crate) fn largest_window(network: &NetworkFacts, round_trip: Span) -> u64 {
+    let frame = Bytes::new(u64::from(network.payload + network.header));
+    let round_trip = round_trip + network.line_rate.span_of(frame);
+    let bytes = network.line_rate.bytes_in(round_trip).as_u64();
+    bytes + bytes / 4
 }
 
 /// The profile for a round trip.

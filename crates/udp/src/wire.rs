@@ -88,6 +88,8 @@ pub(crate) struct Parameters {
     pub(crate) credit: u64,
     pub(crate) idle_ms: u32,
     pub(crate) id: ConnectionId,
+    /// Datagrams that the sockets hold together; zero is unknown.
+    pub(crate) socket_datagrams: u32,
 }
 
 impl Parameters {
@@ -97,6 +99,7 @@ impl Parameters {
         out.extend(self.credit.to_be_bytes());
         out.extend(self.idle_ms.to_be_bytes());
         out.extend(self.id.0.to_be_bytes());
+        out.extend(self.socket_datagrams.to_be_bytes());
     }
 
     /// Reads parameters; bytes behind them are of later versions.
@@ -110,6 +113,8 @@ impl Parameters {
             credit: fields.u64()?,
             idle_ms: u32::from_be_bytes(fields.take()?),
             id: ConnectionId(fields.u64()?),
+            // Releases before it was there do not tell.
+            socket_datagrams: fields.take().map_or(0, u32::from_be_bytes),
         })
     }
 }
@@ -473,11 +478,14 @@ mod tests {
                 credit: number,
                 idle_ms: flow,
                 id: ConnectionId(number),
+                socket_datagrams: message,
             };
             let mut out = Vec::new();
             parameters.write(&mut out);
+            let untold = Parameters { socket_datagrams: 0, ..parameters };
             for length in 0..out.len() {
-                prop_assert_eq!(Parameters::read(&out[..length]), None);
+                let read = (length >= 24).then_some(untold);
+                prop_assert_eq!(Parameters::read(&out[..length]), read);
             }
             out.extend(b"of a later version");
             prop_assert_eq!(Parameters::read(&out), Some(parameters));

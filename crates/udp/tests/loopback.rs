@@ -45,6 +45,25 @@ fn content(tag: u64, length: usize) -> Vec<u8> {
 }
 
 #[test]
+fn a_server_at_all_addresses_takes_both_versions_and_answers_from_where_it_was_asked() {
+    run(async {
+        let all = "[::]:0".parse().unwrap();
+        let server = Server::bind(all, settings(), Limits::default()).unwrap();
+        let port = server.address().port();
+        for host in ["127.0.0.1", "127.0.0.2", "::1"] {
+            let address = SocketAddr::new(host.parse().unwrap(), port);
+            let connecting = tokio::spawn(connect(address, settings()));
+            let accepted = server.accept().await;
+            let client = connecting.await.unwrap().unwrap();
+            assert_eq!(accepted.peer().is_ipv4(), address.is_ipv4(), "{host}");
+            accepted.send(7, Bytes::from_static(b"back")).await.unwrap();
+            assert_eq!(client.receive().await.unwrap().data, b"back", "{host}");
+            assert_eq!(client.shut_down(0).await, Closed::Here, "{host}");
+        }
+    });
+}
+
+#[test]
 fn messages_of_all_sizes_arrive_in_both_directions() {
     run(async {
         let (client, server, _listener) = pair([settings(), settings()]).await;

@@ -87,6 +87,33 @@ fn a_recorded_init_is_of_no_use_elsewhere_or_later_or_twice() {
 }
 
 #[test]
+fn a_clock_that_begins_anew_makes_no_old_cookie_good() {
+    let mut listener = listener(Limits::default());
+    let now = Time::from_us(1_000_000);
+    // One client's connection is over, and another has not begun.
+    let (_, used) = with_cookie(&mut listener, now, "10.0.0.1:1000", 1);
+    let (_, unused) = with_cookie(&mut listener, now, "10.0.0.1:1000", 2);
+    let (_, heard) = hear(&mut listener, now, "10.0.0.1:1000", &used);
+    let connection = accepted(heard).expect("a connection");
+    let long_after = Time::from_us(200 * 86_400 * 1_000_000);
+    listener.on_closed(long_after, connection.id());
+    listener.on_clock_restart();
+    for init in [&used, &unused] {
+        let (_, heard) = hear(&mut listener, now, "10.0.0.1:1000", init);
+        assert!(accepted(heard).is_none());
+    }
+    let (_, init) = with_cookie(&mut listener, now, "10.0.0.1:1000", 3);
+    let (_, heard) = hear(&mut listener, now, "10.0.0.1:1000", &init);
+    let connection = accepted(heard).expect("a connection");
+    // Connections that end later are forgotten in time: none of an older clock stands before them.
+    listener.on_closed(now, connection.id());
+    let (_, heard) = hear(&mut listener, later(now, 4_999), "10.0.0.1:1000", &init);
+    assert!(matches!(heard, Heard::Nothing));
+    let (_, heard) = hear(&mut listener, later(now, 5_100), "10.0.0.1:1000", &init);
+    assert!(matches!(heard, Heard::Answer));
+}
+
+#[test]
 fn half_open_connections_are_few_and_make_room_in_time() {
     let limits = Limits {
         half_open: 3,

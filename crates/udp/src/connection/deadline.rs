@@ -83,17 +83,20 @@ impl Connection {
         self.close_if_done(now);
     }
 
-    /// Says once more that this is the end, or stops.
+    /// Says once more that this is the end, or stops. While the last word waits for the socket there is no other.
     fn on_closing(&mut self, now: Time) {
         if self.timers.close_at.is_none_or(|at| at > now) {
             return;
         }
-        if let State::Closing { code, left } = &mut self.state {
-            if *left == 0 {
+        if let State::Closing { code, left, until } = &mut self.state {
+            let waits = self.pending.has_close();
+            if *until <= now || (*left == 0 && !waits) {
                 return self.end(Closed::Here);
             }
-            *left -= 1;
-            self.pending.push(Frame::Close(*code));
+            if !waits {
+                *left -= 1;
+                self.pending.push(Frame::Close(*code));
+            }
             self.timers.close_at = Some(now + REPEAT);
         }
     }

@@ -13,6 +13,7 @@
 //! end. On the wire the entropy of the transport's header is the number of the path.
 
 mod deadline;
+mod flight;
 mod handshake;
 mod pacing;
 mod receive;
@@ -38,6 +39,7 @@ use bytes::Bytes;
 use clearway_transport::cc::PathFacts;
 use clearway_transport::{Class, Endpoint, EndpointCounters, FlowProgress, Opening, Packet};
 use clearway_units::{FlowId, HostId, Span, Time};
+use flight::FlightBound;
 use pacing::Pacing;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -81,6 +83,8 @@ struct Core {
     payload: u64,
     /// Departures of packets, where the controller sets a rate.
     pacing: Option<Pacing>,
+    /// Bound of what is in flight, where the window may be more than the other end's sockets hold.
+    bound: Option<FlightBound>,
     /// The flow on which messages are posted.
     flow: FlowId,
     /// The newest flow of the other end.
@@ -97,8 +101,8 @@ enum State {
     Open,
     /// No new messages are taken; it is closed once all are acknowledged.
     ShuttingDown(u64),
-    /// Waits for the other end to have heard of the end.
-    Closing { code: u64, left: u8 },
+    /// Waits for the other end to have heard of the end: it is told so many times more, and until then at the latest.
+    Closing { code: u64, left: u8, until: Time },
     /// The other end has closed: copies of its last words are answered for a while.
     Draining,
     /// Over.
@@ -235,6 +239,11 @@ impl Connection {
     /// Sends from this address, of a host that has several: the one that the client knows.
     pub fn send_from(&mut self, address: IpAddr) {
         self.source = Some(address);
+    }
+
+    /// True while messages may be on their way.
+    fn is_open(&self) -> bool {
+        matches!(self.state, State::Open | State::ShuttingDown(_))
     }
 
     /// True once the other end has been heard and has the key.
@@ -394,7 +403,11 @@ impl Connection {
     }
 
     fn begin_close(&mut self, now: Time, code: u64) {
-        self.state = State::Closing { code, left: 5 };
+        self.state = State::Closing {
+            code,
+            left: 5,
+            until: now + self.timers.idle,
+        };
         self.timers.close_at = Some(now);
     }
 
@@ -417,12 +430,15 @@ impl Connection {
             let path = profile.network.path;
             let marking = marking_round_trip(&self.settings, &profile);
             let payload = u64::from(profile.network.payload.max(1));
+            let held = agreed.socket_datagrams;
+            let bound = held.and_then(|datagrams| FlightBound::new(&profile.network, datagrams));
             let endpoint = Endpoint::new(HERE, profile, self.random.u64());
             let mut core = Core {
                 endpoint,
                 path,
                 payload,
                 pacing: (agreed.transport == Transport::GoBackN).then(Pacing::new),
+                bound,
                 flow: FlowId(0),
                 peer_flow: FlowId(0),
                 marking,
@@ -472,6 +488,9 @@ impl Core {
     /// The next packet of the transport.
     #[inline]
     fn poll_transmit(&mut self, now: Time) -> Option<Packet> {
+        if let Some(bound) = &self.bound {
+            bound.apply(&mut self.endpoint);
+        }
         match &mut self.pacing {
             None => self.endpoint.poll_transmit(now).map(|packet| packet.packet),
             Some(pacing) => pacing.poll(&mut self.endpoint, self.flow, now),

@@ -6,7 +6,7 @@ use crate::incoming::{Fate, Place};
 use crate::protection::Unopened;
 use crate::wire::{BROKEN, Fields, Frame, HEADER, TRANSPORT, TRANSPORT_REFUSED};
 use clearway_transport::wire::{Network, strack};
-use clearway_transport::{Class, Event as Report, Header, Packet};
+use clearway_transport::{Class, DataFlags, Event as Report, Header, Packet};
 use clearway_units::{FlowId, MessageId, Time};
 use std::net::SocketAddr;
 
@@ -98,15 +98,14 @@ impl Connection {
                 if let Some(answer) = self.paths.on_response(now, path, from, token) {
                     self.timers.proven_by = None;
                     self.note_round_trip(answer.round_trip);
-                    if answer.came_up {
+                    // Nothing is told after the end.
+                    if answer.came_up && self.is_open() {
                         self.events.path(path, true);
                     }
                 }
             }
             Frame::Credit(limit) => {
-                if self.outgoing.grant(limit)
-                    && matches!(self.state, State::Open | State::ShuttingDown(_))
-                {
+                if self.outgoing.grant(limit) && self.is_open() {
                     self.post(now);
                 }
             }
@@ -138,7 +137,7 @@ impl Connection {
     }
 
     fn on_transport(&mut self, now: Time, marked: bool, with_payload: bool, content: &[u8]) {
-        if !matches!(self.state, State::Open | State::ShuttingDown(_)) {
+        if !self.is_open() {
             return;
         }
         let network = Network {
@@ -161,7 +160,8 @@ impl Connection {
                     core.endpoint.on_packet(now, &packet.into());
                 }
             }
-            Header::RateControl { .. } => self.discarded.malformed += 1,
+            // No switch between sockets trims packets.
+            Header::RateControl { .. } | Header::Nack { .. } => self.discarded.malformed += 1,
         }
         self.take_reports(now);
     }
@@ -179,6 +179,9 @@ impl Connection {
             .is_some_and(|most| now.since(packet.stamp) > most)
         {
             packet.ecn = true;
+        }
+        if let Some(bound) = &mut core.bound {
+            bound.observe(now.since(packet.stamp));
         }
         core.endpoint.on_packet(now, &packet.into());
         let path = path.min(u16::from(u8::MAX)) as u8;
@@ -213,7 +216,6 @@ impl Connection {
                 self.discarded.malformed += 1;
                 return;
             };
-            core.peer_flow = core.peer_flow.max(packet.flow);
             if let Some((place, bytes)) = place {
                 let bytes = payload.map(|()| bytes);
                 if bytes.is_some_and(|bytes| bytes.len() as u64 != place.bytes) {
@@ -222,20 +224,30 @@ impl Connection {
                 }
                 let (flow, message) = (place.flow, place.message);
                 match self.incoming.place(&place, bytes, &mut *self.acceptor) {
-                    Fate::Placed => {}
+                    Fate::Taken => {}
                     Fate::Refused => {
                         if self.incoming.tell_refused(flow, message) {
-                            let (flow, message) = (flow.0, message.0);
-                            self.pending.push(Frame::Refused { flow, message });
+                            self.refuse(flow, message);
                         }
                     }
+                    Fate::Withheld => return self.refuse(flow, message),
                     Fate::Violation(what) => return self.end_for_violation(now, what),
                 }
+            }
+            if let Some(core) = &mut self.core {
+                core.peer_flow = core.peer_flow.max(packet.flow);
             }
         }
         if let Some(core) = &mut self.core {
             core.endpoint.on_packet(now, &(*packet).into());
         }
+    }
+
+    /// Tells the other end that a message is refused.
+    #[cold]
+    fn refuse(&mut self, flow: FlowId, message: MessageId) {
+        let (flow, message) = (flow.0, message.0);
+        self.pending.push(Frame::Refused { flow, message });
     }
 
     /// Ends a connection whose other end is not to be trusted; it is told nothing but the end.
@@ -289,15 +301,15 @@ fn place_of<'a>(packet: &Packet, rest: &'a [u8]) -> Option<Option<(Place, &'a [u
         offset,
         payload,
         parts,
-        end_of_message,
-        end_of_flow,
+        flags,
         ..
     } = packet.header
     else {
         return None;
     };
-    (packet.queue_pair == 0 && parts == 1).then_some(())?;
-    if end_of_flow && !end_of_message {
+    (packet.queue_pair == 0 && parts == 1 && packet.can_be_trimmed()).then_some(())?;
+    let end_of_message = flags.contains(DataFlags::END_OF_MESSAGE);
+    if flags.contains(DataFlags::END_OF_FLOW) && !end_of_message {
         return (payload == 0 && message == NO_MESSAGE).then_some(None);
     }
     let mut fields = Fields(rest);

@@ -29,16 +29,15 @@ impl Connection {
             let place = waiting.place.unwrap_or_else(|| self.paths.next_up());
             return Some(self.frame(now, place, waiting.frame, waiting.length, out));
         }
-        if !matches!(self.state, State::Open | State::ShuttingDown(_)) {
+        if !self.is_open() {
             return None;
         }
         let random = &mut self.random;
         if let Some(due) = self.paths.poll_challenge(now, || random.u64()) {
             let frame = Frame::PathChallenge(due.token);
-            // Paths are good if they carry the longest datagrams in both directions. A server's challenges may go where nobody has
-            // asked for them, so they are short.
+            // Paths are good if they carry the longest datagrams in both directions.
             let datagram = self.agreed.map_or(0, |agreed| agreed.datagram);
-            let length = if self.is_client { datagram.into() } else { 0 };
+            let length = if due.full { datagram.into() } else { 0 };
             return Some(self.frame(now, (due.path, due.to), frame, length, out));
         }
         let packet = match self.staged.pop() {

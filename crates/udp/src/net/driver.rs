@@ -23,6 +23,9 @@ const ROUNDS: usize = 16;
 /// Age at which a snapshot is made anew while something happens.
 const SNAPSHOT_AGE: Span = Span::from_ms(10);
 
+/// Time after which timers are looked at while a socket cannot be written.
+const BLOCKED_LOOK: Span = Span::from_ms(10);
+
 /// Age of a clock at which connections are ended: 64 bits are good for 213 days of picoseconds.
 const LONGEST_RUN: Time = Time::from_ps(200 * 86_400 * 1_000_000_000_000);
 
@@ -30,8 +33,10 @@ const LONGEST_RUN: Time = Time::from_ps(200 * 86_400 * 1_000_000_000_000);
 struct Entry {
     connection: Connection,
     shared: Arc<Shared>,
-    /// The server's application has not been given it yet.
-    fresh: bool,
+    /// Place of the application.
+    stage: Stage,
+    /// Time until which a connection that is over and that nobody has accepted is kept.
+    lapses: Option<Time>,
     /// The driver is known to the application.
     registered: bool,
     /// Length of the message that waits with the application for room.
@@ -39,6 +44,17 @@ struct Entry {
     /// Events that the application was too slow to take, unless it has done something since.
     held: usize,
     snapshot_at: Time,
+}
+
+/// Way of a connection to its application.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// The server's application is given it once its client has been heard.
+    Fresh,
+    /// Waits for being accepted.
+    Offered,
+    /// An application has it.
+    Taken,
 }
 
 /// Events that an application was told of: whether there were any, and the beginning of its connection among them.
@@ -116,6 +132,26 @@ struct Listening {
     accepting: Arc<Accepting>,
 }
 
+impl Listening {
+    /// True while a connection that is over is to be kept, as somebody may accept it.
+    fn keeps(&self, now: Time, entry: &mut Entry) -> bool {
+        if entry.stage != Stage::Offered {
+            return false;
+        }
+        let patience = self.listener.limits().unaccepted;
+        let lapses = *entry.lapses.get_or_insert(now + patience);
+        if lapses <= now {
+            // Unless it is accepted just now, it is dropped with what it has brought.
+            drop(self.accepting.withdraw(&entry.shared));
+        }
+        let waits = self.accepting.offers(&entry.shared);
+        if !waits {
+            (entry.stage, entry.lapses) = (Stage::Taken, None);
+        }
+        waits
+    }
+}
+
 /// Sockets, and the connections behind them.
 pub(super) struct Driver {
     clock: Clock,
@@ -139,7 +175,7 @@ impl Driver {
         shared: Arc<Shared>,
     ) -> Self {
         let mut driver = Self::new(sockets, clock, None);
-        driver.add(connection, shared, false);
+        driver.add(connection, shared, Stage::Taken);
         driver
     }
 
@@ -173,7 +209,7 @@ impl Driver {
         }
     }
 
-    fn add(&mut self, connection: Connection, shared: Arc<Shared>, fresh: bool) {
+    fn add(&mut self, connection: Connection, shared: Arc<Shared>, stage: Stage) {
         self.by_id.insert(connection.id(), self.entries.len());
         // Its application can do something before this driver waits.
         let registered = self.waker.as_ref().is_some_and(|waker| {
@@ -183,7 +219,8 @@ impl Driver {
         self.entries.push(Entry {
             connection,
             shared,
-            fresh,
+            stage,
+            lapses: None,
             registered,
             waiting: None,
             held: 0,
@@ -237,19 +274,28 @@ impl Driver {
         }
     }
 
-    /// The present. Connections end in time before the clock does, and then it begins anew.
+    /// The present. Connections end in time before the clock does, none begins then, and the clock begins anew.
     fn now(&mut self) -> Time {
         let now = self.clock.now();
-        if now >= LONGEST_RUN {
-            self.entries
-                .iter_mut()
-                .for_each(|entry| entry.connection.close(now, EXPIRED));
-            if self.entries.is_empty() {
-                self.clock = Clock::start();
-                return self.clock.now();
-            }
+        if now < LONGEST_RUN {
+            return now;
         }
-        now
+        for entry in &mut self.entries {
+            entry.connection.close(now, EXPIRED);
+        }
+        let is_over = |entry: &Entry| entry.connection.is_closed();
+        if !self.entries.iter().all(is_over) {
+            return now;
+        }
+        self.clock = Clock::start();
+        for entry in &mut self.entries {
+            // What their applications have not taken stays.
+            (entry.snapshot_at, entry.lapses) = (Time::ZERO, None);
+        }
+        if let Some(listening) = &mut self.listening {
+            listening.listener.on_clock_restart();
+        }
+        self.clock.now()
     }
 
     fn is_over(&self) -> bool {
@@ -274,8 +320,16 @@ impl Driver {
             self.sender.unblock();
             ready = true;
         }
-        let deadlines = self.entries.iter().map(|entry| entry.connection.deadline());
-        let deadline = deadlines.min().unwrap_or(Time::NEVER);
+        let deadline = |entry: &Entry| {
+            let lapses = entry.lapses.unwrap_or(Time::NEVER);
+            entry.connection.deadline().min(lapses)
+        };
+        let deadlines = self.entries.iter().map(deadline);
+        let mut deadline = deadlines.min().unwrap_or(Time::NEVER);
+        if self.sender.blocked().is_some() {
+            // What is due and waits for the socket would be due again at once.
+            deadline = deadline.max(self.clock.now() + BLOCKED_LOOK);
+        }
         sleep.as_mut().reset(self.clock.instant(deadline).into());
         ready |= sleep.poll(cx).is_ready();
         if ready {
@@ -323,7 +377,7 @@ impl Driver {
         let Some(listening) = &mut self.listening else {
             return;
         };
-        if listening.accepting.is_stopped() {
+        if listening.accepting.is_stopped() || now >= LONGEST_RUN {
             return;
         }
         let from = arrival.from;
@@ -346,7 +400,7 @@ impl Driver {
             if let Some(address) = arrival.to {
                 connection.send_from(address);
             }
-            self.add(*connection, Arc::new(Shared::new(from)), true);
+            self.add(*connection, Arc::new(Shared::new(from)), Stage::Fresh);
         }
     }
 
@@ -436,7 +490,8 @@ impl Driver {
         for entry in &mut self.entries {
             let told = entry.tell(now);
             any |= told.any;
-            if told.connected && std::mem::take(&mut entry.fresh) {
+            if told.connected && entry.stage == Stage::Fresh {
+                entry.stage = Stage::Offered;
                 let id = entry.connection.id();
                 if let Some(listening) = &mut self.listening {
                     listening.listener.on_connected(id);
@@ -450,19 +505,26 @@ impl Driver {
 
     /// Takes connections out that are over.
     fn bury(&mut self, now: Time) {
-        let over = |entry: &Entry| entry.connection.is_closed() && !entry.connection.has_events();
-        if !self.entries.iter().any(over) {
+        if !self
+            .entries
+            .iter()
+            .any(|entry| entry.connection.is_closed())
+        {
             return;
         }
-        let listening = &mut self.listening;
-        self.entries.retain(|entry| {
-            if over(entry)
-                && let Some(listening) = listening
-            {
+        let (count, listening) = (self.entries.len(), &mut self.listening);
+        self.entries.retain_mut(|entry| {
+            let over = entry.connection.is_closed()
+                && !listening.as_ref().is_some_and(|l| l.keeps(now, entry))
+                && !entry.connection.has_events();
+            if over && let Some(listening) = listening {
                 listening.listener.on_closed(now, entry.connection.id());
             }
-            !over(entry)
+            !over
         });
+        if self.entries.len() == count {
+            return;
+        }
         let ids = self.entries.iter().map(|entry| entry.connection.id());
         self.by_id = ids.zip(0..).collect();
     }

@@ -25,8 +25,8 @@ use clock::{Clock, seed};
 use driver::Driver;
 use shared::{Accepting, Shared};
 use sockets::Socket;
-use std::io;
-use std::net::SocketAddr;
+use std::io::{self, ErrorKind};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
 pub use shared::{Acceptors, Channel, Message, Snapshot};
@@ -47,7 +47,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens at an address; each message is accepted.
+    /// Listens at an address; each message is accepted. All addresses of version 6, `[::]`, are those of version 4, too, and alone where
+    /// the host has no version 6.
     ///
     /// # Errors
     /// If the operating system does not give the socket.
@@ -75,8 +76,15 @@ impl Server {
         limits: Limits,
         acceptors: Acceptors,
     ) -> io::Result<Self> {
-        let socket = Socket::bind(address)?;
+        let socket = Socket::bind(address).or_else(|error| {
+            // A host without version 6.
+            match address.ip() == Ipv6Addr::UNSPECIFIED && error.kind() != ErrorKind::AddrInUse {
+                true => Socket::bind((Ipv4Addr::UNSPECIFIED, address.port()).into()),
+                false => Err(error),
+            }
+        })?;
         let address = socket.address()?;
+        let settings = for_sockets(settings, std::slice::from_ref(&socket));
         let listener = Listener::new(settings, limits, &seed()?);
         let accepting = Arc::new(Accepting::default());
         let driver = Driver::server(socket, clock, listener, acceptors, Arc::clone(&accepting));
@@ -139,13 +147,14 @@ pub async fn connect_with(
     let failed = |error| ConnectError::Socket { paths, error };
     let any = SocketAddr::new(
         match server {
-            SocketAddr::V4(_) => std::net::Ipv4Addr::UNSPECIFIED.into(),
-            SocketAddr::V6(_) => std::net::Ipv6Addr::UNSPECIFIED.into(),
+            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
         },
         0,
     );
     let sockets: io::Result<Vec<_>> = (0..paths).map(|_| Socket::bind(any)).collect();
     let sockets = sockets.map_err(failed)?;
+    let settings = for_sockets(settings, &sockets);
     let seed = seed().map_err(failed)?;
     let clock = Clock::start();
     let connection = Connection::connect(settings, &seed, clock.now(), server, acceptor);
@@ -158,53 +167,16 @@ pub async fn connect_with(
     Ok(channel)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::settings::Security;
-    use bytes::Bytes;
-    use std::time::Duration;
-    use tokio::runtime::Builder;
-    use tokio::time::timeout;
-
-    #[test]
-    fn a_server_outlives_its_clock() {
-        let runtime = Builder::new_current_thread().enable_all().build();
-        runtime.expect("a runtime").block_on(outlive());
-    }
-
-    async fn outlive() {
-        let settings = Settings::new(Security::Insecure);
-        let age = Duration::from_secs(200 * 86_400) - Duration::from_millis(500);
-        let server = Server::bind_at(
-            Clock::aged(age),
-            SocketAddr::from(([127, 0, 0, 1], 0)),
-            settings.clone(),
-            Limits::default(),
-            Box::new(|| Box::new(Allocate)),
-        );
-        let server = server.expect("a port");
-        let address = server.address();
-        tokio::spawn(async move {
-            loop {
-                let channel = server.accept().await;
-                tokio::spawn(async move { while channel.receive().await.is_ok() {} });
-            }
-        });
-        let patience = Duration::from_secs(10);
-        let first = connect(address, settings.clone()).await.expect("it is up");
-        let ended = timeout(patience, first.receive()).await.expect("it ends");
-        assert_eq!(ended, Err(Closed::There(crate::wire::EXPIRED)));
-        let second = timeout(patience, async {
-            loop {
-                let channel = connect(address, settings.clone()).await.expect("it is up");
-                if channel.send(1, Bytes::from_static(b"again")).await.is_ok()
-                    && channel.flush().await.is_ok()
-                {
-                    return channel;
-                }
-            }
-        });
-        assert_eq!(second.await.expect("it goes on").arrived(), 1);
+/// Settings with what the sockets hold, unless that is given.
+fn for_sockets(settings: Settings, sockets: &[Socket]) -> Settings {
+    let datagram = settings.datagram;
+    let held = sockets.iter().map(|socket| socket.held_datagrams(datagram));
+    let measured = || held.sum::<Option<u32>>();
+    Settings {
+        socket_datagrams: settings.socket_datagrams.or_else(measured),
+        ..settings
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -245,7 +245,9 @@ impl Channel {
 
     /// Address of the other end at the beginning.
     pub fn peer(&self) -> SocketAddr {
-        self.shared.peer
+        let peer = self.shared.peer;
+        // A socket that has all addresses of both versions calls those of version 4 as if they were of version 6.
+        SocketAddr::new(peer.ip().to_canonical(), peer.port())
     }
 
     /// Sends a message, once there is room for it in the queues.
@@ -362,10 +364,7 @@ pub(super) struct Accepting {
 
 impl Accepting {
     pub(super) fn push(&self, channel: Channel) {
-        let mut waiting = self
-            .waiting
-            .lock()
-            .unwrap_or_else(|broken| broken.into_inner());
+        let mut waiting = self.waiting();
         // Nobody accepts it any more; it ends when it is dropped.
         if !self.is_stopped() {
             waiting.insert(0, channel);
@@ -383,26 +382,52 @@ impl Accepting {
         }
     }
 
-    fn pop(&self) -> Option<Channel> {
+    fn waiting(&self) -> MutexGuard<'_, Vec<Channel>> {
         let waiting = self.waiting.lock();
-        let mut waiting = waiting.unwrap_or_else(|broken| broken.into_inner());
-        waiting.pop()
+        waiting.unwrap_or_else(|broken| broken.into_inner())
+    }
+
+    fn pop(&self) -> Option<Channel> {
+        let channel = self.waiting().pop()?;
+        if channel.shared.lock().closed.is_some() {
+            // It need not be kept any longer than its messages.
+            self.wake_driver();
+        }
+        Some(channel)
+    }
+
+    /// True if a connection has not been accepted yet.
+    pub(super) fn offers(&self, shared: &Arc<Shared>) -> bool {
+        let waiting = self.waiting();
+        let mut offered = waiting.iter().map(|channel| &channel.shared);
+        offered.any(|offered| Arc::ptr_eq(offered, shared))
+    }
+
+    /// Takes back a connection that has not been accepted.
+    pub(super) fn withdraw(&self, shared: &Arc<Shared>) -> Option<Channel> {
+        let mut waiting = self.waiting();
+        let is_it = |channel: &Channel| Arc::ptr_eq(&channel.shared, shared);
+        let index = waiting.iter().position(is_it)?;
+        Some(waiting.remove(index))
+    }
+
+    /// Connections that have not been accepted.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.waiting().len()
     }
 
     /// Ends the server: no connections begin any more.
     pub(super) fn stop(&self) {
         self.stopped.store(true, Ordering::Release);
-        let waiting = std::mem::take(
-            &mut *self
-                .waiting
-                .lock()
-                .unwrap_or_else(|broken| broken.into_inner()),
-        );
+        let waiting = std::mem::take(&mut *self.waiting());
         drop(waiting);
-        let driver = self
-            .driver
-            .lock()
-            .unwrap_or_else(|broken| broken.into_inner());
+        self.wake_driver();
+    }
+
+    fn wake_driver(&self) {
+        let driver = self.driver.lock();
+        let driver = driver.unwrap_or_else(|broken| broken.into_inner());
         if let Some(driver) = &*driver {
             driver.wake_by_ref();
         }

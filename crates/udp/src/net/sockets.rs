@@ -2,6 +2,7 @@
 
 use crate::connection::Transmit;
 use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta, UdpSockRef, UdpSocketState};
+use socket2::{Domain, Type};
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr};
 use std::task::{Context, Poll};
@@ -28,27 +29,49 @@ pub(super) struct Socket {
     state: UdpSocketState,
     /// Bound to all addresses of this host.
     is_wildcard: bool,
+    /// Nothing can be written: loopback never does that by itself.
+    #[cfg(test)]
+    pub(super) stuck: std::sync::Arc<std::sync::atomic::AtomicBool>,
 }
 
 impl Socket {
     pub(super) fn bind(address: SocketAddr) -> io::Result<Self> {
-        let socket = std::net::UdpSocket::bind(address)?;
+        let socket = socket2::Socket::new(Domain::for_address(address), Type::DGRAM, None)?;
+        let is_wildcard = address.ip().is_unspecified();
+        if is_wildcard && address.is_ipv6() {
+            // All addresses are those of version 4, too, whatever the system's default is.
+            socket.set_only_v6(false)?;
+        }
+        socket.bind(&address.into())?;
         socket.set_nonblocking(true)?;
+        let socket = std::net::UdpSocket::from(socket);
         let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
         // Less than this is no reason to fail.
         let _ = state.set_recv_buffer_size(UdpSockRef::from(&socket), SOCKET_BUFFER);
         let _ = state.set_send_buffer_size(UdpSockRef::from(&socket), SOCKET_BUFFER);
         let io = UdpSocket::from_std(socket)?;
-        let is_wildcard = address.ip().is_unspecified();
         Ok(Self {
             io,
             state,
             is_wildcard,
+            #[cfg(test)]
+            stuck: std::sync::Arc::default(),
         })
     }
 
     pub(super) fn address(&self) -> io::Result<SocketAddr> {
         self.io.local_addr()
+    }
+
+    /// Datagrams of this length that the socket holds until they are read, by the memory that Linux counts for each: its buffer, a power
+    /// of two with headers in front and a description behind, and its head.
+    pub(super) fn held_datagrams(&self, length: u16) -> Option<u32> {
+        const HEADERS: usize = 106;
+        const DESCRIPTION: usize = 320;
+        const HEAD: usize = 256;
+        let bytes = self.state.recv_buffer_size(UdpSockRef::from(&self.io));
+        let each = (usize::from(length) + HEADERS + DESCRIPTION).next_power_of_two() + HEAD;
+        u32::try_from(bytes.ok()? / each).ok()
     }
 
     /// Datagrams that the kernel sends with one call.
@@ -63,6 +86,10 @@ impl Socket {
 
     /// Waits until something can be written.
     pub(super) fn poll_writable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        #[cfg(test)]
+        if self.stuck.load(std::sync::atomic::Ordering::Relaxed) {
+            return Poll::Pending;
+        }
         self.io.poll_send_ready(cx)
     }
 
@@ -102,6 +129,10 @@ impl Socket {
 
     /// Sends datagrams that are like `each`, the last of which may be shorter; false if they have to wait.
     pub(super) fn send(&self, each: &Transmit, contents: &[u8]) -> bool {
+        #[cfg(test)]
+        if self.stuck.load(std::sync::atomic::Ordering::Relaxed) {
+            return false;
+        }
         let transmit = quinn_udp::Transmit {
             destination: each.to,
             ecn: each.ecn_capable.then_some(EcnCodepoint::Ect0),

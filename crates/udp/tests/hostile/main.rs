@@ -334,6 +334,39 @@ fn closing_is_told_to_the_other_end_after_everything_has_arrived() {
 }
 
 #[test]
+fn an_end_that_has_to_wait_for_the_socket_is_told_after_that() {
+    let mut world = World::new([settings(), settings()], still(), 3);
+    world.post(CLIENT, &numbered(&[10], 0));
+    assert!(world.run(Span::from_ms(1_000)));
+    let client = world.ends[CLIENT].as_mut().unwrap();
+    client.close(world.now, 77);
+    for _ in 0..100 {
+        world.now += Span::from_ms(20);
+        client.on_deadline(world.now);
+    }
+    let closed = |world: &World| world.ends.iter().flatten().all(|end| end.is_closed());
+    assert!(!closed(&world));
+    assert!(world.run_until(Span::from_ms(1_000), closed));
+    let reason = Closed::There(77);
+    assert_eq!(
+        world.sides[SERVER].events.last(),
+        Some(&Event::Closed { reason })
+    );
+    // It does not wait for ever.
+    let mut world = World::new([settings(), settings()], still(), 3);
+    world.post(CLIENT, &numbered(&[10], 0));
+    assert!(world.run(Span::from_ms(1_000)));
+    let client = world.ends[CLIENT].as_mut().unwrap();
+    client.close(world.now, 77);
+    for _ in 0..2 {
+        client.on_deadline(world.now);
+        world.now += Span::from_ms(10_000);
+    }
+    client.on_deadline(world.now);
+    assert!(client.is_closed());
+}
+
+#[test]
 fn a_message_that_is_refused_is_not_carried_and_the_others_are() {
     let mut world = World::new([settings(), settings()], still(), 1);
     world.post(CLIENT, &numbered(&[10], 0));
@@ -353,6 +386,39 @@ fn a_message_that_is_refused_is_not_carried_and_the_others_are() {
     assert!(world.bytes < 20_000_000, "{} bytes", world.bytes);
     let memory: u64 = world.ends.iter().flatten().map(|end| end.memory()).sum();
     assert_eq!(memory, 0);
+}
+
+#[test]
+fn a_message_that_is_refused_is_never_told_as_sent() {
+    for transport in [Transport::Strack, Transport::GoBackN] {
+        let settings = Settings {
+            transport,
+            ..settings()
+        };
+        let weather = Weather {
+            loss: 0.2,
+            jitter_us: 100,
+            ..still()
+        };
+        let mut world = World::new([settings.clone(), settings], weather, 1);
+        // Empty ones, of one packet, of several.
+        for round in 0..100 {
+            world.post(CLIENT, &[(world::REFUSED, [0, 10, 5_000][round % 3])]);
+            world.post(CLIENT, &numbered(&[10], round as u64));
+        }
+        world.sides[CLIENT].missing.remove(&world::REFUSED);
+        assert!(
+            world.run(Span::from_ms(100_000)),
+            "stalled at {:?}",
+            world.now
+        );
+        let refused = |event: &&Event| matches!(event, Event::Refused { .. });
+        let side = &world.sides[CLIENT];
+        assert_eq!(side.events.iter().filter(refused).count(), 100);
+        assert_eq!(side.acknowledged, 100);
+        let memory: u64 = world.ends.iter().flatten().map(|end| end.memory()).sum();
+        assert_eq!(memory, 0);
+    }
 }
 
 #[test]
@@ -425,6 +491,50 @@ fn addresses_of_the_client_may_change_in_mid_transfer() {
     );
     let server = world.ends[SERVER].as_ref().unwrap();
     assert!(server.path_statistics().all(|(up, _)| up));
+}
+
+#[test]
+fn after_an_overloaded_handshake_no_more_is_in_flight_than_sockets_hold() {
+    for transport in [Transport::Strack, Transport::GoBackN] {
+        let settings = Settings {
+            transport,
+            socket_datagrams: Some(184),
+            ..settings()
+        };
+        let slow = Weather {
+            delay_us: 20_000,
+            ..Weather::default()
+        };
+        let mut world = World::new([settings.clone(), settings.clone()], slow, 1);
+        let is_ready = |world: &World| world.ends.iter().flatten().count() == 2;
+        assert!(world.run_until(Span::from_ms(1_000), is_ready));
+        world.run_until(Span::from_ms(100), |_| false);
+        let most_in_flight = |world: &mut World| {
+            let mut most = 0;
+            let done = world.run_until(Span::from_ms(2_000), |world| {
+                let progress = world.ends[CLIENT].as_ref().unwrap().progress();
+                most = most.max(progress.map_or(0, |progress| progress.in_flight.as_u64()));
+                world.is_done()
+            });
+            assert!(done, "stalled at {:?}", world.now);
+            most / 1361
+        };
+        // On a long way the window opens.
+        let mut long = World::new([settings.clone(), settings], slow, 1);
+        assert!(long.run_until(Span::from_ms(1_000), is_ready));
+        long.run_until(Span::from_ms(100), |_| false);
+        for world in [&mut long, &mut world] {
+            world.post(CLIENT, &numbered(&[5_000_000; 8], 0));
+        }
+        let open = most_in_flight(&mut long);
+        assert!(open > 2_000, "{transport:?}: {open} packets");
+        world.weather = still();
+        let bound = most_in_flight(&mut world);
+        assert!(
+            (150..=185).contains(&bound),
+            "{transport:?}: {bound} packets"
+        );
+    }
 }
 
 /// Longest wait at a link of a tenth of the line rate after the first windows, and the time that a transfer takes.
