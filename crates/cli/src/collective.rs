@@ -28,9 +28,10 @@ pub(crate) fn collective(arguments: &CollectiveArguments) -> Result<ExitCode, Fa
             let addresses = ranks::read(file, rank)?;
             let security = security(&arguments.connection, rank == 0)?;
             let joining = joining(arguments, security, &steps, addresses.len() as u32)?;
-            let address = addresses[rank as usize];
             let members = Members { addresses, rank };
             let ranks = members.addresses.len() as u32;
+            let own = members.addresses[rank as usize];
+            let address = members.listening_at().unwrap_or(own);
             let listener =
                 Listener::bind(address, rank, ranks, joining).map_err(|e| failure(&e))?;
             take_part(arguments, &steps, listener, members)

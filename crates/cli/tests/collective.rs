@@ -7,6 +7,7 @@ use common::Bench;
 use insta::assert_snapshot;
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader, Read as _};
+use std::net::UdpSocket;
 use std::process::{Child, Stdio};
 use std::sync::mpsc;
 use std::thread;
@@ -139,18 +140,20 @@ impl Drop for Ranks {
     }
 }
 
-/// Addresses of this process alone, so that ports are free.
-fn hosts(ranks: u8) -> String {
-    let id = std::process::id();
-    let host = |rank| {
-        format!(
-            "127.{}.{}.{}  # rank {rank}\n",
-            1 + (id >> 8) % 200,
-            id % 256,
-            1 + rank
-        )
-    };
-    (0..ranks).map(host).collect()
+/// Sockets at free ports of this host, one for each rank. Nobody else gets a port as long as its socket is there.
+fn reserve(ranks: usize) -> Vec<UdpSocket> {
+    let bind = |_| UdpSocket::bind("127.0.0.1:0").expect("a free port");
+    (0..ranks).map(bind).collect()
+}
+
+fn address(socket: &UdpSocket) -> String {
+    socket.local_addr().expect("it is bound").to_string()
+}
+
+/// A list of ranks.
+fn hosts(sockets: &[UdpSocket]) -> String {
+    let line = |(rank, socket)| format!("{}  # rank {rank}\n", address(socket));
+    (0..).zip(sockets).map(line).collect()
 }
 
 impl Ranks {
@@ -198,7 +201,7 @@ impl Ranks {
 #[test]
 fn processes_reduce_together() {
     let bench = Bench::new("collective-processes");
-    bench.write("hosts.txt", &hosts(4));
+    bench.write("hosts.txt", &hosts(&reserve(4)));
     bench.write("all.key", KEY);
     let mut ranks = Ranks::start(
         &bench,
@@ -234,16 +237,7 @@ fn processes_reduce_together() {
 #[test]
 fn a_rank_that_is_killed_ends_the_others_and_is_named() {
     let bench = Bench::new("collective-killed");
-    let hosts = hosts(7);
-    // Addresses that the test above does not have.
-    bench.write(
-        "hosts.txt",
-        &hosts
-            .lines()
-            .skip(4)
-            .map(|line| format!("{line}\n"))
-            .collect::<String>(),
-    );
+    bench.write("hosts.txt", &hosts(&reserve(3)));
     bench.write("all.key", KEY);
     let more = ["-b", "1M", "-e", "1M", "-n", "1000000", "--idle", "1s"];
     let mut ranks = Ranks::start(&bench, &[0, 1, 2], &more);
@@ -269,14 +263,18 @@ fn a_rank_that_is_killed_ends_the_others_and_is_named() {
 #[test]
 fn a_rank_that_is_missing_is_named_with_its_address() {
     let bench = Bench::new("collective-missing");
-    bench.write("hosts.txt", "127.0.77.1\n127.0.77.2\n");
+    let mut sockets = reserve(2);
+    bench.write("hosts.txt", &hosts(&sockets));
+    let [missing, own] = [&sockets[0], &sockets[1]].map(address);
+    sockets.truncate(1);
     bench.write("all.key", KEY);
     let mut ranks = Ranks::start(&bench, &[1], &["--wait", "700ms"]);
     let (code, _, errors) = ranks.end(0);
     assert_eq!(code, Some(2), "{errors}");
+    let errors = errors.replace(&missing, "MISSING").replace(&own, "OWN");
     assert_snapshot!(errors.trim_end(), @r"
-    rank 1 is up at 127.0.77.2:4794; waiting for 1 others
-    error: rank 0 at 127.0.77.1:4794 has not come up within 700ms
+    rank 1 is up at OWN; waiting for 1 others
+    error: rank 0 at MISSING has not come up within 700ms
       fix: see that it runs there, with the same list of ranks and the same key, and that UDP passes in both directions
     ");
 }
@@ -284,7 +282,10 @@ fn a_rank_that_is_missing_is_named_with_its_address() {
 #[test]
 fn another_key_and_other_arguments_are_told() {
     let bench = Bench::new("collective-others");
-    bench.write("hosts.txt", "127.0.78.1\n127.0.78.2\n");
+    let sockets = reserve(2);
+    bench.write("hosts.txt", &hosts(&sockets));
+    let first_address = address(&sockets[0]);
+    drop(sockets);
     bench.write("all.key", KEY);
     let mut first = Ranks::start(&bench, &[0], &["--wait", "20s"]);
     let mut other = Ranks::start(&bench, &[1], &["-n", "3"]);
@@ -303,10 +304,10 @@ fn another_key_and_other_arguments_are_told() {
     let (code, _, errors) = other.end(0);
     assert_eq!(code, Some(2));
     assert!(
-        errors.contains(
-            "error: rank 0 at 127.0.78.1:4794 cannot be reached: the other end has another key\n  \
+        errors.contains(&format!(
+            "error: rank 0 at {first_address} cannot be reached: the other end has another key\n  \
              fix: give both ends the same key"
-        ),
+        )),
         "{errors}"
     );
 }

@@ -157,7 +157,7 @@ impl Group {
     /// As [`Group::join`](crate::Group::join).
     pub fn join(members: Members, joining: Joining) -> Result<Self, GroupError> {
         let (rank, ranks) = (members.rank, members.addresses.len() as u32);
-        let Some(&address) = members.addresses.get(rank as usize) else {
+        let Some(address) = members.listening_at() else {
             return Err(GroupError::Members(format!(
                 "there is no rank {rank} among {ranks}"
             )));

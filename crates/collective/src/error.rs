@@ -181,6 +181,37 @@ impl GroupError {
         .to_owned()
     }
 
+    /// Error for a connection that has ended. A failure that another rank has only heard of is that of the rank which has failed.
+    pub(crate) fn of_end(rank: u32, address: SocketAddr, closed: Closed) -> Self {
+        let ending = match closed {
+            Closed::There(code) => Ending::of(code),
+            _ => None,
+        };
+        match ending {
+            Some(Ending::FailedElsewhere(by)) => Self::Ended {
+                by,
+                ending: Ending::Failed,
+            },
+            Some(ending) => Self::Ended { by: rank, ending },
+            None => Self::Lost {
+                rank,
+                address,
+                closed,
+            },
+        }
+    }
+
+    /// True if it is the end of a connection to a rank that is through with all.
+    pub(crate) fn is_leave(&self) -> bool {
+        matches!(
+            self,
+            Self::Ended {
+                ending: Ending::Done,
+                ..
+            }
+        )
+    }
+
     /// Reason to tell the other ranks.
     pub(crate) fn ending(&self) -> Ending {
         match self {
@@ -188,6 +219,10 @@ impl GroupError {
             Self::Absent { rank, .. } => Ending::Absent(*rank),
             Self::Refused { rank, .. } => Ending::Refused(*rank),
             Self::Left { rank, .. } => Ending::Left(*rank),
+            Self::Ended {
+                by,
+                ending: Ending::Failed,
+            } => Ending::FailedElsewhere(*by),
             Self::Ended { ending, .. } => *ending,
             Self::Disagreement { rank, .. } => Ending::Disagreement(*rank),
             Self::Twice { rank, .. } => Ending::Twice(*rank),

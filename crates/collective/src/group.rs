@@ -94,11 +94,13 @@ impl Group {
         early: Vec<Message>,
     ) -> Result<(), GroupError> {
         if let Some(known) = self.peers.get(&rank) {
-            return Err(GroupError::Twice {
+            let error = GroupError::Twice {
                 rank,
                 first: known.channel.peer(),
                 second: channel.peer(),
-            });
+            };
+            channel.close(error.ending().code());
+            return Err(error);
         }
         let peer = Peer::new(rank, self.address(rank), channel, &self.tell);
         self.peers.insert(rank, peer);
@@ -422,26 +424,16 @@ impl Group {
             return Ok(());
         };
         peer.is_over = true;
-        let ending = match closed {
-            Closed::There(code) => Ending::of(code),
-            _ => None,
-        };
-        match ending {
-            Some(Ending::Done) => {
-                peer.has_left = true;
-                let needed = active.is_some_and(|active| active.execution.expects(rank));
-                // One that has not begun will not.
-                match needed || !peer.has_begun {
-                    true => Err(GroupError::Left { rank, address }),
-                    false => Ok(()),
-                }
-            }
-            Some(ending) => Err(GroupError::Ended { by: rank, ending }),
-            None => Err(GroupError::Lost {
-                rank,
-                address,
-                closed,
-            }),
+        let error = GroupError::of_end(rank, address, closed);
+        if !error.is_leave() {
+            return Err(error);
+        }
+        peer.has_left = true;
+        let needed = active.is_some_and(|active| active.execution.expects(rank));
+        // One that has not begun will not.
+        match needed || !peer.has_begun {
+            true => Err(GroupError::Left { rank, address }),
+            false => Ok(()),
         }
     }
 
@@ -484,8 +476,18 @@ impl Group {
     /// # Errors
     /// If a rank is lost before; the error of a group that is over.
     pub async fn leave(mut self) -> Result<(), GroupError> {
-        if let Some(error) = self.broken.take() {
-            return Err(error);
+        if let Some(error) = &self.broken {
+            return Err(error.clone());
+        }
+        // What has come since the last collective: the others are to hear of a failure, not that this rank is through.
+        while let Ok(event) = self.told.try_recv() {
+            match self.on_event(event, None) {
+                Ok(()) | Err(GroupError::Left { .. }) => {}
+                Err(error) => {
+                    self.end(&error).await;
+                    return Err(error);
+                }
+            }
         }
         let mut ends = JoinSet::new();
         for (&rank, peer) in &self.peers {
@@ -503,24 +505,16 @@ impl Group {
             let Ok((rank, address, closed)) = end else {
                 continue;
             };
-            let error = match closed {
-                Closed::Here => continue,
-                Closed::There(code) => match Ending::of(code) {
-                    Some(Ending::Done) => continue,
-                    Some(ending) => GroupError::Ended { by: rank, ending },
-                    None => GroupError::Lost {
-                        rank,
-                        address,
-                        closed,
-                    },
-                },
-                closed => GroupError::Lost {
-                    rank,
-                    address,
-                    closed,
-                },
-            };
-            result = result.and(Err(error));
+            let is_ours = closed == Closed::Here;
+            let error = GroupError::of_end(rank, address, closed);
+            if is_ours || error.is_leave() || result.is_err() {
+                continue;
+            }
+            // Those that are still connected are not to take this rank for the one that has left too early.
+            for peer in self.peers.values() {
+                peer.channel.close(error.ending().code());
+            }
+            result = Err(error);
         }
         drain.abort();
         result
@@ -530,8 +524,10 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         // A rank that is gone without having left is a failure for the others. One that has left, or has ended, says so first.
+        let ending = self.broken.as_ref().map(GroupError::ending);
+        let code = ending.unwrap_or(Ending::Failed).code();
         for peer in self.peers.values() {
-            peer.channel.close(Ending::Failed.code());
+            peer.channel.close(code);
         }
     }
 }

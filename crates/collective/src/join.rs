@@ -2,23 +2,25 @@
 
 use crate::error::GroupError;
 use crate::group::Group;
-use crate::peers::{Event, Memory, Tell};
+use crate::peers::{Event, Farewell, Guest, Memory, Tell};
 use crate::plan::Plan;
-use crate::wire::{Ending, Greeting, MOST_TEXT, Tag};
+use crate::wire::{Greeting, MOST_TEXT, Tag};
 use clearway_udp::net::{Channel, ConnectError, Message, Server, connect_with};
 use clearway_udp::{Acceptor, Closed, Limits, Security, Settings};
 use clearway_units::Span;
 use std::collections::BTreeSet;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 /// Time after which a rank that has not answered is asked again.
 const PAUSE: Duration = Duration::from_millis(100);
-/// Time in which connections that are dropped tell the other end.
+/// Time in which ranks that have not been met are told why they will not be.
 const FAREWELL: Duration = Duration::from_millis(120);
+/// End of a connection whose other end goes down before it has met anybody.
+const GOING: Closed = Closed::There(0);
 /// Memory of a connection in each direction.
 const MEMORY: u64 = 16 << 20;
 /// Messages that can overtake a greeting: those that a connection has at a time.
@@ -31,6 +33,23 @@ pub struct Members {
     pub addresses: Vec<SocketAddr>,
     /// Number of this rank.
     pub rank: u32,
+}
+
+impl Members {
+    /// Address at which the rank listens, if there is such a rank: its own. If that is known to its host alone and others are not of this
+    /// host, it is all addresses with this port: on Debian the name of a host is `127.0.1.1` there.
+    pub fn listening_at(&self) -> Option<SocketAddr> {
+        let own = *self.addresses.get(self.rank as usize)?;
+        let is_local = |address: &SocketAddr| address.ip().is_loopback();
+        if !is_local(&own) || self.addresses.iter().all(is_local) {
+            return Some(own);
+        }
+        let all = match own {
+            SocketAddr::V4(_) => IpAddr::from(Ipv4Addr::UNSPECIFIED),
+            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        Some(SocketAddr::new(all, own.port()))
+    }
 }
 
 /// Pairs of ranks that have a connection.
@@ -90,9 +109,10 @@ impl Joining {
 /// A rank that listens, and has not joined a group yet.
 #[derive(Debug)]
 pub struct Listening {
-    server: Server,
+    server: Arc<Server>,
     memory: Memory,
     joining: Joining,
+    farewell: Farewell,
 }
 
 impl Listening {
@@ -111,6 +131,7 @@ impl Listening {
             per_address: ranks as usize,
             half_open: ranks as usize,
             memory: u64::from(ranks) * joining.settings.receive_memory,
+            ..Limits::default()
         };
         let memory = Memory::default();
         let buffers = memory.clone();
@@ -122,9 +143,10 @@ impl Listening {
             error: error.to_string(),
         })?;
         Ok(Self {
-            server,
+            server: Arc::new(server),
             memory,
             joining,
+            farewell: Farewell::default(),
         })
     }
 
@@ -150,59 +172,69 @@ impl Listening {
             return Err(GroupError::Members(fault));
         }
         let mut group = Group::alone(*rank, addresses.clone(), self.memory.clone());
-        let result = self.meet(&members, &mut group).await;
+        // All that goes on while ranks are met ends with this set.
+        let mut meetings = JoinSet::new();
+        let result = self.meet(&members, &mut group, &mut meetings).await;
         match result {
             Ok(()) => Ok(group),
             Err(error) => {
+                let ending = error.ending();
+                self.farewell.set(ending);
+                meetings.shutdown().await;
                 group.end(&error).await;
-                // Connections that have not greeted yet were dropped, and have to say so.
-                sleep(FAREWELL).await;
+                let turn_away = async {
+                    loop {
+                        self.server.accept().await.close(ending.code());
+                    }
+                };
+                // It has no end of its own.
+                let _: Result<(), _> = timeout(FAREWELL, turn_away).await;
                 Err(error)
             }
         }
     }
 
-    async fn meet(self, members: &Members, group: &mut Group) -> Result<(), GroupError> {
-        let Self {
-            server,
-            memory,
-            joining,
-        } = self;
+    async fn meet(
+        &self,
+        members: &Members,
+        group: &mut Group,
+        meetings: &mut JoinSet<()>,
+    ) -> Result<(), GroupError> {
+        let joining = &self.joining;
         let neighbours = joining.neighbours(members);
         let greeting = Arc::new(Greeting {
             rank: members.rank,
             ranks: members.addresses.len() as u32,
             task: joining.task.clone(),
         });
-        // All that goes on here ends with this set.
-        let mut meetings = JoinSet::new();
         for &rank in neighbours.range(..members.rank) {
             let reach = Reach {
                 rank,
                 address: members.addresses[rank as usize],
                 greeting: Arc::clone(&greeting),
                 settings: joining.settings.clone(),
-                memory: memory.clone(),
+                memory: self.memory.clone(),
+                farewell: self.farewell.clone(),
             };
             let tell = group.teller();
             meetings.spawn(async move {
                 let event = match reach.reach().await {
-                    Ok((channel, early)) => Event::Met {
-                        rank,
-                        channel,
-                        early,
-                    },
+                    Ok((guest, early)) => Event::Met { rank, guest, early },
                     Err(error) => Event::Unmet(error),
                 };
                 let _ = tell.send(event).await;
             });
         }
         let expected: BTreeSet<u32> = neighbours.range(members.rank..).copied().collect();
-        meetings.spawn(admit(
-            server,
+        let hosts = Hosts {
             greeting,
             expected,
-            members.addresses.clone(),
+            addresses: members.addresses.clone(),
+            farewell: self.farewell.clone(),
+        };
+        meetings.spawn(admit(
+            Arc::clone(&self.server),
+            Arc::new(hosts),
             group.teller(),
         ));
         let wait = joining.wait.as_ps() / 1000;
@@ -214,11 +246,9 @@ impl Listening {
             };
             let more = missing.count();
             match group.event_until(deadline).await {
-                Some(Event::Met {
-                    rank,
-                    channel,
-                    early,
-                }) => group.add(rank, channel, early)?,
+                Some(Event::Met { rank, guest, early }) => {
+                    group.add(rank, guest.into_channel(), early)?;
+                }
                 Some(Event::Unmet(error)) => return Err(error),
                 Some(event) => group.on_early(event)?,
                 None => {
@@ -241,7 +271,7 @@ impl Group {
     /// If there is no such rank or no socket, or the others cannot be met in time.
     pub async fn join(members: Members, joining: Joining) -> Result<Self, GroupError> {
         let (rank, ranks) = (members.rank, members.addresses.len() as u32);
-        let Some(&address) = members.addresses.get(rank as usize) else {
+        let Some(address) = members.listening_at() else {
             return Err(GroupError::Members(format!(
                 "there is no rank {rank} among {ranks}"
             )));
@@ -258,15 +288,19 @@ struct Reach {
     greeting: Arc<Greeting>,
     settings: Settings,
     memory: Memory,
+    farewell: Farewell,
 }
 
 impl Reach {
-    async fn reach(self) -> Result<(Channel, Vec<Message>), GroupError> {
+    async fn reach(self) -> Result<(Guest, Vec<Message>), GroupError> {
         let (rank, address) = (self.rank, self.address);
         loop {
             let memory = Box::new(self.memory.clone());
             let error = match connect_with(address, self.settings.clone(), memory).await {
-                Ok(channel) => return self.greet(channel).await,
+                Ok(channel) => match self.greet(channel).await {
+                    Err(GroupError::Lost { closed, .. }) if closed == GOING => closed,
+                    result => return result,
+                },
                 Err(ConnectError::Closed(closed)) => closed,
                 Err(ConnectError::Socket { error, .. }) => {
                     return Err(GroupError::Sockets {
@@ -277,8 +311,11 @@ impl Reach {
                 }
             };
             match error {
-                // It is not up yet; who waits has a limit.
-                Closed::NoAnswer(_) | Closed::Silent(_) | Closed::Busy => sleep(PAUSE).await,
+                // It is not up yet, or going down; who waits has a limit.
+                GOING | Closed::NoAnswer(_) | Closed::Silent(_) | Closed::Busy => {
+                    sleep(PAUSE).await;
+                }
+                Closed::There(_) => return Err(GroupError::of_end(rank, address, error)),
                 closed => {
                     return Err(GroupError::Refused {
                         rank,
@@ -290,13 +327,24 @@ impl Reach {
         }
     }
 
-    async fn greet(&self, channel: Channel) -> Result<(Channel, Vec<Message>), GroupError> {
+    async fn greet(&self, channel: Channel) -> Result<(Guest, Vec<Message>), GroupError> {
+        let guest = Guest::new(channel, &self.farewell);
+        match self.exchange_greetings(guest.channel()).await {
+            Ok(early) => Ok((guest, early)),
+            Err(error) => {
+                guest.channel().close(error.ending().code());
+                Err(error)
+            }
+        }
+    }
+
+    async fn exchange_greetings(&self, channel: &Channel) -> Result<Vec<Message>, GroupError> {
         let (rank, address) = (self.rank, self.address);
         // If that fails, there is no answer either.
         let _ = channel
             .send(Tag::Greeting.code(), self.greeting.write().into())
             .await;
-        let (theirs, early) = hear(&channel, rank, address).await?;
+        let (theirs, early) = hear(channel, rank, address).await?;
         agree(&self.greeting, &theirs, rank, address)?;
         if theirs.rank != rank {
             let found = theirs.rank;
@@ -304,7 +352,7 @@ impl Reach {
                 "at {address} is rank {found}, where this list has rank {rank}"
             )));
         }
-        Ok((channel, early))
+        Ok(early)
     }
 }
 
@@ -319,7 +367,7 @@ async fn hear(
         let message = channel
             .receive()
             .await
-            .map_err(|closed| ended(rank, address, closed))?;
+            .map_err(|closed| GroupError::of_end(rank, address, closed))?;
         if Tag::of(message.tag) != Some(Tag::Greeting) && early.len() < MOST_EARLY {
             early.push(message);
             continue;
@@ -333,22 +381,6 @@ async fn hear(
                 what: "it does not greet as this release does".to_owned(),
             }),
         };
-    }
-}
-
-/// Error for a connection that has ended before both ends have greeted.
-fn ended(rank: u32, address: SocketAddr, closed: Closed) -> GroupError {
-    let ending = match closed {
-        Closed::There(code) => Ending::of(code),
-        _ => None,
-    };
-    match ending {
-        Some(ending) => GroupError::Ended { by: rank, ending },
-        None => GroupError::Lost {
-            rank,
-            address,
-            closed,
-        },
     }
 }
 
@@ -381,30 +413,30 @@ fn agree(
     Ok(())
 }
 
-/// Admits the ranks that connect.
-async fn admit(
-    server: Server,
+/// Ranks that connect, as the one that they connect to expects them.
+struct Hosts {
     greeting: Arc<Greeting>,
     expected: BTreeSet<u32>,
     addresses: Vec<SocketAddr>,
-    tell: Tell,
-) {
-    let expected = Arc::new(expected);
+    farewell: Farewell,
+}
+
+/// Admits the ranks that connect.
+async fn admit(server: Arc<Server>, hosts: Arc<Hosts>, tell: Tell) {
     let mut guests = JoinSet::new();
     loop {
-        let channel = server.accept().await;
-        let (tell, greeting) = (tell.clone(), Arc::clone(&greeting));
-        let (expected, addresses) = (Arc::clone(&expected), addresses.clone());
+        let guest = Guest::new(server.accept().await, &hosts.farewell);
+        let (tell, hosts) = (tell.clone(), Arc::clone(&hosts));
         guests.spawn(async move {
-            let event = match receive_guest(&channel, &greeting, &expected, &addresses).await {
+            let event = match receive_guest(guest.channel(), &hosts).await {
                 // The other end says nothing more before it has heard the answer.
                 Ok(rank) => Event::Met {
                     rank,
-                    channel,
+                    guest,
                     early: Vec::new(),
                 },
                 Err(Some(error)) => {
-                    channel.close(error.ending().code());
+                    guest.channel().close(error.ending().code());
                     Event::Unmet(error)
                 }
                 Err(None) => return,
@@ -415,12 +447,13 @@ async fn admit(
 }
 
 /// Hears who has connected, and answers. An error of `None` is somebody of no concern.
-async fn receive_guest(
-    channel: &Channel,
-    greeting: &Greeting,
-    expected: &BTreeSet<u32>,
-    addresses: &[SocketAddr],
-) -> Result<u32, Option<GroupError>> {
+async fn receive_guest(channel: &Channel, hosts: &Hosts) -> Result<u32, Option<GroupError>> {
+    let Hosts {
+        greeting,
+        expected,
+        addresses,
+        ..
+    } = hosts;
     let stranger = channel.peer();
     let message = channel.receive().await.map_err(|_| None)?;
     let theirs = match Tag::of(message.tag) {
@@ -446,5 +479,27 @@ async fn receive_guest(
             address: stranger,
             what: "it connects although it does not have to".to_owned(),
         })),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_whose_own_name_is_a_loopback_address_listens_where_others_reach_it() {
+        let listening = |addresses: [&str; 2], rank| {
+            let addresses = addresses.map(|address| address.parse().unwrap()).to_vec();
+            let at = Members { addresses, rank }.listening_at();
+            at.map(|address| address.to_string())
+        };
+        let debian = ["127.0.1.1:5000", "192.0.2.2:4794"];
+        assert_eq!(listening(debian, 0).as_deref(), Some("0.0.0.0:5000"));
+        assert_eq!(listening(debian, 1).as_deref(), Some("192.0.2.2:4794"));
+        assert_eq!(listening(debian, 2), None);
+        let local = ["127.0.1.1:5000", "[::1]:5000"];
+        assert_eq!(listening(local, 0).as_deref(), Some("127.0.1.1:5000"));
+        let six = ["[::1]:5000", "[2001:db8::2]:5000"];
+        assert_eq!(listening(six, 0).as_deref(), Some("[::]:5000"));
     }
 }

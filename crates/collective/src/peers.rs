@@ -1,13 +1,13 @@
 //! Connections to other ranks: a task that reads and one that writes for each.
 
 use crate::error::GroupError;
-use crate::wire::{Begin, Sequence, Tag};
+use crate::wire::{Begin, Ending, Sequence, Tag};
 use bytes::Bytes;
 use clearway_udp::net::{Channel, Message};
 use clearway_udp::{Acceptor, Closed, SendError};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::sync::mpsc;
 
 /// Events that wait for the group; behind them readers wait, and then connections.
@@ -20,7 +20,7 @@ pub(crate) enum Event {
     /// A rank has come.
     Met {
         rank: u32,
-        channel: Channel,
+        guest: Guest,
         /// Messages that have overtaken its greeting.
         early: Vec<Message>,
     },
@@ -40,6 +40,55 @@ pub(crate) enum Event {
         rank: u32,
         closed: Closed,
     },
+}
+
+/// Code with which connections end whose ranks have not been met, if there is a reason.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Farewell(Arc<OnceLock<u64>>);
+
+impl Farewell {
+    pub(crate) fn set(&self, ending: Ending) {
+        // The first reason counts.
+        let _ = self.0.set(ending.code());
+    }
+}
+
+/// A connection to a rank that is being met. Dropped, it says why nobody is met here any more.
+pub(crate) struct Guest {
+    channel: Option<Channel>,
+    farewell: Farewell,
+}
+
+impl Guest {
+    pub(crate) fn new(channel: Channel, farewell: &Farewell) -> Self {
+        Self {
+            channel: Some(channel),
+            farewell: farewell.clone(),
+        }
+    }
+
+    pub(crate) fn channel(&self) -> &Channel {
+        self.channel
+            .as_ref()
+            .expect("it is taken only when it is no guest any more")
+    }
+
+    /// The connection, for a rank that has been met.
+    pub(crate) fn into_channel(mut self) -> Channel {
+        self.channel
+            .take()
+            .expect("it is taken only when it is no guest any more")
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        if let Some(channel) = &self.channel
+            && let Some(code) = self.farewell.0.get()
+        {
+            channel.close(*code);
+        }
+    }
 }
 
 pub(crate) type Tell = mpsc::Sender<Event>;

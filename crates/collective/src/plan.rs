@@ -13,10 +13,14 @@ use std::sync::Arc;
 pub(crate) const ELEMENT: usize = size_of::<f32>();
 /// Most elements of a message: 4 MiB, of which a connection's memory holds several.
 const MOST_CHUNK: usize = (4 << 20) / ELEMENT;
-/// Elements of a message where nobody has chosen: 256 KiB.
+/// Elements of a message where nobody has chosen, at most: 256 KiB, so that those which a rank handles at a time stay in the cache of a
+/// processor.
 const CHUNK: usize = (256 << 10) / ELEMENT;
 /// Fewest elements of a message where nobody has chosen: below 16 KiB the cost of messages outweighs that of bytes.
 const LEAST_CHUNK: usize = (16 << 10) / ELEMENT;
+/// Messages into which what passes a rank is cut, where that leaves enough for each: one that is copied, one that is sent, one on its way
+/// and one that is added.
+const PIPELINE: usize = 4;
 
 /// Operation on the buffers of the ranks. S is the number of elements of a plan; block r is the r-th of as many parts as there are ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,13 +127,19 @@ impl Algorithm {
         self.name
     }
 
-    /// Elements of a message where nobody has chosen: a block where all ranks take the same steps, and less where chunks follow each other
-    /// along a tree; within 16 KiB and 256 KiB.
-    fn usual_chunk(self, count: usize) -> usize {
-        match self.name {
-            "double-binary-tree" => (count / 16).clamp(LEAST_CHUNK, CHUNK),
-            _ => CHUNK,
-        }
+    /// Elements of a message where nobody has chosen: the buffer by its parts, by the ranks that a part passes before it comes back, and by
+    /// the messages at a rank; within 16 KiB and 256 KiB.
+    ///
+    /// A ring and its like have a block for each rank, all of which are sent at a time. Two trees have half of the buffer each, in which
+    /// messages follow each other from the leaves to the root.
+    fn usual_chunk(self, ranks: u32, count: usize) -> usize {
+        let ranks = ranks.max(1);
+        let (parts, depth) = match self.name {
+            "double-binary-tree" => (2, ranks.next_power_of_two().ilog2().max(1)),
+            _ => (ranks, 1),
+        };
+        let pieces = parts as usize * depth as usize * PIPELINE;
+        count.div_ceil(pieces).clamp(LEAST_CHUNK, CHUNK)
     }
 
     /// Settings of the graph. Sizes are counted in elements.
@@ -196,7 +206,7 @@ impl Plan {
         count: usize,
         chunk: Option<usize>,
     ) -> Result<Self, CollectiveError> {
-        let chunk = chunk.unwrap_or_else(|| algorithm.usual_chunk(count));
+        let chunk = chunk.unwrap_or_else(|| algorithm.usual_chunk(ranks, count));
         let fault = |key, message: String, fix: &str| CollectiveError {
             operation: algorithm.operation.name(),
             algorithm: algorithm.name,
@@ -365,5 +375,29 @@ impl Plan {
             _ => range,
         };
         (target, effect)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_follow_from_ranks_and_size() {
+        let chunk = |name, ranks, kib: usize| {
+            let algorithm = Algorithm::named(Operation::AllReduce, name).unwrap();
+            let plan = Plan::new(algorithm, ranks, (kib << 10) / ELEMENT, None).unwrap();
+            (plan.chunk() * ELEMENT) >> 10
+        };
+        // A block of 256 KiB in four messages; none of less than 16 KiB, nor of more than 256 KiB.
+        assert_eq!(chunk("ring", 4, 1024), 64);
+        assert_eq!(chunk("ring", 8, 1024), 32);
+        assert_eq!(chunk("ring", 64, 1024), 16);
+        assert_eq!(chunk("ring", 4, 64 << 10), 256);
+        // Half of the buffer in four messages for each of two, and of four ranks.
+        assert_eq!(chunk("tree", 4, 1024), 64);
+        assert_eq!(chunk("tree", 16, 1024), 32);
+        assert_eq!(chunk("tree", 2, 0), 16);
+        assert_eq!(chunk("tree", 1, 1024), 128);
     }
 }

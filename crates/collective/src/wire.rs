@@ -149,6 +149,8 @@ pub enum Ending {
     Twice(u32),
     /// A rank has broken the protocol.
     Violation(u32),
+    /// A rank has failed for a reason of its own, and this one has heard of it.
+    FailedElsewhere(u32),
 }
 
 impl Ending {
@@ -166,6 +168,7 @@ impl Ending {
             Self::Disagreement(rank) => (7, rank),
             Self::Twice(rank) => (8, rank),
             Self::Violation(rank) => (9, rank),
+            Self::FailedElsewhere(rank) => (10, rank),
         };
         Self::BASE | kind << 32 | u64::from(rank)
     }
@@ -183,6 +186,7 @@ impl Ending {
             (7, rank) => Self::Disagreement(rank),
             (8, rank) => Self::Twice(rank),
             (9, rank) => Self::Violation(rank),
+            (10, rank) => Self::FailedElsewhere(rank),
             _ => return None,
         })
     }
@@ -200,6 +204,7 @@ impl fmt::Display for Ending {
             Self::Disagreement(rank) => write!(f, "it does not agree with rank {rank}"),
             Self::Twice(rank) => write!(f, "rank {rank} has come twice"),
             Self::Violation(rank) => write!(f, "rank {rank} broke the protocol"),
+            Self::FailedElsewhere(rank) => write!(f, "rank {rank} has failed"),
         }
     }
 }
@@ -252,7 +257,7 @@ mod tests {
         }
 
         #[test]
-        fn tags_and_endings_come_back(sequence in 0..NUMBERS, message in any::<u32>(), kind in 1u64..10) {
+        fn tags_and_endings_come_back(sequence in 0..NUMBERS, message in any::<u32>(), kind in 1u64..11) {
             let tag = Tag::Message(Sequence(sequence), message);
             prop_assert_eq!(Tag::of(tag.code()), Some(tag));
             let rank = if kind < 3 { 0 } else { message };

@@ -3,6 +3,7 @@
 use clearway_collective::{
     Algorithm, Ending, Group, GroupError, Joining, Listening, Members, Operation, Pairs, Plan,
 };
+use clearway_udp::net::connect;
 use clearway_udp::{Closed, PreSharedKey, Security};
 use clearway_units::Span;
 use std::future::Future;
@@ -217,28 +218,74 @@ fn a_rank_that_ends_without_a_word_is_named_by_all() {
             group.all_reduce(None, &mut buffer).await.unwrap_err()
         })
         .await;
+        let told = "rank 2 has ended the group: it has failed";
         for error in errors {
-            match error {
-                GroupError::Ended { by: 2, ending } => assert_eq!(ending, Ending::Failed),
-                GroupError::Ended { ending, .. } => assert_eq!(ending, Ending::Failed),
-                other => panic!("{other}"),
-            }
+            assert_eq!(error.to_string(), told);
         }
+    });
+}
+
+/// Groups of a ring of ranks.
+async fn ring(ranks: u32) -> Vec<Group> {
+    let ring = Algorithm::default_of(Operation::AllReduce);
+    let plan = Arc::new(Plan::new(ring, ranks, 1000, None).unwrap());
+    let joined = join(ranks, |_| Joining {
+        pairs: Pairs::Of(vec![Arc::clone(&plan)]),
+        ..joining()
+    });
+    joined.await.into_iter().map(Result::unwrap).collect()
+}
+
+#[test]
+fn a_rank_that_leaves_a_group_that_has_failed_is_not_the_one_that_is_named() {
+    run(async {
+        let mut groups = ring(4).await;
+        drop(groups.remove(1));
+        // Until both neighbours have heard of it; the rank opposite has not.
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        let left = groups.remove(0).leave().await;
+        let mut errors = each(groups, |mut group| async move {
+            let mut buffer = filled(group.rank(), 1000);
+            group.all_reduce(None, &mut buffer).await.unwrap_err()
+        })
+        .await;
+        errors.push(left.unwrap_err());
+        let told = "rank 1 has ended the group: it has failed";
+        for error in errors {
+            assert_eq!(error.to_string(), told);
+        }
+    });
+}
+
+#[test]
+fn a_rank_that_is_being_met_is_told_who_has_failed() {
+    run(async {
+        let (mut listening, addresses) = listen(3, |_| joining());
+        let _third = listening.pop();
+        let join = |(rank, listening): (u32, Listening)| {
+            let addresses = addresses.clone();
+            tokio::spawn(listening.join(Members { addresses, rank }))
+        };
+        let mut joins: Vec<_> = (0..).zip(listening).map(join).collect();
+        // A third rank that has connected, and not greeted yet.
+        let guest = connect(addresses[0], joining().settings).await.unwrap();
+        // The first two have met, and wait for the third.
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        joins[1].abort();
+        let error = joins.swap_remove(0).await.unwrap().map(|_| ()).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "rank 1 has ended the group: it has failed"
+        );
+        const RANK_1_HAS_FAILED: u64 = 0x636c_000a_0000_0001;
+        assert_eq!(guest.receive().await, Err(Closed::There(RANK_1_HAS_FAILED)));
     });
 }
 
 #[test]
 fn news_of_a_lost_rank_go_around_a_ring() {
     run(async {
-        let plan = |count| {
-            let ring = Algorithm::default_of(Operation::AllReduce);
-            Arc::new(Plan::new(ring, 5, count, None).unwrap())
-        };
-        let joined = join(5, |_| Joining {
-            pairs: Pairs::Of(vec![plan(1000)]),
-            ..joining()
-        });
-        let mut groups: Vec<Group> = joined.await.into_iter().map(Result::unwrap).collect();
+        let mut groups = ring(5).await;
         // A rank that has left is of no use to its neighbours, and these to theirs.
         groups.remove(2).leave().await.unwrap();
         let errors = each(groups, |mut group| async move {

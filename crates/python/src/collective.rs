@@ -86,7 +86,8 @@ impl NativeGroup {
                 .collect::<Result<Vec<SocketAddr>, _>>()
         })?;
         let addresses = addresses.map_err(wrong)?;
-        let Some(&address) = addresses.get(rank as usize) else {
+        let members = Members { addresses, rank };
+        let Some(address) = members.listening_at() else {
             return Err(wrong(format!(
                 "there is no rank {rank} among {ranks}\n  fix: give a rank below the number of hosts"
             )));
@@ -94,7 +95,7 @@ impl NativeGroup {
         let mut stopped = None;
         let joined = without_lock(py, || {
             let listener = Listener::bind(address, rank, ranks, joining)?;
-            listener.join(Members { addresses, rank }, &mut asking(&mut stopped))
+            listener.join(members, &mut asking(&mut stopped))
         })?;
         stopped.map_or(Ok(()), Err)?;
         let group = joined.map_err(|error| exception(&error))?;
