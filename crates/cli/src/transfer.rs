@@ -7,7 +7,9 @@ mod report;
 pub(crate) use arguments::{RecvArguments, SendArguments};
 
 use crate::failure::Failure;
-use crate::hosts::{no_socket, refused, resolve, runtime, security, warn_if_insecure};
+use crate::hosts::{
+    listening_at, no_socket, refused, resolve, runtime, security, warn_if_insecure,
+};
 use crate::messages::{say, warn};
 use crate::output::print;
 use crate::progress::{Console, Interrupt};
@@ -34,7 +36,7 @@ use tokio::task::JoinSet;
 const INTERRUPTED: u8 = 130;
 /// Time between two looks whether Ctrl-C was pressed.
 const TICK: Duration = Duration::from_millis(100);
-/// Links, devices and so on that are listed.
+/// Entries of folders that are not sent, of each kind that are listed.
 const MOST_SKIPPED: usize = 5;
 
 pub(crate) fn send(arguments: &SendArguments) -> Result<ExitCode, Failure> {
@@ -66,23 +68,22 @@ fn no_source(error: &SourceError) -> Failure {
 }
 
 fn say_skipped(sources: &Sources, quiet: bool) {
-    let skipped = sources.skipped();
-    if quiet || skipped.is_empty() {
-        return;
+    let remarks = [
+        ("links, devices and pipes", sources.skipped()),
+        ("partial files of transfers", sources.partial_folders()),
+    ];
+    for (what, paths) in remarks {
+        if quiet || paths.is_empty() {
+            continue;
+        }
+        let listed = paths.iter().take(MOST_SKIPPED);
+        let listed: Vec<_> = listed.map(|path| path.display().to_string()).collect();
+        let more = match paths.len().saturating_sub(MOST_SKIPPED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        warn(&format!("{what} are not sent: {}{more}", listed.join(", ")));
     }
-    let listed: Vec<_> = skipped
-        .iter()
-        .take(MOST_SKIPPED)
-        .map(|path| path.display().to_string())
-        .collect();
-    let more = match skipped.len().saturating_sub(MOST_SKIPPED) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    warn(&format!(
-        "links, devices and pipes are not sent: {}{more}",
-        listed.join(", ")
-    ));
 }
 
 async fn send_all(
@@ -177,7 +178,7 @@ struct Receiver {
 }
 
 pub(crate) fn recv(arguments: &RecvArguments) -> Result<ExitCode, Failure> {
-    let address = resolve(&arguments.listen)?;
+    let address = listening_at(arguments.listen.as_deref())?;
     let settings = arguments
         .connection
         .settings(security(&arguments.connection, true)?);

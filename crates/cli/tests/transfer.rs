@@ -33,18 +33,16 @@ impl Drop for Receiving {
 
 /// Starts a receiver below a shell command, such as a limit.
 fn receive_below(bench: &Bench, shell: &str, more: &[&str]) -> Receiving {
+    receive_at(bench, shell, "127.0.0.1:0", more)
+}
+
+fn receive_at(bench: &Bench, shell: &str, listen: &str, more: &[&str]) -> Receiving {
     let program = bench.command(&[]);
     let mut command = Command::new("bash");
     let line = format!("{shell} exec \"$0\" \"$@\"");
     command.args(["-c", &line]).arg(program.get_program());
     command.args([
-        "recv",
-        "--listen",
-        "127.0.0.1:0",
-        "--key",
-        "both.key",
-        "--out",
-        "to",
+        "recv", "--listen", listen, "--key", "both.key", "--out", "to",
     ]);
     command.args(more).current_dir(bench.path("."));
     let mut child = command
@@ -235,6 +233,38 @@ fn files_and_folders_arrive_and_both_ends_tell() {
         assert!(is_same(&bench, name), "{name}");
     }
     assert_eq!(fs::read_dir(bench.path("to")).expect("a folder").count(), 2);
+}
+
+#[test]
+fn all_addresses_are_those_of_both_versions_and_partial_files_are_not_sent() {
+    let bench = Bench::new("transfer-everywhere");
+    let receiving = receive_at(&bench, "", "[::]:0", &[]);
+    let port = receiving.address.strip_prefix("[::]:").expect("a port");
+    for (folder, host) in [("four", "127.0.0.1"), ("six", "[::1]")] {
+        bench.write(&format!("{folder}/{folder}"), host);
+        bench.write(&format!("{folder}/.clearway-partial/key.data"), "a part");
+        let server = format!("{host}:{port}");
+        let mut command = bench.command(&["send", &server, "--key", "../both.key", "."]);
+        let output = command.current_dir(bench.path(folder)).output();
+        let output = output.expect("the program can be started");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{errors}");
+        assert_eq!(
+            errors,
+            "warning: partial files of transfers are not sent: ./.clearway-partial\n"
+        );
+        assert_eq!(bench.read(&format!("to/{folder}")), host);
+    }
+    let id = receiving.child.id().to_string();
+    let sent = Command::new("kill").args(["-INT", &id]).status();
+    assert!(sent.expect("kill").success());
+    let (_, text, errors) = receiving.end();
+    for host in ["127.0.0.1", "[::1]"] {
+        assert!(
+            text.contains(&format!("files from {host}:")),
+            "{text} {errors}"
+        );
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::at::read_exact_at;
 use crate::blocks::{DIGEST, Digest};
-use crate::name::Name;
+use crate::name::{Name, PARTIAL_FOLDER};
 use crate::party::Disk;
 use crate::reason::{Reason, ReasonKind};
 use crate::sending::{Job, Outcome, Sending};
@@ -25,6 +25,8 @@ pub struct Sources {
     files: Vec<Source>,
     /// Entries of folders that are not sent: links, devices, pipes, sockets.
     skipped: Vec<PathBuf>,
+    /// Folders in which receivers keep partial files.
+    partial_folders: Vec<PathBuf>,
     open: Mutex<BTreeMap<u32, Arc<Open>>>,
 }
 
@@ -66,6 +68,12 @@ pub enum SourceError {
         /// The fault.
         fault: String,
     },
+    /// A name in another encoding.
+    #[error("{path:?}: its name cannot be sent: it is not UTF-8")]
+    Encoding {
+        /// As the user calls it, or what lies in it.
+        path: PathBuf,
+    },
     /// Two files would have one name.
     #[error("{first} and {second} would both be `{name}` at the receiver")]
     Twice {
@@ -90,6 +98,9 @@ impl SourceError {
                 "name a file or a folder; write into a file first what comes from a pipe"
             }
             Self::Name { .. } => "rename it, or leave it out",
+            Self::Encoding { .. } => {
+                "rename it, or move it elsewhere meanwhile; `convmv` renames all files of a folder from another encoding to UTF-8"
+            }
             Self::Twice { .. } => {
                 "rename one of them, or send them by two commands to receivers with different `--out`"
             }
@@ -150,6 +161,10 @@ impl Sources {
                     self.skipped.push(path);
                     continue;
                 }
+                if kind.is_dir() && entry.file_name().eq_ignore_ascii_case(PARTIAL_FOLDER) {
+                    self.partial_folders.push(path);
+                    continue;
+                }
                 let own = text(&path, &entry.file_name())?;
                 let name = match prefix.as_str() {
                     "" => own,
@@ -187,6 +202,11 @@ impl Sources {
     /// Entries of folders that are not sent: links, devices, pipes, sockets.
     pub fn skipped(&self) -> &[PathBuf] {
         &self.skipped
+    }
+
+    /// Folders in which receivers keep partial files: they are not sent.
+    pub fn partial_folders(&self) -> &[PathBuf] {
+        &self.partial_folders
     }
 
     /// The sender of these files.
@@ -291,10 +311,7 @@ fn cannot_read(path: &Path, error: io::Error) -> SourceError {
 }
 
 fn text(path: &Path, name: &OsStr) -> Result<String, SourceError> {
-    let fault = || SourceError::Name {
-        path: shown(path),
-        fault: "it is not UTF-8".into(),
-    };
+    let fault = || SourceError::Encoding { path: path.into() };
     name.to_str().map(str::to_owned).ok_or_else(fault)
 }
 

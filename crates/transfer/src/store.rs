@@ -141,8 +141,7 @@ impl Store {
 
     /// The partial file of a name, blocks that should be there, and whether they are of a file with another size or time.
     fn partial(&self, name: Name, offer: &Offer) -> Result<(Open, Vec<u32>, bool), Reason> {
-        let key = format!("{:?}", Digest::of_block(name.as_str().as_bytes()));
-        let key = key[..32].to_owned();
+        let key = key(&name);
         let (folder, data) = self.open_partial(&key)?;
         let failed = |error: io::Error| write_failed(&error);
         let known = read_record(&folder, &key).map_err(failed)?;
@@ -180,7 +179,7 @@ impl Store {
 
     /// Opens a partial file that no other transfer has.
     fn open_partial(&self, key: &str) -> Result<(Folder, File), Reason> {
-        let name = format!("{key}.data");
+        let name = data_name(key);
         for attempt in 1.. {
             let opened = self.root.make_folder(PARTIAL_FOLDER);
             let opened = opened.and_then(|()| self.root.folder(PARTIAL_FOLDER));
@@ -202,13 +201,27 @@ impl Store {
             }
             // Another transfer may have put it in its place in the meantime: then it is ours no more.
             if folder.has(&name, &data).map_err(failed)? {
-                return Ok((folder, data));
+                if !Folder::is_shared(&data).map_err(failed)? {
+                    return Ok((folder, data));
+                }
+                // One that was put in its place just before the power failed: it is not to be written to.
+                remove_partial(&folder, key);
             }
             if attempt >= ATTEMPTS {
                 break;
             }
         }
         Err(Reason::new(ReasonKind::Busy, ""))
+    }
+
+    /// Removes the partial file that is a second name of a file in its place, as a power failure between two steps can leave it.
+    fn forget_second_name(&self, open: &Open) {
+        let key = key(&open.name);
+        if let Ok(folder) = self.root.folder(PARTIAL_FOLDER)
+            && let Ok(true) = folder.has(&data_name(&key), &open.data)
+        {
+            remove_partial(&folder, &key);
+        }
     }
 
     /// The folder in which a file gets its place.
@@ -228,11 +241,13 @@ impl Store {
         let is_same = Digest::of_file(open.geometry, digests) == digest;
         let Some(partial) = &open.partial else {
             let differs = || Reason::new(ReasonKind::Exists, "its content is another");
-            return is_same.then_some(()).ok_or_else(differs);
+            is_same.then_some(()).ok_or_else(differs)?;
+            self.forget_second_name(&open);
+            return Ok(());
         };
         if !is_same {
             // Nobody can tell which block is wrong.
-            partial.remove();
+            remove_partial(&partial.folder, &partial.key);
             return Err(Reason::new(ReasonKind::Content, ""));
         }
         open.complete().map_err(|error| write_failed(&error))?;
@@ -243,7 +258,7 @@ impl Store {
                 _ => write_failed(&error),
             })?;
         let target = target.as_ref().unwrap_or(&self.root);
-        let data = format!("{}.data", partial.key);
+        let data = data_name(&partial.key);
         let moved = partial
             .folder
             .rename(&data, target, open.name.file(), self.overwrite);
@@ -252,7 +267,7 @@ impl Store {
             _ => write_failed(&error),
         })?;
         // A record without its file is no harm, and the file is in its place.
-        let _ = partial.folder.remove(&format!("{}.record", partial.key));
+        let _ = partial.folder.remove(&record_name(&partial.key));
         target.sync().map_err(|error| write_failed(&error))
     }
 }
@@ -309,12 +324,27 @@ impl Partial {
         let mut record = self.record.lock().unwrap_or_else(PoisonError::into_inner);
         record.write_all(&block.to_be_bytes())
     }
+}
 
-    fn remove(&self) {
-        for kind in ["data", "record"] {
-            // What stays is compared again.
-            let _ = self.folder.remove(&format!("{}.{kind}", self.key));
-        }
+/// Name of a partial file, without its kind.
+fn key(name: &Name) -> String {
+    let mut key = format!("{:?}", Digest::of_block(name.as_str().as_bytes()));
+    key.truncate(32);
+    key
+}
+
+fn data_name(key: &str) -> String {
+    format!("{key}.data")
+}
+
+fn record_name(key: &str) -> String {
+    format!("{key}.record")
+}
+
+fn remove_partial(folder: &Folder, key: &str) {
+    for name in [data_name(key), record_name(key)] {
+        // What stays is compared again.
+        let _ = folder.remove(&name);
     }
 }
 
@@ -336,7 +366,7 @@ fn system_time((seconds, nanos): (i64, u32)) -> SystemTime {
 }
 
 fn read_record(folder: &Folder, key: &str) -> io::Result<Option<Record>> {
-    let file = match folder.read(&format!("{key}.record")) {
+    let file = match folder.read(&record_name(key)) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
@@ -351,7 +381,7 @@ fn read_record(folder: &Folder, key: &str) -> io::Result<Option<Record>> {
 
 /// Replaces a record. Returns the file, to whose end blocks are added.
 fn write_record(folder: &Folder, key: &str, record: &Record) -> io::Result<File> {
-    let (new, name) = (format!("{key}.new"), format!("{key}.record"));
+    let (new, name) = (format!("{key}.new"), record_name(key));
     let mut file = folder.file(&new)?;
     file.set_len(0)?;
     file.write_all(&record.encode())?;
@@ -404,7 +434,7 @@ impl Disk<Receiving> for Store {
             },
             Job::Forget(file) => {
                 self.files().remove(&file);
-                Outcome::Forgotten
+                Outcome::Forgotten(file)
             }
         }
     }

@@ -35,9 +35,9 @@ Examples:
   clearway recv --key both.key --out incoming       # makes the key, which is to be copied to the other host
   clearway send 192.0.2.1 --key both.key data.bin   # there")]
 pub(crate) struct RecvArguments {
-    /// Address at which it listens, with a port if it is not 4794
-    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0", value_hint = ValueHint::Hostname)]
-    pub(crate) listen: String,
+    /// Address at which it listens, with a port if it is not 4794; all of this host if left out
+    #[arg(long, value_name = "ADDRESS", value_hint = ValueHint::Hostname)]
+    pub(crate) listen: Option<String>,
     /// Folder for what comes; it is made if there is none
     #[arg(long, value_name = "FOLDER", default_value = ".", value_hint = ValueHint::DirPath)]
     pub(crate) out: PathBuf,

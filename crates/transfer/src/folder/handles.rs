@@ -5,6 +5,8 @@ use rustix::fs::{
     AtFlags, FileType, FlockOperation, Mode, OFlags, RawMode, flock, fstat, fsync, linkat, mkdirat,
     openat, renameat, statat, unlinkat,
 };
+#[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
+use rustix::fs::{RenameFlags, renameat_with};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io;
@@ -91,6 +93,11 @@ impl Folder {
         }
     }
 
+    /// True if a file has other names, too.
+    pub(crate) fn is_shared(file: &File) -> io::Result<bool> {
+        Ok(fstat(file)?.st_nlink > 1)
+    }
+
     /// Moves a file into another folder. What is there is replaced only if `overwrite` says so.
     pub(crate) fn rename(
         &self,
@@ -99,18 +106,30 @@ impl Folder {
         new: &str,
         overwrite: bool,
     ) -> io::Result<()> {
-        if !overwrite {
-            match linkat(&self.0, name, &to.0, new, AtFlags::empty()) {
-                Ok(()) => return self.remove(name),
-                Err(error @ (Errno::EXIST | Errno::XDEV | Errno::NOSPC)) => {
-                    return Err(error.into());
-                }
-                // Some file systems have no hard links.
-                Err(_) if to.kind(new)?.is_some() => return Err(Errno::EXIST.into()),
-                Err(_) => {}
-            }
+        if overwrite {
+            return Ok(renameat(&self.0, name, &to.0, new)?);
         }
-        Ok(renameat(&self.0, name, &to.0, new)?)
+        match rename_noreplace(&self.0, name, &to.0, new) {
+            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP | Errno::PERM) => {
+                self.link(name, to, new)
+            }
+            result => Ok(result?),
+        }
+    }
+
+    /// Moves a file in two steps where one step could replace what is there. Between both the file has two names.
+    fn link(&self, name: &str, to: &Self, new: &str) -> io::Result<()> {
+        match linkat(&self.0, name, &to.0, new, AtFlags::empty()) {
+            Ok(()) => match unlinkat(&self.0, name, AtFlags::empty()) {
+                // Whoever has found two names has removed this one.
+                Err(Errno::NOENT) => Ok(()),
+                result => Ok(result?),
+            },
+            Err(error @ (Errno::EXIST | Errno::XDEV | Errno::NOSPC)) => Err(error.into()),
+            // Some file systems have no hard links.
+            Err(_) if to.kind(new)?.is_some() => Err(Errno::EXIST.into()),
+            Err(_) => Ok(renameat(&self.0, name, &to.0, new)?),
+        }
     }
 
     /// Removes a file.
@@ -123,8 +142,61 @@ impl Folder {
         Ok(unlinkat(&self.0, name, AtFlags::REMOVEDIR)?)
     }
 
-    /// Has the names in this folder written to the disk.
+    /// Has the names in this folder written to the disk, where the file system can do that.
     pub(crate) fn sync(&self) -> io::Result<()> {
-        Ok(fsync(&self.0)?)
+        match fsync(&self.0) {
+            Err(Errno::INVAL | Errno::NOTSUP) => Ok(()),
+            result => Ok(result?),
+        }
+    }
+}
+
+/// Moves a file, unless there is something of the new name.
+#[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
+fn rename_noreplace(from: &OwnedFd, name: &str, to: &OwnedFd, new: &str) -> rustix::io::Result<()> {
+    renameat_with(from, name, to, new, RenameFlags::NOREPLACE)
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
+fn rename_noreplace(_: &OwnedFd, _: &str, _: &OwnedFd, _: &str) -> rustix::io::Result<()> {
+    Err(Errno::NOSYS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clearway_testing::Folder as TestFolder;
+    use std::fs;
+    use std::io::ErrorKind;
+
+    type Move = fn(&Folder, &str, &Folder, &str) -> io::Result<()>;
+
+    #[test]
+    fn what_is_there_stays_and_a_file_that_was_moved_has_one_name() {
+        let at_once: Move = |from, name, to, new| from.rename(name, to, new, false);
+        for (number, rename) in [at_once, Folder::link].into_iter().enumerate() {
+            let test = TestFolder::new(&format!("transfer-rename-{number}"));
+            let folder = Folder::open(&test).unwrap();
+            folder.make_folder("to").unwrap();
+            let to = folder.folder("to").unwrap();
+            fs::write(test.join("a"), "a").unwrap();
+            fs::write(test.join("b"), "b").unwrap();
+            rename(&folder, "a", &to, "x").unwrap();
+            assert!(!test.join("a").exists());
+            assert!(!Folder::is_shared(&to.read("x").unwrap()).unwrap());
+            let error = rename(&folder, "b", &to, "x").unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::AlreadyExists);
+            assert_eq!(fs::read(test.join("to/x")).unwrap(), b"a");
+            assert_eq!(fs::read(test.join("b")).unwrap(), b"b");
+        }
+    }
+
+    /// Folders of `/proc` are of a file system that writes to no disk.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_folder_that_cannot_be_written_to_the_disk_is_no_error() {
+        let folder = Folder::open(Path::new("/proc")).unwrap();
+        assert_eq!(fsync(&folder.0), Err(Errno::INVAL));
+        folder.sync().unwrap();
     }
 }

@@ -83,6 +83,11 @@ impl Folder {
         Ok(true)
     }
 
+    /// True if a file has other names, too. Here nothing tells, and moving a file makes none.
+    pub(crate) fn is_shared(_: &File) -> io::Result<bool> {
+        Ok(false)
+    }
+
     /// Moves a file into another folder. What is there is replaced only if `overwrite` says so.
     pub(crate) fn rename(
         &self,

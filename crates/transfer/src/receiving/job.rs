@@ -98,5 +98,5 @@ pub(crate) enum Outcome {
         result: Result<(), Reason>,
     },
     /// A file is closed.
-    Forgotten,
+    Forgotten(u32),
 }

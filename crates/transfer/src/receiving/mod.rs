@@ -3,18 +3,21 @@
 //! What the other end can make it hold is bounded: files and blocks under way, blocks that wait to be written, answers that wait to be
 //! sent, and bytes and files in all.
 
+mod file;
 mod job;
 
+pub use file::Unfinished;
 pub use job::Bounds;
 pub(crate) use job::{Job, Outcome};
 
-use crate::blocks::{BlockSet, DIGEST, Digest, Geometry, MOST_BLOCKS};
+use crate::blocks::{BlockSet, DIGEST, Digest, MOST_BLOCKS};
 use crate::name::Name;
 use crate::party::{Event, Party, Progress, Violation, What, event};
 use crate::reason::{Reason, ReasonKind};
 use crate::sending::{MOST_ACTIVE, MOST_REPAIRS};
 use crate::wire::{Message, Offer, Tag, VERSION};
 use bytes::Bytes;
+use file::{Closing, File, Stage};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Bytes of blocks that wait to be written from which no further message is taken.
@@ -30,46 +33,6 @@ const CHECKS: usize = 2;
 const ATTEMPT_TICKS: u32 = 5;
 const ATTEMPTS: u32 = 30;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    Beginning,
-    Taking,
-    Publishing,
-}
-
-#[derive(Debug)]
-struct File {
-    name: Name,
-    offer: Offer,
-    /// Attempts to begin it while another transfer had it.
-    attempts: u32,
-    geometry: Geometry,
-    stage: Stage,
-    digests: Vec<Digest>,
-    /// Blocks of an earlier transfer that are still to be checked, and whether one of them is being checked.
-    unchecked: VecDeque<u32>,
-    /// Checks that are under way.
-    checking: u32,
-    kept: BlockSet,
-    arrived: BlockSet,
-    /// Blocks that have come and were written.
-    written: u32,
-    moved: u64,
-    repairs: u32,
-    finish: Option<(u32, Digest)>,
-}
-
-/// A file of which a part has come.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unfinished {
-    /// Name of the file.
-    pub name: String,
-    /// Bytes that are there.
-    pub bytes: u64,
-    /// Bytes of the whole.
-    pub size: u64,
-}
-
 /// The receiving side.
 #[derive(Debug)]
 pub struct Receiving {
@@ -80,6 +43,8 @@ pub struct Receiving {
     names: BTreeSet<[u8; 16]>,
     taken: u64,
     active: BTreeMap<u32, File>,
+    /// Files that have ended, and are still open or being opened: the other end is told when they are closed.
+    closing: BTreeMap<u32, Closing>,
     blocks: u64,
     ticks: u32,
     /// Files that another transfer has.
@@ -102,6 +67,7 @@ impl Receiving {
             names: BTreeSet::new(),
             taken: 0,
             active: BTreeMap::new(),
+            closing: BTreeMap::new(),
             blocks: 0,
             ticks: 0,
             busy: Vec::new(),
@@ -116,20 +82,7 @@ impl Receiving {
 
     /// Files of which a part has come.
     pub fn unfinished(&self) -> impl Iterator<Item = Unfinished> {
-        let begun = self
-            .active
-            .values()
-            .filter(|file| file.stage != Stage::Beginning);
-        begun.map(|file| {
-            let blocks = 0..file.geometry.blocks();
-            let there =
-                blocks.filter(|block| file.arrived.contains(*block) || file.kept.contains(*block));
-            Unfinished {
-                name: file.name.to_string(),
-                bytes: there.map(|block| file.geometry.length(block)).sum(),
-                size: file.geometry.size(),
-            }
-        })
+        self.active.values().filter_map(File::unfinished)
     }
 
     fn push(&mut self, message: &Message) {
@@ -157,7 +110,7 @@ impl Receiving {
             return Err(Violation("it offers a file twice"));
         }
         let blocks = self.blocks + u64::from(geometry.blocks());
-        if self.active.len() >= MOST_ACTIVE
+        if self.active.len() + self.closing.len() >= MOST_ACTIVE
             || !self.active.is_empty() && blocks > u64::from(MOST_BLOCKS)
         {
             return Err(Violation(
@@ -173,22 +126,7 @@ impl Receiving {
         };
         self.blocks = blocks;
         self.taken = self.taken.saturating_add(geometry.size());
-        let active = File {
-            name: name.clone(),
-            offer: offer.clone(),
-            attempts: 0,
-            geometry,
-            stage: Stage::Beginning,
-            digests: Vec::new(),
-            unchecked: VecDeque::new(),
-            checking: 0,
-            kept: BlockSet::default(),
-            arrived: BlockSet::default(),
-            written: 0,
-            moved: 0,
-            repairs: 0,
-            finish: None,
-        };
+        let active = File::new(name.clone(), offer.clone());
         self.active.insert(file, active);
         self.jobs.push_back(Job::Begin { name, offer });
         Ok(())
@@ -235,19 +173,25 @@ impl Receiving {
 
     /// Gives an active file up and says so.
     fn refuse(&mut self, file: u32, reason: Reason) {
-        self.push(&Message::Refuse {
+        let answer = Message::Refuse {
             file,
             reason: reason.clone(),
-        });
-        self.jobs.push_back(Job::Forget(file));
-        self.end(file, |_| What::Failed(reason));
+        };
+        self.end(file, answer, |_| What::Failed(reason));
     }
 
-    fn end(&mut self, file: u32, what: impl FnOnce(&File) -> What) {
+    /// Ends an active file. The answer is sent when it is closed, so that the sender does not offer others before.
+    fn end(&mut self, file: u32, answer: Message, what: impl FnOnce(&File) -> What) {
         let Some(ended) = self.active.remove(&file) else {
             return;
         };
         self.blocks -= u64::from(ended.geometry.blocks());
+        self.busy.retain(|busy| *busy != file);
+        if ended.jobs == 0 {
+            self.jobs.push_back(Job::Forget(file));
+        }
+        let closing = Closing::new(ended.jobs, answer);
+        self.closing.insert(file, closing);
         let what = what(&ended);
         match &what {
             What::Failed(_) => {
@@ -258,10 +202,28 @@ impl Receiving {
         self.events.push_back(event(&ended.name, what));
     }
 
+    /// Takes note that a job of a file is done. A file that has ended is closed after its last job.
+    fn after_job(&mut self, file: u32) {
+        if let Some(active) = self.active.get_mut(&file) {
+            active.jobs -= 1;
+        } else if let Some(closing) = self.closing.get_mut(&file) {
+            closing.jobs -= 1;
+            if closing.jobs == 0 {
+                self.jobs.push_back(Job::Forget(file));
+            }
+        }
+    }
+
+    fn on_forgotten(&mut self, file: u32) {
+        if let Some(closing) = self.closing.remove(&file) {
+            closing.answers().for_each(|answer| self.push(&answer));
+        }
+    }
+
     fn on_begun(&mut self, file: u32, result: Result<(Vec<u32>, bool), Reason>) {
+        self.after_job(file);
         let Some(active) = self.active.get_mut(&file) else {
-            // It was withdrawn in the meantime.
-            return self.jobs.push_back(Job::Forget(file));
+            return;
         };
         let (kept, changed) = match result {
             Ok(found) => found,
@@ -304,10 +266,10 @@ impl Receiving {
 
     fn on_checked(&mut self, file: u32, blocks: Vec<(u32, Digest)>) {
         self.checks -= 1;
+        self.after_job(file);
         let Some(active) = self.active.get_mut(&file) else {
             return;
         };
-        active.checking -= 1;
         for (block, digest) in &blocks {
             active.digests[*block as usize] = *digest;
         }
@@ -338,6 +300,7 @@ impl Receiving {
         if !active.arrived.insert(block) {
             return Err(Violation("it sends a block twice"));
         }
+        active.jobs += 1;
         self.waiting_bytes += content.len();
         self.jobs.push_back(Job::Write {
             file,
@@ -355,6 +318,7 @@ impl Receiving {
         result: Result<Option<Digest>, Reason>,
     ) {
         self.waiting_bytes -= length;
+        self.after_job(file);
         let Some(active) = self.active.get_mut(&file) else {
             return;
         };
@@ -409,8 +373,7 @@ impl Receiving {
             return;
         };
         // Whatever the sender says, what is under way to the disk is waited for.
-        let is_busy = active.written < active.arrived.len() || active.checking > 0;
-        if active.written < sent || is_busy {
+        if active.written < sent || active.jobs > 0 {
             return;
         }
         let blocks = 0..active.geometry.blocks();
@@ -422,6 +385,7 @@ impl Receiving {
             return self.refuse(file, Reason::new(ReasonKind::Content, &detail));
         }
         active.stage = Stage::Publishing;
+        active.jobs += 1;
         let kept: u64 = (0..active.geometry.blocks())
             .filter(|block| !active.arrived.contains(*block))
             .map(|block| active.geometry.length(block))
@@ -436,15 +400,12 @@ impl Receiving {
     }
 
     fn on_published(&mut self, file: u32, result: Result<(), Reason>) {
+        self.after_job(file);
         match result {
-            Ok(()) => {
-                self.push(&Message::Done { file });
-                self.jobs.push_back(Job::Forget(file));
-                self.end(file, |ended| What::Done {
-                    size: ended.geometry.size(),
-                    moved: ended.moved,
-                });
-            }
+            Ok(()) => self.end(file, Message::Done { file }, |ended| What::Done {
+                size: ended.geometry.size(),
+                moved: ended.moved,
+            }),
             Err(reason) => self.refuse(file, reason),
         }
     }
@@ -453,26 +414,21 @@ impl Receiving {
         if !self.seen.contains(&file) {
             return Err(Violation("it withdraws a file that it has not offered"));
         }
-        if self
-            .active
-            .get(&file)
-            .is_some_and(|active| active.stage == Stage::Publishing)
-        {
-            return Err(Violation("it withdraws a file that it has finished"));
-        }
-        let was_begun = self
-            .active
-            .get(&file)
-            .is_some_and(|active| active.stage != Stage::Beginning);
-        if was_begun {
-            self.jobs.push_back(Job::Forget(file));
-        }
-        self.end(file, |_| What::Failed(reason));
-        let heard = Reason::new(ReasonKind::Withdrawn, "");
-        self.push(&Message::Refuse {
+        let heard = Message::Refuse {
             file,
-            reason: heard,
-        });
+            reason: Reason::new(ReasonKind::Withdrawn, ""),
+        };
+        if let Some(closing) = self.closing.get_mut(&file) {
+            closing.withdrawn = Some(heard);
+            return Ok(());
+        }
+        match self.active.get(&file).map(|active| active.stage) {
+            Some(Stage::Publishing) => {
+                return Err(Violation("it withdraws a file that it has finished"));
+            }
+            Some(_) => self.end(file, heard, |_| What::Failed(reason)),
+            None => self.push(&heard),
+        }
         Ok(())
     }
 
@@ -484,7 +440,7 @@ impl Receiving {
         let (file, active) = active.find(|(_, active)| !active.unchecked.is_empty())?;
         let count = active.unchecked.len().min(CHECKED);
         self.checks += 1;
-        active.checking += 1;
+        active.jobs += 1;
         Some(Job::Check {
             file: *file,
             blocks: active.unchecked.drain(..count).collect(),
@@ -531,7 +487,7 @@ impl Party for Receiving {
                 result,
             } => self.on_written(file, block, length, result),
             Outcome::Published { file, result } => self.on_published(file, result),
-            Outcome::Forgotten => {}
+            Outcome::Forgotten(file) => self.on_forgotten(file),
         }
     }
 
@@ -541,7 +497,8 @@ impl Party for Receiving {
             return;
         }
         for file in std::mem::take(&mut self.busy) {
-            if let Some(active) = self.active.get(&file) {
+            if let Some(active) = self.active.get_mut(&file) {
+                active.jobs += 1;
                 let (name, offer) = (active.name.clone(), active.offer.clone());
                 self.jobs.push_back(Job::Begin { name, offer });
             }

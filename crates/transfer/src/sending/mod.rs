@@ -271,9 +271,18 @@ impl Sending {
         self.ahead_bytes -= length as u64;
     }
 
+    /// Judges a message about a file that is not active: one that has ended is still spoken of by messages that its end has overtaken.
+    fn expect_ended(&self, file: u32, otherwise: &'static str) -> Result<(), Violation> {
+        match file < self.next {
+            true => Ok(()),
+            false => Err(Violation(otherwise)),
+        }
+    }
+
     fn on_accept(&mut self, file: u32, kept: u32, changed: bool) -> Result<(), Violation> {
-        let active = self.active.get_mut(&file);
-        let active = active.ok_or(Violation("it accepts a file that was not offered"))?;
+        let Some(active) = self.active.get_mut(&file) else {
+            return self.expect_ended(file, "it accepts a file that was not offered");
+        };
         match active.stage {
             Stage::Withdrawn => return Ok(()),
             Stage::Offered if kept <= active.geometry.blocks() => {}
@@ -298,8 +307,9 @@ impl Sending {
     }
 
     fn on_have(&mut self, file: u32, blocks: Vec<(u32, Digest)>) -> Result<(), Violation> {
-        let active = self.active.get_mut(&file);
-        let active = active.ok_or(Violation("it has blocks of a file that was not offered"))?;
+        let Some(active) = self.active.get_mut(&file) else {
+            return self.expect_ended(file, "it has blocks of a file that was not offered");
+        };
         for (block, digest) in blocks {
             match &mut active.stage {
                 Stage::Withdrawn => return Ok(()),
@@ -319,19 +329,16 @@ impl Sending {
 
     fn on_refuse(&mut self, file: u32, reason: Reason) -> Result<(), Violation> {
         if !self.active.contains_key(&file) {
-            // It was refused and withdrawn at the same time.
-            return match file < self.next {
-                true => Ok(()),
-                false => Err(Violation("it refuses a file that was not offered")),
-            };
+            return self.expect_ended(file, "it refuses a file that was not offered");
         }
         self.end(file, What::Failed(reason));
         Ok(())
     }
 
     fn on_again(&mut self, file: u32, block: u32) -> Result<(), Violation> {
-        let active = self.active.get_mut(&file);
-        let active = active.ok_or(Violation("it wants a block of a file that was not offered"))?;
+        let Some(active) = self.active.get_mut(&file) else {
+            return self.expect_ended(file, "it wants a block of a file that was not offered");
+        };
         if active.stage == Stage::Withdrawn {
             return Ok(());
         }
@@ -356,7 +363,8 @@ impl Sending {
             }
             // It was in its place before the receiver heard that it is withdrawn.
             Some(active) if active.stage == Stage::Withdrawn => Ok(()),
-            _ => Err(Violation("it is done with a file that was not finished")),
+            Some(_) => Err(Violation("it is done with a file that was not finished")),
+            None => self.expect_ended(file, "it is done with a file that was not offered"),
         }
     }
 

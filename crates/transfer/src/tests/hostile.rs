@@ -23,6 +23,20 @@ fn greeting() -> (u64, Bytes) {
     greeting.encode()
 }
 
+/// Greeting of a receiver.
+fn hello() -> Message {
+    Message::Greeting {
+        version: VERSION,
+        files: 0,
+        bytes: 0,
+    }
+}
+
+fn withdraw(file: u32) -> (u64, Bytes) {
+    let reason = Reason::new(ReasonKind::Read, "");
+    Message::Withdraw { file, reason }.encode()
+}
+
 fn offer(file: u32, name: &str, size: u64) -> (u64, Bytes) {
     let offer = Offer {
         file,
@@ -101,10 +115,6 @@ fn senders_that_break_the_protocol_are_found_out() {
         kept: 0,
         changed: false,
     };
-    let withdraw = Message::Withdraw {
-        file: 9,
-        reason: Reason::new(ReasonKind::Read, ""),
-    };
     let small = finish(0, 2, &[&full, b"y"], u64::from(BLOCK) + 1);
     let large = finish(0, 3, &[], 0);
     let many = (0..=1 << 4).map(|file| offer(file, &format!("{file}"), u64::from(BLOCK) << 16));
@@ -121,7 +131,7 @@ fn senders_that_break_the_protocol_are_found_out() {
         wrong([two.clone(), large]),
         wrong([two.clone(), small.clone(), small]),
         wrong([finish(5, 0, &[], 0)]),
-        wrong([withdraw.encode()]),
+        wrong([withdraw(9)]),
         wrong([(Tag::of_block(0, 0), Bytes::new())]),
         wrong(many),
     ];
@@ -275,11 +285,7 @@ fn receivers_that_break_the_protocol_are_found_out() {
         }
         None
     };
-    let hello = Message::Greeting {
-        version: VERSION,
-        files: 0,
-        bytes: 0,
-    };
+    let hello = hello();
     let other = Message::Greeting {
         version: 2,
         files: 0,
@@ -329,10 +335,103 @@ fn receivers_that_break_the_protocol_are_found_out() {
         "it wants a block again that was not sent, or too many",
         "it wants a block again that was not sent, or too many",
         "it is done with a file that was not finished",
-        "it is done with a file that was not finished",
+        "it is done with a file that was not offered",
         "a receiver sends what only senders do",
     ];
     assert_eq!(cases, expected.map(Some));
+}
+
+#[test]
+fn messages_that_the_end_of_a_file_has_overtaken_are_no_fault() {
+    let folder = Folder::new("transfer-hostile-overtaken");
+    write(&folder.join("from"), &content(3 << 20, 1));
+    let sources = Sources::find(&[folder.join("from")]).unwrap();
+    let reason = Reason::new(ReasonKind::Write, "");
+    let refuse = Message::Refuse { file: 0, reason };
+    let accept = Message::Accept {
+        file: 0,
+        kept: 2,
+        changed: false,
+    };
+    let have = Message::Have {
+        file: 0,
+        blocks: vec![(1, Digest::default())],
+    };
+    let again = Message::Again { file: 0, block: 2 };
+    for late in [
+        accept,
+        have,
+        again,
+        refuse.clone(),
+        Message::Done { file: 0 },
+    ] {
+        let mut sending = sources.sending();
+        for message in [hello(), refuse.clone(), late.clone()] {
+            let (tag, content) = message.encode();
+            assert_eq!(
+                sending.on_message(tag, content.to_vec()),
+                Ok(()),
+                "{late:?}"
+            );
+            while let Some(job) = sending.poll_job() {
+                sending.on_outcome(sources.run(job));
+            }
+            while sending.poll_send().is_some() {}
+        }
+        assert!(sending.is_over(), "{late:?}");
+    }
+}
+
+#[test]
+fn files_that_are_withdrawn_count_until_they_are_closed() {
+    let folder = Folder::new("transfer-hostile-withdrawn");
+    let mut party = Receiving::new(Bounds::default());
+    let store = Store::open(&folder, false).unwrap();
+    let take = |party: &mut Receiving, (tag, content): (u64, Bytes)| {
+        party
+            .on_message(tag, content.to_vec())
+            .map_err(|fault| fault.0)
+    };
+    take(&mut party, greeting()).unwrap();
+    while party.poll_send().is_some() {}
+    for file in 0..32 {
+        take(&mut party, offer(file, &format!("{file}"), 1)).unwrap();
+    }
+    let begins: Vec<_> = std::iter::from_fn(|| party.poll_job()).collect();
+    assert_eq!(begins.len(), 32);
+    // One of them has a block that waits for the disk.
+    let mut begins = begins.into_iter();
+    party.on_outcome(store.run(begins.next().unwrap()));
+    take(&mut party, block(0, 0, b"x")).unwrap();
+    while party.poll_send().is_some() {}
+    for file in 0..32 {
+        take(&mut party, withdraw(file)).unwrap();
+    }
+    assert_eq!(party.poll_send(), None);
+    let fault = "it offers more files or blocks at a time than it may";
+    let next = offer(32, "32", 1);
+    // The disk has begun some, closed none, and lastly closed all.
+    let mut jobs: Vec<_> = begins.collect();
+    jobs.extend(std::iter::from_fn(|| party.poll_job()));
+    assert_eq!(jobs.len(), 32);
+    for job in jobs {
+        assert_eq!(party.poll_send(), None);
+        party.on_outcome(store.run(job));
+    }
+    let mut early = Receiving::new(Bounds::default());
+    take(&mut early, greeting()).unwrap();
+    for file in 0..32 {
+        take(&mut early, offer(file, &format!("{file}"), 1)).unwrap();
+        take(&mut early, withdraw(file)).unwrap();
+    }
+    assert_eq!(take(&mut early, next.clone()), Err(fault));
+    let closes: Vec<_> = std::iter::from_fn(|| party.poll_job()).collect();
+    assert_eq!(closes.len(), 32);
+    for job in closes {
+        party.on_outcome(store.run(job));
+    }
+    assert_eq!(std::iter::from_fn(|| party.poll_send()).count(), 32);
+    assert_eq!(take(&mut party, next), Ok(()));
 }
 
 /// A message of any kind, with small numbers, so that many of them fit together.

@@ -4,7 +4,9 @@ use super::pair::{Pair, content, done, failed, write};
 use super::sources;
 use crate::{Bounds, Sources, Store};
 use clearway_testing::Folder;
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
@@ -120,6 +122,18 @@ fn a_file_that_another_transfer_has_is_busy() {
 }
 
 #[test]
+fn more_refusals_than_files_may_be_open() {
+    let folder = Folder::new("transfer-many-refused");
+    for number in 0..150 {
+        let name = format!("from/{number:03}");
+        write(&folder.join(&name), &content(100, number));
+        write(&folder.join("to").join(&name), &content(100, number % 2));
+    }
+    let told = refused(&folder, false, Bounds::default());
+    assert_eq!(told.len(), 148);
+}
+
+#[test]
 fn bytes_and_files_have_bounds() {
     let folder = Folder::new("transfer-bounds");
     fs::create_dir_all(folder.join("to")).unwrap();
@@ -181,6 +195,8 @@ fn what_cannot_be_sent_is_told_before_anything_is() {
     write(&folder.join("b/x"), b"2");
     write(&folder.join("c/line\nbreak"), b"3");
     write(&folder.join("d/.clearway-partial"), b"4");
+    let latin = folder.join(OsStr::from_bytes(b"e/caf\xe9"));
+    write(&latin, b"5");
     symlink("/etc", folder.join("a/link")).unwrap();
     let told = |names: &[&str]| {
         let paths: Vec<PathBuf> = names.iter().map(|name| folder.join(name)).collect();
@@ -203,6 +219,10 @@ fn what_cannot_be_sent_is_told_before_anything_is() {
         told(&["d/.clearway-partial"]),
         "/d/.clearway-partial: its name cannot be sent: `.clearway-partial` is where partial files are kept"
     );
+    assert_eq!(
+        told(&["e"]),
+        r#""/e/caf\xE9": its name cannot be sent: it is not UTF-8"#
+    );
     assert!(Sources::find(&["/dev/null".into()]).is_err());
     let found = Sources::find(&[folder.join("a"), folder.join("b")]).unwrap();
     let names: Vec<_> = found
@@ -211,4 +231,20 @@ fn what_cannot_be_sent_is_told_before_anything_is() {
         .collect();
     assert_eq!(names, [("a/x".into(), 1), ("b/x".into(), 1)]);
     assert_eq!(found.skipped(), [folder.join("a/link")]);
+}
+
+#[test]
+fn a_folder_that_receives_can_be_sent_without_its_partial_files() {
+    let folder = Folder::new("transfer-send-inbox");
+    write(&folder.join("inbox/done"), b"1");
+    write(&folder.join("inbox/.clearway-partial/key.data"), b"2");
+    write(&folder.join("inbox/below/.clearway-partial/key.data"), b"3");
+    let found = Sources::find(&[folder.join("inbox/.")]).unwrap();
+    let names: Vec<_> = found.files().map(|(name, _)| name.to_string()).collect();
+    // A path that ends in a dot has a name all the same.
+    assert_eq!(names, ["inbox/done"]);
+    let mut partial = found.partial_folders().to_vec();
+    partial.sort();
+    let wanted = ["inbox/.clearway-partial", "inbox/below/.clearway-partial"];
+    assert_eq!(partial, wanted.map(|name| folder.join(name)));
 }

@@ -5,7 +5,7 @@ use super::{done, sources, tree};
 use crate::record::Record;
 use clearway_testing::Folder;
 use std::fs;
-use std::os::unix::fs::FileExt as _;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::PathBuf;
 
 const SIZE: usize = 12 << 20;
@@ -161,4 +161,33 @@ fn a_source_that_has_become_shorter_since_is_no_longer_at_the_end() {
     write(&folder.join("from"), &content(1000, 9));
     go_on(&folder);
     assert_eq!(fs::read(folder.join("to/from")).unwrap(), content(1000, 9));
+}
+
+#[test]
+fn a_partial_file_with_a_second_name_is_not_written_to() {
+    let folder = Folder::new("transfer-second-name");
+    begin(&folder, 7);
+    let other = folder.join("to/other");
+    fs::hard_link(partial(&folder, "data"), &other).unwrap();
+    let before = fs::read(&other).unwrap();
+    let pair = go_on(&folder);
+    assert_eq!((kept(&pair.events[1]), pair.progress()[1].kept), (None, 0));
+    assert!(fs::read(folder.join("to/from")).unwrap() == content(SIZE, 1));
+    assert!(fs::read(&other).unwrap() == before);
+    assert_eq!(fs::metadata(&other).unwrap().nlink(), 1);
+}
+
+#[test]
+fn a_file_that_got_its_name_just_before_a_power_failure_is_done() {
+    let folder = Folder::new("transfer-power");
+    begin(&folder, 8);
+    let data = partial(&folder, "data");
+    fs::write(&data, content(SIZE, 1)).unwrap();
+    // The step after this one has not come.
+    fs::hard_link(&data, folder.join("to/from")).unwrap();
+    let pair = go_on(&folder);
+    assert_eq!(pair.progress()[1].moved, 0);
+    pair.store.tidy();
+    assert!(!folder.join("to/.clearway-partial").exists());
+    assert_eq!(fs::metadata(folder.join("to/from")).unwrap().nlink(), 1);
 }
