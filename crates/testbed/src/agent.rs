@@ -1,7 +1,7 @@
 //! The process of a host: it listens, connects to those that its flows go to, and carries the flows out.
 //!
 //! It is told what to do by lines on standard input and tells by lines on standard output, see [`crate::task`]. It ends when its input
-//! does, so that no host outlives the command that started it.
+//! does, whatever it is at, so that no host outlives the command that started it.
 
 use crate::content::{is_message, message};
 use crate::fault::Fault;
@@ -15,11 +15,15 @@ use clearway_runs::Stopwatch;
 use clearway_udp::net::{Channel, Server, Snapshot, connect};
 use clearway_udp::{PreSharedKey, Security, SendError, Settings, Transport};
 use clearway_units::{Rate, Span};
+use std::future::{Future, poll_fn};
 use std::io::{self, BufRead as _};
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex};
+use std::task::Poll;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::runtime::Builder;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::oneshot;
 use tokio::time::{sleep, sleep_until, timeout};
 
 /// Samples of a flow from which on every other one is dropped.
@@ -48,7 +52,10 @@ pub fn agent() -> Result<(), Fault> {
         )
     })?;
     let (tell, orders) = unbounded_channel();
+    let (end, ended) = oneshot::channel::<()>();
     std::thread::spawn(move || {
+        // Dropped with the thread.
+        let _end = end;
         for line in io::stdin().lock().lines().map_while(Result::ok) {
             let Ok(order) = serde_json::from_str::<Order>(&line) else {
                 break;
@@ -58,10 +65,20 @@ pub fn agent() -> Result<(), Fault> {
             }
         }
     });
-    if let Err(what) = runtime.block_on(host(orders)) {
+    if let Some(Err(what)) = runtime.block_on(until(ended, host(orders))) {
         say(&Reply::Failed { what });
     }
     Ok(())
+}
+
+/// Result of `work`; `None` if the end comes first.
+async fn until<T>(mut end: oneshot::Receiver<()>, work: impl Future<Output = T>) -> Option<T> {
+    let mut work = pin!(work);
+    poll_fn(|context| match work.as_mut().poll(context) {
+        Poll::Ready(done) => Poll::Ready(Some(done)),
+        Poll::Pending => Pin::new(&mut end).poll(context).map(|_| None),
+    })
+    .await
 }
 
 /// Messages that have come.
@@ -375,6 +392,18 @@ fn thin(samples: &mut Vec<Sample>, every: &mut Duration) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_end_of_orders_ends_what_takes_long() {
+        let runtime = Builder::new_current_thread().build().unwrap();
+        let (end, ended) = oneshot::channel();
+        drop(end);
+        let forever = std::future::pending::<()>();
+        assert_eq!(runtime.block_on(until(ended, forever)), None);
+        let (end, ended) = oneshot::channel();
+        assert_eq!(runtime.block_on(until(ended, async { 7 })), Some(7));
+        drop(end);
+    }
 
     #[test]
     fn samples_are_bounded_and_reach_from_the_beginning_to_the_end() {

@@ -3,13 +3,10 @@
 use crate::fault::Fault;
 use crate::name::BedName;
 use crate::plan::{Plan, Switches};
+use crate::process;
 use crate::state::{self, State};
 use crate::system::{carry_out, look};
-use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use std::hash::{Hash as _, Hasher as _};
-use std::path::Path;
-use std::thread;
-use std::time::Duration;
 
 /// Parts that were taken away.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -45,11 +42,13 @@ pub fn up(
             ),
         ));
     }
-    let state = State {
+    let mut state = State {
         scenario: scenario.into(),
         plan: digest(plan),
         switches,
-        switch_pid: None,
+        complete: false,
+        switch: None,
+        children: Vec::new(),
         namespaces: plan.namespaces().cloned().collect(),
     };
     // First of all, so that a process that is killed in the middle leaves a record.
@@ -64,6 +63,8 @@ pub fn up(
             return Err(fault);
         }
     }
+    state.complete = true;
+    state::write(&plan.name, &state)?;
     Ok(state)
 }
 
@@ -77,39 +78,46 @@ fn digest(plan: &Plan) -> u64 {
 /// The bed that is up, if it is the one of the plan.
 ///
 /// # Errors
-/// If another one of this name is.
+/// If another one of this name is, or one that was never finished.
 pub fn find(plan: &Plan, switches: Switches) -> Result<Option<State>, Fault> {
-    let Some(state) = state::read(&plan.name)? else {
-        return Ok(None);
-    };
-    if (state.plan, state.switches) != (digest(plan), switches) {
-        return Err(already_up(&plan.name, &state));
+    let state = state::read(&plan.name)?;
+    state.map(|state| check(plan, switches, state)).transpose()
+}
+
+/// The bed of a record, if all of it is there and it is the one of the plan.
+fn check(plan: &Plan, switches: Switches, state: State) -> Result<State, Fault> {
+    let is_same = (state.plan, state.switches) == (digest(plan), switches);
+    match is_same && state.complete {
+        true => Ok(state),
+        false => Err(already_up(&plan.name, &state)),
     }
-    Ok(Some(state))
 }
 
 fn already_up(name: &BedName, state: &State) -> Fault {
-    Fault::new(
-        format!(
-            "a test bed `{name}` is up already, of {} with switches of kind {}",
-            state.scenario,
-            state.switches.name()
+    let (scenario, switches) = (&state.scenario, state.switches.name());
+    let what = match state.complete {
+        true => format!(
+            "a test bed `{name}` is up already, of {scenario} with switches of kind {switches}"
         ),
+        false => format!(
+            "a test bed `{name}` of {scenario} is half made: the command that made it was killed, or still makes it"
+        ),
+    };
+    Fault::new(
+        what,
         format!(
             "take it away with `clearway testbed down --name {name}`, or name another one with `--name`"
         ),
     )
 }
 
-/// Takes a bed away, whether it is whole or not. Without one, nothing is done.
+/// Takes a bed away, whether it is whole or not, and ends the processes that were started for it. Without one, nothing is done.
 ///
 /// # Errors
 /// If the system refuses.
 pub fn down(name: &BedName) -> Result<Removed, Fault> {
     let state = state::read(name)?;
-    if let Some(pid) = state.as_ref().and_then(|state| state.switch_pid) {
-        end_switch(pid);
-    }
+    process::end(&state.as_ref().map(State::processes).unwrap_or_default());
     let existing = existing(name)?;
     let batch = existing.iter().map(|name| format!("netns del {name}\n"));
     let step = crate::plan::Step {
@@ -135,25 +143,35 @@ fn existing(name: &BedName) -> Result<Vec<String>, Fault> {
     Ok(own.map(String::from).collect())
 }
 
-/// Ends the switches in user space, if the process is still that.
-fn end_switch(pid: u32) {
-    let Some(process) = i32::try_from(pid).ok().and_then(Pid::from_raw) else {
-        return;
-    };
-    let command = std::fs::read(Path::new("/proc").join(pid.to_string()).join("cmdline"));
-    let is_switch = |command: Vec<u8>| {
-        let mut words = command.split(|byte| *byte == 0);
-        words.any(|word| word == b"softswitch")
-    };
-    if !command.is_ok_and(is_switch) {
-        return;
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bed_counts_once_all_of_it_has_been_made() {
+        let plan = Plan {
+            name: BedName::new("x").unwrap(),
+            hosts: Vec::new(),
+            switches: Vec::new(),
+            needs_netem: false,
+            steps: Vec::new(),
+        };
+        let state = |complete, plan| State {
+            scenario: "some".into(),
+            plan,
+            switches: Switches::Kernel,
+            complete,
+            switch: None,
+            children: Vec::new(),
+            namespaces: Vec::new(),
+        };
+        let own = digest(&plan);
+        let said = |state| check(&plan, Switches::Kernel, state).map_err(|fault| fault.what);
+        assert_eq!(said(state(true, own)), Ok(state(true, own)));
+        let half = said(state(false, own)).unwrap_err();
+        assert!(half.contains("`x` of some is half made"), "{half}");
+        let other = said(state(true, own + 1)).unwrap_err();
+        assert!(other.contains("is up already, of some"), "{other}");
+        assert!(check(&plan, Switches::Soft, state(true, own)).is_err());
     }
-    let _ = kill_process(process, Signal::TERM);
-    for _ in 0..100 {
-        if test_kill_process(process).is_err() {
-            return;
-        }
-        thread::sleep(Duration::from_millis(10));
-    }
-    let _ = kill_process(process, Signal::KILL);
 }

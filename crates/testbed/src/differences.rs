@@ -23,6 +23,7 @@ pub(crate) fn differences(
     all.push(timers(setup, record));
     all.push(marks(setup, record));
     all.push(losses(record));
+    all.extend(bit_errors(setup, assembly));
     all.extend(dead_paths(record));
     all.extend(shares(record));
     all.push(starts(record));
@@ -65,7 +66,7 @@ fn round_trip(record: &TestbedRecord) -> Difference {
     let trips = &record.round_trip;
     let source = match trips.calibrated {
         true => {
-            "the scenario gives no link delay, so that the simulated links have what the handshakes measured"
+            "simulated links to which the scenario gives no delay have what the handshakes measured beyond the delays that it gives"
         }
         false => "the scenario gives the delay of links, and software adds its own to it",
     };
@@ -200,6 +201,18 @@ fn losses(record: &TestbedRecord) -> Difference {
             timeouts.1
         ),
     )
+}
+
+/// Bit errors by `netem`, which knows packets alone.
+fn bit_errors(setup: &Setup, assembly: &Assembly) -> Option<Difference> {
+    let mut cables = assembly.topology.cables.iter();
+    let has_errors = cables.any(|cable| cable.bit_error_rate > 0.0);
+    (has_errors && setup.switches == Switches::Kernel).then(|| {
+        difference(
+            "bit errors",
+            "a port of the bed loses packets of any length as often as full frames; simulated, short ones are lost less often".into(),
+        )
+    })
 }
 
 /// Handling of dead paths by the software, which the simulated selector does not.

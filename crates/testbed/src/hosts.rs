@@ -1,6 +1,8 @@
 //! The processes of hosts, and what is said to them.
 
 use crate::fault::Fault;
+use crate::plan::Plan;
+use crate::state;
 use crate::task::{Order, Reply};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::process::CommandExt as _;
@@ -20,18 +22,14 @@ pub(crate) struct Hosts {
 }
 
 impl Hosts {
-    /// Starts a process in each namespace: `program` with `arguments`.
-    pub(crate) fn start(
-        program: &Path,
-        arguments: &[&str],
-        namespaces: &[String],
-    ) -> Result<Self, Fault> {
+    /// Starts a process in the namespace of each host, and records it: `program` with `arguments`.
+    pub(crate) fn start(program: &Path, arguments: &[&str], plan: &Plan) -> Result<Self, Fault> {
         let (tell, replies) = channel();
         let mut hosts = Self {
             children: Vec::new(),
             replies,
         };
-        for (host, namespace) in namespaces.iter().enumerate() {
+        for (host, namespace) in plan.hosts.iter().enumerate() {
             let child = Command::new("ip")
                 .args(["netns", "exec", namespace])
                 .arg(program)
@@ -49,7 +47,9 @@ impl Hosts {
             })?;
             if let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) {
                 listen(host, stdout, tell.clone());
+                let pid = child.id();
                 hosts.children.push((child, stdin));
+                state::record_child(&plan.name, pid)?;
             }
         }
         Ok(hosts)

@@ -78,15 +78,24 @@ pub struct Plan {
     pub steps: Vec<Step>,
 }
 
+/// Delay and loss of a directed link that the kernel has to make.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LinkImpairment {
+    /// Delay that the scenario gives to the link; what software takes anyway comes on top.
+    pub delay: Span,
+    /// Probability that a packet is lost.
+    pub loss: f64,
+}
+
 /// Facts about packets that the fabric alone does not tell.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct PortFacts {
     /// Longest IP packet.
     pub mtu: u32,
     /// Bytes of a switch's queue.
     pub queue: Bytes,
-    /// Delays of links are the scenario's, to be made by the kernel; otherwise they are those that software has anyway.
-    pub delays: bool,
+    /// Impairments of links, by their numbers.
+    pub impairments: Vec<LinkImpairment>,
 }
 
 impl Plan {
@@ -97,7 +106,7 @@ impl Plan {
     pub fn new(
         name: &BedName,
         assembly: &Assembly,
-        facts: PortFacts,
+        facts: &PortFacts,
         switches: Switches,
     ) -> Result<Self, Fault> {
         let topology = &assembly.topology;
@@ -116,7 +125,7 @@ impl Plan {
         };
         plan.add_namespaces();
         if switches == Switches::Kernel {
-            let fabric = KernelFabric::new(topology, &assembly.routes, facts);
+            let fabric = KernelFabric::new(assembly, facts);
             plan.needs_netem = fabric.needs_netem();
             fabric.plan(&mut plan);
         }
@@ -126,6 +135,24 @@ impl Plan {
     /// All namespaces.
     pub fn namespaces(&self) -> impl Iterator<Item = &String> {
         self.hosts.iter().chain(&self.switches)
+    }
+
+    /// The steps that give ports their rates, queues, delays and losses. They may be carried out again, and make whole again what has died.
+    pub(crate) fn shapes(&self) -> impl Iterator<Item = &Step> {
+        let steps = self.steps.iter();
+        steps.filter(|step| step.program == Program::Tc)
+    }
+
+    /// The steps after which switches of the kernel lose what they should send over a cable, in both directions: the queues of its ports
+    /// drop everything, and no route changes.
+    pub(crate) fn death(&self, assembly: &Assembly, facts: &PortFacts, cable: usize) -> Vec<Step> {
+        let fabric = KernelFabric::new(assembly, facts);
+        let step = |link: LinkId| Step {
+            program: Program::Tc,
+            namespace: Some(fabric.namespace(self, fabric.topology.link_ends(link).0)),
+            batch: fabric.bucket(link, 8, 1, 1),
+        };
+        [0, 1].map(|end| step(LinkId::from_end(cable, end))).into()
     }
 
     fn push(&mut self, program: Program, namespace: Option<&str>, batch: String) {
@@ -208,18 +235,17 @@ fn check(topology: &Topology, switches: Switches) -> Result<(), Fault> {
 struct KernelFabric<'a> {
     topology: &'a Topology,
     routes: &'a Routes,
-    facts: PortFacts,
+    facts: &'a PortFacts,
     ports: Vec<Vec<LinkId>>,
 }
 
 impl<'a> KernelFabric<'a> {
-    fn new(topology: &'a Topology, routes: &'a Routes, facts: PortFacts) -> Self {
-        let ports = topology.ports();
+    fn new(assembly: &'a Assembly, facts: &'a PortFacts) -> Self {
         Self {
-            topology,
-            routes,
+            topology: &assembly.topology,
+            routes: &assembly.routes,
             facts,
-            ports,
+            ports: assembly.topology.ports(),
         }
     }
 
@@ -304,19 +330,14 @@ impl<'a> KernelFabric<'a> {
     }
 
     /// Delay and loss that the kernel has to add to a link; `None` if it need not.
-    fn netem(&self, link: LinkId) -> Option<(Span, f64)> {
-        let cable = &self.topology.cables[link.cable()];
-        let delay = match self.facts.delays {
-            true => self.topology.link_delay(link),
-            false => Span::ZERO,
-        };
-        (delay > Span::ZERO || cable.packet_loss > 0.0).then_some((delay, cable.packet_loss))
+    fn netem(&self, link: LinkId) -> Option<LinkImpairment> {
+        let impairment = self.facts.impairments[link.0 as usize];
+        (!impairment.delay.is_zero() || impairment.loss > 0.0).then_some(impairment)
     }
 
     fn shapes(&self, node: NodeId) -> String {
         let mut batch = String::new();
         for &link in &self.ports[node.0 as usize] {
-            let device = self.device(link);
             let rate = self.topology.cables[link.cable()].rate;
             let frame = u64::from(self.facts.mtu + ETHERNET);
             // As short as a frame: an idle port lets so much pass at once.
@@ -325,23 +346,28 @@ impl<'a> KernelFabric<'a> {
                 None => HOST_QUEUE,
                 Some(_) => self.facts.queue.as_u64(),
             };
-            let mut parent = "root".to_owned();
-            if let Some((delay, loss)) = self.netem(link) {
-                let (us, percent) = (delay.as_us(), loss * 100.0);
+            if let Some(LinkImpairment { delay, loss }) = self.netem(link) {
+                let (device, us, percent) = (self.device(link), delay.as_us(), loss * 100.0);
                 let _ = writeln!(
                     batch,
-                    "qdisc add dev {device} root handle 1: netem limit 100000 delay {us}us loss {percent}%"
+                    "qdisc replace dev {device} root handle 1: netem limit 100000 delay {us}us loss {percent}%"
                 );
-                parent = "parent 1: handle 2:".into();
             }
-            let _ = writeln!(
-                batch,
-                "qdisc add dev {device} {parent} tbf rate {}bit burst {burst} limit {}",
-                rate.as_bps(),
-                queue.max(frame),
-            );
+            batch += &self.bucket(link, rate.as_bps(), burst, queue.max(frame));
         }
         batch
+    }
+
+    /// The command that gives a port its rate in bit/s, its burst and its queue in bytes. If it has had others, they change.
+    fn bucket(&self, link: LinkId, rate: u64, burst: u64, limit: u64) -> String {
+        let device = self.device(link);
+        let parent = match self.netem(link) {
+            Some(_) => "parent 1: handle 2:",
+            None => "root",
+        };
+        format!(
+            "qdisc replace dev {device} {parent} tbf rate {rate}bit burst {burst} limit {limit}\n"
+        )
     }
 
     fn node_routes(&self, node: NodeId) -> String {
@@ -404,27 +430,6 @@ pub(crate) fn deaths(topology: &Topology) -> Vec<(Time, usize)> {
         .collect();
     deaths.sort_unstable();
     deaths
-}
-
-/// The steps after which a switch of the kernel loses what it should send over one of its links: the queueing discipline of the
-/// device drops everything, and no route changes.
-pub(crate) fn death(plan: &Plan, topology: &Topology, cable: usize) -> Vec<Step> {
-    let ports = topology.ports();
-    let ends = [0, 1].map(|end| LinkId::from_end(cable, end));
-    let step = |link: LinkId| {
-        let from = topology.link_ends(link).0;
-        let namespace = match topology.switch_index(from) {
-            None => &plan.hosts[from.0 as usize],
-            Some(switch) => &plan.switches[switch],
-        };
-        let device = device(topology, &ports, link);
-        Step {
-            program: Program::Tc,
-            namespace: Some(namespace.clone()),
-            batch: format!("qdisc replace dev {device} root tbf rate 8bit burst 1 limit 1\n"),
-        }
-    };
-    ends.map(step).to_vec()
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Both sides of a run, side by side.
 
+use crate::delays::{LINK_DELAY, simulated_handshake};
 use crate::differences::differences;
 use crate::plan::Switches;
 use crate::setup::{Setup, start_of};
@@ -102,10 +103,8 @@ fn round_trips(assembly: &Assembly, software: &[String], measured: &Measured) ->
     RoundTrips {
         measured_least_us: measured.base_round_trip().as_us(),
         measured_median_us: nearest_rank(&sorted, 500).unwrap_or(0.0),
-        simulated_us: Setup::handshake(assembly).as_us(),
-        calibrated: software
-            .iter()
-            .any(|key| key.starts_with("topology.link-delay")),
+        simulated_us: simulated_handshake(assembly).as_us(),
+        calibrated: software.iter().any(|key| key.starts_with(LINK_DELAY)),
     }
 }
 

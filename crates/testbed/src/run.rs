@@ -2,14 +2,17 @@
 
 use crate::bed::{down, find, up};
 use crate::counters::LinkCounters;
+use crate::delays::{hops, most_hops};
 use crate::fault::Fault;
 use crate::hosts::Hosts;
 use crate::name::{BedName, address_of};
-use crate::plan::{Plan, Step, Switches, death, deaths};
+use crate::plan::{Plan, Step, Switches, deaths};
+use crate::process::have_ended;
 use crate::record::{Measured, build};
 use crate::setup::{Setup, start_of};
 use crate::simulate::{simulate, watched_links};
 use crate::softswitch::{SoftSwitch, scenario_text};
+use crate::state::{self, State};
 use crate::system::{carry_out, look};
 use crate::task::{FlowTask, Order, Reply, SentFlow, Task};
 use clearway_fabric::topology::LinkId;
@@ -26,6 +29,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Time that hosts have to do what takes no time.
 pub(crate) const SHORT: Duration = Duration::from_secs(30);
+/// Time that processes of an earlier run have to end.
+const ENDING: Duration = Duration::from_secs(2);
 /// Time from the word to begin to the beginning.
 pub(crate) const LEAD: Duration = Duration::from_millis(200);
 /// Time between samples, where a run is not long.
@@ -87,7 +92,7 @@ fn both(request: &Request<'_>) -> Result<TestbedRecord, Fault> {
         ..
     } = *request;
     let setup = Setup::new(laboratory, source, overrides, switches)?;
-    let plan = Plan::new(request.name, &setup.assembly, setup.ports(), switches)?;
+    let plan = Plan::new(request.name, &setup.assembly, &setup.ports(), switches)?;
     let measured = on_bed(request, &setup, &plan)?;
     (request.tell)("simulating the same");
     let (assembly, keys) = setup.simulated(laboratory, measured.base_round_trip())?;
@@ -119,24 +124,12 @@ impl Drop for Guard<'_> {
 
 fn on_bed(request: &Request<'_>, setup: &Setup, plan: &Plan) -> Result<Measured, Fault> {
     let was_up = find(plan, request.switches)?;
-    let running = was_up
-        .as_ref()
-        .is_some_and(|state| state.switch_pid.is_some());
-    if running {
-        return Err(Fault::new(
-            format!(
-                "the switches of bed `{}` are a process of their own, which nobody can tell of failing links",
-                plan.name
-            ),
-            format!(
-                "take it away first: `clearway testbed down --name {}`",
-                plan.name
-            ),
-        ));
-    }
-    if was_up.is_none() {
-        (request.tell)(&format!("making {} namespaces", plan.namespaces().count()));
-        up(plan, request.source, request.switches, request.interrupted)?;
+    match &was_up {
+        Some(state) => begin_again(plan, state)?,
+        None => {
+            (request.tell)(&format!("making {} namespaces", plan.namespaces().count()));
+            up(plan, request.source, request.switches, request.interrupted)?;
+        }
     }
     let guard = Guard {
         name: &plan.name,
@@ -149,11 +142,42 @@ fn on_bed(request: &Request<'_>, setup: &Setup, plan: &Plan) -> Result<Measured,
     Ok(measured)
 }
 
+/// Makes a bed that is up as it was at first, for another run.
+fn begin_again(plan: &Plan, state: &State) -> Result<(), Fault> {
+    if state.has_switch() {
+        return Err(Fault::new(
+            format!(
+                "the switches of bed `{}` are a process of their own, which nobody can tell of failing links",
+                plan.name
+            ),
+            format!(
+                "take it away first: `clearway testbed down --name {}`",
+                plan.name
+            ),
+        ));
+    }
+    // Those of a run that was killed end by themselves.
+    if !have_ended(&state.children, ENDING) {
+        return Err(Fault::new(
+            format!("another run on bed `{}` is under way", plan.name),
+            format!(
+                "wait for its end, or take both away: `clearway testbed down --name {}`",
+                plan.name
+            ),
+        ));
+    }
+    state::update(&plan.name, |state| state.children.clear())?;
+    // Links may have died in an earlier run, whichever scenario that was of.
+    plan.shapes().try_for_each(carry_out)
+}
+
 /// The fabric of a bed while a run goes on: its switches, counters and the failures that are to come.
 struct Fabric {
     switch: Option<SoftSwitch>,
     counters: Option<LinkCounters>,
     first: Vec<u64>,
+    /// Packets that queues of the kernel had dropped before.
+    dropped: BTreeMap<String, u64>,
     failures: VecDeque<(Time, Vec<Step>, String)>,
     /// Names of the links that are watched, and when switches in user space were asked for counters last.
     names: Vec<String>,
@@ -163,9 +187,10 @@ struct Fabric {
 impl Fabric {
     fn start(request: &Request<'_>, setup: &Setup, plan: &Plan) -> Result<Self, Fault> {
         let topology = &setup.assembly.topology;
+        let facts = setup.ports();
         let failures = deaths(topology).into_iter().map(|(at, cable)| {
             let steps = match request.switches {
-                Switches::Kernel => death(plan, topology, cable),
+                Switches::Kernel => plan.death(&setup.assembly, &facts, cable),
                 Switches::Soft => Vec::new(),
             };
             let name = topology.link_name(LinkId::from_end(cable, 0));
@@ -177,6 +202,7 @@ impl Fabric {
             switch: None,
             counters: None,
             first: Vec::new(),
+            dropped: BTreeMap::new(),
             failures: failures.collect(),
             names: names.collect(),
             asked: Time::ZERO,
@@ -192,6 +218,7 @@ impl Fabric {
                 let mut counters = opened.map_err(|error| no_counters(&error))?;
                 fabric.first = counters.read().map_err(|error| no_counters(&error))?;
                 fabric.counters = Some(counters);
+                fabric.dropped = kernel_drops(setup, plan)?;
             }
         }
         Ok(fabric)
@@ -234,7 +261,11 @@ impl Fabric {
             measured.link_totals = switch.end();
             return Ok(());
         }
-        measured.kernel_drops = kernel_drops(setup, plan)?;
+        let mut drops = kernel_drops(setup, plan)?;
+        for (link, count) in &mut drops {
+            *count -= self.dropped.get(link).copied().unwrap_or(0).min(*count);
+        }
+        measured.kernel_drops = drops;
         Ok(())
     }
 }
@@ -260,8 +291,9 @@ fn kernel_drops(setup: &Setup, plan: &Plan) -> Result<BTreeMap<String, u64>, Fau
                 .strip_prefix('p')
                 .and_then(|port| port.parse::<usize>().ok());
             let node = topology.switch_node(switch).0 as usize;
-            if let (Some(port), "tbf") = (port, queue["kind"].as_str().unwrap_or_default())
-                && let Some(&link) = ports[node].get(port)
+            // A `netem` counts what the `tbf` within it drops as its own.
+            if queue["root"] == true
+                && let Some(&link) = port.and_then(|port| ports[node].get(port))
             {
                 let count = queue["drops"].as_u64().unwrap_or(0);
                 *drops.entry(topology.link_name(link)).or_default() += count;
@@ -282,7 +314,7 @@ fn drive(
         true => Err(interrupted()),
         false => Ok(()),
     };
-    let mut hosts = Hosts::start(request.program, request.agent, &plan.hosts)?;
+    let mut hosts = Hosts::start(request.program, request.agent, plan)?;
     let (tasks, last_start) = tasks(setup)?;
     for (host, task) in tasks.into_iter().enumerate() {
         hosts.tell(host, &Order::Task(Box::new(task)))?;
@@ -336,17 +368,19 @@ fn drive(
 
 /// Round trips of the connections over the most links, which are the ones that a simulation is given, of those of each host.
 fn farthest(setup: &Setup, round_trips: &[Vec<f64>]) -> Vec<f64> {
-    let paths = &setup.assembly.routes.paths;
-    let mut all = Vec::new();
+    let assembly = &setup.assembly;
+    let most = most_hops(assembly);
+    let mut far = Vec::new();
     for (host, trips) in round_trips.iter().enumerate() {
-        let flows = setup.assembly.workload.flows.iter();
+        let flows = assembly.workload.flows.iter();
         let own = flows.filter(|flow| flow.src.index() == host);
-        let hops = own.map(|flow| paths.between(flow.src, flow.dst).hops);
-        all.extend(hops.zip(trips.iter().copied()));
+        let both = own.zip(trips);
+        far.extend(
+            both.filter(|(flow, _)| hops(assembly, flow) == most)
+                .map(|(_, trip)| *trip),
+        );
     }
-    let most = all.iter().map(|(hops, _)| *hops).max();
-    let far = all.into_iter().filter(|(hops, _)| Some(*hops) == most);
-    far.map(|(_, trip)| trip).collect()
+    far
 }
 
 /// Processor time of the whole machine so far, whoever had it; zero where the system does not tell.

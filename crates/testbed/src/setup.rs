@@ -3,9 +3,10 @@
 //! What the scenario says holds for both. What it does not say is the software's: packet sizes, number of paths, timers. These become keys
 //! of the simulated scenario, and are told with the results.
 
+use crate::delays::{LINK_DELAY, LinkDelays, NETWORK, fabric, transmission};
 use crate::fault::Fault;
-use crate::plan::{ETHERNET, PortFacts, Switches};
-use clearway_fabric::topology::Topology;
+use crate::plan::{ETHERNET, LinkImpairment, PortFacts, Switches};
+use clearway_fabric::topology::{LinkId, Topology};
 use clearway_lab::{Assembly, FlowSpec, Laboratory, Scenario};
 use clearway_transport::cc::ControllerSettings;
 use clearway_transport::feedback::FeedbackSettings;
@@ -17,6 +18,9 @@ use clearway_units::{HostId, Rate, Span, Time};
 use clearway_workload::Start;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Full frames of a queue, and from and up to which it marks, where the scenario does not say.
+const QUEUE: [(&str, u64); 3] = [("queue", 64), ("ecn.kmin", 8), ("ecn.kmax", 24)];
+
 /// Most flows of a run, and of one sender: each is a connection, with a socket for each path.
 const MOST_FLOWS: usize = 1024;
 const MOST_FLOWS_OF_HOST: usize = 64;
@@ -26,12 +30,6 @@ const LONGEST_FLOW: u64 = 256 << 20;
 const USUAL_DATAGRAM: u16 = 1452;
 /// Longest datagram of a bed.
 const LONGEST_DATAGRAM: u64 = 8952;
-/// Bytes of IP and UDP.
-const NETWORK: u32 = 28;
-/// Full frames of a queue, and from and up to which it marks, where the scenario does not say.
-const QUEUE: [(&str, u64); 3] = [("queue", 64), ("ecn.kmin", 8), ("ecn.kmax", 24)];
-/// Bytes of the datagrams of a handshake, there and back.
-const HANDSHAKE: [u32; 2] = [clearway_udp::wire::INIT_LENGTH as u32 + NETWORK, 180];
 
 /// A scenario that a bed can carry.
 #[derive(Debug, Clone)]
@@ -39,6 +37,7 @@ pub struct Setup {
     source: String,
     overrides: Vec<String>,
     given: BTreeSet<String>,
+    delays: LinkDelays,
     /// The scenario as the bed has it.
     pub scenario: Scenario,
     /// The same, put together.
@@ -88,6 +87,7 @@ impl Setup {
             source: source.into(),
             overrides: overrides.to_vec(),
             given,
+            delays: LinkDelays::of(laboratory, source, overrides)?,
             scenario: user,
             assembly,
             switches,
@@ -191,7 +191,7 @@ impl Setup {
     ) -> Result<(Assembly, Vec<String>), Fault> {
         let mut keys = Keys::new(&self.given);
         if let Some(delay) = self.link_delay(round_trip) {
-            keys.add("topology.link-delay", format!("\"{}ps\"", delay.as_ps()));
+            keys.add(LINK_DELAY, format!("\"{}ps\"", delay.as_ps()));
         }
         let (_, assembly) = self.with(laboratory, &self.provisional(&keys.keys))?;
         let propagation = assembly.network.propagation_rtt;
@@ -203,45 +203,33 @@ impl Setup {
         Ok((assembly, all))
     }
 
-    /// Delay of each link by which the simulated round trip of a handshake is the measured one; `None` if the scenario says it.
+    /// Delay of the links to which the scenario gives none, by which the simulated round trip of a handshake is the measured one; `None`
+    /// if there are no such links.
     fn link_delay(&self, round_trip: Span) -> Option<Span> {
-        if self.given_delay() {
-            return None;
-        }
-        let (from, to) = self
-            .assembly
-            .routes
-            .paths
-            .longest_pair(self.assembly.sizes)?;
-        let path = self.assembly.routes.paths.between(from, to);
-        let serialisation = match self.switches {
-            Switches::Soft => HANDSHAKE.iter().fold(Span::ZERO, |sum, &bytes| {
-                sum + (path.span_of(bytes) - path.propagation)
-            }),
+        let assembly = &self.assembly;
+        let time = |link, bytes| match self.switches {
+            Switches::Soft => transmission(&assembly.topology, link, bytes),
             // An idle `tbf` lets a packet pass at once.
             Switches::Kernel => Span::ZERO,
         };
-        let rest = Span::from_ps(round_trip.as_ps().saturating_sub(serialisation.as_ps()));
-        Some((rest / u64::from(2 * path.hops.max(1))).max(Span::from_us(1)))
-    }
-
-    fn given_delay(&self) -> bool {
-        self.given.contains("topology.link-delay")
-    }
-
-    /// Round trip of a handshake in a simulated fabric.
-    pub fn handshake(assembly: &Assembly) -> Span {
-        let paths = &assembly.routes.paths;
-        let Some((from, to)) = paths.longest_pair(assembly.sizes) else {
-            return Span::ZERO;
-        };
-        paths.between(from, to).span_of(HANDSHAKE[0])
-            + paths.between(to, from).span_of(HANDSHAKE[1])
+        self.delays.calibrate(assembly, round_trip, &time)
     }
 
     /// Facts for the ports of a bed.
     pub fn ports(&self) -> PortFacts {
         let frame = u32::from(self.settings.datagram) + NETWORK;
+        let topology = &self.assembly.topology;
+        let links = (0..topology.cables.len() as u32 * 2).map(LinkId);
+        let impairment = |link: LinkId| {
+            let cable = &topology.cables[link.cable()];
+            // `netem` does not know of bits: a packet counts as a full frame.
+            let bits = (self.frame() * 8) as i32;
+            let corrupt = 1.0 - (1.0 - cable.bit_error_rate).powi(bits);
+            LinkImpairment {
+                delay: self.delays.given(link),
+                loss: cable.packet_loss + (1.0 - cable.packet_loss) * corrupt,
+            }
+        };
         PortFacts {
             mtu: frame.max(1500),
             queue: self
@@ -250,7 +238,7 @@ impl Setup {
                 .ports
                 .queue
                 .resolve(self.assembly.network.bdp),
-            delays: self.given_delay(),
+            impairments: links.map(impairment).collect(),
         }
     }
 }
@@ -262,13 +250,17 @@ impl Switches {
     /// If the scenario cannot be read.
     pub fn of(laboratory: &Laboratory, source: &str, overrides: &[String]) -> Result<Self, Fault> {
         let scenario = laboratory.load(source, overrides)?;
-        let given = |setting: &clearway_lab::scenario::Setting| {
-            setting.given
-                && setting.section == "topology"
-                && ["link-delay", "links", "bit-error-rate"].contains(&setting.key)
+        if scenario.switch.ports.ecn {
+            return Ok(Self::Soft);
+        }
+        let topology = fabric(&scenario)?;
+        let delays = LinkDelays::of(laboratory, source, overrides)?;
+        let is_impaired = |link: LinkId| {
+            let cable = &topology.cables[link.cable()];
+            let loses = cable.packet_loss > 0.0 || cable.bit_error_rate > 0.0;
+            loses || cable.dead_from != Time::NEVER || !delays.given(link).is_zero()
         };
-        let impaired = scenario.settings().iter().any(given);
-        Ok(match impaired || scenario.switch.ports.ecn {
+        Ok(match topology.links_up().any(is_impaired) {
             true => Self::Soft,
             false => Self::Kernel,
         })
@@ -334,6 +326,12 @@ fn check_fabric(scenario: &Scenario) -> Result<(), Fault> {
         return Err(Fault::new(
             "this scenario has lossless switches, and a test bed has no pause frames",
             "use `switch.kind = \"lossy\"`",
+        ));
+    }
+    if !scenario.events.is_empty() {
+        return Err(Fault::new(
+            "this scenario has events of links, which a test bed does not carry out",
+            "leave the `[[event]]` sections out; a link that dies for good is `dead-from=300ms` in `topology.links`",
         ));
     }
     Ok(())

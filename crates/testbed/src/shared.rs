@@ -26,5 +26,6 @@ fn limits() -> Limits {
         half_open: 4096,
         // Messages are as many and as long as the scenario says.
         memory: u64::MAX,
+        ..Limits::default()
     }
 }

@@ -89,7 +89,12 @@ impl SoakRecord {
 pub fn soak(request: &SoakRequest<'_>) -> Result<SoakRecord, Fault> {
     let keys = KEYS.map(String::from);
     let setup = Setup::new(request.laboratory, SCENARIO, &keys, Switches::Soft)?;
-    let plan = Plan::new(request.name, &setup.assembly, setup.ports(), Switches::Soft)?;
+    let plan = Plan::new(
+        request.name,
+        &setup.assembly,
+        &setup.ports(),
+        Switches::Soft,
+    )?;
     if find(&plan, Switches::Soft)?.is_some() {
         return Err(Fault::new(
             format!("a test bed `{}` is up already", request.name),
@@ -139,7 +144,7 @@ fn soak_on(
         true => Err(interrupted()),
         false => Ok(()),
     };
-    let mut hosts = Hosts::start(request.program, request.agent, &plan.hosts)?;
+    let mut hosts = Hosts::start(request.program, request.agent, plan)?;
     for (host, task) in soak_tasks(request, setup)?.into_iter().enumerate() {
         hosts.tell(host, &Order::Task(Box::new(task)))?;
     }

@@ -4,8 +4,9 @@ use crate::bed::down;
 use crate::fault::Fault;
 use crate::name::BedName;
 use crate::plan::Plan;
+use crate::process::Process;
 use crate::setup::Setup;
-use crate::state::{self, State};
+use crate::state;
 use crate::system::wait;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -61,11 +62,20 @@ fn not_started(error: &std::io::Error) -> Fault {
     )
 }
 
+fn does_not_forward() -> Fault {
+    Fault::new(
+        "`clearway softswitch` does not forward",
+        "see its message above, or use `--switches kernel`",
+    )
+}
+
 impl SoftSwitch {
     /// Starts it for a bed and waits until it forwards.
     pub(crate) fn start(program: &Path, name: &BedName, scenario: &str) -> Result<Self, Fault> {
         let scenario = scenario_file(name, scenario)?;
         let child = command(program, name, &scenario)
+            // Whatever ends this process: its end of the pipe goes with it.
+            .arg("--end-with-input")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn();
@@ -78,20 +88,15 @@ impl SoftSwitch {
                 lines.try_for_each(|line| tell.send(line))
             });
         }
-        let mut switch = Self {
+        let switch = Self {
             child,
             input,
             lines,
         };
+        state::record_child(name, switch.child.id())?;
         match switch.lines.recv_timeout(READY) {
             Ok(line) if line.trim() == "ready" => Ok(switch),
-            _ => {
-                let _ = switch.child.kill();
-                Err(Fault::new(
-                    "`clearway softswitch` does not forward",
-                    "see its message above, or use `--switches kernel`",
-                ))
-            }
+            _ => Err(does_not_forward()),
         }
     }
 
@@ -141,31 +146,43 @@ impl Drop for SoftSwitch {
     }
 }
 
-/// Starts it for a bed that stays, and returns its process.
-fn start_detached(program: &Path, name: &BedName, scenario: &str) -> Result<u32, Fault> {
+/// Starts it for a bed that stays, and records it there before anything else.
+fn start_detached(program: &Path, name: &BedName, scenario: &str) -> Result<(), Fault> {
     let scenario = scenario_file(name, scenario)?;
     let log = state::file(name, "log");
     let output = File::create(&log).map_err(|error| not_started(&error))?;
     let child = command(program, name, &scenario)
         .stdin(Stdio::null())
+        // Whoever reads what this process says would wait for the end of the switches.
+        .stderr(output.try_clone().map_err(|error| not_started(&error))?)
         .stdout(output)
         .spawn();
     let mut child = child.map_err(|error| not_started(&error))?;
+    let process = Process::of(child.id());
+    let forwards = state::update(name, |state| state.switch = process)
+        .and_then(|()| await_ready(&mut child, &log));
+    if forwards.is_err() {
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+    forwards
+}
+
+fn await_ready(child: &mut Child, log: &Path) -> Result<(), Fault> {
     for _ in 0..READY.as_millis() / 10 {
-        let said = std::fs::read_to_string(&log).unwrap_or_default();
-        if said.starts_with("ready") {
-            return Ok(child.id());
+        let has_ended = child.try_wait().is_ok_and(|status| status.is_some());
+        let said = std::fs::read_to_string(log).unwrap_or_default();
+        if said.lines().any(|line| line == "ready") {
+            return Ok(());
         }
-        if child.try_wait().is_ok_and(|status| status.is_some()) {
-            break;
+        if has_ended {
+            let fault = does_not_forward();
+            let said = said.trim_end();
+            return Err(Fault::new(format!("{}: {said}", fault.what), fault.fix));
         }
         thread::sleep(Duration::from_millis(10));
     }
-    let _ = child.kill();
-    Err(Fault::new(
-        "`clearway softswitch` does not forward",
-        "see its message above, or use `--switches kernel`",
-    ))
+    Err(does_not_forward())
 }
 
 /// Starts the switches of a bed that has been made and stays; takes the bed away if they do not forward.
@@ -173,14 +190,7 @@ fn start_detached(program: &Path, name: &BedName, scenario: &str) -> Result<u32,
 /// # Errors
 /// If they do not.
 pub fn start_switches(program: &Path, plan: &Plan, setup: &Setup) -> Result<(), Fault> {
-    let started = start_detached(program, &plan.name, &scenario_text(setup)).and_then(|pid| {
-        let state = state::read(&plan.name)?;
-        let state = state.map(|state| State {
-            switch_pid: Some(pid),
-            ..state
-        });
-        state.map_or(Ok(()), |state| state::write(&plan.name, &state))
-    });
+    let started = start_detached(program, &plan.name, &scenario_text(setup));
     if started.is_err() {
         let _ = down(&plan.name);
     }
@@ -189,15 +199,22 @@ pub fn start_switches(program: &Path, plan: &Plan, setup: &Setup) -> Result<(), 
 
 /// The scenario for the switches. Links die when the bed says so, which is after hosts have connected, so it says nothing of that.
 pub(crate) fn scenario_text(setup: &Setup) -> String {
-    let text = setup.assembly.resolved(&setup.scenario);
-    let mut parts = text.split("dead-from=");
-    let mut changed = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let end = part.find([' ', '"']).unwrap_or(part.len());
-        changed += "packet-loss=0";
-        changed += &part[end..];
-    }
-    changed
+    let mut scenario = setup.scenario.clone();
+    let exceptions = &mut scenario.topology.links.exceptions;
+    *exceptions = exceptions
+        .iter()
+        .filter_map(|text| without_death(text))
+        .collect();
+    setup.assembly.resolved(&scenario)
+}
+
+/// What an exception says of its links but when they die; `None` if that is all.
+fn without_death(exception: &str) -> Option<String> {
+    let words = exception.split_whitespace();
+    let kept: Vec<&str> = words
+        .filter(|word| !word.starts_with("dead-from="))
+        .collect();
+    (kept.len() > 1).then(|| kept.join(" "))
 }
 
 /// Totals of links, as its JSON has them.
@@ -216,4 +233,42 @@ fn totals(text: &str) -> BTreeMap<String, LinkTotals> {
         Some((link["link"].as_str()?.replace('>', "-"), totals))
     };
     links.iter().filter_map(total).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Switches;
+    use clearway_lab::Laboratory;
+
+    #[test]
+    fn links_that_die_lose_packets_until_then() {
+        let links = [
+            "leaf0-spine1 packet-loss=0.25 dead-from=300ms",
+            "leaf1-spine1 dead-from=300ms",
+            "leaf1-spine0 dead-from=300ms bit-error-rate=1e-6",
+            "leaf1-spine2 packet-loss=0.125",
+        ];
+        let keys = [format!("topology.links={links:?}")];
+        let laboratory = Laboratory::new();
+        let setup = Setup::new(&laboratory, "testbed-dead-path", &keys, Switches::Soft).unwrap();
+        let scenario = laboratory.read("text", &scenario_text(&setup), None, &[]);
+        let topology = scenario.unwrap().topology.build(None).unwrap().0;
+        assert_eq!(crate::plan::deaths(&topology), []);
+        let mut lossy: Vec<_> = topology
+            .links_up()
+            .filter(|link| link.end() == 0)
+            .map(|link| (topology.link_name(link), &topology.cables[link.cable()]))
+            .filter(|(_, cable)| cable.packet_loss + cable.bit_error_rate > 0.0)
+            .map(|(name, cable)| (name, cable.packet_loss, cable.bit_error_rate))
+            .collect();
+        lossy.sort_by(|a, b| a.0.cmp(&b.0));
+        let expected = [
+            ("leaf0-spine1", 0.25, 0.0),
+            ("leaf1-spine0", 0.0, 1e-6),
+            ("leaf1-spine2", 0.125, 0.0),
+        ];
+        let expected = expected.map(|(name, loss, errors)| (name.to_owned(), loss, errors));
+        assert_eq!(lossy, expected);
+    }
 }

@@ -3,10 +3,16 @@
 use crate::fault::Fault;
 use crate::name::BedName;
 use crate::plan::Switches;
+use crate::process::Process;
 use clearway_input::InputKind;
+use rustix::process::geteuid;
 use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
+
+/// Folder of the records of root.
+const OF_ROOT: &str = "/run/clearway";
 
 /// A bed that is up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,17 +23,41 @@ pub struct State {
     pub plan: u64,
     /// Switches that forward.
     pub switches: Switches,
+    /// All steps of the plan have been carried out.
+    #[serde(default)]
+    pub complete: bool,
     /// Process of the switches in user space, if it outlives the command.
-    pub switch_pid: Option<u32>,
+    #[serde(default)]
+    pub switch: Option<Process>,
+    /// Processes of the run that is under way, or that was the last one.
+    #[serde(default)]
+    pub children: Vec<Process>,
     /// Namespaces.
     pub namespaces: Vec<String>,
 }
 
-/// Folder of the records.
+impl State {
+    /// All processes that somebody has started for the bed.
+    pub(crate) fn processes(&self) -> Vec<Process> {
+        self.children.iter().copied().chain(self.switch).collect()
+    }
+
+    /// True while switches in user space run that outlive the command.
+    pub(crate) fn has_switch(&self) -> bool {
+        self.switch.is_some_and(Process::is_running)
+    }
+}
+
+/// Folder of the records: the same for root whatever the environment, so that `sudo` finds what a login of root has made.
 fn folder() -> PathBuf {
-    match env::var_os("XDG_RUNTIME_DIR") {
-        Some(folder) if Path::new(&folder).is_dir() => Path::new(&folder).join("clearway"),
-        _ => PathBuf::from("/run/clearway"),
+    folder_of(geteuid().is_root(), env::var_os("XDG_RUNTIME_DIR"))
+}
+
+fn folder_of(is_root: bool, runtime: Option<OsString>) -> PathBuf {
+    let runtime = runtime.map(PathBuf::from).filter(|_| !is_root);
+    match runtime {
+        Some(folder) if folder.is_dir() => folder.join("clearway"),
+        _ => PathBuf::from(OF_ROOT),
     }
 }
 
@@ -63,16 +93,81 @@ pub(crate) fn write_text(path: &Path, text: &str) -> Result<(), Fault> {
     fs::rename(&temporary, path).map_err(failed)
 }
 
-/// Forgets a bed.
+/// Changes the record of a bed.
+///
+/// # Errors
+/// If there is none any more, or it cannot be written.
+pub(crate) fn update(name: &BedName, change: impl FnOnce(&mut State)) -> Result<(), Fault> {
+    let Some(mut state) = read(name)? else {
+        return Err(Fault::new(
+            format!("the test bed `{name}` has been taken away meanwhile"),
+            "run the command again",
+        ));
+    };
+    change(&mut state);
+    write(name, &state)
+}
+
+/// Records a process of a run as soon as it has been started, so that `down` can end it whatever becomes of this one.
+pub(crate) fn record_child(name: &BedName, pid: u32) -> Result<(), Fault> {
+    update(name, |state| state.children.extend(Process::of(pid)))
+}
+
+/// Forgets a bed, with all files that differ in their ending alone.
 pub(crate) fn forget(name: &BedName) {
-    for ending in ["json", "toml"] {
-        let _ = fs::remove_file(file(name, ending));
+    forget_in(&folder(), name);
+}
+
+fn forget_in(folder: &Path, name: &BedName) {
+    let beginning = format!("testbed-{name}.");
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let file = entry.file_name();
+        if file.to_string_lossy().starts_with(&beginning) {
+            let _ = fs::remove_file(entry.path());
+        }
     }
 }
 
 fn fault(path: &Path, what: &str, error: &str) -> Fault {
     Fault::new(
         format!("cannot {what} {}: {error}", path.display()),
-        "run as root, or set XDG_RUNTIME_DIR to a folder that you may write",
+        "run as root; in a user namespace of your own, mount a tmpfs on /run first",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_environment_of_root_does_not_matter() {
+        let runtime = env::temp_dir();
+        let of_user = runtime.join("clearway");
+        let folder = |is_root| folder_of(is_root, Some(runtime.clone().into()));
+        assert_eq!(folder(true), Path::new("/run/clearway"));
+        assert_eq!(folder(false), of_user);
+        assert_eq!(folder_of(false, None), Path::new("/run/clearway"));
+    }
+
+    #[test]
+    fn all_files_of_a_bed_go_and_no_others() {
+        let folder = env::temp_dir().join(format!("clearway-state-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let files = ["b.json", "b.toml", "b.log", "b.77.tmp", "b2.json", "bb.log"];
+        for file in files {
+            fs::write(folder.join(format!("testbed-{file}")), "").unwrap();
+        }
+        forget_in(&folder, &BedName::new("b").unwrap());
+        let left = |file: &&str| folder.join(format!("testbed-{file}")).exists();
+        let left: Vec<&str> = files.into_iter().filter(left).collect();
+        fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(left, ["b2.json", "bb.log"]);
+    }
+
+    #[test]
+    fn records_of_earlier_versions_count_as_half_made() {
+        let text = r#"{"scenario": "x", "plan": 1, "switches": "kernel", "switch_pid": null, "namespaces": []}"#;
+        let state: State = serde_json::from_str(text).unwrap();
+        assert!(!state.complete && state.processes().is_empty());
+    }
 }

@@ -30,11 +30,31 @@ pub(crate) fn carry_out(step: &Step) -> Result<(), Fault> {
 }
 
 /// Output of a program that only looks.
+///
+/// # Errors
+/// If the program is missing, or says no: what it has printed until then is not all there is.
 pub(crate) fn look(program: &'static str, arguments: &[&str]) -> Result<String, Fault> {
     let mut command = Command::new(program);
     command.args(arguments);
     let output = run(command, "").map_err(|error| not_started(program, &error))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let (said, status) = (first_line(&said), output.status);
+        return Err(Fault::new(
+            format!(
+                "`{program} {}` failed ({status}): {said}",
+                arguments.join(" ")
+            ),
+            fix(said, "run it yourself and see what it says"),
+        ));
+    }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// The first line that says something.
+fn first_line(said: &str) -> &str {
+    let mut lines = said.lines().map(str::trim);
+    lines.find(|line| !line.is_empty()).unwrap_or_default()
 }
 
 const fn name(program: Program) -> &'static str {
@@ -125,27 +145,38 @@ fn refused(step: &Step, said: &str) -> Fault {
         None => "the namespace of this process".into(),
     };
     let line = failed_line(said).and_then(|line| step.batch.lines().nth(line.checked_sub(1)?));
-    let said: Vec<&str> = said.lines().map(str::trim).collect();
-    let said = said.iter().find(|line| !line.is_empty()).unwrap_or(&"");
+    let said = first_line(said);
     let program = name(step.program);
     let line = line.map_or(String::new(), |line| format!(" at `{line}`"));
     let what = format!("`{program}` failed in {place}{line}: {said}");
+    let unknown = match step.batch.contains("netem") {
+        true => {
+            "this kernel has no netem, which delays and losses of links need: use `--switches soft`"
+        }
+        false => {
+            "this kernel has no tbf (CONFIG_NET_SCH_TBF), which makes the rates of links: use `--switches soft`"
+        }
+    };
+    let other = match said.to_lowercase().contains("qdisc kind is unknown") {
+        true => unknown,
+        false => "see what it says; `clearway testbed up --dry-run` prints all that is asked of it",
+    };
+    Fault::new(what, fix(said, other))
+}
+
+/// Fix for what `ip` or `tc` says, or `other` where there is no better one.
+fn fix(said: &str, other: &'static str) -> &'static str {
     let lower = said.to_lowercase();
-    let fix = if lower.contains("not permitted") || lower.contains("permission denied") {
+    if lower.contains("not permitted") || lower.contains("permission denied") {
         "a test bed makes network namespaces: run as root, or within `unshare --map-root-user --net --mount sh -c 'mount -t tmpfs none \
          /run && …'`"
     } else if lower.contains("file exists") {
         "something of that name is there: `clearway testbed down --name NAME` takes a bed away, `--name` names another"
-    } else if lower.contains("qdisc kind is unknown") && step.batch.contains("netem") {
-        "this kernel has no netem, which delays and losses of links need: use `--switches soft`"
-    } else if lower.contains("qdisc kind is unknown") {
-        "this kernel has no tbf (CONFIG_NET_SCH_TBF), which makes the rates of links: use `--switches soft`"
     } else if lower.contains("unknown device type") {
         "this kernel has no veth (CONFIG_VETH): use a kernel that has"
     } else {
-        "see what it says; `clearway testbed up --dry-run` prints all that is asked of it"
-    };
-    Fault::new(what, fix)
+        other
+    }
 }
 
 /// Number of the line of a batch that failed, as `ip` and `tc` say it.
@@ -176,6 +207,20 @@ mod tests {
         assert!(fault.fix.contains("--switches soft"), "{fault}");
         let fault = refused(&step("one\n"), "RTNETLINK answers: Operation not permitted");
         assert!(fault.fix.contains("root"), "{fault}");
+    }
+
+    #[test]
+    fn half_an_answer_is_none() {
+        let script = "echo one; echo; echo 'Cannot open: Permission denied' >&2; exit 3";
+        let fault = look("sh", &["-c", script]).unwrap_err();
+        assert!(
+            fault
+                .what
+                .ends_with("failed (exit status: 3): Cannot open: Permission denied"),
+            "{fault}"
+        );
+        assert!(fault.fix.contains("run as root"), "{fault}");
+        assert_eq!(look("sh", &["-c", "echo one"]).unwrap(), "one\n");
     }
 
     #[test]

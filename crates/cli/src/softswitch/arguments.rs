@@ -51,6 +51,9 @@ pub(crate) struct SoftswitchArguments {
     /// Print nothing but `ready`, answers and errors
     #[arg(long, short)]
     pub(crate) quiet: bool,
+    /// End as on SIGTERM when standard input ends: for programs that start it and may be killed
+    #[arg(long, hide = true)]
+    pub(crate) end_with_input: bool,
 }
 
 fn read_prefix(text: &str) -> Result<String, String> {

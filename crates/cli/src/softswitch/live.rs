@@ -44,8 +44,14 @@ pub(super) fn run(
     }
     print("ready\n")?;
     let link_names = prepared.names;
+    let end_with_input = arguments.end_with_input;
     // It ends with the process.
-    thread::spawn(move || obey(&link_names, &outbox));
+    thread::spawn(move || {
+        obey(&link_names, &outbox);
+        if end_with_input {
+            outbox.stop();
+        }
+    });
     let on_counters = &mut |forwarder: &Forwarder, at: Time| {
         let report = report(forwarder, at, &names, &stopwatch);
         if let Err(failure) = print(&format!("{}\n", report.to_json())) {

@@ -51,6 +51,15 @@ impl Prepared {
             )
             .into());
         }
+        if !scenario.events.is_empty() {
+            return Err(about(
+                &["at"],
+                "event",
+                "events of a scenario are for simulations",
+                "leave `[[event]]` out of the scenario; commands to links are written into the softswitch's own file",
+            )
+            .into());
+        }
         let assembly = Assembly::new(scenario)?;
         let mtu = config.mtu.unwrap_or_else(|| {
             let frame = assembly.network.payload.saturating_add(HEADERS);

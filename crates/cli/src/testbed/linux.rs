@@ -92,7 +92,7 @@ fn make(laboratory: &Laboratory, arguments: &UpArguments) -> Result<ExitCode, Fa
     let plan = Plan::new(
         &wanted.name,
         &setup.assembly,
-        setup.ports(),
+        &setup.ports(),
         wanted.switches,
     )?;
     if arguments.dry_run {
