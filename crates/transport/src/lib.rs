@@ -40,7 +40,7 @@ pub mod wire;
 pub use endpoint::{
     Endpoint, EndpointCounters, Event, FlowProgress, FlowStatistics, OpenFlow, SendLimit,
 };
-pub use packet::{Class, ClassSet, Header, Packet, header_hash};
+pub use packet::{Class, ClassSet, DataFlags, Header, Packet, header_hash};
 pub use profile::{Opening, Profile, Reliability};
 pub use registry::Registry;
 pub use scope::{Scope, ScopeParameters};

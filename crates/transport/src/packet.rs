@@ -101,6 +101,64 @@ impl ClassSet {
     }
 }
 
+/// Flags of a data packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct DataFlags(u8);
+
+impl DataFlags {
+    /// No flag.
+    pub const NONE: Self = Self(0);
+    /// Asks the receiver to acknowledge at once.
+    pub const ACK_REQUEST: Self = Self(1);
+    /// The packet sequence number was on the wire before.
+    pub const RETRANSMISSION: Self = Self(1 << 1);
+    /// The last packet of its message.
+    pub const END_OF_MESSAGE: Self = Self(1 << 2);
+    /// The last packet of its flow: once all has arrived, the receiver may forget the flow. Without
+    /// [`END_OF_MESSAGE`](Self::END_OF_MESSAGE) it belongs to no message: the flow was closed after everything had been sent.
+    pub const END_OF_FLOW: Self = Self(1 << 3);
+
+    /// A switch has cut the payload off, for want of room (packet trimming).
+    pub const TRIMMED: Self = Self(1 << 4);
+    /// With [`TRIMMED`](Self::TRIMMED): the switch that did so is the last one, to which the receiver is connected.
+    pub const LAST_HOP: Self = Self(1 << 5);
+
+    const ALL: u8 = (1 << 6) - 1;
+
+    /// The flags of a byte on a wire; bits without a meaning are left out.
+    #[inline]
+    pub const fn from_bits_truncate(bits: u8) -> Self {
+        Self(bits & Self::ALL)
+    }
+    /// The flags as a byte on a wire.
+    #[inline]
+    pub const fn bits(self) -> u8 {
+        self.0
+    }
+    /// True if all of `flags` are set.
+    #[inline]
+    pub const fn contains(self, flags: Self) -> bool {
+        self.0 & flags.0 == flags.0
+    }
+    /// True if one of `flags` is set.
+    #[inline]
+    pub const fn intersects(self, flags: Self) -> bool {
+        self.0 & flags.0 != 0
+    }
+    /// The flags of either set.
+    #[inline]
+    pub const fn union(self, flags: Self) -> Self {
+        Self(self.0 | flags.0)
+    }
+    /// These flags, with `flags` set if `on`; nothing is cleared.
+    #[inline]
+    #[must_use]
+    pub const fn with(self, flags: Self, on: bool) -> Self {
+        // Without a branch: this is in the packet loop.
+        Self(self.0 | (flags.0 * on as u8))
+    }
+}
+
 /// A packet: 56 bytes, so that it and its arrival time share one cache line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Packet {
@@ -127,6 +185,25 @@ pub struct Packet {
     pub ecn: bool,
     /// Transport header.
     pub header: Header,
+}
+
+impl Packet {
+    /// True for a data packet that still has its payload.
+    #[inline]
+    pub const fn can_be_trimmed(&self) -> bool {
+        matches!(self.header, Header::Data { flags, .. } if !flags.contains(DataFlags::TRIMMED))
+    }
+
+    /// Cuts the payload off a data packet: `size` bytes stay, which go on in the class of control. Other packets stay as they are.
+    pub fn trim(&mut self, size: u16, last_hop: bool) {
+        if let Header::Data { flags, .. } = &mut self.header {
+            *flags = flags
+                .union(DataFlags::TRIMMED)
+                .with(DataFlags::LAST_HOP, last_hop);
+            self.size = self.size.min(size);
+            self.class = Class::CONTROL;
+        }
+    }
 }
 
 /// Digest of the addressing (source, destination, source port): the fields that ECMP hashes.
@@ -167,15 +244,8 @@ pub enum Header {
         /// Number of parts in which the message was striped over queue pairs, 1 if it was not. The packet belongs to the part of its
         /// queue pair, and `end_of_message` ends that part.
         parts: u8,
-        /// Asks the receiver to acknowledge at once.
-        ack_request: bool,
-        /// True if this packet sequence number was on the wire before.
-        retransmission: bool,
-        /// The last packet of its message.
-        end_of_message: bool,
-        /// The last packet of its flow: once all has arrived, the receiver may forget the flow. Without `end_of_message` it
-        /// belongs to no message: the flow was closed after everything had been sent.
-        end_of_flow: bool,
+        /// What else is to be known of the packet.
+        flags: DataFlags,
     },
     /// Selective acknowledgement (STrack §3.3.1, Fig. 7).
     Sack {
@@ -191,6 +261,13 @@ pub enum Header {
         out_of_order: u16,
         /// Answers a probe.
         probe: bool,
+    },
+    /// Negative acknowledgement of one packet, which has arrived [trimmed](DataFlags::TRIMMED).
+    Nack {
+        /// Packet sequence number of the trimmed packet.
+        psn: u32,
+        /// The switch that trimmed it is the last one before the receiver.
+        last_hop: bool,
     },
     /// Cumulative acknowledgement of go-back-N.
     Ack {

@@ -9,7 +9,9 @@ use crate::perc::LinkAgent;
 use crate::scope::ScopeParameters;
 use crate::selective_repeat::SelectiveRepeatParameters;
 use crate::spray::{SelectorSettings, SendState};
-use clearway_units::{Bytes, FlowId, ParameterInfo, ParameterSet, Rate, SetError, Time, Value};
+use clearway_units::{
+    Bytes, FlowId, ParameterInfo, ParameterSet, Rate, SetError, Span, Time, Value,
+};
 
 /// Acknowledgements, loss detection and retransmission: the scheme and its settings.
 #[derive(Debug, Clone, PartialEq)]
@@ -86,6 +88,13 @@ impl Reliability {
             Self::GoBackN(_) => None,
         }
     }
+    /// The retransmission timeout, before any backoff.
+    fn timeout(&self) -> Span {
+        match self {
+            Self::SelectiveRepeat(parameters) => parameters.timeout,
+            Self::GoBackN(parameters) => parameters.timeout,
+        }
+    }
     /// True if control packets go before data.
     pub(crate) fn control_first(&self) -> bool {
         match self {
@@ -149,6 +158,12 @@ impl Profile {
         Some(LinkAgent::new(&allocation.link(&self.network, capacity)))
     }
 
+    /// The paths of the sender with the number `entity`, which sees the network so.
+    pub(crate) fn paths(&self, network: &NetworkFacts, entity: u64, seed: u64) -> Paths {
+        let timeout = self.reliability.timeout();
+        Paths::new(&self.selector, network, timeout, entity, seed)
+    }
+
     /// Source ports of the first `packets` packets of a flow, one list for each of its queue pairs, if nothing is marked and its
     /// window is wide open. ECMP picks the routes by these ports.
     pub fn source_ports(&self, flow: FlowId, seed: u64, packets: usize) -> Vec<Vec<u16>> {
@@ -163,7 +178,7 @@ impl Profile {
         };
         let ports = |queue_pair| {
             let entity = entity(flow, queue_pair);
-            let mut paths = Paths::new(&self.selector, &self.network, entity, seed);
+            let mut paths = self.paths(&self.network, entity, seed);
             let next = || paths.next_port(&state);
             std::iter::repeat_with(next).take(packets).collect()
         };

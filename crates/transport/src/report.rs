@@ -70,7 +70,7 @@ pub struct FlowStatistics {
     pub probes: u32,
     /// Retransmission timeouts.
     pub timeouts: u32,
-    /// Acknowledgements that asked to go back.
+    /// Negative acknowledgements: those that asked to go back, and those of trimmed packets.
     pub nacks: u32,
     /// Congestion notifications that came.
     pub notifications: u32,
@@ -167,9 +167,9 @@ pub struct EndpointCounters {
     pub sacks_sent: u64,
     /// Acknowledgements that arrived.
     pub sacks_received: u64,
-    /// Acknowledgements queued that ask to go back.
+    /// Negative acknowledgements queued: those that ask to go back, and those of trimmed packets.
     pub nacks_sent: u64,
-    /// Acknowledgements of open flows that asked to go back.
+    /// Negative acknowledgements of open flows.
     pub nacks_received: u64,
     /// Congestion notifications sent.
     pub notifications_sent: u64,
@@ -205,6 +205,10 @@ pub struct EndpointCounters {
     pub lost_timeout: u64,
     /// Packets sent again because a NACK asked for them or for one before them.
     pub lost_go_back: u64,
+    /// Packets sent again because they have arrived trimmed.
+    pub lost_trimmed: u64,
+    /// Data packets that arrived trimmed, without their payload; not among `data_received`.
+    pub trimmed_received: u64,
 }
 
 impl EndpointCounters {
@@ -238,6 +242,8 @@ impl EndpointCounters {
         self.lost_probe += other.lost_probe;
         self.lost_timeout += other.lost_timeout;
         self.lost_go_back += other.lost_go_back;
+        self.lost_trimmed += other.lost_trimmed;
+        self.trimmed_received += other.trimmed_received;
     }
 
     pub(crate) fn note_loss(&mut self, cause: LossCause, packets: u32) {
@@ -246,6 +252,7 @@ impl EndpointCounters {
             LossCause::Probe => &mut self.lost_probe,
             LossCause::Timeout => &mut self.lost_timeout,
             LossCause::GoBack => &mut self.lost_go_back,
+            LossCause::Trimmed { .. } => &mut self.lost_trimmed,
         };
         *count += u64::from(packets);
     }

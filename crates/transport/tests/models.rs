@@ -159,6 +159,7 @@ impl Acks {
             now: Time::from_ps(self.now),
             cause: causes[self.random.below(3) as usize],
             lost: Bytes::new(self.payload * u64::from(self.random.below(20))),
+            in_flight: Bytes::ZERO,
         })
     }
 }

@@ -5,7 +5,7 @@
 //! them: the test prints the new lines.
 
 use clearway_transport::cc::CongestionControl;
-use clearway_transport::cc::NetworkFacts;
+use clearway_transport::cc::{LossCause, NetworkFacts};
 use clearway_transport::go_back_n::{AckClass, Stripe};
 use clearway_transport::testing::{Bottleneck, Pair, PipeSettings, network};
 use clearway_transport::wire::{self, Format};
@@ -185,7 +185,13 @@ fn event_words(event: &Event) -> Vec<u64> {
             cause,
             packets,
         } => {
-            vec![4, flow.0.into(), now.as_ps(), cause as u64, packets.into()]
+            vec![
+                4,
+                flow.0.into(),
+                now.as_ps(),
+                number_of(cause),
+                packets.into(),
+            ]
         }
     }
 }
@@ -312,4 +318,14 @@ fn every_composition_does_what_it_did() {
         "changed; tests/recorded.txt would be:\n{now}\nof these are new:\n{}",
         changed.join("\n")
     );
+}
+
+fn number_of(cause: LossCause) -> u64 {
+    match cause {
+        LossCause::OutOfOrder => 0,
+        LossCause::Probe => 1,
+        LossCause::Timeout => 2,
+        LossCause::GoBack => 3,
+        LossCause::Trimmed { .. } => 4,
+    }
 }

@@ -46,6 +46,8 @@ pub enum Purpose {
     Sampling = 18,
     /// Loss, duplication, reordering, corruption and marks that a link of a test bed is asked for (entity: directed link).
     Impairment = 19,
+    /// Choice of the packet that a full queue trims (entity: directed link).
+    Trimming = 20,
 }
 
 /// A stream of random numbers: PCG-XSH-RR 64/32 (O'Neill 2014), a fixed algorithm, 16 bytes of state.

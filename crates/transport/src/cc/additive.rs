@@ -51,6 +51,21 @@ impl AdditiveWindow {
         self.max
     }
 
+    /// Bytes added for each window of acknowledged bytes.
+    pub(super) fn step(&self) -> f64 {
+        self.step
+    }
+
+    /// Changes what is added for each window of acknowledged bytes.
+    pub(super) fn set_step(&mut self, step: f64) {
+        self.step = step;
+    }
+
+    /// Starts over with a window of so many packets.
+    pub(super) fn restart(&mut self, packets: f64) {
+        self.window = (packets * self.segment).clamp(self.segment, self.max);
+    }
+
     /// Bytes acknowledged so far.
     #[inline]
     pub(super) fn acknowledged(&self) -> u64 {

@@ -92,6 +92,8 @@ pub(super) struct Loop {
     pub(super) flows: Vec<Flow>,
     queue: VecDeque<(usize, Time)>,
     left: u32,
+    /// Bytes behind a packet from which on it is marked when it is dequeued.
+    mark_from: u64,
     /// Telemetry of the packet that the switch transmits, taken when it was dequeued.
     hop: Option<Hop>,
     /// Bytes × picoseconds of queue, and when it was last brought up to date.
@@ -110,6 +112,7 @@ impl Loop {
             flows: Vec::new(),
             queue: VecDeque::new(),
             left: 0,
+            mark_from: u64::MAX,
             hop: None,
             area: 0.0,
             area_at: Time::ZERO,
@@ -241,7 +244,7 @@ impl Loop {
         flow.controller.on_ack(&AckSample {
             now: self.now,
             rtt: flow.last_rtt,
-            ecn: false,
+            ecn: u64::from(hop.queue) >= self.mark_from,
             acked: Bytes::new(PAYLOAD),
             in_flight: Bytes::new(flow.sent - flow.delivered),
             probe: false,
@@ -400,6 +403,60 @@ fn swift_alone_fills_a_slower_link_and_stays_about_the_target() {
     // The target is 7 us. The last step goes beyond it by less than a packet.
     let worst = one.flows[0].worst_rtt;
     assert!(worst < Span::from_ns(7168), "{worst}");
+}
+
+/// One flow fills a slower link, and the queue stays below what the high threshold grants.
+#[test]
+fn timely_alone_fills_a_slower_link_below_the_high_threshold() {
+    let mut one = Loop::new(Rate::from_gbps(50));
+    one.add(&configured("timely", &[]), Time::ZERO, u64::MAX);
+    one.run_until(Time::from_us(2000));
+    let before = delivered(&one.flows);
+    one.flows[0].worst_rtt = Span::ZERO;
+    one.run_until(Time::from_us(12_000));
+    let load = load(delivered(&one.flows) - before, Span::from_ms(10));
+    let worst = one.flows[0].worst_rtt;
+    assert!(load > 0.48, "{load} {worst}");
+    assert!(worst < star().base_rtt * 5, "{load} {worst}");
+}
+
+/// Flows that begin one after the other keep the link busy, but for what a cut of several at once leaves, with queues far below the high
+/// threshold.
+#[test]
+fn timely_flows_fill_the_link_with_a_bounded_queue() {
+    let mut all = Loop::new(LINE);
+    let settings = configured("timely", &[]);
+    (0..4).for_each(|n| all.add(&settings, Time::from_us(20 * n), u64::MAX));
+    all.run_until(Time::from_us(5000));
+    let before = delivered(&all.flows);
+    all.take_average_queue(Time::ZERO);
+    all.run_until(Time::from_us(15_000));
+    let load = load(delivered(&all.flows) - before, Span::from_ms(10));
+    let queue = all.take_average_queue(Time::from_us(5000));
+    let fairness = all.fairness();
+    assert!(load > 0.94, "{load} {queue} {fairness}");
+    // Five base round trips, one of which is no queue.
+    let most = LINE.bytes_in(star().base_rtt * 4).as_f64();
+    assert!(queue < most, "{load} {queue} {fairness}");
+}
+
+/// Marks from half of a bandwidth-delay product on hold four flows' queue there, and their windows together.
+#[test]
+fn smartt_flows_share_fairly_with_a_queue_at_the_mark() {
+    let mut all = Loop::new(LINE);
+    all.mark_from = star().bdp.as_u64() / 2;
+    let settings = configured("smartt", &[]);
+    (0..4).for_each(|n| all.add(&settings, Time::from_us(20 * n), u64::MAX));
+    all.run_until(Time::from_us(4000));
+    let before = delivered(&all.flows);
+    all.take_average_queue(Time::ZERO);
+    all.run_until(Time::from_us(8000));
+    let load = load(delivered(&all.flows) - before, Span::from_ms(4));
+    let queue = all.take_average_queue(Time::from_us(4000)) / all.mark_from as f64;
+    let fairness = all.fairness();
+    assert!(load > 0.99, "{load} {queue} {fairness}");
+    assert!(fairness > 0.98, "{load} {queue} {fairness}");
+    assert!((0.5..1.5).contains(&queue), "{load} {queue} {fairness}");
 }
 
 /// 300 flows share what is 52 packets per round trip: each has less than one in flight, and the queue stays bounded.

@@ -20,6 +20,7 @@ mod dctcp_rate;
 pub mod fluid;
 mod hpcc;
 mod increase;
+mod nscc;
 mod perc;
 mod phase;
 mod random_feedback;
@@ -27,10 +28,12 @@ mod rate;
 mod reno;
 mod round_trip;
 mod sampling;
+mod smartt;
 mod strack;
 mod swift;
 #[cfg(test)]
 mod tests;
+mod timely;
 
 use crate::perc::RateAllocation;
 use crate::plugin::plugin_settings;
@@ -47,6 +50,7 @@ pub use dctcp::{Dctcp, DctcpParameters};
 pub use dctcp_rate::{DctcpRate, DctcpRateParameters};
 pub use hpcc::{Hpcc, HpccParameters};
 pub use increase::{DelayTokenParameters, VariableIncrease, VariableIncreaseParameters};
+pub use nscc::{Nscc, NsccParameters};
 pub(crate) use perc::bdp_packets;
 pub use perc::{LEAST_HEADROOM, OneRc, OneRcParameters, PercParameters, SPerc, SPercParameters};
 pub use phase::{PhaseIncrease, PhaseIncreaseParameters};
@@ -55,8 +59,10 @@ pub use rate::WindowLimit;
 pub use reno::{Reno, RenoParameters};
 pub use round_trip::RoundTrip;
 pub use sampling::{ReferenceClock, SamplingParameters};
+pub use smartt::{Smartt, SmarttParameters};
 pub use strack::{Strack, StrackParameters};
 pub use swift::{HopCount, Swift, SwiftParameters};
+pub use timely::{Timely, TimelyParameters};
 
 /// Properties of the network that a sender knows before the first packet.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -148,6 +154,13 @@ pub enum LossCause {
     Timeout,
     /// A go-back-N receiver asked to send again from the packet that it expects (NACK).
     GoBack,
+    /// The packet has arrived without its payload: a switch had no room for it (NACK of a trimmed packet).
+    Trimmed {
+        /// The switch is the last one before the receiver.
+        last_hop: bool,
+        /// Time from the departure of the packet to its negative acknowledgement. What was trimmed overtakes queues.
+        rtt: Span,
+    },
 }
 
 impl LossCause {
@@ -158,6 +171,7 @@ impl LossCause {
             Self::Probe => "probe",
             Self::Timeout => "timeout",
             Self::GoBack => "go back",
+            Self::Trimmed { .. } => "trimmed",
         }
     }
 }
@@ -171,6 +185,8 @@ pub struct LossSample {
     pub cause: LossCause,
     /// Payload bytes declared lost now.
     pub lost: Bytes,
+    /// Bytes in flight, without those.
+    pub in_flight: Bytes,
 }
 
 /// Congestion window and pacing rate that a controller allows.
@@ -388,6 +404,7 @@ macro_rules! controllers {
 controllers! {
     Strack(Strack),
     Constant(Constant),
+    Nscc(Nscc),
     Dcqcn(Dcqcn),
     DcqcnTimer(DcqcnTimer),
     Dctcp(Dctcp),
@@ -395,6 +412,8 @@ controllers! {
     Reno(Reno),
     Hpcc(Hpcc),
     Swift(Swift),
+    Timely(Timely),
+    Smartt(Smartt),
     SPerc(SPerc),
     OneRc(OneRc),
 }

@@ -3,12 +3,18 @@
 //!
 //! Acknowledgements echo the mark of each packet, without delayed acknowledgements. Slow start is off by default, as in the
 //! comparison with DCTCP that this controller is for.
+//!
+//! # MLTCP
+//! `phase-increase = 1.75` and `phase-base = 0.25` multiply the packet per round trip by [`F(r)`](super::PhaseIncrease) (MLTCP, HotNets
+//! '24). Slow start and the decrease are those of Reno. The authors' ns-3 module also starts each phase with a window of ten packets,
+//! which `phase-window` does; by default a flow goes on with the window that it had, as it does after any pause.
 
 use super::additive::AdditiveWindow;
+use super::phase::{PhaseIncreaseParameters, Phased};
 use super::{
     AckSample, Allowance, CongestionControl, ControllerDefinition, LossSample, NetworkFacts,
 };
-use clearway_units::RelativeSize;
+use clearway_units::{Bytes, RelativeSize, Time};
 
 clearway_units::parameters! {
     /// Settings of [`Reno`].
@@ -23,6 +29,12 @@ clearway_units::parameters! {
         pub decrease: f64 = 0.5, "decrease", "RFC 3168 §6.1.2";
         /// Begin with a window that doubles each round trip, until the first mark or loss.
         pub slow_start: bool = false, "slow-start", "decision: as in the comparison with DCTCP";
+        /// Packets of the window at the beginning of each communication phase after the first; `"auto"` is what the last one left.
+        pub phase_window: Option<f64> = None, "phase-window", "decision: as after other pauses; 10 in MLTCP's ns-3 module";
+        with {
+            /// Adaptive unfairness, and MLTCP.
+            pub phase: PhaseIncreaseParameters,
+        }
     }
 }
 
@@ -31,6 +43,8 @@ clearway_units::parameters! {
 pub struct Reno {
     window: AdditiveWindow,
     decrease: f64,
+    phased: Option<Box<Phased<f64>>>,
+    phase_window: Option<f64>,
 }
 
 impl ControllerDefinition for Reno {
@@ -40,15 +54,18 @@ impl ControllerDefinition for Reno {
     type Parameters = RenoParameters;
 
     fn new(parameters: &RenoParameters, network: &NetworkFacts) -> Self {
+        let window = AdditiveWindow::new(
+            network,
+            parameters.initial_window,
+            parameters.max_window,
+            parameters.increase,
+            parameters.slow_start,
+        );
         Self {
-            window: AdditiveWindow::new(
-                network,
-                parameters.initial_window,
-                parameters.max_window,
-                parameters.increase,
-                parameters.slow_start,
-            ),
+            phased: Phased::new(&parameters.phase, window.step()),
+            window,
             decrease: parameters.decrease.min(1.0),
+            phase_window: parameters.phase_window,
         }
     }
 }
@@ -57,6 +74,10 @@ impl CongestionControl for Reno {
     #[inline(never)]
     fn on_ack(&mut self, sample: &AckSample<'_>) {
         self.window.advance(sample);
+        if let Some(phased) = &mut self.phased {
+            let (usual, factor) = phased.on_ack(sample);
+            self.window.set_step(usual * factor);
+        }
         if self.window.is_reduced() {
             return;
         }
@@ -71,6 +92,16 @@ impl CongestionControl for Reno {
         self.window.on_loss(loss);
     }
 
+    fn on_restart(&mut self, _: Time) {
+        let begins = |phased: &Phased<f64>| phased.is_between_phases();
+        if let Some(packets) = self.phase_window
+            && self.window.acknowledged() > 0
+            && self.phased.as_deref().is_some_and(begins)
+        {
+            self.window.restart(packets);
+        }
+    }
+
     #[inline(never)]
     fn allowance(&self) -> Allowance {
         Allowance {
@@ -81,6 +112,12 @@ impl CongestionControl for Reno {
 
     fn largest_window(&self) -> f64 {
         self.window.max()
+    }
+
+    fn take_phase(&mut self, phase: Bytes) {
+        if let Some(phased) = &mut self.phased {
+            phased.set_phase(phase);
+        }
     }
 }
 

@@ -142,11 +142,13 @@ fn every_registered_controller_survives_random_acknowledgements() {
                     now,
                     cause: LossCause::Timeout,
                     lost: Bytes::new(u64::from(random.next_u32())),
+                    in_flight: Bytes::ZERO,
                 }),
                 2 => controller.on_loss(&LossSample {
                     now,
                     cause: LossCause::OutOfOrder,
                     lost: Bytes::new(4096),
+                    in_flight: Bytes::ZERO,
                 }),
                 3 => controller.on_deadline(now),
                 4 => controller.on_notification(now),
@@ -287,6 +289,7 @@ fn settings_know_their_names_and_keys() {
         [
             "strack",
             "constant",
+            "nscc",
             "dcqcn",
             "dcqcn-timer",
             "dctcp",
@@ -294,6 +297,8 @@ fn settings_know_their_names_and_keys() {
             "reno",
             "hpcc",
             "swift",
+            "timely",
+            "smartt",
             "s-perc",
             "1rc",
             "clock"

@@ -4,7 +4,7 @@ use super::controllers::ControllerId;
 use super::key::Key;
 use super::parts::Sender;
 use super::{Endpoint, Slot};
-use crate::flow::{Ends, Paths};
+use crate::flow::Ends;
 use crate::packet::{AddressHash, Class};
 use crate::profile::Opening;
 use crate::telemetry::Telemetry;
@@ -34,7 +34,7 @@ impl<T: Telemetry> Endpoint<T> {
             };
             let index = self.free_slot(class);
             let controller = self.join(index, &ends, opening, phase);
-            let paths = Paths::new(&self.profile.selector, &network, ends.entity(), self.seed);
+            let paths = self.profile.paths(&network, ends.entity(), self.seed);
             let lent = self.controllers.lend(controller);
             let sender = Sender::new(ends, paths, lent, &self.rules);
             let slot = &mut self.slots[index as usize];

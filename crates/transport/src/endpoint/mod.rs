@@ -29,11 +29,12 @@ mod stripes;
 #[cfg(test)]
 mod tests;
 mod transmit;
+mod trimming;
 
 use crate::cc::CongestionControl;
 use crate::feedback::{DataArrival, EndpointFeedback, Notify};
 use crate::flow::{Context, Outbox, Reports, answer};
-use crate::packet::{ClassSet, Header, Packet};
+use crate::packet::{ClassSet, DataFlags, Header, Packet};
 use crate::perc::RateAllocation;
 use crate::profile::Profile;
 use crate::scope::{Scope, ScopeParameters};
@@ -295,8 +296,13 @@ impl<T: Telemetry> Endpoint<T> {
     #[inline(always)]
     fn on_arrival(&mut self, now: Time, packet: &Packet, telemetry: T) {
         match packet.header {
-            Header::Data { psn, .. } => self.on_data(now, packet, psn, telemetry),
-            Header::Sack { .. } | Header::Ack { .. } => {
+            Header::Data { psn, flags, .. } => {
+                if flags.contains(DataFlags::TRIMMED) {
+                    return self.on_trimmed(now, packet, psn, telemetry);
+                }
+                self.on_data(now, packet, psn, telemetry);
+            }
+            Header::Sack { .. } | Header::Ack { .. } | Header::Nack { .. } => {
                 self.on_acknowledgement(now, packet, telemetry.hops());
             }
             Header::Notification => self.on_notification(now, packet),
@@ -316,19 +322,6 @@ impl<T: Telemetry> Endpoint<T> {
     #[inline]
     pub fn deadline(&self) -> Time {
         self.timers.next().min(self.departures.next())
-    }
-
-    /// Payload bytes in flight on all flows, with their sign.
-    #[cfg(test)]
-    fn in_flight_exact(&self) -> i64 {
-        let senders = self.slots.iter().filter_map(|slot| slot.sender.as_ref());
-        senders.map(Sender::in_flight_exact).sum()
-    }
-
-    /// The rule of the receivers here.
-    #[cfg(test)]
-    pub(crate) fn feedback(&self) -> &crate::feedback::Feedback {
-        self.receivers.feedback()
     }
 
     #[inline(always)]
@@ -426,6 +419,7 @@ impl<T: Telemetry> Endpoint<T> {
         }
         let deadline = match packet.header {
             Header::Ack { .. } => sender.on_ack(packet, cx, &self.rules),
+            Header::Nack { .. } => sender.on_nack(packet, cx, &self.rules),
             _ => sender.on_sack(packet, cx, &self.rules),
         };
         if deadline < slot.armed {
@@ -454,7 +448,7 @@ impl<T: Telemetry> Endpoint<T> {
         };
         let cx = &mut context!(self, now, slot.controller);
         sender.on_notification(cx, &self.rules);
-        let deadline = sender.deadline(cx.controller);
+        let deadline = sender.deadline(cx.controller, &self.rules);
         if deadline < slot.armed {
             slot.armed = deadline;
             self.timers.push(deadline, index);
@@ -558,7 +552,9 @@ impl<T: Telemetry> Endpoint<T> {
         let cx = &mut context!(self, now, slot.controller);
         let probe = sender.on_deadline(cx, &self.rules);
         // A deadline that does not move must not keep the caller in a loop.
-        let deadline = sender.deadline(cx.controller).max(now + Span::from_ps(1));
+        let deadline = sender
+            .deadline(cx.controller, &self.rules)
+            .max(now + Span::from_ps(1));
         if let Some(probe) = probe {
             self.outbox.push(probe.into());
         }
@@ -585,13 +581,13 @@ fn arrival(now: Time, packet: &Packet, accepted: bool) -> DataArrival {
         message,
         offset,
         payload,
-        end_of_message,
+        flags,
         ..
     } = packet.header
     {
         arrival.bytes = Bytes::new(u64::from(payload));
         (arrival.message, arrival.offset) = (message, offset);
-        arrival.ends_message = end_of_message;
+        arrival.ends_message = flags.contains(DataFlags::END_OF_MESSAGE);
     }
     arrival
 }

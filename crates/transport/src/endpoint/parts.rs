@@ -1,7 +1,7 @@
 //! Common interface of the reliability schemes: an endpoint uses senders and receivers only by the methods here.
 
 use super::key::Key;
-use crate::cc::{CongestionControl, Controller};
+use crate::cc::Controller;
 use crate::flow::{Context, Due, Ends, FinalAck, Paths, Reports};
 use crate::packet::{Header, Packet};
 use crate::profile::{Profile, Reliability};
@@ -260,7 +260,22 @@ impl Sender {
         match (self, &rules.scheme) {
             (Self::SelectiveRepeat(sender), SchemeRules::SelectiveRepeat(rules)) => {
                 sender.on_sack(packet, cx, rules);
-                cx.controller.deadline()
+                sender.brought_forward(cx.controller, rules)
+            }
+            _ => {
+                cx.counters.invalid += 1;
+                Time::NEVER
+            }
+        }
+    }
+
+    /// Processes a [`Header::Nack`](crate::Header::Nack). Returns the earliest timer that it may have brought forward.
+    #[cold]
+    pub(crate) fn on_nack(&mut self, packet: &Packet, cx: &mut Context<'_>, rules: &Rules) -> Time {
+        match (self, &rules.scheme) {
+            (Self::SelectiveRepeat(sender), SchemeRules::SelectiveRepeat(rules)) => {
+                sender.on_nack(packet, cx, rules);
+                sender.deadline(cx.controller, rules)
             }
             _ => {
                 cx.counters.invalid += 1;
@@ -290,8 +305,14 @@ impl Sender {
     }
 
     #[inline]
-    pub(crate) fn deadline(&self, controller: &Controller) -> Time {
-        of_both!(self, sender => sender.deadline(controller))
+    pub(crate) fn deadline(&self, controller: &Controller, rules: &Rules) -> Time {
+        match (self, &rules.scheme) {
+            (Self::SelectiveRepeat(sender), SchemeRules::SelectiveRepeat(rules)) => {
+                sender.deadline(controller, rules)
+            }
+            (Self::GoBackN(sender), _) => sender.deadline(controller),
+            _ => mixed_schemes(),
+        }
     }
 
     /// Runs the timers that are due. Returns the probe that they ask for, if any.
@@ -309,9 +330,11 @@ impl Sender {
         }
     }
 
-    pub(crate) fn on_probe_sent(&mut self, now: Time) {
-        if let Self::SelectiveRepeat(sender) = self {
-            sender.on_probe_sent(now);
+    pub(crate) fn on_probe_sent(&mut self, now: Time, rules: &Rules) {
+        if let (Self::SelectiveRepeat(sender), SchemeRules::SelectiveRepeat(rules)) =
+            (self, &rules.scheme)
+        {
+            sender.on_probe_sent(now, rules);
         }
     }
 }
@@ -380,6 +403,21 @@ impl Receiver {
     ) -> bool {
         with_rules!(self, rules, |receiver, rules| receiver
             .on_data(now, packet, rules, reports))
+    }
+
+    /// Processes a data packet that has come trimmed. Go-back-N takes it for lost, which the next packet shows.
+    pub(crate) fn on_trimmed<T: Copy>(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        rules: &Rules,
+        reports: &mut Reports<'_, T>,
+    ) {
+        if let (Self::SelectiveRepeat(receiver), SchemeRules::SelectiveRepeat(rules)) =
+            (self, &rules.scheme)
+        {
+            receiver.on_trimmed(now, packet, rules, reports);
+        }
     }
 
     /// The answer to a probe, where there is one.

@@ -24,6 +24,19 @@ impl<T: Telemetry> Endpoint<T> {
     pub fn path_salt(&self, flow: FlowId) -> Option<u16> {
         self.queue_pairs(flow).next().map(Sender::path_salt)
     }
+
+    /// Payload bytes in flight on all flows, with their sign.
+    #[cfg(test)]
+    pub(super) fn in_flight_exact(&self) -> i64 {
+        let senders = self.slots.iter().filter_map(|slot| slot.sender.as_ref());
+        senders.map(Sender::in_flight_exact).sum()
+    }
+
+    /// The rule of the receivers here.
+    #[cfg(test)]
+    pub(crate) fn feedback(&self) -> &crate::feedback::Feedback {
+        self.receivers.feedback()
+    }
 }
 
 #[cfg(test)]

@@ -159,7 +159,9 @@ impl<T: Telemetry> Endpoint<T> {
             let controller = self.controllers.lend(slot.controller);
             sender.take_allowance(controller, &self.rules);
             // A deadline that does not move must not keep the caller in a loop.
-            let deadline = sender.deadline(controller).max(now + Span::from_ps(1));
+            let deadline = sender
+                .deadline(controller, &self.rules)
+                .max(now + Span::from_ps(1));
             if deadline < slot.armed {
                 slot.armed = deadline;
                 self.timers.push(deadline, member);

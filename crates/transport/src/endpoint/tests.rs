@@ -1,7 +1,7 @@
 use super::*;
 use crate::cc::{ControllerSettings, LossCause, NetworkFacts};
 use crate::go_back_n::GoBackNParameters;
-use crate::packet::{Class, header_hash};
+use crate::packet::{Class, DataFlags, header_hash};
 use crate::profile::{Opening, Reliability};
 use crate::selective_repeat::SelectiveRepeatParameters;
 use crate::spray::SelectorSettings;
@@ -34,7 +34,7 @@ fn selective_repeat(profile: &mut Profile) -> &mut SelectiveRepeatParameters {
 }
 
 fn first_transmission(packet: &Packet, wanted: u32) -> bool {
-    matches!(packet.header, Header::Data { psn, retransmission: false, .. } if psn == wanted)
+    matches!(packet.header, Header::Data { psn, flags, .. } if psn == wanted && !flags.contains(DataFlags::RETRANSMISSION))
 }
 
 fn is_probe(packet: &Packet) -> bool {
@@ -997,7 +997,7 @@ proptest! {
     #[test]
     fn arbitrary_packets_never_panic(
         go_back_n in any::<bool>(),
-        packets in prop::collection::vec((0u8..5, any::<[u32; 6]>(), any::<u64>(), any::<[bool; 4]>()), 1..300),
+        packets in prop::collection::vec((0u8..5, any::<[u32; 6]>(), any::<u64>(), any::<u8>()), 1..300),
     ) {
         let mut profile = Profile::strack(facts());
         if go_back_n {
@@ -1018,10 +1018,7 @@ proptest! {
                     offset: wide,
                     payload: words[2] as u16,
                     parts: words[3] as u8,
-                    ack_request: flags[0],
-                    retransmission: flags[1],
-                    end_of_message: flags[2],
-                    end_of_flow: flags[3],
+                    flags: DataFlags::from_bits_truncate(flags),
                 },
                 1 => Header::Sack {
                     bitmap: wide,
@@ -1029,11 +1026,11 @@ proptest! {
                     epsn: near(words[1]),
                     base_offset: words[2] as u16,
                     out_of_order: words[3] as u16,
-                    probe: flags[0],
+                    probe: flags & 1 == 1,
                 },
                 2 => Header::Probe { base: near(words[0]) },
                 3 => Header::Notification,
-                _ => Header::Ack { epsn: near(words[1]), nack: flags[0], marked: flags[1] },
+                _ => Header::Ack { epsn: near(words[1]), nack: flags & 1 == 1, marked: flags & 2 == 2 },
             };
             let source_port = words[4] as u16;
             let queue_pair = (words[5] >> 8) as u8 % 3;

@@ -95,7 +95,7 @@ impl<T: Telemetry> Endpoint<T> {
                 let packet = sender.transmit(cx, &self.rules);
                 // Only a flow that starts or restarts can have a deadline that is earlier than it was.
                 if sender.has_restarted() {
-                    let deadline = sender.deadline(cx.controller);
+                    let deadline = sender.deadline(cx.controller, &self.rules);
                     if deadline < slot.armed {
                         slot.armed = deadline;
                         self.timers.push(deadline, index);
@@ -153,7 +153,7 @@ impl<T: Telemetry> Endpoint<T> {
                 if let Some(index) = self.directory.find(Key::of(&packet))
                     && let Some(sender) = &mut self.slots[index as usize].sender
                 {
-                    sender.on_probe_sent(now);
+                    sender.on_probe_sent(now, &self.rules);
                 }
             }
             Header::Notification => self.counters.notifications_sent += 1,

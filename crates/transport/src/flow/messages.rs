@@ -1,6 +1,6 @@
 //! The messages of a sender: a map from sequence numbers to payload, and from acknowledgements to finished messages.
 
-use crate::packet::Header;
+use crate::packet::{DataFlags, Header};
 use clearway_units::{Bytes, MessageId};
 use std::collections::VecDeque;
 
@@ -158,10 +158,9 @@ impl Messages {
             offset,
             payload: length as u16,
             parts,
-            ack_request: false,
-            retransmission: false,
-            end_of_message: ends && !closing,
-            end_of_flow,
+            flags: DataFlags::NONE
+                .with(DataFlags::END_OF_MESSAGE, ends && !closing)
+                .with(DataFlags::END_OF_FLOW, end_of_flow),
         }
     }
 
@@ -188,10 +187,12 @@ impl Messages {
             offset: open.part.place + offset,
             payload: (open.part.bytes - offset).min(payload) as u16,
             parts: open.part.parts,
-            ack_request: false,
-            retransmission: true,
-            end_of_message: psn + 1 == open.end && !open.closing,
-            end_of_flow: self.last == Some(psn),
+            flags: DataFlags::RETRANSMISSION
+                .with(
+                    DataFlags::END_OF_MESSAGE,
+                    psn + 1 == open.end && !open.closing,
+                )
+                .with(DataFlags::END_OF_FLOW, self.last == Some(psn)),
         }
     }
 

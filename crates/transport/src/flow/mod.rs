@@ -16,7 +16,7 @@ use crate::spray::{
     PathFeedback, PathId, PathSelector, Selector, SelectorContext, SelectorSettings, SendState,
 };
 use crate::telemetry::{Hop, IntPacket};
-use clearway_units::{FlowId, HostId, Purpose, RandomStream, Time};
+use clearway_units::{FlowId, HostId, Purpose, RandomStream, Span, Time};
 use std::collections::VecDeque;
 
 /// Identity of a sender, and the host that it sends to.
@@ -74,12 +74,17 @@ impl Paths {
     pub(crate) fn new(
         settings: &SelectorSettings,
         network: &NetworkFacts,
+        timeout: Span,
         entity: u64,
         seed: u64,
     ) -> Self {
         let mut random = RandomStream::new(seed, Purpose::Paths, entity);
         let salt = random.next_u32() as u16;
-        let selector = settings.build(SelectorContext { network, random });
+        let selector = settings.build(SelectorContext {
+            network,
+            timeout,
+            random,
+        });
         Self { salt, selector }
     }
 

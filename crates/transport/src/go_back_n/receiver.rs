@@ -3,7 +3,7 @@
 use super::parameters::{AckClass, Rules};
 use crate::flow::FinalAck;
 use crate::flow::{Reports, answer};
-use crate::packet::{Header, Packet};
+use crate::packet::{DataFlags, Header, Packet};
 use crate::report::Event;
 use clearway_units::{Bytes, FlowId, Time};
 
@@ -94,9 +94,7 @@ impl Receiver {
             psn,
             message,
             payload,
-            ack_request,
-            end_of_message,
-            end_of_flow,
+            flags,
             ..
         } = packet.header
         else {
@@ -125,11 +123,13 @@ impl Receiver {
         self.expected += 1;
         self.unacknowledged += 1;
         self.message_bytes += u64::from(payload);
-        let due = self.unacknowledged >= rules.ack_interval || ack_request || end_of_flow;
-        if due || end_of_message {
+        let asks = DataFlags::ACK_REQUEST
+            .union(DataFlags::END_OF_MESSAGE)
+            .union(DataFlags::END_OF_FLOW);
+        if self.unacknowledged >= rules.ack_interval || flags.intersects(asks) {
             self.acknowledge(packet, false, rules, reports);
         }
-        if end_of_message {
+        if flags.contains(DataFlags::END_OF_MESSAGE) {
             reports.events.push_back(Event::Received {
                 flow: self.flow,
                 message,
@@ -137,8 +137,8 @@ impl Receiver {
             });
             self.message_bytes = 0;
         }
-        self.finished = end_of_flow;
-        end_of_flow
+        self.finished = flags.contains(DataFlags::END_OF_FLOW);
+        self.finished
     }
 
     fn may_nack(&self, now: Time, rules: &Rules) -> bool {

@@ -3,7 +3,7 @@
 use super::Rules;
 use crate::cc::{AckSample, CongestionControl, Controller, LossCause, LossSample};
 use crate::flow::{Context, Ends, Messages, Pacer, Paths};
-use crate::packet::{Class, Header, Packet};
+use crate::packet::{Class, DataFlags, Header, Packet};
 use crate::report::{Event, FlowProgress, FlowStatistics};
 use crate::scope::{Account, Others, Shared};
 use crate::spray::{PathFeedback, PathVerdict, SendState};
@@ -237,8 +237,7 @@ impl Sender {
         if let Header::Data {
             offset,
             payload,
-            ack_request,
-            end_of_message,
+            flags,
             ..
         } = &mut header
         {
@@ -246,7 +245,8 @@ impl Sender {
             size += *payload;
             *offset = rules.place(*offset, self.ends.queue_pair);
             let fills = self.in_window() as f64 >= self.window;
-            *ack_request = fills || *end_of_message || *payload == 0;
+            let requests = fills || flags.contains(DataFlags::END_OF_MESSAGE) || *payload == 0;
+            *flags = flags.with(DataFlags::ACK_REQUEST, requests);
         }
         let mut packet = self.ends.packet(cx.now, port, header);
         packet.size = size;
@@ -303,6 +303,7 @@ impl Sender {
             verdict: PathVerdict::of(marked, nack),
             delivered,
             sent: delivered + Bytes::new(self.in_flight),
+            rtt,
         });
         cx.controller.on_ack(&AckSample {
             now: cx.now,
@@ -380,6 +381,7 @@ impl Sender {
             now: cx.now,
             cause,
             lost,
+            in_flight: Bytes::ZERO,
         };
         self.paths.on_loss(&loss);
         cx.controller.on_loss(&loss);

@@ -2,7 +2,7 @@ use super::*;
 use crate::cc::{ControllerSettings, NetworkFacts};
 use crate::endpoint::{Endpoint, Event};
 use crate::feedback::FeedbackSettings;
-use crate::packet::{Class, ClassSet, Header, Packet};
+use crate::packet::{Class, ClassSet, DataFlags, Header, Packet};
 use crate::profile::{Opening, Profile, Reliability};
 use crate::spray::SelectorSettings;
 use crate::telemetry::IntPacket;
@@ -55,11 +55,7 @@ fn pair() -> Pair {
 
 fn psn_of(packet: &Packet) -> Option<(u32, bool)> {
     match packet.header {
-        Header::Data {
-            psn,
-            retransmission,
-            ..
-        } => Some((psn, retransmission)),
+        Header::Data { psn, flags, .. } => Some((psn, flags.contains(DataFlags::RETRANSMISSION))),
         _ => None,
     }
 }

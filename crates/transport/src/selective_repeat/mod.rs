@@ -24,6 +24,7 @@
 //! the window is below 2^31.
 
 mod bitmap;
+mod departures;
 mod parameters;
 mod receiver;
 mod scoreboard;
@@ -32,6 +33,6 @@ mod sender;
 mod tests;
 
 pub(crate) use parameters::Rules;
-pub use parameters::{ProbeClass, SelectiveRepeatParameters};
+pub use parameters::{ProbeClass, Recovery, SelectiveRepeatParameters};
 pub(crate) use receiver::{Receiver, late_sack};
 pub(crate) use sender::Sender;

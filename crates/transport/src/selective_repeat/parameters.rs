@@ -7,6 +7,8 @@ use clearway_units::{Bytes, Span};
 pub(crate) const SEGMENT_BITS: u64 = 64;
 /// The smallest receiver bitmap (STrack §3.3.1: 256 bits in four segments).
 const MIN_WINDOW: u32 = 256;
+/// Longer than any run: a probe that is due after it is never sent.
+const NEVER: Span = Span::from_ms(20 * 24 * 3_600_000);
 /// The largest: the counter of out-of-order packets has 16 bits.
 const MAX_WINDOW: u32 = 1 << 15;
 
@@ -20,17 +22,40 @@ clearway_units::choices! {
     }
 }
 
+clearway_units::choices! {
+    /// Detection of losses besides timeouts and negative acknowledgements.
+    pub enum Recovery {
+        /// As STrack has it: the out-of-order counter against the window, and probes.
+        Strack = "strack",
+        /// SLEEK of Ultra Ethernet: the same with other thresholds; what is sent again is bounded by a window from the first missing packet
+        /// and does not wait for room.
+        Sleek = "sleek",
+        /// Neither: for fabrics that trim packets, where what is late is not lost.
+        None = "none",
+        /// IRN (SIGCOMM 2018): a single packet out of order, and no probes; each missing packet is sent again once until a
+        /// timeout, which adds only the first one.
+        Irn = "irn",
+    }
+}
+
 clearway_units::parameters! {
     /// Settings of selective repeat.
     pub struct SelectiveRepeatParameters {
         /// Payload bytes after which an acknowledgement is due; `"auto"` is one full packet. Expected packets, duplicates and
         /// requests are acknowledged at once whatever this says.
         pub ack_bytes: Option<Bytes> = None, "ack-bytes", "STrack §3.3.1, condition 1 (Q14)";
+        /// Acknowledge expected packets at once, and ask for acknowledgements where STrack does. Otherwise the rules are those of UEC: the
+        /// first packet of a flow is acknowledged at once, expected ones only after `ack-bytes` or on request, and once more when the last
+        /// gap closes after a request; requests are set on the last packet of a message, on retransmissions, and where one more packet
+        /// would reach the window.
+        pub ack_in_order: bool = true, "ack-in-order", "STrack §3.3.1; UEC reference simulator: false (U14)";
         /// Acknowledge marked packets at once.
         pub ack_on_ecn: bool = false, "ack-on-ecn", "not in STrack; the UEC reference simulator does it (Q14)";
         /// Packets that may be on their way beyond the first missing one, rounded up to a power of two from 256 to 32768;
         /// `"auto"` is twice the controller's largest window.
         pub bitmap: Option<u32> = None, "bitmap", "STrack §3.3.1: 256 bits in four segments";
+        /// Detection of losses besides timeouts and negative acknowledgements: "strack", "sleek", "irn" or "none".
+        pub recovery: Recovery = Recovery::Strack, "recovery", "STrack §3.3.2; UEC reference simulator: sleek without trimming, none with it";
         /// Out-of-order packets that are never taken for a loss.
         pub out_of_order_min: u16 = 5, "ooo-min", "STrack §3.3.2: say 5";
         /// Out-of-order packets that are taken for a loss, as a multiple of the window.
@@ -47,6 +72,14 @@ clearway_units::parameters! {
         pub probe_class: ProbeClass = ProbeClass::Data, "probe-class", "decision: not in STrack, measured with its Figure 20";
         /// Time without progress of the expected sequence number after which everything outstanding is sent again.
         pub timeout: Span = Span::from_us(250), "rto", "STrack §3.3.2: hundreds of microseconds";
+        /// Timeout while fewer than `rto-low-packets` are in flight, which no later packet may show to be lost; `"auto"` is `rto`.
+        pub timeout_low: Option<Span> = None, "rto-low", "STrack has one timeout; IRN §3.1: RTO_low 100 us";
+        /// Full packets in flight from which on the timeout is `rto`, and below it `rto-low`.
+        pub timeout_low_packets: u32 = 3, "rto-low-packets", "IRN §3.1: N = 3";
+        /// Unloaded round trips of the network that are added to `rto`.
+        pub timeout_rtts: f64 = 0.0, "rto-rtts", "UEC reference simulator: six times a full queue, which is one with trimming (U27)";
+        /// Timeout of each packet by itself, counted from its last departure: only what has waited for so long is sent again.
+        pub timeout_per_packet: bool = false, "rto-per-packet", "UEC reference simulator: true (U27)";
         /// Send only what fits the window as a whole.
         pub strict_window: bool = false, "strict-window", "STrack §3.3.2 and §4.2 (Q11)";
         /// Send acknowledgements and probes before data; otherwise they take turns with it.
@@ -54,6 +87,25 @@ clearway_units::parameters! {
         /// Life of a receiver after the last packet of its flow, in which copies count for congestion notifications. Later copies are
         /// answered by the final acknowledgement, which stays for good; `"auto"` is four retransmission timeouts.
         pub linger: Option<Span> = None, "linger", "several lost acknowledgements in a row";
+    }
+}
+
+/// Numbers of SLEEK.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sleek {
+    /// Largest window in bytes, which bounds the threshold of the out-of-order counter.
+    pub(crate) largest_window: f64,
+    /// Silence after which a probe is sent once nothing new is to be sent.
+    pub(crate) probe_after_all_sent: Span,
+    /// Time from a probe to the next one.
+    pub(crate) probe_again_after: Span,
+}
+
+impl SelectiveRepeatParameters {
+    /// The retransmission timeout on a network: `rto`, and `rto-rtts` of its unloaded round trips.
+    pub fn timeout_on(&self, network: &NetworkFacts) -> Span {
+        let round_trips = self.timeout_rtts.max(0.0) * network.base_rtt.as_ps() as f64;
+        self.timeout + Span::from_ps(round_trips as u64)
     }
 }
 
@@ -69,14 +121,27 @@ pub(crate) struct Rules {
     /// Packets that may be on their way beyond the first missing one: a power of two.
     pub(crate) window: u32,
     pub(crate) ack_bytes: u64,
+    pub(crate) ack_in_order: bool,
+    /// Bytes below the window from which on an acknowledgement is requested.
+    pub(crate) request_margin: i64,
     pub(crate) ack_on_ecn: bool,
     pub(crate) out_of_order_min: u16,
+    /// An acknowledgement may bring timers forward: with SLEEK, or a shorter timeout with few packets in flight.
+    pub(crate) moves_timers: bool,
+    /// What SLEEK has otherwise; `None` without it.
+    pub(crate) sleek: Option<Sleek>,
     /// Multiply by an out-of-order count to compare with a window in bytes.
     pub(crate) out_of_order_bytes: f64,
     pub(crate) probe_after: Span,
     pub(crate) probe_rtt_limit: Span,
     pub(crate) probe_class: ProbeClass,
     pub(crate) timeout: Span,
+    pub(crate) timeout_per_packet: bool,
+    /// By how much sooner the timeout comes with few packets in flight, and the most payload that is few.
+    pub(crate) timeout_early: Span,
+    pub(crate) few_in_flight: i64,
+    /// IRN's rules of recovery.
+    pub(crate) irn: bool,
     pub(crate) strict_window: bool,
     pub(crate) linger: Span,
 }
@@ -95,6 +160,12 @@ impl Rules {
         let window = parameters
             .bitmap
             .unwrap_or(((2.0 * largest_window / payload) as u32).saturating_add(1));
+        let timeout = at_least_a_moment(parameters.timeout_on(network));
+        let timeout_low = parameters
+            .timeout_low
+            .filter(|_| !parameters.timeout_per_packet);
+        let timeout_low = timeout_low.map_or(timeout, at_least_a_moment);
+        let probes = matches!(parameters.recovery, Recovery::Strack | Recovery::Sleek);
         Self {
             payload: u64::from(network.payload),
             packets_per_byte: 1.0 / payload,
@@ -104,16 +175,41 @@ impl Rules {
             ack_bytes: parameters
                 .ack_bytes
                 .map_or(u64::from(network.payload), Bytes::as_u64),
+            ack_in_order: parameters.ack_in_order,
+            request_margin: match parameters.ack_in_order {
+                true => 0,
+                false => i64::from(network.payload),
+            },
             ack_on_ecn: parameters.ack_on_ecn,
-            out_of_order_min: parameters.out_of_order_min,
+            out_of_order_min: match parameters.recovery {
+                Recovery::Strack => parameters.out_of_order_min,
+                Recovery::Sleek => parameters.out_of_order_min.saturating_sub(1),
+                Recovery::None => u16::MAX,
+                Recovery::Irn => 0,
+            },
+            moves_timers: parameters.recovery == Recovery::Sleek
+                || parameters.timeout_low.is_some(),
+            sleek: (parameters.recovery == Recovery::Sleek).then(|| Sleek {
+                largest_window,
+                probe_after_all_sent: at_least_a_moment(network.base_rtt * 2),
+                probe_again_after: at_least_a_moment(network.base_rtt * 5),
+            }),
             out_of_order_bytes: payload / parameters.out_of_order_factor.max(1e-9),
             // Where packets take longer to send than to travel, no answer can be there before the unloaded round trip.
-            probe_after: at_least_a_moment(span(parameters.probe_after).max(network.base_rtt)),
+            probe_after: match probes {
+                true => at_least_a_moment(span(parameters.probe_after).max(network.base_rtt)),
+                false => NEVER,
+            },
             probe_rtt_limit: span(parameters.probe_rtt_limit),
             probe_class: parameters.probe_class,
-            timeout: at_least_a_moment(parameters.timeout),
+            timeout,
+            timeout_per_packet: parameters.timeout_per_packet,
+            timeout_early: timeout.saturating_sub(timeout_low),
+            few_in_flight: (i64::from(parameters.timeout_low_packets) - 1)
+                * i64::from(network.payload),
+            irn: parameters.recovery == Recovery::Irn,
             strict_window: parameters.strict_window,
-            linger: parameters.linger.unwrap_or(parameters.timeout * 4),
+            linger: parameters.linger.unwrap_or(timeout * 4),
         }
     }
 }

@@ -5,7 +5,7 @@ use super::bitmap::Bitmap;
 use super::parameters::SEGMENT_BITS;
 use crate::flow::FinalAck;
 use crate::flow::{Reports, answer};
-use crate::packet::{Header, Packet};
+use crate::packet::{DataFlags, Header, Packet};
 use crate::report::Event;
 use clearway_units::{Bytes, FlowId, MessageId, Time};
 use std::collections::VecDeque;
@@ -51,6 +51,8 @@ pub(crate) struct Receiver {
     /// Packets that have arrived beyond the expected one (`OOO`).
     out_of_order: u32,
     bitmap: Bitmap,
+    /// An acknowledgement was requested while packets were missing.
+    request_pending: bool,
     /// Messages that have begun and not ended; nearly always one.
     incoming: Vec<Incoming>,
     /// The last packet of the flow, or [`NONE`].
@@ -68,6 +70,7 @@ impl Receiver {
             lowest_since_sack: NONE,
             out_of_order: 0,
             bitmap: Bitmap::new(rules.window),
+            request_pending: false,
             incoming: Vec::new(),
             last: NONE,
             last_arrival: Time::ZERO,
@@ -120,7 +123,7 @@ impl Receiver {
         let Header::Data {
             psn: wire_psn,
             payload,
-            ack_request,
+            flags,
             ..
         } = packet.header
         else {
@@ -145,16 +148,61 @@ impl Receiver {
         self.bytes_received += length;
         self.unacknowledged += length;
         self.account_message(packet, reports.events);
-        let due = ahead == 0
-            || ack_request
+        let due = (ahead == 0 && rules.ack_in_order)
+            || flags.contains(DataFlags::ACK_REQUEST)
             || self.unacknowledged >= rules.ack_bytes
-            || (packet.ecn && rules.ack_on_ecn);
+            || (packet.ecn && rules.ack_on_ecn)
+            || (!rules.ack_in_order && self.is_first_or_closes_gap(length));
         if due {
+            if !rules.ack_in_order {
+                let requested = flags.contains(DataFlags::ACK_REQUEST) || self.request_pending;
+                self.request_pending = requested && self.out_of_order > 0;
+            }
             let base = self.segment_base();
             let sack = self.sack(packet, base, false, rules);
             reports.answer_as_control(sack);
         }
         self.is_finished()
+    }
+
+    /// True if the packet that has just been accepted is the first of the flow to arrive, or if nothing is missing any more and an
+    /// acknowledgement was requested while something was.
+    fn is_first_or_closes_gap(&self, length: u64) -> bool {
+        self.bytes_received == length || (self.request_pending && self.out_of_order == 0)
+    }
+
+    /// Processes a data packet without its payload, which a switch has cut off: asks for it by a negative acknowledgement, or repeats what
+    /// is known if it has arrived before.
+    #[cold]
+    pub(crate) fn on_trimmed<T: Copy>(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        rules: &Rules,
+        reports: &mut Reports<'_, T>,
+    ) {
+        let Header::Data { psn, flags, .. } = packet.header else {
+            return;
+        };
+        self.last_arrival = now;
+        let ahead = psn.wrapping_sub(self.expected as u32) as i32;
+        if ahead >= rules.window as i32 {
+            reports.counters.overflow += 1;
+            return;
+        }
+        if !self.accepts(psn, rules) {
+            let base = self.segment_base();
+            let sack = self.sack(packet, base, false, rules);
+            reports.answer_as_control(sack);
+            return;
+        }
+        reports.counters.nacks_sent += 1;
+        let last_hop = flags.contains(DataFlags::LAST_HOP);
+        let nack = Packet {
+            ecn: packet.ecn,
+            ..answer(packet, rules.ack, Header::Nack { psn, last_hop })
+        };
+        reports.answer_as_control(nack);
     }
 
     /// Answers a probe at once (§3.3.1, condition 3), with the segment that it asks for.
@@ -235,14 +283,14 @@ impl Receiver {
             message,
             offset,
             payload,
-            end_of_message,
-            end_of_flow,
+            flags,
             ..
         } = packet.header
         else {
             return;
         };
-        if end_of_flow {
+        let end_of_message = flags.contains(DataFlags::END_OF_MESSAGE);
+        if flags.contains(DataFlags::END_OF_FLOW) {
             // The packet was accepted, so it lies at most a window away from what is expected now.
             let ahead = psn.wrapping_sub(self.expected as u32) as i32;
             self.last = self.expected.wrapping_add(i64::from(ahead) as u64);

@@ -5,15 +5,20 @@
 //! below zero for a while, when packets are claimed that the receiver has but whose segment the sender has not seen; once all
 //! is acknowledged it is exactly zero.
 
+mod irn;
 mod loss;
+mod packet_timeout;
 mod scope;
+mod sleek;
+mod trimming;
 
 use super::Rules;
+use super::departures::Departures;
 use super::parameters::ProbeClass;
 use super::scoreboard::{Scoreboard, numbers, parts};
 use crate::cc::{AckSample, CongestionControl, Controller};
 use crate::flow::{Context, Due, Ends, Messages, Pacer, Part, Paths};
-use crate::packet::{Class, Header, Packet};
+use crate::packet::{Class, DataFlags, Header, Packet};
 use crate::report::{Event, FlowProgress, FlowStatistics};
 use crate::scope::Others;
 use crate::spray::{PathFeedback, PathVerdict, SendState};
@@ -57,6 +62,8 @@ pub(crate) struct Sender {
     sacks_since_probe: u32,
     /// True while a probe has been made and has not left yet.
     probe_waits: bool,
+    /// Time of the last departure of each packet of the window, where each has its own timeout.
+    departures: Option<Departures>,
 
     pacer: Pacer,
     paths: Paths,
@@ -88,6 +95,9 @@ impl Sender {
             probe_end: 0,
             sacks_since_probe: 0,
             probe_waits: false,
+            departures: rules
+                .timeout_per_packet
+                .then(|| Departures::new(rules.window)),
             pacer: Pacer::default(),
             paths,
             statistics: FlowStatistics::default(),
@@ -162,7 +172,13 @@ impl Sender {
         let waiting = self.lost > 0
             || (self.messages.has_unsent()
                 && self.next - self.acknowledged < u64::from(rules.window));
-        waiting && self.fits(rules)
+        waiting && (self.fits(rules) || (self.lost > 0 && self.recovers_by_sleek(rules)))
+    }
+
+    /// True in a recovery whose retransmissions do not wait for room in the window.
+    #[inline]
+    fn recovers_by_sleek(&self, rules: &Rules) -> bool {
+        self.recovering && rules.sleek.is_some()
     }
 
     /// True if a packet waits to be sent, for the first time or again.
@@ -184,6 +200,12 @@ impl Sender {
             return (after as f64 <= self.window || self.in_window() <= 0) && self.window > 0.0;
         }
         (self.in_window() as f64) < self.window
+    }
+
+    /// True if what is in flight fills the window; by the rules of UEC, if it would with one more packet.
+    #[inline]
+    fn fills_window(&self, rules: &Rules) -> bool {
+        (self.in_window() + rules.request_margin) as f64 >= self.window
     }
 
     /// Bytes in flight in the window.
@@ -209,18 +231,16 @@ impl Sender {
         cx.counters.data_sent += 1;
         self.statistics.packets += 1;
         let mut packet = self.data_packet(cx, header);
-        if let Header::Data {
-            payload,
-            ack_request,
-            retransmission,
-            end_of_message,
-            ..
-        } = &mut packet.header
-        {
+        if let Header::Data { payload, flags, .. } = &mut packet.header {
             self.in_flight += i64::from(*payload);
-            let fills = self.in_window() as f64 >= self.window;
-            *ack_request = fills || *retransmission || *end_of_message || *payload == 0;
+            let fills = self.fills_window(rules);
+            let asks = DataFlags::RETRANSMISSION.union(DataFlags::END_OF_MESSAGE);
+            let requests = fills || flags.intersects(asks) || *payload == 0;
+            *flags = flags.with(DataFlags::ACK_REQUEST, requests);
             packet.size = *payload + rules.header;
+        }
+        if self.departures.is_some() {
+            self.note_departure(&packet);
         }
         self.pacer.on_sent(cx.now, packet.size);
         cx.controller
@@ -293,27 +313,22 @@ impl Sender {
     }
 
     /// Takes note that the probe is on the wire.
-    pub(crate) fn on_probe_sent(&mut self, now: Time) {
+    pub(crate) fn on_probe_sent(&mut self, now: Time, rules: &Rules) {
         self.statistics.probes += 1;
         self.probe_waits = false;
         self.probe_sent = now;
         self.probe_end = self.next;
         self.sacks_since_probe = 0;
-        self.scoreboard.clear_resent();
+        if !self.recovers_by_sleek(rules) {
+            self.scoreboard.clear_resent();
+        }
     }
 
     /// Processes an acknowledgement (Algorithm 1).
     #[inline(always)]
     pub(crate) fn on_sack(&mut self, packet: &Packet, cx: &mut Context<'_>, rules: &Rules) {
-        let Header::Sack {
-            bitmap,
-            bytes_received,
-            epsn,
-            base_offset,
-            out_of_order,
-            probe,
-        } = packet.header
-        else {
+        #[rustfmt::skip]
+        let Header::Sack { bitmap, bytes_received, epsn, base_offset, out_of_order, probe } = packet.header else {
             return;
         };
         let advance = i64::from(epsn.wrapping_sub(self.acknowledged as u32) as i32);
@@ -326,7 +341,6 @@ impl Sender {
         let rtt = cx.now.since(packet.stamp);
         let path = self.paths.path_of(packet.source_port);
         self.statistics.marked += u32::from(packet.ecn);
-
         let newly = i64::from(bytes_received.wrapping_sub(self.received as u32) as i32).max(0);
         self.received += newly as u64;
         self.in_flight -= newly;
@@ -337,10 +351,13 @@ impl Sender {
             verdict: PathVerdict::of(packet.ecn, false),
             delivered,
             sent: delivered + in_flight,
+            rtt,
         });
         if advance > 0 {
             self.advance(epsn, cx, rules);
-            self.timeout_at = cx.now + rules.timeout;
+            if self.departures.is_none() {
+                self.timeout_at = cx.now + rules.timeout;
+            }
         }
         if bitmap != 0 {
             self.acknowledge_segment(epsn + u64::from(base_offset), bitmap, cx, rules);
@@ -363,8 +380,12 @@ impl Sender {
         });
         self.take_allowance(cx.controller, rules);
         // An acknowledgement that was overtaken counts packets from an older expected one.
-        if advance >= 0 && !self.recovering && out_of_order > rules.out_of_order_min {
+        if advance >= 0 && (!self.recovering || rules.irn) && out_of_order > rules.out_of_order_min
+        {
             self.judge_out_of_order(out_of_order, cx, rules);
+        }
+        if let Some(sleek) = &rules.sleek {
+            self.go_on_with_sleek(sleek, cx, rules);
         }
         if cx.tracing {
             self.trace_ack(rtt, packet.ecn, path, cx);
@@ -516,12 +537,12 @@ impl Sender {
 
     /// The earliest of the flow's timers.
     #[inline]
-    pub(crate) fn deadline(&self, controller: &Controller) -> Time {
+    pub(crate) fn deadline(&self, controller: &Controller, rules: &Rules) -> Time {
         let controller = controller.deadline();
         if self.acknowledged == self.next {
             return controller;
         }
-        self.probe_at.min(self.timeout_at).min(controller)
+        self.probe_at.min(self.timeout(rules)).min(controller)
     }
 
     /// Runs the timers that are due.
@@ -533,12 +554,16 @@ impl Sender {
         if self.acknowledged == self.next {
             return Due::Nothing;
         }
-        if self.timeout_at <= cx.now {
+        if self.timeout(rules) <= cx.now {
             self.on_timeout(cx, rules);
             return Due::Nothing;
         }
         if self.probe_at <= cx.now {
-            self.probe_at = cx.now.saturating_add(rules.probe_after);
+            let period = match &rules.sleek {
+                None => rules.probe_after,
+                Some(sleek) => sleek.probe_again_after,
+            };
+            self.probe_at = cx.now.saturating_add(period);
             // One that still waits for the wire will do; more would only lengthen the queue.
             if !std::mem::replace(&mut self.probe_waits, true) {
                 return Due::Probe;

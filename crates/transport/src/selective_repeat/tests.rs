@@ -1,13 +1,16 @@
 use super::*;
 use crate::cc::{Controller, ControllerSettings, NetworkFacts};
 use crate::endpoint::{EndpointCounters, Event};
-use crate::flow::{Context, Due, Ends, Outbox, Paths, Reports};
-use crate::packet::{AddressHash, Class, ClassSet, Header, Packet};
+use crate::flow::{Context, Due, Ends, Outbox, Reports};
+use crate::packet::{AddressHash, Class, ClassSet, DataFlags, Header, Packet};
 use crate::profile::Profile;
 use crate::spray::SelectorSettings;
 use crate::testing::network;
 use clearway_units::{Bytes, FlowId, HostId, MessageId, Rate, RelativeSize, Span, Time, Value};
 use std::collections::{BTreeSet, VecDeque};
+
+mod irn;
+mod uec;
 
 const MTU: u64 = 4096;
 const FLOW: FlowId = FlowId(7);
@@ -56,7 +59,7 @@ impl Bench {
             class: Class::DATA,
             addresses: AddressHash::new(HostId(0), HostId(1)),
         };
-        let paths = Paths::new(&profile.selector, &facts(), ends.entity(), seed);
+        let paths = profile.paths(&facts(), ends.entity(), seed);
         Self {
             now: Time::from_us(100),
             sender: Sender::new(ends, paths, &controller, &rules),
@@ -360,13 +363,10 @@ fn retransmissions_come_first_and_lowest_first() {
     let third = bench.transmit();
     let again = psns(&third)[..3].to_vec();
     assert_eq!(again, [2, 5, 6]);
+    let again = DataFlags::RETRANSMISSION.union(DataFlags::ACK_REQUEST);
     assert!(third.iter().take(3).all(|packet| matches!(
         packet.header,
-        Header::Data {
-            retransmission: true,
-            ack_request: true,
-            ..
-        }
+        Header::Data { flags, .. } if flags.contains(again)
     )));
 }
 
@@ -379,7 +379,7 @@ fn a_probe_recovers_what_was_sent_before_it_only() {
     assert_eq!(bench.wait(1), Due::Probe);
     let mut probe = bench.sender.probe(bench.now, &bench.rules);
     probe.stamp = bench.now;
-    bench.sender.on_probe_sent(bench.now);
+    bench.sender.on_probe_sent(bench.now, &bench.rules);
     bench.post(1, MTU);
     assert_eq!(psns(&bench.transmit()), [2]);
     bench.now += Span::from_us(9);
@@ -404,7 +404,7 @@ fn a_probe_during_recovery_claims_the_lost_retransmissions() {
         assert_eq!(bench.wait(24), Due::Probe);
         let mut probe = bench.sender.probe(bench.now, &bench.rules);
         probe.stamp = bench.now;
-        bench.sender.on_probe_sent(bench.now);
+        bench.sender.on_probe_sent(bench.now, &bench.rules);
         bench.now += Span::from_us(9);
         let answer = bench
             .receiver
@@ -426,7 +426,7 @@ fn a_probe_says_nothing_if_it_was_slow_or_data_was_acknowledged() {
         bench.wait(24);
         let mut probe = bench.sender.probe(bench.now, &bench.rules);
         probe.stamp = bench.now;
-        bench.sender.on_probe_sent(bench.now);
+        bench.sender.on_probe_sent(bench.now, &bench.rules);
         bench.now += Span::from_ns(rtt_ns);
         let sack = bench.deliver(&packets[0]).unwrap();
         if data {
@@ -624,9 +624,12 @@ fn messages_share_the_number_space_and_finish_on_their_own() {
                 message,
                 offset,
                 payload,
-                end_of_message,
+                flags,
                 ..
-            } => (message.0, offset, payload, end_of_message, packet.size),
+            } => {
+                let ends = flags.contains(DataFlags::END_OF_MESSAGE);
+                (message.0, offset, payload, ends, packet.size)
+            }
             _ => panic!("not data"),
         })
         .collect();
@@ -680,10 +683,7 @@ fn the_last_packet_of_a_closed_flow_says_so() {
         let end = |packet: &Packet| {
             matches!(
                 packet.header,
-                Header::Data {
-                    end_of_flow: true,
-                    ..
-                }
+                Header::Data { flags, .. } if flags.contains(DataFlags::END_OF_FLOW)
             )
         };
         packets.iter().map(end).collect()

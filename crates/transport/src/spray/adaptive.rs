@@ -61,6 +61,10 @@ impl SelectorDefinition for Adaptive {
             bad: vec![0; max_paths.div_ceil(64) as usize].into_boxed_slice(),
         }
     }
+
+    fn most_paths(parameters: &AdaptiveParameters) -> u32 {
+        parameters.max_paths.get().into()
+    }
 }
 
 impl Adaptive {

@@ -4,22 +4,37 @@
 //! `selectors!` list, exactly as for [controllers](crate::cc).
 
 mod adaptive;
+mod bitmap;
+mod flowlet;
+mod mixed;
 mod oblivious;
+mod plb;
+mod reps;
 mod single;
 #[cfg(test)]
 mod tests;
 
 use crate::cc::{LossSample, NetworkFacts};
 use crate::plugin::plugin_settings;
-use clearway_units::{Bytes, ParameterInfo, ParameterSet, RandomStream, SetError, Time, Value};
+use clearway_units::{
+    Bytes, ParameterInfo, ParameterSet, RandomStream, SetError, Span, Time, Value,
+};
 use std::num::NonZero;
 
 pub use adaptive::{Adaptive, AdaptiveParameters};
+pub use bitmap::{Bitmap, BitmapParameters};
+pub use flowlet::{Flowlet, FlowletParameters};
+pub use mixed::{Mixed, MixedParameters};
 pub use oblivious::{Oblivious, ObliviousParameters};
+pub use plb::{Plb, PlbParameters};
+pub use reps::{Reps, RepsParameters};
 pub use single::{Single, SingleParameters};
 
-/// Number of paths of STrack §4.1, which both spraying selectors start from.
+/// Number of paths of STrack §4.1, which all spraying selectors start from.
 const DEFAULT_PATHS: NonZero<u16> = NonZero::new(256).expect("not zero");
+
+/// Number of entropy values that there are.
+const ALL_PATHS: u32 = PathId::MAX as u32 + 1;
 
 /// An entropy value, `0..max_paths`.
 pub type PathId = u16;
@@ -36,6 +51,13 @@ pub enum PathVerdict {
         /// The packet that was answered had a congestion mark.
         marked: bool,
     },
+    /// The packet was trimmed on its way: a switch had no room for its payload.
+    Trimmed {
+        /// The switch is the last one before the receiver, which all paths have in common.
+        last_hop: bool,
+        /// The packet had a congestion mark.
+        marked: bool,
+    },
 }
 
 impl PathVerdict {
@@ -48,10 +70,31 @@ impl PathVerdict {
             (false, false) => Self::Good,
         }
     }
-    /// True if the packet that was answered had a congestion mark.
+    /// True if nothing speaks against the path: no mark, and what was trimmed was so at the last hop, which all paths share.
+    #[inline]
+    pub const fn is_good(self) -> bool {
+        matches!(
+            self,
+            Self::Good
+                | Self::Trimmed {
+                    last_hop: true,
+                    marked: false
+                }
+        )
+    }
+    /// True if the packet that was answered had a congestion mark, or was trimmed before the last hop.
     #[inline]
     pub const fn is_marked(self) -> bool {
-        matches!(self, Self::Marked | Self::Nack { marked: true })
+        matches!(
+            self,
+            Self::Marked
+                | Self::Nack { marked: true }
+                | Self::Trimmed { marked: true, .. }
+                | Self::Trimmed {
+                    last_hop: false,
+                    ..
+                }
+        )
     }
 }
 
@@ -69,6 +112,8 @@ pub struct PathFeedback {
     /// Payload bytes of the flow that have been sent, since its beginning. Once `delivered` exceeds what `sent` was at some
     /// instant, a round trip has passed since then. Equal to `delivered` if nothing is in flight.
     pub sent: Bytes,
+    /// Round trip of the packet that the acknowledgement answers.
+    pub rtt: Span,
 }
 
 /// State of a flow that is about to send a packet.
@@ -88,7 +133,8 @@ pub trait PathSelector: Send {
     fn on_feedback(&mut self, feedback: &PathFeedback) {
         let _ = feedback;
     }
-    /// Packets have been declared lost, by whatever [cause](crate::cc::LossCause): a timeout is one. Their paths are not known.
+    /// Packets have been declared lost, by whatever [cause](crate::cc::LossCause) but trimming: a timeout is one. Their paths are not
+    /// known. Of a trimmed packet the path is known, and [`on_feedback`](Self::on_feedback) tells.
     fn on_loss(&mut self, loss: &LossSample) {
         let _ = loss;
     }
@@ -105,6 +151,8 @@ pub trait PathSelector: Send {
 pub struct SelectorContext<'a> {
     /// The network as the flow sees it.
     pub network: &'a NetworkFacts,
+    /// Retransmission timeout of the flow's reliability scheme, before any backoff.
+    pub timeout: Span,
     /// Random numbers of this flow alone, which the selector may keep.
     pub random: RandomStream,
 }
@@ -120,6 +168,43 @@ pub trait SelectorDefinition: PathSelector + Sized + 'static {
 
     /// Creates the selector of a new flow.
     fn new(parameters: &Self::Parameters, context: SelectorContext<'_>) -> Self;
+    /// The most paths that one flow takes in its life; all that there are by default.
+    fn most_paths(parameters: &Self::Parameters) -> u32 {
+        let _ = parameters;
+        ALL_PATHS
+    }
+}
+
+/// A selector behind a pointer. Those with much state are kept so, because each sender has room for any selector; and what they do
+/// stays out of the packet loop of the others.
+impl<T: PathSelector> PathSelector for Box<T> {
+    #[inline(never)]
+    fn on_feedback(&mut self, feedback: &PathFeedback) {
+        (**self).on_feedback(feedback);
+    }
+    fn on_loss(&mut self, loss: &LossSample) {
+        (**self).on_loss(loss);
+    }
+    #[inline(never)]
+    fn choose(&mut self, state: &SendState) -> PathId {
+        (**self).choose(state)
+    }
+    fn choose_for_probe(&mut self, state: &SendState) -> PathId {
+        (**self).choose_for_probe(state)
+    }
+}
+
+impl<T: SelectorDefinition> SelectorDefinition for Box<T> {
+    const NAME: &'static str = T::NAME;
+    const SUMMARY: &'static str = T::SUMMARY;
+    type Parameters = T::Parameters;
+
+    fn new(parameters: &Self::Parameters, context: SelectorContext<'_>) -> Self {
+        Self::new(T::new(parameters, context))
+    }
+    fn most_paths(parameters: &Self::Parameters) -> u32 {
+        T::most_paths(parameters)
+    }
 }
 
 /// Generates [`Selector`], which dispatches by `match` in the packet loop, and [`SelectorSettings`].
@@ -136,8 +221,8 @@ macro_rules! selectors {
             #[inline]
             fn on_feedback(&mut self, feedback: &PathFeedback) {
                 match self {
-                    $(Self::$variant(selector) => selector.on_feedback(feedback),)+
-                    // A copy of its own: feedback that no built-in selector reads is then made here alone.
+                    // Copies of their own: what the selector at hand does not read is then never made.
+                    $(Self::$variant(selector) => selector.on_feedback(&{ *feedback }),)+
                     Self::Custom(selector) => selector.on_feedback(&{ *feedback }),
                 }
             }
@@ -150,7 +235,7 @@ macro_rules! selectors {
             #[inline]
             fn choose(&mut self, state: &SendState) -> PathId {
                 match self {
-                    $(Self::$variant(selector) => selector.choose(state),)+
+                    $(Self::$variant(selector) => selector.choose(&{ *state }),)+
                     Self::Custom(selector) => selector.choose(&{ *state }),
                 }
             }
@@ -158,6 +243,16 @@ macro_rules! selectors {
                 match self {
                     $(Self::$variant(selector) => selector.choose_for_probe(state),)+
                     Self::Custom(selector) => selector.choose_for_probe(state),
+                }
+            }
+        }
+
+        impl SelectorSettings {
+            /// The most paths that one selector chooses from.
+            pub fn most_paths(&self) -> u32 {
+                match self {
+                    $(Self::$variant(parameters) => <$type as SelectorDefinition>::most_paths(parameters),)+
+                    Self::Custom(_) => ALL_PATHS,
                 }
             }
         }
@@ -176,20 +271,13 @@ macro_rules! selectors {
     };
 }
 
-impl SelectorSettings {
-    /// The most paths that one selector chooses from.
-    pub fn most_paths(&self) -> u32 {
-        match self {
-            Self::Adaptive(parameters) => parameters.max_paths.get().into(),
-            Self::Oblivious(parameters) => parameters.max_paths.get().into(),
-            Self::Single(_) => 1,
-            Self::Custom(_) => u32::from(PathId::MAX) + 1,
-        }
-    }
-}
-
 selectors! {
     Adaptive(Adaptive),
     Oblivious(Oblivious),
+    Bitmap(Box<Bitmap>),
+    Reps(Box<Reps>),
+    Mixed(Box<Mixed>),
+    Plb(Box<Plb>),
+    Flowlet(Box<Flowlet>),
     Single(Single),
 }

@@ -48,11 +48,16 @@ impl SelectorDefinition for Oblivious {
             random,
         }
     }
+
+    fn most_paths(parameters: &ObliviousParameters) -> u32 {
+        parameters.max_paths.get().into()
+    }
 }
 
-impl PathSelector for Oblivious {
+impl Oblivious {
+    /// The next path of the round.
     #[inline]
-    fn choose(&mut self, _: &SendState) -> PathId {
+    pub(super) fn next_path(&mut self) -> PathId {
         loop {
             self.position = (self.position + 1) & self.position_mask;
             if self.position == 0 {
@@ -63,6 +68,13 @@ impl PathSelector for Oblivious {
                 return path as PathId;
             }
         }
+    }
+}
+
+impl PathSelector for Oblivious {
+    #[inline]
+    fn choose(&mut self, _: &SendState) -> PathId {
+        self.next_path()
     }
 }
 

@@ -23,6 +23,10 @@ impl SelectorDefinition for Single {
             path: context.random.next_u32() as PathId,
         }
     }
+
+    fn most_paths(_: &SingleParameters) -> u32 {
+        1
+    }
 }
 
 impl PathSelector for Single {

@@ -1,4 +1,4 @@
-mod published;
+mod paired;
 
 use super::*;
 use crate::Registry;
@@ -12,8 +12,11 @@ pub(super) fn facts() -> NetworkFacts {
 }
 
 pub(super) fn context(network: &NetworkFacts, entity: u64) -> SelectorContext<'_> {
-    let random = RandomStream::new(1, Purpose::Paths, entity);
-    SelectorContext { network, random }
+    SelectorContext {
+        network,
+        timeout: Span::from_us(250),
+        random: RandomStream::new(1, Purpose::Paths, entity),
+    }
 }
 
 /// State of a flow whose window has `window` packets.
@@ -25,14 +28,20 @@ pub(super) fn state(window: f64) -> SendState {
     }
 }
 
-fn feedback(path: PathId, marked: bool) -> PathFeedback {
+/// An acknowledgement at time zero.
+pub(super) fn answer(path: PathId, verdict: PathVerdict) -> PathFeedback {
     PathFeedback {
         now: Time::ZERO,
         path,
-        verdict: PathVerdict::of(marked, false),
+        verdict,
         delivered: Bytes::ZERO,
         sent: Bytes::ZERO,
+        rtt: Span::ZERO,
     }
+}
+
+fn feedback(path: PathId, marked: bool) -> PathFeedback {
+    answer(path, PathVerdict::of(marked, false))
 }
 
 fn adaptive(max_paths: u16, min_paths: u16) -> Adaptive {
@@ -297,6 +306,12 @@ fn settings_of_other_crates_behave_like_our_own() {
 fn the_most_paths_are_those_of_the_settings() {
     let most = |name: &str| SelectorSettings::named(name).unwrap().most_paths();
     assert_eq!(["adaptive", "oblivious", "single"].map(most), [256, 256, 1]);
+    assert_eq!(["bitmap", "reps", "mixed"].map(most), [256; 3]);
+    assert_eq!(
+        ["plb", "flowlet"].map(most),
+        [65_536; 2],
+        "any path may come"
+    );
     let last = SelectorSettings::custom::<Last>();
     assert_eq!(last.most_paths(), 65_536);
 }

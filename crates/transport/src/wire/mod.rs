@@ -61,8 +61,8 @@ impl Format {
 /// Writes the first `snap` bytes of a packet's frame in place of what is in `frame`, and returns the length of all of it.
 ///
 /// `completed` is how many messages the sender of an acknowledgement has received in full; the message sequence number of
-/// RoCEv2 says so. Selective acknowledgements, probes and rate control, for which RoCEv2 has no words, are always in the format of
-/// STrack.
+/// RoCEv2 says so. Selective acknowledgements, probes, rate control, trimmed packets and their acknowledgements, for which RoCEv2 has no
+/// words, are always in the format of STrack.
 pub fn encode(
     packet: &Packet,
     format: Format,
@@ -71,10 +71,11 @@ pub fn encode(
     frame: &mut Vec<u8>,
 ) -> usize {
     frame.clear();
-    let unknown = matches!(
-        packet.header,
-        Header::Sack { .. } | Header::Probe { .. } | Header::RateControl { .. }
-    );
+    let unknown = match packet.header {
+        Header::Data { .. } => !packet.can_be_trimmed(),
+        Header::Ack { .. } | Header::Notification => false,
+        _ => true,
+    };
     let length = match format {
         Format::Rocev2 if !unknown => encode_rocev2(packet, completed, snap, frame),
         _ => encode_strack(packet, frame),
@@ -88,7 +89,7 @@ pub fn encode(
 fn encode_strack(packet: &Packet, frame: &mut Vec<u8>) -> usize {
     let header = strack::header_length(&packet.header);
     let payload = match packet.header {
-        Header::Data { payload, .. } => payload.into(),
+        Header::Data { payload, .. } if packet.can_be_trimmed() => payload.into(),
         _ => 0,
     };
     let length = (header + payload).min(LONGEST_DATAGRAM);

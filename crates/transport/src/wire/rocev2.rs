@@ -15,7 +15,7 @@
 use super::Network;
 use super::error::WireError;
 use super::icrc::{COVERED, invariant};
-use crate::packet::{Header, Packet};
+use crate::packet::{DataFlags, Header, Packet};
 use clearway_units::FlowId;
 
 /// The UDP port.
@@ -57,21 +57,17 @@ pub fn queue_pair(flow: FlowId, queue_pair: u8) -> u32 {
 pub(super) fn write(packet: &Packet, completed: u32, padding: usize, out: &mut Vec<u8>) {
     let (opcode, congestion, request, psn) = match packet.header {
         Header::Data {
-            psn,
-            offset,
-            end_of_message,
-            end_of_flow,
-            ack_request,
-            ..
+            psn, offset, flags, ..
         } => {
-            let ends = end_of_message || end_of_flow;
+            let ends = flags.intersects(DataFlags::END_OF_MESSAGE.union(DataFlags::END_OF_FLOW));
             let opcode = match (offset == 0 || psn == 0, ends) {
                 (true, true) => SEND_ONLY,
                 (true, false) => SEND_FIRST,
                 (false, false) => SEND_MIDDLE,
                 (false, true) => SEND_LAST,
             };
-            let request = if ack_request { ACK_REQUEST } else { 0 };
+            let requests = flags.contains(DataFlags::ACK_REQUEST);
+            let request = if requests { ACK_REQUEST } else { 0 };
             (opcode, 0, request, psn)
         }
         Header::Ack { epsn, nack, marked } => {

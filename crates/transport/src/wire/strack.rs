@@ -5,7 +5,7 @@
 //!
 //! | bytes | field |
 //! |---|---|
-//! | 0 | version (upper 4 bits, 1) and type (lower 4 bits): 1 data, 2 selective acknowledgement, 3 probe, 4 cumulative acknowledgement, 5 congestion notification, 6 rate control (s-PERC, 1RC) |
+//! | 0 | version (upper 4 bits, 1) and type (lower 4 bits): 1 data, 2 selective acknowledgement, 3 probe, 4 cumulative acknowledgement, 5 congestion notification, 6 rate control (s-PERC, 1RC), 7 negative acknowledgement of a trimmed packet |
 //! | 1 | flags, see below |
 //! | 2 | queue pair |
 //! | 3 | data: in how many parts the message was striped; else 0 |
@@ -28,6 +28,7 @@
 //! | | 32–39 | bitmap: bit k (of value 2^k) is packet EPSN + base offset + k |
 //! | probe | 20–23 | where the bitmap of the answer should begin |
 //! | cumulative acknowledgement | 20–23 | expected packet sequence number |
+//! | negative acknowledgement | 20–23 | packet sequence number of the trimmed packet |
 //! | rate control | 20–27 | rate that the host and the links passed so far allocate, in bit/s |
 //! | | 28–31 | speculative packets that are let through; 2^32 - 1 is no limit |
 //! | | 32–33 | number of the control packet of its flow |
@@ -35,18 +36,21 @@
 //! | | 36 | egress links passed |
 //! | | 37–39 | 0 |
 //!
-//! What links keep in a control packet of rate control for themselves, their rates and states, is not written.
+//! What links keep in a control packet of rate control for themselves, their rates and states, is not written. A trimmed data packet
+//! ends after its header.
 //!
-//! | flag | data | selective acknowledgement | cumulative acknowledgement | rate control |
-//! |---|---|---|---|---|
-//! | 0x01 | acknowledgement requested | answers a probe | negative: go back | on its way back |
-//! | 0x02 | sent before | echo of a mark | echo of a mark | the flow leaves |
-//! | 0x04 | end of message | | | |
-//! | 0x08 | end of flow | | | |
+//! | flag | data | selective acknowledgement | cumulative acknowledgement | rate control | negative acknowledgement |
+//! |---|---|---|---|---|---|
+//! | 0x01 | acknowledgement requested | answers a probe | negative: go back | on its way back | trimmed at the last hop |
+//! | 0x02 | sent before | echo of a mark | echo of a mark | the flow leaves | echo of a mark |
+//! | 0x04 | end of message | | | | |
+//! | 0x08 | end of flow | | | | |
+//! | 0x10 | trimmed | | | | |
+//! | 0x20 | trimmed at the last hop | | | | |
 
 use super::Network;
 use super::error::WireError;
-use crate::packet::{Header, Packet, header_hash};
+use crate::packet::{DataFlags, Header, Packet, header_hash};
 use clearway_units::{FlowId, MessageId, Time};
 
 /// The UDP port: one that IANA has not assigned, beside those of RoCEv2 (4791) and Ultra Ethernet (4793). It is below all source
@@ -61,22 +65,14 @@ const PROBE: u8 = 3;
 const ACK: u8 = 4;
 const NOTIFICATION: u8 = 5;
 const RATE_CONTROL: u8 = 6;
+const NACK: u8 = 7;
 
 /// Appends the header of a packet; its payload comes after it.
 pub fn write(packet: &Packet, out: &mut Vec<u8>) {
     let (kind, flags, parts) = match packet.header {
-        Header::Data {
-            parts,
-            ack_request,
-            retransmission,
-            end_of_message,
-            end_of_flow,
-            ..
-        } => {
-            let flags = [ack_request, retransmission, end_of_message, end_of_flow];
-            (DATA, bits(flags), parts)
-        }
+        Header::Data { parts, flags, .. } => (DATA, flags.bits(), parts),
         Header::Sack { probe, .. } => (SACK, bits([probe, packet.ecn, false, false]), 0),
+        Header::Nack { last_hop, .. } => (NACK, bits([last_hop, packet.ecn, false, false]), 0),
         Header::Probe { .. } => (PROBE, 0, 0),
         Header::Ack { nack, marked, .. } => (ACK, bits([nack, marked, false, false]), 0),
         Header::Notification => (NOTIFICATION, 0, 0),
@@ -121,6 +117,7 @@ fn write_fields(header: &Header, out: &mut Vec<u8>) {
             out.extend(bytes_received.to_be_bytes());
             out.extend(bitmap.to_be_bytes());
         }
+        Header::Nack { psn, .. } => out.extend(psn.to_be_bytes()),
         Header::Probe { base } => out.extend(base.to_be_bytes()),
         Header::Ack { epsn, .. } => out.extend(epsn.to_be_bytes()),
         Header::Notification => {}
@@ -156,7 +153,9 @@ fn bits(flags: [bool; 4]) -> u8 {
 pub fn read(datagram: &[u8], network: &Network) -> Result<Packet, WireError> {
     let (packet, rest) = read_header(datagram, network)?;
     // The datagram must hold what IPv4 lets it.
-    if let Header::Data { payload, .. } = packet.header {
+    if let Header::Data { payload, .. } = packet.header
+        && packet.can_be_trimmed()
+    {
         let room = super::network::LONGEST_DATAGRAM - COMMON - 20;
         if rest.len() < usize::from(payload).min(room) {
             return Err(WireError::TooShort);
@@ -191,10 +190,7 @@ pub fn read_header<'a>(
             offset: u64::from_be_bytes(fields.take()?),
             payload: fields.number_and_zeros()?,
             parts,
-            ack_request: flag(0),
-            retransmission: flag(1),
-            end_of_message: flag(2),
-            end_of_flow: flag(3),
+            flags: DataFlags::from_bits_truncate(flags),
         },
         SACK => Header::Sack {
             epsn: u32::from_be_bytes(fields.take()?),
@@ -213,6 +209,10 @@ pub fn read_header<'a>(
             marked: flag(1),
         },
         NOTIFICATION => Header::Notification,
+        NACK => Header::Nack {
+            psn: u32::from_be_bytes(fields.take()?),
+            last_hop: flag(0),
+        },
         RATE_CONTROL => fields.rate_control([flag(0), flag(1)])?,
         _ => return Err(WireError::NotOurs),
     };
@@ -238,7 +238,7 @@ pub(super) fn header_length(header: &Header) -> usize {
     COMMON
         + match header {
             Header::Data { .. } | Header::Sack { .. } | Header::RateControl { .. } => 20,
-            Header::Probe { .. } | Header::Ack { .. } => 4,
+            Header::Probe { .. } | Header::Ack { .. } | Header::Nack { .. } => 4,
             Header::Notification => 0,
         }
 }

@@ -1,6 +1,6 @@
 use super::rocev2::Received;
 use super::*;
-use crate::packet::{Class, header_hash};
+use crate::packet::{Class, DataFlags, header_hash};
 use clearway_units::{FlowId, HostId, MessageId, Time};
 use proptest::prelude::*;
 
@@ -27,10 +27,10 @@ fn data(psn: u32, offset: u64, payload: u16, end_of_message: bool) -> Packet {
         offset,
         payload,
         parts: 1,
-        ack_request: end_of_message,
-        retransmission: false,
-        end_of_message,
-        end_of_flow: end_of_message,
+        flags: DataFlags::NONE
+            .with(DataFlags::ACK_REQUEST, end_of_message)
+            .with(DataFlags::END_OF_MESSAGE, end_of_message)
+            .with(DataFlags::END_OF_FLOW, end_of_message),
     };
     Packet {
         size: payload + 64,
@@ -60,7 +60,7 @@ fn header() -> impl Strategy<Value = Header> {
         any::<u64>(),
         any::<u16>(),
         any::<u8>(),
-        any::<[bool; 4]>(),
+        any::<u8>(),
     )
         .prop_map(
             |([psn, message], offset, payload, parts, flags)| Header::Data {
@@ -69,12 +69,11 @@ fn header() -> impl Strategy<Value = Header> {
                 offset,
                 payload,
                 parts,
-                ack_request: flags[0],
-                retransmission: flags[1],
-                end_of_message: flags[2],
-                end_of_flow: flags[3],
+                flags: DataFlags::from_bits_truncate(flags),
             },
         );
+    let nack =
+        (any::<u32>(), any::<bool>()).prop_map(|(psn, last_hop)| Header::Nack { psn, last_hop });
     let sack = (
         any::<u64>(),
         any::<[u32; 2]>(),
@@ -111,7 +110,15 @@ fn header() -> impl Strategy<Value = Header> {
             }
         },
     );
-    prop_oneof![data, sack, ack, probe, control, Just(Header::Notification)]
+    prop_oneof![
+        data,
+        sack,
+        nack,
+        ack,
+        probe,
+        control,
+        Just(Header::Notification)
+    ]
 }
 
 fn any_packet() -> impl Strategy<Value = Packet> {
@@ -148,7 +155,8 @@ proptest! {
         let received = match decode(&frame) {
             Ok(Decoded::Rocev2(received)) => received,
             Ok(Decoded::Strack(read)) => {
-                let unknown = matches!(packet.header, Header::Sack { .. } | Header::Probe { .. } | Header::RateControl { .. });
+                let whole = matches!(packet.header, Header::Data { .. }) && packet.can_be_trimmed();
+                let unknown = !whole && !matches!(packet.header, Header::Ack { .. } | Header::Notification);
                 prop_assert!(unknown);
                 prop_assert_eq!(read, packet);
                 return Ok(());
@@ -163,10 +171,10 @@ proptest! {
         prop_assert_eq!(transport.destination, destination);
         prop_assert!(destination > 31 && destination < 0xff_ffff);
         match packet.header {
-            Header::Data { psn, payload, ack_request, .. } => {
+            Header::Data { psn, payload, flags, .. } => {
                 prop_assert!(transport.is_send());
                 prop_assert_eq!(transport.psn, psn & 0xff_ffff);
-                prop_assert_eq!(transport.ack_request, ack_request);
+                prop_assert_eq!(transport.ack_request, flags.contains(DataFlags::ACK_REQUEST));
                 let most = u16::MAX - 20 - 8 - 12 - 4;
                 prop_assert_eq!(transport.payload, payload.min(most & !3));
             }

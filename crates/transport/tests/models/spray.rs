@@ -73,6 +73,7 @@ fn compare(seed: u64, max_paths: u16, taken: &mut Branches) -> PathId {
     let mut random = RandomStream::new(seed, Purpose::Test, 1);
     let context = SelectorContext {
         network: &network,
+        timeout: Span::from_us(250),
         random: RandomStream::new(seed, Purpose::Paths, seed),
     };
     let mut real = Adaptive::new(&parameters, context);
@@ -110,6 +111,7 @@ fn compare(seed: u64, max_paths: u16, taken: &mut Branches) -> PathId {
                     },
                     delivered: Bytes::ZERO,
                     sent: Bytes::ZERO,
+                    rtt: Span::ZERO,
                 });
                 model.update_ecn_bitmap(ecn, path as usize);
             }

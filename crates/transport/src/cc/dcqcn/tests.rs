@@ -168,6 +168,19 @@ fn steps_grow_with_the_phase_and_only_if_asked_for() {
     assert_eq!(steps_with(adaptive, 3000), [0.0, 1.0, 2.0, 3.0]);
 }
 
+/// MLTCP's factor on `R_AI`: a quarter at the beginning of a phase, 1.125 at its half.
+#[test]
+fn steps_of_mltcp_begin_with_a_quarter() {
+    let mltcp = |p: &mut DcqcnParameters| {
+        p.phase.phase_increase = 1.75;
+        p.phase.phase_base = 0.25;
+    };
+    assert_eq!(steps_with(mltcp, 0), [0.0, 0.25, 0.5, 0.75]);
+    assert_eq!(steps_with(mltcp, 1500), [0.0, 1.125, 2.25, 3.375]);
+    let base = |p: &mut DcqcnParameters| p.phase.phase_base = 0.25;
+    assert_eq!(steps_with(base, 500), [0.0, 0.25, 0.5, 0.75]);
+}
+
 #[test]
 fn hyper_steps_grow_only_if_asked_for() {
     let hyper = |phase_hyper| {

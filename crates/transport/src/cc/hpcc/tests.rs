@@ -253,6 +253,7 @@ fn defaults_are_those_of_the_tables() {
         ("sampling-acks", "\"auto\""),
         ("random-feedback", "false"),
         ("phase-increase", "0.0"),
+        ("phase-base", "1.0"),
     ];
     assert_eq!(defaults, expected.map(|(key, value)| (key, value.into())));
     let mut hpcc = HpccParameters::default();

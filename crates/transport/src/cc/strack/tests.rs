@@ -280,6 +280,7 @@ fn only_a_timeout_costs_window() {
         now: NOW,
         cause,
         lost: Bytes::new(lost),
+        in_flight: Bytes::ZERO,
     };
     let mut controller = at(50.0);
     controller.on_loss(&loss(LossCause::OutOfOrder, 40_960));

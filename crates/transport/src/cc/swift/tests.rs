@@ -30,10 +30,10 @@ fn near(value: f64, expected: f64, tolerance: f64) {
 
 #[test]
 fn the_step_grows_with_the_phase() {
-    let grown = |delivered: u64| {
+    let grown = |delivered: u64, gain, base| {
         let mut swift = swift(|p| {
             p.flow_scaling = false;
-            p.phase.phase_increase = 1.0;
+            (p.phase.phase_increase, p.phase.phase_base) = (gain, base);
         });
         swift.take_phase(Bytes::new(1_000_000));
         swift.window = 5.0;
@@ -41,7 +41,11 @@ fn the_step_grows_with_the_phase() {
         (swift.window - 5.0) / plain().step * 5.0
     };
     for (delivered, factor) in [(0, 1.0), (500_000, 1.5), (1_250_000, 1.25)] {
-        near(grown(delivered), factor, 1e-9);
+        near(grown(delivered, 1.0, 1.0), factor, 1e-9);
+    }
+    // MLTCP.
+    for (delivered, factor) in [(0, 0.25), (500_000, 1.125), (1_250_000, 0.6875)] {
+        near(grown(delivered, 1.75, 0.25), factor, 1e-9);
     }
 }
 
@@ -241,6 +245,7 @@ fn losses_cut_once_per_round_trip() {
                 now: Time::from_us(us),
                 cause: LossCause::GoBack,
                 lost: Bytes::new(1000),
+                in_flight: Bytes::ZERO,
             });
             near(swift.window, full * left, 1e-9);
         }
@@ -280,6 +285,7 @@ fn defaults_are_those_of_the_tables() {
         ("sampling-acks", "\"auto\""),
         ("random-feedback", "false"),
         ("phase-increase", "0.0"),
+        ("phase-base", "1.0"),
     ];
     assert_eq!(defaults, expected.map(|(key, value)| (key, value.into())));
 }

@@ -1,0 +1,45 @@
+//! Timeouts of single packets: the time at which each was last sent.
+
+use super::Sender;
+use crate::packet::{Header, Packet};
+use crate::selective_repeat::Rules;
+use crate::selective_repeat::scoreboard::{numbers, parts};
+use clearway_units::{Span, Time};
+
+impl Sender {
+    /// Takes note of a data packet that leaves.
+    pub(super) fn note_departure(&mut self, packet: &Packet) {
+        if let (Header::Data { psn, .. }, Some(departures)) = (packet.header, &mut self.departures)
+        {
+            *departures.slot(psn.into()) = packet.stamp;
+        }
+    }
+
+    /// The packets that have waited for an answer for a whole timeout, as bits of the block of each, and the time at which the next one
+    /// will have. Packets that wait to be sent again do not count.
+    pub(super) fn expired(&mut self, now: Time, rules: &Rules) -> (Vec<(u64, u64)>, Time) {
+        let (mut expired, mut next) = (Vec::new(), Time::NEVER);
+        let Some(departures) = &mut self.departures else {
+            return (expired, next);
+        };
+        for part in parts(self.acknowledged, self.next) {
+            let block = self.scoreboard.block(part.base);
+            let waiting = part.mask & !block.acknowledged & !block.lost;
+            let mut bits = 0;
+            for psn in numbers(part.base, waiting) {
+                let end = departures.slot(psn).saturating_add(rules.timeout);
+                if end <= now {
+                    bits |= 1 << (psn & 63);
+                } else {
+                    next = next.min(end);
+                }
+            }
+            if bits != 0 {
+                expired.push((part.base, bits));
+            }
+        }
+        // What expires now is sent again at once, and then waits anew.
+        let soonest = now.saturating_add(rules.timeout.max(Span::from_ps(1)));
+        (expired, next.min(soonest))
+    }
+}
