@@ -44,6 +44,7 @@ fn permutation(topology: &Topology, bytes: u64) -> Setup<'_> {
         profile: Arc::new(profile),
         switch: SwitchParameters::default(),
         buffer: None,
+        link_events: Arc::default(),
         seed: 1,
     }
 }

@@ -41,6 +41,7 @@ fn main() {
         profile: Arc::new(Profile::strack(facts)),
         switch: SwitchParameters::default(),
         buffer: None,
+        link_events: Arc::default(),
         seed: 1,
     };
     let outcome = Simulation::new(&setup, |_| None, || ()).run(RunControl {

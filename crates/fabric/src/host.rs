@@ -38,7 +38,7 @@ pub(crate) struct Host<T> {
     reaction: Span,
     /// Control waits in class 1 and is paused with it.
     control_among_data: bool,
-    /// Pause frames that have arrived and wait for that.
+    /// Pause frames that have arrived and wait for that, and the end of the last pause if the cable goes down.
     effects: VecDeque<(Time, ClassSet)>,
 }
 
@@ -212,8 +212,23 @@ impl<T: Telemetry> Host<T> {
             &Frame::Pause(classes) => {
                 context.sinks.counters.pause_frames_received += 1;
                 self.inlet.advance(1);
-                self.effects.push_back((self.now + self.reaction, classes));
+                self.hold_back(classes);
             }
+        }
+    }
+
+    /// A pause frame has arrived. What it says holds until the next one, or until the cable goes down.
+    fn hold_back(&mut self, classes: ClassSet) {
+        let (at, outage) = (self.now + self.reaction, self.link.next_outage(self.now));
+        if at >= outage {
+            return;
+        }
+        if self.effects.back().is_some_and(|(at, _)| *at == outage) {
+            self.effects.pop_back();
+        }
+        self.effects.push_back((at, classes));
+        if !outage.is_never() && !classes.is_empty() {
+            self.effects.push_back((outage, ClassSet::EMPTY));
         }
     }
 
@@ -251,9 +266,10 @@ impl<T: Telemetry> Host<T> {
         let Some(packet) = self.endpoint.poll_transmit(self.now) else {
             return;
         };
-        self.free_at = self.now + self.link.clock.span_of(packet.size.into());
+        self.free_at = self.now + self.link.transmission_from(self.now, packet.size);
         context.sinks.counters.injected += 1;
-        self.link.carry(self.free_at, &packet, &mut context.sinks);
+        self.link
+            .carry(self.now, self.free_at, &packet, &mut context.sinks);
     }
 
     fn on_timer<O: Observer>(&mut self, context: &mut Context<'_, O, T>) {

@@ -6,8 +6,9 @@
 //! the round ends.
 //!
 //! # Order at equal times
-//! At one instant a node handles, in this order: the end of a transmission, pause frames taking effect (also one that has arrived
-//! at this instant), arrivals, the start of a transmission, timers. Ends of transmissions of one instant at one switch go by port.
+//! At one instant a node handles, in this order: the end of a transmission, events of links, pause frames taking effect (also one that
+//! has arrived at this instant), arrivals, the start of a transmission, timers. Ends of transmissions of one instant at one switch go
+//! by port.
 //! Arrivals of one instant at one switch are ordered by a mix of seed, instant and link that is a bijection on links: unique,
 //! independent of threads and domains, and without a port that always comes first (see the `order` module).
 //!
@@ -17,6 +18,7 @@
 mod agent;
 mod command;
 mod domain;
+mod events;
 mod flow;
 mod forwarding;
 mod host;
@@ -32,6 +34,7 @@ pub mod topology;
 
 pub use agent::Agent;
 pub use clearway_engine::{Rounds, Verdict};
+pub use events::{LinkChange, LinkEvent, LinkSchedule};
 pub use flow::{Flow, FlowEvent, FlowMilestone, FlowOutcome, Reactions};
 pub use forwarding::Forwarding;
 pub use link::{LinkCounters, LinkErrors};
@@ -45,5 +48,5 @@ pub use simulation::{
 };
 pub use switch::{
     LosslessClasses, MarkAt, PathChoice, QueueRules, SharedBufferParameters, SwitchParameters,
-    TelemetryFormat,
+    TelemetryFormat, TrimVictim,
 };

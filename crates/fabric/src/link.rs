@@ -1,6 +1,7 @@
 //! One direction of a cable, at its sending end.
 
 use crate::agent::Agent;
+use crate::events::{LinkTimeline, PortChange};
 use crate::meter::{LinkMeter, LinkView, bytes_left};
 use crate::observer::{DropCause, Observer};
 use crate::topology::{Cable, LinkId};
@@ -8,6 +9,7 @@ use clearway_engine::{BufferPool, Outlet, Round};
 use clearway_transport::telemetry::{Hop, IntPacket, Telemetry};
 use clearway_transport::{ClassSet, Header, Packet};
 use clearway_units::{Digest, Purpose, RandomStream, Span, Time, WireClock};
+use std::collections::VecDeque;
 
 /// Frame on a link: a packet or a pause frame.
 #[derive(Debug, Clone, Copy)]
@@ -31,16 +33,22 @@ pub struct LinkCounters {
     pub hops: u64,
     /// Of these, packets of the data class.
     pub data_hops: u64,
-    /// Packets dropped by full queues and buffers.
+    /// Packets dropped by queues and buffers, on links that were down, or for want of a way.
     pub dropped: u64,
     /// Of these, packets of lossless classes, for which not even the headroom had room.
     pub headroom_drops: u64,
     /// Of these, speculative packets that agents of links did not let through.
     pub agent_drops: u64,
+    /// Of these, packets in front of a link that was down, or on it.
+    pub link_down_drops: u64,
+    /// Of these, packets to destinations that no way led to.
+    pub no_route_drops: u64,
     /// Packets that vanished on links, through bit errors or as losses of the link.
     pub corrupted: u64,
     /// Packets marked by a queue, each counted once.
     pub marked: u64,
+    /// Data packets that lost their payload to a full queue and went on without it. They are not dropped.
+    pub trimmed: u64,
     /// Packets that hosts sent.
     pub injected: u64,
     /// Packets that reached their host.
@@ -49,7 +57,9 @@ pub struct LinkCounters {
     pub pause_frames: u64,
     /// Pause frames that have arrived.
     pub pause_frames_received: u64,
-    /// All drops and errors of links: time, link, flow and sequence number.
+    /// Pause frames that were lost on links that went down.
+    pub pause_frames_lost: u64,
+    /// All drops, trims and errors of links: time, link, flow and sequence number.
     pub losses: Digest,
 }
 
@@ -61,12 +71,16 @@ impl LinkCounters {
         self.dropped += other.dropped;
         self.headroom_drops += other.headroom_drops;
         self.agent_drops += other.agent_drops;
+        self.link_down_drops += other.link_down_drops;
+        self.no_route_drops += other.no_route_drops;
         self.corrupted += other.corrupted;
         self.marked += other.marked;
+        self.trimmed += other.trimmed;
         self.injected += other.injected;
         self.delivered += other.delivered;
         self.pause_frames += other.pause_frames;
         self.pause_frames_received += other.pause_frames_received;
+        self.pause_frames_lost += other.pause_frames_lost;
         self.losses.merge(other.losses);
     }
 
@@ -82,15 +96,33 @@ impl LinkCounters {
                 self.dropped += 1;
                 self.agent_drops += 1;
             }
+            DropCause::LinkDown => {
+                self.dropped += 1;
+                self.link_down_drops += 1;
+            }
+            DropCause::NoRoute => {
+                self.dropped += 1;
+                self.no_route_drops += 1;
+            }
             DropCause::BitError => self.corrupted += 1,
         }
+        self.add_to_digest(now, link, packet, 0);
+    }
+
+    fn note_trim(&mut self, now: Time, link: LinkId, packet: &Packet) {
+        self.trimmed += 1;
+        self.add_to_digest(now, link, packet, 7 << 32);
+    }
+
+    fn add_to_digest(&mut self, now: Time, link: LinkId, packet: &Packet, kind: u64) {
         let number = match packet.header {
-            Header::Data { psn, .. } => u64::from(psn),
+            Header::Data { psn, .. } => u64::from(psn) | kind,
             Header::Sack { epsn, .. } => u64::from(epsn) | 1 << 32,
             Header::Probe { base } => u64::from(base) | 2 << 32,
             Header::Ack { epsn, .. } => u64::from(epsn) | 3 << 32,
             Header::Notification => 4 << 32,
             Header::RateControl { sequence, .. } => u64::from(sequence) | 5 << 32,
+            Header::Nack { psn, .. } => u64::from(psn) | 6 << 32,
         };
         let number = number | u64::from(packet.queue_pair) << 40;
         self.losses
@@ -111,7 +143,7 @@ pub(crate) struct Link<T> {
     pub(crate) id: LinkId,
     pub(crate) clock: WireClock,
     pub(crate) delay: Span,
-    errors: Option<Box<LinkErrors>>,
+    faults: Option<Box<LinkFaults>>,
     outlet: Outlet<Arrival<T>>,
     /// Of the messages posted, those that are no packets.
     pause_frames: u64,
@@ -125,6 +157,49 @@ pub(crate) struct Link<T> {
     agent: Option<Box<Agent>>,
 }
 
+/// Faults of a link: packets that it loses, and its events during the run.
+#[derive(Debug, Default)]
+pub(crate) struct LinkFaults {
+    errors: Option<Box<LinkErrors>>,
+    timeline: LinkTimeline,
+    /// Changes at the port that are to come, the next one first.
+    changes: VecDeque<(Time, PortChange)>,
+    /// The port is down.
+    is_down: bool,
+}
+
+impl LinkFaults {
+    /// Faults of a link that has any.
+    pub(crate) fn new(
+        errors: Option<Box<LinkErrors>>,
+        timeline: Option<LinkTimeline>,
+    ) -> Option<Box<Self>> {
+        if errors.is_none() && timeline.is_none() {
+            return None;
+        }
+        let timeline = timeline.unwrap_or_default();
+        Some(Box::new(Self {
+            errors,
+            changes: timeline.port_changes().into(),
+            timeline,
+            is_down: false,
+        }))
+    }
+
+    /// Cause of the loss of a packet of `size` bytes that the link carries from `start`, whose last bit leaves at `end` and which would
+    /// stand at the next node at `arrival`; `None` if it arrives.
+    fn fate(&mut self, (start, end, arrival): (Time, Time, Time), size: u16) -> Option<DropCause> {
+        if self.timeline.is_cut(start, arrival) {
+            return Some(DropCause::LinkDown);
+        }
+        let hit = self
+            .errors
+            .as_mut()
+            .is_some_and(|errors| errors.hit(end, size));
+        hit.then_some(DropCause::BitError)
+    }
+}
+
 /// Loss model of a link: bit errors and packet loss.
 #[derive(Debug)]
 pub struct LinkErrors {
@@ -132,6 +207,8 @@ pub struct LinkErrors {
     bit_survives: f64,
     /// Probability that a packet arrives, were all bits right.
     packet_survives: f64,
+    /// Values of that from later times on, the next one first.
+    later: VecDeque<(Time, f64)>,
     /// Time from which on nothing arrives.
     dead_from: Time,
     random: RandomStream,
@@ -140,13 +217,25 @@ pub struct LinkErrors {
 impl LinkErrors {
     /// Loss model of a link of `cable`; `None` for a perfect one.
     pub fn new(cable: &Cable, seed: u64, link: LinkId) -> Option<Box<Self>> {
+        Self::with_changes(cable, &[], seed, link)
+    }
+
+    /// As [`new`](Self::new), where the probability of packet loss changes at these times.
+    pub(crate) fn with_changes(
+        cable: &Cable,
+        losses: &[(Time, f64)],
+        seed: u64,
+        link: LinkId,
+    ) -> Option<Box<Self>> {
         let perfect = cable.bit_error_rate <= 0.0
             && cable.packet_loss <= 0.0
+            && losses.is_empty()
             && cable.dead_from == Time::NEVER;
         (!perfect).then(|| {
             Box::new(Self {
                 bit_survives: 1.0 - cable.bit_error_rate,
                 packet_survives: 1.0 - cable.packet_loss,
+                later: losses.iter().map(|&(at, loss)| (at, 1.0 - loss)).collect(),
                 dead_from: cable.dead_from,
                 random: RandomStream::new(seed, Purpose::BitErrors, link.0.into()),
             })
@@ -158,8 +247,14 @@ impl LinkErrors {
         if end >= self.dead_from {
             return true;
         }
+        while let Some(&(at, survives)) = self.later.front()
+            && at <= end
+        {
+            self.later.pop_front();
+            self.packet_survives = survives;
+        }
         let survives = power(self.bit_survives, u32::from(size) * 8) * self.packet_survives;
-        self.random.unit() >= survives
+        survives < 1.0 && self.random.unit() >= survives
     }
 }
 
@@ -181,7 +276,7 @@ impl<T: Telemetry> Link<T> {
         id: LinkId,
         clock: WireClock,
         delay: Span,
-        errors: Option<Box<LinkErrors>>,
+        faults: Option<Box<LinkFaults>>,
         outlet: Outlet<Arrival<T>>,
         coarse: bool,
     ) -> Self {
@@ -189,7 +284,7 @@ impl<T: Telemetry> Link<T> {
             id,
             clock,
             delay,
-            errors,
+            faults,
             outlet,
             pause_frames: 0,
             meter: LinkMeter::default(),
@@ -199,10 +294,11 @@ impl<T: Telemetry> Link<T> {
         }
     }
 
-    /// Sends a packet whose last bit leaves at `end`.
+    /// Sends a packet whose last bit leaves at `end`. The cable has been up until `start`, or that does not matter.
     #[inline(always)]
     pub(crate) fn carry<O: Observer>(
         &mut self,
+        start: Time,
         end: Time,
         packet: &IntPacket<T>,
         sinks: &mut Sinks<'_, O, T>,
@@ -215,7 +311,7 @@ impl<T: Telemetry> Link<T> {
         if T::PRESENT {
             self.sent = self.sent.wrapping_add(packet.size.into());
         }
-        if self.errors.is_some() && self.corrupts(end, packet, sinks) {
+        if self.faults.is_some() && self.loses(start, end, packet, sinks) {
             return;
         }
         let arrival = Arrival {
@@ -304,6 +400,12 @@ impl<T: Telemetry> Link<T> {
         sinks: &mut Sinks<'_, O, T>,
     ) {
         sinks.counters.pause_frames += 1;
+        if let Some(faults) = &self.faults
+            && faults.timeline.is_cut(end, end + self.delay)
+        {
+            sinks.counters.pause_frames_lost += 1;
+            return;
+        }
         self.pause_frames += 1;
         let arrival = Arrival {
             time: end + self.delay,
@@ -326,6 +428,18 @@ impl<T: Telemetry> Link<T> {
         sinks.observer.on_drop(now, self.id, packet, cause);
     }
 
+    /// The queue in front of this link is about to trim a data packet.
+    pub(crate) fn note_trim<O: Observer>(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        sinks: &mut Sinks<'_, O, T>,
+    ) {
+        self.meter.on_trim();
+        sinks.counters.note_trim(now, self.id, packet);
+        sinks.observer.on_trim(now, self.id, packet);
+    }
+
     /// The queue in front of this link marks a packet, unless it is marked already.
     pub(crate) fn mark<O: Observer>(
         &mut self,
@@ -342,21 +456,74 @@ impl<T: Telemetry> Link<T> {
     }
 
     #[cold]
-    fn corrupts<O: Observer>(
+    fn loses<O: Observer>(
         &mut self,
+        start: Time,
         end: Time,
         packet: &Packet,
         sinks: &mut Sinks<'_, O, T>,
     ) -> bool {
-        let hit = self
-            .errors
-            .as_mut()
-            .is_some_and(|errors| errors.hit(end, packet.size));
-        if hit {
-            sinks.counters.hops += 1;
-            self.lose(end, packet, DropCause::BitError, sinks);
+        let times = (start, end, end + self.delay);
+        let faults = self.faults.as_mut();
+        let Some(cause) = faults.and_then(|faults| faults.fate(times, packet.size)) else {
+            return false;
+        };
+        sinks.counters.hops += 1;
+        self.lose(end, packet, cause, sinks);
+        true
+    }
+
+    /// Takes the rate that an event has given the link by `now`.
+    #[cold]
+    fn take_rate(&mut self, now: Time) {
+        let faults = self.faults.as_ref();
+        if let Some(rate) = faults.and_then(|faults| faults.timeline.rate_at(now)) {
+            self.clock = WireClock::new(rate);
         }
-        hit
+    }
+
+    /// Transmission time of a packet that a host begins to send at `now`.
+    #[inline]
+    pub(crate) fn transmission_from(&mut self, now: Time, size: u16) -> Span {
+        if self.faults.is_some() {
+            self.take_rate(now);
+        }
+        self.clock.span_of(size.into())
+    }
+
+    /// Time at which the cable next goes down after `now`.
+    pub(crate) fn next_outage(&self, now: Time) -> Time {
+        let faults = self.faults.as_ref();
+        faults.map_or(Time::NEVER, |faults| faults.timeline.next_outage(now))
+    }
+
+    /// Times of the changes at the port of a switch.
+    pub(crate) fn changes(&self) -> impl Iterator<Item = Time> {
+        let faults = self.faults.iter();
+        faults.flat_map(|faults| faults.changes.iter().map(|(at, _)| *at))
+    }
+
+    /// The next change at the port of a switch.
+    pub(crate) fn next_change(&self) -> Option<(Time, PortChange)> {
+        self.faults.as_ref()?.changes.front().copied()
+    }
+
+    /// Carries out the next change at the port of a switch, as far as it concerns the link.
+    pub(crate) fn pass_change(&mut self) {
+        let Some(faults) = &mut self.faults else {
+            return;
+        };
+        match faults.changes.pop_front() {
+            Some((_, PortChange::Down)) => faults.is_down = true,
+            Some((_, PortChange::Up)) => faults.is_down = false,
+            Some((_, PortChange::Rate(rate))) => self.clock = WireClock::new(rate),
+            None => {}
+        }
+    }
+
+    /// True if the port of a switch is down.
+    pub(crate) fn is_down(&self) -> bool {
+        self.faults.as_ref().is_some_and(|faults| faults.is_down)
     }
 
     /// Hands this round's packets over; returns the earliest arrival.

@@ -18,6 +18,8 @@ pub struct LinkTotals {
     pub marks: u64,
     /// Packets that were dropped in front of it, or lost on it.
     pub drops: u64,
+    /// Data packets that its queue trimmed.
+    pub trims: u64,
     /// The most bytes that were in its data queue, or in the fullest of several.
     pub peak_queue: u64,
 }
@@ -95,6 +97,10 @@ impl LinkMeter {
 
     pub(crate) fn on_mark(&mut self) {
         self.totals.marks += 1;
+    }
+
+    pub(crate) fn on_trim(&mut self) {
+        self.totals.trims += 1;
     }
 
     pub(crate) fn on_drop(&mut self) {

@@ -14,6 +14,10 @@ pub enum DropCause {
     HeadroomFull,
     /// The agent of the link did not let a speculative packet through.
     Agent,
+    /// The link was down, or went down while the packet was on it or in front of it.
+    LinkDown,
+    /// No way led to the destination; the link is the one that the packet would have taken were all links up.
+    NoRoute,
     /// A bit arrived wrong, or the link loses packets.
     BitError,
 }
@@ -60,6 +64,11 @@ pub trait Observer: Send {
     #[inline]
     fn on_drop(&mut self, now: Time, link: LinkId, packet: &Packet, cause: DropCause) {
         let _ = (now, link, packet, cause);
+    }
+    /// The queue in front of `link` has no room for a data packet, and cuts its payload off. The packet is as it was before.
+    #[inline]
+    fn on_trim(&mut self, now: Time, link: LinkId, packet: &Packet) {
+        let _ = (now, link, packet);
     }
     /// The queue in front of `link` has marked a packet, which leaves now (or has just joined, where marks are set on arrival).
     #[inline]
@@ -119,6 +128,12 @@ impl<O: Observer> Observer for Option<O> {
     fn on_drop(&mut self, now: Time, link: LinkId, packet: &Packet, cause: DropCause) {
         if let Some(observer) = self {
             observer.on_drop(now, link, packet, cause);
+        }
+    }
+    #[inline]
+    fn on_trim(&mut self, now: Time, link: LinkId, packet: &Packet) {
+        if let Some(observer) = self {
+            observer.on_trim(now, link, packet);
         }
     }
     #[inline]

@@ -49,6 +49,7 @@ fn run(
         profile: Arc::new(profile),
         switch: SwitchParameters::default(),
         buffer: Some(SharedBufferParameters::default()),
+        link_events: Arc::default(),
         seed,
     };
     let simulation = Simulation::new(&setup, |_| None, || ());

@@ -48,6 +48,7 @@ fn run_with(topology: &Topology, flows: &[(u32, u32, u64)], selector: &str) -> O
         profile: Arc::new(profile),
         switch: SwitchParameters::default(),
         buffer: None,
+        link_events: Arc::default(),
         seed: 1,
     };
     run_setup(&setup)
@@ -233,6 +234,7 @@ fn a_lone_roce_flow_takes_what_the_wires_take() {
         profile: Arc::new(profile),
         switch: SwitchParameters::default(),
         buffer: Some(SharedBufferParameters::default()),
+        link_events: Arc::default(),
         seed: 1,
     });
     assert_eq!(outcome.flows[0].sent, Some(Time::ZERO + expected));

@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// Counts on its own what links and queues say.
 #[derive(Default)]
 struct Counts {
-    full: u64,
+    dropped: u64,
     corrupted: u64,
     marked: u64,
     /// Bytes in each data queue, by link.
@@ -27,7 +27,11 @@ struct Counts {
 impl Observer for Counts {
     fn on_drop(&mut self, _: Time, _: LinkId, _: &Packet, cause: DropCause) {
         match cause {
-            DropCause::QueueFull | DropCause::HeadroomFull | DropCause::Agent => self.full += 1,
+            DropCause::QueueFull
+            | DropCause::HeadroomFull
+            | DropCause::Agent
+            | DropCause::LinkDown
+            | DropCause::NoRoute => self.dropped += 1,
             DropCause::BitError => self.corrupted += 1,
         }
     }
@@ -48,7 +52,7 @@ fn balanced(scenario: &Scenario, outcome: &Outcome<Counts>) -> Result<(), TestCa
         return Err(TestCaseError::fail(text));
     }
     let sum = |what: fn(&Counts) -> u64| outcome.observers.iter().map(what).sum::<u64>();
-    prop_assert_eq!(outcome.links.dropped, sum(|counts| counts.full));
+    prop_assert_eq!(outcome.links.dropped, sum(|counts| counts.dropped));
     prop_assert_eq!(outcome.links.corrupted, sum(|counts| counts.corrupted));
     prop_assert_eq!(outcome.links.marked, sum(|counts| counts.marked));
     if outcome.cut_off.is_none() {
@@ -161,6 +165,7 @@ fn the_limit_holds_when_all_flows_are_done() {
         profile: Arc::new(profile),
         switch: SwitchParameters::default(),
         buffer: None,
+        link_events: Arc::default(),
         seed: 1,
     };
     let run = |at_most| {
@@ -301,6 +306,7 @@ fn waiting_times(percent: u64, packets: u32) -> Vec<f64> {
             ..SwitchParameters::default()
         },
         buffer: None,
+        link_events: Arc::default(),
         seed: 1,
     };
     let observer = || Waits {

@@ -105,6 +105,7 @@ impl Incast {
             profile: Arc::new(profile),
             switch: self.switch.clone(),
             buffer: Some(self.buffer.clone()),
+            link_events: Arc::default(),
             seed: self.seed,
         }
     }

@@ -111,6 +111,7 @@ fn play(
         profile: Arc::new(Profile::strack(network)),
         switch: SwitchParameters::default(),
         buffer: None,
+        link_events: Default::default(),
         seed: 1,
     };
     let log: Log = Arc::default();
@@ -251,6 +252,7 @@ fn compute_beside_a_flow(at_most: Time, gives_up: bool, interrupt: bool) -> Outc
         profile: Arc::new(Profile::strack(network)),
         switch: SwitchParameters::default(),
         buffer: None,
+        link_events: Default::default(),
         seed: 1,
     };
     let program = |host: HostId| {
@@ -320,6 +322,7 @@ fn a_program_that_stops_half_way_leaves_a_run_stuck() {
         profile: Arc::new(Profile::strack(network)),
         switch: SwitchParameters::default(),
         buffer: None,
+        link_events: Default::default(),
         seed: 1,
     };
     let log: Log = Arc::default();

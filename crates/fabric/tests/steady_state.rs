@@ -161,6 +161,7 @@ fn incast_with_seed(
         profile: Arc::new(profile),
         switch: SwitchParameters::default(),
         buffer: None,
+        link_events: Arc::default(),
         seed,
     };
     let link = topology.link_to_host(HostId(0)).unwrap();

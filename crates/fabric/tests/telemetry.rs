@@ -84,6 +84,7 @@ fn hops(buffer: Option<SharedBufferParameters>) -> Vec<Hop> {
         profile: Arc::new(profile),
         switch: SwitchParameters::default(),
         buffer,
+        link_events: Default::default(),
         seed: 1,
     };
     Simulation::new(&setup, |_| None, || ())

@@ -420,6 +420,7 @@ fn measured_round_trip(topology: &Topology, from: u32, to: u32) -> Span {
         profile: Arc::new(profile),
         switch: SwitchParameters::default(),
         buffer: None,
+        link_events: Arc::default(),
         seed: 1,
     };
     let outcome = Simulation::new(&setup, |_| None, || ()).run(RunControl {

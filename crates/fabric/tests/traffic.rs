@@ -51,6 +51,7 @@ fn setup(topology: &Topology, flows: Vec<Flow>) -> Setup<'_> {
         profile: Arc::new(Profile::strack(network)),
         switch: SwitchParameters::default(),
         buffer: None,
+        link_events: Arc::default(),
         seed: 3,
     }
 }

@@ -60,8 +60,16 @@ impl<O> Outcome<O> {
             delivered,
             dropped,
             corrupted,
+            trimmed,
             ..
         } = self.links;
+        let arrived = self.endpoints.trimmed_received;
+        let negative = self.endpoints.lost_trimmed;
+        if arrived > trimmed || negative > arrived {
+            return Err(format!(
+                "{trimmed} packets were trimmed, but {arrived} arrived so, and {negative} were reported lost for it"
+            ));
+        }
         if injected != delivered + dropped + corrupted + self.in_network {
             return Err(format!(
                 "{injected} packets sent, but {delivered} delivered, {dropped} dropped, {corrupted} corrupted and {} in flight",
@@ -190,7 +198,8 @@ impl<'a, 's> Accounting<'a, 's> {
             }
         }
         let messages: u64 = domains.iter().map(FabricDomain::in_network).sum();
-        let in_network = messages - (links.pause_frames - links.pause_frames_received);
+        let gone = links.pause_frames_received + links.pause_frames_lost;
+        let in_network = messages - (links.pause_frames - gone);
         let programs = programs_over(&domains).filter(|_| self.sent == self.known());
         let stopped = match ending {
             Ending::Idle if in_network > 0 => Some(Stopped::Deadlocked),

@@ -4,19 +4,20 @@ use super::setup::{BufferTooSmall, Setup};
 use crate::agent::Agent;
 use crate::command::StartFlow;
 use crate::domain::FabricDomain;
+use crate::events::LinkTimeline;
 use crate::flow::Reactions;
 use crate::host::Host;
-use crate::link::{Arrival, Link, LinkErrors};
+use crate::link::{Arrival, Link, LinkErrors, LinkFaults};
 use crate::order::ArrivalKey;
 use crate::switch::{
-    BufferRules, Ingress, LossyPort, LossySwitch, NextHopSelector, PortFacts, QueueRules,
+    BufferRules, Ingress, LossyPort, LossySwitch, NextHopSelector, PortFacts, QueueRules, Reroutes,
     SharedBufferParameters, SharedPort, SharedSwitch, Switch, TelemetryFormat,
 };
 use crate::topology::{Attachment, LinkId, Topology};
 use clearway_engine::{Inlet, MailboxBuilder, Outlet, ReadyInlets};
 use clearway_transport::telemetry::Telemetry;
 use clearway_transport::{Class, ClassSet, Endpoint, Profile};
-use clearway_units::{Bytes, FlowId, HostId, Purpose, Span, WireClock, mix64};
+use clearway_units::{Bytes, FlowId, HostId, Purpose, Rate, Span, WireClock, mix64};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -26,13 +27,19 @@ pub(super) struct Ends<T> {
     inlets: Vec<Option<Inlet<Arrival<T>>>>,
 }
 
+/// The highest rate that a link has during the run.
+fn fastest_rate(setup: &Setup<'_>, link: LinkId) -> Rate {
+    let rate = setup.topology.cables[link.cable()].rate;
+    setup.link_events.fastest(link.cable(), rate)
+}
+
 /// The length of a round: the shortest delay, but no longer than an inlet can count the packets of.
 pub(super) fn lookahead(setup: &Setup<'_>) -> Span {
     let topology = setup.topology;
     let smallest = Bytes::new(setup.profile.network.header.into());
     let fastest = topology
         .links_up()
-        .map(|link| topology.cables[link.cable()].rate)
+        .map(|link| fastest_rate(setup, link))
         .max();
     let countable = fastest.map_or(Span::MAX, |rate| {
         rate.span_of(smallest).max(Span::from_ps(1)) * (ArrivalKey::MOST_LETTERS / 2)
@@ -97,11 +104,14 @@ impl<T: Telemetry> Ends<T> {
         let outlet = self.outlets[id.0 as usize]
             .take()
             .expect("each link has one sender");
+        let timeline = setup.link_events.timeline(id.cable());
+        let losses = timeline.map_or(&[][..], LinkTimeline::losses);
+        let errors = LinkErrors::with_changes(cable, losses, setup.seed, id);
         Link::new(
             id,
             WireClock::new(cable.rate),
             delay,
-            LinkErrors::new(cable, setup.seed, id),
+            LinkFaults::new(errors, timeline.cloned()),
             outlet,
             setup.switch.telemetry == TelemetryFormat::Hpcc,
         )
@@ -155,6 +165,7 @@ pub(super) fn build_switch<T: Telemetry>(
     links: &[LinkId],
     used: ClassSet,
     attachments: Arc<[Attachment]>,
+    reroutes: Option<Arc<Reroutes>>,
 ) -> Switch<T> {
     let inlets = links
         .iter()
@@ -169,7 +180,8 @@ pub(super) fn build_switch<T: Telemetry>(
         routes,
         attachments,
         inlets,
-    );
+    )
+    .with_reroutes(reroutes);
     let propagation = setup.profile.network.propagation_rtt;
     let mut egress = |&id: &LinkId| {
         let rate = setup.topology.cables[id.cable()].rate;
@@ -180,8 +192,8 @@ pub(super) fn build_switch<T: Telemetry>(
     let Some(parameters) = &setup.buffer else {
         let ports = links.iter().map(&mut egress);
         return match setup.switch.strict_priority {
-            false => Switch::Lossy(lossy(ingress, ports, setup.seed)),
-            true => Switch::Strict(Box::new(lossy(ingress, ports, setup.seed))),
+            false => Switch::Lossy(lossy(ingress, ports, setup)),
+            true => Switch::Strict(Box::new(lossy(ingress, ports, setup))),
         };
     };
     let port = |(rules, link)| SharedPort::new(rules, setup.seed, link);
@@ -205,9 +217,12 @@ pub(super) fn pick(setup: &Setup<'_>, index: usize) -> NextHopSelector {
 fn lossy<T: Telemetry, const QUEUES: usize>(
     ingress: Ingress<T>,
     ports: impl Iterator<Item = (QueueRules, Link<T>)>,
-    seed: u64,
+    setup: &Setup<'_>,
 ) -> LossySwitch<T, QUEUES> {
-    let port = |(rules, link)| LossyPort::new(rules, seed, link);
+    let port = |(rules, link): (QueueRules, Link<T>)| {
+        let last_hop = setup.topology.is_host(setup.topology.link_ends(link.id).1);
+        LossyPort::new(rules, setup.seed, link, last_hop)
+    };
     LossySwitch::new(ingress, ports.map(port).collect())
 }
 
@@ -233,7 +248,7 @@ pub(super) fn buffer_rules(
 ) -> Result<BufferRules, (Bytes, Bytes)> {
     let topology = setup.topology;
     let port = |&link: &LinkId| PortFacts {
-        rate: topology.cables[link.cable()].rate,
+        rate: fastest_rate(setup, link),
         delay: topology
             .link_delay(link)
             .max(topology.link_delay(LinkId(link.0 ^ 1))),

@@ -15,6 +15,7 @@ use crate::host::Host;
 use crate::link::LinkCounters;
 use crate::observer::Observer;
 use crate::program::Program;
+use crate::switch::Reroutes;
 use accounting::Accounting;
 pub use accounting::Outcome;
 use clearway_engine::{Domain, Engine, ReadyInlets};
@@ -131,6 +132,8 @@ impl<O: Observer, T: Telemetry> Fabric<O, T> {
         let hops = Arc::new(AtomicU64::new(0));
         let used = build::classes(setup);
         let path_table = Arc::new(setup.path_table());
+        let has_events = !setup.link_events.is_empty();
+        let reroutes = has_events.then(|| Reroutes::new(topology, &setup.link_events));
         let mut domains = Vec::new();
         for (index, members) in hosts_of_switch.iter().enumerate() {
             let host = |&host: &HostId| {
@@ -154,6 +157,7 @@ impl<O: Observer, T: Telemetry> Fabric<O, T> {
                 links,
                 used,
                 Arc::clone(&attachments),
+                reroutes.clone(),
             );
             domains.push(FabricDomain {
                 flows: Arc::clone(&setup.flows),

@@ -1,5 +1,6 @@
 //! Input of a run.
 
+use crate::events::LinkSchedule;
 use crate::flow::Flow;
 use crate::host::PathTable;
 use crate::switch::{SharedBufferParameters, SwitchParameters};
@@ -26,6 +27,8 @@ pub struct Setup<'a> {
     pub switch: SwitchParameters,
     /// The shared buffers of switches with priority flow control; without, each queue is by itself and drops.
     pub buffer: Option<SharedBufferParameters>,
+    /// Events of links during the run.
+    pub link_events: Arc<LinkSchedule>,
     /// Seed of all random streams.
     pub seed: u64,
 }

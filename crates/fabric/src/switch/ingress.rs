@@ -2,6 +2,7 @@
 
 use super::ecmp;
 use super::parameters::PathChoice;
+use super::reroutes::Reroutes;
 use crate::link::Arrival;
 use crate::topology::{Attachment, LinkId, NextHops, NodeId, SwitchRoutes};
 use clearway_engine::{BufferPool, Inlet, Round};
@@ -94,6 +95,8 @@ pub(crate) struct Ingress<T> {
     inlets: Vec<(LinkId, Inlet<Arrival<T>>)>,
     /// Inlets with unread messages.
     pending: BitSet,
+    /// Routes that follow the first ones; none in a run without events of links.
+    reroutes: Option<Arc<Reroutes>>,
 }
 
 impl<T> Ingress<T> {
@@ -112,7 +115,19 @@ impl<T> Ingress<T> {
             attachments,
             pending: BitSet::new(inlets.len()),
             inlets,
+            reroutes: None,
         }
+    }
+
+    /// Lets the routes of the switch change during the run.
+    pub(crate) fn with_reroutes(self, reroutes: Option<Arc<Reroutes>>) -> Self {
+        Self { reroutes, ..self }
+    }
+
+    /// True in a run with events of links.
+    #[inline]
+    pub(super) fn has_events(&self) -> bool {
+        self.reroutes.is_some()
     }
 
     /// New messages have come in at `port`; returns when the first of the unread ones arrives.
@@ -193,6 +208,40 @@ impl<T> Ingress<T> {
         let to = self.attachments[packet.dst.index()];
         self.pick
             .port(&self.routes, (packet.dst, to), packet.header_hash)
+    }
+
+    /// As [`route_at`](Self::route_at), whether a way is left or not.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn egress_at(&self, now: Time, packet: &Packet) -> usize {
+        let (Ok(port) | Err(port)) = self.route_at(now, packet);
+        port
+    }
+
+    /// The egress port of a packet in a run with events; where no way leads to its destination, the one that it would take were all links
+    /// up.
+    #[inline(never)]
+    pub(super) fn route_at(&self, now: Time, packet: &Packet) -> Result<usize, usize> {
+        let Some(reroutes) = &self.reroutes else {
+            return Ok(self.route(packet));
+        };
+        let Some(routes) = reroutes.of_switch(self.node, now) else {
+            return Ok(self.route(packet));
+        };
+        let to = self.attachments[packet.dst.index()];
+        match routes.next_hops(to) {
+            NextHops::Host(port) => {
+                let port = usize::from(port);
+                // The link that leaves beside the one that comes in.
+                let link = LinkId(self.link(port).0 ^ 1);
+                match reroutes.is_dead_end(link, now) {
+                    true => Err(port),
+                    false => Ok(port),
+                }
+            }
+            NextHops::Ports([]) => Err(self.route(packet)),
+            NextHops::Ports(_) => Ok(self.pick.port(routes, (packet.dst, to), packet.header_hash)),
+        }
     }
 
     /// Messages on the wires towards this switch.

@@ -51,6 +51,9 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
         scratch: &mut Scratch,
         sinks: &mut Sinks<'_, O, T>,
     ) -> Outlook {
+        if self.ingress.has_events() {
+            return self.run_with_events(round, scratch, sinks);
+        }
         self.collect_arrivals(round, scratch);
         let (mut next, mut sent) = (Time::NEVER, Time::NEVER);
         let mut active = std::mem::take(&mut self.active);
@@ -70,8 +73,70 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
         }
     }
 
-    /// Gives the arrivals of the round to their egress ports.
+    /// As [`run`](Self::run), where links have events.
+    #[inline(never)]
+    fn run_with_events<O: Observer>(
+        &mut self,
+        round: &Round,
+        scratch: &mut Scratch,
+        sinks: &mut Sinks<'_, O, T>,
+    ) -> Outlook {
+        self.collect_arrivals(round, scratch);
+        let (mut next, mut sent) = (Time::NEVER, Time::NEVER);
+        let mut active = std::mem::take(&mut self.active);
+        active.retain(|port| {
+            self.run_port_with_events(port, round, scratch, sinks);
+            let port = &mut self.ports[port];
+            sent = sent.min(port.flush(round, sinks));
+            let at = port.next();
+            if at.is_never() {
+                // Its next event finds nothing to drop.
+                return false;
+            }
+            next = next.min(at.min(port.next_change()).max(round.end()));
+            true
+        });
+        self.active = active;
+        self.next = next.min(self.ingress.discard_read(round, sinks.buffers));
+        Outlook {
+            next: self.next,
+            sent,
+        }
+    }
+
+    /// As [`run_port`](Self::run_port), where links have events: those of an instant come before its arrivals.
+    fn run_port_with_events<O: Observer>(
+        &mut self,
+        port: usize,
+        round: &Round,
+        scratch: &mut Scratch,
+        sinks: &mut Sinks<'_, O, T>,
+    ) {
+        let (arrival_keys, ingress) = (&mut scratch.lines(0)[port], &self.ingress);
+        order::sort(arrival_keys, ingress.tie_seed, round.start(), |port| {
+            ingress.link(port)
+        });
+        let port = &mut self.ports[port];
+        for arrival_key in arrival_keys.iter() {
+            let arrival = ingress.arrival(arrival_key.port(), arrival_key.index());
+            if let Frame::Packet(packet) = &arrival.frame {
+                let now = arrival.time;
+                sinks.observer.on_arrival(now, ingress.node, packet);
+                port.pass_changes(now, sinks);
+                match ingress.route_at(now, packet) {
+                    Ok(_) => port.enqueue_if_up(now, packet, sinks),
+                    Err(_) => port.refuse(now, packet, sinks),
+                }
+            }
+        }
+        arrival_keys.clear();
+        port.pass_changes(Time::from_ps(round.end().as_ps() - 1), sinks);
+    }
+
+    /// Gives the arrivals of the round to the egress ports that `route` says.
+    #[inline]
     fn collect_arrivals(&mut self, round: &Round, scratch: &mut Scratch) {
+        let events = self.ingress.has_events();
         let lines = scratch.lines(self.ports.len());
         let active = &mut self.active;
         self.ingress
@@ -80,7 +145,10 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
                 let Frame::Packet(packet) = &arrival.frame else {
                     return;
                 };
-                let port = ingress.route(packet);
+                let port = match events {
+                    false => ingress.route(packet),
+                    true => ingress.egress_at(arrival.time, packet),
+                };
                 let arrival_keys = &mut lines[port];
                 if arrival_keys.is_empty() {
                     active.insert(port);

@@ -8,6 +8,8 @@
 
 use super::marking::mark_if_long;
 use super::parameters::{MarkAt, QueueRules};
+use super::trimming::Trimming;
+use crate::events::PortChange;
 use crate::link::{Link, Sinks};
 use crate::meter::LinkView;
 use crate::observer::{DropCause, Observer};
@@ -48,6 +50,7 @@ pub(crate) struct LossyPort<T, const QUEUES: usize> {
     rules: QueueRules,
     random: RandomStream,
     link: Link<T>,
+    trimming: Option<Box<Trimming>>,
 }
 
 impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
@@ -57,13 +60,15 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
         None => panic!("no more queues than classes"),
     };
 
-    pub(crate) fn new(rules: QueueRules, seed: u64, link: Link<T>) -> Self {
+    /// `last_hop` says that the link leads to a host.
+    pub(crate) fn new(rules: QueueRules, seed: u64, link: Link<T>, last_hop: bool) -> Self {
         Self {
             busy: None,
             at: Time::ZERO,
             queues: std::array::from_fn(|_| Queue::default()),
             rules,
             random: RandomStream::new(seed, Purpose::Marking, link.id.0.into()),
+            trimming: Trimming::new(&rules, seed, link.id.0, last_hop),
             link,
         }
     }
@@ -96,8 +101,7 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
         let queue = &mut self.queues[class.index()];
         let bytes = queue.bytes + u64::from(packet.size);
         if bytes > self.rules.limit {
-            self.link.lose(now, packet, DropCause::QueueFull, sinks);
-            return;
+            return self.on_overflow(now, packet, class, sinks);
         }
         queue.bytes = bytes;
         queue.packets.push_back(*packet);
@@ -114,6 +118,128 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
                 mark_if_long(chance, &mut self.link, now, packet, bytes, sinks);
             }
         }
+    }
+
+    /// A packet arrives that does not fit: it is dropped, or a packet is trimmed.
+    #[cold]
+    #[inline(never)]
+    fn on_overflow<O: Observer>(
+        &mut self,
+        now: Time,
+        packet: &IntPacket<T>,
+        class: Class,
+        sinks: &mut Sinks<'_, O, T>,
+    ) {
+        let Some(trimming) = &mut self.trimming else {
+            self.link.lose(now, packet, DropCause::QueueFull, sinks);
+            return;
+        };
+        if !class.is_data() {
+            return self.enqueue_control(now, packet, sinks);
+        }
+        if !packet.can_be_trimmed() {
+            self.link.lose(now, packet, DropCause::QueueFull, sinks);
+            return;
+        }
+        let mut victim = *packet;
+        let queue = &mut self.queues[class.index()];
+        let waiting = queue.packets.len() - usize::from(self.busy == Some(class));
+        if !trimming.takes_arriving()
+            && waiting > 0
+            && let Some(youngest) = queue.packets.back_mut()
+        {
+            let bytes = queue.bytes - u64::from(youngest.size) + u64::from(packet.size);
+            if youngest.can_be_trimmed() && bytes <= self.rules.limit {
+                std::mem::swap(youngest, &mut victim);
+                queue.bytes = bytes;
+                sinks.observer.on_queue(now, self.link.id, bytes);
+                if bytes > self.rules.kmin && self.rules.mark == MarkAt::Enqueue {
+                    let chance = (&self.rules, &mut self.random);
+                    mark_if_long(chance, &mut self.link, now, youngest, bytes, sinks);
+                }
+            }
+        }
+        self.link.note_trim(now, &victim, sinks);
+        trimming.trim(&mut victim);
+        self.enqueue_control(now, &victim, sinks);
+    }
+
+    /// A control packet, or what is left of a trimmed one, joins the queue of control, which has more room where packets are trimmed.
+    fn enqueue_control<O: Observer>(
+        &mut self,
+        now: Time,
+        packet: &IntPacket<T>,
+        sinks: &mut Sinks<'_, O, T>,
+    ) {
+        let limit = self
+            .trimming
+            .as_ref()
+            .map_or(self.rules.limit, |trimming| trimming.control_limit);
+        let queue = &mut self.queues[Class::CONTROL.index()];
+        let bytes = queue.bytes + u64::from(packet.size);
+        if bytes > limit {
+            self.link.lose(now, packet, DropCause::QueueFull, sinks);
+            return;
+        }
+        queue.bytes = bytes;
+        queue.packets.push_back(*packet);
+    }
+
+    /// As [`enqueue`](Self::enqueue), where the port may be down.
+    pub(crate) fn enqueue_if_up<O: Observer>(
+        &mut self,
+        now: Time,
+        packet: &IntPacket<T>,
+        sinks: &mut Sinks<'_, O, T>,
+    ) {
+        match self.link.is_down() {
+            false => self.enqueue(now, packet, sinks),
+            true => self.link.lose(now, packet, DropCause::LinkDown, sinks),
+        }
+    }
+
+    /// Drops a packet whose destination no way leads to.
+    pub(crate) fn refuse<O: Observer>(
+        &mut self,
+        now: Time,
+        packet: &IntPacket<T>,
+        sinks: &mut Sinks<'_, O, T>,
+    ) {
+        // What happened here before is told before.
+        self.advance(now, sinks);
+        self.link.lose(now, packet, DropCause::NoRoute, sinks);
+    }
+
+    /// Carries out the events of the link up to and with `until`.
+    pub(crate) fn pass_changes<O: Observer>(&mut self, until: Time, sinks: &mut Sinks<'_, O, T>) {
+        while let Some((at, change)) = self.link.next_change()
+            && at <= until
+        {
+            self.advance(at, sinks);
+            self.link.pass_change();
+            if change == PortChange::Down {
+                self.drop_all(at, sinks);
+            }
+        }
+    }
+
+    /// Drops all that waits or is on the wire.
+    fn drop_all<O: Observer>(&mut self, now: Time, sinks: &mut Sinks<'_, O, T>) {
+        self.busy = None;
+        self.at = now;
+        for (class, queue) in self.queues.iter_mut().enumerate() {
+            for packet in queue.packets.drain(..) {
+                self.link.lose(now, &packet, DropCause::LinkDown, sinks);
+            }
+            if std::mem::take(&mut queue.bytes) > 0 && class >= Class::DATA.index() {
+                sinks.observer.on_dequeue(now, self.link.id, 0);
+            }
+        }
+    }
+
+    /// Time of the next event of the link.
+    pub(crate) fn next_change(&self) -> Time {
+        self.link.next_change().map_or(Time::NEVER, |(at, _)| at)
     }
 
     /// Carries out all ends of transmissions up to and with `until`, and all starts before it: at one instant an end comes
@@ -158,7 +284,7 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
                     mark_if_long(chance, &mut self.link, self.at, packet, bytes, sinks);
                 }
             }
-            self.link.carry(self.at, packet, sinks);
+            self.link.carry(self.at, self.at, packet, sinks);
             queue.packets.pop_front();
         }
     }

@@ -10,7 +10,9 @@ mod lossy;
 mod lossy_port;
 mod marking;
 mod parameters;
+mod reroutes;
 mod shared;
+mod trimming;
 
 use crate::link::{Arrival, Sinks};
 use crate::meter::LinkView;
@@ -29,11 +31,16 @@ pub(crate) use lossy_port::{LossyPort, ONE_DATA_QUEUE};
 pub(crate) use parameters::{BufferRules, PortFacts};
 pub use parameters::{
     LosslessClasses, MarkAt, PathChoice, QueueRules, SharedBufferParameters, SwitchParameters,
-    TelemetryFormat,
+    TelemetryFormat, TrimVictim,
 };
+pub(crate) use reroutes::Reroutes;
 pub(crate) use shared::{SharedPort, SharedSwitch};
 
 /// A switch of any kind.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "the usual kind is reached without a pointer"
+)]
 #[derive(Debug)]
 pub(crate) enum Switch<T> {
     Lossy(LossySwitch<T, ONE_DATA_QUEUE>),

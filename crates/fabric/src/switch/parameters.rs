@@ -26,6 +26,16 @@ clearway_units::choices! {
 }
 
 clearway_units::choices! {
+    /// Data packet that is trimmed when one arrives that does not fit.
+    pub enum TrimVictim {
+        /// The arriving one or the youngest of those that wait, with equal chances.
+        Random = "random",
+        /// The arriving one.
+        Arriving = "arriving",
+    }
+}
+
+clearway_units::choices! {
     /// Resolution of the telemetry that switches write.
     pub enum TelemetryFormat {
         /// Picoseconds and bytes.
@@ -60,6 +70,14 @@ clearway_units::parameters! {
         /// Strict priority among data packets: those of a higher priority, 1 to 7, always go before those of a lower one, at switches and
         /// NICs; else priorities take turns, or where switches are lossy share one queue.
         pub strict_priority: bool = false, "strict-priority", "decision: one priority, as in all papers but HotNets '22 §4";
+        /// Packet trimming: a data packet for which a queue has no room loses its payload instead of being dropped; the rest goes on to the
+        /// receiver in the class of control, whose queue then has twice the limit. For lossy switches with `control-priority`, and
+        /// transports with selective repeat.
+        pub trimming: bool = false, "trimming", "decision: off, as in STrack; UEC reference simulator: on";
+        /// Bytes that stay of a trimmed packet.
+        pub trim_size: Bytes = Bytes::new(64), "trim-size", "UEC reference simulator: 64 B";
+        /// The packet that is trimmed: "random", the arriving one or the youngest that waits; "arriving".
+        pub trim_victim: TrimVictim = TrimVictim::Random, "trim-victim", "UEC reference simulator: either, with a chance of a half (U15)";
         /// Resolution of the telemetry (INT) that switches write, where a transport asks for it.
         pub telemetry: TelemetryFormat = TelemetryFormat::Exact, "telemetry", "decision: what HPCC would do with exact figures";
     }
@@ -262,6 +280,9 @@ pub struct QueueRules {
     pub(super) mark: MarkAt,
     pub(super) control_priority: bool,
     pub(super) strict_priority: bool,
+    /// Bytes that stay of a packet that is trimmed; none if such packets are dropped.
+    pub(super) trim_size: Option<u16>,
+    pub(super) trim_victim: TrimVictim,
 }
 
 impl QueueRules {
@@ -277,6 +298,10 @@ impl QueueRules {
             mark: parameters.mark,
             control_priority: parameters.control_priority,
             strict_priority: parameters.strict_priority,
+            trim_size: parameters
+                .trimming
+                .then(|| parameters.trim_size.as_u64().min(u16::MAX.into()) as u16),
+            trim_victim: parameters.trim_victim,
         }
     }
 

@@ -115,6 +115,10 @@ impl Topology {
         let (from, to) = self.link_ends(link);
         format!("{}-{}", self.node_name(from), self.node_name(to))
     }
+    /// True if a node is a host.
+    pub fn is_host(&self, node: NodeId) -> bool {
+        node.0 < self.hosts
+    }
     /// Nodes at which a link begins and ends.
     pub fn link_ends(&self, link: LinkId) -> (NodeId, NodeId) {
         let ends = self.cables[link.cable()].ends;

@@ -10,7 +10,7 @@ use super::paths::{Paths, PathsBuilder};
 use super::{LinkId, Topology, TopologyError};
 use clearway_units::Span;
 use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Attachment point of a host: the group of its switch and the switch's port to it.
@@ -96,21 +96,11 @@ impl Routes {
         let ports = topology.ports();
         check_port_counts(topology, &ports)?;
         let attached = attach(topology, &ports)?;
-        let (hops, kinds) = switch_neighbours(topology, &ports);
-        let mut search = Search {
-            hops,
-            kinds,
-            distance: Vec::new(),
-            bundles: Vec::new(),
-        };
-        let mut tables: Vec<Table> = Vec::new();
-        tables.resize_with(topology.switches.len(), Table::default);
         let mut paths = PathsBuilder::new(attached.groups.len(), attached.links);
-        for (group, &root) in attached.groups.iter().enumerate() {
-            tables[root].own_group = Some(group as u16);
-            search.grow_tree(root, &mut tables);
+        let mut search = Search::new(topology, &ports, |_| true);
+        let switches = search.tables(topology, &attached.groups, |root, bundles| {
             for &from in &attached.groups {
-                let bundle = &search.bundles[from];
+                let bundle = &bundles[from];
                 if bundle.is_empty() && topology.further_nics.is_empty() {
                     return Err(TopologyError::NotConnected {
                         from: topology.switches[from].name.clone(),
@@ -119,14 +109,28 @@ impl Routes {
                 }
                 paths.push(bundle);
             }
-        }
-        let mut switches: Vec<SwitchRoutes> = tables.into_iter().map(Table::finish).collect();
-        set_strides(topology, &search.hops, &mut switches);
+            Ok(())
+        })?;
         Ok(Self {
             attachments: attached.hosts.into(),
             switches: switches.into(),
             paths: Arc::new(paths.finish()),
         })
+    }
+
+    /// The tables of all switches when the cables of `down` are avoided. Ports keep their numbers; a destination that cannot be reached has
+    /// no next hops.
+    ///
+    /// # Errors
+    /// As [`compute`](Self::compute), for the fabric with all cables that are up.
+    pub(crate) fn avoiding(
+        topology: &Topology,
+        down: &BTreeSet<usize>,
+    ) -> Result<Vec<SwitchRoutes>, TopologyError> {
+        let ports = topology.ports();
+        let attached = attach(topology, &ports)?;
+        let mut search = Search::new(topology, &ports, |link| !down.contains(&link.cable()));
+        search.tables(topology, &attached.groups, |_, _| Ok(()))
     }
 }
 
@@ -175,6 +179,36 @@ struct Search {
 }
 
 impl Search {
+    /// A search over the links that `is_used` says yes to.
+    fn new(topology: &Topology, ports: &[Vec<LinkId>], is_used: impl Fn(LinkId) -> bool) -> Self {
+        let (hops, kinds) = switch_neighbours(topology, ports, is_used);
+        Self {
+            hops,
+            kinds,
+            distance: Vec::new(),
+            bundles: Vec::new(),
+        }
+    }
+
+    /// The tables of all switches towards the switches `groups`. `on_tree` sees the paths to each of these.
+    fn tables(
+        &mut self,
+        topology: &Topology,
+        groups: &[usize],
+        mut on_tree: impl FnMut(usize, &[Bundle]) -> Result<(), TopologyError>,
+    ) -> Result<Vec<SwitchRoutes>, TopologyError> {
+        let mut tables: Vec<Table> = Vec::new();
+        tables.resize_with(topology.switches.len(), Table::default);
+        for (group, &root) in groups.iter().enumerate() {
+            tables[root].own_group = Some(group as u16);
+            self.grow_tree(root, &mut tables);
+            on_tree(root, &self.bundles)?;
+        }
+        let mut switches: Vec<SwitchRoutes> = tables.into_iter().map(Table::finish).collect();
+        set_strides(topology, &self.hops, &mut switches);
+        Ok(switches)
+    }
+
     /// Every switch learns its next hops towards the switch `root`.
     fn grow_tree(&mut self, root: usize, tables: &mut [Table]) {
         let count = self.hops.len();
@@ -290,10 +324,11 @@ fn attach(topology: &Topology, ports: &[Vec<LinkId>]) -> Result<Attached, Topolo
     Ok(attached)
 }
 
-/// The neighbours of each switch, and the lengths of the links to them, each once.
+/// The neighbours of each switch over the links that `is_used` says yes to, and the lengths of these links, each once.
 fn switch_neighbours(
     topology: &Topology,
     ports: &[Vec<LinkId>],
+    is_used: impl Fn(LinkId) -> bool,
 ) -> (Vec<Vec<Hop>>, Vec<PathClass>) {
     let mut kinds = Vec::new();
     let mut known: FxHashMap<PathClass, u32> = FxHashMap::default();
@@ -309,6 +344,7 @@ fn switch_neighbours(
             .iter()
             .enumerate();
         links
+            .filter(|(_, link)| is_used(**link))
             .filter_map(|(port, &link)| {
                 let neighbour = topology.switch_index(topology.link_ends(link).1)?;
                 Some(Hop {

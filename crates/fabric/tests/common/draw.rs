@@ -21,6 +21,14 @@ impl Draw {
     pub(crate) fn about_allocation(seed: u64) -> Self {
         Self(RandomStream::new(seed, Purpose::Test, 3))
     }
+    /// Choices about packet trimming, apart from all others.
+    pub(crate) fn about_trimming(seed: u64) -> Self {
+        Self(RandomStream::new(seed, Purpose::Test, 5))
+    }
+    /// Choices about events of links, apart from all others.
+    pub(crate) fn about_events(seed: u64) -> Self {
+        Self(RandomStream::new(seed, Purpose::Test, 4))
+    }
     pub(crate) fn below(&mut self, bound: u32) -> u32 {
         self.0.below(bound)
     }

@@ -2,14 +2,15 @@
 
 mod buffers;
 mod draw;
+mod events;
 mod fabrics;
 mod sniffer;
 mod triggers;
 
 use clearway_fabric::topology::{PacketSizes, Routes, Topology};
 use clearway_fabric::{
-    Flow, MarkAt, Observer, Outcome, PathChoice, Reactions, RunControl, Setup,
-    SharedBufferParameters, Simulation, SwitchParameters, TelemetryFormat, Verdict,
+    Flow, LinkSchedule, MarkAt, Observer, Outcome, PathChoice, Reactions, RunControl, Setup,
+    SharedBufferParameters, Simulation, SwitchParameters, TelemetryFormat, TrimVictim, Verdict,
 };
 use clearway_transport::cc::ControllerSettings;
 use clearway_transport::selective_repeat::ProbeClass;
@@ -40,6 +41,7 @@ pub(crate) struct Scenario {
     pub(crate) switch: SwitchParameters,
     /// Shared buffers with priority flow control.
     pub(crate) buffer: Option<SharedBufferParameters>,
+    pub(crate) link_events: Arc<LinkSchedule>,
     pub(crate) at_most: Time,
 }
 
@@ -57,7 +59,29 @@ impl Scenario {
             &mut Draw::about_allocation(seed),
             Arc::make_mut(&mut scenario.profile),
         );
+        scenario.choose_trimming(&mut Draw::about_trimming(seed));
+        scenario.link_events = events::random_events(&mut Draw::about_events(seed), &scenario);
         scenario
+    }
+
+    /// In some, switches trim packets and transports follow the rules of UEC.
+    fn choose_trimming(&mut self, draw: &mut Draw) {
+        let profile = Arc::make_mut(&mut self.profile);
+        let Reliability::SelectiveRepeat(settings) = &mut profile.reliability else {
+            return;
+        };
+        if !draw.chance(45) {
+            return;
+        }
+        settings.ack_in_order = draw.chance(40);
+        settings.timeout_per_packet = draw.chance(50);
+        settings.timeout = settings.timeout.min(Span::from_us(100));
+        if !settings.ack_in_order {
+            settings.ack_bytes = Some(Bytes::new(draw.of(&[4_000, 16_384, 50_000])));
+        }
+        self.switch.trimming = self.buffer.is_none() && self.switch.control_priority;
+        self.switch.trim_victim = draw.of(&[TrimVictim::Random, TrimVictim::Arriving]);
+        self.switch.trim_size = Bytes::new(draw.of(&[24, 64, 800]));
     }
 
     /// In some, higher classes go first.
@@ -136,6 +160,7 @@ impl Scenario {
             profile: Arc::new(profile),
             switch,
             buffer: None,
+            link_events: Arc::default(),
             at_most,
         }
     }
@@ -149,6 +174,7 @@ impl Scenario {
             profile: Arc::clone(&self.profile),
             switch: self.switch.clone(),
             buffer: self.buffer.clone(),
+            link_events: Arc::clone(&self.link_events),
             seed: self.seed,
         }
     }
@@ -284,5 +310,6 @@ fn random_switch(draw: &mut Draw, payload: u32) -> SwitchParameters {
         control_priority: draw.chance(60),
         strict_priority: false,
         telemetry: draw.of(&[TelemetryFormat::Exact, TelemetryFormat::Hpcc]),
+        ..SwitchParameters::default()
     }
 }

@@ -16,6 +16,7 @@ pub(crate) enum Entry {
     Transport(Event),
     Queue(u64),
     Mark(Packet),
+    Trim(Packet),
     Drop(Packet, DropCause),
     Pause(ClassSet),
 }
@@ -59,7 +60,7 @@ impl Log {
             for (time, entry) in lane {
                 match (place, entry) {
                     (Place::Node(node), Entry::Arrival(packet)) if !network.is_host(node) => {
-                        let link = network.next_link(node, &packet);
+                        let (Ok(link) | Err(link)) = network.next_link(node, &packet, time);
                         sorted.push(Place::Towards(link), time, entry);
                     }
                     _ => sorted.push(place, time, entry),
@@ -155,6 +156,7 @@ fn brief(entry: Entry) -> String {
     match entry {
         Entry::Arrival(packet) => format!("arrival {}", brief_packet(packet)),
         Entry::Mark(packet) => format!("mark {}", brief_packet(packet)),
+        Entry::Trim(packet) => format!("trim {}", brief_packet(packet)),
         Entry::Drop(packet, cause) => format!("drop ({cause:?}) {}", brief_packet(packet)),
         Entry::Queue(bytes) => format!("queue {bytes} B"),
         Entry::Pause(classes) => format!("{classes:?}"),
@@ -164,15 +166,11 @@ fn brief(entry: Entry) -> String {
 
 fn brief_packet(packet: Packet) -> String {
     let what = match packet.header {
-        Header::Data {
-            psn,
-            retransmission: false,
-            ..
-        } => format!("data {psn}"),
-        Header::Data { psn, .. } => format!("data {psn} again"),
+        Header::Data { psn, flags, .. } => format!("data {psn} {flags:?}"),
         Header::Sack { epsn, bitmap, .. } => format!("sack {epsn}+{bitmap:x}"),
         Header::Probe { base } => format!("probe {base}"),
         Header::Ack { epsn, nack, .. } => format!("ack {epsn} nack {nack}"),
+        Header::Nack { psn, last_hop } => format!("nack {psn} last hop {last_hop}"),
         Header::Notification => "notification".into(),
         header @ Header::RateControl { .. } => format!("{header:?}"),
     };
@@ -200,6 +198,9 @@ impl Observer for Log {
     }
     fn on_drop(&mut self, now: Time, link: LinkId, packet: &Packet, cause: DropCause) {
         self.push(Place::Fate(link), now, Entry::Drop(*packet, cause));
+    }
+    fn on_trim(&mut self, now: Time, link: LinkId, packet: &Packet) {
+        self.push(Place::Fate(link), now, Entry::Trim(*packet));
     }
     fn on_mark(&mut self, now: Time, link: LinkId, packet: &Packet) {
         self.push(Place::Fate(link), now, Entry::Mark(*packet));

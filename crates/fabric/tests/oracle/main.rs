@@ -17,7 +17,7 @@ use clearway_fabric::topology::LinkId;
 use clearway_fabric::{DropCause, LinkPauses, Outcome, Rounds, Stopped};
 use clearway_transport::perc::Attachment;
 use clearway_transport::telemetry::{Hop, HopRecords, Telemetry};
-use clearway_transport::{ClassSet, Reliability};
+use clearway_transport::{ClassSet, DataFlags, Header, Packet, Reliability};
 use clearway_units::{FlowId, Span, Time};
 use common::Scenario;
 use log::{Entry, Log};
@@ -67,11 +67,15 @@ struct Coverage {
     full_queues: usize,
     bit_errors: usize,
     marks: usize,
+    trims: usize,
+    /// Trimmed packets that no queue had room for.
+    trims_dropped: usize,
     retransmitted: u64,
     probes: u64,
     timeouts: u64,
     rate_controls: u64,
     agent_drops: u64,
+    events: EventCoverage,
     ended: usize,
     cut_short: usize,
     /// Of those that ended, runs in which something was left to happen.
@@ -80,6 +84,39 @@ struct Coverage {
     /// Scenarios with pauses in which headrooms have to suffice.
     derived_headroom: usize,
     flow_control: FlowControl,
+}
+
+/// Coverage of the scenarios with events of links.
+#[derive(Debug, Default)]
+struct EventCoverage {
+    scenarios: usize,
+    shared: usize,
+    link_down_drops: u64,
+    no_route_drops: u64,
+    pause_frames_lost: u64,
+    /// Runs with drops of either kind in which all flows were done.
+    survived: usize,
+}
+
+impl EventCoverage {
+    fn add(&mut self, scenario: &Scenario, outcome: &Outcome<()>) {
+        let links = &outcome.links;
+        self.scenarios += 1;
+        self.shared += usize::from(scenario.buffer.is_some());
+        self.link_down_drops += links.link_down_drops;
+        self.no_route_drops += links.no_route_drops;
+        self.pause_frames_lost += links.pause_frames_lost;
+        let dropped = links.link_down_drops + links.no_route_drops > 0;
+        self.survived += usize::from(dropped && outcome.stopped.is_none());
+    }
+
+    fn check(&self) {
+        let often = [self.scenarios, self.shared, self.survived];
+        assert!(often.iter().all(|&n| n > 50), "{self:?}");
+        assert!(self.link_down_drops > 5_000, "{self:?}");
+        assert!(self.no_route_drops > 1_000, "{self:?}");
+        assert!(self.pause_frames_lost > 5, "{self:?}");
+    }
 }
 
 /// Coverage of the scenarios with shared buffers, most of it by scenario.
@@ -151,11 +188,18 @@ impl Coverage {
         self.full_queues += log.count(dropped(DropCause::QueueFull));
         self.bit_errors += log.count(dropped(DropCause::BitError));
         self.marks += log.count(|entry| matches!(entry, Entry::Mark(_)));
+        self.trims += log.count(|entry| matches!(entry, Entry::Trim(_)));
+        let is_rest = |packet: &Packet| matches!(packet.header, Header::Data { flags, .. } if flags.contains(DataFlags::TRIMMED));
+        self.trims_dropped +=
+            log.count(|entry| matches!(entry, Entry::Drop(packet, _) if is_rest(packet)));
         self.retransmitted += outcome.endpoints.retransmitted;
         self.probes += outcome.endpoints.probes_sent;
         self.timeouts += outcome.endpoints.timeouts;
         self.rate_controls += outcome.endpoints.rate_controls_received;
         self.agent_drops += outcome.links.agent_drops;
+        if !scenario.link_events.is_empty() {
+            self.events.add(scenario, outcome);
+        }
         match outcome.stopped {
             None => {
                 self.ended += 1;
@@ -167,10 +211,11 @@ impl Coverage {
     }
 
     fn check(&self) {
-        let events = [self.full_queues, self.bit_errors, self.marks];
+        let events = [self.full_queues, self.bit_errors, self.marks, self.trims];
         assert!(events.iter().all(|&n| n > 1000), "{self:?}");
         let repairs = [self.retransmitted, self.probes, self.timeouts];
         assert!(repairs.iter().all(|&n| n > 100), "{self:?}");
+        assert!(self.trims_dropped > 20, "{self:?}");
         let agents = [self.rate_controls / 10, self.agent_drops];
         assert!(agents.iter().all(|&n| n > 100), "{self:?}");
         let endings = [self.ended / 10, self.cut_short, self.cut_off, self.stuck];
@@ -178,13 +223,14 @@ impl Coverage {
         let enough = self.threaded > 250 && self.derived_headroom > 20;
         assert!(enough, "{self:?}");
         self.flow_control.check();
+        self.events.check();
     }
 }
 
 /// Runs the simulator; its one log, and the rest.
 fn fast(scenario: &Scenario, threads: usize) -> (Log, Outcome<()>) {
     let outcome = scenario.run(threads, Log::default);
-    let network = Network::new(&scenario.topology, scenario.seed);
+    let network = Network::new(&scenario.topology, &scenario.link_events, scenario.seed);
     let log = Log::join(outcome.observers).comparable(scenario, &network);
     let rest = Outcome {
         meters: Vec::new(),
@@ -261,13 +307,20 @@ fn check_that_it_ends(scenario: &Scenario, outcome: &Outcome<()>) {
     patient.at_most = scenario.at_most + Span::from_us(1_000_000);
     let outcome = patient.run(1, || ());
     let seed = scenario.seed;
+    // A source of rate control that is cut off for good repeats its last control packet.
+    if outcome.links.no_route_drops + outcome.links.link_down_drops > 0
+        && outcome.endpoints.rate_controls_sent > 0
+    {
+        return;
+    }
     assert_eq!(outcome.cut_off, None, "seed {seed}: it goes on for ever");
 }
 
 /// Headrooms are as large as they have to be.
 fn derives_headroom(scenario: &Scenario) -> bool {
     let buffer = scenario.buffer.as_ref();
-    buffer.is_some_and(|buffer| buffer.headroom.is_none())
+    // A link that comes back is not paused before the first frame from its other end, and the headroom there may be in use.
+    scenario.link_events.is_empty() && buffer.is_some_and(|buffer| buffer.headroom.is_none())
 }
 
 /// Number and duration of the pauses of a link, from all that its transmitter was told.

@@ -1,29 +1,103 @@
 //! The oracle's own view of a fabric: wires, routes, hashes and the order of simultaneous arrivals, each computed in the most
-//! obvious way whenever it is needed.
+//! obvious way whenever it is needed. What links are at an instant is read from the list of events each time.
 
 use clearway_fabric::topology::{LinkId, NodeId, Topology};
+use clearway_fabric::{LinkChange, LinkEvent, LinkSchedule};
 use clearway_transport::Packet;
-use clearway_units::{HostId, Purpose, RandomStream, Span, Time, mix64};
+use clearway_units::{HostId, Purpose, RandomStream, Rate, Span, Time, mix64};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// `[h][s]`: switches from switch `s` to the switch of host `h`.
+type Distances = Vec<Vec<Option<u32>>>;
 
 /// A fabric as the oracle sees it.
 pub(crate) struct Network<'a> {
     topology: &'a Topology,
+    schedule: &'a LinkSchedule,
     seed: u64,
-    /// `distance[h][s]`: switches from switch `s` to the switch of host `h`.
-    distance: Vec<Vec<Option<u32>>>,
+    /// Distances by the cables that are known to be up.
+    distances: RefCell<BTreeMap<Vec<bool>, Rc<Distances>>>,
 }
 
 impl<'a> Network<'a> {
-    pub(crate) fn new(topology: &'a Topology, seed: u64) -> Self {
-        let mut network = Self {
+    pub(crate) fn new(topology: &'a Topology, schedule: &'a LinkSchedule, seed: u64) -> Self {
+        Self {
             topology,
+            schedule,
             seed,
-            distance: Vec::new(),
+            distances: RefCell::default(),
+        }
+    }
+
+    /// The events of the cable of a link.
+    fn events_of(&self, link: LinkId) -> impl Iterator<Item = &'a LinkEvent> {
+        let events = self.schedule.events().iter();
+        events.filter(move |event| event.cable == link.0 as usize / 2)
+    }
+
+    /// True if a link works at `now`.
+    pub(crate) fn works(&self, link: LinkId, now: Time) -> bool {
+        let states = self.events_of(link).filter_map(|event| match event.change {
+            LinkChange::Down => Some((event.at, false)),
+            LinkChange::Up => Some((event.at, true)),
+            LinkChange::Rate(_) | LinkChange::PacketLoss(_) => None,
+        });
+        states.fold(true, |before, (at, works)| match at <= now {
+            true => works,
+            false => before,
+        })
+    }
+
+    /// True if a link does not work at some time from `from` to `to`, both included.
+    pub(crate) fn is_cut(&self, link: LinkId, from: Time, to: Time) -> bool {
+        let times = self.events_of(link).map(|event| event.at);
+        let mut within = times.filter(|at| from < *at && *at <= to);
+        !self.works(link, from) || within.any(|at| !self.works(link, at))
+    }
+
+    /// The rate of a link at `now`.
+    pub(crate) fn rate(&self, link: LinkId, now: Time) -> Rate {
+        let before = self.events_of(link).filter(|event| event.at <= now);
+        let rates = before.filter_map(|event| match event.change {
+            LinkChange::Rate(rate) => Some(rate),
+            _ => None,
+        });
+        let own = self.topology.cables[link.0 as usize / 2].rate;
+        rates.last().unwrap_or(own)
+    }
+
+    /// The highest rate of a link at any time.
+    pub(crate) fn highest_rate(&self, link: LinkId) -> Rate {
+        let times = self.events_of(link).map(|event| event.at);
+        let rates = times.map(|at| self.rate(link, at));
+        rates.fold(self.rate(link, Time::ZERO), Rate::max)
+    }
+
+    /// The cables that switches take for up at `now`.
+    fn known_up(&self, now: Time) -> Vec<bool> {
+        let cables = self.topology.cables.iter().enumerate();
+        let then = now
+            .as_ps()
+            .checked_sub(self.schedule.reroute_delay().as_ps());
+        let up = |(index, cable): (usize, &clearway_fabric::topology::Cable)| {
+            let link = LinkId(2 * index as u32);
+            cable.up && then.is_none_or(|then| self.works(link, Time::from_ps(then)))
         };
-        network.distance = (0..topology.hosts)
-            .map(|host| network.distances_to(HostId(host)))
-            .collect();
-        network
+        cables.map(up).collect()
+    }
+
+    fn distances(&self, known_up: &[bool]) -> Rc<Distances> {
+        if let Some(found) = self.distances.borrow().get(known_up) {
+            return Rc::clone(found);
+        }
+        let hosts = 0..self.topology.hosts;
+        let to = |host| self.distances_to(HostId(host), known_up);
+        let all: Rc<Distances> = Rc::new(hosts.map(to).collect());
+        let mut distances = self.distances.borrow_mut();
+        distances.insert(known_up.to_vec(), Rc::clone(&all));
+        all
     }
 
     /// Links that leave `node` and are up, in the order of cables.
@@ -65,13 +139,13 @@ impl<'a> Network<'a> {
     }
 
     /// Relaxes until nothing changes.
-    fn distances_to(&self, host: HostId) -> Vec<Option<u32>> {
+    fn distances_to(&self, host: HostId, known_up: &[bool]) -> Vec<Option<u32>> {
         let hosts = self.topology.hosts;
         let mut distance = vec![None; self.topology.switches.len()];
         distance[(self.switch_of(host).0 - hosts) as usize] = Some(0);
         let links: Vec<LinkId> = (hosts..hosts + distance.len() as u32)
             .flat_map(|node| self.links_of(NodeId(node)).collect::<Vec<_>>())
-            .filter(|&link| !self.is_host(self.end_of(link)))
+            .filter(|&link| !self.is_host(self.end_of(link)) && known_up[link.0 as usize / 2])
             .collect();
         loop {
             let before = distance.clone();
@@ -90,22 +164,39 @@ impl<'a> Network<'a> {
         }
     }
 
-    /// The link that `packet` takes from `switch`.
-    pub(crate) fn next_link(&self, switch: NodeId, packet: &Packet) -> LinkId {
+    /// The link that `packet` takes from `switch` at `now`; where no way is left, the one that it would take if all links were up.
+    pub(crate) fn next_link(
+        &self,
+        switch: NodeId,
+        packet: &Packet,
+        now: Time,
+    ) -> Result<LinkId, LinkId> {
+        let known_up = self.known_up(now);
+        let whole: Vec<bool> = self.topology.cables.iter().map(|cable| cable.up).collect();
+        let link = self.choice(switch, packet, &known_up);
+        link.ok_or_else(|| self.choice(switch, packet, &whole).expect("connected"))
+    }
+
+    /// The link that `packet` takes from `switch` where these cables are up.
+    fn choice(&self, switch: NodeId, packet: &Packet, known_up: &[bool]) -> Option<LinkId> {
         let hosts = self.topology.hosts;
         if self.switch_of(packet.dst) == switch {
-            return LinkId(self.uplink(packet.dst).0 ^ 1);
+            let link = LinkId(self.uplink(packet.dst).0 ^ 1);
+            return known_up[link.0 as usize / 2].then_some(link);
         }
-        let distance = &self.distance[packet.dst.index()];
-        let here = distance[(switch.0 - hosts) as usize].expect("connected");
+        let distances = self.distances(known_up);
+        let distance = &distances[packet.dst.index()];
+        let here = distance[(switch.0 - hosts) as usize]?;
         let nearer = |link: &LinkId| {
             let end = self.end_of(*link);
-            !self.is_host(end) && distance[(end.0 - hosts) as usize] == Some(here - 1)
+            known_up[link.0 as usize / 2]
+                && !self.is_host(end)
+                && distance[(end.0 - hosts) as usize] == Some(here - 1)
         };
         let choices: Vec<LinkId> = self.links_of(switch).filter(nearer).collect();
         let salt = RandomStream::new(self.seed, Purpose::Hashing, u64::from(switch.0 - hosts));
         let hash = mix64(salt.clone().next_u64() ^ u64::from(packet.header_hash)) >> 32;
-        choices[(hash * choices.len() as u64 / (1 << 32)) as usize]
+        Some(choices[(hash * choices.len() as u64 / (1 << 32)) as usize])
     }
 
     /// The hash of source, destination and source port that a NIC writes into a packet.
@@ -122,9 +213,9 @@ impl<'a> Network<'a> {
         ((u64::from(link.0) ^ a) * b) % (1 << 32)
     }
 
-    /// The time that `bytes` need on `link`, rounded up to a picosecond.
-    pub(crate) fn transmission(&self, link: LinkId, bytes: u64) -> Span {
-        let rate = u128::from(self.topology.cables[link.0 as usize / 2].rate.as_bps());
+    /// The time that `bytes` need on `link` from `now` on, rounded up to a picosecond.
+    pub(crate) fn transmission(&self, link: LinkId, now: Time, bytes: u64) -> Span {
+        let rate = u128::from(self.rate(link, now).as_bps());
         let bits = u128::from(bytes) * 8 * 1_000_000_000_000;
         Span::from_ps((bits / rate + u128::from(bits % rate != 0)) as u64)
     }
@@ -145,7 +236,13 @@ impl<'a> Network<'a> {
         if end >= cable.dead_from {
             return 0.0;
         }
-        let (wrong, arrives) = (cable.bit_error_rate, 1.0 - cable.packet_loss);
+        let before = self.events_of(link).filter(|event| event.at <= end);
+        let losses = before.filter_map(|event| match event.change {
+            LinkChange::PacketLoss(loss) => Some(loss),
+            _ => None,
+        });
+        let loss = losses.last().unwrap_or(cable.packet_loss);
+        let (wrong, arrives) = (cable.bit_error_rate, 1.0 - loss);
         if wrong == 0.0 {
             return arrives;
         }

@@ -3,8 +3,8 @@
 
 use crate::IntPacket;
 use clearway_fabric::topology::LinkId;
-use clearway_fabric::{DropCause, MarkAt, SwitchParameters};
-use clearway_transport::{Class, Packet};
+use clearway_fabric::{DropCause, MarkAt, SwitchParameters, TrimVictim};
+use clearway_transport::{Class, DataFlags, Header, Packet};
 use clearway_units::{Bytes, Purpose, RandomStream};
 use std::collections::VecDeque;
 
@@ -18,16 +18,25 @@ pub(crate) struct Rules {
     /// In 2^-32.
     pmax: u128,
     random: RandomStream,
+    trimming: RandomStream,
+    last_hop: bool,
 }
 
 impl Rules {
-    pub(crate) fn new(parameters: &SwitchParameters, bdp: Bytes, seed: u64, link: LinkId) -> Self {
+    pub(crate) fn new(
+        parameters: &SwitchParameters,
+        bdp: Bytes,
+        seed: u64,
+        (link, last_hop): (LinkId, bool),
+    ) -> Self {
         Self {
             limit: parameters.queue.resolve(bdp).as_u64(),
             kmin: parameters.kmin.resolve(bdp).as_u64(),
             kmax: parameters.kmax.resolve(bdp).as_u64(),
             pmax: (parameters.pmax * 4_294_967_296.0) as u128,
             random: RandomStream::new(seed, Purpose::Marking, u64::from(link.0)),
+            trimming: RandomStream::new(seed, Purpose::Trimming, u64::from(link.0)),
+            last_hop,
             parameters: parameters.clone(),
         }
     }
@@ -80,6 +89,8 @@ pub(crate) struct Joined {
     /// The new size of the queue that it has joined, if it is a data queue.
     pub(crate) bytes: Option<u64>,
     pub(crate) marked: bool,
+    /// The packet that was trimmed for want of room, as it was before, and true if not even the rest of it had room.
+    pub(crate) trimmed: Option<(Packet, bool)>,
 }
 
 impl Port {
@@ -123,13 +134,86 @@ impl Port {
             (false, true) => packet.class.index().max(1),
         };
         let bytes = self.bytes(queue) + u64::from(packet.size);
-        if !self.rules.allow(bytes) {
-            return Err(DropCause::QueueFull);
+        let twice = queue == 0 && self.rules.parameters.trimming;
+        let allowed = match twice {
+            true => bytes <= 2 * self.rules.limit,
+            false => self.rules.allow(bytes),
+        };
+        if !allowed {
+            return match self.rules.parameters.trimming && queue > 0 {
+                true => self.trim(packet, queue),
+                false => Err(DropCause::QueueFull),
+            };
         }
         let marked = self.rules.mark(MarkAt::Enqueue, packet, bytes);
         self.waiting[queue].push_back(*packet);
         let bytes = (!control).then_some(bytes);
-        Ok(Joined { bytes, marked })
+        Ok(Joined {
+            bytes,
+            marked,
+            trimmed: None,
+        })
+    }
+
+    /// A data packet does not fit into its queue: it or the youngest one there goes on without its payload.
+    fn trim(&mut self, packet: &mut IntPacket, queue: usize) -> Result<Joined, DropCause> {
+        let whole = |packet: &Packet| match packet.header {
+            Header::Data { flags, .. } => !flags.contains(DataFlags::TRIMMED),
+            _ => false,
+        };
+        if !whole(packet) {
+            return Err(DropCause::QueueFull);
+        }
+        let any = self.rules.parameters.trim_victim == TrimVictim::Random;
+        let spares_arriving = any && self.rules.trimming.next_u32() % 2 == 1;
+        let mut joined = Joined {
+            bytes: None,
+            marked: false,
+            trimmed: None,
+        };
+        let full = self.bytes(queue);
+        let after = |youngest: &IntPacket| full - u64::from(youngest.size) + u64::from(packet.size);
+        let place = self.waiting[queue].back().copied().filter(|youngest| {
+            spares_arriving && whole(youngest) && self.rules.allow(after(youngest))
+        });
+        let mut victim = match place {
+            None => *packet,
+            Some(youngest) => {
+                let bytes = after(&youngest);
+                joined.marked = self.rules.mark(MarkAt::Enqueue, packet, bytes);
+                joined.bytes = Some(bytes);
+                self.waiting[queue].pop_back();
+                self.waiting[queue].push_back(*packet);
+                youngest
+            }
+        };
+        let before = victim.packet;
+        let rest = self.rules.parameters.trim_size.as_u64() as u16;
+        victim.size = victim.size.min(rest);
+        victim.class = Class::CONTROL;
+        if let Header::Data { flags, .. } = &mut victim.header {
+            let own = [DataFlags::TRIMMED, DataFlags::LAST_HOP];
+            for flag in &own[..1 + usize::from(self.rules.last_hop)] {
+                *flags = flags.union(*flag);
+            }
+        }
+        let lost = self.bytes(0) + u64::from(victim.size) > 2 * self.rules.limit;
+        if !lost {
+            self.waiting[0].push_back(victim);
+        }
+        joined.trimmed = Some((before, lost));
+        Ok(joined)
+    }
+
+    /// Everything that waits or is on the wire, by queue; the queues are empty then.
+    pub(crate) fn give_up(&mut self) -> Vec<(usize, IntPacket)> {
+        let on_the_wire = self.sending.take();
+        let mut all = Vec::new();
+        for (queue, waiting) in self.waiting.iter_mut().enumerate() {
+            all.extend(on_the_wire.filter(|(from, _)| *from == queue));
+            all.extend(waiting.drain(..).map(|packet| (queue, packet)));
+        }
+        all
     }
 
     /// Puts the next packet on the wire; its size.

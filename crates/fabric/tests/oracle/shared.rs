@@ -88,7 +88,7 @@ impl Switch {
         let slowest_host = hosts.map(|host| cable(network.uplink(host)).rate).min();
         let slowest_host = slowest_host.expect("a fabric has hosts");
         let port = |link: LinkId| {
-            let rate = cable(link).rate;
+            let rate = network.highest_rate(link);
             let delay = network.delay(link).max(network.delay(twin(link)));
             let comes = rate.bytes_in(delay * 2 + parameters.reaction).as_u64();
             let comes = comes + 3 * packet + 2 * parameters.frame.as_u64();
@@ -115,7 +115,7 @@ impl Switch {
         let ports: BTreeMap<LinkId, Port> = network.links_of(node).map(port).collect();
         let capacity: u128 = ports
             .keys()
-            .map(|&link| u128::from(cable(link).rate.as_bps()))
+            .map(|&link| u128::from(network.highest_rate(link).as_bps()))
             .sum();
         // 256 MB for 51.2 Tb/s.
         let auto = (capacity * 256_000_000 / 51_200_000_000_000) as u64;
@@ -237,7 +237,11 @@ impl Switch {
             self.port(twin(from)).stopped.insert(class);
         }
         let bytes = class.is_data().then_some(queue);
-        Ok(Joined { bytes, marked })
+        Ok(Joined {
+            bytes,
+            marked,
+            trimmed: None,
+        })
     }
 
     /// Reserve first, then the pool up to the threshold, then the headroom.
@@ -347,6 +351,36 @@ impl Switch {
         if self.headroom_of(from, class) == 0 && (taken == 0 || below) {
             self.port(twin(from)).stopped.remove(class);
         }
+    }
+
+    /// The link goes down: everything that waits for it or is on it, by class, and whether something was held back. All of it is
+    /// forgotten, and so is what the other end was told.
+    pub(crate) fn give_up(&mut self, link: LinkId) -> (Vec<(usize, IntPacket)>, bool) {
+        let mut all = Vec::new();
+        for class in (0..Class::COUNT as u8).filter_map(Class::new) {
+            let mut held = self.held.iter();
+            while let Some(index) = held.position(|held| held.to == link && held.class == class) {
+                let gone = self.held.remove(index);
+                if self.is_lossless(class) {
+                    self.make_room(gone.from, class, u64::from(gone.packet.size));
+                }
+                all.push((class.index(), gone.packet));
+                held = self.held.iter();
+            }
+        }
+        let port = self.port(link);
+        let was_paused = !port.obeyed.is_empty();
+        (port.sending, port.obeyed, port.told) = (None, ClassSet::EMPTY, ClassSet::EMPTY);
+        (all, was_paused)
+    }
+
+    /// True if nothing concerns a link.
+    pub(crate) fn is_quiet(&self, link: LinkId) -> bool {
+        let port = &self.ports[&link];
+        let pauses = [port.obeyed, port.told, port.stopped];
+        port.sending.is_none()
+            && self.waiting_bytes(link) == 0
+            && pauses.iter().all(|classes| classes.is_empty())
     }
 
     /// The transmitter of `link` holds back `classes` from now on.

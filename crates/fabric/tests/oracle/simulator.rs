@@ -1,7 +1,7 @@
 //! A slow and simple simulator of the same model: one heap of events for the whole fabric, with an event for the end of every
 //! transmission. Nothing is done late, early or in bulk.
 //!
-//! At one instant: ends of transmissions, pause frames taking effect, arrivals (by the order of their links), starts of
+//! At one instant: ends of transmissions, events of links, pause frames taking effect, arrivals (by the order of their links), starts of
 //! transmissions, timers, and at last the coordinator. All timers of a host that are due at one instant are one event.
 
 use crate::common::Scenario;
@@ -12,8 +12,8 @@ use crate::shared::{Left, Switch, twin};
 use crate::{Beside, IntPacket};
 use clearway_fabric::topology::{LinkId, NodeId, PacketSizes, Paths};
 use clearway_fabric::{
-    Agent, DropCause, FlowEvent, FlowMilestone, FlowOutcome, LinkCounters, Observer, Reactions,
-    TelemetryFormat,
+    Agent, DropCause, FlowEvent, FlowMilestone, FlowOutcome, LinkChange, LinkCounters, Observer,
+    Reactions, TelemetryFormat,
 };
 use clearway_transport::telemetry::{Hop, Telemetry};
 use clearway_transport::{
@@ -28,6 +28,8 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Copy)]
 enum What {
     End(LinkId),
+    /// The event of this index.
+    Change(usize),
     Arrival(LinkId, IntPacket),
     /// A pause frame has arrived.
     Frame(LinkId, ClassSet),
@@ -63,8 +65,11 @@ impl Ord for Entry {
 struct Host {
     endpoint: Endpoint<Beside>,
     uplink: LinkId,
-    sending: Option<IntPacket>,
+    /// The packet on the wire, and when it began.
+    sending: Option<(Time, IntPacket)>,
     starts: BTreeSet<(Time, FlowId)>,
+    /// Classes that the NIC holds back.
+    obeyed: ClassSet,
     /// The timer event that stands for the endpoint's deadline.
     armed: Time,
     reactions: Option<Box<dyn Reactions>>,
@@ -151,7 +156,7 @@ impl<'a> Oracle<'a> {
     pub(crate) fn new(scenario: &'a Scenario) -> Self {
         let topology = &scenario.topology;
         let links = topology.cables.len() as u32 * 2;
-        let network = Network::new(topology, scenario.seed);
+        let network = Network::new(topology, &scenario.link_events, scenario.seed);
         let host = |host| {
             let host = HostId(host);
             let mut profile = (*scenario.profile).clone();
@@ -165,6 +170,7 @@ impl<'a> Oracle<'a> {
                 uplink: network.uplink(host),
                 sending: None,
                 starts: BTreeSet::new(),
+                obeyed: ClassSet::EMPTY,
                 armed: Time::NEVER,
                 reactions: scenario.reactions_of(host),
             }
@@ -172,7 +178,8 @@ impl<'a> Oracle<'a> {
         let rules = |link: LinkId| {
             let rate = topology.cables[link.0 as usize / 2].rate;
             let bdp = rate.bytes_in(scenario.profile.network.propagation_rtt);
-            Rules::new(&scenario.switch, bdp, scenario.seed, link)
+            let last_hop = network.is_host(network.end_of(link));
+            Rules::new(&scenario.switch, bdp, scenario.seed, (link, last_hop))
         };
         let agent = |link| {
             let rate = topology.cables[link as usize / 2].rate;
@@ -235,6 +242,9 @@ impl<'a> Oracle<'a> {
                 self.schedule_flow(start, FlowId(index as u32));
             }
         }
+        for (index, event) in self.scenario.link_events.events().iter().enumerate() {
+            self.push(event.at, What::Change(index));
+        }
         while let Some(Reverse(Entry(key, _))) = self.heap.peek()
             && key.0 < end
         {
@@ -244,6 +254,7 @@ impl<'a> Oracle<'a> {
             self.now = time;
             match what {
                 What::End(link) => self.end(link),
+                What::Change(event) => self.change(event),
                 What::Arrival(link, packet) => self.arrive(link, packet),
                 What::Frame(link, classes) => self.on_frame(link, classes),
                 What::Effect(link, classes) => self.on_effect(link, classes),
@@ -258,13 +269,14 @@ impl<'a> Oracle<'a> {
     fn push(&mut self, time: Time, what: What) {
         let (rank, order) = match what {
             What::End(link) => (0, u64::from(link.0)),
-            What::Effect(link, _) => (1, u64::from(link.0)),
+            What::Change(event) => (1, event as u64),
+            What::Effect(link, _) => (2, u64::from(link.0)),
             What::Arrival(link, _) | What::Frame(link, _) => {
-                (2, self.network.tie_break(time, link))
+                (3, self.network.tie_break(time, link))
             }
-            What::Start(link) => (3, u64::from(link.0)),
-            What::Timer(host) => (4, u64::from(host.0)),
-            What::Coordination => (5, 0),
+            What::Start(link) => (4, u64::from(link.0)),
+            What::Timer(host) => (5, u64::from(host.0)),
+            What::Coordination => (6, 0),
         };
         self.serial += 1;
         let entry = Entry((time, rank, order, self.serial), what);
@@ -281,6 +293,9 @@ impl<'a> Oracle<'a> {
 
     fn start(&mut self, link: LinkId) {
         let from = self.network.start_of(link);
+        if !self.network.is_host(from) && !self.network.works(link, self.now) {
+            return;
+        }
         let size = if self.network.is_host(from) {
             self.pull(HostId(from.0)).map(u64::from)
         } else if let Some(switch) = self.switches.get_mut(&from) {
@@ -291,7 +306,7 @@ impl<'a> Oracle<'a> {
         if let Some(size) = size {
             self.witness();
             self.record(from, link);
-            let end = self.now + self.network.transmission(link, size);
+            let end = self.now + self.network.transmission(link, self.now, size);
             self.push(end, What::End(link));
         }
     }
@@ -306,7 +321,7 @@ impl<'a> Oracle<'a> {
         let mut packet = at.endpoint.poll_transmit(now)?;
         packet.header_hash = Network::header_hash(&packet);
         let size = packet.size;
-        at.sending = Some(packet);
+        at.sending = Some((now, packet));
         self.links.injected += 1;
         self.look_after(host);
         Some(size)
@@ -314,9 +329,11 @@ impl<'a> Oracle<'a> {
 
     fn end(&mut self, link: LinkId) {
         let from = self.network.start_of(link);
+        let mut begun = self.now;
         let left = if self.network.is_host(from) {
             let at = &mut self.hosts[from.0 as usize];
-            let packet = at.sending.take().expect("a transmission has ended");
+            let (start, packet) = at.sending.take().expect("a transmission has ended");
+            begun = start;
             Left::Packet {
                 packet,
                 bytes: None,
@@ -330,7 +347,11 @@ impl<'a> Oracle<'a> {
             Left::Frame(classes) => {
                 self.links.pause_frames += 1;
                 let arrival = self.now + self.network.delay(link);
-                self.push(arrival, What::Frame(link, classes));
+                if self.network.is_cut(link, self.now, arrival) {
+                    self.links.pause_frames_lost += 1;
+                } else {
+                    self.push(arrival, What::Frame(link, classes));
+                }
             }
             Left::Packet {
                 packet,
@@ -342,7 +363,7 @@ impl<'a> Oracle<'a> {
                 }
                 self.note_mark(link, &packet, marked);
                 self.sent[link.0 as usize] += u64::from(packet.size);
-                self.carry(self.now, link, packet);
+                self.carry((begun, self.now), link, packet);
             }
         }
         self.push(self.now, What::Start(link));
@@ -389,6 +410,7 @@ impl<'a> Oracle<'a> {
             if classes.contains(Class::DATA) && !self.scenario.switch.control_priority {
                 held.insert(Class::CONTROL);
             }
+            self.hosts[node.0 as usize].obeyed = classes;
             self.hosts[node.0 as usize].endpoint.set_paused(held);
             self.look_after(HostId(node.0));
         }
@@ -417,7 +439,7 @@ impl<'a> Oracle<'a> {
         };
         packet.telemetry.record(Hop {
             time: Time::from_ps(self.now.as_ps() - self.now.as_ps() % ps),
-            rate: self.scenario.topology.cables[link.0 as usize / 2].rate,
+            rate: self.network.rate(link, self.now),
             sent: (sent - sent % unit.0) as u32,
             queue: (queue - queue % unit.1) as u32,
         });
@@ -430,17 +452,20 @@ impl<'a> Oracle<'a> {
         }
     }
 
-    /// The last bit of a packet has left at `end`.
-    fn carry(&mut self, end: Time, link: LinkId, packet: IntPacket) {
+    /// The last bit of a packet has left at `end`; the first one left a host at `start`.
+    fn carry(&mut self, (start, end): (Time, Time), link: LinkId, packet: IntPacket) {
         self.links.hops += 1;
         self.links.data_hops += u64::from(packet.class != Class::CONTROL);
+        let arrival = end + self.network.delay(link);
+        if self.network.is_cut(link, start, arrival) {
+            return self.drop_for(DropCause::LinkDown, end, link, &packet);
+        }
         let survival = self.network.survival(link, end, packet.size);
         if survival < 1.0 && self.errors[link.0 as usize].unit() >= survival {
             self.links.corrupted += 1;
             self.lose(end, link, &packet, DropCause::BitError);
             return;
         }
-        let arrival = end + self.network.delay(link);
         let to_host = self.network.is_host(self.network.end_of(link));
         let delays = match &mut self.adversary {
             Some(adversary) if to_host => adversary.delays(),
@@ -451,11 +476,106 @@ impl<'a> Oracle<'a> {
         }
     }
 
+    /// A packet has been trimmed; `lost` if the rest of it had no room either.
+    fn note_trim(&mut self, link: LinkId, packet: &Packet, lost: bool) {
+        self.links.trimmed += 1;
+        self.log.on_trim(self.now, link, packet);
+        self.add_to_digest(self.now, link, packet, 7 << 32);
+        if lost {
+            self.links.dropped += 1;
+            let last_hop = self.network.is_host(self.network.end_of(link));
+            let mut rest = *packet;
+            rest.trim(self.scenario.switch.trim_size.as_u64() as u16, last_hop);
+            self.lose(self.now, link, &rest, DropCause::QueueFull);
+        }
+    }
+
+    /// Drops a packet because of the state of links.
+    fn drop_for(&mut self, cause: DropCause, time: Time, link: LinkId, packet: &Packet) {
+        self.links.dropped += 1;
+        self.links.link_down_drops += u64::from(cause == DropCause::LinkDown);
+        self.links.no_route_drops += u64::from(cause == DropCause::NoRoute);
+        self.lose(time, link, packet, cause);
+    }
+
+    /// An event of a cable.
+    fn change(&mut self, index: usize) {
+        let event = self.scenario.link_events.events()[index];
+        let cable = event.cable as u32;
+        for link in [LinkId(2 * cable), LinkId(2 * cable + 1)] {
+            let works = self.network.works(link, self.now);
+            let before = self.now.as_ps().checked_sub(1).map(Time::from_ps);
+            let worked = before.is_none_or(|before| self.network.works(link, before));
+            match event.change {
+                LinkChange::PacketLoss(_) => {}
+                LinkChange::Down | LinkChange::Up if works == worked => {}
+                LinkChange::Down | LinkChange::Up if !works => self.go_down(link),
+                LinkChange::Down | LinkChange::Up | LinkChange::Rate(_) => {
+                    self.note_change(link);
+                    let node = self.network.start_of(link);
+                    if self.switches.contains_key(&node) {
+                        self.look_at_ports(node);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Notes the time of a change at a port that has anything to do with it.
+    fn note_change(&mut self, link: LinkId) {
+        let node = self.network.start_of(link);
+        let waits = |what: &What| matches!(what, What::Effect(at, _) if *at == link);
+        let is_quiet = match self.switches.get(&node) {
+            _ if self.network.is_host(node) => true,
+            Some(switch) => switch.is_quiet(link) && !self.heap.iter().any(|e| waits(&e.0.1)),
+            None => self.ports[link.0 as usize].packets() == 0,
+        };
+        if !is_quiet {
+            self.witness();
+        }
+    }
+
+    fn go_down(&mut self, link: LinkId) {
+        self.note_change(link);
+        let node = self.network.start_of(link);
+        let is_host = self.network.is_host(node);
+        self.heap.retain(|Reverse(Entry(_, what))| match what {
+            What::End(at) => is_host || *at != link,
+            What::Effect(at, _) => *at != link,
+            _ => true,
+        });
+        let mut was_paused = is_host && !self.hosts[node.0 as usize].obeyed.is_empty();
+        let mut dropped = Vec::new();
+        if let Some(switch) = self.switches.get_mut(&node) {
+            (dropped, was_paused) = switch.give_up(link);
+            self.look_at_ports(node);
+        } else if !is_host {
+            dropped = self.ports[link.0 as usize].give_up();
+        }
+        if was_paused {
+            self.on_effect(link, ClassSet::EMPTY);
+        }
+        let mut data: Vec<usize> = dropped.iter().map(|(queue, _)| *queue).collect();
+        data.retain(|queue| *queue > 0);
+        data.dedup();
+        for _ in data {
+            self.log.on_queue(self.now, link, 0);
+        }
+        for (_, packet) in dropped {
+            self.drop_for(DropCause::LinkDown, self.now, link, &packet);
+        }
+    }
+
     fn lose(&mut self, time: Time, link: LinkId, packet: &Packet, cause: DropCause) {
         self.log.on_drop(time, link, packet, cause);
+        self.add_to_digest(time, link, packet, 0);
+    }
+
+    fn add_to_digest(&mut self, time: Time, link: LinkId, packet: &Packet, trim: u64) {
         let kind = 1u64 << 32;
         let number = match packet.header {
-            Header::Data { psn, .. } => u64::from(psn),
+            Header::Data { psn, .. } => u64::from(psn) + trim,
+            Header::Nack { psn, .. } => u64::from(psn) + 6 * kind,
             Header::Sack { epsn, .. } => u64::from(epsn) + kind,
             Header::Probe { base } => u64::from(base) + 2 * kind,
             Header::Ack { epsn, .. } => u64::from(epsn) + 3 * kind,
@@ -485,7 +605,11 @@ impl<'a> Oracle<'a> {
     }
 
     fn forward(&mut self, node: NodeId, from: LinkId, mut packet: IntPacket) {
-        let link = self.network.next_link(node, &packet);
+        let link = match self.network.next_link(node, &packet, self.now) {
+            Ok(link) if self.network.works(link, self.now) => link,
+            Ok(link) => return self.drop_for(DropCause::LinkDown, self.now, link, &packet),
+            Err(link) => return self.drop_for(DropCause::NoRoute, self.now, link, &packet),
+        };
         if let Some(agent) = &mut self.agents[link.0 as usize]
             && !agent.on_arrival(self.now, &mut packet)
         {
@@ -506,10 +630,17 @@ impl<'a> Oracle<'a> {
                 self.links.headroom_drops += u64::from(cause == DropCause::HeadroomFull);
                 self.lose(self.now, link, &packet, cause);
             }
-            Ok(Joined { bytes, marked }) => {
+            Ok(Joined {
+                bytes,
+                marked,
+                trimmed,
+            }) => {
                 self.note_mark(link, &packet, marked);
                 if let Some(bytes) = bytes {
                     self.log.on_queue(self.now, link, bytes);
+                }
+                if let Some((victim, lost)) = trimmed {
+                    self.note_trim(link, &victim, lost);
                 }
                 self.push(self.now, What::Start(link));
             }
@@ -659,12 +790,12 @@ impl<'a> Oracle<'a> {
     fn finish(mut self) -> Result {
         // A packet that a host has begun to send counts as being on the wire.
         for index in 0..self.hosts.len() {
-            if let Some(packet) = self.hosts[index].sending.take() {
+            if let Some((start, packet)) = self.hosts[index].sending.take() {
                 let link = self.hosts[index].uplink;
                 let ends = self.heap.iter().find_map(|Reverse(Entry(key, what))| {
                     matches!(what, What::End(at) if *at == link).then_some(key.0)
                 });
-                self.carry(ends.expect("it ends at some time"), link, packet);
+                self.carry((start, ends.expect("it ends at some time")), link, packet);
             }
         }
         let flying = self

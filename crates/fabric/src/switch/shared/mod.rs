@@ -15,6 +15,8 @@
 //! switches and at hosts, so that headrooms need not reckon with it.
 
 mod buffer;
+mod changes;
+mod link_events;
 mod port;
 
 use super::Scratch;
@@ -27,6 +29,7 @@ use crate::order::{self, ArrivalKey};
 use crate::pause::LinkPauses;
 use crate::topology::LinkId;
 use buffer::{Admission, Buffer};
+use changes::Changes;
 use clearway_engine::{BufferPool, Outlook, Round};
 use clearway_transport::ClassSet;
 use clearway_transport::telemetry::Telemetry;
@@ -46,6 +49,7 @@ pub(crate) struct SharedSwitch<T> {
     /// Pause frames that have arrived and wait for the reaction time, with their ports.
     effects: VecDeque<(Time, u16, ClassSet)>,
     wakes: Wakes,
+    changes: Changes,
     reaction: Span,
     /// Bytes of a pause frame.
     frame: u32,
@@ -83,6 +87,7 @@ impl<T: Telemetry> SharedSwitch<T> {
                 starts: Vec::new(),
                 active: BitSet::new(ports.len()),
             },
+            changes: Changes::of(&ports),
             ports,
             buffer: Buffer::new(rules),
             ends: BinaryHeap::new(),
@@ -113,29 +118,40 @@ impl<T: Telemetry> SharedSwitch<T> {
         scratch: &mut Scratch,
         sinks: &mut Sinks<'_, O, T>,
     ) -> Outlook {
+        // A test at each event, instead of a second copy of everything for runs with events of links: then nothing is in line any more.
+        let events = self.ingress.has_events();
         let arrival_keys = &mut scratch.lines(1)[0];
         self.collect_arrivals(round, arrival_keys);
         let time_of = |arrival_key: &ArrivalKey| arrival_key.time(round.start());
         let mut waiting = &arrival_keys[..];
         loop {
             let arrival = waiting.first().map_or(Time::NEVER, time_of);
-            let now = arrival.min(self.next_internal());
+            let mut now = arrival.min(self.next_internal());
+            if events {
+                now = now.min(self.changes.next());
+            }
             if now >= round.end() {
                 break;
             }
             self.complete_transmissions(now, sinks);
+            if events {
+                self.pass_changes(now, sinks);
+            }
             self.react(now, sinks);
             while let Some((first, rest)) = waiting.split_first()
                 && time_of(first) == now
             {
                 waiting = rest;
-                self.receive(now, *first, sinks);
+                self.receive(now, *first, events, sinks);
             }
             self.start_transmissions(now);
         }
         arrival_keys.clear();
         let left = self.ingress.discard_read(round, sinks.buffers);
         self.next = left.min(self.next_internal());
+        if events {
+            self.next = self.next.min(self.next_change_of_note());
+        }
         Outlook {
             next: self.next,
             sent: self.flush(round, sinks),
@@ -219,6 +235,7 @@ impl<T: Telemetry> SharedSwitch<T> {
         &mut self,
         now: Time,
         arrival_key: ArrivalKey,
+        events: bool,
         sinks: &mut Sinks<'_, O, T>,
     ) {
         match &self
@@ -228,7 +245,16 @@ impl<T: Telemetry> SharedSwitch<T> {
         {
             Frame::Packet(packet) => {
                 sinks.observer.on_arrival(now, self.ingress.node, packet);
-                let egress = self.ingress.route(packet);
+                let egress = match events {
+                    false => self.ingress.route(packet),
+                    true => match self.route_at(now, packet) {
+                        Ok(egress) => egress,
+                        Err((egress, cause)) => {
+                            let link = &mut self.ports[egress].link;
+                            return link.lose(now, packet, cause, sinks);
+                        }
+                    },
+                };
                 let queued = Queued {
                     packet: *packet,
                     from: arrival_key.port() as u16,

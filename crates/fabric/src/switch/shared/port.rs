@@ -7,7 +7,7 @@ use super::super::marking::mark_if_long;
 use super::super::parameters::{MarkAt, QueueRules};
 use crate::link::{Link, Sinks};
 use crate::meter::LinkView;
-use crate::observer::Observer;
+use crate::observer::{DropCause, Observer};
 use crate::pause::PauseState;
 use clearway_transport::telemetry::{IntPacket, Telemetry};
 use clearway_transport::{Class, ClassSet, Packet};
@@ -43,6 +43,8 @@ pub(super) enum Transmission {
     Pause(ClassSet),
     /// The first packet of a class.
     Packet(Class),
+    /// Nothing: the link is down.
+    Down,
 }
 
 /// Record of a packet that has left, for the accounts of the buffer: class, ingress port and size.
@@ -212,6 +214,7 @@ impl<T: Telemetry> SharedPort<T> {
                 return None;
             }
             Transmission::Packet(class) => class,
+            Transmission::Down => unreachable!("what was on the wire ended with it"),
         };
         let queue = &mut self.queues[class.index()];
         let Queued { packet, from } = queue.packets.front_mut()?;
@@ -224,12 +227,55 @@ impl<T: Telemetry> SharedPort<T> {
                 mark_if_long(chance, &mut self.link, now, packet, queue.bytes, sinks);
             }
         }
-        self.link.carry(now, packet, sinks);
+        self.link.carry(now, now, packet, sinks);
         queue.packets.pop_front();
         if queue.packets.is_empty() {
             self.waiting.remove(class);
         }
         Some(Left { class, from, size })
+    }
+
+    /// The link goes down at `now`: drops all that waits or is on the wire, for the accounts of the buffer, and forgets pauses.
+    pub(super) fn go_down<O: Observer>(
+        &mut self,
+        now: Time,
+        sinks: &mut Sinks<'_, O, T>,
+    ) -> Vec<Left> {
+        self.wire = Some(Transmission::Down);
+        self.told = ClassSet::EMPTY;
+        self.waiting = ClassSet::EMPTY;
+        if !self.pause.classes().is_empty() {
+            self.pause.obey(now, ClassSet::EMPTY);
+            sinks.observer.on_pause(now, self.link.id, ClassSet::EMPTY);
+        }
+        let mut dropped = Vec::new();
+        for (index, queue) in self.queues.iter_mut().enumerate() {
+            let Some(class) = Class::new(index as u8) else {
+                continue;
+            };
+            for Queued { packet, from } in queue.packets.drain(..) {
+                self.link.lose(now, &packet, DropCause::LinkDown, sinks);
+                let size = packet.size.into();
+                dropped.push(Left { class, from, size });
+            }
+            if std::mem::take(&mut queue.bytes) > 0 && class.is_data() {
+                sinks.observer.on_dequeue(now, self.link.id, 0);
+            }
+        }
+        dropped
+    }
+
+    /// The link is up again.
+    pub(super) fn come_up(&mut self) {
+        self.wire = None;
+    }
+
+    /// True if an event of the link changes nothing: nothing waits, and nobody holds anything back. `tell` is what the other end of the
+    /// cable should hold back.
+    pub(super) fn is_quiet(&self, tell: ClassSet) -> bool {
+        let is_idle = matches!(self.wire, None | Some(Transmission::Down));
+        let pauses = [tell, self.told, self.pause.classes()];
+        is_idle && self.waiting.is_empty() && pauses.iter().all(|classes| classes.is_empty())
     }
 
     /// The link at `now`, with the bytes in front of it that are data. What is on the wire has left at `end`.
@@ -238,7 +284,7 @@ impl<T: Telemetry> SharedPort<T> {
         let bytes = data.map(|queue| queue.bytes).sum();
         let first = match self.wire {
             Some(Transmission::Packet(class)) => self.queues[class.index()].packets.front(),
-            Some(Transmission::Pause(_)) | None => None,
+            Some(Transmission::Pause(_) | Transmission::Down) | None => None,
         };
         let on_wire = first.map(|queued| (queued.packet.size, end));
         self.link.view(now, bytes, on_wire)
